@@ -1,0 +1,123 @@
+import { Big as BigFactory } from 'big.js';
+
+/**
+ * Exact decimals: the only arithmetic allowed on amounts and prices that may go into an order
+ * (design: quantities). Sums, differences and products are exact; the one inexact operation,
+ * division, is `divide` and names its precision and direction.
+ */
+export type Decimal = BigFactory;
+
+declare const decimalText: unique symbol;
+
+/**
+ * A decimal as the exchange wrote it, digits and trailing zeros kept: `"0.10"` stays `"0.10"`.
+ * Only `isDecimalString` and `formatDecimal` make one, so holding it proves that `parseDecimal` succeeds.
+ */
+export type DecimalString = string & { readonly [decimalText]: true };
+
+/** Direction of a rounding: towards zero, away from zero, or to the nearest with ties away from zero. */
+export type Rounding = 'down' | 'up' | 'halfUp';
+
+const ROUNDING_MODE: Record<Rounding, 0 | 1 | 3> = { down: 0, halfUp: 1, up: 3 };
+
+/** Bounds that keep arithmetic on hostile input cheap: no real amount or price comes near them. */
+const MAX_DIGITS = 60;
+const MAX_EXPONENT = 60;
+const DECIMAL_SYNTAX = /^-?(\d{1,60})(?:\.(\d{1,60}))?(?:[eE]([+-]?\d{1,2}))?$/;
+
+const StrictBig = BigFactory();
+StrictBig.strict = true;
+StrictBig.DP = MAX_DIGITS;
+StrictBig.RM = ROUNDING_MODE.halfUp;
+
+export const ZERO: Decimal = new StrictBig('0');
+export const ONE: Decimal = new StrictBig('1');
+
+/** Whether a text is a decimal within bounds: at most 60 digits on each side, exponent at most 60. */
+export function isDecimalString(text: string): text is DecimalString {
+  const match = DECIMAL_SYNTAX.exec(text);
+  return match !== null && Math.abs(Number(match[3] ?? 0)) <= MAX_EXPONENT;
+}
+
+/** Parses a decimal from outside; `undefined` for anything that is not one. Never rounds, never guesses. */
+export function parseDecimal(text: string): Decimal | undefined {
+  return isDecimalString(text) ? toDecimal(text) : undefined;
+}
+
+/** The value of an already validated text. */
+export function toDecimal(text: DecimalString): Decimal {
+  return new StrictBig(text);
+}
+
+/** A decimal written in the source code; throws on a text that is not one, which is a bug. */
+export function decimal(literal: string): Decimal {
+  const value = parseDecimal(literal);
+  if (value === undefined) throw new TypeError(`not a decimal: ${JSON.stringify(literal)}`);
+  return value;
+}
+
+/**
+ * The shortest exact decimal (`15` significant digits or fewer are kept as printed) of a finite double;
+ * for ratios from forecasts and config, never for amounts that came from the exchange.
+ */
+export function decimalFromNumber(value: number): Decimal {
+  if (!Number.isFinite(value)) throw new RangeError(`not a finite number: ${value}`);
+  return new StrictBig(String(value));
+}
+
+/** Plain notation without exponent and without a negative zero, as the exchange expects it. */
+export function formatDecimal(value: Decimal): DecimalString {
+  return (value.eq(ZERO) ? '0' : value.toFixed()) as DecimalString;
+}
+
+/** The nearest double; for comparing and displaying only. */
+export function toNumber(value: Decimal | DecimalString): number {
+  return Number(typeof value === 'string' ? value : value.toFixed());
+}
+
+/** `dividend / divisor` to `decimalPlaces` digits after the point; throws a RangeError on a zero divisor. */
+export function divide(
+  dividend: Decimal,
+  divisor: Decimal,
+  decimalPlaces: number,
+  rounding: Rounding,
+): Decimal {
+  if (divisor.eq(ZERO)) throw new RangeError('division by zero');
+  const Context = BigFactory();
+  Context.strict = true;
+  Context.DP = decimalPlaces;
+  Context.RM = ROUNDING_MODE[rounding];
+  return new StrictBig(new Context(dividend).div(divisor));
+}
+
+export function roundToPlaces(value: Decimal, decimalPlaces: number, rounding: Rounding): Decimal {
+  return value.round(decimalPlaces, ROUNDING_MODE[rounding]);
+}
+
+/** The multiple of `step` (positive) next to `value` in the given direction; `value` itself if it is one. */
+export function roundToStep(value: Decimal, step: Decimal, rounding: Rounding): Decimal {
+  if (step.lte(ZERO)) throw new RangeError(`step must be positive, got ${step.toFixed()}`);
+  const remainder = value.mod(step);
+  if (remainder.eq(ZERO)) return value;
+  const towardsZero = value.minus(remainder);
+  const awayFromZero = value.lt(ZERO) ? towardsZero.minus(step) : towardsZero.plus(step);
+  if (rounding === 'down') return towardsZero;
+  if (rounding === 'up') return awayFromZero;
+  return remainder.abs().times(TWO).gte(step) ? awayFromZero : towardsZero;
+}
+
+const TWO: Decimal = new StrictBig('2');
+
+/** Digits after the point as written, trailing zeros included: what bounds a reported value's error. */
+export function writtenDecimalPlaces(text: DecimalString): number {
+  const match = DECIMAL_SYNTAX.exec(text);
+  return (match?.[2]?.length ?? 0) - Number(match?.[3] ?? 0);
+}
+
+export function minDecimal(a: Decimal, b: Decimal): Decimal {
+  return a.lte(b) ? a : b;
+}
+
+export function maxDecimal(a: Decimal, b: Decimal): Decimal {
+  return a.gte(b) ? a : b;
+}

@@ -1,0 +1,262 @@
+import type { DecimalString } from '../decimal.ts';
+
+/**
+ * What the rest of Breakwater knows of an exchange: validated records, and outcomes instead of exceptions.
+ * Everything here is plain JSON data, so that a snapshot can be stored, replayed and audited bit for bit.
+ * Names and units of record fields are the API's own (specification section 2); times are Unix seconds.
+ */
+
+/** A value of an open enumeration: one of the documented ones, or kept verbatim and marked. */
+export type Enumerated<T extends string | number> =
+  | { readonly known: true; readonly value: T }
+  | { readonly known: false; readonly raw: string | number };
+
+export type OrderSide = 'buy' | 'sell';
+export type PositionSide = 'LONG' | 'SHORT' | 'BOTH';
+export type LiquidationState = 'margin_call' | 'liquidation';
+export type OrderType = 'spot' | 'margin' | 'futures';
+/** Both spellings of the exchange, `CANCELED` and `CANCELLED`, are read as `CANCELLED`. */
+export type OrderStatus = 'NEW' | 'PARTIALLY_FILLED' | 'FILLED' | 'CANCELLED';
+export type TransferMethod = 'deposit' | 'withdrawal';
+
+/** Specification 2.4. Optional fields are ones the exchange left out: unknown, never zero. */
+export interface PositionRecord {
+  readonly positionId: string;
+  readonly market: string;
+  readonly openDate?: number;
+  readonly modifyDate?: number;
+  /** Signed as received: negative for a short in one-way mode on exchanges that sign it. */
+  readonly amount: DecimalString;
+  readonly basePrice?: DecimalString;
+  /** `null`: the exchange says that there is none. Absent: it said nothing. */
+  readonly liquidationPrice?: DecimalString | null;
+  readonly liquidationState?: Enumerated<LiquidationState> | null;
+  readonly pnl?: DecimalString;
+  readonly pnlPercent?: DecimalString;
+  readonly margin?: DecimalString;
+  readonly freeMargin?: DecimalString;
+  readonly funding?: DecimalString;
+  readonly unrealizedFunding?: DecimalString;
+  readonly unrealizedPnl?: DecimalString;
+  /** `null`: none attached. Absent: the exchange said nothing. */
+  readonly tpsl?: PositionTpsl | null;
+  readonly positionSide?: Enumerated<PositionSide>;
+}
+
+export interface PositionTpsl {
+  readonly takeProfitId?: string;
+  readonly takeProfit?: DecimalString;
+  readonly stopLossId?: string;
+  readonly stopLoss?: DecimalString;
+}
+
+/** Specification 2.5, LTVs in the exchange's unit as received (percent or fraction). */
+export interface CreditLineRecord {
+  readonly asset: string;
+  readonly amount: DecimalString;
+  readonly totalFunding?: DecimalString;
+  readonly currentLtv?: DecimalString;
+  readonly initialLtv?: DecimalString;
+  readonly marginCallLtv?: DecimalString;
+  readonly liquidationLtv?: DecimalString;
+  readonly createdAt: number;
+}
+
+/** Specification 2.6: available balance per asset; an asset that is absent has zero. */
+export type MainBalance = Readonly<Record<string, DecimalString>>;
+
+/** Specification 2.3, reduced to what is not personal: addresses and memos are kept for allow-lists only. */
+export interface TransferRecord {
+  readonly transactionId?: string;
+  readonly uniqueId: string | null;
+  readonly createdAt: number;
+  readonly ticker: string;
+  readonly currency?: string;
+  readonly method: Enumerated<TransferMethod>;
+  readonly amount: DecimalString;
+  readonly fee?: DecimalString;
+  /** The exchange's code, as received; names live in one table of the client. */
+  readonly status: number;
+  readonly network: string | null;
+  readonly address?: string;
+  readonly memo?: string;
+  readonly description?: string;
+  readonly transactionHash?: string;
+  readonly partial?: TransferPartial;
+  readonly confirmations?: { readonly actual: number; readonly required: number };
+}
+
+export interface TransferPartial {
+  readonly requestAmount: DecimalString;
+  readonly processedAmount: DecimalString;
+  readonly processedFee: DecimalString;
+  readonly normalizeTransaction: string;
+}
+
+/** Specification 2.1. */
+export interface SpotOrderRecord {
+  readonly market: string;
+  readonly orderId: string;
+  readonly clientOrderId: string;
+  readonly side: Enumerated<OrderSide>;
+  readonly type: string;
+  readonly status: Enumerated<OrderStatus>;
+  readonly amount: DecimalString;
+  readonly price?: DecimalString;
+  readonly ctime: number;
+  readonly ftime?: number;
+  readonly dealStock?: DecimalString;
+  readonly dealMoney?: DecimalString;
+  readonly dealFee?: DecimalString;
+  readonly takerFee?: DecimalString;
+  readonly makerFee?: DecimalString;
+  readonly feeAsset?: string;
+  readonly postOnly?: boolean;
+  readonly ioc?: boolean;
+  readonly stp?: string;
+  readonly rpi?: boolean;
+  readonly reduceOnly?: boolean;
+}
+
+/** A record of a list that failed validation: where and why, never its values. */
+export interface SetAsideRecord {
+  /** Place in the reply, e.g. `[3].amount`. */
+  readonly path: string;
+  readonly expected: string;
+  readonly got: string;
+}
+
+/** The valid records of a reply. `complete: false` means that an absence proves nothing. */
+export interface RecordList<T> {
+  readonly records: readonly T[];
+  readonly setAside: readonly SetAsideRecord[];
+  readonly complete: boolean;
+}
+
+/** Specification 2.2, as confirmed by the exchange. */
+export interface PlacedOrder {
+  readonly orderId: string;
+  readonly clientOrderId: string;
+  /** False when the reply did not repeat the client order id that was sent: contract drift. */
+  readonly clientOrderIdEchoed: boolean;
+  readonly market: string;
+  readonly side: OrderSide;
+  readonly status: Enumerated<OrderStatus>;
+  readonly amount: DecimalString;
+  /** Present when the exchange accepted another amount than was asked for (specification 4.4, rule 2). */
+  readonly adjustedFrom?: DecimalString;
+  readonly left?: DecimalString;
+  readonly price?: DecimalString;
+  readonly activationPrice?: DecimalString;
+  readonly dealStock?: DecimalString;
+  readonly dealMoney?: DecimalString;
+  readonly dealFee?: DecimalString;
+  readonly timestamp?: number;
+  readonly positionSide?: Enumerated<PositionSide>;
+  readonly reduceOnly?: boolean;
+}
+
+/** Whether the request can have changed anything at the exchange. */
+export type PossibleEffect = 'none' | 'possible';
+
+/**
+ * A failure as data. `name` is a stable key of the client's error catalogue; `message` and `fields` are the
+ * exchange's words with secrets and personal data removed.
+ */
+export interface ExchangeError {
+  readonly name: string;
+  readonly endpoint: string;
+  readonly message: string;
+  readonly effect: PossibleEffect;
+  readonly httpStatus?: number;
+  readonly code?: number;
+  readonly fields?: Readonly<Record<string, readonly string[]>>;
+  readonly retryAfterMs?: number;
+}
+
+/** When and how a reply came. */
+export interface ReplyTiming {
+  /** Monotonic time at which the last attempt was sent: the earliest moment its content can stem from. */
+  readonly sentAtMs: number;
+  readonly receivedAtMs: number;
+  /** From the HTTP Date header, Unix milliseconds (whole seconds); absent when the header was. */
+  readonly serverDateMs?: number;
+  readonly attempts: number;
+}
+
+export type ReadOutcome<T> =
+  | { readonly kind: 'ok'; readonly value: T; readonly timing: ReplyTiming }
+  | { readonly kind: 'failed'; readonly error: ExchangeError; readonly attempts: number };
+
+/**
+ * The fate of a request that changes something, sent exactly once. `unknown`: it may or may not have had
+ * its effect; only a later read can tell.
+ */
+export type CommandOutcome<T> =
+  | { readonly kind: 'accepted'; readonly value: T; readonly timing: ReplyTiming }
+  | { readonly kind: 'rejected'; readonly error: ExchangeError }
+  | { readonly kind: 'unknown'; readonly error: ExchangeError };
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  /** Bound on the whole call, waiting and repeating included. */
+  readonly timeoutMs?: number;
+  /** `protective` calls may use the reserved share of the request budget and go ahead of reads. */
+  readonly priority?: 'normal' | 'protective';
+}
+
+export interface TransferQuery {
+  readonly method?: TransferMethod;
+  readonly ticker?: string;
+  readonly addresses?: readonly string[];
+  readonly uniqueId?: string;
+  readonly status?: readonly number[];
+  /** Stop paging at the first record older than this, Unix seconds (records come newest first). */
+  readonly since?: number;
+  /** At most so many records; the list is incomplete when more exist. */
+  readonly maxRecords?: number;
+}
+
+export interface SpotOrderQuery {
+  readonly market?: string;
+  readonly since?: number;
+  readonly maxRecords?: number;
+}
+
+export interface CancelAllRequest {
+  readonly market?: string;
+  readonly types?: readonly OrderType[];
+}
+
+/** The only order the daemon can express: it can reduce or close a position, never open or grow one. */
+export interface ReduceOnlyStopRequest {
+  readonly market: string;
+  readonly side: OrderSide;
+  readonly amount: DecimalString;
+  readonly price: DecimalString;
+  readonly activationPrice: DecimalString;
+  readonly clientOrderId: string;
+  readonly positionSide: PositionSide;
+}
+
+export interface ExchangeReads {
+  ping(options?: CallOptions): Promise<ReadOutcome<true>>;
+  openPositions(
+    query?: { readonly market?: string },
+    options?: CallOptions,
+  ): Promise<ReadOutcome<RecordList<PositionRecord>>>;
+  /** Every open loan; an account without one has an empty, complete list. */
+  creditLines(options?: CallOptions): Promise<ReadOutcome<RecordList<CreditLineRecord>>>;
+  mainBalance(options?: CallOptions): Promise<ReadOutcome<MainBalance>>;
+  transfers(query?: TransferQuery, options?: CallOptions): Promise<ReadOutcome<RecordList<TransferRecord>>>;
+  spotOrders(
+    query?: SpotOrderQuery,
+    options?: CallOptions,
+  ): Promise<ReadOutcome<RecordList<SpotOrderRecord>>>;
+}
+
+/** What the daemon holds: reads, and the two tools that cannot make things worse. */
+export interface GuardedExchange extends ExchangeReads {
+  cancelAll(request: CancelAllRequest, options?: CallOptions): Promise<CommandOutcome<null>>;
+  reduceOnlyStop(request: ReduceOnlyStopRequest, options?: CallOptions): Promise<CommandOutcome<PlacedOrder>>;
+}
