@@ -3,7 +3,7 @@
  * `unknown` cannot be computed from what came, freezes rules and is never zero; `none` is a valid statement
  * that there is none (infinitely far), and clears rules. The third, zero, is a value like any other.
  */
-export type Quantity<T = number> =
+export type Quantity<T> =
   | { readonly kind: 'value'; readonly value: T }
   | { readonly kind: 'none' }
   | { readonly kind: 'unknown'; readonly why: UnknownReason };
