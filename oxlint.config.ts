@@ -128,7 +128,6 @@ const IMPURE_GLOBALS = [
   'globalThis',
   'global',
   'Date',
-  'Intl',
   'WebSocket',
   'eval',
   'Function',
