@@ -46,8 +46,8 @@ export const READING_CHOICES = {
     'code of a refused parameter on order, history, cancel and hedge endpoints',
   ),
   successBody: choice(
-    ['documented', 'emptyArray', 'emptyObject'],
-    'body of a successful cancel-all and hedge mode update',
+    ['documented', 'emptyArray', 'emptyObject', 'nothing'],
+    'body of a successful cancel-all and hedge mode update; "nothing" is an empty body',
   ),
   permissionRefusal: choice(['403', '400', '200'], 'HTTP status of a call that the key is not enabled for'),
   nonceRule: choice(['unique', 'increasing'], 'nonces unique per key, or each larger than all before'),
