@@ -4,7 +4,7 @@ import { privateError, type Reply, success } from '../http/reply.ts';
 import type { ExchangeModel } from '../model.ts';
 import type { Readings } from '../readings.ts';
 import type { CreditLineView } from '../types.ts';
-import { emptyResult, type EndpointParts } from './parts.ts';
+import { type EndpointParts, emptyResult } from './parts.ts';
 
 const HUNDRED = decimal('100');
 

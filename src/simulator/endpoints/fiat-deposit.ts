@@ -6,7 +6,7 @@ import { ParamReader } from './params.ts';
 import { type EndpointParts, type FiatService, invalidFiatParams } from './parts.ts';
 
 /** Currencies for which the card provider wants to know the customer (specification 4.1). */
-const CUSTOMER_TICKERS: readonly string[] = ['USD', 'EUR'];
+const CUSTOMER_TICKERS: ReadonlySet<string | undefined> = new Set(['USD', 'EUR']);
 const CUSTOMER_FIELDS = ['firstName', 'lastName', 'email', 'birthDate'] as const;
 const ADDRESS_FIELDS = ['line1', 'city', 'zipCode', 'countryCode'] as const;
 const LINKS = ['successLink', 'failureLink', 'returnLink'] as const;
@@ -29,7 +29,7 @@ export function fiatDepositEndpoint(parts: EndpointParts): Endpoint {
       const amount = readAmount(reader);
       const uniqueId = reader.requiredString('unique_id', 'uniqueId');
       for (const link of LINKS) checkLink(reader, link, parts.fiat);
-      if (provider === parts.fiat.cardProvider && CUSTOMER_TICKERS.includes(ticker ?? '')) {
+      if (provider === parts.fiat.cardProvider && CUSTOMER_TICKERS.has(ticker)) {
         checkCustomer(reader, parts.model.nowMs());
       }
       if (reader.hasProblems || ticker === undefined || provider === undefined) {

@@ -1,7 +1,7 @@
 import { formatDecimal } from '../../core/decimal.ts';
 import type { Endpoint } from '../http/dispatch.ts';
 import { type Reply, success } from '../http/reply.ts';
-import { emptyResult, type EndpointParts } from './parts.ts';
+import { type EndpointParts, emptyResult } from './parts.ts';
 
 /** Specification 4.8 and 2.6; assets with a zero balance are left out. */
 export function mainBalanceEndpoint(parts: EndpointParts): Endpoint {

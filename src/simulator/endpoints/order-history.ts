@@ -4,7 +4,7 @@ import { type Reply, success } from '../http/reply.ts';
 import type { Readings } from '../readings.ts';
 import type { OrderView } from '../types.ts';
 import { ParamReader } from './params.ts';
-import { emptyResult, type EndpointParts, invalidParams, optionalMarket, unixSeconds } from './parts.ts';
+import { type EndpointParts, emptyResult, invalidParams, optionalMarket, unixSeconds } from './parts.ts';
 
 /** Specification 4.5; newest first, the page is cut before the records are grouped by market. */
 export function orderHistoryEndpoint(parts: EndpointParts): Endpoint {

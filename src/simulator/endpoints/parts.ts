@@ -1,7 +1,14 @@
-import { emptyBody, type FieldErrors, privateError, type Reply, success, successText } from '../http/reply.ts';
+import type { Decimal } from '../../core/decimal.ts';
+import {
+  emptyBody,
+  type FieldErrors,
+  privateError,
+  type Reply,
+  success,
+  successText,
+} from '../http/reply.ts';
 import type { ExchangeModel } from '../model.ts';
 import type { CreditLineView, OrderView, PositionView, Rejection, TransferView } from '../types.ts';
-import type { Decimal } from '../../core/decimal.ts';
 import type { ParamReader } from './params.ts';
 
 /** What one account's reads show, now or as of some time ago. */

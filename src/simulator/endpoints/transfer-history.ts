@@ -52,7 +52,10 @@ function readMethod(reader: ParamReader): 1 | 2 | undefined {
   const value = reader.raw('transactionMethod');
   if (value === undefined || value === null) return undefined;
   if (value === 1 || value === 2) return value;
-  return reader.problem('transactionMethod', 'The transactionMethod must be 1 (deposits) or 2 (withdrawals).');
+  return reader.problem(
+    'transactionMethod',
+    'The transactionMethod must be 1 (deposits) or 2 (withdrawals).',
+  );
 }
 
 function readStatus(reader: ParamReader, method: 1 | 2 | undefined): number[] | undefined {

@@ -177,8 +177,7 @@ export class ExchangeServer {
 
   #process(exchange: Exchange, plan: FaultPlan): void {
     const dispatched = this.#parts.dispatch(exchange.request, plan.staleMs);
-    const reply =
-      plan.status === undefined ? dispatched.reply : faultReply(plan.status, exchange.isPublic);
+    const reply = plan.status === undefined ? dispatched.reply : faultReply(plan.status, exchange.isPublic);
     const random = () => this.#parts.faults.random();
     const body = plan.damages.length === 0 ? reply.body : damagedBody(reply.body, plan, random);
     const delivered = plan.lost === undefined && !plan.cutBody && body === reply.body;
