@@ -8,6 +8,7 @@ import { type EndpointParts, invalidParams, optionalMarket, unixSeconds } from '
 
 /** Specification 4.3. */
 export function openPositionsEndpoint(parts: EndpointParts): Endpoint {
+  const cache = new ReplyCache();
   return {
     name: 'openPositions',
     httpMethod: 'POST',
@@ -16,11 +17,49 @@ export function openPositionsEndpoint(parts: EndpointParts): Endpoint {
       const reader = new ParamReader(params);
       const market = optionalMarket(reader, parts.model);
       if (reader.hasProblems) return invalidParams(parts.model, reader.problems);
-      const readings = parts.model.readings();
-      const positions = parts.reads(accountId, staleMs).openPositions(market);
-      return success(positions.map((position) => positionRecord(position, readings)));
+      if (staleMs > 0) return listing(parts, { accountId, staleMs, market });
+      return cache.reply(`${accountId} ${market ?? ''}`, parts, () =>
+        listing(parts, { accountId, staleMs: 0, market }),
+      );
     },
   };
+}
+
+/** Accrued interest is shown as of at most so long ago; everything else is shown at once. */
+const ACCRUAL_SHOWN_EVERY_MS = 100;
+
+/** Finished replies: most polls come while nothing has happened since the one before. */
+class ReplyCache {
+  #revision = Number.NaN;
+  #period = Number.NaN;
+  #readings: Readings | undefined;
+  readonly #replies = new Map<string, Reply>();
+
+  reply(key: string, { model, revision }: EndpointParts, make: () => Reply): Reply {
+    const period = Math.floor(model.nowMs() / ACCRUAL_SHOWN_EVERY_MS);
+    const current = revision.current();
+    if (current !== this.#revision || period !== this.#period || model.readings() !== this.#readings) {
+      this.#replies.clear();
+      this.#revision = current;
+      this.#period = period;
+      this.#readings = model.readings();
+    }
+    let reply = this.#replies.get(key);
+    if (reply === undefined) {
+      reply = make();
+      this.#replies.set(key, reply);
+    }
+    return reply;
+  }
+}
+
+function listing(
+  parts: EndpointParts,
+  what: { readonly accountId: string; readonly staleMs: number; readonly market: string | undefined },
+): Reply {
+  const readings = parts.model.readings();
+  const positions = parts.reads(what.accountId, what.staleMs).openPositions(what.market);
+  return success(positions.map((position) => positionRecord(position, readings)));
 }
 
 /** Specification 2.4. */

@@ -8,6 +8,7 @@ import {
   successText,
 } from '../http/reply.ts';
 import type { ExchangeModel } from '../model.ts';
+import type { Revision } from '../revision.ts';
 import type { CreditLineView, OrderView, PositionView, Rejection, TransferView } from '../types.ts';
 import type { ParamReader } from './params.ts';
 
@@ -22,6 +23,7 @@ export interface AccountReads {
 
 export interface EndpointParts {
   readonly model: ExchangeModel;
+  readonly revision: Revision;
   /** The account as it was `staleMs` ago, or longer where the readings say that reads lag. */
   readonly reads: (accountId: string, staleMs: number) => AccountReads;
   readonly fiat: FiatService;

@@ -36,6 +36,7 @@ export interface IncomingRequest {
   readonly apiKey: string | undefined;
   readonly payload: string | undefined;
   readonly signature: string | undefined;
+  readonly referer: string | undefined;
   readonly address: string;
 }
 

@@ -7,6 +7,9 @@ export interface Reply {
   readonly body: string;
   /** Exchange error code, message and fields when the reply is an error; the log shows them. */
   readonly error?: ReplyError;
+  /** JSON where absent. */
+  readonly contentType?: string;
+  readonly location?: string;
 }
 
 export interface ReplyError {

@@ -24,6 +24,8 @@ export interface ServerParts {
   readonly nowMs: () => number;
   /** Time in the Date header, Unix milliseconds. */
   readonly serverTimeMs: () => number;
+  /** What is not the API: the pages that a browser sees. */
+  readonly page: (request: IncomingRequest) => Reply | undefined;
   /** How long after its lost reply a request takes effect (a reading); 0 for before. */
   readonly lateArrivalMs: () => number;
 }
@@ -128,6 +130,8 @@ export class ExchangeServer {
 
   #meetFaults(exchange: Exchange): void {
     const { faults } = this.#parts;
+    const page = exchange.request.path.startsWith('/api/') ? undefined : this.#parts.page(exchange.request);
+    if (page !== undefined) return this.#send(exchange, page, false);
     if (!faults.active) return this.#process(exchange, NO_FAULTS);
     const effects = faults.draw({
       endpoint: this.#endpointName(exchange.request),
@@ -201,16 +205,18 @@ export class ExchangeServer {
     if (response.destroyed) return;
     const body = Buffer.from(reply.body);
     response.sendDate = false;
-    response.writeHead(reply.status, [
+    const headers = [
       'Content-Type',
-      'application/json; charset=utf-8',
+      reply.contentType ?? 'application/json; charset=utf-8',
       'Content-Length',
       String(body.length),
       'Cache-Control',
       'no-store',
       'Date',
       this.#dateHeader(),
-    ]);
+    ];
+    if (reply.location !== undefined) headers.push('Location', reply.location);
+    response.writeHead(reply.status, headers);
     if (!cut) response.end(body);
     else response.write(body.subarray(0, body.length >> 1), () => response.socket?.destroy());
   }
@@ -304,6 +310,7 @@ function incoming(message: IncomingMessage, body: Buffer, oversized: boolean): I
     apiKey: single(headers['x-txc-apikey']),
     payload: single(headers['x-txc-payload']),
     signature: single(headers['x-txc-signature']),
+    referer: headers.referer,
     address: message.socket.remoteAddress ?? '',
   };
 }
