@@ -16,6 +16,11 @@ export class Revision {
     this.#model = model;
   }
 
+  /** Something changed that neither the ledger nor the prices show, such as a setting. */
+  touch(): void {
+    this.#revision += 1;
+  }
+
   current(): number {
     const entries = this.#model.ledger({ afterSeq: this.#seq });
     const nowMs = this.#model.nowMs();

@@ -13,6 +13,7 @@ export function cancelAllEndpoint(parts: EndpointParts): Endpoint {
     httpMethod: 'POST',
     path: '/api/v4/order/cancel/all',
     permission: 'trading',
+    isCommand: true,
     handle: ({ accountId, params }): Reply => {
       const reader = new ParamReader(params);
       const market = optionalMarket(reader, parts.model);

@@ -19,6 +19,7 @@ export function fiatDepositEndpoint(parts: EndpointParts): Endpoint {
     httpMethod: 'POST',
     path: '/api/v4/main-account/fiat-deposit-url',
     permission: 'fiatDeposit',
+    isCommand: true,
     handle: ({ accountId, params }): Reply => {
       if (parts.fiat.mode === 'unavailable') {
         return privateError(503, 0, 'Service is temporarily unavailable');

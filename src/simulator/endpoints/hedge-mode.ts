@@ -10,6 +10,7 @@ export function hedgeModeEndpoint(parts: EndpointParts): Endpoint {
     httpMethod: 'POST',
     path: '/api/v4/collateral-account/hedge-mode/update',
     permission: 'trading',
+    isCommand: true,
     handle: ({ accountId, params }): Reply => {
       const reader = new ParamReader(params);
       const hedgeMode = reader.requiredBoolean('hedgeMode');

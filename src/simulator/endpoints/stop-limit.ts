@@ -15,6 +15,7 @@ export function stopLimitEndpoint(parts: EndpointParts): Endpoint {
     httpMethod: 'POST',
     path: '/api/v4/order/collateral/stop-limit',
     permission: 'trading',
+    isCommand: true,
     handle: ({ accountId, params }): Reply => {
       const reader = new ParamReader(params);
       const request = readRequest(reader);

@@ -22,6 +22,8 @@ export interface Endpoint {
   readonly httpMethod: 'GET' | 'POST';
   readonly path: string;
   readonly permission?: Permission;
+  /** It changes something; all others only read. */
+  readonly isCommand?: boolean;
   readonly handle: (request: EndpointRequest) => Reply;
 }
 
@@ -46,6 +48,8 @@ export interface Dispatched {
   readonly accountId?: string;
   readonly nonce?: string;
   readonly params?: RequestParams;
+  /** It reached an endpoint that changes things, with a valid signature. */
+  readonly isCommand?: boolean;
 }
 
 export interface DispatchParts {
@@ -99,7 +103,7 @@ export class Dispatcher {
     const authentication = authenticate(request, this.#parts.findKey);
     if (authentication.kind === 'refused') return authentication;
     const { accountId, apiKey, nonce, params } = authentication;
-    const known = { accountId, nonce, params };
+    const known = { accountId, nonce, params, isCommand: endpoint.isCommand === true };
     const nonceRefusal = this.#nonces.use(this.#parts.nonceRuleOf(accountId), {
       apiKey,
       nonce,
