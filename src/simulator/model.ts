@@ -37,7 +37,7 @@ export interface ExchangeModel {
 
   readings(): Readings;
   /** Takes effect for what happens from now on; `marginModel` cannot change while positions are open. */
-  setReadings(readings: Readings): void;
+  setReadings(readings: Readings): Outcome<{ readonly readings: Readings }>;
 
   markets(): readonly MarketView[];
   market(name: string): MarketView | undefined;

@@ -48,6 +48,8 @@ export interface MarketSpec {
   /** Largest notional of a position (code 111) and of pending opening orders (code 112) per account. */
   readonly maxPositionValue?: Decimal;
   readonly maxPendingValue?: Decimal;
+  /** Takes over the prices of this market unless it has a price source of its own (`BTC_PERP` of `BTC_USDT`). */
+  readonly follows?: string;
 }
 
 export interface AssetSpec {
@@ -76,6 +78,8 @@ export interface LiquidationPolicy {
   /** Steps go on until equity exceeds this multiple of the maintenance margin. */
   readonly restoreRatio: Decimal;
   readonly stepMs: number;
+  /** Part of the debt taken as a fee when the collateral of a credit line is sold. */
+  readonly loanFee: Decimal;
 }
 
 export interface ModelConfig {
@@ -83,7 +87,10 @@ export interface ModelConfig {
   readonly startMs: number;
   readonly markets: readonly MarketSpec[];
   readonly assets: readonly AssetSpec[];
-  /** Asset in which different collaterals are compared; each other asset X needs a market `X_REFERENCE`. */
+  /**
+   * Asset in which different collaterals are compared; an asset X counts as collateral if there is a market
+   * `X_REFERENCE`. Collateral trading is offered in the markets quoted in it.
+   */
   readonly referenceAsset: string;
   readonly readings: Readings;
   readonly liquidation: LiquidationPolicy;
@@ -283,8 +290,10 @@ export interface TransferRequest {
   readonly description?: string;
   /** Virtual time until it succeeds; it stays pending meanwhile. 0 (default) = at once. */
   readonly settleAfterMs?: number;
-  /** Withdrawal: only this much is processed (status 18 partial). */
+  /** Withdrawal: only this much is processed (status 18 partial), the rest comes back. */
   readonly processedAmount?: Decimal;
+  /** Status it ends in, 3 by default; only 3 and 7 credit a deposit, 4 and 9 give a withdrawal back. */
+  readonly finalStatus?: number;
 }
 
 export interface FiatDepositRequest {
