@@ -26,6 +26,11 @@ export class ExchangeClock implements SimulationClock {
     this.#speed = speed;
   }
 
+  /** Goes on from `atMs`, also when that is in the past. */
+  rebase(atMs: number): void {
+    this.#clock = runningClock(atMs, this.#monotonicMs, this.#speed);
+  }
+
   /** Jumps ahead; a running clock goes on from there. */
   step(ms: number): void {
     if (!Number.isInteger(ms) || ms < 0) {

@@ -42,6 +42,7 @@ export class SimulatorError extends Error {
   }
 }
 
+const LONGEST_CATCH_UP_MS = 100;
 const ACCOUNT_ID_SYNTAX = /^[A-Za-z0-9._-]{1,64}$/;
 
 /**
@@ -51,6 +52,7 @@ const ACCOUNT_ID_SYNTAX = /^[A-Za-z0-9._-]{1,64}$/;
 export class SimulatedExchange {
   readonly model: ExchangeModel;
   readonly clock: ExchangeClock;
+  readonly seed: number;
   readonly accounts: AccountDirectory;
   readonly faults: FaultBook;
   readonly log: RequestLog;
@@ -72,6 +74,7 @@ export class SimulatedExchange {
   constructor(setup: ExchangeSetup) {
     this.model = setup.model;
     this.clock = setup.clock;
+    this.seed = setup.seed;
     this.#wallMs = setup.wallMs;
     this.accounts = new AccountDirectory(setup.seed);
     this.faults = new FaultBook(setup.random);
@@ -113,9 +116,14 @@ export class SimulatedExchange {
     return this.#wallMs() + this.serverTimeSkewMs;
   }
 
-  /** Brings the exchange up to its clock. */
+  /**
+   * Brings the exchange up to its clock. A clock that runs faster than the exchange can follow loses time
+   * rather than keep everybody waiting.
+   */
   catchUp(): void {
+    const startMs = performance.now();
     this.#timeline.catchUp();
+    if (performance.now() - startMs > LONGEST_CATCH_UP_MS) this.clock.rebase(this.model.nowMs());
   }
 
   /** Moves exchange time ahead, and the market with it. */
@@ -149,13 +157,11 @@ export class SimulatedExchange {
   setReadings(changes: Readonly<Record<string, unknown>>): Readings {
     const result = changeReadings(this.model.readings(), changes);
     if (!result.ok) throw new SimulatorError('invalid-reading', result.errors.join('; '));
-    const { marginModel } = this.model.readings();
-    if (result.readings.marginModel !== marginModel && this.#hasPositions()) {
-      throw new SimulatorError('positions-open', 'marginModel cannot change while positions are open');
-    }
-    this.change((model) => model.setReadings(result.readings));
+    const outcome = this.change((model) => model.setReadings(result.readings));
+    if (!outcome.ok)
+      throw new SimulatorError('positions-open', Object.values(outcome.errors).flat().join(' '));
     this.#fitHorizon();
-    return result.readings;
+    return outcome.readings;
   }
 
   injectFault(spec: FaultSpec): number {
@@ -245,10 +251,6 @@ export class SimulatedExchange {
 
   #page(parts: EndpointParts, request: IncomingRequest): Reply | undefined {
     return this.change(() => depositPage(parts, request));
-  }
-
-  #hasPositions(): boolean {
-    return this.model.accountIds().some((id) => this.model.openPositions(id).length > 0);
   }
 
   /** Reads may have to look back as far as the readings and the faults say. */

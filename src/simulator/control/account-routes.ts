@@ -10,7 +10,7 @@ const PERMISSIONS = z.strictObject({
   fiatDeposit: z.boolean().optional(),
   trading: z.boolean().optional(),
 });
-const LEVERAGE = z.number().min(1).max(100);
+const LEVERAGE = z.number().int().min(1).max(100);
 
 const NEW_ACCOUNT = z.strictObject({
   id: z.string(),

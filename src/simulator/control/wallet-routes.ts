@@ -23,6 +23,7 @@ const TRANSFER = z.strictObject({
   description: z.string().optional(),
   settleAfterMs: milliseconds.optional(),
   processedAmount: positiveDecimal.optional(),
+  finalStatus: z.number().int().min(1).max(99).optional(),
 });
 const WALLET = z.enum(['main', 'spot', 'collateral']);
 const MOVE = z.strictObject({ from: WALLET, to: WALLET, ticker: z.string(), amount: positiveDecimal });
@@ -82,7 +83,7 @@ function transferRoutes(exchange: SimulatedExchange): readonly ControlRoute[] {
   return [
     accountRoute(exchange, {
       path: 'deposits',
-      doc: 'A deposit to the main balance; pending for settleAfterMs of exchange time.',
+      doc: 'A deposit to the main balance; pending for settleAfterMs of exchange time, then finalStatus (3).',
       example: { ticker: 'USDT', amount: '500' },
       schema: TRANSFER,
       effect: (model, id, body) => accepted(model.deposit(id, body as TransferRequest)),
@@ -130,7 +131,8 @@ function orderRoutes(exchange: SimulatedExchange): readonly ControlRoute[] {
       doc: 'Cancels open orders, all of them or by market and types.',
       example: { market: 'BTC_PERP', types: ['futures'] },
       schema: CANCEL,
-      effect: (model, id, body) => accepted(model.cancelAll(id, body as Parameters<typeof model.cancelAll>[1])),
+      effect: (model, id, body) =>
+        accepted(model.cancelAll(id, body as Parameters<typeof model.cancelAll>[1])),
     }),
     {
       method: 'DELETE',
@@ -146,7 +148,8 @@ function orderRoutes(exchange: SimulatedExchange): readonly ControlRoute[] {
 }
 
 function asStop(body: z.infer<typeof COLLATERAL_ORDER>): StopLimitRequest {
-  if (body.price === undefined) throw new SimulatorError('invalid-input', 'body.price: a stop-limit needs one');
+  if (body.price === undefined)
+    throw new SimulatorError('invalid-input', 'body.price: a stop-limit needs one');
   return body as StopLimitRequest;
 }
 
@@ -232,7 +235,12 @@ function loanRoute(
   exchange: SimulatedExchange,
   action: string,
   doc: string,
-  effect: (model: Model, accountId: string, loanId: number, amount: z.infer<typeof AMOUNT>['amount']) => unknown,
+  effect: (
+    model: Model,
+    accountId: string,
+    loanId: number,
+    amount: z.infer<typeof AMOUNT>['amount'],
+  ) => unknown,
 ): ControlRoute {
   return {
     method: 'POST',

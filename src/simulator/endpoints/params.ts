@@ -1,4 +1,4 @@
-import { type Decimal, parseDecimal, ZERO } from '../../core/decimal.ts';
+import { type Decimal, parseDecimal } from '../../core/decimal.ts';
 import type { RequestParams } from '../http/authenticate.ts';
 import type { FieldErrors } from '../http/reply.ts';
 
@@ -73,18 +73,19 @@ export class ParamReader {
     return whenAbsent;
   }
 
-  /** Amounts and prices are JSON strings (specification 1, rule 4) and above zero. */
-  requiredAmount(name: string): Decimal | undefined {
+  /** Amounts and prices are JSON strings (specification 1, rule 4); their size is for the exchange to judge. */
+  requiredDecimal(name: string): Decimal | undefined {
     if (isMissing(this.#params[name])) return this.problem(name, `The ${name} field is required.`);
-    return this.optionalAmount(name);
+    return this.optionalDecimal(name);
   }
 
-  optionalAmount(name: string): Decimal | undefined {
+  optionalDecimal(name: string): Decimal | undefined {
     const text = this.optionalString(name);
-    if (text === undefined) return undefined;
-    const value = parseDecimal(text);
-    if (value === undefined) return this.problem(name, `The ${name} must be a number.`);
-    return value.gt(ZERO) ? value : this.problem(name, `The ${name} must be greater than 0.`);
+    return text === undefined ? undefined : this.#decimal(name, text);
+  }
+
+  #decimal(name: string, text: string): Decimal | undefined {
+    return parseDecimal(text) ?? this.problem(name, `The ${name} must be a number.`);
   }
 
   /** An array of at most `max` elements that all pass; at least one. */

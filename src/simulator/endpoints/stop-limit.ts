@@ -6,8 +6,6 @@ import type { OrderView, StopLimitRequest } from '../types.ts';
 import { ParamReader } from './params.ts';
 import { type EndpointParts, invalidParams, rejected, unixSeconds } from './parts.ts';
 
-const CLIENT_ORDER_ID_SYNTAX = /^[A-Za-z0-9._-]+$/;
-
 /** Specification 4.4. */
 export function stopLimitEndpoint(parts: EndpointParts): Endpoint {
   return {
@@ -30,11 +28,11 @@ export function stopLimitEndpoint(parts: EndpointParts): Endpoint {
 function readRequest(reader: ParamReader): StopLimitRequest | undefined {
   const market = reader.requiredString('market');
   const side = readSide(reader);
-  const amount = reader.requiredAmount('amount');
-  const price = reader.requiredAmount('price');
-  const activationPrice = reader.requiredAmount('activation_price');
-  const stopLoss = reader.optionalAmount('stopLoss');
-  const takeProfit = reader.optionalAmount('takeProfit');
+  const amount = reader.requiredDecimal('amount');
+  const price = reader.requiredDecimal('price');
+  const activationPrice = reader.requiredDecimal('activation_price');
+  const stopLoss = reader.optionalDecimal('stopLoss');
+  const takeProfit = reader.optionalDecimal('takeProfit');
   const clientOrderId = readClientOrderId(reader);
   const positionSide = reader.oneOf('positionSide', ['LONG', 'SHORT', 'BOTH']);
   const reduceOnly = reader.optionalBoolean('reduceOnly') ?? false;
@@ -63,15 +61,10 @@ function readSide(reader: ParamReader): 'buy' | 'sell' | undefined {
 function readClientOrderId(reader: ParamReader): string | undefined {
   const [snake, camel] = [reader.optionalString('client_order_id'), reader.optionalString('clientOrderId')];
   const id = snake ?? camel;
-  if (id === undefined) return undefined;
   if (snake !== undefined && camel !== undefined && snake !== camel) {
     return reader.problem('client_order_id', 'The client_order_id is given twice, with different values.');
   }
-  if (CLIENT_ORDER_ID_SYNTAX.test(id)) return id;
-  return reader.problem(
-    'client_order_id',
-    'The client_order_id may only have letters, digits, dashes, dots and underscores.',
-  );
+  return id;
 }
 
 /** Reduce-only rule 3. */
