@@ -21,10 +21,10 @@ interface Flags {
   readonly still?: boolean;
   readonly volatility: number;
   readonly speed: number;
-  readonly readings: readonly string[];
-  readonly faults: readonly string[];
+  readonly readings?: readonly string[];
+  readonly faults?: readonly string[];
   readonly depth?: string;
-  readonly allowDomain: readonly string[];
+  readonly allowDomain?: readonly string[];
   readonly limits: boolean;
   readonly list?: boolean;
   readonly json?: boolean;
@@ -36,8 +36,8 @@ export function registerSimulate(program: Command, io: CliIo): void {
     .command('simulate')
     .summary('run the simulated exchange')
     .description(
-      'Runs the simulated exchange on 127.0.0.1: the whole HTTP API at two base addresses, accounts with open\n' +
-        'positions, a moving market, and a control API for prices, faults and everything else.',
+      'Runs the simulated exchange on 127.0.0.1: the whole HTTP API at two base addresses, accounts with ' +
+        'open positions, a moving market, and a control API for prices, faults and everything else.',
     );
   addPlaces(command);
   addMarket(command);
@@ -78,7 +78,10 @@ function addMarket(command: Command): void {
   command
     .option('--scenario <name>', 'play a scripted scenario (see --list) instead of a random walk')
     .option('--prices <file>', 'play candles: timestamp_ms,open,high,low,close,volume with that header')
-    .option('--market <name>', 'the market that plays them; without it all spot markets, which lead the rest')
+    .option(
+      '--market <name>',
+      'the market that they move; others follow it. Without it a scenario moves all, candles the first',
+    )
     .option('--still', 'prices stand still until the control API moves them')
     .option('--volatility <fraction>', 'of the random walk, a day: 0.04 is 4 %', fraction, 0.04)
     .option('--speed <factor>', 'exchange time per real time; 0 stands still until stepped', factor, 1)
@@ -89,9 +92,9 @@ function addBehaviour(command: Command): void {
   command
     .addOption(new Option('--nonce <rule>', 'nonce rule').choices(['unique', 'increasing']))
     .addOption(new Option('--margin <model>', 'margin model').choices(['cross', 'isolated']))
-    .option('--readings <name=value>', 'an open reading of the specification (repeatable)', collect, [])
-    .option('--faults <fault>', 'a fault, kind,key=value,... (repeatable)', collect, [])
-    .option('--allow-domain <domain>', 'allowed for redirects of fiat deposits (repeatable)', collect, [])
+    .option('--readings <name=value>', 'an open reading of the specification (repeatable)', collect)
+    .option('--faults <fault>', 'a fault, kind,key=value,... (repeatable)', collect)
+    .option('--allow-domain <domain>', 'allowed for redirects of fiat deposits (repeatable)', collect)
     .option('--no-limits', 'lift the rate limits')
     .option('--list', 'print the scenarios, faults and readings, and end');
 }
@@ -147,13 +150,13 @@ async function optionsOf(flags: Flags): Promise<SimulatorOptions> {
     accounts: flags.accounts,
     speed: flags.speed,
     readings: readingsOf(flags),
-    faults: flags.faults,
+    faults: flags.faults ?? [],
     ...(flags.scenario === undefined ? {} : { scenario: { name: flags.scenario, market, noise: 0.0002 } }),
     ...(flags.prices === undefined ? {} : { candles: { csv: await readPrices(flags.prices), market } }),
     ...(moved || flags.still === true ? {} : { walk: { market, dailyVolatility: flags.volatility } }),
     ...(flags.depth === undefined ? {} : { depth: flags.depth }),
     ...(flags.limits ? {} : { limits: [] }),
-    ...(flags.allowDomain.length === 0 ? {} : { allowedDomains: flags.allowDomain }),
+    ...(flags.allowDomain === undefined ? {} : { allowedDomains: flags.allowDomain }),
   };
 }
 
@@ -170,7 +173,7 @@ async function readPrices(file: string): Promise<string> {
 
 function readingsOf(flags: Flags): Record<string, unknown> {
   const readings: Record<string, unknown> = {};
-  for (const text of flags.readings) {
+  for (const text of flags.readings ?? []) {
     const equals = text.indexOf('=');
     if (equals < 1) throw new UsageError(`--readings ${text}: expected name=value.`, 'See: simulate --list');
     const [name, value] = [text.slice(0, equals), text.slice(equals + 1)];
@@ -248,6 +251,6 @@ function numberWithin(text: string, max: number): number {
   throw new InvalidArgumentError(`Expected a number from 0 to ${max}.`);
 }
 
-function collect(text: string, previous: readonly string[]): string[] {
+function collect(text: string, previous: readonly string[] = []): string[] {
   return [...previous, text];
 }

@@ -1,5 +1,5 @@
 import type { Decimal } from '../core/decimal.ts';
-import { candleSource, parseCandles } from './candles.ts';
+import { type Candle, candleSource, parseCandles } from './candles.ts';
 import { type PriceSource, walkSource } from './price-source.ts';
 import { isScenarioName, SCENARIOS, scenarioSource } from './scenarios.ts';
 import { type SimulatedExchange, SimulatorError } from './simulated-exchange.ts';
@@ -57,13 +57,20 @@ export function playScenario(exchange: SimulatedExchange, play: ScenarioPlay, se
   );
 }
 
-/** Plays candles from now on. */
-export function playCandles(exchange: SimulatedExchange, play: CandlesPlay): string[] {
-  const parsed = parseCandles(play.csv);
+/** @throws SimulatorError naming the line that is wrong. */
+export function readCandles(csv: string): readonly Candle[] {
+  const parsed = parseCandles(csv);
   if (!parsed.ok) throw new SimulatorError('invalid-input', `prices: ${parsed.message}`);
-  return playIn(exchange, play.market, (market) =>
+  return parsed.candles;
+}
+
+/** Plays candles from now on, in one market: the first that leads others unless one is named. */
+export function playCandles(exchange: SimulatedExchange, play: CandlesPlay): string[] {
+  const candles = readCandles(play.csv);
+  const leader = exchange.model.markets().find((market) => market.spec.follows === undefined);
+  return playIn(exchange, play.market ?? leader?.spec.name, (market) =>
     candleSource({
-      candles: parsed.candles,
+      candles,
       startMs: exchange.model.nowMs(),
       priceStep: market.spec.priceStep,
       ...(play.adverse === undefined ? {} : { adverse: play.adverse }),

@@ -18,6 +18,7 @@ import {
   playCandles,
   playScenario,
   playWalk,
+  readCandles,
   type ScenarioPlay,
   type WalkPlay,
 } from './play.ts';
@@ -136,7 +137,8 @@ function assemble(options: SimulatorOptions): SimulatedExchange {
   if (options.scenario !== undefined) playScenario(exchange, options.scenario, seed);
   if (options.candles !== undefined) playCandles(exchange, options.candles);
   for (const fault of options.faults ?? []) {
-    exchange.injectFault(readFault(exchange, typeof fault === 'string' ? parseFaultText(fault) : fault));
+    const spec = typeof fault === 'string' ? parseFaultText(fault) : fault;
+    exchange.injectFault(readFault(exchange, spec, 'fault'));
   }
   // Only now, so that everything so far has happened at the same moment, however long it took.
   clock.setSpeed(speed);
@@ -150,9 +152,20 @@ function modelConfig(options: SimulatorOptions, seed: number, startMs: number): 
   const readings = changeReadings(DEFAULT_READINGS, options.readings ?? {});
   if (!readings.ok) throw new SimulatorError('invalid-reading', readings.errors.join('; '));
   const config = defaultConfig(seed, startMs, { ...options.config, readings: readings.readings });
-  if (options.depth === undefined) return config;
-  const factor = positive(options.depth, 'depth');
-  return { ...config, markets: config.markets.map((market) => deepened(market, factor)) };
+  const factor = options.depth === undefined ? undefined : positive(options.depth, 'depth');
+  const priced = options.candles === undefined ? config.markets : startAt(config.markets, options.candles);
+  const markets = factor === undefined ? priced : priced.map((market) => deepened(market, factor));
+  return { ...config, markets };
+}
+
+/** Candles that play from the start also say where the market starts, so that no position begins with a jump. */
+function startAt(markets: readonly MarketSpec[], { csv, market }: CandlesPlay): readonly MarketSpec[] {
+  const price = readCandles(csv)[0]?.open;
+  const leader = market ?? markets.find(({ follows }) => follows === undefined)?.name;
+  if (price === undefined) return markets;
+  return markets.map((spec) =>
+    spec.name === leader || spec.follows === leader ? Object.assign({}, spec, { price }) : spec,
+  );
 }
 
 function deepened(market: MarketSpec, factor: Decimal): MarketSpec {

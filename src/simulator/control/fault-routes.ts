@@ -40,7 +40,7 @@ const EFFECT = z.discriminatedUnion('kind', [
 ]);
 
 /** A fault as it comes from outside, on the control API and on the command line. */
-export const FAULT = z.strictObject({
+const FAULT = z.strictObject({
   effect: EFFECT,
   target: z
     .strictObject({
@@ -65,19 +65,22 @@ const REGION = z.union(
 const READINGS = z.record(z.string(), z.unknown());
 
 /** Parses a fault and checks that what it aims at exists. */
-export function readFault(exchange: SimulatedExchange, value: unknown): FaultSpec {
+export function readFault(exchange: SimulatedExchange, value: unknown, what = 'body'): FaultSpec {
   // The optional members of the parsed object may be present and undefined, which means the same here.
-  const fault = parseWith(FAULT, value, 'body') as FaultSpec;
+  const fault = parseWith(FAULT, value, what) as FaultSpec;
   const { endpoint, account } = fault.target ?? {};
   const known = exchange.endpointNames();
   if (endpoint !== undefined && endpoint !== '*' && !known.includes(endpoint)) {
     throw new SimulatorError(
       'invalid-input',
-      `body.target.endpoint: ${JSON.stringify(endpoint)} is none of ${known.join(', ')}`,
+      `${what}.target.endpoint: ${JSON.stringify(endpoint)} is none of ${known.join(', ')}`,
     );
   }
   if (account !== undefined && !exchange.accounts.has(account)) {
-    throw new SimulatorError('invalid-input', `body.target.account: no account ${JSON.stringify(account)}`);
+    throw new SimulatorError(
+      'invalid-input',
+      `${what}.target.account: no account ${JSON.stringify(account)}`,
+    );
   }
   return fault;
 }
