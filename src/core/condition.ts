@@ -1,6 +1,6 @@
 import type { NoneMeaning } from './fields.ts';
-import type { Registers } from './registers.ts';
-import type { Comparison, ConditionSpec, FieldParameter, FieldValue, SubjectKind } from './rule.ts';
+import type { FieldReader } from './registers.ts';
+import type { Comparison, ConditionSpec, FieldParameter, FieldValue } from './rule.ts';
 
 /** Kleene's three truth values, as small integers: an unknown operand decides only what it cannot change. */
 export type Truth = 0 | 1 | 2;
@@ -41,10 +41,7 @@ export interface CompiledCondition {
 }
 
 /** Compiles a condition once; throws a TypeError for a field that the catalogue does not have. */
-export function compileCondition<K extends SubjectKind>(
-  spec: ConditionSpec,
-  registers: Registers<K>,
-): CompiledCondition {
+export function compileCondition(spec: ConditionSpec, registers: FieldReader): CompiledCondition {
   const leaves: Leaf[] = [];
   let latchCount = 0;
 
@@ -119,7 +116,7 @@ function noneValue(meaning: NoneMeaning): number | undefined {
 }
 
 function compileComparison(
-  registers: Registers,
+  registers: FieldReader,
   slot: number,
   comparison: Comparison,
   none: number | undefined,
@@ -151,7 +148,7 @@ interface Threshold {
 }
 
 function compileBelow(
-  registers: Registers,
+  registers: FieldReader,
   slot: number,
   { threshold, clear, latch, none }: Threshold,
 ): Judge {
@@ -175,7 +172,7 @@ function compileBelow(
 }
 
 function compileAbove(
-  registers: Registers,
+  registers: FieldReader,
   slot: number,
   { threshold, clear, latch, none }: Threshold,
 ): Judge {
@@ -204,7 +201,7 @@ function released(latch: number, latches: Latches): Truth {
 }
 
 function compileIn(
-  registers: Registers,
+  registers: FieldReader,
   slot: number,
   values: readonly FieldValue[],
   none: number | undefined,

@@ -30,13 +30,20 @@ export interface FieldSlot {
   readonly parameter: FieldParameter;
 }
 
+/** What a condition needs of registers: slots when it is compiled, values when it is judged. */
+export interface FieldReader {
+  readonly slots: readonly FieldSlot[];
+  slot(field: string, parameter?: FieldParameter): number;
+  read(slot: number): FieldQuantity;
+}
+
 const NO_PARAMETER: FieldParameter = {};
 
 /**
  * The fields that the conditions on one kind of subject ask for, each computed at most once per subject: `load`
  * forgets, `read` computes. One instance is reused for all subjects, so judging allocates nothing of its own.
  */
-export class Registers<K extends SubjectKind = SubjectKind> {
+export class Registers<K extends SubjectKind> implements FieldReader {
   readonly slots: FieldSlot[] = [];
   readonly #on: K;
   readonly #computes: Compute<SubjectOf[K]>[] = [];
