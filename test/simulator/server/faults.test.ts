@@ -238,6 +238,8 @@ describe('faults of the reply', () => {
       (await long(PATHS.transfers)).json.total,
     ];
     expect(await read()).toEqual(['0', '5000', 0]);
+    // A longer lag elsewhere makes the exchange remember more, and changes nothing here.
+    running.injectFault({ effect: { kind: 'stale', ageMs: 5_000 }, target: { account: 'short' } });
     running.setPrice('BTC_PERP', '60100');
     running.exchange.change((model) => model.deposit('long', { ticker: 'USDT', amount: decimal('7') }));
     running.advance(799);
