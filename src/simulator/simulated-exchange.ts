@@ -103,7 +103,7 @@ export class SimulatedExchange {
       page: (request) => this.#page(parts, request),
       lateArrivalMs: () => this.model.readings().lateArrivalMs,
     });
-    this.#fitHorizon();
+    this.#fitAges();
   }
 
   /** Endpoint names as the request log and faults use them. */
@@ -160,19 +160,19 @@ export class SimulatedExchange {
     const outcome = this.change((model) => model.setReadings(result.readings));
     if (!outcome.ok)
       throw new SimulatorError('positions-open', Object.values(outcome.errors).flat().join(' '));
-    this.#fitHorizon();
+    this.#fitAges();
     return outcome.readings;
   }
 
   injectFault(spec: FaultSpec): number {
     const id = this.faults.inject(spec);
-    this.#fitHorizon();
+    this.#fitAges();
     return id;
   }
 
   clearFaults(id?: number): number {
     const cleared = this.faults.clear(id);
-    this.#fitHorizon();
+    this.#fitAges();
     return cleared;
   }
 
@@ -188,6 +188,7 @@ export class SimulatedExchange {
       throw new SimulatorError('account-exists', `account ${seed.id} exists already`);
     }
     this.change((model) => model.createAccount(seed));
+    this.#timeline.restart();
     return this.accounts.add(seed.id, permissions);
   }
 
@@ -254,9 +255,9 @@ export class SimulatedExchange {
   }
 
   /** Reads may have to look back as far as the readings and the faults say. */
-  #fitHorizon(): void {
+  #fitAges(): void {
     const ages = this.faults.list().map((fault) => (fault.effect.kind === 'stale' ? fault.effect.ageMs : 0));
-    this.#timeline.setHorizon(Math.max(this.model.readings().readLagMs, ...ages));
+    this.#timeline.setAges([this.model.readings().readLagMs, ...ages].filter((ageMs) => ageMs > 0));
   }
 }
 

@@ -19,7 +19,7 @@ interface PastState {
   readonly accounts: ReadonlyMap<string, AccountState>;
 }
 
-/** While reads lag, a leap of the clock is taken in so many steps per lag, each of them remembered. */
+/** While reads lag, a leap of the clock is taken in so many steps per (shortest) lag, each of them remembered. */
 const STEPS_PER_LAG = 8;
 
 /**
@@ -30,6 +30,7 @@ export class Timeline {
   readonly #model: ExchangeModel;
   readonly #clock: ExchangeClock;
   #horizonMs = 0;
+  #stepMs = 1;
   #past: PastState[] = [];
 
   constructor(model: ExchangeModel, clock: ExchangeClock) {
@@ -37,10 +38,12 @@ export class Timeline {
     this.#clock = clock;
   }
 
-  /** How far back reads must be able to look; the past starts when this is first above zero. */
-  setHorizon(horizonMs: number): void {
+  /** How old the states are that reads must be able to show; the past starts when there is first such an age. */
+  setAges(agesMs: readonly number[]): void {
     this.catchUp();
+    const horizonMs = Math.max(0, ...agesMs);
     this.#horizonMs = horizonMs;
+    this.#stepMs = Math.max(1, Math.ceil(Math.min(...agesMs) / STEPS_PER_LAG));
     if (horizonMs === 0) this.#past = [];
     else if (this.#past.length === 0) this.remember();
   }
@@ -58,10 +61,17 @@ export class Timeline {
   remember(): void {
     if (this.#horizonMs === 0) return;
     const atMs = this.#model.nowMs();
-    if (this.#past.at(-1)?.atMs === atMs) this.#past.pop();
+    // Of one moment its beginning and its end are kept: who looks further back than anything is known sees the former.
+    if (this.#past.at(-1)?.atMs === atMs && this.#past.at(-2)?.atMs === atMs) this.#past.pop();
     const accounts = this.#model.accountIds().map((id) => [id, stateOf(this.#model, id)] as const);
     this.#past.push({ atMs, accounts: new Map(accounts) });
     this.#forget(atMs - this.#horizonMs);
+  }
+
+  /** The past starts now; for accounts that did not exist before. */
+  restart(): void {
+    this.#past = [];
+    this.remember();
   }
 
   /** The account as it was `ageMs` ago, or at the beginning of what is remembered; 0 for the present. */
@@ -77,7 +87,7 @@ export class Timeline {
   }
 
   #walk(fromMs: number, toMs: number): void {
-    const stepMs = Math.max(1, Math.ceil(this.#horizonMs / STEPS_PER_LAG));
+    const stepMs = this.#stepMs;
     // What happened before the horizon is not shown to anybody any more.
     for (let atMs = Math.max(fromMs, toMs - this.#horizonMs - stepMs); atMs < toMs; ) {
       atMs = Math.min(toMs, atMs + stepMs);
