@@ -9,6 +9,7 @@ import { parseJson } from './json.ts';
 import type { Limiter } from './limiter.ts';
 import type { NonceSource } from './nonce.ts';
 import { type ExchangeObserver, safely } from './observer.ts';
+import { readReply } from './schemas/replies.ts';
 import type { WireFailure, WireReply } from './transport.ts';
 
 /** What one attempt came to. */
@@ -116,7 +117,7 @@ export class Judge {
     const context = { endpoint: id, redact: plan.redact ?? this.#parts.redact };
     const error = errorOfReply(context, reply.status, json?.value, retryAfterMs);
     if (error !== undefined) return this.#error(plan, error, reply, progress);
-    const parsed = plan.read(json?.value);
+    const parsed = readReply(reply.body, json?.value, plan.read);
     if (parsed.ok) return { kind: 'ok', value: parsed.value, reply };
     this.drift(endpoint, 'reply', parsed.problems);
     const [problem] = parsed.problems;
