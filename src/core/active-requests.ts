@@ -15,6 +15,7 @@ export function activeRequests(
 ): readonly ActionRequest[] {
   const requests: ActionRequest[] = [];
   for (const slot of slots) {
+    if (slot.entries.length === 0) continue;
     const rule = rules.byId.get(slot.ruleId);
     if (rule === undefined) continue;
     for (const entry of slot.entries) {

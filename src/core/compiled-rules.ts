@@ -1,3 +1,4 @@
+import type { RuleSlot } from './account-state.ts';
 import { compileActiveWindow, type WindowJudge } from './active-window.ts';
 import { type LevelThreshold, levelThresholds } from './cadence.ts';
 import { type CompiledCondition, compileCondition, type Latches } from './condition.ts';
@@ -9,6 +10,10 @@ import type { AccountSettings } from './settings.ts';
 /** A rule ready to judge: closures instead of text. Made once per account and config. */
 export interface CompiledRule {
   readonly spec: RuleSpec;
+  /** Position among all rules of the account. */
+  readonly index: number;
+  /** Its slot while it has nothing to remember. */
+  readonly emptySlot: RuleSlot;
   /** The rule's own mode, else the account's. */
   readonly mode: Mode;
   readonly condition: CompiledCondition;
@@ -51,7 +56,7 @@ export function compileRules(specs: readonly RuleSpec[], settings: AccountSettin
   const creditLine = new Registers('creditLine');
   const account = new Registers('account');
   const registersOf = { position, creditLine, account };
-  const all = specs.map((spec) => compileRule(spec, settings, registersOf[spec.on]));
+  const all = specs.map((spec, index) => compileRule(spec, index, settings, registersOf[spec.on]));
   return {
     settings,
     all,
@@ -72,12 +77,20 @@ function rulesOn<K extends SubjectKind>(
   return { registers, rules, thresholds: levelThresholds(leaves, registers) };
 }
 
-function compileRule(spec: RuleSpec, settings: AccountSettings, registers: FieldReader): CompiledRule {
+function compileRule(
+  spec: RuleSpec,
+  index: number,
+  settings: AccountSettings,
+  registers: FieldReader,
+): CompiledRule {
   const condition = compileCondition(spec.when, registers);
+  const mode = spec.mode ?? settings.mode;
   const stages = [spec.actions, ...spec.escalate.map(({ actions }) => actions)];
   return {
     spec,
-    mode: spec.mode ?? settings.mode,
+    index,
+    emptySlot: { ruleId: spec.id, checksum: spec.checksum, mode, entries: [] },
+    mode,
     condition,
     filter: compileFilter(spec.where),
     window: spec.activeWindow && compileActiveWindow(spec.activeWindow),

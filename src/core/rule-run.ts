@@ -1,6 +1,6 @@
 import type { AccountState, RuleSlot } from './account-state.ts';
 import type { CompiledRule, CompiledRules, KindRules } from './compiled-rules.ts';
-import { type Latches, type Truth, UNKNOWN } from './condition.ts';
+import { FALSE, type Latches, type Truth, UNKNOWN } from './condition.ts';
 import type { Decision, Transition } from './decision.ts';
 import type { UnknownReason } from './quantity.ts';
 import { type DecisionReason, reasonWords, type TransitionReason } from './reason.ts';
@@ -23,8 +23,9 @@ export class RuleRun {
   readonly #now: Instant;
   readonly #timerMs: number;
   readonly #windowNowMs: number;
-  readonly #before = new Map<string, readonly RuleEntry[]>();
-  readonly #after = new Map<string, RuleEntry[]>();
+  /** Entries by the index of their rule. */
+  readonly #before: (readonly RuleEntry[])[] = [];
+  readonly #after: (RuleEntry[] | undefined)[] = [];
 
   constructor(state: AccountState, rules: CompiledRules, now: Instant, timerMs: number, windowNowMs: number) {
     this.nextEpisode = state.nextEpisode;
@@ -32,7 +33,11 @@ export class RuleRun {
     this.#now = now;
     this.#timerMs = timerMs;
     this.#windowNowMs = windowNowMs;
-    for (const slot of state.rules) this.#takeOver(slot);
+    for (let index = 0; index < rules.all.length; index++) {
+      this.#before.push(NO_ENTRIES);
+      this.#after.push(undefined);
+    }
+    for (const slot of state.rules) if (slot.entries.length > 0) this.#takeOver(slot);
   }
 
   /** Keeps what is still valid of a rule's state, and ends the rest. */
@@ -49,8 +54,8 @@ export class RuleRun {
         this.#record(slot, entry.subject, ended.changes);
         if (ended.entry !== undefined) kept.push(ended.entry);
       }
-      this.#before.set(slot.ruleId, kept);
-    } else this.#before.set(slot.ruleId, slot.entries);
+      this.#before[rule.index] = kept;
+    } else this.#before[rule.index] = slot.entries;
   }
 
   judge<K extends SubjectKind>(kind: KindRules<K>, list: SubjectList<K>): void {
@@ -63,40 +68,51 @@ export class RuleRun {
   }
 
   #judgeOne<K extends SubjectKind>(rule: CompiledRule, subject: Subject<K>, registers: Registers<K>): void {
-    const entry = findEntry(this.#before.get(rule.spec.id) ?? NO_ENTRIES, subject.key);
+    const entry = findEntry(this.#before[rule.index] ?? NO_ENTRIES, subject.key);
     const selected = rule.filter(subject.filterable);
     if (selected === false) return this.#end(rule, subject.key, entry, 'notSelected');
-    const why = subject.frozen ?? (selected === true ? undefined : selected);
-    if (why !== undefined) return this.#freeze(rule, subject.key, entry, why);
     if (rule.window !== undefined && !rule.window(this.#windowNowMs)) {
       this.#decide(rule.spec.id, subject.key, 'inactive', 'outsideActiveWindow');
       return this.#end(rule, subject.key, entry, 'outsideActiveWindow');
     }
+    const why = subject.frozen ?? (selected === true ? undefined : selected);
+    if (why !== undefined) return this.#freeze(rule, subject.key, entry, why);
     const { latches } = rule;
     if (latches.length > 0) loadLatches(latches, entry);
     const truth: Truth = rule.condition.judge(latches);
-    const step = stepRule(subject.key, entry, rule.spec, {
+    const latched = truth === UNKNOWN || latches.length === 0 ? '' : writeLatches(latches);
+    // Most rules are inactive for most subjects: nothing to step, nothing to keep.
+    if (truth === FALSE && entry === undefined && latched === '') {
+      return this.#decide(rule.spec.id, subject.key, 'inactive', 'conditionNotMet');
+    }
+    this.#step(rule, subject.key, entry, truth, latched, registers);
+  }
+
+  #step<K extends SubjectKind>(
+    rule: CompiledRule,
+    subject: SubjectKey,
+    entry: RuleEntry | undefined,
+    truth: Truth,
+    latches: string,
+    registers: Registers<K>,
+  ): void {
+    const figures = (): string => conditionWords(rule.condition.tree, registers, rule.latches);
+    const step = stepRule(subject, entry, rule.spec, {
       truth,
-      latches: truth === UNKNOWN || latches.length === 0 ? '' : writeLatches(latches),
+      latches,
       timerMs: this.#timerMs,
       atMs: this.#now.wallMs,
       nextEpisode: () => this.nextEpisode++,
-      because: () => conditionWords(rule.condition.tree, registers, latches),
+      because: figures,
     });
     this.#keep(rule, step.entry);
-    this.#decide(rule.spec.id, subject.key, step.phase, step.reason);
-    if (step.changes.length === 0) return;
-    this.#record(
-      slotOf(rule),
-      subject.key,
-      step.changes,
-      conditionWords(rule.condition.tree, registers, latches),
-    );
+    this.#decide(rule.spec.id, subject, step.phase, step.reason);
+    if (step.changes.length > 0) this.#record(rule.emptySlot, subject, step.changes, figures());
   }
 
   /** Subjects that were seen before and are not in the list: gone if it is complete, else nobody knows. */
   #judgeAbsent<K extends SubjectKind>(rule: CompiledRule, list: SubjectList<K>): void {
-    for (const entry of this.#before.get(rule.spec.id) ?? NO_ENTRIES) {
+    for (const entry of this.#before[rule.index] ?? NO_ENTRIES) {
       if (list.subjects.some(({ key }) => key === entry.subject)) continue;
       if (list.incomplete === undefined) this.#end(rule, entry.subject, entry, 'subjectGone');
       else this.#freeze(rule, entry.subject, entry, list.incomplete);
@@ -117,13 +133,13 @@ export class RuleRun {
   ): void {
     const ended = endRule(entry, reason, reason === 'outsideActiveWindow');
     this.#keep(rule, ended.entry);
-    this.#record(slotOf(rule), subject, ended.changes);
+    this.#record(rule.emptySlot, subject, ended.changes);
   }
 
   #keep(rule: CompiledRule, entry: RuleEntry | undefined): void {
     if (entry === undefined) return;
-    const entries = this.#after.get(rule.spec.id);
-    if (entries === undefined) this.#after.set(rule.spec.id, [entry]);
+    const entries = this.#after[rule.index];
+    if (entries === undefined) this.#after[rule.index] = [entry];
     else entries.push(entry);
   }
 
@@ -166,15 +182,11 @@ export class RuleRun {
 
   /** The next state of the rules, without those that have nothing to remember but their checksum. */
   finish(): readonly RuleSlot[] {
-    return this.#rules.all.map((rule) => ({
-      ...slotOf(rule),
-      entries: this.#after.get(rule.spec.id) ?? NO_ENTRIES,
-    }));
+    return this.#rules.all.map((rule) => {
+      const entries = this.#after[rule.index];
+      return entries === undefined ? rule.emptySlot : { ...rule.emptySlot, entries };
+    });
   }
-}
-
-function slotOf(rule: CompiledRule): Pick<RuleSlot, 'ruleId' | 'checksum' | 'mode'> {
-  return { ruleId: rule.spec.id, checksum: rule.spec.checksum, mode: rule.mode };
 }
 
 export function findEntry(entries: readonly RuleEntry[], subject: SubjectKey): RuleEntry | undefined {

@@ -4,7 +4,6 @@ import type { CreditLineSubject, PositionSubject } from './field-values.ts';
 import type { Filterable } from './filter.ts';
 import { type ForecastState, type Motion, motionOf } from './forecast.ts';
 import { creditLineKey, type Memory } from './memory.ts';
-import type { PositionQuantities } from './position.ts';
 import { known, type Quantity, type UnknownReason, unknown } from './quantity.ts';
 import type { SubjectOf } from './registers.ts';
 import type { SubjectKind } from './rule.ts';
@@ -62,32 +61,11 @@ function positionSubjects(account: AccountQuantities, memory: Memory): SubjectLi
     return {
       key: positionKey(positionId),
       of,
-      filterable: new PositionFilterable(position),
+      filterable: position,
       frozen: stale ?? (isDuplicate ? ('duplicateRecord' as const) : undefined),
     };
   });
   return { subjects: unique(subjects), incomplete: incompleteness(list) };
-}
-
-/** The direction is computed only for filters that ask for it. */
-class PositionFilterable implements Filterable {
-  readonly #position: PositionQuantities;
-
-  constructor(position: PositionQuantities) {
-    this.#position = position;
-  }
-
-  get market(): string {
-    return this.#position.record.market;
-  }
-
-  get positionId(): string {
-    return this.#position.record.positionId;
-  }
-
-  get direction(): NonNullable<Filterable['direction']> {
-    return this.#position.direction;
-  }
 }
 
 function creditLineSubjects(account: AccountQuantities, memory: Memory): SubjectList<'creditLine'> {
