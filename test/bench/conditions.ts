@@ -122,8 +122,8 @@ function check(name: string, call: number, fires: boolean): void {
 const pick = <T>(values: readonly T[], call: number): T => values[call % values.length] as T;
 
 /** So that a round of each takes about as long. */
-const OURS = 200;
-const OTHER = 100;
+const OURS = 2_000;
+const OTHER = 400;
 
 const samples = await interleavedRounds(
   {
@@ -151,7 +151,7 @@ const samples = await interleavedRounds(
       }
     },
   },
-  2_000,
+  1_000,
   7,
 );
 
