@@ -1,4 +1,6 @@
+import type { RuleSlot } from './account-state.ts';
 import { compileActiveWindow, type WindowJudge } from './active-window.ts';
+import { type LevelThreshold, levelThresholds } from './cadence.ts';
 import { type CompiledCondition, compileCondition, type Latches } from './condition.ts';
 import { compileFilter, compileGlobs, type FilterJudge, type GlobJudge } from './filter.ts';
 import { type FieldReader, Registers } from './registers.ts';
@@ -8,6 +10,10 @@ import type { AccountSettings } from './settings.ts';
 /** A rule ready to judge: closures instead of text. Made once per account and config. */
 export interface CompiledRule {
   readonly spec: RuleSpec;
+  /** Position among all rules of the account. */
+  readonly index: number;
+  /** Its slot while it has nothing to remember. */
+  readonly emptySlot: RuleSlot;
   /** The rule's own mode, else the account's. */
   readonly mode: Mode;
   readonly condition: CompiledCondition;
@@ -28,12 +34,15 @@ export interface CompiledAction {
 export interface KindRules<K extends SubjectKind> {
   readonly registers: Registers<K>;
   readonly rules: readonly CompiledRule[];
+  /** What its conditions compare with, for the cadence. */
+  readonly thresholds: readonly LevelThreshold[];
 }
 
 /** All rules of one account. Holds scratch space: one evaluation at a time, which being synchronous it is. */
 export interface CompiledRules {
   readonly settings: AccountSettings;
   readonly all: readonly CompiledRule[];
+  readonly byId: ReadonlyMap<string, CompiledRule>;
   readonly position: KindRules<'position'>;
   readonly creditLine: KindRules<'creditLine'>;
   readonly account: KindRules<'account'>;
@@ -47,23 +56,41 @@ export function compileRules(specs: readonly RuleSpec[], settings: AccountSettin
   const creditLine = new Registers('creditLine');
   const account = new Registers('account');
   const registersOf = { position, creditLine, account };
-  const all = specs.map((spec) => compileRule(spec, settings, registersOf[spec.on]));
-  const rulesOn = (kind: SubjectKind): readonly CompiledRule[] => all.filter(({ spec }) => spec.on === kind);
+  const all = specs.map((spec, index) => compileRule(spec, index, settings, registersOf[spec.on]));
   return {
     settings,
     all,
-    position: { registers: position, rules: rulesOn('position') },
-    creditLine: { registers: creditLine, rules: rulesOn('creditLine') },
-    account: { registers: account, rules: rulesOn('account') },
+    byId: new Map(all.map((rule) => [rule.spec.id, rule])),
+    position: rulesOn('position', all, position),
+    creditLine: rulesOn('creditLine', all, creditLine),
+    account: rulesOn('account', all, account),
   };
 }
 
-function compileRule(spec: RuleSpec, settings: AccountSettings, registers: FieldReader): CompiledRule {
+function rulesOn<K extends SubjectKind>(
+  kind: K,
+  all: readonly CompiledRule[],
+  registers: Registers<K>,
+): KindRules<K> {
+  const rules = all.filter(({ spec }) => spec.on === kind);
+  const leaves = rules.flatMap(({ condition }) => condition.leaves);
+  return { registers, rules, thresholds: levelThresholds(leaves, registers) };
+}
+
+function compileRule(
+  spec: RuleSpec,
+  index: number,
+  settings: AccountSettings,
+  registers: FieldReader,
+): CompiledRule {
   const condition = compileCondition(spec.when, registers);
+  const mode = spec.mode ?? settings.mode;
   const stages = [spec.actions, ...spec.escalate.map(({ actions }) => actions)];
   return {
     spec,
-    mode: spec.mode ?? settings.mode,
+    index,
+    emptySlot: { ruleId: spec.id, checksum: spec.checksum, mode, entries: [] },
+    mode,
     condition,
     filter: compileFilter(spec.where),
     window: spec.activeWindow && compileActiveWindow(spec.activeWindow),

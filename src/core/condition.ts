@@ -1,3 +1,4 @@
+import type { FieldQuantity } from './field-values.ts';
 import type { NoneMeaning } from './fields.ts';
 import type { FieldReader } from './registers.ts';
 import type { Comparison, ConditionSpec, FieldParameter, FieldValue } from './rule.ts';
@@ -86,20 +87,30 @@ function negate(truth: Truth): Truth {
 
 /**
  * `all` is decided by one FALSE and `any` by one TRUE; else by an UNKNOWN. Without hysteresis inside, the rest
- * of a decided group is not looked at.
+ * of a decided group is not looked at. Folded into pairs, which costs less than a loop.
  */
 function compileGroup(judges: readonly Judge[], decisive: typeof FALSE | typeof TRUE, eager: boolean): Judge {
   const otherwise: Truth = decisive === FALSE ? TRUE : FALSE;
+  const both = eager ? compileEagerPair : compileLazyPair;
+  const last = judges.at(-1) ?? (() => otherwise);
+  return judges.slice(0, -1).reduceRight((rest, judge) => both(judge, rest, decisive), last);
+}
+
+function compileLazyPair(first: Judge, second: Judge, decisive: Truth): Judge {
   return (latches) => {
-    let result: Truth = otherwise;
-    for (let index = 0; index < judges.length; index++) {
-      const truth = (judges[index] as Judge)(latches);
-      if (truth === decisive) {
-        if (!eager) return decisive;
-        result = decisive;
-      } else if (truth === UNKNOWN && result === otherwise) result = UNKNOWN;
-    }
-    return result;
+    const a = first(latches);
+    if (a === decisive) return a;
+    const b = second(latches);
+    return a === UNKNOWN && b !== decisive ? UNKNOWN : b;
+  };
+}
+
+function compileEagerPair(first: Judge, second: Judge, decisive: Truth): Judge {
+  return (latches) => {
+    const a = first(latches);
+    const b = second(latches);
+    if (a === decisive || b === decisive) return decisive;
+    return a === UNKNOWN ? UNKNOWN : b;
   };
 }
 
@@ -153,21 +164,31 @@ function compileBelow(
   { threshold, clear, latch, none }: Threshold,
 ): Judge {
   const isBelow = (value: number, latches: Latches): Truth => {
-    if (clear === undefined) return value < threshold ? TRUE : FALSE;
-    const held = latches[latch] === 1 ? value <= clear : value < threshold;
-    latches[latch] = held ? 1 : 0;
+    const held = latches[latch] === 1 && clear !== undefined ? value <= clear : value < threshold;
+    if (latch >= 0) latches[latch] = held ? 1 : 0;
     return held ? TRUE : FALSE;
   };
-  return (latches) => {
-    const quantity = registers.read(slot);
-    if (quantity.kind === 'value') return isBelow(quantity.value as number, latches);
+  const otherwise = (quantity: FieldQuantity, latches: Latches): Truth => {
     if (quantity.kind === 'unknown') return UNKNOWN;
-    if (quantity.kind === 'none')
+    if (quantity.kind !== 'atLeast')
       return none === undefined ? released(latch, latches) : isBelow(none, latches);
     // A lower bound can only show that the number is too large.
-    const held = latches[latch] === 1;
-    const tooLarge = held && clear !== undefined ? quantity.value > clear : quantity.value >= threshold;
+    const held = latches[latch] === 1 && clear !== undefined;
+    const tooLarge = held ? quantity.value > clear : quantity.value >= threshold;
     return tooLarge ? released(latch, latches) : UNKNOWN;
+  };
+  if (clear === undefined) {
+    return (latches) => {
+      const quantity = registers.read(slot);
+      if (quantity.kind === 'value') return (quantity.value as number) < threshold ? TRUE : FALSE;
+      return otherwise(quantity, latches);
+    };
+  }
+  return (latches) => {
+    const quantity = registers.read(slot);
+    return quantity.kind === 'value'
+      ? isBelow(quantity.value as number, latches)
+      : otherwise(quantity, latches);
   };
 }
 
@@ -177,21 +198,31 @@ function compileAbove(
   { threshold, clear, latch, none }: Threshold,
 ): Judge {
   const isAbove = (value: number, latches: Latches): Truth => {
-    if (clear === undefined) return value > threshold ? TRUE : FALSE;
-    const held = latches[latch] === 1 ? value >= clear : value > threshold;
-    latches[latch] = held ? 1 : 0;
+    const held = latches[latch] === 1 && clear !== undefined ? value >= clear : value > threshold;
+    if (latch >= 0) latches[latch] = held ? 1 : 0;
     return held ? TRUE : FALSE;
   };
-  return (latches) => {
-    const quantity = registers.read(slot);
-    if (quantity.kind === 'value') return isAbove(quantity.value as number, latches);
+  const otherwise = (quantity: FieldQuantity, latches: Latches): Truth => {
     if (quantity.kind === 'unknown') return UNKNOWN;
-    if (quantity.kind === 'none')
+    if (quantity.kind !== 'atLeast')
       return none === undefined ? released(latch, latches) : isAbove(none, latches);
     // A lower bound that is large enough suffices.
-    const bound = quantity.value;
-    const enough = clear !== undefined && latches[latch] === 1 ? bound >= clear : bound > threshold;
-    return enough ? isAbove(bound, latches) : UNKNOWN;
+    const held = latches[latch] === 1 && clear !== undefined;
+    const enough = held ? quantity.value >= clear : quantity.value > threshold;
+    return enough ? isAbove(quantity.value, latches) : UNKNOWN;
+  };
+  if (clear === undefined) {
+    return (latches) => {
+      const quantity = registers.read(slot);
+      if (quantity.kind === 'value') return (quantity.value as number) > threshold ? TRUE : FALSE;
+      return otherwise(quantity, latches);
+    };
+  }
+  return (latches) => {
+    const quantity = registers.read(slot);
+    return quantity.kind === 'value'
+      ? isAbove(quantity.value as number, latches)
+      : otherwise(quantity, latches);
   };
 }
 
@@ -210,7 +241,7 @@ function compileIn(
   const largest = Math.max(...values.map((value) => (typeof value === 'number' ? value : Number.NaN)));
   return () => {
     const quantity = registers.read(slot);
-    if (quantity.kind === 'value') return isOne(quantity.value);
+    if (quantity.kind === 'value') return values.includes(quantity.value) ? TRUE : FALSE;
     if (quantity.kind === 'unknown') return UNKNOWN;
     if (quantity.kind === 'none') return none === undefined ? FALSE : isOne(none);
     return quantity.value > largest ? FALSE : UNKNOWN;

@@ -1,4 +1,4 @@
-import { type Decimal, decimal, toDecimal, toNumber } from './decimal.ts';
+import { type Decimal, type DecimalString, toDecimal, toNumber, ZERO } from './decimal.ts';
 import type { PositionQuantities } from './position.ts';
 import { known, type Quantity, unknown } from './quantity.ts';
 import type { OwnStop } from './snapshot.ts';
@@ -29,7 +29,7 @@ export function stopCover(position: PositionQuantities, ownStops: readonly OwnSt
   const sign = direction.kind === 'value' && direction.value === 'short' ? -1 : 1;
   const isBefore = (stop: Stop): boolean =>
     liquidationPrice.kind === 'none' || sign * (stop.activationPrice - liquidationPrice.value) > 0;
-  const size = toDecimal(position.record.amount).abs();
+  const { amount: size } = position.record;
   if (covers(size, stops, (stop) => stop.confirmed && isBefore(stop))) return known('ok');
   if (attachedUnknown) return unknown('fieldMissing');
   if (covers(size, stops, isBefore)) return known('unconfirmed');
@@ -50,12 +50,10 @@ function stopsOf(position: PositionQuantities, ownStops: readonly OwnStop[]): re
   return stops;
 }
 
-function covers(size: Decimal, stops: readonly Stop[], counts: (stop: Stop) => boolean): boolean {
-  let sum = decimal('0');
-  for (const stop of stops) {
-    if (!counts(stop)) continue;
-    if (stop.amount === undefined) return true;
-    sum = sum.plus(stop.amount);
-  }
-  return sum.gte(size) && sum.gt(decimal('0'));
+function covers(amount: DecimalString, stops: readonly Stop[], counts: (stop: Stop) => boolean): boolean {
+  const counted = stops.filter(counts);
+  if (counted.some((stop) => stop.amount === undefined)) return true;
+  if (counted.length === 0) return false;
+  const sum = counted.reduce((total, stop) => total.plus(stop.amount ?? ZERO), ZERO);
+  return sum.gte(toDecimal(amount).abs());
 }

@@ -72,7 +72,7 @@ export function formatDecimal(value: Decimal): DecimalString {
 
 /** The nearest double; for comparing and displaying only. */
 export function toNumber(value: Decimal | DecimalString): number {
-  return Number(typeof value === 'string' ? value : value.toFixed());
+  return typeof value === 'string' ? Number(value) : Number(value.toFixed());
 }
 
 /** `dividend / divisor` to `decimalPlaces` digits after the point; throws a RangeError on a zero divisor. */
@@ -108,8 +108,14 @@ export function roundToStep(value: Decimal, step: Decimal, rounding: Rounding): 
 
 const TWO: Decimal = new StrictBig('2');
 
+const HAS_EXPONENT = /e/i;
+
 /** Digits after the point as written, trailing zeros included: what bounds a reported value's error. */
 export function writtenDecimalPlaces(text: DecimalString): number {
+  if (!HAS_EXPONENT.test(text)) {
+    const point = text.indexOf('.');
+    return point < 0 ? 0 : text.length - point - 1;
+  }
   const match = DECIMAL_SYNTAX.exec(text);
   return (match?.[2]?.length ?? 0) - Number(match?.[3] ?? 0);
 }

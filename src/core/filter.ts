@@ -5,21 +5,45 @@ import type { Direction } from './subject.ts';
 /** Whether a text matches any of the globs; compiled once, answers remembered. */
 export type GlobJudge = (text: string) => boolean;
 
-const REMEMBERED = 10_000;
-
 /** Compiles globs in which `*` stands for any characters and `?` for one; case matters. */
 export function compileGlobs(globs: readonly string[]): GlobJudge {
-  if (globs.includes('*')) return () => true;
-  const source = globs.map((glob) => glob.replaceAll(/[.+^${}()|[\]\\]/g, '\\$&')).join('|');
-  const pattern = new RegExp(`^(?:${source.replaceAll(/\*+/g, '.*').replaceAll('?', '.')})$`, 'su');
-  const answers = new Map<string, boolean>();
-  return (text) => {
-    const remembered = answers.get(text);
-    if (remembered !== undefined) return remembered;
-    const answer = globs.length > 0 && pattern.test(text);
-    if (answers.size < REMEMBERED) answers.set(text, answer);
-    return answer;
-  };
+  const judges = globs.map(compileGlob);
+  const [only] = judges;
+  if (judges.length === 1 && only !== undefined) return only;
+  return (text) => judges.some((judge) => judge(text));
+}
+
+const WILDCARDS = /[*?]/;
+
+function compileGlob(glob: string): GlobJudge {
+  if (glob === '*') return () => true;
+  if (!WILDCARDS.test(glob)) return (text) => text === glob;
+  const [start, rest] = [glob.slice(0, -1), glob.slice(1)];
+  if (glob.startsWith('*') && !WILDCARDS.test(rest)) return (text) => text.endsWith(rest);
+  if (glob.endsWith('*') && !WILDCARDS.test(start)) return (text) => text.startsWith(start);
+  return (text) => matchesGlob(text, glob);
+}
+
+/** Backtracks only to the last `*`, so that no pattern takes more than `text * glob` steps. */
+function matchesGlob(text: string, glob: string): boolean {
+  let at = 0;
+  let pattern = 0;
+  let star = -1;
+  let resume = 0;
+  while (at < text.length) {
+    if (glob[pattern] === '*') {
+      star = pattern++;
+      resume = at;
+    } else if (pattern < glob.length && (glob[pattern] === '?' || glob[pattern] === text[at])) {
+      at++;
+      pattern++;
+    } else if (star >= 0) {
+      pattern = star + 1;
+      at = ++resume;
+    } else return false;
+  }
+  while (glob[pattern] === '*') pattern++;
+  return pattern === glob.length;
 }
 
 /** What a filter looks at; a key that a kind of subject does not have is not asked for. */

@@ -114,7 +114,7 @@ const MEDIAN_DEVIATIONS = 0.674_489_750_196_081_7;
 /**
  * Time after which the barrier has been reached in half of all cases, milliseconds; 0 at or past it, `none` when
  * nothing moves towards it. Driftless it is `(b / (0.674 sigma))^2`, with drift alone `b / a`; both bound the
- * general case from above, which is found by bisection of `ln T`.
+ * general case from above.
  */
 export function medianCrossingMs(crossing: Crossing): Quantity<number> {
   const { logDistance: b, adverseDriftPerMs: a, variancePerMs } = crossing;
@@ -124,15 +124,29 @@ export function medianCrossingMs(crossing: Crossing): Quantity<number> {
   let high = Math.min(byVolatility, byDrift);
   if (!Number.isFinite(high)) return NONE;
   if (a === 0 || variancePerMs === 0) return known(high);
-  let low = high / 2;
-  while (crossingProbability(crossing, low) > 0.5) {
-    high = low;
-    low /= 2;
+  // Newton's steps in ln T, kept inside a bracket that shrinks with each of them.
+  let low = 0;
+  let time = high / 2;
+  for (let step = 0; step < MAX_STEPS && high - low > high * MEDIAN_PRECISION; step++) {
+    const excess = crossingProbability(crossing, time) - 0.5;
+    if (excess > 0) high = time;
+    else low = time;
+    const newton = time * Math.exp(-excess / (time * crossingDensity(crossing, time)));
+    if (Math.abs(newton - time) <= time * MEDIAN_PRECISION) return known(newton);
+    time = newton > low && newton < high ? newton : (low + high) / 2;
   }
-  while (high - low > high * 1e-6) {
-    const middle = (low + high) / 2;
-    if (crossingProbability(crossing, middle) > 0.5) high = middle;
-    else low = middle;
-  }
-  return known(high);
+  return known(time);
+}
+
+const MAX_STEPS = 200;
+const MEDIAN_PRECISION = 1e-9;
+
+/** Density of the first-passage time, per millisecond: `b / (sigma sqrt(2 pi T^3)) exp(-(b - aT)^2 / (2 sigma^2 T))`. */
+function crossingDensity(
+  { logDistance: b, adverseDriftPerMs: a, variancePerMs }: Crossing,
+  timeMs: number,
+): number {
+  const variance = variancePerMs * timeMs;
+  const gap = b - a * timeMs;
+  return (b / (timeMs * Math.sqrt(2 * Math.PI * variance))) * Math.exp((-gap * gap) / (2 * variance));
 }

@@ -1,7 +1,6 @@
 const TWO_OVER_SQRT_PI = 2 / Math.sqrt(Math.PI);
 const ONE_OVER_SQRT_PI = 1 / Math.sqrt(Math.PI);
 const SERIES_LIMIT = 2;
-const FRACTION_TERMS = 64;
 
 /**
  * The scaled complementary error function `exp(x^2) * erfc(x)` for x >= 0. It falls like `1 / (x * sqrt(pi))`, so
@@ -22,10 +21,13 @@ function scaledErfSeries(x: number): number {
   return TWO_OVER_SQRT_PI * sum;
 }
 
-/** Laplace's continued fraction, from the tail; converges to double precision for x >= 2. */
+/**
+ * Laplace's continued fraction, from the tail; with so many terms it converges to double precision for x >= 2, the
+ * sooner the larger x is.
+ */
 function erfcxFraction(x: number): number {
   let tail = x;
-  for (let n = FRACTION_TERMS; n > 0; n--) tail = x + n / 2 / tail;
+  for (let n = 8 + Math.ceil(200 / (x * x)); n > 0; n--) tail = x + n / 2 / tail;
   return ONE_OVER_SQRT_PI / tail;
 }
 

@@ -22,19 +22,27 @@ export type PositionReading = Pick<AccountSettings, 'bothSign' | 'marketSettings
  */
 export class PositionQuantities {
   readonly record: PositionRecord;
+  /** `|amount|`, base currency. */
+  readonly size: number;
   readonly #settings: PositionReading;
+  #liquidationPrice: Quantity<number> | undefined;
+  #markError: Quantity<number> | undefined;
   #direction: Quantity<Direction> | undefined;
   #mark: Quantity<number> | undefined;
   #distance: Quantity<number> | undefined;
 
   constructor(record: PositionRecord, settings: PositionReading) {
     this.record = record;
+    this.size = Math.abs(toNumber(record.amount));
     this.#settings = settings;
   }
 
-  /** `|amount|`, base currency. */
-  get size(): number {
-    return Math.abs(toNumber(this.record.amount));
+  get market(): string {
+    return this.record.market;
+  }
+
+  get positionId(): string {
+    return this.record.positionId;
   }
 
   /**
@@ -61,7 +69,7 @@ export class PositionQuantities {
     if (this.size === 0) return unknown('zeroSize');
     const direction = this.direction;
     if (direction.kind !== 'value') return direction;
-    const mark = markIf(this.record, direction.value);
+    const mark = markIf(this.record, this.size, direction.value);
     if (mark === undefined) return unknown('fieldMissing');
     return mark > 0 ? known(mark) : unknown('notPositive');
   }
@@ -73,6 +81,11 @@ export class PositionQuantities {
    * fewer digits than that are stripped zeros and not a rounding.
    */
   get markError(): Quantity<number> {
+    this.#markError ??= this.#computeMarkError();
+    return this.#markError;
+  }
+
+  #computeMarkError(): Quantity<number> {
     const { basePrice, unrealizedPnl, market } = this.record;
     if (basePrice === undefined || unrealizedPnl === undefined) return unknown('fieldMissing');
     if (this.size === 0) return unknown('zeroSize');
@@ -84,9 +97,8 @@ export class PositionQuantities {
 
   /** As reported; `none` when the exchange says that there is none (null), unknown when it says nothing. */
   get liquidationPrice(): Quantity<number> {
-    const price = this.record.liquidationPrice;
-    if (price === null) return NONE;
-    return price === undefined ? unknown('fieldMissing') : known(toNumber(price));
+    this.#liquidationPrice ??= liquidationPriceOf(this.record);
+    return this.#liquidationPrice;
   }
 
   /**
@@ -151,15 +163,19 @@ export class PositionQuantities {
   }
 }
 
+function liquidationPriceOf({ liquidationPrice }: PositionRecord): Quantity<number> {
+  if (liquidationPrice === null) return NONE;
+  return liquidationPrice === undefined ? unknown('fieldMissing') : known(toNumber(liquidationPrice));
+}
+
 /** +1 long, -1 short; only for a direction that is known. */
 function signOf(direction: Quantity<Direction>): number {
   return direction.kind === 'value' && direction.value === 'short' ? -1 : 1;
 }
 
 /** The mark price that the record would imply for a direction; `undefined` when it says too little. */
-function markIf(record: PositionRecord, direction: Direction): number | undefined {
-  const { amount, basePrice, unrealizedPnl } = record;
-  const size = Math.abs(toNumber(amount));
+function markIf(record: PositionRecord, size: number, direction: Direction): number | undefined {
+  const { basePrice, unrealizedPnl } = record;
   if (basePrice === undefined || unrealizedPnl === undefined || size === 0) return undefined;
   const change = toNumber(unrealizedPnl) / size;
   return toNumber(basePrice) + (direction === 'long' ? change : -change);
@@ -181,7 +197,7 @@ function liquidationSide(record: PositionRecord): Direction | undefined {
  * direction's being impossible tells it from a short that was reported without a sign.
  */
 function isPossible(record: PositionRecord, direction: Direction): boolean {
-  const mark = markIf(record, direction);
+  const mark = markIf(record, Math.abs(toNumber(record.amount)), direction);
   if (mark === undefined || record.liquidationPrice === undefined || record.liquidationPrice === null)
     return true;
   const gap = mark - toNumber(record.liquidationPrice);
@@ -206,9 +222,12 @@ function directionOf(record: PositionRecord, bothSign: AccountSettings['bothSign
   return isPossible(record, byLiquidation) ? unknown('directionContradicted') : known(bySign);
 }
 
+const TEN_TO_MINUS: readonly number[] = Array.from({ length: 20 }, (_, places) => Number(`1e-${places}`));
+
 /** `0.01` for "1.25", `1` for "7", `100` for "5e2". */
 function unitOfLastDigit(text: DecimalString): number {
-  return Number(`1e${-writtenDecimalPlaces(text)}`);
+  const places = writtenDecimalPlaces(text);
+  return TEN_TO_MINUS[places] ?? Number(`1e${-places}`);
 }
 
 /** Digits kept beyond those of basePrice when a mark price is written out. */
