@@ -1,0 +1,55 @@
+import path from 'node:path';
+import process from 'node:process';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { ensureInstalled } from './lib/install.mjs';
+import { findNode } from './lib/node.mjs';
+import { ensureRedis } from './lib/redis.mjs';
+import { SetupError, say } from './lib/say.mjs';
+import { runInstead } from './lib/spawn.mjs';
+
+/**
+ * Behind `npm run demo`, `npm test`, `npm run breakwater` and `npm run bench`: makes sure of the packages,
+ * of a Node that runs TypeScript and, where it is needed, of a Redis server; then runs what was asked for.
+ * Plain JavaScript without dependencies, as it runs before anything is installed, on Node 20 too.
+ */
+
+const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+
+/** @type {Readonly<Record<string, { script: string, args?: string[], redis?: boolean }>>} */
+const TASKS = {
+  breakwater: { script: 'src/cli/main.ts' },
+  demo: { script: 'src/cli/main.ts', args: ['demo'], redis: true },
+  test: { script: 'node_modules/vitest/vitest.mjs', args: ['run'], redis: true },
+  bench: { script: 'test/bench/main.ts' },
+};
+
+/** @returns {Promise<number | undefined>} the exit code; undefined when the task runs on in this process */
+async function main() {
+  const [name = '', ...rest] = process.argv.slice(2);
+  const task = Object.hasOwn(TASKS, name) ? TASKS[name] : undefined;
+  if (task === undefined) {
+    throw new SetupError(`run.mjs knows ${Object.keys(TASKS).join(', ')}; not '${name}'.`);
+  }
+  await ensureInstalled(ROOT);
+  const node = findNode(ROOT);
+  const environment = task.redis === true ? await ensureRedis() : {};
+  const script = path.join(ROOT, task.script);
+  const args = [...(task.args ?? []), ...rest];
+  if (node.isThisProcess) {
+    // Directly: starts faster, and signals and the exit code need no middleman.
+    Object.assign(process.env, environment);
+    process.argv = [process.execPath, script, ...args];
+    await import(pathToFileURL(script).href);
+    return undefined;
+  }
+  return runInstead(node.program, [...node.flags, script, ...args], environment);
+}
+
+try {
+  const exitCode = await main();
+  if (exitCode !== undefined) process.exitCode = exitCode;
+} catch (error) {
+  if (!(error instanceof SetupError)) throw error;
+  say(error.message);
+  process.exitCode = 1;
+}

@@ -1,0 +1,11 @@
+import type { Command } from 'commander';
+import type { CliIo } from './io.ts';
+
+/**
+ * Adds one command to the program. Lives in a file of the command's name, gives it a summary, options
+ * and examples (`withExamples`), and loads what it runs inside its action: `await import('../app.ts')`.
+ */
+export type RegisterCommand = (program: Command, io: CliIo) => void;
+
+/** In the order of `breakwater --help`. */
+export const COMMANDS: readonly RegisterCommand[] = [];

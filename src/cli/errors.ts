@@ -1,0 +1,34 @@
+import { EXIT, type ExitCode } from './exit-codes.ts';
+
+export interface CliErrorOptions extends ErrorOptions {
+  /** What the reader can do about it, as a sentence of its own. */
+  readonly cure?: string;
+  readonly exitCode?: ExitCode;
+}
+
+/**
+ * An expected end of a command: shown as one line, without a stack. Anything else that a command
+ * throws counts as a defect, except errors that carry a string `code` (a lost dependency, a refused port).
+ */
+export class CliError extends Error {
+  readonly code: string;
+  readonly cure: string | undefined;
+  readonly exitCode: ExitCode;
+
+  /** `code` is a stable name in kebab-case for scripts, such as `port-in-use`. */
+  constructor(code: string, message: string, options: CliErrorOptions = {}) {
+    super(message, 'cause' in options ? { cause: options.cause } : {});
+    this.name = 'CliError';
+    this.code = code;
+    this.cure = options.cure;
+    this.exitCode = options.exitCode ?? EXIT.failed;
+  }
+}
+
+/** The command line asks for something that makes no sense; exit code 2. */
+export class UsageError extends CliError {
+  constructor(message: string, cure?: string) {
+    super('usage', message, { exitCode: EXIT.usage, ...(cure === undefined ? {} : { cure }) });
+    this.name = 'UsageError';
+  }
+}

@@ -1,0 +1,25 @@
+/**
+ * Every way a `breakwater` command can end. Scripts rely on these numbers: add, never renumber.
+ * The table is also what `breakwater --help` prints.
+ */
+export const EXIT = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  bug: 70,
+  hangup: 129,
+  interrupted: 130,
+  terminated: 143,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+export const EXIT_MEANING: Readonly<Record<keyof typeof EXIT, string>> = {
+  ok: 'done as asked',
+  failed: 'what was asked for failed; the message says why',
+  usage: 'the command line is wrong; nothing was done',
+  bug: 'a defect in Breakwater; please report it with the output of --debug',
+  hangup: 'stopped because its terminal went away (SIGHUP)',
+  interrupted: 'stopped by Ctrl-C (SIGINT)',
+  terminated: 'stopped by SIGTERM',
+};

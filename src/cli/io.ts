@@ -1,0 +1,75 @@
+import { once } from 'node:events';
+import { createInterface } from 'node:readline/promises';
+import type { Readable, Writable } from 'node:stream';
+import { styleText } from 'node:util';
+import { UsageError } from './errors.ts';
+import type { ExitCode } from './exit-codes.ts';
+
+/** Everything a command may touch of the process it runs in; tests hand in their own. */
+export interface CliIo {
+  readonly stdin: Readable;
+  readonly stdout: Writable;
+  readonly stderr: Writable;
+  /** Which of the three is a terminal: decides about colours, live tables and questions. */
+  readonly isTty: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean };
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Aborted once: by a signal, or because nobody reads standard output any more. A command then ends in order. */
+  readonly signal: AbortSignal;
+  /**
+   * For a command that ends otherwise than by success or by an error of its own:
+   * a daemon stopped by a signal as planned may still end with 0.
+   */
+  setExitCode(code: ExitCode): void;
+}
+
+/** The part that printing needs. */
+type Outputs = Pick<CliIo, 'stdout' | 'stderr' | 'isTty' | 'env'>;
+
+export type OutputName = 'stdout' | 'stderr';
+export type Style = Parameters<typeof styleText>[0];
+
+/** Colours: never with NO_COLOR or TERM=dumb, always with FORCE_COLOR (but 0), otherwise only on a terminal. */
+export function hasColours(io: Outputs, output: OutputName): boolean {
+  const { NO_COLOR: none, FORCE_COLOR: forced, TERM: term } = io.env;
+  if (none !== undefined && none !== '') return false;
+  if (forced !== undefined) return forced !== '0' && forced !== 'false';
+  return io.isTty[output] && term !== 'dumb';
+}
+
+export function paint(io: Outputs, output: OutputName, style: Style, text: string): string {
+  return hasColours(io, output) ? styleText(style, text, { validateStream: false }) : text;
+}
+
+/** One line to standard output: the result that was asked for. */
+export function printLine(io: Outputs, text: string): void {
+  io.stdout.write(`${text}\n`);
+}
+
+/** The `--json` convention: one JSON value per line on standard output, and nothing else there. */
+export function printJson(io: Outputs, value: unknown): void {
+  io.stdout.write(`${JSON.stringify(value)}\n`);
+}
+
+/** Progress and remarks, which are not the result: standard error. */
+export function printNote(io: Outputs, text: string): void {
+  io.stderr.write(`${text}\n`);
+}
+
+/**
+ * Asks a yes-or-no question on standard error; anything but y or yes is a no.
+ * @throws UsageError when nobody is there to answer (standard input is no terminal).
+ */
+export async function confirm(io: CliIo, question: string): Promise<boolean> {
+  if (!io.isTty.stdin) {
+    throw new UsageError('this needs a confirmation, and standard input is not a terminal.', 'Add --yes.');
+  }
+  const prompt = createInterface({ input: io.stdin, output: io.stderr });
+  try {
+    // The end of the input (Ctrl-D) answers nothing, and `question` would wait for ever.
+    const ended = once(prompt, 'close').then(() => '');
+    const answer = await Promise.race([prompt.question(`${question} [y/N] `, { signal: io.signal }), ended]);
+    return /^y(es)?$/i.test(answer.trim());
+  } finally {
+    prompt.close();
+  }
+}

@@ -1,0 +1,64 @@
+import { Command } from 'commander';
+import type { RegisterCommand } from './commands.ts';
+import { EXIT, EXIT_MEANING } from './exit-codes.ts';
+import { type CliIo, hasColours, paint } from './io.ts';
+
+export interface Example {
+  /** What follows `breakwater `. */
+  readonly line: string;
+  readonly does: string;
+}
+
+/** Appends an Examples section to the help of a command. */
+export function withExamples(command: Command, examples: readonly Example[]): Command {
+  const text = examples.map(({ line, does }) => `  ${does}\n    $ breakwater ${line}`).join('\n');
+  return command.addHelpText('after', `\nExamples:\n${text}`);
+}
+
+/** The `--json` option in its one wording; a command that offers it prints through `printJson` only. */
+export function withJson(command: Command): Command {
+  return command.option('--json', 'print JSON, one value per line; errors too (on standard error)');
+}
+
+/** The whole command line, not yet run. Commander throws instead of exiting, and prints to `io` only. */
+export function buildProgram(io: CliIo, version: string, commands: readonly RegisterCommand[]): Command {
+  const program = new Command('breakwater')
+    .description(
+      'Keeps leveraged positions and credit lines from being liquidated,\nand simulates the exchange they are on.',
+    )
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'explain a command and show examples')
+    .helpCommand('help [command]', 'the same as --help')
+    .option('--debug', 'print stack traces with errors (also: BREAKWATER_DEBUG=1)')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => io.stdout.write(text),
+      writeErr: (text) => io.stderr.write(text),
+      // Errors are printed once, by runCli, which knows about --json.
+      outputError: () => undefined,
+      getOutHasColors: () => hasColours(io, 'stdout'),
+      getErrHasColors: () => hasColours(io, 'stderr'),
+      getOutHelpWidth: () => helpWidth(io),
+      getErrHelpWidth: () => helpWidth(io),
+    })
+    .configureHelp({
+      styleTitle: (text) => paint(io, 'stdout', 'bold', text),
+      styleCommandText: (text) => paint(io, 'stdout', 'cyan', text),
+      styleSubcommandText: (text) => paint(io, 'stdout', 'cyan', text),
+      styleOptionText: (text) => paint(io, 'stdout', 'green', text),
+      styleArgumentText: (text) => paint(io, 'stdout', 'yellow', text),
+    })
+    .addHelpText('after', `\nExit codes:\n${exitCodeTable()}`);
+  for (const register of commands) register(program, io);
+  return program;
+}
+
+function helpWidth(io: CliIo): number {
+  const columns = 'columns' in io.stdout ? Number(io.stdout.columns) : Number.NaN;
+  return Number.isInteger(columns) && columns > 0 ? Math.min(columns, 110) : 80;
+}
+
+function exitCodeTable(): string {
+  const names = Object.keys(EXIT) as (keyof typeof EXIT)[];
+  return names.map((name) => `  ${String(EXIT[name]).padEnd(4)} ${EXIT_MEANING[name]}`).join('\n');
+}

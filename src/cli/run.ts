@@ -1,0 +1,143 @@
+import { type Command, CommanderError } from 'commander';
+import { readVersion } from '../app.ts';
+import { COMMANDS, type RegisterCommand } from './commands.ts';
+import { CliError } from './errors.ts';
+import { EXIT, type ExitCode } from './exit-codes.ts';
+import { type CliIo, paint, printNote } from './io.ts';
+import { buildProgram } from './program.ts';
+import { stopReason } from './signals.ts';
+
+/** What the surroundings provide; `setExitCode` is added here, one per run. */
+export type CliSurroundings = Omit<CliIo, 'setExitCode'>;
+
+/** One line for people, or one object for `--json`. */
+interface Problem {
+  readonly exitCode: ExitCode;
+  readonly code: string;
+  readonly message: string;
+  readonly cure?: string;
+}
+
+/**
+ * Runs one command line (without `node` and the script) to its end and says how it ended.
+ * Never throws and never ends the process: whatever goes wrong becomes one line on standard error.
+ */
+export async function runCli(
+  args: readonly string[],
+  surroundings: CliSurroundings,
+  commands: readonly RegisterCommand[] = COMMANDS,
+): Promise<ExitCode> {
+  let chosen: ExitCode | undefined;
+  const io = withExitCode(surroundings, (code) => {
+    chosen = code;
+  });
+  const program = buildProgram(io, readVersion(), commands);
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return chosen ?? stopReason(io.signal)?.exitCode ?? EXIT.ok;
+  } catch (error) {
+    const stopped = stopReason(io.signal);
+    if (stopped !== undefined && isAbort(error, stopped)) return chosen ?? stopped.exitCode;
+    // Help and version were asked for: printed already, nothing went wrong.
+    if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok;
+    // No command given: commander has printed the help, which is the whole answer.
+    if (error instanceof CommanderError && error.code === 'commander.help') return EXIT.usage;
+    return report(error, describe(error, program, args), args, io);
+  }
+}
+
+/** An error that no command awaited: one line as for any other, and the exit code of a defect. */
+export function reportCrash(
+  error: unknown,
+  args: readonly string[],
+  surroundings: CliSurroundings,
+): ExitCode {
+  return report(error, describeDefect(error), args, surroundings);
+}
+
+/** Keeps `stdin` the lazy getter that it may be. */
+function withExitCode(surroundings: CliSurroundings, setExitCode: CliIo['setExitCode']): CliIo {
+  return Object.create(surroundings, { setExitCode: { value: setExitCode } }) as CliIo;
+}
+
+function isAbort(error: unknown, stopped: Error): boolean {
+  return error === stopped || (error instanceof Error && error.name === 'AbortError');
+}
+
+function report(error: unknown, problem: Problem, args: readonly string[], io: CliSurroundings): ExitCode {
+  const ownArgs = args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
+  if (ownArgs.includes('--json')) {
+    const { exitCode: _exitCode, ...shown } = problem;
+    printNote(io, JSON.stringify({ error: shown }));
+  } else {
+    const cure = problem.cure === undefined ? '' : ` ${problem.cure}`;
+    printNote(io, `${paint(io, 'stderr', 'red', 'breakwater:')} ${problem.message}${cure}`);
+  }
+  if ((ownArgs.includes('--debug') || isSet(io.env['BREAKWATER_DEBUG'])) && error instanceof Error) {
+    printNote(io, stackWithCauses(error));
+  }
+  return problem.exitCode;
+}
+
+function describe(error: unknown, program: Command, args: readonly string[]): Problem {
+  if (error instanceof CommanderError) {
+    return {
+      exitCode: EXIT.usage,
+      code: 'usage',
+      message: sentence(error.message),
+      cure: whereToLook(program, args),
+    };
+  }
+  if (error instanceof CliError) {
+    const { exitCode, code, message, cure } = error;
+    return {
+      exitCode,
+      code,
+      message: oneLine(message),
+      ...(cure === undefined ? {} : { cure: oneLine(cure) }),
+    };
+  }
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (typeof code === 'string' && error instanceof Error) {
+    return { exitCode: EXIT.failed, code, message: oneLine(error.message) };
+  }
+  return describeDefect(error);
+}
+
+function describeDefect(error: unknown): Problem {
+  return {
+    exitCode: EXIT.bug,
+    code: 'bug',
+    message: `this is a defect in Breakwater: ${oneLine(error instanceof Error ? error.message : String(error))}.`,
+    cure: 'Run the same with --debug and report what it prints.',
+  };
+}
+
+/** Commander says "error: unknown option '--prot'\n(Did you mean --port?)". */
+function sentence(message: string): string {
+  const [first = '', ...rest] = message.replace(/^error: /, '').split('\n');
+  const suggestion = rest
+    .join(' ')
+    .trim()
+    .replace(/^\((.*)\)$/s, '$1');
+  const end = /[.?!]$/.test(first) ? '' : '.';
+  return `${first}${end}${suggestion === '' ? '' : ` ${suggestion}`}`;
+}
+
+function whereToLook(program: Command, args: readonly string[]): string {
+  const command = program.commands.find((known) => args.includes(known.name()));
+  return `See: breakwater ${command === undefined ? '' : `${command.name()} `}--help`;
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s*\n\s*/g, ' ').trim();
+}
+
+function isSet(value: string | undefined): boolean {
+  return value !== undefined && value !== '' && value !== '0';
+}
+
+function stackWithCauses(error: Error): string {
+  const own = error.stack ?? `${error.name}: ${error.message}`;
+  return error.cause instanceof Error ? `${own}\ncaused by: ${stackWithCauses(error.cause)}` : own;
+}

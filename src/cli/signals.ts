@@ -1,0 +1,60 @@
+import type { Writable } from 'node:stream';
+import { EXIT, type ExitCode } from './exit-codes.ts';
+
+const EXIT_OF_SIGNAL = {
+  SIGINT: EXIT.interrupted,
+  SIGTERM: EXIT.terminated,
+  SIGHUP: EXIT.hangup,
+} as const;
+
+type StopSignal = keyof typeof EXIT_OF_SIGNAL;
+
+/** Why a run was asked to stop: the reason of the abort signal that commands receive. */
+export class Stopped extends Error {
+  readonly exitCode: ExitCode;
+
+  constructor(by: StopSignal | 'closed output') {
+    super(`stopped by ${by}`);
+    this.name = 'AbortError';
+    this.exitCode = by === 'closed output' ? EXIT.ok : EXIT_OF_SIGNAL[by];
+  }
+}
+
+/** The reason, if the signal was aborted from outside the command. */
+export function stopReason(signal: AbortSignal): Stopped | undefined {
+  return signal.aborted && signal.reason instanceof Stopped ? signal.reason : undefined;
+}
+
+/** The part of a process that signals come from. */
+export interface SignalSource {
+  on(signal: StopSignal, listener: () => void): unknown;
+  exit(code: number): unknown;
+}
+
+/**
+ * The first signal asks the command to end in order, the second ends the process at once:
+ * a command that hangs while it stops must not need a `kill -9`.
+ */
+export function abortOnSignals(source: SignalSource, controller: AbortController): void {
+  let asked = false;
+  for (const name of Object.keys(EXIT_OF_SIGNAL) as StopSignal[]) {
+    source.on(name, () => {
+      if (asked) source.exit(EXIT_OF_SIGNAL[name]);
+      asked = true;
+      controller.abort(new Stopped(name));
+    });
+  }
+}
+
+/**
+ * `breakwater ... | head` closes our output early. That is the reader's right: the command is asked
+ * to stop and ends with 0, instead of crashing on EPIPE. Other write errors stay errors.
+ */
+export function abortOnClosedOutput(outputs: readonly Writable[], controller: AbortController): void {
+  for (const output of outputs) {
+    output.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+      controller.abort(new Stopped('closed output'));
+    });
+  }
+}

@@ -1,0 +1,51 @@
+import { PassThrough } from 'node:stream';
+import type { RegisterCommand } from '../../src/cli/commands.ts';
+import type { ExitCode } from '../../src/cli/exit-codes.ts';
+import { runCli } from '../../src/cli/run.ts';
+import { Stopped } from '../../src/cli/signals.ts';
+
+export interface CliRun {
+  readonly exitCode: ExitCode;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CliRunOptions {
+  /** Only these commands; without it, the real ones. */
+  readonly commands?: readonly RegisterCommand[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** All three streams are terminals. */
+  readonly tty?: boolean;
+  /** What is typed; standard input then ends. */
+  readonly input?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** Runs a command line inside the test process, with streams and environment of its own. */
+export async function runCommandLine(args: readonly string[], options: CliRunOptions = {}): Promise<CliRun> {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  stdin.end(options.input ?? '');
+  const tty = options.tty ?? false;
+  const exitCode = await runCli(
+    args,
+    {
+      stdin,
+      stdout,
+      stderr,
+      isTty: { stdin: tty, stdout: tty, stderr: tty },
+      env: options.env ?? {},
+      signal: options.signal ?? new AbortController().signal,
+    },
+    options.commands,
+  );
+  return { exitCode, stdout: drained(stdout), stderr: drained(stderr) };
+}
+
+/** The reason that a command sees when Ctrl-C was pressed. */
+export function ctrlC(): Stopped {
+  return new Stopped('SIGINT');
+}
+
+function drained(stream: PassThrough): string {
+  return String((stream.read() as Buffer | null) ?? '');
+}

@@ -1,0 +1,89 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Resources that come and go within a turn, or that the test runner holds. */
+const IGNORED = new Set([
+  'Immediate',
+  'TickObject',
+  'FSReqCallback',
+  'FSReqPromise',
+  'CloseReq',
+  'RandomBytesRequest',
+]);
+const SETTLE_MS = 2_000;
+const POLL_MS = 20;
+
+/** What is open in this process and which processes it has started. */
+export interface Footprint {
+  readonly resources: ReadonlyMap<string, number>;
+  readonly processes: ReadonlyMap<number, string>;
+}
+
+/** `mark`: a text in the environment of processes started since, by which orphans are found too. */
+export function takeFootprint(mark: string): Footprint {
+  const resources = new Map<string, number>();
+  for (const name of process.getActiveResourcesInfo()) {
+    if (!IGNORED.has(name)) resources.set(name, (resources.get(name) ?? 0) + 1);
+  }
+  return { resources, processes: existsSync('/proc/self/stat') ? fromProc(mark) : fromPs() };
+}
+
+/**
+ * Waits for what is closing to be closed, and lists what is still open besides `before`, in words.
+ * An empty list: nothing was left over.
+ */
+export async function leftOver(before: Footprint, mark: string, settleMs = SETTLE_MS): Promise<string[]> {
+  const end = performance.now() + settleMs;
+  for (;;) {
+    const found = difference(before, takeFootprint(mark));
+    if (found.length === 0 || performance.now() >= end) return found;
+    await sleep(POLL_MS);
+  }
+}
+
+function difference(before: Footprint, after: Footprint): string[] {
+  const found: string[] = [];
+  for (const [name, count] of after.resources) {
+    const more = count - (before.resources.get(name) ?? 0);
+    if (more > 0) found.push(`${more} x ${name} (an open handle)`);
+  }
+  for (const [pid, command] of after.processes) {
+    if (!before.processes.has(pid)) found.push(`process ${pid}: ${command}`);
+  }
+  return found;
+}
+
+function fromProc(mark: string): Map<number, string> {
+  const found = new Map<number, string>();
+  for (const name of readdirSync('/proc')) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || pid === process.pid) continue;
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
+      // The name in parentheses may itself contain any character.
+      const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      const isOurs =
+        Number(parent) === process.pid || readFileSync(`/proc/${name}/environ`, 'utf8').includes(mark);
+      if (isOurs && state !== 'Z') found.set(pid, commandOf(name));
+    } catch {
+      // Ended meanwhile, or somebody else's.
+    }
+  }
+  return found;
+}
+
+function commandOf(pid: string): string {
+  return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim().slice(0, 200);
+}
+
+function fromPs(): Map<number, string> {
+  const found = new Map<number, string>();
+  const table = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,command='], { encoding: 'utf8' });
+  for (const line of table.split('\n')) {
+    const [, pid, parent, command = ''] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
+    const isOurs = Number(parent) === process.pid && !command.startsWith('ps -A');
+    if (isOurs) found.set(Number(pid), command.slice(0, 200));
+  }
+  return found;
+}

@@ -1,0 +1,23 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { afterAll, beforeAll, inject } from 'vitest';
+import { type Footprint, leftOver, takeFootprint } from './leaks.ts';
+
+/** Runs before each test file: seeds fast-check, and fails the file that leaves a handle or a process behind. */
+
+fc.configureGlobal({ seed: inject('fastCheckSeed') });
+
+const MARK_NAME = 'BREAKWATER_TEST_FILE';
+const mark = `${MARK_NAME}=${randomUUID()}`;
+let before: Footprint;
+
+// The first hook to run and, as hooks unwind, the last.
+beforeAll(() => {
+  process.env[MARK_NAME] = mark.slice(MARK_NAME.length + 1);
+  before = takeFootprint(mark);
+});
+
+afterAll(async () => {
+  const found = await leftOver(before, mark);
+  if (found.length > 0) throw new Error(`This test file leaves behind:\n  ${found.join('\n  ')}`);
+});

@@ -1,0 +1,115 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:net';
+import fc from 'fast-check';
+import { Redis } from 'ioredis';
+import { describe, expect, inject, it } from 'vitest';
+import { leftOver, takeFootprint } from './leaks.ts';
+import { hasRedisServer, type RedisServer, startPrivateRedis, startRedisServer } from './redis.ts';
+
+const MARK = `BREAKWATER_TEST_FILE=${process.env['BREAKWATER_TEST_FILE'] ?? ''}`;
+
+describe('the leak check', () => {
+  it('finds a listening server', async () => {
+    const before = takeFootprint(MARK);
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    expect(await leftOver(before, MARK, 50)).toEqual(['1 x TCPServerWrap (an open handle)']);
+    server.close();
+    expect(await leftOver(before, MARK)).toEqual([]);
+  });
+
+  it('finds a timer', async () => {
+    const before = takeFootprint(MARK);
+    const timer = setInterval(() => undefined, 60_000);
+    expect(await leftOver(before, MARK, 50)).toEqual(['1 x Timeout (an open handle)']);
+    clearInterval(timer);
+    expect(await leftOver(before, MARK)).toEqual([]);
+  });
+
+  it.runIf(existsSync('/proc/self/stat'))('finds a process whose parent has ended', async () => {
+    const before = takeFootprint(MARK);
+    const parent = spawn('sh', ['-c', 'sleep 60 >/dev/null 2>&1 & echo $!'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const [line] = (await once(parent.stdout, 'data')) as [Buffer];
+    await once(parent, 'close');
+    const pid = Number(String(line));
+    expect(await leftOver(before, MARK, 50)).toEqual([`process ${pid}: sleep 60`]);
+    process.kill(pid);
+    expect(await leftOver(before, MARK)).toEqual([]);
+  });
+});
+
+describe('property tests', () => {
+  it('run with the seed that was printed', () => {
+    expect(fc.readConfigureGlobal().seed).toBe(inject('fastCheckSeed'));
+  });
+});
+
+describe('startPrivateRedis', () => {
+  it('gives a Redis, and removes what was stored', async () => {
+    const redis = await startPrivateRedis();
+    const client = new Redis(redis.url);
+    await client.set(`${redis.prefix}a`, '1');
+    expect(await client.get(`${redis.prefix}a`)).toBe('1');
+    client.disconnect();
+    await redis.stop();
+  });
+
+  it.runIf(hasRedisServer())('touches nothing else on a shared server', async () => {
+    const server = await startRedisServer();
+    const client = new Redis(server.url);
+    const own = process.env['REDIS_URL'];
+    process.env['REDIS_URL'] = server.url;
+    try {
+      await client.set('theirs', '1');
+      const redis = await startPrivateRedis();
+      await client.set(`${redis.prefix}ours`, '1');
+      await redis.stop();
+      expect(await client.keys('*')).toEqual(['theirs']);
+    } finally {
+      if (own === undefined) delete process.env['REDIS_URL'];
+      else process.env['REDIS_URL'] = own;
+      client.disconnect();
+      await server.stop();
+    }
+  });
+});
+
+describe.runIf(hasRedisServer())('startRedisServer', () => {
+  it('survives a kill with its data when it is persistent', async () => {
+    const server = await startRedisServer({ persistent: true, args: ['--appendfsync', 'always'] });
+    await withClient(server, (client) => client.set('k', 'v'));
+    await server.kill();
+    await server.start();
+    expect(await withClient(server, (client) => client.get('k'))).toBe('v');
+    await server.stop();
+  });
+
+  it('holds still while paused', async () => {
+    const server = await startRedisServer();
+    await withClient(server, async (client) => {
+      server.pause();
+      const answer = client.ping();
+      const first = await Promise.race([
+        answer,
+        new Promise((resolve) => setTimeout(resolve, 100, 'silence')),
+      ]);
+      expect(first).toBe('silence');
+      server.resume();
+      expect(await answer).toBe('PONG');
+    });
+    await server.stop();
+  });
+});
+
+async function withClient<T>(server: RedisServer, use: (client: Redis) => Promise<T>): Promise<T> {
+  const client = new Redis(server.url);
+  try {
+    return await use(client);
+  } finally {
+    client.disconnect();
+  }
+}
