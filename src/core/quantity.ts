@@ -22,6 +22,9 @@ export type UnknownReason =
   | 'ltvUnitUnclear'
   | 'listIncomplete'
   | 'tooFewSamples'
+  | 'serverTimeUnknown'
+  | 'notDocumented'
+  | 'duplicateRecord'
   | 'marketNotConfigured';
 
 export function known<T>(value: T): Quantity<T> {

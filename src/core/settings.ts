@@ -10,6 +10,8 @@ export interface MarketSettings {
   readonly maintenanceMargin: number;
   /** Allowance for the gap between mark and last price when placing an activation, a fraction. */
   readonly basisAllowance: number;
+  /** Settlement currency, by which totals are kept apart; default: what follows the underscore in the name. */
+  readonly money?: string;
 }
 
 /** How to deal with what the exchange leaves open, and how carefully to act. One per account, frozen. */
@@ -44,6 +46,8 @@ export interface AccountSettings {
   readonly maxAttempts: number;
   /** Largest share of a position that one intent may take away, a fraction; 1 is no bound. */
   readonly largestReduction: number;
+  /** Addresses to which withdrawals are expected; absent or empty: every withdrawal is unexpected. */
+  readonly withdrawalAllowList?: readonly string[];
   readonly cadence: { readonly calmMs: number; readonly alertMs: number };
   /** Settings by exact market name, globs already resolved by `marketSettings`. */
   readonly marketSettings: (market: string) => MarketSettings | undefined;
