@@ -45,12 +45,20 @@ const ACTING = {
   maxSnapshotAge: duration({ minMs: 100, maxMs: 600_000, bounds: 'from 100ms to 10m' }).describe(
     'Nothing is decided on data older than this.',
   ),
-  maxRenewals: number({ min: 0, max: 1000, integer: true, expected: 'a whole number from 0 to 1000' }).describe(
+  maxRenewals: number({
+    min: 0,
+    max: 1000,
+    integer: true,
+    expected: 'a whole number from 0 to 1000',
+  }).describe(
     'How often a reduction that expired or was refused is renewed while its rule fires, before it counts as failed.',
   ),
-  maxAttempts: number({ min: 1, max: 1000, integer: true, expected: 'a whole number from 1 to 1000' }).describe(
-    'Attempts of one reduction before it counts as failed.',
-  ),
+  maxAttempts: number({
+    min: 1,
+    max: 1000,
+    integer: true,
+    expected: 'a whole number from 1 to 1000',
+  }).describe('Attempts of one reduction before it counts as failed.'),
   slippage: slippageSteps().describe(
     'For `reduce` actions without their own: slippage of each attempt in turn; the last one is kept.',
   ),
@@ -77,7 +85,9 @@ const PROTECT_DEFAULTS = { at: '60%', slippage: '1%' } as const;
 export const actingSchema = section(
   {
     ...ACTING,
-    protect: section(protectKeys, PROTECT_DEFAULTS).describe('For `protect` actions without their own values.'),
+    protect: section(protectKeys, PROTECT_DEFAULTS).describe(
+      'For `protect` actions without their own values.',
+    ),
   },
   { ...ACTING_DEFAULTS, protect: {} },
 );

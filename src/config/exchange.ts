@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { duration, number, oneOf, ratio, text, url } from './shape/scalars.ts';
-import { flag } from './shape/scalars.ts';
 import { urlOrRef } from './shape/references.ts';
+import { duration, flag, number, oneOf, ratio, text, url } from './shape/scalars.ts';
 import { list, overrides, section } from './shape/shape.ts';
 
 /** How an account's exchange answers where its specification leaves something open; per account or for all. */
@@ -40,12 +39,11 @@ const rateLimit = z.strictObject({
     .optional()
     .describe('Requests per period.'),
   period: duration({ minMs: 1, bounds: 'above 0' }).optional().describe('The period they are counted over.'),
-  paths: list(
-    text({ expected: 'a path such as /api/v4/order/*', pattern: /^\/[^\s]*$/ }),
-    1,
-  )
+  paths: list(text({ expected: 'a path such as /api/v4/order/*', pattern: /^\/[^\s]*$/ }), 1)
     .optional()
-    .describe('Paths that share the budget; `*` at the end matches any rest. Needed for a budget of a new name.'),
+    .describe(
+      'Paths that share the budget; `*` at the end matches any rest. Needed for a budget of a new name.',
+    ),
 });
 
 /** Budgets that exist already: an entry for them may change one thing only. */
@@ -109,9 +107,13 @@ export const exchangeOverrides = overrides(READINGS);
 export const egressSchema = z.strictObject({
   share: ratio({ max: 1, exclusive: 'min', bounds: 'above 0 and up to 100%' })
     .prefault('100%')
-    .describe('Share of the budgets of its IP address that Breakwater may use, when others use the address too.'),
+    .describe(
+      'Share of the budgets of its IP address that Breakwater may use, when others use the address too.',
+    ),
   reserved: ratio({ max: 0.9, bounds: 'up to 90%' })
     .prefault('20%')
     .describe('Part of that share which only orders and cancels may use.'),
-  proxy: urlOrRef('http:', 'https:').optional().describe('HTTP proxy of this group instead of `exchange.proxy`.'),
+  proxy: urlOrRef('http:', 'https:')
+    .optional()
+    .describe('HTTP proxy of this group instead of `exchange.proxy`.'),
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { decimalText, marketGlob, ratio } from './shape/scalars.ts';
+import { decimalText, marketGlob, ratio, ticker } from './shape/scalars.ts';
 import { section } from './shape/shape.ts';
 
 const MARKET_DEFAULTS = { basisAllowance: '0.1%' } as const;
@@ -15,9 +15,16 @@ export const marketSchema = section(
     basisAllowance: ratio({ max: 0.2, bounds: 'up to 20%' }).describe(
       'Allowance for the gap between mark price and last price when a stop is placed.',
     ),
+    money: ticker()
+      .optional()
+      .describe(
+        'Currency in which the market settles; without it, what follows the last underscore of its name.',
+      ),
     referencePrice: decimalText()
       .optional()
-      .describe('A rough price; only `breakwater check` uses it, to judge whether the price step is fine enough.'),
+      .describe(
+        'A rough price; only `breakwater check` uses it, to judge whether the price step is fine enough.',
+      ),
   },
   MARKET_DEFAULTS,
 );

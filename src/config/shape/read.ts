@@ -16,6 +16,7 @@ export function readShape<T>(
 ): T | undefined {
   const knownKeys = new Map<string, readonly string[]>();
   const result = schema.safeParse(nodeAt(document.root, path)?.value, {
+    reportInput: true,
     error: (issue) => {
       if (issue.code === 'unrecognized_keys') {
         knownKeys.set(formatPath((issue.path ?? []) as Path), keysOf(issue.inst));
@@ -25,7 +26,10 @@ export function readShape<T>(
   });
   if (result.success) return result.data;
   for (const issue of result.error.issues) {
-    const issuePath = [...path, ...issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part))];
+    const issuePath = [
+      ...path,
+      ...issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part)),
+    ];
     if (issue.code === 'unrecognized_keys') {
       const known = knownKeys.get(formatPath(issue.path as Path)) ?? [];
       for (const key of issue.keys) report(unknownKey(document, issuePath, key, known));
@@ -42,7 +46,12 @@ function keysOf(schema: unknown): readonly string[] {
   return Object.keys(definition?.shape ?? {});
 }
 
-export function unknownKey(document: YamlDocument, path: Path, key: string, known: readonly string[]): Problem {
+export function unknownKey(
+  document: YamlDocument,
+  path: Path,
+  key: string,
+  known: readonly string[],
+): Problem {
   const secret = looksSecret(key);
   const meant = secret ? undefined : suggest(key, known);
   const expected = meant === undefined ? knownKeysInWords(known) : 'a known key';
@@ -67,16 +76,17 @@ export function didYouMean(meant: string | undefined): string {
 }
 
 function toProblem(document: YamlDocument, path: Path, issue: z.core.$ZodIssue): Problem {
-  const value = nodeAt(document.root, path)?.value;
   const { expected, got, hint, code }: ScalarIssue =
     issue.code === 'custom' ? (issue.params as unknown as ScalarIssue) : { expected: expectedInWords(issue) };
-  const missing = value === undefined;
+  const missing = issue.input === undefined;
+  // A short form was read as the long one (`market: X` as a list of one): name what is in the file.
+  while (!missing && path.length > 0 && nodeAt(document.root, path) === undefined) path = path.slice(0, -1);
   return {
     severity: 'error',
     code: (code as ProblemCode | undefined) ?? (missing ? 'missing-key' : 'wrong-value'),
     place: placeOf(document.root, path),
     path: formatPath(path),
-    message: `expected ${expected}, got ${got ?? describeValue(value)}${didYouMean(hint)}`,
+    message: `expected ${expected}, got ${got ?? describeValue(issue.input)}${didYouMean(hint)}`,
   };
 }
 
@@ -91,7 +101,8 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
 
 function expectedInWords(issue: Exclude<z.core.$ZodIssue, { code: 'custom' }>): string {
   if (issue.code === 'invalid_type') return TYPE_WORDS[issue.expected] ?? issue.expected;
-  if (issue.code === 'too_small') return `a list with at least ${issue.minimum} item${issue.minimum === 1 ? '' : 's'}`;
+  if (issue.code === 'too_small')
+    return `a list with at least ${issue.minimum} item${issue.minimum === 1 ? '' : 's'}`;
   if (issue.code === 'too_big') return `a list with at most ${issue.maximum} items`;
   if (issue.code === 'invalid_key') return 'a valid name as the key';
   return issue.message;

@@ -1,6 +1,5 @@
 import type { z } from 'zod';
-import { describeText, WrittenNumber } from '../yaml/value.ts';
-import { looksSecret } from '../yaml/value.ts';
+import { describeText, looksSecret, WrittenNumber } from '../yaml/value.ts';
 import { type Reading, scalar, url } from './scalars.ts';
 
 /** Where a secret or personal value comes from; its value is never in the config file. */
@@ -70,7 +69,8 @@ function readSecretRef(written: unknown): Reading<SecretRef> {
     return { ok: false, got: entries.length === 0 ? 'an empty mapping' : `a mapping with ${keys}` };
   }
   if (key === 'env') {
-    if (typeof value === 'string' && isEnvName(value)) return { ok: true, value: { kind: 'env', name: value } };
+    if (typeof value === 'string' && isEnvName(value))
+      return { ok: true, value: { kind: 'env', name: value } };
     return {
       ok: false,
       expected: 'env: the NAME of an environment variable (letters, digits, underscores)',
@@ -85,5 +85,8 @@ function readSecretRef(written: unknown): Reading<SecretRef> {
 
 /** A hexadecimal key pasted in place of a name starts with a letter often enough: names that look secret are none. */
 function isEnvName(text: string): boolean {
-  return /^[A-Za-z_][A-Za-z0-9_]{0,99}$/.test(text) && !(looksSecret(text) && !/^[A-Z0-9_]*_[A-Z0-9_]*$/.test(text));
+  return (
+    /^[A-Za-z_][A-Za-z0-9_]{0,99}$/.test(text) &&
+    !(looksSecret(text) && !/^[A-Z0-9_]*_[A-Z0-9_]*$/.test(text))
+  );
 }

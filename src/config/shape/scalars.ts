@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { type DecimalString, decimal, parseDecimal } from '../../core/decimal.ts';
-import { isDecimalString } from '../../core/decimal.ts';
+import { type DecimalString, decimal, isDecimalString, parseDecimal } from '../../core/decimal.ts';
 import { suggest } from '../suggest.ts';
 import { describeText, WrittenNumber } from '../yaml/value.ts';
 import { DURATION_PATTERN, durationHint, parseDuration, parsePercent } from './units.ts';
@@ -40,7 +39,7 @@ export function scalar<T>({ expected, read, json }: ScalarKind<T>): z.ZodType<T>
     context.issues.push({ code: 'custom', input: written, params: { ...params } });
     return z.NEVER;
   });
-  return schema.meta({ ...json, kind: expected }) as unknown as z.ZodType<T>;
+  return schema.meta({ ...json, expected });
 }
 
 const FAILED = { ok: false } as const;
@@ -149,7 +148,12 @@ export interface NumberBounds {
   readonly expected: string;
 }
 
-export function number({ min = -Infinity, max = Infinity, integer = false, expected }: NumberBounds): z.ZodType<number> {
+export function number({
+  min = -Infinity,
+  max = Infinity,
+  integer = false,
+  expected,
+}: NumberBounds): z.ZodType<number> {
   return scalar({
     expected,
     read: (written) => {
@@ -236,6 +240,11 @@ export function marketGlob(): z.ZodType<string> {
   });
 }
 
+/** `BTC`, `USDT`: as the exchange writes it. */
+export function ticker(): z.ZodType<string> {
+  return text({ expected: 'a ticker such as USDT', pattern: /^[A-Z0-9][A-Z0-9_.-]*$/i, maxLength: 20 });
+}
+
 export function url(...protocols: readonly string[]): z.ZodType<string> {
   const shown = protocols.map((protocol) => `${protocol}//`).join(' or ');
   return scalar({
@@ -243,7 +252,8 @@ export function url(...protocols: readonly string[]): z.ZodType<string> {
     read: (written) => {
       if (typeof written !== 'string') return FAILED;
       const parsed = URL.canParse(written) ? new URL(written) : undefined;
-      if (parsed === undefined || !protocols.includes(parsed.protocol)) return { ok: false, got: describeText(written) };
+      if (parsed === undefined || !protocols.includes(parsed.protocol))
+        return { ok: false, got: describeText(written) };
       if (parsed.username !== '' || parsed.password !== '') {
         return { ok: false, got: 'one with credentials in it (not repeated here)' };
       }

@@ -33,14 +33,15 @@ export function overrides<K extends Keys>(keys: K): z.ZodObject<{ [N in keyof K]
 
 /** One value or a list of them, to a list. */
 export function oneOrMany<T>(item: z.ZodType<T>): z.ZodType<readonly T[]> {
-  const schema = z
-    .unknown()
-    .transform((written) => (Array.isArray(written) || written === undefined ? written : [written]))
-    .pipe(z.array(item).min(1));
-  return schema as unknown as z.ZodType<readonly T[]>;
+  return z
+    .preprocess(
+      (written) => (Array.isArray(written) || written === undefined ? written : [written]),
+      z.array(item).min(1),
+    )
+    .meta({ alsoOne: true });
 }
 
 /** A list, not empty unless said so. */
 export function list<T>(item: z.ZodType<T>, min = 0): z.ZodType<readonly T[]> {
-  return z.array(item).min(min) as unknown as z.ZodType<readonly T[]>;
+  return z.array(item).min(min);
 }

@@ -1,5 +1,15 @@
-import { type Alias, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument } from 'yaml';
 import type { YAMLMap, YAMLSeq } from 'yaml';
+import {
+  type Alias,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+} from 'yaml';
 import { formatPath, type Path, type Place, type Problem } from '../problem.ts';
 import type { YamlDocument, YamlNode } from './document.ts';
 import { type ErrorCode, SYNTAX_WORDS } from './syntax-words.ts';
@@ -23,7 +33,9 @@ export interface ParsedYaml {
 export function parseYaml(text: string, file: string): ParsedYaml {
   const start: Place = { file, line: 1, column: 1 };
   if (text.length > MAX_CHARACTERS) {
-    return { problems: [syntaxProblem(start, `expected at most ${MAX_CHARACTERS} characters, got ${text.length}`)] };
+    return {
+      problems: [syntaxProblem(start, `expected at most ${MAX_CHARACTERS} characters, got ${text.length}`)],
+    };
   }
   const lineCounter = new LineCounter();
   const placeAt = (offset: number): Place => {
@@ -86,7 +98,11 @@ class TreeReader {
     this.#nodes += 1;
     if (this.aborted) return leaf(null);
     if (this.#nodes > MAX_NODES) {
-      return this.#abort(place, path, `expected at most ${MAX_NODES} values, got more (aliases count each time)`);
+      return this.#abort(
+        place,
+        path,
+        `expected at most ${MAX_NODES} values, got more (aliases count each time)`,
+      );
     }
     if (path.length > MAX_DEPTH) return this.#abort(place, path, TOO_DEEP);
     if (node === null) return leaf(null);

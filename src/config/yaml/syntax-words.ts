@@ -7,15 +7,18 @@ export type ErrorCode = YAMLError['code'];
  */
 export const SYNTAX_WORDS: Readonly<Record<ErrorCode, string>> = {
   ALIAS_PROPS: 'expected an alias (*name) alone, got one with an anchor or a tag',
-  BAD_ALIAS: 'expected an alias (*name) of an anchor (&name) that stands before it; a text that starts with * needs quotes',
+  BAD_ALIAS:
+    'expected an alias (*name) of an anchor (&name) that stands before it; a text that starts with * needs quotes',
   BAD_COLLECTION_TYPE: 'expected a mapping or list without a tag',
   BAD_DIRECTIVE: 'expected a YAML directive, or a text in quotes: a line must not start with %',
-  BAD_DQ_ESCAPE: 'expected a valid escape after the backslash: in double quotes write \\\\ for a backslash, or use single quotes',
+  BAD_DQ_ESCAPE:
+    'expected a valid escape after the backslash: in double quotes write \\\\ for a backslash, or use single quotes',
   BAD_INDENT: 'expected the keys of a mapping and the items of a list to start in the same column',
   BAD_PROP_ORDER: 'expected anchors and tags directly before their value',
   BAD_SCALAR_START: 'expected a text in quotes: a plain text cannot start with this character',
   BLOCK_AS_IMPLICIT_KEY: 'expected a value on the next line or in quotes, got a second "key:" in one line',
-  BLOCK_IN_FLOW: 'expected a value in [ ] or { } style, got a list or mapping over several lines inside of brackets',
+  BLOCK_IN_FLOW:
+    'expected a value in [ ] or { } style, got a list or mapping over several lines inside of brackets',
   DUPLICATE_KEY: 'expected each key once',
   IMPOSSIBLE: 'expected YAML, got something that cannot be read as such',
   KEY_OVER_1024_CHARS: 'expected a key of at most 1024 characters',
