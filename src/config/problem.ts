@@ -45,6 +45,7 @@ export type ProblemCode =
   | 'cancels-owners-orders'
   | 'market-without-entry'
   | 'reduction-above-largest'
+  | 'target-inside-threshold'
   | 'timing'
   | 'unused'
   | 'unencrypted'

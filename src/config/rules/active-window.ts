@@ -57,20 +57,21 @@ function timeZone(): z.ZodType<string> {
     expected: 'a time zone such as Europe/London or UTC',
     read: (written) => {
       if (typeof written !== 'string') return { ok: false };
-      try {
-        // Fixed offsets are accepted here as well, but are no time zones: they know no summer time.
-        if (/^[A-Za-z]/.test(written)) {
-          new Intl.DateTimeFormat('en', { timeZone: written });
-          return { ok: true, value: written };
-        }
-      } catch {
-        // Not known: suggest one that is.
-      }
+      // Fixed offsets such as +01:00 are known too, but are no time zones: they have no summer time.
+      if (/^[A-Za-z]/.test(written) && isTimeZone(written)) return { ok: true, value: written };
       const hint = suggest(written, Intl.supportedValuesOf('timeZone'));
       return hint === undefined ? { ok: false } : { ok: false, hint };
     },
     json: { type: 'string', examples: ['Europe/London', 'UTC'] },
   });
+}
+
+function isTimeZone(text: string): boolean {
+  try {
+    return Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone !== '';
+  } catch {
+    return false;
+  }
 }
 
 export const activeWindowSchema: z.ZodType<ActiveWindow> = z

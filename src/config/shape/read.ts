@@ -13,6 +13,7 @@ export function readShape<T>(
   document: YamlDocument,
   path: Path,
   report: Report,
+  explain: (key: string) => string = () => '',
 ): T | undefined {
   const knownKeys = new Map<string, readonly string[]>();
   const result = schema.safeParse(nodeAt(document.root, path)?.value, {
@@ -32,7 +33,10 @@ export function readShape<T>(
     ];
     if (issue.code === 'unrecognized_keys') {
       const known = knownKeys.get(formatPath(issue.path as Path)) ?? [];
-      for (const key of issue.keys) report(unknownKey(document, issuePath, key, known));
+      for (const key of issue.keys) {
+        const problem = unknownKey(document, issuePath, key, known);
+        report({ ...problem, message: `${problem.message}${explain(key)}` });
+      }
     } else {
       report(toProblem(document, issuePath, issue));
     }
@@ -79,15 +83,21 @@ function toProblem(document: YamlDocument, path: Path, issue: z.core.$ZodIssue):
   const { expected, got, hint, code }: ScalarIssue =
     issue.code === 'custom' ? (issue.params as unknown as ScalarIssue) : { expected: expectedInWords(issue) };
   const missing = issue.input === undefined;
-  // A short form was read as the long one (`market: X` as a list of one): name what is in the file.
-  while (!missing && path.length > 0 && nodeAt(document.root, path) === undefined) path = path.slice(0, -1);
+  const place = missing ? path : existing(document, path);
   return {
     severity: 'error',
     code: (code as ProblemCode | undefined) ?? (missing ? 'missing-key' : 'wrong-value'),
-    place: placeOf(document.root, path),
-    path: formatPath(path),
+    place: placeOf(document.root, place),
+    path: formatPath(place),
     message: `expected ${expected}, got ${got ?? describeValue(issue.input)}${didYouMean(hint)}`,
   };
+}
+
+/** A short form was read as the long one (`market: X` as a list of one): the path that is in the file. */
+function existing(document: YamlDocument, path: Path): Path {
+  let found = path;
+  while (found.length > 0 && nodeAt(document.root, found) === undefined) found = found.slice(0, -1);
+  return found;
 }
 
 const TYPE_WORDS: Readonly<Record<string, string>> = {
