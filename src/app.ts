@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
 
 /**
  * The composition root: the only place where parts meet. What a command line or a web page needs
@@ -6,6 +7,24 @@ import { readFileSync } from 'node:fs';
  * Compose inside functions and import heavy parts there (`await import(...)`), so that a command
  * loads only what it runs.
  */
+
+export type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
+
+/** Starts the simulated exchange. @throws an error with a `code` and a message that says what to change. */
+export async function simulate(options: SimulatorOptions): Promise<RunningSimulator> {
+  const { startSimulatedExchange } = await import('./simulator/start.ts');
+  return await startSimulatedExchange(options);
+}
+
+/** What `breakwater simulate --help` lists: names and one line each. */
+export async function simulatorVocabulary(): Promise<{
+  readonly scenarios: Readonly<Record<string, string>>;
+  readonly faults: Readonly<Record<string, string>>;
+  readonly readings: Readonly<Record<string, string>>;
+}> {
+  const { vocabulary } = await import('./simulator/vocabulary.ts');
+  return vocabulary();
+}
 
 /** The version in package.json, which lies one folder up both from src/ and from dist/. */
 export function readVersion(): string {

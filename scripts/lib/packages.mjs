@@ -3,9 +3,22 @@ import { say } from './say.mjs';
 import { findProgram, runHelper } from './spawn.mjs';
 
 /**
+ * Debian starts a service as soon as it is installed, some of them for all the network to see. We need
+ * programs only: while it installs, a policy forbids that, unless the system has a policy of its own.
+ */
+const WITHOUT_SERVICES = `
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+  trap 'rm -f "$policy"' EXIT
+  trap 'exit 1' INT TERM HUP
+  printf '#!/bin/sh\\nexit 101\\n' >"$policy" && chmod 755 "$policy" || exit 1
+fi
+"$@"`;
+
+/**
  * How each system's package manager installs without a question. `before` is run once per process;
  * a failing one is tolerated, as the lists that are there may do.
- * @type {readonly { name: string, before?: string[], install: string[], env?: Record<string, string>, asUser?: boolean }[]}
+ * @type {readonly { name: string, before?: string[], install: string[], env?: Record<string, string>, asUser?: boolean, wrapper?: string[] }[]}
  */
 const MANAGERS = [
   {
@@ -13,6 +26,7 @@ const MANAGERS = [
     before: ['update', '-qq', '-o', 'DPkg::Lock::Timeout=120'],
     install: ['install', '-y', '-qq', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=120'],
     env: { DEBIAN_FRONTEND: 'noninteractive', NEEDRESTART_MODE: 'l' },
+    wrapper: ['/bin/sh', '-c', WITHOUT_SERVICES, 'install'],
   },
   { name: 'dnf', install: ['install', '-y', '-q'] },
   { name: 'yum', install: ['install', '-y', '-q'] },
@@ -46,7 +60,14 @@ export async function installPackage(packages, purpose) {
   const environment = Object.entries(found.env ?? {}).map(([name, value]) => `${name}=${value}`);
   /** @param {readonly string[]} args */
   const run = (args) => {
-    const [first = program, ...rest] = [...prefix, '/usr/bin/env', ...environment, program, ...args];
+    const [first = program, ...rest] = [
+      ...prefix,
+      '/usr/bin/env',
+      ...environment,
+      ...(found.wrapper ?? []),
+      program,
+      ...args,
+    ];
     return runHelper(first, rest, { timeoutMs: 300_000 });
   };
   const names = packages[found.name] ?? packages['default'] ?? [];

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { CliIo } from './io.ts';
+import { registerSimulate } from './simulate.ts';
 
 /**
  * Adds one command to the program. Lives in a file of the command's name, gives it a summary, options
@@ -8,4 +9,4 @@ import type { CliIo } from './io.ts';
 export type RegisterCommand = (program: Command, io: CliIo) => void;
 
 /** In the order of `breakwater --help`. */
-export const COMMANDS: readonly RegisterCommand[] = [];
+export const COMMANDS: readonly RegisterCommand[] = [registerSimulate];

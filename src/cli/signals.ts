@@ -31,17 +31,23 @@ export interface SignalSource {
   exit(code: number): unknown;
 }
 
+/** One press of Ctrl-C arrives twice under npm, which passes on what the terminal has already sent to us. */
+const SAME_PRESS_MS = 500;
+
 /**
- * The first signal asks the command to end in order, the second ends the process at once:
- * a command that hangs while it stops must not need a `kill -9`.
+ * The first signal asks the command to end in order, a later one ends the process at once:
+ * a command that hangs while it stops must not need a `kill -9`. `nowMs`: a clock that never steps back.
  */
-export function abortOnSignals(source: SignalSource, controller: AbortController): void {
-  let asked = false;
+export function abortOnSignals(source: SignalSource, controller: AbortController, nowMs: () => number): void {
+  let askedAtMs: number | undefined;
   for (const name of Object.keys(EXIT_OF_SIGNAL) as StopSignal[]) {
     source.on(name, () => {
-      if (asked) source.exit(EXIT_OF_SIGNAL[name]);
-      asked = true;
-      controller.abort(new Stopped(name));
+      if (askedAtMs === undefined) {
+        askedAtMs = nowMs();
+        controller.abort(new Stopped(name));
+      } else if (nowMs() - askedAtMs > SAME_PRESS_MS) {
+        source.exit(EXIT_OF_SIGNAL[name]);
+      }
     });
   }
 }

@@ -154,6 +154,12 @@ export interface PlacedOrder {
   readonly timestamp?: number;
   readonly positionSide?: Enumerated<PositionSide>;
   readonly reduceOnly?: boolean;
+  /** Present when stopLoss or takeProfit was given. */
+  readonly oto?: {
+    readonly otoId?: string;
+    readonly stopLoss?: DecimalString;
+    readonly takeProfit?: DecimalString;
+  };
 }
 
 /** Whether the request can have changed anything at the exchange. */
@@ -259,4 +265,71 @@ export interface ExchangeReads {
 export interface GuardedExchange extends ExchangeReads {
   cancelAll(request: CancelAllRequest, options?: CallOptions): Promise<CommandOutcome<null>>;
   reduceOnlyStop(request: ReduceOnlyStopRequest, options?: CallOptions): Promise<CommandOutcome<PlacedOrder>>;
+}
+
+/** Any order of specification 4.4: it can open or grow a position. Never in the hands of the daemon. */
+export interface StopLimitRequest {
+  readonly market: string;
+  readonly side: OrderSide;
+  readonly amount: DecimalString;
+  readonly price: DecimalString;
+  readonly activationPrice: DecimalString;
+  readonly stopLoss?: DecimalString;
+  readonly takeProfit?: DecimalString;
+  readonly clientOrderId?: string;
+  readonly positionSide?: PositionSide;
+  readonly reduceOnly?: boolean;
+}
+
+/** Who pays in, for USD and EUR with the card provider (specification 4.1). Personal data: never logged. */
+export interface DepositCustomer {
+  readonly firstName: string;
+  readonly lastName: string;
+  readonly email: string;
+  /** YYYY-MM-DD. */
+  readonly birthDate: string;
+  readonly address: {
+    readonly line1: string;
+    readonly line2?: string;
+    readonly city: string;
+    readonly zipCode: string;
+    readonly countryCode: string;
+  };
+}
+
+export interface FiatDepositRequest {
+  readonly ticker: string;
+  readonly provider: string;
+  readonly amount: DecimalString;
+  /** Never repeated. */
+  readonly uniqueId: string;
+  readonly customer?: DepositCustomer;
+  /** Addresses to come back to: https, of domains that the exchange's support has allowed. */
+  readonly successLink?: string;
+  readonly failureLink?: string;
+  readonly returnLink?: string;
+}
+
+/**
+ * An address at which a person pays in; it may be used once and is personal. With the card provider it must
+ * be opened from a page that sends a Referer header, else the browser lands on the exchange's home page.
+ */
+export interface FiatDepositLink {
+  readonly url: string;
+}
+
+export interface FiatDeposit {
+  /** `unknown` means that the unique id may be spent: take a new one. */
+  link(request: FiatDepositRequest, options?: CallOptions): Promise<CommandOutcome<FiatDepositLink>>;
+}
+
+/** Every endpoint of specification 4, for an operator's own hands. */
+export interface FullExchange extends GuardedExchange {
+  stopLimit(request: StopLimitRequest, options?: CallOptions): Promise<CommandOutcome<PlacedOrder>>;
+  /** Specification 4.7: true for long and short positions at once, false for one-way mode. */
+  setHedgeMode(hedgeMode: boolean, options?: CallOptions): Promise<CommandOutcome<null>>;
+  fiatDepositLink(
+    request: FiatDepositRequest,
+    options?: CallOptions,
+  ): Promise<CommandOutcome<FiatDepositLink>>;
 }

@@ -1,0 +1,15 @@
+import { chmodSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { runInstead } from './lib/spawn.mjs';
+
+/** Behind `npm run build`: JavaScript in dist/, with nothing left from before, and the program executable. */
+const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const dist = path.join(ROOT, 'dist');
+
+rmSync(dist, { recursive: true, force: true });
+const compiler = path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+const exitCode = await runInstead(process.execPath, [compiler, '-p', path.join(ROOT, 'tsconfig.build.json')]);
+if (exitCode === 0) chmodSync(path.join(dist, 'cli', 'main.js'), 0o755);
+process.exitCode = exitCode;

@@ -1,0 +1,256 @@
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { RunningSimulator, SimulatorOptions } from '../app.ts';
+import { CliError, UsageError } from './errors.ts';
+import { EXIT } from './exit-codes.ts';
+import { type CliIo, paint, printJson, printLine } from './io.ts';
+import { withExamples, withJson } from './program.ts';
+
+interface Flags {
+  readonly port: number;
+  readonly euPort: number;
+  readonly controlPort: number;
+  readonly seed: number;
+  readonly accounts: number;
+  readonly nonce?: string;
+  readonly margin?: string;
+  readonly scenario?: string;
+  readonly prices?: string;
+  readonly market?: string;
+  readonly still?: boolean;
+  readonly volatility: number;
+  readonly speed: number;
+  readonly readings?: readonly string[];
+  readonly faults?: readonly string[];
+  readonly depth?: string;
+  readonly allowDomain?: readonly string[];
+  readonly limits: boolean;
+  readonly list?: boolean;
+  readonly json?: boolean;
+}
+
+/** `breakwater simulate`: the whole exchange on this machine, until it is stopped. */
+export function registerSimulate(program: Command, io: CliIo): void {
+  const command = program
+    .command('simulate')
+    .summary('run the simulated exchange')
+    .description(
+      'Runs the simulated exchange on 127.0.0.1: the whole HTTP API at two base addresses, accounts with ' +
+        'open positions, a moving market, and a control API for prices, faults and everything else.',
+    );
+  addPlaces(command);
+  addMarket(command);
+  addBehaviour(command);
+  withJson(command);
+  withExamples(command, [
+    { line: 'simulate', does: 'three accounts and a random walk on free ports' },
+    {
+      line: 'simulate --port 8080 --control-port 8081 --scenario crash --speed 10',
+      does: 'a crash, ten times as fast, on fixed ports',
+    },
+    {
+      line: 'simulate --faults lostReply,endpoint=stopLimit,probability=0.2 --readings shortAmount=unsigned',
+      does: 'every fifth order loses its reply; shorts are not signed',
+    },
+    { line: 'simulate --list', does: 'all scenarios, faults and readings' },
+  ]);
+  command.addHelpText(
+    'after',
+    '\nEnds with 0 when stopped by Ctrl-C or SIGTERM, 1 when a port is taken or a file cannot be read,\n' +
+      '2 when an option makes no sense.',
+  );
+  command.action(async (flags: Flags) => {
+    await (flags.list === true ? list(io, flags) : run(io, flags));
+  });
+}
+
+function addPlaces(command: Command): void {
+  command
+    .option('--port <port>', 'port of the first base address; 0 takes a free one', port, 0)
+    .option('--eu-port <port>', 'port of the second base address', port, 0)
+    .option('--control-port <port>', 'port of the control API', port, 0)
+    .option('--seed <number>', 'keys, prices and faults follow from it', whole(0, 0xff_ff_ff_ff), 1)
+    .option('--accounts <number>', 'how many accounts, each with open positions', whole(0, 10_000), 3);
+}
+
+function addMarket(command: Command): void {
+  command
+    .option('--scenario <name>', 'play a scripted scenario (see --list) instead of a random walk')
+    .option('--prices <file>', 'play candles: timestamp_ms,open,high,low,close,volume with that header')
+    .option(
+      '--market <name>',
+      'the market that they move; others follow it. Without it a scenario moves all, candles the first',
+    )
+    .option('--still', 'prices stand still until the control API moves them')
+    .option('--volatility <fraction>', 'of the random walk, a day: 0.04 is 4 %', fraction, 0.04)
+    .option('--speed <factor>', 'exchange time per real time; 0 stands still until stepped', factor, 1)
+    .option('--depth <factor>', 'multiplies the amounts in the order books');
+}
+
+function addBehaviour(command: Command): void {
+  command
+    .addOption(new Option('--nonce <rule>', 'nonce rule').choices(['unique', 'increasing']))
+    .addOption(new Option('--margin <model>', 'margin model').choices(['cross', 'isolated']))
+    .option('--readings <name=value>', 'an open reading of the specification (repeatable)', collect)
+    .option('--faults <fault>', 'a fault, kind,key=value,... (repeatable)', collect)
+    .option('--allow-domain <domain>', 'allowed for redirects of fiat deposits (repeatable)', collect)
+    .option('--no-limits', 'lift the rate limits')
+    .option('--list', 'print the scenarios, faults and readings, and end');
+}
+
+async function run(io: CliIo, flags: Flags): Promise<void> {
+  const { simulate } = await import('../app.ts');
+  const simulator = await start(simulate, await optionsOf(flags));
+  try {
+    if (flags.json === true) printJson(io, listeningEvent(simulator));
+    else printLine(io, welcome(io, simulator));
+    if (!io.signal.aborted) await once(io.signal, 'abort');
+  } finally {
+    await simulator.close();
+  }
+  // Being stopped is how this command ends as planned.
+  io.setExitCode(EXIT.ok);
+}
+
+/** A setting that makes no sense is a wrong command line; a port that is taken is not. */
+async function start(
+  simulate: (options: SimulatorOptions) => Promise<RunningSimulator>,
+  options: SimulatorOptions,
+): Promise<RunningSimulator> {
+  try {
+    return await simulate(options);
+  } catch (error) {
+    if (!(error instanceof Error) || !('code' in error)) throw error;
+    if (error.name === 'SimulatorError') throw new UsageError(`${error.message}.`, 'See: simulate --list');
+    if (error.code === 'EADDRINUSE') {
+      throw new CliError('port-in-use', `${error.message}.`, {
+        cause: error,
+        cure: 'Choose another port, or 0 for a free one.',
+      });
+    }
+    throw error;
+  }
+}
+
+async function optionsOf(flags: Flags): Promise<SimulatorOptions> {
+  if (flags.scenario !== undefined && flags.prices !== undefined) {
+    throw new UsageError('--scenario and --prices exclude each other.', 'Give one of them.');
+  }
+  const moved = flags.scenario !== undefined || flags.prices !== undefined;
+  if (moved && flags.still === true) {
+    throw new UsageError('--still excludes --scenario and --prices.', 'Leave it out.');
+  }
+  const { market } = flags;
+  return {
+    port: flags.port,
+    euPort: flags.euPort,
+    controlPort: flags.controlPort,
+    seed: flags.seed,
+    accounts: flags.accounts,
+    speed: flags.speed,
+    readings: readingsOf(flags),
+    faults: flags.faults ?? [],
+    ...(flags.scenario === undefined ? {} : { scenario: { name: flags.scenario, market, noise: 0.0002 } }),
+    ...(flags.prices === undefined ? {} : { candles: { csv: await readPrices(flags.prices), market } }),
+    ...(moved || flags.still === true ? {} : { walk: { market, dailyVolatility: flags.volatility } }),
+    ...(flags.depth === undefined ? {} : { depth: flags.depth }),
+    ...(flags.limits ? {} : { limits: [] }),
+    ...(flags.allowDomain === undefined ? {} : { allowedDomains: flags.allowDomain }),
+  };
+}
+
+async function readPrices(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new CliError('file-unreadable', `cannot read ${file}: ${(error as Error).message}.`, {
+      cause: error,
+      cure: 'Give --prices a readable CSV file.',
+    });
+  }
+}
+
+function readingsOf(flags: Flags): Record<string, unknown> {
+  const readings: Record<string, unknown> = {};
+  for (const text of flags.readings ?? []) {
+    const equals = text.indexOf('=');
+    if (equals < 1) throw new UsageError(`--readings ${text}: expected name=value.`, 'See: simulate --list');
+    const [name, value] = [text.slice(0, equals), text.slice(equals + 1)];
+    readings[name] = name.endsWith('Ms') && /^\d+$/.test(value) ? Number(value) : value;
+  }
+  if (flags.nonce !== undefined) readings['nonceRule'] = flags.nonce;
+  if (flags.margin !== undefined) readings['marginModel'] = flags.margin;
+  return readings;
+}
+
+function listeningEvent({ baseUrl, baseUrls, controlUrl, accounts }: RunningSimulator): object {
+  return { event: 'listening', baseUrl, baseUrls, controlUrl, accounts };
+}
+
+function welcome(io: CliIo, { baseUrls, controlUrl, accounts }: RunningSimulator): string {
+  const bold = (text: string) => paint(io, 'stdout', 'bold', text);
+  const keys = accounts.map(
+    ({ id, apiKey, apiSecret }) => `  ${id.padEnd(12)} key ${apiKey}\n  ${''.padEnd(12)} secret ${apiSecret}`,
+  );
+  return [
+    bold('The simulated exchange is running.'),
+    '',
+    `  API          ${baseUrls.join('\n               ')}`,
+    `  control API  ${controlUrl}`,
+    '',
+    bold('Accounts'),
+    ...keys,
+    '',
+    bold('Try'),
+    `  curl ${baseUrls[0] ?? ''}/api/v4/public/ping`,
+    `  curl ${controlUrl}/                          what the control API can do`,
+    `  curl -X PUT ${controlUrl}/prices -H 'content-type: application/json' -d '{"BTC_PERP":"54000"}'`,
+    `  curl ${controlUrl}/ledger                    what happened`,
+    '',
+    'Ctrl-C stops it.',
+  ].join('\n');
+}
+
+async function list(io: CliIo, flags: Flags): Promise<void> {
+  const { simulatorVocabulary } = await import('../app.ts');
+  const words = await simulatorVocabulary();
+  if (flags.json === true) {
+    printJson(io, words);
+    return;
+  }
+  for (const [title, entries] of Object.entries(words)) {
+    printLine(io, paint(io, 'stdout', 'bold', title));
+    for (const [name, note] of Object.entries(entries)) printLine(io, `  ${name}\n      ${note}`);
+  }
+}
+
+function port(text: string): number {
+  return whole(0, 65_535)(text);
+}
+
+function whole(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`);
+  };
+}
+
+function fraction(text: string): number {
+  return numberWithin(text, 10);
+}
+
+function factor(text: string): number {
+  return numberWithin(text, 1_000_000);
+}
+
+function numberWithin(text: string, max: number): number {
+  const value = Number(text);
+  if (text.trim() !== '' && value >= 0 && value <= max) return value;
+  throw new InvalidArgumentError(`Expected a number from 0 to ${max}.`);
+}
+
+function collect(text: string, previous: readonly string[] = []): string[] {
+  return [...previous, text];
+}

@@ -1,0 +1,167 @@
+import type { Leaf } from './condition.ts';
+import type { CreditLineQuantities } from './credit-line.ts';
+import type { Motion } from './forecast.ts';
+import type { PositionQuantities } from './position.ts';
+import type { Quantity } from './quantity.ts';
+import type { FieldReader } from './registers.ts';
+import type { SubjectKey } from './subject.ts';
+import { MS_PER_DAY } from './units.ts';
+
+/** Why the next poll is due when it is. Closed list, also a metric label. */
+export type CadenceReason =
+  /** Nothing is near. */
+  | 'calm'
+  /** A threshold is so near that the chance of crossing it earlier would exceed the bound. */
+  | 'nearThreshold'
+  /** A rule is pending or firing, or its timers wait for data. */
+  | 'ruleActive'
+  /** The exchange has called for margin or is liquidating. */
+  | 'marginCall'
+  /** A watched source is unread or too old to decide. */
+  | 'blind'
+  /** Risk asks for more than the request budget allows. */
+  | 'budget';
+
+export interface NextDue {
+  readonly inMs: number;
+  readonly reason: CadenceReason;
+  /** The subject whose risk decided. */
+  readonly subject?: SubjectKey;
+}
+
+/** Bound on the chance that a threshold is crossed between two polls. */
+const CROSSING_CHANCE = 1e-4;
+/** Deviations that a walk exceeds on either side of its start, at its farthest, with that chance: `-Phi^-1(p/2)`. */
+const DEVIATIONS = 3.890_591_886_4;
+/**
+ * Volatility below which no market is trusted to stay, a fraction per square root of a day: estimates lag behind
+ * the start of a crash. It also stands in while there is no estimate.
+ */
+const LEAST_VOLATILITY_PER_DAY = 0.1;
+const LEAST_VARIANCE_PER_MS = LEAST_VOLATILITY_PER_DAY ** 2 / MS_PER_DAY;
+
+export const CADENCE_BOUND = CROSSING_CHANCE;
+
+/**
+ * Time within which a barrier at log distance `distance` is reached with a chance of at most `CADENCE_BOUND`: the
+ * T that solves `distance - aT = z * sigma * sqrt(T)`, a being the drift towards it.
+ */
+export function safeIntervalMs(distance: number, motion: Motion, towards: 'fall' | 'rise'): number {
+  const b = Math.abs(distance);
+  const z = DEVIATIONS * Math.sqrt(Math.max(motion.variancePerMs, LEAST_VARIANCE_PER_MS));
+  const a = Math.max(0, towards === 'fall' ? -motion.driftPerMs : motion.driftPerMs);
+  // With a = 0 this is (b / z)^2; written so that it has no cancellation and no division by a.
+  const root = (2 * b) / (z + Math.sqrt(z * z + 4 * a * b));
+  return root * root;
+}
+
+const UNKNOWN_MOTION: Motion = { variancePerMs: LEAST_VARIANCE_PER_MS, driftPerMs: 0 };
+
+/** The soonest of the safe intervals to several levels of one series. */
+export function safeIntervalToLevels(
+  value: number,
+  levels: readonly number[],
+  motion: Quantity<Motion>,
+): number {
+  const moving = motion.kind === 'value' ? motion.value : UNKNOWN_MOTION;
+  let soonest = Number.POSITIVE_INFINITY;
+  for (const level of levels) {
+    if (!(level > 0)) continue;
+    const distance = Math.log(value / level);
+    const interval = safeIntervalMs(distance, moving, distance > 0 ? 'fall' : 'rise');
+    if (interval < soonest) soonest = interval;
+  }
+  return soonest;
+}
+
+/** A threshold of some rule on a field that follows the price (or the LTV). */
+export interface LevelThreshold {
+  readonly field: string;
+  readonly threshold: number;
+}
+
+/** The thresholds of conditions, each once. */
+export function levelThresholds(leaves: readonly Leaf[], registers: FieldReader): readonly LevelThreshold[] {
+  const found = new Map<string, LevelThreshold>();
+  for (const { slot, comparison } of leaves) {
+    const field = registers.slots[slot]?.spec.name;
+    if (field === undefined || (comparison.op !== 'below' && comparison.op !== 'above')) continue;
+    found.set(`${field} ${comparison.threshold}`, { field, threshold: comparison.threshold });
+  }
+  return [...found.values()];
+}
+
+/** Mark prices at which a position would reach its thresholds; its liquidation price is always one. */
+export function priceLevels(
+  position: PositionQuantities,
+  thresholds: readonly LevelThreshold[],
+): readonly number[] {
+  const { markPrice, liquidationPrice, direction, size, record } = position;
+  if (markPrice.kind !== 'value' || direction.kind !== 'value') return [];
+  const dir = direction.value === 'long' ? 1 : -1;
+  const liquidation = liquidationPrice.kind === 'value' ? liquidationPrice.value : undefined;
+  const levels = liquidation === undefined ? [] : [liquidation];
+  const priceAtPnl = (pnl: number): number => Number(record.basePrice) + (dir * pnl) / size;
+  for (const { field, threshold } of thresholds) {
+    if (field === 'liquidationDistance' && liquidation !== undefined)
+      levels.push(liquidation / (1 - dir * threshold));
+    else if (field === 'markPrice') levels.push(threshold);
+    else if (field === 'notional') levels.push(threshold / size);
+    else if (field === 'unrealizedPnl') levels.push(priceAtPnl(threshold));
+    else if (field === 'pnlPercent' && record.pnlPercent !== undefined && Number(record.pnlPercent) !== 0) {
+      levels.push(priceAtPnl((Number(record.unrealizedPnl) * threshold * 100) / Number(record.pnlPercent)));
+    }
+  }
+  return levels;
+}
+
+/** LTVs at which a loan would reach its thresholds; its margin call and its liquidation are always two. */
+export function ltvLevels(
+  loan: CreditLineQuantities,
+  thresholds: readonly LevelThreshold[],
+): readonly number[] {
+  const marginCall = loan.ltv('marginCallLtv');
+  const liquidation = loan.ltv('liquidationLtv');
+  const call = marginCall.kind === 'value' ? marginCall.value : Number.NaN;
+  const end = liquidation.kind === 'value' ? liquidation.value : Number.NaN;
+  const levels = [call, end];
+  for (const { field, threshold } of thresholds) {
+    if (field === 'currentLtv') levels.push(threshold);
+    else if (field === 'ltvToMarginCall') levels.push(threshold * call);
+    else if (field === 'ltvToLiquidation') levels.push(threshold * end);
+    else if (field === 'collateralMayFall') levels.push((1 - threshold) * call);
+    else if (field === 'collateralMayFallToLiquidation') levels.push((1 - threshold) * end);
+  }
+  return levels;
+}
+
+export interface CadenceBounds {
+  readonly calmMs: number;
+  readonly alertMs: number;
+  /** The request budget allows no more than one poll in this time; 0 without a bound. */
+  readonly leastIntervalMs: number;
+}
+
+/**
+ * When to poll next: after the soonest safe interval, not before `alertMs` and not after `calmMs`, and then
+ * stretched to what the request budget allows.
+ */
+export function nextDue(bounds: CadenceBounds, wanted: NextDue): NextDue {
+  const inMs = Math.min(Math.max(wanted.inMs, bounds.alertMs), Math.max(bounds.calmMs, bounds.alertMs));
+  if (inMs < bounds.leastIntervalMs) return { ...wanted, inMs: bounds.leastIntervalMs, reason: 'budget' };
+  return { ...wanted, inMs };
+}
+
+/** The request budget of one egress address. */
+export interface RequestBudget {
+  readonly requests: number;
+  readonly perMs: number;
+  /** Part kept free for actions, a fraction. */
+  readonly reserved: number;
+}
+
+/** Shortest time between polls of one account when several share a budget, milliseconds. */
+export function leastIntervalMs(budget: RequestBudget, accounts: number, requestsPerPoll: number): number {
+  const usable = budget.requests * (1 - budget.reserved);
+  return usable > 0 ? (accounts * requestsPerPoll * budget.perMs) / usable : Number.MAX_SAFE_INTEGER;
+}

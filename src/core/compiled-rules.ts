@@ -1,0 +1,78 @@
+import { compileActiveWindow, type WindowJudge } from './active-window.ts';
+import { type CompiledCondition, compileCondition, type Latches } from './condition.ts';
+import { compileFilter, compileGlobs, type FilterJudge, type GlobJudge } from './filter.ts';
+import { type FieldReader, Registers } from './registers.ts';
+import type { ActionSpec, Mode, RuleSpec, SubjectKind } from './rule.ts';
+import type { AccountSettings } from './settings.ts';
+
+/** A rule ready to judge: closures instead of text. Made once per account and config. */
+export interface CompiledRule {
+  readonly spec: RuleSpec;
+  /** The rule's own mode, else the account's. */
+  readonly mode: Mode;
+  readonly condition: CompiledCondition;
+  readonly filter: FilterJudge;
+  readonly window: WindowJudge | undefined;
+  /** Scratch for its latches, reused for all subjects. */
+  readonly latches: Latches;
+  readonly stages: readonly (readonly CompiledAction[])[];
+}
+
+export interface CompiledAction {
+  readonly spec: ActionSpec;
+  /** Markets whose positions it concerns, for actions of rules that do not judge positions. */
+  readonly positions: GlobJudge | undefined;
+}
+
+/** The rules on one kind of subject and the registers that they share. */
+export interface KindRules<K extends SubjectKind> {
+  readonly registers: Registers<K>;
+  readonly rules: readonly CompiledRule[];
+}
+
+/** All rules of one account. Holds scratch space: one evaluation at a time, which being synchronous it is. */
+export interface CompiledRules {
+  readonly settings: AccountSettings;
+  readonly all: readonly CompiledRule[];
+  readonly position: KindRules<'position'>;
+  readonly creditLine: KindRules<'creditLine'>;
+  readonly account: KindRules<'account'>;
+}
+
+/** Compiles an account's rules; throws a TypeError for what the config should have refused. */
+export function compileRules(specs: readonly RuleSpec[], settings: AccountSettings): CompiledRules {
+  const ids = new Set(specs.map(({ id }) => id));
+  if (ids.size !== specs.length) throw new TypeError('two rules of one account have the same id');
+  const position = new Registers('position');
+  const creditLine = new Registers('creditLine');
+  const account = new Registers('account');
+  const registersOf = { position, creditLine, account };
+  const all = specs.map((spec) => compileRule(spec, settings, registersOf[spec.on]));
+  const rulesOn = (kind: SubjectKind): readonly CompiledRule[] => all.filter(({ spec }) => spec.on === kind);
+  return {
+    settings,
+    all,
+    position: { registers: position, rules: rulesOn('position') },
+    creditLine: { registers: creditLine, rules: rulesOn('creditLine') },
+    account: { registers: account, rules: rulesOn('account') },
+  };
+}
+
+function compileRule(spec: RuleSpec, settings: AccountSettings, registers: FieldReader): CompiledRule {
+  const condition = compileCondition(spec.when, registers);
+  const stages = [spec.actions, ...spec.escalate.map(({ actions }) => actions)];
+  return {
+    spec,
+    mode: spec.mode ?? settings.mode,
+    condition,
+    filter: compileFilter(spec.where),
+    window: spec.activeWindow && compileActiveWindow(spec.activeWindow),
+    latches: new Uint8Array(condition.latchCount),
+    stages: stages.map((actions) => actions.map(compileAction)),
+  };
+}
+
+function compileAction(spec: ActionSpec): CompiledAction {
+  const globs = 'positions' in spec ? spec.positions : undefined;
+  return { spec, positions: globs && compileGlobs(globs) };
+}

@@ -1,0 +1,138 @@
+import { erfc, erfcx } from './normal.ts';
+import { known, NONE, type Quantity, unknown } from './quantity.ts';
+
+/**
+ * What is remembered of a positive series (a mark price, an LTV) to forecast it: exponentially weighted sums over
+ * the log returns of irregular samples. Plain JSON; updated by `observe` only.
+ */
+export interface ForecastState {
+  readonly lastLog: number;
+  /** Returns seen, not weighted. */
+  readonly returns: number;
+  readonly sumReturn: number;
+  readonly sumSquare: number;
+  readonly sumTimeMs: number;
+}
+
+/** How `ln` of a series moves: variance and mean growth per millisecond. */
+export interface Motion {
+  readonly variancePerMs: number;
+  readonly driftPerMs: number;
+}
+
+/** A barrier seen from a moving series. */
+export interface Crossing {
+  /** `|ln(value / barrier)|` while the barrier is not reached; 0 at or past it. */
+  readonly logDistance: number;
+  readonly variancePerMs: number;
+  /** Drift towards the barrier, 0 when it leads away. */
+  readonly adverseDriftPerMs: number;
+}
+
+/** Time in which the weight of a sample falls to 1/e. */
+export const FORECAST_DECAY_MS = 3_600_000;
+/** Fewer returns, or less time under observation, say nothing. */
+export const MIN_RETURNS = 10;
+export const MIN_OBSERVED_MS = 30_000;
+
+/**
+ * Adds a sample taken `sinceLastMs` after the previous one; `undefined` when that time is not known (another
+ * process took over, first sample): then the value only becomes the origin of the next return. A sample at the
+ * same time, or one that is not positive and finite, changes nothing.
+ */
+export function observe(
+  state: ForecastState | undefined,
+  value: number,
+  sinceLastMs: number | undefined,
+  decayMs: number = FORECAST_DECAY_MS,
+): ForecastState | undefined {
+  if (!(value > 0) || value === Number.POSITIVE_INFINITY) return state;
+  const log = Math.log(value);
+  if (state === undefined) return { lastLog: log, returns: 0, sumReturn: 0, sumSquare: 0, sumTimeMs: 0 };
+  if (sinceLastMs === undefined) return { ...state, lastLog: log };
+  if (!(sinceLastMs > 0)) return state;
+  const keep = Math.exp(-sinceLastMs / decayMs);
+  const change = log - state.lastLog;
+  return {
+    lastLog: log,
+    returns: state.returns + 1,
+    sumReturn: state.sumReturn * keep + change,
+    sumSquare: state.sumSquare * keep + change * change,
+    sumTimeMs: state.sumTimeMs * keep + sinceLastMs,
+  };
+}
+
+/**
+ * Volatility and drift: the weighted sum of squared (plain) returns over the weighted time. The drift is not
+ * taken off the variance: over the short steps of polling it is smaller by orders, and leaving it errs high.
+ */
+export function motionOf(state: ForecastState | undefined): Quantity<Motion> {
+  if (state === undefined || state.returns < MIN_RETURNS || !(state.sumTimeMs >= MIN_OBSERVED_MS)) {
+    return unknown('tooFewSamples');
+  }
+  return known({
+    variancePerMs: state.sumSquare / state.sumTimeMs,
+    driftPerMs: state.sumReturn / state.sumTimeMs,
+  });
+}
+
+/** The way from `value` to `barrier`; `fall` when the barrier is dangerous from above. Both must be positive. */
+export function crossingOf(
+  value: number,
+  barrier: number,
+  dangerous: 'fall' | 'rise',
+  motion: Motion,
+): Crossing {
+  const sign = dangerous === 'fall' ? 1 : -1;
+  return {
+    logDistance: Math.max(0, sign * Math.log(value / barrier)),
+    variancePerMs: motion.variancePerMs,
+    adverseDriftPerMs: Math.max(0, -sign * motion.driftPerMs),
+  };
+}
+
+/**
+ * Chance of reaching the barrier within `horizonMs`: with b the log distance, a the adverse drift and
+ * s = sigma * sqrt(T), `Phi((aT - b) / s) + exp(2ab / sigma^2) * Phi((-aT - b) / s)`; 1 at or past the barrier.
+ * The second product is formed as `exp(-((b - aT) / s)^2 / 2) * erfcx((b + aT) / (s * sqrt 2)) / 2`, which is the
+ * same and stays finite however large the exponent.
+ */
+export function crossingProbability(crossing: Crossing, horizonMs: number): number {
+  const { logDistance: b, adverseDriftPerMs: a, variancePerMs } = crossing;
+  if (b <= 0) return 1;
+  if (horizonMs <= 0) return 0;
+  const spread = Math.sqrt(2 * variancePerMs * horizonMs);
+  if (spread === 0) return a * horizonMs >= b ? 1 : 0;
+  const short = (b - a * horizonMs) / spread;
+  const long = (b + a * horizonMs) / spread;
+  return Math.min(1, 0.5 * (erfc(short) + Math.exp(-short * short) * erfcx(long)));
+}
+
+/** `Phi^-1(3/4)`: a driftless walk has reached a barrier so many deviations away in half of all cases. */
+const MEDIAN_DEVIATIONS = 0.674_489_750_196_081_7;
+
+/**
+ * Time after which the barrier has been reached in half of all cases, milliseconds; 0 at or past it, `none` when
+ * nothing moves towards it. Driftless it is `(b / (0.674 sigma))^2`, with drift alone `b / a`; both bound the
+ * general case from above, which is found by bisection of `ln T`.
+ */
+export function medianCrossingMs(crossing: Crossing): Quantity<number> {
+  const { logDistance: b, adverseDriftPerMs: a, variancePerMs } = crossing;
+  if (b <= 0) return known(0);
+  const byVolatility = (b / MEDIAN_DEVIATIONS) ** 2 / variancePerMs;
+  const byDrift = b / a;
+  let high = Math.min(byVolatility, byDrift);
+  if (!Number.isFinite(high)) return NONE;
+  if (a === 0 || variancePerMs === 0) return known(high);
+  let low = high / 2;
+  while (crossingProbability(crossing, low) > 0.5) {
+    high = low;
+    low /= 2;
+  }
+  while (high - low > high * 1e-6) {
+    const middle = (low + high) / 2;
+    if (crossingProbability(crossing, middle) > 0.5) high = middle;
+    else low = middle;
+  }
+  return known(high);
+}

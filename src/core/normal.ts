@@ -1,0 +1,40 @@
+const TWO_OVER_SQRT_PI = 2 / Math.sqrt(Math.PI);
+const ONE_OVER_SQRT_PI = 1 / Math.sqrt(Math.PI);
+const SERIES_LIMIT = 2;
+const FRACTION_TERMS = 64;
+
+/**
+ * The scaled complementary error function `exp(x^2) * erfc(x)` for x >= 0. It falls like `1 / (x * sqrt(pi))`, so
+ * products of a huge exponential and a tiny normal tail can be formed from it without overflow or underflow.
+ */
+export function erfcx(x: number): number {
+  return x < SERIES_LIMIT ? Math.exp(x * x) - scaledErfSeries(x) : erfcxFraction(x);
+}
+
+/** `exp(x^2) * erf(x)` by its power series, all terms positive. */
+function scaledErfSeries(x: number): number {
+  let term = x;
+  let sum = x;
+  for (let n = 1; term > sum * 1e-17; n++) {
+    term *= (2 * x * x) / (2 * n + 1);
+    sum += term;
+  }
+  return TWO_OVER_SQRT_PI * sum;
+}
+
+/** Laplace's continued fraction, from the tail; converges to double precision for x >= 2. */
+function erfcxFraction(x: number): number {
+  let tail = x;
+  for (let n = FRACTION_TERMS; n > 0; n--) tail = x + n / 2 / tail;
+  return ONE_OVER_SQRT_PI / tail;
+}
+
+/** The complementary error function. */
+export function erfc(x: number): number {
+  return x < 0 ? 2 - erfc(-x) : Math.exp(-x * x) * erfcx(x);
+}
+
+/** Standard normal distribution function, accurate in both tails. */
+export function normalCdf(x: number): number {
+  return 0.5 * erfc(-x / Math.SQRT2);
+}

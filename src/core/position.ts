@@ -1,0 +1,267 @@
+import {
+  type DecimalString,
+  decimal,
+  divide,
+  formatDecimal,
+  toDecimal,
+  toNumber,
+  writtenDecimalPlaces,
+} from './decimal.ts';
+import { type Crossing, crossingOf, crossingProbability, type Motion } from './forecast.ts';
+import type { PositionRecord } from './ports/exchange.ts';
+import { known, NONE, type Quantity, unknown } from './quantity.ts';
+import type { AccountSettings } from './settings.ts';
+import type { Direction, LiquidationStateValue, PositionView } from './subject.ts';
+
+/**
+ * What one position record says (specification 2.4), each quantity computed when first asked for and kept. Values
+ * that are only compared are doubles; `positionView` gives the decimals that orders are made from.
+ */
+export class PositionQuantities {
+  readonly record: PositionRecord;
+  readonly #settings: AccountSettings;
+  #direction: Quantity<Direction> | undefined;
+  #mark: Quantity<number> | undefined;
+  #distance: Quantity<number> | undefined;
+
+  constructor(record: PositionRecord, settings: AccountSettings) {
+    this.record = record;
+    this.#settings = settings;
+  }
+
+  /** `|amount|`, base currency. */
+  get size(): number {
+    return Math.abs(toNumber(this.record.amount));
+  }
+
+  /**
+   * Long or short. `positionSide` LONG or SHORT decides. For BOTH it is the sign of `amount`, or with
+   * `bothSign: unsigned` (and a positive amount) the side of basePrice on which the liquidation price lies.
+   * When both are there and contradict each other it is unknown (`directionContradicted`), and so it is when a
+   * record without a usable positionSide has nothing else that confirms its sign.
+   */
+  get direction(): Quantity<Direction> {
+    this.#direction ??= directionOf(this.record, this.#settings.bothSign);
+    return this.#direction;
+  }
+
+  /**
+   * `basePrice + dir * unrealizedPnl / size`, money per base unit. Unknown without direction, basePrice or
+   * unrealizedPnl, for a zero size, and when the result is not positive.
+   */
+  get markPrice(): Quantity<number> {
+    this.#mark ??= this.#computeMark();
+    return this.#mark;
+  }
+
+  #computeMark(): Quantity<number> {
+    if (this.size === 0) return unknown('zeroSize');
+    const direction = this.direction;
+    if (direction.kind !== 'value') return direction;
+    const mark = markIf(this.record, direction.value);
+    if (mark === undefined) return unknown('fieldMissing');
+    return mark > 0 ? known(mark) : unknown('notPositive');
+  }
+
+  /**
+   * Bound on the error of `markPrice`, in its unit: half a unit of the last written digit of unrealizedPnl,
+   * divided by the size, plus half a unit of the last written digit of basePrice. The latter counts for at most
+   * half a price step where the market's step is known: exchanges average entry prices at least to the step, so
+   * fewer digits than that are stripped zeros and not a rounding.
+   */
+  get markError(): Quantity<number> {
+    const { basePrice, unrealizedPnl, market } = this.record;
+    if (basePrice === undefined || unrealizedPnl === undefined) return unknown('fieldMissing');
+    if (this.size === 0) return unknown('zeroSize');
+    const step = this.#settings.marketSettings(market)?.priceStep;
+    const lastDigit = unitOfLastDigit(basePrice);
+    const baseError = step === undefined ? lastDigit : Math.min(lastDigit, toNumber(step));
+    return known((unitOfLastDigit(unrealizedPnl) / this.size + baseError) / 2);
+  }
+
+  /** As reported; `none` when the exchange says that there is none (null), unknown when it says nothing. */
+  get liquidationPrice(): Quantity<number> {
+    const price = this.record.liquidationPrice;
+    if (price === null) return NONE;
+    return price === undefined ? unknown('fieldMissing') : known(toNumber(price));
+  }
+
+  /**
+   * `dir * (markPrice - liquidationPrice) / markPrice`, a fraction: how far the price may move against the
+   * position. `none` without a liquidation price (infinitely far); negative when the price is passed.
+   */
+  get liquidationDistance(): Quantity<number> {
+    this.#distance ??= this.#computeDistance();
+    return this.#distance;
+  }
+
+  #computeDistance(): Quantity<number> {
+    const liquidation = this.liquidationPrice;
+    if (liquidation.kind !== 'value') return liquidation;
+    const mark = this.markPrice;
+    if (mark.kind !== 'value') return mark;
+    return known((signOf(this.direction) * (mark.value - liquidation.value)) / mark.value);
+  }
+
+  /** As reported, null is `none`; a value that is not documented is `unrecognised`; absent is unknown. */
+  get liquidationState(): Quantity<LiquidationStateValue> {
+    const state = this.record.liquidationState;
+    if (state === undefined) return unknown('fieldMissing');
+    if (state === null) return known('none');
+    return known(state.known ? state.value : 'unrecognised');
+  }
+
+  /**
+   * Whether the liquidation price is passed although the exchange is not liquidating: hedged and
+   * cross-collateral accounts report such prices, and sizing by them would be wrong.
+   */
+  get disagreement(): Quantity<boolean> {
+    const distance = this.liquidationDistance;
+    if (distance.kind === 'unknown') return distance;
+    if (distance.kind === 'none' || distance.value >= 0) return known(false);
+    const state = this.record.liquidationState;
+    return known(!(state?.known === true && state.value === 'liquidation'));
+  }
+
+  /** `size * markPrice`, money currency. */
+  get notional(): Quantity<number> {
+    const mark = this.markPrice;
+    return mark.kind === 'value' ? known(this.size * mark.value) : mark;
+  }
+
+  /**
+   * The way to liquidation in log space: b = dir * ln(markPrice / liquidationPrice). `none` without a liquidation
+   * price, or for one that a positive price cannot reach.
+   */
+  crossing(motion: Quantity<Motion>): Quantity<Crossing> {
+    const distance = this.liquidationDistance;
+    const liquidation = this.liquidationPrice;
+    const mark = this.markPrice;
+    if (distance.kind !== 'value') return distance;
+    if (liquidation.kind !== 'value' || mark.kind !== 'value') return NONE;
+    const long = signOf(this.direction) > 0;
+    if (long && liquidation.value <= 0) return NONE;
+    const still = { variancePerMs: 0, driftPerMs: 0 };
+    if (distance.value <= 0) return known({ ...still, logDistance: 0, adverseDriftPerMs: 0 });
+    if (motion.kind !== 'value') return motion;
+    return known(crossingOf(mark.value, liquidation.value, long ? 'fall' : 'rise', motion.value));
+  }
+}
+
+/** +1 long, -1 short; only for a direction that is known. */
+function signOf(direction: Quantity<Direction>): number {
+  return direction.kind === 'value' && direction.value === 'short' ? -1 : 1;
+}
+
+/** The mark price that the record would imply for a direction; `undefined` when it says too little. */
+function markIf(record: PositionRecord, direction: Direction): number | undefined {
+  const { amount, basePrice, unrealizedPnl } = record;
+  const size = Math.abs(toNumber(amount));
+  if (basePrice === undefined || unrealizedPnl === undefined || size === 0) return undefined;
+  const change = toNumber(unrealizedPnl) / size;
+  return toNumber(basePrice) + (direction === 'long' ? change : -change);
+}
+
+/** The direction for which the liquidation price lies on the losing side of the entry price. */
+function liquidationSide(record: PositionRecord): Direction | undefined {
+  const { basePrice, liquidationPrice } = record;
+  if (basePrice === undefined || liquidationPrice === undefined || liquidationPrice === null)
+    return undefined;
+  const gap = toNumber(basePrice) - toNumber(liquidationPrice);
+  if (gap === 0) return undefined;
+  return gap > 0 ? 'long' : 'short';
+}
+
+/**
+ * Whether the record makes sense for a direction: positive mark price, liquidation price not yet passed. A long
+ * deep in profit whose collateral was withdrawn has its liquidation price above its entry; only the other
+ * direction's being impossible tells it from a short that was reported without a sign.
+ */
+function isPossible(record: PositionRecord, direction: Direction): boolean {
+  const mark = markIf(record, direction);
+  if (mark === undefined || record.liquidationPrice === undefined || record.liquidationPrice === null)
+    return true;
+  const gap = mark - toNumber(record.liquidationPrice);
+  return mark > 0 && (direction === 'long' ? gap > 0 : gap < 0);
+}
+
+function directionOf(record: PositionRecord, bothSign: AccountSettings['bothSign']): Quantity<Direction> {
+  const side = record.positionSide?.known === true ? record.positionSide.value : undefined;
+  const amount = toNumber(record.amount);
+  if (side === 'LONG') return amount < 0 ? unknown('directionContradicted') : known('long');
+  if (side === 'SHORT') return known('short');
+  if (amount === 0) return unknown('zeroSize');
+  const byLiquidation = liquidationSide(record);
+  if (amount > 0 && bothSign === 'unsigned') {
+    return byLiquidation === undefined ? unknown('directionUnknown') : known(byLiquidation);
+  }
+  const bySign: Direction = amount > 0 ? 'long' : 'short';
+  if (byLiquidation === bySign) return known(bySign);
+  if (byLiquidation === undefined) {
+    return side === 'BOTH' || bySign === 'short' ? known(bySign) : unknown('directionUnknown');
+  }
+  return isPossible(record, byLiquidation) ? unknown('directionContradicted') : known(bySign);
+}
+
+/** `0.01` for "1.25", `1` for "7", `100` for "5e2". */
+function unitOfLastDigit(text: DecimalString): number {
+  return Number(`1e${-writtenDecimalPlaces(text)}`);
+}
+
+/** Digits kept beyond those of basePrice when a mark price is written out. */
+const MARK_EXTRA_PLACES = 8;
+
+function decimalMark(record: PositionRecord, direction: Direction): DecimalString | undefined {
+  const { basePrice, unrealizedPnl, amount } = record;
+  if (basePrice === undefined || unrealizedPnl === undefined) return undefined;
+  const places = Math.max(0, writtenDecimalPlaces(basePrice)) + MARK_EXTRA_PLACES;
+  const change = divide(toDecimal(unrealizedPnl), toDecimal(amount).abs(), places, 'halfUp');
+  const base = toDecimal(basePrice);
+  return formatDecimal(direction === 'long' ? base.plus(change) : base.minus(change));
+}
+
+/** The position as targets and order sets see it: decimals, from one complete read. */
+export function positionView(quantities: PositionQuantities, motion: Quantity<Motion>): PositionView {
+  const { record, direction, markPrice } = quantities;
+  const state = quantities.liquidationState;
+  const disagreement = quantities.disagreement;
+  const mark =
+    direction.kind === 'value' && markPrice.kind === 'value'
+      ? decimalMark(record, direction.value)
+      : undefined;
+  const crossing = quantities.crossing(motion);
+  return {
+    positionId: record.positionId,
+    market: record.market,
+    positionSide: record.positionSide?.known === true ? record.positionSide.value : 'BOTH',
+    direction,
+    sizeBase: formatDecimal(toDecimal(record.amount).abs()),
+    markPrice:
+      markPrice.kind === 'value' && mark !== undefined ? known(mark) : (markPrice as Quantity<never>),
+    markError: quantities.markError,
+    liquidationPrice: decimalLiquidationPrice(record),
+    liquidationDistance: quantities.liquidationDistance,
+    liquidationState: state.kind === 'value' ? state.value : undefined,
+    disagreement: disagreement.kind === 'value' && disagreement.value,
+    liquidationProbability: (horizonMs) =>
+      crossing.kind === 'value' ? known(crossingProbability(crossing.value, horizonMs)) : crossing,
+  };
+}
+
+function decimalLiquidationPrice(record: PositionRecord): Quantity<DecimalString> {
+  const price = record.liquidationPrice;
+  if (price === null) return NONE;
+  return price === undefined ? unknown('fieldMissing') : known(price);
+}
+
+/** Net amount of the positions of one market, base currency: `|sum of dir * size|`, exact. */
+export function netExposure(positions: readonly PositionQuantities[]): Quantity<number> {
+  let net = decimal('0');
+  for (const position of positions) {
+    const { direction } = position;
+    if (direction.kind !== 'value') return direction;
+    const size = toDecimal(position.record.amount).abs();
+    net = direction.value === 'long' ? net.plus(size) : net.minus(size);
+  }
+  return known(toNumber(net.abs()));
+}

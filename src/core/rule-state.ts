@@ -1,0 +1,225 @@
+import { FALSE, TRUE, type Truth, UNKNOWN } from './condition.ts';
+import type { DecisionReason, TransitionReason } from './reason.ts';
+import type { RuleSpec } from './rule.ts';
+import type { SubjectKey } from './subject.ts';
+
+export type Phase = 'inactive' | 'pending' | 'firing';
+
+/** When and why a stage of an episode began. */
+export interface StageMark {
+  readonly stage: number;
+  /** Unix milliseconds. */
+  readonly atMs: number;
+  readonly because: string;
+}
+
+/**
+ * State of one rule for one subject, plain JSON. It has no clock of its own: its timers are sums of the
+ * intervals at both ends of which the data were known and the condition had the same truth. A subject without an
+ * entry is inactive with nothing to remember.
+ */
+export interface RuleEntry {
+  readonly subject: SubjectKey;
+  readonly phase: Phase;
+  /** Number of the episode while pending or firing, never used twice in an account; 0 while inactive. */
+  readonly episode: number;
+  /** Truth of the condition when last known. */
+  readonly holds: boolean;
+  /** The data did not decide at the last evaluation. */
+  readonly frozen: boolean;
+  /** Pending: time towards `for`. Firing: time towards the escalation stages. */
+  readonly heldMs: number;
+  /** Firing: time towards `keepFiringFor`; 0 while the condition holds. */
+  readonly clearMs: number;
+  /** Stages reached, the first is 0. */
+  readonly stages: readonly StageMark[];
+  /** One digit per comparison with hysteresis; empty when all are 0. */
+  readonly latches: string;
+}
+
+/** The parts of a rule that its state machine needs. */
+export type RuleTiming = Pick<RuleSpec, 'forMs' | 'keepFiringForMs' | 'escalate'>;
+
+export interface StepInput {
+  readonly truth: Truth;
+  /** As the condition left them; kept only when the truth is known. */
+  readonly latches: string;
+  /** Time since the last evaluation that timers may be credited with. */
+  readonly timerMs: number;
+  readonly atMs: number;
+  readonly nextEpisode: () => number;
+  /** Words for the stages that begin now. */
+  readonly because: () => string;
+}
+
+export interface RuleChange {
+  readonly reason: TransitionReason;
+  readonly from: Phase;
+  readonly to: Phase;
+  readonly episode: number;
+  readonly stage?: number;
+}
+
+export interface StepResult {
+  readonly entry: RuleEntry | undefined;
+  readonly phase: Phase;
+  readonly reason: DecisionReason;
+  readonly changes: readonly RuleChange[];
+}
+
+const NO_CHANGES: readonly RuleChange[] = [];
+const STAYS_INACTIVE: StepResult = {
+  entry: undefined,
+  phase: 'inactive',
+  reason: 'conditionNotMet',
+  changes: NO_CHANGES,
+};
+const FROZEN_INACTIVE: StepResult = { ...STAYS_INACTIVE, reason: 'frozenByUnknown' };
+
+/**
+ * One evaluation of one rule for one subject, with the semantics of Prometheus alerts: true makes it pending,
+ * true for `for` makes it fire, false makes it inactive again - while firing only after `keepFiringFor`. Unknown
+ * changes nothing but the mark that it was unknown.
+ */
+export function stepRule(
+  subject: SubjectKey,
+  entry: RuleEntry | undefined,
+  rule: RuleTiming,
+  input: StepInput,
+): StepResult {
+  if (input.truth === UNKNOWN) return freezeRule(entry);
+  if (entry === undefined) {
+    if (input.truth === FALSE && input.latches === '') return STAYS_INACTIVE;
+    return begin(idle(subject, input), rule, input);
+  }
+  const holds = input.truth === TRUE;
+  const creditMs = !entry.frozen && entry.holds === holds ? input.timerMs : 0;
+  const next = { ...entry, holds, frozen: false, latches: input.latches };
+  if (entry.phase === 'inactive') return begin(next, rule, input);
+  if (entry.phase === 'pending') return stepPending(next, rule, input, creditMs);
+  return holds ? stepHolding(next, rule, input, creditMs) : stepClear(next, rule, creditMs);
+}
+
+/** What unknown data do to a rule: nothing, and they are remembered as a gap that no timer counts. */
+export function freezeRule(entry: RuleEntry | undefined): StepResult {
+  if (entry === undefined) return FROZEN_INACTIVE;
+  return {
+    entry: entry.frozen ? entry : { ...entry, frozen: true },
+    phase: entry.phase,
+    reason: 'frozenByUnknown',
+    changes: NO_CHANGES,
+  };
+}
+
+/** Ends whatever the rule is doing for a subject, without regard to its timers. */
+export function endRule(
+  entry: RuleEntry | undefined,
+  reason: TransitionReason,
+  keepLatches: boolean,
+): { readonly entry: RuleEntry | undefined; readonly changes: readonly RuleChange[] } {
+  if (entry === undefined) return { entry, changes: NO_CHANGES };
+  const changes =
+    entry.phase === 'inactive'
+      ? NO_CHANGES
+      : [{ reason, from: entry.phase, to: 'inactive' as const, episode: entry.episode }];
+  return { entry: keepLatches ? rest(entry) : undefined, changes };
+}
+
+function idle(subject: SubjectKey, input: StepInput): RuleEntry {
+  return {
+    subject,
+    phase: 'inactive',
+    episode: 0,
+    holds: input.truth === TRUE,
+    frozen: false,
+    heldMs: 0,
+    clearMs: 0,
+    stages: [],
+    latches: input.latches,
+  };
+}
+
+/** The entry at rest, or nothing when there is nothing to remember. */
+function rest(entry: RuleEntry): RuleEntry | undefined {
+  if (entry.latches === '') return undefined;
+  return { ...entry, phase: 'inactive', episode: 0, heldMs: 0, clearMs: 0, stages: [] };
+}
+
+function begin(entry: RuleEntry, rule: RuleTiming, input: StepInput): StepResult {
+  if (!entry.holds) {
+    return { entry: rest(entry), phase: 'inactive', reason: 'conditionNotMet', changes: NO_CHANGES };
+  }
+  const started = { ...entry, episode: input.nextEpisode() };
+  if (rule.forMs <= 0) return fire(started, 'inactive', rule, input);
+  const change = {
+    reason: 'conditionMet',
+    from: 'inactive',
+    to: 'pending',
+    episode: started.episode,
+  } as const;
+  return {
+    entry: { ...started, phase: 'pending' },
+    phase: 'pending',
+    reason: change.reason,
+    changes: [change],
+  };
+}
+
+function stepPending(entry: RuleEntry, rule: RuleTiming, input: StepInput, creditMs: number): StepResult {
+  if (!entry.holds) {
+    const reason = 'clearedWhilePending';
+    const change = { reason, from: 'pending', to: 'inactive', episode: entry.episode } as const;
+    return { entry: rest(entry), phase: 'inactive', reason, changes: [change] };
+  }
+  const heldMs = entry.heldMs + creditMs;
+  if (heldMs >= rule.forMs) return fire(entry, 'pending', rule, input);
+  return { entry: { ...entry, heldMs }, phase: 'pending', reason: 'waitingFor', changes: NO_CHANGES };
+}
+
+function fire(entry: RuleEntry, from: Phase, rule: RuleTiming, input: StepInput): StepResult {
+  const reason = 'heldLongEnough';
+  const first: StageMark = { stage: 0, atMs: input.atMs, because: input.because() };
+  const firing: RuleEntry = { ...entry, phase: 'firing', heldMs: 0, clearMs: 0, stages: [first] };
+  const change: RuleChange = { reason, from, to: 'firing', episode: entry.episode, stage: 0 };
+  const escalated = reachStages(firing, rule, input);
+  return { entry: escalated.entry, phase: 'firing', reason, changes: [change, ...escalated.changes] };
+}
+
+function stepHolding(entry: RuleEntry, rule: RuleTiming, input: StepInput, creditMs: number): StepResult {
+  const held = { ...entry, heldMs: entry.heldMs + creditMs, clearMs: 0 };
+  const { entry: next, changes } = reachStages(held, rule, input);
+  return {
+    entry: next,
+    phase: 'firing',
+    reason: changes.length > 0 ? 'stageReached' : 'stillFiring',
+    changes,
+  };
+}
+
+function stepClear(entry: RuleEntry, rule: RuleTiming, creditMs: number): StepResult {
+  const clearMs = entry.clearMs + creditMs;
+  if (clearMs < rule.keepFiringForMs) {
+    return { entry: { ...entry, clearMs }, phase: 'firing', reason: 'keptFiring', changes: NO_CHANGES };
+  }
+  const reason = 'conditionCleared';
+  const change = { reason, from: 'firing', to: 'inactive', episode: entry.episode } as const;
+  return { entry: rest(entry), phase: 'inactive', reason, changes: [change] };
+}
+
+/** Adds the stages whose time has come, by the time for which the condition itself has held since firing. */
+function reachStages(
+  entry: RuleEntry,
+  rule: RuleTiming,
+  input: StepInput,
+): { readonly entry: RuleEntry; readonly changes: readonly RuleChange[] } {
+  const reached: StageMark[] = [];
+  const changes: RuleChange[] = [];
+  for (let stage = entry.stages.length; stage <= rule.escalate.length; stage++) {
+    const spec = rule.escalate[stage - 1];
+    if (spec === undefined || entry.heldMs < spec.afterMs) break;
+    reached.push({ stage, atMs: input.atMs, because: input.because() });
+    changes.push({ reason: 'stageReached', from: 'firing', to: 'firing', episode: entry.episode, stage });
+  }
+  if (reached.length === 0) return { entry, changes: NO_CHANGES };
+  return { entry: { ...entry, stages: [...entry.stages, ...reached] }, changes };
+}

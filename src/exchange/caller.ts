@@ -1,0 +1,309 @@
+import type { KeyObject } from 'node:crypto';
+import type { Clock, Random } from '../core/ports/clock.ts';
+import type {
+  CallOptions,
+  CommandOutcome,
+  ExchangeError,
+  ReadOutcome,
+  ReplyTiming,
+  SetAsideRecord,
+} from '../core/ports/exchange.ts';
+import type { BaseUrls } from './base-urls.ts';
+import { CallScope } from './call-scope.ts';
+import type { Endpoint } from './endpoints.ts';
+import { finding, type Redact } from './errors.ts';
+import { type Attempt, Judge, newProgress, type Progress, stop } from './judge.ts';
+import type { Limiter } from './limiter.ts';
+import type { NonceSource, NonceTicket } from './nonce.ts';
+import { type ExchangeObserver, safely } from './observer.ts';
+import type { Parsed } from './schemas/replies.ts';
+import { sign } from './signer.ts';
+import type { Transport, WireReply } from './transport.ts';
+
+export interface RetrySettings {
+  /** Requests sent for one read at most; those that gave way to an urgent one do not count. */
+  readonly maxAttempts: number;
+  readonly firstBackoffMs: number;
+  readonly maxBackoffMs: number;
+}
+
+export interface CallerParts {
+  readonly apiKey: string;
+  readonly signingKey: KeyObject;
+  readonly transport: Transport;
+  readonly baseUrls: BaseUrls;
+  readonly limiter: Limiter;
+  readonly nonces: NonceSource;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly attemptTimeoutMs: number;
+  readonly callTimeoutMs: number;
+  readonly retry: RetrySettings;
+  readonly observer: ExchangeObserver;
+  readonly redact: Redact;
+}
+
+/** One request as an endpoint wants it. */
+export interface CallPlan<T> {
+  readonly endpoint: Endpoint;
+  /** The body's fields besides `request` and `nonce`. */
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly options: CallOptions | undefined;
+  /** Reads a successful reply. `undefined` stands for an empty body. */
+  readonly read: (body: unknown) => Parsed<T>;
+  /** Turns an error that is a normal result of this endpoint into its value. */
+  readonly recover?: (error: ExchangeError) => { readonly value: T } | undefined;
+  /** An empty body under a 2xx status is a success. */
+  readonly emptyAllowed?: boolean;
+  /** Takes out more than the client's secrets. */
+  readonly redact?: Redact;
+}
+
+/**
+ * Makes calls: waits for nonce and budget, signs, sends, judges the reply. Reads are repeated with jittered
+ * exponential backoff until their time is over. A command is sent once; it is sent again only after the
+ * exchange refused its nonce, because a refused request has had no effect.
+ */
+export class Caller {
+  readonly #parts: CallerParts;
+  readonly #judge: Judge;
+  #closed = false;
+
+  constructor(parts: CallerParts) {
+    this.#parts = parts;
+    this.#judge = new Judge(parts);
+  }
+
+  get clock(): Clock {
+    return this.#parts.clock;
+  }
+
+  get callTimeoutMs(): number {
+    return this.#parts.callTimeoutMs;
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  async read<T>(plan: CallPlan<T>): Promise<ReadOutcome<T>> {
+    const startedMs = this.#parts.clock.monotonicMs();
+    const progress = newProgress();
+    const scope = this.#scope(plan, startedMs);
+    let outcome: ReadOutcome<T>;
+    try {
+      outcome = await this.#readWithin(plan, scope, progress);
+    } finally {
+      scope.end();
+    }
+    this.#observe(
+      plan,
+      progress,
+      startedMs,
+      outcome.kind,
+      outcome.kind === 'failed' ? outcome.error : undefined,
+    );
+    return outcome;
+  }
+
+  async command<T>(plan: CallPlan<T>): Promise<CommandOutcome<T>> {
+    const startedMs = this.#parts.clock.monotonicMs();
+    const progress = newProgress();
+    const scope = this.#scope(plan, startedMs);
+    let outcome: CommandOutcome<T>;
+    try {
+      let attempt = await this.#attempt(plan, scope, progress);
+      while (attempt.kind === 'error' && attempt.after === 'nonce') {
+        attempt = await this.#attempt(plan, scope, progress);
+      }
+      outcome = this.#commandOutcome(attempt, progress);
+    } finally {
+      scope.end();
+    }
+    this.#observe(
+      plan,
+      progress,
+      startedMs,
+      outcome.kind,
+      outcome.kind === 'accepted' ? undefined : outcome.error,
+    );
+    return outcome;
+  }
+
+  /** Reports a reply that was not as documented. */
+  drift(endpoint: Endpoint, kind: 'record' | 'reply' | 'echo', problems: readonly SetAsideRecord[]): void {
+    this.#judge.drift(endpoint, kind, problems);
+  }
+
+  async #readWithin<T>(plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<ReadOutcome<T>> {
+    const { retry } = this.#parts;
+    for (let failures = 0; ; ) {
+      const attempt = await this.#attempt(plan, scope, progress);
+      if (attempt.kind === 'ok') {
+        return { kind: 'ok', value: attempt.value, timing: this.#timing(attempt.reply, progress) };
+      }
+      const { error, after } = attempt;
+      if (after === 'nonce' || after === 'preempted') continue;
+      failures += 1;
+      const failed: ReadOutcome<T> = { kind: 'failed', error, attempts: progress.attempts };
+      if (after === 'stop' || failures >= retry.maxAttempts) return failed;
+      const delayMs = Math.max(this.#backoffMs(failures), error.retryAfterMs ?? 0);
+      if (this.#parts.clock.monotonicMs() + delayMs >= scope.deadlineMs) return failed;
+      await scope.sleep(delayMs);
+    }
+  }
+
+  #commandOutcome<T>(attempt: Attempt<T>, progress: Progress): CommandOutcome<T> {
+    if (attempt.kind === 'ok') {
+      return { kind: 'accepted', value: attempt.value, timing: this.#timing(attempt.reply, progress) };
+    }
+    return { kind: attempt.error.effect === 'none' ? 'rejected' : 'unknown', error: attempt.error };
+  }
+
+  async #attempt<T>(plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Attempt<T>> {
+    const ticket = await this.#admit(plan, scope, progress);
+    if ('error' in ticket) return ticket.error;
+    try {
+      return await this.#sendWith(ticket.ticket, plan, scope, progress);
+    } finally {
+      ticket.ticket?.release();
+    }
+  }
+
+  /** Waits for a nonce (and with it the lane) and for budget; neither is held while waiting for the other. */
+  async #admit<T>(
+    plan: CallPlan<T>,
+    scope: CallScope,
+    progress: Progress,
+  ): Promise<{ ticket: NonceTicket | undefined } | { error: Attempt<never> }> {
+    const { limiter, nonces, clock } = this.#parts;
+    const { endpoint } = plan;
+    const protective = plan.options?.priority === 'protective';
+    for (;;) {
+      const stopped = this.#unsent(plan, scope);
+      if (stopped !== undefined) return { error: stopped };
+      let ticket: NonceTicket | undefined;
+      if (endpoint.method === 'POST') {
+        const taken = nonces.take({ kind: endpoint.kind, protective, scope });
+        ticket = taken instanceof Promise ? await taken : taken;
+        if (ticket === undefined) continue;
+      }
+      const asked = limiter.acquire(endpoint.path, protective);
+      const permission = asked instanceof Promise ? await asked : asked;
+      if (permission.kind === 'granted') {
+        const current = scope.cancelled === undefined && (ticket === undefined || ticket.isCurrent());
+        if (current) return { ticket };
+        ticket?.release();
+        continue;
+      }
+      ticket?.release();
+      const waitMs = permission.retryInMs * (1 + this.#parts.random() * 0.1);
+      if (clock.monotonicMs() + waitMs >= scope.deadlineMs) {
+        return { error: stop(finding('rateBudgetSpent', endpoint.id)) };
+      }
+      progress.budgetWaitMs += waitMs;
+      await scope.sleep(waitMs);
+    }
+  }
+
+  /** A call that ends before anything was sent. */
+  #unsent<T>(plan: CallPlan<T>, scope: CallScope): Attempt<never> | undefined {
+    const { id } = plan.endpoint;
+    if (this.#closed) return stop(finding('clientClosed', id));
+    if (scope.cancelled === undefined) return undefined;
+    return stop(finding(scope.cancelled, id, { effect: 'none' }));
+  }
+
+  async #sendWith<T>(
+    ticket: NonceTicket | undefined,
+    plan: CallPlan<T>,
+    scope: CallScope,
+    progress: Progress,
+  ): Promise<Attempt<T>> {
+    const { transport, baseUrls, clock } = this.#parts;
+    const { endpoint } = plan;
+    const baseUrlIndex = baseUrls.pick(endpoint.kind);
+    const remainingMs = Math.max(1, scope.deadlineMs - clock.monotonicMs());
+    const timeoutMs = Math.min(this.#parts.attemptTimeoutMs, remainingMs);
+    progress.attempts += 1;
+    progress.baseUrlIndex = baseUrlIndex;
+    const { method, path } = endpoint;
+    const signed = ticket === undefined ? UNSIGNED : this.#signed(plan, ticket.nonce);
+    const flight = transport.send({ baseUrlIndex, method, path, ...signed, timeoutMs }, scope);
+    if (endpoint.kind === 'read') ticket?.onPreempt(() => flight.end('preempted'));
+    const result = await flight.result;
+    ticket?.onPreempt(undefined);
+    if (result.kind === 'failure') return this.#judge.failure(plan, scope, result, baseUrlIndex);
+    if (result.status >= 500 && !(endpoint.id === 'fiatDeposit' && result.status === 503)) {
+      baseUrls.failed(baseUrlIndex);
+    } else {
+      baseUrls.succeeded(baseUrlIndex);
+    }
+    return this.#judge.reply(plan, result, progress);
+  }
+
+  #signed<T>(plan: CallPlan<T>, nonce: string): { headers: string[]; body: Buffer } {
+    const { apiKey, signingKey, nonces } = this.#parts;
+    const params = JSON.stringify(plan.params);
+    const rest = params === '{}' ? '}' : `,${params.slice(1)}`;
+    const window = nonces.mode === 'window' ? ',"nonceWindow":true' : '';
+    const body = Buffer.from(`{"request":"${plan.endpoint.path}","nonce":"${nonce}"${window}${rest}`);
+    const { payload, signature } = sign(body, signingKey);
+    return {
+      body,
+      headers: [
+        'Content-Type',
+        'application/json',
+        'X-TXC-APIKEY',
+        apiKey,
+        'X-TXC-PAYLOAD',
+        payload,
+        'X-TXC-SIGNATURE',
+        signature,
+      ],
+    };
+  }
+
+  #backoffMs(failures: number): number {
+    const { retry, random } = this.#parts;
+    const ceiling = Math.min(retry.maxBackoffMs, retry.firstBackoffMs * 2 ** (failures - 1));
+    return ceiling / 2 + (random() * ceiling) / 2;
+  }
+
+  #timing(reply: WireReply, progress: Progress): ReplyTiming {
+    const serverDateMs = this.#judge.date(reply.date);
+    return {
+      sentAtMs: reply.sentAtMs,
+      receivedAtMs: reply.receivedAtMs,
+      ...(serverDateMs === undefined ? {} : { serverDateMs }),
+      attempts: progress.attempts,
+    };
+  }
+
+  #scope<T>(plan: CallPlan<T>, nowMs: number): CallScope {
+    return new CallScope(plan.options?.timeoutMs ?? this.#parts.callTimeoutMs, nowMs, plan.options?.signal);
+  }
+
+  #observe<T>(
+    plan: CallPlan<T>,
+    progress: Progress,
+    startedMs: number,
+    outcome: 'ok' | 'failed' | 'accepted' | 'rejected' | 'unknown',
+    error: ExchangeError | undefined,
+  ): void {
+    const { observer, clock } = this.#parts;
+    if (observer.onCall === undefined) return;
+    const { nonceRepeats: _, baseUrlIndex, ...counts } = progress;
+    const event = {
+      endpoint: plan.endpoint.id,
+      outcome,
+      durationMs: clock.monotonicMs() - startedMs,
+      ...counts,
+      ...(baseUrlIndex === undefined ? {} : { baseUrlIndex }),
+      ...(error === undefined ? {} : { error: error.name }),
+    };
+    safely(() => observer.onCall?.(event));
+  }
+}
+
+const UNSIGNED = { headers: ['Accept', 'application/json'], body: null };

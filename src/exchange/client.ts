@@ -1,0 +1,198 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { Clock, Random } from '../core/ports/clock.ts';
+import type { FullExchange } from '../core/ports/exchange.ts';
+import type { RateLimitStore } from '../core/ports/limiter.ts';
+import type { NonceStore } from '../core/ports/nonce.ts';
+import { BaseUrls } from './base-urls.ts';
+import { Caller, type RetrySettings } from './caller.ts';
+import { redactor } from './errors.ts';
+import { Limiter } from './limiter.ts';
+import { overrideLimits, type RateLimit } from './limits.ts';
+import { createNonceSource, type NonceMode } from './nonce.ts';
+import { type ExchangeObserver, safely } from './observer.ts';
+import { createOperations } from './operations.ts';
+import type { Dialect } from './requests.ts';
+import { signingKey } from './signer.ts';
+import { systemClock } from './system-clock.ts';
+import { createTransport } from './transport.ts';
+
+export interface ExchangeClientOptions {
+  /** Addresses of the exchange, the preferred one first, e.g. `https://exchange.example`. */
+  readonly baseUrls: readonly string[];
+  readonly credentials: { readonly apiKey: string; readonly apiSecret: string };
+  readonly nonce: {
+    readonly mode: NonceMode;
+    /** Shared by all that use the key. */
+    readonly store: NonceStore;
+    /** Tells processes apart while the store is lost: 0 to `ordinals` - 1; default 0. */
+    readonly ordinal?: number;
+    /** How many processes there may be, 1 to 100; default 10. */
+    readonly ordinals?: number;
+    /** In `increasing` mode: how long a holder that died keeps the lane; default 3000. */
+    readonly leaseMs?: number;
+  };
+  readonly limiter: {
+    /** Shared by all behind one IP address. */
+    readonly store: RateLimitStore;
+    /** Used while the shared store is lost: in the memory of this process. */
+    readonly fallback: RateLimitStore;
+    /** The part of each limit that this process allows itself meanwhile; default 0.25. */
+    readonly fallbackShare?: number;
+    /** Names the IP address the requests leave from; default `default`. */
+    readonly egress?: string;
+    /** The part of each limit that only protective calls may use; default 0.1. */
+    readonly reservedShare?: number;
+    /** Changes to the table of limits, by name. */
+    readonly limits?: Readonly<Record<string, Partial<RateLimit>>>;
+  };
+  /** Spelling of request fields; default `spec`. */
+  readonly dialect?: Dialect;
+  readonly timeouts?: {
+    /** One request and its reply; default 5000. */
+    readonly attemptMs?: number;
+    /** A call with waiting and repeating; default 15000. */
+    readonly callMs?: number;
+    /** Opening a connection; default 3000. */
+    readonly connectMs?: number;
+    /** A shared store; default 250. */
+    readonly storeMs?: number;
+  };
+  readonly retry?: Partial<RetrySettings>;
+  readonly pool?: {
+    /** Most connections per address; default 128. */
+    readonly connections?: number;
+    /** How long an idle connection is kept; default 30000. */
+    readonly keepAliveMs?: number;
+    /** Longest reply accepted; default 16 MiB. */
+    readonly maxReplyBytes?: number;
+  };
+  /** `http://[user:password@]host:port`. */
+  readonly proxy?: string;
+  /** PEM certificates trusted instead of the system's. */
+  readonly ca?: string | readonly string[];
+  /** Providers with which USD and EUR deposits need customer data. */
+  readonly cardProviders?: readonly string[];
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly observer?: ExchangeObserver;
+}
+
+export interface ExchangeClient extends FullExchange {
+  /** Refuses new calls, lets those in flight end, closes connections. The stores stay the caller's. */
+  close(): Promise<void>;
+}
+
+/** Options that cannot work; the message names the option and what it must be, never a secret. */
+export class ExchangeOptionsError extends Error {
+  readonly code = 'EXCHANGE_OPTIONS';
+}
+
+/**
+ * A client of the V4 API (specification 4) for one account. Expected failures are outcomes, never
+ * exceptions. Nothing in the object gives the credentials away: they live in closures and a key object.
+ */
+export function createExchangeClient(options: ExchangeClientOptions): ExchangeClient {
+  checkOptions(options);
+  const { credentials, clock = systemClock, random = Math.random, observer = {} } = options;
+  const { timeouts = {}, pool = {} } = options;
+  const redact = redactor([credentials.apiKey, credentials.apiSecret]);
+  const nonces = createNonces(options, clock, observer);
+  const transport = createTransport(
+    {
+      baseUrls: options.baseUrls,
+      connections: pool.connections ?? 128,
+      keepAliveTimeoutMs: pool.keepAliveMs ?? 30_000,
+      connectTimeoutMs: timeouts.connectMs ?? 3000,
+      maxReplyBytes: pool.maxReplyBytes ?? 16 * 1024 * 1024,
+      proxy: options.proxy,
+      ca: options.ca,
+    },
+    clock,
+  );
+  const caller = new Caller({
+    apiKey: credentials.apiKey,
+    signingKey: signingKey(credentials.apiSecret),
+    transport,
+    baseUrls: new BaseUrls(options.baseUrls.length, clock, random),
+    limiter: createLimiter(options, clock, observer),
+    nonces,
+    clock,
+    random,
+    attemptTimeoutMs: timeouts.attemptMs ?? 5000,
+    callTimeoutMs: timeouts.callMs ?? 15_000,
+    retry: { maxAttempts: 5, firstBackoffMs: 100, maxBackoffMs: 5000, ...options.retry },
+    observer,
+    redact,
+  });
+  const { dialect = 'spec', cardProviders = [] } = options;
+  return Object.freeze({
+    ...createOperations(caller, { dialect, cardProviders, redact }),
+    async close() {
+      caller.close();
+      await transport.close();
+      nonces.close();
+    },
+  });
+}
+
+function createNonces(options: ExchangeClientOptions, clock: Clock, observer: ExchangeObserver) {
+  const { nonce, credentials, timeouts } = options;
+  return createNonceSource(clock, {
+    mode: nonce.mode,
+    store: nonce.store,
+    key: createHash('sha256').update(credentials.apiKey).digest('hex').slice(0, 32),
+    owner: randomUUID(),
+    ordinal: nonce.ordinal ?? 0,
+    ordinals: nonce.ordinals ?? 10,
+    storeTimeoutMs: timeouts?.storeMs ?? 250,
+    leaseMs: nonce.leaseMs ?? 3000,
+    onStoreChange: (available) => safely(() => observer.onStore?.({ store: 'nonce', available })),
+  });
+}
+
+function createLimiter(options: ExchangeClientOptions, clock: Clock, observer: ExchangeObserver): Limiter {
+  const { limiter, timeouts } = options;
+  return new Limiter(clock, {
+    store: limiter.store,
+    fallback: limiter.fallback,
+    fallbackShare: limiter.fallbackShare ?? 0.25,
+    table: overrideLimits(limiter.limits),
+    egress: limiter.egress ?? 'default',
+    reservedShare: limiter.reservedShare ?? 0.1,
+    storeTimeoutMs: timeouts?.storeMs ?? 250,
+    onStoreChange: (available) => safely(() => observer.onStore?.({ store: 'limiter', available })),
+  });
+}
+
+function checkOptions(options: ExchangeClientOptions): void {
+  const { baseUrls, credentials, nonce, limiter } = options;
+  const fail = (text: string): never => {
+    throw new ExchangeOptionsError(text);
+  };
+  if (baseUrls.length === 0) fail('baseUrls: name at least one address');
+  baseUrls.forEach((url, index) => {
+    if (!isWebAddress(url))
+      fail(`baseUrls[${index}]: must be an http or https address without user or query`);
+  });
+  if (!HEADER_TEXT.test(credentials.apiKey)) fail('credentials.apiKey: must be visible ASCII characters');
+  if (credentials.apiSecret.length === 0) fail('credentials.apiSecret: must not be empty');
+  const { ordinal = 0, ordinals = 10 } = nonce;
+  if (!Number.isInteger(ordinals) || ordinals < 1 || ordinals > 100) fail('nonce.ordinals: must be 1 to 100');
+  if (!Number.isInteger(ordinal) || ordinal < 0 || ordinal >= ordinals) {
+    fail(`nonce.ordinal: must be a whole number from 0 to ${ordinals - 1}`);
+  }
+  for (const name of ['reservedShare', 'fallbackShare'] as const) {
+    const share = limiter[name];
+    if (share !== undefined && !(share >= 0 && share < 1))
+      fail(`limiter.${name}: must be at least 0 and below 1`);
+  }
+  if (options.proxy !== undefined && !URL.canParse(options.proxy)) fail('proxy: must be an address');
+}
+
+const HEADER_TEXT = /^[\x21-\x7e]+$/;
+
+function isWebAddress(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password, search, hash } = new URL(text);
+  return /^https?:$/.test(protocol) && username + password + search + hash === '';
+}

@@ -1,0 +1,46 @@
+/** One request budget of the exchange, per IP address. A path may fall under several: each one counts it. */
+export interface RateLimit {
+  readonly limit: number;
+  readonly periodMs: number;
+  /** A path, or a prefix of paths when it ends with `*`. */
+  readonly paths: readonly string[];
+}
+
+export type RateLimitTable = Readonly<Record<string, RateLimit>>;
+
+const per10s = (limit: number, ...paths: string[]): RateLimit => ({ limit, periodMs: 10_000, paths });
+
+/** Specification 8 and 4.1, and for paths it leaves out the publicly documented live limits. */
+export const DEFAULT_RATE_LIMITS: RateLimitTable = {
+  public: per10s(20_000, '/api/v4/public/*'),
+  'trade-account': per10s(12_000, '/api/v4/trade-account/*'),
+  'main-account': per10s(1000, '/api/v4/main-account/*'),
+  transfers: per10s(200, '/api/v4/main-account/history'),
+  positions: per10s(12_000, '/api/v4/collateral-account/positions/open'),
+  'credit-line': per10s(1000, '/api/v4/credit-line/*'),
+  'hedge-mode': per10s(1000, '/api/v4/collateral-account/hedge-mode/update'),
+  order: per10s(10_000, '/api/v4/order/*'),
+};
+
+/** The budgets that a request to `path` counts in. */
+export function limitsOf(path: string, table: RateLimitTable): [name: string, limit: RateLimit][] {
+  const covers = (pattern: string) =>
+    pattern.endsWith('*') ? path.startsWith(pattern.slice(0, -1)) : path === pattern;
+  return Object.entries(table).filter(([, limit]) => limit.paths.some(covers));
+}
+
+/** The table with entries replaced or added; an override may name only what it changes. */
+export function overrideLimits(overrides: Readonly<Record<string, Partial<RateLimit>>> = {}): RateLimitTable {
+  const table: Record<string, RateLimit> = { ...DEFAULT_RATE_LIMITS };
+  for (const [name, change] of Object.entries(overrides)) {
+    const { limit, periodMs, paths } = { ...table[name], ...change };
+    if (limit === undefined || periodMs === undefined || paths === undefined) {
+      throw new RangeError(`rate limit "${name}" is new: it needs limit, periodMs and paths`);
+    }
+    if (!Number.isInteger(limit) || limit < 1 || !(periodMs > 0)) {
+      throw new RangeError(`rate limit "${name}": limit and periodMs must be positive, limit a whole number`);
+    }
+    table[name] = { limit, periodMs, paths };
+  }
+  return table;
+}

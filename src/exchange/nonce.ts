@@ -1,0 +1,335 @@
+import type { Clock } from '../core/ports/clock.ts';
+import type { NonceStore } from '../core/ports/nonce.ts';
+import { BoundedStore } from './bounded.ts';
+import type { CallScope } from './call-scope.ts';
+import { Lane } from './lane.ts';
+
+export type NonceMode = 'unique' | 'increasing' | 'window';
+
+export interface NonceSettings {
+  readonly mode: NonceMode;
+  readonly store: NonceStore;
+  /** Names the API key in the store, without telling it: a digest. */
+  readonly key: string;
+  /** Names this client among all that share the key. */
+  readonly owner: string;
+  /** Tells processes apart that generate nonces while the store is lost: 0 to `ordinals` - 1. */
+  readonly ordinal: number;
+  readonly ordinals: number;
+  readonly storeTimeoutMs: number;
+  readonly leaseMs: number;
+  readonly onStoreChange: (available: boolean) => void;
+}
+
+export interface NonceRequest {
+  readonly kind: 'read' | 'command';
+  readonly protective: boolean;
+  readonly scope: CallScope;
+}
+
+/** A nonce to be used at once, and in `increasing` mode the lane until `release`. */
+export interface NonceTicket {
+  readonly nonce: string;
+  /** Calls back when the lane is wanted by something urgent and the holder should give up its read. */
+  onPreempt(action: (() => void) | undefined): void;
+  /** False when the lane was lost before the request could be sent. */
+  isCurrent(): boolean;
+  release(): void;
+}
+
+/** `undefined`: cancelled while waiting. */
+export type NonceResult = NonceTicket | undefined;
+
+export interface NonceSource {
+  readonly mode: NonceMode;
+  take(request: NonceRequest): NonceResult | Promise<NonceResult>;
+  /** The exchange refused a nonce; `repeats` says how often in a row. Later nonces jump ahead. */
+  refused(repeats: number): void;
+  /** What a reply says of the exchange's clock: its Date header, and when the request was sent and answered. */
+  observeDate(serverDateMs: number, sentAtMs: number, receivedAtMs: number): void;
+  close(): void;
+}
+
+/** Sequence values per millisecond: so many nonces each ms before they run ahead of the clock. */
+const PER_MS = 10;
+/** Low digits of a nonce hold the ordinal, so that a nonce is ms * 1000 and stays below 2^53 until 2255. */
+const ORDINAL_SPAN = 100;
+/** Nonces reserved in advance lapse after this time: a stale one is never handed out. */
+const BLOCK_VALIDITY_MS = 200;
+const MAX_BLOCK = 256;
+/** Bounds of `window` mode around the exchange's time; it accepts 5 s to either side. */
+const WINDOW_BACK_MS = 1000;
+const WINDOW_AHEAD_MS = 2000;
+/** How far ahead a second refusal in a row jumps: past the clock of whoever else used the key. */
+const REFUSED_JUMP_MS = 600_000;
+
+/** Nonces for one API key (specification 5, rule 1) in one of the three modes. */
+export function createNonceSource(clock: Clock, settings: NonceSettings): NonceSource {
+  const store = new BoundedStore(settings.store, {
+    clock,
+    timeoutMs: settings.storeTimeoutMs,
+    pauseMs: 1000,
+    onChange: settings.onStoreChange,
+  });
+  if (settings.mode === 'window') return new WindowSource(clock, settings, store);
+  const sequences = new Sequences(clock, settings, store);
+  return settings.mode === 'unique'
+    ? new UniqueSource(sequences)
+    : new IncreasingSource(clock, sequences, settings, store);
+}
+
+const nothing = (): void => undefined;
+const ticketOf = (nonce: string): NonceTicket => ({
+  nonce,
+  onPreempt: nothing,
+  isCurrent: () => true,
+  release: nothing,
+});
+
+/** Rising sequence values of one key, in blocks from the store, or from memory while the store is lost. */
+export class Sequences {
+  readonly #clock: Clock;
+  readonly #settings: NonceSettings;
+  readonly #store: BoundedStore<NonceStore>;
+  #next = 0;
+  #end = 0;
+  #validUntilMs = 0;
+  /** Below this nothing is handed out any more by this process. */
+  #floor = 0;
+  #blockSize = 1;
+  #waiting = 0;
+  #refilling: Promise<void> | undefined;
+
+  constructor(clock: Clock, settings: NonceSettings, store: BoundedStore<NonceStore>) {
+    this.#clock = clock;
+    this.#settings = settings;
+    this.#store = store;
+  }
+
+  floor(): number {
+    return Math.max(this.#floor, Math.floor(this.#clock.nowMs()) * PER_MS);
+  }
+
+  format(sequence: number): string {
+    this.#floor = Math.max(this.#floor, sequence + 1);
+    return String(sequence * ORDINAL_SPAN + this.#settings.ordinal);
+  }
+
+  jump(byMs: number): void {
+    this.#floor = Math.max(this.#floor, this.floor() + byMs * PER_MS);
+    this.#end = this.#next;
+  }
+
+  /** From memory alone. */
+  local(): string {
+    return this.format(this.floor());
+  }
+
+  next(): string | Promise<string> {
+    if (this.#next < this.#end && this.#clock.monotonicMs() < this.#validUntilMs) {
+      this.#next += 1;
+      return this.format(this.#next - 1);
+    }
+    return this.#nextSlowly();
+  }
+
+  async #nextSlowly(): Promise<string> {
+    for (;;) {
+      this.#waiting += 1;
+      await (this.#refilling ??= this.#refill());
+      this.#waiting -= 1;
+      if (this.#next < this.#end) {
+        this.#next += 1;
+        return this.format(this.#next - 1);
+      }
+    }
+  }
+
+  async #refill(): Promise<void> {
+    await Promise.resolve();
+    const startedMs = this.#clock.monotonicMs();
+    const usedUpInTime = this.#validUntilMs > startedMs;
+    this.#blockSize = usedUpInTime ? Math.min(MAX_BLOCK, this.#blockSize * 2) : 1;
+    const count = Math.max(this.#waiting, this.#blockSize);
+    const floor = this.floor();
+    const block = await this.#store.use((store) => store.reserve(this.#settings.key, floor, count));
+    // A jump while the store was asked wins: what it answered is below.
+    const first = block === undefined ? this.floor() : Math.max(block.first, this.#floor);
+    this.#next = first;
+    this.#end = block === undefined ? first + count : Math.max(first, block.first + block.count);
+    this.#validUntilMs = startedMs + BLOCK_VALIDITY_MS;
+    this.#refilling = undefined;
+  }
+}
+
+class UniqueSource implements NonceSource {
+  readonly mode = 'unique';
+  readonly #sequences: Sequences;
+
+  constructor(sequences: Sequences) {
+    this.#sequences = sequences;
+  }
+
+  take(): NonceTicket | Promise<NonceTicket> {
+    const nonce = this.#sequences.next();
+    return typeof nonce === 'string' ? ticketOf(nonce) : nonce.then(ticketOf);
+  }
+
+  refused(repeats: number): void {
+    this.#sequences.jump(repeats > 1 ? REFUSED_JUMP_MS : 1);
+  }
+
+  observeDate(): void {}
+
+  close(): void {}
+}
+
+class IncreasingSource implements NonceSource {
+  readonly mode = 'increasing';
+  readonly #sequences: Sequences;
+  readonly #lane: Lane;
+
+  constructor(clock: Clock, sequences: Sequences, settings: NonceSettings, store: BoundedStore<NonceStore>) {
+    this.#sequences = sequences;
+    this.#lane = new Lane(clock, store, {
+      key: settings.key,
+      owner: settings.owner,
+      leaseMs: settings.leaseMs,
+      floor: () => sequences.floor(),
+      nonceOf: (sequence) => (sequence === undefined ? sequences.local() : sequences.format(sequence)),
+      signals: settings.store,
+    });
+  }
+
+  take(request: NonceRequest): Promise<NonceResult> {
+    return this.#lane.take(request);
+  }
+
+  refused(repeats: number): void {
+    this.#sequences.jump(repeats > 1 ? REFUSED_JUMP_MS : 1);
+  }
+
+  observeDate(): void {}
+
+  close(): void {
+    this.#lane.close();
+  }
+}
+
+class WindowSource implements NonceSource {
+  readonly mode = 'window';
+  readonly #clock: Clock;
+  readonly #settings: NonceSettings;
+  readonly #store: BoundedStore<NonceStore>;
+  /** Wall clock minus monotonic clock at the start: steps of the wall clock do not matter afterwards. */
+  readonly #anchorMs: number;
+  /** The exchange's clock minus ours, moved only as far as replies prove. */
+  #skewMs = 0;
+  #next = 0;
+  #end = 0;
+  #validUntilMs = 0;
+  #blockSize = 1;
+  #waiting = 0;
+  #refilling: Promise<number> | undefined;
+  #lastLocal = 0;
+
+  constructor(clock: Clock, settings: NonceSettings, store: BoundedStore<NonceStore>) {
+    this.#clock = clock;
+    this.#settings = settings;
+    this.#store = store;
+    this.#anchorMs = clock.nowMs() - clock.monotonicMs();
+  }
+
+  take(request: NonceRequest): NonceResult | Promise<NonceResult> {
+    const nonce = this.#fromBlock();
+    return nonce === undefined ? this.#takeSlowly(request.scope) : ticketOf(nonce);
+  }
+
+  refused(): void {
+    this.#end = this.#next;
+  }
+
+  observeDate(serverDateMs: number, sentAtMs: number, receivedAtMs: number): void {
+    const least = serverDateMs - (this.#anchorMs + receivedAtMs);
+    const most = serverDateMs + 1000 - (this.#anchorMs + sentAtMs);
+    const skewMs = Math.min(most, Math.max(least, this.#skewMs));
+    if (skewMs === this.#skewMs) return;
+    this.#skewMs = skewMs;
+    this.#end = this.#next;
+  }
+
+  close(): void {}
+
+  #now(): number {
+    return Math.floor(this.#anchorMs + this.#clock.monotonicMs() + this.#skewMs);
+  }
+
+  #fromBlock(): string | undefined {
+    if (this.#clock.monotonicMs() >= this.#validUntilMs) return undefined;
+    while (this.#next < this.#end) {
+      this.#next += 1;
+      const value = this.#next - 1;
+      if (value % 10 !== LOCAL_DIGIT) return String(value);
+    }
+    return undefined;
+  }
+
+  async #takeSlowly(scope: CallScope): Promise<NonceResult> {
+    for (;;) {
+      this.#waiting += 1;
+      const waitMs = await (this.#refilling ??= this.#refill());
+      this.#waiting -= 1;
+      if (scope.cancelled !== undefined) return undefined;
+      const nonce = this.#fromBlock();
+      if (nonce !== undefined) return ticketOf(nonce);
+      if (waitMs < 0) {
+        const local = this.#fromMemory();
+        if (local.nonce !== undefined) return ticketOf(local.nonce);
+        await scope.sleep(local.waitMs);
+      } else if (waitMs > 0) {
+        await scope.sleep(waitMs);
+      }
+      if (scope.cancelled !== undefined) return undefined;
+    }
+  }
+
+  /** Reserves a block; resolves to how long to wait when there is none, or -1 when the store is lost. */
+  async #refill(): Promise<number> {
+    await Promise.resolve();
+    try {
+      const startedMs = this.#clock.monotonicMs();
+      const usedUpInTime = this.#validUntilMs > startedMs;
+      this.#blockSize = usedUpInTime ? Math.min(MAX_BLOCK, this.#blockSize * 2) : 2;
+      const count = Math.max(Math.ceil(this.#waiting * 1.2), this.#blockSize);
+      const now = this.#now();
+      const block = await this.#store.use((store) =>
+        store.reserveWindow(this.#settings.key, now - WINDOW_BACK_MS, now + WINDOW_AHEAD_MS, count),
+      );
+      if (block === undefined) return -1;
+      if (block.kind === 'exhausted') return Math.max(1, block.waitMs);
+      this.#next = block.first;
+      this.#end = block.first + block.count;
+      this.#validUntilMs = startedMs + BLOCK_VALIDITY_MS;
+      return 0;
+    } finally {
+      this.#refilling = undefined;
+    }
+  }
+
+  /**
+   * While the store is lost: of every 10 * ordinals milliseconds one belongs to this process alone, and
+   * none of them is ever handed out from the store.
+   */
+  #fromMemory(): { nonce?: string; waitMs: number } {
+    const period = 10 * this.#settings.ordinals;
+    const own = 10 * this.#settings.ordinal + LOCAL_DIGIT;
+    const now = this.#now();
+    const least = Math.max(now - 2 * WINDOW_BACK_MS, this.#lastLocal + 1);
+    const value = least + ((own - (least % period) + period) % period);
+    if (value > now + WINDOW_AHEAD_MS) return { waitMs: value - now - WINDOW_AHEAD_MS };
+    this.#lastLocal = value;
+    return { nonce: String(value), waitMs: 0 };
+  }
+}
+
+const LOCAL_DIGIT = 9;

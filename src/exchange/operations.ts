@@ -1,0 +1,261 @@
+import { parseDecimal, ZERO } from '../core/decimal.ts';
+import type {
+  CallOptions,
+  CommandOutcome,
+  ExchangeError,
+  FiatDepositLink,
+  FiatDepositRequest,
+  FullExchange,
+  PlacedOrder,
+  ReadOutcome,
+  RecordList,
+  StopLimitRequest,
+} from '../core/ports/exchange.ts';
+import type { Caller, CallPlan } from './caller.ts';
+import { ENDPOINTS, type Endpoint } from './endpoints.ts';
+import { finding, type Redact, redactor } from './errors.ts';
+import { LIVE_BOUNDS, readHistory, SPEC_ORDER_BOUNDS, SPEC_TRANSFER_BOUNDS } from './history.ts';
+import {
+  type Dialect,
+  type Prepared,
+  personalTexts,
+  prepareCancelAll,
+  prepareFiatDeposit,
+  prepareHedgeMode,
+  preparePositions,
+  prepareSpotOrders,
+  prepareStopLimit,
+  prepareTransfers,
+} from './requests.ts';
+import {
+  type Parsed,
+  type PlacedOrderReply,
+  readCreditLines,
+  readDepositLink,
+  readMainBalance,
+  readPing,
+  readPlacedOrder,
+  readPositions,
+  readSpotOrderPage,
+  readTransferPage,
+} from './schemas/replies.ts';
+
+export interface OperationSettings {
+  readonly dialect: Dialect;
+  /** Names of the provider with which USD and EUR need customer data. */
+  readonly cardProviders: readonly string[];
+  /** What the client takes out of every text; the deposit link takes out the customer's data besides. */
+  readonly redact: Redact;
+}
+
+const refusedRead = (error: ExchangeError): ReadOutcome<never> => ({ kind: 'failed', error, attempts: 0 });
+const refusedCommand = (error: ExchangeError): CommandOutcome<never> => ({ kind: 'rejected', error });
+const anyReply = (): Parsed<null> => ({ ok: true, value: null });
+
+/** One method for each endpoint: what is sent, and how the reply is read. */
+export function createOperations(caller: Caller, settings: OperationSettings): FullExchange {
+  return {
+    ...createReads(caller, settings),
+    ...createCommands(caller, settings),
+  };
+}
+
+type Reads = Pick<
+  FullExchange,
+  'ping' | 'openPositions' | 'creditLines' | 'mainBalance' | 'transfers' | 'spotOrders'
+>;
+
+function createReads(caller: Caller, { dialect }: OperationSettings): Reads {
+  const list = async <T>(plan: CallPlan<RecordList<T>>) => reported(caller, plan, await caller.read(plan));
+  return {
+    ping: (options) => caller.read({ endpoint: ENDPOINTS.ping, params: {}, options, read: readPing }),
+    async openPositions(query = {}, options) {
+      const prepared = preparePositions(query);
+      if (!prepared.ok) return refusedRead(prepared.error);
+      const { params } = prepared;
+      return list({ endpoint: ENDPOINTS.openPositions, params, options, read: readPositions });
+    },
+    creditLines: (options) =>
+      list({
+        endpoint: ENDPOINTS.creditLines,
+        params: {},
+        options,
+        read: readCreditLines,
+        recover: (error) =>
+          error.name === 'noActiveLoan'
+            ? { value: { records: [], setAside: [], complete: true } }
+            : undefined,
+      }),
+    mainBalance: (options) =>
+      caller.read({ endpoint: ENDPOINTS.mainBalance, params: {}, options, read: readMainBalance }),
+    async transfers(query = {}, options) {
+      const prepared = prepareTransfers(query);
+      if (!prepared.ok) return refusedRead(prepared.error);
+      const endpoint = ENDPOINTS.transfers;
+      const outcome = await readHistory(caller, {
+        endpoint,
+        params: prepared.params,
+        options,
+        since: query.since,
+        maxRecords: query.maxRecords,
+        bounds: dialect === 'camel' ? LIVE_BOUNDS : SPEC_TRANSFER_BOUNDS,
+        readPage: readTransferPage,
+        idOf: (record) => record.transactionId,
+        timeOf: (record) => record.createdAt,
+        groupOf: () => '',
+      });
+      return reported(caller, { endpoint }, outcome);
+    },
+    async spotOrders(query = {}, options) {
+      const prepared = prepareSpotOrders(query);
+      if (!prepared.ok) return refusedRead(prepared.error);
+      const endpoint = ENDPOINTS.spotOrders;
+      const outcome = await readHistory(caller, {
+        endpoint,
+        params: prepared.params,
+        options,
+        since: query.since,
+        maxRecords: query.maxRecords,
+        bounds: dialect === 'camel' ? LIVE_BOUNDS : SPEC_ORDER_BOUNDS,
+        readPage: readSpotOrderPage,
+        idOf: (record) => `${record.market}/${record.orderId}`,
+        timeOf: (record) => record.ctime,
+        groupOf: (record) => record.market,
+      });
+      return reported(caller, { endpoint }, outcome);
+    },
+  };
+}
+
+/** Tells the observer of records that were set aside. */
+function reported<T>(
+  caller: Caller,
+  plan: { readonly endpoint: Endpoint },
+  outcome: ReadOutcome<RecordList<T>>,
+): ReadOutcome<RecordList<T>> {
+  if (outcome.kind === 'ok' && outcome.value.setAside.length > 0) {
+    caller.drift(plan.endpoint, 'record', outcome.value.setAside);
+  }
+  return outcome;
+}
+
+type Commands = Pick<
+  FullExchange,
+  'cancelAll' | 'reduceOnlyStop' | 'stopLimit' | 'setHedgeMode' | 'fiatDepositLink'
+>;
+
+function createCommands(caller: Caller, settings: OperationSettings): Commands {
+  const placeStop = (request: StopLimitRequest, options: CallOptions | undefined) =>
+    place(caller, request, options, settings.dialect);
+  return {
+    cancelAll: (request, options) =>
+      acknowledge(caller, ENDPOINTS.cancelAll, prepareCancelAll(request), options),
+    setHedgeMode: (hedgeMode, options) =>
+      acknowledge(caller, ENDPOINTS.hedgeMode, prepareHedgeMode(hedgeMode), options),
+    reduceOnlyStop(request, options) {
+      const { market, side, amount, price, activationPrice, clientOrderId, positionSide } = request;
+      const stop = { market, side, amount, price, activationPrice, clientOrderId, positionSide };
+      return placeStop({ ...stop, reduceOnly: true }, options);
+    },
+    stopLimit: placeStop,
+    async fiatDepositLink(request, options) {
+      return depositLink(caller, request, options, settings);
+    },
+  };
+}
+
+/** A command whose success says nothing: any JSON or an empty body under a 2xx status. */
+async function acknowledge(
+  caller: Caller,
+  endpoint: Endpoint,
+  prepared: Prepared,
+  options: CallOptions | undefined,
+): Promise<CommandOutcome<null>> {
+  if (!prepared.ok) return refusedCommand(prepared.error);
+  const { params } = prepared;
+  return caller.command({ endpoint, params, options, read: anyReply, emptyAllowed: true });
+}
+
+async function place(
+  caller: Caller,
+  request: StopLimitRequest,
+  options: CallOptions | undefined,
+  dialect: Dialect,
+): Promise<CommandOutcome<PlacedOrder>> {
+  const prepared = prepareStopLimit(request, dialect);
+  if (!prepared.ok) return refusedCommand(prepared.error);
+  const endpoint = ENDPOINTS.stopLimit;
+  const { params } = prepared;
+  const read = (body: unknown) => sameOrder(readPlacedOrder(body), request);
+  const outcome = await caller.command({ endpoint, params, options, read });
+  if (outcome.kind !== 'accepted') return outcome;
+  const reply = outcome.value;
+  if (reply.status.known && reply.status.value === 'CANCELLED') return refusedCommand(cancelled(reply));
+  const order = placedOrder(reply, request);
+  if (!order.clientOrderIdEchoed) {
+    const got = reply.clientOrderId === undefined ? 'nothing' : 'another text';
+    caller.drift(endpoint, 'echo', [{ path: '.client_order_id', expected: 'the id that was sent', got }]);
+  }
+  if (request.reduceOnly === true && order.reduceOnly === false) {
+    caller.drift(endpoint, 'echo', [{ path: '.reduceOnly', expected: 'true', got: 'false' }]);
+  }
+  return { ...outcome, value: order };
+}
+
+/** A reply about another market or side is not the answer to this request. */
+function sameOrder(parsed: Parsed<PlacedOrderReply>, request: StopLimitRequest): Parsed<PlacedOrderReply> {
+  if (!parsed.ok) return parsed;
+  const { market, side } = parsed.value;
+  const wrong = (path: string): Parsed<never> => ({
+    ok: false,
+    problems: [{ path, expected: 'what was sent', got: 'another value' }],
+  });
+  if (market !== request.market) return wrong('.market');
+  return side.known && side.value === request.side ? parsed : wrong('.side');
+}
+
+/** Specification 3.1: the reply to a creation can say that the order is cancelled already. */
+function cancelled(reply: PlacedOrderReply): ExchangeError {
+  const { left, dealStock } = reply.optional;
+  const isZero = (text: string | undefined) => text !== undefined && parseDecimal(text)?.eq(ZERO) === true;
+  const unfilled = dealStock === undefined ? left === reply.amount : isZero(dealStock);
+  const name = unfilled ? 'cancelledOnCreation' : 'cancelledPartlyFilled';
+  return finding(name, 'stopLimit', { httpStatus: 200 });
+}
+
+function placedOrder(reply: PlacedOrderReply, request: StopLimitRequest): PlacedOrder {
+  const accepted = parseDecimal(reply.amount);
+  const asked = parseDecimal(request.amount);
+  const adjusted = accepted === undefined || asked === undefined || !accepted.eq(asked);
+  const sentId = request.clientOrderId;
+  return {
+    ...reply.optional,
+    orderId: reply.orderId,
+    clientOrderId: reply.clientOrderId ?? '',
+    clientOrderIdEchoed: sentId === undefined || reply.clientOrderId === sentId,
+    market: reply.market,
+    side: request.side,
+    status: reply.status,
+    amount: reply.amount,
+    ...(adjusted ? { adjustedFrom: request.amount } : {}),
+  };
+}
+
+async function depositLink(
+  caller: Caller,
+  request: FiatDepositRequest,
+  options: CallOptions | undefined,
+  settings: OperationSettings,
+): Promise<CommandOutcome<FiatDepositLink>> {
+  const prepared = prepareFiatDeposit(request, settings.cardProviders);
+  if (!prepared.ok) return refusedCommand(prepared.error);
+  const personal = redactor(personalTexts(request));
+  const outcome = await caller.command({
+    endpoint: ENDPOINTS.fiatDeposit,
+    params: prepared.params,
+    options,
+    read: readDepositLink,
+    redact: (text) => settings.redact(personal(text)),
+  });
+  return outcome.kind === 'accepted' ? { ...outcome, value: { url: outcome.value } } : outcome;
+}

@@ -1,0 +1,224 @@
+import { type DecimalString, formatDecimal, parseDecimal, ZERO } from '../core/decimal.ts';
+import type {
+  CancelAllRequest,
+  ExchangeError,
+  FiatDepositRequest,
+  SpotOrderQuery,
+  StopLimitRequest,
+  TransferQuery,
+} from '../core/ports/exchange.ts';
+import type { EndpointId } from './endpoints.ts';
+import { finding } from './errors.ts';
+
+/** How requests spell the fields that the specification and the live service name differently. */
+export type Dialect = 'spec' | 'camel';
+
+/** A request body as it will be sent, or what is wrong with it. */
+export type Prepared =
+  | { readonly ok: true; readonly params: Readonly<Record<string, unknown>> }
+  | { readonly ok: false; readonly error: ExchangeError };
+
+/** Specification 4.4: letters, digits, dashes, dots, underscores. */
+const CLIENT_ORDER_ID = /^[A-Za-z0-9._-]{1,255}$/;
+const MARKET = /^[^\s_"\\]{1,50}_[^\s"\\]{1,50}$/;
+const TICKER = /^[^\s"\\]{1,50}$/;
+const MAX_ADDRESSES = 20;
+
+/** Collects every fault of a request, so that all are told at once; values stay out of the texts. */
+class Check {
+  readonly #endpoint: EndpointId;
+  readonly #faults: Record<string, string[]> = {};
+
+  constructor(endpoint: EndpointId) {
+    this.#endpoint = endpoint;
+  }
+
+  that(field: string, holds: boolean, rule: string): void {
+    if (!holds) (this.#faults[field] ??= []).push(rule);
+  }
+
+  text(field: string, value: unknown, pattern: RegExp, rule: string): void {
+    this.that(field, typeof value === 'string' && pattern.test(value), rule);
+  }
+
+  /** A positive decimal in plain notation. */
+  positive(field: string, value: unknown): DecimalString {
+    const parsed = typeof value === 'string' ? parseDecimal(value) : undefined;
+    const positive = parsed?.gt(ZERO) === true;
+    this.that(field, positive, 'must be a decimal string greater than zero');
+    if (parsed === undefined || !positive) return formatDecimal(ZERO);
+    return /[eE]/.test(value as string) ? formatDecimal(parsed) : (value as DecimalString);
+  }
+
+  market(value: unknown): void {
+    this.text('market', value, MARKET, 'must be a market name, BASE_QUOTE');
+  }
+
+  done(params: Readonly<Record<string, unknown>>): Prepared {
+    const names = Object.keys(this.#faults);
+    if (names.length === 0) return { ok: true, params };
+    const texts = names.map((name) => `${name} ${(this.#faults[name] ?? []).join(', ')}`);
+    const error = finding('requestRejected', this.#endpoint, { message: `not sent: ${texts.join('; ')}` });
+    return { ok: false, error: { ...error, fields: this.#faults } };
+  }
+}
+
+/** Body of specification 4.4. */
+export function prepareStopLimit(request: StopLimitRequest, dialect: Dialect): Prepared {
+  const check = new Check('stopLimit');
+  const { market, side, clientOrderId, positionSide, stopLoss, takeProfit, reduceOnly } = request;
+  check.market(market);
+  check.that('side', side === 'buy' || side === 'sell', 'must be buy or sell');
+  const amount = check.positive('amount', request.amount);
+  const price = check.positive('price', request.price);
+  const activationPrice = check.positive('activationPrice', request.activationPrice);
+  if (clientOrderId !== undefined) {
+    const rule = 'must consist of letters, digits, dashes, dots and underscores';
+    check.text('clientOrderId', clientOrderId, CLIENT_ORDER_ID, rule);
+  }
+  if (positionSide !== undefined) {
+    const known = ['LONG', 'SHORT', 'BOTH'].includes(positionSide);
+    check.that('positionSide', known, 'must be LONG, SHORT or BOTH');
+  }
+  if (reduceOnly === true) {
+    check.that('stopLoss', stopLoss === undefined, 'cannot be combined with reduceOnly');
+    check.that('takeProfit', takeProfit === undefined, 'cannot be combined with reduceOnly');
+  }
+  const spec = dialect === 'spec';
+  return check.done({
+    market,
+    side,
+    amount,
+    price,
+    [spec ? 'activation_price' : 'activationPrice']: activationPrice,
+    ...(stopLoss === undefined ? {} : { stopLoss: check.positive('stopLoss', stopLoss) }),
+    ...(takeProfit === undefined ? {} : { takeProfit: check.positive('takeProfit', takeProfit) }),
+    ...(clientOrderId === undefined ? {} : { [spec ? 'client_order_id' : 'clientOrderId']: clientOrderId }),
+    ...(positionSide === undefined ? {} : { positionSide }),
+    reduceOnly: reduceOnly === true,
+  });
+}
+
+/** Body of specification 4.6. */
+export function prepareCancelAll(request: CancelAllRequest): Prepared {
+  const check = new Check('cancelAll');
+  const { market, types } = request;
+  if (market !== undefined) check.market(market);
+  if (types !== undefined) {
+    const known = types.length > 0 && types.every((type) => ['spot', 'margin', 'futures'].includes(type));
+    check.that('types', known, 'must name at least one of spot, margin, futures (leave out for all)');
+  }
+  return check.done({
+    ...(market === undefined ? {} : { market }),
+    ...(types === undefined ? {} : { type: types }),
+  });
+}
+
+export function prepareHedgeMode(hedgeMode: boolean): Prepared {
+  const check = new Check('hedgeMode');
+  check.that('hedgeMode', typeof hedgeMode === 'boolean', 'must be true or false');
+  return check.done({ hedgeMode });
+}
+
+export function preparePositions(query: { readonly market?: string }): Prepared {
+  const check = new Check('openPositions');
+  if (query.market !== undefined) check.market(query.market);
+  return check.done(query.market === undefined ? {} : { market: query.market });
+}
+
+const positiveCount = (value: number | undefined) =>
+  value === undefined || (Number.isSafeInteger(value) && value > 0);
+const time = (value: number | undefined) => value === undefined || (Number.isFinite(value) && value >= 0);
+
+/** Filters of specification 4.2; one address goes by the field named there, several by the live name. */
+export function prepareTransfers(query: TransferQuery): Prepared {
+  const check = new Check('transfers');
+  const { method, ticker, addresses, uniqueId, status } = query;
+  const methods = { deposit: 1, withdrawal: 2 };
+  if (method !== undefined) {
+    check.that('method', Object.hasOwn(methods, method), 'must be deposit or withdrawal');
+  }
+  if (ticker !== undefined) check.text('ticker', ticker, TICKER, 'must be a ticker');
+  if (addresses !== undefined) {
+    const bounded = addresses.length > 0 && addresses.length <= MAX_ADDRESSES;
+    check.that('addresses', bounded, `must name 1 to ${MAX_ADDRESSES} addresses`);
+  }
+  if (uniqueId !== undefined) check.that('uniqueId', uniqueId.length > 0, 'must not be empty');
+  if (status !== undefined) {
+    const codes = status.length > 0 && status.every((code) => Number.isSafeInteger(code) && code >= 0);
+    check.that('status', codes, 'must name at least one whole number');
+  }
+  checkPaging(check, query);
+  const [address] = addresses ?? [];
+  return check.done({
+    ...(method === undefined ? {} : { transactionMethod: methods[method] }),
+    ...(ticker === undefined ? {} : { ticker }),
+    ...(addresses === undefined ? {} : addresses.length === 1 ? { address } : { addresses }),
+    ...(uniqueId === undefined ? {} : { unique_id: uniqueId }),
+    ...(status === undefined ? {} : { status }),
+  });
+}
+
+export function prepareSpotOrders(query: SpotOrderQuery): Prepared {
+  const check = new Check('spotOrders');
+  if (query.market !== undefined) check.market(query.market);
+  checkPaging(check, query);
+  return check.done(query.market === undefined ? {} : { market: query.market });
+}
+
+function checkPaging(check: Check, query: { since?: number; maxRecords?: number }): void {
+  check.that('maxRecords', positiveCount(query.maxRecords), 'must be a whole number greater than zero');
+  check.that('since', time(query.since), 'must be a Unix time in seconds');
+}
+
+const LINKS = ['successLink', 'failureLink', 'returnLink'] as const;
+const CUSTOMER_TEXTS = ['firstName', 'lastName', 'email', 'birthDate'] as const;
+const ADDRESS_TEXTS = ['line1', 'city', 'zipCode', 'countryCode'] as const;
+
+/** Body of specification 4.1. */
+export function prepareFiatDeposit(request: FiatDepositRequest, cardProviders: readonly string[]): Prepared {
+  const check = new Check('fiatDeposit');
+  const { ticker, provider, uniqueId, customer } = request;
+  check.text('ticker', ticker, TICKER, 'must be a ticker');
+  check.text('provider', provider, /\S/, 'must name a provider of the asset status listing');
+  check.text('uniqueId', uniqueId, /\S/, 'must not be empty');
+  const amount = check.positive('amount', request.amount);
+  const links: Record<string, string> = {};
+  for (const name of LINKS) {
+    const link = request[name];
+    if (link === undefined) continue;
+    const secure = URL.canParse(link) && new URL(link).protocol === 'https:';
+    check.that(name, secure, 'must be an https address');
+    links[name] = link;
+  }
+  const needed = (ticker === 'USD' || ticker === 'EUR') && cardProviders.includes(provider);
+  check.that('customer', customer !== undefined || !needed, 'is required for USD and EUR by card');
+  if (customer !== undefined) checkCustomer(check, customer);
+  return check.done({
+    ticker,
+    provider,
+    amount,
+    unique_id: uniqueId,
+    ...(customer === undefined ? {} : { customer }),
+    ...links,
+  });
+}
+
+function checkCustomer(check: Check, customer: NonNullable<FiatDepositRequest['customer']>): void {
+  for (const name of CUSTOMER_TEXTS) check.text(`customer.${name}`, customer[name], /\S/, 'is required');
+  check.text('customer.birthDate', customer.birthDate, /^\d{4}-\d{2}-\d{2}$/, 'must be YYYY-MM-DD');
+  for (const name of ADDRESS_TEXTS) {
+    check.text(`customer.address.${name}`, customer.address?.[name], /\S/, 'is required');
+  }
+}
+
+/** Every text a customer gave, to be taken out of whatever the exchange says about the request. */
+export function personalTexts(request: FiatDepositRequest): string[] {
+  const texts: string[] = [];
+  const collect = (value: unknown): void => {
+    if (typeof value === 'string') texts.push(value, ...value.split(/[\s,;@]+/));
+    else if (typeof value === 'object' && value !== null) Object.values(value).forEach(collect);
+  };
+  collect(request.customer);
+  return texts.filter((text) => text.length > 1);
+}

@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import { type DecimalString, isDecimalString } from '../../core/decimal.ts';
+import type { Enumerated } from '../../core/ports/exchange.ts';
+import { NumberText } from '../json.ts';
+
+/**
+ * Types of fields, made for one pass over a reply: each checks and converts at once. The message of an issue
+ * says what was expected; what came is described by its shape, never by its value.
+ */
+
+type Issues = { issues: { code: 'custom'; message: string; input: unknown }[] };
+
+/** A field type from a function that returns `undefined` for anything it does not accept. */
+function field<T>(expected: string, read: (value: unknown) => T | undefined) {
+  return z.transform((value: unknown, context) => {
+    const result = read(value);
+    if (result !== undefined) return result;
+    (context as unknown as Issues).issues.push({ code: 'custom', message: expected, input: value });
+    return z.NEVER;
+  });
+}
+
+/** Longer texts are not real: no market, ticker, hash or memo comes near this. */
+const MAX_TEXT = 2000;
+const MAX_NAME = 100;
+/** Unix seconds in the year 33658: more is not a time in seconds. */
+const MAX_TIME = 1e12;
+
+const shortText = (max: number) => (value: unknown) =>
+  typeof value === 'string' && value.length <= max ? value : undefined;
+
+/** Specification 1, rule 4: a string; a JSON number is accepted with all its digits. */
+export const decimalField = field('a decimal string', (value): DecimalString | undefined => {
+  if (typeof value === 'string') return isDecimalString(value) ? value : undefined;
+  const text = value instanceof NumberText ? value.source : typeof value === 'number' ? String(value) : '';
+  return isDecimalString(text) ? text : undefined;
+});
+
+const DIGITS = /^\d{1,40}$/;
+
+/** An integer id, as number or string of digits, kept as a string. */
+export const idField = field('an integer id', (value): string | undefined => {
+  const text =
+    typeof value === 'string'
+      ? value
+      : value instanceof NumberText
+        ? value.source
+        : typeof value === 'number'
+          ? String(value)
+          : '';
+  return DIGITS.test(text) ? text : undefined;
+});
+
+export const timeField = field('a Unix time in seconds', (value): number | undefined => {
+  const seconds = value instanceof NumberText ? Number(value.source) : value;
+  return typeof seconds === 'number' && seconds >= 0 && seconds < MAX_TIME ? seconds : undefined;
+});
+
+export const countField = field('a whole number', (value): number | undefined =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined,
+);
+
+export const textField = field('a text', shortText(MAX_TEXT));
+
+/** A market, ticker or asset: what records are told apart by is never empty. */
+export const nameField = field('a name', (value) => (value === '' ? undefined : shortText(MAX_NAME)(value)));
+
+export const booleanField = field('true or false', (value) =>
+  typeof value === 'boolean' ? value : undefined,
+);
+
+/** A value of an open enumeration; one that is not documented is kept and marked. */
+export function enumeratedField<T extends string | number>(documented: Readonly<Record<string | number, T>>) {
+  const known = new Map<string | number, Enumerated<T>>();
+  for (const [raw, value] of Object.entries(documented))
+    known.set(raw, Object.freeze({ known: true, value }));
+  return field(`one of ${[...known.keys()].join(', ')}`, (value): Enumerated<T> | undefined => {
+    if (typeof value === 'string') {
+      if (value === '' || value.length > MAX_NAME) return undefined;
+      return known.get(value) ?? { known: false, raw: value };
+    }
+    if (typeof value !== 'number' || !Number.isSafeInteger(value)) return undefined;
+    return known.get(String(value)) ?? { known: false, raw: value };
+  });
+}
+
+/** A field that may be left out: absent in the record then, too. */
+export const optional = z.exactOptional;
+export const nullable = z.nullable;
+
+/** A descriptive field: `null` says no more than leaving it out. */
+export const descriptive = <T extends z.ZodType>(type: T) => z.exactOptional(z.nullable(type));
+
+/** Copies the fields that are there; `null` counts as absent. */
+export function present<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], null | undefined> } {
+  const result: Partial<Record<keyof T, unknown>> = {};
+  for (const key of Object.keys(fields) as (keyof T)[]) {
+    if (fields[key] !== undefined && fields[key] !== null) result[key] = fields[key];
+  }
+  return result as { [K in keyof T]?: Exclude<T[K], null | undefined> };
+}

@@ -1,0 +1,278 @@
+import { z } from 'zod';
+import type {
+  CreditLineRecord,
+  LiquidationState,
+  OrderSide,
+  OrderStatus,
+  PositionRecord,
+  PositionSide,
+  PositionTpsl,
+  SpotOrderRecord,
+  TransferMethod,
+  TransferRecord,
+} from '../../core/ports/exchange.ts';
+import {
+  booleanField,
+  countField,
+  decimalField,
+  descriptive,
+  enumeratedField,
+  idField,
+  nameField,
+  nullable,
+  optional,
+  present,
+  textField,
+  timeField,
+} from './fields.ts';
+
+export const sideField = enumeratedField<OrderSide>({ buy: 'buy', sell: 'sell' });
+export const positionSideField = enumeratedField<PositionSide>({
+  LONG: 'LONG',
+  SHORT: 'SHORT',
+  BOTH: 'BOTH',
+});
+export const orderStatusField = enumeratedField<OrderStatus>({
+  NEW: 'NEW',
+  PARTIALLY_FILLED: 'PARTIALLY_FILLED',
+  FILLED: 'FILLED',
+  CANCELLED: 'CANCELLED',
+  CANCELED: 'CANCELLED',
+});
+const liquidationStateField = enumeratedField<LiquidationState>({
+  margin_call: 'margin_call',
+  liquidation: 'liquidation',
+});
+const methodField = enumeratedField<TransferMethod>({ 1: 'deposit', 2: 'withdrawal' });
+
+/** What one record is read with: checks and converts, or says where it is wrong. */
+export interface RecordReader<T> {
+  safeParse(value: unknown):
+    | { success: true; data: T }
+    | {
+        success: false;
+        error: { issues: readonly { path: readonly PropertyKey[]; message: string; code?: string }[] };
+      };
+}
+
+const tpsl = z
+  .object({
+    takeProfitId: descriptive(idField),
+    takeProfit: descriptive(decimalField),
+    stopLossId: descriptive(idField),
+    stopLoss: descriptive(decimalField),
+  })
+  .transform((fields): PositionTpsl => present(fields));
+
+/** Specification 2.4. */
+export const positionReader: RecordReader<PositionRecord> = z.object({
+  positionId: idField,
+  market: nameField,
+  openDate: optional(timeField),
+  modifyDate: optional(timeField),
+  amount: decimalField,
+  basePrice: optional(decimalField),
+  liquidationPrice: optional(nullable(decimalField)),
+  liquidationState: optional(nullable(liquidationStateField)),
+  pnl: optional(decimalField),
+  pnlPercent: optional(decimalField),
+  margin: optional(decimalField),
+  freeMargin: optional(decimalField),
+  funding: optional(decimalField),
+  unrealizedFunding: optional(decimalField),
+  unrealizedPnl: optional(decimalField),
+  tpsl: optional(nullable(tpsl)),
+  positionSide: optional(positionSideField),
+});
+
+/** Specification 2.5. */
+export const creditLineReader: RecordReader<CreditLineRecord> = z.object({
+  asset: nameField,
+  amount: decimalField,
+  totalFunding: optional(decimalField),
+  currentLtv: optional(decimalField),
+  initialLtv: optional(decimalField),
+  marginCallLtv: optional(decimalField),
+  liquidationLtv: optional(decimalField),
+  createdAt: timeField,
+});
+
+const partial = z.object({
+  requestAmount: decimalField,
+  processedAmount: decimalField,
+  processedFee: decimalField,
+  normalizeTransaction: textField,
+});
+
+const confirmations = z.object({ actual: optional(countField), required: optional(countField) });
+
+/** Specification 2.3; `unique_id` and `transaction_id` also in the live spelling. */
+export const transferReader: RecordReader<TransferRecord> = z
+  .object({
+    transaction_id: descriptive(nameField),
+    transactionId: descriptive(nameField),
+    unique_id: optional(nullable(textField)),
+    uniqueId: optional(nullable(textField)),
+    createdAt: timeField,
+    ticker: nameField,
+    currency: descriptive(textField),
+    method: methodField,
+    amount: decimalField,
+    fee: optional(decimalField),
+    status: countField,
+    network: nullable(textField),
+    address: descriptive(textField),
+    memo: descriptive(textField),
+    description: descriptive(textField),
+    transactionHash: descriptive(textField),
+    details: descriptive(z.union([z.object({ partial: descriptive(partial) }), z.tuple([])])),
+    confirmations: descriptive(confirmations),
+  })
+  .transform((raw, context): TransferRecord => {
+    const uniqueId = raw.unique_id === undefined ? raw.uniqueId : raw.unique_id;
+    if (uniqueId === undefined) return missing(context, 'unique_id', 'a text or null');
+    const { actual, required } = raw.confirmations ?? {};
+    const details = Array.isArray(raw.details) ? undefined : raw.details;
+    return {
+      createdAt: raw.createdAt,
+      ticker: raw.ticker,
+      method: raw.method,
+      amount: raw.amount,
+      status: raw.status,
+      network: raw.network,
+      uniqueId,
+      ...present({
+        transactionId: raw.transaction_id ?? raw.transactionId,
+        currency: raw.currency,
+        fee: raw.fee,
+        address: raw.address,
+        memo: raw.memo,
+        description: raw.description,
+        transactionHash: raw.transactionHash,
+        partial: details?.partial,
+        confirmations: actual === undefined || required === undefined ? undefined : { actual, required },
+      }),
+    };
+  });
+
+/** Specification 2.1, in either spelling; the market is the key of the list that the record stands in. */
+export function spotOrderReader(market: string): RecordReader<SpotOrderRecord> {
+  return {
+    safeParse(value) {
+      const parsed = spotOrder.safeParse(value);
+      return parsed.success ? { success: true, data: { market, ...parsed.data } } : parsed;
+    },
+  };
+}
+
+const spotOrder = z
+  .object({
+    id: optional(idField),
+    order_id: optional(idField),
+    orderId: optional(idField),
+    client_order_id: optional(textField),
+    clientOrderId: optional(textField),
+    side: sideField,
+    type: textField,
+    status: orderStatusField,
+    amount: decimalField,
+    price: optional(decimalField),
+    ctime: timeField,
+    ftime: optional(timeField),
+    deal_stock: optional(decimalField),
+    dealStock: optional(decimalField),
+    deal_money: optional(decimalField),
+    dealMoney: optional(decimalField),
+    deal_fee: optional(decimalField),
+    dealFee: optional(decimalField),
+    takerFee: optional(decimalField),
+    makerFee: optional(decimalField),
+    feeAsset: optional(textField),
+    postOnly: optional(booleanField),
+    ioc: optional(booleanField),
+    stp: optional(textField),
+    rpi: optional(booleanField),
+    reduceOnly: optional(booleanField),
+  })
+  .transform((raw, context): Omit<SpotOrderRecord, 'market'> => {
+    const orderId = raw.id ?? raw.order_id ?? raw.orderId;
+    const clientOrderId = raw.client_order_id ?? raw.clientOrderId;
+    if (orderId === undefined) return missing(context, 'id', 'an integer id');
+    if (clientOrderId === undefined) return missing(context, 'client_order_id', 'a text');
+    const { id: _1, order_id: _2, orderId: _3, client_order_id: _4, clientOrderId: _5, ...rest } = raw;
+    const { deal_stock, deal_money, deal_fee, ...fields } = rest;
+    return {
+      ...fields,
+      orderId,
+      clientOrderId,
+      ...present({
+        dealStock: deal_stock ?? rest.dealStock,
+        dealMoney: deal_money ?? rest.dealMoney,
+        dealFee: deal_fee ?? rest.dealFee,
+      }),
+    };
+  });
+
+const placedOrder = z.object({
+  order_id: optional(idField),
+  orderId: optional(idField),
+  client_order_id: descriptive(textField),
+  clientOrderId: descriptive(textField),
+  market: nameField,
+  side: sideField,
+  status: orderStatusField,
+  amount: decimalField,
+  left: optional(decimalField),
+  price: optional(decimalField),
+  activation_price: optional(decimalField),
+  activationPrice: optional(decimalField),
+  deal_stock: optional(decimalField),
+  dealStock: optional(decimalField),
+  deal_money: optional(decimalField),
+  dealMoney: optional(decimalField),
+  deal_fee: optional(decimalField),
+  dealFee: optional(decimalField),
+  timestamp: optional(timeField),
+  positionSide: optional(positionSideField),
+  reduceOnly: optional(booleanField),
+  oto: optional(
+    nullable(
+      z.object({
+        otoId: optional(idField),
+        stopLoss: descriptive(decimalField),
+        takeProfit: descriptive(decimalField),
+      }),
+    ),
+  ),
+});
+
+/** Specification 2.2, in either spelling, before it is compared with what was asked for. */
+export const placedOrderReader = placedOrder.transform((raw, context) => {
+  const orderId = raw.order_id ?? raw.orderId;
+  if (orderId === undefined) return missing(context, 'order_id', 'an integer id');
+  return {
+    orderId,
+    clientOrderId: raw.client_order_id ?? raw.clientOrderId ?? undefined,
+    market: raw.market,
+    side: raw.side,
+    status: raw.status,
+    amount: raw.amount,
+    optional: present({
+      left: raw.left,
+      price: raw.price,
+      activationPrice: raw.activation_price ?? raw.activationPrice,
+      dealStock: raw.deal_stock ?? raw.dealStock,
+      dealMoney: raw.deal_money ?? raw.dealMoney,
+      dealFee: raw.deal_fee ?? raw.dealFee,
+      timestamp: raw.timestamp,
+      positionSide: raw.positionSide,
+      reduceOnly: raw.reduceOnly,
+      oto: raw.oto === null || raw.oto === undefined ? undefined : present(raw.oto),
+    }),
+  };
+});
+
+function missing(context: z.RefinementCtx, name: string, expected: string): never {
+  context.addIssue({ code: 'custom', message: expected, path: [name] });
+  return z.NEVER;
+}

@@ -1,0 +1,198 @@
+import type { DecimalString } from '../../core/decimal.ts';
+import type {
+  CreditLineRecord,
+  MainBalance,
+  PositionRecord,
+  RecordList,
+  SetAsideRecord,
+  SpotOrderRecord,
+  TransferRecord,
+} from '../../core/ports/exchange.ts';
+import { isObject, shapeOf } from '../json.ts';
+import { decimalField } from './fields.ts';
+import {
+  creditLineReader,
+  placedOrderReader,
+  positionReader,
+  type RecordReader,
+  spotOrderReader,
+  transferReader,
+} from './records.ts';
+
+/** A reply read as a whole, or where it was not as documented. */
+export type Parsed<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly problems: readonly SetAsideRecord[] };
+
+/** A record cannot say more than this about itself: enough to find the cause. */
+const MAX_ISSUES = 5;
+const MAX_KEY = 64;
+
+const invalid = (path: string, expected: string, value: unknown): Parsed<never> => ({
+  ok: false,
+  problems: [{ path, expected, got: shapeOf(value) }],
+});
+
+/** A list in which a bad record is set aside and the others are kept. */
+export function readRecords<T>(items: readonly unknown[], reader: RecordReader<T>, at = ''): RecordList<T> {
+  const records: T[] = [];
+  const setAside: SetAsideRecord[] = [];
+  for (let index = 0; index < items.length; index += 1) {
+    const item = items[index];
+    const parsed = reader.safeParse(item);
+    if (parsed.success) records.push(parsed.data);
+    else setAside.push(...describe(parsed.error.issues, item, `${at}[${index}]`));
+  }
+  return { records, setAside, complete: setAside.length === 0 };
+}
+
+function describe(
+  issues: readonly { path: readonly PropertyKey[]; message: string }[],
+  value: unknown,
+  at: string,
+): SetAsideRecord[] {
+  return issues.slice(0, MAX_ISSUES).map(({ path, message }) => ({
+    path: path.reduce<string>((text, key) => text + step(key), at),
+    expected: message.replace(/^Invalid input: expected /, ''),
+    got: shapeOf(path.reduce<unknown>(child, value)),
+  }));
+}
+
+function step(key: PropertyKey): string {
+  if (typeof key === 'number') return `[${key}]`;
+  return `.${pathKey(String(key))}`;
+}
+
+/** Keys may come from the exchange: no control characters, bounded. */
+function pathKey(key: string): string {
+  // oxlint-disable-next-line no-control-regex -- these are what must not get into a log line
+  return key.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, '?').slice(0, MAX_KEY);
+}
+
+function child(value: unknown, key: PropertyKey): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
+  return (value as Record<PropertyKey, unknown>)[key];
+}
+
+const isEmptyObject = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0;
+
+/** Specification 1: an array holding the single string `pong`. */
+export function readPing(value: unknown): Parsed<true> {
+  if (Array.isArray(value) && value.length === 1 && value[0] === 'pong') return { ok: true, value: true };
+  return invalid('', '["pong"]', value);
+}
+
+/** Specification 4.3; an empty list may come as `[]` or `{}`. */
+export function readPositions(value: unknown): Parsed<RecordList<PositionRecord>> {
+  if (Array.isArray(value)) return { ok: true, value: readRecords(value, positionReader) };
+  return isEmptyObject(value)
+    ? { ok: true, value: readRecords([], positionReader) }
+    : invalid('', 'an array of positions', value);
+}
+
+/** Specification 4.6b: one object, an array of them, or nothing at all. */
+export function readCreditLines(value: unknown): Parsed<RecordList<CreditLineRecord>> {
+  if (Array.isArray(value)) return { ok: true, value: readRecords(value, creditLineReader) };
+  if (value === null || isEmptyObject(value)) return { ok: true, value: readRecords([], creditLineReader) };
+  if (!isObject(value)) return invalid('', 'a credit line or an array of them', value);
+  return { ok: true, value: readRecords([value], creditLineReader) };
+}
+
+/**
+ * Specification 2.6. An asset that is absent has zero, so a bad entry cannot be set aside: the whole reply
+ * is refused.
+ */
+export function readMainBalance(value: unknown): Parsed<MainBalance> {
+  if (Array.isArray(value) && value.length === 0) return { ok: true, value: {} };
+  if (!isObject(value)) return invalid('', 'an object keyed by asset', value);
+  const problems: SetAsideRecord[] = [];
+  const entries: [string, DecimalString][] = [];
+  for (const [asset, balance] of Object.entries(value)) {
+    const amount = child(balance, 'main_balance') ?? child(balance, 'mainBalance');
+    const parsed = decimalField.safeParse(amount);
+    if (isObject(balance) && parsed.success) entries.push([asset, parsed.data]);
+    else {
+      const path = `.${pathKey(asset)}.main_balance`;
+      problems.push({ path, expected: 'a decimal string', got: shapeOf(amount) });
+    }
+  }
+  if (problems.length > 0) return { ok: false, problems: problems.slice(0, MAX_ISSUES) };
+  return { ok: true, value: Object.fromEntries(entries) };
+}
+
+/** One page of a history. */
+export interface Page<T> extends RecordList<T> {
+  /** Records received, those set aside included. */
+  readonly received: number;
+  /** How far the offset may move: differs from `received` when the bound counts per market. */
+  readonly advance: number;
+  /** How many there are in all, when the exchange says so. */
+  readonly total?: number;
+}
+
+/** Specification 4.2. */
+export function readTransferPage(value: unknown): Parsed<Page<TransferRecord>> {
+  if (isEmptyObject(value) || (Array.isArray(value) && value.length === 0)) {
+    return { ok: true, value: { ...readRecords([], transferReader), received: 0, advance: 0, total: 0 } };
+  }
+  if (!isObject(value)) return invalid('', 'an object with records', value);
+  const items = value['records'];
+  if (!Array.isArray(items) && !isEmptyObject(items)) return invalid('.records', 'an array', items);
+  const total = value['total'];
+  if (total !== undefined && !(typeof total === 'number' && Number.isSafeInteger(total) && total >= 0)) {
+    return invalid('.total', 'a whole number', total);
+  }
+  for (const name of ['limit', 'offset']) {
+    const bound = value[name];
+    if (bound !== undefined && !(typeof bound === 'number' && Number.isSafeInteger(bound) && bound >= 0)) {
+      return invalid(`.${name}`, 'a whole number', bound);
+    }
+  }
+  const list = readRecords(Array.isArray(items) ? items : [], transferReader, '.records');
+  const received = Array.isArray(items) ? items.length : 0;
+  return {
+    ok: true,
+    value: { ...list, received, advance: received, ...(total === undefined ? {} : { total }) },
+  };
+}
+
+/** Specification 4.5: keyed by market; an empty history may come as `[]` or `{}`. */
+export function readSpotOrderPage(value: unknown, limit: number): Parsed<Page<SpotOrderRecord>> {
+  if (Array.isArray(value) && value.length === 0) {
+    return { ok: true, value: { ...readRecords([], spotOrderReader('')), received: 0, advance: 0 } };
+  }
+  if (!isObject(value)) return invalid('', 'an object keyed by market', value);
+  const records: SpotOrderRecord[] = [];
+  const setAside: SetAsideRecord[] = [];
+  let received = 0;
+  for (const [market, items] of Object.entries(value)) {
+    if (market === '' || market.length > 100) return invalid('', 'names of markets as keys', market);
+    if (!Array.isArray(items)) return invalid(`.${pathKey(market)}`, 'an array of orders', items);
+    const list = readRecords(items, spotOrderReader(market), `.${pathKey(market)}`);
+    records.push(...list.records);
+    setAside.push(...list.setAside);
+    received += items.length;
+  }
+  const advance = Math.min(received, limit);
+  return { ok: true, value: { records, setAside, complete: setAside.length === 0, received, advance } };
+}
+
+export type PlacedOrderReply = ReturnType<typeof placedOrderReader.parse>;
+
+/** Specification 2.2. */
+export function readPlacedOrder(value: unknown): Parsed<PlacedOrderReply> {
+  const parsed = placedOrderReader.safeParse(value);
+  if (parsed.success) return { ok: true, value: parsed.data };
+  return { ok: false, problems: describe(parsed.error.issues, value, '') };
+}
+
+/** Specification 4.1. */
+export function readDepositLink(value: unknown): Parsed<string> {
+  const url = child(value, 'url');
+  if (typeof url === 'string' && url.length <= 8192 && WEB_ADDRESS.test(url) && URL.canParse(url)) {
+    return { ok: true, value: url };
+  }
+  return invalid('.url', 'a web address', url);
+}
+
+const WEB_ADDRESS = /^https?:\/\/[^\s]+$/;

@@ -1,0 +1,24 @@
+import { Heap } from './heap.ts';
+
+interface Task {
+  readonly atMs: number;
+  readonly order: number;
+  readonly run: () => void;
+}
+
+/** What will happen in virtual time: tasks in order of time, and of scheduling at equal times. */
+export class Agenda {
+  #scheduled = 0;
+  readonly #tasks = new Heap<Task>((a, b) => a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order));
+
+  schedule(atMs: number, run: () => void): void {
+    this.#tasks.push({ atMs, order: this.#scheduled, run });
+    this.#scheduled += 1;
+  }
+
+  /** Takes the next task that is due by `byMs`. */
+  takeDue(byMs: number): Task | undefined {
+    const next = this.#tasks.peek();
+    return next !== undefined && next.atMs <= byMs ? this.#tasks.pop() : undefined;
+  }
+}

@@ -1,0 +1,119 @@
+import fastify, { type FastifyInstance } from 'fastify';
+import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
+import { accountRoutes } from './account-routes.ts';
+import { faultRoutes } from './fault-routes.ts';
+import { marketRoutes } from './market-routes.ts';
+import { plain } from './plain.ts';
+import { recordRoutes } from './record-routes.ts';
+import { type ControlRequest, type ControlRoute, RefusedError } from './route.ts';
+import { sourceRoutes } from './source-routes.ts';
+import { walletRoutes } from './wallet-routes.ts';
+
+/** Candle files of a whole day fit in. */
+const MAX_BODY_BYTES = 32 * 1024 * 1024;
+
+const STATUS_OF: Readonly<Record<string, number>> = {
+  'not-found': 404,
+  'account-exists': 409,
+  'positions-open': 409,
+  refused: 422,
+};
+
+/**
+ * The control API: a second port on which a person or a test moves the world that the exchange is in.
+ * It has no authentication, and therefore belongs on the loopback interface.
+ */
+export class ControlServer {
+  readonly #app: FastifyInstance;
+
+  constructor(exchange: SimulatedExchange, describe: () => unknown) {
+    this.#app = fastify({ bodyLimit: MAX_BODY_BYTES, forceCloseConnections: true });
+    const routes = [...statusRoutes(exchange, describe), ...controlRoutes(exchange)];
+    this.#addListing(routes);
+    for (const route of routes) this.#add(route);
+    this.#app.setErrorHandler((error: unknown, _request, reply) => {
+      const { status, body } = problemOf(error);
+      void reply.status(status).send(body);
+    });
+    this.#app.setNotFoundHandler((request, reply) => {
+      const message = `no ${request.method} ${request.url}; GET / lists what there is`;
+      void reply.status(404).send({ error: { code: 'not-found', message } });
+    });
+  }
+
+  async listen(port: number, host: string): Promise<string> {
+    return await this.#app.listen({ port, host });
+  }
+
+  async close(): Promise<void> {
+    await this.#app.close();
+  }
+
+  #addListing(routes: readonly ControlRoute[]): void {
+    const listing = routes.map(({ method, path, doc, example }) => ({
+      method,
+      path,
+      doc,
+      ...(example === undefined ? {} : { example }),
+    }));
+    this.#app.get('/', () => ({ endpoints: listing }));
+  }
+
+  #add({ method, path, run }: ControlRoute): void {
+    this.#app.route({
+      method,
+      url: path,
+      handler: (request) =>
+        plain(
+          run({
+            params: request.params as ControlRequest['params'],
+            query: request.query,
+            body: request.body,
+          }),
+        ),
+    });
+  }
+}
+
+function statusRoutes(exchange: SimulatedExchange, describe: () => unknown): readonly ControlRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/health',
+      doc: 'Whether the exchange works: internal errors count as not.',
+      run: () => ({
+        status: exchange.internalErrors.length === 0 ? 'ok' : 'failing',
+        internalErrors: exchange.internalErrors.map(String),
+      }),
+    },
+    {
+      method: 'GET',
+      path: '/state',
+      doc: 'Everything at a glance: addresses, time, prices, accounts, readings, faults, counters.',
+      run: () => {
+        exchange.catchUp();
+        return describe();
+      },
+    },
+  ];
+}
+
+function controlRoutes(exchange: SimulatedExchange): readonly ControlRoute[] {
+  return [marketRoutes, sourceRoutes, faultRoutes, accountRoutes, walletRoutes, recordRoutes].flatMap(
+    (make) => make(exchange),
+  );
+}
+
+function problemOf(error: unknown): { readonly status: number; readonly body: unknown } {
+  if (error instanceof SimulatorError) {
+    const { code, message } = error;
+    const rejection = error instanceof RefusedError ? { rejection: error.rejection } : {};
+    return { status: STATUS_OF[code] ?? 400, body: { error: { code, message, ...rejection } } };
+  }
+  const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
+  const message = error instanceof Error ? error.message : String(error);
+  return {
+    status: status >= 400 && status < 600 ? status : 500,
+    body: { error: { code: status < 500 ? 'invalid-input' : 'internal', message } },
+  };
+}

@@ -1,0 +1,113 @@
+import { type Decimal, decimal, divide, roundToStep, ZERO } from '../core/decimal.ts';
+import type { SimulatedExchange } from './simulated-exchange.ts';
+import type { MarketSpec, SeedAccount, SeedPosition } from './types.ts';
+
+/** Sizes are worth so much in the reference asset, whatever the price at the start. */
+interface Holding {
+  readonly base: string;
+  readonly kind: MarketSpec['kind'];
+  readonly direction: 'long' | 'short';
+  readonly value: string;
+}
+
+interface Character {
+  readonly hedgeMode: boolean;
+  readonly collateral: string;
+  readonly holdings: readonly Holding[];
+  readonly main: string;
+  /** A credit line against a coin, at so many percent of its worth. */
+  readonly loan?: { readonly collateralAsset: string; readonly worth: string; readonly amount: string };
+}
+
+function perpetual(base: string, direction: 'long' | 'short', value: string): Holding {
+  return { base, kind: 'perpetual', direction, value };
+}
+
+/** One of every kind that a watcher of positions meets; all within reach of a bad day. */
+const CHARACTERS: readonly Character[] = [
+  { hedgeMode: false, collateral: '4000', holdings: [perpetual('BTC', 'long', '30000')], main: '2000' },
+  { hedgeMode: false, collateral: '3600', holdings: [perpetual('ETH', 'short', '24000')], main: '1500' },
+  {
+    hedgeMode: true,
+    collateral: '6000',
+    holdings: [perpetual('BTC', 'long', '36000'), perpetual('BTC', 'short', '12000')],
+    main: '1000',
+  },
+  {
+    hedgeMode: false,
+    collateral: '3000',
+    holdings: [perpetual('ETH', 'long', '15000')],
+    main: '500',
+    loan: { collateralAsset: 'BTC', worth: '27000', amount: '16000' },
+  },
+  {
+    hedgeMode: false,
+    collateral: '5000',
+    holdings: [
+      { base: 'BTC', kind: 'spot', direction: 'long', value: '18000' },
+      perpetual('ETH', 'short', '12000'),
+    ],
+    main: '800',
+  },
+];
+
+/**
+ * Opens `count` accounts with positions, and with a little history so that every read has something to show.
+ * Holdings in coins that the exchange does not list are left out.
+ */
+export function openDefaultAccounts(exchange: SimulatedExchange, count: number): void {
+  for (let index = 0; index < count; index += 1) {
+    const character = CHARACTERS[index % CHARACTERS.length];
+    if (character !== undefined) openAccount(exchange, `account-${index + 1}`, character);
+  }
+}
+
+function openAccount(exchange: SimulatedExchange, id: string, character: Character): void {
+  const loan = character.loan && loanOf(exchange, character.loan);
+  const seed: SeedAccount = {
+    id,
+    hedgeMode: character.hedgeMode,
+    leverage: 10,
+    collateral: { USDT: decimal(character.collateral) },
+    main: { USDT: decimal(character.main), ...(loan && { [loan.collateralAsset]: loan.collateralAmount }) },
+    spot: { USDT: decimal('1000') },
+    positions: character.holdings.flatMap((holding) => positionOf(exchange, holding)),
+  };
+  exchange.createAccount(seed);
+  exchange.change((model) => {
+    model.deposit(id, { ticker: 'USDT', amount: decimal('250') });
+    model.withdraw(id, { ticker: 'USDT', amount: decimal('50'), address: `0x${'b'.repeat(40)}` });
+    const spot = worthOf(exchange, 'BTC', 'spot', '300');
+    if (spot !== undefined) model.placeSpotOrder(id, { market: 'BTC_USDT', side: 'buy', amount: spot });
+    if (loan !== undefined) model.openLoan(id, loan);
+  });
+}
+
+function positionOf(exchange: SimulatedExchange, holding: Holding): SeedPosition[] {
+  const { base, kind, direction, value } = holding;
+  const market = exchange.model.markets().find(({ spec }) => spec.base === base && spec.kind === kind);
+  const amount = worthOf(exchange, base, kind, value);
+  return market === undefined || amount === undefined
+    ? []
+    : [{ market: market.spec.name, direction, amount }];
+}
+
+function loanOf(exchange: SimulatedExchange, loan: NonNullable<Character['loan']>) {
+  const { collateralAsset, worth, amount } = loan;
+  const collateralAmount = worthOf(exchange, collateralAsset, 'spot', worth);
+  if (collateralAmount === undefined) return undefined;
+  return { asset: 'USDT', amount: decimal(amount), collateralAsset, collateralAmount };
+}
+
+/** How much of a coin is worth so much, in whole amount steps. */
+function worthOf(
+  exchange: SimulatedExchange,
+  base: string,
+  kind: MarketSpec['kind'],
+  value: string,
+): Decimal | undefined {
+  const market = exchange.model.markets().find(({ spec }) => spec.base === base && spec.kind === kind);
+  if (market === undefined) return undefined;
+  const amount = roundToStep(divide(decimal(value), market.last, 12, 'down'), market.spec.amountStep, 'down');
+  return amount.gt(ZERO) ? amount : undefined;
+}

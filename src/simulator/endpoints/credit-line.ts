@@ -1,0 +1,52 @@
+import { type Decimal, decimal, formatDecimal } from '../../core/decimal.ts';
+import type { Endpoint } from '../http/dispatch.ts';
+import { privateError, type Reply, success } from '../http/reply.ts';
+import type { ExchangeModel } from '../model.ts';
+import type { Readings } from '../readings.ts';
+import type { CreditLineView } from '../types.ts';
+import { type EndpointParts, emptyResult } from './parts.ts';
+
+const HUNDRED = decimal('100');
+
+/** Specification 4.6b. Whether the record is wrapped, and what an account without a loan gets, are readings. */
+export function creditLineEndpoint(parts: EndpointParts): Endpoint {
+  return {
+    name: 'creditLine',
+    httpMethod: 'POST',
+    path: '/api/v4/credit-line/loans/info',
+    permission: 'creditLine',
+    handle: ({ accountId, staleMs }): Reply => {
+      const readings = parts.model.readings();
+      const loans = parts.reads(accountId, staleMs).creditLines();
+      if (readings.loanReply === 'array') return success(loans.map((loan) => loanRecord(loan, readings)));
+      const [first] = loans;
+      return first === undefined ? noLoan(parts.model, readings) : success(loanRecord(first, readings));
+    },
+  };
+}
+
+function noLoan(model: ExchangeModel, readings: Readings): Reply {
+  switch (readings.loanReply) {
+    case 'error':
+      return privateError(400, 0, 'No active loan at the moment');
+    case 'absent':
+      return privateError(404, 0, 'Loans are not available.');
+    default:
+      return success(emptyResult(model));
+  }
+}
+
+/** Specification 2.5. */
+function loanRecord(loan: CreditLineView, { ltvUnit }: Readings): object {
+  const ltv = (value: Decimal) => formatDecimal(ltvUnit === 'percent' ? value.times(HUNDRED) : value);
+  return {
+    asset: loan.asset,
+    amount: formatDecimal(loan.amount),
+    totalFunding: formatDecimal(loan.totalFunding),
+    currentLtv: ltv(loan.currentLtv),
+    initialLtv: ltv(loan.initialLtv),
+    marginCallLtv: ltv(loan.marginCallLtv),
+    liquidationLtv: ltv(loan.liquidationLtv),
+    createdAt: Math.floor(loan.createdMs / 1_000),
+  };
+}

@@ -1,0 +1,129 @@
+import { type Decimal, parseDecimal, ZERO } from '../../core/decimal.ts';
+import type { Endpoint } from '../http/dispatch.ts';
+import { privateError, type Reply, success } from '../http/reply.ts';
+import type { Rejection } from '../types.ts';
+import { ParamReader } from './params.ts';
+import { type EndpointParts, type FiatService, invalidFiatParams } from './parts.ts';
+
+/** Currencies for which the card provider wants to know the customer (specification 4.1). */
+const CUSTOMER_TICKERS: ReadonlySet<string | undefined> = new Set(['USD', 'EUR']);
+const CUSTOMER_FIELDS = ['firstName', 'lastName', 'email', 'birthDate'] as const;
+const ADDRESS_FIELDS = ['line1', 'city', 'zipCode', 'countryCode'] as const;
+const LINKS = ['successLink', 'failureLink', 'returnLink'] as const;
+const DATE_SYNTAX = /^\d{4}-\d{2}-\d{2}$/;
+
+/** Specification 4.1. */
+export function fiatDepositEndpoint(parts: EndpointParts): Endpoint {
+  return {
+    name: 'fiatDepositUrl',
+    httpMethod: 'POST',
+    path: '/api/v4/main-account/fiat-deposit-url',
+    permission: 'fiatDeposit',
+    isCommand: true,
+    handle: ({ accountId, params }): Reply => {
+      if (parts.fiat.mode === 'unavailable') {
+        return privateError(503, 0, 'Service is temporarily unavailable');
+      }
+      const reader = new ParamReader(params);
+      const ticker = reader.requiredString('ticker');
+      const provider = reader.requiredString('provider');
+      const amount = readAmount(reader);
+      const uniqueId = reader.requiredString('unique_id', 'uniqueId');
+      for (const link of LINKS) checkLink(reader, link, parts.fiat);
+      if (provider === parts.fiat.cardProvider && CUSTOMER_TICKERS.has(ticker)) {
+        checkCustomer(reader, parts.model.nowMs());
+      }
+      if (reader.hasProblems || ticker === undefined || provider === undefined) {
+        return invalidFiatParams(parts.model, reader.problems);
+      }
+      if (amount === undefined || uniqueId === undefined) {
+        return invalidFiatParams(parts.model, reader.problems);
+      }
+      if (parts.fiat.mode === 'failing') return privateError(400, 10, 'Failed to generate deposit url');
+      const outcome = parts.model.createFiatDeposit(accountId, { ticker, provider, amount, uniqueId });
+      if (!outcome.ok) return refused(parts, outcome);
+      return success({ url: parts.fiat.linkUrl(outcome.link.token) });
+    },
+  };
+}
+
+function refused(parts: EndpointParts, rejection: Rejection): Reply {
+  if (rejection.code === 10) return privateError(400, 10, rejection.message, rejection.errors);
+  return invalidFiatParams(parts.model, rejection.errors);
+}
+
+/** Zero and less are "too little", which only the exchange can say; here only whether it is a number. */
+function readAmount(reader: ParamReader): Decimal | undefined {
+  const text = reader.requiredString('amount');
+  if (text === undefined) return undefined;
+  const amount = parseDecimal(text);
+  if (amount === undefined) return reader.problem('amount', 'The amount is not a number.');
+  return amount.gt(ZERO) ? amount : reader.problem('amount', 'The amount is too little for deposit.');
+}
+
+function checkLink(reader: ParamReader, name: string, fiat: FiatService): void {
+  const text = reader.optionalString(name);
+  if (text === undefined) return;
+  const url = URL.parse(text);
+  if (url === null) {
+    reader.problem(name, `The ${name} is not a valid address.`);
+  } else if (url.protocol !== 'https:') {
+    reader.problem(name, `The ${name} must use https.`);
+  } else if (!fiat.allowedDomains.some((domain) => isWithin(url.hostname, domain))) {
+    reader.problem(name, `The domain of the ${name} is not allowed. Please contact support.`);
+  }
+}
+
+function isWithin(hostname: string, domain: string): boolean {
+  return hostname === domain || hostname.endsWith(`.${domain}`);
+}
+
+function checkCustomer(reader: ParamReader, nowMs: number): void {
+  const customer = reader.raw('customer');
+  if (!isObject(customer)) {
+    reader.problem('customer', 'The customer field is required.');
+    return;
+  }
+  for (const field of CUSTOMER_FIELDS) requireText(reader, customer, field, `customer.${field}`);
+  const birthDate = customer['birthDate'];
+  if (typeof birthDate === 'string' && birthDate !== '' && !isPastDate(birthDate, nowMs)) {
+    reader.problem('customer.birthDate', 'The customer.birthDate must be a past date as YYYY-MM-DD.');
+  }
+  checkAddress(reader, customer['address']);
+}
+
+function checkAddress(reader: ParamReader, address: unknown): void {
+  if (!isObject(address)) {
+    reader.problem('customer.address', 'The customer.address field is required.');
+    return;
+  }
+  for (const field of ADDRESS_FIELDS) requireText(reader, address, field, `customer.address.${field}`);
+  const line2 = address['line2'];
+  if (line2 !== undefined && line2 !== null && typeof line2 !== 'string') {
+    reader.problem('customer.address.line2', 'The customer.address.line2 must be a string.');
+  }
+}
+
+function requireText(
+  reader: ParamReader,
+  holder: Readonly<Record<string, unknown>>,
+  name: string,
+  field: string,
+): void {
+  const value = holder[name];
+  if (value === undefined || value === null || value === '') {
+    reader.problem(field, `The ${field} field is required.`);
+  } else if (typeof value !== 'string') {
+    reader.problem(field, `The ${field} must be a string.`);
+  }
+}
+
+function isPastDate(text: string, nowMs: number): boolean {
+  if (!DATE_SYNTAX.test(text)) return false;
+  const time = Date.parse(`${text}T00:00:00Z`);
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text) && time < nowMs;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,103 @@
+import { formatDecimal } from '../../core/decimal.ts';
+import type { Endpoint } from '../http/dispatch.ts';
+import { type Reply, success } from '../http/reply.ts';
+import type { Readings } from '../readings.ts';
+import type { PositionView } from '../types.ts';
+import { ParamReader } from './params.ts';
+import { type EndpointParts, invalidParams, optionalMarket, unixSeconds } from './parts.ts';
+
+/** Specification 4.3. */
+export function openPositionsEndpoint(parts: EndpointParts): Endpoint {
+  const cache = new ReplyCache();
+  return {
+    name: 'openPositions',
+    httpMethod: 'POST',
+    path: '/api/v4/collateral-account/positions/open',
+    handle: ({ accountId, params, staleMs }): Reply => {
+      const reader = new ParamReader(params);
+      const market = optionalMarket(reader, parts.model);
+      if (reader.hasProblems) return invalidParams(parts.model, reader.problems);
+      if (staleMs > 0) return listing(parts, { accountId, staleMs, market });
+      return cache.reply(`${accountId} ${market ?? ''}`, parts, () =>
+        listing(parts, { accountId, staleMs: 0, market }),
+      );
+    },
+  };
+}
+
+/** Accrued interest is shown as of at most so long ago; everything else is shown at once. */
+const ACCRUAL_SHOWN_EVERY_MS = 100;
+
+/** Finished replies: most polls come while nothing has happened since the one before. */
+class ReplyCache {
+  #revision = Number.NaN;
+  #period = Number.NaN;
+  #readings: Readings | undefined;
+  readonly #replies = new Map<string, Reply>();
+
+  reply(key: string, { model, revision }: EndpointParts, make: () => Reply): Reply {
+    const period = Math.floor(model.nowMs() / ACCRUAL_SHOWN_EVERY_MS);
+    const current = revision.current();
+    if (current !== this.#revision || period !== this.#period || model.readings() !== this.#readings) {
+      this.#replies.clear();
+      this.#revision = current;
+      this.#period = period;
+      this.#readings = model.readings();
+    }
+    let reply = this.#replies.get(key);
+    if (reply === undefined) {
+      reply = make();
+      this.#replies.set(key, reply);
+    }
+    return reply;
+  }
+}
+
+function listing(
+  parts: EndpointParts,
+  what: { readonly accountId: string; readonly staleMs: number; readonly market: string | undefined },
+): Reply {
+  const readings = parts.model.readings();
+  const positions = parts.reads(what.accountId, what.staleMs).openPositions(what.market);
+  return success(positions.map((position) => positionRecord(position, readings)));
+}
+
+/** Specification 2.4. */
+function positionRecord(view: PositionView, readings: Readings): object {
+  return {
+    positionId: view.positionId,
+    market: view.market,
+    openDate: unixSeconds(view.openMs),
+    modifyDate: unixSeconds(view.modifyMs),
+    amount: positionAmount(view, readings),
+    basePrice: formatDecimal(view.basePrice),
+    liquidationPrice: view.liquidationPrice === null ? null : formatDecimal(view.liquidationPrice),
+    liquidationState: view.liquidationState,
+    pnl: formatDecimal(view.pnl),
+    pnlPercent: formatDecimal(view.pnlPercent),
+    margin: formatDecimal(view.margin),
+    freeMargin: formatDecimal(view.freeMargin),
+    funding: formatDecimal(view.funding),
+    unrealizedFunding: formatDecimal(view.unrealizedFunding),
+    unrealizedPnl: formatDecimal(view.unrealizedPnl),
+    tpsl: tpslRecord(view.tpsl),
+    positionSide: view.positionSide,
+  };
+}
+
+/** A short in one-way mode is signed or not: the specification does not say. */
+function positionAmount(view: PositionView, readings: Readings): string {
+  const negative =
+    view.direction === 'short' && view.positionSide === 'BOTH' && readings.shortAmount === 'signed';
+  return formatDecimal(negative ? view.amount.neg() : view.amount);
+}
+
+/** Only what is attached is shown. */
+function tpslRecord(tpsl: PositionView['tpsl']): object | null {
+  if (tpsl === null) return null;
+  const { takeProfitId, takeProfit, stopLossId, stopLoss } = tpsl;
+  return {
+    ...(takeProfit === null ? {} : { takeProfitId, takeProfit: formatDecimal(takeProfit) }),
+    ...(stopLoss === null ? {} : { stopLossId, stopLoss: formatDecimal(stopLoss) }),
+  };
+}

@@ -1,0 +1,102 @@
+import type { Decimal } from '../../core/decimal.ts';
+import {
+  emptyBody,
+  type FieldErrors,
+  privateError,
+  type Reply,
+  success,
+  successText,
+} from '../http/reply.ts';
+import type { ExchangeModel } from '../model.ts';
+import type { Revision } from '../revision.ts';
+import type { CreditLineView, OrderView, PositionView, Rejection, TransferView } from '../types.ts';
+import type { ParamReader } from './params.ts';
+
+/** What one account's reads show, now or as of some time ago. */
+export interface AccountReads {
+  openPositions(market?: string): readonly PositionView[];
+  creditLines(): readonly CreditLineView[];
+  mainBalance(): Readonly<Record<string, Decimal>>;
+  transfers(): readonly TransferView[];
+  spotOrderHistory(market?: string): readonly OrderView[];
+}
+
+export interface EndpointParts {
+  readonly model: ExchangeModel;
+  readonly revision: Revision;
+  /** The account as it was `staleMs` ago, or longer where the readings say that reads lag. */
+  readonly reads: (accountId: string, staleMs: number) => AccountReads;
+  readonly fiat: FiatService;
+}
+
+/** The part of the exchange that makes fiat deposit links. */
+export interface FiatService {
+  /** `failing`: links cannot be made (code 10); `unavailable`: HTTP 503. */
+  mode: 'up' | 'failing' | 'unavailable';
+  /** The provider that demands customer data for USD and EUR, and a Referer. */
+  readonly cardProvider: string;
+  /** Domains that support has allowed for redirects; subdomains included. */
+  allowedDomains: readonly string[];
+  readonly linkUrl: (token: string) => string;
+}
+
+const VALIDATION_FAILED = 'Validation failed';
+
+/** Refused parameters of an order, history, cancel, hedge or position endpoint (specification 7). */
+export function invalidParams(model: ExchangeModel, fields: FieldErrors): Reply {
+  const readings = model.readings();
+  return privateError(
+    Number(readings.validationStatus),
+    Number(readings.validationCode),
+    VALIDATION_FAILED,
+    fields,
+    { empties: readings.emptyResult },
+  );
+}
+
+/** Refused parameters of a fiat deposit link: always code 0 (specification 7). */
+export function invalidFiatParams(model: ExchangeModel, fields: FieldErrors): Reply {
+  return privateError(Number(model.readings().validationStatus), 0, VALIDATION_FAILED, fields);
+}
+
+/** A refusal by the exchange's rules rather than by the form of the parameters. */
+export function rejected(model: ExchangeModel, rejection: Rejection): Reply {
+  const readings = model.readings();
+  const code = rejection.code === 30 ? Number(readings.validationCode) : rejection.code;
+  return privateError(Number(readings.validationStatus), code, rejection.message, rejection.errors, {
+    empties: readings.emptyResult,
+  });
+}
+
+/** Success of cancel-all and hedge mode, whose body the specification does not show. */
+export function commandReply(model: ExchangeModel, documented: unknown): Reply {
+  switch (model.readings().successBody) {
+    case 'documented':
+      return success(documented);
+    case 'emptyArray':
+      return success([]);
+    case 'emptyObject':
+      return success({});
+    case 'nothing':
+      return successText('');
+  }
+}
+
+/** An optional market that has to exist. */
+export function optionalMarket(reader: ParamReader, model: ExchangeModel): string | undefined {
+  const market = reader.optionalString('market');
+  if (market !== undefined && model.market(market) === undefined) {
+    return reader.problem('market', 'Market is not available.');
+  }
+  return market;
+}
+
+/** An empty result as the reading spells it. */
+export function emptyResult(model: ExchangeModel): unknown {
+  return emptyBody(model.readings().emptyResult);
+}
+
+/** Unix seconds with fraction, as times are returned (specification 1, rule 3). */
+export function unixSeconds(ms: number): number {
+  return ms / 1_000;
+}

@@ -1,0 +1,108 @@
+import { formatDecimal } from '../../core/decimal.ts';
+import type { Endpoint } from '../http/dispatch.ts';
+import { type Reply, success } from '../http/reply.ts';
+import type { Readings } from '../readings.ts';
+import type { OrderView, StopLimitRequest } from '../types.ts';
+import { ParamReader } from './params.ts';
+import { type EndpointParts, invalidParams, rejected, unixSeconds } from './parts.ts';
+
+/** Specification 4.4. */
+export function stopLimitEndpoint(parts: EndpointParts): Endpoint {
+  return {
+    name: 'stopLimit',
+    httpMethod: 'POST',
+    path: '/api/v4/order/collateral/stop-limit',
+    permission: 'trading',
+    isCommand: true,
+    handle: ({ accountId, params }): Reply => {
+      const reader = new ParamReader(params);
+      const request = readRequest(reader);
+      if (request === undefined || reader.hasProblems) return invalidParams(parts.model, reader.problems);
+      const outcome = parts.model.placeCollateralStopLimit(accountId, request);
+      if (!outcome.ok) return rejected(parts.model, outcome);
+      return success(orderRecord(outcome.order, parts.model.readings()));
+    },
+  };
+}
+
+function readRequest(reader: ParamReader): StopLimitRequest | undefined {
+  const market = reader.requiredString('market');
+  const side = readSide(reader);
+  const amount = reader.requiredDecimal('amount');
+  const price = reader.requiredDecimal('price');
+  const activationPrice = reader.requiredDecimal('activation_price');
+  const stopLoss = reader.optionalDecimal('stopLoss');
+  const takeProfit = reader.optionalDecimal('takeProfit');
+  const clientOrderId = readClientOrderId(reader);
+  const positionSide = reader.oneOf('positionSide', ['LONG', 'SHORT', 'BOTH']);
+  const reduceOnly = reader.optionalBoolean('reduceOnly') ?? false;
+  if (reduceOnly) refuseAttachments(reader, { stopLoss, takeProfit });
+  if (market === undefined || side === undefined) return undefined;
+  if (amount === undefined || price === undefined || activationPrice === undefined) return undefined;
+  return {
+    market,
+    side,
+    amount,
+    price,
+    activationPrice,
+    reduceOnly,
+    ...(stopLoss === undefined ? {} : { stopLoss }),
+    ...(takeProfit === undefined ? {} : { takeProfit }),
+    ...(clientOrderId === undefined ? {} : { clientOrderId }),
+    ...(positionSide === undefined ? {} : { positionSide }),
+  };
+}
+
+function readSide(reader: ParamReader): 'buy' | 'sell' | undefined {
+  return reader.requiredString('side') === undefined ? undefined : reader.oneOf('side', ['buy', 'sell']);
+}
+
+/** Newer requests of the live service spell the field `clientOrderId`; both are taken. */
+function readClientOrderId(reader: ParamReader): string | undefined {
+  const [snake, camel] = [reader.optionalString('client_order_id'), reader.optionalString('clientOrderId')];
+  const id = snake ?? camel;
+  if (snake !== undefined && camel !== undefined && snake !== camel) {
+    return reader.problem('client_order_id', 'The client_order_id is given twice, with different values.');
+  }
+  return id;
+}
+
+/** Reduce-only rule 3. */
+function refuseAttachments(reader: ParamReader, attached: Readonly<Record<string, unknown>>): void {
+  for (const [field, value] of Object.entries(attached)) {
+    if (value !== undefined) reader.problem(field, `The ${field} cannot be combined with reduceOnly.`);
+  }
+}
+
+/** Specification 2.2. */
+function orderRecord(order: OrderView, { orderFieldSpelling }: Readings): object {
+  const camel = orderFieldSpelling === 'camel';
+  return {
+    [camel ? 'orderId' : 'order_id']: order.orderId,
+    [camel ? 'clientOrderId' : 'client_order_id']: order.clientOrderId,
+    market: order.market,
+    side: order.side,
+    type: order.type,
+    timestamp: unixSeconds(order.createdMs),
+    [camel ? 'dealMoney' : 'deal_money']: formatDecimal(order.dealMoney),
+    [camel ? 'dealStock' : 'deal_stock']: formatDecimal(order.dealStock),
+    amount: formatDecimal(order.amount),
+    left: formatDecimal(order.left),
+    [camel ? 'dealFee' : 'deal_fee']: formatDecimal(order.dealFee),
+    price: formatDecimal(order.price),
+    activation_price: formatDecimal(order.activationPrice ?? order.price),
+    status: order.status,
+    stp: 'no',
+    ...(order.oto === null ? {} : { oto: otoRecord(order.oto) }),
+    positionSide: order.positionSide,
+    reduceOnly: order.reduceOnly,
+  };
+}
+
+function otoRecord({ otoId, stopLoss, takeProfit }: NonNullable<OrderView['oto']>): object {
+  return {
+    otoId,
+    ...(stopLoss === null ? {} : { stopLoss: formatDecimal(stopLoss) }),
+    ...(takeProfit === null ? {} : { takeProfit: formatDecimal(takeProfit) }),
+  };
+}

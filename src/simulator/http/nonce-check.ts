@@ -1,0 +1,89 @@
+import { privateError, type Reply } from './reply.ts';
+
+/**
+ * `unique`: a nonce may not repeat (specification 5). `increasing`: it must also be larger than every
+ * earlier nonce of the key, as the live service demands.
+ */
+export type NonceRule = 'unique' | 'increasing';
+
+/** Half width of the window that `nonceWindow: true` opens around the server's time. */
+export const NONCE_WINDOW_MS = 5_000;
+/** How many nonces of a key are remembered; older ones are forgotten first, so memory is bounded. */
+const REMEMBERED_NONCES = 1_000_000;
+const INTEGER_SYNTAX = /^\d{1,40}$/;
+
+const OUT_OF_WINDOW = 'Your nonce is more than 5 seconds lesser than the current nonce';
+
+export interface NonceUse {
+  readonly apiKey: string;
+  readonly nonce: string;
+  /** The body carried `nonceWindow: true`. */
+  readonly window: boolean;
+  readonly serverTimeMs: number;
+}
+
+interface KeyNonces {
+  readonly used: Set<string>;
+  highest: bigint | undefined;
+}
+
+/** Remembers the nonces of every key. A nonce that is refused counts as unused. */
+export class NonceCheck {
+  readonly #keys = new Map<string, KeyNonces>();
+
+  /** `undefined` when the nonce may be used, which is then recorded; otherwise the refusal. */
+  use(rule: NonceRule, use: NonceUse): Reply | undefined {
+    const key = this.#of(use.apiKey);
+    const refusal = use.window ? checkWindow(key, use) : checkRule(rule, key, use.nonce);
+    if (refusal !== undefined) return refusal;
+    remember(key, use.nonce);
+    return undefined;
+  }
+
+  forget(apiKey: string): void {
+    this.#keys.delete(apiKey);
+  }
+
+  #of(apiKey: string): KeyNonces {
+    let key = this.#keys.get(apiKey);
+    if (key === undefined) {
+      key = { used: new Set(), highest: undefined };
+      this.#keys.set(apiKey, key);
+    }
+    return key;
+  }
+}
+
+function checkRule(rule: NonceRule, key: KeyNonces, nonce: string): Reply | undefined {
+  if (rule === 'unique') return key.used.has(nonce) ? alreadyUsed() : undefined;
+  if (!INTEGER_SYNTAX.test(nonce)) return privateError(401, 0, 'Invalid payload');
+  return key.highest !== undefined && BigInt(nonce) <= key.highest ? staleNonce() : undefined;
+}
+
+function checkWindow(key: KeyNonces, { nonce, serverTimeMs }: NonceUse): Reply | undefined {
+  if (!INTEGER_SYNTAX.test(nonce)) return privateError(401, 0, 'Invalid payload');
+  if (Math.abs(Number(nonce) - serverTimeMs) > NONCE_WINDOW_MS) return privateError(401, 0, OUT_OF_WINDOW);
+  return key.used.has(nonce) ? alreadyUsed() : undefined;
+}
+
+function remember(key: KeyNonces, nonce: string): void {
+  key.used.add(nonce);
+  if (key.used.size > REMEMBERED_NONCES) {
+    for (const oldest of key.used) {
+      key.used.delete(oldest);
+      break;
+    }
+  }
+  if (!INTEGER_SYNTAX.test(nonce)) return;
+  const value = BigInt(nonce);
+  if (key.highest === undefined || value > key.highest) key.highest = value;
+}
+
+/** The live service reports a stale nonce as if it were a rate limit. */
+function staleNonce(): Reply {
+  return privateError(429, 0, 'Too many requests.');
+}
+
+function alreadyUsed(): Reply {
+  return privateError(401, 0, 'Nonce has already been used.');
+}

@@ -1,0 +1,120 @@
+/**
+ * Limits of specification 8 and, where it states none, of the live service. A rule admits `requests` per
+ * `periodMs` and client address, as a sliding window: at no moment have more arrived in the last period.
+ */
+export interface RateLimit {
+  /** An exact path, or a prefix ending in `*`. `*` alone applies to what no other rule names. */
+  readonly path: string;
+  readonly requests: number;
+  readonly periodMs: number;
+}
+
+export const DEFAULT_RATE_LIMITS: readonly RateLimit[] = [
+  { path: '/api/v4/public/*', requests: 20_000, periodMs: 10_000 },
+  { path: '/api/v4/trade-account/*', requests: 12_000, periodMs: 10_000 },
+  { path: '/api/v4/main-account/*', requests: 1_000, periodMs: 10_000 },
+  { path: '/api/v4/main-account/history', requests: 200, periodMs: 10_000 },
+  { path: '/api/v4/collateral-account/positions/open', requests: 12_000, periodMs: 10_000 },
+  { path: '/api/v4/collateral-account/hedge-mode/update', requests: 1_000, periodMs: 10_000 },
+  { path: '/api/v4/credit-line/*', requests: 1_000, periodMs: 10_000 },
+  { path: '*', requests: 10_000, periodMs: 10_000 },
+];
+
+/** Bound on remembered paths and windows; the oldest window goes first. */
+const MAX_WINDOWS = 4_096;
+
+/** Every rule that matches the path must have room; a refused request does not count. */
+export class RateLimiter {
+  #rules: readonly RateLimit[];
+  readonly #rulesOfPath = new Map<string, readonly RateLimit[]>();
+  readonly #windows = new Map<string, SlidingWindow>();
+
+  constructor(rules: readonly RateLimit[]) {
+    this.#rules = rules;
+  }
+
+  get rules(): readonly RateLimit[] {
+    return this.#rules;
+  }
+
+  /** New rules start with empty windows. */
+  replace(rules: readonly RateLimit[]): void {
+    this.#rules = rules;
+    this.#rulesOfPath.clear();
+    this.#windows.clear();
+  }
+
+  admit(path: string, address: string, nowMs: number): boolean {
+    const windows = this.#matching(path).map((rule) => this.#window(rule, address));
+    if (!windows.every((window) => window.hasRoom(nowMs))) return false;
+    for (const window of windows) window.add(nowMs);
+    return true;
+  }
+
+  #matching(path: string): readonly RateLimit[] {
+    let rules = this.#rulesOfPath.get(path);
+    if (rules === undefined) {
+      const named = this.#rules.filter((rule) => rule.path !== '*' && matches(rule.path, path));
+      rules = named.length > 0 ? named : this.#rules.filter((rule) => rule.path === '*');
+      // Paths come from outside: remembering unknown ones without bound would be a leak.
+      if (this.#rulesOfPath.size < MAX_WINDOWS) this.#rulesOfPath.set(path, rules);
+    }
+    return rules;
+  }
+
+  #window(rule: RateLimit, address: string): SlidingWindow {
+    const key = `${address} ${rule.path}`;
+    let window = this.#windows.get(key);
+    if (window === undefined) {
+      if (this.#windows.size >= MAX_WINDOWS) this.#dropOldest();
+      window = new SlidingWindow(rule.requests, rule.periodMs);
+      this.#windows.set(key, window);
+    }
+    return window;
+  }
+
+  #dropOldest(): void {
+    for (const key of this.#windows.keys()) {
+      this.#windows.delete(key);
+      return;
+    }
+  }
+}
+
+function matches(pattern: string, path: string): boolean {
+  return pattern.endsWith('*') ? path.startsWith(pattern.slice(0, -1)) : pattern === path;
+}
+
+/** The times of the last `size` admitted requests, in a ring: the oldest one decides. */
+class SlidingWindow {
+  readonly #size: number;
+  readonly #periodMs: number;
+  #times: Float64Array;
+  #next = 0;
+  #count = 0;
+
+  constructor(size: number, periodMs: number) {
+    this.#size = size;
+    this.#periodMs = periodMs;
+    this.#times = new Float64Array(Math.min(size, 64));
+  }
+
+  hasRoom(nowMs: number): boolean {
+    if (this.#count < this.#size) return true;
+    return this.#size > 0 && nowMs - (this.#times[this.#next] ?? 0) >= this.#periodMs;
+  }
+
+  add(nowMs: number): void {
+    if (this.#count === this.#times.length && this.#times.length < this.#size) this.#grow();
+    this.#times[this.#next] = nowMs;
+    this.#next = (this.#next + 1) % this.#times.length;
+    if (this.#count < this.#times.length) this.#count += 1;
+  }
+
+  #grow(): void {
+    const larger = new Float64Array(Math.min(this.#size, this.#times.length * 2));
+    larger.set(this.#times);
+    this.#next = this.#times.length;
+    this.#times = larger;
+  }
+}

@@ -1,0 +1,111 @@
+/** One request as the exchange saw it. Bodies are not kept: they can carry personal data. */
+export interface RequestRecord {
+  readonly seq: number;
+  /** Exchange time of arrival, Unix milliseconds. */
+  readonly atMs: number;
+  /** Exchange time at which it was looked at; later than `atMs` for a delayed one, `null` when it never was. */
+  readonly handledAtMs: number | null;
+  readonly region: number;
+  readonly address: string;
+  readonly httpMethod: string;
+  readonly path: string;
+  /** Endpoint name; empty for a path that does not exist. */
+  readonly endpoint: string;
+  readonly account: string | null;
+  readonly nonce: string | null;
+  readonly outcome: RequestOutcome;
+  /** HTTP status of the reply, also of one that was never delivered; `null` when none was made. */
+  readonly status: number | null;
+  readonly code: number | null;
+  readonly message: string | null;
+  readonly fields: Readonly<Record<string, readonly string[]>> | null;
+  /** Client order id of an order request, to find it in the ledger. */
+  readonly clientOrderId: string | null;
+  /** Kinds of the faults that hit it. */
+  readonly faults: readonly string[];
+  /** Whether the client got the reply as it was made. */
+  readonly delivered: boolean;
+}
+
+/**
+ * `served`: looked at and answered with success; `refused`: answered with an error, no effect;
+ * `unseen`: never looked at; `pending`: delayed, not yet looked at.
+ */
+export type RequestOutcome = 'served' | 'refused' | 'unseen' | 'pending';
+
+export interface RequestFilter {
+  readonly account?: string;
+  readonly endpoint?: string;
+  readonly outcome?: RequestOutcome;
+  readonly status?: number;
+  readonly nonce?: string;
+  readonly clientOrderId?: string;
+  /** Only records after this sequence number. */
+  readonly after?: number;
+  /** The newest so many that match. */
+  readonly limit?: number;
+}
+
+/** The newest `capacity` requests, in the order of arrival. */
+export class RequestLog {
+  readonly #capacity: number;
+  #records: RequestRecord[] = [];
+  #start = 0;
+  #nextSeq = 1;
+
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+
+  add(record: Omit<RequestRecord, 'seq'>): number {
+    const seq = this.#nextSeq++;
+    if (this.#capacity === 0) return seq;
+    this.#records.push({ seq, ...record });
+    if (this.#records.length - this.#start > this.#capacity) this.#start += 1;
+    // Dropping one element from the front of an array costs its length; dropping half of it rarely does not.
+    if (this.#start >= this.#capacity) {
+      this.#records = this.#records.slice(this.#start);
+      this.#start = 0;
+    }
+    return seq;
+  }
+
+  /** Completes a record that was logged as pending; does nothing when it has been dropped meanwhile. */
+  update(seq: number, change: Partial<Omit<RequestRecord, 'seq'>>): void {
+    const first = this.#records[0]?.seq;
+    if (first === undefined || seq < first) return;
+    const record = this.#records[seq - first];
+    if (record !== undefined) this.#records[seq - first] = { ...record, ...change };
+  }
+
+  get total(): number {
+    return this.#nextSeq - 1;
+  }
+
+  /** Records that have been dropped to stay within the capacity. */
+  get dropped(): number {
+    return this.total - (this.#records.length - this.#start);
+  }
+
+  list(filter: RequestFilter = {}): RequestRecord[] {
+    const found: RequestRecord[] = [];
+    const limit = filter.limit ?? Number.POSITIVE_INFINITY;
+    for (let index = this.#records.length - 1; index >= this.#start && found.length < limit; index -= 1) {
+      const record = this.#records[index];
+      if (record !== undefined && isWanted(record, filter)) found.push(record);
+    }
+    return found.reverse();
+  }
+}
+
+function isWanted(record: RequestRecord, filter: RequestFilter): boolean {
+  return (
+    (filter.account === undefined || record.account === filter.account) &&
+    (filter.endpoint === undefined || record.endpoint === filter.endpoint) &&
+    (filter.outcome === undefined || record.outcome === filter.outcome) &&
+    (filter.status === undefined || record.status === filter.status) &&
+    (filter.nonce === undefined || record.nonce === filter.nonce) &&
+    (filter.clientOrderId === undefined || record.clientOrderId === filter.clientOrderId) &&
+    (filter.after === undefined || record.seq > filter.after)
+  );
+}

@@ -1,0 +1,35 @@
+import type { Readings } from './readings.ts';
+import type { Rejection } from './types.ts';
+
+/** Codes of orders and balances: specification 7, extended by what the live service documents. */
+export const CODES = {
+  invalid: 0,
+  noBalance: 10,
+  validation: 30,
+  market: 31,
+  amount: 32,
+  price: 33,
+  clientOrderId: 36,
+  positionLimit: 111,
+  pendingLimit: 112,
+  sideLocked: 113,
+  hedgeSide: 114,
+  oppositeDirection: 115,
+  reduceOnly: 116,
+} as const;
+
+const GENERIC: ReadonlySet<number> = new Set([CODES.market, CODES.amount, CODES.price, CODES.clientOrderId]);
+
+/** A refusal that names one field. */
+export function reject(code: number, field: string | null, text: string): Rejection {
+  const message =
+    GENERIC.has(code) || code === CODES.validation || code === CODES.invalid ? 'Validation failed' : text;
+  return { ok: false, code, message, errors: field === null ? {} : { [field]: [text] } };
+}
+
+/** Applies the reading that knows one code only for refused order parameters. */
+export function worded(readings: Readings, rejection: Rejection): Rejection {
+  return readings.orderErrorCodes === 'generic' && GENERIC.has(rejection.code)
+    ? { ...rejection, code: CODES.validation }
+    : rejection;
+}

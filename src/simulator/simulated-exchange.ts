@@ -1,0 +1,263 @@
+import { performance } from 'node:perf_hooks';
+import type { Decimal } from '../core/decimal.ts';
+import { type AccountAccess, AccountDirectory, ALL_PERMISSIONS } from './accounts.ts';
+import { DEPOSIT_PAGE_PREFIX, depositPage } from './deposit-page.ts';
+import { allEndpoints } from './endpoints/all.ts';
+import type { AccountReads, EndpointParts, FiatService } from './endpoints/parts.ts';
+import type { ExchangeClock } from './exchange-clock.ts';
+import { type Dispatched, Dispatcher, type IncomingRequest, type Permissions } from './http/dispatch.ts';
+import { FaultBook, type FaultSpec } from './http/faults.ts';
+import { type RateLimit, RateLimiter } from './http/rate-limit.ts';
+import { privateError, type Reply } from './http/reply.ts';
+import { RequestLog } from './http/request-log.ts';
+import { ExchangeServer } from './http/server.ts';
+import type { ExchangeModel } from './model.ts';
+import type { PriceSource } from './price-source.ts';
+import { changeReadings, type Readings } from './readings.ts';
+import { Revision } from './revision.ts';
+import { Timeline } from './timeline.ts';
+import type { LedgerDetail, SeedAccount } from './types.ts';
+
+export interface ExchangeSetup {
+  readonly model: ExchangeModel;
+  readonly clock: ExchangeClock;
+  readonly seed: number;
+  /** For the faults' draws. */
+  readonly random: () => number;
+  readonly limits: readonly RateLimit[];
+  readonly cardProvider: string;
+  readonly allowedDomains: readonly string[];
+  readonly logCapacity: number;
+  readonly wallMs: () => number;
+}
+
+/** A setting that makes no sense; the message says which and what would. */
+export class SimulatorError extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.name = 'SimulatorError';
+    this.code = code;
+  }
+}
+
+const LONGEST_CATCH_UP_MS = 100;
+const ACCOUNT_ID_SYNTAX = /^[A-Za-z0-9._-]{1,64}$/;
+
+/**
+ * The exchange with everything around the model: keys, faults, limits, log, time. What the control API, the
+ * command line and tests do to it goes through here, so that lagging reads and the ledger see it.
+ */
+export class SimulatedExchange {
+  readonly model: ExchangeModel;
+  readonly clock: ExchangeClock;
+  readonly seed: number;
+  readonly accounts: AccountDirectory;
+  readonly faults: FaultBook;
+  readonly log: RequestLog;
+  readonly limiter: RateLimiter;
+  readonly fiat: FiatService;
+  readonly server: ExchangeServer;
+  /** Bugs that clients saw as HTTP 500. */
+  readonly internalErrors: unknown[] = [];
+  /** Added to the wall clock for the Date header and the nonce window. */
+  serverTimeSkewMs = 0;
+  /** Where deposit links point; set once the exchange listens. */
+  baseUrl = '';
+  readonly #timeline: Timeline;
+  readonly #revision: Revision;
+  readonly #dispatcher: Dispatcher;
+  readonly #wallMs: () => number;
+  readonly #endpointNames: readonly string[];
+
+  constructor(setup: ExchangeSetup) {
+    this.model = setup.model;
+    this.clock = setup.clock;
+    this.seed = setup.seed;
+    this.#wallMs = setup.wallMs;
+    this.accounts = new AccountDirectory(setup.seed);
+    this.faults = new FaultBook(setup.random);
+    this.log = new RequestLog(setup.logCapacity);
+    this.limiter = new RateLimiter(setup.limits);
+    this.fiat = {
+      mode: 'up',
+      cardProvider: setup.cardProvider,
+      allowedDomains: setup.allowedDomains,
+      linkUrl: (token) => `${this.baseUrl}${DEPOSIT_PAGE_PREFIX}${token}`,
+    };
+    this.#timeline = new Timeline(this.model, this.clock);
+    this.#revision = new Revision(this.model);
+    const parts = this.#endpointParts();
+    const endpoints = allEndpoints(parts);
+    this.#endpointNames = [...endpoints.values()].map((endpoint) => endpoint.name);
+    this.#dispatcher = this.#makeDispatcher(endpoints);
+    this.server = new ExchangeServer({
+      endpoints,
+      dispatch: (request, staleMs) => this.#dispatch(request, staleMs),
+      accountOfKey: (apiKey) => this.accounts.findKey(apiKey)?.accountId,
+      faults: this.faults,
+      log: this.log,
+      nowMs: () => this.model.nowMs(),
+      serverTimeMs: () => this.serverTimeMs(),
+      page: (request) => this.#page(parts, request),
+      lateArrivalMs: () => this.model.readings().lateArrivalMs,
+    });
+    this.#fitHorizon();
+  }
+
+  /** Endpoint names as the request log and faults use them. */
+  endpointNames(): readonly string[] {
+    return this.#endpointNames;
+  }
+
+  /** What clients take for the present: real time, also while exchange time runs otherwise. */
+  serverTimeMs(): number {
+    return this.#wallMs() + this.serverTimeSkewMs;
+  }
+
+  /**
+   * Brings the exchange up to its clock. A clock that runs faster than the exchange can follow loses time
+   * rather than keep everybody waiting.
+   */
+  catchUp(): void {
+    const startMs = performance.now();
+    this.#timeline.catchUp();
+    if (performance.now() - startMs > LONGEST_CATCH_UP_MS) this.clock.rebase(this.model.nowMs());
+  }
+
+  /** Moves exchange time ahead, and the market with it. */
+  advance(ms: number): void {
+    this.clock.step(ms);
+    this.catchUp();
+  }
+
+  /** Everything that changes the model goes through here. */
+  change<T>(effect: (model: ExchangeModel) => T): T {
+    this.catchUp();
+    const result = effect(this.model);
+    this.#revision.touch();
+    this.#timeline.remember();
+    return result;
+  }
+
+  setPrice(
+    market: string,
+    price: Decimal,
+    options?: { readonly mark?: Decimal; readonly last?: Decimal },
+  ): void {
+    this.change((model) => model.setPrice(market, price, options));
+  }
+
+  setPriceSource(market: string, source: PriceSource | null): void {
+    this.change((model) => model.setPriceSource(market, source));
+  }
+
+  /** @throws SimulatorError naming every reading that is unknown or has an impossible value. */
+  setReadings(changes: Readonly<Record<string, unknown>>): Readings {
+    const result = changeReadings(this.model.readings(), changes);
+    if (!result.ok) throw new SimulatorError('invalid-reading', result.errors.join('; '));
+    const outcome = this.change((model) => model.setReadings(result.readings));
+    if (!outcome.ok)
+      throw new SimulatorError('positions-open', Object.values(outcome.errors).flat().join(' '));
+    this.#fitHorizon();
+    return outcome.readings;
+  }
+
+  injectFault(spec: FaultSpec): number {
+    const id = this.faults.inject(spec);
+    this.#fitHorizon();
+    return id;
+  }
+
+  clearFaults(id?: number): number {
+    const cleared = this.faults.clear(id);
+    this.#fitHorizon();
+    return cleared;
+  }
+
+  /** @throws SimulatorError when the id is taken or cannot be one. */
+  createAccount(seed: SeedAccount, permissions: Permissions = ALL_PERMISSIONS): AccountAccess {
+    if (!ACCOUNT_ID_SYNTAX.test(seed.id)) {
+      throw new SimulatorError(
+        'invalid-account',
+        `account id ${JSON.stringify(seed.id)}: 1 to 64 letters, digits, dots, dashes or underscores`,
+      );
+    }
+    if (this.accounts.has(seed.id)) {
+      throw new SimulatorError('account-exists', `account ${seed.id} exists already`);
+    }
+    this.change((model) => model.createAccount(seed));
+    return this.accounts.add(seed.id, permissions);
+  }
+
+  rotateKey(accountId: string): AccountAccess {
+    const { access, retiredApiKey } = this.accounts.rotateKey(accountId);
+    this.#dispatcher.forgetKey(retiredApiKey);
+    return access;
+  }
+
+  #endpointParts(): EndpointParts {
+    return {
+      model: this.model,
+      revision: this.#revision,
+      fiat: this.fiat,
+      reads: (accountId, staleMs): AccountReads => this.#timeline.reads(accountId, staleMs),
+    };
+  }
+
+  #makeDispatcher(endpoints: EndpointMap): Dispatcher {
+    return new Dispatcher({
+      endpoints,
+      limiter: this.limiter,
+      findKey: (apiKey) => this.accounts.findKey(apiKey),
+      permissionsOf: (accountId) => this.accounts.access(accountId).permissions,
+      nonceRuleOf: (accountId) =>
+        this.accounts.access(accountId).nonceRule ?? this.model.readings().nonceRule,
+      permissionStatus: () => Number(this.model.readings().permissionRefusal),
+      serverTimeMs: () => this.serverTimeMs(),
+      monotonicMs: () => performance.now(),
+      onInternalError: (error) => this.internalErrors.push(error),
+    });
+  }
+
+  #dispatch(request: IncomingRequest, staleMs: number): Dispatched {
+    try {
+      this.catchUp();
+      const lagMs = Math.max(staleMs, this.model.readings().readLagMs);
+      const dispatched = this.#dispatcher.dispatch(request, lagMs);
+      if (dispatched.isCommand === true) this.#recordCommand(request, dispatched);
+      return dispatched;
+    } catch (error) {
+      this.internalErrors.push(error);
+      return { reply: privateError(500, 0, 'Internal error') };
+    }
+  }
+
+  /** Requests that may change something stand in the ledger too, behind what they did. */
+  #recordCommand(request: IncomingRequest, { accountId, nonce, reply, params }: Dispatched): void {
+    const clientOrderId = params?.['client_order_id'] ?? params?.['clientOrderId'];
+    const details: Record<string, LedgerDetail> = {
+      path: request.path,
+      nonce: nonce ?? null,
+      status: reply.status,
+      code: reply.error?.code ?? null,
+      message: reply.error?.message ?? null,
+    };
+    if (typeof clientOrderId === 'string') details['clientOrderId'] = clientOrderId;
+    this.model.recordRequest(accountId ?? null, details);
+    this.#timeline.remember();
+  }
+
+  #page(parts: EndpointParts, request: IncomingRequest): Reply | undefined {
+    return this.change(() => depositPage(parts, request));
+  }
+
+  /** Reads may have to look back as far as the readings and the faults say. */
+  #fitHorizon(): void {
+    const ages = this.faults.list().map((fault) => (fault.effect.kind === 'stale' ? fault.effect.ageMs : 0));
+    this.#timeline.setHorizon(Math.max(this.model.readings().readLagMs, ...ages));
+  }
+}
+
+type EndpointMap = ReturnType<typeof allEndpoints>;

@@ -1,0 +1,261 @@
+import { performance } from 'node:perf_hooks';
+import { type Decimal, parseDecimal, ZERO } from '../core/decimal.ts';
+import type { AccountAccess } from './accounts.ts';
+import { readFault } from './control/fault-routes.ts';
+import { ControlServer } from './control/server.ts';
+import { openDefaultAccounts } from './default-accounts.ts';
+import { CARD_PROVIDER, defaultConfig } from './defaults.ts';
+import { ExchangeClock } from './exchange-clock.ts';
+import { createExchangeModel } from './exchange-model.ts';
+import { parseFaultText } from './fault-text.ts';
+import type { FaultSpec } from './http/faults.ts';
+import { DEFAULT_RATE_LIMITS, type RateLimit } from './http/rate-limit.ts';
+import type { RequestFilter, RequestRecord } from './http/request-log.ts';
+import type { RegionState } from './http/server.ts';
+import type { ExchangeModel } from './model.ts';
+import {
+  type CandlesPlay,
+  playCandles,
+  playScenario,
+  playWalk,
+  readCandles,
+  type ScenarioPlay,
+  type WalkPlay,
+} from './play.ts';
+import { createRandom } from './random.ts';
+import { changeReadings, DEFAULT_READINGS, type Readings } from './readings.ts';
+import { SimulatedExchange, SimulatorError } from './simulated-exchange.ts';
+import type { LedgerEntry, LedgerFilter, MarketSpec, ModelConfig, SeedAccount } from './types.ts';
+
+export interface SimulatorOptions {
+  /** Keys, prices, faults and tokens follow from it; 1 if absent. */
+  readonly seed?: number;
+  /** How many ready-made accounts, or which; 3 if absent. */
+  readonly accounts?: number | readonly SeedAccount[];
+  /** Ports of the two base addresses and of the control API; 0 (default) takes free ones. */
+  readonly port?: number;
+  readonly euPort?: number;
+  readonly controlPort?: number;
+  /** Exchange time per real time; 1 if absent, 0 stands still until stepped. */
+  readonly speed?: number;
+  /** Exchange time at the start, Unix milliseconds; the present, or a fixed time when the clock stands still. */
+  readonly startMs?: number;
+  /** Changes to the default readings, by name. */
+  readonly readings?: Readonly<Record<string, unknown>>;
+  readonly scenario?: ScenarioPlay;
+  readonly candles?: CandlesPlay;
+  /** Prices stand still unless a walk, a scenario or candles move them. */
+  readonly walk?: WalkPlay;
+  /** Replaces the rate limits; an empty list lifts them. */
+  readonly limits?: readonly RateLimit[];
+  /** Faults in force from the start; as text `kind,key=value,...`. */
+  readonly faults?: readonly (FaultSpec | string)[];
+  /** Multiplies the amount at every level of the order books. */
+  readonly depth?: string;
+  /** Domains allowed for the redirects of fiat deposits; example.com if absent. */
+  readonly allowedDomains?: readonly string[];
+  /** How many requests the log keeps; 100,000 if absent. */
+  readonly logCapacity?: number;
+  /** Replaces parts of the default exchange: markets, assets, liquidation policy. */
+  readonly config?: Partial<Pick<ModelConfig, 'markets' | 'assets' | 'liquidation' | 'referenceAsset'>>;
+}
+
+export interface SimulatorAccount {
+  readonly id: string;
+  readonly apiKey: string;
+  readonly apiSecret: string;
+}
+
+/** A running exchange: its addresses, and the same handles as the control API has, without HTTP. */
+export interface RunningSimulator {
+  readonly baseUrl: string;
+  readonly baseUrls: readonly string[];
+  readonly controlUrl: string;
+  readonly accounts: readonly SimulatorAccount[];
+  readonly model: ExchangeModel;
+  readonly exchange: SimulatedExchange;
+  /** Sets a price at once and as a gap, from text such as `"58000.5"`. */
+  setPrice(market: string, price: string, options?: { readonly mark?: string; readonly last?: string }): void;
+  /** Moves exchange time ahead by whole milliseconds. */
+  advance(ms: number): void;
+  setReadings(changes: Partial<Readings>): Readings;
+  injectFault(spec: FaultSpec): number;
+  clearFaults(id?: number): number;
+  setRegion(index: number, state: RegionState): void;
+  /** Lets requests arrive that were held back; says how many. */
+  releaseHeld(): number;
+  ledger(filter?: LedgerFilter): readonly LedgerEntry[];
+  requestLog(filter?: RequestFilter): readonly RequestRecord[];
+  /** Bugs that clients saw as HTTP 500; a test expects none. */
+  readonly internalErrors: readonly unknown[];
+  /** Closes every listener and connection and drops what still waits. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+const HOST = '127.0.0.1';
+const STANDING_START_MS = Date.UTC(2026, 0, 1);
+const TICK_MS = 50;
+
+/** Starts the exchange on the loopback interface. @throws SimulatorError for options that make no sense. */
+export async function startSimulatedExchange(options: SimulatorOptions = {}): Promise<RunningSimulator> {
+  const exchange = assemble(options);
+  const baseUrls: string[] = [];
+  const control = new ControlServer(exchange, () => describe(exchange, baseUrls));
+  const close = closer(exchange, control);
+  try {
+    baseUrls.push(await exchange.server.listen(options.port ?? 0, HOST));
+    baseUrls.push(await exchange.server.listen(options.euPort ?? 0, HOST));
+    exchange.baseUrl = baseUrls[0] ?? '';
+    const controlUrl = await control.listen(options.controlPort ?? 0, HOST);
+    close.ticker = setInterval(() => exchange.catchUp(), TICK_MS);
+    return running(exchange, { baseUrls, controlUrl, close: () => close.run() });
+  } catch (error) {
+    await close.run();
+    throw error;
+  }
+}
+
+function assemble(options: SimulatorOptions): SimulatedExchange {
+  const seed = options.seed ?? 1;
+  const speed = options.speed ?? 1;
+  const startMs = options.startMs ?? (speed === 0 ? STANDING_START_MS : Date.now());
+  const clock = new ExchangeClock(startMs, 0, () => performance.now());
+  const faultRandom = createRandom(seed ^ FAULT_SEED);
+  const exchange = new SimulatedExchange({
+    model: createExchangeModel(modelConfig(options, seed, startMs)),
+    clock,
+    seed,
+    random: () => faultRandom.uniform(),
+    limits: options.limits ?? DEFAULT_RATE_LIMITS,
+    cardProvider: CARD_PROVIDER,
+    allowedDomains: options.allowedDomains ?? ['example.com'],
+    logCapacity: options.logCapacity ?? 100_000,
+    wallMs: Date.now,
+  });
+  populate(exchange, options.accounts ?? 3);
+  if (options.walk !== undefined) playWalk(exchange, options.walk, seed);
+  if (options.scenario !== undefined) playScenario(exchange, options.scenario, seed);
+  if (options.candles !== undefined) playCandles(exchange, options.candles);
+  for (const fault of options.faults ?? []) {
+    const spec = typeof fault === 'string' ? parseFaultText(fault) : fault;
+    exchange.injectFault(readFault(exchange, spec, 'fault'));
+  }
+  // Only now, so that everything so far has happened at the same moment, however long it took.
+  clock.setSpeed(speed);
+  return exchange;
+}
+
+/** Keeps the faults' random numbers apart from the market's. */
+const FAULT_SEED = 0x5f_a1_75;
+
+function modelConfig(options: SimulatorOptions, seed: number, startMs: number): ModelConfig {
+  const readings = changeReadings(DEFAULT_READINGS, options.readings ?? {});
+  if (!readings.ok) throw new SimulatorError('invalid-reading', readings.errors.join('; '));
+  const config = defaultConfig(seed, startMs, { ...options.config, readings: readings.readings });
+  const factor = options.depth === undefined ? undefined : positive(options.depth, 'depth');
+  const priced = options.candles === undefined ? config.markets : startAt(config.markets, options.candles);
+  const markets = factor === undefined ? priced : priced.map((market) => deepened(market, factor));
+  return { ...config, markets };
+}
+
+/** Candles that play from the start also say where the market starts, so that no position begins with a jump. */
+function startAt(markets: readonly MarketSpec[], { csv, market }: CandlesPlay): readonly MarketSpec[] {
+  const price = readCandles(csv)[0]?.open;
+  const leader = market ?? markets.find(({ follows }) => follows === undefined)?.name;
+  if (price === undefined) return markets;
+  return markets.map((spec) =>
+    spec.name === leader || spec.follows === leader ? Object.assign({}, spec, { price }) : spec,
+  );
+}
+
+function deepened(market: MarketSpec, factor: Decimal): MarketSpec {
+  const amountPerLevel = market.depth.amountPerLevel.times(factor);
+  return { ...market, depth: { ...market.depth, amountPerLevel } };
+}
+
+function populate(exchange: SimulatedExchange, accounts: number | readonly SeedAccount[]): void {
+  if (typeof accounts === 'number') openDefaultAccounts(exchange, accounts);
+  else for (const account of accounts) exchange.createAccount(account);
+}
+
+function positive(text: string, what: string): Decimal {
+  const value = parseDecimal(text);
+  if (value?.gt(ZERO) === true) return value;
+  throw new SimulatorError('invalid-input', `${what}: ${JSON.stringify(text)} is not a number above 0`);
+}
+
+function closer(exchange: SimulatedExchange, control: ControlServer) {
+  let closing: Promise<void> | undefined;
+  const state = {
+    ticker: undefined as NodeJS.Timeout | undefined,
+    run: (): Promise<void> => {
+      clearInterval(state.ticker);
+      closing ??= Promise.all([exchange.server.close(), control.close()]).then(() => undefined);
+      return closing;
+    },
+  };
+  return state;
+}
+
+function running(
+  exchange: SimulatedExchange,
+  where: {
+    readonly baseUrls: readonly string[];
+    readonly controlUrl: string;
+    readonly close: () => Promise<void>;
+  },
+): RunningSimulator {
+  return {
+    baseUrl: exchange.baseUrl,
+    baseUrls: where.baseUrls,
+    controlUrl: where.controlUrl,
+    accounts: exchange.accounts.list().map(shown),
+    model: exchange.model,
+    exchange,
+    setPrice: (market, price, { mark, last } = {}) =>
+      exchange.setPrice(market, positive(price, 'price'), {
+        ...(mark === undefined ? {} : { mark: positive(mark, 'mark') }),
+        ...(last === undefined ? {} : { last: positive(last, 'last') }),
+      }),
+    advance: (ms) => exchange.advance(ms),
+    setReadings: (changes) => exchange.setReadings(changes),
+    injectFault: (spec) => exchange.injectFault(spec),
+    clearFaults: (id) => exchange.clearFaults(id),
+    setRegion: (index, state) => exchange.server.setRegion(index, state),
+    releaseHeld: () => exchange.server.releaseHeld(),
+    ledger: (filter) => exchange.model.ledger(filter),
+    requestLog: (filter) => exchange.log.list(filter),
+    internalErrors: exchange.internalErrors,
+    close: where.close,
+  };
+}
+
+function shown({ id, apiKey, apiSecret }: AccountAccess): SimulatorAccount {
+  return { id, apiKey, apiSecret };
+}
+
+/** What the control API shows at a glance. */
+function describe(exchange: SimulatedExchange, baseUrls: readonly string[]): unknown {
+  const { model } = exchange;
+  return {
+    baseUrls,
+    regions: exchange.server.regions,
+    seed: exchange.seed,
+    nowMs: model.nowMs(),
+    speed: exchange.clock.speed,
+    markets: model.markets().map(({ spec, last, mark }) => ({ name: spec.name, last, mark })),
+    accounts: model.accountIds().map((id) =>
+      Object.assign(
+        {
+          positions: model.openPositions(id).length,
+          openOrders: model.openOrders(id).length,
+          creditLines: model.creditLines(id).length,
+        },
+        model.account(id),
+      ),
+    ),
+    readings: model.readings(),
+    faults: exchange.faults.list(),
+    requests: { total: exchange.log.total, held: exchange.server.heldCount },
+  };
+}

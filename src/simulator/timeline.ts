@@ -1,0 +1,126 @@
+import type { Decimal } from '../core/decimal.ts';
+import type { AccountReads } from './endpoints/parts.ts';
+import type { ExchangeClock } from './exchange-clock.ts';
+import type { ExchangeModel } from './model.ts';
+import type { CreditLineView, OrderView, PositionView, TransferView } from './types.ts';
+
+/** What the reads of one account showed at one time. */
+interface AccountState {
+  readonly positions: readonly PositionView[];
+  readonly loans: readonly CreditLineView[];
+  readonly balance: Readonly<Record<string, Decimal>>;
+  readonly transfers: readonly TransferView[];
+  readonly orders: readonly OrderView[];
+}
+
+/** The whole exchange as its reads showed it from `atMs` until the next one. */
+interface PastState {
+  readonly atMs: number;
+  readonly accounts: ReadonlyMap<string, AccountState>;
+}
+
+/** While reads lag, a leap of the clock is taken in so many steps per lag, each of them remembered. */
+const STEPS_PER_LAG = 8;
+
+/**
+ * Ties the model to the clock, and remembers the past as far as reads have to show it. Nothing is remembered
+ * while no read lags: then the present costs nothing extra.
+ */
+export class Timeline {
+  readonly #model: ExchangeModel;
+  readonly #clock: ExchangeClock;
+  #horizonMs = 0;
+  #past: PastState[] = [];
+
+  constructor(model: ExchangeModel, clock: ExchangeClock) {
+    this.#model = model;
+    this.#clock = clock;
+  }
+
+  /** How far back reads must be able to look; the past starts when this is first above zero. */
+  setHorizon(horizonMs: number): void {
+    this.catchUp();
+    this.#horizonMs = horizonMs;
+    if (horizonMs === 0) this.#past = [];
+    else if (this.#past.length === 0) this.remember();
+  }
+
+  /** Brings the exchange up to the present. */
+  catchUp(): void {
+    const toMs = this.#clock.nowMs();
+    const fromMs = this.#model.nowMs();
+    if (toMs <= fromMs) return;
+    if (this.#horizonMs > 0) this.#walk(fromMs, toMs);
+    else this.#model.advanceTo(toMs);
+  }
+
+  /** To be called after everything that changes what reads show. */
+  remember(): void {
+    if (this.#horizonMs === 0) return;
+    const atMs = this.#model.nowMs();
+    if (this.#past.at(-1)?.atMs === atMs) this.#past.pop();
+    const accounts = this.#model.accountIds().map((id) => [id, stateOf(this.#model, id)] as const);
+    this.#past.push({ atMs, accounts: new Map(accounts) });
+    this.#forget(atMs - this.#horizonMs);
+  }
+
+  /** The account as it was `ageMs` ago, or at the beginning of what is remembered; 0 for the present. */
+  reads(accountId: string, ageMs: number): AccountReads {
+    if (ageMs > 0) {
+      const untilMs = this.#model.nowMs() - ageMs;
+      const state = (this.#past.findLast((past) => past.atMs <= untilMs) ?? this.#past[0])?.accounts.get(
+        accountId,
+      );
+      if (state !== undefined) return pastReads(state);
+    }
+    return presentReads(this.#model, accountId);
+  }
+
+  #walk(fromMs: number, toMs: number): void {
+    const stepMs = Math.max(1, Math.ceil(this.#horizonMs / STEPS_PER_LAG));
+    // What happened before the horizon is not shown to anybody any more.
+    for (let atMs = Math.max(fromMs, toMs - this.#horizonMs - stepMs); atMs < toMs; ) {
+      atMs = Math.min(toMs, atMs + stepMs);
+      this.#model.advanceTo(atMs);
+      this.remember();
+    }
+  }
+
+  /** Keeps the newest state that is at least as old as the horizon, and all younger ones. */
+  #forget(beforeMs: number): void {
+    const first = this.#past.findLastIndex((past) => past.atMs <= beforeMs);
+    if (first > 0) this.#past.splice(0, first);
+  }
+}
+
+function presentReads(model: ExchangeModel, accountId: string): AccountReads {
+  return {
+    openPositions: (market) => model.openPositions(accountId, market),
+    creditLines: () => model.creditLines(accountId),
+    mainBalance: () => model.mainBalance(accountId),
+    transfers: () => model.transfers(accountId),
+    spotOrderHistory: (market) => model.spotOrderHistory(accountId, market),
+  };
+}
+
+function pastReads(state: AccountState): AccountReads {
+  const ofMarket = <T extends { readonly market: string }>(records: readonly T[], market?: string) =>
+    market === undefined ? records : records.filter((record) => record.market === market);
+  return {
+    openPositions: (market) => ofMarket(state.positions, market),
+    creditLines: () => state.loans,
+    mainBalance: () => state.balance,
+    transfers: () => state.transfers,
+    spotOrderHistory: (market) => ofMarket(state.orders, market),
+  };
+}
+
+function stateOf(model: ExchangeModel, accountId: string): AccountState {
+  return {
+    positions: model.openPositions(accountId),
+    loans: model.creditLines(accountId),
+    balance: model.mainBalance(accountId),
+    transfers: model.transfers(accountId),
+    orders: model.spotOrderHistory(accountId),
+  };
+}

@@ -1,0 +1,17 @@
+import { FAULT_KINDS } from './http/faults.ts';
+import { READING_CHOICES, READING_DURATIONS } from './readings.ts';
+import { SCENARIOS } from './scenarios.ts';
+
+/** Every word that the simulator's settings know, with one line of explanation each. */
+export function vocabulary() {
+  const scenarios = Object.entries(SCENARIOS).map(([name, { note }]) => [name, note] as const);
+  const choices = Object.entries(READING_CHOICES).map(
+    ([name, { values, note }]) => [`${name}=${values.join('|')}`, note] as const,
+  );
+  const durations = Object.entries(READING_DURATIONS).map(([name, note]) => [`${name}=MS`, note] as const);
+  return {
+    scenarios: Object.fromEntries(scenarios),
+    faults: FAULT_KINDS,
+    readings: Object.fromEntries([...choices, ...durations]),
+  };
+}

@@ -1,0 +1,240 @@
+import type { Redis } from 'ioredis';
+import type {
+  LaneEntry,
+  LaneRenewal,
+  LaneRequest,
+  LaneSignal,
+  NonceStore,
+  ReservedBlock,
+  WindowReservation,
+} from '../core/ports/nonce.ts';
+import { MAX_GAP_MS, MAX_RUNS } from './nonce-window.ts';
+import { prepareScripts, type RedisScript, toNumbers } from './redis-scripts.ts';
+
+export interface RedisNonceStore extends NonceStore {
+  /** Ends the subscription of its own; the given connection stays the caller's. */
+  close(): Promise<void>;
+}
+
+/** Keys of one API key share a hash tag, so that the scripts also run on a Redis Cluster. */
+interface KeyNames {
+  readonly sequence: string;
+  readonly runs: string;
+  readonly lane: string;
+}
+
+/**
+ * Sequences outlive the process by this long. Losing one is harmless: sequences restart at the clock, which
+ * is ahead of every sequence given out before unless more were used than the clock advanced by.
+ */
+const KEEP_MS = 30 * 24 * 3600 * 1000;
+
+const RESERVE: RedisScript = {
+  name: 'bwNonceReserve',
+  numberOfKeys: 1,
+  lua: `
+local first = math.max(tonumber(ARGV[1]), tonumber(redis.call('GET', KEYS[1]) or '0') + 1)
+local count = tonumber(ARGV[2])
+redis.call('SET', KEYS[1], string.format('%.0f', first + count - 1), 'PX', ARGV[3])
+return string.format('%.0f', first)`,
+};
+
+/** The same steps as reserveFromRuns: runs are stored as "from to from to ...", most recently used last. */
+const RESERVE_WINDOW: RedisScript = {
+  name: 'bwNonceReserveWindow',
+  numberOfKeys: 1,
+  lua: `
+local lowest, highest, count = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local maxRuns, maxGap = tonumber(ARGV[4]), tonumber(ARGV[5])
+local runs, sorted = {}, {}
+local text = redis.call('GET', KEYS[1]) or ''
+for from, to in string.gmatch(text, '(%d+) (%d+)') do
+  local run = { from = tonumber(from), to = tonumber(to) }
+  runs[#runs + 1] = run
+  sorted[#sorted + 1] = run
+end
+table.sort(sorted, function(a, b) return a.from < b.from end)
+local first, ceiling = lowest, highest
+for _, run in ipairs(sorted) do
+  if run.from <= first and first <= run.to then first = run.to + 1
+  elseif run.from > first then ceiling = math.min(ceiling, run.from - 1) break end
+end
+if first > highest then return { 0, first - highest } end
+local last = math.min(first + count - 1, ceiling)
+local below
+for index, run in ipairs(runs) do
+  if run.to < first and (below == nil or run.to > runs[below].to) then below = index end
+end
+if below ~= nil and first - runs[below].to <= maxGap then
+  local run = table.remove(runs, below)
+  runs[#runs + 1] = { from = run.from, to = last }
+else
+  runs[#runs + 1] = { from = first, to = last }
+end
+if #runs > maxRuns then table.remove(runs, 1) end
+local out = {}
+for _, run in ipairs(runs) do out[#out + 1] = string.format('%.0f %.0f', run.from, run.to) end
+redis.call('SET', KEYS[1], table.concat(out, ' '), 'PX', ARGV[6])
+return { 1, string.format('%.0f', first), last - first + 1 }`,
+};
+
+const LANE_TIME = `
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local function live(name)
+  local owner = redis.call('HGET', KEYS[1], name)
+  if not owner then return nil, 0 end
+  local till = tonumber(redis.call('HGET', KEYS[1], name .. 'Until'))
+  if till <= now then return nil, 0 end
+  return owner, till
+end`;
+
+const ENTER_LANE: RedisScript = {
+  name: 'bwLaneEnter',
+  numberOfKeys: 2,
+  lua: `${LANE_TIME}
+local owner, floor, lease, urgent = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
+local holder, holderUntil = live('holder')
+local wisher, wisherUntil = live('urgent')
+local held = holder ~= nil and holder ~= owner
+local wished = wisher ~= nil and wisher ~= owner
+if held or (wished and not urgent) then
+  redis.call('HSET', KEYS[1], 'contendedUntil', now + lease)
+  redis.call('PEXPIRE', KEYS[1], lease * 10)
+  if holder == owner then
+    redis.call('HDEL', KEYS[1], 'holder', 'holderUntil')
+    redis.call('PUBLISH', ARGV[5], 'free ' .. ARGV[6])
+  end
+  if urgent and not wished then
+    redis.call('HSET', KEYS[1], 'urgent', owner, 'urgentUntil', now + lease)
+    redis.call('PUBLISH', ARGV[5], 'urgent ' .. ARGV[6])
+  end
+  return { 0, math.max(1, (held and holderUntil or wisherUntil) - now) }
+end
+if wisher == owner then redis.call('HDEL', KEYS[1], 'urgent', 'urgentUntil') end
+local contended = wished or tonumber(redis.call('HGET', KEYS[1], 'contendedUntil') or '0') > now
+redis.call('HSET', KEYS[1], 'holder', owner, 'holderUntil', now + lease)
+redis.call('PEXPIRE', KEYS[1], lease * 10)
+local sequence = math.max(floor, tonumber(redis.call('GET', KEYS[2]) or '0') + 1)
+redis.call('SET', KEYS[2], string.format('%.0f', sequence), 'PX', ARGV[7])
+return { 1, string.format('%.0f', sequence), contended and 1 or 0 }`,
+};
+
+const RENEW_LANE: RedisScript = {
+  name: 'bwLaneRenew',
+  numberOfKeys: 1,
+  lua: `${LANE_TIME}
+local owner, lease = ARGV[1], tonumber(ARGV[2])
+if live('holder') ~= owner then return 0 end
+redis.call('HSET', KEYS[1], 'holderUntil', now + lease)
+redis.call('PEXPIRE', KEYS[1], lease * 10)
+local wisher = live('urgent')
+if wisher ~= nil and wisher ~= owner then return 2 end
+return 1`,
+};
+
+const LEAVE_LANE: RedisScript = {
+  name: 'bwLaneLeave',
+  numberOfKeys: 1,
+  lua: `
+if redis.call('HGET', KEYS[1], 'urgent') == ARGV[1] then redis.call('HDEL', KEYS[1], 'urgent', 'urgentUntil') end
+if redis.call('HGET', KEYS[1], 'holder') == ARGV[1] then
+  redis.call('HDEL', KEYS[1], 'holder', 'holderUntil', 'contendedUntil')
+end
+redis.call('PUBLISH', ARGV[2], 'free ' .. ARGV[3])
+return 1`,
+};
+
+/**
+ * Nonces and lanes that processes on several hosts share. `prefix` keeps installations apart. Times of
+ * leases are the Redis server's, so that clocks of hosts do not matter.
+ */
+export function createRedisNonceStore(options: { redis: Redis; prefix?: string }): RedisNonceStore {
+  const { redis, prefix = 'breakwater' } = options;
+  const run = prepareScripts(redis, [RESERVE, RESERVE_WINDOW, ENTER_LANE, RENEW_LANE, LEAVE_LANE]);
+  const channel = `${prefix}:lanes`;
+  const signals = createLaneSignals(redis, channel);
+  const names = (key: string): KeyNames => {
+    const tag = `${prefix}:{nonce/${key}}`;
+    return { sequence: `${tag}:sequence`, runs: `${tag}:runs`, lane: `${tag}:lane` };
+  };
+  return {
+    async reserve(key, floor, count): Promise<ReservedBlock> {
+      const first = Number(await run(RESERVE, names(key).sequence, floor, count, KEEP_MS));
+      return { first, count };
+    },
+    async reserveWindow(key, fromMs, toMs, count): Promise<WindowReservation> {
+      const reply = await run(
+        RESERVE_WINDOW,
+        names(key).runs,
+        fromMs,
+        toMs,
+        count,
+        MAX_RUNS,
+        MAX_GAP_MS,
+        KEEP_MS,
+      );
+      const [reserved, first = 0, granted = 0] = toNumbers(reply);
+      if (reserved !== 1) return { kind: 'exhausted', waitMs: first };
+      return { kind: 'reserved', first, count: granted };
+    },
+    async enterLane(key, request: LaneRequest): Promise<LaneEntry> {
+      const { lane, sequence } = names(key);
+      const { owner, floor, leaseMs, urgent } = request;
+      const reply = await run(
+        ENTER_LANE,
+        lane,
+        sequence,
+        owner,
+        floor,
+        leaseMs,
+        urgent ? '1' : '0',
+        channel,
+        key,
+        KEEP_MS,
+      );
+      const [granted, value = 0, contended] = toNumbers(reply);
+      if (granted !== 1) return { kind: 'busy', retryInMs: value };
+      return { kind: 'granted', sequence: value, contended: contended === 1 };
+    },
+    async renewLane(key, owner, leaseMs): Promise<LaneRenewal> {
+      const reply = Number(await run(RENEW_LANE, names(key).lane, owner, leaseMs));
+      if (reply === 0) return 'lost';
+      return reply === 2 ? 'urgentWaiting' : 'held';
+    },
+    async leaveLane(key, owner): Promise<void> {
+      await run(LEAVE_LANE, names(key).lane, owner, channel, key);
+    },
+    onLaneSignal: (listener) => signals.listen(listener),
+    close: () => signals.close(),
+  };
+}
+
+/** One subscription per store, opened with the first listener; a lost message costs time, never order. */
+function createLaneSignals(redis: Redis, channel: string) {
+  const listeners = new Set<(signal: LaneSignal) => void>();
+  let subscriber: Redis | undefined;
+  const receive = (_channel: string, message: string) => {
+    const space = message.indexOf(' ');
+    const kind = message.slice(0, space) === 'urgent' ? 'urgent' : 'free';
+    for (const listener of listeners) listener({ key: message.slice(space + 1), kind });
+  };
+  return {
+    listen(listener: (signal: LaneSignal) => void): () => void {
+      listeners.add(listener);
+      if (subscriber === undefined) {
+        subscriber = redis.duplicate();
+        // Signals are hints: without them lanes are polled, so a failing subscription is not an error.
+        subscriber.on('error', () => undefined);
+        subscriber.on('message', receive);
+        subscriber.subscribe(channel).catch(() => undefined);
+      }
+      return () => listeners.delete(listener);
+    },
+    async close(): Promise<void> {
+      listeners.clear();
+      subscriber?.disconnect();
+      subscriber = undefined;
+    },
+  };
+}

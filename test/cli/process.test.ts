@@ -1,0 +1,90 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
+import path from 'node:path';
+import type { Readable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { EXIT } from '../../src/cli/exit-codes.ts';
+import { abortOnSignals, stopReason } from '../../src/cli/signals.ts';
+
+const FIXTURE = path.join(import.meta.dirname, 'fixtures/program.ts');
+const MAIN = path.join(import.meta.dirname, '../../src/cli/main.ts');
+
+interface Running {
+  readonly child: ChildProcessByStdio<null, Readable, Readable>;
+  /** Everything on standard error, and the exit code (a number) or the signal (a name). */
+  readonly ended: Promise<{ exit: number | NodeJS.Signals | null; stderr: string }>;
+}
+
+function start(script: string, args: readonly string[]): Running {
+  const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let stderr = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += String(chunk);
+  });
+  const ended = once(child, 'exit').then(([code, signal]) => ({
+    exit: (code ?? signal) as number | NodeJS.Signals | null,
+    stderr,
+  }));
+  return { child, ended };
+}
+
+describe('a real process', () => {
+  it.each([
+    { signal: 'SIGINT', exit: EXIT.interrupted },
+    { signal: 'SIGTERM', exit: EXIT.terminated },
+    { signal: 'SIGHUP', exit: EXIT.hangup },
+  ] as const)('ends in order on $signal, with $exit', async ({ signal, exit }) => {
+    const { child, ended } = start(FIXTURE, ['wait']);
+    await once(child.stdout, 'data');
+    child.kill(signal);
+    expect(await ended).toEqual({ exit, stderr: '' });
+  });
+
+  it('that does not listen is ended by a second Ctrl-C', async () => {
+    const { child, ended } = start(FIXTURE, ['hang']);
+    await once(child.stdout, 'data');
+    // Pressed again and again, as people do, until it gives in.
+    const pressing = setInterval(() => child.kill('SIGINT'), 100);
+    expect(await ended).toEqual({ exit: EXIT.interrupted, stderr: '' });
+    clearInterval(pressing);
+  });
+
+  it('ends quietly with 0 when nobody reads its output any more', async () => {
+    const { child, ended } = start(FIXTURE, ['chatter']);
+    await once(child.stdout, 'data');
+    child.stdout.destroy();
+    expect(await ended).toEqual({ exit: EXIT.ok, stderr: '' });
+  });
+
+  it('that crashes where nobody awaits says so in one line, with 70', async () => {
+    const { ended } = start(FIXTURE, ['crash']);
+    const { exit, stderr } = await ended;
+    expect(exit).toBe(EXIT.bug);
+    expect(stderr).toMatch(/^breakwater: this is a defect in Breakwater: out of the blue\. .*\n$/);
+  });
+
+  it('breakwater --version prints the version', async () => {
+    const { child, ended } = start(MAIN, ['--version']);
+    const [output] = (await once(child.stdout, 'data')) as [Buffer];
+    expect(String(output)).toMatch(/^\d+\.\d+\.\d+\n$/);
+    expect(await ended).toEqual({ exit: EXIT.ok, stderr: '' });
+  });
+});
+
+describe('one press of Ctrl-C that arrives twice', () => {
+  it('counts once; a later one ends the process', () => {
+    const exits: number[] = [];
+    const source = Object.assign(new EventEmitter(), { exit: (code: number) => exits.push(code) });
+    const controller = new AbortController();
+    let nowMs = 1_000;
+    abortOnSignals(source, controller, () => nowMs);
+    source.emit('SIGINT');
+    nowMs += 30;
+    source.emit('SIGINT');
+    expect(stopReason(controller.signal)?.exitCode).toBe(EXIT.interrupted);
+    expect(exits).toEqual([]);
+    nowMs += 1_000;
+    source.emit('SIGTERM');
+    expect(exits).toEqual([EXIT.terminated]);
+  });
+});
