@@ -45,6 +45,8 @@ export interface MarketMemory {
 export interface LoanMemory {
   readonly subject: SubjectKey;
   readonly forecast: ForecastState;
+  /** Its last read gave no LTV: the next one only becomes the origin of the one after. */
+  readonly gap: boolean;
 }
 
 export interface PositionMemory {

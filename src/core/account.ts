@@ -61,6 +61,15 @@ export class AccountQuantities {
     return ageMs > this.settings.maxSnapshotAgeMs ? unknown('stale') : known(reading.value);
   }
 
+  /** Whether a watched source is unread, or too old to decide. */
+  get isBlind(): boolean {
+    return SOURCE_NAMES.some((source) => {
+      const ageMs = this.ageMs(source);
+      if (ageMs === undefined) return false;
+      return this.snapshot.sources[source]?.kind !== 'read' || ageMs > this.settings.maxSnapshotAgeMs;
+    });
+  }
+
   get positionList(): Quantity<RecordList<PositionRecord>> {
     return this.fresh(this.snapshot.sources.positions);
   }

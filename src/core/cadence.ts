@@ -1,11 +1,12 @@
 import type { Leaf } from './condition.ts';
 import type { CreditLineQuantities } from './credit-line.ts';
 import type { Motion } from './forecast.ts';
+import { normalCdf } from './normal.ts';
 import type { PositionQuantities } from './position.ts';
 import type { Quantity } from './quantity.ts';
 import type { FieldReader } from './registers.ts';
 import type { SubjectKey } from './subject.ts';
-import { MS_PER_DAY } from './units.ts';
+import { MS_PER_DAY, MS_PER_MINUTE } from './units.ts';
 
 /** Why the next poll is due when it is. Closed list, also a metric label. */
 export type CadenceReason =
@@ -78,38 +79,85 @@ export function safeIntervalToLevels(
 export interface LevelThreshold {
   readonly field: string;
   readonly threshold: number;
+  /** For forecasts: they cross their threshold about so many deviations of so much time before the barrier. */
+  readonly reach?: { readonly deviations: number; readonly windowMs: number };
 }
 
 /** The thresholds of conditions, each once. */
 export function levelThresholds(leaves: readonly Leaf[], registers: FieldReader): readonly LevelThreshold[] {
   const found = new Map<string, LevelThreshold>();
   for (const { slot, comparison } of leaves) {
-    const field = registers.slots[slot]?.spec.name;
+    const field = registers.slots[slot];
     if (field === undefined || (comparison.op !== 'below' && comparison.op !== 'above')) continue;
-    found.set(`${field} ${comparison.threshold}`, { field, threshold: comparison.threshold });
+    const { threshold } = comparison;
+    const reach = forecastReach(field.spec.name, threshold, field.parameter.windowMs);
+    const key = JSON.stringify([field.spec.name, threshold, field.parameter.windowMs]);
+    found.set(key, { field: field.spec.name, threshold, ...(reach !== undefined && { reach }) });
   }
   return [...found.values()];
+}
+
+/** Deviations at which a walk is at its farthest, on one side, in half of all cases. */
+const MEDIAN_DEVIATIONS = 0.674_489_750_196;
+
+function forecastReach(
+  field: string,
+  threshold: number,
+  windowMs: number | undefined,
+): LevelThreshold['reach'] {
+  if (field === 'minutesToLiquidation' || field === 'minutesToMarginCall') {
+    return { deviations: MEDIAN_DEVIATIONS, windowMs: Math.max(0, threshold) * MS_PER_MINUTE };
+  }
+  if (windowMs === undefined || !field.endsWith('Probability')) return undefined;
+  return { deviations: deviationsOf(threshold), windowMs };
+}
+
+/** `z` with `2 * Phi(-z) = chance`, by bisection. */
+function deviationsOf(chance: number): number {
+  let low = 0;
+  let high = 38;
+  for (let step = 0; step < 60; step++) {
+    const middle = (low + high) / 2;
+    if (2 * normalCdf(-middle) > chance) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Log distance from its barrier at which a forecast crosses its threshold. */
+function reachOf(
+  reach: NonNullable<LevelThreshold['reach']>,
+  motion: Quantity<Motion>,
+  dangerous: 'fall' | 'rise',
+): number {
+  if (motion.kind !== 'value') return 0;
+  const { variancePerMs, driftPerMs } = motion.value;
+  const drift = Math.max(0, dangerous === 'fall' ? -driftPerMs : driftPerMs);
+  return drift * reach.windowMs + reach.deviations * Math.sqrt(variancePerMs * reach.windowMs);
 }
 
 /** Mark prices at which a position would reach its thresholds; its liquidation price is always one. */
 export function priceLevels(
   position: PositionQuantities,
   thresholds: readonly LevelThreshold[],
+  motion: Quantity<Motion>,
 ): readonly number[] {
   const { markPrice, liquidationPrice, direction, size, record } = position;
   if (markPrice.kind !== 'value' || direction.kind !== 'value') return [];
   const dir = direction.value === 'long' ? 1 : -1;
-  const liquidation = liquidationPrice.kind === 'value' ? liquidationPrice.value : undefined;
-  const levels = liquidation === undefined ? [] : [liquidation];
+  const liquidation = liquidationPrice.kind === 'value' ? liquidationPrice.value : Number.NaN;
+  const levels = [liquidation];
   const priceAtPnl = (pnl: number): number => Number(record.basePrice) + (dir * pnl) / size;
-  for (const { field, threshold } of thresholds) {
-    if (field === 'liquidationDistance' && liquidation !== undefined)
-      levels.push(liquidation / (1 - dir * threshold));
+  for (const { field, threshold, reach } of thresholds) {
+    if (reach !== undefined) {
+      levels.push(liquidation * Math.exp(dir * reachOf(reach, motion, dir > 0 ? 'fall' : 'rise')));
+    } else if (field === 'liquidationDistance') levels.push(liquidation / (1 - dir * threshold));
     else if (field === 'markPrice') levels.push(threshold);
     else if (field === 'notional') levels.push(threshold / size);
     else if (field === 'unrealizedPnl') levels.push(priceAtPnl(threshold));
-    else if (field === 'pnlPercent' && record.pnlPercent !== undefined && Number(record.pnlPercent) !== 0) {
-      levels.push(priceAtPnl((Number(record.unrealizedPnl) * threshold * 100) / Number(record.pnlPercent)));
+    else if (field === 'pnlPercent') {
+      const pnlPerRatio = (Number(record.unrealizedPnl) / Number(record.pnlPercent)) * 100;
+      levels.push(priceAtPnl(pnlPerRatio * threshold));
     }
   }
   return levels;
@@ -119,14 +167,16 @@ export function priceLevels(
 export function ltvLevels(
   loan: CreditLineQuantities,
   thresholds: readonly LevelThreshold[],
+  motion: Quantity<Motion>,
 ): readonly number[] {
   const marginCall = loan.ltv('marginCallLtv');
   const liquidation = loan.ltv('liquidationLtv');
   const call = marginCall.kind === 'value' ? marginCall.value : Number.NaN;
   const end = liquidation.kind === 'value' ? liquidation.value : Number.NaN;
   const levels = [call, end];
-  for (const { field, threshold } of thresholds) {
-    if (field === 'currentLtv') levels.push(threshold);
+  for (const { field, threshold, reach } of thresholds) {
+    if (reach !== undefined) levels.push(call * Math.exp(-reachOf(reach, motion, 'rise')));
+    else if (field === 'currentLtv') levels.push(threshold);
     else if (field === 'ltvToMarginCall') levels.push(threshold * call);
     else if (field === 'ltvToLiquidation') levels.push(threshold * end);
     else if (field === 'collateralMayFall') levels.push((1 - threshold) * call);

@@ -1,4 +1,5 @@
 import { compileActiveWindow, type WindowJudge } from './active-window.ts';
+import { type LevelThreshold, levelThresholds } from './cadence.ts';
 import { type CompiledCondition, compileCondition, type Latches } from './condition.ts';
 import { compileFilter, compileGlobs, type FilterJudge, type GlobJudge } from './filter.ts';
 import { type FieldReader, Registers } from './registers.ts';
@@ -28,12 +29,15 @@ export interface CompiledAction {
 export interface KindRules<K extends SubjectKind> {
   readonly registers: Registers<K>;
   readonly rules: readonly CompiledRule[];
+  /** What its conditions compare with, for the cadence. */
+  readonly thresholds: readonly LevelThreshold[];
 }
 
 /** All rules of one account. Holds scratch space: one evaluation at a time, which being synchronous it is. */
 export interface CompiledRules {
   readonly settings: AccountSettings;
   readonly all: readonly CompiledRule[];
+  readonly byId: ReadonlyMap<string, CompiledRule>;
   readonly position: KindRules<'position'>;
   readonly creditLine: KindRules<'creditLine'>;
   readonly account: KindRules<'account'>;
@@ -48,14 +52,24 @@ export function compileRules(specs: readonly RuleSpec[], settings: AccountSettin
   const account = new Registers('account');
   const registersOf = { position, creditLine, account };
   const all = specs.map((spec) => compileRule(spec, settings, registersOf[spec.on]));
-  const rulesOn = (kind: SubjectKind): readonly CompiledRule[] => all.filter(({ spec }) => spec.on === kind);
   return {
     settings,
     all,
-    position: { registers: position, rules: rulesOn('position') },
-    creditLine: { registers: creditLine, rules: rulesOn('creditLine') },
-    account: { registers: account, rules: rulesOn('account') },
+    byId: new Map(all.map((rule) => [rule.spec.id, rule])),
+    position: rulesOn('position', all, position),
+    creditLine: rulesOn('creditLine', all, creditLine),
+    account: rulesOn('account', all, account),
   };
+}
+
+function rulesOn<K extends SubjectKind>(
+  kind: K,
+  all: readonly CompiledRule[],
+  registers: Registers<K>,
+): KindRules<K> {
+  const rules = all.filter(({ spec }) => spec.on === kind);
+  const leaves = rules.flatMap(({ condition }) => condition.leaves);
+  return { registers, rules, thresholds: levelThresholds(leaves, registers) };
 }
 
 function compileRule(spec: RuleSpec, settings: AccountSettings, registers: FieldReader): CompiledRule {

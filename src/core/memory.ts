@@ -68,7 +68,7 @@ function rememberMarkets(
   for (const market of memory.markets) {
     const mark = marks.get(market.market);
     if (mark === undefined) {
-      const absentMs = market.absentMs + passage.timerMs;
+      const absentMs = Math.max(1, market.absentMs + passage.timerMs);
       if (absentMs <= FORGET_MARKET_AFTER_MS) next.push({ ...market, absentMs });
       continue;
     }
@@ -112,12 +112,18 @@ function rememberLoans(memory: Memory, account: AccountQuantities, passage: Pass
     const subject = creditLineKey(record);
     const before = memory.loans.find((loan) => loan.subject === subject);
     const ltv = new CreditLineQuantities(record, account.settings).ltv('currentLtv');
-    const forecast = ltv.kind === 'value' ? observe(before?.forecast, ltv.value, sinceMs) : before?.forecast;
-    if (forecast !== undefined) next.push({ subject, forecast });
+    const gap = ltv.kind !== 'value';
+    const forecast = gap
+      ? before?.forecast
+      : observe(before?.forecast, ltv.value, before?.gap === true ? undefined : sinceMs);
+    if (forecast !== undefined) next.push({ subject, forecast, gap });
   }
   if (reading.value.complete) return next;
   const seen = new Set(next.map(({ subject }) => subject));
-  return [...next, ...memory.loans.filter(({ subject }) => !seen.has(subject))];
+  for (const { subject, forecast } of memory.loans) {
+    if (!seen.has(subject)) next.push({ subject, forecast, gap: true });
+  }
+  return next;
 }
 
 /** Identity of a loan across polls. */
@@ -131,7 +137,7 @@ function rememberCover(
   timerMs: number,
 ): readonly PositionMemory[] {
   const list = account.positionList;
-  if (list.kind !== 'value') return before.map((one) => ({ ...one, cover: 'unknown' as const }));
+  if (list.kind !== 'value') return before.map(coverUnknown);
   const next: PositionMemory[] = [];
   const seen = new Set<string>();
   for (const position of account.positions) {
@@ -143,7 +149,11 @@ function rememberCover(
   }
   if (list.value.complete) return next;
   const unseen = before.filter(({ positionId }) => !seen.has(positionId));
-  return [...next, ...unseen.map((one) => ({ ...one, cover: 'unknown' as const }))];
+  return [...next, ...unseen.map(coverUnknown)];
+}
+
+function coverUnknown({ positionId, unprotectedMs }: PositionMemory): PositionMemory {
+  return { positionId, unprotectedMs, cover: 'unknown' };
 }
 
 function stepCover(

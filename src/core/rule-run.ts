@@ -1,0 +1,197 @@
+import type { AccountState, RuleSlot } from './account-state.ts';
+import type { CompiledRule, CompiledRules, KindRules } from './compiled-rules.ts';
+import { type Latches, type Truth, UNKNOWN } from './condition.ts';
+import type { Decision, Transition } from './decision.ts';
+import type { UnknownReason } from './quantity.ts';
+import { type DecisionReason, reasonWords, type TransitionReason } from './reason.ts';
+import type { Registers } from './registers.ts';
+import type { SubjectKind } from './rule.ts';
+import { endRule, freezeRule, type Phase, type RuleChange, type RuleEntry, stepRule } from './rule-state.ts';
+import type { Instant } from './snapshot.ts';
+import type { SubjectKey } from './subject.ts';
+import type { Subject, SubjectList } from './subjects.ts';
+import { conditionWords } from './words.ts';
+
+export const NO_ENTRIES: readonly RuleEntry[] = [];
+
+/** One evaluation in progress: the only mutable part, gone when it is over. */
+export class RuleRun {
+  readonly decisions: Decision[] = [];
+  readonly transitions: Transition[] = [];
+  nextEpisode: number;
+  readonly #rules: CompiledRules;
+  readonly #now: Instant;
+  readonly #timerMs: number;
+  readonly #windowNowMs: number;
+  readonly #before = new Map<string, readonly RuleEntry[]>();
+  readonly #after = new Map<string, RuleEntry[]>();
+
+  constructor(state: AccountState, rules: CompiledRules, now: Instant, timerMs: number, windowNowMs: number) {
+    this.nextEpisode = state.nextEpisode;
+    this.#rules = rules;
+    this.#now = now;
+    this.#timerMs = timerMs;
+    this.#windowNowMs = windowNowMs;
+    for (const slot of state.rules) this.#takeOver(slot);
+  }
+
+  /** Keeps what is still valid of a rule's state, and ends the rest. */
+  #takeOver(slot: RuleSlot): void {
+    const rule = this.#rules.byId.get(slot.ruleId);
+    if (rule === undefined || rule.spec.checksum !== slot.checksum) {
+      const reason = rule === undefined ? 'ruleRemoved' : 'ruleChanged';
+      for (const entry of slot.entries)
+        this.#record(slot, entry.subject, endRule(entry, reason, false).changes);
+    } else if (slot.mode === 'observe' && rule.mode === 'enforce') {
+      const kept: RuleEntry[] = [];
+      for (const entry of slot.entries) {
+        const ended = endRule(entry, 'modeChanged', true);
+        this.#record(slot, entry.subject, ended.changes);
+        if (ended.entry !== undefined) kept.push(ended.entry);
+      }
+      this.#before.set(slot.ruleId, kept);
+    } else this.#before.set(slot.ruleId, slot.entries);
+  }
+
+  judge<K extends SubjectKind>(kind: KindRules<K>, list: SubjectList<K>): void {
+    if (kind.rules.length === 0) return;
+    for (const subject of list.subjects) {
+      if (subject.frozen === undefined) kind.registers.load(subject.of);
+      for (const rule of kind.rules) this.#judgeOne(rule, subject, kind.registers);
+    }
+    for (const rule of kind.rules) this.#judgeAbsent(rule, list);
+  }
+
+  #judgeOne<K extends SubjectKind>(rule: CompiledRule, subject: Subject<K>, registers: Registers<K>): void {
+    const entry = findEntry(this.#before.get(rule.spec.id) ?? NO_ENTRIES, subject.key);
+    const selected = rule.filter(subject.filterable);
+    if (selected === false) return this.#end(rule, subject.key, entry, 'notSelected');
+    const why = subject.frozen ?? (selected === true ? undefined : selected);
+    if (why !== undefined) return this.#freeze(rule, subject.key, entry, why);
+    if (rule.window !== undefined && !rule.window(this.#windowNowMs)) {
+      this.#decide(rule.spec.id, subject.key, 'inactive', 'outsideActiveWindow');
+      return this.#end(rule, subject.key, entry, 'outsideActiveWindow');
+    }
+    const { latches } = rule;
+    if (latches.length > 0) loadLatches(latches, entry);
+    const truth: Truth = rule.condition.judge(latches);
+    const step = stepRule(subject.key, entry, rule.spec, {
+      truth,
+      latches: truth === UNKNOWN || latches.length === 0 ? '' : writeLatches(latches),
+      timerMs: this.#timerMs,
+      atMs: this.#now.wallMs,
+      nextEpisode: () => this.nextEpisode++,
+      because: () => conditionWords(rule.condition.tree, registers, latches),
+    });
+    this.#keep(rule, step.entry);
+    this.#decide(rule.spec.id, subject.key, step.phase, step.reason);
+    if (step.changes.length === 0) return;
+    this.#record(
+      slotOf(rule),
+      subject.key,
+      step.changes,
+      conditionWords(rule.condition.tree, registers, latches),
+    );
+  }
+
+  /** Subjects that were seen before and are not in the list: gone if it is complete, else nobody knows. */
+  #judgeAbsent<K extends SubjectKind>(rule: CompiledRule, list: SubjectList<K>): void {
+    for (const entry of this.#before.get(rule.spec.id) ?? NO_ENTRIES) {
+      if (list.subjects.some(({ key }) => key === entry.subject)) continue;
+      if (list.incomplete === undefined) this.#end(rule, entry.subject, entry, 'subjectGone');
+      else this.#freeze(rule, entry.subject, entry, list.incomplete);
+    }
+  }
+
+  #freeze(rule: CompiledRule, subject: SubjectKey, entry: RuleEntry | undefined, why: UnknownReason): void {
+    const frozen = freezeRule(entry);
+    this.#keep(rule, frozen.entry);
+    this.#decide(rule.spec.id, subject, frozen.phase, frozen.reason, why);
+  }
+
+  #end(
+    rule: CompiledRule,
+    subject: SubjectKey,
+    entry: RuleEntry | undefined,
+    reason: TransitionReason,
+  ): void {
+    const ended = endRule(entry, reason, reason === 'outsideActiveWindow');
+    this.#keep(rule, ended.entry);
+    this.#record(slotOf(rule), subject, ended.changes);
+  }
+
+  #keep(rule: CompiledRule, entry: RuleEntry | undefined): void {
+    if (entry === undefined) return;
+    const entries = this.#after.get(rule.spec.id);
+    if (entries === undefined) this.#after.set(rule.spec.id, [entry]);
+    else entries.push(entry);
+  }
+
+  #decide(
+    ruleId: string,
+    subject: SubjectKey,
+    phase: Phase,
+    reason: DecisionReason,
+    why?: UnknownReason,
+  ): void {
+    this.decisions.push(
+      why === undefined
+        ? { ruleId, subject, phase, reason }
+        : { ruleId, subject, phase, reason, unknown: why },
+    );
+  }
+
+  #record(
+    slot: Pick<RuleSlot, 'ruleId' | 'checksum' | 'mode'>,
+    subject: SubjectKey,
+    changes: readonly RuleChange[],
+    figures?: string,
+  ): void {
+    const rule = this.#rules.byId.get(slot.ruleId);
+    for (const change of changes) {
+      const words = reasonWords(change.reason);
+      this.transitions.push({
+        ruleId: slot.ruleId,
+        ruleChecksum: slot.checksum,
+        subject,
+        ...change,
+        atMs: this.#now.wallMs,
+        words: figures === undefined ? words : `${words}: ${figures}`,
+        mode: slot.mode,
+        severity: rule?.spec.severity ?? 'info',
+        labels: rule?.spec.labels ?? {},
+      });
+    }
+  }
+
+  /** The next state of the rules, without those that have nothing to remember but their checksum. */
+  finish(): readonly RuleSlot[] {
+    return this.#rules.all.map((rule) => ({
+      ...slotOf(rule),
+      entries: this.#after.get(rule.spec.id) ?? NO_ENTRIES,
+    }));
+  }
+}
+
+function slotOf(rule: CompiledRule): Pick<RuleSlot, 'ruleId' | 'checksum' | 'mode'> {
+  return { ruleId: rule.spec.id, checksum: rule.spec.checksum, mode: rule.mode };
+}
+
+export function findEntry(entries: readonly RuleEntry[], subject: SubjectKey): RuleEntry | undefined {
+  for (const entry of entries) if (entry.subject === subject) return entry;
+  return undefined;
+}
+
+const LATCHED = 49;
+
+export function loadLatches(latches: Latches, entry: RuleEntry | undefined): void {
+  const text = entry?.latches ?? '';
+  for (let index = 0; index < latches.length; index++) {
+    latches[index] = text.charCodeAt(index) === LATCHED ? 1 : 0;
+  }
+}
+
+/** `''` when none is set, so that a subject with nothing latched needs no entry. */
+function writeLatches(latches: Latches): string {
+  return latches.includes(1) ? latches.join('') : '';
+}
