@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { CheckReport } from './config/check-report.ts';
 import type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
 
 /**
@@ -8,6 +9,7 @@ import type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
  * loads only what it runs.
  */
 
+export type { CheckReport } from './config/check-report.ts';
 export type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
 
 /** Starts the simulated exchange. @throws an error with a `code` and a message that says what to change. */
@@ -24,6 +26,18 @@ export async function simulatorVocabulary(): Promise<{
 }> {
   const { vocabulary } = await import('./simulator/vocabulary.ts');
   return vocabulary();
+}
+
+/** Everything that is wrong or dangerous in a config file, and its rules in words. */
+export async function checkConfigFile(
+  file: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<CheckReport> {
+  const [{ reportCheck }, { nodeSurroundings }] = await Promise.all([
+    import('./config/check-report.ts'),
+    import('./config/node-files.ts'),
+  ]);
+  return reportCheck(file, nodeSurroundings(env));
 }
 
 /** The version in package.json, which lies one folder up both from src/ and from dist/. */

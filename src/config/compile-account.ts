@@ -1,12 +1,13 @@
 import type { z } from 'zod';
 import { SOURCE_NAMES, type SourceName } from '../core/fields.ts';
+import { compileGlobs } from '../core/filter.ts';
 import type { Mode, RuleSpec } from '../core/rule.ts';
 import type { AccountSettings, MarketSettings } from '../core/settings.ts';
 import type { WrittenAccount } from './accounts.ts';
 import type { actingSchema, cadenceSchema } from './acting.ts';
 import type { WatchSettings } from './compiled.ts';
 import type { exchangeSchema } from './exchange.ts';
-import { globMatches, isGlob } from './glob.ts';
+import { isGlob } from './glob.ts';
 import type { ActionDefaults } from './rules/compile-rule.ts';
 import { balancesOf, sourcesOf } from './sources.ts';
 
@@ -80,8 +81,10 @@ function marketLookup(
   markets: Readonly<Record<string, MarketSettings>>,
 ): (market: string) => MarketSettings | undefined {
   const exact = new Map(Object.entries(markets).filter(([name]) => !isGlob(name)));
-  const patterns = Object.entries(markets).filter(([name]) => isGlob(name));
-  return (market) => exact.get(market) ?? patterns.find(([glob]) => globMatches(glob, market))?.[1];
+  const patterns = Object.entries(markets)
+    .filter(([name]) => isGlob(name))
+    .map(([glob, settings]) => ({ matches: compileGlobs([glob]), settings }));
+  return (market) => exact.get(market) ?? patterns.find(({ matches }) => matches(market))?.settings;
 }
 
 export interface CompiledWatch {

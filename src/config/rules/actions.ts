@@ -143,7 +143,15 @@ function notifySchema(on: SubjectKind): z.ZodType<ActionDraft> {
 
 /** A list of actions; each is a mapping with one key, its kind. */
 export function actionsSchema(on: SubjectKind): z.ZodType<readonly ActionDraft[]> {
-  const action = z
+  const known = SCHEMAS.get(on) ?? buildActionSchema(on);
+  SCHEMAS.set(on, known);
+  return list(known);
+}
+
+const SCHEMAS = new Map<SubjectKind, z.ZodType<ActionDraft>>();
+
+function buildActionSchema(on: SubjectKind): z.ZodType<ActionDraft> {
+  return z
     .strictObject({
       cancelAll: cancelAllSchema(on)
         .optional()
@@ -159,6 +167,6 @@ export function actionsSchema(on: SubjectKind): z.ZodType<readonly ActionDraft[]
         expected: 'one action per list item: cancelAll, reduce, protect or notify',
         got: first === undefined ? 'an empty mapping' : Object.keys(written).join(' and '),
       });
-    });
-  return list(action);
+    })
+    .meta({ id: `${on}Action`, description: 'One action: a mapping with its kind as the only key.' });
 }

@@ -98,10 +98,15 @@ function close(positions: string): string {
   return `close${positions === '' ? ' it' : positions}`;
 }
 
-function keptInWords({ keepFiringForMs }: RuleSpec): string {
-  return keepFiringForMs === 0
-    ? ''
-    : `It goes on firing for ${durationInWords(keepFiringForMs)} after that ended`;
+function keptInWords(rule: RuleSpec): string {
+  const clearances = clearancesInWords(rule);
+  const parts = [
+    ...(clearances.length === 0 ? [] : [`clears with ${listInWords(clearances)}`]),
+    ...(rule.keepFiringForMs === 0
+      ? []
+      : [`fires on for ${durationInWords(rule.keepFiringForMs)} after that`]),
+  ];
+  return parts.length === 0 ? '' : `It ${parts.join(' and ')}`;
 }
 
 function limitsInWords({ limits: { cooldownMs, perHour } }: RuleSpec): string {
