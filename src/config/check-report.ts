@@ -50,8 +50,9 @@ export function reportCheck(file: string, surroundings: ConfigSurroundings): Che
     errors,
     warnings: problems.length - errors,
     problems: problems.map((problem) => {
-      const { severity, code, place, path, message } = problem;
-      return { severity, code, ...place, path, message, text: formatProblem(problem) };
+      const { severity, code, path, message } = problem;
+      const { file: inFile, line, column } = problem.place;
+      return { severity, code, file: inFile, line, column, path, message, text: formatProblem(problem) };
     }),
     accounts: (accounts ?? []).map(({ id, settings, rules }) => ({
       id,

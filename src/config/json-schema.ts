@@ -9,7 +9,18 @@ export function configJsonSchema(): Record<string, unknown> {
     override: ({ jsonSchema }) => tidy(jsonSchema as Record<string, unknown>),
   });
   const { $schema, ...rest } = schema;
-  return { $schema, title: 'Breakwater config', ...rest };
+  return named({ $schema, title: 'Breakwater config', ...rest });
+}
+
+/** The generator numbers what recursion goes through; readers want names. */
+function named(schema: Record<string, unknown>): Record<string, unknown> {
+  let text = JSON.stringify(schema);
+  const definitions = (schema['definitions'] ?? {}) as Record<string, { allOf?: { $ref?: string }[] }>;
+  for (const [name, { allOf }] of Object.entries(definitions)) {
+    const numbered = /^#\/definitions\/(__schema\d+)$/.exec(allOf?.[0]?.$ref ?? '')?.[1];
+    if (numbered !== undefined) text = text.replaceAll(new RegExp(`\\b${numbered}\\b`, 'g'), `${name}Keys`);
+  }
+  return JSON.parse(text) as Record<string, unknown>;
 }
 
 /** Short forms that the loader takes as well, and marks that are ours. */

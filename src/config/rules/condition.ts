@@ -40,21 +40,15 @@ export function conditionSchema(on: SubjectKind): z.ZodType<ConditionSpec> {
   for (const field of fieldsOf(on)) {
     shape[field.name] = fieldSchema(field).optional().describe(field.description);
   }
-  const mapping = z
-    .strictObject(shape)
-    .transform((parts, context): ConditionSpec => {
-      const conditions = Object.values(parts).filter((part) => part !== undefined);
-      const [first] = conditions;
-      if (first !== undefined) return conditions.length === 1 ? first : { kind: 'all', conditions };
-      return refuse(context, parts, {
-        expected: 'a condition such as { liquidationDistance: { below: 5% } }',
-        got: 'an empty mapping',
-      });
-    })
-    .meta({
-      id: `${on}Condition`,
-      description: 'What must hold: fields, `all`, `any`, `not`. Several keys in one mapping must all hold.',
+  const mapping = z.strictObject(shape).transform((parts, context): ConditionSpec => {
+    const conditions = Object.values(parts).filter((part) => part !== undefined);
+    const [first] = conditions;
+    if (first !== undefined) return conditions.length === 1 ? first : { kind: 'all', conditions };
+    return refuse(context, parts, {
+      expected: 'a condition such as { liquidationDistance: { below: 5% } }',
+      got: 'an empty mapping',
     });
+  });
   return self;
 }
 

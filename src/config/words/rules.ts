@@ -67,9 +67,15 @@ function actionInWords(rule: RuleSpec, action: ActionSpec): string {
           ? ''
           : ` with what cures it to an LTV of ${listInWords(action.cure.map(percentInWords), 'or')}`;
       const unit = rule.on === 'account' ? '' : cure;
-      return `tell ${listInWords(action.channels)}${unit}`;
+      return `${channelsInWords(action.channels)}${unit}`;
     }
   }
+}
+
+function channelsInWords(channels: readonly string[]): string {
+  return channels.every((channel) => channel === 'log')
+    ? 'write it to the log'
+    : `tell ${listInWords(channels)}`;
 }
 
 function positionsInWords(positions: readonly string[] | undefined): string {
