@@ -3,13 +3,21 @@ import { ROOT_KEYS } from './root.ts';
 
 /** For editors: what a config file may look like. Generated from the schemas that the loader reads by. */
 export function configJsonSchema(): Record<string, unknown> {
-  const schema = z.toJSONSchema(z.strictObject(ROOT_KEYS), {
+  const { $schema, ...rest } = generate(tidy);
+  return named({ $schema, title: 'Breakwater config', ...rest });
+}
+
+/** The same with what each value is expected to be, in words, as `expected`: what the reference is made of. */
+export function describedJsonSchema(): Record<string, unknown> {
+  return generate(() => undefined);
+}
+
+function generate(change: (schema: Record<string, unknown>) => void): Record<string, unknown> {
+  return z.toJSONSchema(z.strictObject(ROOT_KEYS), {
     io: 'input',
     target: 'draft-07',
-    override: ({ jsonSchema }) => tidy(jsonSchema as Record<string, unknown>),
+    override: ({ jsonSchema }) => change(jsonSchema as Record<string, unknown>),
   });
-  const { $schema, ...rest } = schema;
-  return named({ $schema, title: 'Breakwater config', ...rest });
 }
 
 /** The generator numbers what recursion goes through; readers want names. */

@@ -65,7 +65,7 @@ export interface DurationBounds {
 /** `3s`, `5m`, `1h30m`, `250ms`, to milliseconds; a bare number (except 0) is refused: seconds or minutes? */
 export function duration({ minMs = 0, maxMs = Infinity, bounds }: DurationBounds = {}): z.ZodType<number> {
   return scalar({
-    expected: `a duration such as 3s, 5m or 1h30m${bounds === undefined ? '' : ` ${bounds}`}`,
+    expected: `a duration such as 3s, 5m or 1h30m${bounds === undefined ? '' : `, ${bounds}`}`,
     read: (written) => {
       const text = writtenText(written);
       if (text === undefined) return FAILED;

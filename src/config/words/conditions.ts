@@ -12,12 +12,21 @@ export function conditionInWords(on: SubjectKind, condition: ConditionSpec): str
     case 'field':
       return fieldInWords(on, condition);
     case 'not':
-      return `does not satisfy (${conditionInWords(on, condition.condition)})`;
+      return negated(conditionInWords(on, condition.condition));
     case 'all':
       return joined(on, condition.conditions, 'and');
     case 'any':
       return joined(on, condition.conditions, 'or');
   }
+}
+
+/** `is nearer than ...` becomes `is not nearer than ...`; what cannot be negated so is put in quotes. */
+function negated(words: string): string {
+  const single = !/ (and|or) /.test(words);
+  if (single && words.startsWith('is ')) return words.replace('is ', 'is not ');
+  if (single && words.startsWith('has no ')) return words.replace('has no ', 'has ');
+  if (single && words.startsWith('has ')) return words.replace('has ', 'has no ');
+  return `does not fulfil "${words}"`;
 }
 
 function joined(on: SubjectKind, conditions: readonly ConditionSpec[], word: 'and' | 'or'): string {

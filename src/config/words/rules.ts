@@ -38,8 +38,10 @@ function subjectInWords({ on, where }: RuleSpec): string {
 }
 
 function filterInWords({ market, asset, positionId }: SubjectFilter): string {
-  const inMarket = market === undefined ? '' : ` in ${listInWords(market, 'or')}`;
-  const inAsset = asset === undefined ? '' : ` in ${listInWords(asset, 'or')}`;
+  const among = (patterns: readonly string[] | undefined): string =>
+    patterns === undefined || patterns.includes('*') ? '' : ` in ${listInWords(patterns, 'or')}`;
+  const inMarket = among(market);
+  const inAsset = among(asset);
   const byId = positionId === undefined ? '' : ` with the id ${listInWords(positionId, 'or')}`;
   return `${inMarket}${inAsset}${byId}`;
 }
