@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { CheckReport } from './config/check-report.ts';
 import { toNumber } from './core/decimal.ts';
 import type { ExchangeReads } from './core/ports/exchange.ts';
 import type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
@@ -11,6 +12,7 @@ import type { LedgerEntry } from './simulator/types.ts';
  * loads only what it runs.
  */
 
+export type { CheckReport } from './config/check-report.ts';
 export type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
 
 /** Starts the simulated exchange. @throws an error with a `code` and a message that says what to change. */
@@ -91,6 +93,18 @@ async function watchingClients(simulator: RunningSimulator) {
       limiter: { store: limits, fallback: limits },
     }),
   }));
+}
+
+/** Everything that is wrong or dangerous in a config file, and its rules in words. */
+export async function checkConfigFile(
+  file: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<CheckReport> {
+  const [{ reportCheck }, { nodeSurroundings }] = await Promise.all([
+    import('./config/check-report.ts'),
+    import('./config/node-files.ts'),
+  ]);
+  return reportCheck(file, nodeSurroundings(env));
 }
 
 /** The version in package.json, which lies one folder up both from src/ and from dist/. */

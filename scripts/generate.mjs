@@ -1,0 +1,26 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { generatedFiles } from '../src/config/generated.ts';
+
+/** Writes what is made from the sources: `config/schema.json` and the tables and examples in `docs/`. */
+
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+/** @param {string} file */
+const read = (file) => readFileSync(path.join(root, file), 'utf8');
+
+for (const [file, text] of Object.entries(generatedFiles(read))) {
+  if (text === safeRead(file)) continue;
+  writeFileSync(path.join(root, file), text);
+  process.stdout.write(`wrote ${file}\n`);
+}
+
+/** @param {string} file */
+function safeRead(file) {
+  try {
+    return read(file);
+  } catch {
+    return undefined;
+  }
+}

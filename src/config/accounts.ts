@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { actingOverrides, cadenceOverrides } from './acting.ts';
+import { exchangeOverrides } from './exchange.ts';
+import { filterSchema } from './rules/filter.ts';
+import { labelsSchema, modeSchema } from './rules/rule.ts';
+import { secretRef } from './shape/references.ts';
+import { flag, name, text, ticker } from './shape/scalars.ts';
+import { list, oneOrMany } from './shape/shape.ts';
+
+const reference = (): z.ZodType<string> =>
+  text({
+    expected: 'the id of a rule, a rule set, or a rule of a set such as balanced/near-liquidation',
+    pattern: /^[A-Za-z0-9_.-]+(\/[A-Za-z0-9_.-]+)?$/,
+    maxLength: 100,
+  });
+
+/** One entry of an account's `rules`: a rule or set by name, possibly with changes. */
+const ruleUseSchema = z
+  .preprocess(
+    (written) => (typeof written === 'string' ? { use: written } : written),
+    z.strictObject({
+      use: reference().describe('A rule of this file, a rule set, or one rule of a set (set/rule).'),
+      without: oneOrMany(name('a rule id')).optional().describe('Rules of the set that are left out.'),
+      where: filterSchema('position')
+        .optional()
+        .describe('Replaces `where` of all its position rules, and `positions` of all others.'),
+      mode: modeSchema().optional().describe('Replaces `mode` of all its rules.'),
+      with: z
+        .record(name('a rule id') as unknown as z.ZodString, z.looseObject({}))
+        .optional()
+        .describe('Changes by rule id: each key given here replaces that key of the rule.'),
+    }),
+  )
+  .meta({ shorthand: 'use' });
+
+export type RuleUse = z.output<typeof ruleUseSchema>;
+
+const watchSchema = z.strictObject({
+  positions: flag().prefault(true).describe('Open positions.'),
+  creditLine: flag()
+    .optional()
+    .describe('The credit line (its endpoint needs access enabled by support); read when a rule needs it.'),
+  mainBalance: z
+    .array(ticker())
+    .optional()
+    .describe('Assets of the main balance to show; it is also read when a rule needs it.'),
+  transfers: flag().optional().describe('Deposits and withdrawals; read when a rule needs them.'),
+  spotOrders: flag().optional().describe('The history of spot orders; read when a rule needs it.'),
+  withdrawalAllowList: secretRef()
+    .optional()
+    .describe(
+      'Addresses to which withdrawals are expected, one per line; without it every one is unexpected.',
+    ),
+});
+
+export const accountSchema = z.strictObject({
+  id: name('an id').describe(
+    'Name of the account in metrics, messages and stored state; do not change it later.',
+  ),
+  apiKey: secretRef().describe('The public API key.'),
+  apiSecret: secretRef().describe('The API secret.'),
+  mode: modeSchema()
+    .optional()
+    .describe("`observe` or `enforce` for this account; without it the file's mode."),
+  watch: watchSchema.prefault({}).describe('What is read from the exchange.'),
+  rules: list(ruleUseSchema).prefault([]).describe('Rules and rule sets that judge this account.'),
+  cadence: cadenceOverrides.prefault({}).describe('How often this account is looked at.'),
+  exchange: exchangeOverrides.prefault({}).describe('How the exchange answers this account.'),
+  acting: actingOverrides.prefault({}).describe('How to act for this account.'),
+  egress: name('a name').prefault('default').describe('Egress group whose request budget this account uses.'),
+  labels: labelsSchema.prefault({}),
+});
+
+export type WrittenAccount = z.output<typeof accountSchema>;

@@ -1,0 +1,110 @@
+import { duration, number, oneOf, ratio } from './shape/scalars.ts';
+import { oneOrMany, overrides, section } from './shape/shape.ts';
+
+/** A slippage: how far the limit price lies from the activation price, in the filling direction. */
+export function slippage(): ReturnType<typeof ratio> {
+  return ratio({ max: 0.5, exclusive: 'min', bounds: 'above 0 and up to 50%' });
+}
+
+/** Attempts in turn use these; the last one is kept. */
+export function slippageSteps(): ReturnType<typeof oneOrMany<number>> {
+  return oneOrMany(slippage());
+}
+
+/**
+ * Where a stop activates, from the mark price (0 %) to the liquidation price (100 %). Values outside are read,
+ * so that the check can say what is wrong with them instead of only refusing.
+ */
+export function protectAt(): ReturnType<typeof ratio> {
+  return ratio({ max: 10, bounds: 'of the way from mark (0%) to liquidation (100%)' });
+}
+
+const protectKeys = {
+  at: protectAt().describe(
+    'Where the stop activates when it is placed: 0% is the mark price, 100% the liquidation price.',
+  ),
+  slippage: slippage().describe('How far its limit price lies beyond its activation.'),
+} as const;
+
+const ACTING = {
+  cancel: oneOf('always', 'never').describe(
+    "What happens when an order of ours must go (stale price, looser stop). `always`: all orders of that type in that market are cancelled, the owner's too, and ours are placed again. `never`: it stays, and the audit says so.",
+  ),
+  hedge: oneOf('net', 'perLeg').describe(
+    'With both sides of a market open: `net`, our orders together never exceed the net exposure; `perLeg`, each side is reduced on its own.',
+  ),
+  overshoot: oneOf('audited', 'never').describe(
+    'When liquidation is likely before a doubtful order is settled: `audited`, act at once and record that more than the target may be closed; `never`, wait.',
+  ),
+  fillWithin: duration({ minMs: 100, maxMs: 3_600_000, bounds: 'from 100ms to 1h' }).describe(
+    'An order not filled within this time is followed up with the next attempt.',
+  ),
+  intentTtl: duration({ minMs: 1000, maxMs: 86_400_000, bounds: 'from 1s to 1d' }).describe(
+    'A reduction not finished within this time expires; it is renewed while its rule fires.',
+  ),
+  maxSnapshotAge: duration({ minMs: 100, maxMs: 600_000, bounds: 'from 100ms to 10m' }).describe(
+    'Nothing is decided on data older than this.',
+  ),
+  maxRenewals: number({
+    min: 0,
+    max: 1000,
+    integer: true,
+    expected: 'a whole number from 0 to 1000',
+  }).describe(
+    'How often a reduction that expired or was refused is renewed while its rule fires, before it counts as failed.',
+  ),
+  maxAttempts: number({
+    min: 1,
+    max: 1000,
+    integer: true,
+    expected: 'a whole number from 1 to 1000',
+  }).describe('Attempts of one reduction before it counts as failed.'),
+  slippage: slippageSteps().describe(
+    'For `reduce` actions without their own: slippage of each attempt in turn; the last one is kept.',
+  ),
+  largestReduction: ratio({ max: 1, exclusive: 'min', bounds: 'above 0 and up to 100%' }).describe(
+    'Largest share of a position that one reduction may take away; more is refused. 100% is no bound.',
+  ),
+} as const;
+
+export const ACTING_DEFAULTS = {
+  cancel: 'always',
+  hedge: 'net',
+  overshoot: 'audited',
+  fillWithin: '5s',
+  intentTtl: '10m',
+  maxSnapshotAge: '15s',
+  maxRenewals: 5,
+  maxAttempts: 20,
+  slippage: ['0.5%', '1%', '2%'],
+  largestReduction: '100%',
+} as const;
+
+const PROTECT_DEFAULTS = { at: '60%', slippage: '1%' } as const;
+
+export const actingSchema = section(
+  {
+    ...ACTING,
+    protect: section(protectKeys, PROTECT_DEFAULTS).describe(
+      'For `protect` actions without their own values.',
+    ),
+  },
+  { ...ACTING_DEFAULTS, protect: {} },
+);
+
+export const actingOverrides = overrides({
+  ...ACTING,
+  protect: overrides(protectKeys).describe('For `protect` actions without their own values.'),
+});
+
+const CADENCE = {
+  calm: duration({ minMs: 100, maxMs: 3_600_000, bounds: 'from 100ms to 1h' }).describe(
+    'Longest time from one look at an account to the next, when nothing is near a threshold.',
+  ),
+  alert: duration({ minMs: 50, maxMs: 3_600_000, bounds: 'from 50ms to 1h' }).describe(
+    'Shortest time, when something is.',
+  ),
+} as const;
+
+export const cadenceSchema = section(CADENCE, { calm: '10s', alert: '1s' });
+export const cadenceOverrides = overrides(CADENCE);

@@ -1,0 +1,68 @@
+import type { Mode, Severity } from '../core/rule.ts';
+import { checkConfig } from './load.ts';
+import { formatProblem, type Problem } from './problem.ts';
+import type { ConfigSurroundings } from './surroundings.ts';
+import { modeOf, ruleInWords } from './words/rules.ts';
+
+/** What `breakwater check` says; plain data. */
+export interface CheckReport {
+  readonly file: string;
+  readonly ok: boolean;
+  readonly errors: number;
+  readonly warnings: number;
+  readonly problems: readonly ReportedProblem[];
+  /** By account; empty when there is an error. */
+  readonly accounts: readonly ReportedAccount[];
+}
+
+export interface ReportedProblem {
+  readonly severity: Problem['severity'];
+  readonly code: string;
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  readonly path: string;
+  readonly message: string;
+  /** All of it in one line, as it is printed. */
+  readonly text: string;
+}
+
+export interface ReportedAccount {
+  readonly id: string;
+  readonly mode: Mode;
+  readonly rules: readonly ReportedRule[];
+}
+
+export interface ReportedRule {
+  readonly id: string;
+  readonly mode: Mode;
+  readonly severity: Severity;
+  readonly words: string;
+}
+
+/** Checks a config file without needing its secrets. */
+export function reportCheck(file: string, surroundings: ConfigSurroundings): CheckReport {
+  const { problems, accounts } = checkConfig(file, surroundings);
+  const errors = problems.filter(({ severity }) => severity === 'error').length;
+  return {
+    file,
+    ok: errors === 0,
+    errors,
+    warnings: problems.length - errors,
+    problems: problems.map((problem) => {
+      const { severity, code, path, message } = problem;
+      const { file: inFile, line, column } = problem.place;
+      return { severity, code, file: inFile, line, column, path, message, text: formatProblem(problem) };
+    }),
+    accounts: (accounts ?? []).map(({ id, settings, rules }) => ({
+      id,
+      mode: settings.mode,
+      rules: rules.map((rule) => ({
+        id: rule.id,
+        mode: modeOf(rule, settings),
+        severity: rule.severity,
+        words: ruleInWords(rule),
+      })),
+    })),
+  };
+}

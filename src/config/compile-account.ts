@@ -1,0 +1,119 @@
+import type { z } from 'zod';
+import { SOURCE_NAMES, type SourceName } from '../core/fields.ts';
+import { compileGlobs } from '../core/filter.ts';
+import type { Mode, RuleSpec } from '../core/rule.ts';
+import type { AccountSettings, MarketSettings } from '../core/settings.ts';
+import type { WrittenAccount } from './accounts.ts';
+import type { actingSchema, cadenceSchema } from './acting.ts';
+import type { WatchSettings } from './compiled.ts';
+import type { exchangeSchema } from './exchange.ts';
+import { isGlob } from './glob.ts';
+import type { ActionDefaults } from './rules/compile-rule.ts';
+import { balancesOf, sourcesOf } from './sources.ts';
+
+/** What an account takes from the file where it says nothing itself. */
+export interface Defaults {
+  readonly mode: Mode;
+  readonly exchange: z.output<typeof exchangeSchema>;
+  readonly acting: z.output<typeof actingSchema>;
+  readonly cadence: z.output<typeof cadenceSchema>;
+  readonly markets: Readonly<Record<string, MarketSettings>>;
+}
+
+export function compileSettings(
+  account: WrittenAccount,
+  defaults: Defaults,
+  withdrawalAllowList: readonly string[] | undefined,
+): AccountSettings {
+  const exchange = overlay(defaults.exchange, account.exchange);
+  const acting = overlay(defaults.acting, { ...account.acting, protect: undefined });
+  const cadence = overlay(defaults.cadence, account.cadence);
+  return {
+    accountId: account.id,
+    mode: account.mode ?? defaults.mode,
+    labels: account.labels,
+    bothSign: exchange.bothSign,
+    ltvUnit: exchange.ltvUnit,
+    nonceMode: exchange.nonce,
+    cancelCoversStops: exchange.cancelCoversStops,
+    cancel: acting.cancel,
+    hedge: acting.hedge,
+    overshoot: acting.overshoot,
+    lateArrivalMs: exchange.lateArrival,
+    readLagMs: exchange.readLag,
+    fillWithinMs: acting.fillWithin,
+    intentTtlMs: acting.intentTtl,
+    maxSnapshotAgeMs: acting.maxSnapshotAge,
+    maxRenewals: acting.maxRenewals,
+    maxAttempts: acting.maxAttempts,
+    largestReduction: acting.largestReduction,
+    ...(withdrawalAllowList === undefined ? {} : { withdrawalAllowList }),
+    cadence: { calmMs: cadence.calm, alertMs: cadence.alert },
+    marketSettings: marketLookup(defaults.markets),
+  };
+}
+
+type Overrides<T> = { readonly [K in keyof T]?: T[K] | undefined };
+
+/** The defaults with what was given instead. */
+function overlay<T extends object>(defaults: T, given: Overrides<T>): T {
+  const said = Object.entries(given).filter(([, value]) => value !== undefined);
+  return { ...defaults, ...(Object.fromEntries(said) as Partial<T>) };
+}
+
+/** What the account's rules take where they leave it out. */
+export function actionDefaults(
+  account: WrittenAccount,
+  defaults: Defaults,
+  channels: readonly string[],
+): ActionDefaults {
+  const protect = overlay(defaults.acting.protect, account.acting.protect ?? {});
+  return {
+    slippageSteps: account.acting.slippage ?? defaults.acting.slippage,
+    protectAt: protect.at,
+    protectSlippage: protect.slippage,
+    channels,
+  };
+}
+
+/** An exact name wins; else the first pattern that matches, in the order of the file. */
+function marketLookup(
+  markets: Readonly<Record<string, MarketSettings>>,
+): (market: string) => MarketSettings | undefined {
+  const exact = new Map(Object.entries(markets).filter(([name]) => !isGlob(name)));
+  const patterns = Object.entries(markets)
+    .filter(([name]) => isGlob(name))
+    .map(([glob, settings]) => ({ matches: compileGlobs([glob]), settings }));
+  return (market) => exact.get(market) ?? patterns.find(({ matches }) => matches(market))?.settings;
+}
+
+export interface CompiledWatch {
+  readonly watch: WatchSettings;
+  /** Sources that the account switches off although a rule needs them, with that rule's id. */
+  readonly denied: readonly { readonly source: SourceName; readonly ruleId: string }[];
+}
+
+export function compileWatch(account: WrittenAccount, rules: readonly RuleSpec[]): CompiledWatch {
+  const needed = new Map<SourceName, string>();
+  for (const rule of rules) {
+    for (const source of sourcesOf(rule)) if (!needed.has(source)) needed.set(source, rule.id);
+  }
+  const asked: Readonly<Record<SourceName, boolean | undefined>> = {
+    positions: account.watch.positions,
+    creditLine: account.watch.creditLine,
+    mainBalance: account.watch.mainBalance === undefined ? undefined : true,
+    transfers: account.watch.transfers,
+    spotOrders: account.watch.spotOrders,
+  };
+  const balances = new Set([...(account.watch.mainBalance ?? []), ...rules.flatMap(balancesOf)]);
+  return {
+    watch: {
+      sources: SOURCE_NAMES.filter((source) => asked[source] ?? needed.has(source)),
+      balances: [...balances].toSorted(),
+    },
+    denied: SOURCE_NAMES.flatMap((source) => {
+      const ruleId = needed.get(source);
+      return asked[source] === false && ruleId !== undefined ? [{ source, ruleId }] : [];
+    }),
+  };
+}

@@ -1,0 +1,166 @@
+import type { z } from 'zod';
+import type { DecimalString } from '../core/decimal.ts';
+import type { MarketSettings } from '../core/settings.ts';
+import type { WrittenAccount } from './accounts.ts';
+import { actionDefaults, compileSettings, compileWatch, type Defaults } from './compile-account.ts';
+import { compileExchange } from './compile-exchange.ts';
+import type { CompiledAccount, CompiledConfig, EgressSettings } from './compiled.ts';
+import type { MarketEntry } from './markets.ts';
+import type { Path } from './problem.ts';
+import { readAccounts } from './read-accounts.ts';
+import { ROOT_KEYS, type Section } from './root.ts';
+import { compileRule } from './rules/compile-rule.ts';
+import { BUILT_IN_CHANNELS, readReferences, useRules, warnOfUnusedRules } from './rules/references.ts';
+import type { RuleSet } from './rules/rule-sets.ts';
+import type { UsedRule } from './rules/use.ts';
+import { Secret } from './secret.ts';
+import { resolveLines, resolveSecret, resolveUrl, type SecretContext } from './secrets.ts';
+import { problemAt, readShape, unknownKey } from './shape/read.ts';
+import type { UrlOrRef } from './shape/references.ts';
+import type { YamlDocument } from './yaml/document.ts';
+import { describeValue } from './yaml/value.ts';
+
+/** A compiled config that still knows where things are written; secrets that are missing are empty. */
+export interface UncheckedConfig extends Omit<CompiledConfig, 'accounts'> {
+  readonly document: YamlDocument;
+  readonly ruleSets: readonly RuleSet[];
+  /** By market or pattern; for judging steps only. */
+  readonly referencePrices: ReadonlyMap<string, DecimalString>;
+  readonly accounts: readonly UncheckedAccount[];
+}
+
+export interface UncheckedAccount extends CompiledAccount {
+  readonly path: Path;
+  readonly written: WrittenAccount;
+  /** In step with `rules`. */
+  readonly used: readonly UsedRule[];
+}
+
+const NO_SECRET = new Secret('');
+
+/**
+ * Reads every section and reference, reporting all that is wrong. Whatever could be read is compiled, so that
+ * one mistake does not hide another; `undefined` when the file as a whole is no config.
+ */
+export function compileConfig(context: SecretContext): UncheckedConfig | undefined {
+  const { document } = context;
+  if (!isConfigMapping(context)) return undefined;
+  const at = <T>(section: Section, schema: z.ZodType<T>): T | undefined =>
+    readShape(schema, document, [section], context.report);
+  const mode = at('mode', ROOT_KEYS.mode);
+  const exchange = at('exchange', ROOT_KEYS.exchange);
+  const redis = at('redis', ROOT_KEYS.redis);
+  const egress = at('egress', ROOT_KEYS.egress);
+  const markets = at('markets', ROOT_KEYS.markets);
+  const cadence = at('cadence', ROOT_KEYS.cadence);
+  const acting = at('acting', ROOT_KEYS.acting);
+  const references = readReferences(context);
+  const written = readAccounts(context, egress && new Set(Object.keys(egress)));
+  const used = written.map(({ account, path }) => useRules(account, path, references, context));
+  if (exchange === undefined || redis === undefined || egress === undefined) return undefined;
+  if (mode === undefined || markets === undefined || cadence === undefined || acting === undefined)
+    return undefined;
+  const defaults: Defaults = { mode, exchange, acting, cadence, markets: compileMarkets(markets) };
+  warnOfUnusedRules(references, context);
+  const resolved = (ref: UrlOrRef | undefined, path: Path): { proxyUrl?: Secret } => {
+    const secret = ref === undefined ? undefined : resolveUrl(ref, path, ['http:', 'https:'], context);
+    return secret === undefined ? {} : { proxyUrl: secret };
+  };
+  const proxy = resolved(exchange.proxy, ['exchange', 'proxy']);
+  return {
+    file: document.file,
+    document,
+    mode,
+    exchange: { ...compileExchange(exchange, context), ...proxy },
+    redis: {
+      url: resolveUrl(redis.url, ['redis', 'url'], ['redis:', 'rediss:'], context) ?? NO_SECRET,
+      prefix: redis.prefix,
+    },
+    egress: Object.fromEntries(
+      Object.entries(egress).map(([group, { share, reserved, proxy: own }]): [string, EgressSettings] => [
+        group,
+        { share, reservedShare: reserved, ...proxy, ...resolved(own, ['egress', group, 'proxy']) },
+      ]),
+    ),
+    markets: defaults.markets,
+    referencePrices: new Map(
+      Object.entries(markets).flatMap(([market, { referencePrice }]) =>
+        referencePrice === undefined ? [] : [[market, referencePrice]],
+      ),
+    ),
+    accounts: written.map(({ account, path }, index) =>
+      compileAccount(account, path, used[index] ?? [], defaults, context),
+    ),
+    channels: BUILT_IN_CHANNELS,
+    ruleSets: [...references.sets.values()],
+  };
+}
+
+function compileMarkets(
+  markets: Readonly<Record<string, MarketEntry>>,
+): Readonly<Record<string, MarketSettings>> {
+  return Object.fromEntries(
+    Object.entries(markets).map(([market, { referencePrice: _referencePrice, money, ...entry }]) => [
+      market,
+      money === undefined ? entry : { ...entry, money },
+    ]),
+  );
+}
+
+function isConfigMapping({ document, report }: SecretContext): boolean {
+  const { value } = document.root;
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || !isPlain(value)) {
+    const message = `expected a config with the keys ${Object.keys(ROOT_KEYS).join(', ')}, got ${describeValue(value)}`;
+    report(problemAt(document, [], { code: 'wrong-value', message }));
+    return false;
+  }
+  for (const key of Object.keys(value)) {
+    if (!Object.hasOwn(ROOT_KEYS, key)) report(unknownKey(document, [], key, Object.keys(ROOT_KEYS)));
+  }
+  return true;
+}
+
+/** Numbers are objects of ours. */
+function isPlain(value: object): boolean {
+  return Object.getPrototypeOf(value) === null;
+}
+
+function compileAccount(
+  account: WrittenAccount,
+  path: Path,
+  used: readonly UsedRule[],
+  defaults: Defaults,
+  context: SecretContext,
+): UncheckedAccount {
+  const { withdrawalAllowList } = account.watch;
+  const addresses =
+    withdrawalAllowList &&
+    resolveLines(withdrawalAllowList, [...path, 'watch', 'withdrawalAllowList'], context);
+  const actions = actionDefaults(account, defaults, BUILT_IN_CHANNELS);
+  const rules = used.map(({ draft }) => compileRule(draft, actions));
+  const { watch, denied } = compileWatch(account, rules);
+  for (const { source, ruleId } of denied) {
+    const message = `expected true, or no rule that needs it, got false although rule ${ruleId} needs it`;
+    context.report(
+      problemAt(context.document, [...path, 'watch', source], { code: 'needs-reading', message }),
+    );
+  }
+  const settings = compileSettings(account, defaults, addresses);
+  if (settings.cadence.alertMs > settings.cadence.calmMs) {
+    const message = 'expected alert to be at most as long as calm, got a longer time';
+    const at = account.cadence.alert === undefined && account.cadence.calm === undefined ? [] : path;
+    context.report(problemAt(context.document, [...at, 'cadence'], { code: 'wrong-value', message }));
+  }
+  return {
+    id: account.id,
+    apiKey: resolveSecret(account.apiKey, [...path, 'apiKey'], context) ?? NO_SECRET,
+    apiSecret: resolveSecret(account.apiSecret, [...path, 'apiSecret'], context) ?? NO_SECRET,
+    settings,
+    rules,
+    watch,
+    egress: account.egress,
+    path,
+    written: account,
+    used,
+  };
+}

@@ -1,0 +1,174 @@
+import { type FieldSpec, fieldsOf } from '../core/fields.ts';
+import type { SubjectKind } from '../core/rule.ts';
+import { describedJsonSchema } from './json-schema.ts';
+import { PARAMETER_KEYS } from './rules/condition.ts';
+import { SUBJECT_KINDS } from './rules/rule.ts';
+
+/** The tables of docs/rules.md and docs/config.md, as Markdown. */
+
+const SUBJECT_TITLES: Readonly<Record<SubjectKind, string>> = {
+  position: 'Position',
+  creditLine: 'Credit line',
+  account: 'Account',
+};
+
+/** The field catalogue: one table per kind of subject. */
+export function fieldTables(): string {
+  return SUBJECT_KINDS.map((on) => {
+    const rows = fieldsOf(on).map(
+      (field) =>
+        `| \`${field.name}\` | ${typeInWords(field)} | ${parametersInWords(field)} | ${field.description} | ${escaped(field.formula)} |`,
+    );
+    return [
+      `### ${SUBJECT_TITLES[on]} (\`on: ${on}\`)`,
+      '',
+      '| Field | Type | Keys besides the comparison | What it is | How it is computed |',
+      '|---|---|---|---|---|',
+      ...rows,
+    ].join('\n');
+  }).join('\n\n');
+}
+
+const UNIT_WORDS: Readonly<Record<string, string>> = {
+  ratio: 'ratio (`5%`)',
+  ratioPerHour: 'ratio per hour (`2%`)',
+  seconds: 'time (`90s`)',
+  minutes: 'time (`2h`)',
+  money: 'money currency',
+  price: 'price',
+  baseAmount: 'stock currency',
+  assetAmount: 'amount of the asset',
+  count: 'count',
+};
+
+function typeInWords(field: FieldSpec): string {
+  if (field.type === 'number') return UNIT_WORDS[field.unit] ?? field.unit;
+  if (field.type === 'enum') return `one of ${field.values.map((value) => `\`${value}\``).join(', ')}`;
+  return field.type === 'boolean' ? '`true` or `false`' : 'text';
+}
+
+function parametersInWords({ parameters }: FieldSpec): string {
+  return parameters
+    .map(
+      ({ name, required, description }) =>
+        `\`${PARAMETER_KEYS[name]}\`${required ? '' : ' (optional)'}: ${escaped(description)}`,
+    )
+    .join('; ');
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+}
+
+interface SchemaNode {
+  readonly description?: string;
+  readonly expected?: string;
+  readonly default?: unknown;
+  readonly type?: string | readonly string[];
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: SchemaNode | boolean;
+  readonly items?: SchemaNode;
+  readonly anyOf?: readonly SchemaNode[];
+  readonly $ref?: string;
+}
+
+/** Every key outside of rules with its default: from the schemas that the loader reads by. */
+export function keyTable(): string {
+  const root = describedJsonSchema() as unknown as SchemaNode;
+  const rows: string[] = [];
+  for (const [key, node] of Object.entries(root.properties ?? {})) {
+    if (key !== 'rules') addRows(rows, key, node, root.required?.includes(key) ?? false);
+  }
+  return [...HEAD, ...rows].join('\n');
+}
+
+/** Every key of a rule, whatever it judges. */
+export function ruleKeyTable(): string {
+  const root = describedJsonSchema() as unknown as SchemaNode & { definitions?: Record<string, SchemaNode> };
+  const kinds = root.properties?.['rules']?.items?.anyOf ?? [];
+  const actions = SUBJECT_KINDS.map((on) => root.definitions?.[`${on}Action`] ?? {});
+  const { on, ...keys } = mergedProperties(kinds);
+  const rows: string[] = [];
+  const required = new Set(kinds[0]?.required);
+  for (const [key, node] of Object.entries({
+    id: keys['id'] ?? {},
+    on: { ...on, ...WHAT_IT_JUDGES },
+    ...keys,
+  })) {
+    addRows(rows, key, node, required.has(key));
+  }
+  for (const [kind, node] of Object.entries(mergedProperties(actions))) {
+    addRows(rows, `do[].${kind}`, node, false);
+  }
+  return [...HEAD, ...rows].join('\n');
+}
+
+const HEAD = ['| Key | What it may be | Default | What it is |', '|---|---|---|---|'];
+const WHAT_IT_JUDGES = { expected: `one of ${SUBJECT_KINDS.join(', ')}` };
+
+/** The keys of all of these, and of what is below them; of the same key the first one's words. */
+function mergedProperties(nodes: readonly SchemaNode[]): Record<string, SchemaNode> {
+  const merged: Record<string, SchemaNode> = {};
+  for (const { properties } of nodes) {
+    for (const [key, node] of Object.entries(properties ?? {})) {
+      const known = merged[key];
+      const both = known?.properties !== undefined && node.properties !== undefined;
+      merged[key] = both ? { ...known, properties: mergedProperties([known, node]) } : (known ?? node);
+    }
+  }
+  return merged;
+}
+
+/** Sections of an account whose keys are those of the file's section of that name. */
+const REPEATED: ReadonlySet<string> = new Set([
+  'accounts[].cadence',
+  'accounts[].exchange',
+  'accounts[].acting',
+]);
+
+function addRows(rows: string[], path: string, node: SchemaNode, required: boolean): void {
+  rows.push(
+    `| \`${path}\` | ${shapeInWords(node)} | ${defaultInWords(node, required)} | ${escaped(node.description ?? '')} |`,
+  );
+  if (REPEATED.has(path)) return;
+  if (node.properties !== undefined) addChildren(rows, path, node);
+  const { additionalProperties: entries, items } = node;
+  if (typeof entries === 'object' && entries.properties !== undefined)
+    addChildren(rows, `${path}.*`, entries);
+  if (items?.properties !== undefined) addChildren(rows, `${path}[]`, items);
+}
+
+function addChildren(rows: string[], path: string, node: SchemaNode): void {
+  for (const [key, child] of Object.entries(node.properties ?? {})) {
+    addRows(rows, `${path}.${key}`, child, node.required?.includes(key) ?? false);
+  }
+}
+
+function shapeInWords(node: SchemaNode): string {
+  if (node.expected !== undefined) return escaped(node.expected);
+  if (node.$ref !== undefined) return 'a condition';
+  if (node.items?.$ref !== undefined) return 'a list of actions';
+  if (node.items?.expected !== undefined) return `a list, each ${escaped(node.items.expected)}`;
+  if (node.type === 'array') return 'a list';
+  return 'a mapping';
+}
+
+function defaultInWords(node: SchemaNode, required: boolean): string {
+  if (required) return '(required)';
+  const { default: given } = node;
+  if (given === undefined) return 'none';
+  if (Array.isArray(given)) return given.length === 0 ? 'none' : `\`[${given.map(String).join(', ')}]\``;
+  if (typeof given === 'object' && given !== null)
+    return Object.keys(given).length === 0 ? 'none' : 'as below';
+  return `\`${JSON.stringify(given).replaceAll('"', '')}\``;
+}
+
+/** A document with its generated parts, `<!-- generated: name -->` to `<!-- end -->`, made anew. */
+export function withGenerated(document: string, parts: Readonly<Record<string, string>>): string {
+  return document.replaceAll(
+    /(<!-- generated: ([\w-]+) -->)[\s\S]*?(<!-- end -->)/g,
+    (whole, start: string, part: string, end: string) =>
+      parts[part] === undefined ? whole : `${start}\n\n${parts[part]}\n\n${end}`,
+  );
+}

@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { urlOrRef } from './shape/references.ts';
+import { duration, flag, number, oneOf, ratio, text, url } from './shape/scalars.ts';
+import { list, overrides, section } from './shape/shape.ts';
+
+/** How an account's exchange answers where its specification leaves something open; per account or for all. */
+const READINGS = {
+  nonce: oneOf('unique', 'increasing', 'window').describe(
+    'What the exchange demands of nonces. `unique`: never twice (the specification). `increasing`: larger than every earlier one of the key, so requests of a key go one after another. `window`: any unused millisecond timestamp near server time (`nonceWindow: true`).',
+  ),
+  bothSign: oneOf('signed', 'unsigned').describe(
+    'In one-way mode (`positionSide: BOTH`): `signed`, a short has a negative amount; `unsigned`, the side on which the liquidation price lies tells.',
+  ),
+  ltvUnit: oneOf('auto', 'percent', 'fraction').describe(
+    "Unit of a credit line's LTV fields. `auto` tells it from the record's own liquidationLtv; force it when that is unclear.",
+  ),
+  cancelCoversStops: flag().describe(
+    'Whether cancel-all also cancels stops that are not yet activated. `false`: a stop counts as open until it was certainly activated and then cancelled.',
+  ),
+  lateArrival: duration({ maxMs: 600_000, bounds: 'up to 10m' }).describe(
+    'How long a request whose reply was lost may still take effect. No order follows one in doubt before this has passed (a target of 0 needs no such wait).',
+  ),
+  readLag: duration({ maxMs: 60_000, bounds: 'up to 1m' }).describe(
+    'How stale a reply of the exchange may be: a read counts as made this much earlier.',
+  ),
+} as const;
+
+export const READING_DEFAULTS = {
+  nonce: 'unique',
+  bothSign: 'signed',
+  ltvUnit: 'auto',
+  cancelCoversStops: true,
+  lateArrival: '5s',
+  readLag: '0s',
+} as const;
+
+const rateLimit = z.strictObject({
+  limit: number({ min: 1, integer: true, expected: 'a whole number of requests, at least 1' })
+    .optional()
+    .describe('Requests per period.'),
+  period: duration({ minMs: 1, bounds: 'above 0' }).optional().describe('The period they are counted over.'),
+  paths: list(text({ expected: 'a path such as /api/v4/order/*', pattern: /^\/[^\s]*$/ }), 1)
+    .optional()
+    .describe(
+      'Paths that share the budget; `*` at the end matches any rest. Needed for a budget of a new name.',
+    ),
+});
+
+/** Budgets that exist already: an entry for them may change one thing only. */
+export const KNOWN_LIMITS = [
+  'public',
+  'trade-account',
+  'main-account',
+  'transfers',
+  'positions',
+  'credit-line',
+  'hedge-mode',
+  'order',
+] as const;
+
+const timeouts = section(
+  {
+    attempt: duration({ minMs: 100, maxMs: 60_000, bounds: 'from 100ms to 1m' }).describe(
+      'Bound on one try of a request, connecting included.',
+    ),
+    call: duration({ minMs: 100, maxMs: 300_000, bounds: 'from 100ms to 5m' }).describe(
+      'Bound on a whole read, waiting and repeating included. Orders and cancels are sent once.',
+    ),
+  },
+  { attempt: '3s', call: '10s' },
+);
+
+export const exchangeSchema = section(
+  {
+    baseUrls: z
+      .array(url('https:', 'http:'))
+      .min(1)
+      .max(10)
+      .describe('Addresses of the exchange without `/api/v4`; the first healthy one is used.'),
+    dialect: oneOf('spec', 'camel').describe(
+      'Spelling of request fields: `spec` (client_order_id) or `camel` (clientOrderId). Replies are read in both.',
+    ),
+    ...READINGS,
+    timeouts: timeouts.describe('How long to wait for replies.'),
+    limits: z
+      .record(
+        text({
+          expected: 'the name of a budget: letters, digits and dashes',
+          pattern: /^[a-z][a-z0-9-]*$/,
+          maxLength: 40,
+        }) as unknown as z.ZodString,
+        rateLimit,
+      )
+      .describe(
+        `Request budgets that differ from the documented ones (${KNOWN_LIMITS.join(', ')}), or new ones.`,
+      ),
+    proxy: urlOrRef('http:', 'https:').optional().describe('HTTP proxy for all requests to the exchange.'),
+    ca: text({ expected: 'the path of a file with certificates (PEM)', maxLength: 1000 })
+      .optional()
+      .describe('Certificates of a certificate authority of your own, relative to this file (PEM).'),
+  },
+  { dialect: 'spec', ...READING_DEFAULTS, timeouts: {}, limits: {} },
+);
+
+export const exchangeOverrides = overrides(READINGS);
+
+export const egressSchema = z.strictObject({
+  share: ratio({ max: 1, exclusive: 'min', bounds: 'above 0 and up to 100%' })
+    .prefault('100%')
+    .describe(
+      'Share of the budgets of its IP address that Breakwater may use, when others use the address too.',
+    ),
+  reserved: ratio({ max: 0.9, bounds: 'up to 90%' })
+    .prefault('20%')
+    .describe('Part of that share which only orders and cancels may use.'),
+  proxy: urlOrRef('http:', 'https:')
+    .optional()
+    .describe('HTTP proxy of this group instead of `exchange.proxy`.'),
+});

@@ -1,0 +1,30 @@
+import { fieldTables, keyTable, ruleKeyTable, withGenerated } from './documentation.ts';
+import { configJsonSchema } from './json-schema.ts';
+import { nodeSurroundings } from './node-files.ts';
+import { RULE_SET_NAMES, readRuleSet } from './rules/rule-sets.ts';
+import { withExampleOutput } from './worked-examples.ts';
+
+/** Files that are made from the sources, with their text as it should be; `scripts/generate.mjs` writes them. */
+export function generatedFiles(read: (file: string) => string): Readonly<Record<string, string>> {
+  const surroundings = nodeSurroundings({});
+  return {
+    'config/schema.json': `${JSON.stringify(configJsonSchema(), undefined, 1)}\n`,
+    'docs/config.md': withGenerated(read('docs/config.md'), { keys: keyTable() }),
+    'docs/rules.md': withExampleOutput(
+      withGenerated(read('docs/rules.md'), {
+        fields: fieldTables(),
+        'rule-keys': ruleKeyTable(),
+        'rule-sets': ruleSetTable(surroundings),
+      }),
+      surroundings,
+    ),
+  };
+}
+
+function ruleSetTable(surroundings: ReturnType<typeof nodeSurroundings>): string {
+  const rows = RULE_SET_NAMES.map((name) => {
+    const { summary, rules } = readRuleSet(name, surroundings, () => undefined);
+    return `| \`${name}\` | ${summary} | ${[...rules.keys()].map((id) => `\`${id}\``).join(', ')} |`;
+  });
+  return ['| Rule set | What it does | Its rules |', '|---|---|---|', ...rows].join('\n');
+}

@@ -1,0 +1,83 @@
+import { compileConfig, type UncheckedConfig } from './compile.ts';
+import type { CompiledConfig } from './compiled.ts';
+import { deepFreeze } from './freeze.ts';
+import { type Problem, sortProblems } from './problem.ts';
+import type { RuleSet } from './rules/rule-sets.ts';
+import type { ConfigSurroundings } from './surroundings.ts';
+import { warningsOf } from './warnings.ts';
+import { parseYaml } from './yaml/parse.ts';
+
+export type LoadResult =
+  | { readonly kind: 'loaded'; readonly config: CompiledConfig; readonly warnings: readonly Problem[] }
+  /** At least one error; warnings are among the problems as far as the file could be understood. */
+  | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
+
+/** Reads, checks and compiles a config file. Never throws on what a file, a variable or a secret holds. */
+export function loadConfig(file: string, surroundings: ConfigSurroundings): LoadResult {
+  const { config, problems } = examine(file, surroundings, 'error');
+  if (config === undefined || problems.some(({ severity }) => severity === 'error')) {
+    return { kind: 'refused', problems };
+  }
+  return { kind: 'loaded', config: deepFreeze(withoutSources(config)), warnings: problems };
+}
+
+/** What can be said of a config without having its secrets at hand. */
+export interface CheckedConfig {
+  readonly problems: readonly Problem[];
+  /** Rules as they would be; absent when there is an error. */
+  readonly accounts?: readonly Pick<
+    CompiledConfig['accounts'][number],
+    'id' | 'settings' | 'rules' | 'watch'
+  >[];
+  readonly ruleSets?: readonly RuleSet[];
+}
+
+/** As `loadConfig`, but a secret that is not at hand is only a warning, and none is handed out. */
+export function checkConfig(file: string, surroundings: ConfigSurroundings): CheckedConfig {
+  const { config, problems } = examine(file, surroundings, 'warning');
+  if (config === undefined || problems.some(({ severity }) => severity === 'error')) return { problems };
+  return {
+    problems,
+    accounts: config.accounts.map(({ id, settings, rules, watch }) => ({ id, settings, rules, watch })),
+    ruleSets: config.ruleSets,
+  };
+}
+
+function examine(
+  file: string,
+  surroundings: ConfigSurroundings,
+  missingSecrets: 'error' | 'warning',
+): { config?: UncheckedConfig; problems: readonly Problem[] } {
+  const reading = surroundings.readFile(file);
+  if (reading.kind === 'failed') {
+    const message = `expected a config file here, got ${reading.why}`;
+    const place = { file, line: 1, column: 1 };
+    return { problems: [{ severity: 'error', code: 'file-unreadable', place, path: '', message }] };
+  }
+  const { document, problems: yamlProblems } = parseYaml(reading.text, file);
+  if (document === undefined) return { problems: yamlProblems };
+  const problems: Problem[] = [...yamlProblems];
+  const report = (problem: Problem): void => {
+    problems.push(problem);
+  };
+  const config = compileConfig({ document, surroundings, missing: missingSecrets, report });
+  if (config !== undefined) for (const warning of warningsOf(config)) report(warning);
+  const sorted = sortProblems(unique(problems), [file]);
+  return config === undefined ? { problems: sorted } : { config, problems: sorted };
+}
+
+/** Several accounts can meet the same mistake. */
+function unique(problems: readonly Problem[]): readonly Problem[] {
+  const seen = new Map(
+    problems.map((problem) => [JSON.stringify([problem.place, problem.path, problem.message]), problem]),
+  );
+  return [...seen.values()];
+}
+
+function withoutSources(config: UncheckedConfig): CompiledConfig {
+  const { document: _document, ruleSets: _ruleSets, referencePrices: _prices, accounts, ...rest } = config;
+  return {
+    ...rest,
+    accounts: accounts.map(({ path: _path, written: _written, used: _used, ...account }) => account),
+  };
+}

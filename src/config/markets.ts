@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import { decimalText, marketGlob, ratio, ticker } from './shape/scalars.ts';
+import { section } from './shape/shape.ts';
+
+const MARKET_DEFAULTS = { basisAllowance: '0.1%' } as const;
+
+export const marketSchema = section(
+  {
+    amountStep: decimalText().describe('Smallest change of an order amount, in the stock currency.'),
+    priceStep: decimalText().describe('Smallest change of a price, in the money currency.'),
+    minAmount: decimalText().describe('Smallest order amount, in the stock currency.'),
+    maintenanceMargin: ratio({ max: 0.5, exclusive: 'min', bounds: 'above 0 and up to 50%' }).describe(
+      'Maintenance margin rate: what share of the notional must be left before the exchange liquidates.',
+    ),
+    basisAllowance: ratio({ max: 0.2, bounds: 'up to 20%' }).describe(
+      'Allowance for the gap between mark price and last price when a stop is placed.',
+    ),
+    money: ticker()
+      .optional()
+      .describe(
+        'Currency in which the market settles; without it, what follows the last underscore of its name.',
+      ),
+    referencePrice: decimalText()
+      .optional()
+      .describe(
+        'A rough price; only `breakwater check` uses it, to judge whether the price step is fine enough.',
+      ),
+  },
+  MARKET_DEFAULTS,
+);
+
+export const marketsSchema = z.record(marketGlob() as unknown as z.ZodString, marketSchema);
+
+export type MarketEntry = z.output<typeof marketSchema>;

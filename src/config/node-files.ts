@@ -1,0 +1,49 @@
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type ConfigSurroundings, type FileReading, MAX_FILE_BYTES } from './surroundings.ts';
+
+const OTHERS_MAY_READ = 0o004;
+
+/** The real files of this machine; `env` is what `process.env` is. */
+export function nodeSurroundings(env: ConfigSurroundings['env']): ConfigSurroundings {
+  return {
+    readFile: readFileWithin,
+    env,
+    resolvePath: (fromFile, written) => path.resolve(path.dirname(fromFile), written),
+    // The folder is as far from src/config as from dist/config.
+    ruleSetFile: (name) => fileURLToPath(new URL(`../../config/rulesets/${name}.yaml`, import.meta.url)),
+  };
+}
+
+function readFileWithin(file: string): FileReading {
+  let descriptor: number;
+  try {
+    descriptor = openSync(file, 'r');
+  } catch (error) {
+    return { kind: 'failed', why: reason(error) };
+  }
+  try {
+    const stats = fstatSync(descriptor);
+    if (stats.isDirectory()) return { kind: 'failed', why: 'a folder' };
+    if (stats.size > MAX_FILE_BYTES) return { kind: 'failed', why: `a file of ${stats.size} bytes` };
+    const worldReadable = process.platform !== 'win32' && (stats.mode & OTHERS_MAY_READ) !== 0;
+    return { kind: 'read', text: readFileSync(descriptor, 'utf8'), worldReadable };
+  } catch (error) {
+    return { kind: 'failed', why: reason(error) };
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file',
+  EACCES: 'no permission to read it',
+  ENOTDIR: 'no such file (a part of its path is not a folder)',
+  EISDIR: 'a folder',
+};
+
+function reason(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  return REASONS[code] ?? `an error on reading it (${code})`;
+}

@@ -1,0 +1,85 @@
+/** Where something is written: lines and columns count from 1. */
+export interface Place {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** Keys and list indices from the root of a file, such as `['accounts', 0, 'cadence']`. */
+export type Path = readonly (string | number)[];
+
+export type ProblemSeverity = 'error' | 'warning';
+
+/** Something that is wrong (`error`) or legal but dangerous (`warning`), with its place and, in words, its cure. */
+export interface Problem {
+  readonly severity: ProblemSeverity;
+  /** Stable name in kebab-case, for scripts. */
+  readonly code: ProblemCode;
+  readonly place: Place;
+  /** As people write it: `accounts[0].cadence.calm`; empty for the file as a whole. */
+  readonly path: string;
+  /** Never contains the value of a secret. */
+  readonly message: string;
+}
+
+export type ProblemCode =
+  | 'file-unreadable'
+  | 'yaml-syntax'
+  | 'duplicate-key'
+  | 'unknown-key'
+  | 'missing-key'
+  | 'wrong-value'
+  | 'secret-in-file'
+  | 'secret-missing'
+  | 'secret-world-readable'
+  | 'duplicate-id'
+  | 'unknown-reference'
+  | 'one-key-two-accounts'
+  | 'needs-reading'
+  | 'never-fires'
+  | 'always-fires'
+  | 'clear-on-wrong-side'
+  | 'protect-outside'
+  | 'close-without-cooldown'
+  | 'step-coarser-than-slippage'
+  | 'cancels-owners-orders'
+  | 'market-without-entry'
+  | 'reduction-above-largest'
+  | 'target-inside-threshold'
+  | 'timing'
+  | 'unused'
+  | 'unencrypted'
+  | 'nothing-acts';
+
+/** `file:line:col path: message`, the form editors and terminals make clickable. */
+export function formatProblem(problem: Problem): string {
+  const { file, line, column } = problem.place;
+  const path = problem.path === '' ? '' : ` ${problem.path}:`;
+  const warning = problem.severity === 'warning' ? ' warning:' : '';
+  return `${file}:${line}:${column}${path === '' ? ':' : path}${warning} ${problem.message}`;
+}
+
+export function formatPath(path: Path): string {
+  let text = '';
+  for (const part of path) {
+    if (typeof part === 'number') text += `[${part}]`;
+    else if (!/^[\w/-]+$/.test(part)) text += `[${JSON.stringify(part)}]`;
+    else text += text === '' ? part : `.${part}`;
+  }
+  return text;
+}
+
+/** By file in the order given, then by place; errors and warnings mixed, as one reads a file. */
+export function sortProblems(problems: readonly Problem[], files: readonly string[]): readonly Problem[] {
+  const rank = (problem: Problem): number => {
+    const index = files.indexOf(problem.place.file);
+    return index === -1 ? files.length : index;
+  };
+  return problems.toSorted(
+    (a, b) =>
+      rank(a) - rank(b) ||
+      a.place.line - b.place.line ||
+      a.place.column - b.place.column ||
+      (a.path < b.path ? -1 : Number(a.path > b.path)),
+  );
+}

@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import { accountSchema } from './accounts.ts';
+import { actingSchema, cadenceSchema } from './acting.ts';
+import { egressSchema, exchangeSchema } from './exchange.ts';
+import { marketsSchema } from './markets.ts';
+import { redisSchema } from './redis.ts';
+import { modeSchema, ruleSchema } from './rules/rule.ts';
+import { name } from './shape/scalars.ts';
+
+export const egressGroupsSchema = z.record(name('a group name') as unknown as z.ZodString, egressSchema);
+
+/**
+ * Every key of a config file with its shape, default and description: what the loader reads by and what the
+ * JSON Schema and the reference are generated from.
+ */
+export const ROOT_KEYS = {
+  mode: modeSchema()
+    .prefault('observe')
+    .describe(
+      '`observe`: judge, and record the exact orders it would send. `enforce`: send them. Accounts and rules can differ.',
+    ),
+  exchange: exchangeSchema.describe('The exchange and how it answers.'),
+  redis: redisSchema.prefault({}).describe('The Redis server that holds queues and state.'),
+  egress: egressGroupsSchema
+    .prefault({ default: {} })
+    .describe('Groups of accounts by outgoing IP address; request budgets are counted per group.'),
+  markets: marketsSchema
+    .prefault({})
+    .describe(
+      'Steps and margin rates by market or pattern; an exact name wins over patterns, patterns in the order written. Without an entry a market is only watched.',
+    ),
+  cadence: cadenceSchema.prefault({}).describe('How often accounts are looked at.'),
+  acting: actingSchema.prefault({}).describe('How to act.'),
+  accounts: z.array(accountSchema).min(1).describe('The accounts to watch.'),
+  rules: z
+    .array(z.union([ruleSchema('position'), ruleSchema('creditLine'), ruleSchema('account')]))
+    .prefault([])
+    .describe('Rules of your own; accounts name those they use.'),
+} as const;
+
+export type Section = keyof typeof ROOT_KEYS;

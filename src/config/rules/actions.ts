@@ -1,0 +1,172 @@
+import { z } from 'zod';
+import type { ActionSpec, ReduceTarget, SubjectKind } from '../../core/rule.ts';
+import { protectAt, slippage, slippageSteps } from '../acting.ts';
+import { decimalText, marketGlob, oneOf, ratio, text } from '../shape/scalars.ts';
+import { list, oneOrMany } from '../shape/shape.ts';
+import { refuse } from './condition.ts';
+import { withoutUndefined } from './filter.ts';
+
+type ActionOf<K extends ActionSpec['kind']> = Extract<ActionSpec, { readonly kind: K }>;
+
+/** An action as a rule states it; what it leaves out comes from the account that uses the rule. */
+export type ActionDraft =
+  | (Omit<ActionOf<'reduce'>, 'slippageSteps'> & { readonly slippageSteps?: readonly number[] })
+  | (Omit<ActionOf<'protect'>, 'at' | 'slippage'> & { readonly at?: number; readonly slippage?: number })
+  | ActionOf<'cancelAll'>
+  | (Omit<ActionOf<'notify'>, 'channels'> & { readonly channels?: readonly string[] });
+
+export const ORDER_TYPES = ['spot', 'margin', 'futures'] as const;
+export const CANCEL_DEFAULT_TYPES = ['margin', 'futures'] as const;
+
+/** From an account or credit-line rule one must say which positions are meant. */
+function positionsKey(on: SubjectKind): Record<string, z.ZodType> {
+  if (on === 'position') return {};
+  return {
+    positions: oneOrMany(marketGlob()).describe(
+      'Markets whose positions are meant: one or several patterns, `"*"` for all.',
+    ),
+  };
+}
+
+function reduceSchema(on: SubjectKind): z.ZodType<ActionDraft> {
+  return z
+    .strictObject({
+      by: ratio({ max: 1, exclusive: 'min', bounds: 'above 0 and up to 100%' })
+        .optional()
+        .describe('Take away this share of the size it had when the rule fired.'),
+      to: ratio({ max: 1, exclusive: 'max', bounds: 'from 0 to below 100%' })
+        .optional()
+        .describe('Leave this share of the size it had when the rule fired; 0% closes the position.'),
+      toNotional: decimalText({ expected: 'an amount of the money currency such as 50000' })
+        .optional()
+        .describe("Leave a position worth this much, in the market's money currency."),
+      untilDistance: ratio({ max: 10, exclusive: 'min', bounds: 'above 0' })
+        .optional()
+        .describe('Reduce until the position is this far from liquidation.'),
+      slippage: slippageSteps()
+        .optional()
+        .describe('Slippage of each attempt in turn (one value or a list); without it `acting.slippage`.'),
+      ...positionsKey(on),
+    })
+    .transform((written, context): ActionDraft => {
+      const targets = targetsOf(written);
+      const [target] = targets;
+      if (target === undefined || targets.length > 1) {
+        return refuse(context, written, {
+          expected: 'exactly one of by, to, toNotional and untilDistance',
+          got: targets.length === 0 ? 'none of them' : targets.map(({ kind }) => kind).join(' and '),
+        });
+      }
+      const positions = (written as { positions?: readonly string[] }).positions;
+      return withoutUndefined<ActionDraft>({
+        kind: 'reduce',
+        target,
+        slippageSteps: written.slippage,
+        positions,
+      });
+    });
+}
+
+interface WrittenTarget {
+  readonly by?: number | undefined;
+  readonly to?: number | undefined;
+  readonly toNotional?: string | undefined;
+  readonly untilDistance?: number | undefined;
+}
+
+function targetsOf({ by, to, toNotional, untilDistance }: WrittenTarget): readonly ReduceTarget[] {
+  const targets: ReduceTarget[] = [];
+  if (by !== undefined) targets.push({ kind: 'by', fraction: by });
+  if (to !== undefined) targets.push({ kind: 'to', fraction: to });
+  if (toNotional !== undefined) targets.push({ kind: 'toNotional', notional: toNotional });
+  if (untilDistance !== undefined) targets.push({ kind: 'untilDistance', distance: untilDistance });
+  return targets;
+}
+
+function protectSchema(on: SubjectKind): z.ZodType<ActionDraft> {
+  return z
+    .strictObject({
+      at: protectAt()
+        .optional()
+        .describe(
+          'Where it activates, from mark (0%) to liquidation (100%); without it `acting.protect.at`.',
+        ),
+      slippage: slippage().optional().describe('Its slippage; without it `acting.protect.slippage`.'),
+      ...positionsKey(on),
+    })
+    .transform((written): ActionDraft => withoutUndefined<ActionDraft>({ kind: 'protect', ...written }));
+}
+
+function cancelAllSchema(on: SubjectKind): z.ZodType<ActionDraft> {
+  const types = z
+    .array(oneOf(...ORDER_TYPES))
+    .min(1)
+    .prefault([...CANCEL_DEFAULT_TYPES])
+    .describe('Types of orders: `margin` and `futures` take up collateral, `spot` does not.');
+  const schema =
+    on === 'position'
+      ? z.strictObject({
+          types,
+          scope: oneOf('market', 'account')
+            .prefault('market')
+            .describe("Orders in the position's market, or in the whole account."),
+        })
+      : z.strictObject({
+          types,
+          scope: oneOf('account').prefault('account').describe('Orders in the whole account.'),
+        });
+  return schema.transform(
+    (written): ActionDraft => ({
+      kind: 'cancelAll',
+      types: [...new Set(written.types)],
+      scope: written.scope,
+    }),
+  );
+}
+
+function notifySchema(on: SubjectKind): z.ZodType<ActionDraft> {
+  const cure = oneOrMany(ratio({ max: 1, exclusive: 'both', bounds: 'between 0 and 100%' }))
+    .optional()
+    .describe('Target LTVs for which the message says what to repay or to add.');
+  return z
+    .strictObject({
+      channels: oneOrMany(text({ expected: 'the name of a channel', maxLength: 48 }))
+        .optional()
+        .describe('Channels to tell; without it all there are.'),
+      ...(on === 'creditLine' ? { cure } : {}),
+    })
+    .transform((written): ActionDraft => {
+      const targets = (written as { cure?: readonly number[] }).cure ?? [];
+      return withoutUndefined<ActionDraft>({ kind: 'notify', channels: written.channels, cure: targets });
+    });
+}
+
+/** A list of actions; each is a mapping with one key, its kind. */
+export function actionsSchema(on: SubjectKind): z.ZodType<readonly ActionDraft[]> {
+  const known = SCHEMAS.get(on) ?? buildActionSchema(on);
+  SCHEMAS.set(on, known);
+  return list(known);
+}
+
+const SCHEMAS = new Map<SubjectKind, z.ZodType<ActionDraft>>();
+
+function buildActionSchema(on: SubjectKind): z.ZodType<ActionDraft> {
+  return z
+    .strictObject({
+      cancelAll: cancelAllSchema(on)
+        .optional()
+        .describe('Cancel orders: the first thing that frees collateral.'),
+      reduce: reduceSchema(on).optional().describe('Reduce the position with reduce-only stop-limit orders.'),
+      protect: protectSchema(on).optional().describe('Keep one standing reduce-only stop for the position.'),
+      notify: notifySchema(on).optional().describe('Tell people.'),
+    })
+    .transform((written, context): ActionDraft => {
+      const [first, ...more] = Object.values(written).filter((draft) => draft !== undefined);
+      if (first !== undefined && more.length === 0) return first;
+      return refuse(context, written, {
+        expected: 'one action per list item: cancelAll, reduce, protect or notify',
+        got: first === undefined ? 'an empty mapping' : Object.keys(written).join(' and '),
+      });
+    })
+    .meta({ id: `${on}Action`, description: 'One action: a mapping with its kind as the only key.' });
+}

@@ -1,0 +1,200 @@
+import { z } from 'zod';
+import {
+  type EnumField,
+  type FieldSpec,
+  fieldsOf,
+  type NumberField,
+  type ParameterSpec,
+} from '../../core/fields.ts';
+import type { Comparison, ConditionSpec, FieldParameter, FieldValue, SubjectKind } from '../../core/rule.ts';
+import { duration, flag, oneOf, type ScalarIssue, text, ticker } from '../shape/scalars.ts';
+import { list } from '../shape/shape.ts';
+import { durationInWords } from '../shape/units.ts';
+import { threshold } from './threshold.ts';
+
+/** Conditions on one kind of subject: `all`, `any`, `not` and the fields of the catalogue, read recursively. */
+export function conditionSchema(on: SubjectKind): z.ZodType<ConditionSpec> {
+  const known = SCHEMAS.get(on);
+  if (known !== undefined) return known;
+  const self: z.ZodType<ConditionSpec> = z
+    .lazy(() => mapping)
+    .meta({
+      id: `${on}Condition`,
+      description: 'What must hold: fields, `all`, `any`, `not`. Several keys in one mapping must all hold.',
+    });
+  SCHEMAS.set(on, self);
+  const shape: Record<string, z.ZodType<ConditionSpec | undefined>> = {
+    all: list(self, 1)
+      .transform((conditions): ConditionSpec => ({ kind: 'all', conditions }))
+      .optional()
+      .describe('Holds when every condition of the list holds.'),
+    any: list(self, 1)
+      .transform((conditions): ConditionSpec => ({ kind: 'any', conditions }))
+      .optional()
+      .describe('Holds when at least one condition of the list holds.'),
+    not: self
+      .transform((condition): ConditionSpec => ({ kind: 'not', condition }))
+      .optional()
+      .describe('Holds when the condition does not; unknown stays unknown.'),
+  };
+  for (const field of fieldsOf(on)) {
+    shape[field.name] = fieldSchema(field).optional().describe(field.description);
+  }
+  const mapping = z.strictObject(shape).transform((parts, context): ConditionSpec => {
+    const conditions = Object.values(parts).filter((part) => part !== undefined);
+    const [first] = conditions;
+    if (first !== undefined) return conditions.length === 1 ? first : { kind: 'all', conditions };
+    return refuse(context, parts, {
+      expected: 'a condition such as { liquidationDistance: { below: 5% } }',
+      got: 'an empty mapping',
+    });
+  });
+  return self;
+}
+
+const SCHEMAS = new Map<SubjectKind, z.ZodType<ConditionSpec>>();
+
+/** Reports an issue of ours from inside a transform. */
+export function refuse(context: z.core.$RefinementCtx, input: unknown, issue: ScalarIssue): never {
+  context.issues.push({ code: 'custom', input, params: { ...issue } });
+  return z.NEVER;
+}
+
+function fieldSchema(field: FieldSpec): z.ZodType<ConditionSpec> {
+  const toSpec: ToSpec = (comparison, parameter) => ({
+    kind: 'field',
+    field: field.name,
+    ...(parameter === undefined ? {} : { parameter }),
+    comparison,
+  });
+  if (field.type === 'number') return numberSchema(field, toSpec);
+  const value = plainValue(field);
+  return withShorthand(
+    z
+      .strictObject({
+        equals: value.optional().describe('Holds when the field has this value.'),
+        in: list(value, 1).optional().describe('Holds when the field has one of these values.'),
+      })
+      .transform((written, context): ConditionSpec => {
+        if (written.equals !== undefined && written.in === undefined) {
+          return toSpec({ op: 'equals', value: written.equals });
+        }
+        if (written.in !== undefined && written.equals === undefined) {
+          return toSpec({ op: 'in', values: written.in });
+        }
+        return refuse(context, written, {
+          expected: 'exactly one of equals and in',
+          got: written.equals === undefined ? 'neither' : 'both',
+        });
+      }),
+  );
+}
+
+/** `disagreement: true` is short for `disagreement: { equals: true }`. */
+function withShorthand(full: z.ZodType<ConditionSpec>): z.ZodType<ConditionSpec> {
+  const isMapping = (written: unknown): boolean =>
+    typeof written === 'object' && written !== null && Object.getPrototypeOf(written) === null;
+  return z
+    .preprocess(
+      (written) => (written === undefined || isMapping(written) ? written : { equals: written }),
+      full,
+    )
+    .meta({ shorthand: 'equals' });
+}
+
+/** The keys of a field's mapping that are not its comparison. */
+function parameterShape(parameters: readonly ParameterSpec[]): Record<string, z.ZodType> {
+  const shape: Record<string, z.ZodType> = {};
+  for (const parameter of parameters) {
+    const schema = parameterSchema(parameter);
+    shape[PARAMETER_KEYS[parameter.name]] = (parameter.required ? schema : schema.optional()).describe(
+      `${parameter.description[0]?.toUpperCase() ?? ''}${parameter.description.slice(1)}.`,
+    );
+  }
+  return shape;
+}
+
+/** As they are written; times are durations in the file and milliseconds in the rule. */
+export const PARAMETER_KEYS = { asset: 'asset', source: 'source', windowMs: 'within' } as const;
+
+function parameterSchema(parameter: ParameterSpec): z.ZodType {
+  if (parameter.name === 'asset') return ticker();
+  if (parameter.name === 'source') return oneOf(...(parameter.values ?? []));
+  const { minimum = 1, maximum = Infinity } = parameter;
+  const upTo = Number.isFinite(maximum) ? ` to ${durationInWords(maximum)}` : ' upwards';
+  return duration({ minMs: minimum, maxMs: maximum, bounds: `from ${durationInWords(minimum)}${upTo}` });
+}
+
+function parameterOf(written: Readonly<Record<string, unknown>>): FieldParameter | undefined {
+  const parameter = {
+    ...(written['asset'] === undefined ? {} : { asset: written['asset'] as string }),
+    ...(written['source'] === undefined ? {} : { source: written['source'] as string }),
+    ...(written['within'] === undefined ? {} : { windowMs: written['within'] as number }),
+  };
+  return Object.keys(parameter).length === 0 ? undefined : parameter;
+}
+
+type ToSpec = (comparison: Comparison, parameter?: FieldParameter) => ConditionSpec;
+
+function numberSchema(field: NumberField, toSpec: ToSpec): z.ZodType<ConditionSpec> {
+  const limit = threshold(field);
+  return z
+    .strictObject({
+      ...parameterShape(field.parameters),
+      below: limit.optional().describe('Fires strictly below this.'),
+      clearAbove: limit.optional().describe('With `below`: once true, stays true until strictly above this.'),
+      above: limit.optional().describe('Fires strictly above this.'),
+      clearBelow: limit.optional().describe('With `above`: once true, stays true until strictly below this.'),
+      equals: limit.optional().describe('Holds when the field is exactly this.'),
+      in: list(limit, 1).optional().describe('Holds when the field is exactly one of these.'),
+    })
+    .transform((written, context): ConditionSpec => {
+      const comparison = comparisonOf(written);
+      if ('expected' in comparison) return refuse(context, written, comparison);
+      return toSpec(comparison, parameterOf(written));
+    });
+}
+
+interface WrittenComparison {
+  readonly below?: number | undefined;
+  readonly clearAbove?: number | undefined;
+  readonly above?: number | undefined;
+  readonly clearBelow?: number | undefined;
+  readonly equals?: number | undefined;
+  readonly in?: readonly number[] | undefined;
+}
+
+const COMPARATORS = ['below', 'above', 'equals', 'in'] as const;
+
+function comparisonOf(written: WrittenComparison): Comparison | ScalarIssue {
+  const { below, clearAbove, above, clearBelow, equals } = written;
+  const given = COMPARATORS.filter((name) => written[name] !== undefined);
+  if (given.length !== 1) {
+    return {
+      expected: 'exactly one of below, above, equals and in',
+      got: given.length === 0 ? 'none of them' : given.join(' and '),
+      ...(given.length > 1 ? { hint: 'two conditions in an all: list' } : {}),
+    };
+  }
+  if (clearAbove !== undefined && below === undefined) {
+    return { expected: 'clearAbove together with below', got: `clearAbove with ${given.join('')}` };
+  }
+  if (clearBelow !== undefined && above === undefined) {
+    return { expected: 'clearBelow together with above', got: `clearBelow with ${given.join('')}` };
+  }
+  if (below !== undefined)
+    return { op: 'below', threshold: below, ...(clearAbove === undefined ? {} : { clearAbove }) };
+  if (above !== undefined)
+    return { op: 'above', threshold: above, ...(clearBelow === undefined ? {} : { clearBelow }) };
+  return equals === undefined ? { op: 'in', values: written.in ?? [] } : { op: 'equals', value: equals };
+}
+
+function plainValue(field: Exclude<FieldSpec, NumberField>): z.ZodType<FieldValue> {
+  if (field.type === 'boolean') return flag();
+  if (isEnum(field)) return oneOf(...field.values);
+  return text({ expected: 'a text' });
+}
+
+function isEnum(field: FieldSpec): field is EnumField {
+  return field.type === 'enum';
+}

@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import type { SubjectFilter, SubjectKind } from '../../core/rule.ts';
+import { marketGlob, oneOf, text } from '../shape/scalars.ts';
+import { oneOrMany } from '../shape/shape.ts';
+
+const assetGlob = (): z.ZodType<string> =>
+  text({
+    expected: 'an asset such as BTC, or a pattern such as "*"',
+    pattern: /^[A-Za-z0-9_.*?-]+$/,
+    maxLength: 20,
+  });
+
+const positionGlob = (): z.ZodType<string> =>
+  text({ expected: 'a position id in quotes such as "42"', pattern: /^[\d*?]+$/, maxLength: 30 });
+
+const KEYS = {
+  position: {
+    market: oneOrMany(marketGlob()).optional().describe('Markets: one or several patterns, any of them.'),
+    direction: oneOf('long', 'short').optional().describe('Only long or only short positions.'),
+    positionId: oneOrMany(positionGlob()).optional().describe('Single positions by their id.'),
+  },
+  creditLine: {
+    asset: oneOrMany(assetGlob())
+      .optional()
+      .describe('Assets borrowed: one or several patterns, any of them.'),
+  },
+} as const;
+
+/** Which subjects a rule looks at; for account rules there is nothing to choose from. */
+export function filterSchema(on: SubjectKind): z.ZodType<SubjectFilter> {
+  if (on === 'position') return z.strictObject(KEYS.position).transform(withoutUndefined<SubjectFilter>);
+  if (on === 'creditLine') return z.strictObject(KEYS.creditLine).transform(withoutUndefined<SubjectFilter>);
+  return z.strictObject({}).transform(() => ({}));
+}
+
+/** Drops keys that were not given: plain data for the core and for checksums. */
+export function withoutUndefined<T extends object>(
+  written: { readonly [K in keyof T]: T[K] | undefined },
+): T {
+  return Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined)) as T;
+}

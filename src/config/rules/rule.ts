@@ -1,0 +1,115 @@
+import { z } from 'zod';
+import type { Mode, RuleLimits, RuleSpec, Severity, SubjectKind } from '../../core/rule.ts';
+import { duration, name, number, oneOf, text } from '../shape/scalars.ts';
+import { list } from '../shape/shape.ts';
+import { type ActionDraft, actionsSchema } from './actions.ts';
+import { activeWindowSchema } from './active-window.ts';
+import { conditionSchema, refuse } from './condition.ts';
+import { filterSchema, withoutUndefined } from './filter.ts';
+
+/** A rule as written, normalised; complete once an account's defaults are filled in. */
+export interface RuleDraft extends Omit<RuleSpec, 'actions' | 'escalate' | 'checksum'> {
+  readonly actions: readonly ActionDraft[];
+  readonly escalate: readonly { readonly afterMs: number; readonly actions: readonly ActionDraft[] }[];
+}
+
+export const SUBJECT_KINDS = ['position', 'creditLine', 'account'] as const satisfies readonly SubjectKind[];
+export const SEVERITIES = ['info', 'warning', 'critical'] as const satisfies readonly Severity[];
+
+export function modeSchema(): z.ZodType<Mode> {
+  return oneOf('observe', 'enforce');
+}
+
+export const labelsSchema = z
+  .record(
+    text({
+      expected: 'a label name: letters, digits and underscores',
+      pattern: /^[a-zA-Z_][a-zA-Z0-9_]*$/,
+      maxLength: 40,
+    }) as unknown as z.ZodString,
+    text({ expected: 'a text (in quotes when it looks like a number)', maxLength: 100 }),
+  )
+  .describe('Free labels, added to metrics, messages and audit.');
+
+const limitsSchema = z
+  .strictObject({
+    cooldown: duration()
+      .optional()
+      .describe('Least time from the end of one episode to the next one that acts; none by default.'),
+    perHour: number({ min: 1, max: 3600, integer: true, expected: 'a whole number from 1 to 3600' })
+      .optional()
+      .describe('Episodes of one subject that may act within any hour; no bound by default.'),
+  })
+  .transform(
+    ({ cooldown, perHour }): RuleLimits => withoutUndefined<RuleLimits>({ cooldownMs: cooldown, perHour }),
+  );
+
+/** The keys of a rule on one kind of subject. */
+export function ruleSchema(on: SubjectKind): z.ZodType<RuleDraft> {
+  const known = SCHEMAS.get(on);
+  if (known !== undefined) return known;
+  const schema = buildRuleSchema(on);
+  SCHEMAS.set(on, schema);
+  return schema;
+}
+
+const SCHEMAS = new Map<SubjectKind, z.ZodType<RuleDraft>>();
+
+function buildRuleSchema(on: SubjectKind): z.ZodType<RuleDraft> {
+  return z
+    .strictObject({
+      id: name('an id').describe('Name of the rule, unique in the file.'),
+      on: oneOf(on).describe('What the rule judges: each position, each credit line, or the account.'),
+      where: filterSchema(on).prefault({}).describe('Which of them; without it all.'),
+      when: conditionSchema(on).describe('The condition.'),
+      for: duration().prefault('0s').describe('How long the condition must hold before the rule fires.'),
+      keepFiringFor: duration()
+        .prefault('0s')
+        .describe('How long the rule goes on firing after the condition stopped to hold.'),
+      do: actionsSchema(on)
+        .prefault([])
+        .describe('What happens when it fires; nothing: the rule only shows.'),
+      escalate: escalateSchema(on).prefault([]).describe('What happens when it goes on firing.'),
+      limits: limitsSchema
+        .prefault({})
+        .describe('How often it may act. Margin calls and liquidations are exempt.'),
+      severity: oneOf(...SEVERITIES)
+        .prefault('warning')
+        .describe('How urgent it is to people.'),
+      labels: labelsSchema.prefault({}),
+      mode: modeSchema()
+        .optional()
+        .describe("`observe` or `enforce` for this rule; without it the account's."),
+      active: activeWindowSchema.optional().describe('When the rule is active; always by default.'),
+    })
+    .transform((written): RuleDraft => {
+      const { for: forMs, keepFiringFor, do: actions, mode, active, ...same } = written;
+      return {
+        ...same,
+        forMs,
+        keepFiringForMs: keepFiringFor,
+        actions,
+        ...(mode === undefined ? {} : { mode }),
+        ...(active === undefined ? {} : { activeWindow: active }),
+      };
+    });
+}
+
+function escalateSchema(on: SubjectKind): z.ZodType<RuleDraft['escalate']> {
+  const stage = z
+    .strictObject({
+      after: duration({ minMs: 1, bounds: 'above 0' }).describe(
+        'Since the rule fired, counted only while the condition itself holds.',
+      ),
+      do: actionsSchema(on).describe('What happens then.'),
+    })
+    .transform(({ after, do: actions }) => ({ afterMs: after, actions }));
+  return list(stage).transform((stages, context) => {
+    const unordered = stages.findIndex((entry, index) => entry.afterMs <= (stages[index - 1]?.afterMs ?? 0));
+    if (unordered === -1) return stages;
+    return refuse(context, stages, {
+      expected: 'stages by rising after',
+      got: `stage ${unordered + 1} not after stage ${unordered}`,
+    });
+  });
+}

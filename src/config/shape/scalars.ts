@@ -1,0 +1,264 @@
+import { z } from 'zod';
+import { type DecimalString, decimal, isDecimalString, parseDecimal } from '../../core/decimal.ts';
+import { suggest } from '../suggest.ts';
+import { describeText, WrittenNumber } from '../yaml/value.ts';
+import { DURATION_PATTERN, durationHint, parseDuration, parsePercent } from './units.ts';
+
+/** What reading one written value gave: the value, or what was wrong with it. */
+export type Reading<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly got?: string; readonly hint?: string; readonly expected?: string };
+
+export interface ScalarKind<T> {
+  /** Completes "expected ...", with an example. */
+  readonly expected: string;
+  readonly read: (written: unknown) => Reading<T>;
+  /** How editors check it; what this cannot say stays in `expected`. */
+  readonly json: Readonly<Record<string, unknown>>;
+}
+
+/** What a problem with a scalar carries from the schema to the report. */
+export interface ScalarIssue {
+  readonly expected: string;
+  readonly got?: string;
+  readonly hint?: string;
+  readonly code?: string;
+}
+
+/** A zod schema for one written value with an error of its own, and its JSON Schema. */
+export function scalar<T>({ expected, read, json }: ScalarKind<T>): z.ZodType<T> {
+  const schema = z.unknown().transform((written, context): T => {
+    const reading = read(written);
+    if (reading.ok) return reading.value;
+    const { got, hint } = reading;
+    const params: ScalarIssue = {
+      expected: reading.expected ?? expected,
+      ...(got === undefined ? {} : { got }),
+      ...(hint === undefined ? {} : { hint }),
+    };
+    context.issues.push({ code: 'custom', input: written, params: { ...params } });
+    return z.NEVER;
+  });
+  return schema.meta({ ...json, expected });
+}
+
+const FAILED = { ok: false } as const;
+
+function got<T>(value: T): Reading<T> {
+  return { ok: true, value };
+}
+
+/** The written text of a text or number; `undefined` for anything else. */
+export function writtenText(written: unknown): string | undefined {
+  if (written instanceof WrittenNumber) return written.text;
+  if (typeof written === 'number') return String(written);
+  return typeof written === 'string' ? written : undefined;
+}
+
+export interface DurationBounds {
+  readonly minMs?: number;
+  readonly maxMs?: number;
+  /** Completes "expected a duration"; needed when there are bounds. */
+  readonly bounds?: string;
+}
+
+/** `3s`, `5m`, `1h30m`, `250ms`, to milliseconds; a bare number (except 0) is refused: seconds or minutes? */
+export function duration({ minMs = 0, maxMs = Infinity, bounds }: DurationBounds = {}): z.ZodType<number> {
+  return scalar({
+    expected: `a duration such as 3s, 5m or 1h30m${bounds === undefined ? '' : `, ${bounds}`}`,
+    read: (written) => {
+      const text = writtenText(written);
+      if (text === undefined) return FAILED;
+      const ms = text === '0' ? 0 : parseDuration(text);
+      if (ms !== undefined) return ms >= minMs && ms <= maxMs ? got(ms) : FAILED;
+      const meant = durationHint(text);
+      return meant === undefined ? FAILED : { ok: false, hint: meant };
+    },
+    json: { type: 'string', pattern: DURATION_PATTERN, examples: ['3s', '5m', '1h30m', '250ms'] },
+  });
+}
+
+export interface RatioBounds {
+  readonly min?: number;
+  readonly max?: number;
+  /** Whether `min` and `max` themselves are refused. */
+  readonly exclusive?: 'min' | 'max' | 'both';
+  readonly bounds?: string;
+}
+
+/**
+ * `5%` or `0.05`, to a fraction. A bare number above 1 is a forgotten `%`, and a bare 1 could mean 1 % or 100 %:
+ * both are refused.
+ */
+export function ratio({ min = 0, max = Infinity, exclusive, bounds }: RatioBounds = {}): z.ZodType<number> {
+  const inside = (value: number): boolean =>
+    (exclusive === 'min' || exclusive === 'both' ? value > min : value >= min) &&
+    (exclusive === 'max' || exclusive === 'both' ? value < max : value <= max);
+  return scalar({
+    expected: `a ratio such as 5% or 0.05${bounds === undefined ? '' : `, ${bounds}`}`,
+    read: (written) => {
+      const reading = readRatio(written);
+      return reading.ok && !inside(reading.value) ? FAILED : reading;
+    },
+    json: { type: ['string', 'number'], pattern: '^-?\\d+(\\.\\d+)?\\s*%$', examples: ['5%', '0.5%'] },
+  });
+}
+
+export function readRatio(written: unknown): Reading<number> {
+  const text = writtenText(written)?.trim();
+  if (text === undefined) return FAILED;
+  const percent = parsePercent(text);
+  if (percent !== undefined) return got(percent);
+  const comma = text.replace(/(\d),(\d)/, '$1.$2');
+  if (comma !== text && parsePercent(comma) !== undefined) return { ok: false, hint: comma };
+  const fraction = parseDecimal(text);
+  if (fraction === undefined) return FAILED;
+  if (fraction.abs().lt(decimal('1'))) return got(Number(text));
+  return { ok: false, hint: fraction.abs().eq(decimal('1')) ? '100% or 1%' : `${text}%` };
+}
+
+export interface AmountBounds {
+  readonly positive?: boolean;
+  readonly expected?: string;
+}
+
+/** A decimal kept digit by digit, quoted or not. */
+export function decimalText({ positive = true, expected }: AmountBounds = {}): z.ZodType<DecimalString> {
+  return scalar({
+    expected: expected ?? `a ${positive ? 'positive ' : ''}decimal number such as "0.001"`,
+    read: (written) => {
+      const text = writtenText(written)?.trim();
+      if (text === undefined || !isDecimalString(text)) {
+        const comma = text?.replace(',', '.');
+        return comma !== undefined && comma !== text && isDecimalString(comma)
+          ? { ok: false, hint: comma }
+          : FAILED;
+      }
+      const value = parseDecimal(text);
+      return value === undefined || (positive && value.lte(decimal('0'))) ? FAILED : got(text);
+    },
+    json: { type: ['string', 'number'], pattern: '^\\d+(\\.\\d+)?$', examples: ['0.001'] },
+  });
+}
+
+export interface NumberBounds {
+  readonly min?: number;
+  readonly max?: number;
+  readonly integer?: boolean;
+  readonly expected: string;
+}
+
+export function number({
+  min = -Infinity,
+  max = Infinity,
+  integer = false,
+  expected,
+}: NumberBounds): z.ZodType<number> {
+  return scalar({
+    expected,
+    read: (written) => {
+      const value =
+        written instanceof WrittenNumber ? written.value : typeof written === 'number' ? written : undefined;
+      if (value === undefined || !Number.isFinite(value)) return FAILED;
+      return value >= min && value <= max && (!integer || Number.isSafeInteger(value)) ? got(value) : FAILED;
+    },
+    json: {
+      type: integer ? 'integer' : 'number',
+      ...(Number.isFinite(min) ? { minimum: min } : {}),
+      ...(Number.isFinite(max) ? { maximum: max } : {}),
+    },
+  });
+}
+
+/** `true`/`false`, also written `yes`/`no`. */
+export function flag(): z.ZodType<boolean> {
+  return scalar({
+    expected: 'true or false',
+    read: (written) => {
+      if (typeof written === 'boolean') return got(written);
+      if (written === 'yes') return got(true);
+      return written === 'no' ? got(false) : FAILED;
+    },
+    json: { enum: [true, false, 'yes', 'no'] },
+  });
+}
+
+/** One of a few words, with a suggestion for a misspelt one. */
+export function oneOf<const T extends string>(...words: readonly T[]): z.ZodType<T> {
+  return scalar<T>({
+    expected: words.length === 1 ? words.join('') : `one of ${words.join(', ')}`,
+    read: (written) => {
+      const found = words.find((word) => word === written);
+      if (found !== undefined) return got(found);
+      const meant = typeof written === 'string' ? suggest(written, words) : undefined;
+      return meant === undefined ? FAILED : { ok: false, hint: meant };
+    },
+    json: { enum: [...words] },
+  });
+}
+
+export interface TextKind {
+  readonly expected: string;
+  readonly pattern?: RegExp;
+  readonly maxLength?: number;
+}
+
+export function text({ expected, pattern, maxLength = 200 }: TextKind): z.ZodType<string> {
+  return scalar({
+    expected,
+    read: (written) => {
+      if (typeof written !== 'string') {
+        // `id: 123` is a number to YAML; say what makes it a text.
+        const digits = written instanceof WrittenNumber ? written.text : undefined;
+        const quoted = digits !== undefined && (pattern?.test(digits) ?? true);
+        return quoted ? { ok: false, hint: `"${digits}"` } : FAILED;
+      }
+      const fits = written.length > 0 && written.length <= maxLength && (pattern?.test(written) ?? true);
+      return fits ? got(written) : FAILED;
+    },
+    json: { type: 'string', minLength: 1, maxLength, ...(pattern ? { pattern: pattern.source } : {}) },
+  });
+}
+
+/** Names that go into job ids, metric labels and client order ids; never a number alone. */
+export const NAME_PATTERN = /^(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9_.-]{0,47}$/;
+
+export function name(of: string): z.ZodType<string> {
+  return text({
+    expected: `${of}: letters, digits, dots, dashes and underscores, at most 48, at least one letter`,
+    pattern: NAME_PATTERN,
+    maxLength: 48,
+  });
+}
+
+/** A market name or a pattern of them: `BTC_PERP`, `*_PERP`, `*`. */
+export function marketGlob(): z.ZodType<string> {
+  return text({
+    expected: 'a market such as BTC_PERP, or a pattern such as "*_PERP" (quoted when it starts with *)',
+    pattern: /^[A-Z0-9_*?-]+$/,
+    maxLength: 40,
+  });
+}
+
+/** `BTC`, `USDT`: as the exchange writes it. */
+export function ticker(): z.ZodType<string> {
+  return text({ expected: 'a ticker such as USDT', pattern: /^[A-Z0-9][A-Z0-9_.-]*$/i, maxLength: 20 });
+}
+
+export function url(...protocols: readonly string[]): z.ZodType<string> {
+  const shown = protocols.map((protocol) => `${protocol}//`).join(' or ');
+  return scalar({
+    expected: `an address that starts with ${shown}, without user name and password`,
+    read: (written) => {
+      if (typeof written !== 'string') return FAILED;
+      const parsed = URL.canParse(written) ? new URL(written) : undefined;
+      if (parsed === undefined || !protocols.includes(parsed.protocol))
+        return { ok: false, got: describeText(written) };
+      if (parsed.username !== '' || parsed.password !== '') {
+        return { ok: false, got: 'one with credentials in it (not repeated here)' };
+      }
+      return got(written);
+    },
+    json: { type: 'string', format: 'uri' },
+  });
+}

@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import type { JsonValue } from './json.ts';
+
+/** The keys of a section with what each may be; every one carries a description. */
+export type Keys = Readonly<Record<string, z.ZodType>>;
+
+type WithDefaults<K extends Keys, D> = {
+  [N in keyof K]: N extends keyof D ? z.ZodPrefault<K[N]> : K[N];
+};
+
+/**
+ * A mapping with exactly these keys. Defaults are given as people write them (`'5s'`) and go through the same
+ * reading, so that documentation and behaviour cannot differ.
+ */
+export function section<K extends Keys, D extends { readonly [N in keyof K]?: JsonValue }>(
+  keys: K,
+  defaults: D,
+): z.ZodObject<WithDefaults<K, D>> {
+  const shape: Record<string, z.ZodType> = {};
+  for (const [key, schema] of Object.entries(keys)) {
+    const written = defaults[key];
+    shape[key] = written === undefined ? schema : schema.prefault(written as never);
+  }
+  return z.strictObject(shape) as unknown as z.ZodObject<WithDefaults<K, D>>;
+}
+
+/** The same keys, all optional and without defaults: for what an account says differently. */
+export function overrides<K extends Keys>(keys: K): z.ZodObject<{ [N in keyof K]: z.ZodOptional<K[N]> }> {
+  const shape: Record<string, z.ZodType> = {};
+  for (const [key, schema] of Object.entries(keys)) shape[key] = schema.optional();
+  return z.strictObject(shape) as unknown as z.ZodObject<{ [N in keyof K]: z.ZodOptional<K[N]> }>;
+}
+
+/** One value or a list of them, to a list. */
+export function oneOrMany<T>(item: z.ZodType<T>): z.ZodType<readonly T[]> {
+  return z
+    .preprocess(
+      (written) => (Array.isArray(written) || written === undefined ? written : [written]),
+      z.array(item).min(1),
+    )
+    .meta({ alsoOne: true });
+}
+
+/** A list, not empty unless said so. */
+export function list<T>(item: z.ZodType<T>, min = 0): z.ZodType<readonly T[]> {
+  return z.array(item).min(min);
+}

@@ -1,0 +1,84 @@
+import { decimal, formatDecimal, parseDecimal, toNumber } from '../../core/decimal.ts';
+
+const UNIT_MS = { w: 604_800_000, d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 } as const;
+type Unit = keyof typeof UNIT_MS;
+const UNITS = Object.keys(UNIT_MS) as Unit[];
+
+/** `1h30m`, `250ms`, `1.5s`: numbers with units from large to small, each unit at most once. */
+export const DURATION_PATTERN =
+  '^(?=\\d)(\\d+(\\.\\d+)?w)?(\\d+(\\.\\d+)?d)?(\\d+(\\.\\d+)?h)?(\\d+(\\.\\d+)?m)?(\\d+(\\.\\d+)?s)?(\\d+(\\.\\d+)?ms)?$';
+const DURATION = new RegExp(DURATION_PATTERN);
+const LONGEST_MS = 10 * 366 * UNIT_MS.d;
+
+/** Whole milliseconds of a written duration; `undefined` when it is none, not whole, or above ten years. */
+export function parseDuration(text: string): number | undefined {
+  const compact = text.trim().replaceAll(/(\d)\s+(?=[a-z])|([a-z])\s+(?=\d)/g, '$1$2');
+  if (compact.length > 60 || !DURATION.test(compact)) return undefined;
+  let total = decimal('0');
+  for (const [, amount = '', unit = ''] of compact.matchAll(/([\d.]+)([a-z]+)/g)) {
+    const number = parseDecimal(amount);
+    if (number === undefined || !isUnit(unit)) return undefined;
+    total = total.plus(number.times(decimal(String(UNIT_MS[unit]))));
+  }
+  const ms = toNumber(total);
+  return Number.isSafeInteger(ms) && ms <= LONGEST_MS ? ms : undefined;
+}
+
+function isUnit(text: string): text is Unit {
+  return (UNITS as readonly string[]).includes(text);
+}
+
+/** A hint for something that looks like a duration in other words: `10 seconds`, `5min`, `10`. */
+export function durationHint(text: string): string | undefined {
+  const match = /^\s*(\d+(?:\.\d+)?)\s*([a-zµ]*)\.?\s*$/i.exec(text);
+  if (match === null) return undefined;
+  const [, amount = '', word = ''] = match;
+  if (word === '') return `${amount}s`;
+  const lower = word.toLowerCase();
+  const unit = WORDS_FOR_UNITS.find(([, words]) => words.includes(lower))?.[0];
+  return unit === undefined ? undefined : `${amount}${unit}`;
+}
+
+const WORDS_FOR_UNITS: readonly (readonly [Unit, readonly string[]])[] = [
+  ['ms', ['ms', 'msec', 'msecs', 'millis', 'millisecond', 'milliseconds']],
+  ['s', ['s', 'sec', 'secs', 'second', 'seconds']],
+  ['m', ['m', 'min', 'mins', 'minute', 'minutes']],
+  ['h', ['h', 'hr', 'hrs', 'hour', 'hours']],
+  ['d', ['d', 'day', 'days']],
+  ['w', ['w', 'week', 'weeks']],
+];
+
+/** For people: `3 s`, `1 h 30 min`, `250 ms`, `none` for 0. */
+export function durationInWords(ms: number): string {
+  if (ms === 0) return '0 s';
+  let rest = ms;
+  const parts: string[] = [];
+  for (const unit of UNITS) {
+    const count = Math.floor(rest / UNIT_MS[unit]);
+    if (count === 0) continue;
+    parts.push(`${count} ${SPOKEN[unit]}`);
+    rest -= count * UNIT_MS[unit];
+  }
+  return parts.join(' ');
+}
+
+const SPOKEN: Readonly<Record<Unit, string>> = { w: 'weeks', d: 'days', h: 'h', m: 'min', s: 's', ms: 'ms' };
+
+/** A percentage as the fraction nearest to it: `0.7%` is 0.007, not 0.006999999999999999. */
+export function parsePercent(text: string): number | undefined {
+  const match = /^(-?\d{1,12}(?:\.\d{1,12})?)\s*%$/.exec(text.trim());
+  const percent = match?.[1] === undefined ? undefined : parseDecimal(match[1]);
+  return percent === undefined ? undefined : toNumber(percent.times(decimal('0.01')));
+}
+
+/** For people: `5.0 %`, `0.25 %`, `100 %`: at least one digit after the point below ten. */
+export function percentInWords(fraction: number): string {
+  const percent = decimalOf(fraction).times(decimal('100'));
+  const text = formatDecimal(percent.round(6));
+  const small = toNumber(percent) > -100 && toNumber(percent) < 100;
+  return `${small && !text.includes('.') ? `${text}.0` : text} %`;
+}
+
+function decimalOf(value: number): ReturnType<typeof decimal> {
+  return parseDecimal(String(value)) ?? decimal('0');
+}

@@ -1,0 +1,49 @@
+import { findField, SOURCE_NAMES, type SourceName } from '../core/fields.ts';
+import type { ActionSpec, ConditionSpec, RuleSpec } from '../core/rule.ts';
+
+/** Every comparison of a condition. */
+export function* comparisonsOf(
+  condition: ConditionSpec,
+): Generator<Extract<ConditionSpec, { kind: 'field' }>> {
+  switch (condition.kind) {
+    case 'field':
+      yield condition;
+      return;
+    case 'not':
+      yield* comparisonsOf(condition.condition);
+      return;
+    case 'all':
+    case 'any':
+      for (const inner of condition.conditions) yield* comparisonsOf(inner);
+  }
+}
+
+/** All actions of a rule with the stage they belong to: 0 is its own `do`. */
+export function actionsOf(rule: RuleSpec): readonly ActionSpec[] {
+  return [...rule.actions, ...rule.escalate.flatMap((stage) => stage.actions)];
+}
+
+/** What must be read from the exchange so that a rule can be judged and can act. */
+export function sourcesOf(rule: RuleSpec): ReadonlySet<SourceName> {
+  const sources = new Set<SourceName>();
+  if (rule.on === 'position') sources.add('positions');
+  if (rule.on === 'creditLine') sources.add('creditLine');
+  for (const { field, parameter } of comparisonsOf(rule.when)) {
+    const source = parameter?.source ?? findField(rule.on, field)?.source;
+    const known = SOURCE_NAMES.find((name) => name === source);
+    const aboutReading = parameter?.source !== undefined || !ABOUT_ALL_READS.has(field);
+    if (known !== undefined && aboutReading) sources.add(known);
+  }
+  if (actionsOf(rule).some(({ kind }) => kind === 'reduce' || kind === 'protect')) sources.add('positions');
+  return sources;
+}
+
+/** Fields that look at whatever is read, unless a source is named. */
+const ABOUT_ALL_READS: ReadonlySet<string> = new Set(['dataAge', 'recordsSetAside']);
+
+/** Tickers of the main balance that a rule asks for. */
+export function balancesOf(rule: RuleSpec): readonly string[] {
+  return [...comparisonsOf(rule.when)].flatMap(({ field, parameter }) =>
+    field === 'mainBalance' && parameter?.asset !== undefined ? [parameter.asset] : [],
+  );
+}

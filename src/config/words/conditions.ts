@@ -1,0 +1,175 @@
+import { type FieldSpec, findField } from '../../core/fields.ts';
+import type { Comparison, ConditionSpec, FieldParameter, RuleSpec, SubjectKind } from '../../core/rule.ts';
+import { durationInWords } from '../shape/units.ts';
+import { comparisonsOf } from '../sources.ts';
+import { numberInWords, valueInWords } from './values.ts';
+
+type FieldCondition = Extract<ConditionSpec, { kind: 'field' }>;
+
+/** A condition as the end of a sentence that starts with its subject: `is nearer than 5.0 % to liquidation`. */
+export function conditionInWords(on: SubjectKind, condition: ConditionSpec): string {
+  switch (condition.kind) {
+    case 'field':
+      return fieldInWords(on, condition);
+    case 'not':
+      return negated(conditionInWords(on, condition.condition));
+    case 'all':
+      return joined(on, condition.conditions, 'and');
+    case 'any':
+      return joined(on, condition.conditions, 'or');
+  }
+}
+
+/** `is nearer than ...` becomes `is not nearer than ...`; what cannot be negated so is put in quotes. */
+function negated(words: string): string {
+  const single = !/ (and|or) /.test(words);
+  if (single && words.startsWith('is ')) return words.replace('is ', 'is not ');
+  if (single && words.startsWith('has no ')) return words.replace('has no ', 'has ');
+  if (single && words.startsWith('has ')) return words.replace('has ', 'has no ');
+  return `does not fulfil "${words}"`;
+}
+
+function joined(on: SubjectKind, conditions: readonly ConditionSpec[], word: 'and' | 'or'): string {
+  const parts = conditions.map((inner) => {
+    const words = conditionInWords(on, inner);
+    const nested = (inner.kind === 'all' || inner.kind === 'any') && inner.conditions.length > 1;
+    return nested && conditions.length > 1 ? `(${words})` : words;
+  });
+  return parts.join(` ${word} `);
+}
+
+interface Phrases {
+  readonly below?: string;
+  readonly above?: string;
+}
+
+/** Fields that have better words than "has x below y"; `{v}` is the threshold, `{p}` the parameters. */
+const PHRASES: Readonly<Record<string, Phrases>> = {
+  'position.liquidationDistance': {
+    below: 'is nearer than {v} to liquidation',
+    above: 'is farther than {v} from liquidation',
+  },
+  'position.liquidationProbability': {
+    above: 'has a chance above {v} of liquidation {p}',
+    below: 'has a chance below {v} of liquidation {p}',
+  },
+  'position.minutesToLiquidation': {
+    below: 'is as likely as not to be liquidated within {v}',
+    above: 'is unlikely to be liquidated within {v}',
+  },
+  'position.unprotectedSeconds': { above: 'has been without a stop that covers it for more than {v}' },
+  'position.marginUsage': {
+    above: 'uses more than {v} of its funds as margin',
+    below: 'uses less than {v} of its funds as margin',
+  },
+  'position.notional': { above: 'is worth more than {v}', below: 'is worth less than {v}' },
+  'position.pnlPercent': {
+    below: 'has an unrealised result below {v}',
+    above: 'has an unrealised result above {v}',
+  },
+  'creditLine.currentLtv': { above: 'has an LTV above {v}', below: 'has an LTV below {v}' },
+  'creditLine.ltvToMarginCall': {
+    above: 'has used up more than {v} of the way to its margin call',
+    below: 'has used up less than {v} of the way to its margin call',
+  },
+  'creditLine.ltvToLiquidation': {
+    above: 'has used up more than {v} of the way to liquidation',
+    below: 'has used up less than {v} of the way to liquidation',
+  },
+  'creditLine.collateralMayFall': {
+    below: 'has collateral that may fall by less than {v} before the margin call',
+    above: 'has collateral that may fall by more than {v} before the margin call',
+  },
+  'creditLine.minutesToMarginCall': {
+    below: 'is as likely as not to get a margin call within {v}',
+    above: 'is unlikely to get a margin call within {v}',
+  },
+  'creditLine.marginCallProbability': {
+    above: 'has a chance above {v} of a margin call {p}',
+    below: 'has a chance below {v} of a margin call {p}',
+  },
+  'account.dataAge': { above: 'has not been read for {v} {p}', below: 'was read within the last {v} {p}' },
+  'account.recordsSetAside': { above: 'has more than {v} records that could not be read {p}' },
+  'account.mainBalance': {
+    below: 'has less than {v} {p} in its main balance',
+    above: 'has more than {v} {p} in its main balance',
+  },
+  'account.marginUsage': { above: 'uses more than {v} of its {p} funds as margin' },
+  'account.withdrawalCount': { above: 'had more than {v} withdrawals {p}' },
+  'account.unexpectedWithdrawalCount': {
+    above: 'had more than {v} withdrawals to addresses outside the allow-list {p}',
+  },
+  'account.withdrawalAmount': { above: 'withdrew more than {v} {p}' },
+  'account.spotOrderCount': { above: 'created more than {v} spot orders {p}' },
+  'account.spotFees': { above: 'paid more than {v} {p} in spot fees' },
+  'account.spotTurnover': { above: 'traded more than {v} {p} on spot' },
+};
+
+const LOOKS_AHEAD: ReadonlySet<string> = new Set(['liquidationProbability', 'marginCallProbability']);
+
+function fieldInWords(on: SubjectKind, { field: name, parameter, comparison }: FieldCondition): string {
+  const field = findField(on, name);
+  if (field === undefined) return `has ${name} ${comparison.op}`;
+  const parameters = parameterInWords(name, parameter);
+  if (comparison.op === 'equals' || comparison.op === 'in')
+    return exactInWords(field, comparison, parameters);
+  const phrase = PHRASES[`${on}.${name}`]?.[comparison.op] ?? `has ${name} {p} ${comparison.op} {v}`;
+  return phrase
+    .replace('{v}', thresholdInWords(field, comparison.threshold))
+    .replace('{p}', parameters)
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+}
+
+function parameterInWords(field: string, parameter: FieldParameter | undefined): string {
+  if (parameter === undefined) return '';
+  const { asset, source, windowMs } = parameter;
+  const direction = LOOKS_AHEAD.has(field) ? 'within the next' : 'within';
+  return [
+    asset,
+    source === undefined ? undefined : `(${source})`,
+    windowMs === undefined ? undefined : `${direction} ${durationInWords(windowMs)}`,
+  ]
+    .filter((part) => part !== undefined)
+    .join(' ');
+}
+
+/** Where its comparisons with hysteresis clear: `liquidationDistance above 7.0 %`. */
+export function clearancesInWords(rule: Pick<RuleSpec, 'on' | 'when'>): readonly string[] {
+  return [...comparisonsOf(rule.when)].flatMap(({ field: name, comparison }): readonly string[] => {
+    const field = findField(rule.on, name);
+    if (field === undefined) return [];
+    if (comparison.op === 'below' && comparison.clearAbove !== undefined) {
+      return [`${name} above ${thresholdInWords(field, comparison.clearAbove)}`];
+    }
+    if (comparison.op === 'above' && comparison.clearBelow !== undefined) {
+      return [`${name} below ${thresholdInWords(field, comparison.clearBelow)}`];
+    }
+    return [];
+  });
+}
+
+function exactInWords(
+  field: FieldSpec,
+  comparison: Extract<Comparison, { op: 'equals' | 'in' }>,
+  parameters: string,
+): string {
+  const values = comparison.op === 'equals' ? [comparison.value] : comparison.values;
+  if (field.type === 'boolean') {
+    return `${values.includes(true) ? 'has' : 'has no'} ${field.name}`;
+  }
+  const shown = values.map((value) =>
+    typeof value === 'number' ? thresholdInWords(field, value) : String(value),
+  );
+  return `has ${[field.name, parameters].join(' ').trim()} ${listInWords(shown, 'or')}`;
+}
+
+function thresholdInWords(field: FieldSpec, value: number): string {
+  return field.type === 'number' ? valueInWords(field, value) : numberInWords(value);
+}
+
+/** `a`, `a and b`, `a, b and c`. */
+export function listInWords(items: readonly string[], word: 'and' | 'or' = 'and'): string {
+  if (items.length < 2) return items.join('');
+  return `${items.slice(0, -1).join(', ')} ${word} ${items.at(-1) ?? ''}`;
+}

@@ -1,0 +1,209 @@
+import type { YAMLMap, YAMLSeq } from 'yaml';
+import {
+  type Alias,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+} from 'yaml';
+import { formatPath, type Path, type Place, type Problem } from '../problem.ts';
+import type { YamlDocument, YamlNode } from './document.ts';
+import { type ErrorCode, SYNTAX_WORDS } from './syntax-words.ts';
+import { looksSecret, WrittenNumber } from './value.ts';
+
+/** Bounds that no config for people comes near; they keep hostile input cheap. */
+const MAX_CHARACTERS = 1_000_000;
+const MAX_NODES = 50_000;
+const MAX_DEPTH = 40;
+
+export interface ParsedYaml {
+  readonly document?: YamlDocument;
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * YAML 1.2 to plain values with places. Mappings become objects without a prototype, numbers keep their
+ * digits (`WrittenNumber`); aliases are followed, within bounds; tags, merge keys and several documents in
+ * one file are refused. Never throws, and repeats nothing of the text but harmless keys.
+ */
+export function parseYaml(text: string, file: string): ParsedYaml {
+  const start: Place = { file, line: 1, column: 1 };
+  if (text.length > MAX_CHARACTERS) {
+    return {
+      problems: [syntaxProblem(start, `expected at most ${MAX_CHARACTERS} characters, got ${text.length}`)],
+    };
+  }
+  const lineCounter = new LineCounter();
+  const placeAt = (offset: number): Place => {
+    const { line, col } = lineCounter.linePos(offset);
+    return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  try {
+    const parsed = parseDocument(text, {
+      lineCounter,
+      prettyErrors: false,
+      logLevel: 'silent',
+      uniqueKeys: false,
+      stringKeys: true,
+      version: '1.2',
+      merge: false,
+      resolveKnownTags: false,
+    });
+    const wrong = [...parsed.errors, ...parsed.warnings];
+    if (wrong.length > 0) {
+      return { problems: wrong.map(({ code, pos }) => syntaxProblem(placeAt(pos[0]), wordsFor(code))) };
+    }
+    const reader = new TreeReader(placeAt);
+    const root = reader.read(parsed.contents, [], undefined);
+    return reader.problems.length > 0 && reader.aborted
+      ? { problems: reader.problems }
+      : { document: { file, root }, problems: reader.problems };
+  } catch (error) {
+    // The parser recurses: nesting deep enough ends its stack before our own bound is reached.
+    if (error instanceof RangeError) return { problems: [syntaxProblem(start, TOO_DEEP)] };
+    throw error;
+  }
+}
+
+const TOO_DEEP = `expected at most ${MAX_DEPTH} levels of nesting, got more`;
+
+function wordsFor(code: string): string {
+  return SYNTAX_WORDS[code as ErrorCode] ?? 'expected YAML, got something that cannot be read as such';
+}
+
+function syntaxProblem(place: Place, message: string, path: Path = []): Problem {
+  return { severity: 'error', code: 'yaml-syntax', place, path: formatPath(path), message };
+}
+
+/** Turns the parser's tree into ours; one use per document. */
+class TreeReader {
+  readonly problems: Problem[] = [];
+  aborted = false;
+  readonly #placeAt: (offset: number) => Place;
+  readonly #anchors = new Map<string, Node>();
+  #nodes = 0;
+
+  constructor(placeAt: (offset: number) => Place) {
+    this.#placeAt = placeAt;
+  }
+
+  read(node: Node | null, path: Path, keyPlace: Place | undefined, fallback?: Place): YamlNode {
+    const offset = node?.range?.[0];
+    const place = offset === undefined ? (fallback ?? keyPlace ?? this.#placeAt(0)) : this.#placeAt(offset);
+    const leaf = (value: unknown): YamlNode => build(value, place, keyPlace);
+    this.#nodes += 1;
+    if (this.aborted) return leaf(null);
+    if (this.#nodes > MAX_NODES) {
+      return this.#abort(
+        place,
+        path,
+        `expected at most ${MAX_NODES} values, got more (aliases count each time)`,
+      );
+    }
+    if (path.length > MAX_DEPTH) return this.#abort(place, path, TOO_DEEP);
+    if (node === null) return leaf(null);
+    if (isAlias(node)) return this.#readAlias(node, path, keyPlace, place);
+    if ('anchor' in node && typeof node.anchor === 'string') this.#anchors.set(node.anchor, node);
+    if (isMap(node)) return this.#readMap(node, path, keyPlace, place);
+    if (isSeq(node)) return this.#readList(node, path, keyPlace, place);
+    if (!isScalar(node)) return leaf(null);
+    const { value } = node;
+    if (typeof value === 'number' || typeof value === 'bigint') {
+      return leaf(new WrittenNumber(Number(value), node.source ?? String(value)));
+    }
+    return leaf(typeof value === 'string' || typeof value === 'boolean' ? value : null);
+  }
+
+  #readMap(map: YAMLMap, path: Path, keyPlace: Place | undefined, place: Place): YamlNode {
+    const value = Object.create(null) as Record<string, unknown>;
+    const children = new Map<string | number, YamlNode>();
+    for (const pair of map.items) {
+      const key = this.#readKey(pair as Pair<Node | null, Node | null>, path, children);
+      if (key === undefined) continue;
+      const child = this.read(key.node, [...path, key.name], key.place, key.place);
+      children.set(key.name, child);
+      value[key.name] = child.value;
+    }
+    return build(value, place, keyPlace, children);
+  }
+
+  #readKey(
+    pair: Pair<Node | null, Node | null>,
+    path: Path,
+    siblings: ReadonlyMap<string | number, YamlNode>,
+  ): { name: string; place: Place; node: Node | null } | undefined {
+    const place = this.#placeAt(pair.key?.range?.[0] ?? 0);
+    const name = isScalar(pair.key) ? String(pair.key.value) : undefined;
+    if (name === undefined) {
+      this.problems.push(syntaxProblem(place, 'expected a plain key, got a list, mapping or alias', path));
+      return undefined;
+    }
+    if (IMPOSSIBLE_KEYS.has(name)) {
+      this.problems.push(syntaxProblem(place, IMPOSSIBLE_KEYS.get(name) ?? '', path));
+      return undefined;
+    }
+    const first = siblings.get(name);
+    if (first !== undefined) {
+      const where = first.keyPlace ?? first.place;
+      const shown = looksSecret(name) ? 'this key' : JSON.stringify(name);
+      this.problems.push({
+        severity: 'error',
+        code: 'duplicate-key',
+        place,
+        path: formatPath([...path, looksSecret(name) ? '...' : name]),
+        message: `expected each key once, got ${shown} again (first in line ${where.line})`,
+      });
+      return undefined;
+    }
+    return { name, place, node: pair.value };
+  }
+
+  #readList(list: YAMLSeq, path: Path, keyPlace: Place | undefined, place: Place): YamlNode {
+    const children = new Map<string | number, YamlNode>();
+    const items = list.items as (Node | null)[];
+    for (const [index, item] of items.entries()) {
+      children.set(index, this.read(item, [...path, index], undefined, place));
+    }
+    return build(
+      [...children.values()].map((child) => child.value),
+      place,
+      keyPlace,
+      children,
+    );
+  }
+
+  /** The parser has already made sure that the anchor stands before the alias. */
+  #readAlias(alias: Alias, path: Path, keyPlace: Place | undefined, place: Place): YamlNode {
+    const target = this.#anchors.get(alias.source);
+    if (target === undefined) {
+      return this.#abort(place, path, 'expected an alias (*name) of an anchor (&name) that stands before it');
+    }
+    return this.read(target, path, keyPlace, place);
+  }
+
+  #abort(place: Place, path: Path, message: string): YamlNode {
+    if (!this.aborted) this.problems.push(syntaxProblem(place, message, path.slice(0, 3)));
+    this.aborted = true;
+    return build(null, place, undefined);
+  }
+}
+
+const IMPOSSIBLE_KEYS: ReadonlyMap<string, string> = new Map([
+  ['<<', 'expected a plain key, got a merge key (<<), which is not supported: repeat the keys instead'],
+  ['__proto__', 'expected a plain key, got "__proto__"'],
+  ['constructor', 'expected a plain key, got "constructor"'],
+  ['prototype', 'expected a plain key, got "prototype"'],
+]);
+
+function build(
+  value: unknown,
+  place: Place,
+  keyPlace: Place | undefined,
+  children: ReadonlyMap<string | number, YamlNode> = new Map(),
+): YamlNode {
+  return keyPlace === undefined ? { value, place, children } : { value, place, keyPlace, children };
+}

@@ -1,0 +1,43 @@
+/** A number as it stands in the file: its digits are kept, since steps and amounts must not become floats. */
+export class WrittenNumber {
+  readonly value: number;
+  readonly text: string;
+
+  constructor(value: number, text: string) {
+    this.value = value;
+    this.text = text;
+  }
+}
+
+const MAX_SHOWN = 60;
+
+/** A value as an error may repeat it: short, and never something that looks like a secret. */
+export function describeValue(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  if (value === null) return 'an empty value';
+  if (value instanceof WrittenNumber) {
+    return value.text.length > MAX_SHOWN ? 'a number with very many digits' : value.text;
+  }
+  if (typeof value === 'string') return describeText(value);
+  if (typeof value === 'boolean' || typeof value === 'number') return String(value);
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list';
+  return Object.keys(value).length === 0 ? 'an empty mapping' : 'a mapping';
+}
+
+export function describeText(text: string): string {
+  if (text.length > MAX_SHOWN || looksSecret(text)) {
+    return `a text of ${text.length} characters (not repeated here)`;
+  }
+  return JSON.stringify(text);
+}
+
+/**
+ * Whether a text could be key material that slipped into the wrong place: a long run of letters and digits,
+ * credentials in an address, or a word such as "secret" followed by a value.
+ */
+export function looksSecret(text: string): boolean {
+  if (/:\/\/[^/\s]*@/.test(text)) return true;
+  if (/(secret|password|passwd|token|api.?key)[^:=]{0,20}[:=]/i.test(text)) return true;
+  const runs = text.match(/[A-Za-z0-9+/=_]{16,}/g) ?? [];
+  return runs.some((run) => /\d/.test(run) && /[A-Za-z]/.test(run));
+}
