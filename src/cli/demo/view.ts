@@ -144,7 +144,7 @@ function positionLine(row: WatchedPosition, { paint }: Canvas): string {
   );
   if (row.gone) return paint('dim', [...cells.slice(0, 4), '  gone: closed or liquidated'].join(' '));
   if (isOnSafeSide(row)) {
-    return [...cells, paint('dim', ` ${'liquidates the other way'.padEnd(BAR_WIDTH)}`), row.state].join(' ');
+    return [...cells, paint('dim', ` ${'on the other side'.padEnd(BAR_WIDTH)}`), row.state].join(' ');
   }
   const style = dangerStyle(row.distance);
   const room = row.liquidationPrice === null ? 1 : (row.distance ?? 0) / BAR_FULL_DISTANCE;

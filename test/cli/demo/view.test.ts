@@ -72,9 +72,9 @@ describe('the demo view', () => {
       /\? .*\? .*░{20}/,
     ],
     [
-      'a leg that liquidates the other way gets no bar',
+      'a leg that on the other side gets no bar',
       { distance: -0.1 },
-      /-10\.0 %\s+liquidates the other way/,
+      /-10\.0 %\s+on the other side/,
     ],
     ['a passed liquidation price does', { distance: -0.01, state: 'liquidation' }, /░{20} liquidation/],
     ['a position that is gone says so', { gone: true }, /0\.5\s+gone/],
