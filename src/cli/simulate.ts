@@ -6,6 +6,7 @@ import { CliError, UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { type CliIo, paint, printJson, printLine } from './io.ts';
 import { withExamples, withJson } from './program.ts';
+import { explainSimulatorError } from './simulator-errors.ts';
 
 interface Flags {
   readonly port: number;
@@ -113,7 +114,6 @@ async function run(io: CliIo, flags: Flags): Promise<void> {
   io.setExitCode(EXIT.ok);
 }
 
-/** A setting that makes no sense is a wrong command line; a port that is taken is not. */
 async function start(
   simulate: (options: SimulatorOptions) => Promise<RunningSimulator>,
   options: SimulatorOptions,
@@ -121,15 +121,7 @@ async function start(
   try {
     return await simulate(options);
   } catch (error) {
-    if (!(error instanceof Error) || !('code' in error)) throw error;
-    if (error.name === 'SimulatorError') throw new UsageError(`${error.message}.`, 'See: simulate --list');
-    if (error.code === 'EADDRINUSE') {
-      throw new CliError('port-in-use', `${error.message}.`, {
-        cause: error,
-        cure: 'Choose another port, or 0 for a free one.',
-      });
-    }
-    throw error;
+    throw explainSimulatorError(error);
   }
 }
 

@@ -13,18 +13,21 @@ import { known, NONE, type Quantity, unknown } from './quantity.ts';
 import type { AccountSettings } from './settings.ts';
 import type { Direction, LiquidationStateValue, PositionView } from './subject.ts';
 
+/** The settings that say how a record is to be read. */
+export type PositionReading = Pick<AccountSettings, 'bothSign' | 'marketSettings'>;
+
 /**
  * What one position record says (specification 2.4), each quantity computed when first asked for and kept. Values
  * that are only compared are doubles; `positionView` gives the decimals that orders are made from.
  */
 export class PositionQuantities {
   readonly record: PositionRecord;
-  readonly #settings: AccountSettings;
+  readonly #settings: PositionReading;
   #direction: Quantity<Direction> | undefined;
   #mark: Quantity<number> | undefined;
   #distance: Quantity<number> | undefined;
 
-  constructor(record: PositionRecord, settings: AccountSettings) {
+  constructor(record: PositionRecord, settings: PositionReading) {
     this.record = record;
     this.#settings = settings;
   }
