@@ -1,3 +1,5 @@
+import type { Clock } from '../core/ports/clock.ts';
+
 export type CancelReason = 'timeout' | 'aborted';
 
 /**
@@ -6,28 +8,50 @@ export type CancelReason = 'timeout' | 'aborted';
  */
 export class CallScope {
   readonly deadlineMs: number;
+  readonly #clock: Clock;
+  readonly #signal: AbortSignal | undefined;
   #cancelled: CancelReason | undefined;
   #interrupt: (() => void) | undefined;
-  readonly #timer: NodeJS.Timeout;
-  readonly #signal: AbortSignal | undefined;
-  readonly #onAbort: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  #onAbort: (() => void) | undefined;
 
-  constructor(timeoutMs: number, nowMs: number, signal: AbortSignal | undefined) {
-    this.deadlineMs = nowMs + timeoutMs;
-    this.#timer = setTimeout(() => this.#cancel('timeout'), timeoutMs);
+  constructor(clock: Clock, timeoutMs: number, signal: AbortSignal | undefined) {
+    this.#clock = clock;
+    this.deadlineMs = clock.monotonicMs() + timeoutMs;
     this.#signal = signal;
-    this.#onAbort = () => this.#cancel('aborted');
-    if (signal?.aborted === true) this.#cancelled = 'aborted';
-    else signal?.addEventListener('abort', this.#onAbort, { once: true });
+    if (signal === undefined) return;
+    if (signal.aborted) this.#cancelled = 'aborted';
+    else {
+      this.#onAbort = () => this.#cancel('aborted');
+      signal.addEventListener('abort', this.#onAbort, { once: true });
+    }
   }
 
   get cancelled(): CancelReason | undefined {
     return this.#cancelled;
   }
 
-  /** What to do on cancellation from now on; `undefined` when there is nothing to interrupt. */
-  interruptWith(action: (() => void) | undefined): void {
+  remainingMs(): number {
+    return Math.max(0, this.deadlineMs - this.#clock.monotonicMs());
+  }
+
+  /** Whether the call is over, by signal or by time. */
+  isOver(): boolean {
+    if (this.#cancelled === undefined && this.remainingMs() === 0) this.#cancelled = 'timeout';
+    return this.#cancelled !== undefined;
+  }
+
+  /** What to do on abort from now on; the time is kept by the one who waits. */
+  onAbort(action: (() => void) | undefined): void {
     this.#interrupt = action;
+  }
+
+  /** What to do on abort or when the time is over; `undefined` when there is nothing to interrupt. */
+  onCancel(action: (() => void) | undefined): void {
+    this.#interrupt = action;
+    if (action !== undefined) {
+      this.#timer ??= setTimeout(() => this.#cancel('timeout'), this.remainingMs());
+    }
   }
 
   /** Waits; returns early when cancelled. */
@@ -39,14 +63,14 @@ export class CallScope {
         this.#interrupt = undefined;
         resolve();
       };
-      const timer = setTimeout(done, delayMs);
+      const timer = setTimeout(done, Math.min(delayMs, this.remainingMs()));
       this.#interrupt = done;
     });
   }
 
   end(): void {
-    clearTimeout(this.#timer);
-    this.#signal?.removeEventListener('abort', this.#onAbort);
+    if (this.#timer !== undefined) clearTimeout(this.#timer);
+    if (this.#onAbort !== undefined) this.#signal?.removeEventListener('abort', this.#onAbort);
     this.#interrupt = undefined;
   }
 

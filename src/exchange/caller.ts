@@ -59,6 +59,9 @@ export interface CallPlan<T> {
   readonly redact?: Redact;
 }
 
+/** Leave to send, with the nonce where one is needed; or why nothing is sent. */
+type Admission = { readonly ticket: NonceTicket | undefined } | { readonly error: Attempt<never> };
+
 /**
  * Makes calls: waits for nonce and budget, signs, sends, judges the reply. Reads are repeated with jittered
  * exponential backoff until their time is over. A command is sent once; it is sent again only after the
@@ -89,7 +92,7 @@ export class Caller {
   async read<T>(plan: CallPlan<T>): Promise<ReadOutcome<T>> {
     const startedMs = this.#parts.clock.monotonicMs();
     const progress = newProgress();
-    const scope = this.#scope(plan, startedMs);
+    const scope = this.#scope(plan);
     let outcome: ReadOutcome<T>;
     try {
       outcome = await this.#readWithin(plan, scope, progress);
@@ -109,7 +112,7 @@ export class Caller {
   async command<T>(plan: CallPlan<T>): Promise<CommandOutcome<T>> {
     const startedMs = this.#parts.clock.monotonicMs();
     const progress = newProgress();
-    const scope = this.#scope(plan, startedMs);
+    const scope = this.#scope(plan);
     let outcome: CommandOutcome<T>;
     try {
       let attempt = await this.#attempt(plan, scope, progress);
@@ -148,7 +151,7 @@ export class Caller {
       const failed: ReadOutcome<T> = { kind: 'failed', error, attempts: progress.attempts };
       if (after === 'stop' || failures >= retry.maxAttempts) return failed;
       const delayMs = Math.max(this.#backoffMs(failures), error.retryAfterMs ?? 0);
-      if (this.#parts.clock.monotonicMs() + delayMs >= scope.deadlineMs) return failed;
+      if (delayMs >= scope.remainingMs()) return failed;
       await scope.sleep(delayMs);
     }
   }
@@ -161,22 +164,30 @@ export class Caller {
   }
 
   async #attempt<T>(plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Attempt<T>> {
-    const ticket = await this.#admit(plan, scope, progress);
-    if ('error' in ticket) return ticket.error;
+    const admitted = this.#admitAtOnce(plan, scope) ?? (await this.#admit(plan, scope, progress));
+    if ('error' in admitted) return admitted.error;
     try {
-      return await this.#sendWith(ticket.ticket, plan, scope, progress);
+      return await this.#sendWith(admitted.ticket, plan, scope, progress);
     } finally {
-      ticket.ticket?.release();
+      admitted.ticket?.release();
     }
   }
 
+  /** Admission without waiting, the usual case: nonce and budget are at hand. */
+  #admitAtOnce<T>(plan: CallPlan<T>, scope: CallScope): Admission | undefined {
+    const { limiter, nonces } = this.#parts;
+    const { endpoint } = plan;
+    if (this.#closed || scope.cancelled !== undefined || nonces.mode === 'increasing') return undefined;
+    const protective = plan.options?.priority === 'protective';
+    const ticket = endpoint.method === 'POST' ? nonces.takeAtOnce() : undefined;
+    if (ticket === undefined && endpoint.method === 'POST') return undefined;
+    // A nonce that is not used after all is no loss; a permit would be.
+    return limiter.acquireAtOnce(endpoint.path, protective) ? { ticket } : undefined;
+  }
+
   /** Waits for a nonce (and with it the lane) and for budget; neither is held while waiting for the other. */
-  async #admit<T>(
-    plan: CallPlan<T>,
-    scope: CallScope,
-    progress: Progress,
-  ): Promise<{ ticket: NonceTicket | undefined } | { error: Attempt<never> }> {
-    const { limiter, nonces, clock } = this.#parts;
+  async #admit<T>(plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Admission> {
+    const { limiter, nonces } = this.#parts;
     const { endpoint } = plan;
     const protective = plan.options?.priority === 'protective';
     for (;;) {
@@ -184,23 +195,18 @@ export class Caller {
       if (stopped !== undefined) return { error: stopped };
       let ticket: NonceTicket | undefined;
       if (endpoint.method === 'POST') {
-        const taken = nonces.take({ kind: endpoint.kind, protective, scope });
-        ticket = taken instanceof Promise ? await taken : taken;
+        ticket = await nonces.take({ kind: endpoint.kind, protective, scope });
         if (ticket === undefined) continue;
       }
-      const asked = limiter.acquire(endpoint.path, protective);
-      const permission = asked instanceof Promise ? await asked : asked;
+      const permission = await limiter.acquire(endpoint.path, protective);
       if (permission.kind === 'granted') {
-        const current = scope.cancelled === undefined && (ticket === undefined || ticket.isCurrent());
-        if (current) return { ticket };
+        if (!scope.isOver() && ticket?.isCurrent() !== false) return { ticket };
         ticket?.release();
         continue;
       }
       ticket?.release();
       const waitMs = permission.retryInMs * (1 + this.#parts.random() * 0.1);
-      if (clock.monotonicMs() + waitMs >= scope.deadlineMs) {
-        return { error: stop(finding('rateBudgetSpent', endpoint.id)) };
-      }
+      if (waitMs >= scope.remainingMs()) return { error: stop(finding('rateBudgetSpent', endpoint.id)) };
       progress.budgetWaitMs += waitMs;
       await scope.sleep(waitMs);
     }
@@ -210,8 +216,8 @@ export class Caller {
   #unsent<T>(plan: CallPlan<T>, scope: CallScope): Attempt<never> | undefined {
     const { id } = plan.endpoint;
     if (this.#closed) return stop(finding('clientClosed', id));
-    if (scope.cancelled === undefined) return undefined;
-    return stop(finding(scope.cancelled, id, { effect: 'none' }));
+    if (!scope.isOver()) return undefined;
+    return stop(finding(scope.cancelled ?? 'timeout', id, { effect: 'none' }));
   }
 
   async #sendWith<T>(
@@ -220,11 +226,10 @@ export class Caller {
     scope: CallScope,
     progress: Progress,
   ): Promise<Attempt<T>> {
-    const { transport, baseUrls, clock } = this.#parts;
+    const { transport, baseUrls } = this.#parts;
     const { endpoint } = plan;
     const baseUrlIndex = baseUrls.pick(endpoint.kind);
-    const remainingMs = Math.max(1, scope.deadlineMs - clock.monotonicMs());
-    const timeoutMs = Math.min(this.#parts.attemptTimeoutMs, remainingMs);
+    const timeoutMs = Math.min(this.#parts.attemptTimeoutMs, Math.max(1, scope.remainingMs()));
     progress.attempts += 1;
     progress.baseUrlIndex = baseUrlIndex;
     const { method, path } = endpoint;
@@ -280,8 +285,9 @@ export class Caller {
     };
   }
 
-  #scope<T>(plan: CallPlan<T>, nowMs: number): CallScope {
-    return new CallScope(plan.options?.timeoutMs ?? this.#parts.callTimeoutMs, nowMs, plan.options?.signal);
+  #scope<T>(plan: CallPlan<T>): CallScope {
+    const { clock, callTimeoutMs } = this.#parts;
+    return new CallScope(clock, plan.options?.timeoutMs ?? callTimeoutMs, plan.options?.signal);
   }
 
   #observe<T>(

@@ -9,6 +9,7 @@ import { parseJson } from './json.ts';
 import type { Limiter } from './limiter.ts';
 import type { NonceSource } from './nonce.ts';
 import { type ExchangeObserver, safely } from './observer.ts';
+import { readReply } from './schemas/replies.ts';
 import type { WireFailure, WireReply } from './transport.ts';
 
 /** What one attempt came to. */
@@ -82,7 +83,6 @@ export class Judge {
       case 'preempted':
         return { kind: 'error', error: finding('aborted', id, { effect }), after: 'preempted' };
       case 'cancelled':
-        if (scope.cancelled !== 'aborted') this.#parts.baseUrls.failed(baseUrlIndex);
         return stop(finding(scope.cancelled ?? 'aborted', id, { effect }));
       case 'replyTooLarge':
         return stop(finding('replyTooLarge', id, { effect }));
@@ -97,7 +97,7 @@ export class Judge {
     }
   }
 
-  async reply<T>(plan: CallPlan<T>, reply: WireReply, progress: Progress): Promise<Attempt<T>> {
+  reply<T>(plan: CallPlan<T>, reply: WireReply, progress: Progress): Attempt<T> {
     const { endpoint } = plan;
     const { id } = endpoint;
     const dateMs = this.date(reply.date);
@@ -116,7 +116,7 @@ export class Judge {
     const context = { endpoint: id, redact: plan.redact ?? this.#parts.redact };
     const error = errorOfReply(context, reply.status, json?.value, retryAfterMs);
     if (error !== undefined) return this.#error(plan, error, reply, progress);
-    const parsed = plan.read(json?.value);
+    const parsed = readReply(reply.body, json?.value, plan.read);
     if (parsed.ok) return { kind: 'ok', value: parsed.value, reply };
     this.drift(endpoint, 'reply', parsed.problems);
     const [problem] = parsed.problems;
@@ -127,12 +127,7 @@ export class Judge {
     return stop(finding('replyInvalid', id, { message, httpStatus: reply.status }));
   }
 
-  async #error<T>(
-    plan: CallPlan<T>,
-    error: ExchangeError,
-    reply: WireReply,
-    progress: Progress,
-  ): Promise<Attempt<T>> {
+  #error<T>(plan: CallPlan<T>, error: ExchangeError, reply: WireReply, progress: Progress): Attempt<T> {
     const recovered = plan.recover?.(error);
     if (recovered !== undefined) return { kind: 'ok', value: recovered.value, reply };
     const { path } = plan.endpoint;
@@ -146,7 +141,7 @@ export class Judge {
     }
     if (error.name === 'rateLimited') {
       progress.limitsHit += 1;
-      await this.#parts.limiter.refused(path, error.retryAfterMs);
+      this.#parts.limiter.refused(path, error.retryAfterMs);
       return { kind: 'error', error, after: 'backoff' };
     }
     const repeatable = (error.httpStatus ?? 0) >= 500 || error.httpStatus === 408;

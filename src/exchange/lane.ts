@@ -56,7 +56,7 @@ export class Lane {
   }
 
   take(request: NonceRequest): Promise<NonceResult> {
-    if (request.scope.cancelled !== undefined) return Promise.resolve(undefined);
+    if (request.scope.isOver()) return Promise.resolve(undefined);
     this.#stopListening ??= this.#settings.signals.onLaneSignal((signal) => {
       if (signal.key === this.#settings.key) this.#onSignal(signal.kind);
     });
@@ -70,7 +70,7 @@ export class Lane {
       } else {
         this.#queue.push(waiter);
       }
-      request.scope.interruptWith(() => this.#withdraw(waiter));
+      request.scope.onCancel(() => this.#withdraw(waiter));
       if (!this.#pumping) void this.#pump();
     });
   }
@@ -144,7 +144,7 @@ export class Lane {
       const waiter = this.#queue[0];
       if (waiter === undefined) return;
       this.#remove(0);
-      waiter.request.scope.interruptWith(undefined);
+      waiter.request.scope.onCancel(undefined);
       await this.#serve(waiter, entry);
       const turnOver = served >= MAX_TURN_REQUESTS || this.#clock.monotonicMs() - startedMs > MAX_TURN_MS;
       const contended = entry.kind === 'granted' && entry.contended;

@@ -49,26 +49,33 @@ export class Limiter {
     });
   }
 
-  /** One permit in each budget of the path, at once if they are at hand. */
-  acquire(path: string, protective: boolean): Permission | Promise<Permission> {
+  /** One permit in each budget of the path, if all are at hand. */
+  acquireAtOnce(path: string, protective: boolean): boolean {
+    return this.#useAll(this.#budgetsOf(path), protective);
+  }
+
+  /** One permit in each budget of the path, or how long to wait before asking again. */
+  async acquire(path: string, protective: boolean): Promise<Permission> {
     const budgets = this.#budgetsOf(path);
-    const now = this.#clock.monotonicMs();
-    let allAtHand = true;
-    for (const budget of budgets) allAtHand &&= budget.atHand(protective, now);
-    if (!allAtHand) return this.#acquireSlowly(budgets, protective);
-    for (const budget of budgets) budget.use(protective);
+    while (!this.#useAll(budgets, protective)) {
+      for (const budget of budgets) {
+        if (budget.atHand(protective, this.#clock.monotonicMs())) continue;
+        const grant = await budget.refill(protective, (count) => this.#take(budget, protective, count));
+        if (grant.granted === 0) return { kind: 'wait', retryInMs: grant.retryInMs };
+      }
+    }
     return GRANTED;
   }
 
   /** The exchange answered 429 for the path because a limit was reached. */
-  async refused(path: string, retryAfterMs: number | undefined): Promise<void> {
+  refused(path: string, retryAfterMs: number | undefined): void {
     for (const budget of this.#budgetsOf(path)) {
       budget.drop();
       const { factor, floor, recoveryMs, defaultBlockMs } = PENALTY;
       const blockMs = Math.min(retryAfterMs ?? defaultBlockMs, 60_000);
       const penalty = { scope: budget.scope, factor, floor, recoveryMs, blockMs };
-      await this.#settings.fallback.penalize(penalty);
-      await this.#store.use((store) => store.penalize(penalty));
+      void this.#settings.fallback.penalize(penalty);
+      void this.#store.use((store) => store.penalize(penalty));
     }
   }
 
@@ -78,18 +85,11 @@ export class Limiter {
     return Math.max(0, ...this.#budgetsOf(path).map((budget) => budget.ownUse(now)));
   }
 
-  async #acquireSlowly(budgets: readonly Budget[], protective: boolean): Promise<Permission> {
-    for (;;) {
-      for (const budget of budgets) {
-        if (budget.atHand(protective, this.#clock.monotonicMs())) continue;
-        const grant = await budget.refill(protective, (count) => this.#take(budget, protective, count));
-        if (grant.granted === 0) return { kind: 'wait', retryInMs: grant.retryInMs };
-      }
-      const now = this.#clock.monotonicMs();
-      if (budgets.every((budget) => budget.atHand(protective, now))) break;
-    }
-    for (const budget of budgets) budget.use(protective);
-    return GRANTED;
+  #useAll(budgets: readonly Budget[], protective: boolean): boolean {
+    const now = this.#clock.monotonicMs();
+    for (const budget of budgets) if (!budget.atHand(protective, now)) return false;
+    for (const budget of budgets) budget.use(protective, now);
+    return true;
   }
 
   async #take(budget: Budget, protective: boolean, count: number): Promise<PermitGrant> {
@@ -153,8 +153,7 @@ class Budget {
     );
   }
 
-  use(protective: boolean): void {
-    const now = this.#clock.monotonicMs();
+  use(protective: boolean, now: number): void {
     const { normal, protective: reserved } = this.#blocks;
     const block = protective && !(normal.left > 0 && normal.untilMs > now) ? reserved : normal;
     block.left -= 1;

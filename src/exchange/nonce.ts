@@ -42,7 +42,9 @@ export type NonceResult = NonceTicket | undefined;
 
 export interface NonceSource {
   readonly mode: NonceMode;
-  take(request: NonceRequest): NonceResult | Promise<NonceResult>;
+  /** A nonce if one is at hand without waiting; never in `increasing` mode. */
+  takeAtOnce(): NonceResult;
+  take(request: NonceRequest): Promise<NonceResult>;
   /** The exchange refused a nonce; `repeats` says how often in a row. Later nonces jump ahead. */
   refused(repeats: number): void;
   /** What a reply says of the exchange's clock: its Date header, and when the request was sent and answered. */
@@ -125,15 +127,15 @@ export class Sequences {
     return this.format(this.floor());
   }
 
-  next(): string | Promise<string> {
-    if (this.#next < this.#end && this.#clock.monotonicMs() < this.#validUntilMs) {
-      this.#next += 1;
-      return this.format(this.#next - 1);
-    }
-    return this.#nextSlowly();
+  nextAtOnce(): string | undefined {
+    if (this.#next >= this.#end || this.#clock.monotonicMs() >= this.#validUntilMs) return undefined;
+    this.#next += 1;
+    return this.format(this.#next - 1);
   }
 
-  async #nextSlowly(): Promise<string> {
+  async next(): Promise<string> {
+    const atHand = this.nextAtOnce();
+    if (atHand !== undefined) return atHand;
     for (;;) {
       this.#waiting += 1;
       await (this.#refilling ??= this.#refill());
@@ -170,9 +172,13 @@ class UniqueSource implements NonceSource {
     this.#sequences = sequences;
   }
 
-  take(): NonceTicket | Promise<NonceTicket> {
-    const nonce = this.#sequences.next();
-    return typeof nonce === 'string' ? ticketOf(nonce) : nonce.then(ticketOf);
+  takeAtOnce(): NonceResult {
+    const nonce = this.#sequences.nextAtOnce();
+    return nonce === undefined ? undefined : ticketOf(nonce);
+  }
+
+  async take(): Promise<NonceTicket> {
+    return ticketOf(await this.#sequences.next());
   }
 
   refused(repeats: number): void {
@@ -200,6 +206,8 @@ class IncreasingSource implements NonceSource {
       signals: settings.store,
     });
   }
+
+  takeAtOnce(): undefined {}
 
   take(request: NonceRequest): Promise<NonceResult> {
     return this.#lane.take(request);
@@ -240,9 +248,13 @@ class WindowSource implements NonceSource {
     this.#anchorMs = clock.nowMs() - clock.monotonicMs();
   }
 
-  take(request: NonceRequest): NonceResult | Promise<NonceResult> {
+  takeAtOnce(): NonceResult {
     const nonce = this.#fromBlock();
-    return nonce === undefined ? this.#takeSlowly(request.scope) : ticketOf(nonce);
+    return nonce === undefined ? undefined : ticketOf(nonce);
+  }
+
+  async take({ scope }: NonceRequest): Promise<NonceResult> {
+    return this.takeAtOnce() ?? (await this.#takeSlowly(scope));
   }
 
   refused(): void {
@@ -279,7 +291,7 @@ class WindowSource implements NonceSource {
       this.#waiting += 1;
       const waitMs = await (this.#refilling ??= this.#refill());
       this.#waiting -= 1;
-      if (scope.cancelled !== undefined) return undefined;
+      if (scope.isOver()) return undefined;
       const nonce = this.#fromBlock();
       if (nonce !== undefined) return ticketOf(nonce);
       if (waitMs < 0) {
@@ -289,7 +301,7 @@ class WindowSource implements NonceSource {
       } else if (waitMs > 0) {
         await scope.sleep(waitMs);
       }
-      if (scope.cancelled !== undefined) return undefined;
+      if (scope.isOver()) return undefined;
     }
   }
 

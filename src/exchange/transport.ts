@@ -145,7 +145,7 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
       this.#settle = resolve;
     });
     this.#timer = setTimeout(() => this.end('attemptTimeout'), timeoutMs);
-    scope.interruptWith(() => this.end('cancelled'));
+    scope.onAbort(() => this.end('cancelled'));
   }
 
   dispatch({ dispatcher, origin, prefix }: Origin, request: WireRequest): void {
@@ -223,7 +223,7 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
     if (settle === undefined) return;
     this.#settle = undefined;
     clearTimeout(this.#timer);
-    this.#scope.interruptWith(undefined);
+    this.#scope.onAbort(undefined);
     settle(result);
   }
 }

@@ -45,6 +45,9 @@ const liquidationStateField = enumeratedField<LiquidationState>({
 });
 const methodField = enumeratedField<TransferMethod>({ 1: 'deposit', 2: 'withdrawal' });
 
+/** Generated code for the valid case; what is not valid is read again by the interpreting parser. */
+const compiled = <T extends z.ZodType>(schema: T): T => z.compile(schema, { strict: true });
+
 /** What one record is read with: checks and converts, or says where it is wrong. */
 export interface RecordReader<T> {
   safeParse(value: unknown):
@@ -62,28 +65,37 @@ const tpsl = z
     stopLossId: descriptive(idField),
     stopLoss: descriptive(decimalField),
   })
-  .transform((fields): PositionTpsl => present(fields));
+  .transform((fields): PositionTpsl => withoutNulls(fields));
+
+type WithoutNulls<T> = { [K in keyof T]: Exclude<T[K], null> };
+
+function withoutNulls<T extends object>(fields: T): WithoutNulls<T> {
+  for (const key in fields) if (fields[key] === null) delete fields[key];
+  return fields as WithoutNulls<T>;
+}
 
 /** Specification 2.4. */
-export const positionReader: RecordReader<PositionRecord> = z.object({
-  positionId: idField,
-  market: nameField,
-  openDate: optional(timeField),
-  modifyDate: optional(timeField),
-  amount: decimalField,
-  basePrice: optional(decimalField),
-  liquidationPrice: optional(nullable(decimalField)),
-  liquidationState: optional(nullable(liquidationStateField)),
-  pnl: optional(decimalField),
-  pnlPercent: optional(decimalField),
-  margin: optional(decimalField),
-  freeMargin: optional(decimalField),
-  funding: optional(decimalField),
-  unrealizedFunding: optional(decimalField),
-  unrealizedPnl: optional(decimalField),
-  tpsl: optional(nullable(tpsl)),
-  positionSide: optional(positionSideField),
-});
+export const positionReader: RecordReader<PositionRecord> = compiled(
+  z.object({
+    positionId: idField,
+    market: nameField,
+    openDate: optional(timeField),
+    modifyDate: optional(timeField),
+    amount: decimalField,
+    basePrice: optional(decimalField),
+    liquidationPrice: optional(nullable(decimalField)),
+    liquidationState: optional(nullable(liquidationStateField)),
+    pnl: optional(decimalField),
+    pnlPercent: optional(decimalField),
+    margin: optional(decimalField),
+    freeMargin: optional(decimalField),
+    funding: optional(decimalField),
+    unrealizedFunding: optional(decimalField),
+    unrealizedPnl: optional(decimalField),
+    tpsl: optional(nullable(tpsl)),
+    positionSide: optional(positionSideField),
+  }),
+);
 
 /** Specification 2.5. */
 export const creditLineReader: RecordReader<CreditLineRecord> = z.object({

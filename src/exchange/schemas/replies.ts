@@ -8,7 +8,7 @@ import type {
   SpotOrderRecord,
   TransferRecord,
 } from '../../core/ports/exchange.ts';
-import { isObject, shapeOf } from '../json.ts';
+import { isObject, NumberText, parseJsonKeepingDigits, shapeOf } from '../json.ts';
 import { decimalField } from './fields.ts';
 import {
   creditLineReader,
@@ -23,6 +23,22 @@ import {
 export type Parsed<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly problems: readonly SetAsideRecord[] };
+
+/**
+ * Reads a reply that was parsed the fast way. What is not accepted then may only have lost digits (decimals
+ * sent as JSON numbers, ids beyond 2^53), so it is read once more from its text with every digit.
+ */
+export function readReply<T>(text: string, value: unknown, read: (value: unknown) => Parsed<T>): Parsed<T> {
+  const parsed = read(value);
+  if (parsed.ok && !hasSetAside(parsed.value)) return parsed;
+  const exact = parseJsonKeepingDigits(text);
+  return exact === undefined ? parsed : read(exact.value);
+}
+
+function hasSetAside(value: unknown): boolean {
+  const setAside = (value as Partial<RecordList<unknown>> | null | undefined)?.setAside;
+  return Array.isArray(setAside) && setAside.length > 0;
+}
 
 /** A record cannot say more than this about itself: enough to find the cause. */
 const MAX_ISSUES = 5;
@@ -138,22 +154,24 @@ export function readTransferPage(value: unknown): Parsed<Page<TransferRecord>> {
   if (!isObject(value)) return invalid('', 'an object with records', value);
   const items = value['records'];
   if (!Array.isArray(items) && !isEmptyObject(items)) return invalid('.records', 'an array', items);
-  const total = value['total'];
-  if (total !== undefined && !(typeof total === 'number' && Number.isSafeInteger(total) && total >= 0)) {
-    return invalid('.total', 'a whole number', total);
-  }
-  for (const name of ['limit', 'offset']) {
+  for (const name of ['limit', 'offset', 'total']) {
     const bound = value[name];
-    if (bound !== undefined && !(typeof bound === 'number' && Number.isSafeInteger(bound) && bound >= 0)) {
+    if (bound !== undefined && wholeNumber(bound) === undefined) {
       return invalid(`.${name}`, 'a whole number', bound);
     }
   }
+  const total = wholeNumber(value['total']);
   const list = readRecords(Array.isArray(items) ? items : [], transferReader, '.records');
   const received = Array.isArray(items) ? items.length : 0;
   return {
     ok: true,
     value: { ...list, received, advance: received, ...(total === undefined ? {} : { total }) },
   };
+}
+
+function wholeNumber(value: unknown): number | undefined {
+  const number = value instanceof NumberText ? Number(value.source) : value;
+  return typeof number === 'number' && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
 }
 
 /** Specification 4.5: keyed by market; an empty history may come as `[]` or `{}`. */

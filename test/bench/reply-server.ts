@@ -1,0 +1,25 @@
+import { createServer } from 'node:http';
+import { positionsReply } from './replies.ts';
+
+/**
+ * A process of its own that answers every request with three positions as fast as it can. Prints its port;
+ * ends when its input ends, so that it never outlives the process that started it.
+ */
+const body = Buffer.from(positionsReply(3));
+const server = createServer((request, response) => {
+  request.resume();
+  request.on('end', () => {
+    response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length });
+    response.end(body);
+  });
+});
+server.keepAliveTimeout = 60_000;
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address();
+  if (address !== null && typeof address === 'object') process.stdout.write(`${address.port}\n`);
+});
+process.stdin.resume();
+process.stdin.on('end', () => {
+  server.close();
+  server.closeAllConnections();
+});
