@@ -14,6 +14,8 @@ import {
   simulator,
 } from './support.ts';
 
+const OPENSSL = 'openssl';
+
 async function one(options = {}) {
   const running = await simulator({ accounts: [LONG], ...options });
   return { running, keys: accountNamed(running, 'long') };
@@ -300,11 +302,11 @@ describe('rate limits', () => {
 });
 
 test('openssl agrees with the signature that the tests make', ({ skip }) => {
-  if (spawnSync('openssl', ['version'], { stdio: 'ignore' }).error) skip('openssl is not installed');
+  if (spawnSync(OPENSSL, ['version'], { stdio: 'ignore' }).error) skip('openssl is not installed');
   const body = '{"request":"/x","nonce":"1"}';
   const keys = { apiKey: 'k', apiSecret: 'a secret' };
   const headers = sign(keys, body);
-  const output = execFileSync('openssl', ['dgst', '-sha512', '-hmac', keys.apiSecret, '-hex'], {
+  const output = execFileSync(OPENSSL, ['dgst', '-sha512', '-hmac', keys.apiSecret, '-hex'], {
     input: headers['X-TXC-PAYLOAD'] ?? '',
     encoding: 'utf8',
   });
