@@ -162,6 +162,8 @@ describe('signing', () => {
     const fresh = running.exchange.rotateKey('long');
     expect((await call(running.baseUrl, keys, PATHS.positions)).status).toBe(401);
     expect((await call(running.baseUrl, fresh, PATHS.positions)).status).toBe(200);
+    const mixed = { apiKey: keys.apiKey, apiSecret: fresh.apiSecret };
+    expect((await call(running.baseUrl, mixed, PATHS.positions)).status).toBe(401);
   });
 });
 
@@ -190,6 +192,7 @@ describe('nonces', () => {
     }
     expect((await use(running, keys, '101')).status).toBe(200);
     // Longer than a double can tell apart.
+    expect((await use(running, keys, '9007199254740992')).status).toBe(200);
     expect((await use(running, keys, '9007199254740993')).status).toBe(200);
     expect((await use(running, keys, '9007199254740992')).status).toBe(429);
   });

@@ -247,7 +247,9 @@ describe('faults of the reply', () => {
     running.exchange.setPriceSource('BTC_PERP', onePointAt(running.model.nowMs() + 100_000));
     running.advance(100_500);
     expect((await read())[0]).toBe('50');
-    running.advance(400);
+    running.advance(299);
+    expect((await read())[0]).toBe('50');
+    running.advance(1);
     expect((await read())[0]).toBe('500');
     running.setReadings({ readLagMs: 0 });
     running.setPrice('BTC_PERP', '60000');

@@ -187,6 +187,13 @@ describe('stop-limit orders (4.4)', () => {
     expect(running.model.openOrders('long')).toHaveLength(0);
   });
 
+  test('with reduceOnly both attached orders are named', async () => {
+    const { as } = await exchange();
+    const both = { ...STOP, stopLoss: '50000', takeProfit: '70000' };
+    const { json } = await as('long')(PATHS.stopLimit, both);
+    expect(Object.keys(json.errors).sort()).toEqual(['stopLoss', 'takeProfit']);
+  });
+
   test('several wrong fields are all named', async () => {
     const { as } = await exchange();
     const { json } = await as('long')(PATHS.stopLimit, {});
