@@ -55,6 +55,8 @@ function checkUnit(world: World, unit: MarginUnit): readonly Threshold[] {
   // Under isolated margin the positions have units of their own, and the account's has nothing to judge.
   if (unit.position === null && world.readings.marginModel === 'isolated') return [];
   if (unitPositions(unit).length === 0) return settleWithoutPositions(world, unit);
+  // A liquidation is judged again at its next step, so that its state lasts long enough to be seen.
+  if (unit.state === 'liquidation' && world.nowMs < unit.nextStepMs) return liquidateOn(world, unit);
   const sums = marginSums(world, unit);
   if (unit.state === 'liquidation') {
     const enough = sums.maintenance.times(world.config.liquidation.restoreRatio);
@@ -136,7 +138,6 @@ function liquidateOn(world: World, unit: MarginUnit): readonly Threshold[] {
     const target = nextTarget(world, unit);
     if (target !== undefined) closePart(world, target);
   }
-  // After a step equity may be enough again, so the end is judged at the next step, not in this check.
   if (unit.isLive()) checkAgainAt(world, unit, unit.nextStepMs);
   else
     changeState(

@@ -42,6 +42,8 @@ interface FillEffect {
   closed: boolean;
   realized: Decimal;
   fundingSettled: Decimal;
+  /** Loss beyond an isolated position's margin, paid by the insurance. */
+  insured: Decimal;
 }
 
 /**
@@ -92,7 +94,15 @@ function grow(world: World, fill: PositionFill, key: string, amount: Decimal): F
     legs.push(...transfer(collateralBook(account), marginBook(position), quote, margin));
   }
   legs.push(...feeLegs(collateralBook(account), fill, amount));
-  return { legs, position, reduced: false, closed: false, realized: ZERO, fundingSettled: ZERO };
+  return {
+    legs,
+    position,
+    reduced: false,
+    closed: false,
+    realized: ZERO,
+    fundingSettled: ZERO,
+    insured: ZERO,
+  };
 }
 
 function feeLegs(payer: string, fill: PositionFill, amount: Decimal): readonly Leg[] {
@@ -159,35 +169,42 @@ function reduce(world: World, position: Position, fill: PositionFill, amount: De
   position.accrualFromMs = world.nowMs;
   position.modifyMs = world.nowMs;
   const closed = isZero(position.size);
-  if (isolated) legs.push(...releaseMargin(world, position, fill, legs, closed));
+  const balance = isolated ? marginAfter(world, position, legs) : ZERO;
+  const insured = closed && balance.lt(ZERO) ? ZERO.minus(balance) : ZERO;
+  legs.push(...transfer(BOOKS.insurance, purse, quote, insured));
+  if (isolated) legs.push(...releaseMargin(position, fill, balance.plus(insured), closed));
   if (closed) {
     position.account.positions.delete(position.key);
     position.market.positions.delete(position);
   }
-  return { legs, position, reduced: true, closed, realized, fundingSettled };
+  return { legs, position, reduced: true, closed, realized, fundingSettled, insured };
+}
+
+function marginAfter(world: World, position: Position, legs: readonly Leg[]): Decimal {
+  const { quote } = position.market.spec;
+  const book = marginBook(position);
+  return legs
+    .filter((leg) => leg.book === book && leg.asset === quote)
+    .reduce((sum, leg) => sum.plus(leg.amount), marginOf(world, position));
 }
 
 /**
  * Isolated margin: a customer's own reduction gives back what exceeds the margin of the remainder; a closed
- * position gives back everything, or has its shortfall paid by the insurance - its loss ends at its margin.
+ * position gives back everything. The loss of a position ends at its margin: the insurance pays the rest.
  */
 function releaseMargin(
-  world: World,
   position: Position,
   fill: PositionFill,
-  legs: readonly Leg[],
+  balance: Decimal,
   closed: boolean,
 ): readonly Leg[] {
-  const { quote } = position.market.spec;
-  const book = marginBook(position);
-  const balance = legs
-    .filter((leg) => leg.book === book && leg.asset === quote)
-    .reduce((sum, leg) => sum.plus(leg.amount), marginOf(world, position));
-  if (closed && balance.lt(ZERO)) return transfer(BOOKS.insurance, book, quote, ZERO.minus(balance));
-  const needed = closed ? ZERO : initialMargin(position.cost, position.account.leverage);
+  const { account, market } = position;
+  const needed = closed ? ZERO : initialMargin(position.cost, account.leverage);
   const surplus = balance.minus(needed);
   const held = fill.kind === 'liquidation' && !closed;
-  return held || surplus.lte(ZERO) ? [] : transfer(book, collateralBook(position.account), quote, surplus);
+  return held || surplus.lte(ZERO)
+    ? []
+    : transfer(marginBook(position), collateralBook(account), market.spec.quote, surplus);
 }
 
 function writeFill(world: World, fill: PositionFill, effects: readonly FillEffect[]): void {
@@ -211,6 +228,7 @@ function writeFill(world: World, fill: PositionFill, effects: readonly FillEffec
         reduced: effects.some((effect) => effect.reduced),
         realizedPnl: formatDecimal(sum((effect) => effect.realized)),
         fundingSettled: formatDecimal(sum((effect) => effect.fundingSettled)),
+        insured: formatDecimal(sum((effect) => effect.insured)),
         direction: last?.position.direction ?? null,
         sizeAfter: formatDecimal(last?.position.size ?? ZERO),
       },

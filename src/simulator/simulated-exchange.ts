@@ -188,6 +188,7 @@ export class SimulatedExchange {
       throw new SimulatorError('account-exists', `account ${seed.id} exists already`);
     }
     this.change((model) => model.createAccount(seed));
+    this.#timeline.restart();
     return this.accounts.add(seed.id, permissions);
   }
 

@@ -58,10 +58,17 @@ export class Timeline {
   remember(): void {
     if (this.#horizonMs === 0) return;
     const atMs = this.#model.nowMs();
-    if (this.#past.at(-1)?.atMs === atMs) this.#past.pop();
+    // Of one moment its beginning and its end are kept: who looks further back than anything is known sees the former.
+    if (this.#past.at(-1)?.atMs === atMs && this.#past.at(-2)?.atMs === atMs) this.#past.pop();
     const accounts = this.#model.accountIds().map((id) => [id, stateOf(this.#model, id)] as const);
     this.#past.push({ atMs, accounts: new Map(accounts) });
     this.#forget(atMs - this.#horizonMs);
+  }
+
+  /** The past starts now; for accounts that did not exist before. */
+  restart(): void {
+    this.#past = [];
+    this.remember();
   }
 
   /** The account as it was `ageMs` ago, or at the beginning of what is remembered; 0 for the present. */

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { FAULT_KINDS, type FaultSpec } from '../http/faults.ts';
-import type { RegionState } from '../http/server.ts';
 import { READING_CHOICES, READING_DURATIONS } from '../readings.ts';
 import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
 import { type ControlRoute, integerOf, milliseconds, parseWith } from './route.ts';
@@ -154,7 +153,7 @@ function regionRoutes(exchange: SimulatedExchange): readonly ControlRoute[] {
         if (exchange.server.regions[index] === undefined) {
           throw new SimulatorError('not-found', `no base address ${index}`);
         }
-        exchange.server.setRegion(index, parseWith(REGION, body, 'body') as RegionState);
+        exchange.server.setRegion(index, parseWith(REGION, body, 'body'));
         return exchange.server.regions;
       },
     },

@@ -21,8 +21,6 @@ export interface ControlRequest {
   readonly body: unknown;
 }
 
-export type RouteMaker = (exchange: SimulatedExchange) => readonly ControlRoute[];
-
 /** A decimal as text; numbers are refused, because they may have lost digits before they got here. */
 export const decimalText = z
   .string()

@@ -69,7 +69,7 @@ export const FAULT_KINDS: Readonly<Record<FaultKind, string>> = {
 };
 
 /** Which requests a fault is for; what is left out matches everything. */
-export interface FaultTarget {
+interface FaultTarget {
   /** Endpoint name, as in the request log, `*` or absent for all. */
   readonly endpoint?: string;
   readonly account?: string;

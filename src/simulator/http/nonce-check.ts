@@ -7,7 +7,7 @@ import { privateError, type Reply } from './reply.ts';
 export type NonceRule = 'unique' | 'increasing';
 
 /** Half width of the window that `nonceWindow: true` opens around the server's time. */
-export const NONCE_WINDOW_MS = 5_000;
+const NONCE_WINDOW_MS = 5_000;
 /** How many nonces of a key are remembered; older ones are forgotten first, so memory is bounded. */
 const REMEMBERED_NONCES = 1_000_000;
 const INTEGER_SYNTAX = /^\d{1,40}$/;

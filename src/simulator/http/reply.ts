@@ -12,7 +12,7 @@ export interface Reply {
   readonly location?: string;
 }
 
-export interface ReplyError {
+interface ReplyError {
   readonly code?: number;
   readonly message: string;
   readonly fields?: FieldErrors;

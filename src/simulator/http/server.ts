@@ -32,6 +32,8 @@ export interface ServerParts {
 
 /** Largest request body that is read; a real front end has such a bound too. */
 const MAX_BODY_BYTES = 64 * 1024;
+/** The payload header repeats the body in base64. */
+const MAX_HEADER_BYTES = 2 * MAX_BODY_BYTES;
 const NO_BODY = Buffer.alloc(0);
 
 /** The HTTP side of the exchange: one listener per base address, in front of the same exchange. */
@@ -50,9 +52,12 @@ export class ExchangeServer {
   /** Starts one more base address; port 0 takes a free one. Answers its URL. */
   async listen(port: number, host: string): Promise<string> {
     const region = this.#servers.length;
-    const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
-      this.#receive(region, request, response);
-    });
+    const server = createServer(
+      { keepAliveTimeout: 65_000, maxHeaderSize: MAX_HEADER_BYTES },
+      (request, response) => {
+        this.#receive(region, request, response);
+      },
+    );
     server.on('connection', (socket) => {
       if (this.#regions[region]?.mode === 'down') socket.resetAndDestroy();
     });

@@ -1,0 +1,161 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { PassThrough } from 'node:stream';
+import { describe, expect, test } from 'vitest';
+import { EXIT } from '../../src/cli/exit-codes.ts';
+import { runCli } from '../../src/cli/run.ts';
+import { ctrlC, runCommandLine } from '../support/cli.ts';
+
+interface Listening {
+  readonly event: string;
+  readonly baseUrl: string;
+  readonly baseUrls: readonly string[];
+  readonly controlUrl: string;
+  readonly accounts: readonly { readonly id: string; readonly apiKey: string; readonly apiSecret: string }[];
+}
+
+/** Runs `simulate` until its first line, hands that out, and ends it as Ctrl-C does. */
+async function started<T>(args: readonly string[], use: (firstLine: string) => Promise<T>): Promise<T> {
+  const controller = new AbortController();
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  const isTty = { stdin: false, stdout: false, stderr: false };
+  const ended = runCli(['simulate', ...args], {
+    stdin,
+    stdout,
+    stderr,
+    isTty,
+    env: {},
+    signal: controller.signal,
+  });
+  try {
+    const [chunk] = (await Promise.race([
+      once(stdout, 'data'),
+      ended.then((code) => Promise.reject(new Error(`ended with ${code}: ${String(stderr.read())}`))),
+    ])) as [Buffer];
+    return await use(String(chunk));
+  } finally {
+    controller.abort(ctrlC());
+    expect(await ended).toBe(EXIT.ok);
+  }
+}
+
+async function get(url: string): Promise<unknown> {
+  const sent = request(url, { agent: false }).end();
+  const [response] = await once(sent, 'response');
+  let text = '';
+  for await (const chunk of response) text += String(chunk);
+  return JSON.parse(text);
+}
+
+const state = (listening: Listening) =>
+  get(`${listening.controlUrl}/state`) as Promise<Record<string, unknown>>;
+
+describe('breakwater simulate', () => {
+  test('--json prints one line when ready, with everything a client needs', async () => {
+    await started(['--json', '--accounts', '2', '--seed', '9'], async (line) => {
+      expect(line.trim().split('\n')).toHaveLength(1);
+      const listening = JSON.parse(line) as Listening;
+      expect(Object.keys(listening)).toEqual(['event', 'baseUrl', 'baseUrls', 'controlUrl', 'accounts']);
+      expect([listening.event, listening.baseUrls.length, listening.baseUrls[0]]).toEqual([
+        'listening',
+        2,
+        listening.baseUrl,
+      ]);
+      expect(listening.accounts.map(({ id }) => id)).toEqual(['account-1', 'account-2']);
+      for (const url of [...listening.baseUrls, listening.controlUrl])
+        expect(new URL(url).hostname).toBe('127.0.0.1');
+      expect(await get(`${listening.baseUrls[1]}/api/v4/public/ping`)).toEqual(['pong']);
+      expect(await state(listening)).toMatchObject({
+        seed: 9,
+        speed: 1,
+        accounts: [{ positions: 1 }, { positions: 1 }],
+      });
+    });
+  });
+
+  test('the options reach the exchange', async () => {
+    const args = ['--json', '--nonce', 'increasing', '--margin', 'isolated', '--readings', 'readLagMs=20'];
+    args.push(
+      '--readings',
+      'shortAmount=unsigned',
+      '--faults',
+      'latency,delayMs=1,probability=0.5',
+      '--speed',
+      '0',
+    );
+    args.push('--still', '--no-limits', '--depth', '2');
+    await started(args, async (line) => {
+      expect(await state(JSON.parse(line))).toMatchObject({
+        speed: 0,
+        readings: {
+          nonceRule: 'increasing',
+          marginModel: 'isolated',
+          readLagMs: 20,
+          shortAmount: 'unsigned',
+        },
+        faults: [{ effect: { kind: 'latency', delayMs: 1 }, probability: 0.5 }],
+      });
+      expect(await get(`${JSON.parse(line).controlUrl}/limits`)).toEqual([]);
+    });
+  });
+
+  test('without --json it says in words what there is and how to begin', async () => {
+    await started(['--accounts', '1'], async (text) => {
+      expect(text).toMatch(/is running/);
+      expect(text).toMatch(/account-1 +key [0-9a-f]{32}\n +secret [0-9a-f]{64}/);
+      expect(text).toMatch(/curl http:\/\/127\.0\.0\.1:\d+\/api\/v4\/public\/ping/);
+    });
+  });
+
+  test('--list explains every scenario, fault and reading', async () => {
+    const text = await runCommandLine(['simulate', '--list']);
+    for (const word of [
+      'ltvSqueeze',
+      'lostReply',
+      'clientOrderIdUniqueness=forever|openOrders',
+      'readLagMs=MS',
+    ]) {
+      expect(text.stdout).toContain(word);
+    }
+    const { stdout } = await runCommandLine(['simulate', '--list', '--json']);
+    expect(Object.keys(JSON.parse(stdout) as object)).toEqual(['scenarios', 'faults', 'readings']);
+  });
+
+  test.each([
+    [['--port', '70000'], EXIT.usage, /65535/],
+    [['--accounts', 'many'], EXIT.usage, /whole number/],
+    [['--nonce', 'random'], EXIT.usage, /unique, increasing/],
+    [['--readings', 'shortAmount'], EXIT.usage, /expected name=value/],
+    [['--readings', 'shortAmount=x'], EXIT.usage, /not one of signed, unsigned/],
+    [['--scenario', 'x'], EXIT.usage, /no scenario "x"/],
+    [['--faults', 'x'], EXIT.usage, /no fault "x"/],
+    [['--scenario', 'crash', '--prices', 'x.csv'], EXIT.usage, /exclude each other/],
+    [['--scenario', 'crash', '--still'], EXIT.usage, /--still excludes/],
+    [['--prices', '/nowhere/x.csv'], EXIT.failed, /cannot read \/nowhere\/x\.csv/],
+    [['--speed', '-1'], EXIT.usage, /from 0/],
+  ] as const)('%j ends with %i and says why', async (args, exitCode, message) => {
+    const ended = await runCommandLine(['simulate', ...args]);
+    expect([ended.exitCode, ended.stdout]).toEqual([exitCode, '']);
+    expect(ended.stderr).toMatch(message);
+  });
+
+  test('a port that is taken ends with 1 and a cure', async () => {
+    await started(['--json', '--accounts', '1'], async (line) => {
+      const { port } = new URL((JSON.parse(line) as Listening).baseUrl);
+      const ended = await runCommandLine(['simulate', '--port', port]);
+      expect(ended.exitCode).toBe(EXIT.failed);
+      expect(ended.stderr).toMatch(/EADDRINUSE.*Choose another port/);
+    });
+  });
+
+  test.each(['SIGINT', 'SIGTERM'] as const)('as a process it ends with 0 on %s', async (signal) => {
+    const child = spawn(process.execPath, ['src/cli/main.ts', 'simulate', '--json', '--accounts', '1'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    await once(child.stdout, 'data');
+    child.kill(signal);
+    const [code] = await once(child, 'exit');
+    expect(code).toBe(EXIT.ok);
+  });
+});
