@@ -126,7 +126,7 @@ function begin(world: World, unit: MarginUnit): void {
   unit.nextStepMs = world.nowMs;
   for (const order of unit.account.openOrders.values()) {
     const concerned = unit.position === null || order.market === unit.position.market;
-    if (concerned && order.orderClass !== 'spot' && !order.reduceOnly) cancel(world, order, 'liquidation');
+    if (concerned && order.orderClass !== 'spot' && !order.closesOnly) cancel(world, order, 'liquidation');
   }
   for (const position of unitPositions(unit)) position.liquidationSize = position.size;
 }

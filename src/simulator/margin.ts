@@ -174,7 +174,7 @@ export function liquidationPrice(
 export function reservedMargin(account: Account): Decimal {
   let reserved = ZERO;
   for (const order of account.openOrders.values()) {
-    if (order.orderClass === 'spot' || order.reduceOnly || !isOpen(order)) continue;
+    if (order.orderClass === 'spot' || order.closesOnly || !isOpen(order)) continue;
     reserved = reserved.plus(openingMargin(account, order, order.left, order.price));
   }
   return reserved;

@@ -32,7 +32,7 @@ function bestOpposite(order: Order): Decimal {
 
 /** How much of an order may fill now; `undefined` when it is reduce-only and nothing is left to reduce. */
 function fillable(world: World, order: Order): Decimal | undefined {
-  if (!order.reduceOnly) return order.left;
+  if (!order.closesOnly) return order.left;
   const position = world.accounts
     .get(order.accountId)
     ?.positions.get(positionKey(order.market, order.positionSide));

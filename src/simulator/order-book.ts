@@ -3,7 +3,7 @@ import { type Account, isOpen, type Order, record, type World } from './state.ts
 import type { OrderView } from './types.ts';
 
 export function orderView(order: Order): OrderView {
-  const { trigger: _trigger, ofPosition: _ofPosition, market, ...rest } = order;
+  const { trigger: _trigger, closesOnly: _closesOnly, ofPosition: _ofPosition, market, ...rest } = order;
   return { ...rest, market: market.spec.name };
 }
 

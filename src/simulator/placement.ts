@@ -227,7 +227,8 @@ function collateralOrder(
     type: activationPrice !== null ? 'stop limit' : price === undefined ? 'market' : 'limit',
     side,
     positionSide,
-    reduceOnly: request.reduceOnly || closes,
+    reduceOnly: request.reduceOnly,
+    closesOnly: request.reduceOnly || closes,
     amount,
     price: price ?? ZERO,
     activationPrice,
@@ -269,7 +270,7 @@ function checkMargin(world: World, account: Account, order: Order): Rejection | 
 function pendingValue(account: Account): Decimal {
   let value = ZERO;
   for (const order of account.openOrders.values()) {
-    if (order.orderClass !== 'spot' && !order.reduceOnly) value = value.plus(order.left.times(order.price));
+    if (order.orderClass !== 'spot' && !order.closesOnly) value = value.plus(order.left.times(order.price));
   }
   return value;
 }
@@ -310,6 +311,7 @@ function spotOrder(account: Account, market: Market, request: SpotOrderRequest):
     side: request.side,
     positionSide: 'BOTH',
     reduceOnly: false,
+    closesOnly: false,
     amount: request.amount,
     price: request.price ?? ZERO,
     activationPrice: null,

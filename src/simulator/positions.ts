@@ -244,7 +244,7 @@ function afterClose(world: World, position: Position): void {
     const attached = order.ofPosition === position;
     const reducer =
       world.readings.reduceOnlyAfterClose === 'cancelled' &&
-      order.reduceOnly &&
+      order.closesOnly &&
       order.market === market &&
       order.positionSide === position.positionSide &&
       directionOf(order.side) !== position.direction;
@@ -284,6 +284,7 @@ function tpslOrder(
     side: position.direction === 'long' ? 'sell' : 'buy',
     positionSide: position.positionSide,
     reduceOnly: true,
+    closesOnly: true,
     amount: position.size,
     price: ZERO,
     activationPrice,

@@ -26,6 +26,8 @@ export interface Order extends Mutable<Omit<OrderView, 'market'>> {
   readonly market: Market;
   /** Which way the price must go to activate a stop; null once active. */
   trigger: 'rise' | 'fall' | null;
+  /** Can only reduce: reduce-only, or in hedge mode an order against the side that it names. */
+  readonly closesOnly: boolean;
   /** Take profit or stop loss of a position: covers all of it, whatever its size when triggered. */
   readonly ofPosition: Position | null;
 }
@@ -213,10 +215,6 @@ export function touchAccount(world: World, account: Account): void {
 
 export function marginOf(world: World, position: Position): Decimal {
   return world.ledger.balance(marginBook(position), position.market.spec.quote);
-}
-
-export function collateralOf(world: World, account: Account, asset: string): Decimal {
-  return world.ledger.balance(collateralBook(account), asset);
 }
 
 export function isOpen(order: Order): boolean {

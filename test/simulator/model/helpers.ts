@@ -1,4 +1,4 @@
-import { type Decimal, type DecimalString, decimal, toDecimal, ZERO } from '../../../src/core/decimal.ts';
+import { type Decimal, decimal, toDecimal, ZERO } from '../../../src/core/decimal.ts';
 import { DEFAULT_LIQUIDATION, DEFAULT_MARKETS, defaultConfig } from '../../../src/simulator/defaults.ts';
 import { createExchangeModel } from '../../../src/simulator/exchange-model.ts';
 import type { ExchangeModel } from '../../../src/simulator/model.ts';
@@ -101,8 +101,4 @@ export function replay(entries: readonly LedgerEntry[]): Map<string, Map<string,
     }
   }
   return books;
-}
-
-export function sumOf(values: readonly (DecimalString | string)[]): Decimal {
-  return values.reduce((sum, value) => sum.plus(d(value)), ZERO);
 }

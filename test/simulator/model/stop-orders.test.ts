@@ -426,6 +426,28 @@ describe('hedge mode', () => {
       }),
     );
     expect(model.openPositions('a').map((p) => text(p.amount))).toEqual(['0.7', '0.4']);
+    const closing = accepted(
+      model.placeCollateralLimit('a', {
+        market: 'BTC_PERP',
+        side: 'sell',
+        amount: d('0.7'),
+        positionSide: 'LONG',
+        price: d('70000'),
+      }),
+    ).order;
+    // Not asked for, so not claimed; yet it can only close.
+    expect(closing.reduceOnly).toBe(false);
+    accepted(
+      model.placeCollateralLimit('a', {
+        market: 'BTC_PERP',
+        side: 'sell',
+        amount: d('0.5'),
+        positionSide: 'LONG',
+      }),
+    );
+    price(model, '70001');
+    expect(model.openPositions('a').map((p) => [p.positionSide, text(p.amount)])).toEqual([['SHORT', '0.4']]);
+    expect(text(model.order('a', closing.orderId)?.dealStock)).toBe('0.2');
     const beyond = { market: 'BTC_PERP', side: 'sell', amount: d('0.8'), positionSide: 'LONG' } as const;
     expect(refused(model.placeCollateralLimit('a', beyond)).code).toBe(115);
   });

@@ -1,0 +1,49 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Heap } from '../../../src/simulator/heap.ts';
+import { Ledger, transfer } from '../../../src/simulator/ledger.ts';
+import { d, text } from './helpers.ts';
+
+describe('ledger', () => {
+  it('refuses an entry whose legs do not sum to zero in every asset, and keeps nothing of it', () => {
+    const ledger = new Ledger();
+    const legs = [
+      ...transfer('a', 'b', 'USDT', d('1')),
+      { book: 'a', asset: 'BTC', amount: d('0.00000001') },
+    ];
+    expect(() => ledger.append(0, 'fill', { accountId: null }, legs)).toThrow(
+      /BTC is off balance by 0.00000001/,
+    );
+    expect(ledger.entries()).toEqual([]);
+    expect(text(ledger.balance('b', 'USDT'))).toBe('0');
+  });
+
+  it('adds legs of one book up, drops those that cancel out, and numbers entries without a gap', () => {
+    const ledger = new Ledger();
+    ledger.append(5, 'deposit', { accountId: 'a' }, transfer('outside', 'main:a', 'USDT', d('2.50')));
+    const legs = [...transfer('main:a', 'x', 'USDT', d('1')), ...transfer('x', 'main:a', 'USDT', d('1'))];
+    expect(ledger.append(6, 'internal_transfer', { accountId: 'b' }, legs).postings).toEqual([]);
+    expect(text(ledger.balance('main:a', 'USDT'))).toBe('2.5');
+    expect(ledger.entries().map((entry) => entry.seq)).toEqual([1, 2]);
+    expect(ledger.entries({ afterSeq: 1 }).map((entry) => entry.seq)).toEqual([2]);
+    expect(ledger.entries({ accountId: 'a' }).map((entry) => entry.seq)).toEqual([1]);
+    expect(ledger.entries({ kinds: ['fill'] })).toEqual([]);
+    expect(ledger.entries({ limit: 1 })).toHaveLength(1);
+  });
+});
+
+describe('heap', () => {
+  it('gives its items in order, also after some were dropped', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer()), fc.integer({ min: 1, max: 5 }), (numbers, divisor) => {
+        const heap = new Heap<number>((a, b) => a < b);
+        for (const number of numbers) heap.push(number);
+        heap.retain((number) => number % divisor === 0);
+        const drained: number[] = [];
+        for (let top = heap.pop(); top !== undefined; top = heap.pop()) drained.push(top);
+        expect(drained).toEqual(numbers.filter((n) => n % divisor === 0).sort((a, b) => a - b));
+      }),
+      { seed: 4 },
+    );
+  });
+});
