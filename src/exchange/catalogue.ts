@@ -52,6 +52,7 @@ export const CODES: readonly CatalogueEntry[] = [
   byCode(32, 'amountInvalid', ORDER, 'the amount breaks a rule of the market'),
   byCode(33, 'priceInvalid', ORDER, 'the price breaks a rule of the market'),
   byCode(36, 'duplicateClientOrderId', ORDER, 'an order with this client order id was accepted before'),
+  byCode(36, 'clientOrderIdInvalid', ORDER, 'the client order id breaks a rule; it was not used before'),
   byCode(111, 'positionLimit', ORDER, 'the position would be too large'),
   byCode(112, 'pendingValueLimit', ORDER, 'the open orders would be worth too much'),
   byCode(113, 'sideLocked', ORDER, 'the position side cannot change while orders are open'),

@@ -1,5 +1,5 @@
 import type { ExchangeError, PossibleEffect } from '../core/ports/exchange.ts';
-import { entryForCode, entryForStatus, FINDINGS, type FindingName } from './catalogue.ts';
+import { CODES, entryForCode, entryForStatus, FINDINGS, type FindingName } from './catalogue.ts';
 import type { EndpointId } from './endpoints.ts';
 import { isObject } from './json.ts';
 
@@ -92,6 +92,7 @@ function judge(endpoint: EndpointId, status: number, said: ErrorBody): Judgement
   const hasFields = Object.keys(said.fields).length > 0;
   if (said.code === 0 && !hasFields && deniesPermission(said)) return PERMISSION_DENIED;
   if ((said.code === 0 || said.code === 30) && namesDuplicateId(said)) return DUPLICATE_ID;
+  if (said.code === 36 && endpoint === 'stopLimit' && namesInvalidId(said)) return INVALID_ID;
   if (said.code === undefined)
     return entryForStatus(status) ?? { ...FINDINGS.unexpectedStatus, effect: 'none' };
   return entryForCode(endpoint, said.code) ?? unknownCode(said.code);
@@ -109,6 +110,7 @@ function readMessage(endpoint: EndpointId, status: number, said: ErrorBody): Fin
 
 const PERMISSION_DENIED: Judgement = entryForStatus(403) ?? FINDINGS.unexpectedStatus;
 const DUPLICATE_ID: Judgement = entryForCode('stopLimit', 36) ?? FINDINGS.unexpectedStatus;
+const INVALID_ID: Judgement = CODES.find(({ name }) => name === 'clientOrderIdInvalid') ?? DUPLICATE_ID;
 
 /** Specification 5, rule 3: `success` false, code 0 and a message; without `success`, the message decides. */
 function deniesPermission({ success, message }: ErrorBody): boolean {
@@ -119,10 +121,22 @@ function deniesPermission({ success, message }: ErrorBody): boolean {
 
 /** A validation error that only its field tells to be a client order id used before. */
 function namesDuplicateId(said: ErrorBody): boolean {
-  return Object.entries(said.fields).some(
-    ([name, texts]) =>
-      /^client_?order_?id$/i.test(name) &&
-      texts.some((text) => /unique|already|exist|duplicate|taken|in use|used|repeat/i.test(text)),
+  return idTexts(said).some((text) =>
+    /unique|already|exist|duplicate|taken|in use|(?:been|is|was) used|repeat/i.test(text),
+  );
+}
+
+/**
+ * Code 36 is about the id in any way. A duplicate says that an order was accepted once, so an id that is
+ * told to be wrong in itself must not pass for one; without words the client's own checks leave only that.
+ */
+function namesInvalidId(said: ErrorBody): boolean {
+  return idTexts(said).length > 0 && !namesDuplicateId(said);
+}
+
+function idTexts(said: ErrorBody): string[] {
+  return Object.entries(said.fields).flatMap(([name, texts]) =>
+    /^client_?order_?id$/i.test(name) ? texts : [],
   );
 }
 

@@ -10,7 +10,10 @@ import type {
 import type { EndpointId } from './endpoints.ts';
 import { finding } from './errors.ts';
 
-/** How requests spell the fields that the specification and the live service name differently. */
+/**
+ * How requests spell the field that newer requests of the live service name differently: the client order
+ * id. Everything else has one name, `activation_price` of an order too.
+ */
 export type Dialect = 'spec' | 'camel';
 
 /** A request body as it will be sent, or what is wrong with it. */
@@ -84,16 +87,16 @@ export function prepareStopLimit(request: StopLimitRequest, dialect: Dialect): P
     check.that('stopLoss', stopLoss === undefined, 'cannot be combined with reduceOnly');
     check.that('takeProfit', takeProfit === undefined, 'cannot be combined with reduceOnly');
   }
-  const spec = dialect === 'spec';
+  const idField = dialect === 'spec' ? 'client_order_id' : 'clientOrderId';
   return check.done({
     market,
     side,
     amount,
     price,
-    [spec ? 'activation_price' : 'activationPrice']: activationPrice,
+    activation_price: activationPrice,
     ...(stopLoss === undefined ? {} : { stopLoss: check.positive('stopLoss', stopLoss) }),
     ...(takeProfit === undefined ? {} : { takeProfit: check.positive('takeProfit', takeProfit) }),
-    ...(clientOrderId === undefined ? {} : { [spec ? 'client_order_id' : 'clientOrderId']: clientOrderId }),
+    ...(clientOrderId === undefined ? {} : { [idField]: clientOrderId }),
     ...(positionSide === undefined ? {} : { positionSide }),
     reduceOnly: reduceOnly === true,
   });

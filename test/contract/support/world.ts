@@ -1,0 +1,141 @@
+import { afterEach } from 'vitest';
+import { type Decimal, decimal } from '../../../src/core/decimal.ts';
+import type { StopLimitRequest } from '../../../src/core/ports/exchange.ts';
+import {
+  createExchangeClient,
+  type ExchangeClient,
+  type ExchangeClientOptions,
+} from '../../../src/exchange/client.ts';
+import type { CallEvent, DriftEvent } from '../../../src/exchange/observer.ts';
+import { systemClock } from '../../../src/exchange/system-clock.ts';
+import {
+  type RunningSimulator,
+  type SimulatorAccount,
+  type SimulatorOptions,
+  startSimulatedExchange,
+} from '../../../src/simulator/start.ts';
+import type { LedgerEntry, SeedAccount } from '../../../src/simulator/types.ts';
+import { createMemoryRateLimitStore } from '../../../src/state/limiter-memory.ts';
+import { createMemoryNonceStore } from '../../../src/state/nonce-memory.ts';
+
+/** What a test opened; closed after it, the newest first. */
+const closers: (() => Promise<void>)[] = [];
+const simulators: RunningSimulator[] = [];
+
+export function closeAfterTest(close: () => Promise<void>): void {
+  closers.push(close);
+}
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+  const errors = simulators.splice(0).flatMap((simulator) => simulator.internalErrors);
+  if (errors.length > 0) throw new AggregateError(errors, 'the simulated exchange had internal errors');
+});
+
+/** An exchange of the test's own: prices and exchange time stand still, limits are lifted unless given. */
+export async function openExchange(options: SimulatorOptions = {}): Promise<RunningSimulator> {
+  const simulator = await startSimulatedExchange({ speed: 0, limits: [], accounts: ACCOUNTS, ...options });
+  simulators.push(simulator);
+  closeAfterTest(() => simulator.close());
+  return simulator;
+}
+
+export type ConnectOptions = Omit<Partial<ExchangeClientOptions>, 'nonce' | 'limiter'> & {
+  readonly nonce?: Partial<ExchangeClientOptions['nonce']>;
+  readonly limiter?: Partial<ExchangeClientOptions['limiter']>;
+};
+
+export interface Connected {
+  readonly client: ExchangeClient;
+  readonly calls: CallEvent[];
+  readonly drift: DriftEvent[];
+}
+
+/** A client of one account; reads are not repeated unless the test says so. */
+export function connect(
+  simulator: Pick<RunningSimulator, 'baseUrls' | 'accounts'>,
+  accountId: string,
+  options: ConnectOptions = {},
+): Connected {
+  const { apiKey, apiSecret } = accountNamed(simulator, accountId);
+  const calls: CallEvent[] = [];
+  const drift: DriftEvent[] = [];
+  const client = createExchangeClient({
+    baseUrls: simulator.baseUrls,
+    credentials: { apiKey, apiSecret },
+    retry: { maxAttempts: 1 },
+    observer: { onCall: (event) => calls.push(event), onDrift: (event) => drift.push(event) },
+    ...options,
+    nonce: { mode: 'unique', store: createMemoryNonceStore(systemClock), ...options.nonce },
+    limiter: {
+      store: createMemoryRateLimitStore(systemClock),
+      fallback: createMemoryRateLimitStore(systemClock),
+      ...options.limiter,
+    },
+  });
+  closeAfterTest(() => client.close());
+  return { client, calls, drift };
+}
+
+export function accountNamed(simulator: Pick<RunningSimulator, 'accounts'>, id: string): SimulatorAccount {
+  const account = simulator.accounts.find((each) => each.id === id);
+  if (account === undefined) throw new Error(`no account ${id}`);
+  return account;
+}
+
+export const d = decimal;
+
+const WALLETS: Pick<SeedAccount, 'leverage' | 'collateral' | 'main' | 'spot'> = {
+  leverage: 10,
+  collateral: { USDT: d('10000') },
+  main: { USDT: d('5000'), BTC: d('1') },
+  spot: { USDT: d('5000') },
+};
+
+function holding(id: string, ...positions: readonly (readonly ['long' | 'short', Decimal])[]): SeedAccount {
+  return {
+    id,
+    hedgeMode: positions.length > 1,
+    ...WALLETS,
+    positions: positions.map(([direction, amount]) => ({ market: 'BTC_PERP', direction, amount })),
+  };
+}
+
+/** One account of every kind, all in BTC_PERP at 60000. */
+export const ACCOUNTS: readonly SeedAccount[] = [
+  holding('long', ['long', d('0.5')]),
+  holding('short', ['short', d('0.5')]),
+  holding('hedged', ['long', d('0.5')], ['short', d('0.2')]),
+  holding('flat'),
+  { id: 'bare', hedgeMode: false, leverage: 10, collateral: {} },
+];
+
+const text = (value: string) => value as StopLimitRequest['amount'];
+
+/** A protective stop for `long`, and for the long leg of `hedged`. */
+export const STOP = {
+  market: 'BTC_PERP',
+  side: 'sell',
+  amount: text('0.1'),
+  price: text('58000'),
+  activationPrice: text('58500'),
+  clientOrderId: 'stop-1',
+  positionSide: 'LONG',
+} as const;
+
+/** A stop that opens a position, for `flat`. */
+export const OPENING: StopLimitRequest = {
+  market: 'BTC_PERP',
+  side: 'buy',
+  amount: text('0.1'),
+  price: text('61500'),
+  activationPrice: text('61000'),
+};
+
+/** What the ledger says was placed, under this client order id or at all. */
+export function placed(simulator: RunningSimulator, clientOrderId?: string): readonly LedgerEntry[] {
+  const entries = simulator.ledger({ kinds: ['order_placed'] });
+  return clientOrderId === undefined
+    ? entries
+    : entries.filter((entry) => entry.clientOrderId === clientOrderId);
+}
