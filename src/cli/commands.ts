@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { registerCall } from './call.ts';
 import { registerDemo } from './demo/command.ts';
 import type { CliIo } from './io.ts';
 import { registerSimulate } from './simulate.ts';
@@ -10,4 +11,4 @@ import { registerSimulate } from './simulate.ts';
 export type RegisterCommand = (program: Command, io: CliIo) => void;
 
 /** In the order of `breakwater --help`. */
-export const COMMANDS: readonly RegisterCommand[] = [registerDemo, registerSimulate];
+export const COMMANDS: readonly RegisterCommand[] = [registerDemo, registerSimulate, registerCall];
