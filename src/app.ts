@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs';
 import type { CheckReport } from './config/check-report.ts';
 import { toNumber } from './core/decimal.ts';
-import type { ExchangeReads } from './core/ports/exchange.ts';
+import type { ExchangeReads, FullExchange } from './core/ports/exchange.ts';
+import type { ExchangeClientOptions } from './exchange/client.ts';
+import type { ExchangeObserver } from './exchange/observer.ts';
+import type * as requests from './exchange/requests.ts';
 import type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
 import type { LedgerEntry } from './simulator/types.ts';
 
@@ -13,6 +16,9 @@ import type { LedgerEntry } from './simulator/types.ts';
  */
 
 export type { CheckReport } from './config/check-report.ts';
+export { ENDPOINTS } from './exchange/endpoints.ts';
+export type { ExchangeObserver } from './exchange/observer.ts';
+export type { Prepared } from './exchange/requests.ts';
 export type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
 
 /** Starts the simulated exchange. @throws an error with a `code` and a message that says what to change. */
@@ -105,6 +111,112 @@ export async function checkConfigFile(
     import('./config/node-files.ts'),
   ]);
   return reportCheck(file, nodeSurroundings(env));
+}
+
+/** The bodies of requests as the client will send them, or what is wrong with them; nothing is sent. */
+export type ExchangeRequests = typeof requests;
+
+export async function exchangeRequests(): Promise<ExchangeRequests> {
+  return await import('./exchange/requests.ts');
+}
+
+export interface ExchangeConnectionOptions {
+  /** The preferred address first. */
+  readonly baseUrls: readonly string[];
+  /** Absent for what needs none: the public ping. */
+  readonly credentials?: ExchangeClientOptions['credentials'];
+  readonly nonceMode: ExchangeClientOptions['nonce']['mode'];
+  readonly dialect: NonNullable<ExchangeClientOptions['dialect']>;
+  /** Milliseconds; see ExchangeClientOptions. */
+  readonly timeouts: { readonly attemptMs: number; readonly callMs: number };
+  /** Nonces and request budgets shared with the other processes that use this Redis and prefix; else in memory. */
+  readonly shared?: { readonly redisUrl: string; readonly prefix: string };
+  readonly observer?: ExchangeObserver;
+}
+
+export interface ExchangeConnection {
+  readonly exchange: FullExchange;
+  close(): Promise<void>;
+}
+
+/** Nonces of a single call end on this, those of daemons on smaller ones: they never meet, shared or not. */
+const SINGLE_CALLS = { ordinal: 99, ordinals: 100 };
+
+/**
+ * A client of the exchange for single calls by a person, with everything it can do.
+ * @throws ExchangeOptionsError (code EXCHANGE_OPTIONS), or an error with code `redis-unreachable`.
+ */
+export async function connectExchange(options: ExchangeConnectionOptions): Promise<ExchangeConnection> {
+  const { createExchangeClient } = await import('./exchange/client.ts');
+  const stores = await connectStores(options.shared);
+  try {
+    const client = createExchangeClient({
+      baseUrls: options.baseUrls,
+      credentials: options.credentials ?? { apiKey: 'none', apiSecret: 'none' },
+      nonce: { mode: options.nonceMode, store: stores.nonces, ...SINGLE_CALLS },
+      limiter: { store: stores.limits, fallback: stores.fallback },
+      dialect: options.dialect,
+      timeouts: options.timeouts,
+      ...(options.observer === undefined ? {} : { observer: options.observer }),
+    });
+    const close = async () => {
+      await client.close();
+      await stores.close();
+    };
+    return { exchange: client, close };
+  } catch (error) {
+    await stores.close();
+    throw error;
+  }
+}
+
+async function connectStores(shared: ExchangeConnectionOptions['shared']) {
+  const { systemClock } = await import('./exchange/system-clock.ts');
+  const { createMemoryRateLimitStore } = await import('./state/limiter-memory.ts');
+  const fallback = createMemoryRateLimitStore(systemClock);
+  if (shared === undefined) {
+    const { createMemoryNonceStore } = await import('./state/nonce-memory.ts');
+    return {
+      nonces: createMemoryNonceStore(systemClock),
+      limits: fallback,
+      fallback,
+      close: async () => {},
+    };
+  }
+  const { createRedisNonceStore } = await import('./state/nonce-redis.ts');
+  const { createRedisRateLimitStore } = await import('./state/limiter-redis.ts');
+  const redis = await connectRedis(shared.redisUrl);
+  const nonces = createRedisNonceStore({ redis, prefix: shared.prefix });
+  const limits = createRedisRateLimitStore({ redis, prefix: shared.prefix });
+  const close = async () => {
+    await nonces.close();
+    redis.disconnect();
+  };
+  return { nonces, limits, fallback, close };
+}
+
+/** One attempt: a person waits, and a store that was asked for is not silently gone without. */
+async function connectRedis(url: string) {
+  const { Redis } = await import('ioredis');
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    maxRetriesPerRequest: 1,
+    connectTimeout: 3000,
+    retryStrategy: () => null,
+  });
+  let reason = '';
+  redis.on('error', (error: NodeJS.ErrnoException) => {
+    reason = error.code ?? error.message;
+  });
+  try {
+    await redis.connect();
+    await redis.ping();
+    return redis;
+  } catch (error) {
+    redis.disconnect();
+    const why = reason || (error as Error).message;
+    throw Object.assign(new Error(`the Redis server cannot be used: ${why}`), { code: 'redis-unreachable' });
+  }
 }
 
 /** The version in package.json, which lies one folder up both from src/ and from dist/. */

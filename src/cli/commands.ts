@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { registerCall } from './call.ts';
 import { registerCheck } from './check.ts';
 import { registerDemo } from './demo/command.ts';
 import type { CliIo } from './io.ts';
@@ -11,4 +12,9 @@ import { registerSimulate } from './simulate.ts';
 export type RegisterCommand = (program: Command, io: CliIo) => void;
 
 /** In the order of `breakwater --help`. */
-export const COMMANDS: readonly RegisterCommand[] = [registerDemo, registerSimulate, registerCheck];
+export const COMMANDS: readonly RegisterCommand[] = [
+  registerDemo,
+  registerSimulate,
+  registerCall,
+  registerCheck,
+];

@@ -5,6 +5,7 @@ import type { RunningSimulator, SimulatorOptions } from '../app.ts';
 import { CliError, UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { type CliIo, paint, printJson, printLine } from './io.ts';
+import { collect, whole } from './option-values.ts';
 import { withExamples, withJson } from './program.ts';
 import { explainSimulatorError } from './simulator-errors.ts';
 
@@ -221,14 +222,6 @@ function port(text: string): number {
   return whole(0, 65_535)(text);
 }
 
-function whole(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`);
-  };
-}
-
 function fraction(text: string): number {
   return numberWithin(text, 10);
 }
@@ -241,8 +234,4 @@ function numberWithin(text: string, max: number): number {
   const value = Number(text);
   if (text.trim() !== '' && value >= 0 && value <= max) return value;
   throw new InvalidArgumentError(`Expected a number from 0 to ${max}.`);
-}
-
-function collect(text: string, previous: readonly string[] = []): string[] {
-  return [...previous, text];
 }

@@ -1,0 +1,83 @@
+import { type CliIo, type OutputName, paint } from './io.ts';
+
+export interface Column {
+  readonly title: string;
+  /** Numbers stand under each other by their last digit. */
+  readonly align?: 'right';
+}
+
+export interface Table {
+  readonly columns: readonly Column[];
+  /** One text per column; an empty one where there is nothing. */
+  readonly rows: readonly (readonly string[])[];
+}
+
+type Place = Pick<CliIo, 'stdout' | 'stderr' | 'isTty' | 'env'>;
+
+const GAP = '  ';
+/** Where nothing says how wide the terminal is. */
+const UNBOUNDED = Number.POSITIVE_INFINITY;
+
+/**
+ * Lines of a table without the columns in which no row has anything. On a terminal that is too narrow each
+ * row becomes a block of its own, as a wrapped table cannot be read.
+ */
+export function tableLines(io: Place, table: Table): string[] {
+  const kept = table.columns.flatMap((column, index) =>
+    table.rows.some((row) => cell(row, index) !== '') ? [{ column, index }] : [],
+  );
+  const widths = kept.map(({ column, index }) =>
+    Math.max(column.title.length, ...table.rows.map((row) => cell(row, index).length)),
+  );
+  const total = widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
+  if (total > widthOf(io)) {
+    return table.rows.flatMap((row, number) => [
+      ...(number === 0 ? [] : ['']),
+      ...fieldLines(
+        io,
+        'stdout',
+        kept.map(({ column, index }) => [column.title, cell(row, index)] as const),
+      ),
+    ]);
+  }
+  const line = (texts: readonly string[]) =>
+    texts
+      .map((text, at) => {
+        const width = widths[at] ?? 0;
+        return kept[at]?.column.align === 'right' ? text.padStart(width) : text.padEnd(width);
+      })
+      .join(GAP)
+      .trimEnd();
+  const head = line(kept.map(({ column }) => column.title));
+  const body = table.rows.map((row) => line(kept.map(({ index }) => cell(row, index))));
+  return [paint(io, 'stdout', 'bold', head), ...body];
+}
+
+/** One `name  value` per line; those without a value are left out. */
+export function fieldLines(
+  io: Place,
+  output: OutputName,
+  fields: readonly (readonly [name: string, value: string])[],
+): string[] {
+  const shown = fields.filter(([, value]) => value !== '');
+  const width = Math.max(0, ...shown.map(([name]) => name.length));
+  return shown.map(([name, value]) => {
+    const padding = ' '.repeat(width - name.length);
+    return `${paint(io, output, 'bold', name)}${padding}${GAP}${printable(value)}`;
+  });
+}
+
+function cell(row: readonly string[], index: number): string {
+  return printable(row[index] ?? '');
+}
+
+/** Texts from outside must not move the cursor or colour the terminal. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ');
+}
+
+function widthOf(io: Place): number {
+  if (!io.isTty.stdout) return UNBOUNDED;
+  const columns = 'columns' in io.stdout ? Number(io.stdout.columns) : Number.NaN;
+  return Number.isInteger(columns) && columns > 0 ? columns : UNBOUNDED;
+}

@@ -1,0 +1,48 @@
+/**
+ * The candidate that was probably meant, or `undefined` when none is near enough: at most a third of the
+ * letters wrong (insertions, deletions, replacements and swapped neighbours count one each), case ignored.
+ */
+export function suggest(written: string, candidates: Iterable<string>): string | undefined {
+  const given = written.toLowerCase();
+  if (given.length > MAX_LENGTH) return undefined;
+  let best: string | undefined;
+  let bestDistance = Infinity;
+  for (const candidate of candidates) {
+    const distance = editDistance(given, candidate.toLowerCase());
+    if (distance < bestDistance) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  const allowed = Math.max(1, Math.floor(Math.max(given.length, best?.length ?? 0) / 3));
+  return bestDistance <= allowed ? best : undefined;
+}
+
+const MAX_LENGTH = 64;
+
+/** Optimal string alignment distance: Levenshtein plus swaps of neighbours. */
+export function editDistance(a: string, b: string): number {
+  let beforePrevious: number[] = [];
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= a.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column += 1) {
+      const same = a[row - 1] === b[column - 1];
+      let distance = Math.min(
+        at(previous, column) + 1,
+        at(current, column - 1) + 1,
+        at(previous, column - 1) + (same ? 0 : 1),
+      );
+      const swapped = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      if (swapped) distance = Math.min(distance, at(beforePrevious, column - 2) + 1);
+      current.push(distance);
+    }
+    beforePrevious = previous;
+    previous = current;
+  }
+  return at(previous, b.length);
+}
+
+function at(row: readonly number[], index: number): number {
+  return row[index] ?? Infinity;
+}
