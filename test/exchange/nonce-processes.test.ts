@@ -1,4 +1,5 @@
 import { fork } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -119,7 +120,6 @@ describe('the lane of `increasing` mode', () => {
 
   test('a holder that vanished holds nobody up for longer than its lease', async () => {
     const store = createRedisNonceStore({ redis: redis.connect(), prefix: 'vanished' });
-    const { createHash } = await import('node:crypto');
     const key = createHash('sha256').update(API_KEY).digest('hex').slice(0, 32);
     await store.enterLane(key, { owner: 'vanished', floor: 1, leaseMs: 400, urgent: false });
     const server = await startServer((_request, response) => send(response, 200, {}));
@@ -132,21 +132,21 @@ describe('the lane of `increasing` mode', () => {
 
   test('a call that gives up waiting leaves the lane to the others', async () => {
     const store = createRedisNonceStore({ redis: redis.connect(), prefix: 'waiting' });
-    let release: (() => void) | undefined;
+    const held: (() => void)[] = [];
     const server = await startServer(({ path }, response) => {
-      if (path.endsWith('/all')) release = () => send(response, 200, []);
+      if (path.endsWith('/all')) held.push(() => send(response, 200, []));
       else send(response, 200, {});
     });
     const client = openClient([server.baseUrl], { nonce: { mode: 'increasing', store } });
     const cancel = client.cancelAll({});
-    while (release === undefined) await delay(2);
+    while (held.length === 0) await delay(2);
     const impatient = await client.mainBalance({ timeoutMs: 60 });
     expect(impatient).toMatchObject({
       kind: 'failed',
       attempts: 0,
       error: { name: 'timeout', effect: 'none' },
     });
-    release();
+    held[0]?.();
     expect(await cancel).toMatchObject({ kind: 'accepted' });
     expect(await client.mainBalance()).toMatchObject({ kind: 'ok' });
     await client.close();

@@ -120,17 +120,18 @@ describe('the guarded exchange', () => {
   test('has the reads, cancelAll and reduceOnlyStop, and nothing else, at runtime too', async () => {
     const client = openClient(['http://127.0.0.1:9']);
     const guarded = guard(client);
-    expect(Reflect.ownKeys(guarded).sort()).toEqual(TOOLS);
+    expect(Object.getOwnPropertyNames(guarded).toSorted((a, b) => a.localeCompare(b))).toEqual(TOOLS);
+    expect(Object.getOwnPropertySymbols(guarded)).toEqual([]);
     expect(Object.getPrototypeOf(guarded)).toBeNull();
     expect(Object.isFrozen(guarded)).toBe(true);
     for (const method of Object.values(guarded)) {
       expect(Object.isFrozen(method)).toBe(true);
-      expect(Reflect.ownKeys(method).sort()).toEqual(['length', 'name']);
+      expect(new Set(Reflect.ownKeys(method))).toEqual(new Set(['length', 'name']));
     }
     expect(inspect(guarded, { depth: null, showHidden: true })).not.toMatch(
       /stopLimit|fiatDeposit|hedge|close/i,
     );
-    expect(() => Object.assign(guarded, { stopLimit: client.stopLimit })).toThrow(TypeError);
+    expect(() => Object.assign(guarded, { stopLimit: () => undefined })).toThrow(TypeError);
     await client.close();
   });
 
