@@ -93,7 +93,7 @@ export function createTransport(settings: TransportSettings, clock: Clock): Tran
 
 function openOrigin(baseUrl: string, settings: TransportSettings): Origin {
   const url = new URL(baseUrl);
-  const tls = settings.ca === undefined ? {} : { ca: settings.ca as string | string[] };
+  const tls = settings.ca === undefined ? undefined : { ca: settings.ca as string | string[] };
   const options = {
     connections: settings.connections,
     keepAliveTimeout: settings.keepAliveTimeoutMs,
@@ -106,7 +106,11 @@ function openOrigin(baseUrl: string, settings: TransportSettings): Origin {
   const dispatcher =
     settings.proxy === undefined
       ? new Pool(url.origin, { ...options, connect: { ...tls, timeout: settings.connectTimeoutMs } })
-      : new ProxyAgent({ ...options, uri: settings.proxy, requestTls: tls, proxyTls: tls });
+      : new ProxyAgent({
+          ...options,
+          uri: settings.proxy,
+          ...(tls === undefined ? {} : { requestTls: tls, proxyTls: tls }),
+        });
   return { dispatcher, origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') };
 }
 
