@@ -448,7 +448,7 @@ describe('what changes something', () => {
 
   it.each([
     ['spec', 'unique', { activation_price: '57000', client_order_id: 'x-1' }],
-    ['camel', 'window', { activationPrice: '57000', clientOrderId: 'x-1', nonceWindow: true }],
+    ['camel', 'window', { activation_price: '57000', clientOrderId: 'x-1', nonceWindow: true }],
   ])('what is shown in dialect %s is what is sent', async (dialect, nonce, names) => {
     const bodies: Record<string, unknown>[] = [];
     const url = await listener((body) => bodies.push(body));
