@@ -16,6 +16,7 @@ import type { LedgerEntry } from './simulator/types.ts';
  */
 
 export type { CheckReport } from './config/check-report.ts';
+export { suggest } from './config/suggest.ts';
 export { ENDPOINTS } from './exchange/endpoints.ts';
 export type { ExchangeObserver } from './exchange/observer.ts';
 export type { Prepared } from './exchange/requests.ts';
