@@ -142,7 +142,12 @@ const POSITION_ROWS: readonly PositionRow[] = [
     gives: NONE,
     because: 'a price cannot fall to nothing',
   },
-  { field: 'minutesToLiquidation', record: position({ liquidationPrice: d('-5') }), gives: NONE },
+  ...['0', '-5'].map((price) => ({
+    field: 'liquidationProbability',
+    parameter: { windowMs: 1_000 },
+    record: position({ liquidationPrice: d(price) }),
+    gives: NONE,
+  })),
   { field: 'disagreement', gives: known(false) },
   { field: 'disagreement', record: position({ unrealizedPnl: d('-40') }), gives: known(true) },
   {
