@@ -90,7 +90,8 @@ describe('docs/simulator.md', () => {
     expect(examples.length).toBeGreaterThan(8);
     for (const [line, method = 'GET', path = '', body] of examples) {
       const sent = body === undefined ? {} : { body, headers: { 'content-type': 'application/json' } };
-      expect(await control(path, { method, ...sent }), line).not.toHaveProperty('error');
+      const answer = await control(path, { method, ...sent });
+      expect({ line, answer }).not.toHaveProperty('answer.error');
     }
   });
 
@@ -99,7 +100,8 @@ describe('docs/simulator.md', () => {
     expect(lines.length).toBeGreaterThan(5);
     for (const [line, command = ''] of lines) {
       const help = (await runCommandLine([command, '--help'])).stdout;
-      for (const [option] of line.matchAll(/--[a-z-]+/g)) expect(help, line).toContain(`${option} `);
+      const unknown = [...line.matchAll(/--[a-z-]+/g)].filter(([option]) => !help.includes(`${option} `));
+      expect(unknown).toEqual([]);
     }
   });
 });
