@@ -140,7 +140,10 @@ export interface ExchangeConnection {
   close(): Promise<void>;
 }
 
-/** Nonces of a single call end on this, those of daemons on smaller ones: they never meet, shared or not. */
+/**
+ * Nonces of a single call end on these digits, those of daemons on smaller ones: they never meet, shared or
+ * not. Only in `window` mode, where nonces are plain milliseconds, it takes the shared store to keep them apart.
+ */
 const SINGLE_CALLS = { ordinal: 99, ordinals: 100 };
 
 /**
