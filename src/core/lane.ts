@@ -1,6 +1,7 @@
 import { admittedOf, askGate, boundChange, failExhausted, type LaneContext, mayRemove } from './admission.ts';
 import { type AuditEvent, type IdleReason, type Recorder, recorder } from './audit-event.ts';
 import { formatDecimal } from './decimal.ts';
+import { mayHideOrders } from './doubt.ts';
 import { fenceEndMs, liquidationIsLikely } from './fence.ts';
 import { BLOCK_WORDS, endIntent, isOpen } from './intent.ts';
 import {
@@ -151,7 +152,7 @@ function settleWithoutCancel(state: LaneState, turn: Turn): LaneState {
   return {
     ...state,
     doubt: null,
-    priorOrdersPossible: state.priorOrdersPossible || state.doubt?.why !== 'unknownOutcome',
+    priorOrdersPossible: state.priorOrdersPossible || (state.doubt !== null && mayHideOrders(state.doubt)),
     readAfterMs: nowMs + readLagMs,
     ignoreReadsBeforeMs: nowMs + readLagMs,
   };

@@ -32,8 +32,9 @@ export function absorbRead(
   const moved = new Set<OwnOrder>();
   for (const positionId of new Set(orders.map((order) => order.positionId))) {
     const own = orders.filter((order) => order.positionId === positionId);
-    const size = sizeOf(findPosition(read, positionId));
-    const explained = explainFall(own, size, settings.cancel === 'never');
+    const position = findPosition(read, positionId);
+    const candidates = own.filter((order) => mayHaveFilled(order, position, market));
+    const explained = explainFall(own, candidates, sizeOf(position), settings.cancel === 'never');
     for (const order of explained.filled) filled.add(order);
     if (explained.unexplained) for (const order of own) if (!filled.has(order)) moved.add(order);
   }
@@ -49,6 +50,23 @@ export function absorbRead(
   };
 }
 
+/**
+ * Whether a fall of the position by the order's amount may be its fill. The owner may have traded just as much,
+ * so the market has to be near the activation, or have passed it. Where the position is gone it may as well
+ * have been liquidated or closed by hand, and a stop left standing would hit whatever is built there next:
+ * such orders are cancelled, never presumed filled.
+ */
+function mayHaveFilled(
+  order: OwnOrder,
+  position: ReadPosition | undefined,
+  market: MarketSettings | undefined,
+): boolean {
+  if (position === undefined || market === undefined || !isSentFor(order, position)) return false;
+  if (order.activatedMs !== null) return true;
+  const offset = offsetFromActivation(order, position);
+  return offset !== undefined && !hasMovedAway(offset, position, market);
+}
+
 function sizeOf(position: ReadPosition | undefined): Decimal {
   return position === undefined ? ZERO : toDecimal(position.sizeBase);
 }
@@ -58,17 +76,22 @@ interface ExplainedFall {
   readonly unexplained: boolean;
 }
 
-function explainFall(own: readonly OwnOrder[], size: Decimal, cumulative: boolean): ExplainedFall {
+function explainFall(
+  own: readonly OwnOrder[],
+  candidates: readonly OwnOrder[],
+  size: Decimal,
+  cumulative: boolean,
+): ExplainedFall {
   const newest = own.at(-1);
   const base = newest === undefined ? size : toDecimal(newest.baseSizeBase);
   const fall = base.minus(size);
   if (fall.gt(ZERO)) {
-    const subset = subsetOfSum(own, fall);
+    const subset = subsetOfSum(candidates, fall);
     if (subset !== undefined) return { filled: subset, unexplained: false };
   }
   if (cumulative) {
     // Where nothing is ever cancelled, partial fills have to add up by themselves.
-    const whole = own.filter((order) =>
+    const whole = candidates.filter((order) =>
       toDecimal(order.placedSizeBase).minus(size).eq(toDecimal(order.amount)),
     );
     if (whole.length === 1) return { filled: whole, unexplained: false };

@@ -18,7 +18,7 @@ const moves: fc.Arbitrary<Move[]> = fc.noBias(
 
 test('no history of faults drives a position below its target, raises an exposure or starves an intent', () => {
   const stats: Stats = { counts: new Map() };
-  console.log(`order set histories: FC_SEED=${seed}`);
+  process.stdout.write(`order set histories: FC_SEED=${seed}\n`);
   fc.assert(
     fc.property(choices, moves, (chosen, played) => {
       play(chosen, played, stats);
@@ -26,6 +26,7 @@ test('no history of faults drives a position below its target, raises an exposur
     { numRuns: RUNS, seed, ...(path === undefined ? {} : { path }) },
   );
   const sorted = [...stats.counts].sort((a, b) => b[1] - a[1]);
-  if (process.env['FC_STATS'] !== undefined) console.log(sorted.map(([k, v]) => `${k} ${v}`).join('\n'));
+  if (process.env['FC_STATS'] !== undefined)
+    process.stdout.write(`${sorted.map(([k, v]) => `${k} ${v}`).join('\n')}\n`);
   expect(stats.counts.get('histories')).toBe(RUNS);
 }, 120_000);

@@ -63,6 +63,7 @@ export function setupOf(choices: Choices): Setup {
     lots: [10, 7, 100, 24, 16, 33][at(14) % 6] ?? 10,
     leverage: [10, 5, 12, 3][at(15) % 4] ?? 10,
     sign: oneIn(16, 2) ? -1 : 1,
+    vouched: oneIn(18, 2),
     otherLots: [4, 10, 0, 7][at(17) % 4] ?? 4,
   };
 }
@@ -244,6 +245,7 @@ function settle(history: History, drift: number): void {
 function exhaust(history: History): void {
   for (let step = 0; step < STEPS_PER_SECOND; step++) {
     const done = history.work(() => 'none', 0, 0);
+    if (done.kind === 'idle') history.checkAtRest();
     if (done.kind === 'idle' || done.kind === 'wait') return;
   }
   throw new Violation('the lane does not come to rest');
