@@ -116,7 +116,7 @@ function compileMarkets(
 
 function isConfigMapping({ document, report }: SecretContext): boolean {
   const { value } = document.root;
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || !isPlain(value)) {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     const message = `expected a config with the keys ${Object.keys(ROOT_KEYS).join(', ')}, got ${describeValue(value)}`;
     report(problemAt(document, [], { code: 'wrong-value', message }));
     return false;
@@ -125,11 +125,6 @@ function isConfigMapping({ document, report }: SecretContext): boolean {
     if (!Object.hasOwn(ROOT_KEYS, key)) report(unknownKey(document, [], key, Object.keys(ROOT_KEYS)));
   }
   return true;
-}
-
-/** Numbers are objects of ours. */
-function isPlain(value: object): boolean {
-  return Object.getPrototypeOf(value) === null;
 }
 
 function compileAccount(

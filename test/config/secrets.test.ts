@@ -15,12 +15,7 @@ const good = rule({});
 describe('a secret', () => {
   test('shows nowhere but where it is revealed', () => {
     const secret = new Secret(SECRET);
-    const shown = [
-      inspect({ secret }, { showHidden: true }),
-      JSON.stringify({ secret }),
-      `${secret}`,
-      String(secret),
-    ];
+    const shown = [inspect({ secret }, { showHidden: true }), JSON.stringify({ secret }), String(secret)];
     for (const text of shown) expect(text).not.toContain(SECRET);
     expect(secret.reveal()).toBe(SECRET);
   });

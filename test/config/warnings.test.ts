@@ -4,7 +4,7 @@ import { linesOf, problemsOf, rule, withRules } from './support.ts';
 /** Warnings of a config that is otherwise right: code and message. */
 const warnings = (text: string): readonly (readonly [string, string])[] =>
   problemsOf(text).map(({ severity, code, message }) => {
-    expect(severity, message).toBe('warning');
+    expect([severity, message]).toEqual(['warning', message]);
     return [code, message];
   });
 

@@ -13,7 +13,7 @@ import {
 import { formatPath, type Path, type Place, type Problem } from '../problem.ts';
 import type { YamlDocument, YamlNode } from './document.ts';
 import { type ErrorCode, SYNTAX_WORDS } from './syntax-words.ts';
-import { looksSecret, WrittenNumber } from './value.ts';
+import { looksSecret, writtenNumber } from './value.ts';
 
 /** Bounds that no config for people comes near; they keep hostile input cheap. */
 const MAX_CHARACTERS = 1_000_000;
@@ -117,7 +117,7 @@ class TreeReader {
     if (!isScalar(node)) return leaf(null);
     const { value } = node;
     if (typeof value === 'number' || typeof value === 'bigint') {
-      return leaf(new WrittenNumber(Number(value), node.source ?? String(value)));
+      return leaf(writtenNumber(node.source ?? String(value)));
     }
     return leaf(typeof value === 'string' || typeof value === 'boolean' ? value : null);
   }
