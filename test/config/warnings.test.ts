@@ -125,7 +125,7 @@ describe('markets', () => {
     [`{ BTC_PERP: ${entry('0.1')} }`, 'ETH_PERP', 'for ETH_PERP, got none'],
     [`{ "*_PERP": ${entry('0.1')} }`, 'ETH_PERP', undefined],
     [`{ "*_PERP": ${entry('0.1')} }`, '"B*_PERP"', undefined],
-    [`{ "???_PERP": ${entry('0.1')} }`, '"B*_PERP"', 'markets that match B*_PERP'],
+    [`{ "??_PERP": ${entry('0.1')} }`, '"B*_PERP"', 'markets that match B*_PERP'],
     [`{ "*": ${entry('0.1')} }`, '"*"', undefined],
   ])('%s for %s', (entries, where, message) => {
     expect(warnings(markets(entries, where))).toEqual(
