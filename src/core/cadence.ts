@@ -142,22 +142,22 @@ export function priceLevels(
   thresholds: readonly LevelThreshold[],
   motion: Quantity<Motion>,
 ): readonly number[] {
-  const { markPrice, liquidationPrice, direction, size, record } = position;
+  const { markPrice, liquidationPrice, direction, size, record, unrealizedPnl } = position;
   if (markPrice.kind !== 'value' || direction.kind !== 'value') return [];
   const dir = direction.value === 'long' ? 1 : -1;
   const liquidation = liquidationPrice.kind === 'value' ? liquidationPrice.value : Number.NaN;
   const levels = [liquidation];
-  const priceAtPnl = (pnl: number): number => Number(record.basePrice) + (dir * pnl) / size;
+  const pnlNow = unrealizedPnl.kind === 'value' ? unrealizedPnl.value : Number.NaN;
   for (const { field, threshold, reach } of thresholds) {
     if (reach !== undefined) {
       levels.push(liquidation * Math.exp(dir * reachOf(reach, motion, dir > 0 ? 'fall' : 'rise')));
     } else if (field === 'liquidationDistance') levels.push(liquidation / (1 - dir * threshold));
     else if (field === 'markPrice') levels.push(threshold);
     else if (field === 'notional') levels.push(threshold / size);
-    else if (field === 'unrealizedPnl') levels.push(priceAtPnl(threshold));
+    else if (field === 'unrealizedPnl') levels.push(markPrice.value + (dir * (threshold - pnlNow)) / size);
     else if (field === 'pnlPercent') {
-      const pnlPerRatio = (Number(record.unrealizedPnl) / Number(record.pnlPercent)) * 100;
-      levels.push(priceAtPnl(pnlPerRatio * threshold));
+      const pnlThere = (pnlNow / Number(record.pnlPercent)) * 100 * threshold;
+      levels.push(markPrice.value + (dir * (pnlThere - pnlNow)) / size);
     }
   }
   return levels;

@@ -59,10 +59,10 @@ export const POSITION_VALUES: Readonly<Record<PositionFieldName, Compute<Positio
   size: ({ position }) => known(position.size),
   notional: ({ position }) => position.notional,
   netExposure: ({ position, account }) => account.netExposure(position.record.market),
-  basePrice: ({ position }) => reported(position.record.basePrice),
+  basePrice: ({ position }) => position.basePrice,
   markPrice: ({ position }) => position.markPrice,
   markError: ({ position }) => quotient(position.markError, position.markPrice),
-  unrealizedPnl: ({ position }) => reported(position.record.unrealizedPnl),
+  unrealizedPnl: ({ position }) => position.unrealizedPnl,
   pnlPercent: ({ position }) => {
     const percent = reported(position.record.pnlPercent);
     return percent.kind === 'value' ? known(percent.value / 100) : percent;
@@ -116,7 +116,7 @@ export const ACCOUNT_VALUES: Readonly<Record<AccountFieldName, Compute<AccountQu
   totalNotional: (account, { asset }) => account.total(asset ?? '', (position) => position.notional),
   totalMargin: (account, { asset }) => account.total(asset ?? '', ({ record }) => reported(record.margin)),
   totalUnrealizedPnl: (account, { asset }) =>
-    account.total(asset ?? '', ({ record }) => reported(record.unrealizedPnl)),
+    account.total(asset ?? '', (position) => position.unrealizedPnl),
   totalPnl: (account, { asset }) => account.total(asset ?? '', ({ record }) => reported(record.pnl)),
   totalFunding: (account, { asset }) =>
     account.total(asset ?? '', ({ record }) =>

@@ -12,6 +12,7 @@ import type { PositionRecord } from './ports/exchange.ts';
 import { known, NONE, type Quantity, unknown } from './quantity.ts';
 import type { AccountSettings } from './settings.ts';
 import type { Direction, LiquidationStateValue, PositionView } from './subject.ts';
+import { reported } from './units.ts';
 
 /** The settings that say how a record is to be read. */
 export type PositionReading = Pick<AccountSettings, 'bothSign' | 'marketSettings'>;
@@ -25,6 +26,8 @@ export class PositionQuantities {
   /** `|amount|`, base currency. */
   readonly size: number;
   readonly #settings: PositionReading;
+  #basePrice: Quantity<number> | undefined;
+  #unrealizedPnl: Quantity<number> | undefined;
   #liquidationPrice: Quantity<number> | undefined;
   #markError: Quantity<number> | undefined;
   #direction: Quantity<Direction> | undefined;
@@ -43,6 +46,18 @@ export class PositionQuantities {
 
   get positionId(): string {
     return this.record.positionId;
+  }
+
+  /** As reported: average entry price, money per base unit. */
+  get basePrice(): Quantity<number> {
+    this.#basePrice ??= reported(this.record.basePrice);
+    return this.#basePrice;
+  }
+
+  /** As reported, money currency. */
+  get unrealizedPnl(): Quantity<number> {
+    this.#unrealizedPnl ??= reported(this.record.unrealizedPnl);
+    return this.#unrealizedPnl;
   }
 
   /**
@@ -69,8 +84,10 @@ export class PositionQuantities {
     if (this.size === 0) return unknown('zeroSize');
     const direction = this.direction;
     if (direction.kind !== 'value') return direction;
-    const mark = markIf(this.record, this.size, direction.value);
-    if (mark === undefined) return unknown('fieldMissing');
+    const { basePrice, unrealizedPnl } = this;
+    if (basePrice.kind !== 'value') return basePrice;
+    if (unrealizedPnl.kind !== 'value') return unrealizedPnl;
+    const mark = basePrice.value + (signOf(direction) * unrealizedPnl.value) / this.size;
     return mark > 0 ? known(mark) : unknown('notPositive');
   }
 
@@ -173,14 +190,6 @@ function signOf(direction: Quantity<Direction>): number {
   return direction.kind === 'value' && direction.value === 'short' ? -1 : 1;
 }
 
-/** The mark price that the record would imply for a direction; `undefined` when it says too little. */
-function markIf(record: PositionRecord, size: number, direction: Direction): number | undefined {
-  const { basePrice, unrealizedPnl } = record;
-  if (basePrice === undefined || unrealizedPnl === undefined || size === 0) return undefined;
-  const change = toNumber(unrealizedPnl) / size;
-  return toNumber(basePrice) + (direction === 'long' ? change : -change);
-}
-
 /** The direction for which the liquidation price lies on the losing side of the entry price. */
 function liquidationSide(record: PositionRecord): Direction | undefined {
   const { basePrice, liquidationPrice } = record;
@@ -197,11 +206,12 @@ function liquidationSide(record: PositionRecord): Direction | undefined {
  * direction's being impossible tells it from a short that was reported without a sign.
  */
 function isPossible(record: PositionRecord, direction: Direction): boolean {
-  const mark = markIf(record, Math.abs(toNumber(record.amount)), direction);
-  if (mark === undefined || record.liquidationPrice === undefined || record.liquidationPrice === null)
-    return true;
-  const gap = mark - toNumber(record.liquidationPrice);
-  return mark > 0 && (direction === 'long' ? gap > 0 : gap < 0);
+  const { basePrice, liquidationPrice, unrealizedPnl } = record;
+  if (basePrice === undefined || unrealizedPnl === undefined) return true;
+  if (liquidationPrice === undefined || liquidationPrice === null) return true;
+  const dir = direction === 'long' ? 1 : -1;
+  const mark = toNumber(basePrice) + (dir * toNumber(unrealizedPnl)) / Math.abs(toNumber(record.amount));
+  return mark > 0 && dir * (mark - toNumber(liquidationPrice)) > 0;
 }
 
 function directionOf(record: PositionRecord, bothSign: AccountSettings['bothSign']): Quantity<Direction> {
