@@ -5,6 +5,8 @@ import type { OwnStop } from './snapshot.ts';
 
 export type StopCover = 'ok' | 'missing' | 'beyondLiquidation' | 'unconfirmed';
 
+const COVERED: Quantity<StopCover> = known('ok');
+
 /**
  * Whether stops cover the whole position before liquidation (without a liquidation price every stop is before
  * it). `ok`: confirmed ones do; `unconfirmed`: they would, if those in doubt stand; `beyondLiquidation`: there
@@ -26,9 +28,9 @@ export function stopCover(position: PositionQuantities, ownStops: readonly OwnSt
     liquidationPrice.kind === 'none' || sign * (activationPrice - liquidationPrice.value) > 0;
   // A stop attached to the position covers whatever its size is.
   const attachedIsBefore = attached !== undefined && isBefore(toNumber(attached));
-  if (attachedIsBefore) return known('ok');
+  if (attachedIsBefore) return COVERED;
   const own = hasOwn ? ownCover(position, ownStops, isBefore) : 'missing';
-  if (own === 'ok') return known('ok');
+  if (own === 'ok') return COVERED;
   if (tpsl === undefined) return unknown('fieldMissing');
   return known(own === 'missing' && attached !== undefined ? 'beyondLiquidation' : own);
 }

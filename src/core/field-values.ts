@@ -6,7 +6,6 @@ import {
   isWithdrawal,
   usage,
 } from './account.ts';
-import { stopCover } from './cover.ts';
 import type { CreditLineQuantities } from './credit-line.ts';
 import { toNumber } from './decimal.ts';
 import type { AccountFieldName, CreditLineFieldName, PositionFieldName } from './fields.ts';
@@ -78,7 +77,7 @@ export const POSITION_VALUES: Readonly<Record<PositionFieldName, Compute<Positio
   unrealizedFunding: ({ position }) => reported(position.record.unrealizedFunding),
   stopLoss: ({ position }) => attached(position, 'stopLoss'),
   takeProfit: ({ position }) => attached(position, 'takeProfit'),
-  stopCover: ({ position, account }) => stopCover(position, account.snapshot.ownStops),
+  stopCover: ({ position, account }) => account.coverOf(position),
   unprotectedSeconds: ({ unprotectedMs }) => scaled(unprotectedMs, 1 / MS_PER_SECOND),
   ageSeconds: ({ position, account }) => account.secondsSince(position.record.openDate),
   secondsSinceModified: ({ position, account }) => account.secondsSince(position.record.modifyDate),

@@ -25,6 +25,7 @@ export class PositionQuantities {
   readonly record: PositionRecord;
   /** `|amount|`, base currency. */
   readonly size: number;
+  readonly #amount: number;
   readonly #settings: PositionReading;
   #basePrice: Quantity<number> | undefined;
   #unrealizedPnl: Quantity<number> | undefined;
@@ -36,7 +37,8 @@ export class PositionQuantities {
 
   constructor(record: PositionRecord, settings: PositionReading) {
     this.record = record;
-    this.size = Math.abs(toNumber(record.amount));
+    this.#amount = toNumber(record.amount);
+    this.size = Math.abs(this.#amount);
     this.#settings = settings;
   }
 
@@ -67,7 +69,7 @@ export class PositionQuantities {
    * record without a usable positionSide has nothing else that confirms its sign.
    */
   get direction(): Quantity<Direction> {
-    this.#direction ??= directionOf(this.record, this.#settings.bothSign);
+    this.#direction ??= directionOf(this.record, this.#amount, this.#settings.bothSign);
     return this.#direction;
   }
 
@@ -108,7 +110,8 @@ export class PositionQuantities {
     if (this.size === 0) return unknown('zeroSize');
     const step = this.#settings.marketSettings(market)?.priceStep;
     const lastDigit = unitOfLastDigit(basePrice);
-    const baseError = step === undefined ? lastDigit : Math.min(lastDigit, toNumber(step));
+    const isFineEnough = step === undefined || writtenDecimalPlaces(basePrice) > writtenDecimalPlaces(step);
+    const baseError = isFineEnough ? lastDigit : Math.min(lastDigit, toNumber(step));
     return known((unitOfLastDigit(unrealizedPnl) / this.size + baseError) / 2);
   }
 
@@ -214,9 +217,12 @@ function isPossible(record: PositionRecord, direction: Direction): boolean {
   return mark > 0 && dir * (mark - toNumber(liquidationPrice)) > 0;
 }
 
-function directionOf(record: PositionRecord, bothSign: AccountSettings['bothSign']): Quantity<Direction> {
+function directionOf(
+  record: PositionRecord,
+  amount: number,
+  bothSign: AccountSettings['bothSign'],
+): Quantity<Direction> {
   const side = record.positionSide?.known === true ? record.positionSide.value : undefined;
-  const amount = toNumber(record.amount);
   if (side === 'LONG') return amount < 0 ? unknown('directionContradicted') : known('long');
   if (side === 'SHORT') return known('short');
   if (amount === 0) return unknown('zeroSize');
