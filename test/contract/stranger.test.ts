@@ -130,6 +130,9 @@ async function have(...programs: readonly string[]): Promise<boolean> {
 }
 
 const hasTools = await have('openssl', 'curl');
+// `script` of util-linux gives a program a terminal.
+const hasTerminal = process.platform === 'linux' && (await have('script'));
+if (!hasTerminal) process.stderr.write('Ctrl-C is not tested in a terminal: there is no script(1) here.\n');
 if (!hasTools) process.stderr.write('Not tested with openssl and curl: they are not on the PATH.\n');
 
 async function tradeAsStranger(post: Post, { listening }: Started): Promise<void> {
@@ -173,12 +176,32 @@ describe('breakwater simulate, as a process', () => {
     await expect(fetch(`${listening.baseUrl}/api/v4/public/ping`)).rejects.toThrow('fetch failed');
   });
 
-  it.runIf(hasTools)('serves a stranger with openssl and curl, and ends with 0 on Ctrl-C', async () => {
-    const started = await simulate(['--port', '0', '--accounts', '1']);
-    await tradeAsStranger(withCurl, started);
-    // In a terminal Ctrl-C reaches npm, its shell and the program at once.
-    process.kill(-(started.child.pid ?? 0), 'SIGINT');
-    expect(await started.ended).toEqual({ exit: EXIT.ok, stderr: '' });
+  it.runIf(hasTools)(
+    'serves a stranger with openssl and curl, and ends with 0 when a group is interrupted',
+    async () => {
+      const started = await simulate(['--port', '0', '--accounts', '1']);
+      await tradeAsStranger(withCurl, started);
+      // As in a terminal: npm and the program get it at once, and npm passes it on besides.
+      process.kill(-(started.child.pid ?? 0), 'SIGINT');
+      expect(await started.ended).toEqual({ exit: EXIT.ok, stderr: '' });
+    },
+  );
+
+  it.runIf(hasTerminal)('ends with 0 on Ctrl-C in a terminal, also right after it has started', async () => {
+    const command = 'npm run --silent breakwater -- simulate --json --still';
+    const child = spawn('script', ['-qefc', command, '/dev/null'], { cwd: ROOT, stdio: 'pipe' });
+    const ended = once(child, 'close');
+    closeAfterTest(async () => {
+      child.kill('SIGKILL');
+      await ended;
+    });
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      output += String(chunk);
+    });
+    await expect.poll(() => output, { timeout: 20_000 }).toContain('"event":"listening"');
+    child.stdin.write('\u0003');
+    expect(await ended).toEqual([EXIT.ok, null]);
   });
 
   it('uses the ports it is given, has open positions from the start, and repeats for a seed', async () => {
