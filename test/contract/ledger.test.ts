@@ -13,6 +13,10 @@ import { connect, openExchange } from './support/world.ts';
 
 const ACCOUNTS = ['long', 'short', 'hedged'] as const;
 
+/** A perpetual and a margin market: only the latter has funding that is settled when a position changes. */
+const MARKETS = ['BTC_PERP', 'BTC_USDT'] as const;
+type Market = (typeof MARKETS)[number];
+
 type Step =
   | { readonly do: 'price'; readonly permille: number }
   | { readonly do: 'wait'; readonly ms: number }
@@ -21,6 +25,7 @@ type Step =
   | {
       readonly do: 'stop';
       readonly account: number;
+      readonly market: Market;
       readonly side: 'buy' | 'sell';
       readonly positionSide: 'LONG' | 'SHORT';
       readonly units: number;
@@ -47,6 +52,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant('stop' as const),
       account,
+      market: fc.constantFrom(...MARKETS),
       side: fc.constantFrom('buy' as const, 'sell' as const),
       positionSide: fc.constantFrom('LONG' as const, 'SHORT' as const),
       units: fc.integer({ min: 1, max: 2000 }),
@@ -80,7 +86,10 @@ async function perform(world: World, one: Step): Promise<void> {
   switch (one.do) {
     case 'price':
       world.price = Math.max(1000, Number(near(world, one.permille)));
-      return control(world, 'PUT', '/prices', { BTC_PERP: world.price.toFixed(1) });
+      return control(world, 'PUT', '/prices', {
+        BTC_PERP: world.price.toFixed(1),
+        BTC_USDT: world.price.toFixed(1),
+      });
     case 'wait':
       return control(world, 'POST', '/clock/step', { ms: one.ms });
     case 'cancel':
@@ -99,9 +108,9 @@ async function perform(world: World, one: Step): Promise<void> {
       return control(world, 'POST', `/accounts/${ACCOUNTS[one.account]}/${path}`, body);
     }
     case 'stop': {
-      const { side, positionSide, reduceOnly } = one;
+      const { market, side, positionSide, reduceOnly } = one;
       await world.clients[one.account]?.stopLimit({
-        market: 'BTC_PERP',
+        market,
         side,
         positionSide,
         reduceOnly,
@@ -203,9 +212,9 @@ describe('for any seed and any flow of orders over HTTP', () => {
               );
               const held = (books.get(`collateral:${id} USDT`) ?? ZERO).plus(pledged);
               expect([id, held.toFixed()]).toEqual([id, expected.toFixed()]);
-              for (const { positionId, amount, positionSide } of positions.value.records) {
+              for (const { positionId, market, amount, positionSide } of positions.value.records) {
                 const short = positionSide?.known === true && positionSide.value === 'SHORT';
-                const size = books.get(`position:${positionId} BTC_PERP`) ?? ZERO;
+                const size = books.get(`position:${positionId} ${market}`) ?? ZERO;
                 expect(
                   toDecimal(amount)
                     .times(decimal(short ? '-1' : '1'))
