@@ -140,6 +140,7 @@ function assemble(options: SimulatorOptions): SimulatedExchange {
     const spec = typeof fault === 'string' ? parseFaultText(fault) : fault;
     exchange.injectFault(readFault(exchange, spec, 'fault'));
   }
+  exchange.beginHistory();
   // Only now, so that everything so far has happened at the same moment, however long it took.
   clock.setSpeed(speed);
   return exchange;
