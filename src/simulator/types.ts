@@ -301,6 +301,10 @@ export interface FiatDepositRequest {
   readonly provider: string;
   readonly amount: Decimal;
   readonly uniqueId: string;
+  /** Where the pages behind the deposit link lead afterwards. */
+  readonly successLink?: string;
+  readonly failureLink?: string;
+  readonly returnLink?: string;
 }
 
 export interface FiatDepositLink extends FiatDepositRequest {
