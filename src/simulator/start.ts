@@ -60,7 +60,7 @@ export interface SimulatorOptions {
   readonly config?: Partial<Pick<ModelConfig, 'markets' | 'assets' | 'liquidation' | 'referenceAsset'>>;
 }
 
-interface SimulatorAccount {
+export interface SimulatorAccount {
   readonly id: string;
   readonly apiKey: string;
   readonly apiSecret: string;

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { steppedClock } from '../../../src/simulator/clock.ts';
 import { ExchangeClock } from '../../../src/simulator/exchange-clock.ts';
 import { Timeline } from '../../../src/simulator/timeline.ts';
 import { account, d, longOf, START_MS, world } from '../model/helpers.ts';
@@ -36,7 +35,7 @@ describe('catching up with a clock that is far ahead', () => {
   test('reads that lag show where it stopped, not what was before the leap', () => {
     const model = world();
     model.createAccount(account({ positions: [longOf('0.5')] }));
-    const clock = steppedClock(START_MS);
+    const clock = new ExchangeClock(START_MS, 0, () => 0);
     const timeline = new Timeline(model, clock);
     timeline.setAges([800]);
     let next: number | undefined = START_MS + 5_000;
@@ -47,7 +46,7 @@ describe('catching up with a clock that is far ahead', () => {
         return d('61000');
       },
     });
-    clock.advance(DAY_MS);
+    clock.step(DAY_MS);
     timeline.catchUp(() => false);
     timeline.catchUp(() => false);
     const [position] = timeline.reads('a', 800).openPositions();
