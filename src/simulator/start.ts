@@ -56,6 +56,8 @@ export interface SimulatorOptions {
   readonly allowedDomains?: readonly string[];
   /** How many requests the log keeps; 100,000 if absent. */
   readonly logCapacity?: number;
+  /** How many ledger entries are kept at least; 250,000 if absent. */
+  readonly ledgerCapacity?: number;
   /** Replaces parts of the default exchange: markets, assets, liquidation policy. */
   readonly config?: Partial<Pick<ModelConfig, 'markets' | 'assets' | 'liquidation' | 'referenceAsset'>>;
 }
@@ -156,7 +158,8 @@ function modelConfig(options: SimulatorOptions, seed: number, startMs: number): 
   const factor = options.depth === undefined ? undefined : positive(options.depth, 'depth');
   const priced = options.candles === undefined ? config.markets : startAt(config.markets, options.candles);
   const markets = factor === undefined ? priced : priced.map((market) => deepened(market, factor));
-  return { ...config, markets };
+  const { ledgerCapacity } = options;
+  return { ...config, markets, ...(ledgerCapacity === undefined ? {} : { ledgerCapacity }) };
 }
 
 /** Candles that play from the start also say where the market starts, so that no position begins with a jump. */

@@ -94,6 +94,8 @@ export interface ModelConfig {
   readonly referenceAsset: string;
   readonly readings: Readings;
   readonly liquidation: LiquidationPolicy;
+  /** How many ledger entries are kept at least; 250,000 if absent. */
+  readonly ledgerCapacity?: number;
 }
 
 export interface SeedPosition {
