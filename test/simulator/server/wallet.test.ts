@@ -315,7 +315,7 @@ describe('fiat deposit link (4.1)', () => {
     ['successLink not an address', { successLink: 'example' }, 'successLink'],
     ['failureLink on a foreign domain', { failureLink: 'https://example.org/' }, 'failureLink'],
     ['failureLink on a look-alike domain', { failureLink: 'https://notexample.com/' }, 'failureLink'],
-    ['returnLink not https', { returnLink: 'ftp://example.com/' }, 'returnLink'],
+    ['returnLink that is no string', { returnLink: 5 }, 'returnLink'],
   ])('%s: code 0', async (_name, change, field) => {
     const { as } = await exchange();
     const answer = await as('long')(PATHS.fiat, { ...LINK, ...change });
@@ -327,6 +327,25 @@ describe('fiat deposit link (4.1)', () => {
     const { as } = await exchange();
     const links = { successLink: 'https://example.com/a', failureLink: 'https://pay.example.com/b' };
     expect((await as('long')(PATHS.fiat, { ...LINK, ...links })).status).toBe(200);
+  });
+
+  test('the result leads to the success or failure link, and back to any returnLink', async () => {
+    const { as } = await exchange();
+    const link = async (unique_id: string, links: object) =>
+      (await as('long')(PATHS.fiat, { ...LINK, ...links, unique_id })).json.url;
+    const pay = (url: string) => send(url, { method: 'POST' });
+    const redirected = await link('r-1', {
+      successLink: 'https://example.com/done',
+      failureLink: 'https://example.com/failed',
+    });
+    const [success, failure] = [await pay(redirected), await pay(redirected)];
+    expect([success.status, success.headers.location]).toEqual([303, 'https://example.com/done']);
+    expect([failure.status, failure.headers.location]).toEqual([303, 'https://example.com/failed']);
+    const back = await pay(await link('r-2', { returnLink: 'http://anywhere.example/?a="b"&c' }));
+    expect(back.text).toContain('<a href="http://anywhere.example/?a=&quot;b&quot;&amp;c">Back</a>');
+    for (const links of [{}, { returnLink: 'javascript:alert(1)' }]) {
+      expect((await pay(await link(`r-${JSON.stringify(links)}`, links))).text).not.toContain('Back');
+    }
   });
 
   test('a unique id is never taken twice, and not used up by a refused request', async () => {
