@@ -306,7 +306,6 @@ function trimToNet(scene: SetScene, plan: Plan): void {
     if (!outstandingBase(own, () => true).gt(allowed)) continue;
     for (const order of own) plan.remove.push({ order, why: 'exceedsNetExposure' });
   }
-  if (plan.remove.length > 0) return;
   plan.place = withinNet(scene, plan.place);
 }
 

@@ -153,7 +153,7 @@ export function afterCancel(
   if (types !== undefined && !ownTypes.every((type) => types.includes(type))) return orders;
   return orders.filter((order) => {
     if (settings.cancelCoversStops) return false;
-    return order.activatedMs === null || order.activatedMs >= cancelSentMs;
+    return order.activatedMs === null || order.activatedMs > cancelSentMs;
   });
 }
 
