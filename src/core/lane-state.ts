@@ -317,7 +317,3 @@ export function orderTypesOf(market: string): readonly OrderType[] {
 export function findPosition(read: MarketRead | null, positionId: string): ReadPosition | undefined {
   return read?.positions.find((position) => position.positionId === positionId);
 }
-
-export function intentOf(state: LaneState, key: string): Intent | undefined {
-  return state.intents.find((intent) => intent.key === key);
-}

@@ -51,10 +51,10 @@ export function absorbRead(
 }
 
 /**
- * Whether a fall of the position by the order's amount may be its fill. The owner may have traded just as much,
- * so the market has to be near the activation, or have passed it. Where the position is gone it may as well
- * have been liquidated or closed by hand, and a stop left standing would hit whatever is built there next:
- * such orders are cancelled, never presumed filled.
+ * Whether a fall of the position by the order's amount can pass for its fill. The owner may have traded just as
+ * much, so the mark has to be at the activation, give or take basis and error, or have passed it. Where the
+ * position is gone it may as well have been liquidated or closed by hand, and a stop left standing would hit
+ * whatever is built there next: such orders are cancelled, never presumed filled.
  */
 function mayHaveFilled(
   order: OwnOrder,
@@ -64,7 +64,9 @@ function mayHaveFilled(
   if (position === undefined || market === undefined || !isSentFor(order, position)) return false;
   if (order.activatedMs !== null) return true;
   const offset = offsetFromActivation(order, position);
-  return offset !== undefined && !hasMovedAway(offset, position, market);
+  if (offset === undefined || position.markPrice === null) return false;
+  const gap = activationGap({ markPrice: position.markPrice, markError: position.markError }, market);
+  return offset.lt(gap);
 }
 
 function sizeOf(position: ReadPosition | undefined): Decimal {

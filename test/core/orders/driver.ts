@@ -60,7 +60,7 @@ export class Driver {
   start<K extends 'place' | 'cancelAll' | 'readPositions'>(kind: K): Extract<Step, { kind: K }> {
     const step = this.next();
     if (step.kind !== kind) throw new Error(`expected ${kind}, got ${JSON.stringify(step)}`);
-    this.apply(begin(this.state, step as Extract<Step, { kind: K }>, this.nowMs));
+    this.apply(begin(this.state, step, this.nowMs));
     return step as Extract<Step, { kind: K }>;
   }
 

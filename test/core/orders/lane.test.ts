@@ -6,6 +6,7 @@ import { observeRead, observeRequests } from '../../../src/core/lane-observe.ts'
 import { parseLane } from '../../../src/core/lane-state.ts';
 import { finish } from '../../../src/core/lane-step.ts';
 import { acknowledgeNoPriorOrders, recover, startLife } from '../../../src/core/life.ts';
+import { standingStops } from '../../../src/core/protective-stop.ts';
 import { known, unknown } from '../../../src/core/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rule.ts';
 import { at, Driver, failure } from './driver.ts';
@@ -193,6 +194,19 @@ describe('protect', () => {
     const { request } = driver.place();
     expect(request).toMatchObject({ side: 'sell', amount: '1', activationPrice: '970', price: '960.3' });
     expect(driver.next()).toMatchObject({ kind: 'idle', why: 'setInPlace' });
+  });
+
+  test('counts as cover once it is accepted, and not while anything is in doubt', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.start('place');
+    expect(standingStops(driver.state)).toMatchObject([{ confirmed: false }]);
+    const other = new Driver().read(at({})).ask(action(protect));
+    other.place();
+    expect(standingStops(other.state)).toEqual([
+      { positionId: '42', activationPrice: '970', amount: '1', confirmed: true },
+    ]);
+    other.ask(action(protect), action(half, { ruleId: 'other' })).lose('place');
+    expect(standingStops(other.state)).toMatchObject([{ confirmed: false }]);
   });
 
   test('stays where it is while only the mark moves', () => {
@@ -777,6 +791,16 @@ describe('reads', () => {
       .read(at({ mark: '998' }));
     expect(driver.reasons('readIgnored')).toEqual(['staleGrowth']);
     expect(ends(driver)).toEqual(['reached:target']);
+  });
+
+  test('after an order only a read that must show its effect is sized by', () => {
+    const driver = new Driver({ readLagMs: 1_000 }).read(at({})).ask(action(half));
+    driver.place();
+    driver.read(at({ size: '0.5', mark: '998' }));
+    expect(driver.reasons('readIgnored')).toEqual(['tooEarly']);
+    expect(driver.state.orders).toHaveLength(1);
+    driver.later(1_000).read(at({ size: '0.5', mark: '998' }));
+    expect(driver.state.orders).toEqual([]);
   });
 
   test('reads that come out of order, or while a request is under way, are not sized by', () => {
