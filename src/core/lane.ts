@@ -303,6 +303,7 @@ function placeStep(state: LaneState, want: Want, read: MarketRead, turn: Turn, a
     seenAbove: false,
     seenBelow: false,
     activatedMs: null,
+    presumedFilled: false,
     ambiguous: false,
     overshoot,
     coverBasis: want.coverBasis,

@@ -31,7 +31,7 @@ export function absorbRead(
   const filled = new Set<OwnOrder>();
   const moved = new Set<OwnOrder>();
   for (const positionId of new Set(orders.map((order) => order.positionId))) {
-    const own = orders.filter((order) => order.positionId === positionId);
+    const own = orders.filter((order) => order.positionId === positionId && !order.presumedFilled);
     const position = findPosition(read, positionId);
     const candidates = own.filter((order) => mayHaveFilled(order, position, market));
     const explained = explainFall(own, candidates, sizeOf(position), settings.cancel === 'never');
@@ -39,10 +39,13 @@ export function absorbRead(
     if (explained.unexplained) for (const order of own) if (!filled.has(order)) moved.add(order);
   }
   const remaining = orders
-    .filter((order) => !filled.has(order))
-    .map((order) =>
-      witness({ ...order, ambiguous: order.ambiguous || moved.has(order) }, read, settings, market),
-    );
+    .map((order) => ({
+      ...order,
+      ambiguous: order.ambiguous || moved.has(order),
+      presumedFilled: order.presumedFilled || filled.has(order),
+    }))
+    .map((order) => witness(order, read, settings, market))
+    .filter((order) => !order.presumedFilled || isRemovable(order, settings));
   return {
     orders: remaining,
     filled: [...filled],

@@ -25,14 +25,17 @@ export interface BlockedStop {
 export function coverOrders(state: LaneState, position: ReadPosition): readonly OwnOrder[] {
   return state.orders.filter(
     (order) =>
-      order.role === 'cover' && order.positionId === position.positionId && isSentFor(order, position),
+      order.role === 'cover' &&
+      !order.presumedFilled &&
+      order.positionId === position.positionId &&
+      isSentFor(order, position),
   );
 }
 
 /** The protective stops of ours in a market, for judging what covers a position. */
 export function standingStops(state: LaneState): readonly OwnStop[] {
   return state.orders
-    .filter((order) => order.role === 'cover')
+    .filter((order) => order.role === 'cover' && !order.presumedFilled)
     .map((order) => ({
       positionId: order.positionId,
       activationPrice: order.request.activationPrice,

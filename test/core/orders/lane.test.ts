@@ -477,8 +477,28 @@ describe('outstanding', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place();
     driver.read(at({ size: '0.5', mark: '998' }));
-    expect(driver.state.orders).toEqual([]);
     expect(driver.reasons('filled')).toEqual(['positionMoved']);
+    expect(ends(driver)).toEqual(['reached:target']);
+    expect(driver.next().kind).toBe('idle');
+  });
+
+  test('and, as somebody else may have traded as much, it is cancelled before anything is placed there', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    driver.read(at({ size: '0.5', mark: '998' })).ask(action(half), action(all, { ruleId: 'other' }));
+    expect(driver.cancel().why).toBe('fillUnproven');
+    driver.answerRead(at({ size: '0.5', mark: '998' }));
+    expect(driver.place().request.amount).toBe('0.5');
+  });
+
+  test('and it is cancelled when the position is gone', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    driver
+      .read(at({ size: '0.5', mark: '998' }))
+      .read()
+      .ask();
+    expect(driver.cancel().why).toBe('positionGone');
   });
 
   test('far from its activation the same fall is somebody else: replaced, not presumed filled', () => {
@@ -800,7 +820,7 @@ describe('reads', () => {
     expect(driver.reasons('readIgnored')).toEqual(['tooEarly']);
     expect(driver.state.orders).toHaveLength(1);
     driver.later(1_000).read(at({ size: '0.5', mark: '998' }));
-    expect(driver.state.orders).toEqual([]);
+    expect(driver.state.orders).toMatchObject([{ presumedFilled: true }]);
   });
 
   test('reads that come out of order, or while a request is under way, are not sized by', () => {

@@ -31,8 +31,7 @@ export interface OrderTag {
   readonly positionId: string;
   readonly openDate: number;
   filledMs: number | null;
-  /** The owner traded exactly its amount while it was open: no read can tell that from its fill. */
-  isMimicked: boolean;
+  readonly clientOrderId: string;
 }
 
 export interface Setup {
@@ -120,7 +119,7 @@ export class History {
     this.exchange = new ModelExchange(
       setup.readings,
       (fill) => this.#judgeFill(fill),
-      (positionId, lots) => this.#noteReduction(positionId, lots),
+      (positionId, lots) => this.#reductions.push({ atMs: this.exchange.nowMs, positionId, lots }),
     );
     const side = setup.readings.hedgeMode ? (setup.sign === 1 ? 'LONG' : 'SHORT') : 'BOTH';
     this.exchange.open('1', side, setup.sign, setup.lots, setup.leverage);
@@ -132,13 +131,6 @@ export class History {
     this.exchange.advanceTo(this.exchange.nowMs + 5_000);
     this.actors = [0, 1].map(() => ({ state: this.#firstLane(), paused: false, grace: false }));
     this.slots = [0, 1, 2, 3].map(() => ({ active: false, episode: 0, positionId: '1', stages: [] }));
-  }
-
-  #noteReduction(positionId: string, lots: number): void {
-    this.#reductions.push({ atMs: this.exchange.nowMs, positionId, lots });
-    const open = this.exchange.orders.filter((order) => order.tag.positionId === positionId);
-    const total = open.reduce((sum, order) => sum + order.left, 0);
-    for (const order of open) if (order.left === lots || total === lots) order.tag.isMimicked = true;
   }
 
   /** The first life of all: where the setup says so, the operator vouches that nothing was placed before. */
@@ -420,10 +412,15 @@ export class History {
     if (this.#silenced.length > 0 || state.doubt !== null || this.exchange.inFlight > 0) return;
     const seenFromMs = (state.read?.sentAtMs ?? 0) - settings.readLagMs;
     if (seenFromMs <= this.exchange.changedMs) return;
+    // The owner may trade exactly the amount of an order beside its activation: no read can tell that from its fill.
+    const presumed = new Set(
+      state.orders.filter((order) => order.presumedFilled).map((order) => order.request.clientOrderId),
+    );
     for (const position of this.exchange.positions) {
       const ours = this.exchange.orders.filter((order) => order.tag.positionId === position.id);
       const reducing = ours.filter(
-        (order) => order.tag.role === 'reduce' && !order.tag.overshoot && !order.tag.isMimicked,
+        (order) =>
+          order.tag.role === 'reduce' && !order.tag.overshoot && !presumed.has(order.tag.clientOrderId),
       );
       const left = reducing.reduce((sum, order) => sum + order.left, 0);
       const floor = Math.min(this.#floor(position.id), position.lots);
@@ -431,9 +428,7 @@ export class History {
         throw new Violation(`at rest ${left} of ${position.lots} open, target ${floor}`);
     }
     const orphan = this.exchange.orders.find(
-      (order) =>
-        !order.tag.isMimicked &&
-        !this.exchange.positions.some((position) => position.openDate === order.tag.openDate),
+      (order) => !this.exchange.positions.some((position) => position.openDate === order.tag.openDate),
     );
     if (orphan !== undefined) throw new Violation('at rest an order of a position that is gone');
     this.seen('atRest');
@@ -554,7 +549,7 @@ export class History {
       positionId: order.positionId,
       openDate: position?.openDate ?? 0,
       filledMs: null,
-      isMimicked: false,
+      clientOrderId: step.request.clientOrderId,
     };
     if (order.overshoot) {
       this.#overshot.add(tag.openDate);
