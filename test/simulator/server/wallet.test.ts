@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { decimal } from '../../../src/core/decimal.ts';
 import type { RunningSimulator } from '../../../src/simulator/start.ts';
-import { type Answer, accountNamed, call, EMPTY, LONG, PATHS, send, simulator } from './support.ts';
+import { type Answer, accountNamed, call, EMPTY, LONG, PATHS, STOP, send, simulator } from './support.ts';
 
 async function exchange(readings: Record<string, unknown> = {}) {
   const running = await simulator({ accounts: [LONG, EMPTY], readings });
@@ -25,6 +25,41 @@ function openLoan(running: RunningSimulator, amount = '5000') {
     if (!outcome.ok) throw new Error(JSON.stringify(outcome));
   });
 }
+
+describe('times and pages', () => {
+  test('times are seconds, with a fraction where the specification says so and whole where it says integer', async () => {
+    const running = await simulator({ accounts: [LONG], startMs: 1_750_000_000_123 });
+    const as = caller(running, 'long');
+    openLoan(running);
+    running.exchange.change((model) => {
+      model.deposit('long', { ticker: 'USDT', amount: decimal('1') });
+      model.placeSpotOrder('long', { market: 'BTC_USDT', side: 'buy', amount: decimal('0.01') });
+    });
+    running.advance(333);
+    const order = (await as(PATHS.stopLimit, STOP)).json;
+    const [position] = (await as(PATHS.positions)).json;
+    const [spot] = (await as(PATHS.orders)).json['BTC_USDT'];
+    expect([position.openDate, order.timestamp, spot.ctime, spot.ftime]).toEqual([
+      1_750_000_000.123, 1_750_000_000.456, 1_750_000_000.123, 1_750_000_000.123,
+    ]);
+    const { createdAt } = (await as(PATHS.creditLine)).json;
+    const { records } = (await as(PATHS.transfers)).json;
+    expect([createdAt, records[0].createdAt]).toEqual([1_750_000_000, 1_750_000_000]);
+  });
+
+  test('a page is 50 records long where the client does not say', async () => {
+    const { running, as } = await exchange();
+    running.exchange.change((model) => {
+      for (let index = 0; index < 60; index += 1) {
+        model.deposit('long', { ticker: 'USDT', amount: decimal('1') });
+        model.placeSpotOrder('long', { market: 'BTC_USDT', side: 'buy', amount: decimal('0.001') });
+      }
+    });
+    const { limit, offset, records, total } = (await as('long')(PATHS.transfers)).json;
+    expect([limit, offset, records.length, total]).toEqual([50, 0, 50, 60]);
+    expect((await as('long')(PATHS.orders)).json['BTC_USDT']).toHaveLength(50);
+  });
+});
 
 describe('main balance (4.8)', () => {
   test('an object keyed by ticker; zero balances are left out; nothing at all follows the reading', async () => {
