@@ -4,7 +4,7 @@ import { type Decimal, decimal, toDecimal, ZERO } from '../../src/core/decimal.t
 import type { StopLimitRequest } from '../../src/core/ports/exchange.ts';
 import type { ExchangeClient } from '../../src/exchange/client.ts';
 import type { LedgerEntry } from '../../src/simulator/types.ts';
-import { connect, openExchange } from './support/world.ts';
+import { connect, openExchange, ACCOUNTS as STANDARD } from './support/world.ts';
 
 /**
  * Seen from outside, over both HTTP ports: whatever customers order and the market does, the books balance to
@@ -62,6 +62,30 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
 );
+
+/** Every flow begins so: funding accrues on a margin position, and a part of it is closed. */
+const OPENING: readonly Step[] = [
+  { do: 'wait', ms: 3_600_000 },
+  {
+    do: 'stop',
+    account: 0,
+    market: 'BTC_USDT',
+    side: 'sell',
+    positionSide: 'LONG',
+    units: 20,
+    away: -5,
+    slip: -20,
+    reduceOnly: true,
+  },
+  { do: 'price', permille: -10 },
+];
+
+const SEEDS = STANDARD.map((seed) => {
+  const margin = { market: 'BTC_USDT', direction: 'long', amount: decimal('0.05') } as const;
+  return seed.id === 'long'
+    ? Object.assign({}, seed, { positions: [...(seed.positions ?? []), margin] })
+    : seed;
+});
 
 interface World {
   readonly controlUrl: string;
@@ -190,13 +214,14 @@ describe('for any seed and any flow of orders over HTTP', () => {
           fc.nat({ max: 1_000_000 }),
           fc.array(step, { minLength: 15, maxLength: 40, size: 'max' }),
           async (seed, steps) => {
-            const exchange = await openExchange({ seed, readings: { marginModel } });
+            const exchange = await openExchange({ seed, accounts: SEEDS, readings: { marginModel } });
             const clients = ACCOUNTS.map((id) => connect(exchange, id).client);
             const world = { controlUrl: exchange.controlUrl, clients, price: 60_000 };
-            for (const one of steps) await perform(world, one);
+            for (const one of [...OPENING, ...steps]) await perform(world, one);
             const response = await fetch(`${exchange.controlUrl}/ledger`);
             const { entries } = (await response.json()) as { entries: LedgerEntry[] };
-            expect(entries.length).toBeGreaterThan(0);
+            const settled = entries.filter(({ details }) => Number(details?.['fundingSettled'] ?? 0) !== 0);
+            expect(settled.length).toBeGreaterThan(0);
             const books = balances(entries);
             for (const [index, id] of ACCOUNTS.entries()) {
               const own = entries.filter(({ accountId }) => accountId === id);
