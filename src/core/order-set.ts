@@ -1,5 +1,4 @@
 import type { BlockReason, RemovalReason } from './audit-event.ts';
-import { coverOrders, desiredStop, judgeCovers } from './cover.ts';
 import {
   type Decimal,
   decimalFromNumber,
@@ -14,6 +13,7 @@ import { isOpen, slippageOf } from './intent.ts';
 import type { Intent, MarketRead, OwnOrder, ReadPosition } from './lane-state.ts';
 import { shapeReduce } from './order-shape.ts';
 import { hasMovedAway, isRemovable, offsetFromActivation, outstandingBase } from './outstanding.ts';
+import { coverOrders, desiredStop, judgeCovers } from './protective-stop.ts';
 import type { AccountSettings, MarketSettings } from './settings.ts';
 import { reductionAmount } from './targets.ts';
 import type { Removal, SetDifference, SetScene, Want } from './want.ts';

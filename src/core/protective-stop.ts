@@ -116,7 +116,9 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
     if (compared === 0) return { place: [], remove: [] };
     return stop.isTrimmed ? { place: [wantOf(stop, null)], remove: [] } : all('stopLoosened');
   }
-  if (toDecimal(latest.amount).lt(stop.amount)) {
+  // A rounded-up amount may have been accepted as trimmed to the size.
+  const needed = minDecimal(stop.amount, toDecimal(stop.position.sizeBase));
+  if (toDecimal(latest.amount).lt(needed)) {
     return stop.isTrimmed ? { place: [wantOf(stop, null)], remove: [] } : all('exceedsNetExposure');
   }
   return { place: [], remove: [] };
