@@ -59,6 +59,22 @@ export function admittedOf(state: LaneState): Admitted {
   };
 }
 
+/** Rounds after which a cancel-read-place that never gets through is no longer exempt from the gate. */
+const MAX_ROUNDS = 5;
+
+/** A change whose cancels have failed that often is not completed at any price. */
+export function boundChange(state: LaneState, audit: Recorder): LaneState {
+  const { change } = state;
+  if (change === null || change.phase !== 'cancel' || change.rounds < MAX_ROUNDS) return state;
+  audit.emit({
+    kind: 'setChanged',
+    reason: 'givenUp',
+    words: `${change.rounds} cancels were refused or lost: the gate counts again`,
+    alarm: true,
+  });
+  return { ...state, change: null };
+}
+
 /** Whether an order whose intent may be gone may be cancelled now. */
 export function mayRemove(order: OwnOrder, state: LaneState, gate: GateContext): boolean {
   if (state.change !== null) return true;

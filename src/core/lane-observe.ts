@@ -3,7 +3,7 @@ import { toDecimal } from './decimal.ts';
 import { coverIntent, isOpen, type LaneRequest, reconcileRequests } from './intent.ts';
 import { findPosition, type LaneState, type MarketRead, type OwnOrder } from './lane-state.ts';
 import { activationGap } from './order-shape.ts';
-import { absorbRead, offsetFromActivation } from './outstanding.ts';
+import { absorbRead, isSentFor, offsetFromActivation } from './outstanding.ts';
 import { marketRead, type ReadObservation } from './read-market.ts';
 import type { AccountSettings } from './settings.ts';
 import { settleIntents } from './settle.ts';
@@ -144,10 +144,11 @@ function triggerCovers(
 }
 
 function isTriggered(order: OwnOrder, read: MarketRead, settings: AccountSettings): boolean {
-  if (order.activatedMs !== null) return true;
   const position = findPosition(read, order.positionId);
   const market = settings.marketSettings(order.request.market);
   if (position === undefined || position.markPrice === null || market === undefined) return false;
+  if (!isSentFor(order, position)) return false;
+  if (order.activatedMs !== null) return true;
   const offset = offsetFromActivation(order, position);
   const gap = activationGap({ markPrice: position.markPrice, markError: position.markError }, market);
   return offset !== undefined && offset.lte(gap.neg());

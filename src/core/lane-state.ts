@@ -145,6 +145,8 @@ export interface OwnOrder {
   readonly key: string;
   readonly ruleId: string;
   readonly positionId: string;
+  /** Of the position it was sent for: one rebuilt under the same id is another one. */
+  readonly openDate: number | null;
   readonly request: ReduceOnlyStopRequest;
   /** What may still fill: the amount as accepted. */
   readonly amount: DecimalString;

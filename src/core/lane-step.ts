@@ -74,9 +74,6 @@ function words(order: OwnOrder): string {
   return `${side} ${amount}, activates at ${activationPrice}, limit ${price}`;
 }
 
-/** Bound on the rounds of one cancel-read-place: after that the gate counts again. */
-const MAX_ROUNDS = 5;
-
 function beginCancel(state: LaneState, step: CancelStep, nowMs: number, audit: Recorder): LaneState {
   audit.emit({
     kind: 'cancelling',
@@ -101,7 +98,6 @@ function startChange(
 ): LaneState {
   const before = state.change;
   const rounds = (before?.rounds ?? 0) + 1;
-  if (before !== null && rounds > MAX_ROUNDS) return { ...state, change: null };
   const keys = before === null ? admitted : before.admitted;
   const startedMs = before?.startedMs ?? nowMs;
   return { ...state, change: { why, startedMs, phase: 'cancel', admitted: keys, rounds } };

@@ -1,4 +1,4 @@
-import { admittedOf, askGate, failExhausted, type LaneContext, mayRemove } from './admission.ts';
+import { admittedOf, askGate, boundChange, failExhausted, type LaneContext, mayRemove } from './admission.ts';
 import { type AuditEvent, type IdleReason, type Recorder, recorder } from './audit-event.ts';
 import { formatDecimal } from './decimal.ts';
 import { fenceEndMs, liquidationIsLikely } from './fence.ts';
@@ -38,7 +38,8 @@ export function advance(state: LaneState, context: LaneContext, nowMs: number): 
   if (state.inProgress !== null) return { state, step: idle('busy'), events: [] };
   if (state.heldBy !== null) return { state, step: idle('held'), events: [] };
   const expired = expireIntents(state, context.settings, nowMs, audit);
-  const asked = askGate(expired, context, nowMs, audit);
+  const bounded = boundChange(expired, audit);
+  const asked = askGate(bounded, context, nowMs, audit);
   const ready = failExhausted(asked, context.settings, nowMs, audit);
   const recorded = recordObserved(ready, context.settings, nowMs, audit);
   const turn: Turn = { context, nowMs, audit, market: context.settings.marketSettings(state.market) };
@@ -290,6 +291,7 @@ function placeStep(state: LaneState, want: Want, read: MarketRead, turn: Turn, a
     key: want.key,
     ruleId: want.ruleId,
     positionId: want.position.positionId,
+    openDate: want.position.openDate,
     request,
     amount: want.resend?.amount ?? request.amount,
     slippage: want.slippage,

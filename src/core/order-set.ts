@@ -10,9 +10,21 @@ import {
   ZERO,
 } from './decimal.ts';
 import { isOpen, slippageOf } from './intent.ts';
-import type { Intent, MarketRead, OwnOrder, ReadPosition } from './lane-state.ts';
+import {
+  findPosition,
+  type Intent,
+  type MarketRead,
+  type OwnOrder,
+  type ReadPosition,
+} from './lane-state.ts';
 import { shapeReduce } from './order-shape.ts';
-import { hasMovedAway, isRemovable, offsetFromActivation, outstandingBase } from './outstanding.ts';
+import {
+  hasMovedAway,
+  isRemovable,
+  isSentFor,
+  offsetFromActivation,
+  outstandingBase,
+} from './outstanding.ts';
 import { coverOrders, desiredStop, judgeCovers } from './protective-stop.ts';
 import type { AccountSettings, MarketSettings } from './settings.ts';
 import { reductionAmount } from './targets.ts';
@@ -44,9 +56,10 @@ function separateStanding(plan: Plan, settings: AccountSettings): SetDifference 
 
 /** Orders for positions that are gone: left standing, they would hit whatever is built there next. */
 function removeOrphans(scene: SetScene, plan: Plan): void {
-  const present = new Set(scene.read.positions.map((position) => position.positionId));
   for (const order of scene.state.orders) {
-    if (!present.has(order.positionId)) plan.remove.push({ order, why: 'positionGone' });
+    const position = findPosition(scene.read, order.positionId);
+    if (position === undefined || !isSentFor(order, position))
+      plan.remove.push({ order, why: 'positionGone' });
   }
 }
 
@@ -265,7 +278,7 @@ function differCover(position: ReadPosition, budget: Decimal | undefined, scene:
   );
   // The triggered stop itself is one of the orders that close the position.
   if (isClosing) return;
-  const own = coverOrders(scene.state, id);
+  const own = coverOrders(scene.state, position);
   if (!scene.state.covers.some((cover) => cover.positionId === id)) {
     for (const order of own) plan.remove.push({ order, why: 'resolved' });
     return;

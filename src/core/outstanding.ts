@@ -1,6 +1,6 @@
 import { type Decimal, decimalFromNumber, formatDecimal, toDecimal, ZERO } from './decimal.ts';
 import { findPosition, type MarketRead, type OwnOrder, type ReadPosition } from './lane-state.ts';
-import { activationGap } from './order-shape.ts';
+import { activationGap, reducingSide } from './order-shape.ts';
 import type { OrderType } from './ports/exchange.ts';
 import type { AccountSettings, MarketSettings } from './settings.ts';
 
@@ -132,6 +132,14 @@ export function afterCancel(
     if (settings.cancelCoversStops) return false;
     return order.activatedMs === null || order.activatedMs >= cancelSentMs;
   });
+}
+
+/** Whether an order was sent for this very position, not for an earlier one with the same id or the other side. */
+export function isSentFor(order: OwnOrder, position: ReadPosition): boolean {
+  const isSame =
+    order.openDate === null || position.openDate === null || order.openDate === position.openDate;
+  if (position.direction === null) return isSame;
+  return isSame && order.request.side === reducingSide(position.direction);
 }
 
 /** How far the market has run from an activation, in the direction away from it; negative: it went past. */

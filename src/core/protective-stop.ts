@@ -2,7 +2,7 @@ import type { BlockReason } from './audit-event.ts';
 import { type Decimal, maxDecimal, minDecimal, roundToStep, toDecimal, ZERO } from './decimal.ts';
 import type { Cover, LaneState, OwnOrder, ReadPosition } from './lane-state.ts';
 import { type OrderPrices, shapeProtect } from './order-shape.ts';
-import { offsetFromActivation } from './outstanding.ts';
+import { isSentFor, offsetFromActivation } from './outstanding.ts';
 import type { Removal, SetScene, Want } from './want.ts';
 
 /** The one standing stop that a position should have, all its `protect` actions taken together. */
@@ -21,8 +21,11 @@ export interface BlockedStop {
   readonly blocked: BlockReason;
 }
 
-export function coverOrders(state: LaneState, positionId: string): readonly OwnOrder[] {
-  return state.orders.filter((order) => order.role === 'cover' && order.positionId === positionId);
+export function coverOrders(state: LaneState, position: ReadPosition): readonly OwnOrder[] {
+  return state.orders.filter(
+    (order) =>
+      order.role === 'cover' && order.positionId === position.positionId && isSentFor(order, position),
+  );
 }
 
 /**

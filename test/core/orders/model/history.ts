@@ -362,12 +362,13 @@ export class History {
   }
 
   /** Asks for the next step and carries it out with a fault; returns the step. */
-  work(fault: Fault, delayMs: number, lagMs: number): Step {
+  work(faultOf: (kind: RequestStep['kind']) => Fault, delayMs: number, lagMs: number): Step {
     const advanced = advance(this.actor.state, this.#context(), this.exchange.nowMs);
     this.#apply(advanced);
     const { step } = advanced;
     if (step.kind === 'idle' || step.kind === 'wait') return step;
     this.#apply(begin(this.actor.state, step, this.exchange.nowMs));
+    const fault = faultOf(step.kind);
     if (step.kind === 'readPositions') this.#carryOutRead(fault, lagMs);
     else this.#carryOut(step, fault, delayMs);
     return step;

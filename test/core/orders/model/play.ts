@@ -27,7 +27,7 @@ export function setupOf(choices: Choices): Setup {
   const oneIn = (index: number, n: number): boolean => at(index) % n === 1;
   const readings: Readings = {
     idScope: oneIn(0, 2) ? 'open' : 'ever',
-    cancelCoversStops: !oneIn(1, 3),
+    cancelCoversStops: at(1) % 5 < 3,
     trigger: oneIn(2, 2) ? 'mark' : 'last',
     triggersAtEquality: oneIn(3, 2),
     nonce: oneIn(4, 4) ? 'increasing' : 'unique',
@@ -94,10 +94,10 @@ const FAULTS: readonly Fault[] = [
 type Play = (history: History, a: number, b: number, c: number) => void;
 
 const work: Play = (history, a, b, c) => {
-  for (let step = 0; step <= a % 4; step++) {
-    // The fault hits one step of the batch.
-    const fault = step === b % 4 ? (FAULTS[c % FAULTS.length] ?? 'none') : 'none';
-    const done = history.work(fault, (c * 37) % 2_100, (a * 53) % 500);
+  const chosen = FAULTS[c % FAULTS.length] ?? 'none';
+  const aim = b % 5 === 0 ? 'cancelAll' : b % 5 === 1 ? 'readPositions' : 'place';
+  for (let step = 0; step <= a % 6; step++) {
+    const done = history.work((kind) => (kind === aim ? chosen : 'none'), (b * 37) % 2_100, (a * 53) % 500);
     if (done.kind === 'idle') return;
     if (done.kind === 'wait') {
       if (b % 2 === 0) history.exchange.advanceTo(done.untilMs);
@@ -111,7 +111,7 @@ const poll: Play = (history, a, b) => {
   history.poll((b * 29) % 500, isComplete, a % 13 !== 2, a % 17 === 3);
 };
 
-const PRICE_MOVES = [-3, 3, -15, 15, -40, 40, -120, 120, -400, 300];
+const PRICE_MOVES = [-3, 3, -15, 15, -40, 40, -120, 120, -250, 300, -500];
 const LIQUIDITY = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 0, 1, 3];
 
 const move: Play = (history, a, b, c) => {
@@ -228,7 +228,7 @@ function settle(history: History, drift: number): void {
 
 function exhaust(history: History): void {
   for (let step = 0; step < STEPS_PER_SECOND; step++) {
-    const done = history.work('none', 0, 0);
+    const done = history.work(() => 'none', 0, 0);
     if (done.kind === 'idle' || done.kind === 'wait') return;
   }
   throw new Violation('the lane does not come to rest');
