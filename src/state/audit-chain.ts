@@ -8,7 +8,7 @@ import {
   type StoreRecord,
 } from '../core/ports/audit.ts';
 import type { RawRecord } from './backend.ts';
-import { canonicalJson, type Redact, sha256Hex } from './canonical.ts';
+import { canonicalJson, orderedJson, type Redact, sha256Hex } from './canonical.ts';
 
 /** Where a chain ends, and what has been counted since. */
 export interface ChainEnd {
@@ -43,7 +43,7 @@ export function appendRecords({ accountId, life, atMs, end, drafts, redact }: Ap
   for (const draft of drafts) {
     const attachments: Record<string, string> = {};
     const attach = (name: string, value: unknown): void => {
-      const text = canonicalJson(value, redact);
+      const text = orderedJson(value, redact);
       const hash = sha256Hex(text);
       files.set(hash, text);
       attachments[name] = hash;
@@ -100,7 +100,7 @@ function contentOf(draft: AuditDraft | StoreRecord, attach: Attach): AuditConten
       sources[name] = { ...reading, value: null };
     } else sources[name] = reading;
   }
-  return { ...draft, inputs: { ...inputs, snapshot: { ...snapshot, sources } } };
+  return { ...draft, inputs: orderedJson({ ...inputs, snapshot: { ...snapshot, sources } }) };
 }
 
 /** The inputs of a decision with what was kept apart put back; `fileOf` has to know every attachment. */
@@ -109,7 +109,7 @@ export async function restoreInputs(
   fileOf: (hash: string) => Promise<string | undefined>,
 ): Promise<DecisionInputs | undefined> {
   if (record.content.kind !== 'decision') return undefined;
-  const { snapshot, ...inputs } = record.content.inputs as unknown as DecisionInputs;
+  const { snapshot, ...inputs } = JSON.parse(record.content.inputs) as DecisionInputs;
   const sources: Sources = { ...(snapshot.sources as Sources) };
   let rules: unknown;
   for (const [name, hash] of Object.entries(record.attachments)) {

@@ -67,11 +67,15 @@ function migrate(codec: DocumentCodec<unknown>, value: unknown, version: number)
   return current;
 }
 
+type MemberKind = 'array' | 'object' | 'number' | 'string';
+
 /** Checks that these members are there; their contents are this program's own writing. */
-function shaped<T>(members: Readonly<Record<string, 'array' | 'object' | 'number' | 'string'>>) {
-  return (value: unknown): T => {
+function shaped<T>(
+  members: Readonly<Partial<Record<keyof T & string, MemberKind>>>,
+): DocumentCodec<T>['parse'] {
+  return (value) => {
     const object = value as Readonly<Record<string, unknown>>;
-    for (const [name, kind] of Object.entries(members)) {
+    for (const [name, kind] of Object.entries<MemberKind | undefined>(members)) {
       const member = object[name];
       const found = Array.isArray(member) ? 'array' : member === null ? 'null' : typeof member;
       if (found !== kind) throw new Error(`"${name}" is not ${kind === 'array' ? 'a list' : `a ${kind}`}`);

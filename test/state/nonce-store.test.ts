@@ -134,7 +134,9 @@ describe.each([
     await delay(350);
     expect(await a.renewLane('lease', 'a', 600)).toBe('held');
     await delay(350);
-    expect(await b.enterLane('lease', { ...LEASE, leaseMs: 600, owner: 'b' })).toMatchObject({ kind: 'busy' });
+    expect(await b.enterLane('lease', { ...LEASE, leaseMs: 600, owner: 'b' })).toMatchObject({
+      kind: 'busy',
+    });
     await delay(700);
     expect((await b.enterLane('lease', { ...LEASE, leaseMs: 600, owner: 'b' })).kind).toBe('granted');
     expect(await a.renewLane('lease', 'a', 600)).toBe('lost');
