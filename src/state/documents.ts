@@ -1,6 +1,15 @@
-import { STATE_VERSION } from '../core/account-state.ts';
+import { type AccountState, STATE_VERSION } from '../core/account-state.ts';
+import type { LimitLedger } from '../core/gate.ts';
 import { LANE_VERSION, type LaneState } from '../core/lane-state.ts';
-import type { AccountDocuments, DocumentName, RefusedAccount } from '../core/ports/state-store.ts';
+import type { Inbox } from '../core/ports/controls.ts';
+import type {
+  AccountDocuments,
+  DocumentName,
+  RefusedAccount,
+  StoredAlerts,
+  StoredReadings,
+  StoredRequests,
+} from '../core/ports/state-store.ts';
 
 /** How a stored document is read: which version this program writes, and how older ones become it. */
 export interface DocumentCodec<T> {
@@ -91,7 +100,7 @@ export const DOCUMENT_CODECS: Codecs = {
   evaluation: {
     version: STATE_VERSION,
     migrations: {},
-    parse: shaped({
+    parse: shaped<AccountState>({
       accountId: 'string',
       nextEpisode: 'number',
       rules: 'array',
@@ -101,17 +110,25 @@ export const DOCUMENT_CODECS: Codecs = {
       ages: 'object',
     }),
   },
-  limits: { version: 1, migrations: {}, parse: shaped({ admitted: 'array' }) },
-  readings: { version: 1, migrations: {}, parse: shaped({ at: 'object', sources: 'object' }) },
-  requests: { version: 1, migrations: {}, parse: shaped({ active: 'array', atMs: 'number' }) },
-  alerts: { version: 1, migrations: {}, parse: shaped({ entries: 'object' }) },
-  inbox: { version: 1, migrations: {}, parse: shaped({ orders: 'array' }) },
+  limits: { version: 1, migrations: {}, parse: shaped<LimitLedger>({ admitted: 'array' }) },
+  readings: {
+    version: 1,
+    migrations: {},
+    parse: shaped<StoredReadings>({ at: 'object', sources: 'object' }),
+  },
+  requests: {
+    version: 1,
+    migrations: {},
+    parse: shaped<StoredRequests>({ active: 'array', atMs: 'number' }),
+  },
+  alerts: { version: 1, migrations: {}, parse: shaped<StoredAlerts>({ entries: 'object' }) },
+  inbox: { version: 1, migrations: {}, parse: shaped<Inbox>({ orders: 'array' }) },
 };
 
 export const LANE_CODEC: DocumentCodec<LaneState> = {
   version: LANE_VERSION,
   migrations: {},
-  parse: shaped({
+  parse: shaped<LaneState>({
     market: 'string',
     life: 'string',
     intents: 'array',
