@@ -252,9 +252,9 @@ export class AccountStore implements StateStore {
         throw new RangeError(`account ${accountId} is not of bucket ${bucket}`);
       return this.#loaded(emptyEntry(accountId, life));
     }
+    if (known?.headerText === headerText && known.account.life === life) return this.#loaded(known);
     const header = readHeader(headerText);
     if (!('writer' in header)) return refusedHeader(accountId, header.form);
-    if (known?.headerText === headerText && known.account.life === life) return this.#loaded(known);
     const fields = known?.headerText === headerText ? known.texts : raw.fields;
     if (fields === null) throw new Error(`the fields of account ${accountId} were not sent`);
     this.#note(accountId, life, header.version, headerText);

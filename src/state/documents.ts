@@ -40,7 +40,7 @@ export function readDocument<T>(
   accountId: string,
 ): T {
   const where = `the stored ${document} of account ${JSON.stringify(accountId)}`;
-  const cure = 'restore it, or remove it with `breakwater state discard`';
+  const cure = 'restore it, or discard it (docs/redis-keys.md)';
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -54,6 +54,18 @@ describe.each(PLACE_KINDS)('lane leases in %s', (kind) => {
     expect(third.token).toBeGreaterThan(heir.token);
   });
 
+  test('tokens rise with every lease, however fast they follow one another', async () => {
+    const { leases } = place.open().store;
+    const tokens: number[] = [];
+    for (let turn = 0; turn < 60; turn += 1) {
+      const lease = held(await leases.acquire('fast', 'BTC_PERP', `owner-${turn}`, LEASE_MS));
+      tokens.push(lease.token);
+      await leases.release(lease);
+    }
+    expect(new Set(tokens).size).toBe(tokens.length);
+    expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
+  });
+
   test('a renewed lease does not end', async () => {
     const { leases } = place.open().store;
     const lease = held(await leases.acquire('renew', 'BTC_PERP', 'me', SHORT_MS));

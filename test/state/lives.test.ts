@@ -2,7 +2,8 @@ import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bucketOf, StoreLostError } from '../../src/core/ports/state-store.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import { createRedisState, type State } from '../../src/state/state.ts';
+import type { Backend } from '../../src/state/backend.ts';
+import { createMemoryPlace, createMemoryState, createRedisState, type State } from '../../src/state/state.ts';
 import { type RedisServer, startRedisServer } from '../support/redis.ts';
 import { commit, commitOne, connectTo, episodeOf, evaluation, lane, load, note } from './support/place.ts';
 
@@ -137,7 +138,7 @@ test('the same version by another hand begins a new life: a commit of this proce
   expect(episodeOf(after)).toBe(7);
 });
 
-test('an answer that is older than what was committed meanwhile begins no new life', async () => {
+test('reads and commits of one process that overlap begin no new life', async () => {
   const prefix = newPrefix();
   const state = open(prefix);
   let base = await withLane(state, 'interleaved');
@@ -151,6 +152,50 @@ test('an answer that is older than what was committed meanwhile begins no new li
   expect(after.life.id).toBe(life);
   expect(after.version).toBe(base.version);
 });
+
+test.each([
+  // What this process wrote is not sent, so it is fetched once more, as it is by then.
+  ['this process', 2],
+  ['another process', 1],
+])(
+  'an answer about a commit of %s that arrives after a later commit begins no new life',
+  async (who, version) => {
+    const place = createMemoryPlace({ clock: systemClock });
+    let arrive: (() => void) | undefined;
+    let isSlow = false;
+    const slow = new Proxy(place.backend, {
+      get(backend, name: keyof Backend) {
+        if (name !== 'view') {
+          const member: unknown = backend[name];
+          return typeof member === 'function' ? (member.bind(backend) as unknown) : member;
+        }
+        return async (...args: Parameters<Backend['view']>) => {
+          const view = await backend.view(...args);
+          if (isSlow) {
+            isSlow = false;
+            await new Promise<void>((resolve) => {
+              arrive = resolve;
+            });
+          }
+          return view;
+        };
+      },
+    });
+    const state = createMemoryState({ clock: systemClock }, { backend: slow });
+    const other = createMemoryState({ clock: systemClock }, place);
+    await withLane(who === 'this process' ? state : other, 'late');
+    const base = await load(state, 'late');
+    isSlow = true;
+    const reading = state.store.read('late');
+    while (arrive === undefined) await systemClock.sleep(1);
+    const next = await commit(state, { base, documents: { evaluation: evaluation('late', 6) } });
+    arrive();
+    const { load: found } = await reading;
+    expect(found).toMatchObject({ account: { version, life: { id: base.life.id } } });
+    expect(state.store.remembered('late')?.version).toBe(next.version);
+    expect((await load(state, 'late')).life.id).toBe(base.life.id);
+  },
+);
 
 test('a claim handed out just when a life began is handed out all the same', async () => {
   const prefix = newPrefix();
