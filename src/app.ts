@@ -16,6 +16,7 @@ import type { LedgerEntry } from './simulator/types.ts';
  */
 
 export type { CheckReport } from './config/check-report.ts';
+export { suggest } from './config/suggest.ts';
 export { ENDPOINTS } from './exchange/endpoints.ts';
 export type { ExchangeObserver } from './exchange/observer.ts';
 export type { Prepared } from './exchange/requests.ts';
@@ -139,7 +140,10 @@ export interface ExchangeConnection {
   close(): Promise<void>;
 }
 
-/** Nonces of a single call end on this, those of daemons on smaller ones: they never meet, shared or not. */
+/**
+ * Nonces of a single call end on these digits, those of daemons on smaller ones: they never meet, shared or
+ * not. Only in `window` mode, where nonces are plain milliseconds, it takes the shared store to keep them apart.
+ */
 const SINGLE_CALLS = { ordinal: 99, ordinals: 100 };
 
 /**

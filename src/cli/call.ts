@@ -128,12 +128,12 @@ function refuseSecretFlags({ apiKey, apiSecret }: Flags): void {
 
 async function call(io: CliIo, endpoint: CallEndpoint, flags: Flags): Promise<void> {
   const values = await valuesOf(endpoint, flags);
-  const risk = endpoint.exposure?.(values);
+  const plan = endpoint.plan(values);
+  const body = await bodyOf(endpoint, plan, flags.dialect);
+  const risk = endpoint.exposure?.(body);
   if (risk !== undefined && flags.allowExposure !== true) {
     throw new UsageError(`${endpoint.name}: not sent: ${risk}.`, 'If you want that, add --allow-exposure.');
   }
-  const plan = endpoint.plan(values);
-  const body = await bodyOf(endpoint, plan, flags.dialect);
   const options = await connectionOf(io, endpoint, flags);
   if (endpoint.changes !== undefined) await agree(io, endpoint, values, { body, options, flags });
   if (options.credentials !== undefined && options.shared === undefined) {

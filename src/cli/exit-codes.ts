@@ -19,7 +19,7 @@ export const EXIT_MEANING: Readonly<Record<keyof typeof EXIT, string>> = {
   ok: 'done as asked',
   failed: 'what was asked for failed; the message says why',
   usage: 'the command line is wrong; nothing was done',
-  unknownOutcome: 'sent, but nobody knows whether it took effect: read before repeating',
+  unknownOutcome: 'the outcome of a request is unknown: read before you repeat it',
   bug: 'a defect in Breakwater; please report it with the output of --debug',
   hangup: 'stopped because its terminal went away (SIGHUP)',
   interrupted: 'stopped by Ctrl-C (SIGINT)',

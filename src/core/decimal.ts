@@ -90,10 +90,6 @@ export function divide(
   return new StrictBig(new Context(dividend).div(divisor));
 }
 
-export function roundToPlaces(value: Decimal, decimalPlaces: number, rounding: Rounding): Decimal {
-  return value.round(decimalPlaces, ROUNDING_MODE[rounding]);
-}
-
 /** The multiple of `step` (positive) next to `value` in the given direction; `value` itself if it is one. */
 export function roundToStep(value: Decimal, step: Decimal, rounding: Rounding): Decimal {
   if (step.lte(ZERO)) throw new RangeError(`step must be positive, got ${step.toFixed()}`);
@@ -108,11 +104,9 @@ export function roundToStep(value: Decimal, step: Decimal, rounding: Rounding): 
 
 const TWO: Decimal = new StrictBig('2');
 
-const HAS_EXPONENT = /e/i;
-
 /** Digits after the point as written, trailing zeros included: what bounds a reported value's error. */
 export function writtenDecimalPlaces(text: DecimalString): number {
-  if (!HAS_EXPONENT.test(text)) {
+  if (!text.includes('e') && !text.includes('E')) {
     const point = text.indexOf('.');
     return point < 0 ? 0 : text.length - point - 1;
   }

@@ -19,7 +19,7 @@ export function doubtful(
     reason: why,
     words: 'what is open at the exchange is not known: fence, cancel, read, place',
   });
-  const kept = state.doubt?.why === 'newLife' ? 'newLife' : why;
+  const kept = state.doubt !== null && mayHideOrders(state.doubt) ? state.doubt.why : why;
   const sentAhead = state.doubt?.sentAhead ?? [];
   return {
     ...state,
@@ -53,4 +53,9 @@ export function finishTask(state: LaneState, step: CancelStep, how: 'done' | 'fa
     return how === 'done' ? { ...task, state: how } : { ...task, failures: task.failures + 1 };
   });
   return { ...state, cancels };
+}
+
+/** Whether there may be orders of ours that the lane has no record of. */
+export function mayHideOrders(doubt: Doubt): boolean {
+  return doubt.why === 'newLife' || doubt.why === 'duplicateUnexpected';
 }

@@ -47,6 +47,7 @@ export interface LimitLedger {
 
 export interface AdmittedEpisode {
   readonly ruleId: string;
+  readonly ruleChecksum: string;
   readonly subject: string;
   readonly episode: number;
   readonly atMs: number;
@@ -58,8 +59,10 @@ export const EMPTY_LEDGER: LimitLedger = { version: 1, admitted: [] };
 
 const HOUR_MS = 3_600_000;
 
-export function episodeKeyOf(request: Pick<ActionRequest, 'ruleId' | 'subject' | 'episode'>): string {
-  return JSON.stringify([request.ruleId, request.subject, request.episode]);
+export function episodeKeyOf(
+  request: Pick<ActionRequest, 'ruleId' | 'ruleChecksum' | 'subject' | 'episode'>,
+): string {
+  return JSON.stringify([request.ruleId, request.ruleChecksum, request.subject, request.episode]);
 }
 
 export interface LimitInputs {
@@ -92,8 +95,8 @@ export function admitEpisodes(
     const refusal = request.exemptFromLimits ? null : limitOf(admitted, request, inputs, nowMs);
     if (refusal !== null) limited[key] = refusal;
     else if (gateRefusal({ ...request, episodeKey: key }, { ...inputs.gate, limited: {} }) === null) {
-      const { ruleId, subject, episode } = request;
-      admitted.push({ ruleId, subject, episode, atMs: nowMs, endedMs: null });
+      const { ruleId, ruleChecksum, subject, episode } = request;
+      admitted.push({ ruleId, ruleChecksum, subject, episode, atMs: nowMs, endedMs: null });
     }
   }
   return { ledger: { version: 1, admitted }, limited };
@@ -105,7 +108,8 @@ function urgentFirst(requests: readonly ActionRequest[]): readonly ActionRequest
 }
 
 function isSame(episode: AdmittedEpisode, request: ActionRequest): boolean {
-  return isSameRule(episode, request) && episode.episode === request.episode;
+  const isSameEpisode = episode.episode === request.episode && episode.ruleChecksum === request.ruleChecksum;
+  return isSameEpisode && isSameRule(episode, request);
 }
 
 function isSameRule(episode: AdmittedEpisode, request: ActionRequest): boolean {

@@ -24,8 +24,9 @@ export interface OperatorRequest {
 }
 
 export function actionKey(request: ActionRequest, positionId: string | null): string {
-  const { ruleId, subject, episode, stage, actionIndex } = request;
-  return JSON.stringify([ruleId, subject, episode, stage, actionIndex, positionId]);
+  const { ruleId, ruleChecksum, subject, episode, stage, actionIndex } = request;
+  // A rule that changed starts fresh, and counts its episodes anew.
+  return JSON.stringify([ruleId, ruleChecksum, subject, episode, stage, actionIndex, positionId]);
 }
 
 /**

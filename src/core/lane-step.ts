@@ -1,6 +1,6 @@
 import { type Recorder, recorder } from './audit-event.ts';
 import { toDecimal } from './decimal.ts';
-import { doubtful, finishTask, isSameId, unsure } from './doubt.ts';
+import { doubtful, finishTask, isSameId, mayHideOrders, unsure } from './doubt.ts';
 import { fenceEndMs } from './fence.ts';
 import { type LaneChange, observeRead } from './lane-observe.ts';
 import {
@@ -74,7 +74,8 @@ function words(order: OwnOrder): string {
   return `${side} ${amount}, activates at ${activationPrice}, limit ${price}`;
 }
 
-function beginCancel(state: LaneState, step: CancelStep, nowMs: number, audit: Recorder): LaneState {
+/** Raises the generation and starts a change, before the cancel is sent. */
+export function beginCancel(state: LaneState, step: CancelStep, nowMs: number, audit: Recorder): LaneState {
   audit.emit({
     kind: 'cancelling',
     ...(step.task === null ? {} : { key: step.task }),
@@ -210,7 +211,7 @@ function settleDoubt(
   const { doubt } = state;
   if (doubt === null || cancelSentMs < fenceEndMs(doubt, settings)) return state;
   audit.emit({ kind: 'doubtResolved', reason: doubt.why, words: 'cancelled after the fence had passed' });
-  const leavesPrior = !settings.cancelCoversStops && doubt.why !== 'unknownOutcome';
+  const leavesPrior = !settings.cancelCoversStops && mayHideOrders(doubt);
   return { ...state, doubt: null, priorOrdersPossible: state.priorOrdersPossible || leavesPrior };
 }
 

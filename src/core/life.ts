@@ -74,9 +74,10 @@ export function startLife(
   return { ...recovered, life, change: null, doubt: { why: 'newLife', sinceMs: nowMs, sentAhead: [] } };
 }
 
-/** An operator has made sure that no orders of ours from an earlier life are open in this market. */
+/** An operator vouches that no order of ours from an earlier life is open in this market. */
 export function acknowledgeNoPriorOrders(state: LaneState): LaneState {
-  return { ...state, priorOrdersPossible: false };
+  const doubt = state.doubt?.why === 'newLife' && state.orders.length === 0 ? null : state.doubt;
+  return { ...state, doubt, priorOrdersPossible: false };
 }
 
 /** Held, a lane does nothing by itself: an account-wide action is under way. */

@@ -31,22 +31,45 @@ export function absorbRead(
   const filled = new Set<OwnOrder>();
   const moved = new Set<OwnOrder>();
   for (const positionId of new Set(orders.map((order) => order.positionId))) {
-    const own = orders.filter((order) => order.positionId === positionId);
-    const size = sizeOf(findPosition(read, positionId));
-    const explained = explainFall(own, size, settings.cancel === 'never');
+    const own = orders.filter((order) => order.positionId === positionId && !order.presumedFilled);
+    const position = findPosition(read, positionId);
+    const candidates = own.filter((order) => mayHaveFilled(order, position, market));
+    const explained = explainFall(own, candidates, sizeOf(position), settings.cancel === 'never');
     for (const order of explained.filled) filled.add(order);
     if (explained.unexplained) for (const order of own) if (!filled.has(order)) moved.add(order);
   }
   const remaining = orders
-    .filter((order) => !filled.has(order))
-    .map((order) =>
-      witness({ ...order, ambiguous: order.ambiguous || moved.has(order) }, read, settings, market),
-    );
+    .map((order) => ({
+      ...order,
+      ambiguous: order.ambiguous || moved.has(order),
+      presumedFilled: order.presumedFilled || filled.has(order),
+    }))
+    .map((order) => witness(order, read, settings, market))
+    .filter((order) => !order.presumedFilled || isRemovable(order, settings));
   return {
     orders: remaining,
     filled: [...filled],
     ambiguous: [...moved].filter((order) => !order.ambiguous),
   };
+}
+
+/**
+ * Whether a fall of the position by the order's amount can pass for its fill. The owner may have traded just as
+ * much, so the mark has to be at the activation, give or take basis and error, or have passed it. Where the
+ * position is gone it may as well have been liquidated or closed by hand, and a stop left standing would hit
+ * whatever is built there next: such orders are cancelled, never presumed filled.
+ */
+function mayHaveFilled(
+  order: OwnOrder,
+  position: ReadPosition | undefined,
+  market: MarketSettings | undefined,
+): boolean {
+  if (position === undefined || market === undefined || !isSentFor(order, position)) return false;
+  if (order.activatedMs !== null) return true;
+  const offset = offsetFromActivation(order, position);
+  if (offset === undefined || position.markPrice === null) return false;
+  const gap = activationGap({ markPrice: position.markPrice, markError: position.markError }, market);
+  return offset.lt(gap);
 }
 
 function sizeOf(position: ReadPosition | undefined): Decimal {
@@ -58,17 +81,22 @@ interface ExplainedFall {
   readonly unexplained: boolean;
 }
 
-function explainFall(own: readonly OwnOrder[], size: Decimal, cumulative: boolean): ExplainedFall {
+function explainFall(
+  own: readonly OwnOrder[],
+  candidates: readonly OwnOrder[],
+  size: Decimal,
+  cumulative: boolean,
+): ExplainedFall {
   const newest = own.at(-1);
   const base = newest === undefined ? size : toDecimal(newest.baseSizeBase);
   const fall = base.minus(size);
   if (fall.gt(ZERO)) {
-    const subset = subsetOfSum(own, fall);
+    const subset = subsetOfSum(candidates, fall);
     if (subset !== undefined) return { filled: subset, unexplained: false };
   }
   if (cumulative) {
     // Where nothing is ever cancelled, partial fills have to add up by themselves.
-    const whole = own.filter((order) =>
+    const whole = candidates.filter((order) =>
       toDecimal(order.placedSizeBase).minus(size).eq(toDecimal(order.amount)),
     );
     if (whole.length === 1) return { filled: whole, unexplained: false };
@@ -130,7 +158,7 @@ export function afterCancel(
   if (types !== undefined && !ownTypes.every((type) => types.includes(type))) return orders;
   return orders.filter((order) => {
     if (settings.cancelCoversStops) return false;
-    return order.activatedMs === null || order.activatedMs >= cancelSentMs;
+    return order.activatedMs === null || order.activatedMs > cancelSentMs;
   });
 }
 

@@ -78,7 +78,10 @@ export interface ExchangeClientOptions {
 }
 
 export interface ExchangeClient extends FullExchange {
-  /** Refuses new calls, lets those in flight end, closes connections. The stores stay the caller's. */
+  /**
+   * Refuses new calls, lets those in flight end, closes connections. The stores stay the caller's. Calling
+   * it again waits for the same end.
+   */
   close(): Promise<void>;
 }
 
@@ -125,13 +128,15 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
     redact,
   });
   const { dialect = 'spec', cardProviders = [] } = options;
+  let closing: Promise<void> | undefined;
+  const end = async () => {
+    caller.close();
+    await transport.close();
+    nonces.close();
+  };
   return Object.freeze({
     ...createOperations(caller, { dialect, cardProviders, redact }),
-    async close() {
-      caller.close();
-      await transport.close();
-      nonces.close();
-    },
+    close: () => (closing ??= end()),
   });
 }
 

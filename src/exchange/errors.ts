@@ -10,7 +10,13 @@ const MAX_MESSAGE = 300;
 const MAX_FIELDS = 50;
 const MAX_FIELD_MESSAGES = 10;
 
-/** Replaces every occurrence of the given secrets, in any letter case. */
+/** Payloads, signatures, keys and tokens: nothing that a person needs to read is one run this long. */
+const OPAQUE_RUN = /[A-Za-z0-9+/=_-]{40,}/g;
+const MAX_READ = 10_000;
+/** At the end of a text that was cut there may stand a part of a secret that is not recognised. */
+const CUT_MARGIN = 500;
+
+/** Takes out every occurrence of the given secrets, in any letter case, and whatever looks like a token. */
 export function redactor(secrets: readonly string[]): Redact {
   const patterns = [...new Set(secrets)]
     .filter((secret) => secret.length > 1)
@@ -18,12 +24,15 @@ export function redactor(secrets: readonly string[]): Redact {
     .map((secret) => secret.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'));
   const pattern = patterns.length === 0 ? undefined : new RegExp(patterns.join('|'), 'gi');
   return (text) => {
-    const bounded = text.slice(0, 10_000);
-    const clean = pattern === undefined ? bounded : bounded.replace(pattern, '[redacted]');
+    const bounded = text.length > MAX_READ ? text.slice(0, MAX_READ - CUT_MARGIN) : text;
+    const known = pattern === undefined ? bounded : bounded.replace(pattern, REDACTED);
+    const clean = known.replace(OPAQUE_RUN, REDACTED);
     // oxlint-disable-next-line no-control-regex -- these are what must not get into a log line
     return clean.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').slice(0, MAX_MESSAGE);
   };
 }
+
+const REDACTED = '[redacted]';
 
 export interface ErrorContext {
   readonly endpoint: EndpointId;

@@ -16,7 +16,7 @@ export interface HistoryPlan<T> {
   readonly since: number | undefined;
   readonly maxRecords: number | undefined;
   readonly bounds: PagingBounds;
-  readonly readPage: (body: unknown, limit: number) => Parsed<Page<T>>;
+  readonly readPage: (body: unknown) => Parsed<Page<T>>;
   /** What tells records apart; `undefined` when a record has nothing of the kind. */
   readonly idOf: (record: T) => string | undefined;
   /** Seconds; records come newest first by it, where the exchange keeps an order at all. */
@@ -63,6 +63,7 @@ export async function readHistory<T>(
   const wanted = plan.maxRecords ?? Infinity;
   let timing: ReplyTiming | undefined;
   let offset = 0;
+  let countsPerList = false;
   let lastIds: ReadonlySet<string> | undefined;
   for (;;) {
     const limit = Math.min(plan.bounds.pageSize, plan.bounds.maxReach - offset);
@@ -72,13 +73,16 @@ export async function readHistory<T>(
     }
     const page = outcome.value;
     timing = joined(timing, outcome.timing);
+    // More than the limit in all: it counts for each market.
+    countsPerList ||= page.received > limit;
+    const bounded = countsPerList ? page.longest : page.received;
     const ids = collect(collected, plan, page);
     if (lastIds !== undefined && !page.setAside.length && !overlaps(lastIds, ids) && offset > 0) {
       collected.complete = false;
     }
     lastIds = ids;
-    if (isLast(page, limit, offset) || reachedSince(plan, page)) break;
-    const next = offset + Math.max(1, page.advance - OVERLAP);
+    if (isLast(page, bounded, limit, offset) || reachedSince(plan, page)) break;
+    const next = offset + Math.max(1, Math.min(bounded, limit) - OVERLAP);
     const beyond = next > plan.bounds.maxOffset || next >= plan.bounds.maxReach;
     if (page.received === 0 || collected.byId.size >= wanted || beyond) {
       collected.complete = false;
@@ -100,7 +104,7 @@ async function readPage<T>(
     endpoint: plan.endpoint,
     params: { ...plan.params, ...range },
     options: { ...plan.options, timeoutMs },
-    read: (body) => plan.readPage(body, range.limit),
+    read: plan.readPage,
   });
 }
 
@@ -126,9 +130,9 @@ function nameless(text: string, onThisPage: ReadonlySet<string>): string {
   return id;
 }
 
-function isLast(page: Page<unknown>, limit: number, offset: number): boolean {
+function isLast(page: Page<unknown>, bounded: number, limit: number, offset: number): boolean {
   if (page.total !== undefined) return offset + page.received >= page.total;
-  return page.received < limit;
+  return bounded < limit;
 }
 
 /** Whether every list on the page is in order, newest first, and has come to records older than wanted. */

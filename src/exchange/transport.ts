@@ -16,7 +16,7 @@ export interface TransportSettings {
   readonly ca?: string | readonly string[] | undefined;
 }
 
-export interface WireRequest {
+interface WireRequest {
   readonly baseUrlIndex: number;
   readonly method: 'GET' | 'POST';
   readonly path: string;
@@ -36,7 +36,7 @@ export interface WireReply {
   readonly receivedAtMs: number;
 }
 
-export type WireFailureReason =
+type WireFailureReason =
   | 'connectFailed'
   | 'connectionLost'
   | 'attemptTimeout'
@@ -52,10 +52,10 @@ export interface WireFailure {
   readonly left: boolean;
 }
 
-export type WireResult = WireReply | WireFailure;
+type WireResult = WireReply | WireFailure;
 
 /** An exchange of bytes in progress. */
-export interface Flight {
+interface Flight {
   readonly result: Promise<WireResult>;
   /** Ends it; the result says whether the request may have left. */
   end(reason: WireFailureReason): void;
@@ -93,7 +93,7 @@ export function createTransport(settings: TransportSettings, clock: Clock): Tran
 
 function openOrigin(baseUrl: string, settings: TransportSettings): Origin {
   const url = new URL(baseUrl);
-  const tls = settings.ca === undefined ? {} : { ca: settings.ca as string | string[] };
+  const tls = settings.ca === undefined ? undefined : { ca: settings.ca as string | string[] };
   const options = {
     connections: settings.connections,
     keepAliveTimeout: settings.keepAliveTimeoutMs,
@@ -106,7 +106,11 @@ function openOrigin(baseUrl: string, settings: TransportSettings): Origin {
   const dispatcher =
     settings.proxy === undefined
       ? new Pool(url.origin, { ...options, connect: { ...tls, timeout: settings.connectTimeoutMs } })
-      : new ProxyAgent({ ...options, uri: settings.proxy, requestTls: tls, proxyTls: tls });
+      : new ProxyAgent({
+          ...options,
+          uri: settings.proxy,
+          ...(tls === undefined ? {} : { requestTls: tls, proxyTls: tls }),
+        });
   return { dispatcher, origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') };
 }
 

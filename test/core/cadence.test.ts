@@ -1,14 +1,25 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { emptyAccountState } from '../../src/core/account-state.ts';
-import { CADENCE_BOUND, leastIntervalMs, nextDue, safeIntervalMs } from '../../src/core/cadence.ts';
+import {
+  CADENCE_BOUND,
+  leastIntervalMs,
+  levelThresholds,
+  ltvLevels,
+  nextDue,
+  priceLevels,
+  safeIntervalMs,
+} from '../../src/core/cadence.ts';
 import { compileRules } from '../../src/core/compiled-rules.ts';
+import { compileCondition } from '../../src/core/condition.ts';
 import { CreditLineQuantities, cureTo } from '../../src/core/credit-line.ts';
 import { type EvaluateOptions, evaluate } from '../../src/core/evaluate.ts';
 import { crossingProbability } from '../../src/core/forecast.ts';
 import type { PositionRecord } from '../../src/core/ports/exchange.ts';
+import { PositionQuantities } from '../../src/core/position.ts';
 import { known, NONE, unknown } from '../../src/core/quantity.ts';
-import type { RuleSpec } from '../../src/core/rule.ts';
+import { Registers } from '../../src/core/registers.ts';
+import type { ConditionSpec, RuleSpec } from '../../src/core/rule.ts';
 import type { Snapshot } from '../../src/core/snapshot.ts';
 import {
   above,
@@ -160,6 +171,57 @@ describe('next due', () => {
       reason: 'nearThreshold',
       subject: 'position:42',
     });
+  });
+
+  test('near the point where a forecast would cross its threshold, with what is known of the motion', () => {
+    const day = 86_400_000;
+    const motion = known({ variancePerMs: 0.02 ** 2 / day, driftPerMs: -0.01 / day });
+    const price = new PositionQuantities(position(), settings());
+    const [, chance] = priceLevels(
+      price,
+      [
+        {
+          field: 'liquidationProbability',
+          threshold: 0.317_310_507_863,
+          reach: { deviations: 1, windowMs: day },
+        },
+      ],
+      motion,
+    );
+    expect(chance).toBeCloseTo(81 * Math.exp(0.01 + 0.02), 9);
+    const [, , ltv] = ltvLevels(
+      new CreditLineQuantities(LOAN, settings()),
+      [{ field: 'marginCallProbability', threshold: 0.3, reach: { deviations: 1, windowMs: day } }],
+      known({ variancePerMs: 0.02 ** 2 / day, driftPerMs: 0.01 / day }),
+    );
+    expect(ltv).toBeCloseTo(0.75 * Math.exp(-0.03), 9);
+  });
+
+  test('thresholds of conditions are found with their reach, each once', () => {
+    const registers = new Registers('position');
+    const chance: ConditionSpec = {
+      kind: 'field',
+      field: 'liquidationProbability',
+      parameter: { windowMs: 60_000 },
+      comparison: { op: 'above', threshold: 0.317_310_507_863 },
+    };
+    const conditions = [
+      below('minutesToLiquidation', 30),
+      chance,
+      chance,
+      below('notional', 1),
+      below('size', 1),
+    ];
+    const { leaves } = compileCondition({ kind: 'any', conditions }, registers);
+    const [minutes, probability, notional, ...rest] = levelThresholds(leaves, registers);
+    expect(minutes).toMatchObject({
+      field: 'minutesToLiquidation',
+      threshold: 30,
+      reach: { windowMs: 1_800_000 },
+    });
+    expect(probability?.reach?.deviations).toBeCloseTo(1, 9);
+    expect(notional).toEqual({ field: 'notional', threshold: 1 });
+    expect(rest).toEqual([]);
   });
 
   test('the nearest threshold lies between alert and calm', () => {

@@ -27,6 +27,7 @@ import {
   read,
   rule,
   settings,
+  short,
   snapshot,
 } from './rules-fixtures.ts';
 
@@ -138,6 +139,15 @@ describe('what a rule asks for', () => {
   });
 });
 
+test('data too old to decide lift no limit', () => {
+  const spec = rule('position', NEAR, { actions: [{ kind: 'protect', at: 0.6, slippage: 0.01 }] });
+  const account = new Account([spec]);
+  const called = near({ liquidationState: { known: true, value: 'margin_call' } });
+  expect(account.positions(0, [called]).active[0]?.exemptFromLimits).toBe(true);
+  const stale = snapshot({ positions: read(list([called]), 10_001) }, at(1_000));
+  expect(account.poll({ snapshot: stale, now: at(1_000) }).active[0]?.exemptFromLimits).toBe(false);
+});
+
 describe('subjects that go', () => {
   const firing = (): Account => {
     const account = new Account([rule('position', NEAR, { keepFiringForMs: 60_000 })]);
@@ -177,6 +187,14 @@ describe('subjects that go', () => {
     const twice = account.positions(1_000, [near(), position(), near({ positionId: '43' })]);
     expect(twice.decisions.filter(({ unknown }) => unknown === 'duplicateRecord').length).toBe(1);
     expect(changes(twice)).toEqual([]);
+  });
+
+  test('a rule that selects by direction is not ended by records that share an id', () => {
+    const account = new Account([rule('position', NEAR, { where: { direction: 'long' } })]);
+    account.positions(0, [near()]);
+    const flipped = short();
+    expect(changes(account.positions(1_000, [flipped, near()]))).toEqual([]);
+    expect(changes(account.positions(2_000, [flipped]))).toEqual(['position:42 firing>inactive notSelected']);
   });
 
   test('a loan that was repaid resolves its rules', () => {
@@ -306,6 +324,23 @@ describe('time without cover', () => {
     expect(at1(7_000, { stopLoss: d('85') })).toEqual(['position:42 inactive conditionCleared']);
     expect(at1(8_000, null)).toEqual(['position:42 inactive conditionNotMet']);
   });
+
+  test('an interval that begins or ends with unknown cover does not count', () => {
+    const account = new Account([]);
+    const openFor = (ms: number, tpsl: PositionRecord['tpsl']): number | undefined => {
+      account.positions(ms, [position({ tpsl })]);
+      return account.state.positions[0]?.unprotectedMs;
+    };
+    expect(openFor(0, null)).toBe(0);
+    expect(openFor(1_000, null)).toBe(1_000);
+    expect(openFor(3_000, undefined)).toBe(1_000);
+    expect(openFor(7_000, null)).toBe(1_000);
+    expect(openFor(8_000, null)).toBe(2_000);
+    account.positions(9_000, [], false);
+    expect(account.state.positions).toEqual([{ positionId: '42', unprotectedMs: 2_000, cover: 'unknown' }]);
+    account.positions(10_000, []);
+    expect(account.state.positions).toEqual([]);
+  });
 });
 
 describe('forecasts', () => {
@@ -322,6 +357,51 @@ describe('forecasts', () => {
     const memory = account.state.markets.find(({ market }) => market === 'BTC_PERP');
     expect(memory?.forecast.returns).toBe(40);
     expect(account.last?.forecasts).toMatchObject([{ market: 'BTC_PERP', motion: { kind: 'value' } }]);
+  });
+
+  test('a price across a gap, or too coarse to be a sample, adds no return', () => {
+    const account = new Account([]);
+    const returns = (): number | undefined => account.state.markets[0]?.forecast.returns;
+    account.positions(0, [position()]);
+    account.positions(1_000, [position({ unrealizedPnl: d('-20.10') })]);
+    expect(returns()).toBe(1);
+    account.positions(2_000, [position({ unrealizedPnl: undefined })]);
+    account.positions(3_000, [position({ unrealizedPnl: d('-24.00') })]);
+    expect(returns()).toBe(1);
+    account.positions(4_000, [position({ unrealizedPnl: d('-24') })]);
+    account.positions(5_000, [position({ unrealizedPnl: d('-24.10') })]);
+    expect(returns()).toBe(1);
+    account.positions(6_000, [position({ unrealizedPnl: d('-24.20') })]);
+    expect(returns()).toBe(2);
+  });
+
+  test('a market without positions is forgotten after an hour', () => {
+    const account = new Account([]);
+    account.positions(0, [position()]);
+    for (let i = 1; i <= 120; i++) account.positions(i * 30_000, []);
+    expect(account.state.markets.length).toBe(1);
+    account.positions(121 * 30_000, []);
+    expect(account.state.markets).toEqual([]);
+  });
+
+  test('an LTV across a read without one adds no return', () => {
+    const account = new Account([]);
+    const poll = (ms: number, ltv: string | undefined, complete = true): number | undefined => {
+      const records = ltv === 'gone' ? [] : [loan({ currentLtv: ltv === undefined ? undefined : d(ltv) })];
+      account.poll({
+        snapshot: snapshot({ creditLine: read(list(records, complete)) }, at(ms)),
+        now: at(ms),
+      });
+      return account.state.loans[0]?.forecast.returns;
+    };
+    expect(poll(0, '60')).toBe(0);
+    expect(poll(1_000, '61')).toBe(1);
+    expect(poll(2_000, undefined)).toBe(1);
+    expect(poll(3_000, '62')).toBe(1);
+    expect(poll(4_000, '63')).toBe(2);
+    expect(poll(5_000, 'gone', false)).toBe(2);
+    expect(poll(6_000, '64')).toBe(2);
+    expect(poll(7_000, 'gone')).toBeUndefined();
   });
 
   test('a process that takes over across a gap adds no return', () => {
@@ -641,6 +721,7 @@ describe('properties', () => {
         const heldMs = account.state.rules[0]?.entries[0]?.heldMs ?? Number.NaN;
         expect(heldMs).toBeGreaterThanOrEqual(0);
         expect(heldMs).toBeLessThanOrEqual(1_000);
+        expect(account.state.rules[0]?.entries[0]?.phase).toBe('pending');
       }),
     );
   });

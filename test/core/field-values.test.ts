@@ -136,6 +136,18 @@ const POSITION_ROWS: readonly PositionRow[] = [
     gives: NONE,
     because: 'nothing moves towards it',
   },
+  {
+    field: 'minutesToLiquidation',
+    record: position({ liquidationPrice: d('0') }),
+    gives: NONE,
+    because: 'a price cannot fall to nothing',
+  },
+  ...['0', '-5'].map((price) => ({
+    field: 'liquidationProbability',
+    parameter: { windowMs: 1_000 },
+    record: position({ liquidationPrice: d(price) }),
+    gives: NONE,
+  })),
   { field: 'disagreement', gives: known(false) },
   { field: 'disagreement', record: position({ unrealizedPnl: d('-40') }), gives: known(true) },
   {
@@ -249,6 +261,13 @@ const POSITION_ROWS: readonly PositionRow[] = [
     gives: known('ok'),
   },
   { field: 'stopCover', record: position({ tpsl: undefined }), gives: missing },
+  { field: 'stopCover', record: position({ tpsl: undefined }), ownStops: [stop('85', '1')], gives: missing },
+  {
+    field: 'stopCover',
+    record: position({ liquidationPrice: undefined }),
+    ownStops: [stop('85', '2')],
+    gives: missing,
+  },
   {
     field: 'stopCover',
     record: position({ tpsl: undefined }),
@@ -312,7 +331,13 @@ const LOAN_ROWS: readonly LoanRow[] = [
     motion: known(RISING),
     gives: known((Math.log(0.75 / 0.6) / Math.log(1.02)) * 60),
   },
-  { field: 'minutesToMarginCall', record: loan({ currentLtv: d('75') }), gives: known(0) },
+  {
+    field: 'minutesToMarginCall',
+    record: loan({ currentLtv: d('75') }),
+    motion: unknown('tooFewSamples'),
+    gives: known(0),
+    because: 'at the margin call no forecast is needed',
+  },
   { field: 'minutesToMarginCall', record: loan({ currentLtv: d('0') }), gives: unknown('notPositive') },
   { field: 'minutesToMarginCall', motion: known({ variancePerMs: 0, driftPerMs: -1 }), gives: NONE },
   {
@@ -497,6 +522,7 @@ const ACCOUNT_ROWS: readonly AccountRow[] = [
   { field: 'totalFunding', parameter: { asset: 'USDT' }, from: two, gives: known(0.75) },
   { field: 'freeMargin', parameter: { asset: 'USDT' }, from: two, gives: known(55) },
   { field: 'freeMargin', parameter: { asset: 'GBP' }, from: two, gives: NONE },
+  { field: 'freeMargin', parameter: { asset: 'GBP' }, from: partial, gives: unknown('listIncomplete') },
   { field: 'marginUsage', parameter: { asset: 'USDT' }, from: two, gives: known(40 / 95) },
   { field: 'withdrawalCount', parameter: hour, from: transfers, gives: known(2) },
   { field: 'withdrawalCount', parameter: { windowMs: 10_800_000 }, from: transfers, gives: known(3) },

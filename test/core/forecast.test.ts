@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   type Crossing,
+  crossingOf,
   crossingProbability,
   type ForecastState,
   MIN_RETURNS,
@@ -190,6 +191,24 @@ describe('first passage', () => {
       ),
       { numRuns: 2_000 },
     );
+  });
+});
+
+describe('a barrier', () => {
+  const rising = { variancePerMs: 1, driftPerMs: 2 };
+  test('lies below for what may fall and above for what may rise, and is not reached again once passed', () => {
+    expect(crossingOf(110, 100, 'fall', rising)).toEqual({
+      logDistance: Math.log(1.1),
+      variancePerMs: 1,
+      adverseDriftPerMs: 0,
+    });
+    expect(crossingOf(90, 100, 'rise', rising)).toEqual({
+      logDistance: -Math.log(0.9),
+      variancePerMs: 1,
+      adverseDriftPerMs: 2,
+    });
+    expect(crossingOf(90, 100, 'fall', rising).logDistance).toBe(0);
+    expect(crossingOf(110, 100, 'rise', rising).logDistance).toBe(0);
   });
 });
 

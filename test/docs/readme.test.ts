@@ -11,7 +11,9 @@ const readme = readFileSync(new URL('README.md', root), 'utf8');
 describe('the README', () => {
   test('names every scenario, fault and reading of the simulated exchange', async () => {
     const words = Object.values(await simulatorVocabulary()).flatMap((entries) => Object.keys(entries));
-    const missing = words.map((word) => word.split('=')[0] ?? word).filter((word) => !readme.includes(`\`${word}\``));
+    const missing = words
+      .map((word) => word.split('=')[0] ?? word)
+      .filter((word) => !readme.includes(`\`${word}\``));
     expect(missing).toEqual([]);
   });
 
@@ -20,7 +22,12 @@ describe('the README', () => {
     for (const reading of Object.keys(readings).filter((text) => text.includes('|'))) {
       const [name = '', values = ''] = reading.split('=');
       const row = readme.split('\n').find((line) => line.startsWith(`| \`${name}\` |`));
-      expect(row).toBe(`| \`${name}\` | ${values.split('|').map((value) => `\`${value}\``).join(', ')} |`);
+      expect(row).toBe(
+        `| \`${name}\` | ${values
+          .split('|')
+          .map((value) => `\`${value}\``)
+          .join(', ')} |`,
+      );
     }
   });
 
@@ -36,7 +43,8 @@ describe('the README', () => {
     const commands = [...help.matchAll(/^ {2}(\w+)\b.* {2}/gm)].map((match) => match[1]);
     expect(commands).toEqual(expect.arrayContaining(shown));
     expect(shown.length).toBeGreaterThan(0);
-    for (const code of Object.values(EXIT)) expect(readme).toMatch(new RegExp(`^\\|[ 0-9,]*\\b${code}\\b`, 'm'));
+    for (const code of Object.values(EXIT))
+      expect(readme).toMatch(new RegExp(`^\\|[ 0-9,]*\\b${code}\\b`, 'm'));
   });
 
   test('links only to what is there', () => {

@@ -187,9 +187,9 @@ test.each([
     const base = await load(state, 'late');
     isSlow = true;
     const reading = state.store.read('late');
-    while (arrive === undefined) await systemClock.sleep(1);
+    await answered.promise;
     const next = await commit(state, { base, documents: { evaluation: evaluation('late', 6) } });
-    arrive();
+    arriving.resolve();
     const { load: found } = await reading;
     expect(found).toMatchObject({ account: { version, life: { id: base.life.id } } });
     expect(state.store.remembered('late')?.version).toBe(next.version);

@@ -38,8 +38,8 @@ export interface CallEndpoint extends Parameterized {
   /** What a call changes at the exchange; absent for a read. */
   readonly changes?: string;
   readonly takesCustomer?: true;
-  /** Why a call with these values could open exposure; `undefined` when it cannot. */
-  readonly exposure?: (values: Values) => string | undefined;
+  /** Why a request could open exposure, judged by the body as it will be sent; `undefined` when it cannot. */
+  readonly exposure?: (body: Values) => string | undefined;
   /** What else whoever confirms should know. */
   readonly caution?: (values: Values) => string;
   /** What to do when nobody knows whether it took effect. */

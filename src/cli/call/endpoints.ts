@@ -1,4 +1,4 @@
-import { ENDPOINTS } from '../../app.ts';
+import { ENDPOINTS, suggest } from '../../app.ts';
 import type {
   CancelAllRequest,
   DepositCustomer,
@@ -7,7 +7,6 @@ import type {
   StopLimitRequest,
   TransferQuery,
 } from '../../core/ports/exchange.ts';
-import { suggest } from '../../core/suggest.ts';
 import { UsageError } from '../errors.ts';
 import { type CallEndpoint, defineEndpoint } from './endpoint.ts';
 import { BOOLEAN, choice, DECIMAL, INTEGER, type Parameter, TEXT, TIME, type Values } from './parameters.ts';

@@ -48,7 +48,8 @@ const DIGITS = /^\d{1,40}$/;
 
 /** An integer id, as number or string of digits, kept as a string; an unsafe integer as `NumberText` only. */
 export const idField = field('an integer id', (value): string | undefined => {
-  if (typeof value === 'number') return Number.isSafeInteger(value) && value >= 0 ? String(value) : undefined;
+  // Zero as a double may have been `1e-400`: the text decides.
+  if (typeof value === 'number') return Number.isSafeInteger(value) && value > 0 ? String(value) : undefined;
   const text = value instanceof NumberText ? value.source : value;
   return typeof text === 'string' && DIGITS.test(text) ? text : undefined;
 });
@@ -90,6 +91,15 @@ export function enumeratedField<T extends string | number>(documented: Readonly<
     return known.get(String(value)) ?? { known: false, raw: value };
   });
 }
+
+const notANumber = field('an object', (value) => (value instanceof NumberText ? undefined : value));
+
+/**
+ * An object within a record. A `NumberText` would pass for an object without any of the fields: a number
+ * where `tpsl` should be must not read as "nothing attached".
+ */
+export const objectField = <T extends z.core.$ZodShape>(shape: T): z.ZodType<z.output<z.ZodObject<T>>> =>
+  z.pipe(notANumber as unknown as z.ZodType<z.input<z.ZodObject<T>>>, z.object(shape));
 
 /** A field that may be left out: absent in the record then, too. */
 export const optional = z.exactOptional;

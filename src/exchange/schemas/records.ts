@@ -20,19 +20,20 @@ import {
   idField,
   nameField,
   nullable,
+  objectField,
   optional,
   present,
   textField,
   timeField,
 } from './fields.ts';
 
-export const sideField = enumeratedField<OrderSide>({ buy: 'buy', sell: 'sell' });
-export const positionSideField = enumeratedField<PositionSide>({
+const sideField = enumeratedField<OrderSide>({ buy: 'buy', sell: 'sell' });
+const positionSideField = enumeratedField<PositionSide>({
   LONG: 'LONG',
   SHORT: 'SHORT',
   BOTH: 'BOTH',
 });
-export const orderStatusField = enumeratedField<OrderStatus>({
+const orderStatusField = enumeratedField<OrderStatus>({
   NEW: 'NEW',
   PARTIALLY_FILLED: 'PARTIALLY_FILLED',
   FILLED: 'FILLED',
@@ -58,14 +59,12 @@ export interface RecordReader<T> {
       };
 }
 
-const tpsl = z
-  .object({
-    takeProfitId: descriptive(idField),
-    takeProfit: descriptive(decimalField),
-    stopLossId: descriptive(idField),
-    stopLoss: descriptive(decimalField),
-  })
-  .transform((fields): PositionTpsl => withoutNulls(fields));
+const tpsl = objectField({
+  takeProfitId: descriptive(idField),
+  takeProfit: descriptive(decimalField),
+  stopLossId: descriptive(idField),
+  stopLoss: descriptive(decimalField),
+}).transform((fields): PositionTpsl => withoutNulls(fields));
 
 type WithoutNulls<T> = { [K in keyof T]: Exclude<T[K], null> };
 
@@ -109,14 +108,14 @@ export const creditLineReader: RecordReader<CreditLineRecord> = z.object({
   createdAt: timeField,
 });
 
-const partial = z.object({
+const partial = objectField({
   requestAmount: decimalField,
   processedAmount: decimalField,
   processedFee: decimalField,
   normalizeTransaction: textField,
 });
 
-const confirmations = z.object({ actual: optional(countField), required: optional(countField) });
+const confirmations = objectField({ actual: optional(countField), required: optional(countField) });
 
 /** Specification 2.3; `unique_id` and `transaction_id` also in the live spelling. */
 export const transferReader: RecordReader<TransferRecord> = z
@@ -137,7 +136,7 @@ export const transferReader: RecordReader<TransferRecord> = z
     memo: descriptive(textField),
     description: descriptive(textField),
     transactionHash: descriptive(textField),
-    details: descriptive(z.union([z.object({ partial: descriptive(partial) }), z.tuple([])])),
+    details: descriptive(z.union([objectField({ partial: descriptive(partial) }), z.tuple([])])),
     confirmations: descriptive(confirmations),
   })
   .transform((raw, context): TransferRecord => {
@@ -249,7 +248,7 @@ const placedOrder = z.object({
   reduceOnly: optional(booleanField),
   oto: optional(
     nullable(
-      z.object({
+      objectField({
         otoId: optional(idField),
         stopLoss: descriptive(decimalField),
         takeProfit: descriptive(decimalField),

@@ -50,7 +50,7 @@ const invalid = (path: string, expected: string, value: unknown): Parsed<never> 
 });
 
 /** A list in which a bad record is set aside and the others are kept. */
-export function readRecords<T>(items: readonly unknown[], reader: RecordReader<T>, at = ''): RecordList<T> {
+function readRecords<T>(items: readonly unknown[], reader: RecordReader<T>, at = ''): RecordList<T> {
   const records: T[] = [];
   const setAside: SetAsideRecord[] = [];
   for (let index = 0; index < items.length; index += 1) {
@@ -140,8 +140,8 @@ export function readMainBalance(value: unknown): Parsed<MainBalance> {
 export interface Page<T> extends RecordList<T> {
   /** Records received, those set aside included. */
   readonly received: number;
-  /** How far the offset may move: differs from `received` when the bound counts per market. */
-  readonly advance: number;
+  /** Records in the longest list: less than `received` where the reply holds a list for each market. */
+  readonly longest: number;
   /** How many there are in all, when the exchange says so. */
   readonly total?: number;
 }
@@ -149,7 +149,7 @@ export interface Page<T> extends RecordList<T> {
 /** Specification 4.2. */
 export function readTransferPage(value: unknown): Parsed<Page<TransferRecord>> {
   if (isEmptyObject(value) || (Array.isArray(value) && value.length === 0)) {
-    return { ok: true, value: { ...readRecords([], transferReader), received: 0, advance: 0, total: 0 } };
+    return { ok: true, value: { ...readRecords([], transferReader), received: 0, longest: 0, total: 0 } };
   }
   if (!isObject(value)) return invalid('', 'an object with records', value);
   const items = value['records'];
@@ -165,7 +165,7 @@ export function readTransferPage(value: unknown): Parsed<Page<TransferRecord>> {
   const received = Array.isArray(items) ? items.length : 0;
   return {
     ok: true,
-    value: { ...list, received, advance: received, ...(total === undefined ? {} : { total }) },
+    value: { ...list, received, longest: received, ...(total === undefined ? {} : { total }) },
   };
 }
 
@@ -175,14 +175,15 @@ function wholeNumber(value: unknown): number | undefined {
 }
 
 /** Specification 4.5: keyed by market; an empty history may come as `[]` or `{}`. */
-export function readSpotOrderPage(value: unknown, limit: number): Parsed<Page<SpotOrderRecord>> {
+export function readSpotOrderPage(value: unknown): Parsed<Page<SpotOrderRecord>> {
   if (Array.isArray(value) && value.length === 0) {
-    return { ok: true, value: { ...readRecords([], spotOrderReader('')), received: 0, advance: 0 } };
+    return { ok: true, value: { ...readRecords([], spotOrderReader('')), received: 0, longest: 0 } };
   }
   if (!isObject(value)) return invalid('', 'an object keyed by market', value);
   const records: SpotOrderRecord[] = [];
   const setAside: SetAsideRecord[] = [];
   let received = 0;
+  let longest = 0;
   for (const [market, items] of Object.entries(value)) {
     if (market === '' || market.length > 100) return invalid('', 'names of markets as keys', market);
     if (!Array.isArray(items)) return invalid(`.${pathKey(market)}`, 'an array of orders', items);
@@ -190,9 +191,9 @@ export function readSpotOrderPage(value: unknown, limit: number): Parsed<Page<Sp
     records.push(...list.records);
     setAside.push(...list.setAside);
     received += items.length;
+    longest = Math.max(longest, items.length);
   }
-  const advance = Math.min(received, limit);
-  return { ok: true, value: { records, setAside, complete: setAside.length === 0, received, advance } };
+  return { ok: true, value: { records, setAside, complete: setAside.length === 0, received, longest } };
 }
 
 export type PlacedOrderReply = ReturnType<typeof placedOrderReader.parse>;

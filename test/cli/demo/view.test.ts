@@ -71,11 +71,7 @@ describe('the demo view', () => {
       { markPrice: undefined, distance: undefined },
       /\? .*\? .*░{20}/,
     ],
-    [
-      'a leg that on the other side gets no bar',
-      { distance: -0.1 },
-      /-10\.0 %\s+on the other side/,
-    ],
+    ['a leg that on the other side gets no bar', { distance: -0.1 }, /-10\.0 %\s+on the other side/],
     ['a passed liquidation price does', { distance: -0.01, state: 'liquidation' }, /░{20} liquidation/],
     ['a position that is gone says so', { gone: true }, /0\.5\s+gone/],
   ])('%s', (_name, change, expected) => {

@@ -10,7 +10,6 @@ import type { CallEvent, DriftEvent } from '../../../src/exchange/observer.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
 import {
   type RunningSimulator,
-  type SimulatorAccount,
   type SimulatorOptions,
   startSimulatedExchange,
 } from '../../../src/simulator/start.ts';
@@ -27,9 +26,11 @@ export function closeAfterTest(close: () => Promise<void>): void {
 }
 
 afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-  const errors = simulators.splice(0).flatMap((simulator) => simulator.internalErrors);
-  if (errors.length > 0) throw new AggregateError(errors, 'the simulated exchange had internal errors');
+  const errors: unknown[] = [];
+  for (const close of closers.splice(0).reverse())
+    await close().catch((error: unknown) => errors.push(error));
+  errors.push(...simulators.splice(0).flatMap((simulator) => simulator.internalErrors));
+  if (errors.length > 0) throw new AggregateError(errors, 'errors while closing, or inside the exchange');
 });
 
 /** An exchange of the test's own: prices and exchange time stand still, limits are lifted unless given. */
@@ -77,7 +78,10 @@ export function connect(
   return { client, calls, drift };
 }
 
-export function accountNamed(simulator: Pick<RunningSimulator, 'accounts'>, id: string): SimulatorAccount {
+export function accountNamed(
+  simulator: Pick<RunningSimulator, 'accounts'>,
+  id: string,
+): RunningSimulator['accounts'][number] {
   const account = simulator.accounts.find((each) => each.id === id);
   if (account === undefined) throw new Error(`no account ${id}`);
   return account;

@@ -81,6 +81,8 @@ export class ModelExchange<Tag> {
   positions: ModelPosition[] = [];
   orders: ModelOrder<Tag>[] = [];
   liquidations = 0;
+  /** When a position last changed, by whomever. */
+  changedMs = 0;
   readonly readings: Readings;
   readonly onFill: (fill: Fill<Tag>) => void;
   readonly onReduced: (positionId: string, lots: number) => void;
@@ -102,6 +104,7 @@ export class ModelExchange<Tag> {
 
   open(id: string, side: ModelPosition['side'], sign: 1 | -1, lots: number, leverage: number): void {
     this.#opened += 1;
+    this.changedMs = this.nowMs;
     this.positions.push({ id, side, sign, lots, entry: this.mark, openDate: this.#opened });
     this.collateral += (lots / LOTS_PER_UNIT) * (this.mark / TICKS_PER_UNIT) * (1 / leverage);
     this.#remember();
@@ -121,6 +124,7 @@ export class ModelExchange<Tag> {
     const position = this.positions.find((candidate) => candidate.id === id);
     if (position === undefined) return;
     position.lots += lots;
+    this.changedMs = this.nowMs;
     this.collateral += (lots / LOTS_PER_UNIT) * (this.mark / TICKS_PER_UNIT) * 0.1;
     this.#remember();
   }
@@ -260,6 +264,7 @@ export class ModelExchange<Tag> {
     const gain = (position.sign * (this.mark - position.entry)) / TICKS_PER_UNIT;
     this.collateral += (lots / LOTS_PER_UNIT) * gain;
     position.lots -= lots;
+    this.changedMs = this.nowMs;
     this.positions = this.positions.filter((candidate) => candidate.lots > 0);
   }
 

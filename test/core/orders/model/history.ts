@@ -13,7 +13,7 @@ import {
   type Step,
 } from '../../../../src/core/lane-state.ts';
 import { begin, finish, type StepResult } from '../../../../src/core/lane-step.ts';
-import { recover, startLife } from '../../../../src/core/life.ts';
+import { acknowledgeNoPriorOrders, recover, startLife } from '../../../../src/core/life.ts';
 import type { CommandOutcome, ExchangeError, PlacedOrder } from '../../../../src/core/ports/exchange.ts';
 import type { ReadObservation } from '../../../../src/core/read-market.ts';
 import type { ActionSpec, ReduceTarget } from '../../../../src/core/rule.ts';
@@ -31,6 +31,7 @@ export interface OrderTag {
   readonly positionId: string;
   readonly openDate: number;
   filledMs: number | null;
+  readonly clientOrderId: string;
 }
 
 export interface Setup {
@@ -41,6 +42,7 @@ export interface Setup {
   readonly leverage: number;
   readonly sign: 1 | -1;
   readonly otherLots: number;
+  readonly vouched: boolean;
 }
 
 export type Fault =
@@ -108,6 +110,7 @@ export class History {
   #pendingReads: ReadObservation[] = [];
   #silenced: string[] = [];
   #marks = new Set<string>();
+  #ids = new Map<string, string>();
 
   constructor(setup: Setup, stats: Stats) {
     this.setup = setup;
@@ -124,8 +127,16 @@ export class History {
       const other = setup.sign === 1 ? 'SHORT' : 'LONG';
       this.exchange.open('2', other, setup.sign === 1 ? -1 : 1, setup.otherLots, setup.leverage);
     }
-    this.actors = [0, 1].map(() => ({ state: this.#freshLane(), paused: false, grace: false }));
+    // Longer ago than any read may lag.
+    this.exchange.advanceTo(this.exchange.nowMs + 5_000);
+    this.actors = [0, 1].map(() => ({ state: this.#firstLane(), paused: false, grace: false }));
     this.slots = [0, 1, 2, 3].map(() => ({ active: false, episode: 0, positionId: '1', stages: [] }));
+  }
+
+  /** The first life of all: where the setup says so, the operator vouches that nothing was placed before. */
+  #firstLane(): LaneState {
+    const lane = this.#freshLane();
+    return this.setup.vouched ? acknowledgeNoPriorOrders(lane) : lane;
   }
 
   close(): void {
@@ -367,11 +378,60 @@ export class History {
     this.#apply(advanced);
     const { step } = advanced;
     if (step.kind === 'idle' || step.kind === 'wait') return step;
+    const { generation } = this.actor.state;
     this.#apply(begin(this.actor.state, step, this.exchange.nowMs));
+    if (step.kind === 'place') this.#checkId(step);
+    if (step.kind === 'cancelAll' && this.actor.state.generation <= generation) {
+      throw new Violation('a cancel that did not raise the generation');
+    }
     const fault = faultOf(step.kind);
     if (step.kind === 'readPositions') this.#carryOutRead(fault, lagMs);
     else this.#carryOut(step, fault, delayMs);
     return step;
+  }
+
+  /** No two orders share an id; only an order of which nothing is known is sent again under its own. */
+  #checkId(step: PlaceStep): void {
+    const { clientOrderId } = step.request;
+    const text = JSON.stringify(step.request);
+    const before = this.#ids.get(clientOrderId);
+    if (before !== undefined && (before !== text || !step.isResend))
+      throw new Violation(`id ${clientOrderId} twice`);
+    if (step.isResend) this.seen('resend');
+    this.#ids.set(clientOrderId, text);
+  }
+
+  /**
+   * At rest, with a fresh read and nothing on its way, what is open at the exchange cannot take a position below
+   * the smallest target, and nothing is open that nobody wants.
+   */
+  checkAtRest(): void {
+    const { settings } = this.setup;
+    const { state } = this.actor;
+    if (settings.mode === 'observe' || settings.cancel === 'never' || !settings.cancelCoversStops) return;
+    if (this.#silenced.length > 0 || state.doubt !== null || this.exchange.inFlight > 0) return;
+    const seenFromMs = (state.read?.sentAtMs ?? 0) - settings.readLagMs;
+    if (seenFromMs <= this.exchange.changedMs) return;
+    // The owner may trade exactly the amount of an order beside its activation: no read can tell that from its fill.
+    const presumed = new Set(
+      state.orders.filter((order) => order.presumedFilled).map((order) => order.request.clientOrderId),
+    );
+    for (const position of this.exchange.positions) {
+      const ours = this.exchange.orders.filter((order) => order.tag.positionId === position.id);
+      const reducing = ours.filter(
+        (order) =>
+          order.tag.role === 'reduce' && !order.tag.overshoot && !presumed.has(order.tag.clientOrderId),
+      );
+      const left = reducing.reduce((sum, order) => sum + order.left, 0);
+      const floor = Math.min(this.#floor(position.id), position.lots);
+      if (position.lots - left < floor)
+        throw new Violation(`at rest ${left} of ${position.lots} open, target ${floor}`);
+    }
+    const orphan = this.exchange.orders.find(
+      (order) => !this.exchange.positions.some((position) => position.openDate === order.tag.openDate),
+    );
+    if (orphan !== undefined) throw new Violation('at rest an order of a position that is gone');
+    this.seen('atRest');
   }
 
   #carryOutRead(fault: Fault, lagMs: number): void {
@@ -489,6 +549,7 @@ export class History {
       positionId: order.positionId,
       openDate: position?.openDate ?? 0,
       filledMs: null,
+      clientOrderId: step.request.clientOrderId,
     };
     if (order.overshoot) {
       this.#overshot.add(tag.openDate);

@@ -63,6 +63,7 @@ export function setupOf(choices: Choices): Setup {
     lots: [10, 7, 100, 24, 16, 33][at(14) % 6] ?? 10,
     leverage: [10, 5, 12, 3][at(15) % 4] ?? 10,
     sign: oneIn(16, 2) ? -1 : 1,
+    vouched: oneIn(18, 2),
     otherLots: [4, 10, 0, 7][at(17) % 4] ?? 4,
   };
 }
@@ -187,14 +188,29 @@ export function play(choices: Choices, moves: readonly Move[], stats: Stats): Hi
   const history = new History(setupOf(choices), stats);
   try {
     history.poll(0, true, true, false);
-    fire(history, choices[18] ?? 0, choices[19] ?? 0, 0);
+    fire(history, [0, 0, 1, 2, 0, 3][(choices[18] ?? 0) % 6] ?? 0, choices[19] ?? 0, 0);
     for (const [kind, a, b, c] of moves) playOf(kind)(history, a, b, c);
-    settle(history, choices[20] ?? 0);
+    const drift = choices[20] ?? 0;
+    if (drift % 2 === 0) sweep(history);
+    settle(history, drift);
+    sweep(history);
     history.close();
     return history;
   } catch (error) {
     if (error instanceof Violation) error.message += `\n${history.describe()}`;
     throw error;
+  }
+}
+
+/** The market runs through every order that may be open, with nobody looking: what adds up too much shows. */
+function sweep(history: History): void {
+  const { exchange, setup } = history;
+  exchange.liquidity = Number.POSITIVE_INFINITY;
+  exchange.advanceTo(exchange.nowMs + LATE_ARRIVAL_MS + 200);
+  const from = exchange.mark;
+  for (const percent of [0.5, 1, 1.5, 2, 2.5, 3, 2, 1, 0, -1, -2, 0]) {
+    const mark = Math.round(from * (1 - (setup.sign * percent) / 100));
+    exchange.moveTo(mark, mark);
   }
 }
 
@@ -229,6 +245,7 @@ function settle(history: History, drift: number): void {
 function exhaust(history: History): void {
   for (let step = 0; step < STEPS_PER_SECOND; step++) {
     const done = history.work(() => 'none', 0, 0);
+    if (done.kind === 'idle') history.checkAtRest();
     if (done.kind === 'idle' || done.kind === 'wait') return;
   }
   throw new Violation('the lane does not come to rest');

@@ -1,0 +1,55 @@
+import { PassThrough } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { fieldLines, tableLines } from '../../src/cli/table.ts';
+
+function io(columns?: number) {
+  const tty = columns !== undefined;
+  return {
+    stdout: Object.assign(new PassThrough(), tty ? { columns } : {}),
+    stderr: new PassThrough(),
+    isTty: { stdin: tty, stdout: tty, stderr: tty },
+    env: { NO_COLOR: '1' },
+  };
+}
+
+const TABLE = {
+  columns: [{ title: 'market' }, { title: 'amount', align: 'right' }, { title: 'memo' }] as const,
+  rows: [
+    ['BTC_PERP', '0.5', ''],
+    ['ETH_PERP', '-12.25', ''],
+  ],
+};
+const WIDE = ['market    amount', 'BTC_PERP     0.5', 'ETH_PERP  -12.25'];
+
+describe('a table', () => {
+  it('aligns, and leaves out a column in which there is nothing', () => {
+    expect(tableLines(io(), TABLE)).toEqual(WIDE);
+    expect(tableLines(io(16), TABLE)).toEqual(WIDE);
+  });
+
+  it('becomes a block per row on a terminal that is too narrow', () => {
+    expect(tableLines(io(15), TABLE)).toEqual([
+      'market  BTC_PERP',
+      'amount  0.5',
+      '',
+      'market  ETH_PERP',
+      'amount  -12.25',
+    ]);
+  });
+
+  it('lets no text move the cursor', () => {
+    const table = { columns: [{ title: 'a' }], rows: [['x\u001b[2J\r\ny\u202Ez']] };
+    expect(tableLines(io(), table)).toEqual(['a', 'x [2J y z']);
+  });
+});
+
+describe('fields', () => {
+  it('stand in two columns, without those that are empty', () => {
+    const fields = [
+      ['id', '7'],
+      ['status', 'NEW'],
+      ['left', ''],
+    ] as const;
+    expect(fieldLines(io(), 'stdout', fields)).toEqual(['id      7', 'status  NEW']);
+  });
+});

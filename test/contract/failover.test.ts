@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/exchange/system-clock.ts';
+import type { RegionState } from '../../src/simulator/http/server.ts';
+import type { RunningSimulator } from '../../src/simulator/start.ts';
+import { type ConnectOptions, connect, openExchange, placed, STOP } from './support/world.ts';
+
+/** Two base addresses of one exchange, with one of them down, slow, silent, or answering 503. */
+
+/** A clock whose monotonic time a test can move ahead: how long a bad address is left alone is measured by it. */
+function movableClock() {
+  let aheadMs = 0;
+  return {
+    ...systemClock,
+    nowMs: () => systemClock.nowMs(),
+    monotonicMs: () => systemClock.monotonicMs() + aheadMs,
+    sleep: (delayMs: number, signal?: AbortSignal) => systemClock.sleep(delayMs, signal),
+    move(ms: number) {
+      aheadMs += ms;
+    },
+  };
+}
+
+const ills: readonly (readonly [string, RegionState])[] = [
+  ['down', { mode: 'down' }],
+  ['slow', { mode: 'slow', delayMs: 2000 }],
+  ['silent', { mode: 'hang' }],
+  ['answering 503', { mode: 'unavailable' }],
+];
+
+const settings: ConnectOptions = {
+  timeouts: { attemptMs: 200, callMs: 8000 },
+  retry: { maxAttempts: 4, firstBackoffMs: 5 },
+};
+
+const regions = (exchange: RunningSimulator, endpoint: string) =>
+  exchange
+    .requestLog({ endpoint })
+    .filter(({ outcome }) => outcome === 'served')
+    .map(({ region }) => region);
+
+describe.each(ills)('with the first address %s', (_what, state) => {
+  it('reads go over to the second and stay there', async () => {
+    const exchange = await openExchange();
+    const { client, calls } = connect(exchange, 'long', settings);
+    exchange.setRegion(0, state);
+    for (let index = 0; index < 3; index += 1) {
+      expect(await client.openPositions()).toMatchObject({ kind: 'ok', value: { complete: true } });
+    }
+    expect(calls.map(({ attempts, baseUrlIndex }) => [attempts, baseUrlIndex])).toEqual([
+      [2, 1],
+      [1, 1],
+      [1, 1],
+    ]);
+    expect(regions(exchange, 'openPositions')).toEqual([1, 1, 1]);
+  });
+
+  it('a command that meets it first is sent once, and its fate is not guessed', async () => {
+    const exchange = await openExchange();
+    const { client } = connect(exchange, 'long', settings);
+    exchange.setRegion(0, state);
+    const outcome = await client.reduceOnlyStop(STOP);
+    const orders = () => placed(exchange, 'stop-1').length;
+    if (outcome.kind === 'rejected') {
+      expect(outcome.error).toMatchObject({ name: 'connectFailed', effect: 'none' });
+      expect(orders()).toBe(0);
+    } else {
+      expect(outcome).toMatchObject({ kind: 'unknown', error: { effect: 'possible' } });
+    }
+    expect(exchange.requestLog({ endpoint: 'stopLimit' }).filter(({ region }) => region === 1)).toEqual([]);
+    expect(orders()).toBeLessThanOrEqual(1);
+  });
+
+  it('the next command goes to the second, and is accepted there, once', async () => {
+    const exchange = await openExchange();
+    const { client } = connect(exchange, 'long', settings);
+    exchange.setRegion(0, state);
+    await client.openPositions();
+    expect(await client.reduceOnlyStop(STOP)).toMatchObject({ kind: 'accepted' });
+    expect(exchange.requestLog({ endpoint: 'stopLimit' })).toMatchObject([{ region: 1, outcome: 'served' }]);
+    expect(placed(exchange)).toHaveLength(1);
+  });
+
+  it('reads return to it when it is well again, and commands only after a read proved it', async () => {
+    const exchange = await openExchange();
+    const clock = movableClock();
+    const { client } = connect(exchange, 'long', { ...settings, clock });
+    exchange.setRegion(0, state);
+    await client.openPositions();
+    exchange.setRegion(0, { mode: 'up' });
+    clock.move(60_000);
+    await client.cancelAll({});
+    await client.openPositions();
+    await client.cancelAll({});
+    expect(regions(exchange, 'cancelAll')).toEqual([1, 0]);
+    expect(regions(exchange, 'openPositions')).toEqual([1, 0]);
+  });
+});
+
+it('with both addresses ill, reads fail with a name and in bounded time', async () => {
+  const exchange = await openExchange();
+  const { client } = connect(exchange, 'long', settings);
+  exchange.setRegion(0, { mode: 'down' });
+  exchange.setRegion(1, { mode: 'unavailable' });
+  const outcome = await client.openPositions();
+  expect(outcome).toMatchObject({ kind: 'failed', attempts: 4 });
+  const names = ['connectionLost', 'connectFailed', 'temporarilyUnavailable'];
+  expect(names).toContain(outcome.kind === 'failed' && outcome.error.name);
+});
+
+it('with nobody listening, a command is certain to have had no effect', async () => {
+  const exchange = await openExchange();
+  const { accounts } = exchange;
+  const { client } = connect({ baseUrls: ['http://127.0.0.1:1'], accounts }, 'long', settings);
+  expect(await client.reduceOnlyStop(STOP)).toMatchObject({
+    kind: 'rejected',
+    error: { name: 'connectFailed', effect: 'none' },
+  });
+  expect(exchange.requestLog()).toEqual([]);
+});

@@ -1,0 +1,231 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { NonceMode } from '../../src/exchange/nonce.ts';
+import { systemClock } from '../../src/exchange/system-clock.ts';
+import type { RunningSimulator } from '../../src/simulator/start.ts';
+import { createMemoryNonceStore } from '../../src/state/nonce-memory.ts';
+import { createRedisNonceStore } from '../../src/state/nonce-redis.ts';
+import { type PrivateRedis, startPrivateRedis } from '../support/redis.ts';
+import { startTampering } from './support/tamper.ts';
+import { accountNamed, closeAfterTest, connect, openExchange, STOP } from './support/world.ts';
+
+const WORKER = path.join(import.meta.dirname, 'fixtures/nonce-worker.ts');
+const MODES = ['unique', 'increasing', 'window'] as const;
+
+let redis: PrivateRedis;
+beforeAll(async () => {
+  redis = await startPrivateRedis();
+});
+afterAll(() => redis.stop());
+
+function noncesOf(exchange: RunningSimulator): string[] {
+  return exchange.requestLog().flatMap(({ nonce }) => nonce ?? []);
+}
+
+function expectUnique(nonces: readonly string[], count: number): void {
+  expect([nonces.length, new Set(nonces).size]).toEqual([count, count]);
+}
+
+function expectIncreasing(nonces: readonly string[]): void {
+  const backwards = nonces.filter((nonce, index) => BigInt(nonce) <= BigInt(nonces[index - 1] ?? '0'));
+  expect(backwards).toEqual([]);
+}
+
+function redisStore(prefix: string) {
+  const connection = new Redis(redis.url);
+  const store = createRedisNonceStore({ redis: connection, prefix: `${redis.prefix}${prefix}:` });
+  closeAfterTest(async () => {
+    await store.close();
+    connection.disconnect();
+  });
+  return store;
+}
+
+describe('1,000 calls at once from 4 processes on one key', () => {
+  async function ready(child: ChildProcess): Promise<ChildProcess> {
+    await once(child, 'message');
+    return child;
+  }
+
+  it.each<readonly [NonceMode, 'unique' | 'increasing']>([
+    ['unique', 'unique'],
+    ['increasing', 'increasing'],
+    ['window', 'increasing'],
+    ['window', 'unique'],
+  ])('in mode %s under the rule %s use no nonce twice, and none is refused', async (mode, nonceRule) => {
+    const exchange = await openExchange({ readings: { nonceRule } });
+    const { apiKey, apiSecret } = accountNamed(exchange, 'long');
+    const children = await Promise.all(
+      [0, 1, 2, 3].map((process) => {
+        const task = {
+          baseUrls: exchange.baseUrls,
+          apiKey,
+          apiSecret,
+          redisUrl: redis.url,
+          prefix: `${redis.prefix}${mode}-${nonceRule}:`,
+          mode,
+          // The default for all of them: the store alone keeps them apart.
+          ordinal: 0,
+          calls: 250,
+          // Clocks of several hosts never agree; the window allows for it because the exchange tells its time.
+          clockOffsetMs: (process % 2) * 1300,
+        };
+        return ready(fork(WORKER, [JSON.stringify(task)], { execArgv: [] }));
+      }),
+    );
+    const results = children.map(async (child) => {
+      const [outcomes] = (await once(child, 'message')) as [Record<string, number>];
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+      return outcomes;
+    });
+    for (const child of children) child.send('go');
+    expect(await Promise.all(results)).toEqual(children.map(() => ({ ok: 225, accepted: 25 })));
+    const nonces = noncesOf(exchange);
+    expect(exchange.requestLog({ outcome: 'refused' })).toEqual([]);
+    if (mode === 'increasing') expectIncreasing(nonces);
+    // A read that gave way to an urgent call is sent again, with a nonce of its own.
+    expect(nonces.length).toBeGreaterThanOrEqual(1000);
+    expectUnique(nonces, nonces.length);
+    if (mode === 'unique') expect(nonces).toHaveLength(1000);
+  });
+});
+
+describe('one process', () => {
+  it('may close its client twice', async () => {
+    const { client } = connect(await openExchange(), 'long');
+    await client.openPositions();
+    await Promise.all([client.close(), client.close()]);
+    await client.close();
+    expect(await client.openPositions()).toMatchObject({ kind: 'failed', error: { name: 'clientClosed' } });
+  });
+
+  it.each(MODES)('in mode %s uses no nonce twice, also when its clock steps back', async (mode) => {
+    const nonceRule = mode === 'unique' ? 'unique' : 'increasing';
+    const exchange = await openExchange({ readings: { nonceRule } });
+    let offsetMs = 0;
+    const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + offsetMs };
+    const { client } = connect(exchange, 'long', { clock, nonce: { mode } });
+    for (const step of [0, -3_600_000, 86_400_000, -1]) {
+      offsetMs = step;
+      const outcomes = await Promise.all(Array.from({ length: 25 }, () => client.openPositions()));
+      expect(outcomes.map(({ kind }) => kind)).toEqual(Array.from({ length: 25 }, () => 'ok'));
+    }
+    expectUnique(noncesOf(exchange), 100);
+    if (mode !== 'window') expectIncreasing(noncesOf(exchange).toSorted(byValue));
+    if (mode === 'increasing') expectIncreasing(noncesOf(exchange));
+  });
+
+  it.each(MODES)('in mode %s goes on after a restart, its clock behind', async (mode) => {
+    const nonceRule = mode === 'unique' ? 'unique' : 'increasing';
+    const exchange = await openExchange({ readings: { nonceRule } });
+    const prefix = `restart-${mode}`;
+    const before = connect(exchange, 'long', { nonce: { mode, store: redisStore(prefix) } });
+    await Promise.all(Array.from({ length: 20 }, () => before.client.openPositions()));
+    await before.client.close();
+    const clock = {
+      ...systemClock,
+      nowMs: () => systemClock.nowMs() - (mode === 'window' ? 2000 : 3_600_000),
+    };
+    const after = connect(exchange, 'long', { clock, nonce: { mode, store: redisStore(prefix) } });
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => after.client.openPositions()));
+    expect(outcomes.filter(({ kind }) => kind !== 'ok')).toEqual([]);
+    expectUnique(noncesOf(exchange), 40);
+    if (mode === 'increasing') expectIncreasing(noncesOf(exchange));
+  });
+
+  it('in window mode learns the time of an exchange whose clock is an hour off', async () => {
+    const exchange = await openExchange({ readings: { nonceRule: 'increasing' } });
+    exchange.exchange.serverTimeSkewMs = 3_600_000;
+    const { client } = connect(exchange, 'long', { nonce: { mode: 'window' }, retry: { maxAttempts: 3 } });
+    expect(await client.openPositions()).toMatchObject({ kind: 'ok' });
+    expect(await client.cancelAll({})).toMatchObject({ kind: 'accepted' });
+    expect(exchange.requestLog({ outcome: 'refused' })).toHaveLength(1);
+    exchange.exchange.serverTimeSkewMs = -3_600_000;
+    expect(await client.reduceOnlyStop(STOP)).toMatchObject({ kind: 'accepted' });
+  });
+
+  it('sends nonceWindow only in window mode', async () => {
+    const exchange = await openExchange();
+    const { apiSecret } = accountNamed(exchange, 'long');
+    const proxy = await startTampering(exchange.baseUrl, apiSecret);
+    for (const mode of MODES) {
+      const { client } = connect({ ...exchange, baseUrls: [proxy.url] }, 'long', { nonce: { mode } });
+      await client.openPositions();
+    }
+    const flags = proxy.bodies.map((body) => (JSON.parse(body) as { nonceWindow?: unknown }).nonceWindow);
+    expect(flags).toEqual([undefined, undefined, true]);
+  });
+});
+
+describe('in increasing mode', () => {
+  it.each([
+    ['of the same client', false],
+    ['of another process', true],
+  ])('an urgent call ends a read ahead of it, %s, and the read is made again', async (_what, apart) => {
+    const exchange = await openExchange({ readings: { nonceRule: 'increasing' } });
+    const timeouts = { attemptMs: 20_000, callMs: 20_000 };
+    const settings = (store: ReturnType<typeof redisStore>) => ({
+      timeouts,
+      nonce: { mode: 'increasing' as const, store, leaseMs: 15_000 },
+    });
+    const reader = connect(exchange, 'long', settings(redisStore(`urgent-${apart}`))).client;
+    const actor = apart ? connect(exchange, 'long', settings(redisStore(`urgent-${apart}`))).client : reader;
+    // The signal between processes needs its subscription: a first call each makes it.
+    await reader.mainBalance();
+    await actor.mainBalance();
+    const effect = { kind: 'hang' } as const;
+    exchange.injectFault({ effect, target: { endpoint: 'openPositions' }, count: 1 });
+    const ended: string[] = [];
+    const read = reader.openPositions().then((outcome) => {
+      ended.push('read');
+      return outcome;
+    });
+    await expect.poll(() => exchange.requestLog({ endpoint: 'openPositions' }).length).toBe(1);
+    const cancel = await actor.cancelAll({}, { priority: 'protective' });
+    ended.push('cancel');
+    expect(cancel).toMatchObject({ kind: 'accepted' });
+    expect(await read).toMatchObject({ kind: 'ok', value: { records: [{ amount: '0.5' }] } });
+    expect(ended).toEqual(['cancel', 'read']);
+    expect(exchange.requestLog({ outcome: 'refused' })).toEqual([]);
+    expectIncreasing(noncesOf(exchange));
+  });
+
+  it('an urgent call does not end a command ahead of it', async () => {
+    const exchange = await openExchange({ readings: { nonceRule: 'increasing' } });
+    const { client } = connect(exchange, 'long', { nonce: { mode: 'increasing' } });
+    const effect = { kind: 'latency', delayMs: 150 } as const;
+    exchange.injectFault({ effect, target: { endpoint: 'stopLimit' }, count: 1 });
+    const order = client.reduceOnlyStop(STOP);
+    // The fault is spent when the order has arrived.
+    await expect.poll(() => exchange.exchange.faults.list()).toEqual([]);
+    const cancel = client.cancelAll({}, { priority: 'protective' });
+    expect([await order, await cancel]).toMatchObject([{ kind: 'accepted' }, { kind: 'accepted' }]);
+    expect(exchange.requestLog().map(({ endpoint }) => endpoint)).toEqual(['stopLimit', 'cancelAll']);
+    expectIncreasing(noncesOf(exchange));
+  });
+
+  it('recovers when somebody else has used the key with larger nonces, and says that it was the nonce', async () => {
+    const exchange = await openExchange({ readings: { nonceRule: 'increasing' } });
+    const { client, calls } = connect(exchange, 'long', { nonce: { mode: 'increasing' } });
+    const ahead = { ...systemClock, nowMs: () => systemClock.nowMs() + 120_000 };
+    const other = connect(exchange, 'long', {
+      clock: ahead,
+      nonce: { mode: 'increasing', store: createMemoryNonceStore(ahead) },
+    }).client;
+    await other.openPositions();
+    expect(await client.reduceOnlyStop(STOP)).toMatchObject({ kind: 'accepted' });
+    expect(calls).toMatchObject([{ outcome: 'accepted', attempts: 3, noncesRefused: 2, limitsHit: 0 }]);
+    expect(exchange.model.openOrders('long')).toHaveLength(1);
+    expect(exchange.requestLog({ status: 429 }).map(({ outcome }) => outcome)).toEqual([
+      'refused',
+      'refused',
+    ]);
+  });
+});
+
+function byValue(one: string, other: string): number {
+  return BigInt(one) < BigInt(other) ? -1 : 1;
+}

@@ -1,0 +1,107 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { FAULT_KINDS } from '../../src/simulator/http/faults.ts';
+import { READING_CHOICES, READING_DURATIONS } from '../../src/simulator/readings.ts';
+import { SCENARIOS } from '../../src/simulator/scenarios.ts';
+import { type RunningSimulator, startSimulatedExchange } from '../../src/simulator/start.ts';
+import { runCommandLine } from '../support/cli.ts';
+
+/** The tables of docs/simulator.md are what the code says; when one differs, the message has what to paste. */
+
+const guide = readFileSync(new URL('../../docs/simulator.md', import.meta.url), 'utf8');
+
+let simulator: RunningSimulator;
+beforeAll(async () => {
+  simulator = await startSimulatedExchange({ accounts: 1 });
+});
+afterAll(() => simulator.close());
+
+function section(name: string): string {
+  return (
+    new RegExp(`<!-- ${name} -->([^]*?)<!-- /${name} -->`).exec(guide)?.[1]?.trim() ?? `no section ${name}`
+  );
+}
+
+const code = (text: string) => `\`${text}\``;
+
+/** A pipe inside a table must be escaped, inside code too. */
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n');
+}
+
+interface Listed {
+  readonly method: string;
+  readonly path: string;
+  readonly doc: string;
+  readonly example?: unknown;
+}
+
+async function control(path: string, init: RequestInit = {}): Promise<unknown> {
+  const response = await fetch(`${simulator.controlUrl}${path}`, init);
+  return await response.json();
+}
+
+describe('docs/simulator.md', () => {
+  it('lists every operation of the control API, with an example', async () => {
+    const { endpoints } = (await control('/')) as { endpoints: Listed[] };
+    const rows = endpoints.map(({ method, path, doc, example }) => [
+      code(`${method} ${path}`),
+      doc.replaceAll('*', '\\*'),
+      example === undefined ? '' : code(JSON.stringify(example)),
+    ]);
+    expect(section('control')).toBe(table(['Operation', 'Does', 'Body, for example'], rows));
+  });
+
+  it('lists every scenario', () => {
+    const rows = Object.entries(SCENARIOS).map(([name, { note, magnitude, direction, durationMs }]) => [
+      code(name),
+      note,
+      `${direction < 0 ? '-' : '+'}${Math.round(Number(magnitude) * 100)} %`,
+      durationMs < 3_600_000 ? `${durationMs / 60_000} min` : `${durationMs / 3_600_000} h`,
+    ]);
+    expect(section('scenarios')).toBe(table(['Scenario', 'What happens', 'Move', 'Takes'], rows));
+  });
+
+  it('lists every fault', () => {
+    const rows = Object.entries(FAULT_KINDS).map(([name, note]) => [code(name), note]);
+    expect(section('faults')).toBe(table(['Fault', 'What goes wrong'], rows));
+  });
+
+  it('lists the endpoints that a fault can aim at', () => {
+    expect(section('endpoints')).toBe(simulator.exchange.endpointNames().map(code).join(', '));
+  });
+
+  it('lists every reading with its values', () => {
+    const choices = Object.entries(READING_CHOICES).map(([name, { values, note }]) => [
+      code(name),
+      values.map(code).join(', '),
+      note,
+    ]);
+    const durations = Object.entries(READING_DURATIONS).map(([name, note]) => [code(name), 'ms, 0', note]);
+    expect(section('readings')).toBe(table(['Reading', 'Values', 'Decides'], [...choices, ...durations]));
+  });
+
+  it('has curl examples that the control API accepts', async () => {
+    const examples = [
+      ...guide.matchAll(/^curl (?:-X (\w+) )?"?\$C(\/[^\s"]*)"?(?: -H "\$J" -d '([^']*)')?/gm),
+    ];
+    expect(examples.length).toBeGreaterThan(8);
+    for (const [line, method = 'GET', path = '', body] of examples) {
+      const sent = body === undefined ? {} : { body, headers: { 'content-type': 'application/json' } };
+      const answer = await control(path, { method, ...sent });
+      expect({ line, answer }).not.toHaveProperty('answer.error');
+    }
+  });
+
+  it('has command lines with options that there are', async () => {
+    const lines = [...guide.matchAll(/^breakwater (\w+)[^#]*?(?=\s+#|$)/gm)];
+    expect(lines.length).toBeGreaterThan(5);
+    for (const [line, command = ''] of lines) {
+      const help = (await runCommandLine([command, '--help'])).stdout;
+      const unknown = [...line.matchAll(/--[a-z-]+/g)].filter(([option]) => !help.includes(`${option} `));
+      expect(unknown).toEqual([]);
+    }
+  });
+});
