@@ -161,7 +161,8 @@ test.each([
   'an answer about a commit of %s that arrives after a later commit begins no new life',
   async (who, version) => {
     const place = createMemoryPlace({ clock: systemClock });
-    let arrive: (() => void) | undefined;
+    const answered = Promise.withResolvers<void>();
+    const arriving = Promise.withResolvers<void>();
     let isSlow = false;
     const slow = new Proxy(place.backend, {
       get(backend, name: keyof Backend) {
@@ -173,9 +174,8 @@ test.each([
           const view = await backend.view(...args);
           if (isSlow) {
             isSlow = false;
-            await new Promise<void>((resolve) => {
-              arrive = resolve;
-            });
+            answered.resolve();
+            await arriving.promise;
           }
           return view;
         };

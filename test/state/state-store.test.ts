@@ -213,6 +213,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
     const markets = Array.from({ length: 300 }, (_, index) => `M${index}_PERP`);
     const admitted = Array.from({ length: 5_000 }, (_, episode) => ({
       ruleId: `rule-${episode}`,
+      ruleChecksum: 'c1',
       subject: 'position:1',
       episode,
       atMs: 1,
