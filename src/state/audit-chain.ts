@@ -7,6 +7,7 @@ import {
   type DecisionInputs,
   type StoreRecord,
 } from '../core/ports/audit.ts';
+import type { TransferRecord } from '../core/ports/exchange.ts';
 import type { RawRecord } from './backend.ts';
 import { canonicalJson, orderedJson, type Redact, sha256Hex } from './canonical.ts';
 
@@ -94,13 +95,22 @@ function contentOf(draft: AuditDraft | StoreRecord, attach: Attach): AuditConten
   const { snapshot, rules, ...inputs } = draft.inputs;
   attach(RULES, rules);
   const sources: Sources = {};
-  for (const [name, reading] of Object.entries(snapshot.sources as Sources)) {
+  for (const [name, full] of Object.entries(snapshot.sources as Sources)) {
+    const reading = name === 'transfers' ? withoutRemarks(full) : full;
     if (reading.kind === 'read' && JSON.stringify(reading.value).length > LONG_READING) {
       attach(SOURCE + name, reading.value);
       sources[name] = { ...reading, value: null };
     } else sources[name] = reading;
   }
   return { ...draft, inputs: orderedJson({ ...inputs, snapshot: { ...snapshot, sources } }) };
+}
+
+/** What people write beside a transfer decides nothing and may be personal: it stays out of the audit. */
+function withoutRemarks(reading: Sources[string]): Sources[string] {
+  const list = reading.value as { readonly records?: readonly TransferRecord[] } | undefined;
+  if (list?.records === undefined) return reading;
+  const records = list.records.map(({ memo: _memo, description: _description, ...record }) => record);
+  return { ...reading, value: { ...list, records } };
 }
 
 /** The inputs of a decision with what was kept apart put back; `fileOf` has to know every attachment. */

@@ -228,7 +228,8 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
     const state = place.open();
     const { draft } = decision('once');
     const transfers = Array.from({ length: 50 }, (_, index) => ({ ticker: 'USDT', amount: `${index}` }));
-    const withTransfers = {
+    const remarked = transfers.map((transfer) => ({ ...transfer, memo: 'to Ann', description: 'rent' }));
+    const withTransfers = (records: readonly unknown[]) => ({
       ...draft,
       inputs: {
         ...draft.inputs,
@@ -236,18 +237,18 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
           ...draft.inputs.snapshot,
           sources: {
             ...draft.inputs.snapshot.sources,
-            transfers: read(list(transfers)),
+            transfers: read(list(records)),
           } as unknown as DecisionDraft['inputs']['snapshot']['sources'],
         },
       },
-    };
+    });
     for (let index = 0; index < 3; index += 1) {
-      await commit(state, { base: await load(state, 'once'), audit: [withTransfers] });
+      await commit(state, { base: await load(state, 'once'), audit: [withTransfers(remarked)] });
     }
     const [record] = await state.audit.tail('once', 1);
     expect(Object.keys(record!.record.attachments).sort()).toEqual(['rules', 'source:transfers']);
     expect(record!.text).not.toContain('"ticker"');
-    expect(await state.audit.inputs(record!.record)).toEqual(withTransfers.inputs);
+    expect(await state.audit.inputs(record!.record)).toEqual(withTransfers(transfers).inputs);
     const hashes = Object.values(record!.record.attachments);
     for (const hash of hashes) expect(sha256Hex((await state.audit.attachment('once', hash))!)).toBe(hash);
     expect(await state.audit.verify('once')).toMatchObject({ kind: 'intact' });
