@@ -1,4 +1,5 @@
 import { type StopCover, stopCover } from './cover.ts';
+import { CreditLineQuantities } from './credit-line.ts';
 import { SOURCE_NAMES, type SourceName } from './fields.ts';
 import type { PositionRecord, RecordList, SpotOrderRecord, TransferRecord } from './ports/exchange.ts';
 import { netExposure, PositionQuantities } from './position.ts';
@@ -32,6 +33,7 @@ export class AccountQuantities {
   readonly #covers = new Map<PositionQuantities, Quantity<StopCover>>();
   #positionList: Quantity<RecordList<PositionRecord>> | undefined;
   #positions: readonly PositionQuantities[] | undefined;
+  #loans: readonly CreditLineQuantities[] | undefined;
 
   constructor(snapshot: Snapshot, settings: AccountSettings, now: Instant) {
     this.snapshot = snapshot;
@@ -86,6 +88,16 @@ export class AccountQuantities {
       this.#positions = records.map((record) => new PositionQuantities(record, this.settings));
     }
     return this.#positions;
+  }
+
+  /** Quantities of every loan of the last read, fresh or not. */
+  get loans(): readonly CreditLineQuantities[] {
+    if (this.#loans === undefined) {
+      const reading = this.snapshot.sources.creditLine;
+      const records = reading?.kind === 'read' ? reading.value.records : [];
+      this.#loans = records.map((record) => new CreditLineQuantities(record, this.settings));
+    }
+    return this.#loans;
   }
 
   /** How well stops cover a position of the last read; see `stopCover`. */

@@ -4,18 +4,23 @@ import { activeRequests } from './active-requests.ts';
 import type { NextDue } from './cadence.ts';
 import type { CompiledRule, CompiledRules, KindRules } from './compiled-rules.ts';
 import type { Decision, Transition } from './decision.ts';
-import { type Motion, motionOf } from './forecast.ts';
 import { type Memory, remember } from './memory.ts';
 import { type Passage, passageSince } from './passage.ts';
 import { planNext } from './plan-next.ts';
 import { PositionQuantities, positionView } from './position.ts';
-import type { Quantity } from './quantity.ts';
 import { reasonWords } from './reason.ts';
 import type { SubjectKind } from './rule.ts';
 import { findEntry, loadLatches, NO_ENTRIES, RuleRun } from './rule-run.ts';
 import type { Instant, Snapshot } from './snapshot.ts';
 import type { ActionRequest, PositionView, SubjectKey } from './subject.ts';
-import { marketMotion, type SubjectList, type Subjects, subjectsOf } from './subjects.ts';
+import {
+  type MarketForecast,
+  marketForecasts,
+  motionIn,
+  type SubjectList,
+  type Subjects,
+  subjectsOf,
+} from './subjects.ts';
 import { conditionWords } from './words.ts';
 
 /** Everything that follows from one snapshot; plain JSON. */
@@ -31,11 +36,6 @@ export interface Evaluation {
   readonly active: readonly ActionRequest[];
   readonly forecasts: readonly MarketForecast[];
   readonly nextDue: NextDue;
-}
-
-export interface MarketForecast {
-  readonly market: string;
-  readonly motion: Quantity<Motion>;
 }
 
 export interface EvaluateOptions {
@@ -60,7 +60,7 @@ export function evaluate(
   rules: CompiledRules,
   options: EvaluateOptions = {},
 ): Evaluation {
-  const { account, memory, passage, subjects } = prepare(snapshot, state, now, rules);
+  const { account, memory, forecasts, passage, subjects } = prepare(snapshot, state, now, rules);
   const run = new RuleRun(state, rules, now, passage.timerMs, account.serverNowMs ?? now.wallMs);
   run.judge(rules.position, subjects.positions);
   run.judge(rules.creditLine, subjects.loans);
@@ -79,7 +79,7 @@ export function evaluate(
     decisions: run.decisions,
     transitions: run.transitions,
     active: activeRequests(rules, slots, account),
-    forecasts: memory.markets.map(({ market, forecast }) => ({ market, motion: motionOf(forecast) })),
+    forecasts,
     nextDue: due,
   };
 }
@@ -87,6 +87,7 @@ export function evaluate(
 interface Prepared {
   readonly account: AccountQuantities;
   readonly memory: Memory;
+  readonly forecasts: readonly MarketForecast[];
   readonly passage: Passage;
   readonly subjects: Subjects;
 }
@@ -99,7 +100,8 @@ function prepare(snapshot: Snapshot, state: AccountState, now: Instant, rules: C
   const passage = passageSince(state.passage, now, MAX_CREDITED_INTERVALS * settings.cadence.calmMs);
   const account = new AccountQuantities(snapshot, settings, now);
   const memory = remember(state, account, passage);
-  return { account, memory, passage, subjects: subjectsOf(account, memory) };
+  const forecasts = marketForecasts(memory);
+  return { account, memory, forecasts, passage, subjects: subjectsOf(account, memory, forecasts) };
 }
 
 /**
@@ -153,7 +155,8 @@ export function positionViews(
 ): readonly PositionView[] {
   const reading = snapshot.sources.positions;
   if (reading?.kind !== 'read') return [];
+  const forecasts = marketForecasts(evaluated);
   return reading.value.records.map((record) =>
-    positionView(new PositionQuantities(record, rules.settings), marketMotion(evaluated, record.market)),
+    positionView(new PositionQuantities(record, rules.settings), motionIn(forecasts, record.market)),
   );
 }

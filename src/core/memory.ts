@@ -1,6 +1,5 @@
 import type { AccountQuantities } from './account.ts';
 import type { AccountState, LoanMemory, MarketMemory, PositionMemory } from './account-state.ts';
-import { CreditLineQuantities } from './credit-line.ts';
 import { observe } from './forecast.ts';
 import type { Passage } from './passage.ts';
 import type { RecordList } from './ports/exchange.ts';
@@ -107,10 +106,10 @@ function rememberLoans(memory: Memory, account: AccountQuantities, passage: Pass
   const sinceMs = sincePreviousRead(memory.ages.creditLine, account.ageMs('creditLine'), passage);
   if (sinceMs === 0) return memory.loans;
   const next: LoanMemory[] = [];
-  for (const record of reading.value.records) {
-    const subject = creditLineKey(record);
-    const before = memory.loans.find((loan) => loan.subject === subject);
-    const ltv = new CreditLineQuantities(record, account.settings).ltv('currentLtv');
+  for (const loan of account.loans) {
+    const subject = creditLineKey(loan.record);
+    const before = memory.loans.find((one) => one.subject === subject);
+    const ltv = loan.ltv('currentLtv');
     const gap = ltv.kind !== 'value';
     const forecast = gap
       ? before?.forecast
@@ -138,17 +137,22 @@ function rememberCover(
   const list = account.positionList;
   if (list.kind !== 'value') return before.map(coverUnknown);
   const next: PositionMemory[] = [];
-  const seen = new Set<string>();
   for (const position of account.positions) {
-    const { positionId } = position.record;
-    if (seen.has(positionId)) continue;
-    seen.add(positionId);
-    const one = before.find((memory) => memory.positionId === positionId);
-    next.push(stepCover(one, position, account, timerMs));
+    const { positionId } = position;
+    if (findCover(next, positionId) !== undefined) continue;
+    next.push(stepCover(findCover(before, positionId), position, account, timerMs));
   }
   if (list.value.complete) return next;
-  const unseen = before.filter(({ positionId }) => !seen.has(positionId));
+  const unseen = before.filter(({ positionId }) => findCover(next, positionId) === undefined);
   return [...next, ...unseen.map(coverUnknown)];
+}
+
+export function findCover(
+  memories: readonly PositionMemory[],
+  positionId: string,
+): PositionMemory | undefined {
+  for (const one of memories) if (one.positionId === positionId) return one;
+  return undefined;
 }
 
 function coverUnknown({ positionId, unprotectedMs }: PositionMemory): PositionMemory {

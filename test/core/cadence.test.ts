@@ -177,7 +177,7 @@ describe('next due', () => {
     const day = 86_400_000;
     const motion = known({ variancePerMs: 0.02 ** 2 / day, driftPerMs: -0.01 / day });
     const price = new PositionQuantities(position(), settings());
-    const [, chance] = priceLevels(
+    const prices = priceLevels(
       price,
       [
         {
@@ -188,13 +188,13 @@ describe('next due', () => {
       ],
       motion,
     );
-    expect(chance).toBeCloseTo(81 * Math.exp(0.01 + 0.02), 9);
-    const [, , ltv] = ltvLevels(
+    expect(prices?.lower).toBeCloseTo(81 * Math.exp(0.01 + 0.02), 9);
+    const ltvs = ltvLevels(
       new CreditLineQuantities(LOAN, settings()),
       [{ field: 'marginCallProbability', threshold: 0.3, reach: { deviations: 1, windowMs: day } }],
       known({ variancePerMs: 0.02 ** 2 / day, driftPerMs: 0.01 / day }),
     );
-    expect(ltv).toBeCloseTo(0.75 * Math.exp(-0.03), 9);
+    expect(ltvs?.upper).toBeCloseTo(0.75 * Math.exp(-0.03), 9);
   });
 
   test('thresholds of conditions are found with their reach, each once', () => {
