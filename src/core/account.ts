@@ -121,15 +121,23 @@ export class AccountQuantities {
     return oldest === undefined ? NONE : known(oldest / MS_PER_SECOND);
   }
 
-  /** Records that the last reads set aside because they failed validation. */
-  recordsSetAside(source: string | undefined): Quantity<number> {
+  /**
+   * Records that the last reads set aside because they failed validation; a lower bound, or unknown, while a
+   * watched source is unread or too old. A source that is not watched adds none.
+   */
+  recordsSetAside(source: string | undefined): Quantity<number> | AtLeast {
     let count = 0;
+    let gap: Quantity<number> | undefined;
     for (const name of SOURCE_NAMES) {
       if ((source !== undefined && source !== name) || name === 'mainBalance') continue;
       const reading = this.snapshot.sources[name];
-      if (reading?.kind === 'read') count += reading.value.setAside.length;
+      if (reading === undefined) continue;
+      const list = this.fresh<RecordList<unknown>>(reading);
+      if (list.kind === 'value') count += list.value.setAside.length;
+      else gap = list;
     }
-    return known(count);
+    if (gap === undefined) return known(count);
+    return count === 0 ? gap : atLeast(count);
   }
 
   /** Available balance; an asset that is absent from a valid reply has 0 (specification 2.6). */

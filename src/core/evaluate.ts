@@ -43,7 +43,10 @@ export interface EvaluateOptions {
   readonly leastIntervalMs?: number;
 }
 
-/** Timers are credited with at most so many calm intervals at once: a longer gap is not known to be anything. */
+/**
+ * Timers are credited with at most so many calm intervals at once, or with the interval that was planned when the
+ * request budget made it longer: of a longer gap nobody knows what it was.
+ */
 const MAX_CREDITED_INTERVALS = 3;
 
 /**
@@ -97,7 +100,11 @@ function prepare(snapshot: Snapshot, state: AccountState, now: Instant, rules: C
   if (snapshot.accountId !== settings.accountId || state.accountId !== settings.accountId) {
     throw new TypeError(`snapshot, state and rules are not of one account (${settings.accountId})`);
   }
-  const passage = passageSince(state.passage, now, MAX_CREDITED_INTERVALS * settings.cadence.calmMs);
+  const longestStepMs = Math.max(
+    MAX_CREDITED_INTERVALS * settings.cadence.calmMs,
+    state.passage?.plannedMs ?? 0,
+  );
+  const passage = passageSince(state.passage, now, longestStepMs);
   const account = new AccountQuantities(snapshot, settings, now);
   const memory = remember(state, account, passage);
   const forecasts = marketForecasts(memory);

@@ -34,8 +34,8 @@ export class RuleRun {
     this.#now = now;
     this.#timerMs = timerMs;
     this.#windowNowMs = windowNowMs;
-    this.#before = new Array<readonly RuleEntry[]>(rules.all.length).fill(NO_ENTRIES);
-    this.#after = new Array<RuleEntry[] | undefined>(rules.all.length).fill(undefined);
+    this.#before = rules.all.map(() => NO_ENTRIES);
+    this.#after = rules.all.map(() => undefined);
     for (const slot of state.rules) if (slot.entries.length > 0) this.#takeOver(slot);
   }
 
