@@ -185,6 +185,24 @@ describe('next due', () => {
     });
   });
 
+  // Mark 110: 0.0005 higher for each 0.001 lost.
+  test.each([
+    ['markPrice', 110.001],
+    ['notional', 220.002],
+    ['unrealizedPnl', -20.001],
+    ['pnlPercent', -0.10001],
+    ['liquidationDistance', 0.09999],
+  ])('of a short, rising to a threshold of %s', (field, threshold) => {
+    const levels = priceLevels(
+      new PositionQuantities(short(), settings()),
+      [{ field, threshold }],
+      unknown('tooFewSamples'),
+    );
+    expect(levels?.lower).toBe(0);
+    expect(levels?.upper).toBeGreaterThan(110);
+    expect(levels?.upper).toBeCloseTo(110, 1);
+  });
+
   test('near the point where a forecast would cross its threshold, with what is known of the motion', () => {
     const day = 86_400_000;
     const motion = known({ variancePerMs: 0.02 ** 2 / day, driftPerMs: -0.01 / day });
