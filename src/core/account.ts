@@ -30,7 +30,8 @@ export class AccountQuantities {
   /** Clock of the exchange now, Unix milliseconds: its last Date header plus the monotonic time since. */
   readonly serverNowMs: number | undefined;
   readonly #sinceSnapshotMs: number;
-  readonly #covers = new Map<PositionQuantities, Quantity<StopCover>>();
+  /** By the index of the position. */
+  readonly #covers: Quantity<StopCover>[] = [];
   #positionList: Quantity<RecordList<PositionRecord>> | undefined;
   #positions: readonly PositionQuantities[] | undefined;
   #loans: readonly CreditLineQuantities[] | undefined;
@@ -102,11 +103,9 @@ export class AccountQuantities {
 
   /** How well stops cover a position of the last read; see `stopCover`. */
   coverOf(position: PositionQuantities): Quantity<StopCover> {
-    let cover = this.#covers.get(position);
-    if (cover === undefined) {
-      cover = stopCover(position, this.snapshot.ownStops);
-      this.#covers.set(position, cover);
-    }
+    const index = this.positions.indexOf(position);
+    const cover = this.#covers[index] ?? stopCover(position, this.snapshot.ownStops);
+    if (index >= 0) this.#covers[index] = cover;
     return cover;
   }
 

@@ -63,18 +63,19 @@ function rememberMarkets(
   if (sinceMs === 0) return memory.markets;
   const marks = finestMarks(account.positions);
   const next: MarketMemory[] = [];
-  for (const market of memory.markets) {
-    const mark = marks.get(market.market);
+  for (const before of memory.markets) {
+    const { market } = before;
+    const mark = findMarket(marks, market);
     if (mark === undefined) {
-      const absentMs = Math.max(1, market.absentMs + passage.timerMs);
-      if (absentMs <= FORGET_MARKET_AFTER_MS) next.push({ ...market, absentMs });
+      const absentMs = Math.max(1, before.absentMs + passage.timerMs);
+      if (absentMs <= FORGET_MARKET_AFTER_MS) next.push({ ...before, absentMs });
       continue;
     }
-    marks.delete(market.market);
-    const forecast = observe(market.forecast, mark.price, market.absentMs === 0 ? sinceMs : undefined);
-    next.push({ market: market.market, forecast: forecast ?? market.forecast, absentMs: 0 });
+    const forecast = observe(before.forecast, mark.price, before.absentMs === 0 ? sinceMs : undefined);
+    next.push({ market, forecast: forecast ?? before.forecast, absentMs: 0 });
   }
-  for (const [market, { price }] of marks) {
+  for (const { market, price } of marks) {
+    if (findMarket(memory.markets, market) !== undefined) continue;
     const forecast = observe(undefined, price, undefined);
     if (forecast !== undefined) next.push({ market, forecast, absentMs: 0 });
   }
@@ -82,22 +83,31 @@ function rememberMarkets(
 }
 
 interface Mark {
+  readonly market: string;
   readonly price: number;
   readonly error: number;
 }
 
 /** Per market the mark price of the position that shows it most precisely. */
-function finestMarks(positions: readonly PositionQuantities[]): Map<string, Mark> {
-  const marks = new Map<string, Mark>();
-  for (const { record, markPrice, markError } of positions) {
+function finestMarks(positions: readonly PositionQuantities[]): readonly Mark[] {
+  const marks: Mark[] = [];
+  for (const { market, markPrice, markError } of positions) {
     if (markPrice.kind !== 'value' || markError.kind !== 'value') continue;
-    const error = markError.value / markPrice.value;
-    const best = marks.get(record.market);
-    if (error <= COARSEST_SAMPLE && (best === undefined || error < best.error)) {
-      marks.set(record.market, { price: markPrice.value, error });
-    }
+    const mark = { market, price: markPrice.value, error: markError.value / markPrice.value };
+    if (mark.error > COARSEST_SAMPLE) continue;
+    const best = findMarket(marks, market);
+    if (best === undefined) marks.push(mark);
+    else if (mark.error < best.error) marks[marks.indexOf(best)] = mark;
   }
   return marks;
+}
+
+function findMarket<T extends { readonly market: string }>(
+  list: readonly T[],
+  market: string,
+): T | undefined {
+  for (const one of list) if (one.market === market) return one;
+  return undefined;
 }
 
 function rememberLoans(memory: Memory, account: AccountQuantities, passage: Passage): readonly LoanMemory[] {
