@@ -476,7 +476,7 @@ export class History {
   #finishRefused(step: Exclude<RequestStep, { kind: 'readPositions' }>, fault: Fault): void {
     this.exchange.advanceTo(this.exchange.nowMs + LATENCY_MS);
     this.#report(
-      { kind: step.kind, outcome: { kind: 'rejected', error: failure('validation', 'none', 30) } },
+      { kind: step.kind, outcome: { kind: 'rejected', error: failure('validationFailed', 'none', 30) } },
       fault,
     );
   }
@@ -491,14 +491,17 @@ export class History {
       const isAccepted = this.exchange.cancelAll(this.#nonce);
       const outcome: CommandOutcome<null> = isAccepted
         ? { kind: 'accepted', value: null, timing: this.#timing() }
-        : { kind: 'rejected', error: failure('nonce', 'none', 429) };
+        : { kind: 'rejected', error: failure('nonceRefused', 'none') };
       return { kind: 'cancelAll', outcome };
     }
     this.#checkShape(step);
     const reply = this.exchange.place(modelRequest(step), this.#tag(step), this.#nonce);
     if (reply.kind === 'refused') {
       this.seen(`refused:${reply.code}`);
-      return { kind: 'place', outcome: { kind: 'rejected', error: failure('refused', 'none', reply.code) } };
+      return {
+        kind: 'place',
+        outcome: { kind: 'rejected', error: failure(REFUSALS[reply.code], 'none', reply.code) },
+      };
     }
     return {
       kind: 'place',
@@ -624,6 +627,9 @@ export class History {
     return `${last.join('\n')}\n${JSON.stringify(this.actor.state)}\n${JSON.stringify(this.setup)}`;
   }
 }
+
+/** As the client's catalogue names them. */
+const REFUSALS = { 116: 'reduceOnlyRefused', 36: 'duplicateClientOrderId', 429: 'rateLimited' } as const;
 
 function failure(name: string, effect: 'none' | 'possible', code?: number): ExchangeError {
   return { name, endpoint: 'stopLimit', message: name, effect, ...(code === undefined ? {} : { code }) };
