@@ -73,7 +73,7 @@ function decide(state: LaneState, turn: Turn): Decided {
   const admitted = admittedOf(state);
   const removable = state.orders.some((order) => mayRemove(order, state, turn.context.gate));
   if (admitted.intents.length === 0 && admitted.covers.length === 0 && !removable) {
-    const isHeldBack = state.intents.some(isOpen) || state.orders.length > 0;
+    const isHeldBack = state.intents.some(isOpen) || state.orders.length + state.covers.length > 0;
     return { state: endChange(state), step: idle(isHeldBack ? 'gateClosed' : 'nothingWanted') };
   }
   const { market } = turn;
