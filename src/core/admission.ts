@@ -38,8 +38,13 @@ export function askGate(state: LaneState, context: LaneContext, nowMs: number, a
   const hasReopened = intents.some(
     (intent, index) => isOpen(intent) && !isOpen(state.intents[index] ?? intent),
   );
-  // The position may have changed hands meanwhile.
-  return hasReopened ? settleIntents(asked, false, settings, nowMs, audit) : asked;
+  if (!hasReopened) return asked;
+  // The position may have changed hands meanwhile, and that may open others, which are asked for as well.
+  const settled = settleIntents(asked, false, settings, nowMs, audit);
+  const again = settled.intents.map((intent) =>
+    isOpen(intent) ? withRefusal(intent, gateRefusal(intent, gate), audit) : intent,
+  );
+  return { ...settled, intents: again };
 }
 
 function withRefusal<T extends Intent | Cover | CancelTask>(

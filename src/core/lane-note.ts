@@ -4,7 +4,7 @@ import { distanceNumber } from './intent-target.ts';
 import { type Cover, findPosition, type Intent, type LaneState, type MarketRead } from './lane-state.ts';
 import type { Turn } from './lane-turn.ts';
 import { isHedged } from './net-exposure.ts';
-import type { Admitted, SetDifference, Want } from './want.ts';
+import type { Admitted, Removal, SetDifference, Want } from './want.ts';
 
 /** Records what the comparison found to be impossible. */
 export function note(state: LaneState, difference: SetDifference, read: MarketRead, turn: Turn): LaneState {
@@ -21,7 +21,7 @@ export function note(state: LaneState, difference: SetDifference, read: MarketRe
     return why === null && intent.targetBase === null ? intent : withBlock(intent, why, turn);
   });
   const covers = state.covers.map((cover) => withBlock(cover, blocked.get(cover.key) ?? null, turn));
-  return noteStanding({ ...state, intents, covers }, difference, turn);
+  return noteStanding({ ...state, intents, covers }, difference.standing, turn);
 }
 
 /** In a market without settings no stop can be shaped; intents there fail when they are settled. */
@@ -82,9 +82,10 @@ export function failPriorOrders(state: LaneState, refused: readonly Want[], turn
   return { ...state, intents };
 }
 
-function noteStanding(state: LaneState, difference: SetDifference, turn: Turn): LaneState {
-  const ids = difference.standing.map(({ order }) => `standing:${order.request.clientOrderId}`);
-  for (const { order, why } of difference.standing) {
+/** Says once of each order that has to stay that it does. */
+export function noteStanding(state: LaneState, standing: readonly Removal[], turn: Turn): LaneState {
+  const ids = standing.map(({ order }) => `standing:${order.request.clientOrderId}`);
+  for (const { order, why } of standing) {
     if (state.reported.includes(`standing:${order.request.clientOrderId}`)) continue;
     turn.audit.emit({
       kind: 'standingOrder',

@@ -8,13 +8,15 @@ import {
   mayRemove,
 } from './admission.ts';
 import { type AuditEvent, type Recorder, recorder } from './audit-event.ts';
+import { fenceEndMs } from './fence.ts';
 import { isOpen } from './intent.ts';
 import { resolveDoubt } from './lane-doubt.ts';
-import { failPriorOrders, note, noteUnconfigured, withoutAddingUp } from './lane-note.ts';
-import type { CancelTask, LaneState, Step } from './lane-state.ts';
+import { failPriorOrders, note, noteStanding, noteUnconfigured, withoutAddingUp } from './lane-note.ts';
+import type { CancelTask, LaneState, OwnOrder, Step } from './lane-state.ts';
 import { cancelStep, type Decided, idle, ownCancel, pausedBy, placeStep, type Turn } from './lane-turn.ts';
 import { recordObserved } from './observed.ts';
 import { differ } from './order-set.ts';
+import { isRemovable } from './outstanding.ts';
 import { coverOrders } from './protective-stop.ts';
 import { expireIntents } from './renewal.ts';
 import type { AccountSettings, MarketSettings } from './settings.ts';
@@ -38,9 +40,10 @@ export function advance(state: LaneState, context: LaneContext, nowMs: number): 
   if (state.heldBy !== null) return { state, step: idle('held'), events: [] };
   const expired = expireIntents(state, context.settings, nowMs, audit);
   const bounded = boundChange(expired, context.settings, nowMs, audit);
-  const asked = askGate(bounded, context, nowMs, audit);
-  const started = startIntents(asked, context.settings, nowMs, audit);
-  const ready = failExhausted(started, context.settings, nowMs, audit);
+  const started = startIntents(bounded, context.settings, nowMs, audit);
+  // After everything that may open an intent.
+  const asked = askGate(started, context, nowMs, audit);
+  const ready = failExhausted(asked, context.settings, nowMs, audit);
   const recorded = recordObserved(ready, context.settings, nowMs, audit);
   const turn: Turn = { context, nowMs, audit, market: context.settings.marketSettings(state.market) };
   const { state: next, step } = decide(recorded, turn);
@@ -77,9 +80,34 @@ function decide(state: LaneState, turn: Turn): Decided {
     return { state: endChange(state), step: idle(isHeldBack ? 'gateClosed' : 'nothingWanted') };
   }
   const { market } = turn;
-  if (market === undefined) return { state: noteUnconfigured(state, admitted, turn), step: idle('blocked') };
+  if (market === undefined) return withoutSettings(state, admitted, turn);
   const certain = resolveDoubt(state, admitted, turn, market);
   return certain.step === null ? pursue(certain.state, admitted, turn, market) : certain;
+}
+
+/**
+ * A market whose entry was taken out of the config: nothing can be shaped there. What nobody wants any more is
+ * still cancelled, unless something that is wanted would go with it and could not come back.
+ */
+function withoutSettings(state: LaneState, admitted: Admitted, turn: Turn): Decided {
+  const { settings, gate } = turn.context;
+  const noted = noteUnconfigured(state, admitted, turn);
+  const isUnwanted = (order: OwnOrder): boolean =>
+    !isWanted(order, state) && mayRemove(order, state, gate) && isRemovable(order, settings);
+  const unwanted = state.orders.filter(isUnwanted);
+  if (unwanted.length === 0 || unwanted.length < state.orders.length) {
+    const standing = unwanted.map((order) => ({ order, why: 'resolved' as const }));
+    return { state: endChange(noteStanding(noted, standing, turn)), step: idle('blocked') };
+  }
+  const untilMs = state.doubt === null ? turn.nowMs : fenceEndMs(state.doubt, settings);
+  if (turn.nowMs < untilMs) return { state: noted, step: { kind: 'wait', untilMs, why: 'lateArrival' } };
+  return { state: noted, step: pausedBy(state, 'cancel', turn.nowMs) ?? ownCancel(noted, 'resolved', []) };
+}
+
+function isWanted({ role, positionId }: OwnOrder, state: LaneState): boolean {
+  return role === 'cover'
+    ? state.covers.some((cover) => cover.positionId === positionId)
+    : state.intents.some((intent) => isOpen(intent) && intent.positionId === positionId);
 }
 
 /** The rule's own cancel actions come first, as they do in its `do`. */

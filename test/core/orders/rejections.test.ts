@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { classifyRejection, isPassing } from '../../../src/core/rejection.ts';
 import { CATALOGUE } from '../../../src/exchange/catalogue.ts';
 import { at, Driver, failure } from './driver.ts';
-import { action, half } from './fixtures.ts';
+import { action, half, protect } from './fixtures.ts';
 
 /** What the lane does when an order of ours ends so; by the names of the client's catalogue. */
 type Consequence =
@@ -121,8 +121,12 @@ test.for([...names].filter(([name]) => !ELSEWHERE.includes(name)))(
   },
 );
 
-test('an order that is sent again under its own id and refused for anything but its id may still be there', () => {
+test('a stop that is sent again under its own id and refused for anything but that id may still be there', () => {
   for (const name of Object.keys(EXPECTED).filter((one) => EXPECTED[one] === 'failed')) {
-    expect(classifyRejection({ name })).not.toBe('duplicateId');
+    const driver = new Driver({ cancelCoversStops: false }).read(at({})).ask(action(protect));
+    driver.lose('place').later(5_100).cancel();
+    driver.answerRead(at({}));
+    expect(driver.refuse({ name }).isResend).toBe(true);
+    expect(driver.state.orders).toMatchObject([{ status: 'unsure' }]);
   }
 });
