@@ -33,6 +33,8 @@ export type FailureReason =
   | 'hedged'
   | 'attempts'
   | 'renewals'
+  /** The exchange did not answer, or refused to judge, to the last. */
+  | 'unanswered'
   | 'priorOrders'
   | 'marketNotConfigured'
   | `refused:${GateReason}`

@@ -49,7 +49,7 @@ export interface LaneState {
   readonly heldBy: string | null;
   /** After a refusal by the exchange or a failed read: nothing of this kind before. */
   readonly retryAtMs: Readonly<Record<RetryKind, number>>;
-  /** Refusals since something was last accepted: lengthens the pause before the next try. */
+  /** Requests refused or unanswered since one was last accepted: lengthens the pause before the next try. */
   readonly refusals: number;
   /**
    * Orders of an earlier life may be open that no cancel of ours can have removed (stops that cancel-all does

@@ -151,6 +151,11 @@ function delay(state: LaneState, kind: RetryKind, nowMs: number, error?: Exchang
   return { ...state, refusals, retryAtMs: { ...state.retryAtMs, [kind]: untilMs } };
 }
 
+/** Unanswered again and again, a request is not repeated at once; the first time waiting only loses time. */
+function delayRepeated(state: LaneState, kind: RetryKind, nowMs: number): LaneState {
+  return state.refusals === 0 ? { ...state, refusals: 1 } : delay(state, kind, nowMs);
+}
+
 function finishCancel(
   state: LaneState,
   inProgress: InProgress,
@@ -177,7 +182,8 @@ function finishCancel(
     const delayed = delay(state, 'cancel', nowMs, outcome.error);
     return passing ? delayed : finishTask(countFailures(delayed, null), step, 'failed');
   }
-  return finishTask(doubtful(state, 'unknownOutcome', settings, nowMs, audit), step, 'failed');
+  const delayed = delayRepeated(state, 'cancel', nowMs);
+  return finishTask(doubtful(delayed, 'unknownOutcome', settings, nowMs, audit), step, 'failed');
 }
 
 /** An accepted cancel: what it covers is gone, and the next read has to be later than it. */
@@ -200,7 +206,8 @@ export function cancelled(
     change: settled.change === null ? null : { ...settled.change, phase: 'place' },
     readAfterMs,
     ignoreReadsBeforeMs: readAfterMs,
-    refusals: 0,
+    // One that only clears up after another request does not show that that one would be answered now.
+    refusals: step.why === 'doubt' ? settled.refusals : 0,
   };
 }
 
@@ -236,7 +243,8 @@ function finishPlace(
     reason: outcome.error.name,
     words: outcome.error.message,
   });
-  return unsure(state, step.order, 'unknownOutcome', settings, nowMs, audit);
+  const delayed = delayRepeated(state, step.order.role, nowMs);
+  return unsure(delayed, step.order, 'unknownOutcome', settings, nowMs, audit);
 }
 
 function withoutOrder(state: LaneState, order: OwnOrder): LaneState {

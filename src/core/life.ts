@@ -48,6 +48,7 @@ function rebase(state: LaneState, settings: AccountSettings, nowMs: number): Lan
     intents: state.intents.map((intent) => ({
       ...intent,
       deadlineMs: notAfter(intent.deadlineMs, settings.intentTtlMs),
+      endedMs: intent.endedMs === null ? null : notAfter(intent.endedMs, 0),
     })),
     cancels: state.cancels.map((task) => ({
       ...task,

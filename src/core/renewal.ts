@@ -13,7 +13,7 @@ export function renew(
   intent: Intent,
   why: ExpiryReason,
   position: ReadPosition | undefined,
-  scene: Pick<SettleScene, 'settings' | 'nowMs' | 'audit'>,
+  scene: Pick<SettleScene, 'state' | 'settings' | 'nowMs' | 'audit'>,
 ): Intent {
   const { settings, nowMs, audit } = scene;
   const distance = distanceNumber(position);
@@ -22,7 +22,13 @@ export function renew(
   // The stop that triggered was another position's.
   if (intent.source === 'cover' && why === 'rebuilt') return expired;
   if (intent.renewals >= settings.maxRenewals) {
-    return endIntent(intent, { how: 'failed', why: renewalFailure(intent) }, distance, nowMs, audit);
+    return endIntent(
+      intent,
+      { how: 'failed', why: renewalFailure(intent, scene.state) },
+      distance,
+      nowMs,
+      audit,
+    );
   }
   audit.emit({
     kind: 'intentRenewed',
@@ -40,9 +46,10 @@ export function renew(
   };
 }
 
-function renewalFailure(intent: Intent): FailureReason {
+function renewalFailure(intent: Intent, { doubt, refusals }: LaneState): FailureReason {
   if (intent.refusedBy !== null) return `refused:${intent.refusedBy}`;
-  return intent.blockedBy === null ? 'renewals' : `blocked:${intent.blockedBy}`;
+  if (intent.blockedBy !== null) return `blocked:${intent.blockedBy}`;
+  return doubt !== null || refusals > 0 ? 'unanswered' : 'renewals';
 }
 
 /** Time alone: an intent older than its time to live expires, whatever was read. */
@@ -55,7 +62,7 @@ export function expireIntents(
   if (!state.intents.some((intent) => isOpen(intent) && nowMs >= intent.deadlineMs)) return state;
   const intents = state.intents.map((intent) =>
     isOpen(intent) && nowMs >= intent.deadlineMs
-      ? renew(intent, 'ttl', findPosition(state.read, intent.positionId), { settings, nowMs, audit })
+      ? renew(intent, 'ttl', findPosition(state.read, intent.positionId), { state, settings, nowMs, audit })
       : intent,
   );
   return { ...state, intents };
@@ -155,11 +162,14 @@ function isCauseGone(
   position: ReadPosition,
   scene: SettleScene,
 ): boolean {
-  const { market, read, settings, state } = scene;
+  const { market, nowMs, read, settings, state } = scene;
   if (market === undefined) return false;
   switch (why) {
     case 'marketNotConfigured':
       return true;
+    case 'unanswered':
+      // After a pause as long as one time to live: it may answer again.
+      return intent.endedMs !== null && nowMs - intent.endedMs >= settings.intentTtlMs;
     case 'priorOrders':
       return !state.priorOrdersPossible;
     case 'hedged':
