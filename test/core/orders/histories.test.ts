@@ -43,7 +43,7 @@ const LEAST_SHARES: Readonly<Record<string, number>> = {
   'end:expired:grown': 0.08,
   'end:expired:rebuilt': 0.04,
   'end:failed:hedged': 0.05,
-  'end:failed:attempts': 0.02,
+  'end:failed:attempts': 0.01,
   'end:failed:renewals': 0.05,
   unknown: 0.25,
   late: 0.15,
