@@ -56,7 +56,7 @@ const LEAST_SHARES: Readonly<Record<string, number>> = {
   overshoot: 0.04,
   resend: 0.02,
   atRest: 0.15,
-  'refused:36': 0.015,
+  'refused:36': 0.01,
   'refused:116': 0.005,
 };
 
