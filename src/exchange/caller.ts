@@ -53,6 +53,8 @@ export interface CallPlan<T> {
   readonly read: (body: unknown) => Parsed<T>;
   /** Turns an error that is a normal result of this endpoint into its value. */
   readonly recover?: (error: ExchangeError) => { readonly value: T } | undefined;
+  /** The error that a valid reply under a success status tells: a command it answers is rejected. */
+  readonly refusal?: (value: T) => ExchangeError | undefined;
   /** An empty body under a 2xx status is a success. */
   readonly emptyAllowed?: boolean;
   /** Takes out more than the client's secrets. */
@@ -119,7 +121,7 @@ export class Caller {
       while (attempt.kind === 'error' && attempt.after === 'nonce') {
         attempt = await this.#attempt(plan, scope, progress);
       }
-      outcome = this.#commandOutcome(attempt, progress);
+      outcome = this.#commandOutcome(plan, attempt, progress);
     } finally {
       scope.end();
     }
@@ -156,8 +158,10 @@ export class Caller {
     }
   }
 
-  #commandOutcome<T>(attempt: Attempt<T>, progress: Progress): CommandOutcome<T> {
+  #commandOutcome<T>(plan: CallPlan<T>, attempt: Attempt<T>, progress: Progress): CommandOutcome<T> {
     if (attempt.kind === 'ok') {
+      const refusal = plan.refusal?.(attempt.value);
+      if (refusal !== undefined) return { kind: 'rejected', error: refusal };
       return { kind: 'accepted', value: attempt.value, timing: this.#timing(attempt.reply, progress) };
     }
     return { kind: attempt.error.effect === 'none' ? 'rejected' : 'unknown', error: attempt.error };
@@ -177,7 +181,7 @@ export class Caller {
   #admitAtOnce<T>(plan: CallPlan<T>, scope: CallScope): Admission | undefined {
     const { limiter, nonces } = this.#parts;
     const { endpoint } = plan;
-    if (this.#closed || scope.cancelled !== undefined || nonces.mode === 'increasing') return undefined;
+    if (this.#closed || scope.isOver() || nonces.mode === 'increasing') return undefined;
     const protective = plan.options?.priority === 'protective';
     const ticket = endpoint.method === 'POST' ? nonces.takeAtOnce() : undefined;
     if (ticket === undefined && endpoint.method === 'POST') return undefined;
@@ -198,8 +202,8 @@ export class Caller {
         ticket = await nonces.take({ kind: endpoint.kind, protective, scope });
         if (ticket === undefined) continue;
       }
-      const permission = await limiter.acquire(endpoint.path, protective);
-      if (permission.kind === 'granted') {
+      const permission = await scope.within(limiter.acquire(endpoint.path, protective));
+      if (permission === undefined || permission.kind === 'granted') {
         if (!scope.isOver() && ticket?.isCurrent() !== false) return { ticket };
         ticket?.release();
         continue;
@@ -239,12 +243,10 @@ export class Caller {
     const result = await flight.result;
     ticket?.onPreempt(undefined);
     if (result.kind === 'failure') return this.#judge.failure(plan, scope, result, baseUrlIndex);
-    if (result.status >= 500 && !(endpoint.id === 'fiatDeposit' && result.status === 503)) {
-      baseUrls.failed(baseUrlIndex);
-    } else {
-      baseUrls.succeeded(baseUrlIndex);
-    }
-    return this.#judge.reply(plan, result, progress);
+    const attempt = this.#judge.reply(plan, result, progress);
+    if (isIll(endpoint, result.status, attempt)) baseUrls.failed(baseUrlIndex);
+    else baseUrls.succeeded(baseUrlIndex);
+    return attempt;
   }
 
   #signed<T>(plan: CallPlan<T>, nonce: string): { headers: string[]; body: Buffer } {
@@ -310,6 +312,16 @@ export class Caller {
     };
     safely(() => observer.onCall?.(event));
   }
+}
+
+/**
+ * Whether a reply shows that its base URL does not work: it failed, or something else than the exchange
+ * answered (a redirect, a maintenance page). A deposit provider that is away says nothing of the address.
+ */
+function isIll({ id }: Endpoint, status: number, attempt: Attempt<unknown>): boolean {
+  if (id === 'fiatDeposit' && status === 503) return false;
+  const notJson = attempt.kind === 'error' && attempt.error.name === 'replyNotJson';
+  return notJson || status >= 500 || (status >= 300 && status < 400);
 }
 
 const UNSIGNED = { headers: ['Accept', 'application/json'], body: null };

@@ -170,7 +170,7 @@ function createLimiter(options: ExchangeClientOptions, clock: Clock, observer: E
 }
 
 function checkOptions(options: ExchangeClientOptions): void {
-  const { baseUrls, credentials, nonce, limiter } = options;
+  const { baseUrls, credentials } = options;
   const fail = (text: string): never => {
     throw new ExchangeOptionsError(text);
   };
@@ -181,6 +181,15 @@ function checkOptions(options: ExchangeClientOptions): void {
   });
   if (!HEADER_TEXT.test(credentials.apiKey)) fail('credentials.apiKey: must be visible ASCII characters');
   if (credentials.apiSecret.length === 0) fail('credentials.apiSecret: must not be empty');
+  if (options.proxy !== undefined && !isProxyAddress(options.proxy)) {
+    fail('proxy: must be an http or https address, [user:password@]host:port');
+  }
+  checkNumbers(options, fail);
+}
+
+/** Numbers that would not fail but make calls hang, end at once or never be sent. */
+function checkNumbers(options: ExchangeClientOptions, fail: (text: string) => never): void {
+  const { nonce, limiter } = options;
   const { ordinal = 0, ordinals = 10 } = nonce;
   if (!Number.isInteger(ordinals) || ordinals < 1 || ordinals > 100) fail('nonce.ordinals: must be 1 to 100');
   if (!Number.isInteger(ordinal) || ordinal < 0 || ordinal >= ordinals) {
@@ -191,10 +200,23 @@ function checkOptions(options: ExchangeClientOptions): void {
     if (share !== undefined && !(share >= 0 && share < 1))
       fail(`limiter.${name}: must be at least 0 and below 1`);
   }
-  if (options.proxy !== undefined && !URL.canParse(options.proxy)) fail('proxy: must be an address');
+  for (const [name, ms] of Object.entries(options.timeouts ?? {})) {
+    if (ms !== undefined && !(ms > 0)) fail(`timeouts.${name}: must be milliseconds greater than zero`);
+  }
+  const { connections, maxReplyBytes } = options.pool ?? {};
+  if (connections !== undefined && !(Number.isInteger(connections) && connections > 0)) {
+    fail('pool.connections: must be a whole number greater than zero');
+  }
+  if (maxReplyBytes !== undefined && !(maxReplyBytes > 0))
+    fail('pool.maxReplyBytes: must be greater than zero');
+  const { maxAttempts } = options.retry ?? {};
+  if (maxAttempts !== undefined && !(maxAttempts >= 1)) fail('retry.maxAttempts: must be at least 1');
 }
 
 const HEADER_TEXT = /^[\x21-\x7e]+$/;
+
+const isProxyAddress = (text: string): boolean =>
+  URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 
 function isWebAddress(text: string): boolean {
   if (!URL.canParse(text)) return false;
