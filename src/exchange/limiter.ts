@@ -65,10 +65,7 @@ export class Limiter {
         let block = budget.use(protective, this.#clock.monotonicMs());
         while (block === undefined) {
           const grant = await budget.refill(protective, (count) => this.#take(budget, protective, count));
-          if (grant.granted === 0) {
-            for (const unused of held) unused.left += 1;
-            return { kind: 'wait', retryInMs: grant.retryInMs };
-          }
+          if (grant.granted === 0) return { kind: 'wait', retryInMs: grant.retryInMs };
           block = budget.use(protective, this.#clock.monotonicMs());
         }
         held.push(block);
@@ -181,7 +178,7 @@ class Budget {
     return this.#blockWith(protective, now) !== undefined;
   }
 
-  /** Takes one permit, if one is at hand; answers the block it came from, to which it may be given back. */
+  /** Takes one permit, if one is at hand; answers the block it came from. */
   use(protective: boolean, now: number): Block | undefined {
     const block = this.#blockWith(protective, now);
     if (block !== undefined) block.left -= 1;

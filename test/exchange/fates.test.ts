@@ -1,15 +1,19 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { getEventListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, describe, expect, test } from 'vitest';
+import { type Dispatcher, Pool } from 'undici';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { CancelAllRequest } from '../../src/core/ports/exchange.ts';
 import type { RateLimitStore } from '../../src/core/ports/limiter.ts';
 import type { NonceStore } from '../../src/core/ports/nonce.ts';
+import { BaseUrls } from '../../src/exchange/base-urls.ts';
 import type { ExchangeClientOptions } from '../../src/exchange/client.ts';
 import type { CallEvent } from '../../src/exchange/observer.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { createMemoryRateLimitStore } from '../../src/state/limiter-memory.ts';
 import { createMemoryNonceStore } from '../../src/state/nonce-memory.ts';
-import { openClient, PLACED_ORDER, POSITION, STOP } from './fixtures.ts';
+import { manualClock } from '../state/manual-clock.ts';
+import { openClient, PLACED_ORDER, POSITION, STOP, TRANSFER } from './fixtures.ts';
 import { type Answer, always, type RawServer, send, startServer } from './raw-server.ts';
 
 const cleanups: (() => Promise<unknown> | void)[] = [];
@@ -47,6 +51,21 @@ describe('what was sent is never taken for unsent', () => {
       expect(outcome).toMatchObject({ kind: 'unknown', error: { effect: 'possible' } });
     },
   );
+
+  test('an order that is offered to a second connection is not written there', async () => {
+    const aborted: number[] = [];
+    const controller = (name: number) => ({ abort: () => void aborted.push(name) });
+    const dispatch = vi.spyOn(Pool.prototype, 'dispatch').mockImplementation((_options, handler) => {
+      for (const name of [1, 2]) {
+        handler.onRequestStart?.(controller(name) as unknown as Dispatcher.DispatchController, {});
+      }
+      return true;
+    });
+    cleanups.push(() => dispatch.mockRestore());
+    const outcome = await open(['http://127.0.0.1:1']).reduceOnlyStop(STOP);
+    expect(outcome).toMatchObject({ kind: 'unknown', error: { name: 'connectionLost' } });
+    expect(aborted).toEqual([2]);
+  });
 
   test('a code and words under a success status are no certain refusal; success: false is one', async () => {
     const server = await serve(always(200, { code: 30, message: 'Order is being processed' }));
@@ -204,7 +223,37 @@ describe('in window mode', () => {
     const nonces = server.received.map(({ body }) => body['nonce']);
     expect(nonces).toHaveLength(240);
     expect(new Set(nonces).size).toBe(240);
+    // Those belong to processes without their store.
+    expect(nonces.filter((nonce) => String(nonce).endsWith('9'))).toEqual([]);
   });
+});
+
+test('requests that fail together are one failure of their base URL', () => {
+  const clock = manualClock();
+  const baseUrls = new BaseUrls(2, clock, () => 1);
+  for (let request = 0; request < 50; request += 1) baseUrls.failed(0);
+  expect(baseUrls.pick('read')).toBe(1);
+  clock.advance(501);
+  expect(baseUrls.pick('read')).toBe(0);
+});
+
+test('a number where the attached stops should be is not read as none attached', async () => {
+  const server = await serve(always(200, [{ ...POSITION, tpsl: 5 }]));
+  const outcome = await open([server.baseUrl]).openPositions();
+  expect(outcome).toMatchObject({ kind: 'ok', value: { records: [], complete: false } });
+});
+
+test('a history without an order is read to its end, not to the first old record', async () => {
+  const at = (createdAt: number, index: number) => ({ ...TRANSFER, createdAt, transaction_id: `t-${index}` });
+  const records = Array.from({ length: 700 }, (_, index) => at(index % 2 === 0 ? 3000 : 1000, index));
+  const server = await serve(({ body }, response) => {
+    const { offset, limit } = body as { offset: number; limit: number };
+    const page = records.slice(offset, offset + limit);
+    send(response, 200, { limit, offset, total: 700, records: page });
+  });
+  const outcome = await open([server.baseUrl]).transfers({ since: 2000 });
+  expect(outcome).toMatchObject({ kind: 'ok', value: { complete: true } });
+  expect(outcome.kind === 'ok' && outcome.value.records.length).toBe(350);
 });
 
 test('a history whose pages repeat themselves is not complete', async () => {
@@ -223,4 +272,50 @@ test('a history whose pages repeat themselves is not complete', async () => {
   });
   const outcome = await open([server.baseUrl]).transfers();
   expect(outcome).toMatchObject({ kind: 'ok', value: { complete: false } });
+});
+
+test('a call leaves no listener on the signal of its caller', async () => {
+  const server = await serve(always(200, []));
+  const { signal } = new AbortController();
+  const client = open([server.baseUrl]);
+  await client.cancelAll({}, { signal });
+  await client.openPositions({}, { signal });
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+});
+
+test('a request that takes longer than the lease of the lane keeps the lane', async () => {
+  let inFlight = 0;
+  let most = 0;
+  const server = await serve((_request, response) => {
+    inFlight += 1;
+    most = Math.max(most, inFlight);
+    setTimeout(() => {
+      inFlight -= 1;
+      send(response, 200, []);
+    }, 1500);
+  });
+  const store = createMemoryNonceStore(systemClock);
+  const nonce = { mode: 'increasing', store, leaseMs: 600 } as const;
+  const clients = [1, 2].map(() => open([server.baseUrl], { nonce }));
+  const outcomes = await Promise.all(clients.map((client) => client.cancelAll({})));
+  expect(outcomes.map(({ kind }) => kind)).toEqual(['accepted', 'accepted']);
+  expect(most).toBe(1);
+});
+
+test('a 429 that names a time to wait is a limit, and is not waited for beyond the call', async () => {
+  const server = await serve(always(429, { message: 'Too many requests.' }, { 'Retry-After': '60' }));
+  const nonce = { mode: 'window', store: createMemoryNonceStore(systemClock) } as const;
+  const client = open([server.baseUrl], { nonce, timeouts: { callMs: 500 } });
+  expect(await client.openPositions()).toMatchObject({ error: { name: 'rateLimited' }, attempts: 1 });
+  expect(server.received).toHaveLength(1);
+});
+
+test('nonces of the window that others used are passed over after two refusals', async () => {
+  const usedUpTo = Date.now() + 500;
+  const server = await serve(({ body }, response) => {
+    if (Number(body['nonce']) > usedUpTo) send(response, 200, []);
+    else send(response, 429, { message: 'Too many requests.' });
+  });
+  const nonce = { mode: 'window', store: createMemoryNonceStore(systemClock) } as const;
+  expect((await open([server.baseUrl], { nonce }).cancelAll({})).kind).toBe('accepted');
 });
