@@ -13,6 +13,7 @@ import { type ExchangeObserver, safely } from './observer.ts';
 import { createOperations } from './operations.ts';
 import type { Dialect } from './requests.ts';
 import { signingKey } from './signer.ts';
+import { Slots, withReserve } from './slots.ts';
 import { systemClock } from './system-clock.ts';
 import { createTransport } from './transport.ts';
 
@@ -59,7 +60,7 @@ export interface ExchangeClientOptions {
   };
   readonly retry?: Partial<RetrySettings>;
   readonly pool?: {
-    /** Most connections per address; default 128. */
+    /** Most requests in flight, each on a connection of its own; default 128. Protective ones may be a tenth more. */
     readonly connections?: number;
     /** How long an idle connection is kept; default 30000. */
     readonly keepAliveMs?: number;
@@ -98,12 +99,13 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
   checkOptions(options);
   const { credentials, clock = systemClock, random = Math.random, observer = {} } = options;
   const { timeouts = {}, pool = {} } = options;
+  const { connections = 128 } = pool;
   const redact = redactor([credentials.apiKey, credentials.apiSecret]);
   const nonces = createNonces(options, clock, observer);
   const transport = createTransport(
     {
       baseUrls: options.baseUrls,
-      connections: pool.connections ?? 128,
+      connections: withReserve(connections),
       keepAliveTimeoutMs: pool.keepAliveMs ?? 30_000,
       connectTimeoutMs: timeouts.connectMs ?? 3000,
       maxReplyBytes: pool.maxReplyBytes ?? 16 * 1024 * 1024,
@@ -119,6 +121,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
     baseUrls: new BaseUrls(options.baseUrls.length, clock, random),
     limiter: createLimiter(options, clock, observer),
     nonces,
+    slots: new Slots(connections),
     clock,
     random,
     attemptTimeoutMs: timeouts.attemptMs ?? 5000,

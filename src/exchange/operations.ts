@@ -187,7 +187,9 @@ async function place(
   const endpoint = ENDPOINTS.stopLimit;
   const { params } = prepared;
   const read = (body: unknown) => sameOrder(readPlacedOrder(body), request);
-  const outcome = await caller.command({ endpoint, params, options, read, refusal: cancelled });
+  // With its client order id an order cannot be accepted twice.
+  const once = request.clientOrderId === undefined ? ({ sendOnce: true } as const) : {};
+  const outcome = await caller.command({ endpoint, params, options, read, refusal: cancelled, ...once });
   if (outcome.kind !== 'accepted') return outcome;
   const reply = outcome.value;
   const order = placedOrder(reply, request);

@@ -319,3 +319,94 @@ test('nonces of the window that others used are passed over after two refusals',
   const nonce = { mode: 'window', store: createMemoryNonceStore(systemClock) } as const;
   expect((await open([server.baseUrl], { nonce }).cancelAll({})).kind).toBe('accepted');
 });
+
+test('an order without a client order id is not sent again, whatever a 429 is taken for', async () => {
+  let refusals = 0;
+  const server = await serve((_request, response) => {
+    refusals += 1;
+    if (refusals === 1) send(response, 429, { message: 'Too many requests.' });
+    else send(response, 200, PLACED_ORDER);
+  });
+  const nonce = { mode: 'window', store: createMemoryNonceStore(systemClock) } as const;
+  const client = open([server.baseUrl], { nonce });
+  const { clientOrderId: _, ...nameless } = STOP;
+  expect(await client.stopLimit({ ...nameless, reduceOnly: true })).toMatchObject({
+    kind: 'rejected',
+    error: { name: 'nonceRefused' },
+  });
+  expect(server.received).toHaveLength(1);
+  refusals = 0;
+  expect((await client.reduceOnlyStop(STOP)).kind).toBe('accepted');
+  expect(server.received).toHaveLength(3);
+});
+
+function answerAll(held: (() => void)[]): void {
+  for (const answer of held.splice(0)) answer();
+}
+
+describe('with few connections', () => {
+  test.each(['unique', 'window'] as const)(
+    'a protective call does not wait behind reads (%s)',
+    async (mode) => {
+      const held: (() => void)[] = [];
+      const server = await serve(({ path }, response) => {
+        if (path.endsWith('cancel/all')) send(response, 200, []);
+        else held.push(() => send(response, 200, []));
+      });
+      const nonce = { mode, store: createMemoryNonceStore(systemClock) };
+      const client = open([server.baseUrl], { nonce, pool: { connections: 2 } });
+      const reads = Array.from({ length: 6 }, () => client.openPositions());
+      while (held.length < 2) await delay(2);
+      expect((await client.cancelAll({}, { priority: 'protective' })).kind).toBe('accepted');
+      expect(held).toHaveLength(2);
+      const answering = setInterval(() => answerAll(held), 2);
+      cleanups.push(() => clearInterval(answering));
+      expect(new Set((await Promise.all(reads)).map(({ kind }) => kind))).toEqual(new Set(['ok']));
+    },
+  );
+
+  test('no permit is taken before there is a connection to use it on', async () => {
+    const held: (() => void)[] = [];
+    const server = await serve((_request, response) => void held.push(() => send(response, 200, [])));
+    const memory = createMemoryRateLimitStore(systemClock);
+    let permits = 0;
+    const store: RateLimitStore = {
+      take: async (request) => {
+        permits += request.count;
+        return memory.take(request);
+      },
+      penalize: (penalty) => memory.penalize(penalty),
+    };
+    const limiter = { store, fallback: memory };
+    const client = open([server.baseUrl], { limiter, pool: { connections: 2 }, retry: { maxAttempts: 1 } });
+    const giveUp = new AbortController();
+    const reads = Array.from({ length: 6 }, () => client.openPositions({}, { signal: giveUp.signal }));
+    while (held.length < 2) await delay(2);
+    giveUp.abort();
+    const outcomes = await Promise.all(reads);
+    const effects = outcomes.map((outcome) => outcome.kind === 'failed' && outcome.error.effect);
+    expect(effects.filter((effect) => effect === 'none')).toHaveLength(4);
+    expect(permits).toBe(2);
+    // Every slot came back.
+    const again = Array.from({ length: 4 }, () => client.openPositions());
+    const answering = setInterval(() => answerAll(held), 2);
+    cleanups.push(() => clearInterval(answering));
+    expect((await Promise.all(again)).map(({ kind }) => kind)).toEqual(['ok', 'ok', 'ok', 'ok']);
+  });
+
+  test('calls that wait for one when the client closes are told so', async () => {
+    const held: (() => void)[] = [];
+    const server = await serve((_request, response) => void held.push(() => send(response, 200, [])));
+    const client = open([server.baseUrl], { pool: { connections: 1 } });
+    const calls = Array.from({ length: 3 }, () => client.cancelAll({}));
+    while (held.length < 1) await delay(2);
+    const closed = client.close();
+    answerAll(held);
+    await closed;
+    expect(await Promise.all(calls)).toMatchObject([
+      { kind: 'accepted' },
+      { kind: 'rejected', error: { name: 'clientClosed' } },
+      { kind: 'rejected', error: { name: 'clientClosed' } },
+    ]);
+  });
+});
