@@ -7,10 +7,8 @@ import type { CancelAllRequest } from '../../src/core/ports/exchange.ts';
 import type { RateLimitStore } from '../../src/core/ports/limiter.ts';
 import type { NonceStore } from '../../src/core/ports/nonce.ts';
 import { BaseUrls } from '../../src/exchange/base-urls.ts';
-import { CallScope } from '../../src/exchange/call-scope.ts';
 import type { ExchangeClientOptions } from '../../src/exchange/client.ts';
 import type { CallEvent } from '../../src/exchange/observer.ts';
-import { Slots } from '../../src/exchange/slots.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { createMemoryRateLimitStore } from '../../src/state/limiter-memory.ts';
 import { createMemoryNonceStore } from '../../src/state/nonce-memory.ts';
@@ -411,36 +409,4 @@ describe('with few connections', () => {
       { kind: 'rejected', error: { name: 'clientClosed' } },
     ]);
   });
-});
-
-test('slots: urgent calls first, a part of the slots for them alone, nobody who gave up', async () => {
-  const slots = new Slots(2);
-  const scope = () => new CallScope(systemClock, 60_000, undefined);
-  expect([slots.takeAtOnce(false), slots.takeAtOnce(false), slots.takeAtOnce(false)]).toEqual([
-    true,
-    true,
-    false,
-  ]);
-  expect([slots.takeAtOnce(true), slots.takeAtOnce(true)]).toEqual([true, false]);
-  const order: string[] = [];
-  const giveUp = new AbortController();
-  const scopes = [new CallScope(systemClock, 60_000, giveUp.signal), scope(), scope()];
-  cleanups.push(() => {
-    for (const each of scopes) each.end();
-  });
-  const [gone, normal, urgent] = scopes;
-  if (gone === undefined || normal === undefined || urgent === undefined) throw new Error('three');
-  const waits = [
-    slots.take(false, gone).then((taken) => order.push(`gone ${taken}`)),
-    slots.take(false, normal).then((taken) => order.push(`normal ${taken}`)),
-    slots.take(true, urgent).then((taken) => order.push(`urgent ${taken}`)),
-  ];
-  giveUp.abort();
-  // Three are taken: the first to come back is for the urgent one, and two more make room for a normal one.
-  for (let release = 0; release < 3; release += 1) {
-    slots.release();
-    await delay(0);
-  }
-  await Promise.all(waits);
-  expect(order).toEqual(['gone false', 'urgent true', 'normal true']);
 });
