@@ -2,6 +2,9 @@ import type { Clock } from '../core/ports/clock.ts';
 
 export type CancelReason = 'timeout' | 'aborted';
 
+/** Timers of the platform fire at once when they are set to more than this. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
 /**
  * The life of one call: its deadline and the caller's abort signal. At any moment the call does one thing
  * (waits in the lane, sleeps, exchanges bytes), and that one thing is what a cancellation interrupts.
@@ -50,7 +53,7 @@ export class CallScope {
   onCancel(action: (() => void) | undefined): void {
     this.#interrupt = action;
     if (action !== undefined) {
-      this.#timer ??= setTimeout(() => this.#cancel('timeout'), this.remainingMs());
+      this.#timer ??= setTimeout(() => this.#cancel('timeout'), Math.min(this.remainingMs(), MAX_TIMER_MS));
     }
   }
 
@@ -63,8 +66,16 @@ export class CallScope {
         this.#interrupt = undefined;
         resolve();
       };
-      const timer = setTimeout(done, Math.min(delayMs, this.remainingMs()));
+      const timer = setTimeout(done, Math.min(delayMs, this.remainingMs(), MAX_TIMER_MS));
       this.#interrupt = done;
+    });
+  }
+
+  /** What `promise` resolves to, or `undefined` as soon as the call is over; then nobody waits for it. */
+  within<T>(promise: Promise<T>): Promise<T | undefined> {
+    return new Promise((resolve, reject) => {
+      this.onCancel(() => resolve(undefined));
+      promise.finally(() => this.onCancel(undefined)).then(resolve, reject);
     });
   }
 

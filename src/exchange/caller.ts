@@ -18,6 +18,7 @@ import type { NonceSource, NonceTicket } from './nonce.ts';
 import { type ExchangeObserver, safely } from './observer.ts';
 import type { Parsed } from './schemas/replies.ts';
 import { sign } from './signer.ts';
+import type { Slots } from './slots.ts';
 import type { Transport, WireReply } from './transport.ts';
 
 export interface RetrySettings {
@@ -34,6 +35,7 @@ export interface CallerParts {
   readonly baseUrls: BaseUrls;
   readonly limiter: Limiter;
   readonly nonces: NonceSource;
+  readonly slots: Slots;
   readonly clock: Clock;
   readonly random: Random;
   readonly attemptTimeoutMs: number;
@@ -53,19 +55,29 @@ export interface CallPlan<T> {
   readonly read: (body: unknown) => Parsed<T>;
   /** Turns an error that is a normal result of this endpoint into its value. */
   readonly recover?: (error: ExchangeError) => { readonly value: T } | undefined;
+  /** The error that a valid reply under a success status tells: a command it answers is rejected. */
+  readonly refusal?: (value: T) => ExchangeError | undefined;
+  /** Sent once even where the nonce was refused: were that a mistake, nothing would stop a second effect. */
+  readonly sendOnce?: true;
   /** An empty body under a 2xx status is a success. */
   readonly emptyAllowed?: boolean;
   /** Takes out more than the client's secrets. */
   readonly redact?: Redact;
 }
 
-/** Leave to send, with the nonce where one is needed; or why nothing is sent. */
-type Admission = { readonly ticket: NonceTicket | undefined } | { readonly error: Attempt<never> };
+/** A slot, and the nonce where one is needed. */
+interface Turn {
+  readonly ticket: NonceTicket | undefined;
+}
+
+/** Leave to send: a turn and a permit; or why nothing is sent. */
+type Admission = Turn | { readonly error: Attempt<never> };
 
 /**
  * Makes calls: waits for nonce and budget, signs, sends, judges the reply. Reads are repeated with jittered
  * exponential backoff until their time is over. A command is sent once; it is sent again only after the
- * exchange refused its nonce, because a refused request has had no effect.
+ * exchange refused its nonce, because a refused request has had no effect - and not even then if only the
+ * refusal would stand between it and a second effect.
  */
 export class Caller {
   readonly #parts: CallerParts;
@@ -116,10 +128,10 @@ export class Caller {
     let outcome: CommandOutcome<T>;
     try {
       let attempt = await this.#attempt(plan, scope, progress);
-      while (attempt.kind === 'error' && attempt.after === 'nonce') {
+      while (attempt.kind === 'error' && attempt.after === 'nonce' && plan.sendOnce !== true) {
         attempt = await this.#attempt(plan, scope, progress);
       }
-      outcome = this.#commandOutcome(attempt, progress);
+      outcome = this.#commandOutcome(plan, attempt, progress);
     } finally {
       scope.end();
     }
@@ -156,8 +168,10 @@ export class Caller {
     }
   }
 
-  #commandOutcome<T>(attempt: Attempt<T>, progress: Progress): CommandOutcome<T> {
+  #commandOutcome<T>(plan: CallPlan<T>, attempt: Attempt<T>, progress: Progress): CommandOutcome<T> {
     if (attempt.kind === 'ok') {
+      const refusal = plan.refusal?.(attempt.value);
+      if (refusal !== undefined) return { kind: 'rejected', error: refusal };
       return { kind: 'accepted', value: attempt.value, timing: this.#timing(attempt.reply, progress) };
     }
     return { kind: attempt.error.effect === 'none' ? 'rejected' : 'unknown', error: attempt.error };
@@ -170,46 +184,64 @@ export class Caller {
       return await this.#sendWith(admitted.ticket, plan, scope, progress);
     } finally {
       admitted.ticket?.release();
+      this.#parts.slots.release();
     }
   }
 
   /** Admission without waiting, the usual case: nonce and budget are at hand. */
   #admitAtOnce<T>(plan: CallPlan<T>, scope: CallScope): Admission | undefined {
-    const { limiter, nonces } = this.#parts;
+    const { limiter, nonces, slots } = this.#parts;
     const { endpoint } = plan;
-    if (this.#closed || scope.cancelled !== undefined || nonces.mode === 'increasing') return undefined;
+    if (this.#closed || scope.isOver() || nonces.mode === 'increasing') return undefined;
     const protective = plan.options?.priority === 'protective';
+    if (!slots.takeAtOnce(protective)) return undefined;
     const ticket = endpoint.method === 'POST' ? nonces.takeAtOnce() : undefined;
-    if (ticket === undefined && endpoint.method === 'POST') return undefined;
+    const hasNonce = ticket !== undefined || endpoint.method === 'GET';
     // A nonce that is not used after all is no loss; a permit would be.
-    return limiter.acquireAtOnce(endpoint.path, protective) ? { ticket } : undefined;
+    if (hasNonce && limiter.acquireAtOnce(endpoint.path, protective)) return { ticket };
+    slots.release();
+    return undefined;
   }
 
-  /** Waits for a nonce (and with it the lane) and for budget; neither is held while waiting for the other. */
+  /**
+   * Waits for a nonce (and with it the lane), a slot and budget. The lane comes before the slot: one request
+   * of it is in flight at a time, and those that wait for it must not keep slots. Nothing is held while
+   * budget is waited for.
+   */
   async #admit<T>(plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Admission> {
-    const { limiter, nonces } = this.#parts;
+    const { limiter, slots } = this.#parts;
     const { endpoint } = plan;
     const protective = plan.options?.priority === 'protective';
     for (;;) {
       const stopped = this.#unsent(plan, scope);
       if (stopped !== undefined) return { error: stopped };
-      let ticket: NonceTicket | undefined;
-      if (endpoint.method === 'POST') {
-        ticket = await nonces.take({ kind: endpoint.kind, protective, scope });
-        if (ticket === undefined) continue;
-      }
-      const permission = await limiter.acquire(endpoint.path, protective);
-      if (permission.kind === 'granted') {
-        if (!scope.isOver() && ticket?.isCurrent() !== false) return { ticket };
-        ticket?.release();
-        continue;
-      }
-      ticket?.release();
+      const turn = await this.#turn(endpoint, protective, scope);
+      if (turn === undefined) continue;
+      const permission = await scope.within(limiter.acquire(endpoint.path, protective));
+      const granted = permission?.kind === 'granted';
+      if (granted && !this.#closed && !scope.isOver() && turn.ticket?.isCurrent() !== false) return turn;
+      turn.ticket?.release();
+      slots.release();
+      if (permission === undefined || granted) continue;
       const waitMs = permission.retryInMs * (1 + this.#parts.random() * 0.1);
       if (waitMs >= scope.remainingMs()) return { error: stop(finding('rateBudgetSpent', endpoint.id)) };
       progress.budgetWaitMs += waitMs;
       await scope.sleep(waitMs);
     }
+  }
+
+  /** Takes a slot and the nonce, if one is needed; neither when the call is over first. */
+  async #turn(endpoint: Endpoint, protective: boolean, scope: CallScope): Promise<Turn | undefined> {
+    const { nonces, slots } = this.#parts;
+    const isPost = endpoint.method === 'POST';
+    const laneFirst = nonces.mode === 'increasing';
+    if (!laneFirst && !(await slots.take(protective, scope))) return undefined;
+    const ticket = isPost ? await nonces.take({ kind: endpoint.kind, protective, scope }) : undefined;
+    const hasNonce = !isPost || ticket !== undefined;
+    if (hasNonce && (!laneFirst || (await slots.take(protective, scope)))) return { ticket };
+    ticket?.release();
+    if (!laneFirst) slots.release();
+    return undefined;
   }
 
   /** A call that ends before anything was sent. */
@@ -239,12 +271,10 @@ export class Caller {
     const result = await flight.result;
     ticket?.onPreempt(undefined);
     if (result.kind === 'failure') return this.#judge.failure(plan, scope, result, baseUrlIndex);
-    if (result.status >= 500 && !(endpoint.id === 'fiatDeposit' && result.status === 503)) {
-      baseUrls.failed(baseUrlIndex);
-    } else {
-      baseUrls.succeeded(baseUrlIndex);
-    }
-    return this.#judge.reply(plan, result, progress);
+    const attempt = this.#judge.reply(plan, result, progress);
+    if (isIll(endpoint, result.status, attempt)) baseUrls.failed(baseUrlIndex);
+    else baseUrls.succeeded(baseUrlIndex);
+    return attempt;
   }
 
   #signed<T>(plan: CallPlan<T>, nonce: string): { headers: string[]; body: Buffer } {
@@ -310,6 +340,16 @@ export class Caller {
     };
     safely(() => observer.onCall?.(event));
   }
+}
+
+/**
+ * Whether a reply shows that its base URL does not work: it failed, or something else than the exchange
+ * answered (a redirect, a maintenance page). A deposit provider that is away says nothing of the address.
+ */
+function isIll({ id }: Endpoint, status: number, attempt: Attempt<unknown>): boolean {
+  if (id === 'fiatDeposit' && status === 503) return false;
+  const notJson = attempt.kind === 'error' && attempt.error.name === 'replyNotJson';
+  return notJson || status >= 500 || (status >= 300 && status < 400);
 }
 
 const UNSIGNED = { headers: ['Accept', 'application/json'], body: null };

@@ -13,6 +13,7 @@ import { type ExchangeObserver, safely } from './observer.ts';
 import { createOperations } from './operations.ts';
 import type { Dialect } from './requests.ts';
 import { signingKey } from './signer.ts';
+import { Slots, withReserve } from './slots.ts';
 import { systemClock } from './system-clock.ts';
 import { createTransport } from './transport.ts';
 
@@ -59,7 +60,7 @@ export interface ExchangeClientOptions {
   };
   readonly retry?: Partial<RetrySettings>;
   readonly pool?: {
-    /** Most connections per address; default 128. */
+    /** Most requests in flight, each on a connection of its own; default 128. Protective ones may be a tenth more. */
     readonly connections?: number;
     /** How long an idle connection is kept; default 30000. */
     readonly keepAliveMs?: number;
@@ -98,12 +99,13 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
   checkOptions(options);
   const { credentials, clock = systemClock, random = Math.random, observer = {} } = options;
   const { timeouts = {}, pool = {} } = options;
+  const { connections = 128 } = pool;
   const redact = redactor([credentials.apiKey, credentials.apiSecret]);
   const nonces = createNonces(options, clock, observer);
   const transport = createTransport(
     {
       baseUrls: options.baseUrls,
-      connections: pool.connections ?? 128,
+      connections: withReserve(connections),
       keepAliveTimeoutMs: pool.keepAliveMs ?? 30_000,
       connectTimeoutMs: timeouts.connectMs ?? 3000,
       maxReplyBytes: pool.maxReplyBytes ?? 16 * 1024 * 1024,
@@ -119,6 +121,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
     baseUrls: new BaseUrls(options.baseUrls.length, clock, random),
     limiter: createLimiter(options, clock, observer),
     nonces,
+    slots: new Slots(connections),
     clock,
     random,
     attemptTimeoutMs: timeouts.attemptMs ?? 5000,
@@ -170,7 +173,7 @@ function createLimiter(options: ExchangeClientOptions, clock: Clock, observer: E
 }
 
 function checkOptions(options: ExchangeClientOptions): void {
-  const { baseUrls, credentials, nonce, limiter } = options;
+  const { baseUrls, credentials } = options;
   const fail = (text: string): never => {
     throw new ExchangeOptionsError(text);
   };
@@ -181,6 +184,15 @@ function checkOptions(options: ExchangeClientOptions): void {
   });
   if (!HEADER_TEXT.test(credentials.apiKey)) fail('credentials.apiKey: must be visible ASCII characters');
   if (credentials.apiSecret.length === 0) fail('credentials.apiSecret: must not be empty');
+  if (options.proxy !== undefined && !isProxyAddress(options.proxy)) {
+    fail('proxy: must be an http or https address, [user:password@]host:port');
+  }
+  checkNumbers(options, fail);
+}
+
+/** Numbers that would not fail but make calls hang, end at once or never be sent. */
+function checkNumbers(options: ExchangeClientOptions, fail: (text: string) => never): void {
+  const { nonce, limiter } = options;
   const { ordinal = 0, ordinals = 10 } = nonce;
   if (!Number.isInteger(ordinals) || ordinals < 1 || ordinals > 100) fail('nonce.ordinals: must be 1 to 100');
   if (!Number.isInteger(ordinal) || ordinal < 0 || ordinal >= ordinals) {
@@ -191,10 +203,23 @@ function checkOptions(options: ExchangeClientOptions): void {
     if (share !== undefined && !(share >= 0 && share < 1))
       fail(`limiter.${name}: must be at least 0 and below 1`);
   }
-  if (options.proxy !== undefined && !URL.canParse(options.proxy)) fail('proxy: must be an address');
+  for (const [name, ms] of Object.entries(options.timeouts ?? {})) {
+    if (ms !== undefined && !(ms > 0)) fail(`timeouts.${name}: must be milliseconds greater than zero`);
+  }
+  const { connections, maxReplyBytes } = options.pool ?? {};
+  if (connections !== undefined && !(Number.isInteger(connections) && connections > 0)) {
+    fail('pool.connections: must be a whole number greater than zero');
+  }
+  if (maxReplyBytes !== undefined && !(maxReplyBytes > 0))
+    fail('pool.maxReplyBytes: must be greater than zero');
+  const { maxAttempts } = options.retry ?? {};
+  if (maxAttempts !== undefined && !(maxAttempts >= 1)) fail('retry.maxAttempts: must be at least 1');
 }
 
 const HEADER_TEXT = /^[\x21-\x7e]+$/;
+
+const isProxyAddress = (text: string): boolean =>
+  URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 
 function isWebAddress(text: string): boolean {
   if (!URL.canParse(text)) return false;

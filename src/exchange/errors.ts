@@ -80,7 +80,9 @@ export function errorOfReply(
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   };
   const { name, effect, meaning } = judge(context.endpoint, success ? 400 : status, said);
-  return { name, message: said.message || meaning, effect, ...base };
+  // Under a success status only `success: false` is a certain refusal: a code and words may be a receipt.
+  const certain = !success || said.success === false;
+  return { name, message: said.message || meaning, effect: certain ? effect : 'possible', ...base };
 }
 
 interface Judgement {
@@ -161,12 +163,13 @@ function readErrorBody(body: unknown, redact: Redact): ErrorBody {
   const message = own('message');
   const success = own('success');
   const known = typeof code === 'number' && Number.isSafeInteger(code) ? code : undefined;
+  const errors = own('errors');
   return {
     code: known,
     message: typeof message === 'string' ? redact(message) : '',
-    fields: readFields(own('errors'), redact),
+    fields: readFields(errors, redact),
     success: typeof success === 'boolean' ? success : undefined,
-    refused: success === false || (known !== undefined && typeof message === 'string'),
+    refused: success === false || (known !== undefined && (typeof message === 'string' || isObject(errors))),
   };
 }
 

@@ -63,6 +63,7 @@ export async function readHistory<T>(
   const wanted = plan.maxRecords ?? Infinity;
   let timing: ReplyTiming | undefined;
   let offset = 0;
+  let leastTotal = 0;
   let countsPerList = false;
   let lastIds: ReadonlySet<string> | undefined;
   for (;;) {
@@ -81,7 +82,13 @@ export async function readHistory<T>(
       collected.complete = false;
     }
     lastIds = ids;
-    if (isLast(page, bounded, limit, offset) || reachedSince(plan, page)) break;
+    leastTotal = offset === 0 ? (page.total ?? 0) : Math.min(leastTotal, page.total ?? 0);
+    if (reachedSince(plan, page)) break;
+    if (isLast(page, bounded, limit, offset)) {
+      // Fewer than there are in all: pages repeated records instead of going on.
+      if (collected.byId.size + collected.setAside.length < leastTotal) collected.complete = false;
+      break;
+    }
     const next = offset + Math.max(1, Math.min(bounded, limit) - OVERLAP);
     const beyond = next > plan.bounds.maxOffset || next >= plan.bounds.maxReach;
     if (page.received === 0 || collected.byId.size >= wanted || beyond) {

@@ -83,6 +83,7 @@ export class Judge {
       case 'preempted':
         return { kind: 'error', error: finding('aborted', id, { effect }), after: 'preempted' };
       case 'cancelled':
+        if (scope.cancelled === 'timeout') this.#parts.baseUrls.failed(baseUrlIndex);
         return stop(finding(scope.cancelled ?? 'aborted', id, { effect }));
       case 'replyTooLarge':
         return stop(finding('replyTooLarge', id, { effect }));
@@ -155,6 +156,8 @@ export class Judge {
    * Elsewhere a message that names the nonce decides.
    */
   #isNonceRefusal(error: ExchangeError, path: string, progress: Progress): boolean {
+    // Whoever repeats must know that there was no effect.
+    if (error.effect !== 'none') return false;
     if (error.name === 'nonceRefused') return true;
     const { nonces, limiter } = this.#parts;
     return (

@@ -46,6 +46,8 @@ export class Lane {
   #pumping = false;
   #leaseUntilMs = 0;
   #yieldWanted = false;
+  /** Some process, perhaps this one, has asked for the lane urgently since it was last given up. */
+  #urgentAsked = false;
   #wake: (() => void) | undefined;
   #stopListening: (() => void) | undefined;
 
@@ -81,11 +83,18 @@ export class Lane {
   }
 
   #onSignal(kind: 'free' | 'urgent'): void {
-    if (kind === 'urgent' && this.#urgentCount === 0) {
-      this.#yieldWanted = true;
-      this.#preemptRead();
+    if (kind === 'urgent') {
+      this.#urgentAsked = true;
+      this.#makeWay();
     }
     this.#wake?.();
+  }
+
+  /** Something urgent waits in another process: it goes first, unless something here is urgent, too. */
+  #makeWay(): void {
+    if (this.#urgentCount > 0) return;
+    this.#yieldWanted = true;
+    this.#preemptRead();
   }
 
   #preemptRead(): void {
@@ -148,8 +157,11 @@ export class Lane {
       await this.#serve(waiter, entry);
       const turnOver = served >= MAX_TURN_REQUESTS || this.#clock.monotonicMs() - startedMs > MAX_TURN_MS;
       const contended = entry.kind === 'granted' && entry.contended;
-      if (this.#urgentCount === 0 && (this.#yieldWanted || (contended && turnOver))) {
+      // Urgent requests give way to urgent ones only, and then only after their turn.
+      const waitedFor = this.#urgentCount > 0 ? this.#urgentAsked : contended;
+      if ((this.#urgentCount === 0 && this.#yieldWanted) || (waitedFor && turnOver)) {
         this.#yieldWanted = false;
+        this.#urgentAsked = false;
         this.#leave();
         await this.#pause(POLL_MS);
         return;
@@ -196,9 +208,9 @@ export class Lane {
     const renewal = await this.#store.use((store) => store.renewLane(key, owner, leaseMs));
     if (renewal === undefined || renewal === 'lost') return;
     this.#leaseUntilMs = askedAtMs + leaseMs;
-    if (renewal === 'urgentWaiting' && this.#urgentCount === 0) {
-      this.#yieldWanted = true;
-      this.#preemptRead();
+    if (renewal === 'urgentWaiting') {
+      this.#urgentAsked = true;
+      this.#makeWay();
     }
   }
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../core/ports/clock.ts';
 import type { PermitGrant, RateLimitStore } from '../core/ports/limiter.ts';
 import { BoundedStore } from './bounded.ts';
-import { limitsOf, type RateLimitTable } from './limits.ts';
+import { limitsOf, type RateLimit, type RateLimitTable } from './limits.ts';
 
 export interface LimiterSettings {
   readonly store: RateLimitStore;
@@ -20,7 +20,9 @@ export interface LimiterSettings {
 export type Permission = { readonly kind: 'granted' } | { readonly kind: 'wait'; readonly retryInMs: number };
 
 /** Permits taken in advance lapse after this time... */
-const BLOCK_VALIDITY_MS = 200;
+const BLOCK_VALIDITY_MS = 300;
+/** A store that answers later than this is lost: its permits would have lapsed. */
+const MAX_STORE_MS = 250;
 /** ...and travel time varies: the window kept is longer than the exchange's by both. */
 const TRAVEL_MARGIN_MS = 250;
 const MAX_BLOCK_SHARE = 0.02;
@@ -43,7 +45,7 @@ export class Limiter {
     this.#settings = settings;
     this.#store = new BoundedStore(settings.store, {
       clock,
-      timeoutMs: settings.storeTimeoutMs,
+      timeoutMs: Math.min(settings.storeTimeoutMs, MAX_STORE_MS),
       pauseMs: 1000,
       onChange: settings.onStoreChange,
     });
@@ -57,14 +59,24 @@ export class Limiter {
   /** One permit in each budget of the path, or how long to wait before asking again. */
   async acquire(path: string, protective: boolean): Promise<Permission> {
     const budgets = this.#budgetsOf(path);
-    while (!this.#useAll(budgets, protective)) {
+    for (;;) {
+      const held: Block[] = [];
       for (const budget of budgets) {
-        if (budget.atHand(protective, this.#clock.monotonicMs())) continue;
-        const grant = await budget.refill(protective, (count) => this.#take(budget, protective, count));
-        if (grant.granted === 0) return { kind: 'wait', retryInMs: grant.retryInMs };
+        let block = budget.use(protective, this.#clock.monotonicMs());
+        while (block === undefined) {
+          const grant = await budget.refill(protective, (count) => this.#take(budget, protective, count));
+          if (grant.granted === 0) return { kind: 'wait', retryInMs: grant.retryInMs };
+          block = budget.use(protective, this.#clock.monotonicMs());
+        }
+        held.push(block);
       }
+      const now = this.#clock.monotonicMs();
+      if (held.every(({ untilMs }) => untilMs > now)) {
+        for (const budget of budgets) budget.countUse(now);
+        return GRANTED;
+      }
+      // The first ones lapsed while the last one was waited for.
     }
-    return GRANTED;
   }
 
   /** The exchange answered 429 for the path because a limit was reached. */
@@ -88,7 +100,10 @@ export class Limiter {
   #useAll(budgets: readonly Budget[], protective: boolean): boolean {
     const now = this.#clock.monotonicMs();
     for (const budget of budgets) if (!budget.atHand(protective, now)) return false;
-    for (const budget of budgets) budget.use(protective, now);
+    for (const budget of budgets) {
+      budget.use(protective, now);
+      budget.countUse(now);
+    }
     return true;
   }
 
@@ -110,21 +125,34 @@ export class Limiter {
   #budgetsOf(path: string): readonly Budget[] {
     let budgets = this.#budgets.get(path);
     if (budgets === undefined) {
-      budgets = limitsOf(path, this.#settings.table).map(([name, limit]) => {
-        let budget = this.#byName.get(name);
-        if (budget === undefined) {
-          budget = new Budget(`${this.#settings.egress}/${name}`, limit.limit, limit.periodMs, this.#clock);
-          this.#byName.set(name, budget);
-        }
-        return budget;
-      });
+      // The tightest first: who waits for it must not use up the wider ones, which others wait for.
+      budgets = limitsOf(path, this.#settings.table)
+        .sort(([, a], [, b]) => a.limit / a.periodMs - b.limit / b.periodMs)
+        .map(([name, limit]) => this.#budgetNamed(name, limit));
       this.#budgets.set(path, budgets);
     }
     return budgets;
   }
+
+  #budgetNamed(name: string, { limit, periodMs }: RateLimit): Budget {
+    let budget = this.#byName.get(name);
+    if (budget === undefined) {
+      budget = new Budget(`${this.#settings.egress}/${name}`, limit, periodMs, this.#clock);
+      this.#byName.set(name, budget);
+    }
+    return budget;
+  }
 }
 
 const GRANTED: Permission = { kind: 'granted' };
+
+/** Permits at hand until they lapse; every refill makes a new block. */
+interface Block {
+  left: number;
+  readonly untilMs: number;
+}
+
+const NO_PERMITS: Block = { left: 0, untilMs: 0 };
 
 /** What this process holds of one budget. Permits from the reserved share are kept apart. */
 class Budget {
@@ -132,7 +160,7 @@ class Budget {
   readonly limit: number;
   readonly periodMs: number;
   readonly #clock: Clock;
-  readonly #blocks = { normal: { left: 0, untilMs: 0 }, protective: { left: 0, untilMs: 0 } };
+  readonly #blocks = { normal: NO_PERMITS, protective: NO_PERMITS };
   readonly #refilling: { normal?: Promise<PermitGrant>; protective?: Promise<PermitGrant> } = {};
   #waiting = 0;
   #blockSize = 1;
@@ -147,17 +175,20 @@ class Budget {
   }
 
   atHand(protective: boolean, now: number): boolean {
-    const { normal, protective: reserved } = this.#blocks;
-    return (
-      (normal.left > 0 && normal.untilMs > now) || (protective && reserved.left > 0 && reserved.untilMs > now)
-    );
+    return this.#blockWith(protective, now) !== undefined;
   }
 
-  use(protective: boolean, now: number): void {
+  /** Takes one permit, if one is at hand; answers the block it came from. */
+  use(protective: boolean, now: number): Block | undefined {
+    const block = this.#blockWith(protective, now);
+    if (block !== undefined) block.left -= 1;
+    return block;
+  }
+
+  #blockWith(protective: boolean, now: number): Block | undefined {
     const { normal, protective: reserved } = this.#blocks;
-    const block = protective && !(normal.left > 0 && normal.untilMs > now) ? reserved : normal;
-    block.left -= 1;
-    this.#countUse(now);
+    if (normal.left > 0 && normal.untilMs > now) return normal;
+    return protective && reserved.left > 0 && reserved.untilMs > now ? reserved : undefined;
   }
 
   /** One refill at a time for each kind of caller; who comes meanwhile waits for it. */
@@ -173,8 +204,8 @@ class Budget {
   }
 
   drop(): void {
-    this.#blocks.normal.left = 0;
-    this.#blocks.protective.left = 0;
+    this.#blocks.normal = NO_PERMITS;
+    this.#blocks.protective = NO_PERMITS;
   }
 
   ownUse(now: number): number {
@@ -189,17 +220,15 @@ class Budget {
     try {
       // Let those who ask in the same turn be counted before the size is chosen.
       await Promise.resolve();
-      const block = this.#blocks[kind];
       const startedMs = this.#clock.monotonicMs();
-      const usedUpInTime = block.untilMs > startedMs;
+      const usedUpInTime = this.#blocks[kind].untilMs > startedMs;
       this.#blockSize = usedUpInTime ? this.#blockSize * 2 : Math.max(1, this.#blockSize / 2);
       this.#blockSize = Math.min(this.#blockSize, Math.max(1, Math.floor(this.limit * MAX_BLOCK_SHARE)));
       const count =
         kind === 'protective' ? this.#waiting : Math.max(this.#waiting, Math.ceil(this.#blockSize));
       const grant = await take(count);
       if (grant.granted > 0) {
-        block.left = grant.granted;
-        block.untilMs = startedMs + BLOCK_VALIDITY_MS;
+        this.#blocks[kind] = { left: grant.granted, untilMs: startedMs + BLOCK_VALIDITY_MS };
       }
       return grant;
     } finally {
@@ -207,7 +236,7 @@ class Budget {
     }
   }
 
-  #countUse(now: number): void {
+  countUse(now: number): void {
     this.#rollPeriod(now);
     this.#uses.current += 1;
   }

@@ -149,8 +149,7 @@ class Sequences {
 
   async #refill(): Promise<void> {
     await Promise.resolve();
-    const startedMs = this.#clock.monotonicMs();
-    const usedUpInTime = this.#validUntilMs > startedMs;
+    const usedUpInTime = this.#validUntilMs > this.#clock.monotonicMs();
     this.#blockSize = usedUpInTime ? Math.min(MAX_BLOCK, this.#blockSize * 2) : 1;
     const count = Math.max(this.#waiting, this.#blockSize);
     const floor = this.floor();
@@ -159,7 +158,7 @@ class Sequences {
     const first = block === undefined ? this.floor() : Math.max(block.first, this.#floor);
     this.#next = first;
     this.#end = block === undefined ? first + count : Math.max(first, block.first + block.count);
-    this.#validUntilMs = startedMs + BLOCK_VALIDITY_MS;
+    this.#validUntilMs = this.#clock.monotonicMs() + BLOCK_VALIDITY_MS;
     this.#refilling = undefined;
   }
 }
@@ -177,8 +176,9 @@ class UniqueSource implements NonceSource {
     return nonce === undefined ? undefined : ticketOf(nonce);
   }
 
-  async take(): Promise<NonceTicket> {
-    return ticketOf(await this.#sequences.next());
+  async take({ scope }: NonceRequest): Promise<NonceResult> {
+    const nonce = await scope.within(this.#sequences.next());
+    return nonce === undefined ? undefined : ticketOf(nonce);
   }
 
   refused(repeats: number): void {
@@ -240,6 +240,8 @@ class WindowSource implements NonceSource {
   #waiting = 0;
   #refilling: Promise<number> | undefined;
   #lastLocal = 0;
+  /** Everything below has been handed out by this process or passed over: a store that forgot does not matter. */
+  #floor = 0;
 
   constructor(clock: Clock, settings: NonceSettings, store: BoundedStore<NonceStore>) {
     this.#clock = clock;
@@ -257,8 +259,10 @@ class WindowSource implements NonceSource {
     return this.takeAtOnce() ?? (await this.#takeSlowly(scope));
   }
 
-  refused(): void {
+  refused(repeats: number): void {
     this.#end = this.#next;
+    // Others may have used what a store that forgot hands out again: most of that lies behind.
+    if (repeats > 1) this.#floor = Math.max(this.#floor, this.#now() + WINDOW_AHEAD_MS / 2);
   }
 
   observeDate(serverDateMs: number, sentAtMs: number, receivedAtMs: number): void {
@@ -281,6 +285,7 @@ class WindowSource implements NonceSource {
     while (this.#next < this.#end) {
       this.#next += 1;
       const value = this.#next - 1;
+      this.#floor = Math.max(this.#floor, this.#next);
       if (value % 10 !== LOCAL_DIGIT) return String(value);
     }
     return undefined;
@@ -289,9 +294,9 @@ class WindowSource implements NonceSource {
   async #takeSlowly(scope: CallScope): Promise<NonceResult> {
     for (;;) {
       this.#waiting += 1;
-      const waitMs = await (this.#refilling ??= this.#refill());
+      const waitMs = await scope.within((this.#refilling ??= this.#refill()));
       this.#waiting -= 1;
-      if (scope.isOver()) return undefined;
+      if (waitMs === undefined || scope.isOver()) return undefined;
       const nonce = this.#fromBlock();
       if (nonce !== undefined) return ticketOf(nonce);
       if (waitMs < 0) {
@@ -309,19 +314,22 @@ class WindowSource implements NonceSource {
   async #refill(): Promise<number> {
     await Promise.resolve();
     try {
-      const startedMs = this.#clock.monotonicMs();
-      const usedUpInTime = this.#validUntilMs > startedMs;
+      const usedUpInTime = this.#validUntilMs > this.#clock.monotonicMs();
       this.#blockSize = usedUpInTime ? Math.min(MAX_BLOCK, this.#blockSize * 2) : 2;
       const count = Math.max(Math.ceil(this.#waiting * 1.2), this.#blockSize);
-      const now = this.#now();
+      const to = this.#now() + WINDOW_AHEAD_MS;
+      // A floor far beyond the window stems from a clock that was put right since.
+      const floor = this.#floor <= to + WINDOW_BACK_MS ? this.#floor : 0;
+      if (floor > to) return floor - to;
+      const from = Math.max(to - WINDOW_AHEAD_MS - WINDOW_BACK_MS, floor);
       const block = await this.#store.use((store) =>
-        store.reserveWindow(this.#settings.key, now - WINDOW_BACK_MS, now + WINDOW_AHEAD_MS, count),
+        store.reserveWindow(this.#settings.key, from, to, count),
       );
       if (block === undefined) return -1;
       if (block.kind === 'exhausted') return Math.max(1, block.waitMs);
       this.#next = block.first;
       this.#end = block.first + block.count;
-      this.#validUntilMs = startedMs + BLOCK_VALIDITY_MS;
+      this.#validUntilMs = this.#clock.monotonicMs() + BLOCK_VALIDITY_MS;
       return 0;
     } finally {
       this.#refilling = undefined;

@@ -187,10 +187,11 @@ async function place(
   const endpoint = ENDPOINTS.stopLimit;
   const { params } = prepared;
   const read = (body: unknown) => sameOrder(readPlacedOrder(body), request);
-  const outcome = await caller.command({ endpoint, params, options, read });
+  // With its client order id an order cannot be accepted twice.
+  const once = request.clientOrderId === undefined ? ({ sendOnce: true } as const) : {};
+  const outcome = await caller.command({ endpoint, params, options, read, refusal: cancelled, ...once });
   if (outcome.kind !== 'accepted') return outcome;
   const reply = outcome.value;
-  if (reply.status.known && reply.status.value === 'CANCELLED') return refusedCommand(cancelled(reply));
   const order = placedOrder(reply, request);
   if (!order.clientOrderIdEchoed) {
     const got = reply.clientOrderId === undefined ? 'nothing' : 'another text';
@@ -215,7 +216,8 @@ function sameOrder(parsed: Parsed<PlacedOrderReply>, request: StopLimitRequest):
 }
 
 /** Specification 3.1: the reply to a creation can say that the order is cancelled already. */
-function cancelled(reply: PlacedOrderReply): ExchangeError {
+function cancelled(reply: PlacedOrderReply): ExchangeError | undefined {
+  if (!reply.status.known || reply.status.value !== 'CANCELLED') return undefined;
   const { left, dealStock } = reply.optional;
   const isZero = (text: string | undefined) => text !== undefined && parseDecimal(text)?.eq(ZERO) === true;
   const unfilled = dealStock === undefined ? left === reply.amount : isZero(dealStock);

@@ -108,12 +108,14 @@ export function prepareCancelAll(request: CancelAllRequest): Prepared {
   const { market, types } = request;
   if (market !== undefined) check.market(market);
   if (types !== undefined) {
-    const known = types.length > 0 && types.every((type) => ['spot', 'margin', 'futures'].includes(type));
+    const known =
+      types.length > 0 && [...types].every((type) => ['spot', 'margin', 'futures'].includes(type));
     check.that('types', known, 'must name at least one of spot, margin, futures (leave out for all)');
   }
   return check.done({
     ...(market === undefined ? {} : { market }),
-    ...(types === undefined ? {} : { type: types }),
+    // A copy: emptied while the call waits, the caller's own list would name all types.
+    ...(types === undefined ? {} : { type: [...types] }),
   });
 }
 

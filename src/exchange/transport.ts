@@ -1,6 +1,6 @@
 import { type Dispatcher, Pool, ProxyAgent } from 'undici';
 import type { Clock } from '../core/ports/clock.ts';
-import type { CallScope } from './call-scope.ts';
+import { type CallScope, MAX_TIMER_MS } from './call-scope.ts';
 
 export interface TransportSettings {
   readonly baseUrls: readonly string[];
@@ -81,7 +81,7 @@ export function createTransport(settings: TransportSettings, clock: Clock): Tran
     send(request, scope) {
       const target = origins[request.baseUrlIndex];
       if (target === undefined) throw new RangeError(`no base URL ${request.baseUrlIndex}`);
-      const flight = new HttpFlight(request.timeoutMs, settings.maxReplyBytes, clock, scope);
+      const flight = new HttpFlight(request.timeoutMs, settings, clock, scope);
       flight.dispatch(target, request);
       return flight;
     },
@@ -114,23 +114,12 @@ function openOrigin(baseUrl: string, settings: TransportSettings): Origin {
   return { dispatcher, origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') };
 }
 
-/** Error codes that prove that no connection for the request existed. */
-const NEVER_CONNECTED = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'UND_ERR_PRX_CONN',
-  'UND_ERR_PRX_TLS',
-]);
-
 class HttpFlight implements Flight, Dispatcher.DispatchHandler {
   readonly result: Promise<WireResult>;
   readonly #clock: Clock;
   readonly #scope: CallScope;
   readonly #maxBytes: number;
+  readonly #proxied: boolean;
   readonly #timer: NodeJS.Timeout;
   #settle: ((result: WireResult) => void) | undefined;
   #controller: Dispatcher.DispatchController | undefined;
@@ -141,14 +130,15 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
   #chunks: Buffer[] = [];
   #size = 0;
 
-  constructor(timeoutMs: number, maxBytes: number, clock: Clock, scope: CallScope) {
+  constructor(timeoutMs: number, settings: TransportSettings, clock: Clock, scope: CallScope) {
     this.#clock = clock;
     this.#scope = scope;
-    this.#maxBytes = maxBytes;
+    this.#maxBytes = settings.maxReplyBytes;
+    this.#proxied = settings.proxy !== undefined;
     this.result = new Promise((resolve) => {
       this.#settle = resolve;
     });
-    this.#timer = setTimeout(() => this.end('attemptTimeout'), timeoutMs);
+    this.#timer = setTimeout(() => this.end('attemptTimeout'), Math.min(timeoutMs, MAX_TIMER_MS));
     scope.onAbort(() => this.end('cancelled'));
   }
 
@@ -214,10 +204,13 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
     this.#fail(error);
   }
 
+  /**
+   * Only a request that was never given to a connection is certain not to have left. The code of the error
+   * proves nothing: a host that becomes unreachable breaks connections that carried the request.
+   */
   #fail(error: unknown): void {
-    const code = String((error as { code?: unknown } | null)?.code);
-    const left = this.#controller !== undefined && !NEVER_CONNECTED.has(code);
-    const proxy = error instanceof Error && /proxy/i.test(error.message);
+    const left = this.#controller !== undefined;
+    const proxy = this.#proxied && error instanceof Error && /proxy/i.test(error.message);
     const reason = proxy ? 'proxyRefused' : left ? 'connectionLost' : 'connectFailed';
     this.#finish({ kind: 'failure', reason, left });
   }

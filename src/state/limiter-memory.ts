@@ -62,7 +62,8 @@ function take(budget: Budget, request: PermitRequest, now: number): PermitGrant 
     return { granted: 0, retryInMs: budget.blockedUntilMs - now };
   }
   const factor = request.ignorePenalty ? 1 : currentFactor(budget, now);
-  const free = Math.floor(request.limit * request.share * factor) - used;
+  // However small the limit and the part of it: one call in a while is never too many.
+  const free = Math.max(1, Math.floor(request.limit * request.share * factor)) - used;
   const granted = Math.max(0, Math.min(request.count, free));
   if (granted > 0) budget.buckets.set(current, (budget.buckets.get(current) ?? 0) + granted);
   const retryInMs = granted > 0 ? 0 : Math.max(1, (oldest + WINDOW_BUCKETS + 1) * widthMs - now);

@@ -8,12 +8,19 @@ import {
 } from '../core/ports/limiter.ts';
 import { prepareScripts, type RedisScript, toNumbers } from './redis-scripts.ts';
 
+/**
+ * The Redis server's clock may step back, or another server with another clock takes over. What then lies
+ * further in the future than it can be is forgotten; else it would block requests until the clock gets there.
+ */
+const CLOCK_STEP_MS = 1000;
+
 const TIME_AND_FACTOR = `
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local function factorNow()
   local state = redis.call('HMGET', KEYS[2], 'factor', 'at', 'recovery', 'blockedUntil')
   if not state[1] then return 1, 0 end
+  if tonumber(state[2]) > now + ${CLOCK_STEP_MS} then return 1, 0 end
   local factor = tonumber(state[1])
   local recovered = math.max(0, (now - tonumber(state[2])) / tonumber(state[3]))
   return math.min(1, factor + (1 - factor) * recovered), tonumber(state[4])
@@ -32,7 +39,7 @@ local used, oldest = 0, current
 local fields = redis.call('HGETALL', KEYS[1])
 for index = 1, #fields, 2 do
   local bucket = tonumber(fields[index])
-  if bucket < current - buckets then
+  if bucket < current - buckets or bucket > current + buckets then
     redis.call('HDEL', KEYS[1], fields[index])
   else
     used = used + tonumber(fields[index + 1])
@@ -42,7 +49,7 @@ end
 local factor, blockedUntil = factorNow()
 if ignorePenalty then factor = 1
 elseif blockedUntil > now then return { 0, blockedUntil - now } end
-local granted = math.max(0, math.min(count, math.floor(limit * share * factor) - used))
+local granted = math.max(0, math.min(count, math.max(1, math.floor(limit * share * factor)) - used))
 if granted == 0 then return { 0, math.max(1, (oldest + buckets + 1) * width - now) } end
 redis.call('HINCRBY', KEYS[1], string.format('%.0f', current), granted)
 redis.call('PEXPIRE', KEYS[1], period * 2)

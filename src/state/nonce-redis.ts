@@ -78,14 +78,17 @@ redis.call('SET', KEYS[1], table.concat(out, ' '), 'PX', ARGV[6])
 return { 1, string.format('%.0f', first), last - first + 1 }`,
 };
 
+/** A lease that ends further off than this stems from before the server's clock stepped back. */
+const LONGEST_LEASE_MS = 60_000;
+
 const LANE_TIME = `
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-local function live(name)
+local function live(name, lease)
   local owner = redis.call('HGET', KEYS[1], name)
   if not owner then return nil, 0 end
   local till = tonumber(redis.call('HGET', KEYS[1], name .. 'Until'))
-  if till <= now then return nil, 0 end
+  if till <= now or till > now + math.max(lease, ${LONGEST_LEASE_MS}) then return nil, 0 end
   return owner, till
 end`;
 
@@ -94,8 +97,8 @@ const ENTER_LANE: RedisScript = {
   numberOfKeys: 2,
   lua: `${LANE_TIME}
 local owner, floor, lease, urgent = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
-local holder, holderUntil = live('holder')
-local wisher, wisherUntil = live('urgent')
+local holder, holderUntil = live('holder', lease)
+local wisher, wisherUntil = live('urgent', lease)
 local held = holder ~= nil and holder ~= owner
 local wished = wisher ~= nil and wisher ~= owner
 if held or (wished and not urgent) then
@@ -125,10 +128,10 @@ const RENEW_LANE: RedisScript = {
   numberOfKeys: 1,
   lua: `${LANE_TIME}
 local owner, lease = ARGV[1], tonumber(ARGV[2])
-if live('holder') ~= owner then return 0 end
+if live('holder', lease) ~= owner then return 0 end
 redis.call('HSET', KEYS[1], 'holderUntil', now + lease)
 redis.call('PEXPIRE', KEYS[1], lease * 10)
-local wisher = live('urgent')
+local wisher = live('urgent', lease)
 if wisher ~= nil and wisher ~= owner then return 2 end
 return 1`,
 };

@@ -21,6 +21,8 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
+type RequestRecord = ReturnType<RunningSimulator['requestLog']>[number];
+
 function noncesOf(exchange: RunningSimulator): string[] {
   return exchange.requestLog().flatMap(({ nonce }) => nonce ?? []);
 }
@@ -84,7 +86,10 @@ describe('1,000 calls at once from 4 processes on one key', () => {
     for (const child of children) child.send('go');
     expect(await Promise.all(results)).toEqual(children.map(() => ({ ok: 225, accepted: 25 })));
     const nonces = noncesOf(exchange);
-    expect(exchange.requestLog({ outcome: 'refused' })).toEqual([]);
+    // On a busy machine a nonce can be older than the window by the time it arrives; it is sent again then.
+    const isLate = ({ nonce, handledAtMs, atMs }: RequestRecord) =>
+      mode === 'window' && Number(nonce) < (handledAtMs ?? atMs) - 5000;
+    expect(exchange.requestLog({ outcome: 'refused' }).filter((record) => !isLate(record))).toEqual([]);
     if (mode === 'increasing') expectIncreasing(nonces);
     // A read that gave way to an urgent call is sent again, with a nonce of its own.
     expect(nonces.length).toBeGreaterThanOrEqual(1000);

@@ -101,17 +101,17 @@ describe('the limiter', () => {
     const [early, late] = [1, 2].map(() => openLimiter(clock, store, 1000, { reservedShare: 0 }));
     if (early === undefined || late === undefined) throw new Error('two limiters');
     const sentAt: number[] = [];
-    const send = async (limiter: Limiter) => {
+    const send = async (limiter: Limiter, travelMs = 0) => {
       const granted = await grantedOf(limiter, false);
-      if (granted) sentAt.push(clock.monotonicMs());
+      if (granted) sentAt.push(clock.monotonicMs() + travelMs);
       return granted;
     };
     // Ends with permits at hand: more were granted than sent.
     while (ahead - sentAt.length < 10) await send(early);
     while (await send(late));
-    clock.advance(190);
-    while (await send(early));
-    clock.advance(840);
+    clock.advance(290);
+    while (await send(early, 240));
+    clock.advance(1060);
     while (await send(late));
     for (const atMs of new Set(sentAt)) {
       expect(sentAt.filter((other) => other > atMs - 1000 && other <= atMs).length).toBeLessThanOrEqual(1000);
@@ -174,4 +174,51 @@ describe('the limiter', () => {
     clock.advance(120_000);
     expect(await drain()).toBe(22);
   });
+
+  test('calls that wait for a tight limit do not use up a wide one that others need', async () => {
+    const clock = manualClock();
+    const table = {
+      wide: { limit: 100, periodMs: 1000, paths: [PATH, '/api/v4/other'] },
+      tight: { limit: 10, periodMs: 1000, paths: [PATH] },
+    };
+    const limiter = openLimiter(clock, createMemoryRateLimitStore(clock), 0, { table, reservedShare: 0 });
+    for (let round = 0; round < 5; round += 1) {
+      await Promise.all(Array.from({ length: 200 }, () => limiter.acquire(PATH, false)));
+      clock.advance(100);
+    }
+    expect((await limiter.acquire('/api/v4/other', false)).kind).toBe('granted');
+  });
+
+  test('a permit that lapsed while another one was waited for is not used', async () => {
+    const clock = manualClock();
+    const memory = createMemoryRateLimitStore(clock);
+    const taken: string[] = [];
+    const store: RateLimitStore = {
+      take: (request) => {
+        taken.push(request.scope);
+        if (taken.length === 2) clock.advance(310);
+        return memory.take(request);
+      },
+      penalize: (penalty) => memory.penalize(penalty),
+    };
+    const table = {
+      wide: { limit: 100, periodMs: 1000, paths: [PATH] },
+      tight: { limit: 10, periodMs: 1000, paths: [PATH] },
+    };
+    const limiter = openLimiter(clock, store, 0, { table });
+    expect((await limiter.acquire(PATH, false)).kind).toBe('granted');
+    expect(taken.filter((scope) => scope === 'test/tight')).toHaveLength(2);
+  });
+
+  test.each([1, 3, 9])(
+    'a limit as small as %i lets calls through, with and without its store',
+    async (limit) => {
+      const clock = manualClock();
+      const lost = { take: () => Promise.reject(new Error('lost')), penalize: async () => undefined };
+      for (const store of [createMemoryRateLimitStore(clock), lost]) {
+        const limiter = openLimiter(clock, store, limit, { reservedShare: 0.5 });
+        expect(await grantedOf(limiter, false)).toBe(true);
+      }
+    },
+  );
 });

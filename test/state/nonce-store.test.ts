@@ -176,3 +176,13 @@ describe.each([
     expect((await a.enterLane('way', { ...LEASE, leaseMs: 5000, owner: 'a' })).kind).toBe('granted');
   });
 });
+
+test('a lane whose holder and wisher stem from before the Redis server stepped its clock back is free', async () => {
+  const redis = server.connect();
+  const store = createRedisNonceStore({ redis, prefix: 'stepped' });
+  opened.push(store);
+  const until = Date.now() + 3_600_000;
+  const left = { holder: 'dead', holderUntil: until, urgent: 'dead', urgentUntil: until };
+  await redis.hset('stepped:{nonce/lane}:lane', left);
+  expect((await store.enterLane('lane', { ...LEASE, owner: 'a' })).kind).toBe('granted');
+});

@@ -51,16 +51,25 @@ describe.each([
 
   test('a penalty blocks, shrinks and recovers; protective callers keep the limit', async () => {
     const [a, b] = open();
-    const scope = 'p';
-    await a.penalize({ scope, factor: 0.5, floor: 0.1, recoveryMs: 100_000, blockMs: 100 });
-    expect((await b.take({ ...BUDGET, scope })).granted).toBe(0);
-    expect((await b.take({ ...BUDGET, scope, ignorePenalty: true })).granted).toBe(1);
-    await delay(120);
-    expect((await b.take({ ...BUDGET, scope, count: 200 })).granted).toBe(49);
-    expect((await b.take({ ...BUDGET, scope, count: 200, ignorePenalty: true })).granted).toBe(50);
-    await a.penalize({ scope, factor: 0.1, floor: 0.9, recoveryMs: 50, blockMs: 0 });
-    await delay(500);
-    expect((await b.take({ ...BUDGET, scope, count: 200 })).granted).toBe(100);
+    const slow = { factor: 0.5, floor: 0.1, recoveryMs: 1e9 };
+    const long = { ...BUDGET, periodMs: 60_000 };
+    await a.penalize({ ...slow, scope: 'blocked', blockMs: 60_000 });
+    expect((await b.take({ ...long, scope: 'blocked' })).granted).toBe(0);
+    expect((await b.take({ ...long, scope: 'blocked', ignorePenalty: true })).granted).toBe(1);
+    await a.penalize({ ...slow, scope: 'shrunk', blockMs: 50 });
+    await delay(60);
+    expect((await b.take({ ...long, scope: 'shrunk', count: 200 })).granted).toBe(50);
+    expect((await b.take({ ...long, scope: 'shrunk', count: 200, ignorePenalty: true })).granted).toBe(50);
+    await a.penalize({ scope: 'grown', factor: 0.1, floor: 0.9, recoveryMs: 50, blockMs: 0 });
+    await delay(60);
+    expect((await b.take({ ...long, scope: 'grown', count: 200 })).granted).toBe(100);
+  });
+
+  test('a share of a limit so small that nothing would be left lets one through', async () => {
+    const [a] = open();
+    const tiny = { ...BUDGET, scope: 'tiny', limit: 1, share: 0.25 };
+    expect((await a.take(tiny)).granted).toBe(1);
+    expect((await a.take(tiny)).granted).toBe(0);
   });
 
   test('scopes are apart', async () => {
@@ -68,6 +77,16 @@ describe.each([
     expect((await a.take({ ...BUDGET, scope: 'one', count: 200 })).granted).toBe(100);
     expect((await a.take({ ...BUDGET, scope: 'two', count: 200 })).granted).toBe(100);
   });
+});
+
+test('a Redis server whose clock stepped back blocks nobody until it has caught up', async () => {
+  const redis = server.connect();
+  const store = createRedisRateLimitStore({ redis, prefix: 'stepped' });
+  const hourAheadMs = Date.now() + 3_600_000;
+  await redis.hset('stepped:{limit/x}:window', String(Math.floor(hourAheadMs / 10)), 100);
+  const penalty = { factor: 0.1, at: hourAheadMs, recovery: 60_000, blockedUntil: hourAheadMs + 1000 };
+  await redis.hset('stepped:{limit/x}:penalty', penalty);
+  expect((await store.take({ ...BUDGET, count: 100 })).granted).toBe(100);
 });
 
 test('no sliding window ever holds more than the limit', async () => {
