@@ -130,6 +130,26 @@ describe('an account-wide cancel', () => {
     expect(account.next().kind).toBe('cancelAll');
   });
 
+  test('put off by the exchange lets the lanes go, and is no failed attempt', () => {
+    const account = new Account();
+    account.start();
+    account.end({ kind: 'rejected', error: failure({ name: 'rateLimited', retryAfterMs: 3_600_000 }) });
+    expect(account.account.cancels).toMatchObject([{ state: 'open', failures: 0 }]);
+    expect(account.next()).toEqual({ kind: 'releaseLanes', markets: ['BTC_PERP', 'ETH_PERP'] });
+    account.lanes = account.lanes.map((lane) => release(lane, ACCOUNT_HOLDER));
+    // No longer than the longest pause that is obeyed.
+    expect(account.next()).toEqual({ kind: 'wait', untilMs: account.nowMs + 30_000 });
+  });
+
+  test('reported a second time changes nothing', () => {
+    const account = new Account();
+    account.start();
+    account.end(accepted);
+    const before = JSON.stringify([account.account, account.lanes]);
+    account.end({ kind: 'unknown', error: failure({ effect: 'possible' }) });
+    expect(JSON.stringify([account.account, account.lanes])).toBe(before);
+  });
+
   test('in progress when its process died is unknown', () => {
     const account = new Account();
     account.start();

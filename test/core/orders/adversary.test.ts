@@ -4,7 +4,7 @@ import { startLife } from '../../../src/core/life.ts';
 import { known, unknown } from '../../../src/core/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rule.ts';
 import type { PositionView } from '../../../src/core/subject.ts';
-import { at, Driver } from './driver.ts';
+import { at, Driver, failure } from './driver.ts';
 import { action, all, half, protect, view } from './fixtures.ts';
 
 /** Sequences that once led to a wrong order, or to none: each is named after what went wrong. */
@@ -220,30 +220,24 @@ describe('both sides open', () => {
     expect(ends(driver)).toEqual(['open']);
     expect(driver.place().request).toMatchObject({ side: 'buy', amount: '0.2' });
   });
-
-  test('a filled reduction beside a stop of the same amount is not taken for the stop', () => {
-    const third = action({ ...half, target: { kind: 'by', fraction: 0.3 } } as ActionSpec, {
-      subject: 'position:1',
-      ruleId: 'other',
-    });
-    const cover = action(protect, { subject: 'position:1' });
-    const driver = new Driver().read(long, short).ask(cover, third);
-    driver.place();
-    expect(driver.place().request.amount).toBe('0.3');
-    const sold = {
-      ...long,
-      sizeBase: at({ size: '0.7' }).sizeBase,
-      markPrice: at({ mark: '970.5' }).markPrice,
-    };
-    driver.read(sold, short);
-    expect(driver.state.orders.filter((order) => order.presumedFilled).map((order) => order.role)).toEqual([
-      'reduce',
-    ]);
-    expect(driver.reasons('coverTriggered')).toEqual([]);
-  });
 });
 
 describe('fills', () => {
+  test('of a reduction beside an older stop of the same amount are not taken for the stop', () => {
+    const cover = action(protect, { ruleId: 'cover' });
+    const driver = new Driver().read(at({ size: '0.5' })).ask(cover);
+    expect(driver.place().request).toMatchObject({ amount: '0.5', activationPrice: '970' });
+    driver.read(at({ size: '1' }));
+    expect(driver.place().request.amount).toBe('1');
+    driver.ask(cover, action(half));
+    expect(driver.place().request.amount).toBe('0.5');
+    // Beside the stop, not past it.
+    driver.read(at({ size: '0.5', mark: '970.5' }));
+    const filled = driver.state.orders.filter((order) => order.presumedFilled);
+    expect(filled.map((order) => order.role)).toEqual(['reduce']);
+    expect(driver.reasons('coverTriggered')).toEqual([]);
+  });
+
   test('that the exchange has confirmed are not held against the stop beside them', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
@@ -367,6 +361,80 @@ describe('rules that are held back', () => {
     driver.context = { ...driver.context, gate: { ...driver.context.gate, silencedRules: ['near'] } };
     driver.ask(action(half), action(all, { ruleId: 'other' }));
     expect(driver.cancel().why).toBe('fillUnproven');
+  });
+});
+
+describe('an evaluation that decides nothing', () => {
+  test('withdraws no reduction, no stop and no cancel', () => {
+    const cancel: ActionSpec = { kind: 'cancelAll', types: ['futures'], scope: 'market' };
+    const driver = new Driver({}, { paused: true }).read(at({}));
+    driver.ask(action(half), action(protect, { ruleId: 'cover' }), action(cancel, { ruleId: 'c' }));
+    const { intents, covers, cancels } = driver.state;
+    driver.apply(observeRequests(driver.state, [], false, driver.context.settings, driver.nowMs));
+    expect(driver.state).toMatchObject({ intents, covers, cancels });
+    driver.ask();
+    expect(driver.state).toMatchObject({ intents: [], covers: [], cancels: [] });
+  });
+});
+
+describe('the gate', () => {
+  test('is asked for every intent that is taken up again because another one is', () => {
+    const gate = { silencedRules: ['near'] };
+    const driver = new Driver({ maxRenewals: 0 }, gate).read(at({})).ask(action(half));
+    driver.later(60_000).next();
+    const configured = driver.context.settings;
+    const other = action(all, { ruleId: 'other' });
+    driver.context = { ...driver.context, settings: { ...configured, marketSettings: () => undefined } };
+    driver.read(at({})).ask(action(half), other);
+    expect(ends(driver)).toEqual(['failed:refused:silenced', 'failed:marketNotConfigured']);
+    driver.context = { settings: configured, gate: { ...driver.context.gate, silencedRules: ['other'] } };
+    expect(driver.place().request.amount).toBe('0.5');
+  });
+
+  test('counts again for a change whose cancels are refused again and again', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    driver.ask();
+    for (let rounds = 0; rounds < 5; rounds++) {
+      driver.start('cancelAll');
+      const error = failure({ name: 'permissionDenied' });
+      driver.end({ kind: 'cancelAll', outcome: { kind: 'rejected', error } });
+      driver.later(5_000).read(at({}));
+    }
+    driver.context = { ...driver.context, gate: { ...driver.context.gate, paused: true } };
+    expect(driver.next()).toMatchObject({ kind: 'idle', why: 'gateClosed' });
+    expect(driver.reasons('setChanged')).toEqual(['givenUp']);
+  });
+});
+
+describe('stages', () => {
+  test('a later one with the same target takes over', () => {
+    const driver = new Driver().read(at({})).ask(action(half), action(half, { stage: 1, atMs: 5 }));
+    expect(ends(driver)).toEqual(['superseded:laterStage', 'open']);
+  });
+});
+
+describe('a market that lost its entry in the config', () => {
+  const unknownMarket = { marketSettings: () => undefined };
+
+  test('is rid of what nobody wants', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    driver.context = { ...driver.context, settings: { ...driver.context.settings, ...unknownMarket } };
+    driver.read(at({}));
+    expect(driver.cancel().why).toBe('resolved');
+    expect(driver.state.orders).toEqual([]);
+  });
+
+  test('keeps it, and says so, where a stop would go with it and could not come back', () => {
+    const driver = new Driver().read(at({})).ask(action(half), action(protect, { ruleId: 'cover' }));
+    driver.place();
+    driver.place();
+    driver.context = { ...driver.context, settings: { ...driver.context.settings, ...unknownMarket } };
+    driver.read(at({}));
+    expect(driver.next()).toMatchObject({ kind: 'idle', why: 'blocked' });
+    expect(driver.reasons('standingOrder')).toEqual(['resolved']);
+    expect(driver.state.orders).toHaveLength(2);
   });
 });
 

@@ -68,7 +68,9 @@ describe('limits', () => {
     ledger.at(3);
     expect(ledger.at(4, episode(3))).toEqual(['perHour']);
     ledger.at(5);
-    expect(ledger.at(60 * MINUTE + 1, episode(4))).toEqual([]);
+    expect(ledger.at(60 * MINUTE - 1, episode(4))).toEqual(['perHour']);
+    // An hour after the first one.
+    expect(ledger.at(60 * MINUTE, episode(5))).toEqual([]);
   });
 
   test('an episode that is under way is not held back by its own limit', () => {
