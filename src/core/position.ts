@@ -255,6 +255,7 @@ export function positionView(quantities: PositionQuantities, motion: Quantity<Mo
   return {
     positionId: record.positionId,
     market: record.market,
+    ...(record.openDate === undefined ? {} : { openDate: record.openDate }),
     positionSide: record.positionSide?.known === true ? record.positionSide.value : 'BOTH',
     direction,
     sizeBase: formatDecimal(toDecimal(record.amount).abs()),

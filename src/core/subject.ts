@@ -17,6 +17,8 @@ export type LiquidationStateValue = 'none' | 'margin_call' | 'liquidation' | 'un
 export interface PositionView {
   readonly positionId: string;
   readonly market: string;
+  /** Unix seconds, as reported; another one under the same id is another position. Absent: not said. */
+  readonly openDate?: number;
   /** As reported; an order of ours in hedge mode names the side it reduces. */
   readonly positionSide: 'LONG' | 'SHORT' | 'BOTH';
   readonly direction: Quantity<Direction>;

@@ -1,0 +1,106 @@
+import type { Recorder } from './audit-event.ts';
+import { GATE_WORDS, type GateContext, gateRefusal } from './gate.ts';
+import { endIntent, isOpen } from './intent.ts';
+import type { CancelTask, Cover, Intent, LaneState, OwnOrder } from './lane-state.ts';
+import type { AccountSettings } from './settings.ts';
+import { reopen } from './settle.ts';
+import type { Admitted } from './want.ts';
+
+export interface LaneContext {
+  readonly settings: AccountSettings;
+  readonly gate: GateContext;
+}
+
+/** Asks the gate for everything in the lane, and records each answer that is new. */
+export function askGate(state: LaneState, context: LaneContext, nowMs: number, audit: Recorder): LaneState {
+  const { gate, settings } = context;
+  const intents = state.intents.map((intent) => {
+    const refusedBy = gateRefusal(intent, gate);
+    if (isOpen(intent)) return withRefusal(intent, refusedBy, audit);
+    const failedAtGate = intent.end?.how === 'failed' && intent.end.why.startsWith('refused:');
+    if (!failedAtGate || refusedBy !== null) return intent;
+    return reopen(intent, 'gateOpened', { settings, nowMs, audit });
+  });
+  const covers = state.covers.map((cover) => withRefusal(cover, gateRefusal(cover, gate), audit));
+  const cancels = state.cancels.map((task) =>
+    task.state === 'open' ? withRefusal(task, gateRefusal(task, gate), audit) : task,
+  );
+  return { ...state, intents, covers, cancels };
+}
+
+function withRefusal<T extends Intent | Cover | CancelTask>(
+  subject: T,
+  refusedBy: T['refusedBy'],
+  audit: Recorder,
+): T {
+  if (subject.refusedBy === refusedBy) return subject;
+  if (refusedBy !== null) {
+    audit.emit({
+      kind: 'refused',
+      key: subject.key,
+      ruleId: subject.ruleId,
+      reason: refusedBy,
+      words: GATE_WORDS[refusedBy],
+    });
+  }
+  return { ...subject, refusedBy };
+}
+
+/**
+ * What may act now: what the gate lets through, and what was let through when the cancel-read-place that is
+ * under way began - it completes, so that a pause never leaves a market half done.
+ */
+export function admittedOf(state: LaneState): Admitted {
+  const passes = (subject: Intent | Cover): boolean =>
+    subject.refusedBy === null || (state.change?.admitted.includes(subject.key) ?? false);
+  return {
+    intents: state.intents.filter((intent) => isOpen(intent) && passes(intent)),
+    covers: state.covers.filter(passes),
+  };
+}
+
+/** Rounds after which a cancel-read-place that never gets through is no longer exempt from the gate. */
+const MAX_ROUNDS = 5;
+
+/** A change whose cancels have failed that often is not completed at any price. */
+export function boundChange(state: LaneState, audit: Recorder): LaneState {
+  const { change } = state;
+  if (change === null || change.phase !== 'cancel' || change.rounds < MAX_ROUNDS) return state;
+  audit.emit({
+    kind: 'setChanged',
+    reason: 'givenUp',
+    words: `${change.rounds} cancels were refused or lost: the gate counts again`,
+    alarm: true,
+  });
+  return { ...state, change: null };
+}
+
+/** Whether an order whose intent may be gone may be cancelled now. */
+export function mayRemove(order: OwnOrder, state: LaneState, gate: GateContext): boolean {
+  if (state.change !== null) return true;
+  const subject = {
+    mode: gate.modeOf(order.ruleId),
+    ruleId: order.ruleId,
+    episodeKey: '',
+    exemptFromLimits: true,
+  };
+  return gateRefusal(subject, gate) === null;
+}
+
+/** Ends what has been tried as often as allowed. */
+export function failExhausted(
+  state: LaneState,
+  settings: AccountSettings,
+  nowMs: number,
+  audit: Recorder,
+): LaneState {
+  const isExhausted = (intent: Intent): boolean => isOpen(intent) && intent.failures >= settings.maxAttempts;
+  if (!state.intents.some(isExhausted)) return state;
+  const intents = state.intents.map((intent) => {
+    if (!isExhausted(intent)) return intent;
+    const position = state.read?.positions.find((candidate) => candidate.positionId === intent.positionId);
+    const distance = typeof position?.distance === 'number' ? position.distance : null;
+    return endIntent(intent, { how: 'failed', why: 'attempts' }, distance, nowMs, audit);
+  });
+  return { ...state, intents };
+}

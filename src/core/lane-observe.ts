@@ -1,0 +1,155 @@
+import { type AuditEvent, type Recorder, recorder } from './audit-event.ts';
+import { toDecimal } from './decimal.ts';
+import { coverIntent, isOpen, type LaneRequest, reconcileRequests } from './intent.ts';
+import { findPosition, type LaneState, type MarketRead, type OwnOrder } from './lane-state.ts';
+import { activationGap } from './order-shape.ts';
+import { absorbRead, isSentFor, offsetFromActivation } from './outstanding.ts';
+import { marketRead, type ReadObservation } from './read-market.ts';
+import type { AccountSettings } from './settings.ts';
+import { settleIntents } from './settle.ts';
+
+export interface LaneChange {
+  readonly state: LaneState;
+  readonly events: readonly AuditEvent[];
+}
+
+/** What evaluating asks of this market at one poll. `conclusive`: what is absent has ended. */
+export function observeRequests(
+  state: LaneState,
+  requests: readonly LaneRequest[],
+  conclusive: boolean,
+  settings: AccountSettings,
+  nowMs: number,
+): LaneChange {
+  const audit = recorder(state.accountId, state.market, nowMs);
+  const reconciled = reconcileRequests(state, requests, conclusive, settings, nowMs, audit);
+  return { state: settleIntents(reconciled, settings, nowMs, audit), events: audit.events };
+}
+
+/**
+ * A read of the market, from a poll or the lane's own. Ignored for sizing: incomplete ones; ones that arrive
+ * while a request of ours is under way, were sent before the last one's effects must show, or are older than
+ * what is known; and a size that grows again within the bound on stale reads.
+ */
+export function observeRead(
+  state: LaneState,
+  observation: ReadObservation,
+  settings: AccountSettings,
+  nowMs: number,
+): LaneChange {
+  const audit = recorder(state.accountId, state.market, nowMs);
+  if (!observation.complete) return { state, events: audit.events };
+  const read = marketRead(observation, state.market, settings);
+  const glanced = isNewer(read, state.glance) ? { ...state, glance: read } : state;
+  const ignored = ignoreReason(glanced, read, settings);
+  if (ignored !== undefined) {
+    audit.emit({
+      kind: 'readIgnored',
+      reason: ignored,
+      words: `read of ${read.sentAtMs} not used for sizing`,
+    });
+    return { state: glanced, events: audit.events };
+  }
+  return { state: absorb(glanced, read, settings, nowMs, audit), events: audit.events };
+}
+
+function isNewer(read: MarketRead, than: MarketRead | null): boolean {
+  return than === null || read.sentAtMs > than.sentAtMs;
+}
+
+function ignoreReason(
+  state: LaneState,
+  read: MarketRead,
+  settings: AccountSettings,
+): 'underWay' | 'tooEarly' | 'older' | 'staleGrowth' | undefined {
+  const { inProgress } = state;
+  if (inProgress !== null && inProgress.step.kind !== 'readPositions') return 'underWay';
+  if (read.sentAtMs < state.ignoreReadsBeforeMs) return 'tooEarly';
+  if (!isNewer(read, state.read)) return 'older';
+  const isWithinLag = state.read !== null && read.sentAtMs < state.read.receivedAtMs + settings.readLagMs;
+  return isWithinLag && hasGrown(read, state.read) ? 'staleGrowth' : undefined;
+}
+
+/** Within the bound on stale reads a size that rises may be an old one: the smaller one is kept. */
+function hasGrown(read: MarketRead, before: MarketRead | null): boolean {
+  return read.positions.some((position) => {
+    const known = findPosition(before, position.positionId);
+    return known === undefined || toDecimal(position.sizeBase).gt(toDecimal(known.sizeBase));
+  });
+}
+
+function absorb(
+  state: LaneState,
+  read: MarketRead,
+  settings: AccountSettings,
+  nowMs: number,
+  audit: Recorder,
+): LaneState {
+  const absorbed = absorbRead(state.orders, read, settings);
+  for (const order of absorbed.filled) {
+    audit.emit({
+      ...aboutOrder(order),
+      kind: 'filled',
+      reason: 'positionMoved',
+      words: `${order.amount} filled`,
+    });
+  }
+  for (const order of absorbed.ambiguous) {
+    const words = 'the position fell by something else than the amount of our orders';
+    audit.emit({ ...aboutOrder(order), kind: 'ambiguousMove', reason: 'positionMoved', words });
+  }
+  const moved: LaneState = { ...state, read, orders: absorbed.orders };
+  const anchored = forgetAnchors(moved, read);
+  const triggered = triggerCovers(anchored, read, absorbed.filled, settings, nowMs, audit);
+  return settleIntents(triggered, settings, nowMs, audit);
+}
+
+function aboutOrder(order: OwnOrder): { positionId: string; key: string; order: OwnOrder['request'] } {
+  return { positionId: order.positionId, key: order.key, order: order.request };
+}
+
+function forgetAnchors(state: LaneState, read: MarketRead): LaneState {
+  const covers = state.covers.map((cover) =>
+    cover.anchorMark !== null && findPosition(read, cover.positionId) === undefined
+      ? { ...cover, anchorMark: null }
+      : cover,
+  );
+  return { ...state, covers };
+}
+
+/** Once a protective stop triggers, the target is zero. */
+function triggerCovers(
+  state: LaneState,
+  read: MarketRead,
+  filled: readonly OwnOrder[],
+  settings: AccountSettings,
+  nowMs: number,
+  audit: Recorder,
+): LaneState {
+  const triggered = [
+    ...filled.filter((order) => order.role === 'cover'),
+    ...state.orders.filter((order) => order.role === 'cover' && isTriggered(order, read, settings)),
+  ];
+  let { intents } = state;
+  for (const order of triggered) {
+    const cover = state.covers.find((candidate) => candidate.key === order.key);
+    const isKnown = intents.some((intent) => intent.key === order.key && isOpen(intent));
+    if (cover === undefined || isKnown || findPosition(read, order.positionId) === undefined) continue;
+    const words = `the stop at ${order.request.activationPrice} triggered: everything goes`;
+    audit.emit({ ...aboutOrder(order), kind: 'coverTriggered', reason: 'triggered', words, alarm: true });
+    const others = intents.filter((intent) => intent.key !== order.key);
+    intents = [...others, coverIntent(cover, settings, nowMs)];
+  }
+  return { ...state, intents };
+}
+
+function isTriggered(order: OwnOrder, read: MarketRead, settings: AccountSettings): boolean {
+  const position = findPosition(read, order.positionId);
+  const market = settings.marketSettings(order.request.market);
+  if (position === undefined || position.markPrice === null || market === undefined) return false;
+  if (!isSentFor(order, position)) return false;
+  if (order.activatedMs !== null) return true;
+  const offset = offsetFromActivation(order, position);
+  const gap = activationGap({ markPrice: position.markPrice, markError: position.markError }, market);
+  return offset !== undefined && offset.lte(gap.neg());
+}

@@ -1,0 +1,182 @@
+import { type Decimal, decimalFromNumber, formatDecimal, toDecimal, ZERO } from './decimal.ts';
+import { findPosition, type MarketRead, type OwnOrder, type ReadPosition } from './lane-state.ts';
+import { activationGap, reducingSide } from './order-shape.ts';
+import type { OrderType } from './ports/exchange.ts';
+import type { AccountSettings, MarketSettings } from './settings.ts';
+
+/** What our orders on a position may still take away; covers excluded unless asked for. */
+export function outstandingBase(orders: readonly OwnOrder[], matches: (order: OwnOrder) => boolean): Decimal {
+  return orders.filter(matches).reduce((sum, order) => sum.plus(toDecimal(order.amount)), ZERO);
+}
+
+export interface AbsorbedRead {
+  /** Those that may still fill. */
+  readonly orders: readonly OwnOrder[];
+  readonly filled: readonly OwnOrder[];
+  /** Orders newly marked ambiguous. */
+  readonly ambiguous: readonly OwnOrder[];
+}
+
+/**
+ * What a read tells about our orders. There is no endpoint for their state, so a fill is seen by the position
+ * moving: a fall by exactly the amount of some of them takes these out. Any other fall may be a partial fill
+ * or somebody else's doing: the orders stay outstanding in full and are marked, so that they are replaced.
+ */
+export function absorbRead(
+  orders: readonly OwnOrder[],
+  read: MarketRead,
+  settings: AccountSettings,
+): AbsorbedRead {
+  const market = orders.length > 0 ? settings.marketSettings(orders[0]?.request.market ?? '') : undefined;
+  const filled = new Set<OwnOrder>();
+  const moved = new Set<OwnOrder>();
+  for (const positionId of new Set(orders.map((order) => order.positionId))) {
+    const own = orders.filter((order) => order.positionId === positionId);
+    const position = findPosition(read, positionId);
+    const candidates = own.filter((order) => mayHaveFilled(order, position, market));
+    const explained = explainFall(own, candidates, sizeOf(position), settings.cancel === 'never');
+    for (const order of explained.filled) filled.add(order);
+    if (explained.unexplained) for (const order of own) if (!filled.has(order)) moved.add(order);
+  }
+  const remaining = orders
+    .filter((order) => !filled.has(order))
+    .map((order) =>
+      witness({ ...order, ambiguous: order.ambiguous || moved.has(order) }, read, settings, market),
+    );
+  return {
+    orders: remaining,
+    filled: [...filled],
+    ambiguous: [...moved].filter((order) => !order.ambiguous),
+  };
+}
+
+/**
+ * Whether a fall of the position by the order's amount may be its fill. The owner may have traded just as much,
+ * so the market has to be near the activation, or have passed it. Where the position is gone it may as well
+ * have been liquidated or closed by hand, and a stop left standing would hit whatever is built there next:
+ * such orders are cancelled, never presumed filled.
+ */
+function mayHaveFilled(
+  order: OwnOrder,
+  position: ReadPosition | undefined,
+  market: MarketSettings | undefined,
+): boolean {
+  if (position === undefined || market === undefined || !isSentFor(order, position)) return false;
+  if (order.activatedMs !== null) return true;
+  const offset = offsetFromActivation(order, position);
+  return offset !== undefined && !hasMovedAway(offset, position, market);
+}
+
+function sizeOf(position: ReadPosition | undefined): Decimal {
+  return position === undefined ? ZERO : toDecimal(position.sizeBase);
+}
+
+interface ExplainedFall {
+  readonly filled: readonly OwnOrder[];
+  readonly unexplained: boolean;
+}
+
+function explainFall(
+  own: readonly OwnOrder[],
+  candidates: readonly OwnOrder[],
+  size: Decimal,
+  cumulative: boolean,
+): ExplainedFall {
+  const newest = own.at(-1);
+  const base = newest === undefined ? size : toDecimal(newest.baseSizeBase);
+  const fall = base.minus(size);
+  if (fall.gt(ZERO)) {
+    const subset = subsetOfSum(candidates, fall);
+    if (subset !== undefined) return { filled: subset, unexplained: false };
+  }
+  if (cumulative) {
+    // Where nothing is ever cancelled, partial fills have to add up by themselves.
+    const whole = candidates.filter((order) =>
+      toDecimal(order.placedSizeBase).minus(size).eq(toDecimal(order.amount)),
+    );
+    if (whole.length === 1) return { filled: whole, unexplained: false };
+    return { filled: [], unexplained: false };
+  }
+  return { filled: [], unexplained: fall.gt(ZERO) };
+}
+
+/** More of our orders on one position than this are not matched: the market is replaced instead. */
+const MAX_MATCHED = 6;
+
+/** The fewest, oldest orders whose amounts add up to exactly this. */
+function subsetOfSum(own: readonly OwnOrder[], sum: Decimal): readonly OwnOrder[] | undefined {
+  const candidates = own.slice(0, MAX_MATCHED);
+  let best: readonly OwnOrder[] | undefined;
+  for (let mask = 1; mask < 1 << candidates.length; mask++) {
+    const subset = candidates.filter((_, index) => (mask & (1 << index)) !== 0);
+    if (best !== undefined && best.length <= subset.length) continue;
+    if (outstandingBase(subset, () => true).eq(sum)) best = subset;
+  }
+  return best;
+}
+
+/** Notes on which sides of its activation the mark was seen for certain since the order arrived. */
+function witness(
+  order: OwnOrder,
+  read: MarketRead,
+  settings: AccountSettings,
+  market: MarketSettings | undefined,
+): OwnOrder {
+  const position = findPosition(read, order.positionId);
+  const baseSizeBase = formatDecimal(sizeOf(position));
+  const updated = { ...order, baseSizeBase };
+  const isAfterArrival = read.sentAtMs - settings.readLagMs >= order.arrivedByMs;
+  const mark = position?.markPrice ?? null;
+  if (!isAfterArrival || mark === null || market === undefined) return updated;
+  const gap = activationGap({ markPrice: mark, markError: position?.markError ?? 0 }, market);
+  const distance = toDecimal(mark).minus(toDecimal(order.request.activationPrice));
+  const seenAbove = order.seenAbove || distance.gte(gap);
+  const seenBelow = order.seenBelow || distance.lte(gap.neg());
+  const activatedMs = order.activatedMs ?? (seenAbove && seenBelow ? read.sentAtMs : null);
+  return { ...updated, seenAbove, seenBelow, activatedMs };
+}
+
+/** Whether a cancel sent now would certainly remove the order, if it is there. */
+export function isRemovable(order: OwnOrder, settings: AccountSettings): boolean {
+  if (settings.cancel === 'never') return false;
+  return settings.cancelCoversStops || order.activatedMs !== null;
+}
+
+/** Our orders that may still fill after a cancel of these types was accepted. */
+export function afterCancel(
+  orders: readonly OwnOrder[],
+  types: readonly OrderType[] | undefined,
+  cancelSentMs: number,
+  settings: AccountSettings,
+  ownTypes: readonly OrderType[],
+): readonly OwnOrder[] {
+  if (types !== undefined && !ownTypes.every((type) => types.includes(type))) return orders;
+  return orders.filter((order) => {
+    if (settings.cancelCoversStops) return false;
+    return order.activatedMs === null || order.activatedMs >= cancelSentMs;
+  });
+}
+
+/** Whether an order was sent for this very position, not for an earlier one with the same id or the other side. */
+export function isSentFor(order: OwnOrder, position: ReadPosition): boolean {
+  const isSame =
+    order.openDate === null || position.openDate === null || order.openDate === position.openDate;
+  if (position.direction === null) return isSame;
+  return isSame && order.request.side === reducingSide(position.direction);
+}
+
+/** How far the market has run from an activation, in the direction away from it; negative: it went past. */
+export function offsetFromActivation(order: OwnOrder, position: ReadPosition): Decimal | undefined {
+  if (position.markPrice === null) return undefined;
+  const distance = toDecimal(position.markPrice).minus(toDecimal(order.request.activationPrice));
+  return order.request.side === 'sell' ? distance : distance.neg();
+}
+
+/** Times the usual gap at which the market counts as moved away from an activation. */
+const AWAY_GAPS = 4;
+
+export function hasMovedAway(offset: Decimal, position: ReadPosition, market: MarketSettings): boolean {
+  if (position.markPrice === null) return false;
+  const gap = activationGap({ markPrice: position.markPrice, markError: position.markError }, market);
+  return offset.gt(gap.times(decimalFromNumber(AWAY_GAPS)));
+}

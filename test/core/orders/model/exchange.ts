@@ -1,0 +1,323 @@
+/**
+ * A small exchange for the properties of the order sets: one market, sizes in lots, prices in ticks, virtual
+ * time. It knows every reading of what the specification leaves open that touches orders, and keeps the ledger
+ * on which the properties are asserted. It shares nothing with the code under test but the shape of requests.
+ */
+export interface Readings {
+  /** Whether a client order id can be used again once its order is gone. */
+  readonly idScope: 'ever' | 'open';
+  readonly cancelCoversStops: boolean;
+  readonly trigger: 'last' | 'mark';
+  readonly triggersAtEquality: boolean;
+  readonly nonce: 'unique' | 'increasing';
+  readonly readLagMs: number;
+  readonly hedgeMode: boolean;
+}
+
+export interface ModelPosition {
+  readonly id: string;
+  readonly side: 'LONG' | 'SHORT' | 'BOTH';
+  readonly sign: 1 | -1;
+  lots: number;
+  readonly entry: number;
+  readonly openDate: number;
+}
+
+export interface ModelRequest {
+  readonly clientOrderId: string;
+  readonly side: 'buy' | 'sell';
+  readonly positionSide: 'LONG' | 'SHORT' | 'BOTH';
+  readonly lots: number;
+  readonly activation: number;
+  readonly limit: number;
+}
+
+export interface ModelOrder<Tag> {
+  readonly request: ModelRequest;
+  readonly tag: Tag;
+  left: number;
+  state: 'stop' | 'active';
+  readonly triggerSign: 1 | -1;
+}
+
+export type PlaceReply =
+  | { readonly kind: 'placed'; readonly lots: number; readonly status: 'NEW' | 'FILLED' | 'PARTIALLY_FILLED' }
+  | { readonly kind: 'refused'; readonly code: 116 | 36 | 429 };
+
+export interface Fill<Tag> {
+  readonly atMs: number;
+  readonly positionId: string;
+  readonly openDate: number;
+  readonly before: number;
+  readonly after: number;
+  readonly netBefore: number;
+  readonly netAfter: number;
+  readonly tag: Tag;
+}
+
+interface Snapshot {
+  readonly atMs: number;
+  readonly mark: number;
+  readonly collateral: number;
+  readonly positions: readonly Readonly<ModelPosition>[];
+}
+
+interface LateRequest {
+  readonly arriveMs: number;
+  readonly nonce: number;
+  readonly run: () => void;
+}
+
+const LOTS_PER_UNIT = 1000;
+const TICKS_PER_UNIT = 10;
+const MAINTENANCE = 0.03;
+
+export class ModelExchange<Tag> {
+  nowMs = 1_000_000;
+  last = 10_000;
+  mark = 10_000;
+  collateral = 0;
+  liquidity = Number.POSITIVE_INFINITY;
+  positions: ModelPosition[] = [];
+  orders: ModelOrder<Tag>[] = [];
+  liquidations = 0;
+  /** When a position last changed, by whomever. */
+  changedMs = 0;
+  readonly readings: Readings;
+  readonly onFill: (fill: Fill<Tag>) => void;
+  readonly onReduced: (positionId: string, lots: number) => void;
+  #usedIds = new Set<string>();
+  #history: Snapshot[] = [];
+  #late: LateRequest[] = [];
+  #highestNonce = 0;
+  #opened = 0;
+
+  constructor(
+    readings: Readings,
+    onFill: (fill: Fill<Tag>) => void,
+    onReduced: (positionId: string, lots: number) => void,
+  ) {
+    this.readings = readings;
+    this.onFill = onFill;
+    this.onReduced = onReduced;
+  }
+
+  open(id: string, side: ModelPosition['side'], sign: 1 | -1, lots: number, leverage: number): void {
+    this.#opened += 1;
+    this.changedMs = this.nowMs;
+    this.positions.push({ id, side, sign, lots, entry: this.mark, openDate: this.#opened });
+    this.collateral += (lots / LOTS_PER_UNIT) * (this.mark / TICKS_PER_UNIT) * (1 / leverage);
+    this.#remember();
+  }
+
+  /** The owner's own trade, or a liquidation: no order of the daemon takes part in it. */
+  ownerReduces(id: string, lots: number): void {
+    const position = this.positions.find((candidate) => candidate.id === id);
+    if (position === undefined) return;
+    const taken = Math.min(lots, position.lots);
+    this.#take(position, taken);
+    this.onReduced(id, taken);
+    this.#remember();
+  }
+
+  ownerAdds(id: string, lots: number): void {
+    const position = this.positions.find((candidate) => candidate.id === id);
+    if (position === undefined) return;
+    position.lots += lots;
+    this.changedMs = this.nowMs;
+    this.collateral += (lots / LOTS_PER_UNIT) * (this.mark / TICKS_PER_UNIT) * 0.1;
+    this.#remember();
+  }
+
+  advanceTo(atMs: number): void {
+    const due = this.#late.filter((late) => late.arriveMs <= atMs).sort((a, b) => a.arriveMs - b.arriveMs);
+    this.#late = this.#late.filter((late) => late.arriveMs > atMs);
+    for (const late of due) {
+      this.nowMs = Math.max(this.nowMs, late.arriveMs);
+      if (this.#admits(late.nonce)) late.run();
+    }
+    this.nowMs = Math.max(this.nowMs, atMs);
+    this.#remember();
+  }
+
+  moveTo(last: number, mark: number): void {
+    this.last = Math.max(last, 100);
+    this.mark = Math.max(mark, 100);
+    this.#match();
+    this.#liquidate();
+    this.#remember();
+  }
+
+  /** A request that arrives now. Nonces make sure that none arrives twice. */
+  place(request: ModelRequest, tag: Tag, nonce: number): PlaceReply {
+    if (!this.#admits(nonce)) return { kind: 'refused', code: 429 };
+    return this.#accept(request, tag);
+  }
+
+  cancelAll(nonce: number): boolean {
+    if (!this.#admits(nonce)) return false;
+    this.#removeOrders();
+    return true;
+  }
+
+  /** The reply is lost, and the request itself takes its time. */
+  placeLate(request: ModelRequest, tag: Tag, nonce: number, arriveMs: number): void {
+    this.#late.push({ arriveMs, nonce, run: () => this.#accept(request, tag) });
+  }
+
+  cancelLate(nonce: number, arriveMs: number): void {
+    this.#late.push({ arriveMs, nonce, run: () => this.#removeOrders() });
+  }
+
+  get inFlight(): number {
+    return this.#late.length;
+  }
+
+  /** What a read that is answered now shows: the state of at most `lagMs` ago. */
+  read(lagMs: number): Snapshot {
+    const atMs = this.nowMs - Math.min(lagMs, this.readings.readLagMs);
+    const known = this.#history.findLast((snapshot) => snapshot.atMs <= atMs) ?? this.#history[0];
+    if (known === undefined) throw new Error('nothing happened yet');
+    return known;
+  }
+
+  #admits(nonce: number): boolean {
+    if (this.readings.nonce === 'increasing' && nonce <= this.#highestNonce) return false;
+    this.#highestNonce = Math.max(this.#highestNonce, nonce);
+    return true;
+  }
+
+  #accept(request: ModelRequest, tag: Tag): PlaceReply {
+    const position = this.#target(request);
+    if (position === undefined) return { kind: 'refused', code: 116 };
+    const isTaken =
+      this.readings.idScope === 'ever'
+        ? this.#usedIds.has(request.clientOrderId)
+        : this.orders.some((order) => order.request.clientOrderId === request.clientOrderId);
+    if (isTaken) return { kind: 'refused', code: 36 };
+    this.#usedIds.add(request.clientOrderId);
+    const lots = Math.min(request.lots, position.lots);
+    const reference = this.readings.trigger === 'last' ? this.last : this.mark;
+    const order: ModelOrder<Tag> = {
+      request,
+      tag,
+      left: lots,
+      state: 'stop',
+      // No direction is sent: it follows from the side of the market on which the activation lies.
+      triggerSign: request.activation > reference ? 1 : -1,
+    };
+    this.orders.push(order);
+    this.#match();
+    this.#remember();
+    const status = order.left === 0 ? 'FILLED' : order.left < lots ? 'PARTIALLY_FILLED' : 'NEW';
+    return { kind: 'placed', lots, status };
+  }
+
+  #target(request: ModelRequest): ModelPosition | undefined {
+    const sign = request.side === 'sell' ? 1 : -1;
+    return this.positions.find(
+      (position) =>
+        position.sign === sign && (!this.readings.hedgeMode || position.side === request.positionSide),
+    );
+  }
+
+  #removeOrders(): void {
+    this.orders = this.readings.cancelCoversStops
+      ? []
+      : this.orders.filter((order) => order.state === 'stop');
+  }
+
+  #match(): void {
+    const reference = this.readings.trigger === 'last' ? this.last : this.mark;
+    for (const order of this.orders) {
+      const past = (reference - order.request.activation) * order.triggerSign;
+      const isTriggered = this.readings.triggersAtEquality ? past >= 0 : past > 0;
+      if (order.state === 'stop' && isTriggered) order.state = 'active';
+      if (order.state === 'active') this.#fill(order);
+    }
+    this.orders = this.orders.filter((order) => order.left > 0);
+  }
+
+  #fill(order: ModelOrder<Tag>): void {
+    const { request } = order;
+    const crosses = request.side === 'sell' ? this.last >= request.limit : this.last <= request.limit;
+    const position = this.#target(request);
+    if (!crosses || position === undefined) return;
+    const lots = Math.min(order.left, position.lots, this.liquidity);
+    if (lots <= 0) return;
+    this.liquidity -= lots;
+    const before = position.lots;
+    const netBefore = this.net();
+    this.#take(position, lots);
+    // What exceeds the position is trimmed (reduce-only): such an order is done.
+    order.left = position.lots === 0 ? 0 : order.left - lots;
+    const { id, openDate } = position;
+    const fill = { positionId: id, openDate, before, after: before - lots, netBefore, netAfter: this.net() };
+    this.onFill({ atMs: this.nowMs, ...fill, tag: order.tag });
+  }
+
+  net(): number {
+    return this.positions.reduce((sum, position) => sum + position.sign * position.lots, 0);
+  }
+
+  #take(position: ModelPosition, lots: number): void {
+    const gain = (position.sign * (this.mark - position.entry)) / TICKS_PER_UNIT;
+    this.collateral += (lots / LOTS_PER_UNIT) * gain;
+    position.lots -= lots;
+    this.changedMs = this.nowMs;
+    this.positions = this.positions.filter((candidate) => candidate.lots > 0);
+  }
+
+  #liquidate(): void {
+    for (const position of this.positions) {
+      const price = liquidationTicks(position, this.read(0));
+      const isPast = price !== undefined && (this.mark - price) * position.sign <= 0;
+      if (!isPast || this.#equity() > this.#maintenance()) continue;
+      this.liquidations += 1;
+      this.ownerReduces(position.id, position.lots);
+    }
+  }
+
+  #equity(): number {
+    return this.positions.reduce(
+      (sum, p) => sum + (p.lots / LOTS_PER_UNIT) * p.sign * ((this.mark - p.entry) / TICKS_PER_UNIT),
+      this.collateral,
+    );
+  }
+
+  #maintenance(): number {
+    return this.positions.reduce(
+      (sum, p) => sum + (p.lots / LOTS_PER_UNIT) * (this.mark / TICKS_PER_UNIT) * MAINTENANCE,
+      0,
+    );
+  }
+
+  #remember(): void {
+    this.#history.push({
+      atMs: this.nowMs,
+      mark: this.mark,
+      collateral: this.collateral,
+      positions: this.positions.map((position) => ({ ...position })),
+    });
+    if (this.#history.length > 64) this.#history.splice(0, 16);
+  }
+}
+
+/** Where equity equals maintenance; `undefined` where no price does. */
+export function liquidationTicks(
+  position: Readonly<ModelPosition>,
+  snapshot: Pick<Snapshot, 'positions' | 'collateral'>,
+): number | undefined {
+  let signed = 0;
+  let gross = 0;
+  let cost = 0;
+  for (const { sign, lots, entry } of snapshot.positions) {
+    const base = lots / LOTS_PER_UNIT;
+    signed += sign * base;
+    gross += base;
+    cost += sign * base * (entry / TICKS_PER_UNIT);
+  }
+  const price = (cost - snapshot.collateral) / (signed - MAINTENANCE * gross);
+  if (!Number.isFinite(price) || price <= 0 || signed === 0) return undefined;
+  return Math.sign(signed) === position.sign ? price * TICKS_PER_UNIT : undefined;
+}
