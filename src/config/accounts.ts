@@ -15,7 +15,7 @@ const reference = (): z.ZodType<string> =>
   });
 
 /** One entry of an account's `rules`: a rule or set by name, possibly with changes. */
-const ruleUseSchema = z
+export const ruleUseSchema = z
   .preprocess(
     (written) => (typeof written === 'string' ? { use: written } : written),
     z.strictObject({

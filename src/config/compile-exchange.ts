@@ -4,6 +4,8 @@ import { type exchangeSchema, KNOWN_LIMITS } from './exchange.ts';
 import type { SecretContext } from './secrets.ts';
 import { didYouMean, problemAt } from './shape/read.ts';
 import { suggest } from './suggest.ts';
+import { nodeAt } from './yaml/document.ts';
+import { describeText } from './yaml/value.ts';
 
 /** The exchange's section with its references resolved; the proxy is added by the caller. */
 export function compileExchange(
@@ -12,18 +14,6 @@ export function compileExchange(
 ): ExchangeSettings {
   const limits: Record<string, ExchangeSettings['limits'][string]> = {};
   for (const [name, { limit, period, paths }] of Object.entries(exchange.limits)) {
-    const isNew = !(KNOWN_LIMITS as readonly string[]).includes(name);
-    if (isNew && (limit === undefined || period === undefined || paths === undefined)) {
-      const hint = didYouMean(suggest(name, KNOWN_LIMITS));
-      const message = `expected limit, period and paths for a budget of a new name, or one of ${KNOWN_LIMITS.join(', ')}, got ${JSON.stringify(name)}${hint}`;
-      context.report(
-        problemAt(context.document, ['exchange', 'limits', name], {
-          code: 'wrong-value',
-          message,
-          at: 'key',
-        }),
-      );
-    }
     limits[name] = {
       ...(limit === undefined ? {} : { limit }),
       ...(period === undefined ? {} : { periodMs: period }),
@@ -57,4 +47,16 @@ function readCertificates(
   const message = `expected a file with certificates (PEM) at ${JSON.stringify(written)}, got ${got}`;
   report(problemAt(document, ['exchange', 'ca'], { code: 'wrong-value', message }));
   return undefined;
+}
+
+/** On what is written, so that other mistakes in the section do not hide it. */
+export function checkNewLimits({ document, report }: SecretContext): void {
+  const limits = nodeAt(document.root, ['exchange', 'limits']);
+  for (const [name, node] of limits?.children ?? []) {
+    if ((KNOWN_LIMITS as readonly unknown[]).includes(name)) continue;
+    if (['limit', 'period', 'paths'].every((key) => node.children.has(key))) continue;
+    const hint = didYouMean(suggest(String(name), KNOWN_LIMITS));
+    const message = `expected limit, period and paths for a budget of a new name, or one of ${KNOWN_LIMITS.join(', ')}, got ${describeText(String(name))}${hint}`;
+    report(problemAt(document, ['exchange', 'limits', name], { code: 'wrong-value', message, at: 'key' }));
+  }
 }

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import type { DecimalString } from '../core/decimal.ts';
-import type { MarketSettings } from '../core/settings.ts';
+import type { AccountSettings, MarketSettings } from '../core/settings.ts';
 import type { WrittenAccount } from './accounts.ts';
 import { actionDefaults, compileSettings, compileWatch, type Defaults } from './compile-account.ts';
-import { compileExchange } from './compile-exchange.ts';
+import { checkNewLimits, compileExchange } from './compile-exchange.ts';
 import type { CompiledAccount, CompiledConfig, EgressSettings } from './compiled.ts';
 import type { MarketEntry } from './markets.ts';
 import type { Path } from './problem.ts';
@@ -17,7 +17,7 @@ import { Secret } from './secret.ts';
 import { resolveLines, resolveSecret, resolveUrl, type SecretContext } from './secrets.ts';
 import { problemAt, readShape, unknownKey } from './shape/read.ts';
 import type { UrlOrRef } from './shape/references.ts';
-import type { YamlDocument } from './yaml/document.ts';
+import { nodeAt, type YamlDocument } from './yaml/document.ts';
 import { describeValue } from './yaml/value.ts';
 
 /** A compiled config that still knows where things are written; secrets that are missing are empty. */
@@ -40,34 +40,40 @@ const NO_SECRET = new Secret('');
 
 /**
  * Reads every section and reference, reporting all that is wrong. Whatever could be read is compiled, so that
- * one mistake does not hide another; `undefined` when the file as a whole is no config.
+ * one mistake does not hide another; `undefined` when a section or an account could not be read.
  */
 export function compileConfig(context: SecretContext): UncheckedConfig | undefined {
   const { document } = context;
   if (!isConfigMapping(context)) return undefined;
-  const at = <T>(section: Section, schema: z.ZodType<T>): T | undefined =>
-    readShape(schema, document, [section], context.report);
-  const mode = at('mode', ROOT_KEYS.mode);
-  const exchange = at('exchange', ROOT_KEYS.exchange);
-  const redis = at('redis', ROOT_KEYS.redis);
-  const egress = at('egress', ROOT_KEYS.egress);
-  const markets = at('markets', ROOT_KEYS.markets);
-  const cadence = at('cadence', ROOT_KEYS.cadence);
-  const acting = at('acting', ROOT_KEYS.acting);
+  const broken = new Set<Section>();
+  const read = <T>(section: Section, schema: z.ZodType<T>, instead: unknown = {}): T => {
+    const found = readShape(schema, document, [section], context.report);
+    if (found !== undefined) return found;
+    // Read on with something that is right, to find what else is wrong; the result is then not used.
+    broken.add(section);
+    return schema.parse(instead);
+  };
+  const mode = read('mode', ROOT_KEYS.mode, 'observe');
+  const exchange = read('exchange', ROOT_KEYS.exchange, { baseUrls: ['https://exchange.invalid'] });
+  const redis = read('redis', ROOT_KEYS.redis);
+  const egress = read('egress', ROOT_KEYS.egress, { default: {} });
+  const markets = read('markets', ROOT_KEYS.markets);
+  const cadence = read('cadence', ROOT_KEYS.cadence);
+  const acting = read('acting', ROOT_KEYS.acting);
+  checkNewLimits(context);
+  checkCadence({ calmMs: cadence.calm, alertMs: cadence.alert }, ['cadence'], context);
   const references = readReferences(context);
-  const written = readAccounts(context, egress && new Set(Object.keys(egress)));
-  const used = written.map(({ account, path }) => useRules(account, path, references, context));
-  if (exchange === undefined || redis === undefined || egress === undefined) return undefined;
-  if (mode === undefined || markets === undefined || cadence === undefined || acting === undefined)
-    return undefined;
-  const defaults: Defaults = { mode, exchange, acting, cadence, markets: compileMarkets(markets) };
+  const groups = broken.has('egress') ? undefined : new Set(Object.keys(egress));
+  const found = readAccounts(context, groups);
+  const used = found.map(({ uses, path }) => useRules(uses, path, references, context));
   warnOfUnusedRules(references, context);
+  const defaults: Defaults = { mode, exchange, acting, cadence, markets: compileMarkets(markets) };
   const resolved = (ref: UrlOrRef | undefined, path: Path): { proxyUrl?: Secret } => {
     const secret = ref === undefined ? undefined : resolveUrl(ref, path, ['http:', 'https:'], context);
     return secret === undefined ? {} : { proxyUrl: secret };
   };
   const proxy = resolved(exchange.proxy, ['exchange', 'proxy']);
-  return {
+  const config: UncheckedConfig = {
     file: document.file,
     document,
     mode,
@@ -88,12 +94,13 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
         referencePrice === undefined ? [] : [[market, referencePrice]],
       ),
     ),
-    accounts: written.map(({ account, path }, index) =>
-      compileAccount(account, path, used[index] ?? [], defaults, context),
+    accounts: found.flatMap(({ account, path }, index) =>
+      account === undefined ? [] : [compileAccount(account, path, used[index] ?? [], defaults, context)],
     ),
     channels: BUILT_IN_CHANNELS,
     ruleSets: [...references.sets.values()],
   };
+  return broken.size === 0 && config.accounts.length === found.length ? config : undefined;
 }
 
 function compileMarkets(
@@ -109,7 +116,7 @@ function compileMarkets(
 
 function isConfigMapping({ document, report }: SecretContext): boolean {
   const { value } = document.root;
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || !isPlain(value)) {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     const message = `expected a config with the keys ${Object.keys(ROOT_KEYS).join(', ')}, got ${describeValue(value)}`;
     report(problemAt(document, [], { code: 'wrong-value', message }));
     return false;
@@ -118,11 +125,6 @@ function isConfigMapping({ document, report }: SecretContext): boolean {
     if (!Object.hasOwn(ROOT_KEYS, key)) report(unknownKey(document, [], key, Object.keys(ROOT_KEYS)));
   }
   return true;
-}
-
-/** Numbers are objects of ours. */
-function isPlain(value: object): boolean {
-  return Object.getPrototypeOf(value) === null;
 }
 
 function compileAccount(
@@ -146,11 +148,8 @@ function compileAccount(
     );
   }
   const settings = compileSettings(account, defaults, addresses);
-  if (settings.cadence.alertMs > settings.cadence.calmMs) {
-    const message = 'expected alert to be at most as long as calm, got a longer time';
-    const at = account.cadence.alert === undefined && account.cadence.calm === undefined ? [] : path;
-    context.report(problemAt(context.document, [...at, 'cadence'], { code: 'wrong-value', message }));
-  }
+  const ownCadence = account.cadence.alert !== undefined || account.cadence.calm !== undefined;
+  if (ownCadence) checkCadence(settings.cadence, [...path, 'cadence'], context);
   return {
     id: account.id,
     apiKey: resolveSecret(account.apiKey, [...path, 'apiKey'], context) ?? NO_SECRET,
@@ -163,4 +162,15 @@ function compileAccount(
     written: account,
     used,
   };
+}
+
+function checkCadence(
+  { calmMs, alertMs }: AccountSettings['cadence'],
+  path: Path,
+  { document, report }: SecretContext,
+): void {
+  if (alertMs <= calmMs) return;
+  const message = 'expected alert to be at most as long as calm, got a longer time';
+  const at = nodeAt(document.root, [...path, 'alert']) === undefined ? path : [...path, 'alert'];
+  report(problemAt(document, at, { code: 'wrong-value', message }));
 }

@@ -80,10 +80,11 @@ function accountWarnings(account: UncheckedAccount, config: UncheckedConfig): re
   const found: Problem[] = [];
   const warn = (at: Path, code: ProblemCode, message: string): number =>
     found.push(warning(config, at, code, message));
-  if (rules.length === 0) {
+  if (account.written.rules.length === 0) {
     warn(path, 'nothing-acts', 'expected rules, got none: this account is only watched');
   } else if (
     settings.mode === 'enforce' &&
+    rules.length > 0 &&
     rules.every((rule) => actionsOf(rule).every(({ kind }) => kind === 'notify'))
   ) {
     warn(

@@ -1,3 +1,4 @@
+import { type StopCover, stopCover } from './cover.ts';
 import { SOURCE_NAMES, type SourceName } from './fields.ts';
 import type { PositionRecord, RecordList, SpotOrderRecord, TransferRecord } from './ports/exchange.ts';
 import { netExposure, PositionQuantities } from './position.ts';
@@ -28,6 +29,8 @@ export class AccountQuantities {
   /** Clock of the exchange now, Unix milliseconds: its last Date header plus the monotonic time since. */
   readonly serverNowMs: number | undefined;
   readonly #sinceSnapshotMs: number;
+  readonly #covers = new Map<PositionQuantities, Quantity<StopCover>>();
+  #positionList: Quantity<RecordList<PositionRecord>> | undefined;
   #positions: readonly PositionQuantities[] | undefined;
 
   constructor(snapshot: Snapshot, settings: AccountSettings, now: Instant) {
@@ -71,7 +74,8 @@ export class AccountQuantities {
   }
 
   get positionList(): Quantity<RecordList<PositionRecord>> {
-    return this.fresh(this.snapshot.sources.positions);
+    this.#positionList ??= this.fresh(this.snapshot.sources.positions);
+    return this.#positionList;
   }
 
   /** Quantities of every position of the last read, fresh or not. */
@@ -82,6 +86,16 @@ export class AccountQuantities {
       this.#positions = records.map((record) => new PositionQuantities(record, this.settings));
     }
     return this.#positions;
+  }
+
+  /** How well stops cover a position of the last read; see `stopCover`. */
+  coverOf(position: PositionQuantities): Quantity<StopCover> {
+    let cover = this.#covers.get(position);
+    if (cover === undefined) {
+      cover = stopCover(position, this.snapshot.ownStops);
+      this.#covers.set(position, cover);
+    }
+    return cover;
   }
 
   /** Seconds since the last good read of a source, of the oldest watched one without a name; `none` unwatched. */

@@ -65,14 +65,20 @@ export function safeIntervalToLevels(
   motion: Quantity<Motion>,
 ): number {
   const moving = motion.kind === 'value' ? motion.value : UNKNOWN_MOTION;
-  let soonest = Number.POSITIVE_INFINITY;
+  // On either side only the nearest level counts.
+  let lower = 0;
+  let upper = Number.POSITIVE_INFINITY;
   for (const level of levels) {
-    if (!(level > 0)) continue;
-    const distance = Math.log(value / level);
-    const interval = safeIntervalMs(distance, moving, distance > 0 ? 'fall' : 'rise');
-    if (interval < soonest) soonest = interval;
+    if (level <= value && level > lower) lower = level;
+    else if (level > value && level < upper) upper = level;
   }
-  return soonest;
+  const toLower =
+    lower > 0 ? safeIntervalMs(Math.log(value / lower), moving, 'fall') : Number.POSITIVE_INFINITY;
+  const toUpper =
+    upper < Number.POSITIVE_INFINITY
+      ? safeIntervalMs(Math.log(value / upper), moving, 'rise')
+      : Number.POSITIVE_INFINITY;
+  return Math.min(toLower, toUpper);
 }
 
 /** A threshold of some rule on a field that follows the price (or the LTV). */
@@ -83,6 +89,20 @@ export interface LevelThreshold {
   readonly reach?: { readonly deviations: number; readonly windowMs: number };
 }
 
+/** Fields that are a function of the price (or the LTV) alone, so that a threshold is a level of it. */
+const FOLLOW_THE_PRICE: ReadonlySet<string> = new Set([
+  'liquidationDistance',
+  'markPrice',
+  'notional',
+  'unrealizedPnl',
+  'pnlPercent',
+  'currentLtv',
+  'ltvToMarginCall',
+  'ltvToLiquidation',
+  'collateralMayFall',
+  'collateralMayFallToLiquidation',
+]);
+
 /** The thresholds of conditions, each once. */
 export function levelThresholds(leaves: readonly Leaf[], registers: FieldReader): readonly LevelThreshold[] {
   const found = new Map<string, LevelThreshold>();
@@ -91,6 +111,7 @@ export function levelThresholds(leaves: readonly Leaf[], registers: FieldReader)
     if (field === undefined || (comparison.op !== 'below' && comparison.op !== 'above')) continue;
     const { threshold } = comparison;
     const reach = forecastReach(field.spec.name, threshold, field.parameter.windowMs);
+    if (reach === undefined && !FOLLOW_THE_PRICE.has(field.spec.name)) continue;
     const key = JSON.stringify([field.spec.name, threshold, field.parameter.windowMs]);
     found.set(key, { field: field.spec.name, threshold, ...(reach !== undefined && { reach }) });
   }
@@ -142,22 +163,22 @@ export function priceLevels(
   thresholds: readonly LevelThreshold[],
   motion: Quantity<Motion>,
 ): readonly number[] {
-  const { markPrice, liquidationPrice, direction, size, record } = position;
+  const { markPrice, liquidationPrice, direction, size, record, unrealizedPnl } = position;
   if (markPrice.kind !== 'value' || direction.kind !== 'value') return [];
   const dir = direction.value === 'long' ? 1 : -1;
   const liquidation = liquidationPrice.kind === 'value' ? liquidationPrice.value : Number.NaN;
   const levels = [liquidation];
-  const priceAtPnl = (pnl: number): number => Number(record.basePrice) + (dir * pnl) / size;
+  const pnlNow = unrealizedPnl.kind === 'value' ? unrealizedPnl.value : Number.NaN;
   for (const { field, threshold, reach } of thresholds) {
     if (reach !== undefined) {
       levels.push(liquidation * Math.exp(dir * reachOf(reach, motion, dir > 0 ? 'fall' : 'rise')));
     } else if (field === 'liquidationDistance') levels.push(liquidation / (1 - dir * threshold));
     else if (field === 'markPrice') levels.push(threshold);
     else if (field === 'notional') levels.push(threshold / size);
-    else if (field === 'unrealizedPnl') levels.push(priceAtPnl(threshold));
+    else if (field === 'unrealizedPnl') levels.push(markPrice.value + (dir * (threshold - pnlNow)) / size);
     else if (field === 'pnlPercent') {
-      const pnlPerRatio = (Number(record.unrealizedPnl) / Number(record.pnlPercent)) * 100;
-      levels.push(priceAtPnl(pnlPerRatio * threshold));
+      const pnlThere = (pnlNow / Number(record.pnlPercent)) * 100 * threshold;
+      levels.push(markPrice.value + (dir * (pnlThere - pnlNow)) / size);
     }
   }
   return levels;

@@ -1,16 +1,11 @@
-import { type Decimal, type DecimalString, toDecimal, toNumber, ZERO } from './decimal.ts';
+import { type Decimal, toDecimal, toNumber, ZERO } from './decimal.ts';
 import type { PositionQuantities } from './position.ts';
 import { known, type Quantity, unknown } from './quantity.ts';
 import type { OwnStop } from './snapshot.ts';
 
 export type StopCover = 'ok' | 'missing' | 'beyondLiquidation' | 'unconfirmed';
 
-interface Stop {
-  readonly activationPrice: number;
-  /** `undefined`: covers whatever the size is, as a stop attached to the position does. */
-  readonly amount: Decimal | undefined;
-  readonly confirmed: boolean;
-}
+const COVERED: Quantity<StopCover> = known('ok');
 
 /**
  * Whether stops cover the whole position before liquidation (without a liquidation price every stop is before
@@ -20,40 +15,40 @@ interface Stop {
  * liquidation price.
  */
 export function stopCover(position: PositionQuantities, ownStops: readonly OwnStop[]): Quantity<StopCover> {
-  const stops = stopsOf(position, ownStops);
-  const attachedUnknown = position.record.tpsl === undefined;
-  if (stops.length === 0) return attachedUnknown ? unknown('fieldMissing') : known('missing');
+  const { positionId, tpsl } = position.record;
+  const attached = tpsl?.stopLoss;
+  const hasOwn = ownStops.some((own) => own.positionId === positionId);
+  if (attached === undefined && !hasOwn)
+    return tpsl === undefined ? unknown('fieldMissing') : known('missing');
   const { direction, liquidationPrice } = position;
   if (direction.kind === 'unknown') return direction;
   if (liquidationPrice.kind === 'unknown') return liquidationPrice;
   const sign = direction.kind === 'value' && direction.value === 'short' ? -1 : 1;
-  const isBefore = (stop: Stop): boolean =>
-    liquidationPrice.kind === 'none' || sign * (stop.activationPrice - liquidationPrice.value) > 0;
-  const { amount: size } = position.record;
-  if (covers(size, stops, (stop) => stop.confirmed && isBefore(stop))) return known('ok');
-  if (attachedUnknown) return unknown('fieldMissing');
-  if (covers(size, stops, isBefore)) return known('unconfirmed');
-  return known(stops.every(isBefore) ? 'missing' : 'beyondLiquidation');
+  const isBefore = (activationPrice: number): boolean =>
+    liquidationPrice.kind === 'none' || sign * (activationPrice - liquidationPrice.value) > 0;
+  // A stop attached to the position covers whatever its size is.
+  const attachedIsBefore = attached !== undefined && isBefore(toNumber(attached));
+  if (attachedIsBefore) return COVERED;
+  const own = hasOwn ? ownCover(position, ownStops, isBefore) : 'missing';
+  if (own === 'ok') return COVERED;
+  if (tpsl === undefined) return unknown('fieldMissing');
+  return known(own === 'missing' && attached !== undefined ? 'beyondLiquidation' : own);
 }
 
-function stopsOf(position: PositionQuantities, ownStops: readonly OwnStop[]): readonly Stop[] {
-  const { positionId, tpsl } = position.record;
-  const stops: Stop[] = [];
-  if (tpsl?.stopLoss !== undefined) {
-    stops.push({ activationPrice: toNumber(tpsl.stopLoss), amount: undefined, confirmed: true });
-  }
-  for (const own of ownStops) {
-    if (own.positionId !== positionId) continue;
-    const { activationPrice, amount, confirmed } = own;
-    stops.push({ activationPrice: toNumber(activationPrice), amount: toDecimal(amount), confirmed });
-  }
-  return stops;
+/** What our own stops alone amount to. */
+function ownCover(
+  position: PositionQuantities,
+  ownStops: readonly OwnStop[],
+  isBefore: (activationPrice: number) => boolean,
+): StopCover {
+  const stops = ownStops.filter((own) => own.positionId === position.positionId);
+  const before = stops.filter((own) => isBefore(toNumber(own.activationPrice)));
+  const size = toDecimal(position.record.amount).abs();
+  if (sumOf(before.filter(({ confirmed }) => confirmed)).gte(size)) return 'ok';
+  if (sumOf(before).gte(size)) return 'unconfirmed';
+  return before.length === stops.length ? 'missing' : 'beyondLiquidation';
 }
 
-function covers(amount: DecimalString, stops: readonly Stop[], counts: (stop: Stop) => boolean): boolean {
-  const counted = stops.filter(counts);
-  if (counted.some((stop) => stop.amount === undefined)) return true;
-  if (counted.length === 0) return false;
-  const sum = counted.reduce((total, stop) => total.plus(stop.amount ?? ZERO), ZERO);
-  return sum.gte(toDecimal(amount).abs());
+function sumOf(stops: readonly OwnStop[]): Decimal {
+  return stops.reduce((sum, { amount }) => sum.plus(toDecimal(amount)), ZERO);
 }

@@ -108,11 +108,9 @@ export function roundToStep(value: Decimal, step: Decimal, rounding: Rounding): 
 
 const TWO: Decimal = new StrictBig('2');
 
-const HAS_EXPONENT = /e/i;
-
 /** Digits after the point as written, trailing zeros included: what bounds a reported value's error. */
 export function writtenDecimalPlaces(text: DecimalString): number {
-  if (!HAS_EXPONENT.test(text)) {
+  if (!text.includes('e') && !text.includes('E')) {
     const point = text.indexOf('.');
     return point < 0 ? 0 : text.length - point - 1;
   }

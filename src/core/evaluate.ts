@@ -4,7 +4,7 @@ import { activeRequests } from './active-requests.ts';
 import type { NextDue } from './cadence.ts';
 import type { CompiledRule, CompiledRules, KindRules } from './compiled-rules.ts';
 import type { Decision, Transition } from './decision.ts';
-import type { Motion } from './forecast.ts';
+import { type Motion, motionOf } from './forecast.ts';
 import { type Memory, remember } from './memory.ts';
 import { type Passage, passageSince } from './passage.ts';
 import { planNext } from './plan-next.ts';
@@ -79,7 +79,7 @@ export function evaluate(
     decisions: run.decisions,
     transitions: run.transitions,
     active: activeRequests(rules, slots, account),
-    forecasts: memory.markets.map(({ market }) => ({ market, motion: marketMotion(memory, market) })),
+    forecasts: memory.markets.map(({ market, forecast }) => ({ market, motion: motionOf(forecast) })),
     nextDue: due,
   };
 }

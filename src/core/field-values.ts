@@ -6,7 +6,6 @@ import {
   isWithdrawal,
   usage,
 } from './account.ts';
-import { stopCover } from './cover.ts';
 import type { CreditLineQuantities } from './credit-line.ts';
 import { toNumber } from './decimal.ts';
 import type { AccountFieldName, CreditLineFieldName, PositionFieldName } from './fields.ts';
@@ -59,10 +58,10 @@ export const POSITION_VALUES: Readonly<Record<PositionFieldName, Compute<Positio
   size: ({ position }) => known(position.size),
   notional: ({ position }) => position.notional,
   netExposure: ({ position, account }) => account.netExposure(position.record.market),
-  basePrice: ({ position }) => reported(position.record.basePrice),
+  basePrice: ({ position }) => position.basePrice,
   markPrice: ({ position }) => position.markPrice,
   markError: ({ position }) => quotient(position.markError, position.markPrice),
-  unrealizedPnl: ({ position }) => reported(position.record.unrealizedPnl),
+  unrealizedPnl: ({ position }) => position.unrealizedPnl,
   pnlPercent: ({ position }) => {
     const percent = reported(position.record.pnlPercent);
     return percent.kind === 'value' ? known(percent.value / 100) : percent;
@@ -78,7 +77,7 @@ export const POSITION_VALUES: Readonly<Record<PositionFieldName, Compute<Positio
   unrealizedFunding: ({ position }) => reported(position.record.unrealizedFunding),
   stopLoss: ({ position }) => attached(position, 'stopLoss'),
   takeProfit: ({ position }) => attached(position, 'takeProfit'),
-  stopCover: ({ position, account }) => stopCover(position, account.snapshot.ownStops),
+  stopCover: ({ position, account }) => account.coverOf(position),
   unprotectedSeconds: ({ unprotectedMs }) => scaled(unprotectedMs, 1 / MS_PER_SECOND),
   ageSeconds: ({ position, account }) => account.secondsSince(position.record.openDate),
   secondsSinceModified: ({ position, account }) => account.secondsSince(position.record.modifyDate),
@@ -116,7 +115,7 @@ export const ACCOUNT_VALUES: Readonly<Record<AccountFieldName, Compute<AccountQu
   totalNotional: (account, { asset }) => account.total(asset ?? '', (position) => position.notional),
   totalMargin: (account, { asset }) => account.total(asset ?? '', ({ record }) => reported(record.margin)),
   totalUnrealizedPnl: (account, { asset }) =>
-    account.total(asset ?? '', ({ record }) => reported(record.unrealizedPnl)),
+    account.total(asset ?? '', (position) => position.unrealizedPnl),
   totalPnl: (account, { asset }) => account.total(asset ?? '', ({ record }) => reported(record.pnl)),
   totalFunding: (account, { asset }) =>
     account.total(asset ?? '', ({ record }) =>

@@ -14,7 +14,6 @@ export type {
   NoneMeaning,
   NumberField,
   ParameterSpec,
-  PlainField,
   SourceName,
 } from './fields/spec.ts';
 export { SOURCE_NAMES } from './fields/spec.ts';

@@ -1,4 +1,4 @@
-import { erfc, erfcx } from './normal.ts';
+import { erfcx } from './normal.ts';
 import { known, NONE, type Quantity, unknown } from './quantity.ts';
 
 /**
@@ -105,7 +105,9 @@ export function crossingProbability(crossing: Crossing, horizonMs: number): numb
   if (spread === 0) return a * horizonMs >= b ? 1 : 0;
   const short = (b - a * horizonMs) / spread;
   const long = (b + a * horizonMs) / spread;
-  return Math.min(1, 0.5 * (erfc(short) + Math.exp(-short * short) * erfcx(long)));
+  const scale = Math.exp(-short * short);
+  if (short > 0) return scale === 0 ? 0 : Math.min(1, 0.5 * scale * (erfcx(short) + erfcx(long)));
+  return Math.min(1, 1 - 0.5 * scale * (erfcx(-short) - erfcx(long)));
 }
 
 /** `Phi^-1(3/4)`: a driftless walk has reached a barrier so many deviations away in half of all cases. */
@@ -126,7 +128,7 @@ export function medianCrossingMs(crossing: Crossing): Quantity<number> {
   if (a === 0 || variancePerMs === 0) return known(high);
   // Newton's steps in ln T, kept inside a bracket that shrinks with each of them.
   let low = 0;
-  let time = high / 2;
+  let time = high;
   for (let step = 0; step < MAX_STEPS && high - low > high * MEDIAN_PRECISION; step++) {
     const excess = crossingProbability(crossing, time) - 0.5;
     if (excess > 0) high = time;
@@ -139,7 +141,7 @@ export function medianCrossingMs(crossing: Crossing): Quantity<number> {
 }
 
 const MAX_STEPS = 200;
-const MEDIAN_PRECISION = 1e-9;
+const MEDIAN_PRECISION = 1e-7;
 
 /** Density of the first-passage time, per millisecond: `b / (sigma sqrt(2 pi T^3)) exp(-(b - aT)^2 / (2 sigma^2 T))`. */
 function crossingDensity(

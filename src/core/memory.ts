@@ -1,6 +1,5 @@
 import type { AccountQuantities } from './account.ts';
 import type { AccountState, LoanMemory, MarketMemory, PositionMemory } from './account-state.ts';
-import { stopCover } from './cover.ts';
 import { CreditLineQuantities } from './credit-line.ts';
 import { observe } from './forecast.ts';
 import type { Passage } from './passage.ts';
@@ -164,9 +163,11 @@ function stepCover(
 ): PositionMemory {
   const { positionId } = position.record;
   const unprotectedMs = before?.unprotectedMs ?? 0;
-  const cover = stopCover(position, account.snapshot.ownStops);
+  const cover = account.coverOf(position);
   if (cover.kind !== 'value') return { positionId, unprotectedMs, cover: 'unknown' };
-  if (cover.value === 'ok') return { positionId, unprotectedMs: 0, cover: 'covered' };
+  if (cover.value === 'ok') {
+    return before?.cover === 'covered' ? before : { positionId, unprotectedMs: 0, cover: 'covered' };
+  }
   const creditMs = before?.cover === 'open' ? timerMs : 0;
   return { positionId, unprotectedMs: unprotectedMs + creditMs, cover: 'open' };
 }

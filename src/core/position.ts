@@ -12,6 +12,7 @@ import type { PositionRecord } from './ports/exchange.ts';
 import { known, NONE, type Quantity, unknown } from './quantity.ts';
 import type { AccountSettings } from './settings.ts';
 import type { Direction, LiquidationStateValue, PositionView } from './subject.ts';
+import { reported } from './units.ts';
 
 /** The settings that say how a record is to be read. */
 export type PositionReading = Pick<AccountSettings, 'bothSign' | 'marketSettings'>;
@@ -24,7 +25,10 @@ export class PositionQuantities {
   readonly record: PositionRecord;
   /** `|amount|`, base currency. */
   readonly size: number;
+  readonly #amount: number;
   readonly #settings: PositionReading;
+  #basePrice: Quantity<number> | undefined;
+  #unrealizedPnl: Quantity<number> | undefined;
   #liquidationPrice: Quantity<number> | undefined;
   #markError: Quantity<number> | undefined;
   #direction: Quantity<Direction> | undefined;
@@ -33,7 +37,8 @@ export class PositionQuantities {
 
   constructor(record: PositionRecord, settings: PositionReading) {
     this.record = record;
-    this.size = Math.abs(toNumber(record.amount));
+    this.#amount = toNumber(record.amount);
+    this.size = Math.abs(this.#amount);
     this.#settings = settings;
   }
 
@@ -45,6 +50,18 @@ export class PositionQuantities {
     return this.record.positionId;
   }
 
+  /** As reported: average entry price, money per base unit. */
+  get basePrice(): Quantity<number> {
+    this.#basePrice ??= reported(this.record.basePrice);
+    return this.#basePrice;
+  }
+
+  /** As reported, money currency. */
+  get unrealizedPnl(): Quantity<number> {
+    this.#unrealizedPnl ??= reported(this.record.unrealizedPnl);
+    return this.#unrealizedPnl;
+  }
+
   /**
    * Long or short. `positionSide` LONG or SHORT decides. For BOTH it is the sign of `amount`, or with
    * `bothSign: unsigned` (and a positive amount) the side of basePrice on which the liquidation price lies.
@@ -52,7 +69,7 @@ export class PositionQuantities {
    * record without a usable positionSide has nothing else that confirms its sign.
    */
   get direction(): Quantity<Direction> {
-    this.#direction ??= directionOf(this.record, this.#settings.bothSign);
+    this.#direction ??= directionOf(this.record, this.#amount, this.#settings.bothSign);
     return this.#direction;
   }
 
@@ -69,8 +86,10 @@ export class PositionQuantities {
     if (this.size === 0) return unknown('zeroSize');
     const direction = this.direction;
     if (direction.kind !== 'value') return direction;
-    const mark = markIf(this.record, this.size, direction.value);
-    if (mark === undefined) return unknown('fieldMissing');
+    const { basePrice, unrealizedPnl } = this;
+    if (basePrice.kind !== 'value') return basePrice;
+    if (unrealizedPnl.kind !== 'value') return unrealizedPnl;
+    const mark = basePrice.value + (signOf(direction) * unrealizedPnl.value) / this.size;
     return mark > 0 ? known(mark) : unknown('notPositive');
   }
 
@@ -91,7 +110,8 @@ export class PositionQuantities {
     if (this.size === 0) return unknown('zeroSize');
     const step = this.#settings.marketSettings(market)?.priceStep;
     const lastDigit = unitOfLastDigit(basePrice);
-    const baseError = step === undefined ? lastDigit : Math.min(lastDigit, toNumber(step));
+    const isFineEnough = step === undefined || writtenDecimalPlaces(basePrice) > writtenDecimalPlaces(step);
+    const baseError = isFineEnough ? lastDigit : Math.min(lastDigit, toNumber(step));
     return known((unitOfLastDigit(unrealizedPnl) / this.size + baseError) / 2);
   }
 
@@ -173,14 +193,6 @@ function signOf(direction: Quantity<Direction>): number {
   return direction.kind === 'value' && direction.value === 'short' ? -1 : 1;
 }
 
-/** The mark price that the record would imply for a direction; `undefined` when it says too little. */
-function markIf(record: PositionRecord, size: number, direction: Direction): number | undefined {
-  const { basePrice, unrealizedPnl } = record;
-  if (basePrice === undefined || unrealizedPnl === undefined || size === 0) return undefined;
-  const change = toNumber(unrealizedPnl) / size;
-  return toNumber(basePrice) + (direction === 'long' ? change : -change);
-}
-
 /** The direction for which the liquidation price lies on the losing side of the entry price. */
 function liquidationSide(record: PositionRecord): Direction | undefined {
   const { basePrice, liquidationPrice } = record;
@@ -197,16 +209,20 @@ function liquidationSide(record: PositionRecord): Direction | undefined {
  * direction's being impossible tells it from a short that was reported without a sign.
  */
 function isPossible(record: PositionRecord, direction: Direction): boolean {
-  const mark = markIf(record, Math.abs(toNumber(record.amount)), direction);
-  if (mark === undefined || record.liquidationPrice === undefined || record.liquidationPrice === null)
-    return true;
-  const gap = mark - toNumber(record.liquidationPrice);
-  return mark > 0 && (direction === 'long' ? gap > 0 : gap < 0);
+  const { basePrice, liquidationPrice, unrealizedPnl } = record;
+  if (basePrice === undefined || unrealizedPnl === undefined) return true;
+  if (liquidationPrice === undefined || liquidationPrice === null) return true;
+  const dir = direction === 'long' ? 1 : -1;
+  const mark = toNumber(basePrice) + (dir * toNumber(unrealizedPnl)) / Math.abs(toNumber(record.amount));
+  return mark > 0 && dir * (mark - toNumber(liquidationPrice)) > 0;
 }
 
-function directionOf(record: PositionRecord, bothSign: AccountSettings['bothSign']): Quantity<Direction> {
+function directionOf(
+  record: PositionRecord,
+  amount: number,
+  bothSign: AccountSettings['bothSign'],
+): Quantity<Direction> {
   const side = record.positionSide?.known === true ? record.positionSide.value : undefined;
-  const amount = toNumber(record.amount);
   if (side === 'LONG') return amount < 0 ? unknown('directionContradicted') : known('long');
   if (side === 'SHORT') return known('short');
   if (amount === 0) return unknown('zeroSize');

@@ -68,8 +68,13 @@ export class RuleRun {
   }
 
   #judgeOne<K extends SubjectKind>(rule: CompiledRule, subject: Subject<K>, registers: Registers<K>): void {
-    const entry = findEntry(this.#before[rule.index] ?? NO_ENTRIES, subject.key);
+    const entries = this.#before[rule.index] ?? NO_ENTRIES;
+    const entry = entries.length === 0 ? undefined : findEntry(entries, subject.key);
     const selected = rule.filter(subject.filterable);
+    if (selected === false && subject.frozen !== undefined && entry !== undefined) {
+      // What cannot be judged cannot have left the selection either.
+      return this.#freeze(rule, subject.key, entry, subject.frozen);
+    }
     if (selected === false) return this.#end(rule, subject.key, entry, 'notSelected');
     if (rule.window !== undefined && !rule.window(this.#windowNowMs)) {
       this.#decide(rule.spec.id, subject.key, 'inactive', 'outsideActiveWindow');

@@ -1,5 +1,4 @@
 import type { DecimalString } from './decimal.ts';
-import type { SourceName } from './fields.ts';
 import type {
   CreditLineRecord,
   MainBalance,
@@ -72,10 +71,4 @@ export interface SnapshotSources {
 export function elapsedMs(from: Instant, to: Instant): number {
   const elapsed = from.clockId === to.clockId ? to.monotonicMs - from.monotonicMs : to.wallMs - from.wallMs;
   return Math.max(0, elapsed);
-}
-
-/** Age of a source at `now`, milliseconds; `undefined` when it is not watched. */
-export function sourceAgeMs(snapshot: Snapshot, source: SourceName, now: Instant): number | undefined {
-  const reading = snapshot.sources[source];
-  return reading === undefined ? undefined : reading.ageMs + elapsedMs(snapshot.at, now);
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../core/ports/clock.ts';
 
 /** A shared store that did not answer in time or answered with an error. */
-export class StoreLost extends Error {
+class StoreLost extends Error {
   readonly code = 'STORE_LOST';
 }
 

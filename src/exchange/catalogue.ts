@@ -70,7 +70,7 @@ export const CODES: readonly CatalogueEntry[] = [
 ];
 
 /** Failures told by the HTTP status, when no code says more. */
-export const STATUSES: readonly CatalogueEntry[] = [
+const STATUSES: readonly CatalogueEntry[] = [
   byStatus('invalidRequest', [400, 422], 'none', 'refused without a reason that the client knows'),
   byStatus('unauthenticated', [401], 'none', 'key, signature or payload missing or invalid'),
   byStatus('permissionDenied', [403], 'none', 'the key lacks a permission'),

@@ -89,7 +89,7 @@ const ticketOf = (nonce: string): NonceTicket => ({
 });
 
 /** Rising sequence values of one key, in blocks from the store, or from memory while the store is lost. */
-export class Sequences {
+class Sequences {
   readonly #clock: Clock;
   readonly #settings: NonceSettings;
   readonly #store: BoundedStore<NonceStore>;

@@ -16,7 +16,7 @@ export interface TransportSettings {
   readonly ca?: string | readonly string[] | undefined;
 }
 
-export interface WireRequest {
+interface WireRequest {
   readonly baseUrlIndex: number;
   readonly method: 'GET' | 'POST';
   readonly path: string;
@@ -36,7 +36,7 @@ export interface WireReply {
   readonly receivedAtMs: number;
 }
 
-export type WireFailureReason =
+type WireFailureReason =
   | 'connectFailed'
   | 'connectionLost'
   | 'attemptTimeout'
@@ -52,10 +52,10 @@ export interface WireFailure {
   readonly left: boolean;
 }
 
-export type WireResult = WireReply | WireFailure;
+type WireResult = WireReply | WireFailure;
 
 /** An exchange of bytes in progress. */
-export interface Flight {
+interface Flight {
   readonly result: Promise<WireResult>;
   /** Ends it; the result says whether the request may have left. */
   end(reason: WireFailureReason): void;

@@ -2,11 +2,13 @@ import {
   type Decimal,
   decimalFromNumber,
   divide,
+  formatDecimal,
   maxDecimal,
   minDecimal,
   ONE,
   roundToStep,
   toNumber,
+  writtenDecimalPlaces,
   ZERO,
 } from '../core/decimal.ts';
 import {
@@ -85,7 +87,12 @@ export function positionMargin(world: World, position: Position): Decimal {
 }
 
 export function basePrice(position: Position): Decimal {
-  return divide(position.cost, position.size, MONEY_PLACES, 'halfUp');
+  return divide(position.cost, position.size, pricePlaces(position.market), 'halfUp');
+}
+
+/** Coins worth a fraction of a cent have prices with more places than money has. */
+function pricePlaces({ spec }: Market): number {
+  return Math.max(MONEY_PLACES, writtenDecimalPlaces(formatDecimal(spec.priceStep)));
 }
 
 export function unitPositions(unit: MarginUnit): readonly Position[] {
@@ -161,7 +168,7 @@ export function liquidationPrice(
   if (known === undefined) return null;
   const slope = known.equity.minus(known.maintenance);
   if (isZero(slope)) return null;
-  const distance = divide(sums.equity.minus(sums.maintenance), slope, MONEY_PLACES, 'halfUp');
+  const distance = divide(sums.equity.minus(sums.maintenance), slope, pricePlaces(market), 'halfUp');
   const price = roundToStep(
     market.mark.minus(distance),
     market.spec.priceStep,

@@ -2,6 +2,7 @@ import { type AccountState, emptyAccountState } from '../../src/core/account-sta
 import { compileRules } from '../../src/core/compiled-rules.ts';
 import { evaluate } from '../../src/core/evaluate.ts';
 import type { ConditionSpec, FieldParameter, RuleSpec } from '../../src/core/rule.ts';
+import type { Snapshot } from '../../src/core/snapshot.ts';
 import {
   above,
   at,
@@ -88,35 +89,61 @@ const balanceReply = JSON.stringify(
 );
 const replies = [positionsReply(markets.length), loanReply, balanceReply];
 
-const polled = Array.from({ length: POLLS }, (_, poll) =>
-  snapshot({
-    positions: read(
-      list(
-        markets.map((market, index) =>
-          position({
-            positionId: String(1000 + index),
-            market,
-            amount: d('0.075'),
-            basePrice: d('24149.24512'),
-            unrealizedPnl: d((-0.10815 + Math.sin(poll + index)).toFixed(5)),
-            liquidationPrice: d('7059.02'),
-            margin: d('4.86'),
-            freeMargin: d('9.1571'),
-            tpsl: { stopLossId: '1', stopLoss: d('20000'), takeProfitId: '2', takeProfit: d('50000') },
-            positionSide: { known: true, value: 'LONG' },
-          }),
+/** Replies of successive polls; `wobble` scales how far prices and LTV move between them. */
+const pollsOf = (wobble: number): readonly Snapshot[] =>
+  Array.from({ length: POLLS }, (_, poll) =>
+    snapshot({
+      positions: read(
+        list(
+          markets.map((market, index) =>
+            position({
+              positionId: String(1000 + index),
+              market,
+              amount: d('0.075'),
+              basePrice: d('24149.24512'),
+              unrealizedPnl: d((-0.10815 + wobble * Math.sin(poll + index)).toFixed(5)),
+              liquidationPrice: d('7059.02'),
+              margin: d('4.86'),
+              freeMargin: d('9.1571'),
+              tpsl: { stopLossId: '1', stopLoss: d('20000'), takeProfitId: '2', takeProfit: d('50000') },
+              positionSide: { known: true, value: 'LONG' },
+            }),
+          ),
         ),
       ),
-    ),
-    creditLine: read(list([loan({ currentLtv: d((60 + Math.sin(poll)).toFixed(2)) })])),
-    mainBalance: read({ USDT: d('123.45678901'), BTC: d('1'), ETH: d('2'), EUR: d('3') }),
-  }),
-);
+      creditLine: read(list([loan({ currentLtv: d((60 + wobble * Math.sin(poll)).toFixed(4)) })])),
+      mainBalance: read({ USDT: d('123.45678901'), BTC: d('1'), ETH: d('2'), EUR: d('3') }),
+    }),
+  );
 
-let state: AccountState = emptyAccountState('desk-1');
-let clockMs = 0;
-let decided = 0;
-let evaluations = 0;
+class Watched {
+  evaluations = 0;
+  decisions = 0;
+  requests = 0;
+  readonly #polls: readonly Snapshot[];
+  #state: AccountState = emptyAccountState('desk-1');
+  #clockMs = 0;
+
+  constructor(wobble: number) {
+    this.#polls = pollsOf(wobble);
+  }
+
+  evaluate(): void {
+    this.#clockMs += 1_000;
+    const now = at(this.#clockMs);
+    const polled = this.#polls[this.evaluations % POLLS];
+    if (polled === undefined) throw new Error('no snapshot');
+    const { state, decisions, active } = evaluate({ ...polled, at: now }, this.#state, now, rules);
+    this.#state = state;
+    this.evaluations += 1;
+    this.decisions += decisions.length;
+    this.requests += active.length;
+  }
+}
+
+/** In a calm market nothing fires; when it is restless the rules on forecasts do. */
+const calm = new Watched(0.01);
+const restless = new Watched(1);
 
 const samples = await interleavedRounds(
   {
@@ -124,31 +151,30 @@ const samples = await interleavedRounds(
       for (let call = 0; call < calls; call += 1) for (const reply of replies) JSON.parse(reply);
       return Promise.resolve();
     },
-    evaluate: (calls) => {
-      for (let call = 0; call < calls; call += 1) {
-        clockMs += 1_000;
-        const now = at(clockMs);
-        const base = polled[call % POLLS];
-        if (base === undefined) throw new Error('no snapshot');
-        const evaluation = evaluate({ ...base, at: now }, state, now, rules);
-        ({ state } = evaluation);
-        decided += evaluation.decisions.length;
-        evaluations += 1;
-      }
+    calm: (calls) => {
+      for (let call = 0; call < calls; call += 1) calm.evaluate();
+      return Promise.resolve();
+    },
+    restless: (calls) => {
+      for (let call = 0; call < calls; call += 1) restless.evaluate();
       return Promise.resolve();
     },
   },
-  5_000,
-  7,
+  2_000,
+  25,
 );
 const perCallUs = (name: keyof typeof samples): number =>
   median(samples[name].map(({ throughput }) => 1e6 / throughput));
 report('evaluate: us per account with 5 positions, 1 loan, 20 rules', {
-  evaluateUs: perCallUs('evaluate'),
+  calmUs: perCallUs('calm'),
+  restlessUs: perCallUs('restless'),
   parseUs: perCallUs('parse'),
   replyBytes: replies.reduce((sum, reply) => sum + reply.length, 0),
-  decisionsPerEvaluation: decided / evaluations,
+  decisions: calm.decisions / calm.evaluations,
+  requestsWhenCalm: calm.requests / calm.evaluations,
+  requestsWhenRestless: restless.requests / restless.evaluations,
 });
 report('evaluate: as a multiple of parsing the replies', {
-  multiple: perCallUs('evaluate') / perCallUs('parse'),
+  calm: perCallUs('calm') / perCallUs('parse'),
+  restless: perCallUs('restless') / perCallUs('parse'),
 });

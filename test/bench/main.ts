@@ -2,10 +2,23 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 
-/** Runs every benchmark beside this file, one after another, each in a process of its own. */
+/**
+ * Runs the benchmarks beside this file, one after another, each in a process of its own: all of them, or those
+ * that are named (`npm run bench -- call signing`). One JSON line per figure goes to standard output.
+ */
 const HELPERS = new Set(['main.ts', 'rounds.ts', 'replies.ts', 'reply-server.ts']);
 const directory = new URL('.', import.meta.url);
-for (const file of readdirSync(directory).filter((name) => name.endsWith('.ts') && !HELPERS.has(name))) {
+const wanted = process.argv.slice(2);
+const benches = readdirSync(directory).filter((name) => name.endsWith('.ts') && !HELPERS.has(name));
+const unknown = wanted.filter((name) => !benches.includes(`${name}.ts`));
+if (unknown.length > 0) {
+  process.stderr.write(
+    `no benchmark ${unknown.join(', ')}; there are ${benches.map((name) => name.slice(0, -3)).join(', ')}\n`,
+  );
+  process.exit(2);
+}
+const chosen = wanted.length === 0 ? benches : wanted.map((name) => `${name}.ts`);
+for (const file of chosen) {
   const child = spawn(process.execPath, [new URL(file, directory).pathname], { stdio: 'inherit' });
   const [code] = (await once(child, 'exit')) as [number | null];
   if (code !== 0) {

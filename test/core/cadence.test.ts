@@ -205,16 +205,22 @@ describe('next due', () => {
       parameter: { windowMs: 60_000 },
       comparison: { op: 'above', threshold: 0.317_310_507_863 },
     };
-    const conditions = [below('minutesToLiquidation', 30), chance, chance, below('size', 1)];
+    const conditions = [
+      below('minutesToLiquidation', 30),
+      chance,
+      chance,
+      below('notional', 1),
+      below('size', 1),
+    ];
     const { leaves } = compileCondition({ kind: 'any', conditions }, registers);
-    const [minutes, probability, size, ...rest] = levelThresholds(leaves, registers);
+    const [minutes, probability, notional, ...rest] = levelThresholds(leaves, registers);
     expect(minutes).toMatchObject({
       field: 'minutesToLiquidation',
       threshold: 30,
       reach: { windowMs: 1_800_000 },
     });
     expect(probability?.reach?.deviations).toBeCloseTo(1, 9);
-    expect(size).toEqual({ field: 'size', threshold: 1 });
+    expect(notional).toEqual({ field: 'notional', threshold: 1 });
     expect(rest).toEqual([]);
   });
 

@@ -27,6 +27,7 @@ import {
   read,
   rule,
   settings,
+  short,
   snapshot,
 } from './rules-fixtures.ts';
 
@@ -186,6 +187,14 @@ describe('subjects that go', () => {
     const twice = account.positions(1_000, [near(), position(), near({ positionId: '43' })]);
     expect(twice.decisions.filter(({ unknown }) => unknown === 'duplicateRecord').length).toBe(1);
     expect(changes(twice)).toEqual([]);
+  });
+
+  test('a rule that selects by direction is not ended by records that share an id', () => {
+    const account = new Account([rule('position', NEAR, { where: { direction: 'long' } })]);
+    account.positions(0, [near()]);
+    const flipped = short();
+    expect(changes(account.positions(1_000, [flipped, near()]))).toEqual([]);
+    expect(changes(account.positions(2_000, [flipped]))).toEqual(['position:42 firing>inactive notSelected']);
   });
 
   test('a loan that was repaid resolves its rules', () => {

@@ -7,7 +7,7 @@ const judge = (endpoint: EndpointId, status: number, body: unknown) =>
   errorOfReply({ endpoint, redact: redactor([]) }, status, body);
 
 describe('catalogue', () => {
-  test('names are stable words, each with one effect; no code has two meanings on one endpoint', () => {
+  test('names are stable words, each with one effect; only code 36 has two meanings on one endpoint', () => {
     const effects = new Map<string, string>();
     for (const { name, effect, meaning } of CATALOGUE) {
       expect(name).toMatch(/^[a-z][A-Za-z]+$/);
@@ -15,13 +15,11 @@ describe('catalogue', () => {
       expect(effects.get(name) ?? effect).toBe(effect);
       effects.set(name, effect);
     }
-    const seen = new Set<string>();
-    for (const { code, endpoints } of CODES) {
-      for (const endpoint of endpoints === '*' ? ['*'] : endpoints) {
-        expect(seen.has(`${endpoint}:${code}`), `${endpoint}:${code}`).toBe(false);
-        seen.add(`${endpoint}:${code}`);
-      }
-    }
+    const meanings = CODES.flatMap(({ code, endpoints }) =>
+      (endpoints === '*' ? ['*'] : endpoints).map((endpoint) => `${endpoint}:${code}`),
+    );
+    const repeated = meanings.filter((meaning, index) => meanings.indexOf(meaning) !== index);
+    expect(repeated).toEqual(['stopLimit:36']);
     for (const [key, { name }] of Object.entries(FINDINGS)) expect(name).toBe(key);
   });
 
@@ -60,6 +58,16 @@ describe('catalogue', () => {
       effect: 'none',
     });
   });
+});
+
+test('code 36 is a duplicate unless its words say that the id is wrong in itself', () => {
+  const name = (text: string | undefined) => {
+    const errors = text === undefined ? {} : { client_order_id: [text] };
+    return judge('stopLimit', 400, { code: 36, message: 'Validation failed', errors })?.name;
+  };
+  expect(name(undefined)).toBe('duplicateClientOrderId');
+  expect(name('The id has already been taken.')).toBe('duplicateClientOrderId');
+  expect(name('The id format is invalid.')).toBe('clientOrderIdInvalid');
 });
 
 describe('errors by status and words', () => {

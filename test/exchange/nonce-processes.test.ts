@@ -87,19 +87,22 @@ describe('the lane of `increasing` mode', () => {
       else send(response, 200, name === 'all' ? [] : {});
     });
     const clients = stores.map((store) =>
-      openClient([server.baseUrl], { nonce: { mode: 'increasing', store, leaseMs: 1500 } }),
+      openClient([server.baseUrl], {
+        nonce: { mode: 'increasing', store, leaseMs: 5000 },
+        timeouts: { storeMs: 5000 },
+      }),
     );
     const [own, other] = clients;
     if (own === undefined || other === undefined) throw new Error('two clients');
     const balance = own.mainBalance();
     while (!held.includes('balance')) await delay(2);
-    expect(await own.cancelAll({}, { priority: 'protective', timeoutMs: 4000 })).toMatchObject({
+    expect(await own.cancelAll({}, { priority: 'protective', timeoutMs: 20_000 })).toMatchObject({
       kind: 'accepted',
     });
     expect(await balance).toMatchObject({ kind: 'ok' });
     const positions = own.openPositions();
     while (!held.includes('open')) await delay(2);
-    expect(await other.cancelAll({}, { priority: 'protective', timeoutMs: 4000 })).toMatchObject({
+    expect(await other.cancelAll({}, { priority: 'protective', timeoutMs: 20_000 })).toMatchObject({
       kind: 'accepted',
     });
     expect(await positions).toMatchObject({ kind: 'ok' });
@@ -123,7 +126,10 @@ describe('the lane of `increasing` mode', () => {
     const key = createHash('sha256').update(API_KEY).digest('hex').slice(0, 32);
     await store.enterLane(key, { owner: 'vanished', floor: 1, leaseMs: 400, urgent: false });
     const server = await startServer((_request, response) => send(response, 200, {}));
-    const client = openClient([server.baseUrl], { nonce: { mode: 'increasing', store } });
+    const client = openClient([server.baseUrl], {
+      nonce: { mode: 'increasing', store },
+      timeouts: { storeMs: 5000 },
+    });
     expect(await client.mainBalance({ timeoutMs: 10_000 })).toMatchObject({ kind: 'ok' });
     await client.close();
     await store.close();
@@ -137,7 +143,10 @@ describe('the lane of `increasing` mode', () => {
       if (path.endsWith('/all')) held.push(() => send(response, 200, []));
       else send(response, 200, {});
     });
-    const client = openClient([server.baseUrl], { nonce: { mode: 'increasing', store } });
+    const client = openClient([server.baseUrl], {
+      nonce: { mode: 'increasing', store },
+      timeouts: { storeMs: 5000 },
+    });
     const cancel = client.cancelAll({});
     while (held.length === 0) await delay(2);
     const impatient = await client.mainBalance({ timeoutMs: 60 });

@@ -54,8 +54,9 @@ export function conditionSchema(on: SubjectKind): z.ZodType<ConditionSpec> {
 
 const SCHEMAS = new Map<SubjectKind, z.ZodType<ConditionSpec>>();
 
-/** Reports an issue of ours from inside a transform. */
+/** Reports an issue of ours from inside a transform, unless a misspelt key beside it explains it already. */
 export function refuse(context: z.core.$RefinementCtx, input: unknown, issue: ScalarIssue): never {
+  if (context.issues.length > 0) return z.NEVER;
   context.issues.push({ code: 'custom', input, params: { ...issue } });
   return z.NEVER;
 }

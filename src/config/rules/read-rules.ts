@@ -66,7 +66,9 @@ export function readRule(document: YamlDocument, path: Path, report: Report): Ru
     readShape(oneOf(...SUBJECT_KINDS), document, [...path, 'on'], report);
     return undefined;
   }
-  return readShape(ruleSchema(kind), document, path, report, (key) => otherSubject(key, kind));
+  return readShape(ruleSchema(kind), document, path, report, (key, inRule) =>
+    inRule.includes('when') ? otherSubject(key, kind) : '',
+  );
 }
 
 function isMapping(node: YamlNode): boolean {

@@ -1,4 +1,4 @@
-import type { WrittenAccount } from '../accounts.ts';
+import type { RuleUse } from '../accounts.ts';
 import type { Path } from '../problem.ts';
 import type { SecretContext } from '../secrets.ts';
 import { didYouMean, problemAt } from '../shape/read.ts';
@@ -48,7 +48,7 @@ export function warnOfUnusedRules({ own, usedOwn }: References, { document, repo
 
 /** The rules of one account under their full ids, each once. */
 export function useRules(
-  account: WrittenAccount,
+  uses: ReadonlyMap<number, RuleUse>,
   path: Path,
   references: References,
   context: SecretContext,
@@ -56,7 +56,7 @@ export function useRules(
   const { document, report } = context;
   const useContext: UseContext = { ...references, document, report };
   const byId = new Map<string, UsedRule>();
-  for (const [index, use] of account.rules.entries()) {
+  for (const [index, use] of uses) {
     const usePath = [...path, 'rules', index];
     for (const rule of resolveUse(use, usePath, useContext)) {
       if (byId.has(rule.id)) {

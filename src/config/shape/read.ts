@@ -13,7 +13,7 @@ export function readShape<T>(
   document: YamlDocument,
   path: Path,
   report: Report,
-  explain: (key: string) => string = () => '',
+  explain: (key: string, path: Path) => string = () => '',
 ): T | undefined {
   const knownKeys = new Map<string, readonly string[]>();
   const result = schema.safeParse(nodeAt(document.root, path)?.value, {
@@ -35,7 +35,7 @@ export function readShape<T>(
       const known = knownKeys.get(formatPath(issue.path as Path)) ?? [];
       for (const key of issue.keys) {
         const problem = unknownKey(document, issuePath, key, known);
-        report({ ...problem, message: `${problem.message}${explain(key)}` });
+        report({ ...problem, message: `${problem.message}${explain(key, issuePath)}` });
       }
     } else {
       report(toProblem(document, issuePath, issue));

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { describeText, looksSecret, WrittenNumber } from '../yaml/value.ts';
+import { describeText, looksSecret } from '../yaml/value.ts';
 import { type Reading, scalar, url } from './scalars.ts';
 
 /** Where a secret or personal value comes from; its value is never in the config file. */
@@ -55,7 +55,7 @@ export function urlOrRef(...protocols: readonly string[]): z.ZodType<UrlOrRef> {
 
 function readSecretRef(written: unknown): Reading<SecretRef> {
   if (written === undefined || written === null) return { ok: false };
-  if (typeof written !== 'object' || Array.isArray(written) || written instanceof WrittenNumber) {
+  if (typeof written !== 'object' || Array.isArray(written)) {
     return {
       ok: false,
       expected: `${EXPECTED}: secrets are not written into this file`,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type DecimalString, decimal, isDecimalString, parseDecimal } from '../../core/decimal.ts';
 import { suggest } from '../suggest.ts';
-import { describeText, WrittenNumber } from '../yaml/value.ts';
+import { describeText, digitsOf } from '../yaml/value.ts';
 import { DURATION_PATTERN, durationHint, parseDuration, parsePercent } from './units.ts';
 
 /** What reading one written value gave: the value, or what was wrong with it. */
@@ -50,9 +50,8 @@ function got<T>(value: T): Reading<T> {
 
 /** The written text of a text or number; `undefined` for anything else. */
 export function writtenText(written: unknown): string | undefined {
-  if (written instanceof WrittenNumber) return written.text;
   if (typeof written === 'number') return String(written);
-  return typeof written === 'string' ? written : undefined;
+  return typeof written === 'string' ? written : digitsOf(written);
 }
 
 export interface DurationBounds {
@@ -157,9 +156,9 @@ export function number({
   return scalar({
     expected,
     read: (written) => {
-      const value =
-        written instanceof WrittenNumber ? written.value : typeof written === 'number' ? written : undefined;
-      if (value === undefined || !Number.isFinite(value)) return FAILED;
+      const digits = digitsOf(written);
+      const value = digits === undefined ? written : Number(digits);
+      if (typeof value !== 'number' || !Number.isFinite(value)) return FAILED;
       return value >= min && value <= max && (!integer || Number.isSafeInteger(value)) ? got(value) : FAILED;
     },
     json: {
@@ -209,7 +208,7 @@ export function text({ expected, pattern, maxLength = 200 }: TextKind): z.ZodTyp
     read: (written) => {
       if (typeof written !== 'string') {
         // `id: 123` is a number to YAML; say what makes it a text.
-        const digits = written instanceof WrittenNumber ? written.text : undefined;
+        const digits = digitsOf(written);
         const quoted = digits !== undefined && (pattern?.test(digits) ?? true);
         return quoted ? { ok: false, hint: `"${digits}"` } : FAILED;
       }

@@ -48,21 +48,22 @@ const WORDS_FOR_UNITS: readonly (readonly [Unit, readonly string[]])[] = [
   ['w', ['w', 'week', 'weeks']],
 ];
 
-/** For people: `3 s`, `1 h 30 min`, `250 ms`, `none` for 0. */
+/** For people: `3 s`, `1 h 30 min`, `250 ms`, `0 s`. */
 export function durationInWords(ms: number): string {
   if (ms === 0) return '0 s';
   let rest = ms;
   const parts: string[] = [];
-  for (const unit of UNITS) {
+  for (const unit of SPOKEN_UNITS) {
     const count = Math.floor(rest / UNIT_MS[unit]);
     if (count === 0) continue;
-    parts.push(`${count} ${SPOKEN[unit]}`);
+    parts.push(`${count} ${unit === 'd' && count === 1 ? 'day' : SPOKEN[unit]}`);
     rest -= count * UNIT_MS[unit];
   }
   return parts.join(' ');
 }
 
-const SPOKEN: Readonly<Record<Unit, string>> = { w: 'weeks', d: 'days', h: 'h', m: 'min', s: 's', ms: 'ms' };
+const SPOKEN_UNITS = ['d', 'h', 'm', 's', 'ms'] as const;
+const SPOKEN = { d: 'days', h: 'h', m: 'min', s: 's', ms: 'ms' } as const;
 
 /** A percentage as the fraction nearest to it: `0.7%` is 0.007, not 0.006999999999999999. */
 export function parsePercent(text: string): number | undefined {

@@ -13,12 +13,14 @@ import {
 import { formatPath, type Path, type Place, type Problem } from '../problem.ts';
 import type { YamlDocument, YamlNode } from './document.ts';
 import { type ErrorCode, SYNTAX_WORDS } from './syntax-words.ts';
-import { looksSecret, WrittenNumber } from './value.ts';
+import { looksSecret, writtenNumber } from './value.ts';
 
 /** Bounds that no config for people comes near; they keep hostile input cheap. */
 const MAX_CHARACTERS = 1_000_000;
 const MAX_NODES = 50_000;
 const MAX_DEPTH = 40;
+/** One slip can upset all lines after it. */
+const MAX_SYNTAX_ERRORS = 20;
 
 export interface ParsedYaml {
   readonly document?: YamlDocument;
@@ -46,7 +48,8 @@ export function parseYaml(text: string, file: string): ParsedYaml {
     const parsed = parseDocument(text, {
       lineCounter,
       prettyErrors: false,
-      logLevel: 'silent',
+      // Not `silent`, which would also hide that there are several documents.
+      logLevel: 'error',
       uniqueKeys: false,
       stringKeys: true,
       version: '1.2',
@@ -55,7 +58,8 @@ export function parseYaml(text: string, file: string): ParsedYaml {
     });
     const wrong = [...parsed.errors, ...parsed.warnings];
     if (wrong.length > 0) {
-      return { problems: wrong.map(({ code, pos }) => syntaxProblem(placeAt(pos[0]), wordsFor(code))) };
+      const shown = wrong.slice(0, MAX_SYNTAX_ERRORS);
+      return { problems: shown.map(({ code, pos }) => syntaxProblem(placeAt(pos[0]), wordsFor(code))) };
     }
     const reader = new TreeReader(placeAt);
     const root = reader.read(parsed.contents, [], undefined);
@@ -113,7 +117,7 @@ class TreeReader {
     if (!isScalar(node)) return leaf(null);
     const { value } = node;
     if (typeof value === 'number' || typeof value === 'bigint') {
-      return leaf(new WrittenNumber(Number(value), node.source ?? String(value)));
+      return leaf(writtenNumber(node.source ?? String(value)));
     }
     return leaf(typeof value === 'string' || typeof value === 'boolean' ? value : null);
   }
@@ -176,11 +180,12 @@ class TreeReader {
     );
   }
 
-  /** The parser has already made sure that the anchor stands before the alias. */
+  /** What an alias stands for; a circle ends at the bound on nesting. */
   #readAlias(alias: Alias, path: Path, keyPlace: Place | undefined, place: Place): YamlNode {
     const target = this.#anchors.get(alias.source);
     if (target === undefined) {
-      return this.#abort(place, path, 'expected an alias (*name) of an anchor (&name) that stands before it');
+      this.problems.push(syntaxProblem(place, SYNTAX_WORDS.BAD_ALIAS, path));
+      return build(null, place, keyPlace);
     }
     return this.read(target, path, keyPlace, place);
   }

@@ -1,12 +1,19 @@
-/** A number as it stands in the file: its digits are kept, since steps and amounts must not become floats. */
-export class WrittenNumber {
-  readonly value: number;
-  readonly text: string;
+declare const numberAsWritten: unique symbol;
 
-  constructor(value: number, text: string) {
-    this.value = value;
-    this.text = text;
-  }
+/**
+ * A number as it stands in the file: its digits are kept, since steps and amounts must not become floats. It is
+ * a symbol with the digits as description: a primitive, so that no schema for mappings takes it for one, and
+ * nothing in a file can be mistaken for it.
+ */
+export type WrittenNumber = symbol & { readonly [numberAsWritten]: true };
+
+export function writtenNumber(text: string): WrittenNumber {
+  return Symbol(text) as WrittenNumber;
+}
+
+/** The digits, when the value is a number. */
+export function digitsOf(value: unknown): string | undefined {
+  return typeof value === 'symbol' ? value.description : undefined;
 }
 
 const MAX_SHOWN = 60;
@@ -15,9 +22,8 @@ const MAX_SHOWN = 60;
 export function describeValue(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (value === null) return 'an empty value';
-  if (value instanceof WrittenNumber) {
-    return value.text.length > MAX_SHOWN ? 'a number with very many digits' : value.text;
-  }
+  const digits = digitsOf(value);
+  if (digits !== undefined) return digits.length > MAX_SHOWN ? 'a number with very many digits' : digits;
   if (typeof value === 'string') return describeText(value);
   if (typeof value === 'boolean' || typeof value === 'number') return String(value);
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list';

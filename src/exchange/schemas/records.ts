@@ -27,13 +27,13 @@ import {
   timeField,
 } from './fields.ts';
 
-export const sideField = enumeratedField<OrderSide>({ buy: 'buy', sell: 'sell' });
-export const positionSideField = enumeratedField<PositionSide>({
+const sideField = enumeratedField<OrderSide>({ buy: 'buy', sell: 'sell' });
+const positionSideField = enumeratedField<PositionSide>({
   LONG: 'LONG',
   SHORT: 'SHORT',
   BOTH: 'BOTH',
 });
-export const orderStatusField = enumeratedField<OrderStatus>({
+const orderStatusField = enumeratedField<OrderStatus>({
   NEW: 'NEW',
   PARTIALLY_FILLED: 'PARTIALLY_FILLED',
   FILLED: 'FILLED',

@@ -50,7 +50,7 @@ const invalid = (path: string, expected: string, value: unknown): Parsed<never> 
 });
 
 /** A list in which a bad record is set aside and the others are kept. */
-export function readRecords<T>(items: readonly unknown[], reader: RecordReader<T>, at = ''): RecordList<T> {
+function readRecords<T>(items: readonly unknown[], reader: RecordReader<T>, at = ''): RecordList<T> {
   const records: T[] = [];
   const setAside: SetAsideRecord[] = [];
   for (let index = 0; index < items.length; index += 1) {

@@ -1,0 +1,117 @@
+import type { CompiledAccount, CompiledConfig } from './compiled.ts';
+import { Secret } from './secret.ts';
+
+/** What differs between two configs, as far as a running daemon has to know. */
+export interface ConfigChange {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  /** Accounts that are in both and differ. */
+  readonly changed: readonly AccountChange[];
+  /** Sections outside of accounts that differ. */
+  readonly sections: readonly (typeof SECTIONS)[number][];
+  /** Sections among these that only a restart brings into force. */
+  readonly needsRestart: readonly (typeof SECTIONS)[number][];
+}
+
+export interface AccountChange {
+  readonly accountId: string;
+  readonly rules: RuleChange;
+  /** Key or secret: rotated. */
+  readonly credentials: boolean;
+  /** Settings that differ, by name. */
+  readonly settings: readonly string[];
+  readonly watch: boolean;
+  readonly egress: boolean;
+}
+
+export interface RuleChange {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  /** Another checksum: such a rule starts fresh. */
+  readonly changed: readonly string[];
+  /** Same checksum, other severity, labels or mode: its state is kept. */
+  readonly relabelled: readonly string[];
+}
+
+const SECTIONS = ['exchange', 'redis', 'egress', 'markets', 'channels'] as const;
+const ONLY_AT_START: ReadonlySet<string> = new Set(['redis']);
+
+/** Pure: what a reload changes. Secrets are compared and never part of the answer. */
+export function compareConfigs(before: CompiledConfig, after: CompiledConfig): ConfigChange {
+  const [old, now] = [byId(before.accounts), byId(after.accounts)];
+  const sections = SECTIONS.filter((section) => !same(before[section], after[section]));
+  return {
+    added: [...now.keys()].filter((id) => !old.has(id)),
+    removed: [...old.keys()].filter((id) => !now.has(id)),
+    changed: [...now.values()].flatMap((account) => {
+      const previous = old.get(account.id);
+      return previous === undefined ? [] : compareAccounts(previous, account);
+    }),
+    sections,
+    needsRestart: sections.filter((section) => ONLY_AT_START.has(section)),
+  };
+}
+
+/** Nothing for a running daemon to do. */
+export function isUnchanged({ added, removed, changed, sections }: ConfigChange): boolean {
+  return added.length + removed.length + changed.length + sections.length === 0;
+}
+
+function byId<T extends { readonly id: string }>(items: readonly T[]): ReadonlyMap<string, T> {
+  return new Map(items.map((item) => [item.id, item]));
+}
+
+function compareAccounts(before: CompiledAccount, after: CompiledAccount): readonly AccountChange[] {
+  const rules = compareRules(before.rules, after.rules);
+  const names = new Set([...Object.keys(before.settings), ...Object.keys(after.settings)]);
+  const settings = [...names].filter((name) => {
+    const key = name as keyof CompiledAccount['settings'];
+    // A function of its own in each; the markets section tells whether it answers differently.
+    return key !== 'marketSettings' && !same(before.settings[key], after.settings[key]);
+  });
+  const change: AccountChange = {
+    accountId: after.id,
+    rules,
+    credentials: !before.apiKey.equals(after.apiKey) || !before.apiSecret.equals(after.apiSecret),
+    settings,
+    watch: !same(before.watch, after.watch),
+    egress: before.egress !== after.egress,
+  };
+  const anyRule = Object.values(rules).some((ids: readonly string[]) => ids.length > 0);
+  return anyRule || change.credentials || settings.length > 0 || change.watch || change.egress
+    ? [change]
+    : [];
+}
+
+function compareRules(before: CompiledAccount['rules'], after: CompiledAccount['rules']): RuleChange {
+  const [old, now] = [byId(before), byId(after)];
+  const common = [...now.values()].flatMap((rule) => {
+    const previous = old.get(rule.id);
+    return previous === undefined ? [] : [{ previous, rule }];
+  });
+  return {
+    added: [...now.keys()].filter((id) => !old.has(id)),
+    removed: [...old.keys()].filter((id) => !now.has(id)),
+    changed: common
+      .filter(({ previous, rule }) => previous.checksum !== rule.checksum)
+      .map(({ rule }) => rule.id),
+    relabelled: common
+      .filter(({ previous, rule }) => previous.checksum === rule.checksum && !same(previous, rule))
+      .map(({ rule }) => rule.id),
+  };
+}
+
+/** Equal as data; secrets by their values. */
+function same(a: unknown, b: unknown): boolean {
+  if (a instanceof Secret || b instanceof Secret) {
+    return a instanceof Secret && b instanceof Secret && a.equals(b);
+  }
+  if (!isObject(a) || !isObject(b)) return Object.is(a, b);
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...keys].every((key) => same(a[key], b[key]));
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,103 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { runCommandLine } from '../support/cli.ts';
+
+const GOOD = `exchange: { baseUrls: [https://api.exchange.example] }
+accounts:
+  - { id: desk-1, apiKey: { env: K }, apiSecret: { env: K }, rules: [watch] }
+rules:
+  - { id: watch, on: position, when: { liquidationDistance: { below: 5% } }, for: 3s }
+`;
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'breakwater-check-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function file(text: string): string {
+  const name = path.join(folder, 'breakwater.yaml');
+  writeFileSync(name, text);
+  return name;
+}
+
+describe('breakwater check', () => {
+  test('a good file: 0', async () => {
+    const name = file(GOOD);
+    expect(await runCommandLine(['check', name], { env: { K: 'k' } })).toEqual({
+      exitCode: 0,
+      stdout: `${name}: no problems\n`,
+      stderr: '',
+    });
+  });
+
+  test('a warning: 0', async () => {
+    const name = file(GOOD);
+    const { exitCode, stdout } = await runCommandLine(['check', name]);
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain(
+      `${name}:3:27 accounts[0].apiKey: warning: expected a value in the environment variable K`,
+    );
+    expect(stdout).toContain(`${name}: can be used: 2 warnings\n`);
+  });
+
+  test('errors: 1, all of them, each in a line of its own', async () => {
+    const name = file(GOOD.replace('for: 3s', 'for: 3').replace('below: 5%', 'below: 5'));
+    const { exitCode, stdout } = await runCommandLine(['check', name], { env: { K: 'k' } });
+    expect(exitCode).toBe(1);
+    expect(stdout.split('\n')).toEqual([
+      `${name}:5:70 rules[0].when.liquidationDistance.below: expected a ratio such as 5% or 0.05, got 5; did you mean 5%?`,
+      `${name}:5:82 rules[0].for: expected a duration such as 3s, 5m or 1h30m, got 3; did you mean 3s?`,
+      `${name}: cannot be used: 2 errors`,
+      '',
+    ]);
+  });
+
+  test('a file that is not there: 1; no file: 2', async () => {
+    const name = path.join(folder, 'nowhere.yaml');
+    const missing = await runCommandLine(['check', name]);
+    expect([missing.exitCode, missing.stdout.split('\n')[0]]).toEqual([
+      1,
+      `${name}:1:1: expected a config file here, got no such file`,
+    ]);
+    expect((await runCommandLine(['check'])).exitCode).toBe(2);
+  });
+
+  test('--print says the rules of each account', async () => {
+    const { stdout } = await runCommandLine(['check', file(GOOD), '--print'], { env: { K: 'k' } });
+    expect(stdout).toContain(
+      'account desk-1 (observe)\n  watch (warning):\n    when a position is nearer than 5.0 % to liquidation for 3 s: only show it.\n',
+    );
+  });
+
+  test('--json is one object in one line', async () => {
+    const name = file(GOOD.replace('severity', 'x').replace('for: 3s', 'fro: 3s'));
+    const { exitCode, stdout, stderr } = await runCommandLine(['check', name, '--json'], { env: { K: 'k' } });
+    expect([exitCode, stderr, stdout.split('\n').length]).toEqual([1, '', 2]);
+    expect(JSON.parse(stdout)).toEqual({
+      file: name,
+      ok: false,
+      errors: 1,
+      warnings: 0,
+      problems: [
+        {
+          severity: 'error',
+          code: 'unknown-key',
+          file: name,
+          line: 5,
+          column: 78,
+          path: 'rules[0].fro',
+          message: 'expected a known key, got "fro"; did you mean for?',
+          text: `${name}:5:78 rules[0].fro: expected a known key, got "fro"; did you mean for?`,
+        },
+      ],
+    });
+    const printed = await runCommandLine(['check', file(GOOD), '--json', '--print'], { env: { K: 'k' } });
+    expect(JSON.parse(printed.stdout)).toMatchObject({
+      ok: true,
+      accounts: [{ id: 'desk-1', mode: 'observe', rules: [{ id: 'watch', severity: 'warning' }] }],
+    });
+  });
+});

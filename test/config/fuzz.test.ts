@@ -1,0 +1,227 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { loadConfig } from '../../src/config/load.ts';
+import { formatProblem } from '../../src/config/problem.ts';
+import { ruleInWords } from '../../src/config/words/rules.ts';
+import type { YamlNode } from '../../src/config/yaml/document.ts';
+import { parseYaml } from '../../src/config/yaml/parse.ts';
+import { digitsOf } from '../../src/config/yaml/value.ts';
+import { compileRules } from '../../src/core/compiled-rules.ts';
+import { FILE, surroundings } from './support.ts';
+
+const EXAMPLE = readFileSync(new URL('../../config/breakwater.example.yaml', import.meta.url), 'utf8');
+const SECRETS = ['s3cr3t-key-value', 's3cr3t-secret-value'] as const;
+const GIVEN = {
+  env: { DESK1_API_KEY: SECRETS[0], K: SECRETS[0] },
+  files: { '/run/secrets/desk1': SECRETS[1] },
+};
+
+/** Whatever the text: a clear error or a valid config, never an exception. Plain checks, as there are many. */
+function judge(text: string): 'loaded' | 'refused' {
+  const result = loadConfig(FILE, surroundings(text, GIVEN));
+  const problems = result.kind === 'loaded' ? result.warnings : result.problems;
+  const lineCount = text.split(/\r\n|\n|\r/).length;
+  for (const problem of problems) {
+    const line = formatProblem(problem);
+    const clear =
+      /^\S+:\d+:\d+.*: .*expected .+/s.test(line) &&
+      !/undefined|\[object/.test(line) &&
+      !SECRETS.some((secret) => line.includes(secret)) &&
+      (problem.place.file !== FILE || problem.place.line <= lineCount);
+    if (!clear) throw new Error(`not a clear error: ${line}`);
+  }
+  if (result.kind === 'refused') {
+    if (problems.every(({ severity }) => severity === 'warning')) throw new Error('refused without an error');
+    return 'refused';
+  }
+  // A valid one can be used: the core takes its rules, and they can be told in words.
+  for (const { rules, settings } of result.config.accounts) {
+    compileRules(rules, settings);
+    const unclear = rules.map(ruleInWords).find((words) => /undefined|NaN|\[object/.test(words));
+    if (unclear !== undefined) throw new Error(`not clear words: ${unclear}`);
+  }
+  return 'loaded';
+}
+
+describe('anything at all is a clear error or a valid config', () => {
+  test('random bytes', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 2000 }), (bytes) => {
+        judge(Buffer.from(bytes).toString('utf8'));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('random text of the characters that mean something to YAML', () => {
+    const alphabet = [
+      ...'{}[]:,-&*!|>%@#?"\'\\ \n\t~<=a1.'.split(''),
+      'rules',
+      'accounts',
+      'exchange',
+      'when',
+      ': ',
+      '\n  - ',
+    ];
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...alphabet), { maxLength: 200 }), (parts) => {
+        judge(parts.join(''));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('random YAML made of our own keys and of values of all kinds', () => {
+    const keys = [
+      ...new Set([...nodes(root())].flatMap(({ path }) => path.filter((part) => typeof part === 'string'))),
+    ];
+    const leaf = fc.oneof(
+      fc.constantFrom(
+        '5%',
+        '3s',
+        'BTC_PERP',
+        '*',
+        '',
+        'log',
+        'balanced',
+        'yes',
+        'position',
+        null,
+        true,
+        0,
+        1,
+        -1,
+        1e99,
+      ),
+      fc.double(),
+      fc.string({ maxLength: 10 }),
+    );
+    const { tree } = fc.letrec((tie) => ({
+      tree: fc.oneof(
+        { maxDepth: 5, withCrossShrink: true },
+        leaf,
+        fc.array(tie('tree'), { maxLength: 3 }),
+        fc.dictionary(fc.constantFrom(...keys), tie('tree'), { maxKeys: 5 }),
+      ),
+    }));
+    fc.assert(
+      fc.property(fc.dictionary(fc.constantFrom(...Object.keys(PLAIN as object)), tree), (value) => {
+        judge(stringify(value, { aliasDuplicateObjects: false }));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('the example with random characters put in, replaced or cut out', () => {
+    const edit = fc.tuple(fc.nat(EXAMPLE.length), fc.nat(6), fc.string({ unit: 'binary', maxLength: 4 }));
+    fc.assert(
+      fc.property(fc.array(edit, { minLength: 1, maxLength: 3 }), (edits) => {
+        let text = EXAMPLE;
+        for (const [at, length, insert] of edits) text = text.slice(0, at) + insert + text.slice(at + length);
+        judge(text);
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe('every single-key mutation of the example', () => {
+  const all = [...nodes(root())].filter(({ path }) => path.length > 0);
+  const required =
+    /^(exchange|exchange\.baseUrls|accounts|accounts\.0\.(id|apiKey|apiSecret)|markets\.[A-Z_]+\.(amountStep|priceStep|minAmount|maintenanceMargin)|rules\.\d+\.(id|on|when))$/;
+
+  test('there are enough of them', () => expect(all.length).toBeGreaterThan(200));
+
+  test('deleted', () => {
+    for (const { path } of all) {
+      const verdict = judge(mutated(path, () => undefined));
+      if (required.test(path.join('.'))) expect([path, verdict]).toEqual([path, 'refused']);
+    }
+  });
+
+  test('renamed: no key is parsed and ignored', () => {
+    for (const { path } of all) {
+      if (typeof path.at(-1) !== 'string' || namesOfOurOwn(path)) continue;
+      expect([path, judge(mutated(path, (value) => value, 'zzz'))]).toEqual([path, 'refused']);
+    }
+  });
+
+  test('of the wrong type', () => {
+    const accepted = all.flatMap(({ path, node }) =>
+      wrongTypes(node)
+        .filter((wrong) => judge(mutated(path, () => wrong)) === 'loaded')
+        .map((wrong) => `${path.join('.')}: ${JSON.stringify(wrong)}`),
+    );
+    expect(accepted).toEqual([]);
+  }, 120_000);
+
+  test.each(['-1', '1e300', '-5%', '100000%', '99999d'])('out of range: %s', (wrong) => {
+    const measured = all.filter(({ node }) => /^[\d.]+(%|ms|s|m|h)?$/.test(scalarText(node)));
+    expect(measured.length).toBeGreaterThan(60);
+    const value = Number.isNaN(Number(wrong)) ? wrong : Number(wrong);
+    const accepted = measured.filter(({ path }) => judge(mutated(path, () => value)) === 'loaded');
+    expect(accepted.map(({ path }) => path.join('.')).filter((path) => !TAKES_MUCH.test(path))).toEqual([]);
+  });
+});
+
+/** Values of other types than the one that is there. */
+function wrongTypes({ value }: YamlNode): readonly unknown[] {
+  if (typeof value === 'string') return [{ zzz: 1 }, null, 12_345];
+  if (typeof value === 'object') return ['zz zz', 12_345, null];
+  return [{ zzz: 1 }, 'zz zz'];
+}
+
+function scalarText({ value }: YamlNode): string {
+  return digitsOf(value) ?? (typeof value === 'string' ? value : '');
+}
+
+/** What has no bounds and takes most values of its kind. */
+const TAKES_MUCH = /(referencePrice|labels\.\w+|\.(below|above|clearAbove|clearBelow))$/;
+
+type Path = readonly (string | number)[];
+
+function root(): YamlNode {
+  const { document } = parseYaml(EXAMPLE, FILE);
+  if (document === undefined) throw new Error('the example is no YAML');
+  return document.root;
+}
+
+function* nodes(node: YamlNode, path: Path = []): Generator<{ path: Path; node: YamlNode }> {
+  yield { path, node };
+  for (const [key, child] of node.children) yield* nodes(child, [...path, key]);
+}
+
+/** Names of markets, budgets, groups, labels and rules are the owner's. */
+function namesOfOurOwn(path: Path): boolean {
+  const text = path.join('.');
+  return /^(markets|egress|exchange\.limits)\.[^.]+$/.test(text) || /\.?labels\.[^.]+$/.test(text);
+}
+
+const PLAIN = plain(root());
+
+/** The example as YAML with one value changed, dropped (`undefined`) or under another key. */
+function mutated(path: Path, change: (value: unknown) => unknown, rename?: string): string {
+  const value = structuredClone(PLAIN);
+  let parent = value as Record<string | number, unknown>;
+  for (const part of path.slice(0, -1)) parent = parent[part] as Record<string | number, unknown>;
+  const key = path.at(-1) ?? '';
+  const changed = change(parent[key]);
+  if (Array.isArray(parent)) {
+    parent.splice(Number(key), 1, ...(changed === undefined ? [] : [changed]));
+  } else {
+    // eslint-disable-next-line typescript/no-dynamic-delete
+    delete parent[key];
+    if (changed !== undefined) parent[rename ?? key] = changed;
+  }
+  return stringify(value, { aliasDuplicateObjects: false });
+}
+
+function plain(node: YamlNode): unknown {
+  const digits = digitsOf(node.value);
+  if (digits !== undefined) return Number(digits);
+  if (Array.isArray(node.value)) return [...node.children.values()].map(plain);
+  if (typeof node.value !== 'object' || node.value === null) return node.value;
+  return Object.fromEntries([...node.children].map(([key, child]) => [key, plain(child)]));
+}

@@ -1,0 +1,124 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { RULE_SET_NAMES } from '../../src/config/rules/rule-sets.ts';
+import { compileRules } from '../../src/core/compiled-rules.ts';
+import { linesOf, loaded, withRules } from './support.ts';
+
+const use = (entry: string, mode = 'observe'): string =>
+  `mode: ${mode}\n${withRules('', [entry]).replace('rules:\n', '')}`;
+const rulesOf = (entry: string) => loaded(use(entry)).accounts[0]?.rules ?? expect.fail();
+
+describe('ready-made rule sets', () => {
+  test.each(RULE_SET_NAMES)(
+    '%s loads without a warning, also in enforce mode, and the core takes it',
+    (name) => {
+      expect(linesOf(use(name))).toEqual([]);
+      expect(linesOf(use(name, 'enforce'))).toEqual([]);
+      const [account] = loaded(use(name)).accounts;
+      const { rules, settings } = account ?? expect.fail();
+      expect(rules.length).toBeGreaterThan(1);
+      for (const { id } of rules) expect(id.startsWith(`${name}/`)).toBe(true);
+      expect(() => compileRules(rules, settings)).not.toThrow();
+    },
+  );
+
+  test.each(RULE_SET_NAMES)('%s can be combined with all others', (name) => {
+    const all = RULE_SET_NAMES.filter((other) => other !== name).join(', ');
+    expect(linesOf(use(`${name}, ${all}`))).toEqual([]);
+  });
+
+  test.each(RULE_SET_NAMES)('%s says why, at every rule', (name) => {
+    const text = readFileSync(new URL(`../../config/rulesets/${name}.yaml`, import.meta.url), 'utf8');
+    const rules = text.split(/^ {2}- id: /m);
+    expect(text.startsWith('#')).toBe(true);
+    for (const before of rules.slice(0, -1)) expect(before.trimEnd().split('\n').at(-1)).toMatch(/^ {2}#/);
+  });
+
+  test('reduce only to where their rule has cleared, and never start at a healthy leverage', () => {
+    const maintenance = 0.03;
+    const opened = (leverage: number) => 1 / leverage - maintenance;
+    const thresholds = (name: string) =>
+      rulesOf(name).flatMap(({ when }) =>
+        when.kind === 'field' && when.field === 'liquidationDistance' && when.comparison.op === 'below'
+          ? [when.comparison.threshold]
+          : [],
+      );
+    expect(Math.max(...thresholds('conservative'))).toBeLessThan(opened(5));
+    expect(Math.max(...thresholds('balanced'))).toBeLessThan(opened(10));
+    expect(Math.max(...thresholds('last-resort'))).toBeLessThan(opened(10));
+    // The worst minutes of a crash move 1 to 3 %: nothing waits for less than that.
+    expect(Math.min(...thresholds('last-resort'), ...thresholds('balanced'))).toBeGreaterThan(0.02);
+  });
+});
+
+describe('using rules', () => {
+  test('one rule of a set, a whole set, a set without some', () => {
+    expect(rulesOf('balanced/last-line').map(({ id }) => id)).toEqual(['balanced/last-line']);
+    expect(rulesOf('{ use: balanced, without: [last-line, margin-called] }').map(({ id }) => id)).toEqual([
+      'balanced/liquidation-likely',
+      'balanced/near-liquidation',
+    ]);
+  });
+
+  test('with changes: keys are replaced as a whole, and only that rule gets another checksum', () => {
+    const [plain, changed] = [
+      'balanced',
+      '{ use: balanced, with: { near-liquidation: { limits: { perHour: 1 }, severity: info } } }',
+    ].map(rulesOf);
+    const different = plain?.filter(({ checksum }, index) => checksum !== changed?.[index]?.checksum);
+    expect(different?.map(({ id }) => id)).toEqual(['balanced/near-liquidation']);
+    expect(changed?.[1]).toMatchObject({ limits: { perHour: 1 }, severity: 'info', forMs: 3000 });
+    expect(changed?.[1]?.limits.cooldownMs).toBeUndefined();
+  });
+
+  test('with another where and mode, for positions and for actions on positions', () => {
+    const rules = rulesOf('{ use: balanced, where: { market: BTC_PERP }, mode: enforce }');
+    for (const { where, mode } of rules)
+      expect({ where, mode }).toEqual({ where: { market: ['BTC_PERP'] }, mode: 'enforce' });
+    const own = withRules(
+      '  - { id: r, on: account, when: { positionCount: { above: 3 } }, do: [{ reduce: { by: 10%, positions: "*" } }] }\n',
+      ['{ use: r, where: { market: "*_PERP" } }'],
+    );
+    expect(loaded(own).accounts[0]?.rules[0]?.actions).toEqual([
+      {
+        kind: 'reduce',
+        target: { kind: 'by', fraction: 0.1 },
+        slippageSteps: [0.005, 0.01, 0.02],
+        positions: ['*_PERP'],
+      },
+    ]);
+  });
+
+  test('defaults of the account fill in what a rule leaves out', () => {
+    const rules =
+      '  - { id: r, on: position, when: { size: { above: 0 } }, do: [{ reduce: { by: 1% } }, { protect: {} }, { notify: {} }] }\n';
+    const text = withRules(rules, ['r'], '    acting: { slippage: 3%, protect: { at: 40% } }\n');
+    expect(loaded(text).accounts[0]?.rules[0]?.actions).toEqual([
+      { kind: 'reduce', target: { kind: 'by', fraction: 0.01 }, slippageSteps: [0.03] },
+      { kind: 'protect', at: 0.4, slippage: 0.01 },
+      { kind: 'notify', channels: ['log'], cure: [] },
+    ]);
+  });
+
+  test('what goes wrong', () => {
+    const lines = linesOf(
+      withRules(
+        `  - { id: balanced, on: position, when: { size: { above: 0 } } }
+  - { id: r, on: position, when: { size: { above: 0 } }, do: [{ notify: { channels: [ops, lgo] } }] }
+`,
+        ['r', 'r', 'balanced/nope', '{ use: r, without: [x], with: { r: { on: account } } }', 'nope/r'],
+      ),
+    );
+    expect(lines.map((line) => line.replace(/^\S+ /, ''))).toEqual([
+      'accounts[0].rules[1]: expected each rule once, got "r" again',
+      'accounts[0].rules[2]: expected a rule of the set balanced (liquidation-likely, near-liquidation, last-line, margin-called), got "nope"',
+      'accounts[0].rules[3].without[0]: expected a rule of r (r), got "x"; did you mean r?',
+      'accounts[0].rules[3].with.r.on: expected keys other than id and on, which cannot be changed, got on',
+      'accounts[0].rules[4]: expected a rule of this file or a rule set (conservative, balanced, last-resort, credit-line, circuit-breaker), got "nope/r"',
+      'rules[0]: warning: expected an account that uses this rule, got none: "balanced" has no effect',
+      'rules[0].id: expected an id that is not the name of a rule set, got "balanced"',
+      'rules[1].do[0].notify.channels: expected a channel (log), got "ops"',
+      'rules[1].do[0].notify.channels: expected a channel (log), got "lgo"; did you mean log?',
+    ]);
+  });
+});

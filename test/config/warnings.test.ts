@@ -1,0 +1,205 @@
+import { describe, expect, test } from 'vitest';
+import { linesOf, problemsOf, rule, withRules } from './support.ts';
+
+/** Warnings of a config that is otherwise right: code and message. */
+const warnings = (text: string): readonly (readonly [string, string])[] =>
+  problemsOf(text).map(({ severity, code, message }) => {
+    expect([severity, message]).toEqual(['warning', message]);
+    return [code, message];
+  });
+
+const codes = (text: string): readonly string[] => warnings(text).map(([code]) => code);
+
+describe('comparisons', () => {
+  test.each([
+    ['position', '{ size: { below: 0 } }', 'never-fires'],
+    ['position', '{ liquidationProbability: { within: 1h, above: 100% } }', 'never-fires'],
+    ['position', '{ liquidationProbability: { within: 1h, above: -1% } }', 'always-fires'],
+    ['position', '{ liquidationDistance: { below: 150% } }', 'always-fires'],
+    ['position', '{ notional: { equals: 50000 } }', 'never-fires'],
+    ['account', '{ positionCount: { equals: 1.5 } }', 'never-fires'],
+    ['account', '{ positionCount: { equals: 2 } }', undefined],
+    ['creditLine', '{ collateralMayFall: { below: 150% } }', 'always-fires'],
+    ['creditLine', '{ collateralMayFall: { above: 100% } }', 'never-fires'],
+    ['creditLine', '{ currentLtv: { above: 0 } }', undefined],
+    ['position', '{ liquidationDistance: { below: 5%, clearAbove: 4% } }', 'clear-on-wrong-side'],
+    ['position', '{ liquidationDistance: { below: 5%, clearAbove: 5% } }', undefined],
+    ['position', '{ marginUsage: { above: 80%, clearBelow: 81% } }', 'clear-on-wrong-side'],
+    ['position', '{ size: { above: 1, clearBelow: 0 } }', 'clear-on-wrong-side'],
+    ['creditLine', '{ collateralMayFall: { below: 5%, clearAbove: 100% } }', 'clear-on-wrong-side'],
+    ['position', '{ all: [{ notional: { above: 10 } }, { notional: { below: 10 } }] }', 'never-fires'],
+    ['position', '{ all: [{ notional: { above: 9 } }, { notional: { below: 10 } }] }', undefined],
+    ['account', '{ dataAge: { above: 10s } }', 'timing'],
+    ['account', '{ dataAge: { above: 11s } }', undefined],
+  ])('%s %s: %s', (on, when, code) => {
+    expect(codes(rule({ on, when }))).toEqual(code === undefined ? [] : [code]);
+  });
+
+  test('point to the comparison, also deep inside of all, any and not', () => {
+    const when =
+      '{ any: [{ not: { size: { below: 0 } } }, { all: [{ notional: { above: 1 } }, { size: { below: -1 } }] }] }';
+    const lines = linesOf(rule({ when }));
+    expect(lines).toHaveLength(2);
+    expect(lines[0]).toMatch(/^breakwater.yaml:11:\d+ rules\[0\]\.when\.any\[0\]\.not\.size: warning: /);
+    expect(lines[1]).toMatch(/^breakwater.yaml:11:\d+ rules\[0\]\.when\.any\[1\]\.all\[1\]\.size: warning: /);
+  });
+});
+
+describe('actions', () => {
+  test.each(['0%', '100%', '120%'])('a protective stop at %s of the way is outside', (at) => {
+    expect(codes(rule({ do: `[{ protect: { at: ${at} } }]` }))).toEqual(['protect-outside']);
+  });
+
+  test('inside it is not, and the default of the account counts', () => {
+    expect(codes(rule({ do: '[{ protect: { at: 1% } }]' }))).toEqual([]);
+    const outside = rule({ do: '[{ protect: {} }]' }).replace(
+      'cancel: always',
+      'cancel: always, protect: { at: 100% }',
+    );
+    expect(codes(outside)).toEqual(['protect-outside']);
+  });
+
+  test.each([
+    ['enforce', '{ to: 0% }', '', ['close-without-cooldown']],
+    ['enforce', '{ by: 100% }', '', ['close-without-cooldown']],
+    ['enforce', '{ to: 0% }', ', limits: { cooldown: 1m }', []],
+    ['enforce', '{ to: 1% }', '', []],
+    ['observe', '{ to: 0% }', '', []],
+  ])('in %s mode, %s%s', (mode, reduce, more, expected) => {
+    expect(codes(rule({ do: `[{ reduce: ${reduce} }]`, more: `mode: ${mode}${more}` }))).toEqual(expected);
+  });
+
+  test('closing in an escalation counts, and so does the mode of the file', () => {
+    const text = rule({
+      more: 'escalate: [{ after: 1m, do: [{ reduce: { to: 0% } }] }]',
+      do: '[{ notify: {} }]',
+    });
+    expect(codes(text)).toEqual([]);
+    expect(codes(`mode: enforce\n${text}`)).toEqual(['close-without-cooldown']);
+  });
+
+  test('a reduction beyond the largest one allowed', () => {
+    const limited = (reduce: string) =>
+      codes(
+        rule({ do: `[{ reduce: ${reduce} }]` }).replace(
+          'cancel: always',
+          'cancel: always, largestReduction: 50%',
+        ),
+      );
+    expect(limited('{ by: 60% }')).toEqual(['reduction-above-largest']);
+    expect(limited('{ to: 40% }')).toEqual(['reduction-above-largest']);
+    expect(limited('{ by: 50% }')).toEqual([]);
+  });
+
+  test('a target inside of where the rule clears', () => {
+    expect(codes(rule({ do: '[{ reduce: { untilDistance: 7% } }]' }))).toEqual(['target-inside-threshold']);
+    expect(codes(rule({ do: '[{ reduce: { untilDistance: 7.1% } }]' }))).toEqual([]);
+  });
+
+  test('re-pricing that cancels the owner’s orders, until somebody has chosen it', () => {
+    const acting = rule({ do: '[{ reduce: { by: 10% } }]' });
+    expect(codes(acting)).toEqual([]);
+    const unsaid = acting.replace('acting: { cancel: always }\n', '');
+    expect(warnings(unsaid)).toEqual([
+      ['cancels-owners-orders', expect.stringContaining('r re-price an order')],
+    ]);
+    expect(codes(unsaid.replace('rules: [r]', 'rules: [r]\n    acting: { cancel: never }'))).toEqual([]);
+    expect(codes(rule({ do: '[{ cancelAll: {} }]' }).replace('acting: { cancel: always }\n', ''))).toEqual(
+      [],
+    );
+  });
+});
+
+describe('markets', () => {
+  const markets = (entries: string, where: string): string =>
+    rule({ do: '[{ reduce: { by: 10%, slippage: 0.5% } }]', more: `where: { market: ${where} }` }).replace(
+      /markets:\n.*\n/,
+      `markets: ${entries}\n`,
+    );
+  const entry = (step: string, more = ''): string =>
+    `{ amountStep: 1, priceStep: ${step}, minAmount: 1, maintenanceMargin: 3%${more} }`;
+
+  test.each([
+    ['{}', 'BTC_PERP', 'got none'],
+    [`{ BTC_PERP: ${entry('0.1')} }`, '"*_PERP"', 'markets that match *_PERP, got BTC_PERP only'],
+    [`{ BTC_PERP: ${entry('0.1')} }`, 'ETH_PERP', 'for ETH_PERP, got none'],
+    [`{ "*_PERP": ${entry('0.1')} }`, 'ETH_PERP', undefined],
+    [`{ "*_PERP": ${entry('0.1')} }`, '"B*_PERP"', undefined],
+    [`{ "??_PERP": ${entry('0.1')} }`, '"B*_PERP"', 'markets that match B*_PERP'],
+    [`{ "*": ${entry('0.1')} }`, '"*"', undefined],
+  ])('%s for %s', (entries, where, message) => {
+    expect(warnings(markets(entries, where))).toEqual(
+      message === undefined ? [] : [['market-without-entry', expect.stringContaining(message)]],
+    );
+  });
+
+  test('are not needed by rules that only watch or cancel', () => {
+    const text = rule({ do: '[{ cancelAll: {} }, { notify: {} }]' }).replace(/markets:\n.*\n/, '');
+    expect(codes(text)).toEqual([]);
+  });
+
+  test.each([
+    ['0.1', '', []],
+    ['5', '', []],
+    ['6', '', ['step-coarser-than-slippage']],
+    ['6', ', referencePrice: 1200', []],
+    ['6', ', referencePrice: 1199', ['step-coarser-than-slippage']],
+    ['0.0001', ', referencePrice: 0.01', ['step-coarser-than-slippage']],
+  ])('price step %s%s at a slippage of 0.5 %%', (step, more, expected) => {
+    expect(codes(markets(`{ BTC_PERP: ${entry(step, more)} }`, 'BTC_PERP'))).toEqual(expected);
+  });
+});
+
+describe('accounts and the exchange', () => {
+  test('an account without rules, one that enforces nothing, a rule that nobody uses', () => {
+    expect(codes(rule({}).replace('rules: [r]', 'rules: []'))).toEqual(['nothing-acts', 'unused']);
+    expect(codes(`mode: enforce\n${rule({ do: '[{ notify: {} }]' })}`)).toEqual(['nothing-acts']);
+    expect(codes(`mode: enforce\n${rule({ do: '[{ cancelAll: {} }]' })}`)).toEqual([]);
+  });
+
+  test.each([
+    ['fillWithin: 20m', 'intentTtl to be longer than fillWithin'],
+    ['intentTtl: 4s', 'intentTtl to be longer than fillWithin'],
+  ])('acting %s', (key, message) => {
+    const text = rule({ do: '[{ reduce: { by: 1% } }]' }).replace('cancel: always', `cancel: always, ${key}`);
+    expect(warnings(text)).toEqual([['timing', expect.stringContaining(message)]]);
+  });
+
+  test('late orders that nothing waits for, and data that is always too old', () => {
+    const text = rule({ do: '[{ reduce: { by: 1% } }]' });
+    const late = text.replace('example]', 'example], lateArrival: 0s');
+    expect(codes(late)).toEqual(['timing']);
+    expect(codes(late.replace('lateArrival', 'nonce: increasing, lateArrival'))).toEqual([]);
+    expect(codes(text.replace('example]', 'example], readLag: 15s'))).toEqual(['timing']);
+  });
+
+  test('plain http, except on this machine; an address twice', () => {
+    const urls = (...list: string[]) =>
+      codes(rule({}).replace('[https://api.exchange.example]', `[${list.join(', ')}]`));
+    expect(urls('http://api.exchange.example')).toEqual(['unencrypted']);
+    expect(urls('http://127.0.0.1:8080', 'http://localhost:8080')).toEqual([]);
+    expect(urls('https://a.example', 'https://a.example/')).toEqual(['unused']);
+  });
+
+  test('an egress group that nobody uses', () => {
+    expect(codes(`egress: { default: {}, eu: {} }\n${rule({})}`)).toEqual(['unused']);
+  });
+
+  test('a rule that needs what the account does not read is an error', () => {
+    const text = rule({ on: 'creditLine', when: '{ currentLtv: { above: 70% } }' });
+    expect(linesOf(text.replace('rules: [r]', 'rules: [r]\n    watch: { creditLine: no }'))).toEqual([
+      'breakwater.yaml:10:26 accounts[0].watch.creditLine: expected true, or no rule that needs it, got false although rule r needs it',
+    ]);
+  });
+
+  test('rules of a set are named, and the use is pointed to', () => {
+    const text = withRules('', [
+      '{ use: balanced, with: { last-line: { when: { size: { below: 0 } } } } }',
+    ]).replace('rules:\n', '');
+    expect(linesOf(text)).toEqual([
+      expect.stringMatching(
+        /^breakwater.yaml:9:13 accounts\[0\]\.rules\[0\]: warning: expected below .* \(rule balanced\/last-line\)$/,
+      ),
+    ]);
+  });
+});

@@ -1,0 +1,128 @@
+import { describe, expect, it } from 'vitest';
+import { DEFAULT_RATE_LIMITS as CLIENT_LIMITS } from '../../src/exchange/limits.ts';
+import { systemClock } from '../../src/exchange/system-clock.ts';
+import {
+  DEFAULT_RATE_LIMITS as EXCHANGE_LIMITS,
+  type RateLimit,
+} from '../../src/simulator/http/rate-limit.ts';
+import { createMemoryRateLimitStore } from '../../src/state/limiter-memory.ts';
+import { summary } from './support/outcomes.ts';
+import { connect, openExchange, STOP } from './support/world.ts';
+
+/** The default tables, both made smaller by the same factors, so that a limit is soon reached. */
+const FACTOR = 100;
+const PERIOD_MS = 150;
+
+const exchangeLimits: readonly RateLimit[] = EXCHANGE_LIMITS.map(({ path, requests }) => ({
+  path,
+  requests: requests / FACTOR,
+  periodMs: PERIOD_MS,
+}));
+const clientLimits = Object.fromEntries(
+  Object.entries(CLIENT_LIMITS).map(([name, { limit }]) => [
+    name,
+    { limit: limit / FACTOR, periodMs: PERIOD_MS },
+  ]),
+);
+const patient = { timeouts: { callMs: 25_000 } };
+
+describe('the request budget', () => {
+  it('keeps the exchange from ever answering 429, on every endpoint at once, with two clients on one address', async () => {
+    const exchange = await openExchange({ limits: exchangeLimits });
+    const store = createMemoryRateLimitStore(systemClock);
+    const limiter = { store, limits: clientLimits };
+    const clients = ['long', 'flat'].map((id) => connect(exchange, id, { ...patient, limiter }).client);
+    const work = clients.flatMap((client) => [
+      ...Array.from({ length: 150 }, () => client.openPositions()),
+      ...Array.from({ length: 12 }, () => client.creditLines()),
+      ...Array.from({ length: 12 }, () => client.mainBalance()),
+      ...Array.from({ length: 3 }, () => client.transfers()),
+      ...Array.from({ length: 120 }, () => client.spotOrders()),
+      ...Array.from({ length: 120 }, () => client.cancelAll({})),
+      ...Array.from({ length: 30 }, () => client.ping()),
+    ]);
+    const outcomes = await Promise.all(work);
+    expect(outcomes.filter(({ kind }) => kind !== 'ok' && kind !== 'accepted')).toEqual([]);
+    expect(exchange.requestLog({ status: 429 })).toEqual([]);
+    expect(exchange.requestLog()).toHaveLength(work.length);
+  });
+
+  it('is the same table on both sides', () => {
+    const table = Object.values(CLIENT_LIMITS).flatMap(({ limit, periodMs, paths }) =>
+      paths.map((path) => ({ path: path === '/api/v4/order/*' ? '*' : path, requests: limit, periodMs })),
+    );
+    const byPath = (one: RateLimit, other: RateLimit) => one.path.localeCompare(other.path);
+    expect(table.toSorted(byPath)).toEqual(EXCHANGE_LIMITS.toSorted(byPath));
+  });
+
+  it('keeps a share for protective calls while everything else has to wait', async () => {
+    const exchange = await openExchange();
+    const limits = { order: { limit: 20, periodMs: 60_000 } };
+    const { client } = connect(exchange, 'long', { timeouts: { callMs: 300 }, limiter: { limits } });
+    const normal = await Promise.all(Array.from({ length: 25 }, () => client.cancelAll({})));
+    const protective = [
+      await client.cancelAll({}, { priority: 'protective' }),
+      await client.reduceOnlyStop(STOP, { priority: 'protective' }),
+      await client.cancelAll({}, { priority: 'protective' }),
+    ];
+    expect(normal.filter(({ kind }) => kind === 'accepted')).toHaveLength(18);
+    const [refused] = normal.filter(({ kind }) => kind !== 'accepted');
+    expect(refused && summary(refused)).toBe('rejected rateBudgetSpent - - none');
+    expect(protective.map(summary)).toEqual(['accepted', 'accepted', 'rejected rateBudgetSpent - - none']);
+    expect(exchange.requestLog()).toHaveLength(20);
+  });
+});
+
+describe('a 429', () => {
+  const tight: readonly RateLimit[] = [
+    { path: '/api/v4/collateral-account/positions/open', requests: 3, periodMs: 60_000 },
+    { path: '/api/v4/order/*', requests: 3, periodMs: 60_000 },
+  ];
+
+  it.each(['unique', 'window', 'increasing'] as const)(
+    'of a limit is told as a limit in nonce mode %s, in the end',
+    async (mode) => {
+      const exchange = await openExchange({ limits: tight, readings: { nonceRule: 'unique' } });
+      const { client, calls } = connect(exchange, 'long', { nonce: { mode } });
+      for (let index = 0; index < 3; index += 1) expect((await client.cancelAll({})).kind).toBe('accepted');
+      expect(summary(await client.reduceOnlyStop(STOP))).toBe('rejected rateLimited 0 429 none');
+      expect(calls.at(-1)?.limitsHit).toBe(1);
+      expect(exchange.model.openOrders('long')).toEqual([]);
+      expect(exchange.requestLog({ clientOrderId: 'stop-1', outcome: 'served' })).toEqual([]);
+    },
+  );
+
+  it('of a limit that this client is near is not taken for a nonce, and nothing is repeated', async () => {
+    const exchange = await openExchange({ limits: tight, readings: { nonceRule: 'increasing' } });
+    const { client, calls } = connect(exchange, 'long', {
+      nonce: { mode: 'increasing' },
+      limiter: { limits: { order: { limit: 5, periodMs: 60_000 } }, reservedShare: 0 },
+    });
+    for (let index = 0; index < 3; index += 1) expect((await client.cancelAll({})).kind).toBe('accepted');
+    expect(summary(await client.cancelAll({}))).toBe('rejected rateLimited 0 429 none');
+    expect(calls.at(-1)).toMatchObject({ attempts: 1, noncesRefused: 0, limitsHit: 1 });
+  });
+
+  it('of a nonce is not counted against the budget', async () => {
+    const exchange = await openExchange({ readings: { nonceRule: 'increasing' } });
+    const { client, calls } = connect(exchange, 'long', { nonce: { mode: 'increasing' } });
+    const ahead = { ...systemClock, nowMs: () => systemClock.nowMs() + 30_000 };
+    await connect(exchange, 'long', { clock: ahead, nonce: { mode: 'increasing' } }).client.openPositions();
+    expect((await client.openPositions()).kind).toBe('ok');
+    expect(calls).toMatchObject([{ limitsHit: 0, budgetWaitMs: 0 }]);
+    expect(calls[0]?.noncesRefused).toBeGreaterThan(0);
+    expect((await client.openPositions()).kind).toBe('ok');
+    expect(calls[1]).toMatchObject({ attempts: 1, noncesRefused: 0, budgetWaitMs: 0 });
+  });
+
+  it('of a limit makes everybody on the address wait, not only the call that met it', async () => {
+    const exchange = await openExchange();
+    const store = createMemoryRateLimitStore(systemClock);
+    const { client } = connect(exchange, 'long', { limiter: { store } });
+    const other = connect(exchange, 'flat', { limiter: { store } });
+    exchange.injectFault({ effect: { kind: 'status', status: 429 }, count: 1 });
+    expect(summary(await client.openPositions())).toBe('failed rateLimited 0 429 none');
+    expect((await other.client.openPositions()).kind).toBe('ok');
+    expect(other.calls[0]?.budgetWaitMs).toBeGreaterThan(0);
+  });
+});
