@@ -19,7 +19,7 @@ export type AuditDraft =
   | { readonly kind: 'notification'; readonly atMs: number; readonly detail: Detail }
   | {
       readonly kind: 'control';
-      readonly change: 'put' | 'lifted' | 'expired';
+      readonly change: 'put' | 'lifted';
       readonly control: Control;
       readonly by: Authored;
     }
@@ -118,8 +118,8 @@ export interface ChainedRecord {
 
 export const GENESIS_HASH = '0'.repeat(64);
 
-/** The chain of what operators do to all accounts at once; no account can have this id. */
-export const OPERATOR_CHAIN = '\u0000operator';
+/** The chain of what operators do to all accounts at once; no configured account can have this id. */
+export const OPERATOR_CHAIN = '@operators';
 
 export type ChainVerdict =
   | {

@@ -133,7 +133,7 @@ export type ControlSelector =
 
 /** Refused, with words for the operator. */
 export class ControlError extends Error {
-  readonly code: 'CONTROLS_FULL' | 'INBOX_FULL' | 'CONTROL_INVALID' | 'CONTROL_CONTENDED';
+  readonly code: 'CONTROLS_FULL' | 'INBOX_FULL' | 'CONTROL_INVALID' | 'CONTENDED' | 'ACCOUNT_REFUSED';
 
   constructor(code: ControlError['code'], message: string) {
     super(message);

@@ -87,7 +87,10 @@ export interface StoredAccount {
   /** Rises by one with every commit; 0: never committed. */
   readonly version: number;
   readonly life: Life;
-  /** True: last committed in an earlier life, so the lanes need `startLife` before anything else. */
+  /**
+   * True: last committed in an earlier life. A lane whose own `life` is not `life.id` needs `startLife` before
+   * anything else.
+   */
   readonly isNewLife: boolean;
   readonly documents: AccountDocuments;
   /** By market. */
@@ -104,7 +107,7 @@ export interface RefusedAccount {
   readonly version: number;
   /** `evaluation`, `lane:BTC_PERP`, ... or `header`. */
   readonly document: string;
-  readonly code: 'DOCUMENT_NEWER' | 'DOCUMENT_UNREADABLE' | 'DOCUMENT_UNKNOWN';
+  readonly code: 'DOCUMENT_NEWER' | 'DOCUMENT_UNREADABLE' | 'DOCUMENT_UNKNOWN' | 'AUDIT_CONTRADICTS';
   /** Names place and cure. */
   readonly message: string;
 }
@@ -166,7 +169,9 @@ export type CommitResult =
   | { readonly kind: 'conflict' }
   | { readonly kind: 'lifeChanged' }
   | { readonly kind: 'controlsChanged'; readonly controls: Controls }
-  | { readonly kind: 'leaseLost' };
+  | { readonly kind: 'leaseLost' }
+  /** What is stored contradicts itself; the account stays as it is until a person has looked. */
+  | { readonly kind: 'refused'; readonly problem: RefusedAccount };
 
 /** The right to act in one market of an account, or (`market: null`) in all of them. */
 export interface LaneLease {
@@ -228,7 +233,7 @@ export interface StateStore {
   forget(accountId: string): Promise<void>;
 }
 
-/** The store cannot be reached or does not answer. */
+/** The store cannot be reached or does not answer; a commit may or may not have been made: read again. */
 export class StoreLostError extends Error {
   readonly code = 'STORE_LOST';
   constructor(doing: string, cause: unknown) {
