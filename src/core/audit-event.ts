@@ -45,6 +45,7 @@ export type RemovalReason =
   | 'exceedsTarget'
   | 'exceedsNetExposure'
   | 'ambiguousMove'
+  | 'fillUnproven'
   | 'notFilled'
   | 'marketMovedAway'
   | 'needGrew'

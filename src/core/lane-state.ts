@@ -163,6 +163,12 @@ export interface OwnOrder {
   readonly seenAbove: boolean;
   readonly seenBelow: boolean;
   readonly activatedMs: number | null;
+  /**
+   * The position moved by exactly its amount. It counts as filled, but nothing proves that it was not somebody
+   * else who traded as much: it is cancelled before anything else is placed for the position, or when that is
+   * gone.
+   */
+  readonly presumedFilled: boolean;
   /** The position moved in a way that this order may or may not explain. */
   readonly ambiguous: boolean;
   /** Sent before the fence had passed, or where earlier orders could not be ruled out. */
@@ -316,8 +322,4 @@ export function orderTypesOf(market: string): readonly OrderType[] {
 
 export function findPosition(read: MarketRead | null, positionId: string): ReadPosition | undefined {
   return read?.positions.find((position) => position.positionId === positionId);
-}
-
-export function intentOf(state: LaneState, key: string): Intent | undefined {
-  return state.intents.find((intent) => intent.key === key);
 }

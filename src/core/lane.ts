@@ -18,6 +18,7 @@ import {
 } from './lane-state.ts';
 import { recordObserved } from './observed.ts';
 import { differ, isHedged } from './order-set.ts';
+import { coverOrders } from './protective-stop.ts';
 import { requestOf } from './request.ts';
 import type { MarketSettings } from './settings.ts';
 import { distanceNumber, expireIntents } from './settle.ts';
@@ -229,9 +230,7 @@ function readStep(state: LaneState, turn: Turn): Step {
 
 function isTightening(want: Want, state: LaneState): boolean {
   if (want.role !== 'cover' || want.resend !== null || state.change !== null) return false;
-  return state.orders.some(
-    (order) => order.role === 'cover' && order.positionId === want.position.positionId,
-  );
+  return coverOrders(state, want.position).length > 0;
 }
 
 function placeFirst(
@@ -304,6 +303,7 @@ function placeStep(state: LaneState, want: Want, read: MarketRead, turn: Turn, a
     seenAbove: false,
     seenBelow: false,
     activatedMs: null,
+    presumedFilled: false,
     ambiguous: false,
     overshoot,
     coverBasis: want.coverBasis,

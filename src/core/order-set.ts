@@ -43,7 +43,16 @@ export function differ(scene: SetScene): SetDifference {
   removeOrphans(scene, plan);
   for (const position of scene.read.positions) differOne(position, scene, plan);
   trimToNet(scene, plan);
+  removeUnproven(scene, plan);
   return separateStanding(plan, scene.settings);
+}
+
+/** Before anything is placed for a position, what is only presumed to have filled there is cancelled. */
+function removeUnproven(scene: SetScene, plan: Plan): void {
+  for (const order of scene.state.orders) {
+    const isConcerned = plan.place.some((want) => want.position.positionId === order.positionId);
+    if (order.presumedFilled && isConcerned) plan.remove.push({ order, why: 'fillUnproven' });
+  }
 }
 
 /** What no cancel of ours can remove stays, and is said to. */
@@ -104,7 +113,7 @@ function differReduce(
   const open = scene.state.intents.filter((intent) => isOpen(intent) && intent.positionId === id);
   const triggered = open.some((intent) => intent.source === 'cover');
   const own = scene.state.orders.filter(
-    (order) => order.positionId === id && (order.role === 'reduce' || triggered),
+    (order) => order.positionId === id && !order.presumedFilled && (order.role === 'reduce' || triggered),
   );
   if (open.length === 0) {
     for (const order of own) plan.remove.push({ order, why: 'resolved' });
@@ -296,17 +305,22 @@ function differCover(position: ReadPosition, budget: Decimal | undefined, scene:
   plan.remove.push(...judged.remove);
 }
 
+function countedOrders(scene: SetScene, position: ReadPosition): readonly OwnOrder[] {
+  return scene.state.orders.filter(
+    (order) => order.positionId === position.positionId && !order.presumedFilled,
+  );
+}
+
 /** With both sides open all our orders together, covers included, stay within the net exposure. */
 function trimToNet(scene: SetScene, plan: Plan): void {
   if (scene.settings.hedge === 'perLeg' || !isHedged(scene.read)) return;
   if (scene.admitted.intents.some((intent) => intent.perLeg)) return;
   for (const position of scene.read.positions) {
-    const own = scene.state.orders.filter((order) => order.positionId === position.positionId);
+    const own = countedOrders(scene, position);
     const allowed = maxDecimal(netExposure(position, scene.read), ZERO);
     if (!outstandingBase(own, () => true).gt(allowed)) continue;
     for (const order of own) plan.remove.push({ order, why: 'exceedsNetExposure' });
   }
-  if (plan.remove.length > 0) return;
   plan.place = withinNet(scene, plan.place);
 }
 
@@ -314,7 +328,7 @@ function trimToNet(scene: SetScene, plan: Plan): void {
 function withinNet(scene: SetScene, place: readonly Want[]): Want[] {
   const left = new Map<string, Decimal>();
   for (const position of scene.read.positions) {
-    const own = scene.state.orders.filter((order) => order.positionId === position.positionId);
+    const own = countedOrders(scene, position);
     const net = maxDecimal(netExposure(position, scene.read), ZERO);
     left.set(position.positionId, net.minus(outstandingBase(own, () => true)));
   }

@@ -31,7 +31,7 @@ export function absorbRead(
   const filled = new Set<OwnOrder>();
   const moved = new Set<OwnOrder>();
   for (const positionId of new Set(orders.map((order) => order.positionId))) {
-    const own = orders.filter((order) => order.positionId === positionId);
+    const own = orders.filter((order) => order.positionId === positionId && !order.presumedFilled);
     const position = findPosition(read, positionId);
     const candidates = own.filter((order) => mayHaveFilled(order, position, market));
     const explained = explainFall(own, candidates, sizeOf(position), settings.cancel === 'never');
@@ -39,10 +39,13 @@ export function absorbRead(
     if (explained.unexplained) for (const order of own) if (!filled.has(order)) moved.add(order);
   }
   const remaining = orders
-    .filter((order) => !filled.has(order))
-    .map((order) =>
-      witness({ ...order, ambiguous: order.ambiguous || moved.has(order) }, read, settings, market),
-    );
+    .map((order) => ({
+      ...order,
+      ambiguous: order.ambiguous || moved.has(order),
+      presumedFilled: order.presumedFilled || filled.has(order),
+    }))
+    .map((order) => witness(order, read, settings, market))
+    .filter((order) => !order.presumedFilled || isRemovable(order, settings));
   return {
     orders: remaining,
     filled: [...filled],
@@ -51,10 +54,10 @@ export function absorbRead(
 }
 
 /**
- * Whether a fall of the position by the order's amount may be its fill. The owner may have traded just as much,
- * so the market has to be near the activation, or have passed it. Where the position is gone it may as well
- * have been liquidated or closed by hand, and a stop left standing would hit whatever is built there next:
- * such orders are cancelled, never presumed filled.
+ * Whether a fall of the position by the order's amount can pass for its fill. The owner may have traded just as
+ * much, so the mark has to be at the activation, give or take basis and error, or have passed it. Where the
+ * position is gone it may as well have been liquidated or closed by hand, and a stop left standing would hit
+ * whatever is built there next: such orders are cancelled, never presumed filled.
  */
 function mayHaveFilled(
   order: OwnOrder,
@@ -64,7 +67,9 @@ function mayHaveFilled(
   if (position === undefined || market === undefined || !isSentFor(order, position)) return false;
   if (order.activatedMs !== null) return true;
   const offset = offsetFromActivation(order, position);
-  return offset !== undefined && !hasMovedAway(offset, position, market);
+  if (offset === undefined || position.markPrice === null) return false;
+  const gap = activationGap({ markPrice: position.markPrice, markError: position.markError }, market);
+  return offset.lt(gap);
 }
 
 function sizeOf(position: ReadPosition | undefined): Decimal {
@@ -153,7 +158,7 @@ export function afterCancel(
   if (types !== undefined && !ownTypes.every((type) => types.includes(type))) return orders;
   return orders.filter((order) => {
     if (settings.cancelCoversStops) return false;
-    return order.activatedMs === null || order.activatedMs >= cancelSentMs;
+    return order.activatedMs === null || order.activatedMs > cancelSentMs;
   });
 }
 

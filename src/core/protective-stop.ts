@@ -3,6 +3,7 @@ import { type Decimal, maxDecimal, minDecimal, roundToStep, toDecimal, ZERO } fr
 import type { Cover, LaneState, OwnOrder, ReadPosition } from './lane-state.ts';
 import { type OrderPrices, shapeProtect } from './order-shape.ts';
 import { isSentFor, offsetFromActivation } from './outstanding.ts';
+import type { OwnStop } from './snapshot.ts';
 import type { Removal, SetScene, Want } from './want.ts';
 
 /** The one standing stop that a position should have, all its `protect` actions taken together. */
@@ -24,8 +25,24 @@ export interface BlockedStop {
 export function coverOrders(state: LaneState, position: ReadPosition): readonly OwnOrder[] {
   return state.orders.filter(
     (order) =>
-      order.role === 'cover' && order.positionId === position.positionId && isSentFor(order, position),
+      order.role === 'cover' &&
+      !order.presumedFilled &&
+      order.positionId === position.positionId &&
+      isSentFor(order, position),
   );
+}
+
+/** The protective stops of ours in a market, for judging what covers a position. */
+export function standingStops(state: LaneState): readonly OwnStop[] {
+  return state.orders
+    .filter((order) => order.role === 'cover' && !order.presumedFilled)
+    .map((order) => ({
+      positionId: order.positionId,
+      activationPrice: order.request.activationPrice,
+      amount: order.amount,
+      // One whose activation the price has crossed stands no more, or is about to fill.
+      confirmed: order.status === 'open' && state.doubt === null && order.activatedMs === null,
+    }));
 }
 
 /**

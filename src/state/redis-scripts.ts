@@ -3,7 +3,8 @@ import type { Redis } from 'ioredis';
 /** A Lua script that is sent whole once per server and by its digest from then on. */
 export interface RedisScript {
   readonly name: string;
-  readonly numberOfKeys: number;
+  /** Absent: it varies, and the number of keys is the first argument of each call. */
+  readonly numberOfKeys?: number;
   readonly lua: string;
 }
 
@@ -15,7 +16,8 @@ export function prepareScripts(
   scripts: readonly RedisScript[],
 ): (script: RedisScript, ...args: ScriptArgument[]) => Promise<unknown> {
   for (const script of scripts) {
-    redis.defineCommand(script.name, { numberOfKeys: script.numberOfKeys, lua: script.lua });
+    const { lua, numberOfKeys } = script;
+    redis.defineCommand(script.name, numberOfKeys === undefined ? { lua } : { lua, numberOfKeys });
   }
   const commands = redis as unknown as Record<string, (...args: ScriptArgument[]) => Promise<unknown>>;
   return (script, ...args) => {

@@ -31,6 +31,7 @@ export interface OrderTag {
   readonly positionId: string;
   readonly openDate: number;
   filledMs: number | null;
+  readonly clientOrderId: string;
 }
 
 export interface Setup {
@@ -411,9 +412,16 @@ export class History {
     if (this.#silenced.length > 0 || state.doubt !== null || this.exchange.inFlight > 0) return;
     const seenFromMs = (state.read?.sentAtMs ?? 0) - settings.readLagMs;
     if (seenFromMs <= this.exchange.changedMs) return;
+    // The owner may trade exactly the amount of an order beside its activation: no read can tell that from its fill.
+    const presumed = new Set(
+      state.orders.filter((order) => order.presumedFilled).map((order) => order.request.clientOrderId),
+    );
     for (const position of this.exchange.positions) {
       const ours = this.exchange.orders.filter((order) => order.tag.positionId === position.id);
-      const reducing = ours.filter((order) => order.tag.role === 'reduce' && !order.tag.overshoot);
+      const reducing = ours.filter(
+        (order) =>
+          order.tag.role === 'reduce' && !order.tag.overshoot && !presumed.has(order.tag.clientOrderId),
+      );
       const left = reducing.reduce((sum, order) => sum + order.left, 0);
       const floor = Math.min(this.#floor(position.id), position.lots);
       if (position.lots - left < floor)
@@ -541,6 +549,7 @@ export class History {
       positionId: order.positionId,
       openDate: position?.openDate ?? 0,
       filledMs: null,
+      clientOrderId: step.request.clientOrderId,
     };
     if (order.overshoot) {
       this.#overshot.add(tag.openDate);

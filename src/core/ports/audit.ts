@@ -1,0 +1,208 @@
+import type { AccountState } from '../account-state.ts';
+import type { AuditEvent } from '../audit-event.ts';
+import type { Decision, Transition } from '../decision.ts';
+import type { EvaluateOptions } from '../evaluate.ts';
+import type { Instant, Snapshot } from '../snapshot.ts';
+import type { ActionRequest } from '../subject.ts';
+import type { Authored, Control, OperatorOrder } from './controls.ts';
+
+/**
+ * The audit trail: append-only, one hash chain per account, appended by the commit that it explains, under the
+ * account's version check. A record's hash covers its canonical JSON, which names the hash before it.
+ */
+
+/** What goes into a record; plain JSON. Secret values are replaced before a record is hashed. */
+export type AuditDraft =
+  | DecisionDraft
+  /** What a lane did, or an outcome at the exchange. */
+  | { readonly kind: 'action'; readonly event: AuditEvent }
+  | { readonly kind: 'notification'; readonly atMs: number; readonly detail: Detail }
+  | {
+      readonly kind: 'control';
+      readonly change: 'put' | 'lifted';
+      readonly control: Control;
+      readonly by: Authored;
+    }
+  | { readonly kind: 'operatorOrder'; readonly order: OperatorOrder }
+  | {
+      /** Config loaded or changed, process started, document discarded: whatever else has to be accounted for. */
+      readonly kind: 'note';
+      readonly atMs: number;
+      /** Closed list at the caller's, e.g. `configChanged`. */
+      readonly about: string;
+      readonly words: string;
+      readonly detail?: Detail;
+      readonly attachments?: Attachments;
+    };
+
+export type Detail = Readonly<Record<string, unknown>>;
+
+/**
+ * Texts or plain JSON kept once by their hash, however many records name them; a record bears name and hash.
+ * Meant for what is large and seldom changes, such as the rules.
+ */
+export type Attachments = Readonly<Record<string, unknown>>;
+
+/** An evaluation that changed something, with all that it was computed from: `evaluate` gives the same again. */
+export interface DecisionDraft {
+  readonly kind: 'decision';
+  readonly atMs: number;
+  readonly transitions: readonly Transition[];
+  readonly decisions: readonly Decision[];
+  readonly active: readonly ActionRequest[];
+  readonly inputs: DecisionInputs;
+}
+
+export interface DecisionInputs {
+  readonly snapshot: Snapshot;
+  /** Before the evaluation. */
+  readonly state: AccountState;
+  readonly now: Instant;
+  readonly options: EvaluateOptions;
+  /** What the rules are compiled from, as plain JSON (rule specs, settings, market settings); kept once. */
+  readonly rules: unknown;
+}
+
+/** What the store itself writes. */
+export type StoreRecord =
+  | {
+      /** The account's first commit in a new life. */
+      readonly kind: 'lifeStarted';
+      readonly atMs: number;
+      readonly life: string;
+      readonly previousLife: string | null;
+      readonly why: string;
+    }
+  | {
+      /** Everything up to `lastSeq` was taken away; what comes after it begins with `lastHash`. */
+      readonly kind: 'checkpoint';
+      readonly atMs: number;
+      readonly lastSeq: number;
+      readonly lastHash: string;
+      /** SHA-256 of the exported lines; null: the bound was reached and nobody had exported them. */
+      readonly exportSha256: string | null;
+      readonly reason: string;
+    };
+
+/** In a record large parts of the inputs are replaced by their hash; `AuditReader.inputs` puts them back. */
+export type AuditContent = Exclude<AuditDraft, DecisionDraft> | StoredDecision | StoreRecord;
+
+export interface StoredDecision extends Omit<DecisionDraft, 'inputs'> {
+  readonly inputs: Detail;
+}
+
+export interface AuditRecord {
+  readonly version: 1;
+  readonly accountId: string;
+  /** From 1, without gaps. */
+  readonly seq: number;
+  /** Unix milliseconds at the process that committed it. */
+  readonly atMs: number;
+  readonly life: string;
+  /** Hash of the record before; `GENESIS_HASH` for the first. */
+  readonly previous: string;
+  /** Evaluations since the record before that only repeated their decisions, and when the first of them was. */
+  readonly quiet: { readonly count: number; readonly sinceMs: number } | null;
+  readonly content: AuditContent;
+  /** Names of attachments and their hashes. */
+  readonly attachments: Readonly<Record<string, string>>;
+}
+
+/** A record with its hash: SHA-256, in hex, of the record's canonical JSON (keys sorted, no spaces). */
+export interface ChainedRecord {
+  readonly record: AuditRecord;
+  readonly hash: string;
+  /** The canonical text itself, which is what is exported. */
+  readonly text: string;
+}
+
+export const GENESIS_HASH = '0'.repeat(64);
+
+/** The chain of what operators do to all accounts at once; no configured account can have this id. */
+export const OPERATOR_CHAIN = '@operators';
+
+export type ChainVerdict =
+  | {
+      readonly kind: 'intact';
+      /** 0 for an empty chain. */
+      readonly firstSeq: number;
+      readonly lastSeq: number;
+      /** Everything before `firstSeq` was pruned, and the chain says so. */
+      readonly prunedTo: number;
+      readonly headHash: string;
+    }
+  | {
+      readonly kind: 'broken';
+      /** The first record that is wrong. */
+      readonly seq: number;
+      readonly why:
+        | 'hash'
+        | 'link'
+        | 'gap'
+        | 'form'
+        | 'account'
+        /** Records are missing at the beginning and no checkpoint says so. */
+        | 'beginning'
+        /** The chain does not end where the account's state says it does. */
+        | 'head'
+        | 'attachment';
+      readonly words: string;
+    };
+
+export interface AuditQuery {
+  readonly fromSeq?: number;
+  readonly toSeq?: number;
+  /** At most so many; default 100. With neither bound, the newest. */
+  readonly limit?: number;
+}
+
+export interface PruneRequest {
+  /** Keep the newest so many records. */
+  readonly keepRecords: number;
+  /** Of those beyond, take away only what is older than this, Unix milliseconds; default: all. */
+  readonly olderThanMs?: number;
+  readonly reason: string;
+  readonly atMs: number;
+  /**
+   * Gets every line (`hash`, space, canonical text) that is about to be taken away, and every attachment that
+   * goes with it, in order; must have made them durable when `end` resolves. A rejection prunes nothing.
+   */
+  readonly exporter: AuditExporter;
+}
+
+export interface AuditExporter {
+  write(line: string): Promise<void>;
+  end(): Promise<void>;
+}
+
+export interface PruneResult {
+  readonly pruned: number;
+  readonly lastSeq: number;
+  readonly exportSha256: string | null;
+}
+
+/** A rejected promise means that the store is lost. */
+export interface AuditReader {
+  /** Oldest first. Records of a form that this program does not know are an AuditFormatError. */
+  read(accountId: string, query?: AuditQuery): Promise<readonly ChainedRecord[]>;
+  /** The newest `count`, oldest first. */
+  tail(accountId: string, count: number): Promise<readonly ChainedRecord[]>;
+  show(accountId: string, seq: number): Promise<ChainedRecord | undefined>;
+  /** The inputs of a decision as they were, large parts put back; `undefined` when it is not one. */
+  inputs(record: AuditRecord): Promise<DecisionInputs | undefined>;
+  attachment(accountId: string, hash: string): Promise<string | undefined>;
+  verify(accountId: string): Promise<ChainVerdict>;
+  /** Exports and takes away the oldest records; a checkpoint record in the chain stands for them. */
+  prune(accountId: string, request: PruneRequest): Promise<PruneResult>;
+}
+
+export class AuditFormatError extends Error {
+  readonly code = 'AUDIT_FORMAT';
+  constructor(accountId: string, seq: number, found: string) {
+    super(
+      `audit record ${seq} of account ${JSON.stringify(accountId)} has form ${found}; this program reads 1: ` +
+        'use the version that wrote it',
+    );
+    this.name = 'AuditFormatError';
+  }
+}

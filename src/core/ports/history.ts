@@ -1,0 +1,25 @@
+import type { SubjectKey } from '../subject.ts';
+
+/** Figures of one subject at one time, by name; prices and amounts as decimal texts. Keep it small. */
+export interface HistorySample {
+  readonly subject: SubjectKey;
+  readonly values: Readonly<Record<string, number | string>>;
+}
+
+export interface HistoryPoint {
+  /** Unix milliseconds, of the store's clock. */
+  readonly atMs: number;
+  readonly values: HistorySample['values'];
+}
+
+export interface HistoryQuery {
+  /** Unix milliseconds; default: as far as there are samples. */
+  readonly fromMs?: number;
+  /** The newest so many points at most; default 1000. */
+  readonly limit?: number;
+}
+
+/** Samples that were committed with the account's state (`AccountCommit.history`), oldest first, trimmed. */
+export interface HistoryReader {
+  read(accountId: string, subject: SubjectKey, query?: HistoryQuery): Promise<readonly HistoryPoint[]>;
+}

@@ -1,0 +1,392 @@
+import type { Clock } from '../core/ports/clock.ts';
+import { type Controls, NO_CONTROLS } from '../core/ports/controls.ts';
+import {
+  type AccountLoad,
+  BUCKETS,
+  type BucketView,
+  bucketOf,
+  type CommitResult,
+  type DiscardRequest,
+  type DueView,
+  type LaneLeases,
+  type Life,
+  type LifeStart,
+  type StateStore,
+  type StoredAccount,
+  type TakeDueRequest,
+} from '../core/ports/state-store.ts';
+import type { Backend, RawAccount, RawBatch, RawCommitReply, RawRequest, RawView } from './backend.ts';
+import type { Redact } from './canonical.ts';
+import {
+  type ChangeContext,
+  type Entry,
+  emptyEntry,
+  type InternalCommit,
+  type PreparedChange,
+  prepareChange,
+} from './change.ts';
+import { readControls } from './controls-text.ts';
+import { DocumentError, fieldOf, HEADER_FIELD, readDocuments } from './documents.ts';
+import { readHeader, WRITER_LENGTH } from './header.ts';
+import { readLife, type StoredLife, writeLife } from './life-text.ts';
+
+export interface AccountStoreOptions {
+  readonly backend: Backend;
+  readonly clock: Clock;
+  /** So many random letters and digits. */
+  readonly randomText: (length: number) => string;
+  readonly redact: Redact;
+  readonly historyEveryMs: number;
+  /** Accounts kept in the memory of this process, at most. */
+  readonly remembered: number;
+  /** Keeps the chain of an account within its bound, given how many records it has; the account as it is then. */
+  readonly boundAudit: (account: StoredAccount, records: number) => Promise<StoredAccount>;
+}
+
+/** What this process has last seen of an account within a life; the store may not know less. */
+interface Seen {
+  readonly life: string;
+  readonly version: number;
+  readonly headerText: string;
+}
+
+const LIFE_ID_LENGTH = 10;
+const LIFE_ATTEMPTS = 5;
+
+/** State of accounts over any backend: documents, lives, versions, and the memory of this process. */
+export class AccountStore implements StateStore {
+  readonly leases: LaneLeases;
+  readonly #options: AccountStoreOptions;
+  readonly #backend: Backend;
+  readonly #writer: string;
+  readonly #entries = new Map<string, Entry>();
+  readonly #seen = new Map<string, Seen>();
+  /** Of the accounts handed out, however long the caller keeps them. */
+  readonly #entryOf = new WeakMap<StoredAccount, Entry>();
+  readonly #lives: (StoredLife | undefined)[] = Array.from({ length: BUCKETS });
+  readonly #controls: Controls[] = Array.from({ length: BUCKETS }, () => NO_CONTROLS);
+
+  constructor(options: AccountStoreOptions) {
+    this.#options = options;
+    this.#backend = options.backend;
+    this.leases = options.backend.leases;
+    this.#writer = options.randomText(WRITER_LENGTH);
+  }
+
+  async takeDue(bucket: number, { accountIds, claimMs, maxAheadMs }: TakeDueRequest): Promise<DueView> {
+    const due = { claimMs: Math.round(claimMs), maxAheadMs: Math.round(maxAheadMs) };
+    const { view, raw } = await this.#view(bucket, accountIds, due);
+    return { ...view, nextDueInMs: raw.nextDueInMs };
+  }
+
+  async readBucket(bucket: number, accountIds: readonly string[]): Promise<BucketView> {
+    return (await this.#view(bucket, accountIds, null)).view;
+  }
+
+  async read(accountId: string): Promise<{ readonly load: AccountLoad; readonly controls: Controls }> {
+    const { accounts, controls } = await this.readBucket(bucketOf(accountId), [accountId]);
+    return { load: accounts[0]!, controls };
+  }
+
+  commit(changes: readonly InternalCommit[]): Promise<readonly CommitResult[]> {
+    return this.commitWith(changes, null);
+  }
+
+  /** Commits, and with it replaces the controls of the bucket. */
+  async commitWith(
+    changes: readonly InternalCommit[],
+    controls: RawBatch['controls'],
+  ): Promise<readonly CommitResult[]> {
+    const results = new Map<InternalCommit, CommitResult>();
+    const byBucket = Map.groupBy(changes, ({ base }) => bucketOf(base.accountId));
+    await Promise.all(
+      [...byBucket].map(async ([bucket, group]) => {
+        const answers = await this.#commitBucket(bucket, group, controls);
+        for (const [index, change] of group.entries()) results.set(change, answers[index]!);
+      }),
+    );
+    return Promise.all(changes.map((change) => this.#bounded(results.get(change)!)));
+  }
+
+  async makeDue(accountId: string, inMs: number): Promise<void> {
+    await this.#backend.makeDue(bucketOf(accountId), accountId, Math.max(0, Math.round(inMs)));
+  }
+
+  remembered(accountId: string): StoredAccount | undefined {
+    return this.#entries.get(accountId)?.account;
+  }
+
+  async discard(accountId: string, request: DiscardRequest): Promise<boolean> {
+    const { document, author, reason, atMs } = request;
+    const bucket = bucketOf(accountId);
+    const field = fieldOf(document);
+    for (;;) {
+      const { life } = await this.readBucket(bucket, []);
+      const texts = await this.#backend.fields(bucket, accountId);
+      const text = texts.get(field);
+      if (text === undefined || field === HEADER_FIELD) return false;
+      const entry = rawEntry(accountId, texts, life);
+      const words = `${author} discarded the stored ${document}: ${reason}`;
+      const note = { kind: 'note', atMs, about: 'documentDiscarded', words } as const;
+      const audit = [{ ...note, detail: { document, author, reason }, attachments: { [document]: text } }];
+      const base = entry.account;
+      const prepared = prepareChange(entry, { base, audit, removeFields: [field] }, this.#context());
+      const batch = { life: this.#lives[bucket]!.text, changes: [prepared.raw], controls: null };
+      const reply = await this.#backend.commit(bucket, batch);
+      this.#entries.delete(accountId);
+      if (reply.kind === 'answered' && reply.outcomes[0] === 'committed') return true;
+    }
+  }
+
+  async forget(accountId: string): Promise<void> {
+    await this.#backend.forget(bucketOf(accountId), accountId);
+    this.#entries.delete(accountId);
+    this.#seen.delete(accountId);
+  }
+
+  /** Header and chain of an account, whether or not its documents can be read. */
+  async headerOf(accountId: string): Promise<Entry['header']> {
+    const fields = await this.#backend.fields(bucketOf(accountId), accountId);
+    const text = fields.get(HEADER_FIELD);
+    if (text === undefined) return undefined;
+    const header = readHeader(text);
+    return 'writer' in header ? header : undefined;
+  }
+
+  #context(): ChangeContext {
+    const { clock, historyEveryMs, redact } = this.#options;
+    return { writer: this.#writer, nowMs: clock.nowMs(), historyEveryMs, redact };
+  }
+
+  async #view(
+    bucket: number,
+    accountIds: readonly string[],
+    due: RawRequest['due'],
+  ): Promise<{ view: BucketView; raw: RawView }> {
+    const request = { writer: this.#writer, accountIds, due };
+    let seen = this.#seenOf(accountIds);
+    const raw = await this.#backend.view(bucket, { ...request, stamp: this.#controls[bucket]!.stamp });
+    // What was claimed is claimed: if it has to be read again, then as it is.
+    const taken = raw.accounts.map(({ accountId }) => accountId);
+    let current = raw;
+    for (let attempt = 0; attempt < LIFE_ATTEMPTS; attempt++) {
+      const start = this.#lifeToStart(bucket, current, seen);
+      if (start === undefined) return { view: await this.#show(bucket, current), raw };
+      await this.#startLife(bucket, current, start);
+      const again = { writer: this.#writer, accountIds: taken, due: null };
+      seen = this.#seenOf(taken);
+      current = await this.#backend.view(bucket, { ...again, stamp: this.#controls[bucket]!.stamp });
+    }
+    throw new Error(`bucket ${bucket} changes its life faster than it can be read`);
+  }
+
+  /** As it is before a question is sent: what is learnt until the answer comes may be newer than the answer. */
+  #seenOf(accountIds: readonly string[]): ReadonlyMap<string, Seen> {
+    const seen = new Map<string, Seen>();
+    for (const accountId of accountIds) {
+      const one = this.#seen.get(accountId);
+      if (one !== undefined) seen.set(accountId, one);
+    }
+    return seen;
+  }
+
+  /** Why a new life has to begin before anything of this view may be used. */
+  #lifeToStart(bucket: number, raw: RawView, before: ReadonlyMap<string, Seen>): LifeStart | undefined {
+    const stored = readLife(raw.life);
+    if (stored === undefined) return 'empty';
+    if (stored.run !== raw.run) return 'serverChanged';
+    if (this.#lives[bucket]?.text !== stored.text) this.#lives[bucket] = stored;
+    const isRolledBack = raw.accounts.some(({ accountId, header }) => {
+      const seen = before.get(accountId);
+      if (seen === undefined || seen.life !== stored.life.id || seen.headerText === header) return false;
+      const parsed = readHeader(header);
+      return !('writer' in parsed) ? header === '' : parsed.version <= seen.version;
+    });
+    return isRolledBack ? 'rolledBack' : undefined;
+  }
+
+  async #startLife(bucket: number, raw: RawView, why: LifeStart): Promise<void> {
+    const { clock, randomText } = this.#options;
+    const life: Life = { id: randomText(LIFE_ID_LENGTH), why, sinceMs: clock.nowMs() };
+    const text = await this.#backend.startLife(bucket, raw.life, writeLife(life, raw.run));
+    this.#lives[bucket] = readLife(text);
+  }
+
+  async #show(bucket: number, raw: RawView): Promise<BucketView> {
+    const { life } = this.#lives[bucket]!;
+    if (raw.controls !== null) this.#controls[bucket] = readControls(raw.controls);
+    const complete = await this.#complete(bucket, raw.accounts);
+    const loads = complete.map((account) => this.#load(bucket, account, life));
+    const accounts = loads.sort((a, b) => dangerOf(b) - dangerOf(a));
+    return { bucket, life, controls: this.#controls[bucket]!, accounts };
+  }
+
+  /** Fields that were not sent, because this process wrote them, but are not in its memory (any more). */
+  async #complete(bucket: number, accounts: readonly RawAccount[]): Promise<readonly RawAccount[]> {
+    const missing = accounts.filter(
+      ({ accountId, header, fields }) =>
+        header !== '' && fields === null && this.#entries.get(accountId)?.headerText !== header,
+    );
+    if (missing.length === 0) return accounts;
+    const accountIds = missing.map(({ accountId }) => accountId);
+    const request = { writer: '', stamp: this.#controls[bucket]!.stamp, accountIds, due: null };
+    const again = await this.#backend.view(bucket, request);
+    const found = new Map(again.accounts.map((account) => [account.accountId, account]));
+    return accounts.map((account) => found.get(account.accountId) ?? account);
+  }
+
+  #load(bucket: number, raw: RawAccount, life: Life): AccountLoad {
+    const { accountId, header: headerText } = raw;
+    if (headerText === '') {
+      if (bucketOf(accountId) !== bucket)
+        throw new RangeError(`account ${accountId} is not of bucket ${bucket}`);
+      return this.#loaded(emptyEntry(accountId, life));
+    }
+    const header = readHeader(headerText);
+    if (!('writer' in header)) return refusedHeader(accountId, header.form);
+    const known = this.#entries.get(accountId);
+    if (known?.headerText === headerText && known.account.life === life) return this.#loaded(known);
+    const fields = known?.headerText === headerText ? known.texts : raw.fields;
+    if (fields === null) throw new Error(`the fields of account ${accountId} were not sent`);
+    this.#note(accountId, life, header.version, headerText);
+    try {
+      const texts = new Map(fields);
+      texts.delete(HEADER_FIELD);
+      const knownDocuments = known && { ...known.account, texts: known.texts };
+      const { documents, lanes } = readDocuments(accountId, texts, knownDocuments);
+      const account: StoredAccount = {
+        accountId,
+        version: header.version,
+        life,
+        isNewLife: header.life !== life.id,
+        documents,
+        lanes,
+        danger: header.danger,
+        revision: headerText,
+      };
+      const isSameSweep = known?.header?.sweep === header.sweep && known.account.life === life;
+      return this.#loaded({
+        account,
+        headerText,
+        header,
+        texts,
+        files: isSameSweep ? known.files : new Set(),
+      });
+    } catch (error) {
+      if (!(error instanceof DocumentError)) throw error;
+      const { code, document, message } = error;
+      return { kind: 'refused', problem: { accountId, version: header.version, document, code, message } };
+    }
+  }
+
+  #loaded(entry: Entry): AccountLoad {
+    this.#remember(entry);
+    return { kind: 'loaded', account: entry.account };
+  }
+
+  #remember(entry: Entry): void {
+    const { account, headerText } = entry;
+    this.#entryOf.set(account, entry);
+    const kept = this.#entries.get(account.accountId)?.account;
+    if (kept?.life === account.life && kept.version > account.version) return;
+    this.#entries.delete(account.accountId);
+    this.#entries.set(account.accountId, entry);
+    if (account.version > 0) this.#note(account.accountId, account.life, account.version, headerText);
+    if (this.#entries.size <= this.#options.remembered) return;
+    const [oldest] = this.#entries.keys();
+    if (oldest !== undefined) this.#entries.delete(oldest);
+  }
+
+  #note(accountId: string, life: Life, version: number, headerText: string): void {
+    const seen = this.#seen.get(accountId);
+    if (seen?.life === life.id && seen.version > version) return;
+    this.#seen.set(accountId, { life: life.id, version, headerText });
+  }
+
+  async #commitBucket(
+    bucket: number,
+    group: readonly InternalCommit[],
+    controls: RawBatch['controls'],
+  ): Promise<readonly CommitResult[]> {
+    const life = this.#lives[bucket];
+    const context = this.#context();
+    const prepared = group.map((commit) => {
+      const entry = this.#entryOf.get(commit.base);
+      if (entry === undefined) throw new TypeError('a commit is based on what this store has read');
+      return life !== undefined && entry.account.life.id === life.life.id
+        ? prepareChange(entry, commit, context)
+        : undefined;
+    });
+    const sent = prepared.filter((change) => change !== undefined);
+    if (life === undefined || sent.length === 0) return group.map(() => ({ kind: 'lifeChanged' }));
+    const batch = { life: life.text, changes: sent.map(({ raw }) => raw), controls };
+    const reply = await this.#backend.commit(bucket, batch);
+    const answers = this.#answers(life, sent, reply);
+    let next = 0;
+    return prepared.map((change) => (change === undefined ? { kind: 'lifeChanged' } : answers[next++]!));
+  }
+
+  #answers(
+    life: StoredLife,
+    sent: readonly PreparedChange[],
+    reply: RawCommitReply,
+  ): readonly CommitResult[] {
+    if (reply.kind === 'lifeChanged' || reply.run !== life.run)
+      return sent.map(() => ({ kind: 'lifeChanged' }));
+    return sent.map(({ next, raw }, index): CommitResult => {
+      const outcome = reply.outcomes[index]!;
+      if (outcome === 'controlsChanged') return { kind: outcome, controls: readControls(reply.controls) };
+      if (outcome === 'auditContradicts') return contradiction(next.account, raw.records[0]?.seq ?? 0);
+      if (outcome !== 'committed') return { kind: outcome };
+      this.#remember(next);
+      return { kind: 'committed', account: next.account };
+    });
+  }
+
+  async #bounded(result: CommitResult): Promise<CommitResult> {
+    if (result.kind !== 'committed') return result;
+    const header = this.#entryOf.get(result.account)?.header;
+    const records = header === undefined ? 0 : header.seq - header.firstSeq + 1;
+    const account = await this.#options.boundAudit(result.account, records);
+    return account === result.account ? result : { kind: 'committed', account };
+  }
+}
+
+function rawEntry(accountId: string, fields: ReadonlyMap<string, string>, life: Life): Entry {
+  const headerText = fields.get(HEADER_FIELD) ?? '';
+  const header = readHeader(headerText);
+  const empty = emptyEntry(accountId, life);
+  if (!('writer' in header))
+    throw new DocumentError('DOCUMENT_NEWER', 'header', headerWords(accountId, header.form));
+  const account = { ...empty.account, version: header.version, danger: header.danger };
+  return { ...empty, account, headerText, header, texts: fields };
+}
+
+function refusedHeader(accountId: string, form: string): AccountLoad {
+  const message = headerWords(accountId, form);
+  return {
+    kind: 'refused',
+    problem: { accountId, version: 0, document: 'header', code: 'DOCUMENT_NEWER', message },
+  };
+}
+
+function headerWords(accountId: string, form: string): string {
+  return (
+    `the stored header of account ${JSON.stringify(accountId)} has form ${JSON.stringify(form)}, this program ` +
+    'reads 1: run the program that wrote it'
+  );
+}
+
+function contradiction({ accountId, version }: StoredAccount, seq: number): CommitResult {
+  const message =
+    `the audit trail of account ${JSON.stringify(accountId)} already has a record ${seq}, which its state does ` +
+    'not know: export the trail, then move it away';
+  return {
+    kind: 'refused',
+    problem: { accountId, version, document: 'audit', code: 'AUDIT_CONTRADICTS', message },
+  };
+}
+
+function dangerOf(load: AccountLoad): number {
+  return load.kind === 'loaded' ? load.account.danger : Number.NEGATIVE_INFINITY;
+}

@@ -1,0 +1,49 @@
+import { createHash } from 'node:crypto';
+
+/** SHA-256 in hex. */
+export function sha256Hex(text: string): string {
+  return createHash('sha256').update(text, 'utf8').digest('hex');
+}
+
+export type Redact = (text: string) => string;
+
+/**
+ * JSON with sorted keys and no spaces (the form of RFC 8785): equal data give equal bytes. Keys without a value
+ * are left out, as in JSON.stringify; what JSON cannot say (NaN, functions, bigints) is a TypeError, because a
+ * record that silently lost a figure would prove nothing. Texts pass through `redact`.
+ */
+export function canonicalJson(value: unknown, redact: Redact = (text) => text): string {
+  if (value === null || typeof value === 'boolean') return String(value);
+  if (typeof value === 'string') return JSON.stringify(redact(value));
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value)) throw new TypeError(`${value} cannot be written as JSON`);
+    return JSON.stringify(value);
+  }
+  if (typeof value !== 'object') throw new TypeError(`a ${typeof value} cannot be written as JSON`);
+  if (Array.isArray(value)) {
+    return `[${value.map((entry: unknown) => canonicalJson(entry, redact)).join(',')}]`;
+  }
+  const object = value as Readonly<Record<string, unknown>>;
+  const parts: string[] = [];
+  for (const key of Object.keys(object).sort()) {
+    const entry = object[key];
+    if (entry !== undefined) parts.push(`${JSON.stringify(redact(key))}:${canonicalJson(entry, redact)}`);
+  }
+  return `{${parts.join(',')}}`;
+}
+
+/** Shorter secrets would also be found where they are none. */
+const SHORTEST_SECRET = 6;
+
+/** Replaces every secret value wherever it occurs in a text. Secrets are asked for anew, as they may rotate. */
+export function redactor(secrets: () => readonly string[]): Redact {
+  return (text) => {
+    let clean = text;
+    for (const secret of secrets()) {
+      if (secret.length >= SHORTEST_SECRET && clean.includes(secret)) {
+        clean = clean.replaceAll(secret, '[redacted]');
+      }
+    }
+    return clean;
+  };
+}

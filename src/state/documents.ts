@@ -1,0 +1,183 @@
+import { STATE_VERSION } from '../core/account-state.ts';
+import { LANE_VERSION, type LaneState } from '../core/lane-state.ts';
+import type { AccountDocuments, DocumentName, RefusedAccount } from '../core/ports/state-store.ts';
+
+/** How a stored document is read: which version this program writes, and how older ones become it. */
+export interface DocumentCodec<T> {
+  readonly version: number;
+  /** By the version that they read; each yields the next one. */
+  readonly migrations: Readonly<Record<number, (old: unknown) => unknown>>;
+  /** Of the current version; throws when the value does not have its shape. */
+  readonly parse: (value: unknown) => T;
+}
+
+export class DocumentError extends Error {
+  readonly code: Exclude<RefusedAccount['code'], 'AUDIT_CONTRADICTS'>;
+  readonly document: string;
+
+  constructor(code: DocumentError['code'], document: string, message: string) {
+    super(message);
+    this.name = 'DocumentError';
+    this.code = code;
+    this.document = document;
+  }
+}
+
+/** Reads a document, migrating it if it is older; throws a DocumentError that names place and cure. */
+export function readDocument<T>(
+  codec: DocumentCodec<T>,
+  text: string,
+  document: string,
+  accountId: string,
+): T {
+  const where = `the stored ${document} of account ${JSON.stringify(accountId)}`;
+  const cure = 'restore it, or remove it with `breakwater state discard`';
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new DocumentError('DOCUMENT_UNREADABLE', document, `${where} is not JSON: ${cure}`);
+  }
+  const version = (value as { readonly version?: unknown } | null)?.version;
+  if (typeof version !== 'number' || !Number.isSafeInteger(version) || version < 1) {
+    throw new DocumentError('DOCUMENT_UNREADABLE', document, `${where} bears no version: ${cure}`);
+  }
+  if (version > codec.version) {
+    throw new DocumentError(
+      'DOCUMENT_NEWER',
+      document,
+      `${where} has version ${version}, this program reads up to ${codec.version}: run the newer program`,
+    );
+  }
+  try {
+    return codec.parse(migrate(codec, value, version));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new DocumentError('DOCUMENT_UNREADABLE', document, `${where} cannot be read (${why}): ${cure}`);
+  }
+}
+
+function migrate(codec: DocumentCodec<unknown>, value: unknown, version: number): unknown {
+  let current = value;
+  for (let step = version; step < codec.version; step++) {
+    const migration = codec.migrations[step];
+    if (migration === undefined) throw new Error(`version ${step} is not read any more`);
+    current = migration(current);
+  }
+  return current;
+}
+
+/** Checks that these members are there; their contents are this program's own writing. */
+function shaped<T>(members: Readonly<Record<string, 'array' | 'object' | 'number' | 'string'>>) {
+  return (value: unknown): T => {
+    const object = value as Readonly<Record<string, unknown>>;
+    for (const [name, kind] of Object.entries(members)) {
+      const member = object[name];
+      const found = Array.isArray(member) ? 'array' : member === null ? 'null' : typeof member;
+      if (found !== kind) throw new Error(`"${name}" is not ${kind === 'array' ? 'a list' : `a ${kind}`}`);
+    }
+    return value as T;
+  };
+}
+
+type Codecs = { readonly [K in DocumentName]: DocumentCodec<NonNullable<AccountDocuments[K]>> };
+
+/** Another document: an entry here and a member of `AccountDocuments`. */
+export const DOCUMENT_CODECS: Codecs = {
+  evaluation: {
+    version: STATE_VERSION,
+    migrations: {},
+    parse: shaped({
+      accountId: 'string',
+      nextEpisode: 'number',
+      rules: 'array',
+      markets: 'array',
+      loans: 'array',
+      positions: 'array',
+      ages: 'object',
+    }),
+  },
+  limits: { version: 1, migrations: {}, parse: shaped({ admitted: 'array' }) },
+  readings: { version: 1, migrations: {}, parse: shaped({ at: 'object', sources: 'object' }) },
+  requests: { version: 1, migrations: {}, parse: shaped({ active: 'array', atMs: 'number' }) },
+  alerts: { version: 1, migrations: {}, parse: shaped({ entries: 'object' }) },
+  inbox: { version: 1, migrations: {}, parse: shaped({ orders: 'array' }) },
+};
+
+export const LANE_CODEC: DocumentCodec<LaneState> = {
+  version: LANE_VERSION,
+  migrations: {},
+  parse: shaped({
+    market: 'string',
+    life: 'string',
+    intents: 'array',
+    covers: 'array',
+    cancels: 'array',
+    orders: 'array',
+    retryAtMs: 'object',
+  }),
+};
+
+/** Fields of the account's hash: `h` the header, `d:<name>` documents, `l:<market>` lanes. */
+export const HEADER_FIELD = 'h';
+const DOCUMENT_FIELD = 'd:';
+const LANE_FIELD = 'l:';
+
+export function documentField(name: DocumentName): string {
+  return DOCUMENT_FIELD + name;
+}
+
+export function laneField(market: string): string {
+  return LANE_FIELD + market;
+}
+
+/** The field of a document as `RefusedAccount.document` names it. */
+export function fieldOf(document: string): string {
+  return document.startsWith('lane:') ? laneField(document.slice('lane:'.length)) : DOCUMENT_FIELD + document;
+}
+
+export interface ReadDocuments {
+  readonly documents: AccountDocuments;
+  /** By market. */
+  readonly lanes: ReadonlyMap<string, LaneState>;
+}
+
+/** What was read before, with its texts: what has the same text is not parsed again. */
+export interface KnownDocuments extends ReadDocuments {
+  readonly texts: ReadonlyMap<string, string>;
+}
+
+/** All documents of an account; throws the DocumentError of the first that this program must not touch. */
+export function readDocuments(
+  accountId: string,
+  fields: ReadonlyMap<string, string>,
+  known?: KnownDocuments,
+): ReadDocuments {
+  const documents: Partial<Record<DocumentName, unknown>> = {};
+  const lanes = new Map<string, LaneState>();
+  for (const [field, text] of fields) {
+    if (field === HEADER_FIELD) continue;
+    const isKnown = known?.texts.get(field) === text;
+    if (field.startsWith(LANE_FIELD)) {
+      const market = field.slice(LANE_FIELD.length);
+      const same = isKnown ? known.lanes.get(market) : undefined;
+      lanes.set(market, same ?? readDocument(LANE_CODEC, text, `lane:${market}`, accountId));
+      continue;
+    }
+    const name = documentNameOf(field, accountId);
+    const same = isKnown ? known.documents[name] : undefined;
+    documents[name] = same ?? readDocument<unknown>(DOCUMENT_CODECS[name], text, name, accountId);
+  }
+  return { documents: documents as AccountDocuments, lanes };
+}
+
+function documentNameOf(field: string, accountId: string): DocumentName {
+  const name = field.slice(DOCUMENT_FIELD.length);
+  if (field.startsWith(DOCUMENT_FIELD) && Object.hasOwn(DOCUMENT_CODECS, name)) return name as DocumentName;
+  throw new DocumentError(
+    'DOCUMENT_UNKNOWN',
+    name,
+    `account ${JSON.stringify(accountId)} has a stored ${JSON.stringify(field)}, which this program does not ` +
+      'know: run the newer program',
+  );
+}

@@ -1,0 +1,131 @@
+import { randomInt } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import type { AuditReader } from '../core/ports/audit.ts';
+import type { Clock } from '../core/ports/clock.ts';
+import type { OperatorControls } from '../core/ports/controls.ts';
+import type { HistoryPoint, HistoryReader } from '../core/ports/history.ts';
+import { bucketOf, type StateStore } from '../core/ports/state-store.ts';
+import { AccountStore } from './account-store.ts';
+import { createAuditLog } from './audit-log.ts';
+import { pruneChain } from './audit-prune.ts';
+import type { Backend, RawSample } from './backend.ts';
+import { createMemoryBackend } from './backend-memory.ts';
+import { createRedisBackend } from './backend-redis.ts';
+import { redactor } from './canonical.ts';
+import { createOperatorControls } from './operator-controls.ts';
+
+export interface StateOptions {
+  readonly clock: Clock;
+  /** Current secret values: none of them gets into an audit record. Default: none. */
+  readonly secrets?: () => readonly string[];
+  /** Least time between two samples of an account's history; default 10 s. */
+  readonly historyEveryMs?: number;
+  /** Samples kept per account; default 2880, eight hours at the default rate. */
+  readonly historySamples?: number;
+  /**
+   * Records kept per account, at least 10; default 10,000. Beyond (a tenth more) the oldest are taken away even if
+   * nobody exported them; the checkpoint in the chain says so.
+   */
+  readonly maxAuditRecords?: number;
+  /** Accounts kept in the memory of this process; default 20,000. */
+  readonly remembered?: number;
+  /** Letters and digits, lower case; for tests that must replay. Default: from the system's generator. */
+  readonly randomText?: (length: number) => string;
+}
+
+export interface State {
+  readonly store: StateStore;
+  readonly audit: AuditReader;
+  readonly controls: OperatorControls;
+  readonly history: HistoryReader;
+  /** Lets go of the connection, which stays the caller's. */
+  close(): void;
+}
+
+export interface RedisStateOptions extends StateOptions {
+  /** One connection of its own for stores that must not wait behind blocking commands. */
+  readonly redis: Redis;
+  readonly prefix?: string;
+  /** A call that takes longer counts as a lost store; default 2 s. */
+  readonly timeoutMs?: number;
+}
+
+const DEFAULTS = {
+  historyEveryMs: 10_000,
+  historySamples: 2_880,
+  maxAuditRecords: 10_000,
+  remembered: 20_000,
+  timeoutMs: 2_000,
+};
+
+/** State in Redis, shared by all processes with the same prefix. */
+export function createRedisState(options: RedisStateOptions): State {
+  const { redis, prefix = 'breakwater' } = options;
+  const { timeoutMs = DEFAULTS.timeoutMs, historySamples = DEFAULTS.historySamples } = options;
+  const backend = createRedisBackend({ redis, prefix, timeoutMs, historySamples });
+  return assemble(backend, options, () => backend.close());
+}
+
+/** A place in the memory of one process, shared by the stores that are made on it. */
+export interface MemoryPlace {
+  readonly backend: Backend;
+}
+
+export function createMemoryPlace(options: Pick<StateOptions, 'clock' | 'historySamples'>): MemoryPlace {
+  const { clock, historySamples = DEFAULTS.historySamples } = options;
+  return { backend: createMemoryBackend(clock, { historySamples }) };
+}
+
+/** State in the memory of this process: for tests, and for a process that has lost Redis. */
+export function createMemoryState(options: StateOptions, place = createMemoryPlace(options)): State {
+  return assemble(place.backend, options, () => undefined);
+}
+
+function assemble(backend: Backend, options: StateOptions, close: () => void): State {
+  const { clock, secrets = () => [], randomText = systemRandomText } = options;
+  const maxRecords = Math.max(10, options.maxAuditRecords ?? DEFAULTS.maxAuditRecords);
+  const store = new AccountStore({
+    backend,
+    clock,
+    randomText,
+    redact: redactor(secrets),
+    historyEveryMs: options.historyEveryMs ?? DEFAULTS.historyEveryMs,
+    remembered: options.remembered ?? DEFAULTS.remembered,
+    async boundAudit(account, records) {
+      if (records <= maxRecords * 1.1) return account;
+      const reason = 'the bound was reached';
+      const bounds = { keepRecords: maxRecords, reason, atMs: clock.nowMs(), exporter: null };
+      return (await pruneChain(store, backend, account.accountId, bounds)).account;
+    },
+  });
+  return {
+    store,
+    audit: createAuditLog(store, backend),
+    controls: createOperatorControls({ store, backend, clock, randomText }),
+    history: createHistory(backend),
+    close,
+  };
+}
+
+const ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
+
+function systemRandomText(length: number): string {
+  return Array.from({ length }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
+}
+
+const DEFAULT_POINTS = 1_000;
+
+function createHistory(backend: Backend): HistoryReader {
+  return {
+    async read(accountId, subject, { fromMs = 0, limit = DEFAULT_POINTS } = {}) {
+      if (limit <= 0) return [];
+      const samples = await backend.history(bucketOf(accountId), accountId, fromMs, limit);
+      return samples.flatMap((sample) => pointOf(sample, subject));
+    },
+  };
+}
+
+function pointOf({ atMs, values }: RawSample, subject: string): readonly HistoryPoint[] {
+  const text = values.get(subject);
+  return text === undefined ? [] : [{ atMs, values: JSON.parse(text) as HistoryPoint['values'] }];
+}

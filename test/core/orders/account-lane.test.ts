@@ -1,0 +1,209 @@
+import { describe, expect, test } from 'vitest';
+import {
+  ACCOUNT_HOLDER,
+  type AccountLane,
+  type AccountStep,
+  advanceAccount,
+  beginAccountCancel,
+  finishAccountCancel,
+  newAccountLane,
+  observeAccountRequests,
+  recoverAccount,
+} from '../../../src/core/account-lane.ts';
+import { advance } from '../../../src/core/lane.ts';
+import { observeRead, observeRequests } from '../../../src/core/lane-observe.ts';
+import { type LaneState, newLane } from '../../../src/core/lane-state.ts';
+import { begin, finish } from '../../../src/core/lane-step.ts';
+import { acknowledgeNoPriorOrders, hold, release } from '../../../src/core/life.ts';
+import type { CommandOutcome } from '../../../src/core/ports/exchange.ts';
+import { NO_ROUTES, routeRequests } from '../../../src/core/route.ts';
+import type { ActionSpec } from '../../../src/core/rule.ts';
+import { failure, placed } from './driver.ts';
+import { action, contextOf, half, protect, readAt, settings, view } from './fixtures.ts';
+
+const everything: ActionSpec = { kind: 'cancelAll', types: ['spot', 'margin', 'futures'], scope: 'account' };
+const wide = action(everything, { ruleId: 'ltv', subjectKind: 'creditLine', subject: 'creditLine:BTC@1' });
+const accepted: CommandOutcome<null> = {
+  kind: 'accepted',
+  value: null,
+  timing: { sentAtMs: 0, receivedAtMs: 0, attempts: 1 },
+};
+
+/** An account with two markets, each with a position and a standing stop. */
+class Account {
+  account: AccountLane = newAccountLane('desk');
+  lanes: LaneState[];
+  nowMs = 100_000;
+  readonly context = contextOf();
+
+  constructor() {
+    this.lanes = ['BTC_PERP', 'ETH_PERP'].map((market) => {
+      const lane = acknowledgeNoPriorOrders(newLane('desk', market, 'life', this.nowMs));
+      return this.settle(lane);
+    });
+    this.account = observeAccountRequests(this.account, [wide], true, settings, this.nowMs);
+  }
+
+  /** Reads, asks for a stop and places what the lane says until it rests. */
+  settle(lane: LaneState): LaneState {
+    this.nowMs += 10;
+    const read = readAt(this.nowMs, view({ market: lane.market }));
+    let state = observeRead(lane, read, settings, this.nowMs).state;
+    const entry = { request: action(protect), positionId: '42' };
+    state = observeRequests(state, [entry], true, settings, this.nowMs).state;
+    for (;;) {
+      const advanced = advance(state, this.context, this.nowMs);
+      if (advanced.step.kind !== 'place') return advanced.state;
+      const outcome = { ...accepted, value: placed(advanced.step, {}) };
+      state = begin(advanced.state, advanced.step, this.nowMs).state;
+      this.nowMs += 10;
+      state = finish(state, { kind: 'place', outcome }, settings, this.nowMs).state;
+    }
+  }
+
+  next(paused = false): AccountStep {
+    const context = contextOf({}, { paused });
+    const advanced = advanceAccount(this.account, this.lanes, context, this.nowMs);
+    this.account = advanced.state;
+    return advanced.step;
+  }
+
+  take(): void {
+    this.lanes = this.lanes.map((lane) => hold(lane, ACCOUNT_HOLDER) ?? lane);
+  }
+
+  start(): void {
+    this.take();
+    const step = this.next();
+    if (step.kind !== 'cancelAll') throw new Error(`expected cancelAll, got ${step.kind}`);
+    const begun = beginAccountCancel(this.account, this.lanes, step.cancel, this.nowMs);
+    this.account = begun.state;
+    this.lanes = [...begun.lanes];
+  }
+
+  end(outcome: CommandOutcome<null>): void {
+    this.nowMs += 10;
+    const ended = finishAccountCancel(this.account, this.lanes, outcome, settings, this.nowMs);
+    this.account = ended.state;
+    this.lanes = [...ended.lanes];
+  }
+}
+
+describe('an account-wide cancel', () => {
+  test('takes all lanes, cancels once, and every lane places its set again', () => {
+    const account = new Account();
+    expect(account.next()).toEqual({ kind: 'takeLanes', markets: ['BTC_PERP', 'ETH_PERP'] });
+    account.start();
+    expect(account.lanes.map((lane) => lane.generation)).toEqual([1, 1]);
+    expect(advance(account.lanes[0] as LaneState, account.context, account.nowMs).step).toMatchObject({
+      why: 'held',
+    });
+    account.end(accepted);
+    expect(account.lanes.map((lane) => lane.orders)).toEqual([[], []]);
+    expect(account.next()).toEqual({ kind: 'releaseLanes', markets: ['BTC_PERP', 'ETH_PERP'] });
+    account.lanes = account.lanes.map((lane) => account.settle(release(lane, ACCOUNT_HOLDER)));
+    expect(account.lanes.map((lane) => lane.orders.length)).toEqual([1, 1]);
+    expect(account.next()).toEqual({ kind: 'idle' });
+  });
+
+  test('waits for a lane that is in the middle of a request', () => {
+    const account = new Account();
+    const [first, second] = account.lanes;
+    if (first === undefined || second === undefined) throw new Error('two lanes');
+    const step = { kind: 'readPositions', market: first.market } as const;
+    account.lanes = [begin(first, step, account.nowMs).state, second];
+    account.take();
+    expect(account.next()).toEqual({ kind: 'takeLanes', markets: ['BTC_PERP'] });
+  });
+
+  test('with an unknown outcome puts every lane in doubt and is tried again', () => {
+    const account = new Account();
+    account.start();
+    account.end({ kind: 'unknown', error: failure({ effect: 'possible' }) });
+    expect(account.lanes.map((lane) => lane.doubt?.why)).toEqual(['unknownOutcome', 'unknownOutcome']);
+    expect(account.next().kind).toBe('wait');
+    account.nowMs += 6_000;
+    expect(account.next().kind).toBe('cancelAll');
+  });
+
+  test('in progress when its process died is unknown', () => {
+    const account = new Account();
+    account.start();
+    const recovered = recoverAccount(account.account, account.lanes, settings, account.nowMs);
+    expect(recovered.state.inProgress).toBeNull();
+    expect(recovered.lanes.map((lane) => lane.doubt?.why)).toEqual(['processDied', 'processDied']);
+  });
+
+  test('is held back by the gate, and fails, counted, when it stays closed', () => {
+    const account = new Account();
+    expect(account.next(true)).toEqual({ kind: 'idle' });
+    account.nowMs += settings.intentTtlMs;
+    account.next(true);
+    expect(account.account.cancels.map((task) => task.state)).toEqual(['failed']);
+  });
+
+  test('is done once per episode, and forgotten when its rule resolved', () => {
+    const account = new Account();
+    account.start();
+    account.end(accepted);
+    account.account = observeAccountRequests(account.account, [wide], true, settings, account.nowMs);
+    expect(account.account.cancels.map((task) => task.state)).toEqual(['done']);
+    account.account = observeAccountRequests(account.account, [], false, settings, account.nowMs);
+    expect(account.account.cancels).toHaveLength(1);
+    account.account = observeAccountRequests(account.account, [], true, settings, account.nowMs);
+    expect(account.account.cancels).toEqual([]);
+  });
+});
+
+describe('routing', () => {
+  const btc = view({ positionId: '1', market: 'BTC_PERP' });
+  const eth = view({ positionId: '2', market: 'ETH_USDT' });
+  const perps: ActionSpec = { ...half, positions: ['*_PERP'] } as ActionSpec;
+  const ofLoan = (spec: ActionSpec) =>
+    action(spec, { subjectKind: 'creditLine', subject: 'creditLine:BTC@1' });
+  const inputs = { conclusive: true, complete: true, positions: [btc, eth] };
+
+  test("takes a position rule's actions to its market", () => {
+    const request = action(half, { subject: 'position:2' });
+    const routed = routeRequests(NO_ROUTES, { ...inputs, active: [request] });
+    expect([...routed.byMarket]).toEqual([['ETH_USDT', [{ request, positionId: '2' }]]]);
+  });
+
+  test("takes an account or credit-line rule's to the matching positions, or to all", () => {
+    const some = routeRequests(NO_ROUTES, { ...inputs, active: [ofLoan(perps)] });
+    expect([...some.byMarket.keys()]).toEqual(['BTC_PERP']);
+    const every = routeRequests(NO_ROUTES, { ...inputs, active: [ofLoan(half)] });
+    expect([...every.byMarket.keys()]).toEqual(['BTC_PERP', 'ETH_USDT']);
+  });
+
+  test('does not touch what was opened after the action appeared', () => {
+    const request = ofLoan(half);
+    const first = routeRequests(NO_ROUTES, { ...inputs, positions: [btc], active: [request] });
+    const second = routeRequests(first.state, { ...inputs, active: [request] });
+    expect([...second.byMarket.keys()]).toEqual(['BTC_PERP']);
+  });
+
+  test('waits for a complete list, and keeps routes over inconclusive evaluations', () => {
+    const request = ofLoan(half);
+    const waiting = routeRequests(NO_ROUTES, { ...inputs, complete: false, active: [request] });
+    expect(waiting.waiting).toEqual([request]);
+    const known = routeRequests(NO_ROUTES, { ...inputs, active: [request] });
+    const blind = { active: [], conclusive: false, complete: false, positions: [] };
+    expect(routeRequests(known.state, blind).state).toEqual(known.state);
+    expect(routeRequests(known.state, { ...blind, conclusive: true }).state.routes).toEqual({});
+  });
+
+  test('a cancel of market scope goes to each market once, one of account scope to the account', () => {
+    const market = ofLoan({ kind: 'cancelAll', types: ['futures'], scope: 'market' });
+    const routed = routeRequests(NO_ROUTES, {
+      ...inputs,
+      positions: [btc, btc, eth],
+      active: [market, wide],
+    });
+    expect([...routed.byMarket].map(([name, entries]) => [name, entries.length])).toEqual([
+      ['BTC_PERP', 1],
+      ['ETH_USDT', 1],
+    ]);
+    expect(routed.accountWide).toEqual([wide]);
+  });
+});

@@ -1,0 +1,143 @@
+import type { LaneContext } from '../../../src/core/admission.ts';
+import type { AuditEvent } from '../../../src/core/audit-event.ts';
+import type { DecimalString } from '../../../src/core/decimal.ts';
+import type { GateContext } from '../../../src/core/gate.ts';
+import { advance } from '../../../src/core/lane.ts';
+import { type LaneChange, observeRead, observeRequests } from '../../../src/core/lane-observe.ts';
+import { type LaneState, newLane, type PlaceStep, type Step } from '../../../src/core/lane-state.ts';
+import { begin, finish, type StepResult } from '../../../src/core/lane-step.ts';
+import { acknowledgeNoPriorOrders } from '../../../src/core/life.ts';
+import type { ExchangeError, PlacedOrder } from '../../../src/core/ports/exchange.ts';
+import { known, NONE } from '../../../src/core/quantity.ts';
+import type { AccountSettings } from '../../../src/core/settings.ts';
+import type { ActionRequest, PositionView } from '../../../src/core/subject.ts';
+import { contextOf, MARKET, readAt, view } from './fixtures.ts';
+
+/** Walks one lane step by step, with the answers that a test gives. */
+export class Driver {
+  state: LaneState;
+  nowMs = 100_000;
+  readonly events: AuditEvent[] = [];
+  context: LaneContext;
+
+  constructor(settings: Partial<AccountSettings> = {}, gate: Partial<GateContext> = {}) {
+    this.context = contextOf(settings, gate);
+    this.state = acknowledgeNoPriorOrders(newLane('desk', MARKET, 'life', this.nowMs));
+  }
+
+  apply(change: LaneChange): void {
+    this.state = change.state;
+    this.events.push(...change.events);
+  }
+
+  read(...positions: readonly PositionView[]): this {
+    this.nowMs += 10;
+    this.apply(observeRead(this.state, readAt(this.nowMs, ...positions), this.context.settings, this.nowMs));
+    return this;
+  }
+
+  ask(...requests: readonly ActionRequest[]): this {
+    const entries = requests.map((request) => ({
+      request,
+      positionId: request.action.kind === 'cancelAll' ? null : request.subject.replace('position:', ''),
+    }));
+    this.apply(observeRequests(this.state, entries, true, this.context.settings, this.nowMs));
+    return this;
+  }
+
+  later(ms: number): this {
+    this.nowMs += ms;
+    return this;
+  }
+
+  next(): Step {
+    const advanced = advance(this.state, this.context, this.nowMs);
+    this.apply(advanced);
+    return advanced.step;
+  }
+
+  /** Asks for the next step, which has to be of this kind, and begins it. */
+  start<K extends 'place' | 'cancelAll' | 'readPositions'>(kind: K): Extract<Step, { kind: K }> {
+    const step = this.next();
+    if (step.kind !== kind) throw new Error(`expected ${kind}, got ${JSON.stringify(step)}`);
+    this.apply(begin(this.state, step, this.nowMs));
+    return step as Extract<Step, { kind: K }>;
+  }
+
+  end(result: StepResult): this {
+    this.nowMs += 10;
+    this.apply(finish(this.state, result, this.context.settings, this.nowMs));
+    return this;
+  }
+
+  place(changed: Partial<PlacedOrder> = {}): PlaceStep {
+    const step = this.start('place');
+    this.end({ kind: 'place', outcome: { kind: 'accepted', value: placed(step, changed), timing } });
+    return step;
+  }
+
+  refuse(error: Partial<ExchangeError>): PlaceStep {
+    const step = this.start('place');
+    this.end({ kind: 'place', outcome: { kind: 'rejected', error: failure(error) } });
+    return step;
+  }
+
+  cancel(): Extract<Step, { kind: 'cancelAll' }> {
+    const step = this.start('cancelAll');
+    this.end({ kind: 'cancelAll', outcome: { kind: 'accepted', value: null, timing } });
+    return step;
+  }
+
+  lose(kind: 'place' | 'cancelAll'): this {
+    this.start(kind);
+    const error = failure({ name: 'timeout', effect: 'possible' });
+    return this.end({ kind, outcome: { kind: 'unknown', error } });
+  }
+
+  answerRead(...positions: readonly PositionView[]): this {
+    this.start('readPositions');
+    return this.end({ kind: 'readPositions', observation: readAt(this.nowMs, ...positions) });
+  }
+
+  reasons(kind: AuditEvent['kind']): string[] {
+    return this.events.filter((event) => event.kind === kind).map((event) => event.reason);
+  }
+}
+
+const timing = { sentAtMs: 0, receivedAtMs: 0, attempts: 1 };
+
+export function failure(changed: Partial<ExchangeError>): ExchangeError {
+  return { name: 'validation', endpoint: 'stopLimit', message: 'no', effect: 'none', ...changed };
+}
+
+export function placed(step: PlaceStep, changed: Partial<PlacedOrder>): PlacedOrder {
+  const { request } = step;
+  return {
+    orderId: '7',
+    clientOrderId: request.clientOrderId,
+    clientOrderIdEchoed: true,
+    market: request.market,
+    side: request.side,
+    status: { known: true, value: 'NEW' },
+    amount: request.amount,
+    ...changed,
+  };
+}
+
+/** The usual position at another size, mark or liquidation price. */
+export function at(changes: {
+  size?: string;
+  mark?: string;
+  liquidation?: string | null;
+  openDate?: number;
+}): PositionView {
+  const { size = '1', mark = '1000', liquidation = '950', openDate = 1 } = changes;
+  const distance = liquidation === null ? undefined : (Number(mark) - Number(liquidation)) / Number(mark);
+  return view({
+    openDate,
+    sizeBase: size as DecimalString,
+    markPrice: known(mark as DecimalString),
+    liquidationPrice: liquidation === null ? NONE : known(liquidation as DecimalString),
+    liquidationDistance: distance === undefined ? NONE : known(distance),
+  });
+}

@@ -1,0 +1,107 @@
+import type { LaneContext } from '../../../src/core/admission.ts';
+import type { DecimalString } from '../../../src/core/decimal.ts';
+import type { GateContext } from '../../../src/core/gate.ts';
+import { known } from '../../../src/core/quantity.ts';
+import type { ReadObservation } from '../../../src/core/read-market.ts';
+import type { ActionSpec, Mode } from '../../../src/core/rule.ts';
+import type { AccountSettings, MarketSettings } from '../../../src/core/settings.ts';
+import type { ActionRequest, PositionView } from '../../../src/core/subject.ts';
+
+/** Plain inputs for table tests; each is a complete, ordinary one, changed where a test says so. */
+export const market: MarketSettings = {
+  amountStep: '0.001' as DecimalString,
+  priceStep: '0.1' as DecimalString,
+  minAmount: '0.001' as DecimalString,
+  maintenanceMargin: 0.03,
+  basisAllowance: 0.001,
+};
+
+export const MARKET = 'BTC_PERP';
+
+export const settings: AccountSettings = {
+  accountId: 'desk',
+  mode: 'enforce',
+  labels: {},
+  bothSign: 'signed',
+  ltvUnit: 'auto',
+  nonceMode: 'unique',
+  cancelCoversStops: true,
+  cancel: 'always',
+  hedge: 'net',
+  overshoot: 'audited',
+  lateArrivalMs: 5_000,
+  readLagMs: 0,
+  fillWithinMs: 3_000,
+  intentTtlMs: 60_000,
+  maxSnapshotAgeMs: 10_000,
+  maxRenewals: 2,
+  maxAttempts: 5,
+  largestReduction: 1,
+  cadence: { calmMs: 1_000, alertMs: 1_000 },
+  marketSettings: (name) => (name.endsWith('_PERP') ? market : undefined),
+};
+
+export const openGate: GateContext = {
+  paused: false,
+  silencedRules: [],
+  limited: {},
+  modeOf: () => 'enforce',
+};
+
+export function contextOf(
+  changed: Partial<AccountSettings> = {},
+  gate: Partial<GateContext> = {},
+): LaneContext {
+  return { settings: { ...settings, ...changed }, gate: { ...openGate, ...gate } };
+}
+
+export function view(changed: Partial<PositionView> = {}): PositionView {
+  return {
+    positionId: '42',
+    market: MARKET,
+    openDate: 1,
+    positionSide: 'BOTH',
+    direction: known('long'),
+    sizeBase: '1' as DecimalString,
+    markPrice: known('1000' as DecimalString),
+    markError: known(0),
+    liquidationPrice: known('950' as DecimalString),
+    liquidationDistance: known(0.05),
+    liquidationState: 'none',
+    disagreement: false,
+    liquidationProbability: () => known(0),
+    ...changed,
+  };
+}
+
+export function readAt(sentAtMs: number, ...positions: readonly PositionView[]): ReadObservation {
+  return { sentAtMs, receivedAtMs: sentAtMs + 10, complete: true, positions };
+}
+
+export function action(spec: ActionSpec, changed: Partial<ActionRequest> = {}): ActionRequest {
+  return {
+    accountId: 'desk',
+    ruleId: 'near',
+    ruleChecksum: 'abc',
+    subjectKind: 'position',
+    subject: 'position:42',
+    episode: 1,
+    stage: 0,
+    actionIndex: 0,
+    action: spec,
+    mode: 'enforce' satisfies Mode,
+    severity: 'critical',
+    atMs: 0,
+    because: 'distance 4 % is below 5 %',
+    exemptFromLimits: false,
+    ...changed,
+  };
+}
+
+export const half: ActionSpec = {
+  kind: 'reduce',
+  target: { kind: 'by', fraction: 0.5 },
+  slippageSteps: [0.005, 0.02],
+};
+export const all: ActionSpec = { kind: 'reduce', target: { kind: 'to', fraction: 0 }, slippageSteps: [0.02] };
+export const protect: ActionSpec = { kind: 'protect', at: 0.6, slippage: 0.01 };

@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'vitest';
+import { admitEpisodes, EMPTY_LEDGER, gateRefusal, type LimitLedger } from '../../../src/core/gate.ts';
+import type { RuleLimits } from '../../../src/core/rule.ts';
+import type { ActionRequest } from '../../../src/core/subject.ts';
+import { action, half } from './fixtures.ts';
+
+const subject = { mode: 'enforce', ruleId: 'near', episodeKey: 'e', exemptFromLimits: false } as const;
+const open = { paused: false, silencedRules: [], limited: {} };
+
+describe('the gate', () => {
+  test('has a reason for every refusal, in one order', () => {
+    expect(gateRefusal(subject, open)).toBeNull();
+    const closed = { paused: true, silencedRules: ['near'], limited: { e: 'cooldown' } } as const;
+    expect(gateRefusal({ ...subject, mode: 'observe' }, closed)).toBe('observeMode');
+    expect(gateRefusal(subject, closed)).toBe('paused');
+    expect(gateRefusal(subject, { ...closed, paused: false })).toBe('silenced');
+    expect(gateRefusal(subject, { ...open, limited: closed.limited })).toBe('cooldown');
+    expect(
+      gateRefusal({ ...subject, exemptFromLimits: true }, { ...open, limited: closed.limited }),
+    ).toBeNull();
+    expect(
+      gateRefusal({ ...subject, ruleId: 'other' }, { ...closed, paused: false, limited: {} }),
+    ).toBeNull();
+  });
+});
+
+describe('limits', () => {
+  const gate = { paused: false, silencedRules: [] };
+  const MINUTE = 60_000;
+
+  class Ledger {
+    ledger: LimitLedger = EMPTY_LEDGER;
+    limits: RuleLimits;
+    constructor(limits: RuleLimits) {
+      this.limits = limits;
+    }
+    at(nowMs: number, ...active: readonly ActionRequest[]): string[] {
+      return this.with({ nowMs, conclusive: true, paused: false }, ...active);
+    }
+    with(
+      { nowMs, conclusive, paused }: { nowMs: number; conclusive: boolean; paused: boolean },
+      ...active: readonly ActionRequest[]
+    ): string[] {
+      const inputs = { active, conclusive, limitsOf: () => this.limits, gate: { ...gate, paused } };
+      const admitted = admitEpisodes(this.ledger, inputs, nowMs);
+      this.ledger = JSON.parse(JSON.stringify(admitted.ledger)) as LimitLedger;
+      return Object.values(admitted.limited);
+    }
+  }
+
+  const episode = (number: number, changed: Partial<ActionRequest> = {}) =>
+    action(half, { episode: number, ...changed });
+
+  test('a cooldown runs from the end of one episode to the start of the next', () => {
+    const ledger = new Ledger({ cooldownMs: 5 * MINUTE });
+    expect(ledger.at(0, episode(1))).toEqual([]);
+    expect(ledger.at(10 * MINUTE, episode(1))).toEqual([]);
+    ledger.at(11 * MINUTE);
+    expect(ledger.at(15 * MINUTE, episode(2))).toEqual(['cooldown']);
+    expect(ledger.at(16 * MINUTE, episode(2))).toEqual([]);
+  });
+
+  test('per hour counts episodes, never stages, and not those that were held back', () => {
+    const ledger = new Ledger({ perHour: 2 });
+    expect(ledger.at(0, episode(1), episode(1, { stage: 1 }), episode(1, { stage: 2 }))).toEqual([]);
+    ledger.at(1);
+    expect(ledger.at(2, episode(2))).toEqual([]);
+    ledger.at(3);
+    expect(ledger.at(4, episode(3))).toEqual(['perHour']);
+    ledger.at(5);
+    expect(ledger.at(60 * MINUTE + 1, episode(4))).toEqual([]);
+  });
+
+  test('an episode that is under way is not held back by its own limit', () => {
+    const ledger = new Ledger({ perHour: 1, cooldownMs: MINUTE });
+    ledger.at(0, episode(1));
+    expect(ledger.at(1, episode(1, { stage: 1 }))).toEqual([]);
+  });
+
+  test('subjects and rules have limits of their own; a changed rule keeps counting', () => {
+    const ledger = new Ledger({ perHour: 1 });
+    ledger.at(0, episode(1));
+    expect(ledger.at(1, episode(1), episode(1, { subject: 'position:43' }))).toEqual([]);
+    expect(ledger.at(2, episode(1), episode(1, { ruleId: 'other' }))).toEqual([]);
+    ledger.at(3);
+    expect(ledger.at(4, episode(1, { ruleChecksum: 'changed' }))).toEqual(['perHour']);
+  });
+
+  test('margin call, liquidation and unrecognised are exempt, but counted', () => {
+    const ledger = new Ledger({ perHour: 1 });
+    expect(ledger.at(0, episode(1, { exemptFromLimits: true }))).toEqual([]);
+    ledger.at(1);
+    expect(ledger.at(2, episode(2, { exemptFromLimits: true }))).toEqual([]);
+    ledger.at(3);
+    expect(ledger.at(4, episode(3))).toEqual(['perHour']);
+  });
+
+  test('an inconclusive evaluation ends no episode', () => {
+    const ledger = new Ledger({ cooldownMs: MINUTE });
+    ledger.at(0, episode(1));
+    ledger.with({ nowMs: 1, conclusive: false, paused: false });
+    expect(ledger.at(2 * MINUTE, episode(1))).toEqual([]);
+  });
+
+  test('an episode that only watched, in observe mode or paused, does not count', () => {
+    const ledger = new Ledger({ perHour: 1 });
+    ledger.at(0, episode(1, { mode: 'observe' }));
+    ledger.with({ nowMs: 1, conclusive: true, paused: true }, episode(2));
+    expect(ledger.at(2, episode(3))).toEqual([]);
+  });
+});

@@ -1,0 +1,834 @@
+import { describe, expect, test } from 'vitest';
+import { recorder } from '../../../src/core/audit-event.ts';
+import type { DecimalString } from '../../../src/core/decimal.ts';
+import { operatorIntent, withdrawOperatorIntent } from '../../../src/core/intent.ts';
+import { observeRead, observeRequests } from '../../../src/core/lane-observe.ts';
+import { parseLane } from '../../../src/core/lane-state.ts';
+import { finish } from '../../../src/core/lane-step.ts';
+import { acknowledgeNoPriorOrders, recover, startLife } from '../../../src/core/life.ts';
+import { standingStops } from '../../../src/core/protective-stop.ts';
+import { known, unknown } from '../../../src/core/quantity.ts';
+import type { ActionSpec } from '../../../src/core/rule.ts';
+import { at, Driver, failure } from './driver.ts';
+import { action, all, half, protect, readAt, view } from './fixtures.ts';
+
+const untilTenPercent: ActionSpec = {
+  kind: 'reduce',
+  target: { kind: 'untilDistance', distance: 0.1 },
+  slippageSteps: [0.005],
+};
+
+function targets(driver: Driver): (string | null)[] {
+  return driver.state.intents.map((intent) => intent.targetBase);
+}
+
+function ends(driver: Driver): string[] {
+  return driver.state.intents.map((intent) =>
+    intent.end === null ? 'open' : `${intent.end.how}:${intent.end.why}`,
+  );
+}
+
+const long = view({ positionId: '1', positionSide: 'LONG', sizeBase: '1' as DecimalString });
+const short = view({
+  positionId: '2',
+  positionSide: 'SHORT',
+  direction: known('short'),
+  sizeBase: '0.4' as DecimalString,
+});
+const halfOf = (positionId: string) => action(half, { subject: `position:${positionId}` });
+
+describe('targets', () => {
+  test('are computed once per episode and stage from the size when it fired, and never compound', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    expect(targets(driver)).toEqual(['0.5']);
+    driver.place();
+    driver.read(at({ size: '0.7', mark: '998.9' })).ask(action(half));
+    expect(targets(driver)).toEqual(['0.5']);
+  });
+
+  test('of a later stage stem from the size at firing too, and take over from the earlier stage', () => {
+    const later = action({ ...half, target: { kind: 'by', fraction: 0.75 } } as ActionSpec, {
+      stage: 1,
+      atMs: 5,
+    });
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver
+      .read(at({ size: '0.8' }))
+      .ask(action(half), later)
+      .read(at({ size: '0.8' }));
+    expect(targets(driver)).toEqual(['0.5', '0.25']);
+    expect(ends(driver)).toEqual(['superseded:laterStage', 'open']);
+  });
+
+  test('until a distance follow each complete read and only fall', () => {
+    const driver = new Driver().read(at({})).ask(action(untilTenPercent));
+    const first = Number(targets(driver)[0]);
+    driver.read(at({ mark: '980' }));
+    const second = Number(targets(driver)[0]);
+    driver.read(at({ mark: '1030' }));
+    expect(second).toBeLessThan(first);
+    expect(targets(driver)).toEqual([String(second)]);
+  });
+
+  test('until a distance wait while an order of ours is in doubt', () => {
+    const driver = new Driver().read(at({})).ask(action(untilTenPercent));
+    const before = targets(driver);
+    driver.lose('place').read(at({ mark: '980' }));
+    expect(targets(driver)).toEqual(before);
+  });
+
+  test('the smallest of several wins with the largest slippage, in one order', () => {
+    const wide = action(
+      { ...half, target: { kind: 'by', fraction: 0.25 }, slippageSteps: [0.02] } as ActionSpec,
+      {
+        ruleId: 'other',
+      },
+    );
+    const driver = new Driver().read(at({})).ask(action(half), wide);
+    const step = driver.place();
+    expect(step.request.amount).toBe('0.5');
+    expect(step.order.slippage).toBe(0.02);
+    expect(driver.next()).toMatchObject({ kind: 'idle', why: 'setInPlace' });
+  });
+
+  test('a target reached cancels the later stages of its episode', () => {
+    const driver = new Driver()
+      .read(at({}))
+      .ask(action(half))
+      .read(at({ size: '0.5' }))
+      .ask(action(half));
+    driver.ask(action(half), action(all, { stage: 1, atMs: driver.nowMs + 1 }));
+    expect(ends(driver)).toEqual(['reached:target', 'superseded:targetReachedEarlier']);
+  });
+
+  test('one that had nothing to reduce does not cancel them', () => {
+    const nothing = action({ ...half, target: { kind: 'toNotional', notional: '5000' } } as ActionSpec);
+    const driver = new Driver().read(at({})).ask(nothing);
+    driver.ask(nothing, action(all, { stage: 1, atMs: driver.nowMs + 1 }));
+    expect(ends(driver)).toEqual(['reached:nothingToReduce', 'open']);
+  });
+
+  test('a reduction until a distance resumes when half of what was won is lost again', () => {
+    const driver = new Driver().read(at({})).ask(action(untilTenPercent));
+    driver.read(at({ size: '0.6', liquidation: '899' }));
+    expect(ends(driver)).toEqual(['reached:target']);
+    driver.read(at({ size: '0.6', mark: '985', liquidation: '899' }));
+    expect(ends(driver)).toEqual(['reached:target']);
+    driver.read(at({ size: '0.6', mark: '970', liquidation: '899' }));
+    expect(ends(driver)).toEqual(['open']);
+  });
+
+  test('are bounded by the largest single reduction, and this is said', () => {
+    const driver = new Driver({ largestReduction: 0.3 }).read(at({})).ask(action(all));
+    expect(targets(driver)).toEqual(['0.7']);
+    expect(driver.reasons('refused')).toEqual(['largestReduction']);
+  });
+});
+
+describe('both sides open', () => {
+  test('all orders together, cover included, stay within the net exposure', () => {
+    const cover = action(protect, { ruleId: 'cover', subject: 'position:1' });
+    const quarter = action({ ...half, target: { kind: 'by', fraction: 0.25 } } as ActionSpec, {
+      subject: 'position:1',
+    });
+    const driver = new Driver().read(long, short).ask(quarter, cover);
+    expect(driver.place().request.amount).toBe('0.25');
+    const stop = driver.place();
+    expect(stop.order.role).toBe('cover');
+    expect(stop.request).toMatchObject({ amount: '0.35', positionSide: 'LONG' });
+    expect(driver.next().kind).toBe('idle');
+  });
+
+  test('the larger side is reduced to the net exposure at most', () => {
+    const driver = new Driver().read(long, short).ask(action(all, { subject: 'position:1' }));
+    expect(driver.place().request.amount).toBe('0.6');
+  });
+
+  test('a side that may not be reduced fails as hedged, with an alarm', () => {
+    const driver = new Driver().read(long, short).ask(halfOf('2'));
+    expect(driver.next().kind).toBe('idle');
+    expect(ends(driver)).toEqual(['failed:hedged']);
+    expect(driver.events.find((event) => event.reason === 'failed:hedged')?.alarm).toBe(true);
+  });
+
+  test('opens again when the other side is gone', () => {
+    const driver = new Driver().read(long, short).ask(halfOf('2'));
+    driver.next();
+    driver.read(short);
+    expect(ends(driver)).toEqual(['open']);
+  });
+
+  test('perLeg lifts the bound', () => {
+    const driver = new Driver({ hedge: 'perLeg' }).read(long, short).ask(halfOf('2'));
+    expect(driver.place().request).toMatchObject({ amount: '0.2', side: 'buy', positionSide: 'SHORT' });
+  });
+
+  test("so does an operator's flatten, not an operator's reduce", () => {
+    for (const flatten of [true, false]) {
+      const driver = new Driver().read(long, short);
+      const request = {
+        id: '1',
+        positionId: '2',
+        target: { kind: 'to', fraction: 0 },
+        slippageSteps: [0.01],
+        flatten,
+        because: 'by hand',
+      } as const;
+      const audit = recorder('desk', 'BTC_PERP', driver.nowMs);
+      driver.state = operatorIntent(driver.state, request, driver.context.settings, driver.nowMs, audit);
+      driver.ask().read(long, short);
+      expect(driver.next().kind).toBe(flatten ? 'place' : 'idle');
+    }
+  });
+
+  test('nothing is sent ahead of the fence, even when liquidation is likely', () => {
+    const likely = { ...long, liquidationProbability: () => known(0.9) };
+    const driver = new Driver().read(likely, short).ask(halfOf('1')).lose('place').read(likely, short);
+    expect(driver.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
+  });
+});
+
+describe('protect', () => {
+  test('places one standing stop for the whole position, 60 % of the way to liquidation', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    const { request } = driver.place();
+    expect(request).toMatchObject({ side: 'sell', amount: '1', activationPrice: '970', price: '960.3' });
+    expect(driver.next()).toMatchObject({ kind: 'idle', why: 'setInPlace' });
+  });
+
+  test('counts as cover once it is accepted, and not while anything is in doubt', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.start('place');
+    expect(standingStops(driver.state)).toMatchObject([{ confirmed: false }]);
+    const other = new Driver().read(at({})).ask(action(protect));
+    other.place();
+    expect(standingStops(other.state)).toEqual([
+      { positionId: '42', activationPrice: '970', amount: '1', confirmed: true },
+    ]);
+    other.ask(action(protect), action(half, { ruleId: 'other' })).lose('place');
+    expect(standingStops(other.state)).toMatchObject([{ confirmed: false }]);
+  });
+
+  test('stays where it is while only the mark moves', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.place();
+    for (const mark of ['990', '980', '1100']) {
+      driver.read(at({ mark }));
+      expect(driver.next().kind).toBe('idle');
+    }
+  });
+
+  test('tighter: the new one is placed first, without cancelling', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.place();
+    driver.read(at({ liquidation: '960' }));
+    expect(driver.place().request.activationPrice).toBe('976');
+    expect(driver.state.orders).toHaveLength(2);
+    expect(driver.next().kind).toBe('idle');
+  });
+
+  test('too many tightened ones beside each other are cleaned up', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.place();
+    for (const liquidation of ['955', '960', '965']) {
+      driver.read(at({ liquidation }));
+      driver.place();
+    }
+    driver.read(at({ liquidation: '965' }));
+    expect(driver.cancel().why).toBe('tooManyStops');
+    driver.answerRead(at({ liquidation: '965' }));
+    driver.place();
+    expect(driver.state.orders).toHaveLength(1);
+  });
+
+  test('looser: cancel, read, place', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.place();
+    driver.read(at({ liquidation: '900' }));
+    expect(driver.cancel().why).toBe('stopLoosened');
+    driver.answerRead(at({ liquidation: '900' }));
+    expect(driver.place().request.activationPrice).toBe('940');
+  });
+
+  test('a grown position gets a stop for its new size', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.place();
+    driver.read(at({ size: '1.5' }));
+    expect(driver.place().request.amount).toBe('1.5');
+  });
+
+  test('once it triggers the target is zero, and what it leaves is followed up', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.place();
+    driver.read(at({ mark: '960' }));
+    expect(driver.reasons('coverTriggered')).toEqual(['triggered']);
+    expect(targets(driver)).toEqual(['0']);
+    expect(driver.next().kind).toBe('idle');
+    driver.later(3_100).read(at({ mark: '960' }));
+    expect(driver.cancel().why).toBe('notFilled');
+    driver.answerRead(at({ mark: '960' }));
+    expect(driver.place().order.role).toBe('reduce');
+  });
+
+  test('needs none where there is no liquidation price, and says why where it cannot be placed', () => {
+    const none = new Driver().read(at({ liquidation: null })).ask(action(protect));
+    expect(none.next().kind).toBe('idle');
+    expect(none.reasons('blocked')).toEqual([]);
+    const unclear = new Driver()
+      .read(view({ liquidationPrice: unknown('fieldMissing') }))
+      .ask(action(protect));
+    unclear.next();
+    expect(unclear.reasons('blocked')).toEqual(['liquidationPriceUnknown']);
+    const near = new Driver().read(at({ liquidation: '999.5' })).ask(action(protect));
+    near.next();
+    expect(near.reasons('blocked')).toEqual(['noRoomForStop']);
+  });
+
+  test('a stop whose rule resolved has to go', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.place();
+    driver.ask();
+    expect(driver.cancel().why).toBe('resolved');
+    expect(driver.state.orders).toEqual([]);
+    expect(driver.next()).toMatchObject({ kind: 'idle', why: 'nothingWanted' });
+  });
+});
+
+describe('blocks are loud', () => {
+  test.for([
+    ['markUnknown', view({ markPrice: unknown('markUnknown'), markError: unknown('markUnknown') })],
+    ['directionUnknown', view({ direction: unknown('directionContradicted') })],
+    ['markTooCoarse', view({ markError: known(3) })],
+  ] as const)('%s', ([why, position]) => {
+    const driver = new Driver().read(position).ask(action(half));
+    expect(driver.next()).toMatchObject({ kind: 'idle', why: 'blocked' });
+    expect(driver.events.find((event) => event.kind === 'blocked')).toMatchObject({
+      reason: why,
+      alarm: true,
+    });
+    // Said once.
+    driver.next();
+    expect(driver.reasons('blocked')).toEqual([why]);
+  });
+
+  test('disagreement: no sizing by distance, but by size', () => {
+    const odd = view({ disagreement: true, liquidationDistance: known(-0.1) });
+    const driver = new Driver().read(odd).ask(action(untilTenPercent), action(half, { ruleId: 'other' }));
+    expect(targets(driver)).toEqual([null, '0.5']);
+    expect(driver.reasons('blocked')).toEqual(['disagreement']);
+  });
+});
+
+describe('changing the set', () => {
+  test('additions only are placed', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    driver.ask(action(half), action(protect, { ruleId: 'cover' }));
+    expect(driver.place().order.role).toBe('cover');
+  });
+
+  test('what has to go: cancel all of that market and type, read, place the whole remaining set', () => {
+    const cover = action(protect, { ruleId: 'cover' });
+    const driver = new Driver().read(at({})).ask(action(half), cover);
+    driver.place();
+    driver.place();
+    driver.ask(cover);
+    const cancel = driver.cancel();
+    expect(cancel).toMatchObject({ why: 'resolved', request: { market: 'BTC_PERP', types: ['futures'] } });
+    driver.answerRead(at({}));
+    expect(driver.place().order.role).toBe('cover');
+    expect(driver.next()).toMatchObject({ kind: 'idle', why: 'setInPlace' });
+  });
+
+  test('never cancels where that is forbidden: the order stays, and this is said', () => {
+    const driver = new Driver({ cancel: 'never' }).read(at({})).ask(action(half));
+    driver.place();
+    driver.ask();
+    expect(driver.next().kind).toBe('idle');
+    expect(driver.reasons('standingOrder')).toEqual(['resolved']);
+    expect(driver.state.orders).toHaveLength(1);
+  });
+
+  test('the generation rises with every cancel, and with it every id after it', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    const first = driver.place();
+    driver.later(4_000).read(at({ mark: '990' }));
+    driver.cancel();
+    expect(driver.state.generation).toBe(1);
+    driver.answerRead(at({ mark: '990' }));
+    expect(driver.place().request.clientOrderId).not.toBe(first.request.clientOrderId);
+  });
+
+  test('an order whose position is gone is cancelled, never presumed filled', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.place();
+    driver.read().ask();
+    expect(driver.cancel().why).toBe('positionGone');
+  });
+
+  test('one placed for a position that was rebuilt under the same id is cancelled', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.place();
+    driver.read(at({ openDate: 2 }));
+    expect(driver.cancel().why).toBe('positionGone');
+  });
+});
+
+describe('outcomes', () => {
+  test('cancelled at creation is a rejection: read, and the next attempt takes the next slippage', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place({ status: { known: true, value: 'CANCELLED' } });
+    expect(driver.state.orders).toEqual([]);
+    driver.later(1_000).answerRead(at({}));
+    expect(driver.place().order.slippage).toBe(0.02);
+  });
+
+  test('an adjusted amount is recorded', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place({ amount: '0.4' as DecimalString, adjustedFrom: '0.5' as DecimalString });
+    expect(driver.state.orders[0]?.amount).toBe('0.4');
+    expect(driver.reasons('adjusted')).toEqual(['trimmed']);
+  });
+
+  test('accepted is not success: the intent stays open until the position is at target', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place({ status: { known: true, value: 'FILLED' } });
+    expect(ends(driver)).toEqual(['open']);
+    driver.answerRead(at({ size: '0.5' }));
+    expect(ends(driver)).toEqual(['reached:target']);
+  });
+
+  test('116: read again - gone is done', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.refuse({ code: 116 });
+    driver.answerRead();
+    expect(ends(driver)).toEqual(['reached:positionGone']);
+    expect(driver.events.some((event) => event.alarm)).toBe(false);
+  });
+
+  test('116: read again - still there is rejected(side) with an alarm', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.refuse({ code: 116 });
+    driver.answerRead(at({}));
+    expect(driver.events.find((event) => event.kind === 'rejected' && event.alarm)?.reason).toBe('side');
+  });
+
+  test('a duplicate of an id that was never sent before means somebody shares our identity: doubt', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.refuse({ code: 36 });
+    expect(driver.state.doubt?.why).toBe('duplicateUnexpected');
+  });
+
+  test('a rejection with a possible effect is unknown', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.refuse({ effect: 'possible', httpStatus: 500 });
+    expect(driver.state.doubt?.why).toBe('unknownOutcome');
+  });
+
+  test('a rate limit is waited out and is no failed attempt', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.refuse({ httpStatus: 429, retryAfterMs: 700 });
+    expect(driver.next()).toMatchObject({ kind: 'wait', why: 'backoff' });
+    expect(driver.later(701).start('place').order.slippage).toBe(0.005);
+  });
+
+  test('after so many failed attempts the intent failed, counted and alarmed', () => {
+    const driver = new Driver({ maxAttempts: 2 }).read(at({})).ask(action(half));
+    driver.refuse({ code: 30 });
+    driver.later(6_000).read(at({}));
+    driver.refuse({ code: 30 });
+    driver.next();
+    expect(ends(driver)).toEqual(['failed:attempts']);
+    expect(driver.events.at(-1)?.alarm).toBe(true);
+  });
+
+  test('and is tried again only when the position has come clearly nearer to liquidation', () => {
+    const driver = new Driver({ maxAttempts: 1 }).read(at({})).ask(action(half));
+    driver.refuse({ code: 30 });
+    driver.next();
+    driver.read(at({ mark: '999' }));
+    expect(ends(driver)).toEqual(['failed:attempts']);
+    driver.read(at({ mark: '990' }));
+    expect(ends(driver)).toEqual(['open']);
+  });
+
+  test('a second report of the same step changes nothing', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.lose('place');
+    const { state } = driver;
+    const result = { kind: 'place', outcome: { kind: 'rejected', error: failure({}) } } as const;
+    expect(finish(state, result, driver.context.settings, driver.nowMs).state).toBe(state);
+  });
+});
+
+describe('outstanding', () => {
+  test('at most size minus target minus what may still fill is placed', () => {
+    const driver = new Driver({ cancel: 'never' }).read(at({})).ask(action(half));
+    driver.place();
+    const more = action({ ...half, target: { kind: 'by', fraction: 0.75 } } as ActionSpec, {
+      ruleId: 'other',
+    });
+    driver.ask(action(half), more);
+    expect(driver.place().request.amount).toBe('0.25');
+    expect(driver.next().kind).toBe('idle');
+  });
+
+  test('an order is seen filled when the position moved by exactly its amount, near its activation', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    driver.read(at({ size: '0.5', mark: '998' }));
+    expect(driver.reasons('filled')).toEqual(['positionMoved']);
+    expect(ends(driver)).toEqual(['reached:target']);
+    expect(driver.next().kind).toBe('idle');
+  });
+
+  test('and, as somebody else may have traded as much, it is cancelled before anything is placed there', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    driver.read(at({ size: '0.5', mark: '998' })).ask(action(half), action(all, { ruleId: 'other' }));
+    expect(driver.cancel().why).toBe('fillUnproven');
+    driver.answerRead(at({ size: '0.5', mark: '998' }));
+    expect(driver.place().request.amount).toBe('0.5');
+  });
+
+  test('and it is cancelled when the position is gone', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    driver
+      .read(at({ size: '0.5', mark: '998' }))
+      .read()
+      .ask();
+    expect(driver.cancel().why).toBe('positionGone');
+  });
+
+  test('far from its activation the same fall is somebody else: replaced, not presumed filled', () => {
+    const driver = new Driver().read(at({})).ask(action(protect), action(half, { ruleId: 'other' }));
+    driver.place();
+    driver.place();
+    driver.read(at({ size: '0.5', mark: '1100' }));
+    expect(driver.state.orders).toHaveLength(2);
+    expect(driver.next()).toMatchObject({ kind: 'cancelAll' });
+  });
+
+  test('any other fall makes the order ambiguous: cancel, read, place what is left', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    driver.read(at({ size: '0.8', mark: '998' }));
+    expect(driver.cancel().why).toBe('ambiguousMove');
+    driver.answerRead(at({ size: '0.8', mark: '998' }));
+    expect(driver.place().request.amount).toBe('0.3');
+  });
+
+  test('where cancel-all does not reach stops, one leaves only when activated for certain, then cancelled', () => {
+    const driver = new Driver({ cancelCoversStops: false }).read(at({})).ask(action(half));
+    driver.place();
+    driver.ask();
+    expect(driver.next().kind).toBe('idle');
+    expect(driver.reasons('standingOrder')).toEqual(['resolved']);
+    // Above and then below the activation at 998.9, each by more than step and basis allowance.
+    driver.read(at({ mark: '1000.1' })).read(at({ mark: '997' }));
+    expect(driver.state.orders[0]?.activatedMs).not.toBeNull();
+    driver.cancel();
+    expect(driver.state.orders).toEqual([]);
+  });
+
+  test('there, a cover of which nobody knows is sent again under its own id; a duplicate means it is there', () => {
+    const driver = new Driver({ cancelCoversStops: false }).read(at({})).ask(action(protect));
+    const first = driver.start('place');
+    driver.end({ kind: 'place', outcome: { kind: 'unknown', error: failure({ effect: 'possible' }) } });
+    driver.later(5_100).cancel();
+    driver.answerRead(at({}));
+    const again = driver.refuse({ code: 36 });
+    expect(again.request).toEqual(first.request);
+    expect(again.isResend).toBe(true);
+    expect(driver.state.orders).toMatchObject([{ status: 'open' }]);
+    expect(driver.state.doubt).toBeNull();
+    expect(driver.read(at({})).next()).toMatchObject({ kind: 'idle', why: 'setInPlace' });
+  });
+});
+
+describe('unknown', () => {
+  test('the fence comes before the cancel, then read, then place', () => {
+    const driver = new Driver().read(at({})).ask(action(half)).lose('place');
+    const wait = driver.next();
+    expect(wait).toMatchObject({ kind: 'wait', why: 'lateArrival', untilMs: driver.nowMs + 5_000 });
+    driver.later(5_000).cancel();
+    driver.answerRead(at({}));
+    expect(driver.place().request.amount).toBe('0.5');
+  });
+
+  test('a cancel sent earlier does not end the doubt', () => {
+    const cancelNow = action(
+      { kind: 'cancelAll', types: ['margin', 'futures'], scope: 'market' },
+      { ruleId: 'c' },
+    );
+    const driver = new Driver().read(at({})).ask(action(half)).lose('place').ask(action(half), cancelNow);
+    driver.cancel();
+    expect(driver.state.doubt).not.toBeNull();
+  });
+
+  test('in increasing nonce mode the accepted cancel itself is the fence', () => {
+    const driver = new Driver({ nonceMode: 'increasing' }).read(at({})).ask(action(half)).lose('place');
+    driver.cancel();
+    driver.answerRead(at({}));
+    driver.place();
+  });
+
+  test('in any mode a read counts only when it must show the cancel', () => {
+    const driver = new Driver({ nonceMode: 'increasing', readLagMs: 800 })
+      .read(at({}))
+      .ask(action(half))
+      .lose('place');
+    driver.cancel();
+    expect(driver.next()).toMatchObject({ kind: 'wait', why: 'readLag', untilMs: driver.nowMs + 800 });
+    driver.read(at({}));
+    expect(driver.next()).toMatchObject({ kind: 'wait', why: 'readLag' });
+    driver.later(800).answerRead(at({}));
+    driver.place();
+  });
+
+  test('a target of zero needs no fence', () => {
+    const driver = new Driver().read(at({})).ask(action(all)).lose('place');
+    driver.answerRead(at({}));
+    const step = driver.place();
+    expect(step).toMatchObject({ ahead: true, order: { overshoot: false } });
+    expect(driver.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
+  });
+
+  test('when liquidation would come first an order goes out at once, once, and is audited', () => {
+    const likely = { ...at({}), liquidationProbability: () => known(0.2) };
+    const driver = new Driver().read(likely).ask(action(half)).lose('place');
+    driver.answerRead(likely);
+    expect(driver.place()).toMatchObject({ ahead: true, order: { overshoot: true } });
+    expect(driver.events.filter((event) => event.kind === 'overshoot')).toMatchObject([
+      { reason: 'liquidationLikely', alarm: true },
+    ]);
+    expect(driver.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
+  });
+
+  test('unless that is forbidden', () => {
+    const likely = { ...at({}), liquidationProbability: () => known(0.2) };
+    const driver = new Driver({ overshoot: 'never' }).read(likely).ask(action(half)).lose('place');
+    expect(driver.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
+  });
+
+  test('an action in progress when its process died is unknown, and its waiting starts anew', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.start('place');
+    driver.later(60_000);
+    driver.state = parseLane(JSON.stringify(driver.state));
+    driver.apply(recover(driver.state, driver.context.settings, driver.nowMs));
+    expect(driver.state.doubt).toMatchObject({ why: 'processDied', sinceMs: driver.nowMs });
+    expect(driver.state.orders).toMatchObject([{ status: 'unsure' }]);
+  });
+
+  test('the first step of a new life is a cancel after the fence, before anything is placed', () => {
+    const driver = new Driver();
+    driver.state = startLife(driver.state, 'second', driver.context.settings, driver.nowMs);
+    driver.read(at({})).ask(action(half));
+    expect(driver.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
+    driver.later(5_000).cancel();
+    driver.answerRead(at({}));
+    driver.place();
+  });
+
+  test('where a cancel cannot clear an earlier life, orders are audited as overshoot, or fail', () => {
+    for (const overshoot of ['audited', 'never'] as const) {
+      const driver = new Driver({ cancelCoversStops: false, overshoot });
+      driver.state = startLife(driver.state, 'second', driver.context.settings, driver.nowMs);
+      driver.read(at({})).ask(action(half)).later(5_000).cancel();
+      driver.answerRead(at({}));
+      if (overshoot === 'audited') expect(driver.place().order.overshoot).toBe(true);
+      else {
+        expect(driver.next().kind).toBe('idle');
+        expect(ends(driver)).toEqual(['failed:priorOrders']);
+      }
+      expect(acknowledgeNoPriorOrders(driver.state).priorOrdersPossible).toBe(false);
+    }
+  });
+});
+
+describe('follow-up', () => {
+  test('not filled within fillWithin although the market is there: next attempt, next slippage step', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    driver.later(1_000).read(at({ mark: '990' }));
+    expect(driver.next().kind).toBe('idle');
+    driver.later(2_100).read(at({ mark: '990' }));
+    expect(driver.cancel()).toMatchObject({ why: 'notFilled', unfilled: ['42'] });
+    driver.answerRead(at({ mark: '990' }));
+    expect(driver.place().order.slippage).toBe(0.02);
+  });
+
+  test('the market moved away from the activation: placed anew', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    driver.later(3_100).read(at({ mark: '1020' }));
+    expect(driver.cancel().why).toBe('marketMovedAway');
+  });
+
+  test('an order that waits beside a market that does not move is left alone', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    driver.later(9_000).read(at({ mark: '1001' }));
+    expect(driver.next().kind).toBe('idle');
+  });
+});
+
+describe('endings', () => {
+  test('resolved: the rule does not ask any more, if that is conclusive', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.apply(observeRequests(driver.state, [], false, driver.context.settings, driver.nowMs));
+    expect(driver.state.intents).toHaveLength(1);
+    driver.ask();
+    expect(driver.reasons('intentEnded')).toEqual(['resolved:ruleResolved']);
+  });
+
+  test('expired after its time to live, renewed while the rule fires, up to a bound, then failed', () => {
+    const driver = new Driver({ maxRenewals: 1 }, { paused: true }).read(at({})).ask(action(half));
+    for (let round = 0; round < 3; round++) {
+      driver.next();
+      driver.later(60_000);
+    }
+    driver.next();
+    expect(driver.reasons('intentEnded')).toEqual(['expired:ttl', 'expired:ttl', 'failed:refused:paused']);
+  });
+
+  test('a failure at the gate is taken up again when the gate opens', () => {
+    const driver = new Driver({ maxRenewals: 0 }, { paused: true }).read(at({})).ask(action(half));
+    driver.next();
+    driver.later(60_000).next();
+    expect(ends(driver)).toEqual(['failed:refused:paused']);
+    driver.context = { ...driver.context, gate: { ...driver.context.gate, paused: false } };
+    driver.read(at({}));
+    expect(driver.next().kind).toBe('place');
+  });
+
+  test('expired when the position changed hands', () => {
+    const other = new Driver()
+      .read(at({}))
+      .ask(action(half))
+      .read({ ...at({}), positionId: '43' });
+    expect(ends(other)).toEqual(['expired:newPosition']);
+    const grown = new Driver()
+      .read(at({}))
+      .ask(action(half))
+      .read(at({ size: '1.2' }));
+    expect(grown.reasons('intentEnded')).toEqual(['expired:grown']);
+    expect(targets(grown)).toEqual(['0.5']);
+    const rebuilt = new Driver()
+      .read(at({}))
+      .ask(action(half))
+      .read(at({ size: '0.8', openDate: 2 }));
+    expect(rebuilt.reasons('intentEnded')).toEqual(['expired:rebuilt']);
+    expect(targets(rebuilt)).toEqual(['0.4']);
+  });
+
+  test('an operator withdraws his intent', () => {
+    const driver = new Driver().read(at({}));
+    const request = {
+      id: '7',
+      positionId: '42',
+      target: half.kind === 'reduce' ? half.target : never(),
+      slippageSteps: [0.01],
+      flatten: false,
+      because: 'by hand',
+    };
+    const audit = recorder('desk', 'BTC_PERP', driver.nowMs);
+    driver.state = operatorIntent(driver.state, request, driver.context.settings, driver.nowMs, audit);
+    driver.ask().read(at({}));
+    driver.place();
+    driver.state = withdrawOperatorIntent(driver.state, '7', driver.nowMs, audit);
+    driver.ask();
+    expect(driver.cancel().why).toBe('resolved');
+  });
+});
+
+function never(): never {
+  throw new Error('not a reduce');
+}
+
+describe('the gate', () => {
+  test('a started cancel-read-place completes under a pause; nothing new begins', () => {
+    const cover = action(protect, { ruleId: 'cover' });
+    const driver = new Driver().read(at({})).ask(action(half), cover);
+    driver.place();
+    driver.place();
+    driver.ask(cover);
+    driver.cancel();
+    driver.context = { ...driver.context, gate: { ...driver.context.gate, paused: true } };
+    driver.ask(cover, action(half, { ruleId: 'new' }));
+    driver.answerRead(at({}));
+    expect(driver.place().order.role).toBe('cover');
+    expect(driver.next()).toMatchObject({ kind: 'idle' });
+    expect(driver.next()).toMatchObject({ kind: 'idle', why: 'gateClosed' });
+  });
+
+  test('a pause keeps what stands, and removes nothing', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    driver.context = { ...driver.context, gate: { ...driver.context.gate, paused: true } };
+    driver.ask();
+    expect(driver.next()).toMatchObject({ kind: 'idle', why: 'gateClosed' });
+    expect(driver.state.orders).toHaveLength(1);
+  });
+
+  test('a silenced rule does not act, others do', () => {
+    const driver = new Driver({}, { silencedRules: ['near'] })
+      .read(at({}))
+      .ask(action(half), action(all, { ruleId: 'other' }));
+    expect(driver.place().order.ruleId).toBe('other');
+    expect(driver.reasons('refused')).toEqual(['silenced']);
+  });
+
+  test('observe mode records the exact order it would have sent, once, and sends nothing', () => {
+    const real = new Driver().read(at({})).ask(action(half)).place().request;
+    const driver = new Driver({}, { modeOf: () => 'observe' })
+      .read(at({}))
+      .ask(action(half, { mode: 'observe' }));
+    expect(driver.next()).toMatchObject({ kind: 'idle', why: 'gateClosed' });
+    driver.next();
+    const said = driver.events.filter((event) => event.kind === 'wouldPlace');
+    expect(said).toHaveLength(1);
+    expect(said[0]?.order).toEqual(real);
+  });
+});
+
+describe('reads', () => {
+  test('an incomplete read proves no absence and sizes nothing', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    const { state } = driver;
+    const incomplete = { ...readAt(driver.nowMs + 5), complete: false };
+    expect(observeRead(state, incomplete, driver.context.settings, driver.nowMs).state).toBe(state);
+  });
+
+  test('within the bound on stale reads a size that grows again is not believed', () => {
+    const driver = new Driver({ readLagMs: 1_000 }).read(at({})).ask(action(half));
+    driver.place();
+    driver
+      .later(1_000)
+      .read(at({ size: '0.5', mark: '998' }))
+      .read(at({ mark: '998' }));
+    expect(driver.reasons('readIgnored')).toEqual(['staleGrowth']);
+    expect(ends(driver)).toEqual(['reached:target']);
+  });
+
+  test('after an order only a read that must show its effect is sized by', () => {
+    const driver = new Driver({ readLagMs: 1_000 }).read(at({})).ask(action(half));
+    driver.place();
+    driver.read(at({ size: '0.5', mark: '998' }));
+    expect(driver.reasons('readIgnored')).toEqual(['tooEarly']);
+    expect(driver.state.orders).toHaveLength(1);
+    driver.later(1_000).read(at({ size: '0.5', mark: '998' }));
+    expect(driver.state.orders).toMatchObject([{ presumedFilled: true }]);
+  });
+
+  test('reads that come out of order, or while a request is under way, are not sized by', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    const old = readAt(driver.nowMs - 5, at({ size: '0.1' }));
+    driver.apply(observeRead(driver.state, old, driver.context.settings, driver.nowMs));
+    driver.start('place');
+    driver.read(at({ size: '0.5' }));
+    expect(driver.reasons('readIgnored')).toEqual(['older', 'underWay']);
+  });
+});
