@@ -255,7 +255,10 @@ const PATHS = {
 } as const;
 
 /** By the tightest budget of the reads of every poll, shared by the accounts of the egress group that make them. */
-function leastInterval(account: CompiledAccount, { accounts, egress, exchange }: CompiledConfig): number {
+export function leastInterval(
+  account: CompiledAccount,
+  { accounts, egress, exchange }: CompiledConfig,
+): number {
   const { share, reservedShare } = egress[account.egress] ?? { share: 1, reservedShare: 0 };
   const table = overrideLimits(exchange.limits);
   const sources = account.watch.sources.filter((source) => source === 'positions' || source === 'creditLine');

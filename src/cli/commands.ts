@@ -1,9 +1,17 @@
 import type { Command } from 'commander';
+import { registerAudit } from './audit.ts';
 import { registerCall } from './call.ts';
 import { registerCheck } from './check.ts';
 import { registerDemo } from './demo/command.ts';
+import { registerDoctor } from './doctor.ts';
+import { registerFlatten } from './flatten.ts';
 import type { CliIo } from './io.ts';
+import { registerPause } from './pause.ts';
+import { registerReduce } from './reduce.ts';
+import { registerResume } from './resume.ts';
+import { registerSilence } from './silence.ts';
 import { registerSimulate } from './simulate.ts';
+import { registerStatus } from './status.ts';
 
 /**
  * Adds one command to the program. Lives in a file of the command's name, gives it a summary, options
@@ -17,4 +25,12 @@ export const COMMANDS: readonly RegisterCommand[] = [
   registerSimulate,
   registerCall,
   registerCheck,
+  registerDoctor,
+  registerStatus,
+  registerPause,
+  registerResume,
+  registerSilence,
+  registerReduce,
+  registerFlatten,
+  registerAudit,
 ];

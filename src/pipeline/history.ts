@@ -12,7 +12,7 @@ export function samplesOf({ sources }: Snapshot, { settings }: CompiledRules): r
   if (sources.positions?.kind === 'read') {
     for (const record of sources.positions.value.records) {
       const { markPrice, liquidationDistance } = new PositionQuantities(record, settings);
-      const values: Record<string, number | string> = { amount: record.amount };
+      const values: Record<string, number | string> = { market: record.market, amount: record.amount };
       if (markPrice.kind === 'value') values['markPrice'] = markPrice.value;
       if (liquidationDistance.kind === 'value') values['liquidationDistance'] = liquidationDistance.value;
       samples.push({ subject: positionKey(record.positionId), values });
