@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { Daemon, DaemonOptions } from './app/daemon.ts';
 import type { CheckReport } from './config/check-report.ts';
 import { toNumber } from './core/decimal.ts';
 import type { ExchangeReads, FullExchange } from './core/ports/exchange.ts';
@@ -15,6 +16,7 @@ import type { LedgerEntry } from './simulator/types.ts';
  * loads only what it runs.
  */
 
+export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
 export type { CheckReport } from './config/check-report.ts';
 export { suggest } from './config/suggest.ts';
 export { ENDPOINTS } from './exchange/endpoints.ts';
@@ -100,6 +102,15 @@ async function watchingClients(simulator: RunningSimulator) {
       limiter: { store: limits, fallback: limits },
     }),
   }));
+}
+
+/**
+ * Starts the daemon, or the part of it that the roles name.
+ * @throws errors with code `config-refused` or `redis-unusable` and a message that says what to change.
+ */
+export async function runDaemon(options: DaemonOptions): Promise<Daemon> {
+  const { startDaemon } = await import('./app/daemon.ts');
+  return await startDaemon(options);
 }
 
 /** Everything that is wrong or dangerous in a config file, and its rules in words. */
@@ -223,7 +234,7 @@ async function connectRedis(url: string) {
   }
 }
 
-/** The version in package.json, which lies one folder up both from src/ and from dist/. */
+/** The version in package.json, which lies one folder up from src/ and, copied, from dist/src/. */
 export function readVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
   if (typeof manifest === 'object' && manifest !== null && 'version' in manifest) {

@@ -3,6 +3,7 @@ import { registerCall } from './call.ts';
 import { registerCheck } from './check.ts';
 import { registerDemo } from './demo/command.ts';
 import type { CliIo } from './io.ts';
+import { registerRun } from './run-daemon.ts';
 import { registerSimulate } from './simulate.ts';
 
 /**
@@ -14,6 +15,7 @@ export type RegisterCommand = (program: Command, io: CliIo) => void;
 /** In the order of `breakwater --help`. */
 export const COMMANDS: readonly RegisterCommand[] = [
   registerDemo,
+  registerRun,
   registerSimulate,
   registerCall,
   registerCheck,
