@@ -125,7 +125,7 @@ test('cancelAll of the account goes through all markets, and each lane places it
         id: 'wide',
         hedgeMode: false,
         leverage: 10,
-        collateral: { USDT: d('20000') },
+        collateral: { USDT: d('6000') },
         positions: [
           { market: 'BTC_PERP', direction: 'long', amount: d('0.5') },
           { market: 'ETH_PERP', direction: 'long', amount: d('5') },

@@ -87,11 +87,11 @@ test.each(['lostReply', 'appliedLate'] as const)(
   async (kind) => {
     const simulator = await openScene();
     const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: HALVE });
-    simulator.injectFault(
-      kind === 'lostReply'
-        ? { kind, endpoint: 'stopLimit', count: 2 }
-        : { kind, endpoint: 'stopLimit', count: 2, delayMs: 100 },
-    );
+    simulator.injectFault({
+      effect: kind === 'lostReply' ? { kind } : { kind, delayMs: 100 },
+      target: { endpoint: 'stopLimit' },
+      count: 2,
+    });
     await world.start();
     await eventually(
       () => ours(simulator, 'long').length > 2,
@@ -182,7 +182,10 @@ test('the owner adds midway: the reduction of the position as it was goes no fur
 test('an exchange that answers nonsense is not acted on, and what it hid is seen afterwards', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: HALVE });
-  const fault = simulator.injectFault({ kind: 'malformedJson', endpoint: 'openPositions' });
+  const fault = simulator.injectFault({
+    effect: { kind: 'malformedJson' },
+    target: { endpoint: 'openPositions' },
+  });
   await world.start();
   await polls(world, 'long', 5);
   expect(commands(simulator)).toEqual([]);
