@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { Daemon, DaemonOptions } from './app/daemon.ts';
 import type { DoctorOptions, DoctorReport } from './app/doctor.ts';
 import type { Operations, OperationsPlace } from './app/operations.ts';
 import type { CheckReport } from './config/check-report.ts';
@@ -18,6 +19,7 @@ import type { FileVerdict } from './state/audit-file.ts';
  * loads only what it runs.
  */
 
+export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
 export type { DoctorCheck, DoctorOptions, DoctorReport } from './app/doctor.ts';
 export type { KnownAccount, Operations, OperationsPlace } from './app/operations.ts';
 export type { CheckReport } from './config/check-report.ts';
@@ -113,6 +115,15 @@ async function watchingClients(simulator: RunningSimulator) {
       limiter: { store: limits, fallback: limits },
     }),
   }));
+}
+
+/**
+ * Starts the daemon, or the part of it that the roles name.
+ * @throws errors with code `config-refused` or `redis-unusable` and a message that says what to change.
+ */
+export async function runDaemon(options: DaemonOptions): Promise<Daemon> {
+  const { startDaemon } = await import('./app/daemon.ts');
+  return await startDaemon(options);
 }
 
 /** Everything that is wrong or dangerous in a config file, and its rules in words. */
@@ -220,8 +231,8 @@ async function connectStores(shared: ExchangeConnectionOptions['shared']) {
   }
   const { createRedisNonceStore } = await import('./state/nonce-redis.ts');
   const { createRedisRateLimitStore } = await import('./state/limiter-redis.ts');
-  const { connectRedis } = await import('./app/redis.ts');
-  const redis = await connectRedis(shared.redisUrl);
+  const { connectRedisOnce } = await import('./app/redis-once.ts');
+  const redis = await connectRedisOnce(shared.redisUrl);
   const nonces = createRedisNonceStore({ redis, prefix: shared.prefix });
   const limits = createRedisRateLimitStore({ redis, prefix: shared.prefix });
   const close = async () => {
@@ -231,7 +242,7 @@ async function connectStores(shared: ExchangeConnectionOptions['shared']) {
   return { nonces, limits, fallback, close };
 }
 
-/** The version in package.json, which lies one folder up both from src/ and from dist/. */
+/** The version in package.json, which lies one folder up from src/ and, copied, from dist/src/. */
 export function readVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
   if (typeof manifest === 'object' && manifest !== null && 'version' in manifest) {

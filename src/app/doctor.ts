@@ -7,7 +7,7 @@ import { systemClock } from '../exchange/system-clock.ts';
 import { examineRedis, type RedisFinding } from '../queues/redis-sanity.ts';
 import { createRedisState } from '../state/state.ts';
 import { examineExchange, type SharedStores } from './doctor-exchange.ts';
-import { connectRedis } from './redis.ts';
+import { connectRedisOnce } from './redis-once.ts';
 
 /** One thing that was looked at. */
 export interface DoctorCheck {
@@ -100,7 +100,7 @@ async function examineServices(config: CompiledConfig, signal: AbortSignal): Pro
   }
 }
 
-type Connection = Awaited<ReturnType<typeof connectRedis>>;
+type Connection = Awaited<ReturnType<typeof connectRedisOnce>>;
 
 interface OpenedRedis {
   readonly redis: Connection | undefined;
@@ -115,7 +115,7 @@ async function openRedis({ redis: { url } }: CompiledConfig, signal: AbortSignal
   }
   const about = shownAddress(address);
   try {
-    const redis = await inTime(connectRedis(address), signal);
+    const redis = await inTime(connectRedisOnce(address), signal);
     return { redis, checks: [{ name: 'redis', status: 'passed', about, why: 'it answers' }] };
   } catch (error) {
     const cure = 'Start it, or correct redis.url in the config.';

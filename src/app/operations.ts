@@ -9,7 +9,7 @@ import type { StateStore } from '../core/ports/state-store.ts';
 import type { Mode } from '../core/rule.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { createRedisState } from '../state/state.ts';
-import { connectRedis } from './redis.ts';
+import { connectRedisOnce } from './redis-once.ts';
 
 /** Where the shared state is: a config file, a Redis server, or both, of which the latter then wins. */
 export interface OperationsPlace {
@@ -53,7 +53,7 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
     throw problem('redis-unknown', 'the address of Redis is not known here', 'Name it with --redis.');
   }
   const prefix = place.redisPrefix ?? config?.redis.prefix ?? DEFAULT_PREFIX;
-  const redis = await connectRedis(url);
+  const redis = await connectRedisOnce(url);
   const state = createRedisState({
     redis,
     prefix,

@@ -1,38 +1,51 @@
-import type { Redis } from 'ioredis';
+import { Redis } from 'ioredis';
+import type { Clock } from '../core/ports/clock.ts';
+import type { SharedTime } from '../pipeline/time.ts';
+import { reconnectPause } from '../queues/connection.ts';
 
-/** One attempt: a person waits, and a store that was asked for is not silently gone without. */
-export async function connectRedis(url: string): Promise<Redis> {
-  const { Redis } = await import('ioredis');
-  const redis = new Redis(url, {
-    lazyConnect: true,
-    maxRetriesPerRequest: 1,
-    connectTimeout: 3000,
-    retryStrategy: () => null,
-  });
-  let reason = '';
-  redis.on('error', (error: NodeJS.ErrnoException) => {
-    reason = error.code ?? error.message;
-  });
-  try {
-    await redis.connect();
-    await withinTime(redis.ping(), 3000);
-    return redis;
-  } catch (error) {
-    redis.disconnect();
-    const why = reason || (error as Error).message;
-    throw Object.assign(new Error(`the Redis server cannot be used: ${why}`), { code: 'redis-unreachable' });
+/** Redis cannot be used; the message says why and names no password. */
+export class RedisUnusableError extends Error {
+  readonly code = 'redis-unusable';
+  constructor(message: string) {
+    super(message);
+    this.name = 'RedisUnusableError';
   }
 }
 
-/** A server that accepts connections and says nothing is as good as none. */
-async function withinTime<T>(reply: Promise<T>, timeoutMs: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
+/** A connection for calls that must be answered at once or fail. */
+export async function connectRedis(url: string, onError: (error: unknown) => void): Promise<Redis> {
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 1,
+    connectTimeout: 3_000,
+    retryStrategy: reconnectPause,
   });
+  let reason = '';
+  const first = (error: NodeJS.ErrnoException): void => {
+    reason = error.code ?? error.message;
+  };
+  redis.on('error', first);
   try {
-    return await Promise.race([reply, late]);
-  } finally {
-    clearTimeout(timer);
+    await redis.connect();
+    await redis.ping();
+  } catch (error) {
+    redis.disconnect();
+    throw new RedisUnusableError(`the Redis server cannot be used: ${reason || (error as Error).message}`);
   }
+  redis.off('error', first);
+  redis.on('error', onError);
+  return redis;
+}
+
+/** Samples worse than this say too little. */
+const WORST_ROUND_TRIP_MS = 100;
+
+/** Measures the store's clock once. */
+export async function followClock(redis: Redis, clock: Clock, time: SharedTime): Promise<void> {
+  const askedAtMs = clock.monotonicMs();
+  const [seconds, micros] = (await redis.time()).map(Number);
+  const answeredAtMs = clock.monotonicMs();
+  if (seconds === undefined || micros === undefined || answeredAtMs - askedAtMs > WORST_ROUND_TRIP_MS) return;
+  time.adopt({ storeMs: seconds * 1_000 + micros / 1_000, askedAtMs, answeredAtMs });
 }

@@ -9,6 +9,7 @@ import type { CliIo } from './io.ts';
 import { registerPause } from './pause.ts';
 import { registerReduce } from './reduce.ts';
 import { registerResume } from './resume.ts';
+import { registerRun } from './run-daemon.ts';
 import { registerSilence } from './silence.ts';
 import { registerSimulate } from './simulate.ts';
 import { registerStatus } from './status.ts';
@@ -22,6 +23,7 @@ export type RegisterCommand = (program: Command, io: CliIo) => void;
 /** In the order of `breakwater --help`. */
 export const COMMANDS: readonly RegisterCommand[] = [
   registerDemo,
+  registerRun,
   registerSimulate,
   registerCall,
   registerCheck,

@@ -42,6 +42,7 @@ const noticeSchema = z.object({
   accountId: z.string(),
   ruleId: z.string(),
   subject: z.string(),
+  market: z.string().exactOptional(),
   episode: z.number(),
   stage: z.number(),
   severity: z.enum(['info', 'warning', 'critical']),

@@ -126,8 +126,15 @@ function readInfo(text: string): Texts {
 async function readSettings(redis: Redis): Promise<Texts> {
   const names = ['maxmemory-policy', 'hz', 'appendfsync'];
   try {
-    const found = await Promise.all(names.map((name) => redis.config('GET', name)));
-    return Object.fromEntries(found.flatMap(([name, value]) => (name === undefined ? [] : [[name, value]])));
+    // A flat list, or an object where the protocol has them.
+    const replies: readonly unknown[] = await Promise.all(names.map((name) => redis.config('GET', name)));
+    return Object.fromEntries(
+      replies.flatMap((reply): [string, string][] => {
+        if (!Array.isArray(reply)) return Object.entries(reply as Record<string, string>);
+        const [name, value] = reply.map(String);
+        return name === undefined || value === undefined ? [] : [[name, value]];
+      }),
+    );
   } catch {
     // Managed services refuse CONFIG.
     return {};

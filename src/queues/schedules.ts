@@ -57,7 +57,9 @@ export async function repairSchedules(
 
 /** When each schedule ticks next, Unix milliseconds, by its id. */
 async function nextTicks(redis: Redis, queue: Queue<PollJob>): Promise<ReadonlyMap<string, number>> {
-  const found = await redis.zrange(queue.toKey('repeat'), 0, -1, 'WITHSCORES');
+  // Pairs or one flat list, by the version of the protocol.
+  const reply = (await redis.call('ZRANGE', queue.toKey('repeat'), '0', '-1', 'WITHSCORES')) as unknown[];
+  const found = reply.flat().map(String);
   const ticks = new Map<string, number>();
   for (let index = 0; index + 1 < found.length; index += 2) {
     ticks.set(found[index] ?? '', Number(found[index + 1]));
