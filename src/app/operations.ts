@@ -79,7 +79,11 @@ function readConfig(file: string, env: OperationsPlace['env']): CompiledConfig {
   if (result.kind === 'usable') return result.config;
   const first = result.problems.find(({ severity }) => severity === 'error');
   const words = first === undefined ? `${file} cannot be used` : formatProblem(first);
-  throw problem('config-refused', words, `See: breakwater check ${file}; without a config: --redis URL.`);
+  throw problem(
+    'config-refused',
+    words,
+    `Name another with --config, or only Redis with --redis; all that is wrong: breakwater check ${file}`,
+  );
 }
 
 function knownAccount({ id, settings, rules }: CompiledAccount): KnownAccount {

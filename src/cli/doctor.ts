@@ -2,12 +2,13 @@ import type { Command } from 'commander';
 import type { DoctorCheck, DoctorReport } from '../app.ts';
 import { EXIT } from './exit-codes.ts';
 import { type CliIo, paint, printJson, printLine, type Style } from './io.ts';
-import { configOf, type PlaceFlags } from './operate/place.ts';
+import { DEFAULT_CONFIG } from './operate/place.ts';
 import { whole } from './option-values.ts';
 import { withExamples, withJson } from './program.ts';
 import { printable } from './table.ts';
 
-interface Flags extends Pick<PlaceFlags, 'config'> {
+interface Flags {
+  readonly config: string;
   readonly timeoutMs: number;
   readonly json?: boolean;
 }
@@ -22,7 +23,7 @@ export function registerDoctor(program: Command, io: CliIo): void {
         'the exchange at each address, clocks, keys and their permissions, markets, request budgets, and whether the\n' +
         'stored state can be read. Reads only: it places and cancels nothing.',
     )
-    .option('-c, --config <file>', "the daemon's config (BREAKWATER_CONFIG)")
+    .option('-c, --config <file>', "the daemon's config", DEFAULT_CONFIG)
     .option('--timeout-ms <ms>', 'bound on all checks together', whole(100, 600_000), 15_000);
   withJson(command);
   withExamples(command, [
@@ -34,10 +35,9 @@ export function registerDoctor(program: Command, io: CliIo): void {
     '\nEnds with 0 when nothing failed (warnings or not), with 1 when something did.\n',
   );
   command.action(async (flags: Flags) => {
-    const config = configOf(flags, io);
     const { examineSetup } = await import('../app.ts');
     const report = await examineSetup({
-      config,
+      config: flags.config,
       env: io.env,
       timeoutMs: flags.timeoutMs,
       signal: io.signal,

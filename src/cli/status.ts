@@ -65,7 +65,7 @@ export function registerStatus(program: Command, io: CliIo): void {
   withJson(withPlace(command));
   withExamples(command, [
     { line: 'status --config config/breakwater.yaml', does: 'all accounts' },
-    { line: 'status --account desk-1 --json', does: 'one account, for a script (BREAKWATER_CONFIG is set)' },
+    { line: 'status --account desk-1 --json', does: 'one account, for a script' },
   ]);
   command.addHelpText(
     'after',

@@ -12,47 +12,31 @@ export interface PlaceFlags {
   readonly redisPrefix?: string;
 }
 
-/** Names of what the environment can say; a flag of the same meaning wins. */
-const ENVIRONMENT = { config: 'BREAKWATER_CONFIG', redisUrl: 'BREAKWATER_REDIS_URL' } as const;
+/** As for the daemon itself. */
+export const DEFAULT_CONFIG = 'breakwater.yaml';
 
 export function withPlace(command: Command): Command {
   return command
-    .option('-c, --config <file>', `the daemon's config (${ENVIRONMENT.config})`)
-    .option('--redis <url>', `its Redis, if not as the config says (${ENVIRONMENT.redisUrl})`)
-    .option('--redis-prefix <text>', 'in front of the keys there, if not as the config says');
-}
-
-/** The config named by flag or environment. @throws UsageError */
-export function configOf(flags: PlaceFlags, io: Pick<CliIo, 'env'>): string {
-  const file = flags.config ?? given(io.env[ENVIRONMENT.config]);
-  if (file !== undefined) return file;
-  throw new UsageError('no config is named.', `Add --config FILE or set ${ENVIRONMENT.config}.`);
+    .option(
+      '-c, --config <file>',
+      `the daemon's config (default: ${DEFAULT_CONFIG}, unless --redis is given)`,
+    )
+    .option('--redis <url>', 'its Redis, instead of what the config says; suffices without a config')
+    .option('--redis-prefix <text>', 'in front of the keys there, instead of what the config says');
 }
 
 function placeOf(flags: PlaceFlags, { env }: Pick<CliIo, 'env'>): OperationsPlace {
   const redisUrl = flags.redis;
-  // Whoever names a server does not mean what the environment says of configs.
-  const config = flags.config ?? (redisUrl === undefined ? given(env[ENVIRONMENT.config]) : undefined);
-  const url = redisUrl ?? (config === undefined ? given(env[ENVIRONMENT.redisUrl]) : undefined);
-  if (config === undefined && url === undefined) {
-    throw new UsageError(
-      'neither a config nor a Redis server is named.',
-      `Add --config FILE or --redis URL, or set ${ENVIRONMENT.config}.`,
-    );
-  }
-  if (url !== undefined && !(URL.canParse(url) && /^rediss?:$/.test(new URL(url).protocol))) {
+  if (redisUrl !== undefined && !(URL.canParse(redisUrl) && /^rediss?:$/.test(new URL(redisUrl).protocol))) {
     throw new UsageError('--redis: expected an address such as redis://127.0.0.1:6379/0.');
   }
+  const config = flags.config ?? (redisUrl === undefined ? DEFAULT_CONFIG : undefined);
   return {
     env,
     ...(config === undefined ? {} : { config }),
-    ...(url === undefined ? {} : { redisUrl: url }),
+    ...(redisUrl === undefined ? {} : { redisUrl }),
     ...(flags.redisPrefix === undefined ? {} : { redisPrefix: flags.redisPrefix }),
   };
-}
-
-function given(text: string | undefined): string | undefined {
-  return text === '' ? undefined : text;
 }
 
 /** Runs with the shared state open, and closes it whatever happens. */

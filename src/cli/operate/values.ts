@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import { InvalidArgumentError } from 'commander';
 import { durationHint, parseDuration, parsePercent } from '../../app.ts';
-import { parseDecimal, toNumber } from '../../core/decimal.ts';
+import { parseDecimal, toNumber, ZERO } from '../../core/decimal.ts';
 import type { CliIo } from '../io.ts';
 
 /** Readers of option values for operators' commands; the same words as in the config. */
@@ -35,7 +35,7 @@ export function slippageSteps(text: string): readonly number[] {
 /** A positive amount, kept as it was written. */
 export function positiveAmount(text: string): string {
   const value = /^\d+(\.\d+)?$/.test(text.trim()) ? parseDecimal(text.trim()) : undefined;
-  if (value !== undefined && value.gt(0)) return text.trim();
+  if (value !== undefined && value.gt(ZERO)) return text.trim();
   throw new InvalidArgumentError('Expected an amount above 0, such as 1000 or 0.5.');
 }
 
