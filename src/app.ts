@@ -25,7 +25,6 @@ export type { KnownAccount, Operations, OperationsPlace } from './app/operations
 export type { CheckReport } from './config/check-report.ts';
 export {
   durationHint,
-  durationInWords,
   parseDuration,
   parsePercent,
   percentInWords,

@@ -96,8 +96,10 @@ function knownAccount({ id, settings, rules }: CompiledAccount): KnownAccount {
 }
 
 /** For redaction: whatever an operator types must not carry one into the audit. */
-function secretsOf(config: CompiledConfig): readonly string[] {
-  return config.accounts.flatMap(({ apiKey, apiSecret }) => [apiKey.reveal(), apiSecret.reveal()]);
+function secretsOf({ accounts, redis }: CompiledConfig): readonly string[] {
+  const address = redis.url.reveal();
+  const password = URL.canParse(address) ? new URL(address).password : '';
+  return [...accounts.flatMap(({ apiKey, apiSecret }) => [apiKey.reveal(), apiSecret.reveal()]), password];
 }
 
 function problem(code: string, message: string, cure: string): Error {

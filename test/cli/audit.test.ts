@@ -13,7 +13,7 @@ import { bucketKeys } from '../../src/state/keys.ts';
 import { polls } from '../daemon/scene.ts';
 import { eventually } from '../daemon/world.ts';
 import { ctrlC } from '../support/cli.ts';
-import { json, jsonLines, type OperatorWorld, openOperatorWorld } from './operator.ts';
+import { expectOk, json, jsonLines, type OperatorWorld, openOperatorWorld } from './operator.ts';
 
 const WHY = ['--reason', 'test', '--author', 'ann'];
 const LONG = ['--account', 'long'];
@@ -110,7 +110,7 @@ test('verify passes whole chains, and names the first record that was changed', 
   await world.cli(['pause', ...WHY]);
   await fill(world, 5);
   const intact = await world.cli(['audit', 'verify', '--json']);
-  expect(intact.exitCode, intact.stdout).toBe(EXIT.ok);
+  expectOk(intact);
   expect(jsonLines(intact)).toMatchObject([
     { of: 'long', kind: 'intact', lastSeq: 6 },
     { of: 'hedged', kind: 'intact', lastSeq: 0 },

@@ -4,7 +4,7 @@ import { OPERATOR_CHAIN } from '../../src/core/ports/audit.ts';
 import { controlsInForce, isSilenced } from '../../src/core/ports/controls.ts';
 import { runCommandLine } from '../support/cli.ts';
 import { freePort } from '../support/redis.ts';
-import { json, jsonLines, openOperatorWorld, stored } from './operator.ts';
+import { expectOk, json, jsonLines, openOperatorWorld, stored } from './operator.ts';
 
 const BY = ['--author', 'ann', '--reason', 'maintenance of the exchange'];
 
@@ -15,7 +15,7 @@ async function inForce(world: Awaited<ReturnType<typeof openOperatorWorld>>, acc
 test('pause and resume, everywhere and of one account, are in force in the shared state when they end', async () => {
   const world = await openOperatorWorld();
   const everywhere = await world.cli(['pause', ...BY, '--for', '2h', '--json']);
-  expect(everywhere.exitCode, everywhere.stderr).toBe(EXIT.ok);
+  expectOk(everywhere);
   expect(everywhere.stderr).toBe('');
   const pause = json(everywhere);
   expect(pause).toMatchObject({ kind: 'pause', accountId: null, author: 'ann', reason: BY[3] });
@@ -106,7 +106,7 @@ test.each([
 test('needs neither the secrets of the exchange nor a config, and says when Redis is not there', async () => {
   const world = await openOperatorWorld();
   const withoutSecrets = await world.cli(['pause', ...BY, '--json'], { env: {} });
-  expect(withoutSecrets.exitCode, withoutSecrets.stderr).toBe(EXIT.ok);
+  expectOk(withoutSecrets);
   const place = ['--redis', world.redisUrl, '--redis-prefix', world.prefix];
   const withoutConfig = await runCommandLine(['resume', ...BY, ...place]);
   expect(withoutConfig.stdout).toBe('Lifted: pause of every account.\n');

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { expect } from 'vitest';
+import { EXIT } from '../../src/cli/exit-codes.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import type { SimulatorOptions } from '../../src/simulator/start.ts';
 import { createRedisState, type State } from '../../src/state/state.ts';
@@ -51,6 +52,11 @@ export function openState({ redisUrl, prefix }: Pick<DaemonWorld, 'redisUrl' | '
   return state;
 }
 
+/** Fails with what the command said. */
+export function expectOk({ exitCode, stderr, stdout }: CliRun): void {
+  if (exitCode !== EXIT.ok) expect.fail(`ended with ${exitCode}: ${stderr}${stdout}`);
+}
+
 export function jsonLines(run: CliRun): Record<string, unknown>[] {
   const lines = run.stdout.split('\n').filter((line) => line !== '');
   return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
@@ -59,7 +65,7 @@ export function jsonLines(run: CliRun): Record<string, unknown>[] {
 /** The one line that a command printed with `--json`. */
 export function json(run: CliRun): Record<string, unknown> {
   const lines = jsonLines(run);
-  expect(lines, run.stderr).toHaveLength(1);
+  if (lines.length !== 1) throw new Error(`not one line: ${run.stdout}${run.stderr}`);
   return lines[0] ?? {};
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import { drift, ours, polls, sizeOf } from '../daemon/scene.ts';
 import { eventually, troubles } from '../daemon/world.ts';
-import { json, type OperatorWorld, openOperatorWorld, stored } from './operator.ts';
+import { expectOk, json, type OperatorWorld, openOperatorWorld, stored } from './operator.ts';
 
 const BY = ['--author', 'ann', '--reason', 'event risk'];
 
@@ -37,7 +37,7 @@ test('reduce puts exactly one order into the inbox while no daemon runs, and sho
     '--yes',
   ];
   const run = await world.cli([...args, '--slippage', '1%,3%', '--within', '5m', '--json']);
-  expect(run.exitCode, run.stderr).toBe(EXIT.ok);
+  expectOk(run);
   const said = json(run);
   const [order, ...more] = await inbox(world, 'long');
   expect(more).toEqual([]);
@@ -67,7 +67,7 @@ test.each([
 ])('%j is the target of the order', async (args, target) => {
   const world = await openOperatorWorld();
   const run = await world.cli(['reduce', '--account', 'long', '--position', '42', ...args, ...BY, '--yes']);
-  expect(run.exitCode, run.stderr).toBe(EXIT.ok);
+  expectOk(run);
   expect(await inbox(world, 'long')).toMatchObject([{ target }]);
   expect(run.stdout).toMatch(/^Ordered: \w+\.\nFollow it: +breakwater audit tail --account long --follow/);
 });
@@ -108,7 +108,7 @@ test('asks first: a no, and nobody there to answer, order nothing', async () => 
   expect((await world.cli(args)).exitCode).toBe(EXIT.usage);
   expect(await inbox(world, 'long')).toEqual([]);
   const yes = await world.cli(args, { tty: true, input: 'y\n' });
-  expect(yes.exitCode, yes.stderr).toBe(EXIT.ok);
+  expectOk(yes);
   expect(await inbox(world, 'long')).toMatchObject([
     { markets: ['*'], target: { kind: 'to', fraction: 0 }, flatten: true },
   ]);
@@ -157,7 +157,7 @@ test('the daemon carries a reduction out as rules do: one position at target, on
     '--yes',
   ];
   const run = await world.cli(args);
-  expect(run.exitCode, run.stderr).toBe(EXIT.ok);
+  expectOk(run);
   expect(run.stderr).toMatch(/^position +\S+, BTC_PERP, amount 0\.5, .* % from liquidation, seen .* ago$/m);
   await eventually(
     () => ours(world.simulator, 'long').length > 0,
@@ -182,7 +182,7 @@ test('flatten closes both sides of a hedged market', async () => {
   await world.start();
   await polls(world, 'hedged');
   const run = await world.cli(['flatten', '--account', 'hedged', ...BY, '--yes']);
-  expect(run.exitCode, run.stderr).toBe(EXIT.ok);
+  expectOk(run);
   const open = () => world.simulator.model.openPositions('hedged').length;
   // Down fills the sell, up the buy.
   await drift(world.simulator, -0.001, () => open() < 2, 'the long side closed', world);

@@ -7,7 +7,7 @@ import { ACCOUNTS } from '../contract/support/world.ts';
 import { d, polls } from '../daemon/scene.ts';
 import { eventually } from '../daemon/world.ts';
 import { runCommandLine } from '../support/cli.ts';
-import { json, openOperatorWorld } from './operator.ts';
+import { expectOk, json, openOperatorWorld } from './operator.ts';
 
 const CLOSE = `  - id: close
     on: position
@@ -28,7 +28,7 @@ type Accounts = Record<string, unknown>[];
 test('before any daemon has run there is nothing, and that is said', async () => {
   const world = await openOperatorWorld();
   const run = await world.cli(['status']);
-  expect(run.exitCode, run.stderr).toBe(EXIT.ok);
+  expectOk(run);
   expect(run.stdout).toMatch(/ACCOUNT +MODE +LAST POLL/);
   expect(run.stdout).toMatch(/^long +enforce +never +0 +0/m);
   const report = json(await world.cli(['status', '--account', 'long', '--json']));
