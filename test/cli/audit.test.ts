@@ -99,7 +99,10 @@ test('tail --follow prints what is added, each once, until Ctrl-C', async () => 
   const isTty = { stdin: false, stdout: false, stderr: false };
   const following = runCli(args, { stdin, stdout, stderr, isTty, env: world.env, signal: stop.signal });
   await eventually(() => seqs.length > 0, 'the newest record');
-  await fill(world, 3);
+  for (const seq of [4, 5, 6]) {
+    await fill(world, 1);
+    await eventually(() => seqs.at(-1) === seq, `record ${seq}`);
+  }
   expect(await following).toBe(EXIT.interrupted);
   expect(seqs).toEqual([3, 4, 5, 6]);
   stdout.destroy();
