@@ -1,7 +1,3 @@
-import type { QueueName } from '../core/ports/telemetry.ts';
-
-export const QUEUE_NAMES: readonly QueueName[] = ['poll', 'act', 'notify'];
-
 /** Part of every key of the queues, in braces: all keys of a queue lie in one slot of a Redis Cluster. */
 export function queuePrefix(prefix: string): string {
   return `${prefix}:{queues}`;
