@@ -16,7 +16,7 @@ import { createMemoryRateLimitStore } from '../state/limiter-memory.ts';
 import { createRedisRateLimitStore } from '../state/limiter-redis.ts';
 import { createMemoryNonceStore } from '../state/nonce-memory.ts';
 import { createRedisNonceStore } from '../state/nonce-redis.ts';
-import { ConfiguredAccounts, leastInterval } from './accounts.ts';
+import { ConfiguredAccounts, countSharing, leastInterval } from './accounts.ts';
 import type { DoctorCheck } from './doctor.ts';
 
 export interface SharedStores {
@@ -41,7 +41,8 @@ export async function examineExchange(
     examineAddresses(config, signal),
     examineAccounts(config, shared, signal),
   ]);
-  return [...found.flat(), ...config.accounts.map((account) => examineBudget(account, config))];
+  const sharing = countSharing(config);
+  return [...found.flat(), ...config.accounts.map((account) => examineBudget(account, config, sharing))];
 }
 
 /** Each base URL over each way out. */
@@ -285,9 +286,13 @@ function examineMarkets({ id, settings }: CompiledAccount, { value }: Positions)
   return { ...base, status: 'passed', why };
 }
 
-function examineBudget(account: CompiledAccount, config: CompiledConfig): DoctorCheck {
+function examineBudget(
+  account: CompiledAccount,
+  config: CompiledConfig,
+  sharing: ReadonlyMap<string, number>,
+): DoctorCheck {
   const { calmMs, alertMs } = account.settings.cadence;
-  const leastMs = Math.ceil(leastInterval(account, config));
+  const leastMs = Math.ceil(leastInterval(account, config, sharing));
   const about = account.id;
   const words = `the request budget of egress group ${account.egress} allows a poll every ${durationInWords(leastMs)}`;
   if (leastMs <= alertMs) {
