@@ -19,8 +19,8 @@ export function registerDoctor(program: Command, io: CliIo): void {
     .command('doctor')
     .summary('check config, secrets, Redis, exchange, keys and clocks')
     .description(
-      'Checks, all at the same time, what the daemon needs: the config and its secrets, Redis and its settings,\n' +
-        'the exchange at each address, clocks, keys and their permissions, markets, request budgets, and whether the\n' +
+      'Checks, all at the same time, what the daemon needs: the config and its secrets, Redis and its settings, ' +
+        'the exchange at each address, clocks, keys and their permissions, markets, request budgets, and whether the ' +
         'stored state can be read. Reads only: it places and cancels nothing.',
     )
     .option('-c, --config <file>', "the daemon's config", DEFAULT_CONFIG)

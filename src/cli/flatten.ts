@@ -16,8 +16,8 @@ export function registerFlatten(program: Command, io: CliIo): void {
     .command('flatten')
     .summary('close all positions of an account, or of its markets, by hand')
     .description(
-      'Puts an order of your own into the inbox of an account: every open position that is meant is closed, both\n' +
-        'sides of a hedged market too. The daemon carries it out with its next poll, with reduce-only orders,\n' +
+      'Puts an order of your own into the inbox of an account: every open position that is meant is closed, both ' +
+        'sides of a hedged market too. The daemon carries it out with its next poll, with reduce-only orders, ' +
         'mode and pause respected. Positions opened later are not meant. Shows what is meant and asks first.',
     )
     .requiredOption('-a, --account <id>', 'the account', nonEmpty)

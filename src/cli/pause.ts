@@ -22,8 +22,8 @@ export function registerPause(program: Command, io: CliIo): void {
     .command('pause')
     .summary('hold back all actions, everywhere or of one account')
     .description(
-      'Holds back all orders and cancels, everywhere or of one account, from the next step of every daemon on.\n' +
-        'Watching and notifying go on. What has begun as one step - cancel, read, place - is finished, so that\n' +
+      'Holds back all orders and cancels, everywhere or of one account, from the next step of every daemon on. ' +
+        'Watching and notifying go on. What has begun as one step - cancel, read, place - is finished, so that ' +
         'no market is left half done. A pause of the same scope replaces the one before.',
     )
     .option('-a, --account <id>', 'of this account only', nonEmpty)

@@ -22,8 +22,8 @@ export function registerReduce(program: Command, io: CliIo): void {
     .command('reduce')
     .summary('reduce one position by hand, the way a rule would')
     .description(
-      'Puts an order of your own into the inbox of an account. The daemon carries it out with its next poll,\n' +
-        'the way it carries out what rules ask for: reduce-only, mode and pause respected, followed up until the\n' +
+      'Puts an order of your own into the inbox of an account. The daemon carries it out with its next poll, ' +
+        'the way it carries out what rules ask for: reduce-only, mode and pause respected, followed up until the ' +
         'position is at target, every step in the audit. Shows what is meant and asks first.',
     )
     .requiredOption('-a, --account <id>', 'the account', nonEmpty)

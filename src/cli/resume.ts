@@ -21,7 +21,7 @@ export function registerResume(program: Command, io: CliIo): void {
     .command('resume')
     .summary('lift a pause')
     .description(
-      'Lifts the pause of exactly this scope: without --account the one of everywhere, else that of the account.\n' +
+      'Lifts the pause of exactly this scope: without --account the one of everywhere, else that of the account. ' +
         'What still holds something back is said.',
     )
     .option('-a, --account <id>', 'the pause of this account', nonEmpty)

@@ -25,7 +25,7 @@ export function registerSilence(program: Command, io: CliIo): void {
     .command('silence')
     .summary("hold back one rule's actions and notifications for a time")
     .description(
-      "Holds back one rule's actions and notifications, for all that it judges or for one subject, from the next\n" +
+      "Holds back one rule's actions and notifications, for all that it judges or for one subject, from the next " +
         'step of every daemon on. The rule goes on judging, and its state is seen in status.',
     )
     .option('--rule <id>', 'the rule', nonEmpty)

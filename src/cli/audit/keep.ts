@@ -24,7 +24,7 @@ export function registerExport(audit: Command, io: CliIo): void {
     .command('export')
     .summary('write records out, so that they can be checked elsewhere')
     .description(
-      'Writes records and what they name, one per line: hash, space, the exact text that was hashed. Nothing is\n' +
+      'Writes records and what they name, one per line: hash, space, the exact text that was hashed. Nothing is ' +
         'taken away. `audit verify --file` checks what was written.',
     )
     .option('-o, --out <file>', 'a new file, readable by you only (default: standard output)', nonEmpty)
@@ -117,7 +117,7 @@ export function registerPrune(audit: Command, io: CliIo): void {
     .command('prune')
     .summary('write the oldest records out and take them away')
     .description(
-      'Writes the oldest records to a file, durably, and then takes them away. A checkpoint record in the chain\n' +
+      'Writes the oldest records to a file, durably, and then takes them away. A checkpoint record in the chain ' +
         'stands for them and names the hash of the file, so that the chain stays whole.',
     )
     .requiredOption('--keep <count>', 'keep the newest so many records', whole(0, Number.MAX_SAFE_INTEGER))

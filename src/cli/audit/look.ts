@@ -120,7 +120,7 @@ export function registerVerify(audit: Command, io: CliIo): void {
     .command('verify')
     .summary('check that no record was changed, added, taken away or reordered')
     .description(
-      'Recomputes every hash and link of each chain, and compares its end with the state of the account. Says the\n' +
+      'Recomputes every hash and link of each chain, and compares its end with the state of the account. Says the ' +
         'first record that is wrong.',
     )
     .option('-a, --account <id>', 'only this chain (repeatable; default: all of the config)', collectNonEmpty)

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { KnownAccount, Operations } from '../../app.ts';
 import {
   type ControlsInForce,
@@ -34,13 +34,16 @@ const DEFAULT_WITHIN_MS = 600_000;
 
 export function withOrderOptions(command: Command): Command {
   return withPlace(command)
-    .option(
-      '--slippage <steps>',
-      'of each attempt in turn (default: 0.5%,1%,2%)',
-      slippageSteps,
-      DEFAULT_SLIPPAGE,
+    .addOption(
+      new Option('--slippage <steps>', 'of each attempt in turn')
+        .argParser(slippageSteps)
+        .default(DEFAULT_SLIPPAGE, '0.5%,1%,2%'),
     )
-    .option('--within <duration>', 'not begun later than this (default: 10m)', durationMs, DEFAULT_WITHIN_MS)
+    .addOption(
+      new Option('--within <duration>', 'not begun later than this')
+        .argParser(durationMs)
+        .default(DEFAULT_WITHIN_MS, '10m'),
+    )
     .requiredOption('-r, --reason <text>', 'why; kept in the audit', nonEmpty)
     .option('--author <name>', 'who orders it (default: the user of the system)', nonEmpty)
     .option('--key <text>', 'names this order: said again with the same key, it is not done twice', nonEmpty)
