@@ -1,4 +1,7 @@
 import { readFileSync } from 'node:fs';
+import type { Daemon, DaemonOptions } from './app/daemon.ts';
+import type { DoctorOptions, DoctorReport } from './app/doctor.ts';
+import type { Operations, OperationsPlace } from './app/operations.ts';
 import type { CheckReport } from './config/check-report.ts';
 import { toNumber } from './core/decimal.ts';
 import type { ExchangeReads, FullExchange } from './core/ports/exchange.ts';
@@ -7,6 +10,7 @@ import type { ExchangeObserver } from './exchange/observer.ts';
 import type * as requests from './exchange/requests.ts';
 import type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
 import type { LedgerEntry } from './simulator/types.ts';
+import type { FileVerdict } from './state/audit-file.ts';
 
 /**
  * The composition root: the only place where parts meet. What a command line or a web page needs
@@ -15,12 +19,22 @@ import type { LedgerEntry } from './simulator/types.ts';
  * loads only what it runs.
  */
 
+export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
+export type { DoctorCheck, DoctorOptions, DoctorReport } from './app/doctor.ts';
+export type { KnownAccount, Operations, OperationsPlace } from './app/operations.ts';
 export type { CheckReport } from './config/check-report.ts';
+export {
+  durationHint,
+  parseDuration,
+  parsePercent,
+  percentInWords,
+} from './config/shape/units.ts';
 export { suggest } from './config/suggest.ts';
 export { ENDPOINTS } from './exchange/endpoints.ts';
 export type { ExchangeObserver } from './exchange/observer.ts';
 export type { Prepared } from './exchange/requests.ts';
 export type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
+export type { FileVerdict } from './state/audit-file.ts';
 
 /** Starts the simulated exchange. @throws an error with a `code` and a message that says what to change. */
 export async function simulate(options: SimulatorOptions): Promise<RunningSimulator> {
@@ -102,6 +116,15 @@ async function watchingClients(simulator: RunningSimulator) {
   }));
 }
 
+/**
+ * Starts the daemon, or the part of it that the roles name.
+ * @throws errors with code `config-refused` or `redis-unusable` and a message that says what to change.
+ */
+export async function runDaemon(options: DaemonOptions): Promise<Daemon> {
+  const { startDaemon } = await import('./app/daemon.ts');
+  return await startDaemon(options);
+}
+
 /** Everything that is wrong or dangerous in a config file, and its rules in words. */
 export async function checkConfigFile(
   file: string,
@@ -112,6 +135,24 @@ export async function checkConfigFile(
     import('./config/node-files.ts'),
   ]);
   return reportCheck(file, nodeSurroundings(env));
+}
+
+/** The shared state in an operator's hands; see there. */
+export async function openOperations(place: OperationsPlace): Promise<Operations> {
+  const { openOperations: open } = await import('./app/operations.ts');
+  return await open(place);
+}
+
+/** Everything that has to be right for the daemon to run with this config; see there. */
+export async function examineSetup(options: DoctorOptions): Promise<DoctorReport> {
+  const { examineSetup: examine } = await import('./app/doctor.ts');
+  return await examine(options);
+}
+
+/** Checks an exported part of an audit chain by itself; see there. */
+export async function verifyAuditFile(lines: AsyncIterable<string>): Promise<FileVerdict> {
+  const { verifyAuditFile: verify } = await import('./state/audit-file.ts');
+  return await verify(lines);
 }
 
 /** The bodies of requests as the client will send them, or what is wrong with them; nothing is sent. */
@@ -189,7 +230,8 @@ async function connectStores(shared: ExchangeConnectionOptions['shared']) {
   }
   const { createRedisNonceStore } = await import('./state/nonce-redis.ts');
   const { createRedisRateLimitStore } = await import('./state/limiter-redis.ts');
-  const redis = await connectRedis(shared.redisUrl);
+  const { connectRedisOnce } = await import('./app/redis-once.ts');
+  const redis = await connectRedisOnce(shared.redisUrl);
   const nonces = createRedisNonceStore({ redis, prefix: shared.prefix });
   const limits = createRedisRateLimitStore({ redis, prefix: shared.prefix });
   const close = async () => {
@@ -199,31 +241,7 @@ async function connectStores(shared: ExchangeConnectionOptions['shared']) {
   return { nonces, limits, fallback, close };
 }
 
-/** One attempt: a person waits, and a store that was asked for is not silently gone without. */
-async function connectRedis(url: string) {
-  const { Redis } = await import('ioredis');
-  const redis = new Redis(url, {
-    lazyConnect: true,
-    maxRetriesPerRequest: 1,
-    connectTimeout: 3000,
-    retryStrategy: () => null,
-  });
-  let reason = '';
-  redis.on('error', (error: NodeJS.ErrnoException) => {
-    reason = error.code ?? error.message;
-  });
-  try {
-    await redis.connect();
-    await redis.ping();
-    return redis;
-  } catch (error) {
-    redis.disconnect();
-    const why = reason || (error as Error).message;
-    throw Object.assign(new Error(`the Redis server cannot be used: ${why}`), { code: 'redis-unreachable' });
-  }
-}
-
-/** The version in package.json, which lies one folder up both from src/ and from dist/. */
+/** The version in package.json, which lies one folder up from src/ and, copied, from dist/src/. */
 export function readVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
   if (typeof manifest === 'object' && manifest !== null && 'version' in manifest) {

@@ -1,9 +1,18 @@
 import type { Command } from 'commander';
+import { registerAudit } from './audit.ts';
 import { registerCall } from './call.ts';
 import { registerCheck } from './check.ts';
 import { registerDemo } from './demo/command.ts';
+import { registerDoctor } from './doctor.ts';
+import { registerFlatten } from './flatten.ts';
 import type { CliIo } from './io.ts';
+import { registerPause } from './pause.ts';
+import { registerReduce } from './reduce.ts';
+import { registerResume } from './resume.ts';
+import { registerRun } from './run-daemon.ts';
+import { registerSilence } from './silence.ts';
 import { registerSimulate } from './simulate.ts';
+import { registerStatus } from './status.ts';
 
 /**
  * Adds one command to the program. Lives in a file of the command's name, gives it a summary, options
@@ -14,7 +23,16 @@ export type RegisterCommand = (program: Command, io: CliIo) => void;
 /** In the order of `breakwater --help`. */
 export const COMMANDS: readonly RegisterCommand[] = [
   registerDemo,
+  registerRun,
   registerSimulate,
   registerCall,
   registerCheck,
+  registerDoctor,
+  registerStatus,
+  registerPause,
+  registerResume,
+  registerSilence,
+  registerReduce,
+  registerFlatten,
+  registerAudit,
 ];

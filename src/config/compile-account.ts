@@ -18,6 +18,8 @@ export interface Defaults {
   readonly acting: z.output<typeof actingSchema>;
   readonly cadence: z.output<typeof cadenceSchema>;
   readonly markets: Readonly<Record<string, MarketSettings>>;
+  /** Names, the log among them: a `notify` that names none tells all. */
+  readonly channels: readonly string[];
 }
 
 export function compileSettings(
@@ -62,17 +64,13 @@ function overlay<T extends object>(defaults: T, given: Overrides<T>): T {
 }
 
 /** What the account's rules take where they leave it out. */
-export function actionDefaults(
-  account: WrittenAccount,
-  defaults: Defaults,
-  channels: readonly string[],
-): ActionDefaults {
+export function actionDefaults(account: WrittenAccount, defaults: Defaults): ActionDefaults {
   const protect = overlay(defaults.acting.protect, account.acting.protect ?? {});
   return {
     slippageSteps: account.acting.slippage ?? defaults.acting.slippage,
     protectAt: protect.at,
     protectSlippage: protect.slippage,
-    channels,
+    channels: defaults.channels,
   };
 }
 

@@ -3,6 +3,13 @@ import type { DecimalString } from '../core/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../core/settings.ts';
 import type { WrittenAccount } from './accounts.ts';
 import { actionDefaults, compileSettings, compileWatch, type Defaults } from './compile-account.ts';
+import {
+  channelNames,
+  compileChannels,
+  compileNotify,
+  compileWeb,
+  readChannels,
+} from './compile-channels.ts';
 import { checkNewLimits, compileExchange } from './compile-exchange.ts';
 import type { CompiledAccount, CompiledConfig, EgressSettings } from './compiled.ts';
 import type { MarketEntry } from './markets.ts';
@@ -10,7 +17,7 @@ import type { Path } from './problem.ts';
 import { readAccounts } from './read-accounts.ts';
 import { ROOT_KEYS, type Section } from './root.ts';
 import { compileRule } from './rules/compile-rule.ts';
-import { BUILT_IN_CHANNELS, readReferences, useRules, warnOfUnusedRules } from './rules/references.ts';
+import { readReferences, useRules, warnOfUnusedRules } from './rules/references.ts';
 import type { RuleSet } from './rules/rule-sets.ts';
 import type { UsedRule } from './rules/use.ts';
 import { Secret } from './secret.ts';
@@ -62,12 +69,26 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
   const acting = read('acting', ROOT_KEYS.acting);
   checkNewLimits(context);
   checkCadence({ calmMs: cadence.calm, alertMs: cadence.alert }, ['cadence'], context);
-  const references = readReferences(context);
+  const notify = read('notify', ROOT_KEYS.notify);
+  const web = read('web', ROOT_KEYS.web);
+  const log = read('log', ROOT_KEYS.log);
+  const channels = readChannels(context);
+  if (channels?.every(({ written }) => written !== undefined) !== true) broken.add('channels');
+  const names = channelNames(channels ?? []);
+  // With a section that cannot be read, no name in it is known to be wrong.
+  const references = readReferences(context, channels === undefined ? undefined : names);
   const groups = broken.has('egress') ? undefined : new Set(Object.keys(egress));
   const found = readAccounts(context, groups);
   const used = found.map(({ uses, path }) => useRules(uses, path, references, context));
   warnOfUnusedRules(references, context);
-  const defaults: Defaults = { mode, exchange, acting, cadence, markets: compileMarkets(markets) };
+  const defaults: Defaults = {
+    mode,
+    exchange,
+    acting,
+    cadence,
+    markets: compileMarkets(markets),
+    channels: names,
+  };
   const resolved = (ref: UrlOrRef | undefined, path: Path): { proxyUrl?: Secret } => {
     const secret = ref === undefined ? undefined : resolveUrl(ref, path, ['http:', 'https:'], context);
     return secret === undefined ? {} : { proxyUrl: secret };
@@ -97,7 +118,10 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     accounts: found.flatMap(({ account, path }, index) =>
       account === undefined ? [] : [compileAccount(account, path, used[index] ?? [], defaults, context)],
     ),
-    channels: BUILT_IN_CHANNELS,
+    channels: compileChannels(channels ?? [], context),
+    notify: compileNotify(notify, context),
+    web: compileWeb(web, context),
+    log,
     ruleSets: [...references.sets.values()],
   };
   return broken.size === 0 && config.accounts.length === found.length ? config : undefined;
@@ -138,7 +162,7 @@ function compileAccount(
   const addresses =
     withdrawalAllowList &&
     resolveLines(withdrawalAllowList, [...path, 'watch', 'withdrawalAllowList'], context);
-  const actions = actionDefaults(account, defaults, BUILT_IN_CHANNELS);
+  const actions = actionDefaults(account, defaults);
   const rules = used.map(({ draft }) => compileRule(draft, actions));
   const { watch, denied } = compileWatch(account, rules);
   for (const { source, ruleId } of denied) {

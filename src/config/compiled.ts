@@ -13,8 +13,11 @@ export interface CompiledConfig {
   /** By market or glob, as written; `AccountSettings.marketSettings` resolves them. */
   readonly markets: Readonly<Record<string, MarketSettings>>;
   readonly accounts: readonly CompiledAccount[];
-  /** Names of the channels that `notify` actions can name. */
-  readonly channels: readonly string[];
+  /** In the order of the file; the channel `log`, which is always there, is not among them. */
+  readonly channels: readonly CompiledChannel[];
+  readonly notify: NotifySettings;
+  readonly web: WebSettings;
+  readonly log: LogSettings;
 }
 
 export interface ExchangeSettings {
@@ -48,6 +51,48 @@ export interface RedisSettings {
   /** A `Secret`, as it may hold a password. */
   readonly url: Secret;
   readonly prefix: string;
+}
+
+interface ChannelCommon {
+  readonly name: string;
+  readonly timeoutMs: number;
+  readonly giveUpAfterMs: number;
+  readonly proxyUrl?: Secret;
+}
+
+/** A secret is absent only in a config that was checked where its secrets are not. */
+export type CompiledChannel = ChannelCommon &
+  (
+    | { readonly type: 'webhook'; readonly url?: Secret; readonly secret?: Secret }
+    | { readonly type: 'slack'; readonly url?: Secret }
+    | {
+        readonly type: 'telegram';
+        readonly token?: Secret;
+        readonly chat: string;
+        readonly topic?: number;
+        /** Without a slash at the end, as all addresses here. */
+        readonly apiUrl: string;
+      }
+    | { readonly type: 'alertmanager'; readonly urls: readonly string[]; readonly authorization?: Secret }
+  );
+
+export interface NotifySettings {
+  readonly remindEveryMs: number;
+  /** With placeholders such as `{account}`. */
+  readonly links: readonly { readonly title: string; readonly url: string }[];
+}
+
+export interface WebSettings {
+  readonly host: string;
+  readonly port: number;
+  /** Further names under which it is reached. */
+  readonly names: readonly string[];
+  readonly token?: Secret;
+}
+
+export interface LogSettings {
+  readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
+  readonly format: 'auto' | 'json' | 'pretty';
 }
 
 export interface CompiledAccount {

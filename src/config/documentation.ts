@@ -71,6 +71,7 @@ interface SchemaNode {
   readonly items?: SchemaNode;
   readonly anyOf?: readonly SchemaNode[];
   readonly $ref?: string;
+  readonly enum?: readonly unknown[];
 }
 
 /** Every key outside of rules with its default: from the schemas that the loader reads by. */
@@ -136,7 +137,31 @@ function addRows(rows: string[], path: string, node: SchemaNode, required: boole
   const { additionalProperties: entries, items } = node;
   if (typeof entries === 'object' && entries.properties !== undefined)
     addChildren(rows, `${path}.*`, entries);
+  if (typeof entries === 'object' && entries.anyOf !== undefined) addKinds(rows, `${path}.*`, entries.anyOf);
   if (items?.properties !== undefined) addChildren(rows, `${path}[]`, items);
+}
+
+/** Entries of several kinds, told apart by `type`: each key once, with the kinds that have it unless all do. */
+function addKinds(rows: string[], path: string, kinds: readonly SchemaNode[]): void {
+  const types = kinds.flatMap(({ properties }) => (properties?.['type']?.enum ?? []).map(String));
+  const shape = `one of ${types.join(', ')}`;
+  const told = kinds.map(
+    ({ properties }, index) => `\`${types[index]}\`: ${properties?.['type']?.description ?? ''}`,
+  );
+  rows.push(`| \`${path}.type\` | ${shape} | (required) | ${told.join(' ')} |`);
+  const kindsOf = new Map<string, { name: string; cells: string; of: string[] }>();
+  for (const [index, { properties, required }] of kinds.entries()) {
+    for (const [key, node] of Object.entries(properties ?? {})) {
+      if (key === 'type') continue;
+      const cells = `${shapeInWords(node)} | ${defaultInWords(node, required?.includes(key) ?? false)} | ${escaped(node.description ?? '')} |`;
+      const row = kindsOf.get(`${key} ${cells}`) ?? { name: `\`${path}.${key}\``, cells, of: [] };
+      row.of.push(types[index] ?? '');
+      kindsOf.set(`${key} ${cells}`, row);
+    }
+  }
+  for (const { name, cells, of } of kindsOf.values()) {
+    rows.push(`| ${name}${of.length === kinds.length ? '' : ` (${of.join(', ')})`} | ${cells}`);
+  }
 }
 
 function addChildren(rows: string[], path: string, node: SchemaNode): void {

@@ -43,6 +43,28 @@ export function checkConfig(file: string, surroundings: ConfigSurroundings): Che
   };
 }
 
+export type UsableResult =
+  | {
+      readonly kind: 'usable';
+      /** Secrets that are not at hand are empty, optional ones absent. */
+      readonly config: CompiledConfig;
+      /** Warnings; a secret that is not at hand is one of them (code `secret-missing`). */
+      readonly problems: readonly Problem[];
+    }
+  | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
+
+/**
+ * For an operator's hands: as `loadConfig`, but a secret that is not at hand is only a warning, because pausing or
+ * looking must not need the keys of the exchange.
+ */
+export function loadWithoutSecrets(file: string, surroundings: ConfigSurroundings): UsableResult {
+  const { config, problems } = examine(file, surroundings, 'warning');
+  if (config === undefined || problems.some(({ severity }) => severity === 'error')) {
+    return { kind: 'refused', problems };
+  }
+  return { kind: 'usable', config: deepFreeze(withoutSources(config)), problems };
+}
+
 function examine(
   file: string,
   surroundings: ConfigSurroundings,

@@ -33,8 +33,8 @@ export interface RuleChange {
   readonly relabelled: readonly string[];
 }
 
-const SECTIONS = ['exchange', 'redis', 'egress', 'markets', 'channels'] as const;
-const ONLY_AT_START: ReadonlySet<string> = new Set(['redis']);
+const SECTIONS = ['exchange', 'redis', 'egress', 'markets', 'channels', 'notify', 'web', 'log'] as const;
+const ONLY_AT_START: ReadonlySet<string> = new Set(['redis', 'web']);
 
 /** Pure: what a reload changes. Secrets are compared and never part of the answer. */
 export function compareConfigs(before: CompiledConfig, after: CompiledConfig): ConfigChange {

@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { accountSchema } from './accounts.ts';
 import { actingSchema, cadenceSchema } from './acting.ts';
+import { channelsSchema, notifySchema } from './channels.ts';
 import { egressSchema, exchangeSchema } from './exchange.ts';
 import { marketsSchema } from './markets.ts';
 import { redisSchema } from './redis.ts';
 import { modeSchema, ruleSchema } from './rules/rule.ts';
 import { name } from './shape/scalars.ts';
+import { logSchema, webSchema } from './web.ts';
 
 export const egressGroupsSchema = z.record(name('a group name') as unknown as z.ZodString, egressSchema);
 
@@ -31,6 +33,14 @@ export const ROOT_KEYS = {
     ),
   cadence: cadenceSchema.prefault({}).describe('How often accounts are looked at.'),
   acting: actingSchema.prefault({}).describe('How to act.'),
+  channels: channelsSchema
+    .prefault({})
+    .describe(
+      'Ways to reach people, by name, in the order in which they stand in for each other; which keys one has depends on its `type`. The channel `log` is always there.',
+    ),
+  notify: notifySchema.prefault({}).describe('What is told, whatever the channel.'),
+  web: webSchema.prefault({}).describe('The HTTP server for metrics and health.'),
+  log: logSchema.prefault({}).describe("The daemon's log, on standard error."),
   accounts: z.array(accountSchema).min(1).describe('The accounts to watch.'),
   rules: z
     .array(z.union([ruleSchema('position'), ruleSchema('creditLine'), ruleSchema('account')]))

@@ -1,3 +1,4 @@
+import type { AccountLane } from '../core/account-lane.ts';
 import { type AccountState, STATE_VERSION } from '../core/account-state.ts';
 import type { LimitLedger } from '../core/gate.ts';
 import { LANE_VERSION, type LaneState } from '../core/lane-state.ts';
@@ -10,6 +11,7 @@ import type {
   StoredReadings,
   StoredRequests,
 } from '../core/ports/state-store.ts';
+import type { RouteState } from '../core/route.ts';
 
 /** How a stored document is read: which version this program writes, and how older ones become it. */
 export interface DocumentCodec<T> {
@@ -123,6 +125,12 @@ export const DOCUMENT_CODECS: Codecs = {
   },
   alerts: { version: 1, migrations: {}, parse: shaped<StoredAlerts>({ entries: 'object' }) },
   inbox: { version: 1, migrations: {}, parse: shaped<Inbox>({ orders: 'array' }) },
+  routes: { version: 1, migrations: {}, parse: shaped<RouteState>({ routes: 'object' }) },
+  accountLane: {
+    version: 1,
+    migrations: {},
+    parse: shaped<AccountLane>({ cancels: 'array', retryAtMs: 'number' }),
+  },
 };
 
 export const LANE_CODEC: DocumentCodec<LaneState> = {

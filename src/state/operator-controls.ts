@@ -18,7 +18,9 @@ import {
 import { BUCKETS, bucketOf, type StoredAccount } from '../core/ports/state-store.ts';
 import type { AccountStore } from './account-store.ts';
 import { type Backend, STAMP_LENGTH } from './backend.ts';
+import { canonicalJson } from './canonical.ts';
 import { readControls, writeControls } from './controls-text.ts';
+import { findSubmitted, idOfKey } from './submitted.ts';
 
 export interface OperatorControlsOptions {
   readonly store: AccountStore;
@@ -97,11 +99,15 @@ class StoredControls implements OperatorControls {
     return [...found.values()].sort((a, b) => a.atMs - b.atMs);
   }
 
-  async submit(accountId: string, draft: OperatorOrderDraft): Promise<OperatorOrder> {
+  async submit(accountId: string, draft: OperatorOrderDraft, key?: string): Promise<OperatorOrder> {
     requireAuthor(draft);
-    const order: OperatorOrder = { ...draft, id: this.#randomText(ID_LENGTH), atMs: this.#clock.nowMs() };
+    const id = key === undefined ? this.#randomText(ID_LENGTH) : idOfKey(accountId, key);
+    const order: OperatorOrder = { ...draft, id, atMs: this.#clock.nowMs() };
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const { account } = await this.#load(accountId);
+      // After the account was read: whoever submits the same in between makes the commit below a conflict.
+      const earlier = key === undefined ? undefined : await findSubmitted(this.#backend, accountId, id);
+      if (earlier !== undefined) return requireSame(earlier, order);
       const waiting = account.documents.inbox?.orders ?? [];
       if (waiting.length >= MAX_INBOX_ORDERS) {
         throw new ControlError(
@@ -187,6 +193,17 @@ function isSelected(control: Control, selector: ControlSelector): boolean {
   if (control.accountId !== selector.accountId || control.kind !== selector.kind) return false;
   if (control.kind === 'pause' || selector.kind === 'pause') return true;
   return control.ruleId === selector.ruleId && control.subject === selector.subject;
+}
+
+/** Expiry and words may differ when an order is said again; what it does may not. */
+function requireSame(earlier: OperatorOrder, again: OperatorOrder): OperatorOrder {
+  if (substanceOf(earlier) === substanceOf(again)) return earlier;
+  throw new ControlError('KEY_REUSED', `the key was used for another order (${earlier.id}): take a new one`);
+}
+
+function substanceOf(order: OperatorOrder): string {
+  const { id: _id, atMs: _atMs, author: _author, reason: _reason, expiresAtMs: _expiry, ...rest } = order;
+  return canonicalJson(rest);
 }
 
 function contended(what: string): ControlError {

@@ -105,6 +105,37 @@ describe.each(PLACE_KINDS)('operator controls in %s', (kind) => {
     await commit(worker, { base: await load(worker, 'busy'), controls });
   });
 
+  test('said again under one key an order is there once, also at the same time and after it was taken', async () => {
+    const place = places.open();
+    const expiresAtMs = systemClock.nowMs() + HOUR;
+    const order = {
+      kind: 'reduce',
+      positionId: '42',
+      target: { kind: 'by', fraction: 0.5 },
+      slippageSteps: [0.01],
+      flatten: false,
+      ...BY,
+      expiresAtMs,
+    } as const;
+    const said = await Promise.all(
+      Array.from({ length: 5 }, () => place.open().controls.submit('keyed', order, 'k')),
+    );
+    expect(new Set(said.map(({ id }) => id)).size).toBe(1);
+    const worker = place.open();
+    const waiting = await load(worker, 'keyed');
+    expect(waiting.documents.inbox?.orders).toEqual([said[0]]);
+    // Taken by a daemon: only the audit remembers it.
+    await commit(worker, { base: waiting, documents: { inbox: null } });
+    const { controls } = place.open();
+    const again = await controls.submit('keyed', { ...order, expiresAtMs: expiresAtMs + 1 }, 'k');
+    expect(again).toEqual(said[0]);
+    expect((await load(worker, 'keyed')).documents.inbox).toBeUndefined();
+    const other = { ...order, positionId: '43' };
+    await expect(controls.submit('keyed', other, 'k')).rejects.toMatchObject({ code: 'KEY_REUSED' });
+    const free = await Promise.all([controls.submit('keyed', order, 'k2'), controls.submit('keyed', order)]);
+    expect(new Set([...free, again].map(({ id }) => id)).size).toBe(3);
+  });
+
   test('silences count per rule and per subject, and replace one another by scope', async () => {
     const place = places.open();
     const { controls, store } = place.open();

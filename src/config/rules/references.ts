@@ -8,21 +8,17 @@ import { type ReadRule, readRules } from './read-rules.ts';
 import { isRuleSetName, type RuleSet, type RuleSetName, readRuleSet } from './rule-sets.ts';
 import { resolveUse, type UseContext, type UsedRule } from './use.ts';
 
-/**
- * The only channel there is without any configured: the daemon's own log, which is always there. Channels of
- * other kinds come with the section that configures them.
- */
-export const BUILT_IN_CHANNELS = ['log'] as const;
-
 /** What accounts can name: the file's own rules and the rule sets, which are read when first named. */
 export interface References {
   readonly own: ReadonlyMap<string, ReadRule>;
   readonly usedOwn: Set<string>;
   readonly sets: Map<RuleSetName, RuleSet>;
   readonly ruleSet: (name: RuleSetName) => RuleSet;
+  /** Names of channels; `undefined` when they could not be read. */
+  readonly channels: readonly string[] | undefined;
 }
 
-export function readReferences(context: SecretContext): References {
+export function readReferences(context: SecretContext, channels: readonly string[] | undefined): References {
   const sets = new Map<RuleSetName, RuleSet>();
   const ruleSet = (name: RuleSetName): RuleSet => {
     const known = sets.get(name) ?? readRuleSet(name, context.surroundings, context.report);
@@ -35,7 +31,7 @@ export function readReferences(context: SecretContext): References {
     const message = `expected an id that is not the name of a rule set, got ${JSON.stringify(id)}`;
     context.report(problemAt(context.document, [...rule.path, 'id'], { code: 'duplicate-id', message }));
   }
-  return { own, usedOwn: new Set(), sets, ruleSet };
+  return { own, usedOwn: new Set(), sets, ruleSet, channels };
 }
 
 export function warnOfUnusedRules({ own, usedOwn }: References, { document, report }: SecretContext): void {
@@ -64,14 +60,19 @@ export function useRules(
         report(problemAt(document, usePath, { code: 'duplicate-id', message }));
         continue;
       }
-      checkChannels(rule, context);
+      checkChannels(rule, references.channels, context);
       byId.set(rule.id, rule);
     }
   }
   return [...byId.values()];
 }
 
-function checkChannels(rule: UsedRule, { report }: SecretContext): void {
+function checkChannels(
+  rule: UsedRule,
+  known: readonly string[] | undefined,
+  { report }: SecretContext,
+): void {
+  if (known === undefined) return;
   const stages = [
     { actions: rule.draft.actions, at: ['do'] as Path },
     ...rule.draft.escalate.map(({ actions }, index) => ({ actions, at: ['escalate', index, 'do'] })),
@@ -80,8 +81,8 @@ function checkChannels(rule: UsedRule, { report }: SecretContext): void {
     for (const [index, action] of actions.entries()) {
       if (action.kind !== 'notify') continue;
       for (const channel of action.channels ?? []) {
-        if ((BUILT_IN_CHANNELS as readonly string[]).includes(channel)) continue;
-        const message = `expected a channel (${BUILT_IN_CHANNELS.join(', ')}), got ${describeText(channel)}${didYouMean(suggest(channel, BUILT_IN_CHANNELS))}`;
+        if (known.includes(channel)) continue;
+        const message = `expected a channel (${known.join(', ')}), got ${describeText(channel)}${didYouMean(suggest(channel, known))}`;
         const path = [...rule.path, ...at, index, 'notify', 'channels'];
         report(problemAt(rule.document, path, { code: 'unknown-reference', message }));
       }

@@ -133,7 +133,13 @@ export type ControlSelector =
 
 /** Refused, with words for the operator. */
 export class ControlError extends Error {
-  readonly code: 'CONTROLS_FULL' | 'INBOX_FULL' | 'CONTROL_INVALID' | 'CONTENDED' | 'ACCOUNT_REFUSED';
+  readonly code:
+    | 'CONTROLS_FULL'
+    | 'INBOX_FULL'
+    | 'CONTROL_INVALID'
+    | 'CONTENDED'
+    | 'ACCOUNT_REFUSED'
+    | 'KEY_REUSED';
 
   constructor(code: ControlError['code'], message: string) {
     super(message);
@@ -154,6 +160,10 @@ export interface OperatorControls {
   lift(selector: ControlSelector, by: Omit<Authored, 'atMs'>): Promise<readonly Control[]>;
   /** Everything in force now, each once. */
   list(): Promise<readonly Control[]>;
-  /** Puts an order in the inbox of an account and makes the account due at once. */
-  submit(accountId: string, draft: OperatorOrderDraft): Promise<OperatorOrder>;
+  /**
+   * Puts an order in the inbox of an account and makes the account due at once. With a key it does so once: said
+   * again, also after a lost reply, it resolves to the order that is there, begun or not. A key that the account's
+   * audit still has for another order is a ControlError (KEY_REUSED).
+   */
+  submit(accountId: string, draft: OperatorOrderDraft, key?: string): Promise<OperatorOrder>;
 }

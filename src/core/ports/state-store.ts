@@ -1,6 +1,8 @@
+import type { AccountLane } from '../account-lane.ts';
 import type { AccountState } from '../account-state.ts';
 import type { LimitLedger } from '../gate.ts';
 import type { LaneState } from '../lane-state.ts';
+import type { RouteState } from '../route.ts';
 import type { Instant, SnapshotSources } from '../snapshot.ts';
 import type { ActionRequest } from '../subject.ts';
 import type { AuditDraft } from './audit.ts';
@@ -49,6 +51,10 @@ export interface AccountDocuments {
   readonly requests?: StoredRequests;
   readonly alerts?: StoredAlerts;
   readonly inbox?: Inbox;
+  /** Which positions each action concerns. */
+  readonly routes?: RouteState;
+  /** What concerns all lanes at once. */
+  readonly accountLane?: AccountLane;
 }
 
 export type DocumentName = keyof AccountDocuments;

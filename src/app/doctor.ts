@@ -1,0 +1,207 @@
+import type { CompiledConfig } from '../config/compiled.ts';
+import { loadWithoutSecrets } from '../config/load.ts';
+import { nodeSurroundings } from '../config/node-files.ts';
+import { formatProblem, type Problem } from '../config/problem.ts';
+import { StoreLostError } from '../core/ports/state-store.ts';
+import { systemClock } from '../exchange/system-clock.ts';
+import { examineRedis, type RedisFinding } from '../queues/redis-sanity.ts';
+import { createRedisState } from '../state/state.ts';
+import { examineExchange, type SharedStores } from './doctor-exchange.ts';
+import { connectRedisOnce } from './redis-once.ts';
+
+/** One thing that was looked at. */
+export interface DoctorCheck {
+  /** Stable, for scripts: `redis.eviction`. */
+  readonly name: string;
+  /** `note`: nothing that a program can check; a person has to. */
+  readonly status: 'passed' | 'warning' | 'failed' | 'skipped' | 'note';
+  /** Account, address or whatever else it is about. */
+  readonly about?: string;
+  /** What was found. */
+  readonly why: string;
+  readonly cure?: string;
+}
+
+export interface DoctorReport {
+  readonly file: string;
+  /** Nothing failed. */
+  readonly ok: boolean;
+  readonly checks: readonly DoctorCheck[];
+}
+
+export interface DoctorOptions {
+  readonly config: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Bound on all checks together, which go on at the same time. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Looks at everything that the daemon needs, without changing anything at the exchange. */
+export async function examineSetup(options: DoctorOptions): Promise<DoctorReport> {
+  const result = loadWithoutSecrets(options.config, nodeSurroundings(options.env));
+  const checks: DoctorCheck[] = [...examineConfig(options.config, result.problems)];
+  if (result.kind === 'usable') {
+    const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)]);
+    checks.push(...(await examineServices(result.config, signal)));
+    options.signal.throwIfAborted();
+  } else {
+    const why = 'the config cannot be read';
+    for (const name of ['redis', 'exchange']) checks.push({ name, status: 'skipped', why });
+  }
+  checks.push(...REMINDERS);
+  return { file: options.config, ok: checks.every(({ status }) => status !== 'failed'), checks };
+}
+
+const OF_SECRETS: ReadonlySet<string> = new Set(['secret-missing', 'secret-world-readable']);
+
+function examineConfig(file: string, problems: readonly Problem[]): readonly DoctorCheck[] {
+  const secrets = problems.filter(({ code }) => OF_SECRETS.has(code));
+  const others = problems.filter(({ code }) => !OF_SECRETS.has(code));
+  const checks = others.map(
+    (problem): DoctorCheck => ({
+      name: 'config',
+      status: problem.severity === 'error' ? 'failed' : 'warning',
+      why: formatProblem({ ...problem, severity: 'error' }),
+    }),
+  );
+  if (others.length === 0) checks.push({ name: 'config', status: 'passed', why: `${file} is in order` });
+  for (const problem of secrets) {
+    const cure =
+      problem.code === 'secret-missing'
+        ? 'Set it where the daemon runs; if that is elsewhere, run doctor there.'
+        : 'Take the right to read it from everybody else.';
+    const why = formatProblem({ ...problem, severity: 'error' });
+    checks.push({ name: 'secrets', status: 'failed', why, cure });
+  }
+  if (secrets.length === 0 && others.every(({ severity }) => severity === 'warning')) {
+    checks.push({
+      name: 'secrets',
+      status: 'passed',
+      why: 'all are there, and only their owner can read them',
+    });
+  }
+  return checks;
+}
+
+async function examineServices(config: CompiledConfig, signal: AbortSignal): Promise<readonly DoctorCheck[]> {
+  const { redis, checks } = await openRedis(config, signal);
+  try {
+    // The exchange is read with nonces from the shared store, so that no daemon is disturbed.
+    const stores: SharedStores | undefined = redis && { redis, prefix: config.redis.prefix };
+    const found = await Promise.all([
+      redis === undefined ? [] : examineServer(redis, signal),
+      redis === undefined ? [] : examineState(redis, config),
+      examineExchange(config, stores, signal),
+    ]);
+    return [...checks, ...found.flat()];
+  } finally {
+    redis?.disconnect();
+  }
+}
+
+type Connection = Awaited<ReturnType<typeof connectRedisOnce>>;
+
+interface OpenedRedis {
+  readonly redis: Connection | undefined;
+  readonly checks: readonly DoctorCheck[];
+}
+
+async function openRedis({ redis: { url } }: CompiledConfig, signal: AbortSignal): Promise<OpenedRedis> {
+  const address = url.reveal();
+  if (address === '') {
+    const why = 'its address is a secret that is not at hand';
+    return { redis: undefined, checks: [{ name: 'redis', status: 'failed', why }] };
+  }
+  const about = shownAddress(address);
+  try {
+    const redis = await inTime(connectRedisOnce(address), signal);
+    return { redis, checks: [{ name: 'redis', status: 'passed', about, why: 'it answers' }] };
+  } catch (error) {
+    const cure = 'Start it, or correct redis.url in the config.';
+    const why = (error as Error).message;
+    return { redis: undefined, checks: [{ name: 'redis', status: 'failed', about, why, cure }] };
+  }
+}
+
+/** Without user and password. */
+function shownAddress(address: string): string {
+  const { protocol, host, pathname } = new URL(address);
+  return `${protocol}//${host}${pathname}`;
+}
+
+async function examineServer(redis: Connection, signal: AbortSignal): Promise<readonly DoctorCheck[]> {
+  try {
+    const { findings } = await inTime(examineRedis(redis), signal);
+    return findings.map(checkOf);
+  } catch (error) {
+    return [{ name: 'redis.settings', status: 'failed', why: (error as Error).message }];
+  }
+}
+
+function checkOf({ aspect, level, words, cure }: RedisFinding): DoctorCheck {
+  const name = `redis.${aspect}`;
+  const status = level === 'ok' ? 'passed' : level === 'warning' ? 'warning' : 'failed';
+  return { name, status, why: words, ...(cure === undefined ? {} : { cure: `${cure}.` }) };
+}
+
+/** Whether this program can go on with what is stored. */
+async function examineState(redis: Connection, config: CompiledConfig): Promise<readonly DoctorCheck[]> {
+  const state = createRedisState({ redis, prefix: config.redis.prefix, clock: systemClock });
+  try {
+    const loads = await Promise.all(config.accounts.map(({ id }) => state.store.read(id)));
+    const refused = loads.flatMap(({ load }) => (load.kind === 'refused' ? [load.problem] : []));
+    const seen = loads.filter(({ load }) => load.kind === 'loaded' && load.account.version > 0).length;
+    if (refused.length === 0) {
+      const why = `readable; ${seen} of ${loads.length} accounts have been watched before`;
+      return [{ name: 'state', status: 'passed', why }];
+    }
+    return refused.map(({ accountId, message }) => ({
+      name: 'state',
+      status: 'failed',
+      about: accountId,
+      why: message,
+    }));
+  } catch (error) {
+    if (!(error instanceof StoreLostError)) throw error;
+    return [{ name: 'state', status: 'failed', why: error.message }];
+  } finally {
+    state.close();
+  }
+}
+
+async function inTime<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  work.catch(() => undefined);
+  let stop: (() => void) | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    stop = () => reject(new Error('no answer in time'));
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    if (stop !== undefined) signal.removeEventListener('abort', stop);
+  }
+}
+
+const REMINDERS: readonly DoctorCheck[] = [
+  {
+    name: 'key.limits',
+    status: 'note',
+    why: 'a key can be limited at the exchange to addresses and endpoints; no reply tells whether it is',
+    cure: 'Limit it to the addresses of your hosts, and to the endpoints in docs/operations.md.',
+  },
+  {
+    name: 'key.orders',
+    status: 'note',
+    why: 'whether the key may place and cancel orders shows only when it does; doctor sends none',
+    cure: 'Look at the permissions of the key before you switch to enforce.',
+  },
+  {
+    name: 'key.idle',
+    status: 'note',
+    why: 'the exchange switches off keys that were idle for 14 days',
+    cure: 'Keep the daemon running, and alert on refused credentials.',
+  },
+];

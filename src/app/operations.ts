@@ -1,0 +1,107 @@
+import type { CompiledAccount, CompiledConfig } from '../config/compiled.ts';
+import { loadWithoutSecrets } from '../config/load.ts';
+import { nodeSurroundings } from '../config/node-files.ts';
+import { formatProblem } from '../config/problem.ts';
+import type { AuditReader } from '../core/ports/audit.ts';
+import type { OperatorControls } from '../core/ports/controls.ts';
+import type { HistoryReader } from '../core/ports/history.ts';
+import type { StateStore } from '../core/ports/state-store.ts';
+import type { Mode } from '../core/rule.ts';
+import { systemClock } from '../exchange/system-clock.ts';
+import { createRedisState } from '../state/state.ts';
+import { connectRedisOnce } from './redis-once.ts';
+
+/** Where the shared state is: a config file, a Redis server, or both, of which the latter then wins. */
+export interface OperationsPlace {
+  readonly config?: string;
+  readonly redisUrl?: string;
+  /** Default: the config's, else `breakwater`. */
+  readonly redisPrefix?: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** What the config says of an account; no secrets. */
+export interface KnownAccount {
+  readonly id: string;
+  readonly mode: Mode;
+  readonly rules: readonly { readonly id: string; readonly mode: Mode }[];
+  readonly calmMs: number;
+}
+
+/** The shared state in the hands of a person. The store's rejections are a lost Redis. */
+export interface Operations {
+  /** In the order of the config; absent without one. */
+  readonly accounts: readonly KnownAccount[] | undefined;
+  readonly prefix: string;
+  readonly store: StateStore;
+  readonly audit: AuditReader;
+  readonly controls: OperatorControls;
+  readonly history: HistoryReader;
+  close(): Promise<void>;
+}
+
+const DEFAULT_PREFIX = 'breakwater';
+
+/**
+ * Opens the shared state. Needs no key of the exchange, and no daemon that runs.
+ * @throws an Error with `code` `config-refused`, `redis-unknown` or `redis-unreachable`, and a `cure`.
+ */
+export async function openOperations(place: OperationsPlace): Promise<Operations> {
+  const config = place.config === undefined ? undefined : readConfig(place.config, place.env);
+  const url = place.redisUrl ?? config?.redis.url.reveal() ?? '';
+  if (url === '') {
+    throw problem('redis-unknown', 'the address of Redis is not known here', 'Name it with --redis.');
+  }
+  const prefix = place.redisPrefix ?? config?.redis.prefix ?? DEFAULT_PREFIX;
+  const redis = await connectRedisOnce(url);
+  const state = createRedisState({
+    redis,
+    prefix,
+    clock: systemClock,
+    secrets: () => (config === undefined ? [] : secretsOf(config)),
+  });
+  return {
+    accounts: config?.accounts.map(knownAccount),
+    prefix,
+    store: state.store,
+    audit: state.audit,
+    controls: state.controls,
+    history: state.history,
+    async close() {
+      state.close();
+      redis.disconnect();
+    },
+  };
+}
+
+function readConfig(file: string, env: OperationsPlace['env']): CompiledConfig {
+  const result = loadWithoutSecrets(file, nodeSurroundings(env));
+  if (result.kind === 'usable') return result.config;
+  const first = result.problems.find(({ severity }) => severity === 'error');
+  const words = first === undefined ? `${file} cannot be used` : formatProblem(first);
+  throw problem(
+    'config-refused',
+    words,
+    `Name another with --config, or only Redis with --redis; all that is wrong: breakwater check ${file}`,
+  );
+}
+
+function knownAccount({ id, settings, rules }: CompiledAccount): KnownAccount {
+  return {
+    id,
+    mode: settings.mode,
+    rules: rules.map((rule) => ({ id: rule.id, mode: rule.mode ?? settings.mode })),
+    calmMs: settings.cadence.calmMs,
+  };
+}
+
+/** For redaction: whatever an operator types must not carry one into the audit. */
+function secretsOf({ accounts, redis }: CompiledConfig): readonly string[] {
+  const address = redis.url.reveal();
+  const password = URL.canParse(address) ? new URL(address).password : '';
+  return [...accounts.flatMap(({ apiKey, apiSecret }) => [apiKey.reveal(), apiSecret.reveal()]), password];
+}
+
+function problem(code: string, message: string, cure: string): Error {
+  return Object.assign(new Error(message), { code, cure });
+}

@@ -1,0 +1,24 @@
+import type { Command } from 'commander';
+import { registerExport, registerPrune } from './audit/keep.ts';
+import { registerShow, registerTail, registerVerify } from './audit/look.ts';
+import type { CliIo } from './io.ts';
+import { withExamples } from './program.ts';
+
+/** `breakwater audit`: why the daemons did what they did, and proof that nobody changed it since. */
+export function registerAudit(program: Command, io: CliIo): void {
+  const audit = program
+    .command('audit')
+    .summary('read, check, export and prune the audit trail')
+    .description(
+      'The audit trail: one chain of records per account, each bearing the hash of the one before, with the inputs ' +
+        'of every decision that changed something. What operators do to all accounts is in the chain @operators.',
+    );
+  for (const register of [registerTail, registerShow, registerVerify, registerExport, registerPrune]) {
+    register(audit, io);
+  }
+  withExamples(audit, [
+    { line: 'audit tail --account desk-1 --follow', does: 'what is happening' },
+    { line: 'audit show 1842 --account desk-1 --inputs', does: 'one decision with all it was computed from' },
+    { line: 'audit verify', does: 'all chains of the config' },
+  ]);
+}

@@ -1,0 +1,78 @@
+import { once } from 'node:events';
+import { createReadStream } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import type { AuditExporter } from '../../core/ports/audit.ts';
+import { CliError } from '../errors.ts';
+import type { CliIo } from '../io.ts';
+
+/** A file of lines that is durable when it has ended. It appears with its first line and replaces nothing. */
+export class LineFile implements AuditExporter {
+  readonly #path: string;
+  #file: FileHandle | undefined;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  async write(line: string): Promise<void> {
+    this.#file ??= await create(this.#path);
+    await this.#file.appendFile(`${line}\n`, 'utf8');
+  }
+
+  async end(): Promise<void> {
+    await this.#file?.sync();
+  }
+
+  async close(): Promise<void> {
+    await this.#file?.close();
+    this.#file = undefined;
+  }
+}
+
+async function create(path: string): Promise<FileHandle> {
+  try {
+    // Records hold positions and balances.
+    return await open(path, 'wx', 0o600);
+  } catch (error) {
+    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') {
+      throw new CliError('file-exists', `${path} is there already; nothing was written.`, {
+        cure: 'Name another file.',
+      });
+    }
+    throw new CliError('file-not-writable', `cannot write ${path} (${code}).`, {
+      cause: error,
+      cure: 'Name a file in a folder that you can write to.',
+    });
+  }
+}
+
+/** Standard output as a place to export to; waits where it is slower than Redis. */
+export function lineOutput({ stdout, signal }: Pick<CliIo, 'stdout' | 'signal'>): AuditExporter {
+  return {
+    async write(line) {
+      signal.throwIfAborted();
+      if (!stdout.write(`${line}\n`)) await once(stdout, 'drain', { signal });
+    },
+    end: async () => undefined,
+  };
+}
+
+/** The lines of a file, one at a time. @throws CliError when it cannot be read */
+export async function* linesOf(path: string): AsyncGenerator<string> {
+  const input = createReadStream(path, 'utf8');
+  try {
+    await once(input, 'open');
+  } catch (error) {
+    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    throw new CliError('file-unreadable', `cannot read ${path} (${code}).`, {
+      cure: 'Name a readable file.',
+    });
+  }
+  try {
+    yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
+  } finally {
+    input.destroy();
+  }
+}

@@ -1,0 +1,182 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Command } from 'commander';
+import type { FileVerdict, Operations } from '../../app.ts';
+import { type ChainedRecord, type ChainVerdict, OPERATOR_CHAIN } from '../../core/ports/audit.ts';
+import { CliError, UsageError } from '../errors.ts';
+import { EXIT } from '../exit-codes.ts';
+import { type CliIo, paint, printJson, printLine } from '../io.ts';
+import { type PlaceFlags, requireAccount, withOperations, withPlace } from '../operate/place.ts';
+import { nonEmpty } from '../operate/values.ts';
+import { collect, whole } from '../option-values.ts';
+import { withJson } from '../program.ts';
+import { printable } from '../table.ts';
+import { linesOf } from './files.ts';
+import { recordLine } from './words.ts';
+
+export interface ChainFlags extends PlaceFlags {
+  readonly account: string;
+  readonly json?: boolean;
+}
+
+/** Options of a command that works on one account's chain. */
+export function withChain(command: Command): Command {
+  return withJson(
+    withPlace(command.requiredOption('-a, --account <id>', 'the account, or @operators', nonEmpty)),
+  );
+}
+
+/** As it is printed with `--json`: the record as it was chained, and its hash. */
+function recordJson({ record, hash }: ChainedRecord): Record<string, unknown> {
+  return { hash, ...record };
+}
+
+const FOLLOW_MS = 500;
+const PAGE = 200;
+
+export function registerTail(audit: Command, io: CliIo): void {
+  const command = audit
+    .command('tail')
+    .summary('print the newest records')
+    .option('-n, --lines <count>', 'how many', whole(1, 10_000), 20)
+    .option('-f, --follow', 'go on printing what is added, until Ctrl-C');
+  withChain(command);
+  command.action(async (flags: ChainFlags & { readonly lines: number; readonly follow?: boolean }) => {
+    await withOperations(io, flags, async (operations) => {
+      await requireAccount(operations, flags.account);
+      const records = await operations.audit.tail(flags.account, flags.lines);
+      for (const record of records) printRecord(io, record, flags);
+      if (flags.follow === true) await follow(io, operations, flags, records.at(-1)?.record.seq ?? 0);
+      else if (records.length === 0 && flags.json !== true) printLine(io, 'No records.');
+    });
+  });
+}
+
+/** Ends with Ctrl-C only: the sleep rejects with the signal's reason. */
+async function follow(io: CliIo, { audit }: Operations, flags: ChainFlags, after: number): Promise<never> {
+  let last = after;
+  for (;;) {
+    const records = await audit.read(flags.account, { fromSeq: last + 1, limit: PAGE });
+    for (const record of records) printRecord(io, record, flags);
+    last = records.at(-1)?.record.seq ?? last;
+    io.signal.throwIfAborted();
+    if (records.length < PAGE) await sleep(FOLLOW_MS, undefined, { signal: io.signal });
+  }
+}
+
+function printRecord(io: CliIo, chained: ChainedRecord, { json }: Pick<ChainFlags, 'json'>): void {
+  if (json === true) {
+    printJson(io, recordJson(chained));
+    return;
+  }
+  const { record } = chained;
+  if (record.quiet !== null) {
+    const { count } = record.quiet;
+    const text = `  ${count} ${count === 1 ? 'evaluation' : 'evaluations'} before it changed nothing`;
+    printLine(io, paint(io, 'stdout', 'dim', text));
+  }
+  const isAlarm = record.content.kind === 'action' && record.content.event.alarm;
+  const line = printable(recordLine(record));
+  printLine(io, isAlarm ? paint(io, 'stdout', 'red', line) : line);
+}
+
+export function registerShow(audit: Command, io: CliIo): void {
+  const command = audit
+    .command('show')
+    .summary('print one record in full')
+    .argument('<seq>', 'its number', whole(1, Number.MAX_SAFE_INTEGER))
+    .option('--inputs', 'with everything that its decision was computed from, rules included');
+  withChain(command);
+  command.action(async (seq: number, flags: ChainFlags & { readonly inputs?: boolean }) => {
+    await withOperations(io, flags, async (operations) => {
+      await requireAccount(operations, flags.account);
+      const chained = await operations.audit.show(flags.account, seq);
+      if (chained === undefined) {
+        throw new CliError('no-such-record', `account ${flags.account} has no audit record ${seq}.`, {
+          cure: 'It may have been pruned: look into the exports, and at audit tail.',
+        });
+      }
+      const inputs = flags.inputs === true ? await operations.audit.inputs(chained.record) : undefined;
+      if (flags.inputs === true && inputs === undefined) {
+        throw new UsageError(`record ${seq} is no decision: it has no inputs.`, 'Leave out --inputs.');
+      }
+      const shown = { ...recordJson(chained), ...(inputs === undefined ? {} : { inputs }) };
+      if (flags.json === true) printJson(io, shown);
+      else {
+        printLine(io, printable(recordLine(chained.record)));
+        for (const line of JSON.stringify(shown, null, 2).split('\n')) printLine(io, printable(line));
+      }
+    });
+  });
+}
+
+interface VerifyFlags extends PlaceFlags {
+  readonly account?: readonly string[];
+  readonly file?: readonly string[];
+  readonly json?: boolean;
+}
+
+export function registerVerify(audit: Command, io: CliIo): void {
+  const command = audit
+    .command('verify')
+    .summary('check that no record was changed, added, taken away or reordered')
+    .description(
+      'Recomputes every hash and link of each chain, and compares its end with the state of the account. Says the ' +
+        'first record that is wrong.',
+    )
+    .option('-a, --account <id>', 'only this chain (repeatable; default: all of the config)', collectNonEmpty)
+    .option('--file <path>', 'an export instead of a stored chain (repeatable)', collectNonEmpty);
+  withJson(withPlace(command));
+  command.addHelpText('after', '\nEnds with 1 when a chain is broken.\n');
+  command.action(async (flags: VerifyFlags) => {
+    if (flags.file !== undefined) await verifyFiles(io, flags.file, flags);
+    else await verifyChains(io, flags);
+  });
+}
+
+function collectNonEmpty(text: string, previous?: readonly string[]): string[] {
+  return collect(nonEmpty(text), previous);
+}
+
+async function verifyChains(io: CliIo, flags: VerifyFlags): Promise<void> {
+  await withOperations(io, flags, async (operations) => {
+    const known = operations.accounts?.map(({ id }) => id);
+    const ids = flags.account ?? (known === undefined ? undefined : [...known, OPERATOR_CHAIN]);
+    if (ids === undefined) {
+      throw new UsageError('without a config nobody knows which chains there are.', 'Add --account ID.');
+    }
+    for (const id of flags.account ?? []) await requireAccount(operations, id);
+    for (const id of ids) {
+      io.signal.throwIfAborted();
+      printVerdict(io, id, await operations.audit.verify(id), flags);
+    }
+  });
+}
+
+async function verifyFiles(io: CliIo, files: readonly string[], flags: VerifyFlags): Promise<void> {
+  const { verifyAuditFile } = await import('../../app.ts');
+  for (const file of files) printVerdict(io, file, await verifyAuditFile(linesOf(file)), flags);
+}
+
+function printVerdict(
+  io: CliIo,
+  of: string,
+  verdict: ChainVerdict | FileVerdict,
+  { json }: Pick<VerifyFlags, 'json'>,
+): void {
+  if (verdict.kind === 'broken') io.setExitCode(EXIT.failed);
+  if (json === true) printJson(io, { of, ...verdict });
+  else if (verdict.kind === 'intact') printLine(io, printable(`${of}: ${intactWords(verdict)}`));
+  else {
+    const text = `${of}: BROKEN at record ${verdict.seq} (${verdict.why}): ${verdict.words}`;
+    printLine(io, paint(io, 'stdout', 'red', printable(text)));
+  }
+}
+
+function intactWords(verdict: Extract<ChainVerdict | FileVerdict, { kind: 'intact' }>): string {
+  const { firstSeq, lastSeq, headHash } = verdict;
+  if (lastSeq === 0) return 'intact, no records';
+  const pruned =
+    'prunedTo' in verdict && verdict.prunedTo > 0 ? `, pruned up to ${verdict.prunedTo} by checkpoint` : '';
+  const follows = 'previousHash' in verdict ? `, follows ${verdict.previousHash}` : '';
+  return `intact, records ${firstSeq} to ${lastSeq}${pruned}${follows}, ends with ${headHash}`;
+}

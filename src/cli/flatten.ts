@@ -1,0 +1,54 @@
+import type { Command } from 'commander';
+import { compileGlobs } from '../core/filter.ts';
+import type { CliIo } from './io.ts';
+import { type OrderFlags, orderByHand, withOrderOptions } from './operate/order.ts';
+import { nonEmpty } from './operate/values.ts';
+import { collect } from './option-values.ts';
+import { withExamples, withJson } from './program.ts';
+
+interface Flags extends OrderFlags {
+  readonly market?: readonly string[];
+}
+
+/** `breakwater flatten`: closes positions, by hand, the way a rule would. */
+export function registerFlatten(program: Command, io: CliIo): void {
+  const command = program
+    .command('flatten')
+    .summary('close all positions of an account, or of its markets, by hand')
+    .description(
+      'Puts an order of your own into the inbox of an account: every open position that is meant is closed, both ' +
+        'sides of a hedged market too. The daemon carries it out with its next poll, with reduce-only orders, ' +
+        'mode and pause respected. Positions opened later are not meant. Shows what is meant and asks first.',
+    )
+    .requiredOption('-a, --account <id>', 'the account', nonEmpty)
+    .option(
+      '-m, --market <name>',
+      'only in this market (repeatable; * and ? stand for anything)',
+      collectNonEmpty,
+    );
+  withJson(withOrderOptions(command));
+  withExamples(command, [
+    { line: 'flatten --account desk-1 --reason "closing the desk"', does: 'everything' },
+    {
+      line: 'flatten --account desk-1 --market "ETH_*" --reason "event risk" --slippage 1%,3%',
+      does: 'some markets',
+    },
+  ]);
+  command.action(async (flags: Flags) => {
+    const markets = flags.market ?? ['*'];
+    const isMeant = compileGlobs(markets);
+    const where = flags.market === undefined ? 'in every market' : `in ${markets.join(', ')}`;
+    await orderByHand(io, flags, {
+      of: { markets },
+      target: { kind: 'to', fraction: 0 },
+      flatten: true,
+      words: `close every open position ${where}`,
+      // A position whose market was not noted may be meant.
+      concerns: ({ market }) => market === undefined || isMeant(market),
+    });
+  });
+}
+
+function collectNonEmpty(text: string, previous?: readonly string[]): string[] {
+  return collect(nonEmpty(text), previous);
+}

@@ -1,0 +1,47 @@
+import type { Control } from '../../core/ports/controls.ts';
+import type { CliIo } from '../io.ts';
+import { printJson, printLine } from '../io.ts';
+import { tableLines } from '../table.ts';
+import { roughly, timeOf } from './values.ts';
+
+/** One line for people: what is held back, until when, by whom and why. */
+export function controlWords(control: Control, nowMs: number): string {
+  const { author, reason, expiresAtMs } = control;
+  const until = expiresAtMs === null ? 'until it is lifted' : `for another ${roughly(expiresAtMs - nowMs)}`;
+  return `${scopeWords(control)}, ${until}: ${author}: ${reason}`;
+}
+
+/** `account desk-1`, `rule near on position:42 of every account`. */
+export function scopeWords(control: Control): string {
+  const where = control.accountId === null ? 'every account' : `account ${control.accountId}`;
+  if (control.kind === 'pause') return where;
+  const subject = control.subject === null ? '' : ` on ${control.subject}`;
+  return `rule ${control.ruleId}${subject} of ${where}`;
+}
+
+export function printControls(
+  io: CliIo,
+  controls: readonly Control[],
+  { json, none }: { readonly json: boolean; readonly none: string },
+): void {
+  if (json) {
+    for (const control of controls) printJson(io, control);
+    return;
+  }
+  if (controls.length === 0) {
+    printLine(io, none);
+    return;
+  }
+  const lines = tableLines(io, {
+    columns: ['ID', 'HOLDS BACK', 'SINCE', 'UNTIL', 'BY', 'REASON'].map((title) => ({ title })),
+    rows: controls.map((control) => [
+      control.id,
+      scopeWords(control),
+      timeOf(control.atMs),
+      control.expiresAtMs === null ? 'it is lifted' : timeOf(control.expiresAtMs),
+      control.author,
+      control.reason,
+    ]),
+  });
+  for (const line of lines) printLine(io, line);
+}

@@ -1,0 +1,233 @@
+import { randomBytes } from 'node:crypto';
+import { type Command, Option } from 'commander';
+import type { KnownAccount, Operations } from '../../app.ts';
+import {
+  type ControlsInForce,
+  controlsInForce,
+  type OperatorOrder,
+  type OperatorOrderDraft,
+} from '../../core/ports/controls.ts';
+import { StoreLostError } from '../../core/ports/state-store.ts';
+import type { ReduceTarget } from '../../core/rule.ts';
+import { CliError, UsageError } from '../errors.ts';
+import { type CliIo, confirm, paint, printJson, printLine, printNote } from '../io.ts';
+import { fieldLines } from '../table.ts';
+import { type AccountView, accountView, type PositionLine } from './account-view.ts';
+import { type PlaceFlags, requireAccount, withOperations, withPlace } from './place.ts';
+import { authorOf, durationMs, nonEmpty, roughly, slippageSteps } from './values.ts';
+
+/** What `reduce` and `flatten` have in common: an operator's own order, put into the account's inbox. */
+export interface OrderFlags extends PlaceFlags {
+  readonly account: string;
+  readonly slippage: readonly number[];
+  readonly within: number;
+  readonly reason: string;
+  readonly author?: string;
+  readonly key?: string;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+/** As the config's default for `reduce`. */
+const DEFAULT_SLIPPAGE: readonly number[] = [0.005, 0.01, 0.02];
+const DEFAULT_WITHIN_MS = 600_000;
+
+export function withOrderOptions(command: Command): Command {
+  return withPlace(command)
+    .addOption(
+      new Option('--slippage <steps>', 'of each attempt in turn')
+        .argParser(slippageSteps)
+        .default(DEFAULT_SLIPPAGE, '0.5%,1%,2%'),
+    )
+    .addOption(
+      new Option('--within <duration>', 'not begun later than this')
+        .argParser(durationMs)
+        .default(DEFAULT_WITHIN_MS, '10m'),
+    )
+    .requiredOption('-r, --reason <text>', 'why; kept in the audit', nonEmpty)
+    .option('--author <name>', 'who orders it (default: the user of the system)', nonEmpty)
+    .option('--key <text>', 'names this order: said again with the same key, it is not done twice', nonEmpty)
+    .option('-y, --yes', 'do not ask');
+}
+
+export interface Wanted {
+  /** `positions` or `markets`, as the inbox has it. */
+  readonly of: { readonly positionId: string } | { readonly markets: readonly string[] };
+  readonly target: ReduceTarget;
+  readonly flatten: boolean;
+  /** For people: `reduce by 50 %`. */
+  readonly words: string;
+  concerns(position: PositionLine): boolean;
+}
+
+type ReduceDraft = Extract<OperatorOrderDraft, { kind: 'reduce' }>;
+
+/** Shows what is meant and what stands in its way, asks, and puts it into the inbox. */
+export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted): Promise<void> {
+  const key = flags.key ?? randomBytes(6).toString('hex');
+  const author = authorOf(flags.author, io);
+  await withOperations(io, flags, async (operations) => {
+    await requireAccount(operations, flags.account);
+    const { view, inForce } = await lookAt(operations, flags.account);
+    const known = operations.accounts?.find(({ id }) => id === flags.account);
+    showPlan(io, flags, wanted, { view, key });
+    const obstacles = obstaclesOf(view, inForce, known, Date.now());
+    for (const obstacle of obstacles) printNote(io, paint(io, 'stderr', 'yellow', obstacle));
+    await agree(io, flags);
+    const draft: ReduceDraft = {
+      kind: 'reduce',
+      ...wanted.of,
+      target: wanted.target,
+      slippageSteps: flags.slippage,
+      flatten: wanted.flatten,
+      author,
+      reason: flags.reason,
+      expiresAtMs: Date.now() + flags.within,
+    };
+    const order = await submitted(operations, flags.account, draft, key);
+    report(io, flags, order, { key, obstacles });
+  });
+}
+
+async function lookAt(
+  operations: Operations,
+  accountId: string,
+): Promise<{ view: AccountView; inForce: ControlsInForce }> {
+  const { load, controls } = await operations.store.read(accountId);
+  if (load.kind === 'refused') throw new CliError('account-refused', `not done: ${load.problem.message}.`);
+  const nowMs = Date.now();
+  return {
+    view: await accountView(operations, load.account, nowMs),
+    inForce: controlsInForce(controls, accountId, nowMs),
+  };
+}
+
+function showPlan(
+  io: CliIo,
+  flags: OrderFlags,
+  wanted: Wanted,
+  { view, key }: { readonly view: AccountView; readonly key: string },
+): void {
+  const meant = view.positions.filter((position) => wanted.concerns(position));
+  const fields: [string, string][] = [
+    ['account', flags.account],
+    ['order', wanted.words],
+    ...meant.map((position): [string, string] => ['position', positionWords(position)]),
+    ...(meant.length === 0 ? [['position', 'none that the daemon has seen'] as [string, string]] : []),
+    ['slippage', flags.slippage.map((step) => `${Number((step * 100).toPrecision(6))} %`).join(', then ')],
+    ['not begun', `later than in ${roughly(flags.within)}`],
+    ['reason', flags.reason],
+    ['key', key],
+  ];
+  for (const line of fieldLines(io, 'stderr', fields)) printNote(io, line);
+}
+
+function positionWords({ positionId, market, amount, distance, ageMs }: PositionLine): string {
+  const parts = [
+    positionId,
+    ...(market === undefined ? [] : [market]),
+    ...(amount === undefined ? [] : [`amount ${amount}`]),
+    ...(distance === undefined ? [] : [`${(distance * 100).toFixed(2)} % from liquidation`]),
+    ...(ageMs === undefined ? [] : [`seen ${roughly(ageMs)} ago`]),
+  ];
+  return parts.join(', ');
+}
+
+/** Why nothing may happen, as far as it can be seen now. */
+function obstaclesOf(
+  view: AccountView,
+  inForce: ControlsInForce,
+  known: KnownAccount | undefined,
+  nowMs: number,
+): readonly string[] {
+  const obstacles: string[] = [];
+  if (known?.mode === 'observe') {
+    obstacles.push('The account is in observe mode: the order is recorded, and nothing is sent.');
+  }
+  if (inForce.pause !== undefined) {
+    const { accountId, author, reason } = inForce.pause;
+    const where = accountId === null ? 'Everything' : 'The account';
+    obstacles.push(`${where} is paused (${author}: ${reason}): nothing is sent before it is resumed.`);
+  }
+  const { lastPollMs } = view;
+  if (lastPollMs === null) obstacles.push('No daemon has ever polled this account: the order waits for one.');
+  else if (nowMs - lastPollMs > LONG_AGO_MS) {
+    const ago = roughly(nowMs - lastPollMs);
+    obstacles.push(`The last poll was ${ago} ago: is a daemon running? The order waits for one.`);
+  }
+  return obstacles;
+}
+
+const LONG_AGO_MS = 60_000;
+
+async function agree(io: CliIo, flags: OrderFlags): Promise<void> {
+  if (flags.yes === true) return;
+  if (await confirm(io, 'Order it?')) return;
+  io.signal.throwIfAborted();
+  throw new CliError('not-confirmed', 'not confirmed: nothing was ordered.');
+}
+
+async function submitted(
+  { controls }: Operations,
+  accountId: string,
+  draft: OperatorOrderDraft,
+  key: string,
+): Promise<OperatorOrder> {
+  try {
+    return await controls.submit(accountId, draft, key);
+  } catch (error) {
+    if (!(error instanceof StoreLostError)) throw error;
+    throw new CliError('store-lost', `${error.message}; nobody knows whether the order is in the inbox.`, {
+      cause: error,
+      exitCode: 3,
+      cure: `Say it again with --key ${key}: it is not done twice.`,
+    });
+  }
+}
+
+function report(
+  io: CliIo,
+  flags: OrderFlags,
+  order: OperatorOrder,
+  { key, obstacles }: { readonly key: string; readonly obstacles: readonly string[] },
+): void {
+  if (flags.json === true) {
+    printJson(io, { accountId: flags.account, key, order, obstacles });
+    return;
+  }
+  const place = flags.config === undefined ? '' : ` --config ${flags.config}`;
+  printLine(io, `Ordered: ${order.id}.`);
+  printLine(io, `Follow it:   breakwater audit tail --account ${flags.account} --follow${place}`);
+  printLine(
+    io,
+    `Withdraw it: breakwater reduce --account ${flags.account} --withdraw ${order.id} --reason TEXT${place}`,
+  );
+}
+
+/** Takes an earlier order back, begun or not. */
+export async function withdrawByHand(io: CliIo, flags: OrderFlags, orderId: string): Promise<void> {
+  if (!/^[a-z0-9]+$/i.test(orderId)) {
+    throw new UsageError('--withdraw: expected the id that reduce or flatten printed.');
+  }
+  const author = authorOf(flags.author, io);
+  await withOperations(io, flags, async (operations) => {
+    await requireAccount(operations, flags.account);
+    if (flags.yes !== true) {
+      printNote(
+        io,
+        `Withdraws order ${orderId} of account ${flags.account}; orders of ours for it are cancelled.`,
+      );
+      await agree(io, flags);
+    }
+    const draft: OperatorOrderDraft = {
+      kind: 'withdraw',
+      orderId,
+      author,
+      reason: flags.reason,
+      expiresAtMs: Date.now() + flags.within,
+    };
+    const order = await submitted(operations, flags.account, draft, `withdraw ${orderId}`);
+    if (flags.json === true) printJson(io, { accountId: flags.account, order });
+    else printLine(io, `Withdrawn: ${orderId}, with the next poll of the account.`);
+  });
+}

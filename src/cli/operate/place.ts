@@ -1,0 +1,97 @@
+import type { Command } from 'commander';
+import type { Operations, OperationsPlace } from '../../app.ts';
+import { OPERATOR_CHAIN } from '../../core/ports/audit.ts';
+import { ControlError } from '../../core/ports/controls.ts';
+import { CliError, UsageError } from '../errors.ts';
+import type { CliIo } from '../io.ts';
+
+/** Options of every command that works on the shared state. */
+export interface PlaceFlags {
+  readonly config?: string;
+  readonly redis?: string;
+  readonly redisPrefix?: string;
+}
+
+/** As for the daemon itself. */
+export const DEFAULT_CONFIG = 'breakwater.yaml';
+
+export function withPlace(command: Command): Command {
+  return command
+    .option(
+      '-c, --config <file>',
+      `the daemon's config (default: ${DEFAULT_CONFIG}, unless --redis is given)`,
+    )
+    .option('--redis <url>', 'its Redis, instead of what the config says; suffices without a config')
+    .option('--redis-prefix <text>', 'in front of the keys there, instead of what the config says');
+}
+
+function placeOf(flags: PlaceFlags, { env }: Pick<CliIo, 'env'>): OperationsPlace {
+  const redisUrl = flags.redis;
+  if (redisUrl !== undefined && !(URL.canParse(redisUrl) && /^rediss?:$/.test(new URL(redisUrl).protocol))) {
+    throw new UsageError('--redis: expected an address such as redis://127.0.0.1:6379/0.');
+  }
+  const config = flags.config ?? (redisUrl === undefined ? DEFAULT_CONFIG : undefined);
+  return {
+    env,
+    ...(config === undefined ? {} : { config }),
+    ...(redisUrl === undefined ? {} : { redisUrl }),
+    ...(flags.redisPrefix === undefined ? {} : { redisPrefix: flags.redisPrefix }),
+  };
+}
+
+/** Runs with the shared state open, and closes it whatever happens. */
+export async function withOperations<T>(
+  io: CliIo,
+  flags: PlaceFlags,
+  work: (operations: Operations) => Promise<T>,
+): Promise<T> {
+  const place = placeOf(flags, io);
+  const { openOperations } = await import('../../app.ts');
+  try {
+    const operations = await openOperations(place);
+    try {
+      return await work(operations);
+    } finally {
+      await operations.close();
+    }
+  } catch (error) {
+    throw explained(error);
+  }
+}
+
+const CURES: Readonly<Record<string, string>> = {
+  'redis-unreachable': 'Start it, or name the right one with --redis.',
+  STORE_LOST: 'Nobody knows whether it was done: look with status, then repeat it.',
+};
+
+function explained(error: unknown): unknown {
+  if (error instanceof CliError || !(error instanceof Error) || !('code' in error)) return error;
+  const { code, message } = error;
+  if (typeof code !== 'string') return error;
+  if (error instanceof ControlError) {
+    return new CliError(code.toLowerCase().replaceAll('_', '-'), `not done: ${message}.`, { cause: error });
+  }
+  const own = 'cure' in error && typeof error.cure === 'string' ? error.cure : undefined;
+  const cure = own ?? CURES[code];
+  if (cure === undefined) return error;
+  return new CliError(code.toLowerCase().replaceAll('_', '-'), `${message}.`, { cause: error, cure });
+}
+
+/**
+ * An account that exists: of the config, else one that was ever watched.
+ * @throws UsageError naming what was probably meant
+ */
+export async function requireAccount(operations: Operations, accountId: string): Promise<void> {
+  const { accounts, store } = operations;
+  if (accountId === OPERATOR_CHAIN || accounts?.some(({ id }) => id === accountId) === true) return;
+  const { load } = await store.read(accountId);
+  if (load.kind === 'refused' || load.account.version > 0) return;
+  if (accounts === undefined) {
+    throw new UsageError(`no account ${JSON.stringify(accountId)} was ever watched with this Redis.`);
+  }
+  const { suggest } = await import('../../app.ts');
+  const ids = accounts.map(({ id }) => id);
+  const meant = suggest(accountId, ids);
+  const cure = meant === undefined ? `Accounts: ${ids.join(', ')}.` : `Did you mean ${meant}?`;
+  throw new UsageError(`there is no account ${JSON.stringify(accountId)}.`, cure);
+}

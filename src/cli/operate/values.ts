@@ -1,0 +1,75 @@
+import { userInfo } from 'node:os';
+import { InvalidArgumentError } from 'commander';
+import { durationHint, parseDuration, parsePercent } from '../../app.ts';
+import { parseDecimal, toNumber, ZERO } from '../../core/decimal.ts';
+import type { CliIo } from '../io.ts';
+
+/** Readers of option values for operators' commands; the same words as in the config. */
+
+export function durationMs(text: string): number {
+  const value = parseDuration(text);
+  if (value !== undefined && value > 0) return value;
+  const meant = durationHint(text);
+  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+  throw new InvalidArgumentError(`Expected a duration such as 90s, 2h or 1d.${hint}`);
+}
+
+/** A fraction, written `5%` or `0.05`. */
+export function ratio(least: number, most: number, isLeastIncluded = true): (text: string) => number {
+  return (text) => {
+    const written = text.trim();
+    const plain = /^\d+(\.\d+)?$/.test(written) ? parseDecimal(written) : undefined;
+    const value = parsePercent(written) ?? (plain === undefined ? undefined : toNumber(plain));
+    const isIn = value !== undefined && value <= most && (isLeastIncluded ? value >= least : value > least);
+    if (isIn) return value;
+    const from = `${isLeastIncluded ? '' : 'above '}${least * 100}%`;
+    throw new InvalidArgumentError(`Expected a ratio such as 50% or 0.5, ${from} to ${most * 100}%.`);
+  };
+}
+
+/** Slippage of each attempt in turn: `0.5%,1%,2%`. */
+export function slippageSteps(text: string): readonly number[] {
+  return text.split(',').map(ratio(0, 0.5));
+}
+
+/** A positive amount, kept as it was written. */
+export function positiveAmount(text: string): string {
+  const value = /^\d+(\.\d+)?$/.test(text.trim()) ? parseDecimal(text.trim()) : undefined;
+  if (value !== undefined && value.gt(ZERO)) return text.trim();
+  throw new InvalidArgumentError('Expected an amount above 0, such as 1000 or 0.5.');
+}
+
+export function nonEmpty(text: string): string {
+  if (text.trim() !== '') return text.trim();
+  throw new InvalidArgumentError('Expected a text that is not empty.');
+}
+
+/** Who does it: as said, else the user of the system, through sudo too. */
+export function authorOf(flag: string | undefined, { env }: Pick<CliIo, 'env'>): string {
+  if (flag !== undefined) return flag;
+  const behindSudo = env['SUDO_USER'];
+  if (behindSudo !== undefined && behindSudo !== '') return behindSudo;
+  try {
+    return userInfo().username;
+  } catch {
+    // A container may run as a user that has no name.
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+}
+
+/** `2 min 5 s`, no finer than a person needs. */
+export function roughly(ms: number): string {
+  const past = Math.max(0, ms);
+  if (past < 1_000) return 'under 1 s';
+  const seconds = Math.floor(past / 1_000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return seconds % 60 === 0 ? `${minutes} min` : `${minutes} min ${seconds % 60} s`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
+  return `${Math.floor(hours / 24)} days`;
+}
+
+export function timeOf(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z');
+}

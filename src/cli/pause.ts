@@ -1,0 +1,80 @@
+import type { Command } from 'commander';
+import type { Pause } from '../core/ports/controls.ts';
+import { UsageError } from './errors.ts';
+import { type CliIo, printJson, printLine, printNote } from './io.ts';
+import { printControls, scopeWords } from './operate/controls.ts';
+import { type PlaceFlags, requireAccount, withOperations, withPlace } from './operate/place.ts';
+import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
+import { withExamples, withJson } from './program.ts';
+
+interface Flags extends PlaceFlags {
+  readonly account?: string;
+  readonly reason?: string;
+  readonly author?: string;
+  readonly for?: number;
+  readonly list?: boolean;
+  readonly json?: boolean;
+}
+
+/** `breakwater pause`: no actions, from the next step on. */
+export function registerPause(program: Command, io: CliIo): void {
+  const command = program
+    .command('pause')
+    .summary('hold back all actions, everywhere or of one account')
+    .description(
+      'Holds back all orders and cancels, everywhere or of one account, from the next step of every daemon on. ' +
+        'Watching and notifying go on. What has begun as one step - cancel, read, place - is finished, so that ' +
+        'no market is left half done. A pause of the same scope replaces the one before.',
+    )
+    .option('-a, --account <id>', 'of this account only', nonEmpty)
+    .option('-r, --reason <text>', 'why; kept with the pause and in the audit', nonEmpty)
+    .option('--for <duration>', 'ends by itself after this time, such as 2h', durationMs)
+    .option('--author <name>', 'who pauses (default: the user of the system)', nonEmpty)
+    .option('--list', 'print the pauses in force, and end');
+  withJson(withPlace(command));
+  withExamples(command, [
+    { line: 'pause --for 2h --reason "maintenance of the exchange"', does: 'everywhere' },
+    { line: 'pause --account desk-1 --reason "moving collateral"', does: 'one account, until resumed' },
+    { line: 'pause --list', does: 'what is paused' },
+  ]);
+  command.action((flags: Flags) => (flags.list === true ? list(io, flags) : pause(io, flags)));
+}
+
+async function list(io: CliIo, flags: Flags): Promise<void> {
+  await withOperations(io, flags, async ({ controls }) => {
+    const pauses = (await controls.list()).filter(({ kind }) => kind === 'pause');
+    printControls(io, pauses, { json: flags.json === true, none: 'Nothing is paused.' });
+  });
+}
+
+async function pause(io: CliIo, flags: Flags): Promise<void> {
+  const { reason, account } = flags;
+  if (reason === undefined) throw new UsageError('a pause needs a reason.', 'Add --reason TEXT.');
+  const author = authorOf(flags.author, io);
+  await withOperations(io, flags, async (operations) => {
+    if (account !== undefined) await requireAccount(operations, account);
+    const expiresAtMs = flags.for === undefined ? null : Date.now() + flags.for;
+    const put = await operations.controls.put({
+      kind: 'pause',
+      accountId: account ?? null,
+      author,
+      reason,
+      expiresAtMs,
+    });
+    report(io, put as Pause, flags.json === true);
+  });
+}
+
+function report(io: CliIo, pause: Pause, json: boolean): void {
+  const resume =
+    pause.accountId === null ? 'breakwater resume' : `breakwater resume --account ${pause.accountId}`;
+  if (pause.expiresAtMs === null) {
+    printNote(io, `This pause has no end: nothing acts until somebody runs: ${resume} --reason TEXT`);
+  }
+  if (json) {
+    printJson(io, pause);
+    return;
+  }
+  const until = pause.expiresAtMs === null ? 'until it is lifted' : `until ${timeOf(pause.expiresAtMs)}`;
+  printLine(io, `Paused: ${scopeWords(pause)}, ${until} (${pause.id}).`);
+}

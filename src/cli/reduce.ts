@@ -1,0 +1,114 @@
+import type { Command } from 'commander';
+import { percentInWords } from '../app.ts';
+import type { ReduceTarget } from '../core/rule.ts';
+import { UsageError } from './errors.ts';
+import type { CliIo } from './io.ts';
+import { type OrderFlags, orderByHand, withdrawByHand, withOrderOptions } from './operate/order.ts';
+import { nonEmpty, positiveAmount, ratio } from './operate/values.ts';
+import { withExamples, withJson } from './program.ts';
+
+interface Flags extends OrderFlags {
+  readonly position?: string;
+  readonly by?: number;
+  readonly to?: number;
+  readonly toNotional?: string;
+  readonly untilDistance?: number;
+  readonly withdraw?: string;
+}
+
+/** `breakwater reduce`: one position, by hand, the way a rule would. */
+export function registerReduce(program: Command, io: CliIo): void {
+  const command = program
+    .command('reduce')
+    .summary('reduce one position by hand, the way a rule would')
+    .description(
+      'Puts an order of your own into the inbox of an account. The daemon carries it out with its next poll, ' +
+        'the way it carries out what rules ask for: reduce-only, mode and pause respected, followed up until the ' +
+        'position is at target, every step in the audit. Shows what is meant and asks first.',
+    )
+    .requiredOption('-a, --account <id>', 'the account', nonEmpty)
+    .option('-p, --position <id>', 'the position', nonEmpty)
+    .option('--by <ratio>', 'take away this part of its size, such as 50%', ratio(0, 1, false))
+    .option('--to <ratio>', 'leave this part of its size, such as 0.5; 0 closes it', ratio(0, 1))
+    .option(
+      '--to-notional <amount>',
+      "leave a position worth this much in the market's money",
+      positiveAmount,
+    )
+    .option('--until-distance <ratio>', 'until liquidation is this far away, such as 10%', ratio(0, 1, false))
+    .option('--withdraw <order>', 'take an earlier order back, begun or not', nonEmpty);
+  withJson(withOrderOptions(command));
+  withExamples(command, [
+    {
+      line: 'reduce --account desk-1 --position 42 --by 50% --reason "event risk"',
+      does: 'half of a position',
+    },
+    {
+      line: 'reduce --account desk-1 --position 42 --until-distance 10% --reason "weekend" --yes --key weekend-42',
+      does: 'from a script, done once however often it is said',
+    },
+    { line: 'reduce --account desk-1 --withdraw 3f9c2a --reason "changed my mind"', does: 'take it back' },
+  ]);
+  command.action(async (flags: Flags) => {
+    if (flags.withdraw !== undefined) {
+      if (flags.position !== undefined || targetsOf(flags).length > 0) {
+        throw new UsageError(
+          '--withdraw takes an order back and orders nothing.',
+          'Leave out the other options.',
+        );
+      }
+      await withdrawByHand(io, flags, flags.withdraw);
+      return;
+    }
+    const { position } = flags;
+    if (position === undefined) throw new UsageError('name the position.', 'Add --position ID (see status).');
+    const { target, words } = targetOf(flags);
+    await orderByHand(io, flags, {
+      of: { positionId: position },
+      target,
+      flatten: false,
+      words: `reduce ${words}`,
+      concerns: ({ positionId }) => positionId === position,
+    });
+  });
+}
+
+interface Worded {
+  readonly target: ReduceTarget;
+  readonly words: string;
+}
+
+/** @throws UsageError unless exactly one is given */
+function targetOf(flags: Flags): Worded {
+  const [target, ...more] = targetsOf(flags);
+  if (target !== undefined && more.length === 0) return target;
+  const what = target === undefined ? 'say how far to reduce' : 'say how far to reduce in one way only';
+  throw new UsageError(`${what}.`, 'One of --by, --to, --to-notional, --until-distance.');
+}
+
+function targetsOf({ by, to, toNotional, untilDistance }: Flags): readonly Worded[] {
+  return [
+    ...(by === undefined
+      ? []
+      : [{ target: { kind: 'by', fraction: by } as const, words: `by ${percentInWords(by)} of its size` }]),
+    ...(to === undefined
+      ? []
+      : [{ target: { kind: 'to', fraction: to } as const, words: `to ${percentInWords(to)} of its size` }]),
+    ...(toNotional === undefined
+      ? []
+      : [
+          {
+            target: { kind: 'toNotional', notional: toNotional } as const,
+            words: `to a worth of ${toNotional}`,
+          },
+        ]),
+    ...(untilDistance === undefined
+      ? []
+      : [
+          {
+            target: { kind: 'untilDistance', distance: untilDistance } as const,
+            words: `until liquidation is ${percentInWords(untilDistance)} away`,
+          },
+        ]),
+  ];
+}

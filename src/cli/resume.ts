@@ -1,0 +1,63 @@
+import type { Command } from 'commander';
+import { hasExpired } from '../core/ports/controls.ts';
+import { UsageError } from './errors.ts';
+import { type CliIo, printJson, printLine, printNote } from './io.ts';
+import { controlWords, scopeWords } from './operate/controls.ts';
+import { type PlaceFlags, requireAccount, withOperations, withPlace } from './operate/place.ts';
+import { authorOf, nonEmpty } from './operate/values.ts';
+import { withExamples, withJson } from './program.ts';
+
+interface Flags extends PlaceFlags {
+  readonly account?: string;
+  readonly id?: string;
+  readonly reason?: string;
+  readonly author?: string;
+  readonly json?: boolean;
+}
+
+/** `breakwater resume`: lifts a pause. */
+export function registerResume(program: Command, io: CliIo): void {
+  const command = program
+    .command('resume')
+    .summary('lift a pause')
+    .description(
+      'Lifts the pause of exactly this scope: without --account the one of everywhere, else that of the account. ' +
+        'What still holds something back is said.',
+    )
+    .option('-a, --account <id>', 'the pause of this account', nonEmpty)
+    .option('--id <id>', 'the pause or silence with this id (see status)', nonEmpty)
+    .requiredOption('-r, --reason <text>', 'why; kept in the audit', nonEmpty)
+    .option('--author <name>', 'who resumes (default: the user of the system)', nonEmpty);
+  withJson(withPlace(command));
+  withExamples(command, [
+    { line: 'resume --reason "maintenance is over"', does: 'the pause of everywhere' },
+    { line: 'resume --account desk-1 --reason "collateral moved"', does: 'that of one account' },
+  ]);
+  command.addHelpText('after', '\nEnds with 0 also when there was nothing to lift, and says so.');
+  command.action((flags: Flags) => resume(io, flags));
+}
+
+async function resume(io: CliIo, flags: Flags): Promise<void> {
+  const { account, id, reason = '' } = flags;
+  if (id !== undefined && account !== undefined) {
+    throw new UsageError('--id and --account are two ways to say it.', 'Leave out one of them.');
+  }
+  const author = authorOf(flags.author, io);
+  await withOperations(io, flags, async (operations) => {
+    if (account !== undefined) await requireAccount(operations, account);
+    const selector = id === undefined ? pauseOf(account) : ({ kind: 'id', id } as const);
+    const lifted = await operations.controls.lift(selector, { author, reason });
+    const nowMs = Date.now();
+    const rest = (await operations.controls.list()).filter(
+      (control) => control.kind === 'pause' && !hasExpired(control, nowMs),
+    );
+    for (const pause of rest) printNote(io, `Still paused: ${controlWords(pause, nowMs)}.`);
+    if (flags.json === true) printJson(io, { lifted });
+    else if (lifted.length === 0) printLine(io, 'There was nothing to lift.');
+    else for (const control of lifted) printLine(io, `Lifted: ${control.kind} of ${scopeWords(control)}.`);
+  });
+}
+
+function pauseOf(account: string | undefined) {
+  return { kind: 'pause', accountId: account ?? null } as const;
+}

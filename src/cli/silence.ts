@@ -1,0 +1,141 @@
+import type { Command } from 'commander';
+import type { Operations } from '../app.ts';
+import { UsageError } from './errors.ts';
+import { type CliIo, printJson, printLine, printNote } from './io.ts';
+import { printControls, scopeWords } from './operate/controls.ts';
+import { type PlaceFlags, requireAccount, withOperations, withPlace } from './operate/place.ts';
+import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
+import { withExamples, withJson } from './program.ts';
+
+interface Flags extends PlaceFlags {
+  readonly rule?: string;
+  readonly subject?: string;
+  readonly account?: string;
+  readonly reason?: string;
+  readonly author?: string;
+  readonly for?: number;
+  readonly lift?: boolean;
+  readonly list?: boolean;
+  readonly json?: boolean;
+}
+
+/** `breakwater silence`: one rule neither acts nor notifies for a time. */
+export function registerSilence(program: Command, io: CliIo): void {
+  const command = program
+    .command('silence')
+    .summary("hold back one rule's actions and notifications for a time")
+    .description(
+      "Holds back one rule's actions and notifications, for all that it judges or for one subject, from the next " +
+        'step of every daemon on. The rule goes on judging, and its state is seen in status.',
+    )
+    .option('--rule <id>', 'the rule', nonEmpty)
+    .option(
+      '--subject <key>',
+      'such as position:42, creditLine:USDT@1700000000 or account (see status)',
+      nonEmpty,
+    )
+    .option('-a, --account <id>', 'of this account only', nonEmpty)
+    .option('-r, --reason <text>', 'why; kept with the silence and in the audit', nonEmpty)
+    .option('--for <duration>', 'how long, such as 2h', durationMs)
+    .option('--author <name>', 'who silences (default: the user of the system)', nonEmpty)
+    .option('--lift', 'end the silence of exactly this rule, subject and account')
+    .option('--list', 'print the silences in force, and end');
+  withJson(withPlace(command));
+  withExamples(command, [
+    { line: 'silence --rule ltv-high --for 2h --reason "repaying by hand"', does: 'a rule, everywhere' },
+    {
+      line: 'silence --rule near-liquidation --subject position:42 --account desk-1 --for 30m --reason hedged',
+      does: 'for one position',
+    },
+    { line: 'silence --rule ltv-high --lift --reason repaid', does: 'end it earlier' },
+  ]);
+  command.action((flags: Flags) => {
+    if (flags.list === true) return list(io, flags);
+    return flags.lift === true ? lift(io, flags) : silence(io, flags);
+  });
+}
+
+async function list(io: CliIo, flags: Flags): Promise<void> {
+  await withOperations(io, flags, async ({ controls }) => {
+    const silences = (await controls.list()).filter(({ kind }) => kind === 'silence');
+    printControls(io, silences, { json: flags.json === true, none: 'Nothing is silenced.' });
+  });
+}
+
+interface Named {
+  readonly ruleId: string;
+  readonly reason: string;
+}
+
+function named({ rule, reason }: Flags): Named {
+  if (rule === undefined) throw new UsageError('name the rule.', 'Add --rule ID.');
+  if (reason === undefined) throw new UsageError('a reason is needed.', 'Add --reason TEXT.');
+  return { ruleId: rule, reason };
+}
+
+async function silence(io: CliIo, flags: Flags): Promise<void> {
+  const { ruleId, reason } = named(flags);
+  const forMs = flags.for;
+  if (forMs === undefined) throw new UsageError('a silence has an end.', 'Add --for, such as --for 2h.');
+  const subject = subjectOf(flags.subject);
+  const author = authorOf(flags.author, io);
+  await withOperations(io, flags, async (operations) => {
+    if (flags.account !== undefined) await requireAccount(operations, flags.account);
+    await requireRule(operations, ruleId, flags.account);
+    const put = await operations.controls.put({
+      kind: 'silence',
+      accountId: flags.account ?? null,
+      ruleId,
+      subject,
+      author,
+      reason,
+      expiresAtMs: Date.now() + forMs,
+    });
+    if (operations.accounts === undefined) {
+      printNote(io, `Without a config nobody can tell here whether there is a rule ${ruleId}.`);
+    }
+    if (flags.json === true) printJson(io, put);
+    else printLine(io, `Silenced: ${scopeWords(put)}, until ${timeOf(put.expiresAtMs ?? 0)} (${put.id}).`);
+  });
+}
+
+async function lift(io: CliIo, flags: Flags): Promise<void> {
+  const { ruleId, reason } = named(flags);
+  if (flags.for !== undefined) throw new UsageError('--lift ends a silence at once.', 'Leave out --for.');
+  const subject = subjectOf(flags.subject);
+  const author = authorOf(flags.author, io);
+  await withOperations(io, flags, async ({ controls }) => {
+    const selector = { kind: 'silence', accountId: flags.account ?? null, ruleId, subject } as const;
+    const lifted = await controls.lift(selector, { author, reason });
+    if (flags.json === true) printJson(io, { lifted });
+    else if (lifted.length === 0) printLine(io, 'There was no such silence.');
+    else for (const control of lifted) printLine(io, `Lifted: silence of ${scopeWords(control)}.`);
+  });
+}
+
+function subjectOf(text: string | undefined): string | null {
+  if (text === undefined) return null;
+  if (text === 'account' || /^position:.+$/.test(text) || /^creditLine:[^@]+@\d+$/.test(text)) return text;
+  throw new UsageError(
+    `--subject: expected position:ID, creditLine:ASSET@SECONDS or account, got ${JSON.stringify(text)}.`,
+    'See: breakwater status',
+  );
+}
+
+/** @throws UsageError when the config has no such rule for the accounts in question */
+async function requireRule(
+  { accounts }: Operations,
+  ruleId: string,
+  accountId: string | undefined,
+): Promise<void> {
+  if (accounts === undefined) return;
+  const concerned = accounts.filter(({ id }) => accountId === undefined || id === accountId);
+  const ids = [...new Set(concerned.flatMap(({ rules }) => rules.map(({ id }) => id)))];
+  // An account that is stored and not in the config any more has no rules that could be known here.
+  if (concerned.length === 0 || ids.includes(ruleId)) return;
+  const { suggest } = await import('../app.ts');
+  const meant = suggest(ruleId, ids);
+  const whose = accountId === undefined ? 'no account has' : `account ${accountId} does not have`;
+  const cure = meant === undefined ? `Rules: ${ids.join(', ') || 'none'}.` : `Did you mean ${meant}?`;
+  throw new UsageError(`${whose} a rule ${JSON.stringify(ruleId)}.`, cure);
+}

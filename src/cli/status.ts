@@ -1,0 +1,152 @@
+import type { Command } from 'commander';
+import type { KnownAccount, Operations } from '../app.ts';
+import type { AuditRecord } from '../core/ports/audit.ts';
+import type { Control } from '../core/ports/controls.ts';
+import type { RefusedAccount } from '../core/ports/state-store.ts';
+import { UsageError } from './errors.ts';
+import { EXIT } from './exit-codes.ts';
+import { type CliIo, printJson } from './io.ts';
+import { type AccountView, accountView } from './operate/account-view.ts';
+import { type PlaceFlags, requireAccount, withOperations, withPlace } from './operate/place.ts';
+import { printStatus } from './operate/status-text.ts';
+import { nonEmpty } from './operate/values.ts';
+import { collect } from './option-values.ts';
+import { withExamples, withJson } from './program.ts';
+
+interface Flags extends PlaceFlags {
+  readonly account?: readonly string[];
+  readonly json?: boolean;
+}
+
+/** What `status` knows; with `--json` one of these in one line. */
+export interface StatusReport {
+  /** Unix milliseconds. */
+  readonly atMs: number;
+  readonly controls: readonly Control[];
+  readonly accounts: readonly StatusAccount[];
+}
+
+export interface StatusAccount extends AccountView {
+  /** From the config; null without one, or when the account is not in it. */
+  readonly mode: KnownAccount['mode'] | null;
+  /** Longest time between polls that the config allows. */
+  readonly calmMs: number | null;
+  /** The newest actions and outcomes in the audit, oldest first. */
+  readonly events: readonly StatusEvent[];
+  /** Set when this program must not touch what is stored; nothing else is then known. */
+  readonly refused: RefusedAccount | null;
+}
+
+export interface StatusEvent {
+  readonly seq: number;
+  readonly atMs: number;
+  readonly kind: string;
+  readonly market: string | null;
+  readonly reason: string;
+  readonly words: string;
+  readonly alarm: boolean;
+}
+
+/** `breakwater status`: what the daemons have last seen and done, from the shared state alone. */
+export function registerStatus(program: Command, io: CliIo): void {
+  const command = program
+    .command('status')
+    .summary('what the daemons see, decide and do, from the shared state')
+    .description(
+      'Prints, from the shared state and without asking the exchange: positions and loans as last seen, rules that ' +
+        'are pending, firing or frozen and why, what is to be done and how far it is, orders of ours, pauses and ' +
+        'silences, and when each account was last polled. Works while no daemon runs.',
+    )
+    .option(
+      '-a, --account <id>',
+      'only this account (repeatable; without a config, needed)',
+      collectNonEmpty,
+    );
+  withJson(withPlace(command));
+  withExamples(command, [
+    { line: 'status --config config/breakwater.yaml', does: 'all accounts' },
+    { line: 'status --account desk-1 --json', does: 'one account, for a script' },
+  ]);
+  command.addHelpText(
+    'after',
+    '\nEnds with 1 when the stored state of an account cannot be read by this version; see its message.\n',
+  );
+  command.action((flags: Flags) => status(io, flags));
+}
+
+function collectNonEmpty(text: string, previous?: readonly string[]): string[] {
+  return collect(nonEmpty(text), previous);
+}
+
+async function status(io: CliIo, flags: Flags): Promise<void> {
+  await withOperations(io, flags, async (operations) => {
+    const report = await statusOf(operations, flags.account);
+    if (flags.json === true) printJson(io, report);
+    else printStatus(io, report);
+    if (report.accounts.some(({ refused }) => refused !== null)) io.setExitCode(EXIT.failed);
+  });
+}
+
+async function statusOf(
+  operations: Operations,
+  wanted: readonly string[] | undefined,
+): Promise<StatusReport> {
+  const ids = wanted ?? operations.accounts?.map(({ id }) => id);
+  if (ids === undefined) {
+    throw new UsageError(
+      'without a config nobody knows which accounts there are.',
+      'Add --account ID or --config FILE.',
+    );
+  }
+  if (wanted !== undefined) for (const id of wanted) await requireAccount(operations, id);
+  const atMs = Date.now();
+  const [controls, accounts] = await Promise.all([
+    operations.controls.list(),
+    Promise.all(ids.map((id) => statusAccount(operations, id, atMs))),
+  ]);
+  return { atMs, controls, accounts };
+}
+
+/** Newest audit records that are looked through for actions. */
+const RECORDS = 50;
+const EVENTS = 5;
+
+async function statusAccount(
+  operations: Operations,
+  accountId: string,
+  nowMs: number,
+): Promise<StatusAccount> {
+  const known = operations.accounts?.find(({ id }) => id === accountId);
+  const fromConfig = { mode: known?.mode ?? null, calmMs: known?.calmMs ?? null };
+  const { load } = await operations.store.read(accountId);
+  if (load.kind === 'refused')
+    return { ...unknownView(accountId), ...fromConfig, events: [], refused: load.problem };
+  const [view, records] = await Promise.all([
+    accountView(operations, load.account, nowMs),
+    operations.audit.tail(accountId, RECORDS),
+  ]);
+  const events = records.flatMap(({ record }) => eventOf(record)).slice(-EVENTS);
+  return { ...view, ...fromConfig, events, refused: null };
+}
+
+function eventOf({ seq, content }: AuditRecord): readonly StatusEvent[] {
+  if (content.kind !== 'action') return [];
+  const { kind, atMs, market, reason, words, alarm } = content.event;
+  return [{ seq, atMs, kind, market: market ?? null, reason, words, alarm }];
+}
+
+function unknownView(accountId: string): AccountView {
+  return {
+    accountId,
+    lastPollMs: null,
+    nextPollPlannedMs: null,
+    life: null,
+    positions: [],
+    loans: [],
+    rules: [],
+    intents: [],
+    orders: [],
+    doubts: [],
+    inbox: [],
+  };
+}

@@ -1,0 +1,127 @@
+import type { Notice } from './notify.ts';
+
+/**
+ * Delivering notices: what becomes of one on each channel, and how that is remembered, so that it is delivered
+ * once by whichever process and in order.
+ */
+
+/** A notice, or a marked test message sent by hand. `market` where the subject is a position. */
+export type Message = Omit<Notice, 'kind'> & {
+  readonly kind: Notice['kind'] | 'test';
+  readonly market?: string;
+};
+
+/** Why a channel did not take a message. Closed list, also a metric label. */
+export type DeliveryFailure =
+  | 'timeout'
+  | 'connectFailed'
+  | 'connectionLost'
+  /** 5xx and other replies that may pass. */
+  | 'unavailable'
+  | 'rateLimited'
+  /** Key, token or signature refused. */
+  | 'unauthorized'
+  /** The chat, channel or address does not exist (any more). */
+  | 'notFound'
+  /** The receiver does not take this message. */
+  | 'rejected'
+  /** A reply that is not as documented. */
+  | 'badReply'
+  /** Its turn did not come within the bound. */
+  | 'backlog'
+  /** No such channel in the config (any more). */
+  | 'noSuchChannel';
+
+/** How one message fared on one channel. */
+export type Delivery =
+  | {
+      readonly kind: 'delivered';
+      readonly atMs: number;
+      readonly attempts: number;
+      readonly durationMs: number;
+    }
+  /** Delivered before; nothing was sent. */
+  | { readonly kind: 'duplicate'; readonly atMs: number }
+  /** A later message of the same episode went first; nothing was sent. */
+  | { readonly kind: 'superseded' }
+  | {
+      readonly kind: 'failed';
+      readonly reason: DeliveryFailure;
+      /** For people; names no address and no secret. */
+      readonly words: string;
+      readonly attempts: number;
+      readonly durationMs: number;
+    };
+
+export interface ChannelReport {
+  readonly channel: string;
+  readonly type: string;
+  /** Channels that could not be reached, when this one was told instead of them. */
+  readonly insteadOf: readonly string[];
+  readonly delivery: Delivery;
+}
+
+export interface DeliveryReport {
+  readonly channels: readonly ChannelReport[];
+  /** Some channel besides the log has it. */
+  readonly reached: boolean;
+}
+
+export interface Deliverer {
+  /**
+   * Delivers to every channel of the message (none named: to all there are) in parallel, and to the next ones
+   * instead of those that fail; resolves when all are settled. Rejects with the signal's reason when aborted and
+   * with a lost store's error; repeating it is harmless in both cases, what was delivered is not sent again.
+   */
+  deliver(message: Message, signal?: AbortSignal): Promise<DeliveryReport>;
+  /** Ends connections. Abort what is being delivered first. */
+  close(): Promise<void>;
+}
+
+/** What became of one message on one channel. */
+export type Receipt =
+  | {
+      readonly kind: 'delivered';
+      readonly atMs: number;
+      /** `Notice.atMs`: what is older than this has nothing new to say. */
+      readonly saidAtMs: number;
+      /** The end of the episode: after it nothing of its kind is told. */
+      readonly final: boolean;
+      /** The receiver's own name for the message, to answer to it. */
+      readonly reference?: string;
+    }
+  | {
+      readonly kind: 'failed';
+      readonly atMs: number;
+      readonly final: boolean;
+      readonly reason: DeliveryFailure;
+      readonly words: string;
+    };
+
+/** Of one thread, which is one episode (`Notice.key`) on one channel; by `Notice.id`. */
+export type Receipts = Readonly<Record<string, Receipt>>;
+
+export type ThreadHold =
+  | { readonly kind: 'held'; readonly receipts: Receipts }
+  /** Somebody else sends in this thread, at the latest until `retryInMs`. */
+  | { readonly kind: 'busy'; readonly retryInMs: number };
+
+/** A rejected promise means that the store is lost. */
+export interface ReceiptStore {
+  /** The receipts of each thread, in the order asked for; takes nothing. */
+  peek(threads: readonly string[]): Promise<readonly Receipts[]>;
+  /** Whoever sends holds the thread. The same owner again prolongs its hold. */
+  hold(thread: string, owner: string, leaseMs: number): Promise<ThreadHold>;
+  /**
+   * Adds receipts and ends the hold. Resolves to false when the hold was lost meanwhile: the receipts are added
+   * all the same, as what happened has happened.
+   */
+  settle(thread: string, owner: string, receipts: Receipts): Promise<boolean>;
+}
+
+/** Told about every channel of every message when it is settled. What it throws is ignored. */
+export interface DeliveryObserver {
+  onDelivery?(message: Message, report: ChannelReport): void;
+  /** An attempt failed and is repeated. */
+  onRetry?(message: Message, channel: string, reason: DeliveryFailure, inMs: number): void;
+}

@@ -1,0 +1,58 @@
+import type { DecimalString } from '../decimal.ts';
+import type { Mode, Severity } from '../rule.ts';
+import type { SubjectKey } from '../subject.ts';
+
+/**
+ * What people are told, as plain JSON: it travels through the queue `notify`, so it holds neither secrets nor
+ * personal data. Whoever delivers it needs nothing else.
+ */
+export interface Notice {
+  readonly version: 1;
+  /** One per thing said: the same notice handed over twice is the same id, and is delivered once. */
+  readonly id: string;
+  /** The same for firing, reminder and resolved of one episode; receivers group and deduplicate by it. */
+  readonly key: string;
+  readonly kind: NoticeKind;
+  readonly accountId: string;
+  readonly ruleId: string;
+  readonly subject: SubjectKey;
+  /** Where the subject is a position, or the whole market. */
+  readonly market?: string;
+  readonly episode: number;
+  readonly stage: number;
+  readonly severity: Severity;
+  readonly mode: Mode;
+  /** Of account and rule, the rule's winning. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** One sentence with the figures. */
+  readonly words: string;
+  /** When the episode's stage began, and when this was said; Unix milliseconds. */
+  readonly sinceMs: number;
+  readonly atMs: number;
+  /** Names of channels; empty: the default ones. */
+  readonly channels: readonly string[];
+  readonly cures: readonly CureFigures[];
+}
+
+export type NoticeKind =
+  | 'firing'
+  /** Still firing. */
+  | 'reminder'
+  | 'resolved'
+  /** An action failed, was refused or is in doubt, and somebody has to know. */
+  | 'alarm';
+
+/** What would bring a loan back to a target; the daemon cannot do it. */
+export interface CureFigures {
+  readonly asset: string;
+  readonly currentLtv: number;
+  readonly targetLtv: number;
+  /** In the loan's asset: what to repay, or the value of collateral to add instead. Rounded up to 8 places. */
+  readonly repay: DecimalString;
+  readonly addCollateral: DecimalString;
+}
+
+/** Hands notices to whoever delivers them. Resolves when they are safely handed over, not when delivered. */
+export interface Notifier {
+  hand(notices: readonly Notice[]): Promise<void>;
+}

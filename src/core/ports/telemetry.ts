@@ -1,0 +1,187 @@
+import type { AuditEvent } from '../audit-event.ts';
+import type { Evaluation } from '../evaluate.ts';
+import type { SourceName } from '../fields.ts';
+import type { AccountSettings } from '../settings.ts';
+import type { Snapshot } from '../snapshot.ts';
+import type { ChannelReport, DeliveryFailure, Message } from './delivery.ts';
+import type { CommandOutcome } from './exchange.ts';
+import type { Notice } from './notify.ts';
+import type { CommitResult, LifeStart, RefusedAccount } from './state-store.ts';
+import type { LaneRef } from './work.ts';
+
+/**
+ * What happens, one event per thing, for logs and metrics. Events are handed over as they are, not copied: an
+ * observer reads them at once and keeps nothing of a snapshot. What it throws is ignored.
+ */
+export interface Telemetry {
+  emit(event: DaemonEvent): void;
+}
+
+export type DaemonEvent = PollEvent | ActEvent | NotifyEvent | QueueEvent | ProcessEvent;
+
+export type NotifyEvent =
+  | { readonly kind: 'delivered'; readonly message: Message; readonly report: ChannelReport }
+  | {
+      readonly kind: 'deliveryRetried';
+      readonly message: Message;
+      readonly channel: string;
+      readonly reason: DeliveryFailure;
+      readonly inMs: number;
+    }
+  /** The channel `log`: the line itself. */
+  | {
+      readonly kind: 'said';
+      readonly message: Message;
+      readonly text: string;
+      readonly insteadOf: readonly string[];
+    };
+
+export type PollEvent =
+  /** One tick of one bucket has ended. */
+  | {
+      readonly kind: 'ticked';
+      readonly bucket: number;
+      /** From the time it was meant to begin. */
+      readonly lagMs: number;
+      readonly durationMs: number;
+      readonly due: number;
+      /** Due, but still being polled by this process. */
+      readonly inFlight: number;
+    }
+  | {
+      readonly kind: 'read';
+      readonly accountId: string;
+      readonly source: SourceName;
+      readonly outcome: 'ok' | 'failed' | 'aborted';
+      /** Name from the exchange's error catalogue. */
+      readonly error?: string;
+      readonly durationMs: number;
+      /** Records that were not valid and were left out. */
+      readonly setAside: number;
+    }
+  | {
+      readonly kind: 'evaluated';
+      readonly accountId: string;
+      readonly settings: AccountSettings;
+      readonly snapshot: Snapshot;
+      readonly evaluation: Evaluation;
+      /** From the beginning of the reads to the durable decision. */
+      readonly durationMs: number;
+    }
+  | {
+      readonly kind: 'commit';
+      readonly accountId: string;
+      readonly by: 'poll' | 'act';
+      readonly result: CommitResult['kind'];
+    }
+  /** Given up for this time; due again after the claim. */
+  | {
+      readonly kind: 'pollFailed';
+      readonly accountId: string;
+      readonly why: 'contended' | 'aborted' | 'error';
+      readonly error?: unknown;
+    }
+  | { readonly kind: 'accountRefused'; readonly problem: RefusedAccount }
+  | {
+      readonly kind: 'lifeStarted';
+      readonly accountId: string;
+      readonly life: string;
+      readonly why: LifeStart;
+    }
+  /** What a lane or an account's lane recorded, once committed. */
+  | { readonly kind: 'audited'; readonly event: AuditEvent }
+  | { readonly kind: 'notice'; readonly notice: Notice };
+
+export type ActEvent =
+  | { readonly kind: 'laneDispatched'; readonly lanes: readonly LaneRef[] }
+  | {
+      readonly kind: 'laneRun';
+      readonly accountId: string;
+      readonly market: string | null;
+      readonly end: LaneRunEnd;
+      readonly steps: number;
+      readonly durationMs: number;
+    }
+  | {
+      readonly kind: 'step';
+      readonly accountId: string;
+      readonly market: string | null;
+      readonly step: 'place' | 'cancelAll' | 'readPositions';
+      readonly outcome: CommandOutcome<unknown>['kind'] | 'read' | 'failed';
+      readonly error?: string;
+      readonly durationMs: number;
+    };
+
+/** How a run of a lane ended. `idle`: nothing to do now. `later`: it waits for longer than a run may take. */
+export type LaneRunEnd =
+  | 'idle'
+  | 'later'
+  | 'busy'
+  | 'wanted'
+  | 'leaseLost'
+  | 'contended'
+  | 'refused'
+  | 'unknownAccount'
+  | 'stopped';
+
+export type QueueName = 'poll' | 'act' | 'notify';
+
+export type QueueEvent =
+  | { readonly kind: 'workerError'; readonly queue: QueueName; readonly error: unknown }
+  | { readonly kind: 'jobFailed'; readonly queue: QueueName; readonly job: string; readonly error: unknown }
+  | { readonly kind: 'jobStalled'; readonly queue: QueueName; readonly job: string }
+  | { readonly kind: 'jobRefused'; readonly queue: QueueName; readonly job: string; readonly why: string }
+  /** Schedules that had stopped or were missing and were set up again. */
+  | {
+      readonly kind: 'schedulesAsserted';
+      readonly buckets: readonly number[];
+      readonly why: 'start' | 'repair' | 'reload';
+    };
+
+export type ProcessEvent =
+  | {
+      readonly kind: 'started';
+      readonly roles: readonly string[];
+      readonly accounts: number;
+      readonly instance: string;
+    }
+  | {
+      readonly kind: 'configReloaded';
+      readonly accounts: number;
+      readonly changed: boolean;
+      readonly warnings: readonly string[];
+    }
+  | { readonly kind: 'configRefused'; readonly problems: readonly string[] }
+  | { readonly kind: 'redisChecked'; readonly warnings: readonly string[] }
+  | { readonly kind: 'redis'; readonly available: boolean; readonly error?: unknown }
+  | {
+      readonly kind: 'exchangeStore';
+      readonly store: 'nonce' | 'limiter';
+      readonly available: boolean;
+      readonly accountId: string;
+    }
+  | {
+      readonly kind: 'contractDrift';
+      readonly accountId: string;
+      readonly endpoint: string;
+      readonly path: string;
+      readonly expected: string;
+      readonly got: string;
+    }
+  /** One call of a client, with its repetitions. */
+  | { readonly kind: 'call'; readonly accountId: string; readonly call: ExchangeCall }
+  | { readonly kind: 'stopping'; readonly why: string }
+  | { readonly kind: 'stopped'; readonly inTime: boolean; readonly durationMs: number };
+
+/** As the exchange's client reports it; nothing secret or personal is in it. */
+export interface ExchangeCall {
+  readonly endpoint: string;
+  readonly outcome: 'ok' | 'failed' | 'accepted' | 'rejected' | 'unknown';
+  readonly error?: string;
+  readonly durationMs: number;
+  readonly attempts: number;
+  readonly baseUrlIndex?: number;
+  readonly noncesRefused: number;
+  readonly limitsHit: number;
+  readonly budgetWaitMs: number;
+}

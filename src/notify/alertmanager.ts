@@ -1,0 +1,119 @@
+import type { Message } from '../core/ports/delivery.ts';
+import type { Attempt, Channel, Outgoing } from './channel.ts';
+import { type HttpSender, httpFailure, safeWords } from './http.ts';
+import { assetOf, type LinkTemplate, wordingOf } from './wording.ts';
+
+export interface AlertmanagerOptions {
+  readonly name: string;
+  /** All instances of a cluster, without a slash at the end: they do not pass alerts on to each other. */
+  readonly urls: readonly string[];
+  /** Value of the Authorization header. */
+  readonly authorization?: string;
+  /** An alert that is not told again ends by itself after this: longer than it takes to be reminded. */
+  readonly expireAfterMs: number;
+  readonly links: readonly LinkTemplate[];
+  readonly http: HttpSender;
+}
+
+/** Alertmanager's API v2, `POST /api/v2/alerts`. Delivered when at least one instance has it, as Prometheus does. */
+export function createAlertmanager(options: AlertmanagerOptions): Channel {
+  const { name, urls, authorization, http } = options;
+  const headers: Readonly<Record<string, string>> = authorization === undefined ? {} : { authorization };
+  return {
+    name,
+    type: 'alertmanager',
+    async send(outgoing, signal): Promise<Attempt> {
+      const body = JSON.stringify(alertmanagerPayload(outgoing, options));
+      const attempts = await Promise.all(
+        urls.map(async (url): Promise<Attempt> => {
+          const result = await http.post({ url: `${url}/api/v2/alerts`, headers, body }, signal);
+          if (result.kind === 'failed') return result;
+          const { reply } = result;
+          if (reply.status >= 200 && reply.status < 300) return { kind: 'delivered' };
+          return httpFailure(
+            reply,
+            safeWords(reply.body, authorization === undefined ? [] : [authorization]),
+          );
+        }),
+      );
+      return best(attempts);
+    },
+    close: () => http.close(),
+  };
+}
+
+function best(attempts: readonly Attempt[]): Attempt {
+  const found =
+    attempts.find(({ kind }) => kind === 'delivered') ??
+    attempts.find((attempt) => attempt.kind === 'failed' && !attempt.permanent) ??
+    attempts[0];
+  if (found === undefined) throw new TypeError('an Alertmanager channel without addresses');
+  return found;
+}
+
+/**
+ * One alert. Its labels are its identity: the same from firing to resolved. `startsAt` is when the episode began;
+ * `endsAt` lies in the past for a resolved one and in the future for one that fires.
+ */
+export function alertmanagerPayload(
+  outgoing: Outgoing,
+  options: Pick<AlertmanagerOptions, 'links' | 'expireAfterMs'>,
+): readonly Readonly<Record<string, unknown>>[] {
+  const { message } = outgoing;
+  const wording = wordingOf(outgoing, options.links);
+  const [link] = wording.links;
+  const endsAtMs = message.kind === 'resolved' ? message.atMs : message.atMs + options.expireAfterMs;
+  return [
+    {
+      labels: labelsOf(message),
+      annotations: nonEmpty({
+        summary: wording.title,
+        description: wording.lines.join('\n'),
+        stage: message.stage > 0 ? String(message.stage) : '',
+        ...Object.fromEntries(
+          wording.links.slice(1).map(({ title, url }) => [`link_${labelName(title)}`, url]),
+        ),
+      }),
+      startsAt: new Date(Math.min(message.sinceMs, endsAtMs)).toISOString(),
+      endsAt: new Date(endsAtMs).toISOString(),
+      ...(link === undefined ? {} : { generatorURL: link.url }),
+    },
+  ];
+}
+
+function labelsOf(message: Message): Readonly<Record<string, string>> {
+  const own = {
+    alertname:
+      message.kind === 'test'
+        ? 'BreakwaterTest'
+        : message.kind === 'alarm'
+          ? 'BreakwaterAlarm'
+          : message.ruleId,
+    account: message.accountId,
+    rule: message.ruleId,
+    subject: message.subject,
+    market: message.market ?? '',
+    asset: assetOf(message.subject) ?? '',
+    severity: message.severity,
+    mode: message.mode,
+    source: 'breakwater',
+  };
+  // An alarm about the same thing at another time is another alert; so is another episode.
+  const episode = message.kind === 'alarm' || message.kind === 'test' ? { key: message.key } : {};
+  const given = Object.entries(message.labels).map(([name, value]): [string, string] => {
+    const safe = labelName(name);
+    return [Object.hasOwn(own, safe) || safe === 'key' ? `label_${safe}` : safe, value];
+  });
+  return nonEmpty({ ...Object.fromEntries(given), ...own, ...episode });
+}
+
+/** `[a-zA-Z_][a-zA-Z0-9_]*`. */
+function labelName(text: string): string {
+  const safe = text.replaceAll(/[^a-zA-Z0-9_]/g, '_');
+  return /^[0-9]/.test(safe) || safe === '' ? `_${safe}` : safe;
+}
+
+/** Alertmanager drops labels without a value, so that leaving them out says the same. */
+function nonEmpty(labels: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(labels).filter(([, value]) => value !== ''));
+}

@@ -1,0 +1,39 @@
+import type { DeliveryFailure, Message, Receipts } from '../core/ports/delivery.ts';
+
+/** One attempt at one message. `permanent`: repeating it would give the same. */
+export type Attempt =
+  | { readonly kind: 'delivered'; readonly reference?: string }
+  | {
+      readonly kind: 'failed';
+      readonly reason: DeliveryFailure;
+      readonly words: string;
+      readonly permanent: boolean;
+      /** The receiver asks for this much patience, for all messages. */
+      readonly retryAfterMs?: number;
+    };
+
+export interface Outgoing {
+  readonly message: Message;
+  /** Of the thread so far, on this channel. */
+  readonly receipts: Receipts;
+  /** Channels that could not be reached, and why: this one is told instead. */
+  readonly insteadOf: readonly { readonly channel: string; readonly words: string }[];
+  /** The beginning of the episode was never told on this channel. */
+  readonly beginningUntold: boolean;
+}
+
+/** A way to reach people. Never throws for what a receiver does or does not do. */
+export interface Channel {
+  readonly name: string;
+  readonly type: string;
+  send(outgoing: Outgoing, signal?: AbortSignal): Promise<Attempt>;
+  close(): Promise<void>;
+}
+
+/** Bounds that every channel over HTTP has. */
+export interface ChannelLimits {
+  /** One attempt, milliseconds. */
+  readonly timeoutMs: number;
+  /** From the first attempt to giving up, waiting for its turn included. */
+  readonly giveUpAfterMs: number;
+}

@@ -1,0 +1,159 @@
+import type { Clock, Random } from '../core/ports/clock.ts';
+import type {
+  ChannelReport,
+  Deliverer,
+  Delivery,
+  DeliveryObserver,
+  DeliveryReport,
+  Message,
+  Receipt,
+  ReceiptStore,
+} from '../core/ports/delivery.ts';
+import type { Outgoing } from './channel.ts';
+import { LOG_CHANNEL } from './log.ts';
+import { deliverInThread, type Lane, threadOf } from './thread.ts';
+
+export interface DelivererOptions {
+  /** In the order in which they stand in for each other; the log last. */
+  readonly lanes: readonly Lane[];
+  readonly receipts: ReceiptStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Of this process, unique among all. */
+  readonly instance: string;
+  readonly observer?: DeliveryObserver;
+}
+
+export function createDeliverer(options: DelivererOptions): Deliverer {
+  const byName = new Map(options.lanes.map((lane) => [lane.channel.name, lane]));
+  const unstored = new Map<string, Receipt>();
+  let undertakings = 0;
+  return {
+    async deliver(message, signal) {
+      signal?.throwIfAborted();
+      const owner = `${options.instance}/${++undertakings}`;
+      const one = async (name: string, insteadOf: Outgoing['insteadOf']): Promise<ChannelReport> => {
+        const delivery = await deliverOne(message, byName.get(name), name, insteadOf, {
+          ...options,
+          owner,
+          unstored,
+          signal,
+        });
+        const report: ChannelReport = {
+          channel: name,
+          type: byName.get(name)?.channel.type ?? 'unknown',
+          insteadOf: insteadOf.map(({ channel }) => channel),
+          delivery,
+        };
+        safely(() => options.observer?.onDelivery?.(message, report));
+        return report;
+      };
+      const targets = await targetsOf(message, options);
+      return await fanOut(targets, [...byName.keys()], one);
+    },
+    async close() {
+      await Promise.all(options.lanes.map(({ channel }) => channel.close()));
+    },
+  };
+}
+
+interface OneContext extends DelivererOptions {
+  readonly owner: string;
+  readonly unstored: Map<string, Receipt>;
+  readonly signal: AbortSignal | undefined;
+}
+
+async function deliverOne(
+  message: Message,
+  lane: Lane | undefined,
+  name: string,
+  insteadOf: Outgoing['insteadOf'],
+  { receipts, clock, random, owner, unstored, observer, signal }: OneContext,
+): Promise<Delivery> {
+  if (lane === undefined) {
+    const words = 'no channel of this name is configured';
+    return { kind: 'failed', reason: 'noSuchChannel', words, attempts: 0, durationMs: 0 };
+  }
+  const onRetry = (reason: Parameters<NonNullable<DeliveryObserver['onRetry']>>[2], inMs: number): void =>
+    safely(() => observer?.onRetry?.(message, name, reason, inMs));
+  const context = { receipts, clock, random, owner, unstored, onRetry };
+  return await deliverInThread(message, lane, insteadOf, context, signal);
+}
+
+/** Those named, and for what goes on those who were told of its beginning instead of others. */
+async function targetsOf(
+  message: Message,
+  { lanes, receipts }: DelivererOptions,
+): Promise<readonly string[]> {
+  const all = lanes.map(({ channel }) => channel.name);
+  const named = new Set(message.channels.length === 0 ? all : message.channels);
+  if (message.kind !== 'resolved' && message.kind !== 'reminder') return [...named];
+  const others = all.filter((name) => !named.has(name));
+  const known = await receipts.peek(others.map((name) => threadOf(message, name)));
+  const told = others.filter((_name, index) =>
+    Object.values(known[index] ?? {}).some(({ kind }) => kind === 'delivered'),
+  );
+  return [...named, ...told];
+}
+
+type DeliverOne = (name: string, insteadOf: Outgoing['insteadOf']) => Promise<ChannelReport>;
+
+/**
+ * All targets at once. From the first failure on, the channels that were not asked are tried one after another
+ * until one has it, without waiting for targets that are still at it; the log comes last.
+ */
+async function fanOut(
+  targets: readonly string[],
+  all: readonly string[],
+  one: DeliverOne,
+): Promise<DeliveryReport> {
+  const reports: ChannelReport[] = [];
+  const failures: { channel: string; words: string }[] = [];
+  const spare = standIns(targets, all);
+  let escalation: Promise<void> | undefined;
+  const ask = async (name: string, insteadOf: Outgoing['insteadOf']): Promise<boolean> => {
+    const report = await one(name, insteadOf);
+    reports.push(report);
+    if (report.delivery.kind !== 'failed') return true;
+    failures.push({ channel: name, words: report.delivery.words });
+    return false;
+  };
+  const escalate = async (): Promise<void> => {
+    for (let name = spare.shift(); name !== undefined; name = spare.shift()) {
+      if (await ask(name, [...failures])) return;
+    }
+  };
+  const settled = await Promise.allSettled(
+    targets.map(async (name) => {
+      if (await ask(name, [])) return;
+      escalation ??= escalate();
+      await escalation;
+    }),
+  );
+  const lost = settled.find((result) => result.status === 'rejected');
+  if (lost !== undefined) throw lost.reason;
+  return {
+    channels: reports,
+    reached: reports.some(
+      ({ type, delivery: { kind } }) =>
+        type !== LOG_CHANNEL && (kind === 'delivered' || kind === 'duplicate'),
+    ),
+  };
+}
+
+/** Channels that were not asked: those after the first one that was, then those before it. */
+function standIns(targets: readonly string[], all: readonly string[]): string[] {
+  const asked = new Set(targets);
+  const from = all.findIndex((name) => asked.has(name)) + 1;
+  return [...all.slice(from), ...all.slice(0, from)]
+    .filter((name) => !asked.has(name))
+    .toSorted((a, b) => Number(a === LOG_CHANNEL) - Number(b === LOG_CHANNEL));
+}
+
+function safely(tell: () => void): void {
+  try {
+    tell();
+  } catch {
+    // See DeliveryObserver: an observer must not change the fate of a message.
+  }
+}

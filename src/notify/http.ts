@@ -1,0 +1,167 @@
+import { Agent, type Dispatcher, ProxyAgent, request } from 'undici';
+import type { Attempt } from './channel.ts';
+
+/** What a receiver said; the body cut off at `MAX_REPLY_BYTES`. */
+export interface HttpReply {
+  readonly status: number;
+  readonly body: string;
+  readonly retryAfterMs: number | undefined;
+}
+
+export interface HttpPost {
+  /** Often a secret in itself: never part of an error. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export type HttpResult =
+  | { readonly kind: 'reply'; readonly reply: HttpReply }
+  | (Attempt & { kind: 'failed' });
+
+export interface HttpSender {
+  post(post: HttpPost, signal?: AbortSignal): Promise<HttpResult>;
+  close(): Promise<void>;
+}
+
+export interface HttpOptions {
+  readonly timeoutMs: number;
+  /** May hold a password. */
+  readonly proxyUrl?: string;
+  /** For dates in Retry-After. */
+  readonly nowMs: () => number;
+}
+
+const MAX_REPLY_BYTES = 16_384;
+const MAX_RETRY_AFTER_MS = 3_600_000;
+
+/** POSTs with a bound on time and size; redirects are not followed, since a signed or secret body would leak. */
+export function createHttpSender({ timeoutMs, proxyUrl, nowMs }: HttpOptions): HttpSender {
+  const options = {
+    connections: 4,
+    pipelining: 1,
+    keepAliveTimeout: 10_000,
+    connect: { timeout: timeoutMs },
+  };
+  const dispatcher: Dispatcher =
+    proxyUrl === undefined ? new Agent(options) : new ProxyAgent({ ...options, uri: proxyUrl });
+  return {
+    async post({ url, headers, body }, signal) {
+      const timeout = AbortSignal.timeout(timeoutMs);
+      try {
+        const response = await request(url, {
+          method: 'POST',
+          headers: {
+            'content-type': 'application/json; charset=utf-8',
+            'user-agent': 'breakwater',
+            ...headers,
+          },
+          body,
+          dispatcher,
+          signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+        });
+        const text = await bounded(response.body);
+        const after = retryAfter(response.headers['retry-after'], nowMs());
+        return { kind: 'reply', reply: { status: response.statusCode, body: text, retryAfterMs: after } };
+      } catch (error) {
+        if (signal?.aborted === true) throw signal.reason;
+        return timeout.aborted ? timedOut(timeoutMs) : lostConnection(error);
+      }
+    },
+    // Whoever waits for a reply has given up by now.
+    close: () => dispatcher.destroy(),
+  };
+}
+
+async function bounded(body: Dispatcher.ResponseData['body']): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length >= MAX_REPLY_BYTES) break;
+  }
+  return Buffer.concat(chunks).subarray(0, MAX_REPLY_BYTES).toString('utf8');
+}
+
+function retryAfter(header: string | string[] | undefined, nowMs: number): number | undefined {
+  const text = Array.isArray(header) ? header[0] : header;
+  if (text === undefined) return undefined;
+  const seconds = Number(text);
+  const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(text) - nowMs;
+  return Number.isFinite(ms) && ms >= 0 ? Math.min(ms, MAX_RETRY_AFTER_MS) : undefined;
+}
+
+function timedOut(timeoutMs: number): HttpResult {
+  return failed('timeout', `no reply within ${timeoutMs} ms`, false);
+}
+
+const CONNECT_CODES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'the connection was refused',
+  ENOTFOUND: 'its host name is not known',
+  EAI_AGAIN: 'its host name could not be looked up',
+  EHOSTUNREACH: 'its host cannot be reached',
+  ENETUNREACH: 'its network cannot be reached',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+};
+
+/** By the error's code alone: messages of the network stack name addresses, and addresses can be secret. */
+function lostConnection(error: unknown): HttpResult {
+  const code = codeOf(error);
+  const known = CONNECT_CODES[code];
+  if (known !== undefined) return failed('connectFailed', known, false);
+  if (/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO/.test(code)) {
+    return failed('connectFailed', `its certificate is not accepted (${code})`, false);
+  }
+  return failed(
+    'connectionLost',
+    code === '' ? 'the connection broke' : `the connection broke (${code})`,
+    false,
+  );
+}
+
+function codeOf(error: unknown): string {
+  for (let found = error; found instanceof Error; found = found.cause) {
+    if ('code' in found && typeof found.code === 'string' && /^[A-Z0-9_]{1,60}$/.test(found.code))
+      return found.code;
+  }
+  return '';
+}
+
+export function failed(
+  reason: (Attempt & { kind: 'failed' })['reason'],
+  words: string,
+  permanent: boolean,
+  retryAfterMs?: number,
+): Attempt & { kind: 'failed' } {
+  return {
+    kind: 'failed',
+    reason,
+    words,
+    permanent,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  };
+}
+
+/** How HTTP itself reads a reply that is no success; `said` is the receiver's own error, already made safe. */
+export function httpFailure({ status, retryAfterMs }: HttpReply, said = ''): Attempt & { kind: 'failed' } {
+  const words = said === '' ? `HTTP ${status}` : `HTTP ${status}: ${said}`;
+  if (status === 429) return failed('rateLimited', words, false, retryAfterMs ?? 1000);
+  if (status === 408 || status === 425 || status >= 500)
+    return failed('unavailable', words, false, retryAfterMs);
+  if (status === 401 || status === 403) return failed('unauthorized', words, true);
+  if (status === 404 || status === 410) return failed('notFound', words, true);
+  if (status >= 300 && status < 400) return failed('rejected', `${words} (redirects are not followed)`, true);
+  return failed('rejected', words, true);
+}
+
+/** A receiver's words for a log line: one short line, without the secrets given and what could be one. */
+export function safeWords(text: string, secrets: readonly string[] = []): string {
+  return secrets
+    .reduce((shown, secret) => (secret === '' ? shown : shown.replaceAll(secret, '[secret]')), text)
+    .replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
+    .replaceAll(/\w+:\/\/\S+/g, '[address]')
+    .replaceAll(/[\w+/=:-]{20,}/g, '[...]')
+    .trim()
+    .slice(0, 160);
+}

@@ -1,0 +1,89 @@
+import type { Attempt, Channel, Outgoing } from './channel.ts';
+import { failed, type HttpReply, type HttpSender, httpFailure, safeWords } from './http.ts';
+import { cut, type LinkTemplate, wordingOf } from './wording.ts';
+
+export interface SlackOptions {
+  readonly name: string;
+  /** Whoever has it can write to the channel: a secret. */
+  readonly url: string;
+  readonly links: readonly LinkTemplate[];
+  readonly http: HttpSender;
+}
+
+/**
+ * Slack's incoming webhooks, and what takes the same payload (Mattermost, Rocket.Chat, Discord's `/slack`
+ * addresses): a text and one attachment, as blocks are Slack's alone.
+ */
+export function createSlack({ name, url, links, http }: SlackOptions): Channel {
+  return {
+    name,
+    type: 'slack',
+    async send(outgoing, signal): Promise<Attempt> {
+      const body = JSON.stringify(slackPayload(outgoing, links));
+      const result = await http.post({ url, headers: {}, body }, signal);
+      return result.kind === 'failed' ? result : judge(result.reply, url);
+    },
+    close: () => http.close(),
+  };
+}
+
+const COLOURS = { critical: '#d1242f', warning: '#d4a72c', info: '#57606a' } as const;
+const RESOLVED_COLOUR = '#2da44e';
+const MAX_TITLE = 300;
+const MAX_TEXT = 3000;
+/** Longer fields take a whole row. */
+const SHORT_FIELD = 30;
+
+export function slackPayload(
+  outgoing: Outgoing,
+  links: readonly LinkTemplate[],
+): Readonly<Record<string, unknown>> {
+  const { message } = outgoing;
+  const wording = wordingOf(outgoing, links);
+  const title = escapeSlack(cut(wording.title, MAX_TITLE));
+  const shownLinks = wording.links.map((link) => `<${slackUrl(link.url)}|${escapeSlack(link.title)}>`);
+  const text = [...wording.lines.map(escapeSlack), shownLinks.join(' · ')].filter((line) => line !== '');
+  return {
+    text: title,
+    attachments: [
+      {
+        fallback: escapeSlack(cut(`${wording.title}: ${wording.lines.join(' ')}`, MAX_TEXT)),
+        color: message.kind === 'resolved' ? RESOLVED_COLOUR : COLOURS[message.severity],
+        text: cut(text.join('\n'), MAX_TEXT),
+        fields: wording.facts.map((fact) => ({
+          title: fact.name,
+          value: escapeSlack(fact.text),
+          short: fact.text.length <= SHORT_FIELD,
+        })),
+        // Names with underscores and asterisks are shown as they are.
+        mrkdwn_in: [],
+        footer: 'Breakwater',
+        ts: Math.floor(message.atMs / 1000),
+      },
+    ],
+  };
+}
+
+/** The three characters that Slack interprets; an `@` is kept from calling people where it would (Mattermost). */
+export function escapeSlack(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('@', '@\u200b');
+}
+
+function slackUrl(url: string): string {
+  return url.replaceAll('&', '&amp;').replaceAll('<', '%3C').replaceAll('>', '%3E').replaceAll('|', '%7C');
+}
+
+/** Slack answers `ok`; others answer something else or nothing with a 2xx. Errors are plain words such as `no_service`. */
+function judge(reply: HttpReply, url: string): Attempt {
+  if (reply.status >= 200 && reply.status < 300) return { kind: 'delivered' };
+  const said = safeWords(reply.body, [url]);
+  if (reply.status === 403 && /^(invalid_token|token_)/.test(reply.body)) {
+    return failed('unauthorized', `HTTP 403: ${said}`, true);
+  }
+  if (reply.status === 403) return failed('rejected', `HTTP 403: ${said}`, true);
+  return httpFailure(reply, said);
+}

@@ -1,0 +1,165 @@
+import type { Message, Receipts } from '../core/ports/delivery.ts';
+import type { Attempt, Channel, Outgoing } from './channel.ts';
+import { failed, type HttpReply, type HttpSender, httpFailure, safeWords } from './http.ts';
+import { cut, type LinkTemplate, wordingOf } from './wording.ts';
+
+export interface TelegramOptions {
+  readonly name: string;
+  /** Of the Bot API, without a slash at the end: Telegram's own or a local Bot API server. */
+  readonly apiUrl: string;
+  readonly token: string;
+  /** Number of a chat, or `@name` of a public channel. */
+  readonly chat: string;
+  /** Topic of a forum. */
+  readonly topic?: number;
+  readonly links: readonly LinkTemplate[];
+  readonly http: HttpSender;
+}
+
+/** Telegram's Bot API, method `sendMessage`. Later messages of an episode answer to its first one. */
+export function createTelegram(options: TelegramOptions): Channel {
+  const { name, apiUrl, token, links, http } = options;
+  const url = `${apiUrl}/bot${token}/sendMessage`;
+  let { chat } = options;
+  const post = async (outgoing: Outgoing, signal?: AbortSignal): Promise<Verdict> => {
+    const payload = telegramPayload(outgoing, { chat, topic: options.topic, links });
+    const result = await http.post({ url, headers: {}, body: JSON.stringify(payload) }, signal);
+    return result.kind === 'failed' ? { attempt: result } : judge(result.reply, token);
+  };
+  return {
+    name,
+    type: 'telegram',
+    async send(outgoing, signal): Promise<Attempt> {
+      const first = await post(outgoing, signal);
+      if (first.movedTo === undefined) return first.attempt;
+      // The group became a supergroup, which has another number; the config still has the old one.
+      chat = first.movedTo;
+      return (await post(outgoing, signal)).attempt;
+    },
+    close: () => http.close(),
+  };
+}
+
+const MAX_LINE = 600;
+/** Of the text without its marks (Bot API: 1 to 4096 characters after entities parsing). */
+const MAX_TEXT = 4000;
+
+interface Place {
+  readonly chat: string;
+  readonly topic: number | undefined;
+  readonly links: readonly LinkTemplate[];
+}
+
+export function telegramPayload(outgoing: Outgoing, place: Place): Readonly<Record<string, unknown>> {
+  const { message, receipts } = outgoing;
+  const first = firstMessage(receipts);
+  return {
+    chat_id: /^-?\d+$/.test(place.chat) ? Number(place.chat) : place.chat,
+    ...(place.topic === undefined ? {} : { message_thread_id: place.topic }),
+    text: htmlText(outgoing, place.links),
+    parse_mode: 'HTML',
+    link_preview_options: { is_disabled: true },
+    disable_notification: isQuiet(message),
+    ...(first === undefined
+      ? {}
+      : { reply_parameters: { message_id: first, allow_sending_without_reply: true } }),
+  };
+}
+
+/** What needs nobody to get up. */
+function isQuiet({ kind, severity }: Message): boolean {
+  return kind === 'resolved' || kind === 'test' || severity === 'info';
+}
+
+function firstMessage(receipts: Receipts): number | undefined {
+  const delivered = Object.values(receipts).flatMap((receipt) =>
+    receipt.kind === 'delivered' ? [receipt] : [],
+  );
+  const [first] = delivered.toSorted((a, b) => a.atMs - b.atMs);
+  const id = Number(first?.reference);
+  return Number.isSafeInteger(id) && id > 0 ? id : undefined;
+}
+
+/** Whole lines only, so that no mark is cut in half. */
+function htmlText(outgoing: Outgoing, links: readonly LinkTemplate[]): string {
+  const wording = wordingOf(outgoing, links);
+  const parts: readonly (readonly [plain: string, html: string])[] = [
+    line(wording.title, (text) => `<b>${text}</b>`),
+    ...wording.lines.map((text) => line(text)),
+    ...wording.facts.map(({ name, text }) => line(`${name}: ${text}`)),
+    ...wording.links.map(({ title, url }): readonly [string, string] => [
+      title,
+      `<a href="${escapeHtml(url)}">${escapeHtml(title)}</a>`,
+    ]),
+  ];
+  let length = 0;
+  const kept = parts.filter(([plain]) => {
+    length += plain.length + 1;
+    return length <= MAX_TEXT;
+  });
+  return kept.map(([, html]) => html).join('\n');
+}
+
+function line(text: string, mark = (html: string): string => html): readonly [plain: string, html: string] {
+  const shown = cut(text, MAX_LINE);
+  return [shown, mark(escapeHtml(shown))];
+}
+
+export function escapeHtml(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
+}
+
+interface Verdict {
+  readonly attempt: Attempt;
+  readonly movedTo?: string;
+}
+
+interface BotReply {
+  readonly ok?: unknown;
+  readonly result?: { readonly message_id?: unknown };
+  readonly description?: unknown;
+  readonly parameters?: { readonly retry_after?: unknown; readonly migrate_to_chat_id?: unknown };
+}
+
+/** `{ ok, result | error_code, description, parameters }`; only `ok: true` is a success. */
+function judge(reply: HttpReply, token: string): Verdict {
+  const body = parse(reply.body);
+  if (body === undefined) {
+    return reply.status >= 200 && reply.status < 300
+      ? { attempt: failed('badReply', `HTTP ${reply.status} without the JSON of the Bot API`, false) }
+      : { attempt: httpFailure(reply) };
+  }
+  if (body.ok === true) {
+    const id = body.result?.message_id;
+    return {
+      attempt: typeof id === 'number' ? { kind: 'delivered', reference: String(id) } : { kind: 'delivered' },
+    };
+  }
+  const said = typeof body.description === 'string' ? safeWords(body.description, [token]) : '';
+  const { retry_after: seconds, migrate_to_chat_id: movedTo } = body.parameters ?? {};
+  if (typeof movedTo === 'number' || typeof movedTo === 'string') {
+    return { attempt: failed('notFound', said, true), movedTo: String(movedTo) };
+  }
+  if (reply.status === 429) {
+    const waitMs = typeof seconds === 'number' && seconds > 0 ? seconds * 1000 : (reply.retryAfterMs ?? 1000);
+    return { attempt: failed('rateLimited', `HTTP 429: ${said}`, false, waitMs) };
+  }
+  if (reply.status === 400 && /not found/i.test(said))
+    return { attempt: failed('notFound', `HTTP 400: ${said}`, true) };
+  // A token that Telegram does not know is 404 for the whole address, 401 once it was known.
+  if (reply.status === 404) return { attempt: failed('unauthorized', `HTTP 404: ${said}`, true) };
+  return { attempt: httpFailure(reply, said) };
+}
+
+function parse(text: string): BotReply | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && 'ok' in value ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,203 @@
+import type { Clock, Random } from '../core/ports/clock.ts';
+import type {
+  Delivery,
+  DeliveryFailure,
+  Message,
+  Receipt,
+  ReceiptStore,
+  Receipts,
+} from '../core/ports/delivery.ts';
+import type { Attempt, Channel, ChannelLimits, Outgoing } from './channel.ts';
+import type { Pace } from './pace.ts';
+
+/** A channel with what it takes to use it. */
+export interface Lane {
+  readonly channel: Channel;
+  readonly limits: ChannelLimits;
+  readonly pace: Pace;
+}
+
+export interface ThreadContext {
+  readonly receipts: ReceiptStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Unique among all who deliver at the same time. */
+  readonly owner: string;
+  /** Delivered, but the store was lost before it could be told. */
+  readonly unstored: Map<string, Receipt>;
+  readonly onRetry: (reason: DeliveryFailure, inMs: number) => void;
+}
+
+const FIRST_BACKOFF_MS = 1000;
+const MAX_BACKOFF_MS = 30_000;
+/** More than a request can take, so that a hold never ends under one. */
+const HOLD_MARGIN_MS = 5000;
+const MAX_UNSTORED = 1000;
+
+export function threadOf(message: Pick<Message, 'key'>, channel: string): string {
+  return `${message.key}/${channel}`;
+}
+
+/** One message on one channel, to its end: delivered, known to be delivered, or given up within the bound. */
+export async function deliverInThread(
+  message: Message,
+  lane: Lane,
+  insteadOf: Outgoing['insteadOf'],
+  context: ThreadContext,
+  signal?: AbortSignal,
+): Promise<Delivery> {
+  const { clock } = context;
+  const startedMs = clock.monotonicMs();
+  const deadlineMs = startedMs + lane.limits.giveUpAfterMs;
+  let attempts = 0;
+  let last: Failure = { reason: 'backlog', words: 'its turn did not come in time' };
+  const gaveUp = async (failure: Failure): Promise<Delivery> => {
+    await recordFailure(message, lane, failure, context);
+    return { kind: 'failed', ...failure, attempts, durationMs: clock.monotonicMs() - startedMs };
+  };
+  for (;;) {
+    if (!(await lane.pace.turn(rankOf(message), deadlineMs, signal))) return await gaveUp(last);
+    const held = await holdThread(message, lane, deadlineMs, context, signal);
+    if (held === undefined) return await gaveUp(last);
+    const settled = settledBefore(message, held, context.unstored.get(storedKey(message, lane)));
+    if (settled !== undefined) {
+      await context.receipts.settle(threadOf(message, lane.channel.name), context.owner, {});
+      return settled;
+    }
+    attempts++;
+    const attempt = await sendHeld(message, lane, held, insteadOf, context, signal);
+    if (attempt.kind === 'delivered') {
+      return {
+        kind: 'delivered',
+        atMs: clock.nowMs(),
+        attempts,
+        durationMs: clock.monotonicMs() - startedMs,
+      };
+    }
+    last = { reason: attempt.reason, words: attempt.words };
+    if (attempt.retryAfterMs !== undefined) lane.pace.block(attempt.retryAfterMs);
+    const waitMs = Math.max(attempt.retryAfterMs ?? 0, backoffMs(attempts, context.random));
+    if (attempt.permanent || clock.monotonicMs() + waitMs > deadlineMs) return await gaveUp(last);
+    context.onRetry(attempt.reason, waitMs);
+    await clock.sleep(waitMs, signal);
+  }
+}
+
+interface Failure {
+  readonly reason: DeliveryFailure;
+  readonly words: string;
+}
+
+/** Ends with receipts written and the thread free, whatever happens. */
+async function sendHeld(
+  message: Message,
+  { channel }: Lane,
+  receipts: Receipts,
+  insteadOf: Outgoing['insteadOf'],
+  { receipts: store, owner, clock, unstored }: ThreadContext,
+  signal: AbortSignal | undefined,
+): Promise<Attempt> {
+  const thread = threadOf(message, channel.name);
+  const told = Object.values(receipts).some(({ kind }) => kind === 'delivered');
+  const beginningUntold = !told && (message.kind === 'resolved' || message.kind === 'reminder');
+  let attempt: Attempt;
+  try {
+    attempt = await channel.send({ message, receipts, insteadOf, beginningUntold }, signal);
+  } catch (error) {
+    await store.settle(thread, owner, {}).catch(() => undefined);
+    throw error;
+  }
+  if (attempt.kind === 'failed') {
+    await store.settle(thread, owner, {});
+    return attempt;
+  }
+  const receipt: Receipt = {
+    kind: 'delivered',
+    atMs: clock.nowMs(),
+    saidAtMs: message.atMs,
+    final: message.kind === 'resolved',
+    ...(attempt.reference === undefined ? {} : { reference: attempt.reference }),
+  };
+  const key = `${thread}/${message.id}`;
+  remember(unstored, key, receipt);
+  await store.settle(thread, owner, { [message.id]: receipt });
+  unstored.delete(key);
+  return attempt;
+}
+
+function remember(unstored: Map<string, Receipt>, key: string, receipt: Receipt): void {
+  const [oldest] = unstored.keys();
+  if (unstored.size >= MAX_UNSTORED && oldest !== undefined) unstored.delete(oldest);
+  unstored.set(key, receipt);
+}
+
+function storedKey(message: Message, { channel }: Lane): string {
+  return `${threadOf(message, channel.name)}/${message.id}`;
+}
+
+/** What earlier deliveries in the thread say about this one; `undefined`: send it. */
+function settledBefore(
+  message: Message,
+  receipts: Receipts,
+  unstored: Receipt | undefined,
+): Delivery | undefined {
+  const own = receipts[message.id] ?? unstored;
+  if (own?.kind === 'delivered') return { kind: 'duplicate', atMs: own.atMs };
+  // Given up before, e.g. by a job that was then repeated: those told instead are asked again, this one is not.
+  if (own !== undefined) {
+    return { kind: 'failed', reason: own.reason, words: own.words, attempts: 0, durationMs: 0 };
+  }
+  const ordered = message.kind === 'firing' || message.kind === 'reminder';
+  const overtaken = Object.values(receipts).some(
+    (other) => other.final || (other.kind === 'delivered' && other.saidAtMs > message.atMs),
+  );
+  return ordered && overtaken ? { kind: 'superseded' } : undefined;
+}
+
+async function holdThread(
+  message: Message,
+  { channel, limits }: Lane,
+  deadlineMs: number,
+  { receipts, owner, clock }: ThreadContext,
+  signal: AbortSignal | undefined,
+): Promise<Receipts | undefined> {
+  const thread = threadOf(message, channel.name);
+  for (;;) {
+    const hold = await receipts.hold(thread, owner, limits.timeoutMs * ATTEMPT_REQUESTS + HOLD_MARGIN_MS);
+    if (hold.kind === 'held') return hold.receipts;
+    if (clock.monotonicMs() >= deadlineMs) return undefined;
+    await clock.sleep(Math.min(hold.retryInMs, BUSY_POLL_MS), signal);
+  }
+}
+
+/** One attempt may take two requests (Telegram: a group that moved). */
+const ATTEMPT_REQUESTS = 2;
+const BUSY_POLL_MS = 200;
+
+async function recordFailure(
+  message: Message,
+  { channel }: Lane,
+  { reason, words }: Failure,
+  { receipts, owner, clock }: ThreadContext,
+): Promise<void> {
+  const receipt: Receipt = {
+    kind: 'failed',
+    atMs: clock.nowMs(),
+    final: message.kind === 'resolved',
+    reason,
+    words,
+  };
+  await receipts.settle(threadOf(message, channel.name), owner, { [message.id]: receipt });
+}
+
+/** Lower goes first: what fires before what reminds and resolves, then by severity. */
+function rankOf({ kind, severity }: Message): number {
+  const calm = kind === 'resolved' || kind === 'reminder' ? 3 : 0;
+  return calm + { critical: 0, warning: 1, info: 2 }[severity];
+}
+
+/** Doubling, each time anywhere between half and the whole. */
+function backoffMs(attempts: number, random: Random): number {
+  const whole = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (attempts - 1));
+  return whole * (0.5 + random() / 2);
+}

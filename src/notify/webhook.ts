@@ -1,0 +1,79 @@
+import { createHmac } from 'node:crypto';
+import type { Attempt, Channel, Outgoing } from './channel.ts';
+import { type HttpSender, httpFailure } from './http.ts';
+import { type LinkTemplate, plainText, subjectWords, timeWords, wordingOf } from './wording.ts';
+
+export interface WebhookOptions {
+  readonly name: string;
+  readonly url: string;
+  /** Key of the signature; without one messages are not signed. */
+  readonly secret?: string;
+  readonly links: readonly LinkTemplate[];
+  readonly http: HttpSender;
+  readonly nowMs: () => number;
+}
+
+/** JSON to an address of the user's own, signed (docs/notifications.md has the fields and how to verify). */
+export function createWebhook(options: WebhookOptions): Channel {
+  const { name, url, secret, links, http, nowMs } = options;
+  return {
+    name,
+    type: 'webhook',
+    async send(outgoing, signal): Promise<Attempt> {
+      const body = JSON.stringify(webhookPayload(name, outgoing, links));
+      const seconds = Math.floor(nowMs() / 1000);
+      const headers = {
+        'breakwater-delivery': outgoing.message.id,
+        'breakwater-event': outgoing.message.kind,
+        ...(secret === undefined ? {} : { 'breakwater-signature': signature(secret, seconds, body) }),
+      };
+      const result = await http.post({ url, headers, body }, signal);
+      if (result.kind === 'failed') return result;
+      const { status } = result.reply;
+      return status >= 200 && status < 300 ? { kind: 'delivered' } : httpFailure(result.reply);
+    },
+    close: () => http.close(),
+  };
+}
+
+/** `t=<Unix seconds>,v1=<hex>`: HMAC-SHA-256 over the seconds, a dot and the body's bytes, keyed by the secret's. */
+export function signature(secret: string, seconds: number, body: string): string {
+  return `t=${seconds},v1=${createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')}`;
+}
+
+/** Times both as Unix milliseconds and for people; LTVs as fractions, amounts as decimal texts. */
+export function webhookPayload(
+  channel: string,
+  outgoing: Outgoing,
+  links: readonly LinkTemplate[],
+): Readonly<Record<string, unknown>> {
+  const { message, insteadOf } = outgoing;
+  const wording = wordingOf(outgoing, links);
+  return {
+    version: 1,
+    id: message.id,
+    key: message.key,
+    kind: message.kind,
+    channel,
+    title: wording.title,
+    text: plainText(wording),
+    words: message.words,
+    account: message.accountId,
+    rule: message.ruleId,
+    subject: message.subject,
+    subjectWords: subjectWords(message),
+    market: message.market ?? null,
+    episode: message.episode,
+    stage: message.stage,
+    severity: message.severity,
+    mode: message.mode,
+    labels: message.labels,
+    sinceMs: message.sinceMs,
+    since: timeWords(message.sinceMs),
+    atMs: message.atMs,
+    at: timeWords(message.atMs),
+    cures: message.cures,
+    links: wording.links,
+    insteadOf: insteadOf.map((failed) => failed.channel),
+  };
+}

@@ -1,0 +1,195 @@
+import type { Message } from '../core/ports/delivery.ts';
+import type { CureFigures } from '../core/ports/notify.ts';
+import { figure } from '../core/words.ts';
+import type { Outgoing } from './channel.ts';
+
+/** A message in words, before any receiver's escaping. */
+export interface Wording {
+  /** One line: what, where, how bad. */
+  readonly title: string;
+  /** Whole sentences. */
+  readonly lines: readonly string[];
+  readonly facts: readonly Fact[];
+  readonly links: readonly Link[];
+}
+
+export interface Fact {
+  readonly name: string;
+  readonly text: string;
+}
+
+export interface Link {
+  readonly title: string;
+  readonly url: string;
+}
+
+/** `url` with `{account}`, `{rule}`, `{subject}`, `{market}`, `{episode}`, `{severity}` and `{key}` in it. */
+export interface LinkTemplate {
+  readonly title: string;
+  readonly url: string;
+}
+
+export const LINK_PLACEHOLDERS = [
+  'account',
+  'rule',
+  'subject',
+  'market',
+  'episode',
+  'severity',
+  'key',
+] as const;
+
+const STATE_WORDS: Readonly<Record<Message['kind'], string>> = {
+  firing: 'firing',
+  reminder: 'still firing',
+  resolved: 'resolved',
+  alarm: 'alarm',
+  test: 'test message',
+};
+
+export function wordingOf(outgoing: Outgoing, templates: readonly LinkTemplate[]): Wording {
+  const { message } = outgoing;
+  return {
+    title: titleOf(message),
+    lines: linesOf(outgoing),
+    facts: factsOf(message),
+    links: linksOf(message, templates),
+  };
+}
+
+/** `CRITICAL firing: near-liquidation, desk-1, BTC_PERP position 42`. */
+export function titleOf(message: Message): string {
+  const state = STATE_WORDS[message.kind];
+  const severity =
+    message.kind === 'resolved' || message.kind === 'test' ? '' : `${message.severity.toUpperCase()} `;
+  const what = `${severity}${state}`;
+  const shown = message.kind === 'test' ? [] : [message.ruleId, message.accountId, subjectWords(message)];
+  const where = shown.filter((part) => part !== '').join(', ');
+  return where === '' ? `Breakwater ${what}` : `${capital(what)}: ${where}`;
+}
+
+function capital(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+}
+
+/** `position:42` as `position 42`, with its market where it is known. */
+export function subjectWords({ subject, market }: Pick<Message, 'subject' | 'market'>): string {
+  const [kind, rest] = splitSubject(subject);
+  if (kind === 'creditLine') return `credit line in ${assetOf(subject) ?? rest}`;
+  if (kind !== 'position') return kind === 'account' ? 'the account' : subject;
+  return market === undefined ? `position ${rest}` : `${market} position ${rest}`;
+}
+
+function splitSubject(subject: string): readonly [kind: string, rest: string] {
+  const at = subject.indexOf(':');
+  return at === -1 ? [subject, ''] : [subject.slice(0, at), subject.slice(at + 1)];
+}
+
+/** The asset of `creditLine:BTC@1700000000`. */
+export function assetOf(subject: string): string | undefined {
+  const [kind, rest] = splitSubject(subject);
+  if (kind !== 'creditLine') return undefined;
+  const at = rest.lastIndexOf('@');
+  return at <= 0 ? rest : rest.slice(0, at);
+}
+
+function linesOf({ message, insteadOf, beginningUntold }: Outgoing): readonly string[] {
+  const lines = [sentence(message.words)];
+  if (message.kind === 'resolved' && beginningUntold) {
+    lines.push(`It began at ${timeWords(message.sinceMs)}; that could not be told here.`);
+  }
+  if (message.kind !== 'resolved') lines.push(...cureLines(message.cures));
+  if (message.mode === 'observe' && message.kind !== 'test') {
+    lines.push('Observe mode: Breakwater records what it would do and sends no order.');
+  }
+  for (const { channel, words } of insteadOf) {
+    lines.push(`Told here because the channel ${channel} could not be reached (${words}).`);
+  }
+  return lines.filter((line) => line !== '');
+}
+
+function sentence(text: string): string {
+  const trimmed = text.trim();
+  return trimmed === '' || /[.!?]$/.test(trimmed) ? trimmed : `${trimmed}.`;
+}
+
+/** What has to be done by hand, and that it has to be done by hand. */
+function cureLines(cures: readonly CureFigures[]): readonly string[] {
+  const [first] = cures;
+  if (first === undefined) return [];
+  const options = cures.map(
+    ({ asset, targetLtv, repay, addCollateral }) =>
+      `To bring it to ${figure(targetLtv, 'ratio')}: repay ${repay} ${asset}, or add collateral worth ${addCollateral} ${asset}.`,
+  );
+  return [
+    `The loan-to-value is ${figure(first.currentLtv, 'ratio')}.`,
+    ...options,
+    'The daemon cannot repay: somebody has to.',
+  ];
+}
+
+function factsOf(message: Message): readonly Fact[] {
+  if (message.kind === 'test') return [{ name: 'time', text: timeWords(message.atMs) }];
+  const labels = Object.entries(message.labels).map(([name, value]) => `${name}=${value}`);
+  const facts: readonly (readonly [string, string])[] = [
+    ['account', message.accountId],
+    ['rule', message.ruleId],
+    ['subject', subjectWords(message)],
+    ['severity', message.severity],
+    ['mode', message.mode],
+    ['since', message.kind === 'alarm' ? '' : timeWords(message.sinceMs)],
+    [message.kind === 'resolved' ? 'resolved' : 'time', timeWords(message.atMs)],
+    ['lasted', message.kind === 'firing' || message.kind === 'alarm' ? '' : lastedWords(message)],
+    ['stage', message.stage > 0 && message.kind === 'firing' ? String(message.stage) : ''],
+    ['labels', labels.join(', ')],
+  ];
+  return facts.filter(([, text]) => text !== '').map(([name, text]) => ({ name, text }));
+}
+
+/** To the second, in UTC, as in `2026-01-31 23:59:59 UTC`. */
+export function timeWords(atMs: number): string {
+  return `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+function lastedWords({ sinceMs, atMs }: Message): string {
+  const seconds = Math.max(0, Math.round((atMs - sinceMs) / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+function linksOf(message: Message, templates: readonly LinkTemplate[]): readonly Link[] {
+  const values: Readonly<Record<(typeof LINK_PLACEHOLDERS)[number], string>> = {
+    account: message.accountId,
+    rule: message.ruleId,
+    subject: message.subject,
+    market: message.market ?? '',
+    episode: String(message.episode),
+    severity: message.severity,
+    key: message.key,
+  };
+  return templates.map(({ title, url }) => ({
+    title,
+    url: url.replaceAll(/\{(\w+)\}/g, (whole, name: string) =>
+      Object.hasOwn(values, name) ? encodeURIComponent(values[name as keyof typeof values]) : whole,
+    ),
+  }));
+}
+
+/** The whole of it as plain text. */
+export function plainText(wording: Wording): string {
+  return [
+    wording.title,
+    ...wording.lines,
+    wording.facts.map(({ name, text }) => `${name}: ${text}`).join('; '),
+    ...wording.links.map(({ title, url }) => `${title}: ${url}`),
+  ].join('\n');
+}
+
+/** At most `max` characters, cut between characters, with a mark that something is missing. */
+export function cut(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const end = text.charCodeAt(max - 2);
+  return `${text.slice(0, end >= 0xd800 && end <= 0xdbff ? max - 2 : max - 1)}…`;
+}

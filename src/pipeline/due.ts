@@ -1,0 +1,32 @@
+import type { CadenceReason } from '../core/cadence.ts';
+import type { Evaluation } from '../core/evaluate.ts';
+
+/** Ticks come a little early or late; an account falls due this part of a tick before the one that takes it. */
+const EARLY_SHARE = 0.5;
+/** A wish that exceeds whole ticks by less than this is met by them. */
+const SLACK_SHARE = 0.05;
+
+/**
+ * When an account falls due, counted from now, so that the last tick that is not later than wanted takes it:
+ * accounts then share ticks, and reads and commits are batched. At least one tick lies between.
+ */
+export function dueIn(wantedMs: number, tick: { readonly everyMs: number }, sinceTickMs: number): number {
+  const ticks = Math.max(1, Math.floor(wantedMs / tick.everyMs + SLACK_SHARE));
+  const inMs = (ticks - EARLY_SHARE) * tick.everyMs - sinceTickMs;
+  return Math.max(0, Math.round(inMs));
+}
+
+const RANKS: Readonly<Record<CadenceReason, number>> = {
+  calm: 0,
+  budget: 0,
+  nearThreshold: 1,
+  blind: 2,
+  ruleActive: 3,
+  marginCall: 4,
+};
+
+/** By how much an account goes before others: first by why it is watched closely, then by how soon. */
+export function dangerOf({ nextDue, active }: Pick<Evaluation, 'nextDue' | 'active'>): number {
+  const rank = RANKS[nextDue.reason] + (active.some(({ severity }) => severity === 'critical') ? 0.5 : 0);
+  return rank + 0.4 / (1 + nextDue.inMs / 1000);
+}

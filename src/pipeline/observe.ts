@@ -1,0 +1,114 @@
+import type { SourceName } from '../core/fields.ts';
+import type { PositionRecord, RecordList } from '../core/ports/exchange.ts';
+import type { StoredAccount, StoredReadings } from '../core/ports/state-store.ts';
+import type { Instant, OwnStop, Snapshot, SnapshotSources, SourceReading } from '../core/snapshot.ts';
+import type { PipelineContext, WatchedAccount } from './account.ts';
+import { aged, type KeptReading } from './read-memory.ts';
+import { ageUnread, isDue, isSeldom, knownReading, readSources } from './read-sources.ts';
+
+/** Step one of a poll: what is known of the account now. */
+export interface Observation {
+  /** Without our own stops: they come from the state that it is judged with. */
+  readonly sources: SnapshotSources;
+  readonly at: Instant;
+  /** The positions, if a read of them arrived with this poll. */
+  readonly positions: PositionsRead | undefined;
+  /** To be stored, when something that is read seldom was read. */
+  readonly readings: StoredReadings | undefined;
+}
+
+export interface PositionsRead {
+  readonly list: RecordList<PositionRecord>;
+  /** Milliseconds on the lanes' clock; the sending is stated as early as the clocks' error allows. */
+  readonly sentAtMs: number;
+  readonly receivedAtMs: number;
+}
+
+/** @returns undefined when a request of ours overtook the reads: they are out of date. */
+export async function observeAccount(
+  context: PipelineContext,
+  account: WatchedAccount,
+  stored: StoredAccount,
+): Promise<Observation | undefined> {
+  const { memory, time } = context;
+  const { documents } = stored;
+  const before = time.instant();
+  const known = (source: SourceName): KeptReading | undefined =>
+    knownReading(source, memory, account.id, documents);
+  const earlier = new Map(account.sources.map((source) => [source, known(source)]));
+  const arrived = { ...memory.recall(account.id) };
+  const due = account.sources.filter((source) => isDue(source, earlier.get(source), account, before));
+  const ended = await readSources(context, account, due);
+  if (ended.aborted) return undefined;
+  const at = time.instant();
+  const entries = account.sources.map((source): [SourceName, SourceReading<unknown>] => {
+    const kept = known(source);
+    return [
+      source,
+      kept === undefined
+        ? { kind: 'notRead', ageMs: ageUnread(source, documents, at) }
+        : aged(kept.reading, kept.at, at),
+    ];
+  });
+  const sources = Object.fromEntries(entries) as SnapshotSources;
+  const isNew = (source: SourceName): boolean => memory.recall(account.id)[source] !== arrived[source];
+  return {
+    sources,
+    at,
+    positions: isNew('positions') ? positionsRead(context, known('positions'), at) : undefined,
+    readings: readingsToStore(account, stored, entries, isNew, at),
+  };
+}
+
+function positionsRead(
+  { time }: PipelineContext,
+  kept: KeptReading | undefined,
+  at: Instant,
+): PositionsRead | undefined {
+  if (kept === undefined || kept.reading.kind !== 'read') return undefined;
+  return {
+    list: kept.reading.value as RecordList<PositionRecord>,
+    sentAtMs: Math.floor(time.ofMonotonic(kept.at.monotonicMs) - time.errorMs),
+    receivedAtMs: Math.ceil(time.ofMonotonic(at.monotonicMs)),
+  };
+}
+
+function readingsToStore(
+  account: WatchedAccount,
+  stored: StoredAccount,
+  entries: readonly (readonly [SourceName, SourceReading<unknown>])[],
+  isNew: (source: SourceName) => boolean,
+  at: Instant,
+): StoredReadings | undefined {
+  const seldom = account.sources.filter(isSeldom);
+  const before = stored.documents.readings?.sources ?? {};
+  const changed = seldom.some((source) => isNew(source) || before[source] === undefined);
+  const dropped = Object.keys(before).some((source) => !seldom.includes(source as SourceName));
+  if (!changed && !dropped) return undefined;
+  const kept = entries.filter(([source]) => isSeldom(source));
+  return { version: 1, at, sources: Object.fromEntries(kept) };
+}
+
+/** The snapshot that an observation makes together with what the state says about our own stops. */
+export function snapshotOf(observation: Observation, stored: StoredAccount): Snapshot {
+  return {
+    version: 1,
+    accountId: stored.accountId,
+    at: observation.at,
+    sources: observation.sources,
+    ownStops: ownStopsOf(stored),
+  };
+}
+
+export function ownStopsOf({ lanes }: Pick<StoredAccount, 'lanes'>): readonly OwnStop[] {
+  const stops: OwnStop[] = [];
+  for (const lane of lanes.values()) {
+    for (const order of lane.orders) {
+      if (order.role !== 'cover') continue;
+      const confirmed = order.status === 'open' && !order.ambiguous && lane.doubt === null;
+      const { activationPrice } = order.request;
+      stops.push({ positionId: order.positionId, activationPrice, amount: order.amount, confirmed });
+    }
+  }
+  return stops;
+}

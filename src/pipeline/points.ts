@@ -1,0 +1,62 @@
+import { type Channel, channel } from 'node:diagnostics_channel';
+
+/**
+ * Points that the pipeline passes, published on `node:diagnostics_channel` as `breakwater.<point>`: for tracing a
+ * running daemon from outside. Without a subscriber a point costs one comparison.
+ */
+export const POINTS = [
+  'poll.taking',
+  'poll.taken',
+  'poll.reading',
+  'poll.read',
+  'poll.evaluated',
+  'poll.committing',
+  'poll.committed',
+  'poll.dispatching',
+  'poll.dispatched',
+  'notice.handing',
+  'notice.handed',
+  'lane.acquiring',
+  'lane.acquired',
+  'lane.loaded',
+  'lane.advanced',
+  'step.beginning',
+  'step.begun',
+  'step.sending',
+  'step.answered',
+  'step.finishing',
+  'step.finished',
+  'lane.reading',
+  'lane.read',
+  'lane.waiting',
+  'lane.releasing',
+  'lane.released',
+  'account.holding',
+  'account.held',
+  'account.beginning',
+  'account.begun',
+  'account.sending',
+  'account.answered',
+  'account.finishing',
+  'account.finished',
+  'account.releasing',
+] as const;
+
+export type Point = (typeof POINTS)[number];
+
+/** What a point is about; never a secret. */
+export interface PointDetail {
+  readonly accountId?: string;
+  readonly market?: string | null;
+  readonly bucket?: number;
+  readonly step?: string;
+}
+
+export const POINT_PREFIX = 'breakwater.';
+
+const CHANNELS = new Map<Point, Channel>(POINTS.map((point) => [point, channel(POINT_PREFIX + point)]));
+
+export function pass(point: Point, detail: PointDetail): void {
+  const passed = CHANNELS.get(point);
+  if (passed?.hasSubscribers === true) passed.publish({ point, ...detail });
+}

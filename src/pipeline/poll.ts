@@ -1,0 +1,230 @@
+import type { Controls } from '../core/ports/controls.ts';
+import type {
+  AccountCommit,
+  AccountLoad,
+  CommitResult,
+  DueView,
+  StoredAccount,
+} from '../core/ports/state-store.ts';
+import type { PipelineContext, WatchedAccount } from './account.ts';
+import { BatchedCommits } from './batched-commits.ts';
+import { type Decided, decide } from './decide.ts';
+import { dangerOf, dueIn } from './due.ts';
+import { carryOut } from './follow-up.ts';
+import { type Observation, observeAccount } from './observe.ts';
+import { pass } from './points.ts';
+
+export interface Tick {
+  readonly bucket: number;
+  /** Time between ticks: accounts fall due with one of them, never later than their risk allows. */
+  readonly everyMs: number;
+  /** How much later than meant this tick began. */
+  readonly lagMs: number;
+}
+
+export interface TickResult {
+  readonly due: number;
+  readonly inFlight: number;
+}
+
+/** An account is not polled twice at the same time by one process, however long a poll takes. */
+export class PollGuard {
+  readonly #polling = new Set<string>();
+
+  get size(): number {
+    return this.#polling.size;
+  }
+
+  free(accountIds: readonly string[]): readonly string[] {
+    return this.#polling.size === 0 ? accountIds : accountIds.filter((id) => !this.#polling.has(id));
+  }
+
+  async run<T>(accountId: string, poll: () => Promise<T>): Promise<T> {
+    this.#polling.add(accountId);
+    try {
+      return await poll();
+    } finally {
+      this.#polling.delete(accountId);
+    }
+  }
+}
+
+/** A store that answers with conflicts more often than this has another process at the same account. */
+const MOST_ATTEMPTS = 4;
+
+/**
+ * One tick of one bucket: polls the accounts that are due, at the same time, the most endangered first. Their
+ * commits go to the store in batches, each as soon as the one before has been answered, so that an account whose
+ * exchange is slow holds up no other.
+ */
+export async function pollBucket(
+  context: PipelineContext,
+  guard: PollGuard,
+  tick: Tick,
+): Promise<TickResult> {
+  const { accounts, clock, store, telemetry, settings } = context;
+  const startedMs = clock.monotonicMs();
+  const ids = accounts.inBucket(tick.bucket);
+  const free = guard.free(ids);
+  if (free.length === 0) return { due: 0, inFlight: ids.length };
+  pass('poll.taking', { bucket: tick.bucket });
+  const view = await store.takeDue(tick.bucket, {
+    accountIds: free,
+    claimMs: settings.claimMs,
+    maxAheadMs: maxAhead(context, free),
+  });
+  pass('poll.taken', { bucket: tick.bucket });
+  const commits = new BatchedCommits(store);
+  await Promise.all(
+    view.accounts.map((load) =>
+      guard.run(idOf(load), () => pollLoaded(context, load, view, commits, { ...tick, startedMs })),
+    ),
+  );
+  const result = { due: view.accounts.length, inFlight: ids.length - free.length };
+  const durationMs = clock.monotonicMs() - startedMs;
+  telemetry.emit({ kind: 'ticked', bucket: tick.bucket, lagMs: tick.lagMs, durationMs, ...result });
+  return result;
+}
+
+/** Due times beyond this were set by a clock that was wrong. */
+function maxAhead({ accounts, settings }: PipelineContext, ids: readonly string[]): number {
+  let longestMs = settings.claimMs;
+  for (const id of ids) {
+    const account = accounts.get(id);
+    if (account === undefined) continue;
+    const { calmMs } = account.rules.settings.cadence;
+    longestMs = Math.max(longestMs, calmMs, account.leastIntervalMs);
+  }
+  return longestMs;
+}
+
+function idOf(load: AccountLoad): string {
+  return load.kind === 'loaded' ? load.account.accountId : load.problem.accountId;
+}
+
+interface StartedTick extends Tick {
+  readonly startedMs: number;
+}
+
+/** Never rejects for what concerns this account alone; a lost store concerns all. */
+async function pollLoaded(
+  context: PipelineContext,
+  load: AccountLoad,
+  view: DueView,
+  commits: BatchedCommits,
+  tick: StartedTick,
+): Promise<void> {
+  const { accounts, telemetry } = context;
+  if (load.kind === 'refused') {
+    telemetry.emit({ kind: 'accountRefused', problem: load.problem });
+    return;
+  }
+  const account = accounts.get(load.account.accountId);
+  if (account === undefined) return;
+  await pollAccount(context, account, { stored: load.account, controls: view.controls }, commits, tick);
+}
+
+interface Loaded {
+  readonly stored: StoredAccount;
+  readonly controls: Controls;
+}
+
+async function pollAccount(
+  context: PipelineContext,
+  account: WatchedAccount,
+  loaded: Loaded,
+  commits: BatchedCommits,
+  tick: StartedTick,
+): Promise<void> {
+  const { telemetry, store, clock } = context;
+  const about = { accountId: account.id, bucket: tick.bucket };
+  const startedMs = clock.monotonicMs();
+  pass('poll.reading', about);
+  const observation = await observeAccount(context, account, loaded.stored);
+  pass('poll.read', about);
+  if (observation === undefined) {
+    telemetry.emit({ kind: 'pollFailed', accountId: account.id, why: 'aborted' });
+    await store.makeDue(account.id, 0);
+    return;
+  }
+  const settled = await commitDecision(context, account, loaded, observation, commits, tick);
+  if (settled === undefined) return;
+  const { decided, committed } = settled;
+  telemetry.emit({
+    kind: 'evaluated',
+    accountId: account.id,
+    settings: account.rules.settings,
+    snapshot: decided.snapshot,
+    evaluation: decided.evaluation,
+    durationMs: clock.monotonicMs() - startedMs,
+  });
+  await carryOut(context, decided, committed);
+}
+
+interface Settled {
+  readonly decided: Decided;
+  readonly committed: StoredAccount;
+}
+
+/** Decides on what was observed until it is durable: whoever else changed the account meanwhile is heard first. */
+async function commitDecision(
+  context: PipelineContext,
+  account: WatchedAccount,
+  first: Loaded,
+  observation: Observation,
+  commits: BatchedCommits,
+  tick: StartedTick,
+): Promise<Settled | undefined> {
+  const { telemetry, time, clock, memory, settings, store } = context;
+  const about = { accountId: account.id, bucket: tick.bucket };
+  const withHistory = memory.takeHistoryTurn(account.id, clock.monotonicMs(), settings.historyMs);
+  let loaded = first;
+  for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+    const decided = decide({
+      account,
+      stored: loaded.stored,
+      controls: loaded.controls,
+      observation,
+      now: time.instant(),
+      laneMs: time.nowMs(),
+      reminderMs: settings.reminderMs,
+      withHistory,
+    });
+    pass('poll.evaluated', about);
+    const commit: AccountCommit = {
+      ...decided.commit,
+      due: {
+        inMs: dueIn(decided.evaluation.nextDue.inMs, tick, clock.monotonicMs() - tick.startedMs),
+        danger: dangerOf(decided.evaluation),
+      },
+    };
+    pass('poll.committing', about);
+    const result = await commits.add(commit);
+    pass('poll.committed', about);
+    telemetry.emit({ kind: 'commit', accountId: account.id, by: 'poll', result: result.kind });
+    if (result.kind === 'committed') return { decided, committed: result.account };
+    const again = await reload(context, account, result, store);
+    if (again === undefined) return undefined;
+    loaded = again;
+  }
+  telemetry.emit({ kind: 'pollFailed', accountId: account.id, why: 'contended' });
+  return undefined;
+}
+
+async function reload(
+  { telemetry }: PipelineContext,
+  account: WatchedAccount,
+  result: CommitResult,
+  store: PipelineContext['store'],
+): Promise<Loaded | undefined> {
+  if (result.kind === 'refused') {
+    telemetry.emit({ kind: 'accountRefused', problem: result.problem });
+    return undefined;
+  }
+  const { load, controls } = await store.read(account.id);
+  if (load.kind === 'refused') {
+    telemetry.emit({ kind: 'accountRefused', problem: load.problem });
+    return undefined;
+  }
+  return { stored: load.account, controls };
+}

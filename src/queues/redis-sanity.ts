@@ -1,0 +1,142 @@
+import type { Redis } from 'ioredis';
+
+export type RedisAspect = 'version' | 'role' | 'eviction' | 'persistence' | 'timers';
+
+export interface RedisFinding {
+  readonly aspect: RedisAspect;
+  /** The daemon does not start with an error. */
+  readonly level: 'ok' | 'warning' | 'error';
+  /** What was found. */
+  readonly words: string;
+  readonly cure?: string;
+}
+
+/** What a Redis server must be, and what it should be, for state and queues to be safe in it. */
+export interface RedisFindings {
+  /** One per aspect. */
+  readonly findings: readonly RedisFinding[];
+  /** Found and cure in one. The daemon does not start with these. */
+  readonly errors: readonly string[];
+  readonly warnings: readonly string[];
+  readonly version: string;
+}
+
+const LEAST_VERSION = [6, 2] as const;
+const LEAST_HZ = 50;
+
+/** Asks the server how it is set up; what it does not tell (managed services hide settings) is a warning. */
+export async function examineRedis(redis: Redis): Promise<RedisFindings> {
+  const info = readInfo(await redis.info());
+  const settings = await readSettings(redis);
+  const findings = [
+    examineVersion(info),
+    examineRole(info),
+    examineEviction(info, settings),
+    examinePersistence(info, settings),
+    examineTimers(info, settings),
+  ];
+  const said = (level: RedisFinding['level']): readonly string[] =>
+    findings.flatMap((finding) =>
+      finding.level === level
+        ? [`${finding.words}${finding.cure === undefined ? '' : `: ${finding.cure}`}`]
+        : [],
+    );
+  return {
+    findings,
+    errors: said('error'),
+    warnings: said('warning'),
+    version: info['redis_version'] ?? '',
+  };
+}
+
+type Texts = Readonly<Record<string, string | undefined>>;
+
+function examineVersion(info: Texts): RedisFinding {
+  const version = info['redis_version'] ?? '';
+  const words = `Redis is version ${version || 'unknown'}`;
+  if (!isOlder(version)) return { aspect: 'version', level: 'ok', words };
+  return {
+    aspect: 'version',
+    level: 'error',
+    words,
+    cure: `${LEAST_VERSION.join('.')} or newer is needed`,
+  };
+}
+
+function examineRole(info: Texts): RedisFinding {
+  const role = info['role'] ?? 'master';
+  if (role === 'master') return { aspect: 'role', level: 'ok', words: 'Redis is a primary' };
+  return { aspect: 'role', level: 'error', words: 'Redis is a replica', cure: 'connect to the primary' };
+}
+
+function examineEviction(info: Texts, settings: Texts): RedisFinding {
+  const aspect = 'eviction';
+  const policy = info['maxmemory_policy'] ?? settings['maxmemory-policy'];
+  if (policy === 'noeviction') {
+    return { aspect, level: 'ok', words: 'Redis evicts no keys (maxmemory-policy is noeviction)' };
+  }
+  if (policy !== undefined) {
+    const words = `Redis may evict keys (maxmemory-policy is ${policy})`;
+    return { aspect, level: 'error', words, cure: 'set it to noeviction' };
+  }
+  const words = 'Redis does not say its maxmemory-policy';
+  return { aspect, level: 'warning', words, cure: 'make sure it is noeviction' };
+}
+
+function examinePersistence(info: Texts, settings: Texts): RedisFinding {
+  const aspect = 'persistence';
+  if (info['aof_enabled'] !== '1') {
+    const words = 'Redis keeps no append-only file, so that after its restart the daemon starts a new life';
+    return { aspect, level: 'warning', words, cure: 'set appendonly to yes' };
+  }
+  if (settings['appendfsync'] === 'no') {
+    const words = 'Redis leaves it to the system when the append-only file is written';
+    return { aspect, level: 'warning', words, cure: 'set appendfsync to everysec' };
+  }
+  if (info['aof_last_write_status'] === 'err') {
+    const words = 'Redis cannot write its append-only file';
+    return { aspect, level: 'warning', words, cure: 'look for a full or read-only disk' };
+  }
+  return { aspect, level: 'ok', words: 'Redis keeps an append-only file' };
+}
+
+/** A quiet server wakes blocked clients only so often a second. */
+function examineTimers(info: Texts, settings: Texts): RedisFinding {
+  const aspect = 'timers';
+  const hz = Number(info['configured_hz'] ?? info['hz'] ?? settings['hz']);
+  if (Number.isNaN(hz)) return { aspect, level: 'ok', words: 'Redis does not say its hz' };
+  const words = `Redis looks at its timers ${hz} times a second`;
+  if (hz >= LEAST_HZ) return { aspect, level: 'ok', words };
+  return { aspect, level: 'warning', words: `${words}, which delays polls`, cure: 'set hz to 100' };
+}
+
+function isOlder(version: string): boolean {
+  const [major = Number.NaN, minor = Number.NaN] = version.split('.').map(Number);
+  const [leastMajor, leastMinor] = LEAST_VERSION;
+  return !(major > leastMajor || (major === leastMajor && minor >= leastMinor));
+}
+
+function readInfo(text: string): Texts {
+  const lines = text.split(/\r?\n/).filter((line) => line.includes(':'));
+  return Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]),
+  );
+}
+
+async function readSettings(redis: Redis): Promise<Texts> {
+  const names = ['maxmemory-policy', 'hz', 'appendfsync'];
+  try {
+    // A flat list, or an object where the protocol has them.
+    const replies: readonly unknown[] = await Promise.all(names.map((name) => redis.config('GET', name)));
+    return Object.fromEntries(
+      replies.flatMap((reply): [string, string][] => {
+        if (!Array.isArray(reply)) return Object.entries(reply as Record<string, string>);
+        const [name, value] = reply.map(String);
+        return name === undefined || value === undefined ? [] : [[name, value]];
+      }),
+    );
+  } catch {
+    // Managed services refuse CONFIG.
+    return {};
+  }
+}

@@ -1,0 +1,205 @@
+import { createHash } from 'node:crypto';
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { PassThrough } from 'node:stream';
+import { Redis } from 'ioredis';
+import { expect, test } from 'vitest';
+import { EXIT } from '../../src/cli/exit-codes.ts';
+import { runCli } from '../../src/cli/run.ts';
+import { OPERATOR_CHAIN } from '../../src/core/ports/audit.ts';
+import { bucketOf } from '../../src/core/ports/state-store.ts';
+import { bucketKeys } from '../../src/state/keys.ts';
+import { polls } from '../daemon/scene.ts';
+import { eventually } from '../daemon/world.ts';
+import { ctrlC } from '../support/cli.ts';
+import { expectOk, json, jsonLines, type OperatorWorld, openOperatorWorld } from './operator.ts';
+
+const WHY = ['--reason', 'test', '--author', 'ann'];
+const LONG = ['--account', 'long'];
+
+/** So many records in the chain of `long`, besides the beginning of its life. */
+async function fill(world: OperatorWorld, count: number): Promise<void> {
+  for (let index = 0; index < count; index += 1) {
+    const { load } = await world.state.store.read('long');
+    if (load.kind === 'refused') throw new Error(load.problem.message);
+    const about = `test${index}`;
+    const audit = [
+      { kind: 'note', atMs: 1_000 * index, about, words: `note ${index}`, attachments: { text: `${index}` } },
+    ] as const;
+    await world.state.store.commit([{ base: load.account, audit }]);
+  }
+}
+
+function fileIn(world: OperatorWorld, name: string): string {
+  return path.join(path.dirname(world.configFile), name);
+}
+
+test('tail prints the newest records in words or JSON, show one in full', async () => {
+  const world = await openOperatorWorld();
+  expect((await world.cli(['audit', 'tail', ...LONG])).stdout).toBe('No records.\n');
+  await world.cli(['pause', ...LONG, ...WHY]);
+  await fill(world, 3);
+  const tail = await world.cli(['audit', 'tail', ...LONG, '-n', '4']);
+  expect(tail.stdout).toMatch(
+    /^2 \S+Z pause put for account long by ann: test\n3 \S+ test0: note 0\n4 .*\n5 .*note 2\n$/,
+  );
+  const [first, ...rest] = jsonLines(await world.cli(['audit', 'tail', ...LONG, '--json']));
+  expect(first).toMatchObject({ seq: 1, accountId: 'long', content: { kind: 'lifeStarted' } });
+  expect(first?.['hash']).toMatch(/^[0-9a-f]{64}$/);
+  expect(rest).toHaveLength(4);
+  expect(json(await world.cli(['audit', 'show', '3', ...LONG, '--json']))).toMatchObject({
+    seq: 3,
+    content: { about: 'test0' },
+  });
+  expect((await world.cli(['audit', 'show', '3', ...LONG])).stdout).toMatch(/^3 .*note 0\n\{\n {2}"hash"/);
+  const none = await world.cli(['audit', 'show', '99', ...LONG]);
+  expect(none).toMatchObject({ exitCode: EXIT.failed });
+  expect(none.stderr).toMatch(/has no audit record 99\. It may have been pruned/);
+  expect((await world.cli(['audit', 'show', '3', '--inputs', ...LONG])).stderr).toMatch(/is no decision/);
+});
+
+test('show --inputs has all that a decision was computed from', async () => {
+  const world = await openOperatorWorld({
+    accounts: { long: { rules: ['near'], more: '    mode: observe' } },
+    rules: `  - id: near
+    on: position
+    when: { liquidationDistance: { below: 90% } }
+    do: [{ notify: { channels: [log] } }]
+`,
+  });
+  const daemon = await world.start();
+  await polls(world, 'long');
+  await daemon.stop('enough', 5_000);
+  const records = jsonLines(await world.cli(['audit', 'tail', ...LONG, '--json']));
+  const decision = records.find(({ content }) => (content as { kind: string }).kind === 'decision');
+  const shown = json(
+    await world.cli(['audit', 'show', String(decision?.['seq']), '--inputs', ...LONG, '--json']),
+  );
+  expect(shown['inputs']).toMatchObject({
+    snapshot: { accountId: 'long', sources: { positions: { kind: 'read' } } },
+    rules: { rules: [{ id: 'near' }] },
+  });
+  expect((await world.cli(['audit', 'tail', ...LONG])).stdout).toMatch(
+    /decision: rule near for position:\d+: inactive -> firing/,
+  );
+});
+
+test('tail --follow prints what is added, each once, until Ctrl-C', async () => {
+  const world = await openOperatorWorld();
+  await fill(world, 2);
+  const stop = new AbortController();
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  const seqs: number[] = [];
+  createInterface({ input: stdout }).on('line', (line) => {
+    seqs.push((JSON.parse(line) as { seq: number }).seq);
+    if (seqs.at(-1) === 6) stop.abort(ctrlC());
+  });
+  const args = ['audit', 'tail', ...LONG, '--follow', '--json', '-n', '1', '--config', world.configFile];
+  const isTty = { stdin: false, stdout: false, stderr: false };
+  const following = runCli(args, { stdin, stdout, stderr, isTty, env: world.env, signal: stop.signal });
+  await eventually(() => seqs.length > 0, 'the newest record');
+  for (const seq of [4, 5, 6]) {
+    await fill(world, 1);
+    await eventually(() => seqs.at(-1) === seq, `record ${seq}`);
+  }
+  expect(await following).toBe(EXIT.interrupted);
+  expect(seqs).toEqual([3, 4, 5, 6]);
+  stdout.destroy();
+});
+
+test('verify passes whole chains, and names the first record that was changed', async () => {
+  const world = await openOperatorWorld();
+  await world.cli(['pause', ...WHY]);
+  await fill(world, 5);
+  const intact = await world.cli(['audit', 'verify', '--json']);
+  expectOk(intact);
+  expect(jsonLines(intact)).toMatchObject([
+    { of: 'long', kind: 'intact', lastSeq: 6 },
+    { of: 'hedged', kind: 'intact', lastSeq: 0 },
+    { of: OPERATOR_CHAIN, kind: 'intact', lastSeq: 2 },
+  ]);
+  const redis = new Redis(world.redisUrl);
+  const key = bucketKeys(world.prefix, bucketOf('long')).audit('long');
+  const entries = await redis.xrange(key, '-', '+');
+  const [id = '', fields = []] = entries[3] ?? [];
+  await redis.xdel(key, id);
+  redis.disconnect();
+  expect(fields.length).toBeGreaterThan(0);
+  const broken = await world.cli(['audit', 'verify', ...LONG, '--json']);
+  expect(broken.exitCode).toBe(EXIT.failed);
+  expect(json(broken)).toMatchObject({ of: 'long', kind: 'broken', seq: 4, why: 'gap' });
+  expect((await world.cli(['audit', 'verify', ...LONG])).stdout).toMatch(
+    /^long: BROKEN at record 4 \(gap\): it is missing\n/,
+  );
+});
+
+test('an export can be checked by itself; any changed, dropped or swapped line is found', async () => {
+  const world = await openOperatorWorld();
+  await fill(world, 5);
+  const out = fileIn(world, 'export.txt');
+  const run = await world.cli(['audit', 'export', ...LONG, '--out', out, '--json']);
+  expect(json(run)).toMatchObject({ accountId: 'long', records: 6, firstSeq: 1, lastSeq: 6 });
+  expect((await stat(out)).mode & 0o077).toBe(0);
+  const check = async (lines: readonly string[]) => {
+    const file = fileIn(world, 'changed.txt');
+    await writeFile(file, lines.map((line) => `${line}\n`).join(''));
+    return await world.cli(['audit', 'verify', '--file', file, '--json']);
+  };
+  const lines = (await readFile(out, 'utf8')).trimEnd().split('\n');
+  expect(lines).toHaveLength(11);
+  expect(json(await check(lines))).toMatchObject({ kind: 'intact', firstSeq: 1, lastSeq: 6 });
+  const changed = lines.map((line, index) => (index === 2 ? line.replace('note 1', 'note 7') : line));
+  expect(json(await check(changed))).toMatchObject({ kind: 'broken', seq: 3, why: 'hash' });
+  const dropped = await check(lines.filter((_, index) => index !== 2));
+  expect(dropped.exitCode).toBe(EXIT.failed);
+  expect(json(dropped)).toMatchObject({ kind: 'broken', seq: 3, why: 'gap' });
+  expect(json(await check(lines.slice(0, -1)))).toMatchObject({ kind: 'broken', why: 'attachment' });
+  expect(json(await check([...lines, 'x']))).toMatchObject({ kind: 'broken', why: 'form' });
+  // To standard output, in part, the same lines.
+  const part = await world.cli(['audit', 'export', ...LONG, '--from', '2', '--to', '3']);
+  expect(part.stdout.split('\n').slice(0, 2)).toEqual(lines.slice(1, 3));
+  expect((await world.cli(['audit', 'export', ...LONG, '--out', out])).stderr).toMatch(
+    /is there already; nothing was written/,
+  );
+  expect(await readFile(out, 'utf8')).toBe(lines.map((line) => `${line}\n`).join(''));
+});
+
+test('prune writes out what it takes away and leaves a checkpoint that the chain is whole with', async () => {
+  const world = await openOperatorWorld();
+  await fill(world, 9);
+  const out = fileIn(world, 'pruned.txt');
+  const args = ['audit', 'prune', ...LONG, '--keep', '4', '--out', out, ...WHY];
+  expect((await world.cli(args)).exitCode).toBe(EXIT.usage);
+  expect((await world.cli(args, { tty: true, input: 'n\n' })).stderr).toMatch(/nothing was pruned/);
+  expect(await world.state.audit.tail('long', 100)).toHaveLength(10);
+  const run = await world.cli([...args, '--yes', '--json']);
+  expect(json(run)).toMatchObject({ pruned: 6, lastSeq: 6, file: out });
+  const rest = await world.state.audit.tail('long', 100);
+  expect(rest.map(({ record }) => record.seq)).toEqual([7, 8, 9, 10, 11]);
+  expect(rest.at(-1)?.record.content).toMatchObject({
+    kind: 'checkpoint',
+    lastSeq: 6,
+    exportSha256: json(run)['exportSha256'],
+    reason: 'ann: test',
+  });
+  const digest = createHash('sha256')
+    .update(await readFile(out))
+    .digest('hex');
+  expect(digest).toBe(json(run)['exportSha256']);
+  const verdict = await world.cli(['audit', 'verify', ...LONG]);
+  expect(verdict.stdout).toMatch(/^long: intact, records 7 to 11, pruned up to 6 by checkpoint, ends with/);
+  expect((await world.cli(['audit', 'verify', '--file', out])).stdout).toMatch(/intact, records 1 to 6/);
+  const nothing = await world.cli([
+    ...args.map((arg) => (arg === out ? fileIn(world, 'none.txt') : arg)),
+    '--older-than',
+    '9w',
+    '--yes',
+  ]);
+  expect(nothing.stdout).toBe('There was nothing to prune.\n');
+  await expect(stat(fileIn(world, 'none.txt'))).rejects.toThrow('ENOENT');
+  // A file that cannot be written prunes nothing.
+  const failed = await world.cli(['audit', 'prune', ...LONG, '--keep', '1', '--out', out, ...WHY, '--yes']);
+  expect(failed).toMatchObject({ exitCode: EXIT.failed });
+  expect(await world.state.audit.tail('long', 100)).toHaveLength(5);
+});

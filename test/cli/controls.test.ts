@@ -1,0 +1,133 @@
+import { expect, test } from 'vitest';
+import { EXIT } from '../../src/cli/exit-codes.ts';
+import { OPERATOR_CHAIN } from '../../src/core/ports/audit.ts';
+import { controlsInForce, isSilenced } from '../../src/core/ports/controls.ts';
+import { runCommandLine } from '../support/cli.ts';
+import { freePort } from '../support/redis.ts';
+import { expectOk, json, jsonLines, openOperatorWorld, stored } from './operator.ts';
+
+const BY = ['--author', 'ann', '--reason', 'maintenance of the exchange'];
+
+async function inForce(world: Awaited<ReturnType<typeof openOperatorWorld>>, accountId: string) {
+  return controlsInForce((await stored(world.state, accountId)).controls, accountId, Date.now());
+}
+
+test('pause and resume, everywhere and of one account, are in force in the shared state when they end', async () => {
+  const world = await openOperatorWorld();
+  const everywhere = await world.cli(['pause', ...BY, '--for', '2h', '--json']);
+  expectOk(everywhere);
+  expect(everywhere.stderr).toBe('');
+  const pause = json(everywhere);
+  expect(pause).toMatchObject({ kind: 'pause', accountId: null, author: 'ann', reason: BY[3] });
+  expect(Number(pause['expiresAtMs']) - Number(pause['atMs'])).toBeLessThanOrEqual(7_200_000);
+  expect(Number(pause['expiresAtMs']) - Number(pause['atMs'])).toBeGreaterThan(7_190_000);
+  for (const id of ['long', 'hedged'])
+    expect((await inForce(world, id)).pause).toMatchObject({ id: pause['id'] });
+
+  const one = await world.cli(['pause', '--account', 'long', ...BY]);
+  expect(one.stderr).toMatch(/has no end: nothing acts until .* breakwater resume --account long/);
+  expect(one.stdout).toMatch(/^Paused: account long, until it is lifted \(\w+\)\.\n$/);
+  const listed = jsonLines(await world.cli(['pause', '--list', '--json']));
+  expect(listed.map((entry) => entry['accountId'])).toEqual([null, 'long']);
+
+  const lifted = await world.cli(['resume', ...BY]);
+  expect(lifted.stdout).toBe('Lifted: pause of every account.\n');
+  expect(lifted.stderr).toMatch(/^Still paused: account long, until it is lifted: ann: maintenance/);
+  expect((await inForce(world, 'hedged')).pause).toBeUndefined();
+  expect((await inForce(world, 'long')).pause).toMatchObject({ accountId: 'long' });
+  expect(json(await world.cli(['resume', '--account', 'long', ...BY, '--json']))['lifted']).toHaveLength(1);
+  expect((await inForce(world, 'long')).pause).toBeUndefined();
+  expect((await world.cli(['resume', ...BY])).stdout).toBe('There was nothing to lift.\n');
+
+  const chain = await world.state.audit.tail(OPERATOR_CHAIN, 10);
+  expect(chain.map(({ record }) => record.content)).toMatchObject([
+    { kind: 'lifeStarted' },
+    { kind: 'control', change: 'put', by: { author: 'ann', reason: BY[3] } },
+    { kind: 'control', change: 'lifted', by: { author: 'ann' } },
+  ]);
+});
+
+test('a silence holds back one rule for one subject, replaces one of its scope, and can be lifted', async () => {
+  const world = await openOperatorWorld();
+  const scope = ['silence', '--rule', 'far', '--subject', 'position:7', '--account', 'long', ...BY];
+  expect((await world.cli([...scope, '--for', '1h'])).exitCode).toBe(EXIT.ok);
+  const again = json(await world.cli([...scope, '--for', '30m', '--json']));
+  const now = await inForce(world, 'long');
+  expect(now.silences).toMatchObject([{ id: again['id'], ruleId: 'far', subject: 'position:7' }]);
+  expect(isSilenced(now, 'far', 'position:7')).toBe(true);
+  expect(isSilenced(now, 'far', 'position:8')).toBe(false);
+  expect((await inForce(world, 'hedged')).silences).toEqual([]);
+  expect((await world.cli(['silence', '--list'])).stdout).toMatch(
+    /rule far on position:7 of account long .* ann +maint/,
+  );
+  expect((await world.cli(['pause', '--list'])).stdout).toBe('Nothing is paused.\n');
+  // Another scope.
+  expect((await world.cli(['silence', '--rule', 'far', '--lift', ...BY])).stdout).toBe(
+    'There was no such silence.\n',
+  );
+  expect(json(await world.cli([...scope, '--lift', '--json']))['lifted']).toMatchObject([
+    { id: again['id'] },
+  ]);
+  expect((await inForce(world, 'long')).silences).toEqual([]);
+});
+
+test('the author is the user of the system unless said otherwise', async () => {
+  const world = await openOperatorWorld();
+  const reason = ['--reason', 'test'];
+  expect(json(await world.cli(['pause', ...reason, '--json']))['author']).toMatch(/\S/);
+  const sudo = { env: { ...world.env, SUDO_USER: 'berta' } };
+  expect(json(await world.cli(['pause', ...reason, '--json'], sudo))['author']).toBe('berta');
+});
+
+test.each([
+  [['pause'], /^breakwater: a pause needs a reason\. Add --reason/],
+  [['pause', '--reason', ' '], /not empty/],
+  [['pause', '--reason', 'x', '--for', '2 hours'], /Expected a duration such as .* Did you mean 2h\?/],
+  [['pause', '--reason', 'x', '--for', '0s'], /Expected a duration/],
+  [['pause', '--account', 'lnog', '--reason', 'x'], /there is no account "lnog"\. Did you mean long\?/],
+  [['resume', '--account', 'long', '--id', 'abc', '--reason', 'x'], /two ways/],
+  [['silence', '--reason', 'x', '--for', '1h'], /name the rule/],
+  [['silence', '--rule', 'far', '--reason', 'x'], /a silence has an end\. Add --for/],
+  [
+    ['silence', '--rule', 'fra', '--reason', 'x', '--for', '1h'],
+    /no account has a rule "fra"\. Did you mean far\?/,
+  ],
+  [['silence', '--rule', 'far', '--subject', '42', '--reason', 'x', '--for', '1h'], /expected position:ID/],
+])('%j is refused with one line and a cure, and changes nothing', async (args, message) => {
+  const world = await openOperatorWorld();
+  const run = await world.cli(args);
+  expect(run.exitCode).toBe(EXIT.usage);
+  expect(run.stderr.trimEnd().split('\n')).toHaveLength(1);
+  expect(run.stderr).toMatch(message);
+  expect(run.stdout).toBe('');
+  expect(await world.state.controls.list()).toEqual([]);
+});
+
+test('needs neither the secrets of the exchange nor a config, and says when Redis is not there', async () => {
+  const world = await openOperatorWorld();
+  const withoutSecrets = await world.cli(['pause', ...BY, '--json'], { env: {} });
+  expectOk(withoutSecrets);
+  const place = ['--redis', world.redisUrl, '--redis-prefix', world.prefix];
+  const withoutConfig = await runCommandLine(['resume', ...BY, ...place]);
+  expect(withoutConfig.stdout).toBe('Lifted: pause of every account.\n');
+  // An account that nobody knows may be a typing error.
+  const unknown = await runCommandLine(['pause', '--account', 'nobody', ...BY, ...place]);
+  expect(unknown).toMatchObject({ exitCode: EXIT.usage });
+  const gone = await runCommandLine([
+    'pause',
+    ...BY,
+    '--redis',
+    `redis://u:hidden@127.0.0.1:${await freePort()}`,
+  ]);
+  expect(gone.exitCode).toBe(EXIT.failed);
+  expect(gone.stderr).toMatch(
+    /^breakwater: the Redis server cannot be used: ECONNREFUSED\. Start it, or name/,
+  );
+  expect(gone.stderr).not.toContain('hidden');
+  await world.write('accounts: [');
+  const broken = await world.cli(['pause', ...BY, '--json']);
+  expect(broken.exitCode).toBe(EXIT.failed);
+  const problem = JSON.parse(broken.stderr) as { error: Record<string, string> };
+  expect(problem.error['code']).toBe('config-refused');
+  expect(problem.error['cure']).toMatch(/--redis/);
+});

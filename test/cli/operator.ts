@@ -1,0 +1,76 @@
+import { Redis } from 'ioredis';
+import { expect } from 'vitest';
+import { EXIT } from '../../src/cli/exit-codes.ts';
+import { systemClock } from '../../src/exchange/system-clock.ts';
+import type { SimulatorOptions } from '../../src/simulator/start.ts';
+import { createRedisState, type State } from '../../src/state/state.ts';
+import { closeAfterTest, openExchange } from '../contract/support/world.ts';
+import type { ConfigParts } from '../daemon/config.ts';
+import { type DaemonWorld, openDaemonWorld } from '../daemon/world.ts';
+import { type CliRun, type CliRunOptions, runCommandLine } from '../support/cli.ts';
+
+/** Fires for nobody, so that whatever happens was ordered by hand. */
+export const FAR = `  - id: far
+    on: position
+    when: { liquidationDistance: { below: 0.1% } }
+    do: [{ reduce: { by: 10%, slippage: 1% } }]
+`;
+
+/** A Redis, a config file and an exchange; what is stored, as daemons read it; and a person at a shell. */
+export interface OperatorWorld extends DaemonWorld {
+  readonly state: State;
+  /** Every argument of a command but the place. */
+  cli(args: readonly string[], options?: CliRunOptions): Promise<CliRun>;
+}
+
+export async function openOperatorWorld(
+  parts: Partial<ConfigParts> = {},
+  options: SimulatorOptions = {},
+): Promise<OperatorWorld> {
+  const simulator = await openExchange({ speed: 1, ...options });
+  const world = await openDaemonWorld(simulator, {
+    accounts: { long: { rules: ['far'] }, hedged: { rules: ['far'] } },
+    rules: FAR,
+    ...parts,
+  });
+  return {
+    ...world,
+    state: openState(world),
+    cli: (args, options = {}) =>
+      runCommandLine([...args, '--config', world.configFile], { env: world.env, ...options }),
+  };
+}
+
+/** The shared state as another process sees it. */
+export function openState({ redisUrl, prefix }: Pick<DaemonWorld, 'redisUrl' | 'prefix'>): State {
+  const redis = new Redis(redisUrl, { maxRetriesPerRequest: 1 });
+  const state = createRedisState({ redis, prefix, clock: systemClock });
+  closeAfterTest(async () => {
+    state.close();
+    redis.disconnect();
+  });
+  return state;
+}
+
+/** Fails with what the command said. */
+export function expectOk({ exitCode, stderr, stdout }: CliRun): void {
+  if (exitCode !== EXIT.ok) expect.fail(`ended with ${exitCode}: ${stderr}${stdout}`);
+}
+
+export function jsonLines(run: CliRun): Record<string, unknown>[] {
+  const lines = run.stdout.split('\n').filter((line) => line !== '');
+  return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+/** The one line that a command printed with `--json`. */
+export function json(run: CliRun): Record<string, unknown> {
+  const lines = jsonLines(run);
+  if (lines.length !== 1) throw new Error(`not one line: ${run.stdout}${run.stderr}`);
+  return lines[0] ?? {};
+}
+
+export async function stored(state: State, accountId: string) {
+  const { load, controls } = await state.store.read(accountId);
+  if (load.kind === 'refused') throw new Error(load.problem.message);
+  return { account: load.account, controls };
+}

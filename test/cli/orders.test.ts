@@ -1,0 +1,250 @@
+import { expect, test } from 'vitest';
+import { EXIT } from '../../src/cli/exit-codes.ts';
+import { drift, ours, polls, sizeOf } from '../daemon/scene.ts';
+import { eventually, troubles } from '../daemon/world.ts';
+import { expectOk, json, type OperatorWorld, openOperatorWorld, stored } from './operator.ts';
+
+const BY = ['--author', 'ann', '--reason', 'event risk'];
+
+function positionOf({ simulator }: OperatorWorld, accountId: string): string {
+  const [position] = simulator.model.openPositions(accountId);
+  if (position === undefined) throw new Error('no position');
+  return String(position.positionId);
+}
+
+async function inbox({ state }: OperatorWorld, accountId: string) {
+  return (await stored(state, accountId)).account.documents.inbox?.orders ?? [];
+}
+
+async function submitted({ state }: OperatorWorld, accountId: string): Promise<number> {
+  const records = await state.audit.tail(accountId, 100);
+  return records.filter(({ record }) => record.content.kind === 'operatorOrder').length;
+}
+
+test('reduce puts exactly one order into the inbox while no daemon runs, and shows what it means', async () => {
+  const world = await openOperatorWorld();
+  const args = [
+    'reduce',
+    '--account',
+    'long',
+    '--position',
+    '42',
+    '--by',
+    '50%',
+    ...BY,
+    '--key',
+    'k1',
+    '--yes',
+  ];
+  const run = await world.cli([...args, '--slippage', '1%,3%', '--within', '5m', '--json']);
+  expectOk(run);
+  const said = json(run);
+  const [order, ...more] = await inbox(world, 'long');
+  expect(more).toEqual([]);
+  expect(order).toEqual(said['order']);
+  expect(order).toMatchObject({
+    kind: 'reduce',
+    positionId: '42',
+    target: { kind: 'by', fraction: 0.5 },
+    slippageSteps: [0.01, 0.03],
+    flatten: false,
+    author: 'ann',
+    reason: 'event risk',
+  });
+  expect(order?.id).toMatch(/^[a-z0-9]+$/);
+  expect((order?.expiresAtMs ?? 0) - (order?.atMs ?? 0)).toBeLessThanOrEqual(300_000);
+  expect(said['obstacles']).toEqual([expect.stringMatching(/^No daemon has ever polled/)]);
+  expect(run.stderr).toMatch(/^ *order +reduce by 50.0 % of its size$/m);
+  expect(run.stderr).toMatch(/^position +none that the daemon has seen$/m);
+  expect(world.simulator.requestLog()).toEqual([]);
+});
+
+test.each([
+  [['--to', '0.5'], { kind: 'to', fraction: 0.5 }],
+  [['--to', '0'], { kind: 'to', fraction: 0 }],
+  [['--to-notional', '1500.50'], { kind: 'toNotional', notional: '1500.50' }],
+  [['--until-distance', '10%'], { kind: 'untilDistance', distance: 0.1 }],
+])('%j is the target of the order', async (args, target) => {
+  const world = await openOperatorWorld();
+  const run = await world.cli(['reduce', '--account', 'long', '--position', '42', ...args, ...BY, '--yes']);
+  expectOk(run);
+  expect(await inbox(world, 'long')).toMatchObject([{ target }]);
+  expect(run.stdout).toMatch(/^Ordered: \w+\.\nFollow it: +breakwater audit tail --account long --follow/);
+});
+
+test('said again with the same key an order is there once, also for several at the same time', async () => {
+  const world = await openOperatorWorld();
+  const args = ['flatten', '--account', 'long', ...BY, '--key', 'evening', '--yes', '--json'];
+  const runs = await Promise.all(Array.from({ length: 4 }, () => world.cli(args)));
+  const ids = new Set(runs.map((run) => (json(run)['order'] as { id: string }).id));
+  expect(ids.size).toBe(1);
+  expect(await inbox(world, 'long')).toHaveLength(1);
+  expect(await submitted(world, 'long')).toBe(1);
+  const other = await world.cli([
+    'flatten',
+    '--account',
+    'long',
+    '--market',
+    'ETH_*',
+    ...BY,
+    '--key',
+    'evening',
+    '--yes',
+  ]);
+  expect(other.exitCode).toBe(EXIT.failed);
+  expect(other.stderr).toMatch(/not done: the key was used for another order/);
+  expect(await inbox(world, 'long')).toHaveLength(1);
+  // The key is the account's own.
+  expect((await world.cli([...args, '--account', 'hedged'])).exitCode).toBe(EXIT.ok);
+  expect(await inbox(world, 'hedged')).toHaveLength(1);
+});
+
+test('asks first: a no, and nobody there to answer, order nothing', async () => {
+  const world = await openOperatorWorld();
+  const args = ['flatten', '--account', 'long', ...BY];
+  const no = await world.cli(args, { tty: true, input: 'n\n' });
+  expect(no.exitCode).toBe(EXIT.failed);
+  expect(no.stderr).toMatch(/not confirmed: nothing was ordered/);
+  expect((await world.cli(args)).exitCode).toBe(EXIT.usage);
+  expect(await inbox(world, 'long')).toEqual([]);
+  const yes = await world.cli(args, { tty: true, input: 'y\n' });
+  expectOk(yes);
+  expect(await inbox(world, 'long')).toMatchObject([
+    { markets: ['*'], target: { kind: 'to', fraction: 0 }, flatten: true },
+  ]);
+});
+
+test.each([
+  [['reduce', '--account', 'long', '--by', '50%', ...BY], /name the position/],
+  [['reduce', '--account', 'long', '--position', '1', ...BY], /say how far to reduce\. One of --by/],
+  [['reduce', '--account', 'long', '--position', '1', '--by', '50%', '--to', '0', ...BY], /in one way only/],
+  [
+    ['reduce', '--account', 'long', '--position', '1', '--by', '150%', ...BY],
+    /Expected a ratio .* above 0% to 100%/,
+  ],
+  [['reduce', '--account', 'long', '--position', '1', '--by', '50%'], /--reason/],
+  [
+    ['reduce', '--account', 'nobody', '--position', '1', '--by', '50%', ...BY],
+    /there is no account "nobody"/,
+  ],
+  [['reduce', '--account', 'long', '--withdraw', 'abc', '--by', '50%', ...BY], /takes an order back/],
+  [['flatten', '--account', 'long', '--slippage', '60%', ...BY], /Expected a ratio/],
+  [['flatten', ...BY], /--account/],
+])('%j is refused and orders nothing', async (args, message) => {
+  const world = await openOperatorWorld();
+  const run = await world.cli([...args, '--yes']);
+  expect(run.exitCode).toBe(EXIT.usage);
+  expect(run.stderr).toMatch(message);
+  expect(await inbox(world, 'long')).toEqual([]);
+});
+
+test('the daemon carries a reduction out as rules do: one position at target, once, and audited', async () => {
+  const world = await openOperatorWorld();
+  await world.start();
+  await polls(world, 'long');
+  const position = positionOf(world, 'long');
+  const args = [
+    'reduce',
+    '--account',
+    'long',
+    '--position',
+    position,
+    '--by',
+    '50%',
+    ...BY,
+    '--key',
+    'half',
+    '--yes',
+  ];
+  const run = await world.cli(args);
+  expectOk(run);
+  expect(run.stderr).toMatch(/^position +\S+, BTC_PERP, amount 0\.5, .* % from liquidation, seen .* ago$/m);
+  await eventually(
+    () => ours(world.simulator, 'long').length > 0,
+    'an order',
+    () => troubles(world.events),
+  );
+  await drift(world.simulator, -0.001, () => sizeOf(world.simulator, 'long') < 0.5, 'a fill', world);
+  expect(sizeOf(world.simulator, 'long')).toBe(0.25);
+  // Said again after it was done: a script that lost the answer must not halve twice.
+  expect((await world.cli(args)).exitCode).toBe(EXIT.ok);
+  await polls(world, 'long', 5);
+  expect(sizeOf(world.simulator, 'long')).toBe(0.25);
+  expect(ours(world.simulator, 'long').every(({ details }) => details?.['reduceOnly'] === true)).toBe(true);
+  const kinds = (await world.state.audit.tail('long', 100)).flatMap(({ record: { content } }) =>
+    content.kind === 'action' ? [content.event.kind] : [],
+  );
+  expect(kinds).toEqual(expect.arrayContaining(['intentOpened', 'placing', 'accepted', 'intentEnded']));
+});
+
+test('flatten closes both sides of a hedged market', async () => {
+  const world = await openOperatorWorld();
+  await world.start();
+  await polls(world, 'hedged');
+  const run = await world.cli(['flatten', '--account', 'hedged', ...BY, '--yes']);
+  expectOk(run);
+  const open = () => world.simulator.model.openPositions('hedged').length;
+  // Down fills the sell, up the buy.
+  await drift(world.simulator, -0.001, () => open() < 2, 'the long side closed', world);
+  await drift(world.simulator, 0.002, () => open() === 0, 'the short side closed', world);
+  expect(open()).toBe(0);
+});
+
+test('under a pause, and in observe mode, an order by hand sends nothing, and both are said', async () => {
+  const world = await openOperatorWorld({
+    accounts: { long: { rules: ['far'] }, short: { rules: ['far'], more: '    mode: observe' } },
+  });
+  await world.start();
+  await polls(world, 'long');
+  await polls(world, 'short');
+  await world.cli(['pause', '--account', 'long', ...BY]);
+  const paused = await world.cli(['flatten', '--account', 'long', ...BY, '--yes', '--json']);
+  expect(json(paused)['obstacles']).toEqual([
+    expect.stringMatching(/^The account is paused \(ann: event risk\)/),
+  ]);
+  const observed = await world.cli(['flatten', '--account', 'short', ...BY, '--yes']);
+  expect(observed.stderr).toMatch(/The account is in observe mode: the order is recorded/);
+  for (const id of ['long', 'short']) {
+    await eventually(async () => (await inbox(world, id)).length === 0, `${id} took it`);
+    await polls(world, id, 5);
+  }
+  const sent = () =>
+    world.simulator
+      .requestLog()
+      .filter(({ endpoint }) => !/position|credit|balance|ping|history/i.test(endpoint));
+  expect(sent()).toEqual([]);
+  // Lifted, the order goes ahead.
+  await world.cli(['resume', '--account', 'long', ...BY]);
+  await eventually(
+    () => ours(world.simulator, 'long').length > 0,
+    'an order',
+    () => troubles(world.events),
+  );
+  expect(ours(world.simulator, 'short')).toEqual([]);
+});
+
+test('an order that is withdrawn before it has begun never begins; one that has begun loses its stop', async () => {
+  const world = await openOperatorWorld();
+  const flatten = ['flatten', '--account', 'long', ...BY, '--yes', '--json'];
+  const first = json(await world.cli(flatten))['order'] as { id: string };
+  const withdraw = (id: string) =>
+    world.cli(['reduce', '--account', 'long', '--withdraw', id, ...BY, '--yes']);
+  expect((await withdraw(first.id)).stdout).toMatch(/^Withdrawn: /);
+  await world.start();
+  await polls(world, 'long', 5);
+  expect(ours(world.simulator, 'long')).toEqual([]);
+  const second = json(await world.cli(flatten))['order'] as { id: string };
+  await eventually(
+    () => ours(world.simulator, 'long').length > 0,
+    'an order',
+    () => troubles(world.events),
+  );
+  await withdraw(second.id);
+  const cancelled = () => world.simulator.ledger({ accountId: 'long', kinds: ['order_cancelled'] });
+  await eventually(
+    () => cancelled().length > 0,
+    'a cancel',
+    () => troubles(world.events),
+  );
+  expect(sizeOf(world.simulator, 'long')).toBe(0.5);
+});

@@ -1,0 +1,132 @@
+import { Redis } from 'ioredis';
+import { expect, test } from 'vitest';
+import { EXIT } from '../../src/cli/exit-codes.ts';
+import { bucketOf } from '../../src/core/ports/state-store.ts';
+import { bucketKeys } from '../../src/state/keys.ts';
+import { ACCOUNTS } from '../contract/support/world.ts';
+import { d, polls } from '../daemon/scene.ts';
+import { eventually } from '../daemon/world.ts';
+import { runCommandLine } from '../support/cli.ts';
+import { expectOk, json, openOperatorWorld } from './operator.ts';
+
+const CLOSE = `  - id: close
+    on: position
+    when: { liquidationDistance: { below: 60% } }
+    do: [{ reduce: { by: 10%, slippage: 1% } }]
+`;
+
+const BORROWER = {
+  id: 'borrower',
+  hedgeMode: false,
+  leverage: 10,
+  collateral: {},
+  main: { BTC: d('2') },
+};
+
+type Accounts = Record<string, unknown>[];
+
+test('before any daemon has run there is nothing, and that is said', async () => {
+  const world = await openOperatorWorld();
+  const run = await world.cli(['status']);
+  expectOk(run);
+  expect(run.stdout).toMatch(/ACCOUNT +MODE +LAST POLL/);
+  expect(run.stdout).toMatch(/^long +enforce +never +0 +0/m);
+  const report = json(await world.cli(['status', '--account', 'long', '--json']));
+  expect(report['controls']).toEqual([]);
+  expect(report['accounts']).toMatchObject([
+    { accountId: 'long', mode: 'enforce', lastPollMs: null, positions: [] },
+  ]);
+});
+
+test('shows positions, rules with their reason, intents, outcomes and pauses as a daemon left them', async () => {
+  const world = await openOperatorWorld(
+    {
+      accounts: { long: { rules: ['close'] }, borrower: { rules: ['ltv'] } },
+      rules: `${CLOSE}  - id: ltv
+    on: creditLine
+    when: { currentLtv: { above: 1% } }
+    do: [{ notify: { channels: [log] } }]
+`,
+    },
+    { accounts: [...ACCOUNTS, BORROWER] },
+  );
+  const loan = { asset: 'USDT', amount: d('5000'), collateralAsset: 'BTC', collateralAmount: d('0.5') };
+  world.simulator.exchange.change((model) => model.openLoan('borrower', loan));
+  await world.cli(['pause', '--account', 'long', '--reason', 'looking first', '--author', 'ann']);
+  const daemon = await world.start();
+  await polls(world, 'long');
+  await polls(world, 'borrower');
+  await daemon.stop('seen enough', 5_000);
+
+  const report = json(await world.cli(['status', '--json']));
+  const [long = {}, borrower = {}] = report['accounts'] as Accounts;
+  expect(long).toMatchObject({
+    accountId: 'long',
+    mode: 'enforce',
+    calmMs: 300,
+    positions: [{ market: 'BTC_PERP', amount: '0.5', cover: 'open' }],
+    rules: [{ ruleId: 'close', phase: 'firing', frozen: false, stage: 0 }],
+    intents: [{ market: 'BTC_PERP', ruleId: 'close', ended: false, state: 'held back: actions are paused' }],
+    orders: [],
+  });
+  const [position] = long['positions'] as Accounts;
+  expect(Number(position?.['distance'])).toBeGreaterThan(0.1);
+  expect(Number(long['lastPollMs'])).toBeGreaterThan(Date.now() - 60_000);
+  expect((long['rules'] as Accounts)[0]?.['reason']).toMatch(/liquidationDistance .* is below 60 %/);
+  expect((long['events'] as Accounts).map(({ kind }) => kind)).toContain('refused');
+  expect(borrower).toMatchObject({
+    loans: [{ amount: '5000' }],
+    rules: [{ ruleId: 'ltv', phase: 'firing' }],
+  });
+  const [owed] = borrower['loans'] as Accounts;
+  expect(Number(owed?.['currentLtv'])).toBeGreaterThan(0.1);
+
+  const { stdout } = await world.cli(['status']);
+  expect(stdout).toMatch(/^paused: account long, until it is lifted: ann: looking first$/m);
+  expect(stdout).toMatch(/^long +enforce +\S.* ago.* +1 +0 +0 +1 +0 +1 +paused$/m);
+  expect(stdout).toMatch(
+    /^ {2}position \S+ BTC_PERP: amount 0\.5, mark .*, .* % from liquidation, no stop, seen .* ago$/m,
+  );
+  expect(stdout).toMatch(/^ {2}loan USDT@\d+: amount 5000, LTV /m);
+  expect(stdout).toMatch(
+    /^ {2}intent of close: position \S+ BTC_PERP by 10 % .*: held back: actions are paused/m,
+  );
+  // Nothing was asked of the exchange by any of this.
+  const before = world.simulator.requestLog().length;
+  await world.cli(['status']);
+  expect(world.simulator.requestLog()).toHaveLength(before);
+});
+
+test('an account whose stored state is of a newer program is named, and the exit code says so', async () => {
+  const world = await openOperatorWorld();
+  const daemon = await world.start();
+  await polls(world, 'long');
+  await daemon.stop('enough', 5_000);
+  const redis = new Redis(world.redisUrl);
+  const key = bucketKeys(world.prefix, bucketOf('long')).account('long');
+  const fields = await redis.hgetall(key);
+  const name = Object.keys(fields).find((field) => field.includes('evaluation')) ?? '';
+  await redis.hset(
+    key,
+    name,
+    (fields[name] ?? '').replace(/"version":1/, '"version":99').replace(/^1/, '99'),
+  );
+  redis.disconnect();
+  const run = await world.cli(['status']);
+  expect(run.exitCode).toBe(EXIT.failed);
+  expect(run.stdout).toMatch(/^long +enforce +state refused/m);
+  expect(run.stdout).toMatch(/its state is left alone: /);
+});
+
+test('without a config the accounts have to be named', async () => {
+  const world = await openOperatorWorld();
+  const place = ['--redis', world.redisUrl, '--redis-prefix', world.prefix];
+  const run = await runCommandLine(['status', ...place]);
+  expect(run).toMatchObject({ exitCode: EXIT.usage });
+  expect(run.stderr).toMatch(/Add --account ID or --config FILE/);
+  await world.cli(['pause', '--account', 'long', '--reason', 'x']);
+  await eventually(async () => (await world.state.controls.list()).length === 1, 'the pause');
+  expect(json(await runCommandLine(['status', '--account', 'long', '--json', ...place]))).toMatchObject({
+    accounts: [{ accountId: 'long', mode: null }],
+  });
+});
