@@ -1,8 +1,16 @@
 import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import type { RegisterCommand } from './commands.ts';
+import { EXIT } from './exit-codes.ts';
 import { type CliSurroundings, reportCrash, runCli } from './run.ts';
-import { abortOnClosedOutput, abortOnSignals } from './signals.ts';
+import { abortOnClosedOutput, abortOnSignals, stopReason } from './signals.ts';
+
+/**
+ * npm passes on the Ctrl-C that the terminal has already sent to us. A command that ends within milliseconds
+ * would be gone, or be killed while it goes, when the second one comes, and npm would report that as the end.
+ */
+const NPM_ECHO_MS = 250;
 
 /** Runs this process's command line on this process's streams and signals, and sets its exit code. */
 export async function runProcess(commands?: readonly RegisterCommand[]): Promise<void> {
@@ -24,4 +32,6 @@ export async function runProcess(commands?: readonly RegisterCommand[]): Promise
   process.on('uncaughtException', (error) => process.exit(reportCrash(error, args, surroundings)));
   // The process then ends by itself: a handle that a command forgot shows as a hang, not as luck.
   process.exitCode = await runCli(args, surroundings, commands);
+  const interrupted = stopReason(controller.signal)?.exitCode === EXIT.interrupted;
+  if (interrupted && process.env['npm_lifecycle_event'] !== undefined) await sleep(NPM_ECHO_MS);
 }

@@ -21,7 +21,7 @@ interface Flags {
   readonly prices?: string;
   readonly market?: string;
   readonly still?: boolean;
-  readonly volatility: number;
+  readonly volatility?: number;
   readonly speed: number;
   readonly readings?: readonly string[];
   readonly faults?: readonly string[];
@@ -82,10 +82,11 @@ function addMarket(command: Command): void {
     .option('--prices <file>', 'play candles: timestamp_ms,open,high,low,close,volume with that header')
     .option(
       '--market <name>',
-      'the market that they move; others follow it. Without it a scenario moves all, candles the first',
+      'the market that they move; the _PERP market of a spot market follows it. Without it a scenario and ' +
+        'the walk move all, candles the first',
     )
     .option('--still', 'prices stand still until the control API moves them')
-    .option('--volatility <fraction>', 'of the random walk, a day: 0.04 is 4 %', fraction, 0.04)
+    .option('--volatility <fraction>', 'of the random walk, a day (default: 0.04, which is 4 %)', fraction)
     .option('--speed <factor>', 'exchange time per real time; 0 stands still until stepped', factor, 1)
     .option('--depth <factor>', 'multiplies the amounts in the order books');
 }
@@ -134,6 +135,15 @@ async function optionsOf(flags: Flags): Promise<SimulatorOptions> {
   if (moved && flags.still === true) {
     throw new UsageError('--still excludes --scenario and --prices.', 'Leave it out.');
   }
+  if (flags.still === true && flags.market !== undefined) {
+    throw new UsageError(
+      '--market says what moves, and --still that nothing does.',
+      'Leave one of them out.',
+    );
+  }
+  if ((moved || flags.still === true) && flags.volatility !== undefined) {
+    throw new UsageError('--volatility is of the random walk, which does not run here.', 'Leave it out.');
+  }
   const { market } = flags;
   return {
     port: flags.port,
@@ -146,7 +156,7 @@ async function optionsOf(flags: Flags): Promise<SimulatorOptions> {
     faults: flags.faults ?? [],
     ...(flags.scenario === undefined ? {} : { scenario: { name: flags.scenario, market, noise: 0.0002 } }),
     ...(flags.prices === undefined ? {} : { candles: { csv: await readPrices(flags.prices), market } }),
-    ...(moved || flags.still === true ? {} : { walk: { market, dailyVolatility: flags.volatility } }),
+    ...(moved || flags.still === true ? {} : { walk: { market, dailyVolatility: flags.volatility ?? 0.04 } }),
     ...(flags.depth === undefined ? {} : { depth: flags.depth }),
     ...(flags.limits ? {} : { limits: [] }),
     ...(flags.allowDomain === undefined ? {} : { allowedDomains: flags.allowDomain }),
@@ -198,7 +208,7 @@ function welcome(io: CliIo, { baseUrls, controlUrl, accounts }: RunningSimulator
     bold('Try'),
     `  curl ${baseUrls[0] ?? ''}/api/v4/public/ping`,
     `  curl ${controlUrl}/                          what the control API can do`,
-    `  curl -X PUT ${controlUrl}/prices -H 'content-type: application/json' -d '{"BTC_PERP":"54000"}'`,
+    `  curl -X PUT ${controlUrl}/prices -H 'content-type: application/json' -d '{"BTC_USDT":"54000"}'`,
     `  curl ${controlUrl}/ledger                    what happened`,
     '',
     'Ctrl-C stops it.',

@@ -90,10 +90,6 @@ export function divide(
   return new StrictBig(new Context(dividend).div(divisor));
 }
 
-export function roundToPlaces(value: Decimal, decimalPlaces: number, rounding: Rounding): Decimal {
-  return value.round(decimalPlaces, ROUNDING_MODE[rounding]);
-}
-
 /** The multiple of `step` (positive) next to `value` in the given direction; `value` itself if it is one. */
 export function roundToStep(value: Decimal, step: Decimal, rounding: Rounding): Decimal {
   if (step.lte(ZERO)) throw new RangeError(`step must be positive, got ${step.toFixed()}`);

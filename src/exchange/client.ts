@@ -75,6 +75,21 @@ export interface ExchangeClientOptions {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly observer?: ExchangeObserver;
+  /**
+   * Keeps the requests of several clients within the limits together, as made by `createSharedLimiter` with the
+   * same `limiter` options: their permits are taken in one block.
+   */
+  readonly sharedLimiter?: SharedLimiter;
+}
+
+/** Opaque; see `createSharedLimiter`. */
+export type SharedLimiter = Limiter;
+
+/** One limiter for all clients of a process behind one IP address. */
+export function createSharedLimiter(
+  options: Pick<ExchangeClientOptions, 'limiter' | 'timeouts' | 'clock' | 'observer'>,
+): SharedLimiter {
+  return createLimiter(options, options.clock ?? systemClock, options.observer ?? {});
 }
 
 export interface ExchangeClient extends FullExchange {
@@ -117,7 +132,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
     signingKey: signingKey(credentials.apiSecret),
     transport,
     baseUrls: new BaseUrls(options.baseUrls.length, clock, random),
-    limiter: createLimiter(options, clock, observer),
+    limiter: options.sharedLimiter ?? createLimiter(options, clock, observer),
     nonces,
     clock,
     random,
@@ -155,7 +170,11 @@ function createNonces(options: ExchangeClientOptions, clock: Clock, observer: Ex
   });
 }
 
-function createLimiter(options: ExchangeClientOptions, clock: Clock, observer: ExchangeObserver): Limiter {
+function createLimiter(
+  options: Pick<ExchangeClientOptions, 'limiter' | 'timeouts'>,
+  clock: Clock,
+  observer: ExchangeObserver,
+): Limiter {
   const { limiter, timeouts } = options;
   return new Limiter(clock, {
     store: limiter.store,

@@ -7,7 +7,7 @@ export const DEPOSIT_PAGE_PREFIX = '/fiat-deposit/';
 /**
  * The page behind a fiat deposit link. With the card provider it opens only for a browser that says where it
  * comes from; without a Referer it goes to the exchange's home page (specification 4.1, rule 1).
- * A POST is the customer paying.
+ * A POST is the customer paying; the result leads to the client's success or failure link, where there is one.
  */
 export function depositPage(
   parts: EndpointParts,
@@ -21,17 +21,25 @@ export function depositPage(
   if (link.provider === parts.fiat.cardProvider && !request.referer) {
     return { status: 302, body: '', contentType: HTML, location: '/' };
   }
-  if (request.httpMethod === 'POST') return paid(parts, token);
+  if (request.httpMethod === 'POST') return paid(parts, link);
   return page(200, 'Deposit', offer(link));
 }
 
 const HTML = 'text/html; charset=utf-8';
 
-function paid(parts: EndpointParts, token: string): Reply {
-  const outcome = parts.model.payFiatDeposit(token);
+function paid(parts: EndpointParts, link: FiatDepositLink): Reply {
+  const outcome = parts.model.payFiatDeposit(link.token);
+  const target = outcome.ok ? link.successLink : link.failureLink;
+  if (target !== undefined) return { status: 303, body: '', contentType: HTML, location: target };
+  const back = backOption(link);
   return outcome.ok
-    ? page(200, 'Deposit paid', '<p>The deposit has been paid.</p>')
-    : page(409, 'Deposit refused', `<p>${escaped(outcome.message)}</p>`);
+    ? page(200, 'Deposit paid', `<p>The deposit has been paid.</p>${back}`)
+    : page(409, 'Deposit refused', `<p>${escaped(outcome.message)}</p>${back}`);
+}
+
+function backOption({ returnLink }: FiatDepositLink): string {
+  const isWebPage = /^https?:$/.test(URL.parse(returnLink ?? '')?.protocol ?? '');
+  return isWebPage ? `<p><a href="${escaped(returnLink ?? '')}">Back</a></p>` : '';
 }
 
 function offer(link: FiatDepositLink): string {
@@ -49,5 +57,9 @@ function page(status: number, title: string, body: string): Reply {
 }
 
 function escaped(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
 }

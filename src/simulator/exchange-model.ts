@@ -54,7 +54,7 @@ function createWorld(config: ModelConfig): World {
     config,
     readings: config.readings,
     nowMs: config.startMs,
-    ledger: new Ledger(),
+    ledger: new Ledger(config.ledgerCapacity),
     agenda: new Agenda(),
     random: createRandom(config.seed),
     markets: new Map(config.markets.map((spec) => [spec.name, createMarket(spec)])),
@@ -115,7 +115,10 @@ function settled<T>(world: World, change: () => T): T {
 
 function clockPart(
   world: World,
-): Pick<ExchangeModel, 'nowMs' | 'advanceTo' | 'readings' | 'setReadings' | 'ledger' | 'recordRequest'> {
+): Pick<
+  ExchangeModel,
+  'nowMs' | 'advanceTo' | 'readings' | 'setReadings' | 'ledger' | 'ledgerTotals' | 'recordRequest'
+> {
   return {
     nowMs: () => world.nowMs,
     advanceTo: (toMs) => advance(world, toMs),
@@ -133,6 +136,7 @@ function clockPart(
       return settled(world, () => ({ ok: true, readings }));
     },
     ledger: (filter) => world.ledger.entries(filter),
+    ledgerTotals: () => world.ledger.totals,
     recordRequest: (accountId, details) => record(world, 'request', { accountId, details }),
   };
 }

@@ -21,6 +21,9 @@ export const BOOKS = {
   outside: 'outside',
 } as const;
 
+/** About half a gigabyte of entries, twice that at most. */
+const LEDGER_CAPACITY = 250_000;
+
 export class UnbalancedEntryError extends Error {
   readonly code = 'LEDGER_UNBALANCED';
 }
@@ -55,19 +58,35 @@ function assertBalanced(kind: LedgerKind, legs: readonly Leg[]): void {
 
 /**
  * Double-entry journal and the balances that follow from it: the only place where money moves. Every entry
- * sums to zero in every asset, so all books together always hold exactly zero.
+ * sums to zero in every asset, so all books together always hold exactly zero. Of the entries at least the
+ * newest `capacity` are kept; the balances know all of them.
  */
 export class Ledger {
-  readonly #entries: LedgerEntry[] = [];
+  readonly #capacity: number;
+  #entries: LedgerEntry[] = [];
+  #nextSeq = 1;
   readonly #books = new Map<string, Map<string, Decimal>>();
+
+  constructor(capacity: number = LEDGER_CAPACITY) {
+    this.#capacity = Math.max(1, capacity);
+  }
+
+  /** Entries ever written, and how many of them are no longer kept. */
+  get totals(): { readonly total: number; readonly dropped: number } {
+    const total = this.#nextSeq - 1;
+    return { total, dropped: total - this.#entries.length };
+  }
 
   append(atMs: number, kind: LedgerKind, fields: EntryFields, legs: readonly Leg[] = []): LedgerEntry {
     const condensed = condense(legs);
     assertBalanced(kind, condensed);
     const postings = condensed.map((leg): Posting => ({ ...leg, amount: formatDecimal(leg.amount) }));
     for (const leg of condensed) this.#post(leg);
-    const entry: LedgerEntry = { seq: this.#entries.length + 1, atMs, kind, ...fields, postings };
+    const entry: LedgerEntry = { seq: this.#nextSeq, atMs, kind, ...fields, postings };
+    this.#nextSeq += 1;
     this.#entries.push(entry);
+    // Half of them at once: to drop one from the front costs as much as to drop many.
+    if (this.#entries.length >= 2 * this.#capacity) this.#entries = this.#entries.slice(-this.#capacity);
     return entry;
   }
 
@@ -84,7 +103,7 @@ export class Ledger {
     const { accountId, kinds, afterSeq = 0, limit = Number.POSITIVE_INFINITY } = filter;
     const found: LedgerEntry[] = [];
     for (
-      let index = Math.max(0, afterSeq);
+      let index = Math.max(0, afterSeq - this.totals.dropped);
       index < this.#entries.length && found.length < limit;
       index += 1
     ) {

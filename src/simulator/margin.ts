@@ -11,10 +11,10 @@ import {
   writtenDecimalPlaces,
   ZERO,
 } from '../core/decimal.ts';
+import { worstPrice } from './market.ts';
 import {
   type Account,
   collateralBook,
-  isOpen,
   isZero,
   type MarginUnit,
   type Market,
@@ -179,32 +179,51 @@ export function liquidationPrice(
 
 /** Margin that open orders would need if they filled, beyond what reduces existing positions. */
 export function reservedMargin(account: Account): Decimal {
+  const covers = new Map<string, Decimal>();
   let reserved = ZERO;
   for (const order of account.openOrders.values()) {
-    if (order.orderClass === 'spot' || order.closesOnly || !isOpen(order)) continue;
-    reserved = reserved.plus(openingMargin(account, order, order.left, order.price));
+    if (!canOpen(order)) continue;
+    const key = `${positionKey(order.market, order.positionSide)}|${order.side}`;
+    const cover = covers.get(key) ?? opposingSize(account, order);
+    const closing = minDecimal(cover, order.left);
+    covers.set(key, cover.minus(closing));
+    const value = order.left.minus(closing).times(exposurePrice(order));
+    reserved = reserved.plus(initialMargin(value, account.leverage));
   }
   return reserved;
 }
 
-export function openingMargin(
-  account: Account,
-  order: Pick<Order, 'market' | 'side' | 'positionSide'>,
-  amount: Decimal,
-  price: Decimal,
-): Decimal {
-  return initialMargin(openingAmount(account, order, amount).times(price), account.leverage);
+/**
+ * What an order has to be secured at: the worst price that it can open a position at. A sell fills at its limit
+ * or better, and better is more to secure: at least the best bid, or what the market is at once a stop activates.
+ */
+export function exposurePrice(order: Order): Decimal {
+  const { market, side, price, activationPrice } = order;
+  if (side === 'buy') return isZero(price) ? worstPrice(market, 'buy') : price;
+  return maxDecimal(price, order.active ? market.bestBid : (activationPrice ?? market.bestBid));
 }
 
-/** The part of an order that would open or grow a position. */
-export function openingAmount(
-  account: Account,
-  order: Pick<Order, 'market' | 'side' | 'positionSide'>,
-  amount: Decimal,
-): Decimal {
+/** The part of a new order that would open or grow a position, once the open orders of its side have filled. */
+export function openingAmount(account: Account, order: Order): Decimal {
+  let cover = opposingSize(account, order);
+  for (const other of account.openOrders.values()) {
+    if (canOpen(other) && isAlike(other, order)) cover = cover.minus(other.left);
+  }
+  return order.amount.minus(minDecimal(order.amount, maxDecimal(ZERO, cover)));
+}
+
+function canOpen(order: Order): boolean {
+  return order.orderClass !== 'spot' && !order.closesOnly;
+}
+
+function isAlike(a: Order, b: Order): boolean {
+  return a.market === b.market && a.positionSide === b.positionSide && a.side === b.side;
+}
+
+/** How much of an order would only reduce. */
+function opposingSize(account: Account, order: Order): Decimal {
   const position = account.positions.get(positionKey(order.market, order.positionSide));
-  if (position === undefined || position.direction === directionOf(order.side)) return amount;
-  return maxDecimal(ZERO, amount.minus(minDecimal(position.size, amount)));
+  return position === undefined || position.direction === directionOf(order.side) ? ZERO : position.size;
 }
 
 export function directionOf(side: 'buy' | 'sell'): 'long' | 'short' {

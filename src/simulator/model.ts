@@ -124,6 +124,8 @@ export interface ExchangeModel {
   payFiatDeposit(token: string): Outcome<{ readonly transfer: TransferView }>;
 
   ledger(filter?: LedgerFilter): readonly LedgerEntry[];
+  /** Entries ever written, and how many of the oldest are no longer kept. */
+  ledgerTotals(): { readonly total: number; readonly dropped: number };
   /** Puts a request into the same sequence as its effects; free-form, JSON-ready. */
   recordRequest(accountId: string | null, details: Readonly<Record<string, LedgerDetail>>): LedgerEntry;
 }

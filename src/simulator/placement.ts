@@ -1,5 +1,13 @@
 import { type Decimal, formatDecimal, minDecimal, ONE, ZERO } from '../core/decimal.ts';
-import { directionOf, freeMargin, marginSums, openingAmount, openingMargin, positionKey } from './margin.ts';
+import {
+  directionOf,
+  exposurePrice,
+  freeMargin,
+  initialMargin,
+  marginSums,
+  openingAmount,
+  positionKey,
+} from './margin.ts';
 import { firstFreeLevel, worstPrice } from './market.ts';
 import { activate, enterMatching, triggerPrice } from './matching.ts';
 import { cancel, createOrder, enterOrder, type NewOrder, orderView, shelve } from './order-book.ts';
@@ -79,7 +87,7 @@ function placeCollateral(world: World, account: Account, request: CollateralRequ
   if (poor !== undefined) return refuse(world, account, request, poor);
   enterOrder(world, order, amount.lt(request.amount) ? 'amount trimmed to the position' : undefined);
   if (order.activationPrice === null) enterMatching(world, order);
-  else if (order.activationPrice.eq(triggerPrice(world, market))) activate(world, order);
+  else if (activatesAtOnce(world, order.activationPrice, market)) activate(world, order);
   else shelve(order);
   return { ok: true, order: orderView(order) };
 }
@@ -232,7 +240,7 @@ function collateralOrder(
     amount,
     price: price ?? ZERO,
     activationPrice,
-    trigger: inferTrigger(world, market, activationPrice),
+    trigger: inferTrigger(world, market, side, activationPrice),
     ofPosition: null,
     postOnly: false,
     ioc: false,
@@ -240,28 +248,42 @@ function collateralOrder(
   };
 }
 
-/** The trigger side follows from where the activation price lies when the order is placed. */
-function inferTrigger(world: World, market: Market, activationPrice: Decimal | null): Order['trigger'] {
+/**
+ * The trigger side follows from where the activation price lies when the order is placed; at the market's own
+ * price from the side of the order, as a stop.
+ */
+function inferTrigger(
+  world: World,
+  market: Market,
+  side: Side,
+  activationPrice: Decimal | null,
+): Order['trigger'] {
   if (activationPrice === null) return null;
-  return activationPrice.gt(triggerPrice(world, market)) ? 'rise' : 'fall';
+  const present = triggerPrice(world, market);
+  const rises = activationPrice.eq(present) ? side === 'buy' : activationPrice.gt(present);
+  return rises ? 'rise' : 'fall';
+}
+
+function activatesAtOnce(world: World, activationPrice: Decimal, market: Market): boolean {
+  return world.readings.stopTriggersAtEquality === 'yes' && activationPrice.eq(triggerPrice(world, market));
 }
 
 function checkMargin(world: World, account: Account, order: Order): Rejection | undefined {
   const { market } = order;
   const { takerFee, maxPositionValue, maxPendingValue } = market.spec;
-  const price = order.price.eq(ZERO) ? worstPrice(market, 'buy') : order.price;
-  const opening = openingAmount(account, order, order.amount);
+  const opening = openingAmount(account, order);
   if (opening.eq(ZERO)) return undefined;
-  const fee = opening.times(price).times(takerFee);
-  const needed = openingMargin(account, order, order.amount, price).plus(fee);
+  const openingValue = opening.times(exposurePrice(order));
+  const needed = initialMargin(openingValue, account.leverage).plus(openingValue.times(takerFee));
   const { equity } = marginSums(world, account.unit);
-  if (needed.gt(freeMargin(world, account, equity)))
-    return reject(CODES.noBalance, 'amount', 'Not enough balance');
   const position = account.positions.get(positionKey(market, order.positionSide));
-  const value = (position?.cost ?? ZERO).plus(opening.times(price));
+  const liquidated = (position ?? account).unit.state === 'liquidation';
+  if (liquidated || needed.gt(freeMargin(world, account, equity)))
+    return reject(CODES.noBalance, 'amount', 'Not enough balance');
+  const value = (position?.cost ?? ZERO).plus(openingValue);
   if (maxPositionValue !== undefined && value.gt(maxPositionValue))
     return reject(CODES.positionLimit, 'amount', 'Position limit exceeded');
-  const pending = pendingValue(account).plus(opening.times(price));
+  const pending = pendingValue(account).plus(openingValue);
   return maxPendingValue !== undefined && pending.gt(maxPendingValue)
     ? reject(CODES.pendingLimit, 'amount', 'Pending value limit exceeded')
     : undefined;
@@ -270,7 +292,8 @@ function checkMargin(world: World, account: Account, order: Order): Rejection | 
 function pendingValue(account: Account): Decimal {
   let value = ZERO;
   for (const order of account.openOrders.values()) {
-    if (order.orderClass !== 'spot' && !order.closesOnly) value = value.plus(order.left.times(order.price));
+    if (order.orderClass !== 'spot' && !order.closesOnly)
+      value = value.plus(order.left.times(exposurePrice(order)));
   }
   return value;
 }

@@ -1,4 +1,4 @@
-import { type Decimal, decimalFromNumber, divide, roundToStep } from '../core/decimal.ts';
+import { type Decimal, decimalFromNumber, divide, maxDecimal, roundToStep } from '../core/decimal.ts';
 import { createRandom } from './random.ts';
 
 /**
@@ -55,7 +55,8 @@ function* between(
   const rise = to.price.minus(from.price);
   for (let elapsed = tickMs; elapsed < span; elapsed += tickMs) {
     const part = divide(rise.times(decimalFromNumber(elapsed)), decimalFromNumber(span), 12, 'halfUp');
-    yield { atMs: from.atMs + elapsed, price: roundToStep(from.price.plus(part), priceStep, 'halfUp') };
+    const price = maxDecimal(priceStep, roundToStep(from.price.plus(part), priceStep, 'halfUp'));
+    yield { atMs: from.atMs + elapsed, price };
   }
 }
 

@@ -27,7 +27,7 @@ export class Revision {
     // Prices change with time, or by hand, which the ledger shows.
     if (entries.length === 0 && nowMs === this.#seenMs) return this.#revision;
     this.#seenMs = nowMs;
-    this.#seq += entries.length;
+    this.#seq = entries.at(-1)?.seq ?? this.#seq;
     const prices = this.#model.markets().flatMap((market) => [market.last, market.mark]);
     if (entries.length > 0 || !equal(prices, this.#prices)) this.#revision += 1;
     this.#prices = prices;

@@ -66,6 +66,7 @@ export class SimulatedExchange {
   /** Where deposit links point; set once the exchange listens. */
   baseUrl = '';
   readonly #timeline: Timeline;
+  #keepsHistory = false;
   readonly #revision: Revision;
   readonly #dispatcher: Dispatcher;
   readonly #wallMs: () => number;
@@ -103,6 +104,11 @@ export class SimulatedExchange {
       page: (request) => this.#page(parts, request),
       lateArrivalMs: () => this.model.readings().lateArrivalMs,
     });
+  }
+
+  /** From here on the past is kept as far as reads have to show it; to be called once the exchange is set up. */
+  beginHistory(): void {
+    this.#keepsHistory = true;
     this.#fitAges();
   }
 
@@ -122,14 +128,15 @@ export class SimulatedExchange {
    */
   catchUp(): void {
     const startMs = performance.now();
-    this.#timeline.catchUp();
-    if (performance.now() - startMs > LONGEST_CATCH_UP_MS) this.clock.rebase(this.model.nowMs());
+    const isThere = this.#timeline.catchUp(() => performance.now() - startMs < LONGEST_CATCH_UP_MS);
+    if (!isThere) this.clock.rebase(this.model.nowMs());
   }
 
-  /** Moves exchange time ahead, and the market with it. */
+  /** Moves exchange time ahead, and the market with it, however long that takes. */
   advance(ms: number): void {
-    this.clock.step(ms);
     this.catchUp();
+    this.clock.step(ms);
+    this.#timeline.catchUp();
   }
 
   /** Everything that changes the model goes through here. */
@@ -256,6 +263,7 @@ export class SimulatedExchange {
 
   /** Reads may have to look back as far as the readings and the faults say. */
   #fitAges(): void {
+    if (!this.#keepsHistory) return;
     const ages = this.faults.list().map((fault) => (fault.effect.kind === 'stale' ? fault.effect.ageMs : 0));
     this.#timeline.setAges([this.model.readings().readLagMs, ...ages].filter((ageMs) => ageMs > 0));
   }

@@ -56,11 +56,13 @@ export interface SimulatorOptions {
   readonly allowedDomains?: readonly string[];
   /** How many requests the log keeps; 100,000 if absent. */
   readonly logCapacity?: number;
+  /** How many ledger entries are kept at least; 250,000 if absent. */
+  readonly ledgerCapacity?: number;
   /** Replaces parts of the default exchange: markets, assets, liquidation policy. */
   readonly config?: Partial<Pick<ModelConfig, 'markets' | 'assets' | 'liquidation' | 'referenceAsset'>>;
 }
 
-interface SimulatorAccount {
+export interface SimulatorAccount {
   readonly id: string;
   readonly apiKey: string;
   readonly apiSecret: string;
@@ -140,6 +142,7 @@ function assemble(options: SimulatorOptions): SimulatedExchange {
     const spec = typeof fault === 'string' ? parseFaultText(fault) : fault;
     exchange.injectFault(readFault(exchange, spec, 'fault'));
   }
+  exchange.beginHistory();
   // Only now, so that everything so far has happened at the same moment, however long it took.
   clock.setSpeed(speed);
   return exchange;
@@ -155,7 +158,8 @@ function modelConfig(options: SimulatorOptions, seed: number, startMs: number): 
   const factor = options.depth === undefined ? undefined : positive(options.depth, 'depth');
   const priced = options.candles === undefined ? config.markets : startAt(config.markets, options.candles);
   const markets = factor === undefined ? priced : priced.map((market) => deepened(market, factor));
-  return { ...config, markets };
+  const { ledgerCapacity } = options;
+  return { ...config, markets, ...(ledgerCapacity === undefined ? {} : { ledgerCapacity }) };
 }
 
 /** Candles that play from the start also say where the market starts, so that no position begins with a jump. */

@@ -21,6 +21,12 @@ interface PastState {
 
 /** While reads lag, a leap of the clock is taken in so many steps per (shortest) lag, each of them remembered. */
 const STEPS_PER_LAG = 8;
+/** Far behind, the exchange follows its clock in leaps of so much, between which it may stop. */
+const LEAP_MS = 10_000;
+
+function always(): boolean {
+  return true;
+}
 
 /**
  * Ties the model to the clock, and remembers the past as far as reads have to show it. Nothing is remembered
@@ -48,13 +54,22 @@ export class Timeline {
     else if (this.#past.length === 0) this.remember();
   }
 
-  /** Brings the exchange up to the present. */
-  catchUp(): void {
+  /** Brings the exchange up to the present, or as far as `mayGoOn` lets it; says whether it got there. */
+  catchUp(mayGoOn: () => boolean = always): boolean {
     const toMs = this.#clock.nowMs();
-    const fromMs = this.#model.nowMs();
-    if (toMs <= fromMs) return;
-    if (this.#horizonMs > 0) this.#walk(fromMs, toMs);
-    else this.#model.advanceTo(toMs);
+    // What happened before the horizon is not shown to anybody any more.
+    const shownFromMs = this.#horizonMs > 0 ? toMs - this.#horizonMs - this.#stepMs : toMs;
+    for (let atMs = this.#model.nowMs(); atMs < toMs; ) {
+      const isShown = atMs >= shownFromMs;
+      atMs = isShown ? Math.min(toMs, atMs + this.#stepMs) : Math.min(shownFromMs, atMs + LEAP_MS);
+      this.#model.advanceTo(atMs);
+      if (isShown) this.remember();
+      if (atMs < toMs && !mayGoOn()) {
+        this.remember();
+        return false;
+      }
+    }
+    return true;
   }
 
   /** To be called after everything that changes what reads show. */
@@ -84,16 +99,6 @@ export class Timeline {
       if (state !== undefined) return pastReads(state);
     }
     return presentReads(this.#model, accountId);
-  }
-
-  #walk(fromMs: number, toMs: number): void {
-    const stepMs = this.#stepMs;
-    // What happened before the horizon is not shown to anybody any more.
-    for (let atMs = Math.max(fromMs, toMs - this.#horizonMs - stepMs); atMs < toMs; ) {
-      atMs = Math.min(toMs, atMs + stepMs);
-      this.#model.advanceTo(atMs);
-      this.remember();
-    }
   }
 
   /** Keeps the newest state that is at least as old as the horizon, and all younger ones. */

@@ -94,6 +94,8 @@ export interface ModelConfig {
   readonly referenceAsset: string;
   readonly readings: Readings;
   readonly liquidation: LiquidationPolicy;
+  /** How many ledger entries are kept at least; 250,000 if absent. */
+  readonly ledgerCapacity?: number;
 }
 
 export interface SeedPosition {
@@ -301,6 +303,10 @@ export interface FiatDepositRequest {
   readonly provider: string;
   readonly amount: Decimal;
   readonly uniqueId: string;
+  /** Where the pages behind the deposit link lead afterwards. */
+  readonly successLink?: string;
+  readonly failureLink?: string;
+  readonly returnLink?: string;
 }
 
 export interface FiatDepositLink extends FiatDepositRequest {

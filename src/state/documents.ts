@@ -101,6 +101,8 @@ export const DOCUMENT_CODECS: Codecs = {
   readings: { version: 1, migrations: {}, parse: shaped({ at: 'object', sources: 'object' }) },
   requests: { version: 1, migrations: {}, parse: shaped({ active: 'array', atMs: 'number' }) },
   alerts: { version: 1, migrations: {}, parse: shaped({ entries: 'object' }) },
+  routes: { version: 1, migrations: {}, parse: shaped({ routes: 'object' }) },
+  accountLane: { version: 1, migrations: {}, parse: shaped({ cancels: 'array', retryAtMs: 'number' }) },
   inbox: { version: 1, migrations: {}, parse: shaped({ orders: 'array' }) },
 };
 

@@ -108,6 +108,20 @@ describe('breakwater simulate', () => {
     });
   });
 
+  test('the price that it suggests to set stays, though the market moves', async () => {
+    await started(['--accounts', '1', '--volatility', '0'], async (text) => {
+      const [, url = '', body = ''] = /curl -X PUT (\S+) .* -d '(.*)'/.exec(text) ?? [];
+      const headers = { 'content-type': 'application/json' };
+      expect((await fetch(url, { method: 'PUT', headers, body })).status).toBe(200);
+      const { origin } = new URL(url);
+      await fetch(`${origin}/clock/step`, { method: 'POST', headers, body: '{"ms":60000}' });
+      const markets = (await get(`${origin}/markets`)) as { spec: { name: string }; last: string }[];
+      const perpetual = markets.find(({ spec }) => spec.name === 'BTC_PERP');
+      expect(Number(perpetual?.last)).toBeGreaterThan(50_000);
+      expect(Number(perpetual?.last)).toBeLessThan(58_000);
+    });
+  });
+
   test('--list explains every scenario, fault and reading', async () => {
     const text = await runCommandLine(['simulate', '--list']);
     for (const word of [
@@ -132,6 +146,9 @@ describe('breakwater simulate', () => {
     [['--faults', 'x'], EXIT.usage, /no fault "x"/],
     [['--scenario', 'crash', '--prices', 'x.csv'], EXIT.usage, /exclude each other/],
     [['--scenario', 'crash', '--still'], EXIT.usage, /--still excludes/],
+    [['--still', '--market', 'BTC_USDT'], EXIT.usage, /Leave one of them out/],
+    [['--still', '--volatility', '0.1'], EXIT.usage, /--volatility is of the random walk/],
+    [['--scenario', 'crash', '--volatility', '0.1'], EXIT.usage, /--volatility is of the random walk/],
     [['--prices', '/nowhere/x.csv'], EXIT.failed, /cannot read \/nowhere\/x\.csv/],
     [['--speed', '-1'], EXIT.usage, /from 0/],
   ] as const)('%j ends with %i and says why', async (args, exitCode, message) => {

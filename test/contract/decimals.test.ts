@@ -18,18 +18,19 @@ const STEP = decimal(`0.${'0'.repeat(17)}1`);
 
 /** Positive decimals in plain notation, up to 18 places and 12 digits before the point, none of them zero. */
 const digits = (min: number, max: number) =>
-  fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: min, maxLength: max });
+  fc.string({ unit: fc.integer({ min: 0, max: 9 }).map(String), minLength: min, maxLength: max });
 const amount = fc
   .tuple(fc.integer({ min: 0, max: 999_999_999 }), digits(0, 17))
   .map(([whole, fraction]) => `${whole}.${fraction}7`);
 
-const FINE = DEFAULT_MARKETS.map((spec) => ({
-  ...spec,
-  amountStep: STEP,
-  priceStep: STEP,
-  minAmount: STEP,
-  depth: { ...spec.depth, levelStep: STEP, halfSpread: STEP },
-}));
+const FINE = DEFAULT_MARKETS.map((spec) =>
+  Object.assign({}, spec, {
+    amountStep: STEP,
+    priceStep: STEP,
+    minAmount: STEP,
+    depth: Object.assign({}, spec.depth, { levelStep: STEP, halfSpread: STEP }),
+  }),
+);
 const RICH = Object.fromEntries(DEFAULT_ASSETS.map(({ ticker }) => [ticker, decimal(`1${'0'.repeat(40)}`)]));
 const rich = (id: string, seed: Partial<SeedAccount> = {}): SeedAccount => ({
   id,

@@ -58,7 +58,6 @@ describe('a fiat deposit link', () => {
     ['a provider of another currency', { provider: 'SEPA' }, 'provider'],
     ['a success link on another domain', { successLink: 'https://elsewhere.org/' }, 'successLink'],
     ['a failure link on another domain', { failureLink: 'https://example.com.evil.org/' }, 'failureLink'],
-    ['a return link on another domain', { returnLink: 'https://notexample.com/' }, 'returnLink'],
   ])('is refused for %s', async (_what, change, field) => {
     const { exchange, outcome } = await ask({ ...BANK, ...change });
     expect([summary(outcome), blamed(outcome)]).toEqual([REFUSED, [field]]);

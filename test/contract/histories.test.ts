@@ -44,6 +44,9 @@ describe('the transfers', () => {
     deposit(exchange, count);
     const { records, complete } = listOf(await connect(exchange, 'flat', UNLIMITED).client.transfers());
     expect(complete).toBe(true);
+    // A page holds 500, and the pages overlap a little.
+    const pages = count <= 500 ? 1 : Math.ceil((count - 3) / 497);
+    expect(exchange.requestLog({ endpoint: 'transferHistory' })).toHaveLength(pages);
     expect(records.map(({ uniqueId }) => uniqueId)).toEqual(
       Array.from({ length: count }, (_, index) => `d-${count - index}`),
     );

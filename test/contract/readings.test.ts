@@ -7,7 +7,9 @@ import { connect, d, OPENING, openExchange, placed, STOP } from './support/world
 
 /** Every open reading of the specification, and that the client makes the same of each of them. */
 
-const values = <K extends keyof typeof READING_CHOICES>(name: K) => READING_CHOICES[name].values;
+type Choices = typeof READING_CHOICES;
+// The values keep their names, which readings are typed with.
+const values = <K extends keyof Choices>(name: K): Choices[K]['values'] => READING_CHOICES[name].values;
 
 function recordsOf<T>(outcome: ReadOutcome<RecordList<T>>): readonly T[] {
   if (outcome.kind !== 'ok' || !outcome.value.complete) throw new Error(JSON.stringify(outcome));

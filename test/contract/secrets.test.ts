@@ -181,7 +181,7 @@ describe('secrets and personal data', () => {
     const { client } = connect(exchange, 'flat', { cardProviders: ['VISAMASTER'] });
     expect((await client.fiatDepositLink(DEPOSIT)).kind).toBe('accepted');
     const secrets = exchange.accounts.map(({ apiSecret }) => apiSecret);
-    const state = (await (await fetch(`${exchange.controlUrl}/state`)).json()) as unknown;
+    const state: unknown = await (await fetch(`${exchange.controlUrl}/state`)).json();
     expect(leaksIn([exchange.requestLog(), exchange.ledger(), state], [...secrets, ...PERSONAL])).toEqual([]);
   });
 });

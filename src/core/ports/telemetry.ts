@@ -150,5 +150,20 @@ export type ProcessEvent =
       readonly expected: string;
       readonly got: string;
     }
+  /** One call of a client, with its repetitions. */
+  | { readonly kind: 'call'; readonly accountId: string; readonly call: ExchangeCall }
   | { readonly kind: 'stopping'; readonly why: string }
   | { readonly kind: 'stopped'; readonly inTime: boolean; readonly durationMs: number };
+
+/** As the exchange's client reports it; nothing secret or personal is in it. */
+export interface ExchangeCall {
+  readonly endpoint: string;
+  readonly outcome: 'ok' | 'failed' | 'accepted' | 'rejected' | 'unknown';
+  readonly error?: string;
+  readonly durationMs: number;
+  readonly attempts: number;
+  readonly baseUrlIndex?: number;
+  readonly noncesRefused: number;
+  readonly limitsHit: number;
+  readonly budgetWaitMs: number;
+}

@@ -93,8 +93,8 @@ function priceRoutes(exchange: SimulatedExchange): readonly ControlRoute[] {
     {
       method: 'PUT',
       path: '/prices',
-      doc: 'Sets prices of several markets, each at once and as a gap.',
-      example: { BTC_PERP: '58000', ETH_PERP: '2400.5' },
+      doc: 'Sets prices, each at once and as a gap. What moves a market goes on from there; BTC_PERP follows BTC_USDT.',
+      example: { BTC_USDT: '58000', ETH_USDT: '2400.5' },
       run: ({ body }) => {
         const prices = Object.entries(parseWith(PRICES, body, 'body'));
         if (prices.length === 0) throw new SimulatorError('invalid-input', 'body: names no market');

@@ -40,7 +40,7 @@ export function recordRoutes(exchange: SimulatedExchange): readonly ControlRoute
       doc: 'What happened, in order: orders, fills, cancels, liquidations, transfers, commands. ?account= &kind=a,b &after=SEQ &limit=N',
       run: ({ query }) => {
         exchange.catchUp();
-        return { entries: exchange.model.ledger(ledgerFilter(query)) };
+        return { ...exchange.model.ledgerTotals(), entries: exchange.model.ledger(ledgerFilter(query)) };
       },
     },
     {

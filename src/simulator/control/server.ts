@@ -13,6 +13,7 @@ import { walletRoutes } from './wallet-routes.ts';
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
 const STATUS_OF: Readonly<Record<string, number>> = {
+  'foreign-page': 403,
   'not-found': 404,
   'account-exists': 409,
   'positions-open': 409,
@@ -21,13 +22,17 @@ const STATUS_OF: Readonly<Record<string, number>> = {
 
 /**
  * The control API: a second port on which a person or a test moves the world that the exchange is in.
- * It has no authentication, and therefore belongs on the loopback interface.
+ * It has no authentication: it listens on the loopback interface, and pages of other sites are refused.
  */
 export class ControlServer {
   readonly #app: FastifyInstance;
 
   constructor(exchange: SimulatedExchange, describe: () => unknown) {
     this.#app = fastify({ bodyLimit: MAX_BODY_BYTES, forceCloseConnections: true });
+    this.#app.addHook('onRequest', (request, _reply, done) => {
+      const { host, origin } = request.headers;
+      done(isFromHere(host, origin) ? undefined : FOREIGN);
+    });
     const routes = [...statusRoutes(exchange, describe), ...controlRoutes(exchange)];
     this.#addListing(routes);
     for (const route of routes) this.#add(route);
@@ -73,6 +78,25 @@ export class ControlServer {
         ),
     });
   }
+}
+
+const HERE: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]']);
+const FOREIGN = new SimulatorError(
+  'foreign-page',
+  'the control API answers only what addresses it as 127.0.0.1 or localhost, and no page of another site',
+);
+
+/**
+ * A web page that happens to be open on this machine can reach the port too, by a form or by a name of its own
+ * that it lets point here. Browsers then say the page's origin, or the foreign name as the host.
+ */
+function isFromHere(host: string | undefined, origin: string | undefined): boolean {
+  if (!HERE.has(hostnameOf(`http://${host ?? ''}`) ?? '')) return false;
+  return origin === undefined || origin === `http://${host}`;
+}
+
+function hostnameOf(address: string): string | undefined {
+  return URL.parse(address)?.hostname;
 }
 
 function statusRoutes(exchange: SimulatedExchange, describe: () => unknown): readonly ControlRoute[] {

@@ -40,7 +40,7 @@ export function sourceRoutes(exchange: SimulatedExchange): readonly ControlRoute
       method: 'POST',
       path: '/scenarios/:name',
       doc: 'Plays a scenario from now on, in one market or in all that lead others.',
-      example: { market: 'BTC_PERP', magnitude: '0.25', durationMs: 60_000 },
+      example: { market: 'BTC_USDT', magnitude: '0.25', durationMs: 60_000 },
       run: ({ params, body }) => {
         const options = parseWith(SCENARIO, body, 'body');
         const name = params['name'] ?? '';
@@ -52,7 +52,7 @@ export function sourceRoutes(exchange: SimulatedExchange): readonly ControlRoute
       path: '/candles',
       doc: 'Plays candles from now on: CSV text with the header timestamp_ms,open,high,low,close,volume.',
       example: {
-        market: 'BTC_PERP',
+        market: 'BTC_USDT',
         csv: 'timestamp_ms,open,high,low,close,volume\n0,60000,60100,59000,59500,12\n',
       },
       run: ({ body }) => ({ markets: playCandles(exchange, parseWith(CANDLES, body, 'body')) }),

@@ -1,7 +1,7 @@
 import { type Decimal, parseDecimal, ZERO } from '../../core/decimal.ts';
 import type { Endpoint } from '../http/dispatch.ts';
 import { privateError, type Reply, success } from '../http/reply.ts';
-import type { Rejection } from '../types.ts';
+import type { FiatDepositRequest, Rejection } from '../types.ts';
 import { ParamReader } from './params.ts';
 import { type EndpointParts, type FiatService, invalidFiatParams } from './parts.ts';
 
@@ -9,7 +9,7 @@ import { type EndpointParts, type FiatService, invalidFiatParams } from './parts
 const CUSTOMER_TICKERS: ReadonlySet<string | undefined> = new Set(['USD', 'EUR']);
 const CUSTOMER_FIELDS = ['firstName', 'lastName', 'email', 'birthDate'] as const;
 const ADDRESS_FIELDS = ['line1', 'city', 'zipCode', 'countryCode'] as const;
-const LINKS = ['successLink', 'failureLink', 'returnLink'] as const;
+const REDIRECTS = ['successLink', 'failureLink'] as const;
 const DATE_SYNTAX = /^\d{4}-\d{2}-\d{2}$/;
 
 /** Specification 4.1. */
@@ -29,7 +29,7 @@ export function fiatDepositEndpoint(parts: EndpointParts): Endpoint {
       const provider = reader.requiredString('provider');
       const amount = readAmount(reader);
       const uniqueId = reader.requiredString('unique_id', 'uniqueId');
-      for (const link of LINKS) checkLink(reader, link, parts.fiat);
+      const links = readLinks(reader, parts.fiat);
       if (provider === parts.fiat.cardProvider && CUSTOMER_TICKERS.has(ticker)) {
         checkCustomer(reader, parts.model.nowMs());
       }
@@ -40,7 +40,13 @@ export function fiatDepositEndpoint(parts: EndpointParts): Endpoint {
         return invalidFiatParams(parts.model, reader.problems);
       }
       if (parts.fiat.mode === 'failing') return privateError(400, 10, 'Failed to generate deposit url');
-      const outcome = parts.model.createFiatDeposit(accountId, { ticker, provider, amount, uniqueId });
+      const outcome = parts.model.createFiatDeposit(accountId, {
+        ticker,
+        provider,
+        amount,
+        uniqueId,
+        ...links,
+      });
       if (!outcome.ok) return refused(parts, outcome);
       return success({ url: parts.fiat.linkUrl(outcome.link.token) });
     },
@@ -61,9 +67,21 @@ function readAmount(reader: ParamReader): Decimal | undefined {
   return amount.gt(ZERO) ? amount : reader.problem('amount', 'The amount is too little for deposit.');
 }
 
-function checkLink(reader: ParamReader, name: string, fiat: FiatService): void {
-  const text = reader.optionalString(name);
-  if (text === undefined) return;
+/** Where a redirect may go is ruled; the target of the back option may be anything. */
+function readLinks(reader: ParamReader, fiat: FiatService): Pick<FiatDepositRequest, LinkName> {
+  const links: { [name in LinkName]?: string } = {};
+  for (const name of [...REDIRECTS, 'returnLink'] as const) {
+    const text = reader.optionalString(name);
+    if (text === undefined) continue;
+    links[name] = text;
+    if (name !== 'returnLink') checkRedirect(reader, name, text, fiat);
+  }
+  return links;
+}
+
+type LinkName = (typeof REDIRECTS)[number] | 'returnLink';
+
+function checkRedirect(reader: ParamReader, name: string, text: string, fiat: FiatService): void {
   const url = URL.parse(text);
   if (url === null) {
     reader.problem(name, `The ${name} is not a valid address.`);

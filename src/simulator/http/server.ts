@@ -325,7 +325,8 @@ function single(header: string | string[] | undefined): string | undefined {
 }
 
 function lose({ response }: Exchange, connection: LostConnection): void {
-  if (connection === 'reset') response.socket?.resetAndDestroy();
+  // A reply that waits behind another one of its connection has no socket yet; its request has.
+  if (connection === 'reset') response.req.socket.resetAndDestroy();
 }
 
 function unavailable(isPublic: boolean): Reply {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Heap } from '../../../src/simulator/heap.ts';
-import { Ledger, transfer } from '../../../src/simulator/ledger.ts';
+import { BOOKS, Ledger, transfer } from '../../../src/simulator/ledger.ts';
 import { d, text } from './helpers.ts';
 
 describe('ledger', () => {
@@ -16,6 +16,20 @@ describe('ledger', () => {
     );
     expect(ledger.entries()).toEqual([]);
     expect(text(ledger.balance('b', 'USDT'))).toBe('0');
+  });
+
+  it('keeps the newest entries in bounded memory, says what it dropped, and forgets no balance', () => {
+    const ledger = new Ledger(10);
+    for (let index = 1; index <= 95; index += 1)
+      ledger.append(index, 'deposit', { accountId: 'a' }, transfer(BOOKS.outside, 'main:a', 'USDT', d('1')));
+    const seqs = ledger.entries().map(({ seq }) => seq);
+    expect(seqs.length).toBeGreaterThanOrEqual(10);
+    expect(seqs.length).toBeLessThan(20);
+    expect(seqs).toEqual(Array.from(seqs, (_, index) => 96 - seqs.length + index));
+    expect(ledger.totals).toEqual({ total: 95, dropped: 95 - seqs.length });
+    expect(ledger.entries({ afterSeq: 93 }).map(({ seq }) => seq)).toEqual([94, 95]);
+    expect(ledger.entries({ afterSeq: 3, limit: 1 }).map(({ seq }) => seq)).toEqual([seqs[0]]);
+    expect(ledger.balance('main:a', 'USDT').toFixed()).toBe('95');
   });
 
   it('adds legs of one book up, drops those that cancel out, and numbers entries without a gap', () => {

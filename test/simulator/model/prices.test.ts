@@ -51,6 +51,13 @@ describe('candles', () => {
     expect(shorts[0]?.atMs).toBe(0);
   });
 
+  it('of a coin that is worth less than a price step never play a price of zero', () => {
+    const parsed = parseCandles(`${HEADER}\n0,0.02,0.03,0.01,0.02,1\n60000,0.02,0.02,0.02,0.02,1\n`);
+    if (!parsed.ok) throw new Error(parsed.message);
+    const played = drain(candleSource({ candles: parsed.candles, priceStep: d('0.1'), tickMs: 1_000 }));
+    expect(played.filter(({ price }) => d(price).lte(d('0')))).toEqual([]);
+  });
+
   it.each([
     ['', 1, 'header'],
     ['time,open\n', 1, 'header'],

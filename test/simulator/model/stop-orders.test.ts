@@ -67,7 +67,7 @@ describe('stop-limit orders', () => {
   });
 
   it('trigger at once when the activation price is the market price', () => {
-    const model = withLong({ readings: { stopTriggersAtEquality: 'no' } });
+    const model = withLong();
     const { order } = accepted(
       model.placeCollateralStopLimit('a', stop({ activationPrice: d('60000'), price: d('59900') })),
     );

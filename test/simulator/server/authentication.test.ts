@@ -218,6 +218,15 @@ describe('nonces', () => {
     expect(Date.parse(skewed.headers.date ?? '') - now).toBeGreaterThan(50_000);
   });
 
+  test('a smaller nonce that the window let in does not open the way for those in between', async () => {
+    const { running, keys } = await one({ readings: { nonceRule: 'increasing' } });
+    const now = Date.now();
+    expect((await use(running, keys, String(now + 1_000))).status).toBe(200);
+    expect((await use(running, keys, String(now - 1_000), { nonceWindow: true })).status).toBe(200);
+    expect((await use(running, keys, String(now + 1_000))).status).toBe(429);
+    expect((await use(running, keys, String(now + 1_001))).status).toBe(200);
+  });
+
   test('each key has its own nonces, and its rule can differ', async () => {
     const running = await simulator({ accounts: 2 });
     const [first, second] = running.accounts;

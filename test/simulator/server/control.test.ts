@@ -26,6 +26,33 @@ function priceOf(running: RunningSimulator, market: string): string | undefined 
   return running.model.market(market)?.last.toFixed();
 }
 
+describe('who may use it', () => {
+  test('no page of another site, and no name that somebody lets point here', async () => {
+    const { running } = await exchange();
+    const { port, host } = new URL(running.controlUrl);
+    const foreign = [
+      { origin: 'https://evil.example' },
+      { origin: 'null' },
+      { origin: 'http://127.0.0.1:1' },
+      { host: 'evil.example' },
+      { host: `127.0.0.1.evil.example:${port}` },
+      { host: `evil.example:${port}`, origin: `http://evil.example:${port}` },
+    ];
+    for (const headers of foreign) {
+      const keys = await send(`${running.controlUrl}/accounts`, { headers });
+      expect([keys.status, keys.json.error.code]).toEqual([403, 'foreign-page']);
+      expect(keys.text).not.toContain(running.accounts[0]?.apiSecret);
+      const crash = await send(`${running.controlUrl}/scenarios/crash`, { method: 'POST', headers });
+      expect(crash.status).toBe(403);
+    }
+    running.advance(600_000);
+    expect(priceOf(running, 'BTC_USDT')).toBe('60000');
+    for (const headers of [{}, { origin: running.controlUrl }, { host: `localhost:${port}` }, { host }]) {
+      expect((await send(`${running.controlUrl}/health`, { headers })).status).toBe(200);
+    }
+  });
+});
+
 describe('what there is', () => {
   test('GET / lists every operation with a line of explanation, and every listed one exists', async () => {
     const { at } = await exchange();

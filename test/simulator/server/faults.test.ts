@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decimal } from '../../../src/core/decimal.ts';
@@ -52,6 +53,17 @@ describe('faults of the connection', () => {
     expect(running.requestLog()).toMatchObject([
       { endpoint: 'stopLimit', outcome: 'unseen', faults: ['reset'], delivered: false },
     ]);
+  });
+
+  test('reset of a request that came right behind another one on the same connection', async () => {
+    const { running } = await exchange();
+    running.injectFault({ effect: { kind: 'latency', delayMs: 60_000 }, count: 1 });
+    running.injectFault({ effect: { kind: 'reset' }, skip: 1 });
+    const { port, hostname } = new URL(running.baseUrl);
+    const socket = connect(Number(port), hostname);
+    const failure = new Promise((resolve) => socket.on('error', resolve));
+    socket.write('GET /api/v4/public/ping HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2));
+    expect(await failure).toMatchObject({ code: 'ECONNRESET' });
   });
 
   test('hang: nothing comes, and nothing happens', async () => {

@@ -92,6 +92,13 @@ describe('starting', () => {
     expect(running.model.market('BTC_PERP')?.spec.depth.amountPerLevel.toFixed()).toBe('0.05');
   });
 
+  test('a fault as text: numbers, true and false are values, and text stays text', async () => {
+    const running = await simulator({ faults: ['status,status=503,applied=true,message=7,count=2'] });
+    expect(running.exchange.faults.list()).toMatchObject([
+      { effect: { kind: 'status', status: 503, applied: true, message: '7' }, count: 2 },
+    ]);
+  });
+
   test.each<[string, SimulatorOptions, RegExp]>([
     ['reading', { readings: { x: 1 } }, /unknown reading "x"/],
     ['scenario', { scenario: { name: 'x' } }, /no scenario "x"/],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { decimal } from '../../../src/core/decimal.ts';
 import type { RunningSimulator } from '../../../src/simulator/start.ts';
-import { type Answer, accountNamed, call, EMPTY, LONG, PATHS, send, simulator } from './support.ts';
+import { type Answer, accountNamed, call, EMPTY, LONG, PATHS, STOP, send, simulator } from './support.ts';
 
 async function exchange(readings: Record<string, unknown> = {}) {
   const running = await simulator({ accounts: [LONG, EMPTY], readings });
@@ -25,6 +25,41 @@ function openLoan(running: RunningSimulator, amount = '5000') {
     if (!outcome.ok) throw new Error(JSON.stringify(outcome));
   });
 }
+
+describe('times and pages', () => {
+  test('times are seconds, with a fraction where the specification says so and whole where it says integer', async () => {
+    const running = await simulator({ accounts: [LONG], startMs: 1_750_000_000_123 });
+    const as = caller(running, 'long');
+    openLoan(running);
+    running.exchange.change((model) => {
+      model.deposit('long', { ticker: 'USDT', amount: decimal('1') });
+      model.placeSpotOrder('long', { market: 'BTC_USDT', side: 'buy', amount: decimal('0.01') });
+    });
+    running.advance(333);
+    const order = (await as(PATHS.stopLimit, STOP)).json;
+    const [position] = (await as(PATHS.positions)).json;
+    const [spot] = (await as(PATHS.orders)).json['BTC_USDT'];
+    expect([position.openDate, order.timestamp, spot.ctime, spot.ftime]).toEqual([
+      1_750_000_000.123, 1_750_000_000.456, 1_750_000_000.123, 1_750_000_000.123,
+    ]);
+    const { createdAt } = (await as(PATHS.creditLine)).json;
+    const { records } = (await as(PATHS.transfers)).json;
+    expect([createdAt, records[0].createdAt]).toEqual([1_750_000_000, 1_750_000_000]);
+  });
+
+  test('a page is 50 records long where the client does not say', async () => {
+    const { running, as } = await exchange();
+    running.exchange.change((model) => {
+      for (let index = 0; index < 60; index += 1) {
+        model.deposit('long', { ticker: 'USDT', amount: decimal('1') });
+        model.placeSpotOrder('long', { market: 'BTC_USDT', side: 'buy', amount: decimal('0.001') });
+      }
+    });
+    const { limit, offset, records, total } = (await as('long')(PATHS.transfers)).json;
+    expect([limit, offset, records.length, total]).toEqual([50, 0, 50, 60]);
+    expect((await as('long')(PATHS.orders)).json['BTC_USDT']).toHaveLength(50);
+  });
+});
 
 describe('main balance (4.8)', () => {
   test('an object keyed by ticker; zero balances are left out; nothing at all follows the reading', async () => {
@@ -315,7 +350,7 @@ describe('fiat deposit link (4.1)', () => {
     ['successLink not an address', { successLink: 'example' }, 'successLink'],
     ['failureLink on a foreign domain', { failureLink: 'https://example.org/' }, 'failureLink'],
     ['failureLink on a look-alike domain', { failureLink: 'https://notexample.com/' }, 'failureLink'],
-    ['returnLink not https', { returnLink: 'ftp://example.com/' }, 'returnLink'],
+    ['returnLink that is no string', { returnLink: 5 }, 'returnLink'],
   ])('%s: code 0', async (_name, change, field) => {
     const { as } = await exchange();
     const answer = await as('long')(PATHS.fiat, { ...LINK, ...change });
@@ -327,6 +362,25 @@ describe('fiat deposit link (4.1)', () => {
     const { as } = await exchange();
     const links = { successLink: 'https://example.com/a', failureLink: 'https://pay.example.com/b' };
     expect((await as('long')(PATHS.fiat, { ...LINK, ...links })).status).toBe(200);
+  });
+
+  test('the result leads to the success or failure link, and back to any returnLink', async () => {
+    const { as } = await exchange();
+    const link = async (unique_id: string, links: object) =>
+      (await as('long')(PATHS.fiat, { ...LINK, ...links, unique_id })).json.url;
+    const pay = (url: string) => send(url, { method: 'POST' });
+    const redirected = await link('r-1', {
+      successLink: 'https://example.com/done',
+      failureLink: 'https://example.com/failed',
+    });
+    const [success, failure] = [await pay(redirected), await pay(redirected)];
+    expect([success.status, success.headers.location]).toEqual([303, 'https://example.com/done']);
+    expect([failure.status, failure.headers.location]).toEqual([303, 'https://example.com/failed']);
+    const back = await pay(await link('r-2', { returnLink: 'http://anywhere.example/?a="b"&c' }));
+    expect(back.text).toContain('<a href="http://anywhere.example/?a=&quot;b&quot;&amp;c">Back</a>');
+    for (const links of [{}, { returnLink: 'javascript:alert(1)' }]) {
+      expect((await pay(await link(`r-${JSON.stringify(links)}`, links))).text).not.toContain('Back');
+    }
   });
 
   test('a unique id is never taken twice, and not used up by a refused request', async () => {

@@ -1,0 +1,275 @@
+import type { CompiledAccount, CompiledConfig } from '../config/compiled.ts';
+import { leastIntervalMs } from '../core/cadence.ts';
+import { compileRules } from '../core/compiled-rules.ts';
+import type { Clock, Random } from '../core/ports/clock.ts';
+import type { RateLimitStore } from '../core/ports/limiter.ts';
+import type { NonceStore } from '../core/ports/nonce.ts';
+import { bucketOf } from '../core/ports/state-store.ts';
+import type { Telemetry } from '../core/ports/telemetry.ts';
+import type { ConditionSpec } from '../core/rule.ts';
+import {
+  createExchangeClient,
+  createSharedLimiter,
+  type ExchangeClient,
+  type SharedLimiter,
+} from '../exchange/client.ts';
+import { guard } from '../exchange/guarded-exchange.ts';
+import { limitsOf, overrideLimits } from '../exchange/limits.ts';
+import type { ExchangeObserver } from '../exchange/observer.ts';
+import type { AccountBook, WatchedAccount } from '../pipeline/account.ts';
+
+export interface AccountParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly nonces: NonceStore;
+  readonly limits: RateLimitStore;
+  readonly fallbackLimits: RateLimitStore;
+  readonly telemetry: Telemetry;
+  /** Which of several processes this is, 0 to 9: keeps nonces apart while their store is lost. */
+  readonly ordinal: number;
+}
+
+interface Entry {
+  readonly compiled: CompiledAccount;
+  readonly watched: WatchedAccount;
+  readonly client: ExchangeClient;
+  /** What its client was made from: a change makes a new one. */
+  readonly connection: Connection;
+}
+
+interface Connection {
+  readonly apiKey: CompiledAccount['apiKey'];
+  readonly apiSecret: CompiledAccount['apiSecret'];
+  readonly text: string;
+  readonly proxy: string | undefined;
+}
+
+/** The configured accounts with their clients, replaced as a whole when a new config is adopted. */
+export class ConfiguredAccounts implements AccountBook {
+  readonly #parts: AccountParts;
+  #entries = new Map<string, Entry>();
+  #buckets = new Map<number, readonly string[]>();
+  #closing = new Set<Promise<void>>();
+
+  constructor(parts: AccountParts) {
+    this.#parts = parts;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(accountId: string): WatchedAccount | undefined {
+    return this.#entries.get(accountId)?.watched;
+  }
+
+  inBucket(bucket: number): readonly string[] {
+    return this.#buckets.get(bucket) ?? [];
+  }
+
+  all(): readonly WatchedAccount[] {
+    return [...this.#entries.values()].map(({ watched }) => watched);
+  }
+
+  /** Buckets that have accounts, in order. */
+  buckets(): readonly number[] {
+    return [...this.#buckets.keys()].sort((a, b) => a - b);
+  }
+
+  /**
+   * Takes over a config. Accounts whose keys and connection are the same keep their client, and with it its
+   * connections and nonces; clients that are not used any more end when their last request has.
+   */
+  adopt(config: CompiledConfig): void {
+    const before = this.#entries;
+    const limiters = new Map<string, SharedLimiter>();
+    const entries = config.accounts.map((compiled): [string, Entry] => [
+      compiled.id,
+      this.#entryFor(compiled, config, before.get(compiled.id), limiters),
+    ]);
+    this.#entries = new Map(entries);
+    const buckets = new Map<number, string[]>();
+    for (const { id } of config.accounts) {
+      const bucket = bucketOf(id);
+      buckets.set(bucket, [...(buckets.get(bucket) ?? []), id]);
+    }
+    this.#buckets = buckets;
+    const kept = new Set([...this.#entries.values()].map(({ client }) => client));
+    for (const { client } of before.values()) if (!kept.has(client)) this.#end(client);
+  }
+
+  #entryFor(
+    compiled: CompiledAccount,
+    config: CompiledConfig,
+    before: Entry | undefined,
+    limiters: Map<string, SharedLimiter>,
+  ): Entry {
+    const connection = connectionOf(compiled, config);
+    const client =
+      before !== undefined && isSame(before.connection, connection)
+        ? before.client
+        : this.#connect(compiled, config, connection, limiters);
+    return { compiled, client, connection, watched: watchedAccount(compiled, config, client) };
+  }
+
+  #connect(
+    account: CompiledAccount,
+    config: CompiledConfig,
+    { proxy }: Connection,
+    limiters: Map<string, SharedLimiter>,
+  ): ExchangeClient {
+    const { clock, random, nonces, limits, fallbackLimits, ordinal } = this.#parts;
+    const { exchange, egress } = config;
+    const group = egress[account.egress];
+    const limiter = {
+      store: limits,
+      fallback: fallbackLimits,
+      egress: account.egress,
+      reservedShare: group?.reservedShare ?? 0,
+      limits: sharedLimits(exchange.limits, group?.share ?? 1),
+    };
+    const observer = this.#observerOf(account.id);
+    const timeouts = { attemptMs: exchange.attemptTimeoutMs, callMs: exchange.callTimeoutMs };
+    const sharedLimiter =
+      limiters.get(account.egress) ?? createSharedLimiter({ limiter, timeouts, clock, observer });
+    limiters.set(account.egress, sharedLimiter);
+    return createExchangeClient({
+      baseUrls: exchange.baseUrls,
+      credentials: { apiKey: account.apiKey.reveal(), apiSecret: account.apiSecret.reveal() },
+      nonce: { mode: account.settings.nonceMode, store: nonces, ordinal },
+      limiter,
+      sharedLimiter,
+      dialect: exchange.dialect,
+      timeouts,
+      pool: { connections: CONNECTIONS_PER_ACCOUNT },
+      clock,
+      random,
+      observer,
+      ...(proxy === undefined ? {} : { proxy }),
+      ...(exchange.certificateAuthorities === undefined ? {} : { ca: exchange.certificateAuthorities }),
+    });
+  }
+
+  #observerOf(accountId: string): ExchangeObserver {
+    const { telemetry } = this.#parts;
+    return {
+      onDrift: ({ endpoint, path, expected, got }) =>
+        telemetry.emit({ kind: 'contractDrift', accountId, endpoint, path, expected, got }),
+      onStore: (event) => telemetry.emit({ kind: 'exchangeStore', accountId, ...event }),
+      onCall: (call) => telemetry.emit({ kind: 'call', accountId, call }),
+    };
+  }
+
+  #end(client: ExchangeClient): void {
+    const ended = client.close().finally(() => this.#closing.delete(ended));
+    this.#closing.add(ended);
+  }
+
+  async close(): Promise<void> {
+    for (const { client } of this.#entries.values()) this.#end(client);
+    this.#entries = new Map();
+    this.#buckets = new Map();
+    await Promise.all(this.#closing);
+  }
+}
+
+/** Positions, credit line, what is read seldom, and a lane's own requests, at the same time. */
+const CONNECTIONS_PER_ACCOUNT = 8;
+
+function connectionOf(account: CompiledAccount, { exchange, egress }: CompiledConfig): Connection {
+  const proxy = (egress[account.egress]?.proxyUrl ?? exchange.proxyUrl)?.reveal();
+  const { baseUrls, dialect, attemptTimeoutMs, callTimeoutMs, limits, certificateAuthorities } = exchange;
+  const { share, reservedShare } = egress[account.egress] ?? { share: 1, reservedShare: 0 };
+  const shape = [baseUrls, dialect, attemptTimeoutMs, callTimeoutMs, limits, certificateAuthorities];
+  return {
+    apiKey: account.apiKey,
+    apiSecret: account.apiSecret,
+    text: JSON.stringify([...shape, account.egress, share, reservedShare, account.settings.nonceMode]),
+    proxy,
+  };
+}
+
+function isSame(a: Connection, b: Connection): boolean {
+  return (
+    a.apiKey.equals(b.apiKey) && a.apiSecret.equals(b.apiSecret) && a.text === b.text && a.proxy === b.proxy
+  );
+}
+
+type Limits = CompiledConfig['exchange']['limits'];
+
+/** Only the group's share of each budget is ours. */
+function sharedLimits(limits: Limits, share: number): Limits {
+  if (share === 1) return limits;
+  return Object.fromEntries(
+    Object.entries(overrideLimits(limits)).map(([name, limit]) => [
+      name,
+      { ...limit, limit: Math.max(1, Math.floor(limit.limit * share)) },
+    ]),
+  );
+}
+
+function watchedAccount(
+  account: CompiledAccount,
+  config: CompiledConfig,
+  client: ExchangeClient,
+): WatchedAccount {
+  const { marketSettings: _resolved, ...settings } = account.settings;
+  return {
+    id: account.id,
+    rules: compileRules(account.rules, account.settings),
+    rulesSource: { rules: account.rules, settings, markets: config.markets },
+    sources: account.watch.sources,
+    lookbackMs: {
+      transfers: lookback(account, 'transfers'),
+      spotOrders: lookback(account, 'spotOrders'),
+    },
+    leastIntervalMs: leastInterval(account, config),
+    exchange: guard(client),
+  };
+}
+
+/** What is shown of histories where no rule looks at them. */
+const LEAST_LOOKBACK_MS = 3_600_000;
+
+function lookback(account: CompiledAccount, source: 'transfers' | 'spotOrders'): number {
+  if (!account.watch.sources.includes(source)) return 0;
+  const windows = account.rules.flatMap(({ when }) => windowsOf(when));
+  return Math.max(LEAST_LOOKBACK_MS, ...windows);
+}
+
+function windowsOf(condition: ConditionSpec): readonly number[] {
+  switch (condition.kind) {
+    case 'all':
+    case 'any':
+      return condition.conditions.flatMap(windowsOf);
+    case 'not':
+      return windowsOf(condition.condition);
+    case 'field':
+      return condition.parameter?.windowMs === undefined ? [] : [condition.parameter.windowMs];
+  }
+}
+
+const PATHS = {
+  positions: '/api/v4/collateral-account/positions/open',
+  creditLine: '/api/v4/credit-line/loans/info',
+} as const;
+
+/** By the tightest budget of the reads of every poll, shared by the accounts of the egress group that make them. */
+function leastInterval(account: CompiledAccount, { accounts, egress, exchange }: CompiledConfig): number {
+  const { share, reservedShare } = egress[account.egress] ?? { share: 1, reservedShare: 0 };
+  const table = overrideLimits(exchange.limits);
+  const sources = account.watch.sources.filter((source) => source === 'positions' || source === 'creditLine');
+  const intervals = sources.flatMap((source) => {
+    const sharing = accounts.filter(
+      ({ egress: group, watch }) => group === account.egress && watch.sources.includes(source),
+    );
+    return limitsOf(PATHS[source], table).map(([, { limit, periodMs }]) =>
+      leastIntervalMs(
+        { requests: limit * share, perMs: periodMs, reserved: reservedShare },
+        sharing.length,
+        1,
+      ),
+    );
+  });
+  return Math.max(0, ...intervals);
+}

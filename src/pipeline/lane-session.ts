@@ -1,0 +1,173 @@
+import type { LaneContext } from '../core/admission.ts';
+import type { AuditEvent } from '../core/audit-event.ts';
+import { type Controls, controlsInForce } from '../core/ports/controls.ts';
+import type {
+  AccountCommit,
+  LaneLease,
+  LeaseRenewal,
+  RefusedAccount,
+  StoredAccount,
+} from '../core/ports/state-store.ts';
+import type { PipelineContext, WatchedAccount } from './account.ts';
+import { laneContext } from './gate.ts';
+
+/** Why a run has to end at once; nothing that it did is undone. */
+export class LaneRunEnded extends Error {
+  readonly code = 'LANE_RUN_ENDED';
+  readonly end: 'leaseLost' | 'contended' | 'refused';
+  readonly problem: RefusedAccount | undefined;
+
+  constructor(end: LaneRunEnded['end'], problem?: RefusedAccount) {
+    super(`the run of the lane ended: ${end}`);
+    this.name = 'LaneRunEnded';
+    this.end = end;
+    this.problem = problem;
+  }
+}
+
+/** A change of the account that a run makes, and what it wants to know of it afterwards. */
+export interface SessionChange<T> {
+  readonly commit: Omit<AccountCommit, 'base' | 'lease' | 'controls' | 'audit'>;
+  readonly events: readonly AuditEvent[];
+  /** Nothing is written: only what was read counts. */
+  readonly isSame?: boolean;
+  readonly value: T;
+}
+
+export interface SessionView {
+  readonly stored: StoredAccount;
+  readonly context: LaneContext;
+  readonly nowMs: number;
+}
+
+/** A store that answers with conflicts more often than this in a row is not getting anywhere. */
+const MOST_ATTEMPTS = 20;
+const FIRST_PAUSE_MS = 2;
+const LONGEST_PAUSE_MS = 50;
+
+/**
+ * One run's hold of a lane (or of all lanes of an account): the lease, kept while the run lasts, and the account
+ * as this run last saw it. Whatever it writes is refused once the lease is lost.
+ */
+export class LaneSession {
+  readonly account: WatchedAccount;
+  readonly #context: PipelineContext;
+  readonly #lease: LaneLease;
+  readonly #over = new AbortController();
+  #heldUntilMs: number;
+  #isWanted = false;
+  #renewal: Promise<void> = Promise.resolve();
+  #stored: StoredAccount | undefined;
+  #controls: Controls | undefined;
+
+  constructor(context: PipelineContext, account: WatchedAccount, lease: LaneLease, heldUntilMs: number) {
+    this.#context = context;
+    this.account = account;
+    this.#lease = lease;
+    this.#heldUntilMs = heldUntilMs;
+  }
+
+  /** Keeps the lease until `release`. */
+  keep(): void {
+    this.#renewal = this.#renewOften();
+  }
+
+  /** An account-wide action waits for this lane. */
+  get isWanted(): boolean {
+    return this.#isWanted;
+  }
+
+  /** Whether the lease is certainly held now, by the clock of this process. */
+  get isHeld(): boolean {
+    return this.#context.clock.monotonicMs() < this.#heldUntilMs;
+  }
+
+  /** Forgets what was read: the next change starts from what is stored then. */
+  refresh(): void {
+    this.#stored = undefined;
+  }
+
+  /**
+   * Computes a change from the account as stored now, and makes it; computes again when somebody else was faster.
+   * `guarded`: the controls must still be the ones that it was computed with.
+   */
+  async change<T>(compute: (view: SessionView) => SessionChange<T>, guarded: boolean): Promise<T> {
+    const { store, telemetry, clock } = this.#context;
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+      const { stored, controls } = await this.#load();
+      const change = compute(this.#view(stored, controls));
+      if (change.isSame === true) return change.value;
+      const [result] = await store.commit([
+        {
+          ...change.commit,
+          base: stored,
+          ...(change.events.length === 0
+            ? {}
+            : { audit: change.events.map((event) => ({ kind: 'action' as const, event })) }),
+          lease: this.#lease,
+          ...(guarded ? { controls } : {}),
+        },
+      ]);
+      if (result === undefined) throw new TypeError('the store did not answer');
+      telemetry.emit({ kind: 'commit', accountId: this.account.id, by: 'act', result: result.kind });
+      if (result.kind === 'committed') {
+        this.#stored = result.account;
+        for (const event of change.events) telemetry.emit({ kind: 'audited', event });
+        return change.value;
+      }
+      if (result.kind === 'leaseLost') throw new LaneRunEnded('leaseLost');
+      if (result.kind === 'refused') throw new LaneRunEnded('refused', result.problem);
+      this.refresh();
+      if (attempt > 0) await clock.sleep(this.#pauseMs(attempt));
+    }
+    throw new LaneRunEnded('contended');
+  }
+
+  #pauseMs(attempt: number): number {
+    return Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS) * (0.5 + this.#context.random());
+  }
+
+  #view(stored: StoredAccount, controls: Controls): SessionView {
+    const { clock, time } = this.#context;
+    const nowMs = time.nowMs();
+    const inForce = controlsInForce(controls, this.account.id, clock.nowMs());
+    return { stored, context: laneContext(this.account, stored.documents, inForce, nowMs), nowMs };
+  }
+
+  async #load(): Promise<{ readonly stored: StoredAccount; readonly controls: Controls }> {
+    if (this.#stored !== undefined && this.#controls !== undefined) {
+      return { stored: this.#stored, controls: this.#controls };
+    }
+    const { load, controls } = await this.#context.store.read(this.account.id);
+    if (load.kind === 'refused') throw new LaneRunEnded('refused', load.problem);
+    this.#stored = load.account;
+    this.#controls = controls;
+    return { stored: load.account, controls };
+  }
+
+  async #renewOften(): Promise<void> {
+    const { clock, store, settings } = this.#context;
+    const { laneLeaseMs } = settings;
+    for (;;) {
+      try {
+        await clock.sleep(laneLeaseMs / 3, this.#over.signal);
+      } catch {
+        return;
+      }
+      const askedAtMs = clock.monotonicMs();
+      // A store that does not answer for long enough has let the lease end: `isHeld` says so.
+      const renewal = await store.leases
+        .renew(this.#lease, laneLeaseMs)
+        .catch((): LeaseRenewal | undefined => undefined);
+      if (renewal === 'held' || renewal === 'wanted') this.#heldUntilMs = askedAtMs + laneLeaseMs;
+      if (renewal === 'wanted') this.#isWanted = true;
+      if (renewal === 'lost') this.#heldUntilMs = Number.NEGATIVE_INFINITY;
+    }
+  }
+
+  async release(): Promise<void> {
+    this.#over.abort();
+    await this.#renewal;
+    await this.#context.store.leases.release(this.#lease);
+  }
+}

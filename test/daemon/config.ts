@@ -1,0 +1,70 @@
+import type { CompiledConfig } from '../../src/config/compiled.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { nodeSurroundings } from '../../src/config/node-files.ts';
+import type { RunningSimulator } from '../../src/simulator/start.ts';
+
+/** A config for accounts of a simulated exchange, as a person would write it; times are those of tests. */
+export interface ConfigParts {
+  readonly mode?: 'observe' | 'enforce';
+  readonly exchange?: string;
+  readonly acting?: string;
+  readonly cadence?: string;
+  readonly redis?: { readonly url: string; readonly prefix: string };
+  /** Rule ids per account, and further lines of the account, such as `mode: observe`. */
+  readonly accounts: Readonly<Record<string, { readonly rules: readonly string[]; readonly more?: string }>>;
+  /** YAML list items, indented by two. */
+  readonly rules: string;
+}
+
+export function configText(simulator: Pick<RunningSimulator, 'baseUrl'>, parts: ConfigParts): string {
+  const accounts = Object.entries(parts.accounts).map(
+    ([id, { rules, more = '' }]) => `  - id: ${id}
+    apiKey: { env: KEY_${id.replaceAll('-', '_')} }
+    apiSecret: { env: SECRET_${id.replaceAll('-', '_')} }
+    rules: [${rules.join(', ')}]
+${more}`,
+  );
+  const redis =
+    parts.redis === undefined
+      ? ''
+      : `redis: { url: "${parts.redis.url}", prefix: "${parts.redis.prefix}" }\n`;
+  return `mode: ${parts.mode ?? 'enforce'}
+exchange:
+  baseUrls: ["${simulator.baseUrl}"]
+  lateArrival: 200ms
+${parts.exchange ?? ''}
+${redis}
+cadence: ${parts.cadence ?? '{ calm: 300ms, alert: 100ms }'}
+acting: ${parts.acting ?? '{ fillWithin: 1s }'}
+markets:
+  BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
+  ETH_PERP: { amountStep: "0.001", priceStep: "0.01", minAmount: "0.001", maintenanceMargin: 3% }
+accounts:
+${accounts.join('\n')}
+rules:
+${parts.rules}
+`;
+}
+
+export function environment(simulator: Pick<RunningSimulator, 'accounts'>): Record<string, string> {
+  return Object.fromEntries(
+    simulator.accounts.flatMap(({ id, apiKey, apiSecret }) => [
+      [`KEY_${id.replaceAll('-', '_')}`, apiKey],
+      [`SECRET_${id.replaceAll('-', '_')}`, apiSecret],
+    ]),
+  );
+}
+
+/** The config that the text means; its problems, in words, when it is refused. */
+export function loadText(text: string, env: Readonly<Record<string, string>>): CompiledConfig {
+  const surroundings = nodeSurroundings(env);
+  const loaded = loadConfig('test.yaml', {
+    ...surroundings,
+    readFile: (file) =>
+      file === 'test.yaml' ? { kind: 'read', text, worldReadable: false } : surroundings.readFile(file),
+  });
+  if (loaded.kind === 'refused') {
+    throw new Error(loaded.problems.map(({ place, message }) => `${place.line}: ${message}`).join('\n'));
+  }
+  return loaded.config;
+}

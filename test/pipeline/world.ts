@@ -1,0 +1,126 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ConfiguredAccounts } from '../../src/app/accounts.ts';
+import type { Notice } from '../../src/core/ports/notify.ts';
+import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
+import { systemClock } from '../../src/exchange/system-clock.ts';
+import type { PipelineContext } from '../../src/pipeline/account.ts';
+import { runLane } from '../../src/pipeline/act.ts';
+import { DirectLanes } from '../../src/pipeline/direct-lanes.ts';
+import { PollGuard, pollBucket } from '../../src/pipeline/poll.ts';
+import { ReadMemory } from '../../src/pipeline/read-memory.ts';
+import { SharedTime } from '../../src/pipeline/time.ts';
+import type { RunningSimulator } from '../../src/simulator/start.ts';
+import { createMemoryRateLimitStore } from '../../src/state/limiter-memory.ts';
+import { createMemoryNonceStore } from '../../src/state/nonce-memory.ts';
+import { createMemoryState, type State } from '../../src/state/state.ts';
+import { closeAfterTest } from '../contract/support/world.ts';
+import { type ConfigParts, configText, environment, loadText } from '../daemon/config.ts';
+
+/** The pipeline driven by a plain timer, its state in memory, against a simulated exchange over HTTP. */
+export interface World {
+  readonly context: PipelineContext;
+  readonly state: State;
+  readonly accounts: ConfiguredAccounts;
+  readonly events: DaemonEvent[];
+  readonly notices: Notice[];
+  readonly errors: unknown[];
+  adopt(parts: ConfigParts): void;
+  /** Starts ticking. */
+  start(): void;
+}
+
+const TICK_MS = 50;
+
+export function openWorld(simulator: RunningSimulator, parts: ConfigParts): World {
+  const events: DaemonEvent[] = [];
+  const notices: Notice[] = [];
+  const errors: unknown[] = [];
+  const telemetry = { emit: (event: DaemonEvent) => void events.push(event) };
+  const accounts = new ConfiguredAccounts({
+    clock: systemClock,
+    random: Math.random,
+    nonces: createMemoryNonceStore(systemClock),
+    limits: createMemoryRateLimitStore(systemClock),
+    fallbackLimits: createMemoryRateLimitStore(systemClock),
+    telemetry,
+    ordinal: 0,
+  });
+  const state = createMemoryState({ clock: systemClock });
+  const over = new AbortController();
+  const memory = new ReadMemory();
+  const lanes = new DirectLanes(
+    (lane) => runLane(context, lane, over.signal),
+    (error) => errors.push(error),
+  );
+  const context: PipelineContext = {
+    accounts,
+    store: state.store,
+    clock: systemClock,
+    random: Math.random,
+    time: new SharedTime(systemClock, 'test'),
+    telemetry,
+    lanes,
+    notifier: { hand: async (handed) => void notices.push(...handed) },
+    memory,
+    settings: {
+      instance: 'test',
+      claimMs: 3_000,
+      laneLeaseMs: 2_000,
+      longestWaitMs: 10_000,
+      reminderMs: 60_000,
+      historyMs: 10_000,
+    },
+  };
+  const guard = new PollGuard();
+  const ticks = new Set<Promise<unknown>>();
+  let loop: Promise<void> | undefined;
+  const tickOften = async () => {
+    while (!over.signal.aborted) {
+      for (const bucket of accounts.buckets()) {
+        const tick: Promise<unknown> = pollBucket(context, guard, { bucket, everyMs: TICK_MS, lagMs: 0 })
+          .catch((error: unknown) => errors.push(error))
+          .finally(() => ticks.delete(tick));
+        ticks.add(tick);
+      }
+      await sleep(TICK_MS);
+    }
+  };
+  closeAfterTest(async () => {
+    over.abort();
+    await loop;
+    await Promise.all(ticks);
+    memory.abortAll();
+    await memory.settled();
+    await lanes.close();
+    await accounts.close();
+    if (errors.length > 0) throw new AggregateError(errors, 'the pipeline failed');
+  });
+  const adopt = (next: ConfigParts) =>
+    accounts.adopt(loadText(configText(simulator, next), environment(simulator)));
+  adopt(parts);
+  return {
+    context,
+    state,
+    accounts,
+    events,
+    notices,
+    errors,
+    adopt,
+    start() {
+      loop ??= tickOften();
+    },
+  };
+}
+
+/** Resolves when it holds; fails with what was there when it does not after a time meant for hangs. */
+export async function eventually(
+  holds: () => boolean | Promise<boolean>,
+  what: string,
+  show: () => unknown = () => '',
+): Promise<void> {
+  const giveUpMs = performance.now() + 15_000;
+  while (!(await holds())) {
+    if (performance.now() > giveUpMs) throw new Error(`never: ${what}\n${JSON.stringify(show(), null, 1)}`);
+    await sleep(10);
+  }
+}

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import type { ExchangeModel } from '../../../src/simulator/model.ts';
+import type { SeedAccount } from '../../../src/simulator/types.ts';
+import { accepted, account, d, longOf, onlyPosition, refused, stop, text, world } from './helpers.ts';
+
+function withFunds(usdt: string, changes: Partial<SeedAccount> = {}): ExchangeModel {
+  const model = world();
+  model.createAccount(account({ collateral: { USDT: d(usdt) }, ...changes }));
+  return model;
+}
+
+const SELL = { market: 'BTC_PERP', side: 'sell' } as const;
+
+describe('margin for what an order may open', () => {
+  it('is not judged by the limit of a sell that fills far above it', () => {
+    const model = withFunds('100');
+    const order = { ...SELL, amount: d('10'), price: d('0.1') };
+    expect(refused(model.placeCollateralLimit('a', order)).code).toBe(10);
+    const stopped = stop({ amount: d('10'), price: d('0.1'), reduceOnly: false });
+    expect(refused(model.placeCollateralStopLimit('a', stopped)).code).toBe(10);
+    expect(model.openPositions('a')).toEqual([]);
+  });
+
+  it('is reserved at the price that a sell fills at: the bid, its limit, or where its stop activates', () => {
+    const model = withFunds('100000');
+    accepted(model.placeCollateralStopLimit('a', stop({ price: d('100'), reduceOnly: false })));
+    expect(text(model.account('a').freeMargin)).toBe('94100');
+    accepted(model.placeCollateralLimit('a', { ...SELL, amount: d('1'), price: d('70000') }));
+    expect(text(model.account('a').freeMargin)).toBe('87100');
+  });
+
+  it('counts every order of a side once: two that would each close the position turn it together', () => {
+    const model = withFunds('7000', { positions: [longOf('1')] });
+    const closing = { ...SELL, amount: d('1'), price: d('61000') };
+    const first = accepted(model.placeCollateralLimit('a', closing)).order;
+    expect(text(model.account('a').freeMargin)).toBe('1000');
+    expect(refused(model.placeCollateralLimit('a', closing)).code).toBe(10);
+    // A small one has the margin, and it is reserved: 0.1 * 61000 / 10.
+    accepted(model.placeCollateralLimit('a', { ...closing, amount: d('0.1') }));
+    expect(text(model.account('a').freeMargin)).toBe('390');
+    accepted(model.cancelOrder('a', first.orderId));
+    expect(text(model.account('a').freeMargin)).toBe('1000');
+  });
+
+  it('is refused to an account in liquidation, whatever the leverage leaves free', () => {
+    const model = withFunds('2000', { leverage: 100, positions: [longOf('1')] });
+    model.setPrice('BTC_PERP', d('59500'));
+    expect(onlyPosition(model).liquidationState).toBe('liquidation');
+    expect(text(model.account('a').freeMargin)).not.toBe('0');
+    const more = { market: 'BTC_PERP', side: 'buy', amount: d('0.01') } as const;
+    expect(refused(model.placeCollateralLimit('a', more)).code).toBe(10);
+    accepted(model.placeCollateralLimit('a', { ...SELL, amount: d('0.01'), reduceOnly: true }));
+  });
+});
+
+describe('a stop whose activation price is the market price, where equality does not activate', () => {
+  it.each([
+    { side: 'sell', direction: 'long', beyond: '59999.9' },
+    { side: 'buy', direction: 'short', beyond: '60000.1' },
+  ] as const)('waits for the price to go against a $direction', ({ side, direction, beyond }) => {
+    const model = world({ readings: { stopTriggersAtEquality: 'no' } });
+    model.createAccount(account({ positions: [{ ...longOf('1'), direction }] }));
+    const price = side === 'sell' ? d('58000') : d('62000');
+    const request = stop({ side, activationPrice: d('60000'), price });
+    const { orderId, active } = accepted(model.placeCollateralStopLimit('a', request)).order;
+    expect(active).toBe(false);
+    model.setPrice('BTC_PERP', side === 'sell' ? d('60000.1') : d('59999.9'));
+    expect(model.order('a', orderId)?.active).toBe(false);
+    model.setPrice('BTC_PERP', d(beyond));
+    expect(model.order('a', orderId)?.status).toBe('FILLED');
+  });
+});

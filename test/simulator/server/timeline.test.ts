@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest';
+import { ExchangeClock } from '../../../src/simulator/exchange-clock.ts';
+import { Timeline } from '../../../src/simulator/timeline.ts';
+import { account, d, longOf, START_MS, world } from '../model/helpers.ts';
+
+const DAY_MS = 86_400_000;
+
+describe('catching up with a clock that is far ahead', () => {
+  test.each([
+    [[], 'no read lags'],
+    [[800], 'reads lag'],
+  ])('may be stopped on the way, and goes on later as if it had not been (%j)', (ages) => {
+    const stopped = world();
+    const whole = world();
+    const timelines = [stopped, whole].map((model) => {
+      model.createAccount(account({ positions: [longOf('0.5', 'BTC_USDT')] }));
+      const clock = new ExchangeClock(START_MS, 0, () => 0);
+      const timeline = new Timeline(model, clock);
+      timeline.setAges(ages);
+      clock.step(DAY_MS);
+      return timeline;
+    });
+    const [first, second] = timelines;
+    if (first === undefined || second === undefined) throw new Error('two timelines');
+    expect(first.catchUp(() => false)).toBe(false);
+    expect(stopped.nowMs()).toBeGreaterThan(START_MS);
+    expect(stopped.nowMs()).toBeLessThan(START_MS + DAY_MS / 2);
+    expect(first.catchUp()).toBe(true);
+    expect(second.catchUp()).toBe(true);
+    expect(stopped.nowMs()).toBe(START_MS + DAY_MS);
+    expect(stopped.openPositions('a')).toEqual(whole.openPositions('a'));
+    expect(first.reads('a', 800).openPositions()).toEqual(second.reads('a', 800).openPositions());
+  });
+
+  test('reads that lag show where it stopped, not what was before the leap', () => {
+    const model = world();
+    model.createAccount(account({ positions: [longOf('0.5')] }));
+    const clock = new ExchangeClock(START_MS, 0, () => 0);
+    const timeline = new Timeline(model, clock);
+    timeline.setAges([800]);
+    let next: number | undefined = START_MS + 5_000;
+    model.setPriceSource('BTC_PERP', {
+      nextMs: () => next,
+      take: () => {
+        next = undefined;
+        return d('61000');
+      },
+    });
+    clock.step(DAY_MS);
+    timeline.catchUp(() => false);
+    timeline.catchUp(() => false);
+    const [position] = timeline.reads('a', 800).openPositions();
+    expect(position?.unrealizedPnl.toFixed()).toBe('500');
+  });
+});
