@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { ChannelTest } from './compose/notifications.ts';
 import type { CheckReport } from './config/check-report.ts';
 import { toNumber } from './core/decimal.ts';
 import type { ExchangeReads, FullExchange } from './core/ports/exchange.ts';
@@ -15,6 +16,7 @@ import type { LedgerEntry } from './simulator/types.ts';
  * loads only what it runs.
  */
 
+export type { ChannelTest } from './compose/notifications.ts';
 export type { CheckReport } from './config/check-report.ts';
 export { suggest } from './config/suggest.ts';
 export { ENDPOINTS } from './exchange/endpoints.ts';
@@ -112,6 +114,43 @@ export async function checkConfigFile(
     import('./config/node-files.ts'),
   ]);
   return reportCheck(file, nodeSurroundings(env));
+}
+
+export type NotifyTest =
+  | { readonly kind: 'tested'; readonly tests: readonly ChannelTest[] }
+  | { readonly kind: 'refused'; readonly problems: readonly string[] }
+  | { readonly kind: 'noSuchChannel'; readonly channels: readonly string[] };
+
+/** Sends a marked message through each channel of a config file (or one); `say` is what the log channel writes. */
+export async function testNotifications(
+  file: string,
+  env: Readonly<Record<string, string | undefined>>,
+  channel: string | undefined,
+  signal: AbortSignal,
+  say: (text: string) => void,
+): Promise<NotifyTest> {
+  const [{ loadConfig }, { nodeSurroundings }, { formatProblem }, { testChannels }, { systemClock }] =
+    await Promise.all([
+      import('./config/load.ts'),
+      import('./config/node-files.ts'),
+      import('./config/problem.ts'),
+      import('./compose/notifications.ts'),
+      import('./exchange/system-clock.ts'),
+    ]);
+  const loaded = loadConfig(file, nodeSurroundings(env));
+  if (loaded.kind === 'refused') {
+    const errors = loaded.problems.filter(({ severity }) => severity === 'error');
+    return { kind: 'refused', problems: errors.map(formatProblem) };
+  }
+  const names = [...loaded.config.channels.map(({ name }) => name), 'log'];
+  if (channel !== undefined && !names.includes(channel)) return { kind: 'noSuchChannel', channels: names };
+  const parts = {
+    clock: systemClock,
+    random: Math.random,
+    signal,
+    log: ({ text }: { readonly text: string }) => say(text),
+  };
+  return { kind: 'tested', tests: await testChannels(loaded.config, channel, parts) };
 }
 
 /** The bodies of requests as the client will send them, or what is wrong with them; nothing is sent. */

@@ -3,6 +3,7 @@ import { registerCall } from './call.ts';
 import { registerCheck } from './check.ts';
 import { registerDemo } from './demo/command.ts';
 import type { CliIo } from './io.ts';
+import { registerNotify } from './notify.ts';
 import { registerSimulate } from './simulate.ts';
 
 /**
@@ -17,4 +18,5 @@ export const COMMANDS: readonly RegisterCommand[] = [
   registerSimulate,
   registerCall,
   registerCheck,
+  registerNotify,
 ];

@@ -7,11 +7,11 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
 
 /** What a line is about. `account`, `subject`, `rule`, `reason` and `durationMs` mean the same in every line. */
 export interface LogFields {
-  readonly account?: string;
-  readonly subject?: string;
-  readonly rule?: string;
-  readonly reason?: string;
-  readonly durationMs?: number;
+  readonly account?: string | undefined;
+  readonly subject?: string | undefined;
+  readonly rule?: string | undefined;
+  readonly reason?: string | undefined;
+  readonly durationMs?: number | undefined;
   readonly error?: unknown;
   readonly [key: string]: unknown;
 }

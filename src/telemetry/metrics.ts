@@ -42,7 +42,7 @@ export function createMetrics({ version, process: withProcess = true }: MetricsO
     registry,
     ...pollMetrics(counter, gauge, histogram),
     ...actMetrics(counter, gauge, histogram),
-    ...exchangeMetrics(counter, histogram),
+    ...exchangeMetrics(counter, gauge, histogram),
     ...operationMetrics(counter, gauge, histogram),
   };
 }
@@ -143,7 +143,7 @@ function actMetrics(counter: MakeCounter, gauge: MakeGauge, histogram: MakeHisto
   };
 }
 
-function exchangeMetrics(counter: MakeCounter, histogram: MakeHistogram) {
+function exchangeMetrics(counter: MakeCounter, gauge: MakeGauge, histogram: MakeHistogram) {
   return {
     requests: counter('exchange_requests_total', 'Calls to the exchange, by endpoint, outcome and error.', [
       'endpoint',
