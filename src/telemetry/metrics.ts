@@ -37,7 +37,7 @@ export function createMetrics({ version, process: withProcess = true }: MetricsO
     { version, node_version: process.version },
     1,
   );
-  if (withProcess) collectDefaultMetrics({ register: registry, prefix: PREFIX });
+  if (withProcess) collectProcess(registry);
   return {
     registry,
     ...pollMetrics(counter, gauge, histogram),
@@ -45,6 +45,14 @@ export function createMetrics({ version, process: withProcess = true }: MetricsO
     ...exchangeMetrics(counter, gauge, histogram),
     ...operationMetrics(counter, gauge, histogram),
   };
+}
+
+/** Sums that the library names like counters although they are none; they are there by type as well. */
+const MISNAMED = ['handles', 'requests', 'resources'].map((what) => `${PREFIX}nodejs_active_${what}_total`);
+
+function collectProcess(registry: Registry): void {
+  collectDefaultMetrics({ register: registry, prefix: PREFIX });
+  for (const name of MISNAMED) registry.removeSingleMetric(name);
 }
 
 type MakeCounter = <L extends string>(name: string, help: string, labelNames: readonly L[]) => Counter<L>;
