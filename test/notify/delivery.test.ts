@@ -106,7 +106,7 @@ describe('a message', () => {
     const both = await Promise.all(
       [one, two, one, two].map(({ deliverer }) => deliverer.deliver(message({ channels: ['a'] }))),
     );
-    expect(both.map((report) => outcomes(report)['a']).toSorted()).toEqual([
+    expect(both.map((report) => outcomes(report)['a'] ?? '').toSorted((x, y) => x.localeCompare(y))).toEqual([
       'delivered',
       'duplicate',
       'duplicate',
@@ -268,10 +268,10 @@ describe('the order within an episode', () => {
             }),
           );
           await Promise.all(
-            arrivals.map((index, at) => {
+            arrivals.map(async (index, at) => {
               const [one, two] = deliverers;
               const by = at % 2 === 0 ? one : two;
-              return by?.deliver(story[index] ?? firing);
+              await by?.deliver(story[index] ?? firing);
             }),
           );
           expect(sent).toEqual(sent.toSorted((x, y) => x.atMs - y.atMs));

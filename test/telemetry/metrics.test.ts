@@ -72,22 +72,21 @@ const evaluated = (
     durationMs: 30,
   }) as unknown as DaemonEvent;
 
-const audited = (changes: object = {}): DaemonEvent =>
-  ({
-    kind: 'audited',
-    event: {
-      kind: 'accepted',
-      atMs: AT + 25,
-      accountId: 'desk-1',
-      market: 'BTC_PERP',
-      positionId: '42',
-      ruleId: 'near',
-      reason: 'accepted',
-      words: 'the exchange accepted the order',
-      alarm: false,
-      ...changes,
-    },
-  }) as DaemonEvent;
+const audited = (changes: object = {}): DaemonEvent => ({
+  kind: 'audited',
+  event: {
+    kind: 'accepted',
+    atMs: AT + 25,
+    accountId: 'desk-1',
+    market: 'BTC_PERP',
+    positionId: '42',
+    ruleId: 'near',
+    reason: 'accepted',
+    words: 'the exchange accepted the order',
+    alarm: false,
+    ...changes,
+  },
+});
 
 /** One of each kind, so that none is forgotten by the log or breaks a scrape. */
 const EVERY_EVENT: readonly DaemonEvent[] = [
