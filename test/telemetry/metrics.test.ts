@@ -1,11 +1,15 @@
 import { execFile } from 'node:child_process';
 import { PassThrough } from 'node:stream';
-import { describe, expect, test } from 'vitest';
+import { getGlobalDispatcher, request } from 'undici';
+import { afterAll, describe, expect, test } from 'vitest';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createTelemetry, type DaemonTelemetry } from '../../src/telemetry/telemetry.ts';
+import { startWebServer } from '../../src/web/server.ts';
 import { AT, message } from '../notify/receiver.ts';
 import { type ManualClock, manualClock } from '../state/manual-clock.ts';
+
+afterAll(() => getGlobalDispatcher().close());
 
 function setUp(): { telemetry: DaemonTelemetry; clock: ManualClock; log: () => string } {
   const clock = manualClock(AT);
@@ -331,7 +335,16 @@ describe('the text of a scrape', () => {
     const { telemetry } = setUp();
     for (const event of EVERY_EVENT) telemetry.emit(event);
     telemetry.deliveries.onRetry(message(), 'phone', 'timeout', 500);
-    const text = await telemetry.metrics.text();
+    const server = await startWebServer({
+      host: '127.0.0.1',
+      port: 0,
+      metrics: telemetry.metrics,
+      readiness: async () => ({ ready: true, checks: [] }),
+    });
+    const scraped = await request(`${server.url}/metrics`, { reset: true });
+    expect(scraped.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+    const text = await scraped.body.text();
+    await server.close();
     const found = await promtool(text);
     if (found === undefined) skip('promtool is not installed');
     expect(found).toEqual({ code: 0, output: '' });
