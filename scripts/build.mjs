@@ -1,4 +1,4 @@
-import { chmodSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, cpSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
@@ -11,5 +11,10 @@ const dist = path.join(ROOT, 'dist');
 rmSync(dist, { recursive: true, force: true });
 const compiler = path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
 const exitCode = await runInstead(process.execPath, [compiler, '-p', path.join(ROOT, 'tsconfig.build.json')]);
-if (exitCode === 0) chmodSync(path.join(dist, 'cli', 'main.js'), 0o755);
+if (exitCode === 0) {
+  // What the program reads lies as far from dist/src as from src.
+  copyFileSync(path.join(ROOT, 'package.json'), path.join(dist, 'package.json'));
+  cpSync(path.join(ROOT, 'config'), path.join(dist, 'config'), { recursive: true });
+  chmodSync(path.join(dist, 'src', 'cli', 'main.js'), 0o755);
+}
 process.exitCode = exitCode;

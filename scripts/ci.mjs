@@ -82,7 +82,7 @@ function readReport(file) {
 }
 
 async function smoke() {
-  const program = path.join(ROOT, 'dist', 'cli', 'main.js');
+  const program = path.join(ROOT, 'dist', 'src', 'cli', 'main.js');
   const node = findNode(ROOT).program;
   const code = await exitCodeOf(node, [program, '--version']);
   if (code !== 0) throw new Error(`exit code ${code}`);

@@ -8,7 +8,7 @@ import { SetupError, say } from './lib/say.mjs';
 import { runInstead } from './lib/spawn.mjs';
 
 /**
- * Behind `npm run demo`, `npm test`, `npm run breakwater` and `npm run bench`: makes sure of the packages,
+ * Behind `npm start`, `npm run demo`, `npm test`, `npm run breakwater` and `npm run bench`: makes sure of the packages,
  * of a Node that runs TypeScript and, where it is needed, of a Redis server; then runs what was asked for.
  * Plain JavaScript without dependencies, as it runs before anything is installed, on Node 20 too.
  */
@@ -18,6 +18,7 @@ const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 /** @type {Readonly<Record<string, { script: string, args?: string[], redis?: boolean }>>} */
 const TASKS = {
   breakwater: { script: 'src/cli/main.ts' },
+  start: { script: 'src/cli/main.ts', args: ['run'] },
   demo: { script: 'src/cli/main.ts', args: ['demo'], redis: true },
   test: { script: 'node_modules/vitest/vitest.mjs', args: ['run'], redis: true },
   bench: { script: 'test/bench/main.ts' },

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import type { ChannelTest } from './compose/notifications.ts';
+import type { Daemon, DaemonOptions } from './app/daemon.ts';
+import type { ChannelTest } from './app/test-channels.ts';
 import type { CheckReport } from './config/check-report.ts';
 import { toNumber } from './core/decimal.ts';
 import type { ExchangeReads, FullExchange } from './core/ports/exchange.ts';
@@ -16,7 +17,8 @@ import type { LedgerEntry } from './simulator/types.ts';
  * loads only what it runs.
  */
 
-export type { ChannelTest } from './compose/notifications.ts';
+export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
+export type { ChannelTest } from './app/test-channels.ts';
 export type { CheckReport } from './config/check-report.ts';
 export { suggest } from './config/suggest.ts';
 export { ENDPOINTS } from './exchange/endpoints.ts';
@@ -104,6 +106,15 @@ async function watchingClients(simulator: RunningSimulator) {
   }));
 }
 
+/**
+ * Starts the daemon, or the part of it that the roles name.
+ * @throws errors with code `config-refused` or `redis-unusable` and a message that says what to change.
+ */
+export async function runDaemon(options: DaemonOptions): Promise<Daemon> {
+  const { startDaemon } = await import('./app/daemon.ts');
+  return await startDaemon(options);
+}
+
 /** Everything that is wrong or dangerous in a config file, and its rules in words. */
 export async function checkConfigFile(
   file: string,
@@ -134,7 +145,7 @@ export async function testNotifications(
       import('./config/load.ts'),
       import('./config/node-files.ts'),
       import('./config/problem.ts'),
-      import('./compose/notifications.ts'),
+      import('./app/test-channels.ts'),
       import('./exchange/system-clock.ts'),
     ]);
   const loaded = loadConfig(file, nodeSurroundings(env));
@@ -262,7 +273,7 @@ async function connectRedis(url: string) {
   }
 }
 
-/** The version in package.json, which lies one folder up both from src/ and from dist/. */
+/** The version in package.json, which lies one folder up from src/ and, copied, from dist/src/. */
 export function readVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
   if (typeof manifest === 'object' && manifest !== null && 'version' in manifest) {

@@ -4,6 +4,7 @@ import { registerCheck } from './check.ts';
 import { registerDemo } from './demo/command.ts';
 import type { CliIo } from './io.ts';
 import { registerNotify } from './notify.ts';
+import { registerRun } from './run-daemon.ts';
 import { registerSimulate } from './simulate.ts';
 
 /**
@@ -15,6 +16,7 @@ export type RegisterCommand = (program: Command, io: CliIo) => void;
 /** In the order of `breakwater --help`. */
 export const COMMANDS: readonly RegisterCommand[] = [
   registerDemo,
+  registerRun,
   registerSimulate,
   registerCall,
   registerCheck,

@@ -15,6 +15,8 @@ export interface CliIo {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Aborted once: by a signal, or because nobody reads standard output any more. A command then ends in order. */
   readonly signal: AbortSignal;
+  /** Calls back for each SIGHUP, which then does not end the command; returns how to stop. Absent: there is none. */
+  readonly onHangup?: (listener: () => void) => () => void;
   /**
    * For a command that ends otherwise than by success or by an error of its own:
    * a daemon stopped by a signal as planned may still end with 0.

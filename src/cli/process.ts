@@ -4,7 +4,7 @@ import { isatty } from 'node:tty';
 import type { RegisterCommand } from './commands.ts';
 import { EXIT } from './exit-codes.ts';
 import { type CliSurroundings, reportCrash, runCli } from './run.ts';
-import { abortOnClosedOutput, abortOnSignals, stopReason } from './signals.ts';
+import { abortOnClosedOutput, abortOnSignals, Hangups, stopReason } from './signals.ts';
 
 /**
  * npm passes on the Ctrl-C that the terminal has already sent to us. A command that ends within milliseconds
@@ -16,6 +16,7 @@ const NPM_ECHO_MS = 250;
 export async function runProcess(commands?: readonly RegisterCommand[]): Promise<void> {
   const args = process.argv.slice(2);
   const controller = new AbortController();
+  const hangups = new Hangups();
   const surroundings: CliSurroundings = {
     // Standard input is opened only by a command that reads it.
     get stdin() {
@@ -26,8 +27,9 @@ export async function runProcess(commands?: readonly RegisterCommand[]): Promise
     isTty: { stdin: isatty(0), stdout: isatty(1), stderr: isatty(2) },
     env: process.env,
     signal: controller.signal,
+    onHangup: (listener) => hangups.listen(listener),
   };
-  abortOnSignals(process, controller, () => performance.now());
+  abortOnSignals(process, controller, () => performance.now(), hangups);
   abortOnClosedOutput([process.stdout, process.stderr], controller);
   process.on('uncaughtException', (error) => process.exit(reportCrash(error, args, surroundings)));
   // The process then ends by itself: a handle that a command forgot shows as a hang, not as luck.

@@ -31,6 +31,23 @@ export interface SignalSource {
   exit(code: number): unknown;
 }
 
+/** A service is told by SIGHUP to read its config again; a command that does not listen is ended by it. */
+export class Hangups {
+  readonly #listeners = new Set<() => void>();
+
+  /** @returns how to stop listening */
+  listen(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Whether anybody listened. */
+  tell(): boolean {
+    for (const listener of this.#listeners) listener();
+    return this.#listeners.size > 0;
+  }
+}
+
 /** One press of Ctrl-C arrives twice under npm, which passes on what the terminal has already sent to us. */
 const SAME_PRESS_MS = 500;
 
@@ -38,10 +55,16 @@ const SAME_PRESS_MS = 500;
  * The first signal asks the command to end in order, a later one ends the process at once:
  * a command that hangs while it stops must not need a `kill -9`. `nowMs`: a clock that never steps back.
  */
-export function abortOnSignals(source: SignalSource, controller: AbortController, nowMs: () => number): void {
+export function abortOnSignals(
+  source: SignalSource,
+  controller: AbortController,
+  nowMs: () => number,
+  hangups: Hangups = new Hangups(),
+): void {
   let askedAtMs: number | undefined;
   for (const name of Object.keys(EXIT_OF_SIGNAL) as StopSignal[]) {
     source.on(name, () => {
+      if (name === 'SIGHUP' && hangups.tell()) return;
       if (askedAtMs === undefined) {
         askedAtMs = nowMs();
         controller.abort(new Stopped(name));

@@ -11,7 +11,7 @@ export function nodeSurroundings(env: ConfigSurroundings['env']): ConfigSurround
     readFile: readFileWithin,
     env,
     resolvePath: (fromFile, written) => path.resolve(path.dirname(fromFile), written),
-    // The folder is as far from src/config as from dist/config.
+    // The folder is as far from src/config as its copy is from dist/src/config.
     ruleSetFile: (name) => fileURLToPath(new URL(`../../config/rulesets/${name}.yaml`, import.meta.url)),
   };
 }

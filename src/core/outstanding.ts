@@ -34,7 +34,7 @@ export function absorbRead(
     const own = orders.filter((order) => order.positionId === positionId && !order.presumedFilled);
     const position = findPosition(read, positionId);
     const candidates = own.filter((order) => mayHaveFilled(order, position, market));
-    const explained = explainFall(own, candidates, sizeOf(position), settings.cancel === 'never');
+    const explained = explainFall(own, candidates, sizeOf(position), settings);
     for (const order of explained.filled) filled.add(order);
     if (explained.unexplained) for (const order of own) if (!filled.has(order)) moved.add(order);
   }
@@ -85,16 +85,18 @@ function explainFall(
   own: readonly OwnOrder[],
   candidates: readonly OwnOrder[],
   size: Decimal,
-  cumulative: boolean,
+  settings: AccountSettings,
 ): ExplainedFall {
   const newest = own.at(-1);
   const base = newest === undefined ? size : toDecimal(newest.baseSizeBase);
   const fall = base.minus(size);
   if (fall.gt(ZERO)) {
     const subset = subsetOfSum(candidates, fall);
-    if (subset !== undefined) return { filled: subset, unexplained: false };
+    if (subset !== undefined && isConclusive(subset, candidates, settings)) {
+      return { filled: subset, unexplained: false };
+    }
   }
-  if (cumulative) {
+  if (settings.cancel === 'never') {
     // Where nothing is ever cancelled, partial fills have to add up by themselves.
     const whole = candidates.filter((order) =>
       toDecimal(order.placedSizeBase).minus(size).eq(toDecimal(order.amount)),
@@ -103,6 +105,19 @@ function explainFall(
     return { filled: [], unexplained: false };
   }
   return { filled: [], unexplained: fall.gt(ZERO) };
+}
+
+/**
+ * What is presumed filled is cancelled all the same before anything is placed on top of it; an order that no
+ * cancel reaches for certain is not. It may only be left out when the fall has no other explanation among our own
+ * orders: another one that filled in part would leave this one standing.
+ */
+function isConclusive(
+  subset: readonly OwnOrder[],
+  candidates: readonly OwnOrder[],
+  settings: AccountSettings,
+): boolean {
+  return subset.length === candidates.length || subset.every((order) => isRemovable(order, settings));
 }
 
 /** More of our orders on one position than this are not matched: the market is replaced instead. */

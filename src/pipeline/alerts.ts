@@ -8,6 +8,7 @@ import type { CureFigures, Notice, NoticeKind } from '../core/ports/notify.ts';
 import type { StoredAlerts } from '../core/ports/state-store.ts';
 import type { Snapshot } from '../core/snapshot.ts';
 import type { ActionRequest } from '../core/subject.ts';
+import { positionKey } from '../core/subjects.ts';
 import type { WatchedAccount } from './account.ts';
 
 /**
@@ -132,6 +133,7 @@ function noticeOf(
     accountId: scene.account.id,
     ruleId,
     subject,
+    ...marketOf(subject, scene),
     episode,
     stage,
     severity,
@@ -143,6 +145,13 @@ function noticeOf(
     channels: notify.channels,
     cures: curesOf(subject, notify.cure, scene),
   };
+}
+
+function marketOf(subject: string, { snapshot }: AlertScene): Pick<Notice, 'market'> {
+  const { positions } = snapshot.sources;
+  if (positions?.kind !== 'read') return {};
+  const record = positions.value.records.find(({ positionId }) => positionKey(positionId) === subject);
+  return record === undefined ? {} : { market: record.market };
 }
 
 function noticeId(key: string, count: number, kind: NoticeKind, { account }: AlertScene): string {
@@ -193,6 +202,7 @@ function sayAlarm(entries: Map<string, AlertEntry>, event: AuditEvent, scene: Al
     accountId: scene.account.id,
     ruleId,
     subject,
+    ...(market === '' ? {} : { market }),
     episode: 0,
     stage: 0,
     severity: rule?.spec.severity ?? 'critical',

@@ -50,6 +50,12 @@ interface Seen {
   readonly headerText: string;
 }
 
+/** An account as sent, with what was remembered of it. */
+interface Found {
+  readonly account: RawAccount;
+  readonly known: Entry | undefined;
+}
+
 const LIFE_ID_LENGTH = 10;
 const LIFE_ATTEMPTS = 5;
 
@@ -216,36 +222,39 @@ export class AccountStore implements StateStore {
     const { life } = this.#lives[bucket]!;
     if (raw.controls !== null) this.#controls[bucket] = readControls(raw.controls);
     const complete = await this.#complete(bucket, raw.accounts);
-    const loads = complete.map((account) => this.#load(bucket, account, life));
+    const loads = complete.map(({ account, known }) => this.#load(bucket, account, known, life));
     const accounts = loads.sort((a, b) => dangerOf(b) - dangerOf(a));
     return { bucket, life, controls: this.#controls[bucket]!, accounts };
   }
 
-  /** Fields that were not sent, because this process wrote them, but are not in its memory (any more). */
-  async #complete(bucket: number, accounts: readonly RawAccount[]): Promise<readonly RawAccount[]> {
-    const missing = accounts.filter(
-      ({ accountId, header, fields }) =>
-        header !== '' && fields === null && this.#entries.get(accountId)?.headerText !== header,
+  /**
+   * Fields that were not sent, because this process wrote them, but are not in its memory (any more). What is
+   * remembered is looked up once: it may change while the rest is fetched.
+   */
+  async #complete(bucket: number, accounts: readonly RawAccount[]): Promise<readonly Found[]> {
+    const found = accounts.map((account) => ({ account, known: this.#entries.get(account.accountId) }));
+    const missing = found.filter(
+      ({ account, known }) =>
+        account.header !== '' && account.fields === null && known?.headerText !== account.header,
     );
-    if (missing.length === 0) return accounts;
-    const accountIds = missing.map(({ accountId }) => accountId);
+    if (missing.length === 0) return found;
+    const accountIds = missing.map(({ account }) => account.accountId);
     const request = { writer: '', stamp: this.#controls[bucket]!.stamp, accountIds, due: null };
     const again = await this.#backend.view(bucket, request);
-    const found = new Map(again.accounts.map((account) => [account.accountId, account]));
-    return accounts.map((account) => found.get(account.accountId) ?? account);
+    const sent = new Map(again.accounts.map((account) => [account.accountId, account]));
+    return found.map(({ account, known }) => ({ account: sent.get(account.accountId) ?? account, known }));
   }
 
-  #load(bucket: number, raw: RawAccount, life: Life): AccountLoad {
+  #load(bucket: number, raw: RawAccount, known: Entry | undefined, life: Life): AccountLoad {
     const { accountId, header: headerText } = raw;
     if (headerText === '') {
       if (bucketOf(accountId) !== bucket)
         throw new RangeError(`account ${accountId} is not of bucket ${bucket}`);
       return this.#loaded(emptyEntry(accountId, life));
     }
+    if (known?.headerText === headerText && known.account.life === life) return this.#loaded(known);
     const header = readHeader(headerText);
     if (!('writer' in header)) return refusedHeader(accountId, header.form);
-    const known = this.#entries.get(accountId);
-    if (known?.headerText === headerText && known.account.life === life) return this.#loaded(known);
     const fields = known?.headerText === headerText ? known.texts : raw.fields;
     if (fields === null) throw new Error(`the fields of account ${accountId} were not sent`);
     this.#note(accountId, life, header.version, headerText);

@@ -7,8 +7,9 @@ import {
   type DecisionInputs,
   type StoreRecord,
 } from '../core/ports/audit.ts';
+import type { TransferRecord } from '../core/ports/exchange.ts';
 import type { RawRecord } from './backend.ts';
-import { canonicalJson, type Redact, sha256Hex } from './canonical.ts';
+import { canonicalJson, orderedJson, type Redact, sha256Hex } from './canonical.ts';
 
 /** Where a chain ends, and what has been counted since. */
 export interface ChainEnd {
@@ -43,7 +44,7 @@ export function appendRecords({ accountId, life, atMs, end, drafts, redact }: Ap
   for (const draft of drafts) {
     const attachments: Record<string, string> = {};
     const attach = (name: string, value: unknown): void => {
-      const text = canonicalJson(value, redact);
+      const text = orderedJson(value, redact);
       const hash = sha256Hex(text);
       files.set(hash, text);
       attachments[name] = hash;
@@ -94,13 +95,22 @@ function contentOf(draft: AuditDraft | StoreRecord, attach: Attach): AuditConten
   const { snapshot, rules, ...inputs } = draft.inputs;
   attach(RULES, rules);
   const sources: Sources = {};
-  for (const [name, reading] of Object.entries(snapshot.sources as Sources)) {
+  for (const [name, full] of Object.entries(snapshot.sources as Sources)) {
+    const reading = name === 'transfers' ? withoutRemarks(full) : full;
     if (reading.kind === 'read' && JSON.stringify(reading.value).length > LONG_READING) {
       attach(SOURCE + name, reading.value);
       sources[name] = { ...reading, value: null };
     } else sources[name] = reading;
   }
-  return { ...draft, inputs: { ...inputs, snapshot: { ...snapshot, sources } } };
+  return { ...draft, inputs: orderedJson({ ...inputs, snapshot: { ...snapshot, sources } }) };
+}
+
+/** What people write beside a transfer decides nothing and may be personal: it stays out of the audit. */
+function withoutRemarks(reading: Sources[string]): Sources[string] {
+  const list = reading.value as { readonly records?: readonly TransferRecord[] } | undefined;
+  if (list?.records === undefined) return reading;
+  const records = list.records.map(({ memo: _memo, description: _description, ...record }) => record);
+  return { ...reading, value: { ...list, records } };
 }
 
 /** The inputs of a decision with what was kept apart put back; `fileOf` has to know every attachment. */
@@ -109,7 +119,7 @@ export async function restoreInputs(
   fileOf: (hash: string) => Promise<string | undefined>,
 ): Promise<DecisionInputs | undefined> {
   if (record.content.kind !== 'decision') return undefined;
-  const { snapshot, ...inputs } = record.content.inputs as unknown as DecisionInputs;
+  const { snapshot, ...inputs } = JSON.parse(record.content.inputs) as DecisionInputs;
   const sources: Sources = { ...(snapshot.sources as Sources) };
   let rules: unknown;
   for (const [name, hash] of Object.entries(record.attachments)) {

@@ -13,6 +13,15 @@ export type Redact = (text: string) => string;
  * record that silently lost a figure would prove nothing. Texts pass through `redact`.
  */
 export function canonicalJson(value: unknown, redact: Redact = (text) => text): string {
+  return write(value, redact, (keys) => keys.sort());
+}
+
+/** The same with keys in their own order, on which a computation may depend. */
+export function orderedJson(value: unknown, redact: Redact = (text) => text): string {
+  return write(value, redact, (keys) => keys);
+}
+
+function write(value: unknown, redact: Redact, arrange: (keys: string[]) => string[]): string {
   if (value === null || typeof value === 'boolean') return String(value);
   if (typeof value === 'string') return JSON.stringify(redact(value));
   if (typeof value === 'number') {
@@ -21,13 +30,13 @@ export function canonicalJson(value: unknown, redact: Redact = (text) => text): 
   }
   if (typeof value !== 'object') throw new TypeError(`a ${typeof value} cannot be written as JSON`);
   if (Array.isArray(value)) {
-    return `[${value.map((entry: unknown) => canonicalJson(entry, redact)).join(',')}]`;
+    return `[${value.map((entry: unknown) => write(entry, redact, arrange)).join(',')}]`;
   }
   const object = value as Readonly<Record<string, unknown>>;
   const parts: string[] = [];
-  for (const key of Object.keys(object).sort()) {
+  for (const key of arrange(Object.keys(object))) {
     const entry = object[key];
-    if (entry !== undefined) parts.push(`${JSON.stringify(redact(key))}:${canonicalJson(entry, redact)}`);
+    if (entry !== undefined) parts.push(`${JSON.stringify(redact(key))}:${write(entry, redact, arrange)}`);
   }
   return `{${parts.join(',')}}`;
 }

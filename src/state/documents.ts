@@ -1,6 +1,17 @@
-import { STATE_VERSION } from '../core/account-state.ts';
+import type { AccountLane } from '../core/account-lane.ts';
+import { type AccountState, STATE_VERSION } from '../core/account-state.ts';
+import type { LimitLedger } from '../core/gate.ts';
 import { LANE_VERSION, type LaneState } from '../core/lane-state.ts';
-import type { AccountDocuments, DocumentName, RefusedAccount } from '../core/ports/state-store.ts';
+import type { Inbox } from '../core/ports/controls.ts';
+import type {
+  AccountDocuments,
+  DocumentName,
+  RefusedAccount,
+  StoredAlerts,
+  StoredReadings,
+  StoredRequests,
+} from '../core/ports/state-store.ts';
+import type { RouteState } from '../core/route.ts';
 
 /** How a stored document is read: which version this program writes, and how older ones become it. */
 export interface DocumentCodec<T> {
@@ -31,7 +42,7 @@ export function readDocument<T>(
   accountId: string,
 ): T {
   const where = `the stored ${document} of account ${JSON.stringify(accountId)}`;
-  const cure = 'restore it, or remove it with `breakwater state discard`';
+  const cure = 'restore it, or discard it (docs/redis-keys.md)';
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -67,11 +78,15 @@ function migrate(codec: DocumentCodec<unknown>, value: unknown, version: number)
   return current;
 }
 
+type MemberKind = 'array' | 'object' | 'number' | 'string';
+
 /** Checks that these members are there; their contents are this program's own writing. */
-function shaped<T>(members: Readonly<Record<string, 'array' | 'object' | 'number' | 'string'>>) {
-  return (value: unknown): T => {
+function shaped<T>(
+  members: Readonly<Partial<Record<keyof T & string, MemberKind>>>,
+): DocumentCodec<T>['parse'] {
+  return (value) => {
     const object = value as Readonly<Record<string, unknown>>;
-    for (const [name, kind] of Object.entries(members)) {
+    for (const [name, kind] of Object.entries<MemberKind | undefined>(members)) {
       const member = object[name];
       const found = Array.isArray(member) ? 'array' : member === null ? 'null' : typeof member;
       if (found !== kind) throw new Error(`"${name}" is not ${kind === 'array' ? 'a list' : `a ${kind}`}`);
@@ -87,7 +102,7 @@ export const DOCUMENT_CODECS: Codecs = {
   evaluation: {
     version: STATE_VERSION,
     migrations: {},
-    parse: shaped({
+    parse: shaped<AccountState>({
       accountId: 'string',
       nextEpisode: 'number',
       rules: 'array',
@@ -97,19 +112,31 @@ export const DOCUMENT_CODECS: Codecs = {
       ages: 'object',
     }),
   },
-  limits: { version: 1, migrations: {}, parse: shaped({ admitted: 'array' }) },
-  readings: { version: 1, migrations: {}, parse: shaped({ at: 'object', sources: 'object' }) },
-  requests: { version: 1, migrations: {}, parse: shaped({ active: 'array', atMs: 'number' }) },
-  alerts: { version: 1, migrations: {}, parse: shaped({ entries: 'object' }) },
-  routes: { version: 1, migrations: {}, parse: shaped({ routes: 'object' }) },
-  accountLane: { version: 1, migrations: {}, parse: shaped({ cancels: 'array', retryAtMs: 'number' }) },
-  inbox: { version: 1, migrations: {}, parse: shaped({ orders: 'array' }) },
+  limits: { version: 1, migrations: {}, parse: shaped<LimitLedger>({ admitted: 'array' }) },
+  readings: {
+    version: 1,
+    migrations: {},
+    parse: shaped<StoredReadings>({ at: 'object', sources: 'object' }),
+  },
+  requests: {
+    version: 1,
+    migrations: {},
+    parse: shaped<StoredRequests>({ active: 'array', atMs: 'number' }),
+  },
+  alerts: { version: 1, migrations: {}, parse: shaped<StoredAlerts>({ entries: 'object' }) },
+  inbox: { version: 1, migrations: {}, parse: shaped<Inbox>({ orders: 'array' }) },
+  routes: { version: 1, migrations: {}, parse: shaped<RouteState>({ routes: 'object' }) },
+  accountLane: {
+    version: 1,
+    migrations: {},
+    parse: shaped<AccountLane>({ cancels: 'array', retryAtMs: 'number' }),
+  },
 };
 
 export const LANE_CODEC: DocumentCodec<LaneState> = {
   version: LANE_VERSION,
   migrations: {},
-  parse: shaped({
+  parse: shaped<LaneState>({
     market: 'string',
     life: 'string',
     intents: 'array',

@@ -117,10 +117,11 @@ export async function eventually(
   holds: () => boolean | Promise<boolean>,
   what: string,
   show: () => unknown = () => '',
+  everyMs = 10,
 ): Promise<void> {
   const giveUpMs = performance.now() + 15_000;
   while (!(await holds())) {
     if (performance.now() > giveUpMs) throw new Error(`never: ${what}\n${JSON.stringify(show(), null, 1)}`);
-    await sleep(10);
+    await sleep(everyMs);
   }
 }

@@ -1,6 +1,6 @@
 import type { DemoExchange } from '../../app.ts';
 import type { ReadOutcome } from '../../core/ports/exchange.ts';
-import type { DemoEvent, DemoFrame, DemoMarket } from './view.ts';
+import type { DemoEvent, DemoFrame, DemoMarket, WatchedPosition } from './view.ts';
 import { loanRows, positionRows, remarks, type WatchedRow } from './watch.ts';
 
 const READ_EVERY_MS = 400;
@@ -57,7 +57,7 @@ export class Watcher {
       return `${name} ${last} (${change < 0 ? '' : '+'}${change.toFixed(1)} %)`;
     });
     const nearest = this.#rows
-      .flatMap((row) => (row.kind === 'position' && !row.gone && row.distance !== undefined ? [row] : []))
+      .flatMap((row) => (row.kind === 'position' && isInDanger(row) ? [row] : []))
       .sort((a, b) => (a.distance ?? 0) - (b.distance ?? 0))[0];
     const danger =
       nearest === undefined
@@ -117,6 +117,11 @@ export class Watcher {
   #elapsedMs(): number {
     return performance.now() - this.#startMs;
   }
+}
+
+/** Not the leg of a hedged account that liquidates on the other side: it would always look nearest. */
+function isInDanger({ gone, distance, state }: WatchedPosition): boolean {
+  return !gone && distance !== undefined && (distance >= 0 || state === 'liquidation');
 }
 
 function median(values: readonly number[]): number | undefined {

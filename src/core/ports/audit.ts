@@ -88,7 +88,8 @@ export type StoreRecord =
 export type AuditContent = Exclude<AuditDraft, DecisionDraft> | StoredDecision | StoreRecord;
 
 export interface StoredDecision extends Omit<DecisionDraft, 'inputs'> {
-  readonly inputs: Detail;
+  /** JSON text, so that keys keep their order and the same bytes can be computed from it. */
+  readonly inputs: string;
 }
 
 export interface AuditRecord {

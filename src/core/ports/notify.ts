@@ -16,6 +16,8 @@ export interface Notice {
   readonly accountId: string;
   readonly ruleId: string;
   readonly subject: SubjectKey;
+  /** Where the subject is a position, or the whole market. */
+  readonly market?: string;
   readonly episode: number;
   readonly stage: number;
   readonly severity: Severity;

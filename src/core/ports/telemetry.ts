@@ -3,6 +3,7 @@ import type { Evaluation } from '../evaluate.ts';
 import type { SourceName } from '../fields.ts';
 import type { AccountSettings } from '../settings.ts';
 import type { Snapshot } from '../snapshot.ts';
+import type { ChannelReport, DeliveryFailure, Message } from './delivery.ts';
 import type { CommandOutcome } from './exchange.ts';
 import type { Notice } from './notify.ts';
 import type { CommitResult, LifeStart, RefusedAccount } from './state-store.ts';
@@ -16,7 +17,24 @@ export interface Telemetry {
   emit(event: DaemonEvent): void;
 }
 
-export type DaemonEvent = PollEvent | ActEvent | QueueEvent | ProcessEvent;
+export type DaemonEvent = PollEvent | ActEvent | NotifyEvent | QueueEvent | ProcessEvent;
+
+export type NotifyEvent =
+  | { readonly kind: 'delivered'; readonly message: Message; readonly report: ChannelReport }
+  | {
+      readonly kind: 'deliveryRetried';
+      readonly message: Message;
+      readonly channel: string;
+      readonly reason: DeliveryFailure;
+      readonly inMs: number;
+    }
+  /** The channel `log`: the line itself. */
+  | {
+      readonly kind: 'said';
+      readonly message: Message;
+      readonly text: string;
+      readonly insteadOf: readonly string[];
+    };
 
 export type PollEvent =
   /** One tick of one bucket has ended. */

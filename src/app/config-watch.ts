@@ -1,0 +1,126 @@
+import { stat } from 'node:fs/promises';
+import type { CompiledConfig } from '../config/compiled.ts';
+import { type LoadResult, loadConfig } from '../config/load.ts';
+import { nodeSurroundings } from '../config/node-files.ts';
+import type { Problem } from '../config/problem.ts';
+import { type ConfigChange, compareConfigs, isUnchanged } from '../config/reload.ts';
+import type { Telemetry } from '../core/ports/telemetry.ts';
+
+export interface ConfigWatchOptions {
+  readonly file: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly telemetry: Telemetry;
+  /** Puts a new config into force; it is not in force when this rejects. */
+  readonly adopt: (config: CompiledConfig, change: ConfigChange) => Promise<void>;
+}
+
+export type ReloadResult =
+  | { readonly kind: 'adopted'; readonly change: ConfigChange }
+  | { readonly kind: 'unchanged' }
+  | { readonly kind: 'refused'; readonly problems: readonly string[] };
+
+/** The config in force. A file that cannot be used never replaces it. */
+export class ConfigWatch {
+  readonly #options: ConfigWatchOptions;
+  #config: CompiledConfig;
+  #seen: string | undefined;
+  #reloading: Promise<unknown> = Promise.resolve();
+
+  constructor(options: ConfigWatchOptions, config: CompiledConfig) {
+    this.#options = options;
+    this.#config = config;
+  }
+
+  get config(): CompiledConfig {
+    return this.#config;
+  }
+
+  /** Reads the file and its secrets again; one reload at a time. */
+  reload(): Promise<ReloadResult> {
+    const result = this.#reloading.then(() => this.#reload());
+    this.#reloading = result.catch(() => undefined);
+    return result;
+  }
+
+  /** Reloads if the file is another one, or was written, since the last look; the first look only remembers. */
+  async look(): Promise<void> {
+    const mark = await markOf(this.#options.file);
+    const before = this.#seen;
+    this.#seen = mark;
+    if (before !== undefined && mark !== before && mark !== 'absent') await this.reload();
+  }
+
+  async #reload(): Promise<ReloadResult> {
+    const { file, env, telemetry, adopt } = this.#options;
+    const loaded = loadConfig(file, nodeSurroundings(env));
+    if (loaded.kind === 'refused') return this.#refuse(loaded.problems.map(problemWords));
+    const change = compareConfigs(this.#config, loaded.config);
+    if (isUnchanged(change)) {
+      telemetry.emit({
+        kind: 'configReloaded',
+        accounts: loaded.config.accounts.length,
+        changed: false,
+        warnings: [],
+      });
+      return { kind: 'unchanged' };
+    }
+    try {
+      await adopt(loaded.config, change);
+    } catch (error) {
+      return this.#refuse([`the new config could not be put into force: ${(error as Error).message}`]);
+    }
+    this.#config = loaded.config;
+    const warnings = [
+      ...loaded.warnings.map(problemWords),
+      ...change.needsRestart.map((section) => `a restart is needed for what changed in ${section}`),
+    ];
+    telemetry.emit({
+      kind: 'configReloaded',
+      accounts: loaded.config.accounts.length,
+      changed: true,
+      warnings,
+    });
+    return { kind: 'adopted', change };
+  }
+
+  #refuse(problems: readonly string[]): ReloadResult {
+    this.#options.telemetry.emit({ kind: 'configRefused', problems });
+    return { kind: 'refused', problems };
+  }
+}
+
+async function markOf(file: string): Promise<string> {
+  try {
+    const { mtimeMs, size, ino } = await stat(file);
+    return [mtimeMs, size, ino].join(' ');
+  } catch {
+    return 'absent';
+  }
+}
+
+export function problemWords({ place, path, message }: Problem): string {
+  const where = `${place.file}:${place.line}:${place.column}`;
+  return path === '' ? `${where}: ${message}` : `${where}: ${path}: ${message}`;
+}
+
+/** A config file that cannot be used at start. */
+export class ConfigUnusableError extends Error {
+  readonly code = 'config-refused';
+  readonly problems: readonly string[];
+  constructor(problems: readonly string[]) {
+    super(`the config cannot be used:\n${problems.join('\n')}`);
+    this.name = 'ConfigUnusableError';
+    this.problems = problems;
+  }
+}
+
+export function loadOrThrow(
+  file: string,
+  env: ConfigWatchOptions['env'],
+): Extract<LoadResult, { kind: 'loaded' }> {
+  const loaded = loadConfig(file, nodeSurroundings(env));
+  if (loaded.kind === 'loaded') return loaded;
+  throw new ConfigUnusableError(
+    loaded.problems.filter(({ severity }) => severity === 'error').map(problemWords),
+  );
+}

@@ -1,0 +1,51 @@
+import { Redis } from 'ioredis';
+import type { Clock } from '../core/ports/clock.ts';
+import type { SharedTime } from '../pipeline/time.ts';
+import { reconnectPause } from '../queues/connection.ts';
+
+/** Redis cannot be used; the message says why and names no password. */
+export class RedisUnusableError extends Error {
+  readonly code = 'redis-unusable';
+  constructor(message: string) {
+    super(message);
+    this.name = 'RedisUnusableError';
+  }
+}
+
+/** A connection for calls that must be answered at once or fail. */
+export async function connectRedis(url: string, onError: (error: unknown) => void): Promise<Redis> {
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 1,
+    connectTimeout: 3_000,
+    retryStrategy: reconnectPause,
+  });
+  let reason = '';
+  const first = (error: NodeJS.ErrnoException): void => {
+    reason = error.code ?? error.message;
+  };
+  redis.on('error', first);
+  try {
+    await redis.connect();
+    await redis.ping();
+  } catch (error) {
+    redis.disconnect();
+    throw new RedisUnusableError(`the Redis server cannot be used: ${reason || (error as Error).message}`);
+  }
+  redis.off('error', first);
+  redis.on('error', onError);
+  return redis;
+}
+
+/** Samples worse than this say too little. */
+const WORST_ROUND_TRIP_MS = 100;
+
+/** Measures the store's clock once. */
+export async function followClock(redis: Redis, clock: Clock, time: SharedTime): Promise<void> {
+  const askedAtMs = clock.monotonicMs();
+  const [seconds, micros] = (await redis.time()).map(Number);
+  const answeredAtMs = clock.monotonicMs();
+  if (seconds === undefined || micros === undefined || answeredAtMs - askedAtMs > WORST_ROUND_TRIP_MS) return;
+  time.adopt({ storeMs: seconds * 1_000 + micros / 1_000, askedAtMs, answeredAtMs });
+}

@@ -1,0 +1,65 @@
+import type { Redis } from 'ioredis';
+import { schedule } from 'node-cron';
+import type { Clock } from '../core/ports/clock.ts';
+import type { Telemetry } from '../core/ports/telemetry.ts';
+import type { SharedTime } from '../pipeline/time.ts';
+import type { Queues } from '../queues/producers.ts';
+import { repairSchedules, type Schedule } from '../queues/schedules.ts';
+import type { ConfigWatch } from './config-watch.ts';
+import { followClock } from './redis.ts';
+
+export interface WatchdogParts {
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly redis: Redis;
+  readonly queues: Queues;
+  readonly time: SharedTime;
+  readonly watch: ConfigWatch;
+  readonly schedules: () => readonly Schedule[];
+}
+
+export interface Watchdog {
+  stop(): Promise<void>;
+}
+
+const EVERY_SECOND = '* * * * * *';
+const CLOCK_EVERY_LOOKS = 10;
+
+/** Looks every second, apart from the queues: are the schedules alive, is the config the one in force? */
+export function startWatchdog(parts: WatchdogParts): Watchdog {
+  let looks = 0;
+  let looking: Promise<void> | undefined;
+  const task = schedule(
+    EVERY_SECOND,
+    async () => {
+      // One look at a time; what hangs is not piled up.
+      if (looking !== undefined) return;
+      looks += 1;
+      looking = look(parts, looks).finally(() => {
+        looking = undefined;
+      });
+      await looking;
+    },
+    { name: 'watchdog' },
+  );
+  return {
+    async stop() {
+      await task.destroy();
+      await looking;
+    },
+  };
+}
+
+async function look(parts: WatchdogParts, looks: number): Promise<void> {
+  const { clock, telemetry, redis, queues, time, watch, schedules } = parts;
+  await watch.look();
+  // Without Redis there is nothing to be repaired; the connection itself is told about by its own events.
+  if (redis.status !== 'ready') return;
+  try {
+    const buckets = await repairSchedules(redis, queues.poll, schedules(), clock.nowMs());
+    if (buckets.length > 0) telemetry.emit({ kind: 'schedulesAsserted', buckets, why: 'repair' });
+    if (looks % CLOCK_EVERY_LOOKS === 0) await followClock(redis, clock, time);
+  } catch (error) {
+    telemetry.emit({ kind: 'workerError', queue: 'poll', error });
+  }
+}

@@ -1,0 +1,26 @@
+import type { RedisOptions } from 'bullmq';
+
+const LONGEST_PAUSE_MS = 1_000;
+
+/** Soon after Redis is back, everybody is. */
+export function reconnectPause(times: number): number {
+  return Math.min(50 * 2 ** Math.min(times, 6), LONGEST_PAUSE_MS);
+}
+
+/**
+ * Options, not a connection: BullMQ then owns and closes what it opens. Workers wait for Redis as long as it
+ * takes; whoever adds a job wants to hear at once that it cannot be done.
+ */
+export function workerConnection(url: string): RedisOptions {
+  return { url, maxRetriesPerRequest: null, retryStrategy: reconnectPause };
+}
+
+export function producerConnection(url: string): RedisOptions {
+  return {
+    url,
+    maxRetriesPerRequest: 1,
+    enableOfflineQueue: false,
+    retryStrategy: reconnectPause,
+    connectTimeout: 3_000,
+  };
+}

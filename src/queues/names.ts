@@ -1,0 +1,18 @@
+import type { QueueName } from '../core/ports/telemetry.ts';
+
+export const QUEUE_NAMES: readonly QueueName[] = ['poll', 'act', 'notify'];
+
+/** Part of every key of the queues, in braces: all keys of a queue lie in one slot of a Redis Cluster. */
+export function queuePrefix(prefix: string): string {
+  return `${prefix}:{queues}`;
+}
+
+/** No colons: BullMQ takes ids apart at them. */
+export function schedulerId(bucket: number): string {
+  return `bucket-${bucket}`;
+}
+
+export function laneJobKey(accountId: string, market: string | null): string {
+  const parts = market === null ? [accountId] : [accountId, market];
+  return `lane.${parts.map((part) => encodeURIComponent(part)).join('.at.')}`;
+}

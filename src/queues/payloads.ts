@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import { isDecimalString } from '../core/decimal.ts';
+import type { CureFigures, Notice } from '../core/ports/notify.ts';
+import { BUCKETS } from '../core/ports/state-store.ts';
+
+/** What jobs carry. Whoever reads a job checks it: another version of this program may have written it. */
+export const pollJobSchema = z.object({
+  version: z.literal(1),
+  bucket: z
+    .int()
+    .min(0)
+    .max(BUCKETS - 1),
+  /** Time between ticks, milliseconds. */
+  everyMs: z.int().min(1),
+});
+
+export const actJobSchema = z.object({
+  version: z.literal(1),
+  accountId: z.string().min(1),
+  /** Null: all lanes of the account. */
+  market: z.string().min(1).nullable(),
+});
+
+const decimalSchema = z.custom<CureFigures['repay']>(
+  (value) => typeof value === 'string' && isDecimalString(value),
+  'expected a decimal number as a text',
+);
+
+const cureSchema = z.object({
+  asset: z.string(),
+  currentLtv: z.number(),
+  targetLtv: z.number(),
+  repay: decimalSchema,
+  addCollateral: decimalSchema,
+});
+
+const noticeSchema = z.object({
+  version: z.literal(1),
+  id: z.string().min(1),
+  key: z.string(),
+  kind: z.enum(['firing', 'reminder', 'resolved', 'alarm']),
+  accountId: z.string(),
+  ruleId: z.string(),
+  subject: z.string(),
+  market: z.string().exactOptional(),
+  episode: z.number(),
+  stage: z.number(),
+  severity: z.enum(['info', 'warning', 'critical']),
+  mode: z.enum(['observe', 'enforce']),
+  labels: z.record(z.string(), z.string()),
+  words: z.string(),
+  sinceMs: z.number(),
+  atMs: z.number(),
+  channels: z.array(z.string()),
+  cures: z.array(cureSchema),
+});
+
+export const notifyJobSchema = z.object({ version: z.literal(1), notice: noticeSchema });
+
+export type PollJob = z.output<typeof pollJobSchema>;
+export type ActJob = z.output<typeof actJobSchema>;
+/** As written; what is read is checked against the schema. */
+export interface NotifyJob {
+  readonly version: 1;
+  readonly notice: Notice;
+}
+
+/** The job's content, or what is wrong with it. */
+export function readPayload<T>(
+  schema: z.ZodType<T>,
+  data: unknown,
+): { readonly ok: true; readonly payload: T } | { readonly ok: false; readonly why: string } {
+  const parsed = schema.safeParse(data);
+  if (parsed.success) return { ok: true, payload: parsed.data };
+  return {
+    ok: false,
+    why: parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '),
+  };
+}

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import { Queue } from 'bullmq';
+import type { Notice, Notifier } from '../core/ports/notify.ts';
+import type { LaneDispatcher, LaneRef } from '../core/ports/work.ts';
+import { producerConnection } from './connection.ts';
+import { laneJobKey, queuePrefix } from './names.ts';
+import type { ActJob, NotifyJob, PollJob } from './payloads.ts';
+
+export interface Queues {
+  readonly poll: Queue<PollJob>;
+  readonly lanes: LaneDispatcher;
+  readonly notifier: Notifier;
+  /** Those that people look at. */
+  readonly all: readonly Queue[];
+  close(): Promise<void>;
+}
+
+export interface QueuesOptions {
+  readonly url: string;
+  readonly prefix: string;
+  readonly onError: (queue: 'poll' | 'act' | 'notify', error: unknown) => void;
+}
+
+/** Entries of the queues' own event streams; nobody reads far back. */
+const KEPT_EVENTS = 1_000;
+
+/** The queues as those use them who put jobs in. */
+export function openQueues({ url, prefix, onError }: QueuesOptions): Queues {
+  const open = <T>(name: 'poll' | 'act' | 'notify'): Queue<T> => {
+    const queue = new Queue<T>(name, {
+      connection: producerConnection(url),
+      prefix: queuePrefix(prefix),
+      streams: { events: { maxLen: KEPT_EVENTS } },
+    });
+    queue.on('error', (error) => onError(name, error));
+    return queue;
+  };
+  const poll = open<PollJob>('poll');
+  const act = open<ActJob>('act');
+  const notify = open<NotifyJob>('notify');
+  const all = [poll, act, notify] as unknown as readonly Queue[];
+  return {
+    poll,
+    lanes: { dispatch: (lanes) => dispatch(act, lanes) },
+    notifier: { hand: (notices) => hand(notify, notices) },
+    all,
+    async close() {
+      await Promise.all(all.map((queue) => queue.close()));
+    },
+  };
+}
+
+/**
+ * At most one job of a lane waits and one runs. What comes while one runs becomes the next one when that ends, so
+ * nothing that was asked for after it last looked is missed.
+ */
+async function dispatch(queue: Queue<ActJob>, lanes: readonly LaneRef[]): Promise<void> {
+  const jobs = lanes.map(({ accountId, market }) => ({
+    name: 'run',
+    data: { version: 1 as const, accountId, market },
+    opts: {
+      deduplication: { id: laneJobKey(accountId, market), keepLastIfActive: true },
+      // An ended job that stayed would silently swallow the next one.
+      removeOnComplete: true,
+      removeOnFail: true,
+    },
+  }));
+  await queue.addBulk(jobs);
+}
+
+/** How long delivered notices are remembered by the queue; receipts remember them beyond that. */
+const KEPT_NOTICES = { age: 86_400, count: 10_000 };
+const KEPT_FAILED = { age: 7 * 86_400, count: 1_000 };
+/** Of a job whose delivery was cut short, by a shutdown or a lost store; channels repeat by themselves. */
+const ATTEMPTS = 10;
+const FIRST_PAUSE_MS = 500;
+
+async function hand(queue: Queue<NotifyJob>, notices: readonly Notice[]): Promise<void> {
+  await queue.addBulk(
+    notices.map((notice) => ({
+      name: notice.kind,
+      data: { version: 1 as const, notice },
+      opts: {
+        jobId: `notice-${createHash('sha256').update(notice.id).digest('hex').slice(0, 40)}`,
+        attempts: ATTEMPTS,
+        backoff: { type: 'exponential', delay: FIRST_PAUSE_MS, jitter: 0.5 },
+        removeOnComplete: KEPT_NOTICES,
+        removeOnFail: KEPT_FAILED,
+      },
+    })),
+  );
+}

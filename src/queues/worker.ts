@@ -1,0 +1,45 @@
+import { type Job, Worker } from 'bullmq';
+import type { QueueName, Telemetry } from '../core/ports/telemetry.ts';
+import { workerConnection } from './connection.ts';
+import { queuePrefix } from './names.ts';
+
+export interface WorkerSettings {
+  readonly url: string;
+  readonly prefix: string;
+  readonly concurrency: number;
+  readonly telemetry: Telemetry;
+}
+
+/**
+ * Short, so that the jobs of a process that died are soon taken up: within the sum of both. Renewed twice per
+ * lock, so that a busy process keeps its jobs.
+ */
+const LOCK_MS = 3_000;
+const STALLED_CHECK_MS = 1_500;
+/** Jobs here may be begun again any number of times. */
+const MOST_STALLS = 1_000;
+
+/** A worker whose every trouble is told; it is closed with `close()`, never by force. */
+export function startWorker<T>(
+  name: QueueName,
+  settings: WorkerSettings,
+  work: (job: Job<T>) => Promise<void>,
+): Worker<T> {
+  const { telemetry } = settings;
+  const worker = new Worker<T>(name, work, {
+    connection: workerConnection(settings.url),
+    prefix: queuePrefix(settings.prefix),
+    concurrency: settings.concurrency,
+    lockDuration: LOCK_MS,
+    stalledInterval: STALLED_CHECK_MS,
+    maxStalledCount: MOST_STALLS,
+    // What is counted is counted by our own metrics; BullMQ's lists grow with every job.
+    autorun: true,
+  });
+  worker.on('error', (error) => telemetry.emit({ kind: 'workerError', queue: name, error }));
+  worker.on('failed', (job, error) =>
+    telemetry.emit({ kind: 'jobFailed', queue: name, job: job?.id ?? 'unknown', error }),
+  );
+  worker.on('stalled', (job) => telemetry.emit({ kind: 'jobStalled', queue: name, job }));
+  return worker;
+}

@@ -1,0 +1,159 @@
+import { Redis } from 'ioredis';
+import { emptyAccountState } from '../../src/core/account-state.ts';
+import { compileRules } from '../../src/core/compiled-rules.ts';
+import { evaluate } from '../../src/core/evaluate.ts';
+import { newLane } from '../../src/core/lane-state.ts';
+import { type AccountCommit, BUCKETS, bucketOf } from '../../src/core/ports/state-store.ts';
+import { systemClock } from '../../src/exchange/system-clock.ts';
+import { createRedisState } from '../../src/state/state.ts';
+import {
+  above,
+  at,
+  below,
+  d,
+  list,
+  loan,
+  position,
+  read,
+  rule,
+  SETTINGS,
+  snapshot,
+} from '../core/rules-fixtures.ts';
+import { startRedisServer } from '../support/redis.ts';
+
+/**
+ * What one account-poll costs Redis and this process: due accounts of a bucket taken in one read, evaluated
+ * documents (3 positions, 1 loan, 8 rules, one of them firing) committed in one script. The server keeps an
+ * append-only file, as in production. Commits of other processes are simulated by a second writer in `shared`.
+ */
+const ACCOUNTS = 1_000;
+const ROUNDS = 10;
+const TAKE = { claimMs: 5_000, maxAheadMs: 60_000 };
+
+const server = await startRedisServer({ persistent: true });
+const redisOptions = { maxRetriesPerRequest: null };
+const connections = [new Redis(server.url, redisOptions), new Redis(server.url, redisOptions)];
+const observer = new Redis(server.url, redisOptions);
+const states = connections.map((redis) => createRedisState({ redis, prefix: 'bench', clock: systemClock }));
+
+const rules = compileRules(
+  [
+    rule('position', below('liquidationDistance', 0.2, 0.3), { id: 'firing' }),
+    rule('position', below('liquidationDistance', 0.05, 0.07), { id: 'p1' }),
+    rule('position', above('marginUsage', 0.9, 0.8), { id: 'p2' }),
+    rule('position', below('pnlPercent', -0.5), { id: 'p3' }),
+    rule('creditLine', above('currentLtv', 0.7), { id: 'l1' }),
+    rule('creditLine', above('ltvToMarginCall', 0.9, 0.85), { id: 'l2' }),
+    rule('creditLine', below('minutesToMarginCall', 120), { id: 'l3' }),
+    rule(
+      'account',
+      { kind: 'field', field: 'dataAge', comparison: { op: 'above', threshold: 30 } },
+      { id: 'a1' },
+    ),
+  ],
+  SETTINGS,
+);
+const markets = ['BTC_PERP', 'ETH_PERP', 'SOL_PERP'];
+
+/** Documents as 60 polls leave them, so that forecasts are running. */
+function documentsOf(polls: number) {
+  let state = emptyAccountState(SETTINGS.accountId);
+  for (let poll = 0; poll < polls; poll += 1) {
+    const now = at(poll * 1_000);
+    const positions = markets.map((market, index) =>
+      position({
+        positionId: String(1_000 + index),
+        market,
+        basePrice: d('24149.24512'),
+        unrealizedPnl: d((-0.10815 + Math.sin(poll + index)).toFixed(5)),
+        liquidationPrice: d(index === 0 ? '21059.02' : '7059.02'),
+      }),
+    );
+    const taken = snapshot({
+      positions: read(list(positions)),
+      creditLine: read(list([loan({ currentLtv: d((60 + Math.sin(poll)).toFixed(2)) })])),
+    });
+    ({ state } = evaluate({ ...taken, at: now }, state, now, rules));
+  }
+  return state;
+}
+
+const variants = [documentsOf(60), documentsOf(61)];
+const buckets = Map.groupBy(
+  Array.from({ length: ACCOUNTS }, (_, index) => `account-${index}`),
+  bucketOf,
+);
+if (buckets.size !== BUCKETS) throw new Error('a bucket is empty');
+
+async function serverCpuUs(): Promise<number> {
+  const info = await observer.info('cpu');
+  const seconds = (name: string) => Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(info)?.[1]);
+  return (seconds('used_cpu_user') + seconds('used_cpu_sys')) * 1e6;
+}
+
+async function pollAll(round: number, writers: number, withHistory: boolean): Promise<number> {
+  let polled = 0;
+  for (const [bucket, accountIds] of buckets) {
+    const { store } = states[round % writers]!;
+    const view = await store.takeDue(bucket, { accountIds, ...TAKE });
+    const changes = view.accounts.flatMap((found): AccountCommit[] => {
+      if (found.kind !== 'loaded') return [];
+      const { account } = found;
+      const evaluation = { ...variants[round % 2]!, accountId: account.accountId };
+      return [
+        {
+          base: account,
+          documents: { evaluation },
+          ...(account.version === 0 && {
+            lanes: new Map([['BTC_PERP', newLane(account.accountId, 'BTC_PERP', account.life.id, 0)]]),
+          }),
+          quiet: 1,
+          due: { inMs: 0, danger: 0.1 },
+          ...(withHistory && {
+            history: markets.map((market) => ({
+              subject: `position:${market}`,
+              values: { mark: '24149.2' },
+            })),
+          }),
+        },
+      ];
+    });
+    const results = await store.commit(changes);
+    polled += results.filter(({ kind }) => kind === 'committed').length;
+  }
+  return polled;
+}
+
+async function measure(writers: number): Promise<{ redisUs: number; nodeUs: number; commits: number }> {
+  let commits = 0;
+  const redisBefore = await serverCpuUs();
+  const nodeBefore = process.cpuUsage();
+  for (let round = 0; round < ROUNDS; round += 1) commits += await pollAll(round, writers, true);
+  const node = process.cpuUsage(nodeBefore);
+  const redisUs = (await serverCpuUs()) - redisBefore;
+  return { redisUs: redisUs / commits, nodeUs: (node.user + node.system) / commits, commits };
+}
+
+await pollAll(0, 1, true);
+await pollAll(1, 2, true);
+await observer.config('RESETSTAT');
+const alone = await measure(1);
+const stats = await observer.info('commandstats');
+const shared = await measure(2);
+const scriptUs = [...stats.matchAll(/^cmdstat_(\w+):calls=(\d+),usec=(\d+)/gm)].map(
+  ([, name, calls, usec]) => `${name} ${calls}x ${(Number(usec) / alone.commits).toFixed(1)}us/poll`,
+);
+process.stderr.write(`${scriptUs.join('\n')}\n`);
+const size = JSON.stringify(variants[0]).length;
+process.stdout.write(
+  `${JSON.stringify({
+    bench: 'state',
+    evaluationBytes: size,
+    alone: { redisUs: Math.round(alone.redisUs), nodeUs: Math.round(alone.nodeUs) },
+    shared: { redisUs: Math.round(shared.redisUs), nodeUs: Math.round(shared.nodeUs) },
+    accountPolls: alone.commits,
+  })}\n`,
+);
+for (const state of states) state.close();
+for (const redis of [...connections, observer]) redis.disconnect();
+await server.stop();

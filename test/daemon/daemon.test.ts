@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { openExchange } from '../contract/support/world.ts';
+import { eventually, keysOf, ledgerOf, openDaemonWorld, troubles } from './world.ts';
+
+const NEAR = `  - id: near
+    on: position
+    when: { liquidationDistance: { below: 8%, clearAbove: 12% } }
+    keepFiringFor: 1s
+    do:
+      - notify: { channels: [log] }
+      - cancelAll: { types: [margin, futures], scope: market }
+      - reduce: { untilDistance: 25%, slippage: 1% }
+`;
+
+test('queues, workers and schedules carry a breach to an order on the ledger, and leave no job behind', async () => {
+  const simulator = await openExchange({ speed: 1 });
+  const world = await openDaemonWorld(simulator, { accounts: { long: { rules: ['near'] } }, rules: NEAR });
+  const daemon = await world.start();
+  await eventually(
+    () => world.events.some(({ kind }) => kind === 'evaluated'),
+    'an evaluation',
+    () => troubles(world.events),
+  );
+  const size = () => simulator.model.openPositions('long')[0]?.amount.toNumber() ?? 0;
+  simulator.setPrice('BTC_PERP', '43000');
+  await eventually(
+    () => ledgerOf(simulator, 'long', 'order_placed').length > 0,
+    'an order',
+    () => troubles(world.events),
+  );
+  simulator.setPrice('BTC_PERP', '42600');
+  await eventually(
+    () => size() < 0.5,
+    'a fill',
+    () => troubles(world.events),
+  );
+  expect(size()).toBeCloseTo(0.129, 2);
+  expect(await daemon.state.audit.verify('long')).toMatchObject({ kind: 'intact' });
+  await eventually(() => world.events.some(({ kind }) => kind === 'said'), 'a notice');
+  await daemon.stop('done', 5_000);
+  const jobs = (await keysOf(world)).filter((key) =>
+    /\{queues\}:act:(?!meta|events|id|stalled|pc|marker)/.test(key),
+  );
+  expect(jobs).toEqual([]);
+});

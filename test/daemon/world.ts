@@ -1,0 +1,99 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Redis } from 'ioredis';
+import { type Daemon, type DaemonOptions, startDaemon } from '../../src/app/daemon.ts';
+import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
+import type { RunningSimulator } from '../../src/simulator/start.ts';
+import type { LedgerEntry } from '../../src/simulator/types.ts';
+import { closeAfterTest } from '../contract/support/world.ts';
+import { startPrivateRedis } from '../support/redis.ts';
+import { type ConfigParts, configText, environment } from './config.ts';
+
+export { eventually } from '../pipeline/world.ts';
+
+/** A Redis, a config file, and daemons that use both. */
+export interface DaemonWorld {
+  readonly simulator: RunningSimulator;
+  readonly redisUrl: string;
+  readonly prefix: string;
+  readonly configFile: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Of all daemons of this world. */
+  readonly events: DaemonEvent[];
+  start(options?: Partial<DaemonOptions>): Promise<Daemon>;
+  /** Writes the config anew; nobody is told. */
+  write(parts: ConfigParts | string): Promise<void>;
+}
+
+export interface DaemonWorldOptions {
+  /** Another server than a private one. */
+  readonly redis?: { readonly url: string; readonly prefix: string };
+}
+
+export async function openDaemonWorld(
+  simulator: RunningSimulator,
+  parts: ConfigParts,
+  options: DaemonWorldOptions = {},
+): Promise<DaemonWorld> {
+  const redis =
+    options.redis === undefined ? await startPrivateRedis() : { ...options.redis, stop: async () => {} };
+  closeAfterTest(() => redis.stop());
+  const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-daemon-'));
+  closeAfterTest(() => rm(folder, { recursive: true, force: true }));
+  const configFile = path.join(folder, 'breakwater.yaml');
+  const prefix = redis.prefix.replace(/:$/, '');
+  const env = environment(simulator);
+  const events: DaemonEvent[] = [];
+  const write = (next: ConfigParts | string) =>
+    writeFile(
+      configFile,
+      typeof next === 'string' ? next : configText(simulator, { ...next, redis: { url: redis.url, prefix } }),
+    );
+  await write(parts);
+  return {
+    simulator,
+    redisUrl: redis.url,
+    prefix,
+    configFile,
+    env,
+    events,
+    write,
+    async start(more = {}) {
+      const daemon = await startDaemon({
+        configFile,
+        env,
+        telemetry: [{ emit: (event) => void events.push(event) }],
+        ...more,
+      });
+      closeAfterTest(async () => {
+        if (!(await daemon.stop('the test ended', 10_000)))
+          throw new Error('the daemon did not stop in time');
+      });
+      return daemon;
+    },
+  };
+}
+
+export function ledgerOf(simulator: RunningSimulator, accountId: string, ...kinds: LedgerEntry['kind'][]) {
+  return simulator.ledger({ accountId, kinds });
+}
+
+/** What went wrong in the daemons, for a test that waits in vain. */
+export function troubles(events: readonly DaemonEvent[]): readonly unknown[] {
+  const quiet = new Set(['evaluated', 'read', 'ticked', 'call', 'commit']);
+  return events
+    .filter(({ kind }) => !quiet.has(kind))
+    .slice(-25)
+    .map((event) => ('error' in event ? { ...event, error: String(event.error) } : event));
+}
+
+/** Every key that is left under the prefix. */
+export async function keysOf(world: Pick<DaemonWorld, 'redisUrl' | 'prefix'>): Promise<readonly string[]> {
+  const redis = new Redis(world.redisUrl, { maxRetriesPerRequest: 1 });
+  try {
+    return (await redis.keys(`${world.prefix}*`)).sort();
+  } finally {
+    redis.disconnect();
+  }
+}

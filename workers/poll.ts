@@ -1,0 +1,25 @@
+import type { Job, Worker } from 'bullmq';
+import type { PipelineContext } from '../src/pipeline/account.ts';
+import { type PollGuard, pollBucket } from '../src/pipeline/poll.ts';
+import { pollJobSchema, readPayload } from '../src/queues/payloads.ts';
+import { meantAt } from '../src/queues/schedules.ts';
+import { startWorker, type WorkerSettings } from '../src/queues/worker.ts';
+
+/** From a tick in the queue to one poll of its bucket. */
+export function startPollWorker(
+  settings: WorkerSettings,
+  context: PipelineContext,
+  guard: PollGuard,
+): Worker<unknown> {
+  return startWorker<unknown>('poll', settings, async (job: Job<unknown>) => {
+    const read = readPayload(pollJobSchema, job.data);
+    if (!read.ok) {
+      settings.telemetry.emit({ kind: 'jobRefused', queue: 'poll', job: job.id ?? '', why: read.why });
+      return;
+    }
+    const { bucket, everyMs } = read.payload;
+    const nowMs = context.clock.nowMs();
+    const lagMs = Math.max(0, nowMs - (meantAt(job.id) ?? nowMs));
+    await pollBucket(context, guard, { bucket, everyMs, lagMs });
+  });
+}
