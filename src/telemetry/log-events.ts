@@ -1,5 +1,5 @@
 import type { Clock } from '../core/ports/clock.ts';
-import type { ChannelReport, Message } from '../core/ports/delivery.ts';
+import type { Message } from '../core/ports/delivery.ts';
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
 import { reasonWords } from '../core/reason.ts';
 import type { Logger, LogLevel } from './logger.ts';
@@ -9,11 +9,7 @@ type EventOf<K extends DaemonEvent['kind']> = Extract<DaemonEvent, { readonly ki
 type Writers = { readonly [K in DaemonEvent['kind']]: (event: EventOf<K>) => void };
 
 /** One line per event that somebody may look for; what repeats every poll is counted and said now and then. */
-export interface EventLog {
-  write(event: DaemonEvent): void;
-  delivered(message: Message, report: ChannelReport): void;
-  retried(message: Message, channel: string, reason: string, inMs: number): void;
-}
+export type EventLog = (event: DaemonEvent) => void;
 
 export function createEventLog(logger: Logger, clock: Clock): EventLog {
   const repeats = new Repeats(clock);
@@ -21,38 +17,11 @@ export function createEventLog(logger: Logger, clock: Clock): EventLog {
     ...readWriters(logger, repeats),
     ...pollWriters(logger, repeats),
     ...actWriters(logger, repeats),
+    ...notifyWriters(logger),
     ...queueWriters(logger, repeats),
     ...processWriters(logger, repeats),
   };
-  return {
-    write: (event) => (writers[event.kind] as (event: DaemonEvent) => void)(event),
-    delivered(message, { channel, type, insteadOf, delivery }) {
-      const fields = {
-        ...whatOf(message),
-        channel,
-        type,
-        reason: delivery.kind === 'failed' ? delivery.reason : undefined,
-        insteadOf: insteadOf.length === 0 ? undefined : insteadOf.join(','),
-        durationMs: 'durationMs' in delivery ? Math.round(delivery.durationMs) : undefined,
-        attempts: 'attempts' in delivery ? delivery.attempts : undefined,
-      };
-      if (delivery.kind === 'failed') {
-        const words = `the channel ${channel} did not take a message (${delivery.words}): ${message.words}`;
-        return logger.log('error', 'notificationFailed', words, fields);
-      }
-      const level = delivery.kind === 'delivered' && type !== 'log' ? 'info' : 'debug';
-      logger.log(
-        level,
-        'notification',
-        `${message.kind} on the channel ${channel}: ${delivery.kind}`,
-        fields,
-      );
-    },
-    retried(message, channel, reason, inMs) {
-      const words = `a message on the channel ${channel} is repeated in ${Math.round(inMs)} ms`;
-      logger.log('warn', 'notificationRetry', words, { ...whatOf(message), channel, reason });
-    },
-  };
+  return (event) => (writers[event.kind] as (event: DaemonEvent) => void)(event);
 }
 
 function whatOf({ accountId, subject, ruleId, kind, severity }: Message) {
@@ -99,7 +68,7 @@ function readWriters(logger: Logger, repeats: Repeats): Pick<Writers, ReadKind> 
   };
 }
 
-type PollKind = 'evaluated' | 'commit' | 'pollFailed' | 'accountRefused' | 'lifeStarted' | 'notice';
+type PollKind = 'evaluated' | 'commit' | 'pollFailed' | 'accountRefused' | 'lifeStarted';
 
 function pollWriters(logger: Logger, repeats: Repeats): Pick<Writers, PollKind> {
   return {
@@ -148,10 +117,6 @@ function pollWriters(logger: Logger, repeats: Repeats): Pick<Writers, PollKind> 
     lifeStarted({ accountId, life, why }) {
       const words = 'a new life of its stored state: what is open at the exchange is found out first';
       logger.log('warn', 'lifeStarted', words, { account: accountId, reason: why, life });
-    },
-    notice({ notice: { accountId, subject, ruleId, kind, severity, words, episode } }) {
-      const fields = { account: accountId, subject, rule: ruleId, kind, severity, episode };
-      logger.log('debug', 'notice', words, fields);
     },
   };
 }
@@ -210,6 +175,48 @@ function actWriters(logger: Logger, repeats: Repeats): Pick<Writers, ActKind> {
     },
   };
 }
+
+type NotifyKind = 'notice' | 'delivered' | 'deliveryRetried' | 'said';
+
+function notifyWriters(logger: Logger): Pick<Writers, NotifyKind> {
+  return {
+    notice: ({ notice }) => logger.log('debug', 'notice', notice.words, whatOf(notice)),
+    delivered({ message, report: { channel, type, insteadOf, delivery } }) {
+      const fields = {
+        ...whatOf(message),
+        channel,
+        type,
+        reason: delivery.kind === 'failed' ? delivery.reason : undefined,
+        insteadOf: insteadOf.length === 0 ? undefined : insteadOf.join(','),
+        durationMs: 'durationMs' in delivery ? Math.round(delivery.durationMs) : undefined,
+        attempts: 'attempts' in delivery ? delivery.attempts : undefined,
+      };
+      if (delivery.kind === 'failed') {
+        const words = `the channel ${channel} did not take a message (${delivery.words}): ${message.words}`;
+        return logger.log('error', 'notificationFailed', words, fields);
+      }
+      const level = delivery.kind === 'delivered' && type !== 'log' ? 'info' : 'debug';
+      logger.log(
+        level,
+        'notification',
+        `${message.kind} on the channel ${channel}: ${delivery.kind}`,
+        fields,
+      );
+    },
+    deliveryRetried({ message, channel, reason, inMs }) {
+      const words = `a message on the channel ${channel} is repeated in ${Math.round(inMs)} ms`;
+      logger.log('warn', 'notificationRetry', words, { ...whatOf(message), channel, reason });
+    },
+    said({ message, text, insteadOf }) {
+      const isOver = message.kind === 'resolved' || message.kind === 'test';
+      const level = insteadOf.length > 0 ? 'error' : isOver ? 'info' : LEVELS[message.severity];
+      const instead = insteadOf.length === 0 ? undefined : insteadOf.join(',');
+      logger.log(level, 'alert', text, { ...whatOf(message), insteadOf: instead });
+    },
+  };
+}
+
+const LEVELS = { critical: 'error', warning: 'warn', info: 'info' } as const;
 
 type QueueKind = 'workerError' | 'jobFailed' | 'jobStalled' | 'jobRefused' | 'schedulesAsserted';
 

@@ -1,13 +1,9 @@
 import type { Clock } from '../core/ports/clock.ts';
-import type { ChannelReport, Message } from '../core/ports/delivery.ts';
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
 import { BoundedValues } from './bounded-labels.ts';
 import type { Metrics } from './metrics.ts';
 
 type EventOf<K extends DaemonEvent['kind']> = Extract<DaemonEvent, { readonly kind: K }>;
-
-/** A call of the exchange's client, as it is observed. */
-export type CallRecord = EventOf<'call'>['call'];
 
 export interface QueueDepths {
   readonly [queue: string]: Readonly<Record<string, number>>;
@@ -16,11 +12,6 @@ export interface QueueDepths {
 /** Turns what happens into metrics. Called thousands of times a second: no copies, no work that a scrape can do. */
 export interface MetricsRecorder {
   record(event: DaemonEvent): void;
-  call(call: CallRecord): void;
-  drift(endpoint: string): void;
-  store(store: 'nonce' | 'limiter', available: boolean): void;
-  delivered(message: Message, report: ChannelReport): void;
-  retried(channel: string, reason: string): void;
   paused(accountId: string, paused: boolean): void;
   /** Unix milliseconds at which each unfinished intent of an account was opened. */
   intents(accountId: string, openedAtMs: readonly number[]): void;
@@ -62,22 +53,11 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
     }
     return account;
   };
-  const handlers = handlersOf(metrics, clock, of, reasons);
+  const handlers = { ...handlersOf(metrics, clock, of, reasons), ...notifyHandlers(metrics, channelsSeen) };
   return {
     record(event) {
       (handlers[event.kind] as ((event: DaemonEvent) => void) | undefined)?.(event);
     },
-    call: (call) => handlers.call({ kind: 'call', accountId: '', call }),
-    drift: (endpoint) => metrics.drift.inc({ endpoint }),
-    store: (store, available) => metrics.stores.set({ store }, available ? 1 : 0),
-    delivered({ kind }, { channel, delivery }) {
-      channelsSeen.add(channel);
-      const reason = delivery.kind === 'failed' ? delivery.reason : '';
-      metrics.notifications.inc({ channel, kind, outcome: delivery.kind, reason });
-      if ('durationMs' in delivery)
-        metrics.notificationDuration.observe({ channel }, delivery.durationMs / MS);
-    },
-    retried: (channel, reason) => metrics.notificationRetries.inc({ channel, reason }),
     paused: (accountId, paused) => {
       of(accountId).paused = paused;
     },
@@ -120,7 +100,7 @@ function handlersOf(
   clock: Clock,
   of: (accountId: string) => AccountRecord,
   reasons: BoundedValues,
-): Handlers & Required<Pick<Handlers, 'call'>> {
+): Handlers {
   return {
     ...pollHandlers(metrics, clock, of),
     ...actHandlers(metrics, of, reasons),
@@ -180,6 +160,22 @@ function pollHandlers(metrics: Metrics, clock: Clock, of: (accountId: string) =>
     accountRefused: ({ problem: { document } }) =>
       metrics.refusedAccounts.inc({ document: document.startsWith('lane:') ? 'lane' : document }),
     lifeStarted: ({ why }) => metrics.lives.inc({ why }),
+  };
+}
+
+function notifyHandlers(metrics: Metrics, channelsSeen: Set<string>): Handlers {
+  return {
+    delivered({ message: { kind }, report: { channel, delivery } }) {
+      channelsSeen.add(channel);
+      const reason = delivery.kind === 'failed' ? delivery.reason : '';
+      metrics.notifications.inc({ channel, kind, outcome: delivery.kind, reason });
+      if ('durationMs' in delivery)
+        metrics.notificationDuration.observe({ channel }, delivery.durationMs / MS);
+    },
+    deliveryRetried({ channel, reason }) {
+      channelsSeen.add(channel);
+      metrics.notificationRetries.inc({ channel, reason });
+    },
   };
 }
 

@@ -1,5 +1,4 @@
 import type { Clock } from '../core/ports/clock.ts';
-import type { DeliveryObserver } from '../core/ports/delivery.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { createEventLog } from './log-events.ts';
 import type { Logger } from './logger.ts';
@@ -8,7 +7,6 @@ import { createRecorder, type MetricsRecorder } from './record.ts';
 
 export interface DaemonTelemetry extends Telemetry {
   readonly metrics: MetricsRecorder;
-  readonly deliveries: Required<DeliveryObserver>;
 }
 
 /** Logs and metrics of one process. What goes wrong in here never reaches what is observed. */
@@ -31,17 +29,7 @@ export function createTelemetry(options: {
     metrics,
     emit(event) {
       safely(() => metrics.record(event));
-      safely(() => log.write(event));
-    },
-    deliveries: {
-      onDelivery(message, report) {
-        safely(() => metrics.delivered(message, report));
-        safely(() => log.delivered(message, report));
-      },
-      onRetry(message, channel, reason, inMs) {
-        safely(() => metrics.retried(channel, reason));
-        safely(() => log.retried(message, channel, reason, inMs));
-      },
+      safely(() => log(event));
     },
   };
 }

@@ -161,6 +161,18 @@ const EVERY_EVENT: readonly DaemonEvent[] = [
     got: 'number',
   },
   call(),
+  {
+    kind: 'delivered',
+    message: message(),
+    report: {
+      channel: 'ops',
+      type: 'slack',
+      insteadOf: [],
+      delivery: { kind: 'delivered', atMs: AT, attempts: 1, durationMs: 20 },
+    },
+  },
+  { kind: 'deliveryRetried', message: message(), channel: 'ops', reason: 'timeout', inMs: 5 },
+  { kind: 'said', message: message(), text: 'CRITICAL firing', insteadOf: ['ops'] },
   { kind: 'stopping', why: 'SIGTERM' },
   { kind: 'stopped', inTime: true, durationMs: 5 },
 ];
@@ -242,15 +254,20 @@ describe('what happens', () => {
   test('messages are counted by channel and outcome; series of channels and accounts that are gone are removed', async () => {
     const { telemetry } = setUp();
     const report = (channel: string, delivery: object) =>
-      telemetry.deliveries.onDelivery(message(), {
-        channel,
-        type: 'slack',
-        insteadOf: [],
-        delivery,
-      } as never);
+      telemetry.emit({
+        kind: 'delivered',
+        message: message(),
+        report: { channel, type: 'slack', insteadOf: [], delivery },
+      } as DaemonEvent);
     report('ops', { kind: 'delivered', atMs: AT, attempts: 1, durationMs: 20 });
     report('phone', { kind: 'failed', reason: 'notFound', words: 'HTTP 404', attempts: 1, durationMs: 20 });
-    telemetry.deliveries.onRetry(message(), 'phone', 'timeout', 500);
+    telemetry.emit({
+      kind: 'deliveryRetried',
+      message: message(),
+      channel: 'phone',
+      reason: 'timeout',
+      inMs: 500,
+    });
     telemetry.emit({
       kind: 'read',
       accountId: 'b',
@@ -334,7 +351,13 @@ describe('the text of a scrape', () => {
   test('promtool finds nothing wrong with it', async ({ skip }) => {
     const { telemetry } = setUp();
     for (const event of EVERY_EVENT) telemetry.emit(event);
-    telemetry.deliveries.onRetry(message(), 'phone', 'timeout', 500);
+    telemetry.emit({
+      kind: 'deliveryRetried',
+      message: message(),
+      channel: 'phone',
+      reason: 'timeout',
+      inMs: 500,
+    });
     const server = await startWebServer({
       host: '127.0.0.1',
       port: 0,
