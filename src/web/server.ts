@@ -67,7 +67,7 @@ export async function startWebServer(options: WebOptions): Promise<WebServer> {
     logger: false,
     ...LIMITS,
     http: { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: LIMITS.requestTimeout },
-    forceCloseConnections: true,
+    forceCloseConnections: 'idle',
   });
   const names = allowedNames(host, options.names ?? []);
   app.addHook('onRequest', async (request, reply) => {

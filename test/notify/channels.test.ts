@@ -285,8 +285,12 @@ describe('Telegram', () => {
       fc.property(
         fc.string({ maxLength: 6000, unit: fc.constantFrom('<b>', '&amp;', '"', 'x'.repeat(50), '😀', ' ') }),
         fc.dictionary(fc.string({ maxLength: 20 }), fc.string({ maxLength: 300 }), { maxKeys: 20 }),
-        (words, labels) => {
-          const { text } = telegramPayload(outgoing({ message: message({ words, labels }) }), {
+        fc.nat(60),
+        (words, labels, count) => {
+          const cures = Array.from({ length: count }, () => CURES[0] ?? expect.fail());
+          const insteadOf = cures.map(() => ({ channel: 'phone', words: 'HTTP 404: chat not found' }));
+          const told = outgoing({ message: message({ words, labels, cures }), insteadOf });
+          const { text } = telegramPayload(told, {
             chat: '1',
             topic: undefined,
             links: LINKS,

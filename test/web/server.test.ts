@@ -161,6 +161,44 @@ describe('a server on the loopback', () => {
     expect(again.port).toBe(server.port);
   });
 
+  test('answers whoever has asked before it closes', async () => {
+    const asked = Promise.withResolvers<void>();
+    const text = Promise.withResolvers<string>();
+    const server = await start({
+      metrics: {
+        contentType: 'text/plain',
+        text: () => {
+          asked.resolve();
+          return text.promise;
+        },
+      },
+    });
+    const answer = get(server, '/metrics');
+    await asked.promise;
+    const closed = server.close();
+    text.resolve('late_metric 1\n');
+    expect(await answer).toMatchObject({ status: 200, body: 'late_metric 1\n' });
+    await closed;
+    await expect(get(server, '/healthz')).rejects.toThrow();
+  });
+
+  test('does not wait for an answer that does not come', async () => {
+    const asked = Promise.withResolvers<void>();
+    const server = await start({
+      metrics: {
+        contentType: 'text/plain',
+        text: () => {
+          asked.resolve();
+          return new Promise(() => undefined);
+        },
+      },
+    });
+    const answer = get(server, '/metrics').catch((error: NodeJS.ErrnoException) => error.code);
+    await asked.promise;
+    await server.close();
+    expect(await answer).toBe('ECONNRESET');
+  });
+
   test('says what to change when it cannot listen', async () => {
     const server = await start();
     await expect(start({ port: server.port })).rejects.toMatchObject({
