@@ -12,7 +12,8 @@ export function schedulerId(bucket: number): string {
   return `bucket-${bucket}`;
 }
 
+/** Different for different lanes: what joins the parts is escaped within them. */
 export function laneJobKey(accountId: string, market: string | null): string {
-  const parts = market === null ? [accountId] : [accountId, market];
-  return `lane.${parts.map((part) => encodeURIComponent(part)).join('.at.')}`;
+  const account = encodeURIComponent(accountId);
+  return market === null ? `account/${account}` : `market/${account}/${encodeURIComponent(market)}`;
 }

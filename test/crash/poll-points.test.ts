@@ -1,0 +1,17 @@
+import { test } from 'vitest';
+import { type KillCase, NAME, survives } from './killed.ts';
+
+/** While it polls: before and after the claim, the reads, the commit and handing over. */
+const CASES: readonly KillCase[] = [
+  { point: 'poll.taken', pass: 1, scope: 'market' },
+  { point: 'poll.read', pass: 1, scope: 'market' },
+  { point: 'poll.evaluated', pass: 1, scope: 'market' },
+  { point: 'poll.committing', pass: 1, scope: 'market' },
+  { point: 'poll.committed', pass: 1, scope: 'market' },
+  { point: 'poll.dispatching', pass: 1, scope: 'market' },
+  { point: 'poll.dispatched', pass: 1, scope: 'market' },
+  { point: 'notice.handing', pass: 1, scope: 'market' },
+  { point: 'notice.handed', pass: 1, scope: 'market' },
+];
+
+test.each(CASES)(NAME, survives);

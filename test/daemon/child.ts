@@ -1,0 +1,58 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { closeAfterTest } from '../contract/support/world.ts';
+import type { DaemonWorld } from './world.ts';
+
+const MAIN = path.join(import.meta.dirname, '../../src/cli/main.ts');
+const KILL_AT = path.join(import.meta.dirname, 'fixtures/kill-at.ts');
+
+/** `breakwater run` as a process of its own. */
+export interface ChildDaemon {
+  readonly child: ChildProcess;
+  /** How it ended: an exit code or a signal. */
+  readonly ended: Promise<number | NodeJS.Signals | null>;
+  output(): string;
+  /** Resolves when it says that it watches. */
+  readonly watching: Promise<void>;
+  /** Ends it in order. */
+  stop(): Promise<number | NodeJS.Signals | null>;
+}
+
+export function startChild(
+  world: Pick<DaemonWorld, 'configFile' | 'env'>,
+  options: { readonly args?: readonly string[]; readonly killAt?: string; readonly killAfter?: number } = {},
+): ChildDaemon {
+  const { args = [], killAt, killAfter = 1 } = options;
+  const hook = killAt === undefined ? [] : ['--import', KILL_AT];
+  const child = spawn(process.execPath, [...hook, MAIN, 'run', '--config', world.configFile, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      ...process.env,
+      ...world.env,
+      ...(killAt === undefined ? {} : { KILL_AT: killAt, KILL_AFTER: String(killAfter) }),
+    },
+  });
+  let output = '';
+  let seen: (() => void) | undefined;
+  const watching = new Promise<void>((resolve) => {
+    seen = resolve;
+  });
+  const take = (chunk: Buffer): void => {
+    output += String(chunk);
+    if (output.includes('watching ')) seen?.();
+  };
+  child.stdout.on('data', take);
+  child.stderr.on('data', take);
+  const ended = once(child, 'exit').then(
+    ([code, signal]) => (code ?? signal) as number | NodeJS.Signals | null,
+  );
+  const stop = async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
+    return await ended;
+  };
+  closeAfterTest(async () => {
+    await stop();
+  });
+  return { child, ended, output: () => output, watching, stop };
+}
