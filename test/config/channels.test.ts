@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { compareConfigs } from '../../src/config/reload.ts';
+import { secretValues } from '../../src/config/secret-values.ts';
 import { checked, linesOf, loaded, withRules } from './support.ts';
 
 const RULE = (channels = '') =>
@@ -33,6 +34,17 @@ describe('channels', () => {
     expect(ops?.type === 'slack' && ops.url?.reveal()).toBe(ENV.URL_1);
     expect(phone?.type === 'telegram' && phone.token?.reveal()).toBe(ENV.TOKEN);
     expect(`${inspect(config, { depth: 9 })}${JSON.stringify(config)}`).not.toMatch(/services\/abc|planted/);
+  });
+
+  test('and all of its secrets can be had for hiding them', () => {
+    expect(secretValues(config).toSorted((a, b) => a.localeCompare(b))).toEqual(
+      [
+        ...Object.values(ENV),
+        'http://127.0.0.1:3128',
+        'https://own.example/hook',
+        'redis://127.0.0.1:6379',
+      ].toSorted((a, b) => a.localeCompare(b)),
+    );
   });
 
   test('a notify that names none tells all, the log last; one can be named', () => {

@@ -140,7 +140,7 @@ describe('on a terminal a line', () => {
 function everyText(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([key, inner]) => [key, ...everyText(inner)]);
+  return Object.entries(value).flatMap(([key, inner]) => [key].concat(everyText(inner)));
 }
 
 describe('secrets', () => {
