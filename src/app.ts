@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Daemon, DaemonOptions } from './app/daemon.ts';
 import type { DoctorOptions, DoctorReport } from './app/doctor.ts';
 import type { Operations, OperationsPlace } from './app/operations.ts';
+import type { ChannelTest } from './app/test-channels.ts';
 import type { CheckReport } from './config/check-report.ts';
 import { toNumber } from './core/decimal.ts';
 import type { ExchangeReads, FullExchange } from './core/ports/exchange.ts';
@@ -22,6 +23,7 @@ import type { FileVerdict } from './state/audit-file.ts';
 export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
 export type { DoctorCheck, DoctorOptions, DoctorReport } from './app/doctor.ts';
 export type { KnownAccount, Operations, OperationsPlace } from './app/operations.ts';
+export type { ChannelTest } from './app/test-channels.ts';
 export type { CheckReport } from './config/check-report.ts';
 export {
   durationHint,
@@ -153,6 +155,43 @@ export async function examineSetup(options: DoctorOptions): Promise<DoctorReport
 export async function verifyAuditFile(lines: AsyncIterable<string>): Promise<FileVerdict> {
   const { verifyAuditFile: verify } = await import('./state/audit-file.ts');
   return await verify(lines);
+}
+
+export type NotifyTest =
+  | { readonly kind: 'tested'; readonly tests: readonly ChannelTest[] }
+  | { readonly kind: 'refused'; readonly problems: readonly string[] }
+  | { readonly kind: 'noSuchChannel'; readonly channels: readonly string[] };
+
+/** Sends a marked message through each channel of a config file (or one); `say` is what the log channel writes. */
+export async function testNotifications(
+  file: string,
+  env: Readonly<Record<string, string | undefined>>,
+  channel: string | undefined,
+  signal: AbortSignal,
+  say: (text: string) => void,
+): Promise<NotifyTest> {
+  const [{ loadConfig }, { nodeSurroundings }, { formatProblem }, { testChannels }, { systemClock }] =
+    await Promise.all([
+      import('./config/load.ts'),
+      import('./config/node-files.ts'),
+      import('./config/problem.ts'),
+      import('./app/test-channels.ts'),
+      import('./exchange/system-clock.ts'),
+    ]);
+  const loaded = loadConfig(file, nodeSurroundings(env));
+  if (loaded.kind === 'refused') {
+    const errors = loaded.problems.filter(({ severity }) => severity === 'error');
+    return { kind: 'refused', problems: errors.map(formatProblem) };
+  }
+  const names = [...loaded.config.channels.map(({ name }) => name), 'log'];
+  if (channel !== undefined && !names.includes(channel)) return { kind: 'noSuchChannel', channels: names };
+  const parts = {
+    clock: systemClock,
+    random: Math.random,
+    signal,
+    log: ({ text }: { readonly text: string }) => say(text),
+  };
+  return { kind: 'tested', tests: await testChannels(loaded.config, channel, parts) };
 }
 
 /** The bodies of requests as the client will send them, or what is wrong with them; nothing is sent. */

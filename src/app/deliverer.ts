@@ -35,7 +35,8 @@ export async function delivererOf(config: CompiledConfig, parts: DelivererParts)
 /** An alert that is not repeated has ended for the Alertmanager after this many reminders. */
 const EXPIRES_AFTER_REMINDERS = 3;
 
-function channelOptions(channel: CompiledChannel, { notify }: CompiledConfig): ChannelOptions {
+/** A channel as the notifier takes it, its secrets in the clear: do not keep. */
+export function channelOptions(channel: CompiledChannel, { notify }: CompiledConfig): ChannelOptions {
   const { name, timeoutMs, giveUpAfterMs, proxyUrl } = channel;
   const common = {
     name,

@@ -6,6 +6,7 @@ import { registerDemo } from './demo/command.ts';
 import { registerDoctor } from './doctor.ts';
 import { registerFlatten } from './flatten.ts';
 import type { CliIo } from './io.ts';
+import { registerNotify } from './notify.ts';
 import { registerPause } from './pause.ts';
 import { registerReduce } from './reduce.ts';
 import { registerResume } from './resume.ts';
@@ -27,6 +28,7 @@ export const COMMANDS: readonly RegisterCommand[] = [
   registerSimulate,
   registerCall,
   registerCheck,
+  registerNotify,
   registerDoctor,
   registerStatus,
   registerPause,

@@ -53,7 +53,7 @@ export function readChannels({ document, report }: SecretContext): readonly Read
 
 /** Names that rules can use, the log among them, which is told last. */
 export function channelNames(channels: readonly ReadChannel[]): readonly string[] {
-  return [...channels.map(({ name: named }) => named), LOG_CHANNEL];
+  return [...channels.map(({ name: named }) => named).filter((named) => named !== LOG_CHANNEL), LOG_CHANNEL];
 }
 
 export function compileChannels(

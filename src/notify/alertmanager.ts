@@ -19,6 +19,8 @@ export interface AlertmanagerOptions {
 export function createAlertmanager(options: AlertmanagerOptions): Channel {
   const { name, urls, authorization, http } = options;
   const headers: Readonly<Record<string, string>> = authorization === undefined ? {} : { authorization };
+  // `Bearer x`: x alone is the secret.
+  const secrets = authorization === undefined ? [] : [authorization, ...authorization.split(' ').slice(1)];
   return {
     name,
     type: 'alertmanager',
@@ -30,10 +32,7 @@ export function createAlertmanager(options: AlertmanagerOptions): Channel {
           if (result.kind === 'failed') return result;
           const { reply } = result;
           if (reply.status >= 200 && reply.status < 300) return { kind: 'delivered' };
-          return httpFailure(
-            reply,
-            safeWords(reply.body, authorization === undefined ? [] : [authorization]),
-          );
+          return httpFailure(reply, safeWords(reply.body, secrets));
         }),
       );
       return best(attempts);

@@ -77,10 +77,18 @@ function slackUrl(url: string): string {
   return url.replaceAll('&', '&amp;').replaceAll('<', '%3C').replaceAll('>', '%3E').replaceAll('|', '%7C');
 }
 
+/** The address, and what of it could be repeated by itself. */
+function secretsOf(url: string): readonly string[] {
+  const { pathname } = new URL(url);
+  return [url, pathname.slice(1), ...pathname.split('/').filter((part) => part.length >= SECRET_PART)];
+}
+
+const SECRET_PART = 8;
+
 /** Slack answers `ok`; others answer something else or nothing with a 2xx. Errors are plain words such as `no_service`. */
 function judge(reply: HttpReply, url: string): Attempt {
   if (reply.status >= 200 && reply.status < 300) return { kind: 'delivered' };
-  const said = safeWords(reply.body, [url]);
+  const said = safeWords(reply.body, secretsOf(url));
   if (reply.status === 403 && /^(invalid_token|token_)/.test(reply.body)) {
     return failed('unauthorized', `HTTP 403: ${said}`, true);
   }

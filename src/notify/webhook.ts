@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import type { Attempt, Channel, Outgoing } from './channel.ts';
 import { type HttpSender, httpFailure } from './http.ts';
 import { type LinkTemplate, plainText, subjectWords, timeWords, wordingOf } from './wording.ts';
@@ -23,7 +23,7 @@ export function createWebhook(options: WebhookOptions): Channel {
       const body = JSON.stringify(webhookPayload(name, outgoing, links));
       const seconds = Math.floor(nowMs() / 1000);
       const headers = {
-        'breakwater-delivery': outgoing.message.id,
+        'breakwater-delivery': deliveryId(outgoing.message.id),
         'breakwater-event': outgoing.message.kind,
         ...(secret === undefined ? {} : { 'breakwater-signature': signature(secret, seconds, body) }),
       };
@@ -34,6 +34,11 @@ export function createWebhook(options: WebhookOptions): Channel {
     },
     close: () => http.close(),
   };
+}
+
+/** The same for every repetition of a message; fit for a header, whatever is in the message's own id. */
+export function deliveryId(messageId: string): string {
+  return createHash('sha256').update(messageId).digest('hex').slice(0, 32);
 }
 
 /** `t=<Unix seconds>,v1=<hex>`: HMAC-SHA-256 over the seconds, a dot and the body's bytes, keyed by the secret's. */
@@ -51,7 +56,7 @@ export function webhookPayload(
   const wording = wordingOf(outgoing, links);
   return {
     version: 1,
-    id: message.id,
+    id: deliveryId(message.id),
     key: message.key,
     kind: message.kind,
     channel,

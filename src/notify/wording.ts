@@ -75,6 +75,7 @@ function capital(text: string): string {
 /** `position:42` as `position 42`, with its market where it is known. */
 export function subjectWords({ subject, market }: Pick<Message, 'subject' | 'market'>): string {
   const [kind, rest] = splitSubject(subject);
+  if (kind === 'market') return `market ${rest}`;
   if (kind === 'creditLine') return `credit line in ${assetOf(subject) ?? rest}`;
   if (kind !== 'position') return kind === 'account' ? 'the account' : subject;
   return market === undefined ? `position ${rest}` : `${market} position ${rest}`;
@@ -94,7 +95,9 @@ export function assetOf(subject: string): string | undefined {
 }
 
 function linesOf({ message, insteadOf, beginningUntold }: Outgoing): readonly string[] {
-  const lines = [sentence(message.words)];
+  const lines = [
+    message.kind === 'resolved' ? 'The rule does not fire any more.' : capital(sentence(message.words)),
+  ];
   if (message.kind === 'resolved' && beginningUntold) {
     lines.push(`It began at ${timeWords(message.sinceMs)}; that could not be told here.`);
   }

@@ -39,9 +39,9 @@ describe('the example config', () => {
 
   test('can be checked where its secrets are not', () => {
     const { problems, accounts } = checked(EXAMPLE, { env: {} });
-    expect(problems.map(({ severity, code }) => [severity, code])).toEqual([
-      ...Array.from({ length: 6 }, () => ['warning', 'secret-missing']),
-    ]);
+    expect(problems.map(({ severity, code }) => [severity, code])).toEqual(
+      Array.from({ length: 6 }, () => ['warning', 'secret-missing']),
+    );
     expect(accounts).toHaveLength(1);
   });
 

@@ -11,7 +11,10 @@ export function checksumOf(rule: Omit<RuleSpec, 'checksum'>): string {
   const untold = {
     ...deciding,
     actions: deciding.actions.map(withoutChannels),
-    escalate: deciding.escalate.map((stage) => ({ ...stage, actions: stage.actions.map(withoutChannels) })),
+    escalate: deciding.escalate.map(({ afterMs, actions }) => ({
+      afterMs,
+      actions: actions.map(withoutChannels),
+    })),
   };
   return createHash('sha256').update(canonicalJson(untold)).digest('hex').slice(0, 16);
 }

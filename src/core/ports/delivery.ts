@@ -5,10 +5,9 @@ import type { Notice } from './notify.ts';
  * once by whichever process and in order.
  */
 
-/** A notice, or a marked test message sent by hand. `market` where the subject is a position. */
+/** A notice, or a marked test message sent by hand. */
 export type Message = Omit<Notice, 'kind'> & {
   readonly kind: Notice['kind'] | 'test';
-  readonly market?: string;
 };
 
 /** Why a channel did not take a message. Closed list, also a metric label. */

@@ -1,0 +1,75 @@
+import type { CompiledConfig } from '../config/compiled.ts';
+import type { Clock, Random } from '../core/ports/clock.ts';
+import type { Delivery, Message } from '../core/ports/delivery.ts';
+import { openLanes } from '../notify/channels.ts';
+import type { WriteLog } from '../notify/log.ts';
+import { deliverInThread } from '../notify/thread.ts';
+import { createMemoryReceiptStore } from '../state/receipts-memory.ts';
+import { channelOptions } from './deliverer.ts';
+
+export interface ChannelTest {
+  readonly channel: string;
+  readonly type: string;
+  readonly delivery: Delivery;
+}
+
+/** A person waits for the result. */
+const LONGEST_TEST_MS = 20_000;
+
+/** Sends a marked message through each channel by itself: no other one is told instead. */
+export async function testChannels(
+  config: CompiledConfig,
+  only: string | undefined,
+  parts: {
+    readonly clock: Clock;
+    readonly random: Random;
+    readonly log: WriteLog;
+    readonly signal: AbortSignal;
+  },
+): Promise<readonly ChannelTest[]> {
+  const { clock, random, log, signal } = parts;
+  const lanes = openLanes(
+    config.channels.map((channel) => channelOptions(channel, config)),
+    { clock, log, links: config.notify.links },
+  );
+  const receipts = createMemoryReceiptStore(clock);
+  const nowMs = clock.nowMs();
+  const message = testMessage(nowMs);
+  const context = { receipts, clock, random, owner: 'test', unstored: new Map(), onRetry: () => undefined };
+  try {
+    return await Promise.all(
+      lanes
+        .filter(({ channel }) => only === undefined || channel.name === only)
+        .map(async (lane): Promise<ChannelTest> => {
+          const { channel, limits } = lane;
+          const bounded = { ...limits, giveUpAfterMs: Math.min(limits.giveUpAfterMs, LONGEST_TEST_MS) };
+          const delivery = await deliverInThread(message, { ...lane, limits: bounded }, [], context, signal);
+          return { channel: channel.name, type: channel.type, delivery };
+        }),
+    );
+  } finally {
+    await Promise.all(lanes.map(({ channel }) => channel.close()));
+  }
+}
+
+function testMessage(nowMs: number): Message {
+  return {
+    version: 1,
+    id: `test/${nowMs}`,
+    key: `test/${nowMs}`,
+    kind: 'test',
+    accountId: 'test',
+    ruleId: 'test',
+    subject: 'account',
+    episode: 0,
+    stage: 0,
+    severity: 'info',
+    mode: 'observe',
+    labels: {},
+    words: 'This is a test by hand: nothing is wrong, and nothing has to be done.',
+    sinceMs: nowMs,
+    atMs: nowMs,
+    channels: [],
+    cures: [],
+  };
+}

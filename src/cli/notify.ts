@@ -1,0 +1,70 @@
+import type { Command } from 'commander';
+import type { ChannelTest } from '../app.ts';
+import { CliError, UsageError } from './errors.ts';
+import { EXIT } from './exit-codes.ts';
+import { type CliIo, paint, printJson, printLine, printNote } from './io.ts';
+import { withExamples, withJson } from './program.ts';
+
+interface Flags {
+  readonly config: string;
+  readonly channel?: string;
+  readonly json?: boolean;
+}
+
+/** `breakwater notify test`: whether messages arrive, before one has to. */
+export function registerNotify(program: Command, io: CliIo): void {
+  const notify = program.command('notify').summary('try the channels that people are told through');
+  notify.helpCommand(false);
+  const command = notify
+    .command('test')
+    .summary('send a marked test message through each channel')
+    .description(
+      'Sends a marked test message through each channel of a config file, the log too, and says for each whether\n' +
+        'its receiver took it, and if not, why. No channel stands in for another one. An Alertmanager gets an alert\n' +
+        'named BreakwaterTest of severity info, which ends by itself.',
+    )
+    .requiredOption('--config <file>', 'the config file')
+    .option('--channel <name>', 'only this one');
+  withJson(command);
+  withExamples(command, [
+    { line: 'notify test --config config/breakwater.yaml', does: 'every channel' },
+    { line: 'notify test --config config/breakwater.yaml --channel ops', does: 'one of them' },
+  ]);
+  command.addHelpText('after', '\nEnds with 0 when every message was taken, with 1 when one was not.\n');
+  command.action(async (flags: Flags) => {
+    const { testNotifications } = await import('../app.ts');
+    const result = await testNotifications(flags.config, io.env, flags.channel, io.signal, (text) =>
+      printNote(io, text),
+    );
+    if (result.kind === 'refused') {
+      for (const line of result.problems) printNote(io, line);
+      throw new CliError('config-refused', `${flags.config} cannot be used.`, {
+        cure: `See: breakwater check ${flags.config}`,
+      });
+    }
+    if (result.kind === 'noSuchChannel') {
+      throw new UsageError(
+        `there is no channel ${JSON.stringify(flags.channel)}.`,
+        `Channels: ${result.channels.join(', ')}.`,
+      );
+    }
+    for (const test of result.tests) {
+      if (flags.json === true) printJson(io, plain(test));
+      else printLine(io, lineOf(io, test));
+    }
+    if (result.tests.some(({ delivery }) => delivery.kind !== 'delivered')) io.setExitCode(EXIT.failed);
+  });
+}
+
+function plain({ channel, type, delivery }: ChannelTest): Readonly<Record<string, unknown>> {
+  const { kind, ...rest } = delivery;
+  return { channel, type, outcome: kind, ...rest };
+}
+
+function lineOf(io: CliIo, { channel, type, delivery }: ChannelTest): string {
+  if (delivery.kind === 'delivered') {
+    return `${paint(io, 'stdout', 'green', 'ok')}      ${channel} (${type}): taken after ${Math.round(delivery.durationMs)} ms`;
+  }
+  const why = delivery.kind === 'failed' ? `${delivery.reason}: ${delivery.words}` : delivery.kind;
+  return `${paint(io, 'stdout', 'red', 'failed')}  ${channel} (${type}): ${why}`;
+}

@@ -1,0 +1,91 @@
+import type { Writable } from 'node:stream';
+import { type DestinationStream, type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino';
+import { prettyLine } from './pretty.ts';
+import { createRedactor, type Redactor } from './redact.ts';
+
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
+
+/** What a line is about. `account`, `subject`, `rule`, `reason` and `durationMs` mean the same in every line. */
+export interface LogFields {
+  readonly account?: string | undefined;
+  readonly subject?: string | undefined;
+  readonly rule?: string | undefined;
+  readonly reason?: string | undefined;
+  readonly durationMs?: number | undefined;
+  readonly error?: unknown;
+  readonly [key: string]: unknown;
+}
+
+/** One line per event: a stable name to search for, and a sentence to read. */
+export interface Logger {
+  log(level: LogLevel, event: string, words: string, fields?: LogFields): void;
+  /** Whether lines of a level are written, where preparing one costs something. */
+  writes(level: LogLevel): boolean;
+  setLevel(level: LogLevel): void;
+  /** Hides further secrets, e.g. those of a new config. */
+  hide(secrets: Iterable<string>): void;
+  /** Everything written so far has been handed to the stream. */
+  flush(): Promise<void>;
+}
+
+export interface LoggerOptions {
+  readonly level: LogLevel;
+  readonly format: 'json' | 'pretty';
+  readonly colours?: boolean;
+  readonly stream: Writable;
+  readonly secrets?: Iterable<string>;
+  /** In every line, e.g. the instance. */
+  readonly base?: Readonly<Record<string, string>>;
+}
+
+/** pino 10 on a stream; every value passes the redactor before it is written. */
+export function createLogger(options: LoggerOptions): Logger {
+  const redactor = createRedactor(options.secrets);
+  const { stream } = options;
+  const destination: DestinationStream = {
+    write: (line) => {
+      const shown = options.format === 'json' ? line : prettyLine(line, options.colours ?? false);
+      // What stands in front of everything that is written, whichever way it came.
+      stream.write(redactor.line(shown));
+    },
+  };
+  const logger: PinoLogger = pino(
+    {
+      level: options.level,
+      base: options.base ?? null,
+      timestamp: stdTimeFunctions.isoTime,
+      messageKey: 'words',
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: {},
+    },
+    destination,
+  );
+  return {
+    log(level, event, words, fields = {}) {
+      if (!logger.isLevelEnabled(level)) return;
+      logger[level]({ event, ...plain(redactor, fields) }, redactor.text(words));
+    },
+    writes: (level) => logger.isLevelEnabled(level),
+    setLevel: (level) => {
+      logger.level = level;
+    },
+    hide: (secrets) => redactor.add(secrets),
+    flush: () => new Promise((resolve) => (stream.writable ? stream.write('', () => resolve()) : resolve())),
+  };
+}
+
+/** Keys that are pino's own are not taken over by fields. */
+const RESERVED = new Set(['level', 'time', 'words', 'event', 'pid', 'hostname']);
+
+function plain(redactor: Redactor, fields: LogFields): Readonly<Record<string, unknown>> {
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
+  if (entries.every(([, value]) => typeof value === 'number')) return Object.fromEntries(entries);
+  const shown = redactor.value(Object.fromEntries(entries));
+  if (typeof shown !== 'object' || shown === null) return { fields: shown };
+  return Object.fromEntries(
+    Object.entries(shown).map(([key, value]): [string, unknown] => [
+      RESERVED.has(key) ? `${key}_` : key,
+      value,
+    ]),
+  );
+}

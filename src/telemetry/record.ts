@@ -1,0 +1,271 @@
+import type { Clock } from '../core/ports/clock.ts';
+import type { DaemonEvent } from '../core/ports/telemetry.ts';
+import { BoundedValues } from './bounded-labels.ts';
+import type { Metrics } from './metrics.ts';
+
+type EventOf<K extends DaemonEvent['kind']> = Extract<DaemonEvent, { readonly kind: K }>;
+
+export interface QueueDepths {
+  readonly [queue: string]: Readonly<Record<string, number>>;
+}
+
+/** Turns what happens into metrics. Called thousands of times a second: no copies, no work that a scrape can do. */
+export interface MetricsRecorder {
+  record(event: DaemonEvent): void;
+  paused(accountId: string, paused: boolean): void;
+  /** Unix milliseconds at which each unfinished intent of an account was opened. */
+  intents(accountId: string, openedAtMs: readonly number[]): void;
+  /** Asked at every scrape; when it fails there are no series. */
+  queueDepths(source: () => Promise<QueueDepths>): void;
+  /** Only these accounts and channels exist from now on: series of others are removed. */
+  retain(accountIds: readonly string[], channels: readonly string[]): void;
+  /** The text of a scrape. */
+  text(): Promise<string>;
+  readonly contentType: string;
+}
+
+interface AccountRecord {
+  /** Monotonic, by source. */
+  readonly readAtMs: Map<string, number>;
+  /** Rules that began to fire and have had no order accepted yet; Unix milliseconds, by rule. */
+  readonly breaches: Map<string, number>;
+  firing: number;
+  enforcing: boolean | undefined;
+  paused: boolean;
+  intentsAtMs: readonly number[] | undefined;
+}
+
+/** More breaches than this do not wait for their first order: the oldest are let go. */
+const MOST_BREACHES = 64;
+const MOST_REASONS = 300;
+const MS = 1000;
+
+export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder {
+  const accounts = new Map<string, AccountRecord>();
+  const reasons = new BoundedValues(MOST_REASONS);
+  const channelsSeen = new Set<string>();
+  let depths: (() => Promise<QueueDepths>) | undefined;
+  const of = (accountId: string): AccountRecord => {
+    let account = accounts.get(accountId);
+    if (account === undefined) {
+      account = newAccount();
+      accounts.set(accountId, account);
+    }
+    return account;
+  };
+  const handlers = { ...handlersOf(metrics, clock, of, reasons), ...notifyHandlers(metrics, channelsSeen) };
+  return {
+    record(event) {
+      (handlers[event.kind] as ((event: DaemonEvent) => void) | undefined)?.(event);
+    },
+    paused: (accountId, paused) => {
+      of(accountId).paused = paused;
+    },
+    intents: (accountId, openedAtMs) => {
+      of(accountId).intentsAtMs = openedAtMs;
+    },
+    queueDepths(source) {
+      depths = source;
+    },
+    retain(accountIds, channels) {
+      const kept = new Set(accountIds);
+      for (const id of accounts.keys()) if (!kept.has(id)) accounts.delete(id);
+      metrics.accounts.set(kept.size);
+      removeChannels(metrics, channelsSeen, new Set(channels));
+    },
+    async text() {
+      setAccounts(metrics, accounts, clock);
+      await setDepths(metrics, depths);
+      return await metrics.registry.metrics();
+    },
+    contentType: metrics.registry.contentType,
+  };
+}
+
+function newAccount(): AccountRecord {
+  return {
+    readAtMs: new Map(),
+    breaches: new Map(),
+    firing: 0,
+    enforcing: undefined,
+    paused: false,
+    intentsAtMs: undefined,
+  };
+}
+
+type Handlers = { readonly [K in DaemonEvent['kind']]?: (event: EventOf<K>) => void };
+
+function handlersOf(
+  metrics: Metrics,
+  clock: Clock,
+  of: (accountId: string) => AccountRecord,
+  reasons: BoundedValues,
+): Handlers {
+  return {
+    ...pollHandlers(metrics, clock, of),
+    ...actHandlers(metrics, of, reasons),
+    call({ call }) {
+      const { endpoint, outcome, error = '' } = call;
+      metrics.requests.inc({ endpoint, outcome, error: error === '' ? '' : reasons.of(error) });
+      metrics.requestDuration.observe({ endpoint }, call.durationMs / MS);
+      metrics.attempts.inc({ endpoint }, call.attempts);
+      if (call.noncesRefused > 0) metrics.noncesRefused.inc({ endpoint }, call.noncesRefused);
+      if (call.limitsHit > 0) metrics.limitsHit.inc({ endpoint }, call.limitsHit);
+      if (call.budgetWaitMs > 0) metrics.budgetWait.inc({ endpoint }, call.budgetWaitMs / MS);
+    },
+    contractDrift: ({ endpoint }) => metrics.drift.inc({ endpoint }),
+    exchangeStore: ({ store, available }) => metrics.stores.set({ store }, available ? 1 : 0),
+    notice: ({ notice: { kind, severity } }) => metrics.notices.inc({ kind, severity }),
+    workerError: ({ queue }) => metrics.jobProblems.inc({ queue, problem: 'workerError' }),
+    jobFailed: ({ queue }) => metrics.jobProblems.inc({ queue, problem: 'failed' }),
+    jobStalled: ({ queue }) => metrics.jobProblems.inc({ queue, problem: 'stalled' }),
+    jobRefused: ({ queue }) => metrics.jobProblems.inc({ queue, problem: 'refused' }),
+    schedulesAsserted: ({ why, buckets }) => metrics.schedules.inc({ why }, buckets.length),
+    redis: ({ available }) => metrics.redis.set(available ? 1 : 0),
+    started: ({ accounts }) => metrics.accounts.set(accounts),
+    configReloaded: ({ accounts, changed }) => {
+      metrics.accounts.set(accounts);
+      metrics.reloads.inc({ result: changed ? 'changed' : 'unchanged' });
+    },
+    configRefused: () => metrics.reloads.inc({ result: 'refused' }),
+  };
+}
+
+function pollHandlers(metrics: Metrics, clock: Clock, of: (accountId: string) => AccountRecord): Handlers {
+  return {
+    ticked({ lagMs, inFlight }) {
+      metrics.scheduleLag.observe(Math.max(0, lagMs) / MS);
+      if (inFlight > 0) metrics.overlapping.inc(inFlight);
+    },
+    read({ accountId, source, outcome, setAside }) {
+      metrics.reads.inc({ source, outcome });
+      if (outcome === 'ok') of(accountId).readAtMs.set(source, clock.monotonicMs());
+      if (setAside > 0) metrics.setAside.inc({ source }, setAside);
+    },
+    evaluated({ accountId, settings, evaluation, durationMs }) {
+      metrics.polls.inc({ outcome: 'ok' });
+      metrics.pollDuration.observe(durationMs / MS);
+      const account = of(accountId);
+      account.enforcing = settings.mode === 'enforce';
+      account.firing = 0;
+      for (const { phase } of evaluation.decisions) if (phase === 'firing') account.firing++;
+      for (const { ruleId, from, to, reason, atMs } of evaluation.transitions) {
+        metrics.transitions.inc({ to, reason });
+        if (to !== 'firing') account.breaches.delete(ruleId);
+        else if (from !== 'firing') noteBreach(account.breaches, ruleId, atMs);
+      }
+    },
+    pollFailed: ({ why }) => metrics.polls.inc({ outcome: why }),
+    commit: ({ by, result }) => metrics.commits.inc({ by, result }),
+    accountRefused: ({ problem: { document } }) =>
+      metrics.refusedAccounts.inc({ document: document.startsWith('lane:') ? 'lane' : document }),
+    lifeStarted: ({ why }) => metrics.lives.inc({ why }),
+  };
+}
+
+function notifyHandlers(metrics: Metrics, channelsSeen: Set<string>): Handlers {
+  return {
+    delivered({ message: { kind }, report: { channel, delivery } }) {
+      channelsSeen.add(channel);
+      const reason = delivery.kind === 'failed' ? delivery.reason : '';
+      metrics.notifications.inc({ channel, kind, outcome: delivery.kind, reason });
+      if ('durationMs' in delivery)
+        metrics.notificationDuration.observe({ channel }, delivery.durationMs / MS);
+    },
+    deliveryRetried({ channel, reason }) {
+      channelsSeen.add(channel);
+      metrics.notificationRetries.inc({ channel, reason });
+    },
+  };
+}
+
+function noteBreach(breaches: Map<string, number>, ruleId: string, atMs: number): void {
+  const [oldest] = breaches.keys();
+  if (breaches.size >= MOST_BREACHES && oldest !== undefined) breaches.delete(oldest);
+  breaches.set(ruleId, atMs);
+}
+
+function actHandlers(
+  metrics: Metrics,
+  of: (accountId: string) => AccountRecord,
+  reasons: BoundedValues,
+): Handlers {
+  return {
+    laneRun({ end, durationMs }) {
+      metrics.laneRuns.inc({ end });
+      metrics.laneRunDuration.observe(durationMs / MS);
+    },
+    step({ step, outcome, error = '' }) {
+      if (step === 'readPositions') return;
+      metrics.actions.inc({ kind: step, outcome, reason: error === '' ? '' : reasons.of(error) });
+    },
+    audited({ event: { kind, reason, alarm, accountId, ruleId, atMs } }) {
+      metrics.audited.inc({ kind, reason: reasons.of(reason) });
+      if (alarm) metrics.alarms.inc({ kind });
+      if (kind !== 'accepted' || ruleId === undefined) return;
+      const { breaches } = of(accountId);
+      const sinceMs = breaches.get(ruleId);
+      if (sinceMs === undefined) return;
+      breaches.delete(ruleId);
+      metrics.breachToOrder.observe(Math.max(0, atMs - sinceMs) / MS);
+    },
+  };
+}
+
+/** Gauges that change with time or with every poll are computed when somebody looks. */
+function setAccounts(metrics: Metrics, accounts: ReadonlyMap<string, AccountRecord>, clock: Clock): void {
+  const { dataAge, firing, enforcing, paused, intentsOpen, intentAge } = metrics;
+  for (const gauge of [dataAge, firing, enforcing, paused, intentsOpen, intentAge]) gauge.reset();
+  const [monotonicMs, nowMs] = [clock.monotonicMs(), clock.nowMs()];
+  for (const [account, one] of accounts) {
+    for (const [source, atMs] of one.readAtMs) dataAge.set({ account, source }, (monotonicMs - atMs) / MS);
+    paused.set({ account }, one.paused ? 1 : 0);
+    if (one.enforcing !== undefined) {
+      enforcing.set({ account }, one.enforcing ? 1 : 0);
+      firing.set({ account }, one.firing);
+    }
+    if (one.intentsAtMs === undefined) continue;
+    intentsOpen.set({ account }, one.intentsAtMs.length);
+    const oldestMs = one.intentsAtMs.length === 0 ? nowMs : Math.min(...one.intentsAtMs);
+    intentAge.set({ account }, Math.max(0, nowMs - oldestMs) / MS);
+  }
+}
+
+async function setDepths(metrics: Metrics, source: (() => Promise<QueueDepths>) | undefined): Promise<void> {
+  metrics.queueJobs.reset();
+  if (source === undefined) return;
+  let depths: QueueDepths;
+  try {
+    depths = await source();
+  } catch {
+    // Not known is not zero: no series.
+    return;
+  }
+  metrics.queueJobs.reset();
+  for (const [queue, states] of Object.entries(depths)) {
+    for (const [state, jobs] of Object.entries(states)) metrics.queueJobs.set({ queue, state }, jobs);
+  }
+}
+
+function removeChannels(metrics: Metrics, seen: Set<string>, kept: ReadonlySet<string>): void {
+  const gone = [...seen].filter((channel) => !kept.has(channel));
+  if (gone.length === 0) return;
+  for (const channel of gone) seen.delete(channel);
+  for (const metric of [metrics.notifications, metrics.notificationRetries, metrics.notificationDuration]) {
+    removeSeries(metric, gone);
+  }
+}
+
+interface WithSeries {
+  remove(labels: Record<string, string | number>): void;
+}
+
+/** prom-client removes one series at a time, by all of its labels; what exists only its own map knows. */
+function removeSeries(metric: WithSeries, channels: readonly string[]): void {
+  const { hashMap } = metric as unknown as {
+    readonly hashMap: Readonly<Record<string, { readonly labels: Record<string, string> }>>;
+  };
+  for (const { labels } of Object.values(hashMap)) {
+    if (channels.includes(labels['channel'] ?? '')) metric.remove(labels);
+  }
+}

@@ -1,0 +1,170 @@
+/**
+ * Keeps secrets out of everything that is written, in one place: by their values, where they are known, and by
+ * what key material looks like and where it stands, where they are not.
+ */
+
+export interface Redactor {
+  /** From now on these values are hidden, also in parts of texts; those of before stay hidden. */
+  add(secrets: Iterable<string>): void;
+  text(text: string): string;
+  /** Only the values given; the text stays as long as it is and, if it was, valid JSON. */
+  line(text: string): string;
+  /** A copy as plain JSON data without secrets; errors with their causes, cycles and depth bounded. Never throws. */
+  value(value: unknown): unknown;
+}
+
+const HIDDEN = '[secret]';
+/** Shorter values would hide half of the text. */
+const SHORTEST = 6;
+const MAX_DEPTH = 8;
+const MAX_ITEMS = 200;
+const MAX_TEXT = 8000;
+
+const SECRET_KEY =
+  /(?:secret|passw(?:or)?d|passphrase|token|authorization|cookie|signature|api[-_]?key|payload)$|^x-txc-/i;
+
+const PATTERNS: readonly (readonly [RegExp, string])[] = [
+  // Credentials in addresses.
+  [/(\w+:\/\/)[^/\s@]+@/g, `$1${HIDDEN}@`],
+  [/\b(bearer|basic)\s+[\w.~+/=-]{6,}/gi, `$1 ${HIDDEN}`],
+  // Telegram's address of a bot, and incoming webhooks.
+  [/(\/bot)\d+:[\w-]+/g, `$1${HIDDEN}`],
+  [/(https?:\/\/[^\s"']*?\/(?:services|hooks|webhooks?)\/)[^\s"']+/gi, `$1${HIDDEN}`],
+  [
+    /((?:secret|passw(?:or)?d|passphrase|token|api[-_]?key|signature)["']?\s*[:=]\s*["']?)[^\s"',;&]{4,}/gi,
+    `$1${HIDDEN}`,
+  ],
+];
+
+export function createRedactor(secrets: Iterable<string> = []): Redactor {
+  let known: readonly string[] = [];
+  const text = (given: string): string => {
+    let shown = given.length > MAX_TEXT ? `${given.slice(0, MAX_TEXT)}…` : given;
+    // A value cut in half at the end would not be found.
+    if (shown !== given) shown = withoutKnown(given, known).slice(0, MAX_TEXT);
+    shown = withoutKnown(shown, known);
+    for (const [pattern, instead] of PATTERNS) shown = shown.replace(pattern, instead);
+    return shown;
+  };
+  const redactor: Redactor = {
+    add(more) {
+      const forms = [...more].filter((secret) => secret.length >= SHORTEST).flatMap(formsOf);
+      // Longest first: a secret may be part of another.
+      known = [...new Set([...known, ...forms])].toSorted((a, b) => b.length - a.length);
+    },
+    text,
+    line: (given) => withoutKnown(given, known),
+    value(value) {
+      try {
+        return copy(value, { text, seen: new Set() }, 0);
+      } catch {
+        return '[unreadable]';
+      }
+    },
+  };
+  redactor.add(secrets);
+  return redactor;
+}
+
+function withoutKnown(text: string, known: readonly string[]): string {
+  let shown = text;
+  for (const secret of known) if (shown.includes(secret)) shown = shown.replaceAll(secret, HIDDEN);
+  return shown;
+}
+
+/** As it may turn up: as it is, in an address, in JSON, in base64 (an Authorization header), and its parts if an address. */
+function formsOf(secret: string): readonly string[] {
+  const forms = [
+    secret,
+    encodeURIComponent(secret.toWellFormed()),
+    JSON.stringify(secret).slice(1, -1),
+    Buffer.from(secret).toString('base64'),
+  ];
+  if (!URL.canParse(secret)) return forms;
+  const { password, pathname, search } = new URL(secret);
+  const parts = [password, decoded(password), pathname.replace(/^\/+/, ''), search.replace(/^\?/, '')];
+  return [...forms, ...parts.filter((part) => part.length >= SHORTEST + 2)];
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+interface Copying {
+  readonly text: (text: string) => string;
+  /** On the way down to here. */
+  readonly seen: Set<object>;
+}
+
+function copy(value: unknown, context: Copying, depth: number): unknown {
+  if (typeof value === 'string') return context.text(value);
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value === 'symbol' || typeof value === 'function') return `[${typeof value}]`;
+  if (typeof value !== 'object' || value === null) return value;
+  if (context.seen.has(value)) return '[circular]';
+  if (depth >= MAX_DEPTH) return '[...]';
+  context.seen.add(value);
+  try {
+    return copyObject(value, context, depth + 1);
+  } finally {
+    context.seen.delete(value);
+  }
+}
+
+function copyObject(value: object, context: Copying, depth: number): unknown {
+  if (value instanceof Error) return copyError(value, context, depth);
+  if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item) => copy(item, context, depth));
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'invalid date' : value.toISOString();
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`;
+  if (value instanceof Map)
+    return copyEntries(
+      [...value].map(([key, item]) => [String(key), item]),
+      context,
+      depth,
+    );
+  if (value instanceof Set) return [...value].slice(0, MAX_ITEMS).map((item) => copy(item, context, depth));
+  if ('toJSON' in value && typeof value.toJSON === 'function') {
+    const plain: unknown = (value.toJSON as () => unknown)();
+    if (plain !== value) return copy(plain, context, depth);
+  }
+  return copyEntries(Object.entries(value), context, depth);
+}
+
+function copyEntries(
+  entries: readonly (readonly [string, unknown])[],
+  context: Copying,
+  depth: number,
+): unknown {
+  return Object.fromEntries(
+    entries
+      .slice(0, MAX_ITEMS)
+      .map(([key, item]) => [
+        context.text(key),
+        SECRET_KEY.test(key) && item !== undefined && item !== null && typeof item !== 'boolean'
+          ? HIDDEN
+          : copy(item, context, depth),
+      ]),
+  );
+}
+
+function copyError(error: Error, context: Copying, depth: number): unknown {
+  const { name, message, stack, cause, ...rest } = error;
+  const errors = error instanceof AggregateError ? { errors: copy(error.errors, context, depth) } : {};
+  const own = copyEntries(
+    Object.entries(rest).filter(([key]) => key !== 'errors'),
+    context,
+    depth,
+  ) as object;
+  return {
+    type: context.text(name),
+    message: context.text(message),
+    ...own,
+    ...errors,
+    ...(cause === undefined ? {} : { cause: copy(cause, context, depth) }),
+    ...(stack === undefined ? {} : { stack: context.text(stack) }),
+  };
+}

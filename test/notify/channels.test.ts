@@ -1,0 +1,533 @@
+import { readFileSync } from 'node:fs';
+import { inspect } from 'node:util';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { DecimalString } from '../../src/core/decimal.ts';
+import { systemClock } from '../../src/exchange/system-clock.ts';
+import type { Attempt, Channel, Outgoing } from '../../src/notify/channel.ts';
+import { type ChannelOptions, openLanes } from '../../src/notify/channels.ts';
+import { escapeSlack } from '../../src/notify/slack.ts';
+import { escapeHtml, telegramPayload } from '../../src/notify/telegram.ts';
+import { plainText, wordingOf } from '../../src/notify/wording.ts';
+import { AT, message, type Receiver, startReceiver } from './receiver.ts';
+
+let receiver: Receiver;
+const opened: Channel[] = [];
+beforeEach(async () => {
+  receiver = await startReceiver();
+});
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((channel) => channel.close()));
+  await receiver.close();
+});
+
+const LINKS = [
+  { title: 'Run & book', url: 'https://wiki.example/{rule}?a={account}&s={subject}&m={market}' },
+];
+const CURES = [
+  {
+    asset: 'USDT',
+    currentLtv: 0.72,
+    targetLtv: 0.6,
+    repay: '166.66666667' as DecimalString,
+    addCollateral: '277.77777778' as DecimalString,
+  },
+];
+
+type Kind = ChannelOptions['type'];
+type Options = ChannelOptions extends infer O
+  ? O extends ChannelOptions
+    ? Omit<O, 'name' | 'timeoutMs' | 'giveUpAfterMs'>
+    : never
+  : never;
+
+function open(options: Options, timeoutMs = 2000): Channel {
+  const full = { name: 'ops', timeoutMs, giveUpAfterMs: 5000, ...options } as unknown as ChannelOptions;
+  const clock = { ...systemClock, nowMs: () => AT };
+  const channel =
+    openLanes([full], { clock, links: LINKS, log: () => undefined })[0]?.channel ?? expect.fail();
+  opened.push(channel);
+  return channel;
+}
+
+function outgoing(changes: Partial<Outgoing> = {}): Outgoing {
+  return { message: message(), receipts: {}, insteadOf: [], beginningUntold: false, ...changes };
+}
+
+const SECRET = 'hook-secret-value';
+const SLACK_PATH = '/services/T000/B000/XXXXSECRETXXXX';
+const TOKEN = '123456:AAE-secret_bot_token';
+const open4: Readonly<Record<Kind, (timeoutMs?: number) => Channel>> = {
+  webhook: (ms) => open({ type: 'webhook', url: `${receiver.url}/hook/${SECRET}`, secret: SECRET }, ms),
+  slack: (ms) => open({ type: 'slack', url: `${receiver.url}${SLACK_PATH}` }, ms),
+  telegram: (ms) => open({ type: 'telegram', apiUrl: receiver.url, token: TOKEN, chat: '-1001' }, ms),
+  alertmanager: (ms) =>
+    open(
+      {
+        type: 'alertmanager',
+        urls: [receiver.url],
+        authorization: `Bearer ${SECRET}`,
+        expireAfterMs: 90_000,
+      },
+      ms,
+    ),
+};
+const KINDS = Object.keys(open4) as Kind[];
+const FINE: Readonly<Record<Kind, string>> = {
+  webhook: '',
+  slack: 'ok',
+  telegram: '{"ok":true,"result":{"message_id":77}}',
+  alertmanager: '',
+};
+
+describe('webhook', () => {
+  test('sends every documented field, signed so that the documented recipe verifies it', async () => {
+    const told = outgoing({
+      message: message({ cures: CURES, subject: 'creditLine:USDT@1700000000', stage: 1 }),
+      insteadOf: [{ channel: 'phone', words: 'HTTP 404' }],
+    });
+    expect(await open4.webhook().send(told)).toEqual({ kind: 'delivered' });
+    const [got] = receiver.received;
+    expect([got?.method, got?.path, got?.headers['content-type']]).toEqual([
+      'POST',
+      `/hook/${SECRET}`,
+      'application/json; charset=utf-8',
+    ]);
+    expect(got?.json).toEqual({
+      version: 1,
+      id: got?.headers['breakwater-delivery'],
+      key: told.message.key,
+      kind: 'firing',
+      channel: 'ops',
+      title: 'CRITICAL firing: near-liquidation, desk-1, credit line in USDT',
+      text: expect.stringContaining('repay 166.66666667 USDT, or add collateral worth 277.77777778 USDT'),
+      words: 'liquidationDistance 4.1 % is below 5 %',
+      account: 'desk-1',
+      rule: 'near-liquidation',
+      subject: 'creditLine:USDT@1700000000',
+      subjectWords: 'credit line in USDT',
+      market: 'BTC_PERP',
+      episode: 7,
+      stage: 1,
+      severity: 'critical',
+      mode: 'enforce',
+      labels: { desk: 'arb' },
+      sinceMs: AT - 65_000,
+      since: '2026-01-31 12:29:40 UTC',
+      atMs: AT,
+      at: '2026-01-31 12:30:45 UTC',
+      cures: CURES,
+      links: [
+        {
+          title: 'Run & book',
+          url: 'https://wiki.example/near-liquidation?a=desk-1&s=creditLine%3AUSDT%401700000000&m=BTC_PERP',
+        },
+      ],
+      insteadOf: ['phone'],
+    });
+    expect(got?.headers['breakwater-event']).toBe('firing');
+    expect(got?.headers['breakwater-delivery']).toMatch(/^[0-9a-f]{32}$/);
+    const header = String(got?.headers['breakwater-signature']);
+    const isGenuine = await recipe();
+    const verifies = (head: string, body: string, key: string, nowMs = AT) =>
+      isGenuine(head, body, key, nowMs);
+    expect(verifies(header, got?.raw ?? '', SECRET)).toBe(true);
+    expect(verifies(header, got?.raw ?? '', SECRET, AT + 301_000)).toBe(false);
+    expect(verifies(header, `${got?.raw} `, SECRET)).toBe(false);
+    expect(verifies(header.replace(/t=\d+/, 't=1'), got?.raw ?? '', SECRET)).toBe(false);
+    expect(verifies(header, got?.raw ?? '', 'another')).toBe(false);
+    expect(/t=(\d+)/.exec(header)?.[1]).toBe(String(Math.floor(AT / 1000)));
+  });
+
+  test('goes without a signature when there is no key, and whatever is in an id', async () => {
+    const channel = open({ type: 'webhook', url: receiver.url });
+    const odd = outgoing({ message: message({ id: '["é\u2028\n"]' }) });
+    expect(await channel.send(odd)).toEqual({ kind: 'delivered' });
+    expect(receiver.received[0]?.headers['breakwater-signature']).toBeUndefined();
+  });
+});
+
+type IsGenuine = (header: string, body: string, secret: string, nowMs: number) => boolean;
+
+/** The recipe of docs/notifications.md, as it stands there. */
+async function recipe(): Promise<IsGenuine> {
+  const document = readFileSync(new URL('../../docs/notifications.md', import.meta.url), 'utf8');
+  const code = /```js\n([\s\S]*?)```/.exec(document)?.[1] ?? '';
+  const loaded = (await import(`data:text/javascript,${encodeURIComponent(code)}`)) as {
+    isGenuine: IsGenuine;
+  };
+  return loaded.isGenuine;
+}
+
+function attachmentOf({ received }: Receiver): Record<string, unknown> | undefined {
+  return (received[0]?.json['attachments'] as Record<string, unknown>[] | undefined)?.[0];
+}
+
+describe('Slack', () => {
+  test('gets a text and one attachment in the form of incoming webhooks', async () => {
+    receiver.answer({ body: 'ok' });
+    const told = outgoing({ message: message({ words: 'a <b> & @here is "odd"', mode: 'observe' }) });
+    expect(await open4.slack().send(told)).toEqual({ kind: 'delivered' });
+    const [got] = receiver.received;
+    expect([got?.path, got?.headers['content-type']]).toEqual([
+      SLACK_PATH,
+      'application/json; charset=utf-8',
+    ]);
+    expect(got?.json).toEqual({
+      text: 'CRITICAL firing: near-liquidation, desk-1, BTC_PERP position 42',
+      attachments: [
+        {
+          fallback: expect.stringContaining('CRITICAL firing'),
+          color: '#d1242f',
+          text: [
+            'A &lt;b&gt; &amp; @\u200bhere is "odd".',
+            'Observe mode: Breakwater records what it would do and sends no order.',
+            '<https://wiki.example/near-liquidation?a=desk-1&amp;s=position%3A42&amp;m=BTC_PERP|Run &amp; book>',
+          ].join('\n'),
+          fields: [
+            { title: 'account', value: 'desk-1', short: true },
+            { title: 'rule', value: 'near-liquidation', short: true },
+            { title: 'subject', value: 'BTC_PERP position 42', short: true },
+            { title: 'severity', value: 'critical', short: true },
+            { title: 'mode', value: 'observe', short: true },
+            { title: 'since', value: '2026-01-31 12:29:40 UTC', short: true },
+            { title: 'time', value: '2026-01-31 12:30:45 UTC', short: true },
+            { title: 'labels', value: 'desk=arb', short: true },
+          ],
+          mrkdwn_in: [],
+          footer: 'Breakwater',
+          ts: Math.floor(AT / 1000),
+        },
+      ],
+    });
+  });
+
+  test('shows what is resolved in another colour and with how long it lasted', async () => {
+    await open4.slack().send(outgoing({ message: message({ kind: 'resolved', words: 'resolved' }) }));
+    const attachment = attachmentOf(receiver);
+    expect(attachment?.['color']).toBe('#2da44e');
+    expect(attachment?.['fields']).toContainEqual({ title: 'lasted', value: '1 min 5 s', short: true });
+  });
+
+  test('nothing in a text can become a mark-up of Slack', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom('<', '>', '&', '!', '@', 'a', ';', '|') }), (text) => {
+        const escaped = escapeSlack(text);
+        expect(escaped).not.toMatch(/[<>]|&(?!amp;|lt;|gt;)/);
+        const back = escaped
+          .replaceAll('\u200b', '')
+          .replaceAll('&lt;', '<')
+          .replaceAll('&gt;', '>')
+          .replaceAll('&amp;', '&');
+        expect(back).toBe(text);
+      }),
+    );
+  });
+
+  test.each([
+    [{ status: 404, body: 'no_service' }, 'notFound', true],
+    [{ status: 410, body: 'channel_is_archived' }, 'notFound', true],
+    [{ status: 403, body: 'action_prohibited' }, 'rejected', true],
+    [{ status: 403, body: 'invalid_token' }, 'unauthorized', true],
+    [{ status: 400, body: 'invalid_payload' }, 'rejected', true],
+    [{ status: 500, body: 'rollup_error' }, 'unavailable', false],
+  ])('%j is %s', async (answer, reason, permanent) => {
+    receiver.answer(answer);
+    const words = `HTTP ${answer.status}: ${answer.body}`;
+    expect(await open4.slack().send(outgoing())).toEqual({ kind: 'failed', reason, words, permanent });
+  });
+});
+
+describe('Telegram', () => {
+  const first = {
+    'id-0': { kind: 'delivered', atMs: 1, saidAtMs: 1, final: false, reference: '55' },
+  } as const;
+
+  test('gets sendMessage with escaped HTML, to its chat and topic', async () => {
+    receiver.answer({ body: FINE.telegram });
+    const channel = open({ type: 'telegram', apiUrl: receiver.url, token: TOKEN, chat: '-1001', topic: 9 });
+    const told = outgoing({ message: message({ words: 'a <b> & "c"' }), receipts: first });
+    expect(await channel.send(told)).toEqual({ kind: 'delivered', reference: '77' });
+    const [got] = receiver.received;
+    expect([got?.method, got?.path, got?.headers['content-type']]).toEqual([
+      'POST',
+      `/bot${TOKEN}/sendMessage`,
+      'application/json; charset=utf-8',
+    ]);
+    const { text, ...rest } = got?.json ?? {};
+    expect(rest).toEqual({
+      chat_id: -1001,
+      message_thread_id: 9,
+      parse_mode: 'HTML',
+      link_preview_options: { is_disabled: true },
+      disable_notification: false,
+      reply_parameters: { message_id: 55, allow_sending_without_reply: true },
+    });
+    expect(String(text).split('\n').slice(0, 2)).toEqual([
+      '<b>CRITICAL firing: near-liquidation, desk-1, BTC_PERP position 42</b>',
+      'A &lt;b&gt; &amp; &quot;c&quot;.',
+    ]);
+    expect(text).toContain(
+      '<a href="https://wiki.example/near-liquidation?a=desk-1&amp;s=position%3A42&amp;m=BTC_PERP">Run &amp; book</a>',
+    );
+  });
+
+  test('the name of a channel stays a text; what is over makes no noise', () => {
+    const place = { chat: '@ops_room', topic: undefined, links: [] };
+    const payload = telegramPayload(outgoing({ message: message({ kind: 'resolved' }) }), place);
+    expect(payload).toMatchObject({ chat_id: '@ops_room', disable_notification: true });
+    expect(payload).not.toHaveProperty('message_thread_id');
+    expect(payload).not.toHaveProperty('reply_parameters');
+  });
+
+  test('however long the words are: at most 4096 characters, every mark closed, nothing that HTML reads', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ maxLength: 6000, unit: fc.constantFrom('<b>', '&amp;', '"', 'x'.repeat(50), '😀', ' ') }),
+        fc.dictionary(fc.string({ maxLength: 20 }), fc.string({ maxLength: 300 }), { maxKeys: 20 }),
+        fc.nat(60),
+        (words, labels, count) => {
+          const cures = Array.from({ length: count }, () => CURES[0] ?? expect.fail());
+          const insteadOf = cures.map(() => ({ channel: 'phone', words: 'HTTP 404: chat not found' }));
+          const told = outgoing({ message: message({ words, labels, cures }), insteadOf });
+          const { text } = telegramPayload(told, {
+            chat: '1',
+            topic: undefined,
+            links: LINKS,
+          });
+          const plain = String(text).replaceAll(/<\/?b>|<a href="[^"<>]*">|<\/a>/g, '');
+          expect(plain).not.toMatch(/[<>"]|&(?!amp;|lt;|gt;|quot;)/);
+          expect(plain.replaceAll(/&\w+;/g, '.').length).toBeLessThanOrEqual(4096);
+          expect(String(text).match(/<b>/g)?.length).toBe(String(text).match(/<\/b>/g)?.length);
+          expect(String(text).isWellFormed()).toBe(words.isWellFormed());
+        },
+      ),
+      { numRuns: 60 },
+    );
+    expect(escapeHtml('<&>"')).toBe('&lt;&amp;&gt;&quot;');
+  });
+
+  test('a group that moved is followed, once and from then on', async () => {
+    const moved = {
+      ok: false,
+      error_code: 400,
+      description: 'Bad Request: group chat was upgraded to a supergroup chat',
+      parameters: { migrate_to_chat_id: -100777 },
+    };
+    receiver.answer({ status: 400, body: JSON.stringify(moved) }, { body: FINE.telegram });
+    const channel = open4.telegram();
+    expect(await channel.send(outgoing())).toEqual({ kind: 'delivered', reference: '77' });
+    await channel.send(outgoing());
+    expect(receiver.received.map(({ json }) => json['chat_id'])).toEqual([-1001, -100777, -100777]);
+  });
+
+  test.each([
+    [400, 'Bad Request: chat not found', 'notFound', true],
+    [400, "Bad Request: can't parse entities", 'rejected', true],
+    [401, 'Unauthorized', 'unauthorized', true],
+    [403, 'Forbidden: bot was kicked from the group chat', 'unauthorized', true],
+    [404, 'Not Found', 'unauthorized', true],
+    [500, 'Internal Server Error', 'unavailable', false],
+  ])('%i %s is %s', async (status, description, reason, permanent) => {
+    receiver.answer({ status, body: JSON.stringify({ ok: false, error_code: status, description }) });
+    expect(await open4.telegram().send(outgoing())).toMatchObject({ kind: 'failed', reason, permanent });
+  });
+
+  test('429 says how long to wait; a page that is no answer of the Bot API is no success', async () => {
+    const busy = {
+      ok: false,
+      error_code: 429,
+      description: 'Too Many Requests: retry after 7',
+      parameters: { retry_after: 7 },
+    };
+    receiver.answer({ status: 429, body: JSON.stringify(busy) });
+    expect(await open4.telegram().send(outgoing())).toMatchObject({
+      reason: 'rateLimited',
+      permanent: false,
+      retryAfterMs: 7000,
+    });
+    receiver.answer({ status: 200, body: '<html>log in</html>' });
+    expect(await open4.telegram().send(outgoing())).toMatchObject({ reason: 'badReply', permanent: false });
+  });
+});
+
+describe('Alertmanager', () => {
+  const LABELS = {
+    alertname: 'near-liquidation',
+    account: 'desk-1',
+    rule: 'near-liquidation',
+    subject: 'position:42',
+    market: 'BTC_PERP',
+    severity: 'critical',
+    mode: 'enforce',
+    source: 'breakwater',
+    desk: 'arb',
+  };
+  const posted = (index: number) =>
+    (receiver.received[index]?.json as unknown as Record<string, unknown>[] | undefined)?.[0];
+
+  test('gets an alert that holds until it is reminded, and one that has ended, under the same labels', async () => {
+    const channel = open4.alertmanager();
+    await channel.send(outgoing({ message: message({ words: 'words' }) }));
+    await channel.send(outgoing({ message: message({ kind: 'resolved', atMs: AT + 60_000 }) }));
+    expect([receiver.received[0]?.path, receiver.received[0]?.headers.authorization]).toEqual([
+      '/api/v2/alerts',
+      `Bearer ${SECRET}`,
+    ]);
+    expect(posted(0)).toEqual({
+      labels: LABELS,
+      annotations: {
+        summary: 'CRITICAL firing: near-liquidation, desk-1, BTC_PERP position 42',
+        description: 'Words.',
+      },
+      startsAt: '2026-01-31T12:29:40.123Z',
+      endsAt: '2026-01-31T12:32:15.123Z',
+      generatorURL: 'https://wiki.example/near-liquidation?a=desk-1&s=position%3A42&m=BTC_PERP',
+    });
+    expect(posted(1)).toMatchObject({
+      labels: LABELS,
+      startsAt: '2026-01-31T12:29:40.123Z',
+      endsAt: '2026-01-31T12:31:45.123Z',
+    });
+  });
+
+  test('label names and values are valid, whatever labels people choose', async () => {
+    const labels = { 'a-b': '1', '9x': '2', alertname: 'mine', empty: '', key: 'k' };
+    await open4.alertmanager().send(outgoing({ message: message({ labels, subject: 'creditLine:BTC@1' }) }));
+    expect(posted(0)?.['labels']).toMatchObject({
+      a_b: '1',
+      _9x: '2',
+      alertname: 'near-liquidation',
+      label_alertname: 'mine',
+      label_key: 'k',
+      asset: 'BTC',
+    });
+    expect(posted(0)?.['labels']).not.toHaveProperty('empty');
+  });
+
+  test('an end before the beginning, by a clock that was set back, is still a valid alert', async () => {
+    await open4.alertmanager().send(outgoing({ message: message({ kind: 'resolved', atMs: AT - 120_000 }) }));
+    expect(posted(0)?.['startsAt']).toBe(posted(0)?.['endsAt']);
+  });
+
+  test('one instance of a cluster is enough, none is not', async () => {
+    const other = await startReceiver({ status: 503 });
+    const urls = [other.url, receiver.url];
+    const channel = open({ type: 'alertmanager', urls, expireAfterMs: 1 });
+    expect(await channel.send(outgoing())).toEqual({ kind: 'delivered' });
+    receiver.answer({ status: 400, body: '"start time must be before end time"' });
+    expect(await channel.send(outgoing())).toMatchObject({ reason: 'unavailable', permanent: false });
+    expect(other.received).toHaveLength(2);
+    await other.close();
+  });
+});
+
+/** What each has to keep to itself; an answer may repeat any of it. */
+const SECRETS: Readonly<Record<Kind, readonly string[]>> = {
+  webhook: [SECRET],
+  slack: [SLACK_PATH.slice(1), 'XXXXSECRETXXXX'],
+  telegram: [TOKEN, 'AAE-secret_bot_token'],
+  alertmanager: [SECRET],
+};
+
+describe.each(KINDS)('%s, when things go wrong', (kind) => {
+  const send = async (timeoutMs?: number): Promise<Attempt> => await open4[kind](timeoutMs).send(outgoing());
+
+  test.each([
+    ['silent', 'timeout', false],
+    ['reset', 'connectionLost', false],
+    [{ status: 502, body: 'bad gateway' }, 'unavailable', false],
+    [{ status: 302, headers: { location: 'http://127.0.0.1:1/' } }, 'rejected', true],
+  ] as const)('%j is %s', async (answer, reason, permanent) => {
+    receiver.answer(answer);
+    expect(await send(150)).toMatchObject({ kind: 'failed', reason, permanent });
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  test('429 is honoured as seconds and as a date', async () => {
+    receiver.answer(
+      { status: 429, headers: { 'retry-after': '3' } },
+      { status: 429, headers: { 'retry-after': new Date(AT + 5000).toUTCString() } },
+      { status: 429 },
+    );
+    const waits = [await send(), await send(), await send()].map((attempt) =>
+      attempt.kind === 'failed' ? [attempt.reason, attempt.retryAfterMs] : [],
+    );
+    expect(waits).toEqual([
+      ['rateLimited', 3000],
+      ['rateLimited', 4877],
+      ['rateLimited', 1000],
+    ]);
+  });
+
+  test('nobody there is said so', async () => {
+    const gone = receiver.url;
+    await receiver.close();
+    receiver = await startReceiver();
+    const dead: Channel = open(
+      {
+        webhook: { type: 'webhook', url: gone },
+        slack: { type: 'slack', url: gone },
+        telegram: { type: 'telegram', apiUrl: gone, token: TOKEN, chat: '1' },
+        alertmanager: { type: 'alertmanager', urls: [gone], expireAfterMs: 1 },
+      }[kind] as never,
+    );
+    expect(await dead.send(outgoing())).toMatchObject({ reason: 'connectFailed', permanent: false });
+  });
+
+  test('an endless reply is cut off, and an abort is passed on', async () => {
+    receiver.answer({ status: 500, body: 'x '.repeat(500_000) });
+    expect(await send()).toMatchObject({ reason: 'unavailable' });
+    receiver.answer('silent');
+    const controller = new AbortController();
+    const sending = open4[kind]().send(outgoing(), controller.signal);
+    setTimeout(() => controller.abort(new Error('stop')), 20);
+    await expect(sending).rejects.toThrow('stop');
+  });
+
+  test('no secret is in what it says, whatever the receiver repeats, nor in an inspection of it', async () => {
+    const secrets = SECRETS[kind];
+    const echo = `bad: ${secrets.join(' ')}`;
+    const body = kind === 'telegram' ? JSON.stringify({ ok: false, description: echo }) : echo;
+    for (const status of [400, 401, 403, 404, 429, 500]) {
+      receiver.answer({ status, body });
+      const shown = inspect(await send(), { depth: 9 });
+      for (const secret of secrets) expect(shown).not.toContain(secret);
+    }
+    const channel = open4[kind]();
+    for (const shown of [inspect(channel, { depth: 9, showHidden: true }), JSON.stringify(channel)]) {
+      for (const secret of secrets) expect(shown).not.toContain(secret);
+    }
+  });
+});
+
+describe('the words', () => {
+  test('of a credit line say what cures it, that the daemon cannot repay, and nothing of it once resolved', () => {
+    const loan = message({
+      subject: 'creditLine:USDT@1',
+      cures: CURES,
+      words: 'currentLtv 72 % is above 70 %',
+    });
+    const text = plainText(wordingOf(outgoing({ message: loan }), []));
+    expect(text.split('\n').slice(0, 5)).toEqual([
+      'CRITICAL firing: near-liquidation, desk-1, credit line in USDT',
+      'CurrentLtv 72 % is above 70 %.',
+      'The loan-to-value is 72 %.',
+      'To bring it to 60 %: repay 166.66666667 USDT, or add collateral worth 277.77777778 USDT.',
+      'The daemon cannot repay: somebody has to.',
+    ]);
+    const over = plainText(wordingOf(outgoing({ message: { ...loan, kind: 'resolved' } }), []));
+    expect(over).not.toContain('repay');
+  });
+
+  test('say who could not be told, and what was never told here', () => {
+    const told = outgoing({
+      message: message({ kind: 'resolved' }),
+      beginningUntold: true,
+      insteadOf: [{ channel: 'phone', words: 'HTTP 403: blocked' }],
+    });
+    const text = plainText(wordingOf(told, []));
+    expect(text).toContain('It began at 2026-01-31 12:29:40 UTC; that could not be told here.');
+    expect(text).toContain('Told here because the channel phone could not be reached (HTTP 403: blocked).');
+  });
+});

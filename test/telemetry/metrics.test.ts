@@ -1,0 +1,397 @@
+import { execFile } from 'node:child_process';
+import { PassThrough } from 'node:stream';
+import { getGlobalDispatcher, request } from 'undici';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { createTelemetry, type DaemonTelemetry } from '../../src/telemetry/telemetry.ts';
+import { startWebServer } from '../../src/web/server.ts';
+import { AT, message } from '../notify/receiver.ts';
+import { type ManualClock, manualClock } from '../state/manual-clock.ts';
+
+afterAll(() => getGlobalDispatcher().close());
+
+function setUp(): { telemetry: DaemonTelemetry; clock: ManualClock; log: () => string } {
+  const clock = manualClock(AT);
+  const stream = new PassThrough();
+  const logger = createLogger({ level: 'trace', format: 'json', stream });
+  let all = '';
+  const log = (): string => {
+    all += String((stream.read() as Buffer | null) ?? '');
+    return all;
+  };
+  return { telemetry: createTelemetry({ logger, version: '9.9.9', clock }), clock, log };
+}
+
+/** The value of one series as it is scraped; undefined when there is none. */
+function valueOf(text: string, series: string): number | undefined {
+  const line = text.split('\n').find((one) => one.startsWith(`${series} `));
+  return line === undefined ? undefined : Number(line.slice(series.length + 1));
+}
+
+const call = (changes: object = {}): DaemonEvent => ({
+  kind: 'call',
+  accountId: 'desk-1',
+  call: {
+    endpoint: 'openPositions',
+    outcome: 'ok',
+    durationMs: 40,
+    attempts: 2,
+    noncesRefused: 1,
+    limitsHit: 0,
+    budgetWaitMs: 500,
+    ...changes,
+  },
+});
+
+const evaluated = (
+  changes: { to?: string; from?: string; phases?: readonly string[]; mode?: string } = {},
+): DaemonEvent =>
+  ({
+    kind: 'evaluated',
+    accountId: 'desk-1',
+    settings: { mode: changes.mode ?? 'enforce' },
+    snapshot: {},
+    evaluation: {
+      decisions: (changes.phases ?? []).map((phase) => ({ phase })),
+      transitions:
+        changes.to === undefined
+          ? []
+          : [
+              {
+                ruleId: 'near',
+                subject: 'position:42',
+                episode: 1,
+                from: changes.from ?? 'pending',
+                to: changes.to,
+                reason: 'heldLongEnough',
+                atMs: AT,
+                words: 'liquidationDistance 4.1 % is below 5 %',
+                mode: 'enforce',
+                severity: 'critical',
+                labels: {},
+              },
+            ],
+    },
+    durationMs: 30,
+  }) as unknown as DaemonEvent;
+
+const audited = (changes: object = {}): DaemonEvent => ({
+  kind: 'audited',
+  event: {
+    kind: 'accepted',
+    atMs: AT + 25,
+    accountId: 'desk-1',
+    market: 'BTC_PERP',
+    positionId: '42',
+    ruleId: 'near',
+    reason: 'accepted',
+    words: 'the exchange accepted the order',
+    alarm: false,
+    ...changes,
+  },
+});
+
+/** One of each kind, so that none is forgotten by the log or breaks a scrape. */
+const EVERY_EVENT: readonly DaemonEvent[] = [
+  { kind: 'ticked', bucket: 3, lagMs: 4, durationMs: 20, due: 5, inFlight: 2 },
+  { kind: 'read', accountId: 'desk-1', source: 'positions', outcome: 'ok', durationMs: 20, setAside: 1 },
+  {
+    kind: 'read',
+    accountId: 'desk-1',
+    source: 'creditLine',
+    outcome: 'failed',
+    error: 'timeout',
+    durationMs: 20,
+    setAside: 0,
+  },
+  evaluated({ to: 'firing', phases: ['firing', 'inactive', 'firing'] }),
+  { kind: 'commit', accountId: 'desk-1', by: 'poll', result: 'committed' },
+  { kind: 'pollFailed', accountId: 'desk-1', why: 'error', error: new Error('boom') },
+  {
+    kind: 'accountRefused',
+    problem: {
+      accountId: 'b',
+      version: 1,
+      document: 'lane:BTC_PERP',
+      code: 'DOCUMENT_NEWER',
+      message: 'newer',
+    },
+  },
+  { kind: 'lifeStarted', accountId: 'desk-1', life: 'abc', why: 'empty' },
+  audited(),
+  audited({ kind: 'intentEnded', reason: 'failed:attempts', alarm: true }),
+  { kind: 'notice', notice: { ...message(), kind: 'firing' } },
+  { kind: 'laneDispatched', lanes: [{ accountId: 'desk-1', market: null }] },
+  { kind: 'laneRun', accountId: 'desk-1', market: 'BTC_PERP', end: 'idle', steps: 2, durationMs: 30 },
+  {
+    kind: 'step',
+    accountId: 'desk-1',
+    market: 'BTC_PERP',
+    step: 'place',
+    outcome: 'rejected',
+    error: 'notEnoughBalance',
+    durationMs: 9,
+  },
+  {
+    kind: 'step',
+    accountId: 'desk-1',
+    market: 'BTC_PERP',
+    step: 'readPositions',
+    outcome: 'read',
+    durationMs: 9,
+  },
+  { kind: 'workerError', queue: 'poll', error: new Error('w') },
+  { kind: 'jobFailed', queue: 'act', job: 'j', error: new Error('j') },
+  { kind: 'jobStalled', queue: 'act', job: 'j' },
+  { kind: 'jobRefused', queue: 'notify', job: 'j', why: 'form' },
+  { kind: 'schedulesAsserted', buckets: [1, 2], why: 'repair' },
+  { kind: 'started', roles: ['poll'], accounts: 7, instance: 'i' },
+  { kind: 'configReloaded', accounts: 8, changed: true, warnings: ['w'] },
+  { kind: 'configRefused', problems: ['p'] },
+  { kind: 'redisChecked', warnings: ['hz'] },
+  { kind: 'redis', available: false, error: new Error('gone') },
+  { kind: 'exchangeStore', store: 'nonce', available: false, accountId: 'desk-1' },
+  {
+    kind: 'contractDrift',
+    accountId: 'desk-1',
+    endpoint: 'openPositions',
+    path: '[0].amount',
+    expected: 'decimal',
+    got: 'number',
+  },
+  call(),
+  {
+    kind: 'delivered',
+    message: message(),
+    report: {
+      channel: 'ops',
+      type: 'slack',
+      insteadOf: [],
+      delivery: { kind: 'delivered', atMs: AT, attempts: 1, durationMs: 20 },
+    },
+  },
+  { kind: 'deliveryRetried', message: message(), channel: 'ops', reason: 'timeout', inMs: 5 },
+  { kind: 'said', message: message(), text: 'CRITICAL firing', insteadOf: ['ops'] },
+  { kind: 'stopping', why: 'SIGTERM' },
+  { kind: 'stopped', inTime: true, durationMs: 5 },
+];
+
+describe('what happens', () => {
+  test('is counted, and none of it is missing in the log', async () => {
+    const { telemetry, clock, log } = setUp();
+    for (const event of EVERY_EVENT) telemetry.emit(event);
+    clock.advance(2000);
+    const text = await telemetry.metrics.text();
+    const expected: Readonly<Record<string, number>> = {
+      'breakwater_polls_total{outcome="ok"}': 1,
+      'breakwater_polls_total{outcome="error"}': 1,
+      'breakwater_schedule_lag_seconds_bucket{le="0.005"}': 1,
+      breakwater_polls_skipped_in_flight_total: 2,
+      'breakwater_reads_total{source="creditLine",outcome="failed"}': 1,
+      'breakwater_records_set_aside_total{source="positions"}': 1,
+      'breakwater_data_age_seconds{account="desk-1",source="positions"}': 2,
+      'breakwater_rules_firing{account="desk-1"}': 2,
+      'breakwater_account_enforcing{account="desk-1"}': 1,
+      'breakwater_account_paused{account="desk-1"}': 0,
+      'breakwater_rule_transitions_total{to="firing",reason="heldLongEnough"}': 1,
+      'breakwater_commits_total{by="poll",result="committed"}': 1,
+      'breakwater_accounts_refused_total{document="lane"}': 1,
+      'breakwater_lives_started_total{why="empty"}': 1,
+      breakwater_breach_to_order_seconds_count: 1,
+      breakwater_breach_to_order_seconds_sum: 0.025,
+      'breakwater_audit_events_total{kind="intentEnded",reason="failed:attempts"}': 1,
+      'breakwater_alarms_total{kind="intentEnded"}': 1,
+      'breakwater_notices_total{kind="firing",severity="critical"}': 1,
+      'breakwater_lane_runs_total{end="idle"}': 1,
+      'breakwater_actions_total{kind="place",outcome="rejected",reason="notEnoughBalance"}': 1,
+      'breakwater_queue_problems_total{queue="act",problem="failed"}': 1,
+      'breakwater_schedules_asserted_total{why="repair"}': 2,
+      breakwater_accounts: 8,
+      'breakwater_config_reloads_total{result="refused"}': 1,
+      breakwater_redis_available: 0,
+      'breakwater_exchange_store_available{store="nonce"}': 0,
+      'breakwater_contract_drift_total{endpoint="openPositions"}': 1,
+      'breakwater_exchange_requests_total{endpoint="openPositions",outcome="ok",error=""}': 1,
+      'breakwater_exchange_attempts_total{endpoint="openPositions"}': 2,
+      'breakwater_exchange_nonces_refused_total{endpoint="openPositions"}': 1,
+      'breakwater_exchange_budget_wait_seconds_total{endpoint="openPositions"}': 0.5,
+      [`breakwater_build_info{version="9.9.9",node_version="${process.version}"}`]: 1,
+    };
+    for (const [series, value] of Object.entries(expected))
+      expect([series, valueOf(text, series)]).toEqual([series, value]);
+    expect(text).not.toContain('step="readPositions"');
+    const lines = log().trim().split('\n');
+    expect(lines).toHaveLength(EVERY_EVENT.length + 3);
+    expect(log()).not.toContain('telemetryFailed');
+    expect(lines.find((line) => line.includes('"event":"ruleChanged"'))).toMatch(
+      /"level":"warn".*"account":"desk-1".*"subject":"position:42".*"rule":"near".*"reason":"heldLongEnough".*"durationMs":30/,
+    );
+  });
+
+  test('what fails at every poll is said now and then, with how often it was not', () => {
+    const { telemetry, clock, log } = setUp();
+    const failed: DaemonEvent = {
+      kind: 'read',
+      accountId: 'a',
+      source: 'positions',
+      outcome: 'failed',
+      error: 'timeout',
+      durationMs: 1,
+      setAside: 0,
+    };
+    for (let index = 0; index < 25; index++) {
+      telemetry.emit(failed);
+      clock.advance(1000);
+    }
+    const lines = log()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { repeated?: number });
+    expect(lines.map(({ repeated }) => repeated)).toEqual([undefined, 9, 9]);
+  });
+
+  test('messages are counted by channel and outcome; series of channels and accounts that are gone are removed', async () => {
+    const { telemetry } = setUp();
+    const report = (channel: string, delivery: object) =>
+      telemetry.emit({
+        kind: 'delivered',
+        message: message(),
+        report: { channel, type: 'slack', insteadOf: [], delivery },
+      } as DaemonEvent);
+    report('ops', { kind: 'delivered', atMs: AT, attempts: 1, durationMs: 20 });
+    report('phone', { kind: 'failed', reason: 'notFound', words: 'HTTP 404', attempts: 1, durationMs: 20 });
+    telemetry.emit({
+      kind: 'deliveryRetried',
+      message: message(),
+      channel: 'phone',
+      reason: 'timeout',
+      inMs: 500,
+    });
+    telemetry.emit({
+      kind: 'read',
+      accountId: 'b',
+      source: 'positions',
+      outcome: 'ok',
+      durationMs: 1,
+      setAside: 0,
+    });
+    telemetry.emit(evaluated());
+    telemetry.metrics.paused('desk-1', true);
+    telemetry.metrics.intents('desk-1', [AT - 5000, AT - 1000]);
+    const before = await telemetry.metrics.text();
+    const failed =
+      'breakwater_notifications_total{channel="phone",kind="firing",outcome="failed",reason="notFound"}';
+    const fine = 'breakwater_notifications_total{channel="ops",kind="firing",outcome="delivered",reason=""}';
+    expect([valueOf(before, failed), valueOf(before, fine)]).toEqual([1, 1]);
+    expect(valueOf(before, 'breakwater_notification_retries_total{channel="phone",reason="timeout"}')).toBe(
+      1,
+    );
+    expect(valueOf(before, 'breakwater_account_paused{account="desk-1"}')).toBe(1);
+    expect(valueOf(before, 'breakwater_intents_open{account="desk-1"}')).toBe(2);
+    expect(valueOf(before, 'breakwater_oldest_intent_age_seconds{account="desk-1"}')).toBe(5);
+    telemetry.metrics.retain(['desk-1'], ['ops', 'log']);
+    const after = await telemetry.metrics.text();
+    expect(after).not.toMatch(/channel="phone"|account="b"/);
+    expect([valueOf(after, fine), valueOf(after, 'breakwater_accounts')]).toEqual([1, 1]);
+  });
+
+  test('a breach is measured once, to its first accepted order, and not when it cleared before', async () => {
+    const { telemetry } = setUp();
+    const count = async () =>
+      valueOf(await telemetry.metrics.text(), 'breakwater_breach_to_order_seconds_count');
+    telemetry.emit(evaluated({ to: 'firing' }));
+    telemetry.emit(evaluated({ to: 'inactive', from: 'firing' }));
+    telemetry.emit(audited());
+    expect(await count()).toBe(0);
+    telemetry.emit(evaluated({ to: 'firing' }));
+    telemetry.emit(evaluated({ to: 'firing', from: 'firing' }));
+    telemetry.emit(audited());
+    telemetry.emit(audited());
+    expect(await count()).toBe(1);
+  });
+
+  test('labels from outside are bounded', async () => {
+    const { telemetry } = setUp();
+    for (let index = 0; index < 1000; index++)
+      telemetry.emit(call({ outcome: 'failed', error: `e${index}` }));
+    const text = await telemetry.metrics.text();
+    const series = text.split('\n').filter((line) => line.startsWith('breakwater_exchange_requests_total{'));
+    expect(series.length).toBeLessThanOrEqual(301);
+    expect(text).toContain('error="other"} 700');
+  });
+
+  test('queue depths are asked for at a scrape; when they cannot be had there are none, not old ones', async () => {
+    const { telemetry } = setUp();
+    let fails = false;
+    telemetry.metrics.queueDepths(async () => {
+      if (fails) throw new Error('Redis is gone');
+      return { act: { waiting: 3, active: 1 } };
+    });
+    const depth = 'breakwater_queue_jobs{queue="act",state="waiting"}';
+    expect(valueOf(await telemetry.metrics.text(), depth)).toBe(3);
+    fails = true;
+    expect(valueOf(await telemetry.metrics.text(), depth)).toBeUndefined();
+  });
+
+  test('an event that cannot be recorded harms nobody', () => {
+    const { telemetry, log } = setUp();
+    expect(() => telemetry.emit({ kind: 'evaluated' } as never)).not.toThrow();
+    expect(log()).toContain('telemetryFailed');
+  });
+
+  test('two registries in one process do not meet', async () => {
+    const [one, two] = [setUp(), setUp()];
+    one.telemetry.emit(call());
+    expect(await two.telemetry.metrics.text()).not.toContain('endpoint="openPositions"');
+  });
+});
+
+describe('the text of a scrape', () => {
+  test('promtool finds nothing wrong with it', async ({ skip }) => {
+    const { telemetry } = setUp();
+    for (const event of EVERY_EVENT) telemetry.emit(event);
+    telemetry.emit({
+      kind: 'deliveryRetried',
+      message: message(),
+      channel: 'phone',
+      reason: 'timeout',
+      inMs: 500,
+    });
+    const server = await startWebServer({
+      host: '127.0.0.1',
+      port: 0,
+      metrics: telemetry.metrics,
+      readiness: async () => ({ ready: true, checks: [] }),
+    });
+    const scraped = await request(`${server.url}/metrics`, { reset: true });
+    expect(scraped.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+    const text = await scraped.body.text();
+    await server.close();
+    const found = await promtool(text);
+    if (found === undefined) skip('promtool is not installed');
+    expect(found).toEqual({ code: 0, output: '' });
+  });
+
+  test('every metric is ours by its prefix and explains itself', async () => {
+    const text = await setUp().telemetry.metrics.text();
+    for (const [, name, help] of text.matchAll(/^# HELP (\S+) (.*)$/gm)) {
+      expect(name).toMatch(/^breakwater_[a-z0-9_]+$/);
+      expect(help?.length).toBeGreaterThan(5);
+    }
+    expect(text).toContain('breakwater_process_cpu_seconds_total');
+    expect(text).toContain('breakwater_nodejs_eventloop_lag_seconds');
+  });
+});
+
+async function promtool(text: string): Promise<{ code: number; output: string } | undefined> {
+  return await new Promise((resolve, reject) => {
+    const child = execFile('promtool', ['check', 'metrics'], (error, stdout, stderr) => {
+      if (error === null) return resolve({ code: 0, output: `${stdout}${stderr}` });
+      if (error.code === 'ENOENT') return resolve(undefined);
+      return resolve({ code: Number(error.code), output: `${stdout}${stderr}` });
+    });
+    child.stdin?.on('error', reject);
+    child.stdin?.end(text);
+  });
+}
