@@ -22,13 +22,13 @@ function movableClock() {
 
 const ills: readonly (readonly [string, RegionState])[] = [
   ['down', { mode: 'down' }],
-  ['slow', { mode: 'slow', delayMs: 2000 }],
+  ['slow', { mode: 'slow', delayMs: 5000 }],
   ['silent', { mode: 'hang' }],
   ['answering 503', { mode: 'unavailable' }],
 ];
 
 const settings: ConnectOptions = {
-  timeouts: { attemptMs: 200, callMs: 8000 },
+  timeouts: { attemptMs: 600, callMs: 20_000 },
   retry: { maxAttempts: 4, firstBackoffMs: 5 },
 };
 

@@ -34,6 +34,8 @@ describe('a fiat deposit link', () => {
   it.each<readonly [string, FiatDepositRequest]>([
     ['by bank', BANK],
     ['with links on the allowed domain', { ...BANK, successLink: 'https://pay.example.com/done?a=1' }],
+    // The table of errors in section 7 knows no rule for this one.
+    ['with a return link anywhere', { ...BANK, returnLink: 'https://elsewhere.org/' }],
     ['by card with the customer', CARD],
     ['in euro by card', { ...CARD, ticker: 'EUR' }],
     ['in euro by SEPA without a customer', { ...BANK, ticker: 'EUR', provider: 'SEPA' }],
@@ -58,6 +60,7 @@ describe('a fiat deposit link', () => {
     ['a provider of another currency', { provider: 'SEPA' }, 'provider'],
     ['a success link on another domain', { successLink: 'https://elsewhere.org/' }, 'successLink'],
     ['a failure link on another domain', { failureLink: 'https://example.com.evil.org/' }, 'failureLink'],
+    ['a link whose domain only ends alike', { successLink: 'https://notexample.com/' }, 'successLink'],
   ])('is refused for %s', async (_what, change, field) => {
     const { exchange, outcome } = await ask({ ...BANK, ...change });
     expect([summary(outcome), blamed(outcome)]).toEqual([REFUSED, [field]]);

@@ -183,7 +183,9 @@ describe('in increasing mode', () => {
       ended.push('read');
       return outcome;
     });
-    await expect.poll(() => exchange.requestLog({ endpoint: 'openPositions' }).length).toBe(1);
+    await expect
+      .poll(() => exchange.requestLog({ endpoint: 'openPositions' }).length, { timeout: 15_000 })
+      .toBe(1);
     const cancel = await actor.cancelAll({}, { priority: 'protective' });
     ended.push('cancel');
     expect(cancel).toMatchObject({ kind: 'accepted' });
@@ -200,7 +202,7 @@ describe('in increasing mode', () => {
     exchange.injectFault({ effect, target: { endpoint: 'stopLimit' }, count: 1 });
     const order = client.reduceOnlyStop(STOP);
     // The fault is spent when the order has arrived.
-    await expect.poll(() => exchange.exchange.faults.list()).toEqual([]);
+    await expect.poll(() => exchange.exchange.faults.list(), { timeout: 15_000 }).toEqual([]);
     const cancel = client.cancelAll({}, { priority: 'protective' });
     expect([await order, await cancel]).toMatchObject([{ kind: 'accepted' }, { kind: 'accepted' }]);
     expect(exchange.requestLog().map(({ endpoint }) => endpoint)).toEqual(['stopLimit', 'cancelAll']);

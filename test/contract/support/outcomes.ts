@@ -1,6 +1,6 @@
 import type { CommandOutcome, ReadOutcome } from '../../../src/core/ports/exchange.ts';
 
-type Outcome = ReadOutcome<unknown> | CommandOutcome<unknown>;
+export type Outcome = ReadOutcome<unknown> | CommandOutcome<unknown>;
 
 /** An outcome as one comparable line: `ok`, `accepted`, or kind, error name, code, status and effect. */
 export function summary(outcome: Outcome): string {
