@@ -1,4 +1,12 @@
-import { type Decimal, decimal, divide, formatDecimal, maxDecimal, ONE, roundToStep } from '../../core/decimal.ts';
+import {
+  type Decimal,
+  decimal,
+  divide,
+  formatDecimal,
+  maxDecimal,
+  ONE,
+  roundToStep,
+} from '../../core/decimal.ts';
 import { DEFAULT_MARKETS } from '../../simulator/defaults.ts';
 import type { MarketSpec } from '../../simulator/types.ts';
 

@@ -39,7 +39,7 @@ export function registerDemo(program: Command, io: CliIo): void {
     .option('--seed <number>', 'keys and the noise of the prices follow from it', seed, 1)
     .option('--scenario <name>', 'what the market does: crashThenRally, or see breakwater simulate --list')
     .option('--prices <csv>', 'plays candles instead: those around the largest move in the file')
-    .option('--speed <factor>', 'how fast time runs for the exchange and for the rules, 1 to 20', speed, 20)
+    .option('--speed <factor>', 'how fast time runs for the exchange and for the rules, 1 to 20', speed, 5)
     .option('--headless', 'lines of text instead of the live table; the default where there is no terminal');
   withJson(command);
   withExamples(command, [
