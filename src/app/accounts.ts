@@ -37,6 +37,12 @@ interface Entry {
   readonly connection: Connection;
 }
 
+/** What the accounts of one config have in common. */
+interface Adoption {
+  readonly limiters: Map<string, SharedLimiter>;
+  readonly sharing: ReadonlyMap<string, number>;
+}
+
 interface Connection {
   readonly apiKey: CompiledAccount['apiKey'];
   readonly apiSecret: CompiledAccount['apiSecret'];
@@ -82,10 +88,10 @@ export class ConfiguredAccounts implements AccountBook {
    */
   adopt(config: CompiledConfig): void {
     const before = this.#entries;
-    const limiters = new Map<string, SharedLimiter>();
+    const adoption: Adoption = { limiters: new Map(), sharing: countSharing(config) };
     const entries = config.accounts.map((compiled): [string, Entry] => [
       compiled.id,
-      this.#entryFor(compiled, config, before.get(compiled.id), limiters),
+      this.#entryFor(compiled, config, before.get(compiled.id), adoption),
     ]);
     this.#entries = new Map(entries);
     const buckets = new Map<number, string[]>();
@@ -102,14 +108,19 @@ export class ConfiguredAccounts implements AccountBook {
     compiled: CompiledAccount,
     config: CompiledConfig,
     before: Entry | undefined,
-    limiters: Map<string, SharedLimiter>,
+    adoption: Adoption,
   ): Entry {
     const connection = connectionOf(compiled, config);
     const client =
       before !== undefined && isSame(before.connection, connection)
         ? before.client
-        : this.#connect(compiled, config, connection, limiters);
-    return { compiled, client, connection, watched: watchedAccount(compiled, config, client) };
+        : this.#connect(compiled, config, connection, adoption.limiters);
+    return {
+      compiled,
+      client,
+      connection,
+      watched: watchedAccount(compiled, config, client, adoption.sharing),
+    };
   }
 
   #connect(
@@ -212,6 +223,7 @@ function watchedAccount(
   account: CompiledAccount,
   config: CompiledConfig,
   client: ExchangeClient,
+  sharing: ReadonlyMap<string, number>,
 ): WatchedAccount {
   const { marketSettings: _resolved, ...settings } = account.settings;
   return {
@@ -223,7 +235,7 @@ function watchedAccount(
       transfers: lookback(account, 'transfers'),
       spotOrders: lookback(account, 'spotOrders'),
     },
-    leastIntervalMs: leastInterval(account, config),
+    leastIntervalMs: leastInterval(account, config, sharing),
     exchange: guard(client),
   };
 }
@@ -254,21 +266,37 @@ const PATHS = {
   creditLine: '/api/v4/credit-line/loans/info',
 } as const;
 
+type EveryPoll = keyof typeof PATHS;
+
+/** How many accounts of each egress group read what is read at every poll. */
+function countSharing({ accounts }: CompiledConfig): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { egress, watch } of accounts) {
+    for (const source of watch.sources) {
+      const key = sharingKey(egress, source);
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+  }
+  return counts;
+}
+
+function sharingKey(egress: string, source: string): string {
+  return `${source} ${egress}`;
+}
+
 /** By the tightest budget of the reads of every poll, shared by the accounts of the egress group that make them. */
-function leastInterval(account: CompiledAccount, { accounts, egress, exchange }: CompiledConfig): number {
+function leastInterval(
+  account: CompiledAccount,
+  { egress, exchange }: CompiledConfig,
+  sharing: ReadonlyMap<string, number>,
+): number {
   const { share, reservedShare } = egress[account.egress] ?? { share: 1, reservedShare: 0 };
   const table = overrideLimits(exchange.limits);
-  const sources = account.watch.sources.filter((source) => source === 'positions' || source === 'creditLine');
+  const sources = account.watch.sources.filter((source): source is EveryPoll => source in PATHS);
   const intervals = sources.flatMap((source) => {
-    const sharing = accounts.filter(
-      ({ egress: group, watch }) => group === account.egress && watch.sources.includes(source),
-    );
+    const count = sharing.get(sharingKey(account.egress, source)) ?? 1;
     return limitsOf(PATHS[source], table).map(([, { limit, periodMs }]) =>
-      leastIntervalMs(
-        { requests: limit * share, perMs: periodMs, reserved: reservedShare },
-        sharing.length,
-        1,
-      ),
+      leastIntervalMs({ requests: limit * share, perMs: periodMs, reserved: reservedShare }, count, 1),
     );
   });
   return Math.max(0, ...intervals);

@@ -29,6 +29,7 @@ import { delivererOf } from './deliverer.ts';
 import { connectRedis, followClock, RedisUnusableError } from './redis.ts';
 import { Replaceable } from './replaceable.ts';
 import { tellAll } from './telemetry.ts';
+import { systemTimers } from './timers.ts';
 import { startWatchdog, type Watchdog } from './watchdog.ts';
 
 export const ROLES = ['poll', 'act', 'notify', 'web'] as const;
@@ -192,6 +193,7 @@ function pipelineOf(base: Base, config: () => CompiledConfig): PipelineContext {
     accounts,
     store: state.store,
     clock,
+    timers: systemTimers,
     random,
     time,
     telemetry,

@@ -40,7 +40,7 @@ export function startWatchdog(parts: WatchdogParts): Watchdog {
       });
       await looking;
     },
-    { name: 'watchdog' },
+    { name: 'watchdog', suppressMissedWarning: true },
   );
   return {
     async stop() {

@@ -16,7 +16,11 @@ export function slippageSteps(): ReturnType<typeof oneOrMany<number>> {
  * so that the check can say what is wrong with them instead of only refusing.
  */
 export function protectAt(): ReturnType<typeof ratio> {
-  return ratio({ max: 10, bounds: 'of the way from mark (0%) to liquidation (100%)' });
+  return ratio({
+    max: 1,
+    exclusive: 'both',
+    bounds: 'strictly between the mark price (0%) and the liquidation price (100%)',
+  });
 }
 
 const protectKeys = {

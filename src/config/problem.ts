@@ -39,7 +39,6 @@ export type ProblemCode =
   | 'never-fires'
   | 'always-fires'
   | 'clear-on-wrong-side'
-  | 'protect-outside'
   | 'close-without-cooldown'
   | 'step-coarser-than-slippage'
   | 'cancels-owners-orders'

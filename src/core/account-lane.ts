@@ -5,8 +5,8 @@ import { GATE_WORDS, gateRefusal } from './gate.ts';
 import { actionKey, openCancelTask } from './intent.ts';
 import { type CancelStep, type CancelTask, type LaneState, orderTypesOf } from './lane-state.ts';
 import { beginCancel, cancelled } from './lane-step.ts';
-import type { CancelAllRequest, CommandOutcome, OrderType } from './ports/exchange.ts';
-import { retryPauseMs } from './rejection.ts';
+import type { CancelAllRequest, CommandOutcome, ExchangeError, OrderType } from './ports/exchange.ts';
+import { classifyRejection, isPassing, retryPauseMs } from './rejection.ts';
 import type { AccountSettings } from './settings.ts';
 import type { ActionRequest } from './subject.ts';
 
@@ -88,10 +88,11 @@ function nextAccountStep(state: AccountLane, lanes: readonly LaneState[], nowMs:
   if (state.inProgress !== null) return { kind: 'idle' };
   const task = state.cancels.find((one) => one.state === 'open' && one.refusedBy === null);
   const held = lanes.filter((lane) => lane.heldBy === ACCOUNT_HOLDER).map((lane) => lane.market);
-  if (task === undefined) {
-    return held.length > 0 ? { kind: 'releaseLanes', markets: held } : { kind: 'idle' };
-  }
-  if (nowMs < state.retryAtMs) return { kind: 'wait', untilMs: state.retryAtMs };
+  const isWaiting = nowMs < state.retryAtMs;
+  // No position waits for its order while this waits for the exchange.
+  if ((task === undefined || isWaiting) && held.length > 0) return { kind: 'releaseLanes', markets: held };
+  if (task === undefined) return { kind: 'idle' };
+  if (isWaiting) return { kind: 'wait', untilMs: state.retryAtMs };
   const free = lanes.filter((lane) => lane.heldBy !== ACCOUNT_HOLDER).map((lane) => lane.market);
   if (free.length > 0) return { kind: 'takeLanes', markets: free };
   const { key, types } = task;
@@ -193,11 +194,13 @@ export function finishAccountCancel(
       events: audit.events,
     };
   }
-  const failed = delay(mark(ended, inProgress.key, 'failed'), nowMs, outcome.error.retryAfterMs);
   const { name, message, effect } = outcome.error;
+  const delayed = delay(ended, nowMs, outcome.error);
+  const failed = mark(delayed, inProgress.key, 'failed');
   if (outcome.kind === 'rejected' && effect === 'none') {
-    audit.emit({ ...about, kind: 'cancelRejected', reason: name, words: message, alarm: true });
-    return { state: failed, lanes, events: audit.events };
+    const passing = isPassing(classifyRejection(outcome.error));
+    audit.emit({ ...about, kind: 'cancelRejected', reason: name, words: message, alarm: !passing });
+    return { state: passing ? delayed : failed, lanes, events: audit.events };
   }
   audit.emit({ ...about, kind: 'unknown', reason: name, words: message });
   return {
@@ -229,9 +232,9 @@ function mark(state: AccountLane, key: string, how: 'done' | 'failed'): AccountL
   return { ...state, cancels };
 }
 
-function delay(state: AccountLane, nowMs: number, retryAfterMs: number | undefined): AccountLane {
-  const pauseMs = Math.max(retryPauseMs(state.refusals), retryAfterMs ?? 0);
-  return { ...state, refusals: state.refusals + 1, retryAtMs: nowMs + pauseMs };
+function delay(state: AccountLane, nowMs: number, error: ExchangeError): AccountLane {
+  const retryAtMs = nowMs + retryPauseMs(state.refusals, error);
+  return { ...state, refusals: state.refusals + 1, retryAtMs };
 }
 
 /** After the process that carried it out may have died: a cancel in progress has an unknown outcome. */

@@ -1,4 +1,5 @@
 import { type StopCover, stopCover } from './cover.ts';
+import { CreditLineQuantities } from './credit-line.ts';
 import { SOURCE_NAMES, type SourceName } from './fields.ts';
 import type { PositionRecord, RecordList, SpotOrderRecord, TransferRecord } from './ports/exchange.ts';
 import { netExposure, PositionQuantities } from './position.ts';
@@ -29,9 +30,11 @@ export class AccountQuantities {
   /** Clock of the exchange now, Unix milliseconds: its last Date header plus the monotonic time since. */
   readonly serverNowMs: number | undefined;
   readonly #sinceSnapshotMs: number;
-  readonly #covers = new Map<PositionQuantities, Quantity<StopCover>>();
+  /** By the index of the position. */
+  readonly #covers: Quantity<StopCover>[] = [];
   #positionList: Quantity<RecordList<PositionRecord>> | undefined;
   #positions: readonly PositionQuantities[] | undefined;
+  #loans: readonly CreditLineQuantities[] | undefined;
 
   constructor(snapshot: Snapshot, settings: AccountSettings, now: Instant) {
     this.snapshot = snapshot;
@@ -88,13 +91,21 @@ export class AccountQuantities {
     return this.#positions;
   }
 
+  /** Quantities of every loan of the last read, fresh or not. */
+  get loans(): readonly CreditLineQuantities[] {
+    if (this.#loans === undefined) {
+      const reading = this.snapshot.sources.creditLine;
+      const records = reading?.kind === 'read' ? reading.value.records : [];
+      this.#loans = records.map((record) => new CreditLineQuantities(record, this.settings));
+    }
+    return this.#loans;
+  }
+
   /** How well stops cover a position of the last read; see `stopCover`. */
   coverOf(position: PositionQuantities): Quantity<StopCover> {
-    let cover = this.#covers.get(position);
-    if (cover === undefined) {
-      cover = stopCover(position, this.snapshot.ownStops);
-      this.#covers.set(position, cover);
-    }
+    const index = this.positions.indexOf(position);
+    const cover = this.#covers[index] ?? stopCover(position, this.snapshot.ownStops);
+    if (index >= 0) this.#covers[index] = cover;
     return cover;
   }
 
@@ -109,15 +120,23 @@ export class AccountQuantities {
     return oldest === undefined ? NONE : known(oldest / MS_PER_SECOND);
   }
 
-  /** Records that the last reads set aside because they failed validation. */
-  recordsSetAside(source: string | undefined): Quantity<number> {
+  /**
+   * Records that the last reads set aside because they failed validation; a lower bound, or unknown, while a
+   * watched source is unread or too old. A source that is not watched adds none.
+   */
+  recordsSetAside(source: string | undefined): Quantity<number> | AtLeast {
     let count = 0;
+    let gap: Quantity<number> | undefined;
     for (const name of SOURCE_NAMES) {
       if ((source !== undefined && source !== name) || name === 'mainBalance') continue;
       const reading = this.snapshot.sources[name];
-      if (reading?.kind === 'read') count += reading.value.setAside.length;
+      if (reading === undefined) continue;
+      const list = this.fresh<RecordList<unknown>>(reading);
+      if (list.kind === 'value') count += list.value.setAside.length;
+      else gap = list;
     }
-    return known(count);
+    if (gap === undefined) return known(count);
+    return count === 0 ? gap : atLeast(count);
   }
 
   /** Available balance; an asset that is absent from a valid reply has 0 (specification 2.6). */

@@ -1,17 +1,26 @@
 import type { Recorder } from './audit-event.ts';
 import { GATE_WORDS, type GateContext, gateRefusal } from './gate.ts';
 import { endIntent, isOpen } from './intent.ts';
-import type { CancelTask, Cover, Intent, LaneState, OwnOrder } from './lane-state.ts';
+import { distanceNumber } from './intent-target.ts';
+import {
+  type CancelTask,
+  type Cover,
+  findPosition,
+  type Intent,
+  type LaneState,
+  type OwnOrder,
+} from './lane-state.ts';
+import { reopen } from './renewal.ts';
 import type { AccountSettings } from './settings.ts';
-import { reopen } from './settle.ts';
-import type { Admitted } from './want.ts';
+import { settleIntents } from './settle.ts';
+import type { Admitted, Removal } from './want.ts';
 
 export interface LaneContext {
   readonly settings: AccountSettings;
   readonly gate: GateContext;
 }
 
-/** Asks the gate for everything in the lane, and records each answer that is new. */
+/** Asks the gate for everything in the lane, and records each answer that is new. What it lets in again is settled. */
 export function askGate(state: LaneState, context: LaneContext, nowMs: number, audit: Recorder): LaneState {
   const { gate, settings } = context;
   const intents = state.intents.map((intent) => {
@@ -25,7 +34,17 @@ export function askGate(state: LaneState, context: LaneContext, nowMs: number, a
   const cancels = state.cancels.map((task) =>
     task.state === 'open' ? withRefusal(task, gateRefusal(task, gate), audit) : task,
   );
-  return { ...state, intents, covers, cancels };
+  const asked = { ...state, intents, covers, cancels };
+  const hasReopened = intents.some(
+    (intent, index) => isOpen(intent) && !isOpen(state.intents[index] ?? intent),
+  );
+  if (!hasReopened) return asked;
+  // The position may have changed hands meanwhile, and that may open others, which are asked for as well.
+  const settled = settleIntents(asked, false, settings, nowMs, audit);
+  const again = settled.intents.map((intent) =>
+    isOpen(intent) ? withRefusal(intent, gateRefusal(intent, gate), audit) : intent,
+  );
+  return { ...settled, intents: again };
 }
 
 function withRefusal<T extends Intent | Cover | CancelTask>(
@@ -62,17 +81,40 @@ export function admittedOf(state: LaneState): Admitted {
 /** Rounds after which a cancel-read-place that never gets through is no longer exempt from the gate. */
 const MAX_ROUNDS = 5;
 
-/** A change whose cancels have failed that often is not completed at any price. */
-export function boundChange(state: LaneState, audit: Recorder): LaneState {
+/** A change whose cancels have failed that often, or that takes that long, is not completed at any price. */
+export function boundChange(
+  state: LaneState,
+  settings: AccountSettings,
+  nowMs: number,
+  audit: Recorder,
+): LaneState {
   const { change } = state;
-  if (change === null || change.phase !== 'cancel' || change.rounds < MAX_ROUNDS) return state;
+  if (change === null) return state;
+  const isFruitless = change.phase === 'cancel' && change.rounds >= MAX_ROUNDS;
+  if (!isFruitless && nowMs - change.startedMs < settings.intentTtlMs) return state;
   audit.emit({
     kind: 'setChanged',
     reason: 'givenUp',
-    words: `${change.rounds} cancels were refused or lost: the gate counts again`,
+    words: `not completed after ${change.rounds} cancels: the gate counts again`,
     alarm: true,
   });
   return { ...state, change: null };
+}
+
+/** Reasons to remove an order that serve what is wanted on its position, whoever placed the order. */
+function servesOthers({ order, why }: Removal, admitted: Admitted): boolean {
+  if (why === 'resolved' || why === 'positionGone') return false;
+  return admitted.intents.some((intent) => intent.positionId === order.positionId);
+}
+
+/** Whether a removal may be carried out now: a rule that is held back removes nothing, another one may need it. */
+export function mayCarryOut(
+  removal: Removal,
+  state: LaneState,
+  admitted: Admitted,
+  gate: GateContext,
+): boolean {
+  return mayRemove(removal.order, state, gate) || servesOthers(removal, admitted);
 }
 
 /** Whether an order whose intent may be gone may be cancelled now. */
@@ -98,8 +140,7 @@ export function failExhausted(
   if (!state.intents.some(isExhausted)) return state;
   const intents = state.intents.map((intent) => {
     if (!isExhausted(intent)) return intent;
-    const position = state.read?.positions.find((candidate) => candidate.positionId === intent.positionId);
-    const distance = typeof position?.distance === 'number' ? position.distance : null;
+    const distance = distanceNumber(findPosition(state.read, intent.positionId));
     return endIntent(intent, { how: 'failed', why: 'attempts' }, distance, nowMs, audit);
   });
   return { ...state, intents };

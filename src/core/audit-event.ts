@@ -33,6 +33,8 @@ export type FailureReason =
   | 'hedged'
   | 'attempts'
   | 'renewals'
+  /** The exchange did not answer, or refused to judge, to the last. */
+  | 'unanswered'
   | 'priorOrders'
   | 'marketNotConfigured'
   | `refused:${GateReason}`
@@ -64,7 +66,15 @@ export type IdleReason = 'nothingWanted' | 'setInPlace' | 'held' | 'busy' | 'gat
 /** Why a lane waits. */
 export type WaitReason = 'lateArrival' | 'readLag' | 'backoff';
 
-export type RejectionReason = 'side' | 'duplicateId' | 'cancelledAtCreation' | 'rateLimited' | 'other';
+export type RejectionReason =
+  /** Nothing to reduce on this side (116). */
+  | 'side'
+  | 'duplicateId'
+  | 'cancelledAtCreation'
+  | 'rateLimited'
+  /** Not sent, or turned away before it was judged. */
+  | 'notProcessed'
+  | 'other';
 
 /**
  * Everything that the order sets decide, as data: what the audit trail, the metrics and the alerts are made

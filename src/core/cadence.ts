@@ -36,9 +36,11 @@ const CROSSING_CHANCE = 1e-4;
 const DEVIATIONS = 3.890_591_886_4;
 /**
  * Volatility below which no market is trusted to stay, a fraction per square root of a day: estimates lag behind
- * the start of a crash. It also stands in while there is no estimate.
+ * the start of a crash. It also stands in while there is no estimate. With this figure the interval within 1 % of
+ * a threshold is short enough that even the fastest falling minute of recent crashes (10 %, ETH on 19 May 2021) does not
+ * carry the price past it between two polls: `distance / 0.16 % per second`.
  */
-const LEAST_VOLATILITY_PER_DAY = 0.1;
+const LEAST_VOLATILITY_PER_DAY = 0.3;
 const LEAST_VARIANCE_PER_MS = LEAST_VOLATILITY_PER_DAY ** 2 / MS_PER_DAY;
 
 export const CADENCE_BOUND = CROSSING_CHANCE;
@@ -58,27 +60,37 @@ export function safeIntervalMs(distance: number, motion: Motion, towards: 'fall'
 
 const UNKNOWN_MOTION: Motion = { variancePerMs: LEAST_VARIANCE_PER_MS, driftPerMs: 0 };
 
-/** The soonest of the safe intervals to several levels of one series. */
-export function safeIntervalToLevels(
-  value: number,
-  levels: readonly number[],
-  motion: Quantity<Motion>,
-): number {
-  const moving = motion.kind === 'value' ? motion.value : UNKNOWN_MOTION;
-  // On either side only the nearest level counts.
-  let lower = 0;
-  let upper = Number.POSITIVE_INFINITY;
-  for (const level of levels) {
-    if (level <= value && level > lower) lower = level;
-    else if (level > value && level < upper) upper = level;
+/** Levels on both sides of a value; only the nearest one on either side counts. */
+export class NearestLevels {
+  readonly value: number;
+  /** 0 while there is none. */
+  lower = 0;
+  /** Infinite while there is none. */
+  upper = Number.POSITIVE_INFINITY;
+
+  constructor(value: number) {
+    this.value = value;
   }
-  const toLower =
-    lower > 0 ? safeIntervalMs(Math.log(value / lower), moving, 'fall') : Number.POSITIVE_INFINITY;
-  const toUpper =
-    upper < Number.POSITIVE_INFINITY
-      ? safeIntervalMs(Math.log(value / upper), moving, 'rise')
-      : Number.POSITIVE_INFINITY;
-  return Math.min(toLower, toUpper);
+
+  /** A level that is not a positive number counts for nothing. */
+  add(level: number): void {
+    if (level <= this.value) {
+      if (level > this.lower) this.lower = level;
+    } else if (level < this.upper) this.upper = level;
+  }
+
+  /** The sooner of the safe intervals to both; infinite without levels. */
+  safeIntervalMs(motion: Quantity<Motion>): number {
+    const moving = motion.kind === 'value' ? motion.value : UNKNOWN_MOTION;
+    const { value, lower, upper } = this;
+    const toLower =
+      lower > 0 ? safeIntervalMs(Math.log(value / lower), moving, 'fall') : Number.POSITIVE_INFINITY;
+    const toUpper =
+      upper < Number.POSITIVE_INFINITY
+        ? safeIntervalMs(Math.log(value / upper), moving, 'rise')
+        : Number.POSITIVE_INFINITY;
+    return Math.min(toLower, toUpper);
+  }
 }
 
 /** A threshold of some rule on a field that follows the price (or the LTV). */
@@ -157,53 +169,68 @@ function reachOf(
   return drift * reach.windowMs + reach.deviations * Math.sqrt(variancePerMs * reach.windowMs);
 }
 
-/** Mark prices at which a position would reach its thresholds; its liquidation price is always one. */
+/**
+ * Mark prices next to the present one at which a position would reach one of its thresholds; its liquidation price
+ * is always one. `undefined` when the mark price is not known.
+ */
 export function priceLevels(
   position: PositionQuantities,
   thresholds: readonly LevelThreshold[],
   motion: Quantity<Motion>,
-): readonly number[] {
-  const { markPrice, liquidationPrice, direction, size, record, unrealizedPnl } = position;
-  if (markPrice.kind !== 'value' || direction.kind !== 'value') return [];
+): NearestLevels | undefined {
+  const { markPrice, direction } = position;
+  if (markPrice.kind !== 'value' || direction.kind !== 'value') return undefined;
   const dir = direction.value === 'long' ? 1 : -1;
-  const liquidation = liquidationPrice.kind === 'value' ? liquidationPrice.value : Number.NaN;
-  const levels = [liquidation];
-  const pnlNow = unrealizedPnl.kind === 'value' ? unrealizedPnl.value : Number.NaN;
+  const mark = markPrice.value;
+  const liquidation = orNaN(position.liquidationPrice);
+  const pnlNow = orNaN(position.unrealizedPnl);
+  const levels = new NearestLevels(mark);
+  levels.add(liquidation);
   for (const { field, threshold, reach } of thresholds) {
     if (reach !== undefined) {
-      levels.push(liquidation * Math.exp(dir * reachOf(reach, motion, dir > 0 ? 'fall' : 'rise')));
-    } else if (field === 'liquidationDistance') levels.push(liquidation / (1 - dir * threshold));
-    else if (field === 'markPrice') levels.push(threshold);
-    else if (field === 'notional') levels.push(threshold / size);
-    else if (field === 'unrealizedPnl') levels.push(markPrice.value + (dir * (threshold - pnlNow)) / size);
+      levels.add(liquidation * Math.exp(dir * reachOf(reach, motion, dir > 0 ? 'fall' : 'rise')));
+    } else if (field === 'liquidationDistance') levels.add(liquidation / (1 - dir * threshold));
+    else if (field === 'markPrice') levels.add(threshold);
+    else if (field === 'notional') levels.add(threshold / position.size);
+    else if (field === 'unrealizedPnl') levels.add(mark + (dir * (threshold - pnlNow)) / position.size);
     else if (field === 'pnlPercent') {
-      const pnlThere = (pnlNow / Number(record.pnlPercent)) * 100 * threshold;
-      levels.push(markPrice.value + (dir * (pnlThere - pnlNow)) / size);
+      const pnlThere = (pnlNow / orNaN(position.pnlPercent)) * threshold;
+      levels.add(mark + (dir * (pnlThere - pnlNow)) / position.size);
     }
   }
   return levels;
 }
 
-/** LTVs at which a loan would reach its thresholds; its margin call and its liquidation are always two. */
+/**
+ * LTVs next to the present one at which a loan would reach one of its thresholds; its margin call and its liquidation
+ * are always two. `undefined` when the LTV is not known, or 0.
+ */
 export function ltvLevels(
   loan: CreditLineQuantities,
   thresholds: readonly LevelThreshold[],
   motion: Quantity<Motion>,
-): readonly number[] {
-  const marginCall = loan.ltv('marginCallLtv');
-  const liquidation = loan.ltv('liquidationLtv');
-  const call = marginCall.kind === 'value' ? marginCall.value : Number.NaN;
-  const end = liquidation.kind === 'value' ? liquidation.value : Number.NaN;
-  const levels = [call, end];
+): NearestLevels | undefined {
+  const current = loan.ltv('currentLtv');
+  if (current.kind !== 'value' || current.value <= 0) return undefined;
+  const call = orNaN(loan.ltv('marginCallLtv'));
+  const end = orNaN(loan.ltv('liquidationLtv'));
+  const levels = new NearestLevels(current.value);
+  levels.add(call);
+  levels.add(end);
   for (const { field, threshold, reach } of thresholds) {
-    if (reach !== undefined) levels.push(call * Math.exp(-reachOf(reach, motion, 'rise')));
-    else if (field === 'currentLtv') levels.push(threshold);
-    else if (field === 'ltvToMarginCall') levels.push(threshold * call);
-    else if (field === 'ltvToLiquidation') levels.push(threshold * end);
-    else if (field === 'collateralMayFall') levels.push((1 - threshold) * call);
-    else if (field === 'collateralMayFallToLiquidation') levels.push((1 - threshold) * end);
+    if (reach !== undefined) levels.add(call * Math.exp(-reachOf(reach, motion, 'rise')));
+    else if (field === 'currentLtv') levels.add(threshold);
+    else if (field === 'ltvToMarginCall') levels.add(threshold * call);
+    else if (field === 'ltvToLiquidation') levels.add(threshold * end);
+    else if (field === 'collateralMayFall') levels.add((1 - threshold) * call);
+    else if (field === 'collateralMayFallToLiquidation') levels.add((1 - threshold) * end);
   }
   return levels;
+}
+
+/** A number that no level can be computed from stands in for one that is not known. */
+function orNaN(quantity: Quantity<number>): number {
+  return quantity.kind === 'value' ? quantity.value : Number.NaN;
 }
 
 export interface CadenceBounds {

@@ -4,7 +4,7 @@ import { type LevelThreshold, levelThresholds } from './cadence.ts';
 import { type CompiledCondition, compileCondition, type Latches } from './condition.ts';
 import { compileFilter, compileGlobs, type FilterJudge, type GlobJudge } from './filter.ts';
 import { type FieldReader, Registers } from './registers.ts';
-import type { ActionSpec, Mode, RuleSpec, SubjectKind } from './rule.ts';
+import type { ActionSpec, Mode, RuleSpec, SubjectFilter, SubjectKind } from './rule.ts';
 import type { AccountSettings } from './settings.ts';
 
 /** A rule ready to judge: closures instead of text. Made once per account and config. */
@@ -56,7 +56,10 @@ export function compileRules(specs: readonly RuleSpec[], settings: AccountSettin
   const creditLine = new Registers('creditLine');
   const account = new Registers('account');
   const registersOf = { position, creditLine, account };
-  const all = specs.map((spec, index) => compileRule(spec, index, settings, registersOf[spec.on]));
+  const filters = new Map<string, FilterJudge>();
+  const all = specs.map((spec, index) =>
+    compileRule(spec, index, settings, registersOf[spec.on], sharedFilter(spec.where, filters)),
+  );
   return {
     settings,
     all,
@@ -82,6 +85,7 @@ function compileRule(
   index: number,
   settings: AccountSettings,
   registers: FieldReader,
+  filter: FilterJudge,
 ): CompiledRule {
   const condition = compileCondition(spec.when, registers);
   const mode = spec.mode ?? settings.mode;
@@ -92,11 +96,19 @@ function compileRule(
     emptySlot: { ruleId: spec.id, checksum: spec.checksum, mode, entries: [] },
     mode,
     condition,
-    filter: compileFilter(spec.where),
+    filter,
     window: spec.activeWindow && compileActiveWindow(spec.activeWindow),
     latches: new Uint8Array(condition.latchCount),
     stages: stages.map((actions) => actions.map(compileAction)),
   };
+}
+
+/** One judge for all rules with the same `where`, so that a subject is asked once for several of them. */
+function sharedFilter(where: SubjectFilter, filters: Map<string, FilterJudge>): FilterJudge {
+  const text = JSON.stringify(where);
+  const filter = filters.get(text) ?? compileFilter(where);
+  filters.set(text, filter);
+  return filter;
 }
 
 function compileAction(spec: ActionSpec): CompiledAction {

@@ -7,10 +7,11 @@ import { type LtvScale, ltvScale, reported } from './units.ts';
 
 type LtvField = 'currentLtv' | 'initialLtv' | 'marginCallLtv' | 'liquidationLtv';
 
-/** What one credit line record says (specification 2.5), LTVs as fractions. */
+/** What one credit line record says (specification 2.5), LTVs as fractions, each computed once. */
 export class CreditLineQuantities {
   readonly record: CreditLineRecord;
   readonly #scale: Quantity<LtvScale>;
+  readonly #ltvs: { [F in LtvField]?: Quantity<number> } = {};
 
   constructor(record: CreditLineRecord, settings: AccountSettings) {
     this.record = record;
@@ -19,6 +20,11 @@ export class CreditLineQuantities {
 
   /** One of the record's LTVs as a fraction; unknown when it is missing, negative or of unclear unit. */
   ltv(field: LtvField): Quantity<number> {
+    this.#ltvs[field] ??= this.#computeLtv(field);
+    return this.#ltvs[field];
+  }
+
+  #computeLtv(field: LtvField): Quantity<number> {
     const text = this.record[field];
     if (text === undefined) return unknown('fieldMissing');
     if (this.#scale.kind !== 'value') return this.#scale;

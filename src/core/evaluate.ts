@@ -4,18 +4,23 @@ import { activeRequests } from './active-requests.ts';
 import type { NextDue } from './cadence.ts';
 import type { CompiledRule, CompiledRules, KindRules } from './compiled-rules.ts';
 import type { Decision, Transition } from './decision.ts';
-import { type Motion, motionOf } from './forecast.ts';
 import { type Memory, remember } from './memory.ts';
 import { type Passage, passageSince } from './passage.ts';
 import { planNext } from './plan-next.ts';
 import { PositionQuantities, positionView } from './position.ts';
-import type { Quantity } from './quantity.ts';
 import { reasonWords } from './reason.ts';
 import type { SubjectKind } from './rule.ts';
 import { findEntry, loadLatches, NO_ENTRIES, RuleRun } from './rule-run.ts';
 import type { Instant, Snapshot } from './snapshot.ts';
 import type { ActionRequest, PositionView, SubjectKey } from './subject.ts';
-import { marketMotion, type SubjectList, type Subjects, subjectsOf } from './subjects.ts';
+import {
+  type MarketForecast,
+  marketForecasts,
+  motionIn,
+  type SubjectList,
+  type Subjects,
+  subjectsOf,
+} from './subjects.ts';
 import { conditionWords } from './words.ts';
 
 /** Everything that follows from one snapshot; plain JSON. */
@@ -33,17 +38,15 @@ export interface Evaluation {
   readonly nextDue: NextDue;
 }
 
-export interface MarketForecast {
-  readonly market: string;
-  readonly motion: Quantity<Motion>;
-}
-
 export interface EvaluateOptions {
   /** Shortest time between polls that the request budget allows; see `leastIntervalMs`. */
   readonly leastIntervalMs?: number;
 }
 
-/** Timers are credited with at most so many calm intervals at once: a longer gap is not known to be anything. */
+/**
+ * Timers are credited with at most so many calm intervals at once, or with the interval that was planned when the
+ * request budget made it longer: of a longer gap nobody knows what it was.
+ */
 const MAX_CREDITED_INTERVALS = 3;
 
 /**
@@ -60,7 +63,7 @@ export function evaluate(
   rules: CompiledRules,
   options: EvaluateOptions = {},
 ): Evaluation {
-  const { account, memory, passage, subjects } = prepare(snapshot, state, now, rules);
+  const { account, memory, forecasts, passage, subjects } = prepare(snapshot, state, now, rules);
   const run = new RuleRun(state, rules, now, passage.timerMs, account.serverNowMs ?? now.wallMs);
   run.judge(rules.position, subjects.positions);
   run.judge(rules.creditLine, subjects.loans);
@@ -79,7 +82,7 @@ export function evaluate(
     decisions: run.decisions,
     transitions: run.transitions,
     active: activeRequests(rules, slots, account),
-    forecasts: memory.markets.map(({ market, forecast }) => ({ market, motion: motionOf(forecast) })),
+    forecasts,
     nextDue: due,
   };
 }
@@ -87,6 +90,7 @@ export function evaluate(
 interface Prepared {
   readonly account: AccountQuantities;
   readonly memory: Memory;
+  readonly forecasts: readonly MarketForecast[];
   readonly passage: Passage;
   readonly subjects: Subjects;
 }
@@ -96,10 +100,15 @@ function prepare(snapshot: Snapshot, state: AccountState, now: Instant, rules: C
   if (snapshot.accountId !== settings.accountId || state.accountId !== settings.accountId) {
     throw new TypeError(`snapshot, state and rules are not of one account (${settings.accountId})`);
   }
-  const passage = passageSince(state.passage, now, MAX_CREDITED_INTERVALS * settings.cadence.calmMs);
+  const longestStepMs = Math.max(
+    MAX_CREDITED_INTERVALS * settings.cadence.calmMs,
+    state.passage?.plannedMs ?? 0,
+  );
+  const passage = passageSince(state.passage, now, longestStepMs);
   const account = new AccountQuantities(snapshot, settings, now);
   const memory = remember(state, account, passage);
-  return { account, memory, passage, subjects: subjectsOf(account, memory) };
+  const forecasts = marketForecasts(memory);
+  return { account, memory, forecasts, passage, subjects: subjectsOf(account, memory, forecasts) };
 }
 
 /**
@@ -153,7 +162,8 @@ export function positionViews(
 ): readonly PositionView[] {
   const reading = snapshot.sources.positions;
   if (reading?.kind !== 'read') return [];
+  const forecasts = marketForecasts(evaluated);
   return reading.value.records.map((record) =>
-    positionView(new PositionQuantities(record, rules.settings), marketMotion(evaluated, record.market)),
+    positionView(new PositionQuantities(record, rules.settings), motionIn(forecasts, record.market)),
   );
 }

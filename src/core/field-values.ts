@@ -62,10 +62,7 @@ export const POSITION_VALUES: Readonly<Record<PositionFieldName, Compute<Positio
   markPrice: ({ position }) => position.markPrice,
   markError: ({ position }) => quotient(position.markError, position.markPrice),
   unrealizedPnl: ({ position }) => position.unrealizedPnl,
-  pnlPercent: ({ position }) => {
-    const percent = reported(position.record.pnlPercent);
-    return percent.kind === 'value' ? known(percent.value / 100) : percent;
-  },
+  pnlPercent: ({ position }) => position.pnlPercent,
   pnl: ({ position }) => reported(position.record.pnl),
   margin: ({ position }) => reported(position.record.margin),
   freeMargin: ({ position }) => reported(position.record.freeMargin),

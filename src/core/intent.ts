@@ -207,9 +207,8 @@ function reconcileCovers(
       positionId,
       at: request.action.at,
       slippage: request.action.slippage,
-      anchorMark: null,
+      anchor: null,
       ...gateFields(request),
-      failures: 0,
       blockedBy: null,
       refusedBy: null,
     });

@@ -1,9 +1,16 @@
 import { type AuditEvent, type Recorder, recorder } from './audit-event.ts';
 import { toDecimal } from './decimal.ts';
 import { coverIntent, isOpen, type LaneRequest, reconcileRequests } from './intent.ts';
-import { findPosition, type LaneState, type MarketRead, type OwnOrder } from './lane-state.ts';
-import { activationGap } from './order-shape.ts';
-import { absorbRead, isSentFor, offsetFromActivation } from './outstanding.ts';
+import {
+  findPosition,
+  type Intent,
+  isSameHolding,
+  type LaneState,
+  type MarketRead,
+  type OwnOrder,
+  type ReadPosition,
+} from './lane-state.ts';
+import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from './outstanding.ts';
 import { marketRead, type ReadObservation } from './read-market.ts';
 import type { AccountSettings } from './settings.ts';
 import { settleIntents } from './settle.ts';
@@ -23,7 +30,7 @@ export function observeRequests(
 ): LaneChange {
   const audit = recorder(state.accountId, state.market, nowMs);
   const reconciled = reconcileRequests(state, requests, conclusive, settings, nowMs, audit);
-  return { state: settleIntents(reconciled, settings, nowMs, audit), events: audit.events };
+  return { state: settleIntents(reconciled, false, settings, nowMs, audit), events: audit.events };
 }
 
 /**
@@ -101,19 +108,21 @@ function absorb(
   const moved: LaneState = { ...state, read, orders: absorbed.orders };
   const anchored = forgetAnchors(moved, read);
   const triggered = triggerCovers(anchored, read, absorbed.filled, settings, nowMs, audit);
-  return settleIntents(triggered, settings, nowMs, audit);
+  return settleIntents(triggered, true, settings, nowMs, audit);
 }
 
 function aboutOrder(order: OwnOrder): { positionId: string; key: string; order: OwnOrder['request'] } {
   return { positionId: order.positionId, key: order.key, order: order.request };
 }
 
+/** What a stop was reckoned from counts for the position that it was placed for. */
 function forgetAnchors(state: LaneState, read: MarketRead): LaneState {
-  const covers = state.covers.map((cover) =>
-    cover.anchorMark !== null && findPosition(read, cover.positionId) === undefined
-      ? { ...cover, anchorMark: null }
-      : cover,
-  );
+  const covers = state.covers.map((cover) => {
+    if (cover.anchor === null) return cover;
+    const position = findPosition(read, cover.positionId);
+    const isSame = position !== undefined && isSameHolding(cover.anchor, position);
+    return isSame ? cover : { ...cover, anchor: null };
+  });
   return { ...state, covers };
 }
 
@@ -133,14 +142,23 @@ function triggerCovers(
   let { intents } = state;
   for (const order of triggered) {
     const cover = state.covers.find((candidate) => candidate.key === order.key);
-    const isKnown = intents.some((intent) => intent.key === order.key && isOpen(intent));
-    if (cover === undefined || isKnown || findPosition(read, order.positionId) === undefined) continue;
+    const position = findPosition(read, order.positionId);
+    if (cover === undefined || position === undefined || isFollowedUp(intents, order, position)) continue;
     const words = `the stop at ${order.request.activationPrice} triggered: everything goes`;
     audit.emit({ ...aboutOrder(order), kind: 'coverTriggered', reason: 'triggered', words, alarm: true });
     const others = intents.filter((intent) => intent.key !== order.key);
     intents = [...others, coverIntent(cover, settings, nowMs)];
   }
   return { ...state, intents };
+}
+
+/** It counts once for a position: what becomes of it afterwards is the intent's matter. */
+function isFollowedUp(intents: readonly Intent[], order: OwnOrder, position: ReadPosition): boolean {
+  return intents.some(
+    (intent) =>
+      intent.key === order.key &&
+      (isOpen(intent) || (intent.basis !== null && isSameHolding(intent.basis, position))),
+  );
 }
 
 function isTriggered(order: OwnOrder, read: MarketRead, settings: AccountSettings): boolean {
@@ -150,6 +168,5 @@ function isTriggered(order: OwnOrder, read: MarketRead, settings: AccountSetting
   if (!isSentFor(order, position)) return false;
   if (order.activatedMs !== null) return true;
   const offset = offsetFromActivation(order, position);
-  const gap = activationGap({ markPrice: position.markPrice, markError: position.markError }, market);
-  return offset !== undefined && offset.lte(gap.neg());
+  return offset !== undefined && isWellPast(offset, position, market);
 }

@@ -49,7 +49,7 @@ export interface LaneState {
   readonly heldBy: string | null;
   /** After a refusal by the exchange or a failed read: nothing of this kind before. */
   readonly retryAtMs: Readonly<Record<RetryKind, number>>;
-  /** Refusals since something was last accepted: lengthens the pause before the next try. */
+  /** Requests refused or unanswered since one was last accepted: lengthens the pause before the next try. */
   readonly refusals: number;
   /**
    * Orders of an earlier life may be open that no cancel of ours can have removed (stops that cancel-all does
@@ -101,6 +101,7 @@ export interface Intent {
 export interface IntentBasis extends FiringBasis {
   readonly positionSide: ReadPosition['positionSide'];
   readonly openDate: number | null;
+  readonly direction: Direction | null;
   /** Beyond this the position has grown and the intent expires; renewed, it follows the size. */
   readonly growthBoundBase: DecimalString;
 }
@@ -114,14 +115,20 @@ export interface Cover {
   readonly positionId: string;
   readonly at: number;
   readonly slippage: number;
-  /** Mark price when its stop was first placed. */
-  readonly anchorMark: DecimalString | null;
+  readonly anchor: CoverAnchor | null;
   readonly mode: Mode;
   readonly severity: Severity;
   readonly exemptFromLimits: boolean;
-  readonly failures: number;
   readonly blockedBy: BlockReason | null;
   readonly refusedBy: GateReason | null;
+}
+
+/** What the market was when a cover's stop was first placed for a position: while that lasts, it stays there. */
+export interface CoverAnchor {
+  readonly markPrice: DecimalString;
+  readonly liquidationPrice: DecimalString;
+  readonly openDate: number | null;
+  readonly direction: Direction | null;
 }
 
 /** A `cancelAll` action of a rule in this market; done once per episode and stage. */
@@ -163,6 +170,8 @@ export interface OwnOrder {
   readonly seenAbove: boolean;
   readonly seenBelow: boolean;
   readonly activatedMs: number | null;
+  /** Since when, without a break, the mark has been at or past the activation; null while it is not. */
+  readonly reachedMs: number | null;
   /**
    * The position moved by exactly its amount. It counts as filled, but nothing proves that it was not somebody
    * else who traded as much: it is cancelled before anything else is placed for the position, or when that is
@@ -241,7 +250,8 @@ export interface PlaceStep {
   readonly ahead: boolean;
   /** An order of ours that is sent again under its own id. */
   readonly isResend: boolean;
-  readonly anchorMark: DecimalString | null;
+  /** What a cover's activation was reckoned from; null for a reduction. */
+  readonly anchor: CoverAnchor | null;
 }
 
 export interface ReadStep {
@@ -318,6 +328,21 @@ export function orderTypesOf(market: string): readonly OrderType[] {
   // `_PERP` names futures markets "such as" (specification 4.6); in any other market both are named, since
   // the type that does not exist there cancels nothing.
   return market.endsWith('_PERP') ? ['futures'] : ['margin', 'futures'];
+}
+
+/**
+ * Whether a position is the one that was known before, not one rebuilt or turned around under its id. What the
+ * exchange leaves out on either side tells nothing.
+ */
+export function isSameHolding(
+  before: Pick<ReadPosition, 'openDate' | 'direction'>,
+  position: ReadPosition,
+): boolean {
+  const isReopened =
+    before.openDate !== null && position.openDate !== null && before.openDate !== position.openDate;
+  const isTurned =
+    before.direction !== null && position.direction !== null && before.direction !== position.direction;
+  return !isReopened && !isTurned;
 }
 
 export function findPosition(read: MarketRead | null, positionId: string): ReadPosition | undefined {

@@ -1,5 +1,5 @@
 import { type Recorder, recorder } from './audit-event.ts';
-import { toDecimal } from './decimal.ts';
+import { type Decimal, formatDecimal, maxDecimal, toDecimal, ZERO } from './decimal.ts';
 import { doubtful, finishTask, isSameId, mayHideOrders, unsure } from './doubt.ts';
 import { fenceEndMs } from './fence.ts';
 import { type LaneChange, observeRead } from './lane-observe.ts';
@@ -16,7 +16,7 @@ import {
 import { afterCancel } from './outstanding.ts';
 import type { CommandOutcome, ExchangeError, PlacedOrder } from './ports/exchange.ts';
 import type { ReadObservation } from './read-market.ts';
-import { classifyRejection, retryPauseMs } from './rejection.ts';
+import { classifyRejection, isPassing, retryPauseMs } from './rejection.ts';
 import type { AccountSettings } from './settings.ts';
 
 /** What became of a request step. */
@@ -49,9 +49,7 @@ function beginPlace(state: LaneState, step: PlaceStep, audit: Recorder): LaneSta
   });
   const others = state.orders.filter((other) => !isSameId(other, order));
   const covers = state.covers.map((cover) =>
-    cover.key === order.key && cover.anchorMark === null && order.role === 'cover'
-      ? { ...cover, anchorMark: step.anchorMark }
-      : cover,
+    cover.key === order.key && step.anchor !== null ? { ...cover, anchor: step.anchor } : cover,
   );
   const doubt =
     step.ahead && state.doubt !== null
@@ -139,7 +137,9 @@ function finishRead(
 ): LaneChange {
   if (observation !== null && observation.complete) {
     const observed = observeRead(state, observation, settings, nowMs);
-    const isUsed = observed.state.read !== state.read || observed.state.glance !== state.glance;
+    // In doubt a glance serves as well: for a full close ahead of the fence.
+    const isGlanced = state.doubt !== null && observed.state.glance !== state.glance;
+    const isUsed = observed.state.read !== state.read || isGlanced;
     return isUsed ? observed : { state: delay(observed.state, 'read', nowMs), events: observed.events };
   }
   return { state: delay(state, 'read', nowMs), events: [] };
@@ -149,6 +149,11 @@ function delay(state: LaneState, kind: RetryKind, nowMs: number, error?: Exchang
   const refusals = state.refusals + 1;
   const untilMs = nowMs + retryPauseMs(state.refusals, error);
   return { ...state, refusals, retryAtMs: { ...state.retryAtMs, [kind]: untilMs } };
+}
+
+/** Unanswered again and again, a request is not repeated at once; the first time waiting only loses time. */
+function delayRepeated(state: LaneState, kind: RetryKind, nowMs: number): LaneState {
+  return state.refusals === 0 ? { ...state, refusals: 1 } : delay(state, kind, nowMs);
 }
 
 function finishCancel(
@@ -165,17 +170,20 @@ function finishCancel(
     return finishTask(cancelled(state, step, inProgress.startedMs, settings, nowMs, audit), step, 'done');
   }
   if (outcome.kind === 'rejected' && outcome.error.effect === 'none') {
-    const { name } = outcome.error;
+    const { name, message } = outcome.error;
+    const passing = isPassing(classifyRejection(outcome.error));
     audit.emit({
       kind: 'cancelRejected',
       reason: name,
-      words: outcome.error.message,
-      alarm: true,
+      words: message,
+      alarm: !passing,
       cancel: step.request,
     });
-    return finishTask(delay(countFailures(state, null), 'cancel', nowMs, outcome.error), step, 'failed');
+    const delayed = delay(state, 'cancel', nowMs, outcome.error);
+    return passing ? delayed : finishTask(countFailures(delayed, null), step, 'failed');
   }
-  return finishTask(doubtful(state, 'unknownOutcome', settings, nowMs, audit), step, 'failed');
+  const delayed = delayRepeated(state, 'cancel', nowMs);
+  return finishTask(doubtful(delayed, 'unknownOutcome', settings, nowMs, audit), step, 'failed');
 }
 
 /** An accepted cancel: what it covers is gone, and the next read has to be later than it. */
@@ -198,7 +206,8 @@ export function cancelled(
     change: settled.change === null ? null : { ...settled.change, phase: 'place' },
     readAfterMs,
     ignoreReadsBeforeMs: readAfterMs,
-    refusals: 0,
+    // One that only clears up after another request does not show that that one would be answered now.
+    refusals: step.why === 'doubt' ? settled.refusals : 0,
   };
 }
 
@@ -234,7 +243,8 @@ function finishPlace(
     reason: outcome.error.name,
     words: outcome.error.message,
   });
-  return unsure(state, step.order, 'unknownOutcome', settings, nowMs, audit);
+  const delayed = delayRepeated(state, step.order.role, nowMs);
+  return unsure(delayed, step.order, 'unknownOutcome', settings, nowMs, audit);
 }
 
 function withoutOrder(state: LaneState, order: OwnOrder): LaneState {
@@ -266,13 +276,26 @@ function accepted(
   noteAdjusted(order, placed, audit);
   audit.emit({ ...about(order), kind: 'accepted', reason: status, words: `order ${placed.orderId}` });
   const base: LaneState = { ...state, refusals: 0, ignoreReadsBeforeMs: seenFromMs };
-  if (status === 'FILLED') return { ...withoutOrder(base, order), readAfterMs: seenFromMs };
+  if (status === 'FILLED') {
+    const rest = withoutOrder(base, order);
+    const filledBase = toDecimal(placed.adjustedFrom === undefined ? order.amount : placed.amount);
+    return { ...rest, orders: afterFill(rest.orders, order, filledBase), readAfterMs: seenFromMs };
+  }
   const amount = placed.adjustedFrom === undefined ? order.amount : placed.amount;
   const orders = base.orders.map((other) =>
     isSameId(other, order) ? { ...other, status: 'open' as const, amount, arrivedByMs: nowMs } : other,
   );
   const isPartial = status === 'PARTIALLY_FILLED';
   return { ...base, orders, readAfterMs: isPartial ? seenFromMs : base.readAfterMs };
+}
+
+/** A fall that the exchange has accounted for is not one that our other orders have to explain. */
+function afterFill(orders: readonly OwnOrder[], filled: OwnOrder, filledBase: Decimal): readonly OwnOrder[] {
+  return orders.map((order) => {
+    if (order.positionId !== filled.positionId) return order;
+    const left = maxDecimal(toDecimal(order.baseSizeBase).minus(filledBase), ZERO);
+    return { ...order, baseSizeBase: formatDecimal(left) };
+  });
 }
 
 function noteAdjusted(order: OwnOrder, placed: PlacedOrder, audit: Recorder): void {
@@ -292,19 +315,26 @@ function rejected(
 ): LaneState {
   const { order } = step;
   const reason = classifyRejection(error);
-  const isExpected = reason === 'side' || (reason === 'duplicateId' && step.isResend);
+  const passing = isPassing(reason);
+  const isExpected = passing || reason === 'side' || (reason === 'duplicateId' && step.isResend);
   audit.emit({ ...about(order), kind: 'rejected', reason, words: error.message, alarm: !isExpected });
   if (reason === 'duplicateId') {
     if (step.isResend) return resentIsThere(state, order);
     // Somebody with our identity used it: this store was rolled back, or copied.
-    return unsure(state, order, 'duplicateUnexpected', settings, nowMs, audit);
+    return unsure(countFailures(state, order), order, 'duplicateUnexpected', settings, nowMs, audit);
   }
-  const gone = step.isResend && reason !== 'side' ? state : withoutOrder(state, order);
-  const kept = step.isResend && reason !== 'side' ? markUnsure(gone, order) : gone;
-  const dropped = dropAdmitted(kept, order.key);
-  if (reason === 'side') return sideRefused(dropped, order, settings, nowMs);
-  if (reason === 'rateLimited') return delay(dropped, order.role, nowMs, error);
-  return delay(countFailures(dropped, order), order.role, nowMs, error);
+  if (reason === 'side') return sideRefused(withoutOrder(state, order), order, settings, nowMs);
+  const kept = step.isResend ? markUnsure(state, order) : withoutOrder(state, order);
+  const unsent = step.ahead ? forgetAhead(kept, order.positionId) : kept;
+  if (passing) return delay(unsent, order.role, nowMs, error);
+  return delay(countFailures(dropAdmitted(unsent, order.key), order), order.role, nowMs, error);
+}
+
+/** What was refused was not sent ahead of the fence: it may be tried again. */
+function forgetAhead(state: LaneState, positionId: string): LaneState {
+  if (state.doubt === null) return state;
+  const sentAhead = state.doubt.sentAhead.filter((other) => other !== positionId);
+  return { ...state, doubt: { ...state.doubt, sentAhead } };
 }
 
 function markUnsure(state: LaneState, order: OwnOrder): LaneState {
@@ -330,7 +360,8 @@ function sideRefused(state: LaneState, order: OwnOrder, settings: AccountSetting
       ? { ...intent, sideRefused: true }
       : intent,
   );
-  const paused = order.role === 'cover' ? delay(state, 'cover', nowMs) : state;
+  const dropped = dropAdmitted(state, order.key);
+  const paused = order.role === 'cover' ? delay(dropped, 'cover', nowMs) : dropped;
   return { ...paused, intents, readAfterMs, ignoreReadsBeforeMs: readAfterMs };
 }
 

@@ -37,6 +37,8 @@ function rebase(state: LaneState, settings: AccountSettings, nowMs: number): Lan
     readAfterMs: nowMs + settings.readLagMs,
     ignoreReadsBeforeMs: nowMs + settings.readLagMs,
     doubt: state.doubt === null ? null : { ...state.doubt, sinceMs: nowMs },
+    change:
+      state.change === null ? null : { ...state.change, startedMs: notAfter(state.change.startedMs, 0) },
     retryAtMs: {
       reduce: notAfter(reduce, settings.fillWithinMs),
       cover: notAfter(cover, settings.fillWithinMs),
@@ -46,6 +48,7 @@ function rebase(state: LaneState, settings: AccountSettings, nowMs: number): Lan
     intents: state.intents.map((intent) => ({
       ...intent,
       deadlineMs: notAfter(intent.deadlineMs, settings.intentTtlMs),
+      endedMs: intent.endedMs === null ? null : notAfter(intent.endedMs, 0),
     })),
     cancels: state.cancels.map((task) => ({
       ...task,
@@ -56,6 +59,7 @@ function rebase(state: LaneState, settings: AccountSettings, nowMs: number): Lan
       sentMs: notAfter(order.sentMs, 0),
       arrivedByMs: order.status === 'open' ? nowMs : nowMs + settings.lateArrivalMs,
       activatedMs: order.activatedMs === null ? null : notAfter(order.activatedMs, 0),
+      reachedMs: order.reachedMs === null ? null : notAfter(order.reachedMs, 0),
     })),
   };
 }

@@ -1,6 +1,5 @@
 import type { AccountQuantities } from './account.ts';
 import type { AccountState, LoanMemory, MarketMemory, PositionMemory } from './account-state.ts';
-import { CreditLineQuantities } from './credit-line.ts';
 import { observe } from './forecast.ts';
 import type { Passage } from './passage.ts';
 import type { RecordList } from './ports/exchange.ts';
@@ -64,18 +63,19 @@ function rememberMarkets(
   if (sinceMs === 0) return memory.markets;
   const marks = finestMarks(account.positions);
   const next: MarketMemory[] = [];
-  for (const market of memory.markets) {
-    const mark = marks.get(market.market);
+  for (const before of memory.markets) {
+    const { market } = before;
+    const mark = findMarket(marks, market);
     if (mark === undefined) {
-      const absentMs = Math.max(1, market.absentMs + passage.timerMs);
-      if (absentMs <= FORGET_MARKET_AFTER_MS) next.push({ ...market, absentMs });
+      const absentMs = Math.max(1, before.absentMs + passage.timerMs);
+      if (absentMs <= FORGET_MARKET_AFTER_MS) next.push({ ...before, absentMs });
       continue;
     }
-    marks.delete(market.market);
-    const forecast = observe(market.forecast, mark.price, market.absentMs === 0 ? sinceMs : undefined);
-    next.push({ market: market.market, forecast: forecast ?? market.forecast, absentMs: 0 });
+    const forecast = observe(before.forecast, mark.price, before.absentMs === 0 ? sinceMs : undefined);
+    next.push({ market, forecast: forecast ?? before.forecast, absentMs: 0 });
   }
-  for (const [market, { price }] of marks) {
+  for (const { market, price } of marks) {
+    if (findMarket(memory.markets, market) !== undefined) continue;
     const forecast = observe(undefined, price, undefined);
     if (forecast !== undefined) next.push({ market, forecast, absentMs: 0 });
   }
@@ -83,22 +83,31 @@ function rememberMarkets(
 }
 
 interface Mark {
+  readonly market: string;
   readonly price: number;
   readonly error: number;
 }
 
 /** Per market the mark price of the position that shows it most precisely. */
-function finestMarks(positions: readonly PositionQuantities[]): Map<string, Mark> {
-  const marks = new Map<string, Mark>();
-  for (const { record, markPrice, markError } of positions) {
+function finestMarks(positions: readonly PositionQuantities[]): readonly Mark[] {
+  const marks: Mark[] = [];
+  for (const { market, markPrice, markError } of positions) {
     if (markPrice.kind !== 'value' || markError.kind !== 'value') continue;
-    const error = markError.value / markPrice.value;
-    const best = marks.get(record.market);
-    if (error <= COARSEST_SAMPLE && (best === undefined || error < best.error)) {
-      marks.set(record.market, { price: markPrice.value, error });
-    }
+    const mark = { market, price: markPrice.value, error: markError.value / markPrice.value };
+    if (mark.error > COARSEST_SAMPLE) continue;
+    const best = findMarket(marks, market);
+    if (best === undefined) marks.push(mark);
+    else if (mark.error < best.error) marks[marks.indexOf(best)] = mark;
   }
   return marks;
+}
+
+function findMarket<T extends { readonly market: string }>(
+  list: readonly T[],
+  market: string,
+): T | undefined {
+  for (const one of list) if (one.market === market) return one;
+  return undefined;
 }
 
 function rememberLoans(memory: Memory, account: AccountQuantities, passage: Passage): readonly LoanMemory[] {
@@ -107,10 +116,10 @@ function rememberLoans(memory: Memory, account: AccountQuantities, passage: Pass
   const sinceMs = sincePreviousRead(memory.ages.creditLine, account.ageMs('creditLine'), passage);
   if (sinceMs === 0) return memory.loans;
   const next: LoanMemory[] = [];
-  for (const record of reading.value.records) {
-    const subject = creditLineKey(record);
-    const before = memory.loans.find((loan) => loan.subject === subject);
-    const ltv = new CreditLineQuantities(record, account.settings).ltv('currentLtv');
+  for (const loan of account.loans) {
+    const subject = creditLineKey(loan.record);
+    const before = memory.loans.find((one) => one.subject === subject);
+    const ltv = loan.ltv('currentLtv');
     const gap = ltv.kind !== 'value';
     const forecast = gap
       ? before?.forecast
@@ -138,17 +147,22 @@ function rememberCover(
   const list = account.positionList;
   if (list.kind !== 'value') return before.map(coverUnknown);
   const next: PositionMemory[] = [];
-  const seen = new Set<string>();
   for (const position of account.positions) {
-    const { positionId } = position.record;
-    if (seen.has(positionId)) continue;
-    seen.add(positionId);
-    const one = before.find((memory) => memory.positionId === positionId);
-    next.push(stepCover(one, position, account, timerMs));
+    const { positionId } = position;
+    if (findCover(next, positionId) !== undefined) continue;
+    next.push(stepCover(findCover(before, positionId), position, account, timerMs));
   }
   if (list.value.complete) return next;
-  const unseen = before.filter(({ positionId }) => !seen.has(positionId));
+  const unseen = before.filter(({ positionId }) => findCover(next, positionId) === undefined);
   return [...next, ...unseen.map(coverUnknown)];
+}
+
+export function findCover(
+  memories: readonly PositionMemory[],
+  positionId: string,
+): PositionMemory | undefined {
+  for (const one of memories) if (one.positionId === positionId) return one;
+  return undefined;
 }
 
 function coverUnknown({ positionId, unprotectedMs }: PositionMemory): PositionMemory {

@@ -10,23 +10,19 @@ import {
   ZERO,
 } from './decimal.ts';
 import { isOpen, slippageOf } from './intent.ts';
-import {
-  findPosition,
-  type Intent,
-  type MarketRead,
-  type OwnOrder,
-  type ReadPosition,
-} from './lane-state.ts';
+import { findPosition, type Intent, type OwnOrder, type ReadPosition } from './lane-state.ts';
+import { isHedged, leastAmount, netExposure } from './net-exposure.ts';
 import { shapeReduce } from './order-shape.ts';
 import {
   hasMovedAway,
   isRemovable,
   isSentFor,
+  isWellPast,
   offsetFromActivation,
   outstandingBase,
 } from './outstanding.ts';
 import { coverOrders, desiredStop, judgeCovers } from './protective-stop.ts';
-import type { AccountSettings, MarketSettings } from './settings.ts';
+import type { AccountSettings } from './settings.ts';
 import { reductionAmount } from './targets.ts';
 import type { Removal, SetDifference, SetScene, Want } from './want.ts';
 
@@ -89,19 +85,6 @@ function exposureBudget(position: ReadPosition, scene: SetScene): Decimal | unde
   return maxDecimal(netExposure(position, scene.read), ZERO);
 }
 
-export function isHedged(read: MarketRead): boolean {
-  const directions = new Set(read.positions.map((position) => position.direction));
-  return directions.size > 1;
-}
-
-/** What this side has more than the other one. */
-function netExposure(position: ReadPosition, read: MarketRead): Decimal {
-  return read.positions.reduce((sum, other) => {
-    const size = toDecimal(other.sizeBase);
-    return other.direction === position.direction ? sum.plus(size) : sum.minus(size);
-  }, ZERO);
-}
-
 /** Returns what reducing orders will take, or have already been sent to take. */
 function differReduce(
   position: ReadPosition,
@@ -151,10 +134,6 @@ function wantedAmount(
   return undefined;
 }
 
-export function leastAmount(market: MarketSettings): Decimal {
-  return maxDecimal(toDecimal(market.amountStep), toDecimal(market.minAmount));
-}
-
 function smallestTarget(group: readonly Intent[]): Intent | undefined {
   let winner: Intent | undefined;
   for (const intent of group) {
@@ -187,7 +166,7 @@ function fill(need: ReduceNeed, scene: SetScene, plan: Plan): void {
   const missing = maxDecimal(amount.minus(outstanding), ZERO);
   const isTrimmed = need.budget === undefined && need.winner.targetBase === '0';
   if (own.length === 0) {
-    pushReduce(need, missing, slippage, isTrimmed, scene, plan);
+    if (missing.gt(ZERO)) pushReduce(need, missing, slippage, isTrimmed, scene, plan);
     return;
   }
   const least = leastAmount(scene.market);
@@ -244,6 +223,7 @@ function pushReduce(
     targetBase: toDecimal(winner.targetBase ?? position.sizeBase),
     isTrimmed,
     coverBasis: null,
+    anchor: null,
     resend: null,
   });
 }
@@ -269,15 +249,26 @@ function staleReason(
   for (const order of aged) {
     const offset = offsetFromActivation(order, position);
     if (offset === undefined) continue;
-    if (offset.lte(ZERO) && wasPassedLongEnough(order, scene)) return 'notFilled';
+    if (offset.lte(ZERO) && wasPassedLongEnough(order, offset, position, scene)) return 'notFilled';
     if (hasMovedAway(offset, position, scene.market)) return 'marketMovedAway';
   }
   return undefined;
 }
 
-/** The market reached the activation, and the time to fill has passed since it was known to have. */
-function wasPassedLongEnough(order: OwnOrder, scene: SetScene): boolean {
-  return order.activatedMs === null || scene.nowMs - order.activatedMs >= scene.settings.fillWithinMs;
+/**
+ * The market reached the activation, and the time to fill has passed since. Well past it, the order was triggered
+ * as soon as it came; beside it, within the gap between mark and last price, it may only just have been.
+ */
+function wasPassedLongEnough(
+  order: OwnOrder,
+  offset: Decimal,
+  position: ReadPosition,
+  scene: SetScene,
+): boolean {
+  const { nowMs, settings } = scene;
+  if (order.activatedMs !== null) return nowMs - order.activatedMs >= settings.fillWithinMs;
+  if (isWellPast(offset, position, scene.market)) return true;
+  return order.reachedMs !== null && nowMs - order.reachedMs >= settings.fillWithinMs;
 }
 
 function differCover(position: ReadPosition, budget: Decimal | undefined, scene: SetScene, plan: Plan): void {

@@ -123,16 +123,24 @@ function isConclusive(
 /** More of our orders on one position than this are not matched: the market is replaced instead. */
 const MAX_MATCHED = 6;
 
-/** The fewest, oldest orders whose amounts add up to exactly this. */
+/**
+ * Orders whose amounts add up to exactly this: with the fewest covers, as they lie further from the market, then
+ * the fewest and oldest.
+ */
 function subsetOfSum(own: readonly OwnOrder[], sum: Decimal): readonly OwnOrder[] | undefined {
   const candidates = own.slice(0, MAX_MATCHED);
   let best: readonly OwnOrder[] | undefined;
   for (let mask = 1; mask < 1 << candidates.length; mask++) {
     const subset = candidates.filter((_, index) => (mask & (1 << index)) !== 0);
-    if (best !== undefined && best.length <= subset.length) continue;
+    if (best !== undefined && burden(best) <= burden(subset)) continue;
     if (outstandingBase(subset, () => true).eq(sum)) best = subset;
   }
   return best;
+}
+
+function burden(subset: readonly OwnOrder[]): number {
+  const covers = subset.filter((order) => order.role === 'cover').length;
+  return covers * (MAX_MATCHED + 1) + subset.length;
 }
 
 /** Notes on which sides of its activation the mark was seen for certain since the order arrived. */
@@ -144,7 +152,11 @@ function witness(
 ): OwnOrder {
   const position = findPosition(read, order.positionId);
   const baseSizeBase = formatDecimal(sizeOf(position));
-  const updated = { ...order, baseSizeBase };
+  const offset = position === undefined ? undefined : offsetFromActivation(order, position);
+  const isReached = offset !== undefined && offset.lte(ZERO);
+  const reachedMs =
+    offset === undefined ? order.reachedMs : isReached ? (order.reachedMs ?? read.sentAtMs) : null;
+  const updated = { ...order, baseSizeBase, reachedMs };
   const isAfterArrival = read.sentAtMs - settings.readLagMs >= order.arrivedByMs;
   const mark = position?.markPrice ?? null;
   if (!isAfterArrival || mark === null || market === undefined) return updated;
@@ -190,6 +202,14 @@ export function offsetFromActivation(order: OwnOrder, position: ReadPosition): D
   if (position.markPrice === null) return undefined;
   const distance = toDecimal(position.markPrice).minus(toDecimal(order.request.activationPrice));
   return order.request.side === 'sell' ? distance : distance.neg();
+}
+
+/** Whether the market is past an activation for certain, whatever the mark's error and the basis are. */
+export function isWellPast(offset: Decimal, position: ReadPosition, market: MarketSettings): boolean {
+  if (position.markPrice === null) return false;
+  return offset.lte(
+    activationGap({ markPrice: position.markPrice, markError: position.markError }, market).neg(),
+  );
 }
 
 /** Times the usual gap at which the market counts as moved away from an activation. */

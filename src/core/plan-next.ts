@@ -1,8 +1,10 @@
 import type { AccountQuantities } from './account.ts';
 import type { RuleSlot } from './account-state.ts';
 import { isInDanger } from './active-requests.ts';
-import { ltvLevels, type NextDue, nextDue, priceLevels, safeIntervalToLevels } from './cadence.ts';
+import { ltvLevels, type NearestLevels, type NextDue, nextDue, priceLevels } from './cadence.ts';
 import type { CompiledRules } from './compiled-rules.ts';
+import type { Motion } from './forecast.ts';
+import type { Quantity } from './quantity.ts';
 import type { SubjectKey } from './subject.ts';
 import type { SubjectList, Subjects } from './subjects.ts';
 
@@ -29,6 +31,7 @@ function findUrgent(
   const inDanger = positions.subjects.find(({ of }) => isInDanger(of.position));
   if (inDanger !== undefined) return { inMs: 0, reason: 'marginCall', subject: inDanger.key };
   for (const { entries } of slots) {
+    if (entries.length === 0) continue;
     const active = entries.find(({ phase }) => phase !== 'inactive');
     if (active !== undefined) return { inMs: 0, reason: 'ruleActive', subject: active.subject };
   }
@@ -42,22 +45,19 @@ function soonest(
   calmMs: number,
 ): NextDue {
   let due: NextDue = { inMs: calmMs, reason: 'calm' };
-  const consider = (inMs: number, subject: SubjectKey): void => {
+  const consider = (
+    subject: SubjectKey,
+    levels: NearestLevels | undefined,
+    motion: Quantity<Motion>,
+  ): void => {
+    const inMs = levels?.safeIntervalMs(motion) ?? calmMs;
     if (inMs < due.inMs) due = { inMs, reason: 'nearThreshold', subject };
   };
   for (const { key, of } of positions.subjects) {
-    const { position: quantities, motion } = of;
-    if (quantities.markPrice.kind !== 'value') continue;
-    const levels = priceLevels(quantities, position.thresholds, motion);
-    consider(safeIntervalToLevels(quantities.markPrice.value, levels, motion), key);
+    consider(key, priceLevels(of.position, position.thresholds, of.motion), of.motion);
   }
   for (const { key, of } of loans.subjects) {
-    const current = of.loan.ltv('currentLtv');
-    if (current.kind !== 'value' || current.value <= 0) continue;
-    consider(
-      safeIntervalToLevels(current.value, ltvLevels(of.loan, creditLine.thresholds, of.motion), of.motion),
-      key,
-    );
+    consider(key, ltvLevels(of.loan, creditLine.thresholds, of.motion), of.motion);
   }
   return due;
 }

@@ -29,6 +29,7 @@ export class PositionQuantities {
   readonly #settings: PositionReading;
   #basePrice: Quantity<number> | undefined;
   #unrealizedPnl: Quantity<number> | undefined;
+  #pnlPercent: Quantity<number> | undefined;
   #liquidationPrice: Quantity<number> | undefined;
   #markError: Quantity<number> | undefined;
   #direction: Quantity<Direction> | undefined;
@@ -60,6 +61,12 @@ export class PositionQuantities {
   get unrealizedPnl(): Quantity<number> {
     this.#unrealizedPnl ??= reported(this.record.unrealizedPnl);
     return this.#unrealizedPnl;
+  }
+
+  /** Floating profit and loss as a fraction; reported in percent. */
+  get pnlPercent(): Quantity<number> {
+    this.#pnlPercent ??= fractionOf(reported(this.record.pnlPercent));
+    return this.#pnlPercent;
   }
 
   /**
@@ -176,11 +183,16 @@ export class PositionQuantities {
     if (liquidation.kind !== 'value' || mark.kind !== 'value') return NONE;
     const long = signOf(this.direction) > 0;
     if (long && liquidation.value <= 0) return NONE;
-    const still = { variancePerMs: 0, driftPerMs: 0 };
-    if (distance.value <= 0) return known({ ...still, logDistance: 0, adverseDriftPerMs: 0 });
+    if (distance.value <= 0) return REACHED;
     if (motion.kind !== 'value') return motion;
     return known(crossingOf(mark.value, liquidation.value, long ? 'fall' : 'rise', motion.value));
   }
+}
+
+const REACHED: Quantity<Crossing> = known({ logDistance: 0, variancePerMs: 0, adverseDriftPerMs: 0 });
+
+function fractionOf(percent: Quantity<number>): Quantity<number> {
+  return percent.kind === 'value' ? known(percent.value / 100) : percent;
 }
 
 function liquidationPriceOf({ liquidationPrice }: PositionRecord): Quantity<number> {

@@ -1,6 +1,16 @@
 import type { BlockReason } from './audit-event.ts';
-import { type Decimal, maxDecimal, minDecimal, roundToStep, toDecimal, ZERO } from './decimal.ts';
-import type { Cover, LaneState, OwnOrder, ReadPosition } from './lane-state.ts';
+import {
+  type Decimal,
+  type DecimalString,
+  decimalFromNumber,
+  maxDecimal,
+  minDecimal,
+  roundToStep,
+  toDecimal,
+  ZERO,
+} from './decimal.ts';
+import type { Cover, CoverAnchor, LaneState, OwnOrder, ReadPosition } from './lane-state.ts';
+import { leastAmount } from './net-exposure.ts';
 import { type OrderPrices, shapeProtect } from './order-shape.ts';
 import { isSentFor, offsetFromActivation } from './outstanding.ts';
 import type { OwnStop } from './snapshot.ts';
@@ -15,6 +25,7 @@ export interface DesiredStop {
   readonly slippage: number;
   readonly isTrimmed: boolean;
   readonly basis: NonNullable<OwnOrder['coverBasis']>;
+  readonly anchor: CoverAnchor;
 }
 
 export interface BlockedStop {
@@ -67,8 +78,9 @@ export function desiredStop(
   const amount = stopAmount(position, budget, scene);
   if (amount === undefined) return { key: cover.key, blocked: 'netExposure' };
   const view = { direction, markPrice, markError };
-  const anchor = cover.anchorMark ?? markPrice;
-  const shape = shapeProtect(view, { liquidationPrice, anchor, at: cover.at, slippage }, scene.market);
+  const anchor = anchorOf(cover, position, markPrice, liquidationPrice);
+  const inputs = { liquidationPrice, anchor: anchor.markPrice, at: cover.at, slippage };
+  const shape = shapeProtect(view, inputs, scene.market);
   if (!shape.ok) return { key: cover.key, blocked: shape.why };
   const roomBase = Math.abs(Number(markPrice) - Number(liquidationPrice));
   return {
@@ -79,7 +91,36 @@ export function desiredStop(
     slippage,
     isTrimmed: budget === undefined,
     basis: { liquidationPrice, roomBase },
+    anchor,
   };
+}
+
+/**
+ * From where the stop is reckoned: the mark price when it was first placed, so that it does not run before the
+ * market. Not where the liquidation price has come so near since that the stop would lie at or past the market
+ * for that alone: a stop next to the market would close a position that is not in that danger.
+ */
+function anchorOf(
+  cover: Cover,
+  position: ReadPosition,
+  markPrice: DecimalString,
+  liquidationPrice: DecimalString,
+): CoverAnchor {
+  const { openDate, direction } = position;
+  const now: CoverAnchor = { markPrice, liquidationPrice, openDate, direction };
+  const before = cover.anchor;
+  if (before === null) return now;
+  const wished = stopAt(before.markPrice, liquidationPrice, cover.at);
+  const then = stopAt(before.markPrice, before.liquidationPrice, cover.at);
+  const isPast = (price: Decimal): boolean =>
+    direction === 'short' ? price.lte(toDecimal(markPrice)) : price.gte(toDecimal(markPrice));
+  return isPast(wished) && !isPast(then) ? now : before;
+}
+
+/** At this share of the way from the mark to the liquidation price. */
+function stopAt(markPrice: DecimalString, liquidationPrice: DecimalString, at: number): Decimal {
+  const mark = toDecimal(markPrice);
+  return mark.plus(toDecimal(liquidationPrice).minus(mark).times(decimalFromNumber(at)));
 }
 
 function stopBlock(position: ReadPosition): BlockReason | undefined {
@@ -98,7 +139,7 @@ function stopAmount(
   const { market } = scene;
   const size = toDecimal(position.sizeBase);
   const step = toDecimal(market.amountStep);
-  const least = maxDecimal(step, toDecimal(market.minAmount));
+  const least = leastAmount(market);
   if (budget === undefined) return roundToStep(maxDecimal(size, least), step, 'up');
   const allowed = roundToStep(minDecimal(size, maxDecimal(budget, ZERO)), step, 'down');
   return allowed.gte(least) ? allowed : undefined;
@@ -192,6 +233,7 @@ function wantOf(stop: DesiredStop, resent: OwnOrder | null): Want {
     targetBase: ZERO,
     isTrimmed: stop.isTrimmed,
     coverBasis: stop.basis,
+    anchor: stop.anchor,
     resend: resent,
   };
 }

@@ -1,3 +1,4 @@
+import { toDecimal, ZERO } from './decimal.ts';
 import { fenceDurationMs } from './fence.ts';
 import type { MarketRead, ReadPosition } from './lane-state.ts';
 import type { Quantity } from './quantity.ts';
@@ -13,7 +14,7 @@ export interface ReadObservation {
   readonly positions: readonly PositionView[];
 }
 
-/** The positions of one market as plain data. */
+/** The open positions of one market as plain data; a size of zero is a closed one. */
 export function marketRead(
   observation: ReadObservation,
   market: string,
@@ -24,7 +25,7 @@ export function marketRead(
     sentAtMs: observation.sentAtMs,
     receivedAtMs: observation.receivedAtMs,
     positions: observation.positions
-      .filter((position) => position.market === market)
+      .filter((position) => position.market === market && !toDecimal(position.sizeBase).eq(ZERO))
       .map((position) => readPosition(position, horizonMs)),
   };
 }

@@ -2,6 +2,7 @@ import type { AccountState, RuleSlot } from './account-state.ts';
 import type { CompiledRule, CompiledRules, KindRules } from './compiled-rules.ts';
 import { FALSE, type Latches, type Truth, UNKNOWN } from './condition.ts';
 import type { Decision, Transition } from './decision.ts';
+import type { FilterJudge, FilterVerdict } from './filter.ts';
 import type { UnknownReason } from './quantity.ts';
 import { type DecisionReason, reasonWords, type TransitionReason } from './reason.ts';
 import type { Registers } from './registers.ts';
@@ -24,8 +25,8 @@ export class RuleRun {
   readonly #timerMs: number;
   readonly #windowNowMs: number;
   /** Entries by the index of their rule. */
-  readonly #before: (readonly RuleEntry[])[] = [];
-  readonly #after: (RuleEntry[] | undefined)[] = [];
+  readonly #before: (readonly RuleEntry[])[];
+  readonly #after: (RuleEntry[] | undefined)[];
 
   constructor(state: AccountState, rules: CompiledRules, now: Instant, timerMs: number, windowNowMs: number) {
     this.nextEpisode = state.nextEpisode;
@@ -33,10 +34,8 @@ export class RuleRun {
     this.#now = now;
     this.#timerMs = timerMs;
     this.#windowNowMs = windowNowMs;
-    for (let index = 0; index < rules.all.length; index++) {
-      this.#before.push(NO_ENTRIES);
-      this.#after.push(undefined);
-    }
+    this.#before = rules.all.map(() => NO_ENTRIES);
+    this.#after = rules.all.map(() => undefined);
     for (const slot of state.rules) if (slot.entries.length > 0) this.#takeOver(slot);
   }
 
@@ -62,15 +61,28 @@ export class RuleRun {
     if (kind.rules.length === 0) return;
     for (const subject of list.subjects) {
       if (subject.frozen === undefined) kind.registers.load(subject.of);
-      for (const rule of kind.rules) this.#judgeOne(rule, subject, kind.registers);
+      let filter: FilterJudge | undefined;
+      let selected: FilterVerdict = true;
+      for (const rule of kind.rules) {
+        // Rules of a set share their filter: one verdict serves as long as it stays the same.
+        if (rule.filter !== filter) {
+          filter = rule.filter;
+          selected = filter(subject.filterable);
+        }
+        this.#judgeOne(rule, subject, selected, kind.registers);
+      }
     }
     for (const rule of kind.rules) this.#judgeAbsent(rule, list);
   }
 
-  #judgeOne<K extends SubjectKind>(rule: CompiledRule, subject: Subject<K>, registers: Registers<K>): void {
+  #judgeOne<K extends SubjectKind>(
+    rule: CompiledRule,
+    subject: Subject<K>,
+    selected: FilterVerdict,
+    registers: Registers<K>,
+  ): void {
     const entries = this.#before[rule.index] ?? NO_ENTRIES;
     const entry = entries.length === 0 ? undefined : findEntry(entries, subject.key);
-    const selected = rule.filter(subject.filterable);
     if (selected === false && subject.frozen !== undefined && entry !== undefined) {
       // What cannot be judged cannot have left the selection either.
       return this.#freeze(rule, subject.key, entry, subject.frozen);

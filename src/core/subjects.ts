@@ -1,9 +1,8 @@
 import type { AccountQuantities } from './account.ts';
-import { CreditLineQuantities } from './credit-line.ts';
 import type { CreditLineSubject, PositionSubject } from './field-values.ts';
 import type { Filterable } from './filter.ts';
-import { type ForecastState, type Motion, motionOf } from './forecast.ts';
-import { creditLineKey, type Memory } from './memory.ts';
+import { type Motion, motionOf } from './forecast.ts';
+import { creditLineKey, findCover, type Memory } from './memory.ts';
 import { known, type Quantity, type UnknownReason, unknown } from './quantity.ts';
 import type { SubjectOf } from './registers.ts';
 import type { SubjectKind } from './rule.ts';
@@ -31,9 +30,23 @@ export interface Subjects {
   readonly account: SubjectList<'account'>;
 }
 
-export function subjectsOf(account: AccountQuantities, memory: Memory): Subjects {
+/** How the mark price of a market has been moving. */
+export interface MarketForecast {
+  readonly market: string;
+  readonly motion: Quantity<Motion>;
+}
+
+export function marketForecasts({ markets }: Pick<Memory, 'markets'>): readonly MarketForecast[] {
+  return markets.map(({ market, forecast }) => ({ market, motion: motionOf(forecast) }));
+}
+
+export function subjectsOf(
+  account: AccountQuantities,
+  memory: Memory,
+  forecasts: readonly MarketForecast[],
+): Subjects {
   return {
-    positions: positionSubjects(account, memory),
+    positions: positionSubjects(account, memory, forecasts),
     loans: creditLineSubjects(account, memory),
     account: accountSubject(account),
   };
@@ -45,47 +58,49 @@ export function positionKey(positionId: string): SubjectKey {
   return `position:${positionId}`;
 }
 
-function positionSubjects(account: AccountQuantities, memory: Memory): SubjectList<'position'> {
+function positionSubjects(
+  account: AccountQuantities,
+  memory: Memory,
+  forecasts: readonly MarketForecast[],
+): SubjectList<'position'> {
   const list = account.positionList;
-  const { positions } = account;
   const stale = list.kind === 'unknown' ? list.why : undefined;
-  const subjects = positions.map((position, index) => {
-    const { positionId, market } = position.record;
-    const isDuplicate = positions.some((other, at) => at !== index && other.record.positionId === positionId);
+  const ids = account.positions.map(({ positionId }) => positionId);
+  const subjects = account.positions.map((position, index) => {
+    const { positionId, market } = position;
     const of: PositionSubject = {
       position,
       account,
-      motion: marketMotion(memory, market),
+      motion: motionIn(forecasts, market),
       unprotectedMs: unprotectedTime(memory, positionId),
     };
-    return {
-      key: positionKey(positionId),
-      of,
-      filterable: position,
-      frozen: stale ?? (isDuplicate ? ('duplicateRecord' as const) : undefined),
-    };
+    const frozen = stale ?? (isRepeated(ids, index) ? ('duplicateRecord' as const) : undefined);
+    return { key: positionKey(positionId), of, filterable: position, frozen };
   });
   return { subjects: unique(subjects), incomplete: incompleteness(list) };
 }
 
 function creditLineSubjects(account: AccountQuantities, memory: Memory): SubjectList<'creditLine'> {
-  const reading = account.snapshot.sources.creditLine;
-  const list = account.fresh(reading);
-  const records = reading?.kind === 'read' ? reading.value.records : [];
+  const list = account.fresh(account.snapshot.sources.creditLine);
   const stale = list.kind === 'unknown' ? list.why : undefined;
-  const keys = records.map(creditLineKey);
-  const subjects = records.map((record, index) => {
-    const key = creditLineKey(record);
-    const isDuplicate = keys.some((other, at) => at !== index && other === key);
+  const keys = account.loans.map(({ record }) => creditLineKey(record));
+  const subjects = account.loans.map((loan, index) => {
+    const key = keys[index] ?? creditLineKey(loan.record);
     const of: CreditLineSubject = {
-      loan: new CreditLineQuantities(record, account.settings),
+      loan,
       account,
       motion: motionOf(memory.loans.find(({ subject }) => subject === key)?.forecast),
     };
-    const frozen = stale ?? (isDuplicate ? ('duplicateRecord' as const) : undefined);
-    return { key, of, filterable: { asset: record.asset }, frozen };
+    const frozen = stale ?? (isRepeated(keys, index) ? ('duplicateRecord' as const) : undefined);
+    return { key, of, filterable: { asset: loan.record.asset }, frozen };
   });
   return { subjects: unique(subjects), incomplete: incompleteness(list) };
+}
+
+function isRepeated(keys: readonly SubjectKey[], index: number): boolean {
+  const key = keys[index];
+  for (let at = 0; at < keys.length; at++) if (at !== index && keys[at] === key) return true;
+  return false;
 }
 
 /** The account itself; each of its fields knows whether its own source may decide. */
@@ -108,16 +123,13 @@ function unique<K extends SubjectKind>(subjects: readonly Subject<K>[]): readonl
   return subjects.filter(({ key }) => !seen.has(key) && seen.add(key));
 }
 
-export function marketMotion(memory: Memory, market: string): Quantity<Motion> {
-  return motionOf(marketForecast(memory, market));
-}
-
-function marketForecast(memory: Memory, market: string): ForecastState | undefined {
-  return memory.markets.find((one) => one.market === market)?.forecast;
+export function motionIn(forecasts: readonly MarketForecast[], market: string): Quantity<Motion> {
+  for (const one of forecasts) if (one.market === market) return one.motion;
+  return motionOf(undefined);
 }
 
 function unprotectedTime(memory: Memory, positionId: string): Quantity<number> {
-  const one = memory.positions.find((position) => position.positionId === positionId);
+  const one = findCover(memory.positions, positionId);
   if (one === undefined || one.cover === 'unknown') return unknown('fieldMissing');
   return known(one.unprotectedMs);
 }

@@ -73,9 +73,10 @@ export interface DistanceInputs {
  * `N*d + m*G*(1 - dir*d)`, N the net and G the gross size, m the maintenance margin rate; a reduction by r
  * takes r from both and leaves the equity, so `r = (wanted - d) * (N - dir*m*G) / (wanted + m*(1 - dir*wanted))`.
  * One-sided (N = G = size) this is `size * (d + m') / (wanted + m')`, `m' = m/(1-m)` long, `m/(1+m)` short.
- * Rounded up to the step, within [0, size].
+ * Rounded up to the step, within [0, size]. `undefined` where taking from this side does not help, as the other
+ * one is as large.
  */
-export function distanceTarget(inputs: DistanceInputs, market: MarketSettings): Decimal {
+export function distanceTarget(inputs: DistanceInputs, market: MarketSettings): Decimal | undefined {
   const { sizeBase, otherSideBase, distance, wanted } = inputs;
   if (distance >= wanted) return sizeBase;
   const sign = inputs.direction === 'long' ? 1 : -1;
@@ -83,7 +84,7 @@ export function distanceTarget(inputs: DistanceInputs, market: MarketSettings): 
   const net = sizeBase.minus(otherSideBase);
   const gross = sizeBase.plus(otherSideBase);
   const lever = net.minus(gross.times(decimalFromNumber(sign * rate)));
-  if (lever.lte(ZERO)) return sizeBase;
+  if (lever.lte(ZERO)) return undefined;
   const share = (wanted - distance) / (wanted + rate * (1 - sign * wanted));
   const reduction = lever.times(decimalFromNumber(share));
   return clampTarget(sizeBase.minus(reduction), sizeBase, market);

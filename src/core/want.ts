@@ -1,6 +1,14 @@
 import type { BlockReason, RemovalReason } from './audit-event.ts';
 import type { Decimal } from './decimal.ts';
-import type { Cover, Intent, LaneState, MarketRead, OwnOrder, ReadPosition } from './lane-state.ts';
+import type {
+  Cover,
+  CoverAnchor,
+  Intent,
+  LaneState,
+  MarketRead,
+  OwnOrder,
+  ReadPosition,
+} from './lane-state.ts';
 import type { OrderPrices } from './order-shape.ts';
 import type { AccountSettings, MarketSettings } from './settings.ts';
 
@@ -19,6 +27,7 @@ export interface Want {
   /** Nothing of ours on this position can add up to too much: a full close, which the exchange trims. */
   readonly isTrimmed: boolean;
   readonly coverBasis: OwnOrder['coverBasis'];
+  readonly anchor: CoverAnchor | null;
   /** Sent again under its own id, to learn whether it is there. */
   readonly resend: OwnOrder | null;
 }
@@ -49,7 +58,6 @@ export interface Admitted {
 export interface SetScene {
   readonly state: LaneState;
   readonly read: MarketRead;
-  /** Positions with the newest prices known; sizes are those of `read`. */
   readonly admitted: Admitted;
   readonly market: MarketSettings;
   readonly settings: AccountSettings;

@@ -37,6 +37,7 @@ export interface PipelineContext {
   readonly accounts: AccountBook;
   readonly store: StateStore;
   readonly clock: Clock;
+  readonly timers: Timers;
   readonly random: Random;
   readonly time: LaneTime;
   readonly telemetry: Telemetry;
@@ -44,6 +45,11 @@ export interface PipelineContext {
   readonly notifier: Notifier;
   readonly memory: ReadMemory;
   readonly settings: PipelineSettings;
+}
+
+/** Calls back once after a time; returns how to call it off. For what nearly always is called off. */
+export interface Timers {
+  after(delayMs: number, call: () => void): () => void;
 }
 
 export interface PipelineSettings {

@@ -75,7 +75,7 @@ export async function pollBucket(
   });
   pass('poll.taken', { bucket: tick.bucket });
   const commits = new BatchedCommits(store);
-  await Promise.all(
+  const polls = await Promise.allSettled(
     view.accounts.map((load) =>
       guard.run(idOf(load), () => pollLoaded(context, load, view, commits, { ...tick, startedMs })),
     ),
@@ -83,7 +83,24 @@ export async function pollBucket(
   const result = { due: view.accounts.length, inFlight: ids.length - free.length };
   const durationMs = clock.monotonicMs() - startedMs;
   telemetry.emit({ kind: 'ticked', bucket: tick.bucket, lagMs: tick.lagMs, durationMs, ...result });
+  reportFailures(context, view, polls);
   return result;
+}
+
+/** What fails one account keeps no other from being polled; all of it is told, and the first makes the tick fail. */
+function reportFailures(
+  { telemetry }: PipelineContext,
+  view: DueView,
+  polls: readonly PromiseSettledResult<void>[],
+): void {
+  let first: PromiseRejectedResult | undefined;
+  for (const [index, poll] of polls.entries()) {
+    const load = view.accounts[index];
+    if (poll.status === 'fulfilled' || load === undefined) continue;
+    first ??= poll;
+    telemetry.emit({ kind: 'pollFailed', accountId: idOf(load), why: 'error', error: poll.reason });
+  }
+  if (first !== undefined) throw first.reason;
 }
 
 /** Due times beyond this were set by a clock that was wrong. */
@@ -106,7 +123,6 @@ interface StartedTick extends Tick {
   readonly startedMs: number;
 }
 
-/** Never rejects for what concerns this account alone; a lost store concerns all. */
 async function pollLoaded(
   context: PipelineContext,
   load: AccountLoad,

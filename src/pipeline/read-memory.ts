@@ -15,7 +15,7 @@ type Kept = Partial<Record<SourceName, KeptReading>>;
  */
 export class ReadMemory {
   readonly #readings = new Map<string, Kept>();
-  readonly #reads = new Map<string, Set<AbortController>>();
+  readonly #reads = new Map<string, AbortController>();
   readonly #reading = new Set<string>();
   readonly #running = new Set<Promise<void>>();
   readonly #lastHistoryMs = new Map<string, number>();
@@ -30,19 +30,14 @@ export class ReadMemory {
     else known[source] = kept;
   }
 
-  /** A signal for reads of an account that a request of ours makes worthless. */
-  startReads(accountId: string): AbortController {
-    const controller = new AbortController();
-    const reads = this.#reads.get(accountId);
-    if (reads === undefined) this.#reads.set(accountId, new Set([controller]));
-    else reads.add(controller);
-    return controller;
-  }
-
-  endReads(accountId: string, controller: AbortController): void {
-    const reads = this.#reads.get(accountId);
-    reads?.delete(controller);
-    if (reads?.size === 0) this.#reads.delete(accountId);
+  /** The signal for reads of an account that a request of ours makes worthless; the same until then. */
+  signalFor(accountId: string): AbortSignal {
+    let controller = this.#reads.get(accountId);
+    if (controller === undefined) {
+      controller = new AbortController();
+      this.#reads.set(accountId, controller);
+    }
+    return controller.signal;
   }
 
   /** Whether a read of that source is still under way, perhaps since an earlier poll. */
@@ -69,7 +64,9 @@ export class ReadMemory {
 
   /** Whatever is being read of the account is out of date before it arrives. */
   abortReads(accountId: string): void {
-    for (const controller of this.#reads.get(accountId) ?? []) controller.abort();
+    const controller = this.#reads.get(accountId);
+    this.#reads.delete(accountId);
+    controller?.abort(OVERTAKEN);
   }
 
   abortAll(): void {
@@ -85,10 +82,14 @@ export class ReadMemory {
   }
 
   forget(accountId: string): void {
+    this.abortReads(accountId);
     this.#readings.delete(accountId);
     this.#lastHistoryMs.delete(accountId);
   }
 }
+
+/** One for all: making an error for each would cost more than what it says. */
+const OVERTAKEN = new Error('a request of ours overtook the read');
 
 function readKey(accountId: string, source: SourceName): string {
   return `${source} ${accountId}`;

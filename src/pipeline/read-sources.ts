@@ -60,22 +60,31 @@ export async function readSources(
   sources: readonly SourceName[],
 ): Promise<ReadsEnded> {
   const { memory } = context;
-  const controller = memory.startReads(account.id);
+  const signal = memory.signalFor(account.id);
   const reads = sources
     .filter((source) => !memory.isReading(account.id, source))
-    .map((source) => memory.track(account.id, source, readOne(context, account, source, controller.signal)));
-  const all = Promise.all(reads).finally(() => memory.endReads(account.id, controller));
+    .map((source) => memory.track(account.id, source, readOne(context, account, source, signal)));
   const { alertMs } = account.rules.settings.cadence;
   const patienceMs = Math.min(Math.max(alertMs, LEAST_PATIENCE_MS), MOST_PATIENCE_MS);
-  await within(context, all, patienceMs);
-  return { aborted: controller.signal.aborted };
+  await within(context, Promise.all(reads), patienceMs);
+  return { aborted: signal.aborted };
 }
 
-async function within(context: PipelineContext, work: Promise<unknown>, patienceMs: number): Promise<void> {
-  const over = new AbortController();
-  const patience = context.clock.sleep(patienceMs, over.signal).catch(() => undefined);
-  await Promise.race([work, patience]);
-  over.abort();
+/** Resolves with the work, or when patience is over. */
+function within({ timers }: PipelineContext, work: Promise<unknown>, patienceMs: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const cancel = timers.after(patienceMs, resolve);
+    work.then(
+      () => {
+        cancel();
+        resolve();
+      },
+      (error: unknown) => {
+        cancel();
+        reject(error);
+      },
+    );
+  });
 }
 
 async function readOne(

@@ -1,7 +1,3 @@
-import type { QueueName } from '../core/ports/telemetry.ts';
-
-export const QUEUE_NAMES: readonly QueueName[] = ['poll', 'act', 'notify'];
-
 /** Part of every key of the queues, in braces: all keys of a queue lie in one slot of a Redis Cluster. */
 export function queuePrefix(prefix: string): string {
   return `${prefix}:{queues}`;
@@ -12,7 +8,8 @@ export function schedulerId(bucket: number): string {
   return `bucket-${bucket}`;
 }
 
+/** Different for different lanes: what joins the parts is escaped within them. */
 export function laneJobKey(accountId: string, market: string | null): string {
-  const parts = market === null ? [accountId] : [accountId, market];
-  return `lane.${parts.map((part) => encodeURIComponent(part)).join('.at.')}`;
+  const account = encodeURIComponent(accountId);
+  return market === null ? `account/${account}` : `market/${account}/${encodeURIComponent(market)}`;
 }

@@ -26,3 +26,17 @@ export function positionsReply(count: number): string {
   });
   return JSON.stringify(Array.from({ length: count }, (_, index) => position(index)));
 }
+
+/** As specification 2.5. */
+export function loanReply(): string {
+  return JSON.stringify({
+    asset: 'USDT',
+    amount: '1000',
+    totalFunding: '1.25',
+    currentLtv: '25',
+    initialLtv: '60',
+    marginCallLtv: '75',
+    liquidationLtv: '85',
+    createdAt: 1_700_000_000,
+  });
+}

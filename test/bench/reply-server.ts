@@ -1,12 +1,14 @@
 import { createServer } from 'node:http';
-import { positionsReply } from './replies.ts';
+import { loanReply, positionsReply } from './replies.ts';
 
 /**
- * A process of its own that answers every request with three positions as fast as it can. Prints its port;
+ * A process of its own that answers every request with three positions, or a loan, as fast as it can. Prints its port;
  * ends when its input ends, so that it never outlives the process that started it.
  */
-const body = Buffer.from(positionsReply(3));
+const positions = Buffer.from(positionsReply(3));
+const loan = Buffer.from(loanReply());
 const server = createServer((request, response) => {
+  const body = request.url?.includes('/credit-line/') === true ? loan : positions;
   request.resume();
   request.on('end', () => {
     response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length });

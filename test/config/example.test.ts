@@ -121,6 +121,7 @@ describe('the example config', () => {
       'balanced/liquidation-likely',
       'balanced/near-liquidation',
       'balanced/last-line',
+      'balanced/unclear-direction',
     ]);
     expect(account?.settings).toMatchObject({
       nonceMode: 'window',

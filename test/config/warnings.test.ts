@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { linesOf, problemsOf, rule, withRules } from './support.ts';
+import { checked, linesOf, problemsOf, rule, withRules } from './support.ts';
 
 /** Warnings of a config that is otherwise right: code and message. */
 const warnings = (text: string): readonly (readonly [string, string])[] =>
@@ -45,18 +45,57 @@ describe('comparisons', () => {
   });
 });
 
-describe('actions', () => {
-  test.each(['0%', '100%', '120%'])('a protective stop at %s of the way is outside', (at) => {
-    expect(codes(rule({ do: `[{ protect: { at: ${at} } }]` }))).toEqual(['protect-outside']);
+describe('an age of data that only comes when they are too old to decide', () => {
+  const account = (when: string) => codes(rule({ on: 'account', when }));
+
+  test.each([
+    '{ dataAge: { above: 60s }, positionCount: { above: 0 } }',
+    '{ all: [{ dataAge: { above: 15s } }, { not: { disagreement: true } }] }',
+    '{ all: [{ dataAge: { source: positions, above: 60s } }, { totalNotional: { asset: USDT, above: 1 } }] }',
+    '{ all: [{ dataAge: { above: 60s } }, { any: [{ positionCount: { above: 0 } }, { freeMargin: { asset: USDT, below: 1 } }] }] }',
+    '{ any: [{ positionCount: { above: 9 } }, { all: [{ dataAge: { above: 60s } }, { recordsSetAside: { above: 0 } }] }] }',
+    '{ not: { all: [{ dataAge: { above: 60s } }, { positionCount: { above: 0 } }] } }',
+  ])('is not joined by what is unknown then: %s', (when) => {
+    expect(account(when)).toEqual(['never-fires']);
   });
 
-  test('inside it is not, and the default of the account counts', () => {
-    expect(codes(rule({ do: '[{ protect: { at: 1% } }]' }))).toEqual([]);
-    const outside = rule({ do: '[{ protect: {} }]' }).replace(
-      'cancel: always',
-      'cancel: always, protect: { at: 100% }',
-    );
-    expect(codes(outside)).toEqual(['protect-outside']);
+  test.each([
+    '{ dataAge: { above: 60s } }',
+    '{ all: [{ dataAge: { above: 14s } }, { positionCount: { above: 0 } }] }',
+    '{ any: [{ dataAge: { above: 60s } }, { positionCount: { above: 0 } }] }',
+    '{ all: [{ dataAge: { source: positions, above: 60s } }, { dataAge: { source: transfers, above: 60s } }] }',
+    '{ all: [{ dataAge: { source: transfers, above: 60s } }, { positionCount: { above: 0 } }] }',
+    '{ all: [{ dataAge: { above: 60s } }, { any: [{ positionCount: { above: 0 } }, { dataAge: { above: 2m } }] }] }',
+    '{ all: [{ dataAge: { below: 60s } }, { positionCount: { above: 0 } }] }',
+  ])('may be joined by what is not: %s', (when) => {
+    expect(account(when)).toEqual([]);
+  });
+
+  test('counts from the account’s own bound', () => {
+    const text = rule({ on: 'account', when: '{ dataAge: { above: 60s }, positionCount: { above: 0 } }' });
+    expect(codes(text.replace('cancel: always', 'cancel: always, maxSnapshotAge: 2m'))).toEqual([]);
+  });
+});
+
+describe('actions', () => {
+  test.each(['0', '0%', '-5%', '100%', '1.0', '100.1%', '120%'])(
+    'a protective stop at %s of the way is refused, in a rule and as a default of the file or an account',
+    (at) => {
+      const inRule = rule({ do: `[{ protect: { at: ${at} } }]` });
+      const byDefault = rule({ do: '[{ protect: {} }]' });
+      const ofFile = byDefault.replace('cancel: always', `cancel: always, protect: { at: ${at} }`);
+      const ofAccount = byDefault.replace('rules: [r]', `rules: [r]\n    acting: { protect: { at: ${at} } }`);
+      for (const text of [inRule, ofFile, ofAccount]) {
+        const [problem, ...others] = checked(text).problems;
+        expect(others).toEqual([]);
+        expect(problem).toMatchObject({ severity: 'error', code: 'wrong-value' });
+        expect(problem?.path.endsWith('protect.at')).toBe(true);
+      }
+    },
+  );
+
+  test.each(['0.1%', '1%', '60%', '99.9%'])('one at %s is not', (at) => {
+    expect(codes(rule({ do: `[{ protect: { at: ${at} } }]` }))).toEqual([]);
   });
 
   test.each([

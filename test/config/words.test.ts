@@ -35,6 +35,14 @@ describe('rules in words', () => {
       'when a position does not fulfil "has size above 1 or is worth more than 50,000": only show it',
     ],
     [
+      { on: 'creditLine', when: '{ not: { currentLtv: { above: 70% } } }' },
+      'when a credit line does not fulfil "has an LTV above 70.0 %": only show it',
+    ],
+    [
+      { when: '{ not: { direction: short } }' },
+      'when a position does not fulfil "has direction short": only show it',
+    ],
+    [
       {
         when: '{ size: { above: 1 }, any: [{ amount: { below: 2 } }, { funding: { above: 3 } }] }',
         more: 'for: 1s',

@@ -148,6 +148,21 @@ test('data too old to decide lift no limit', () => {
   expect(account.poll({ snapshot: stale, now: at(1_000) }).active[0]?.exemptFromLimits).toBe(false);
 });
 
+describe('a cadence that the request budget stretches', () => {
+  test('is what timers run by: a minute that was planned counts as a minute', () => {
+    const rules = compileRules([rule('position', NEAR, { forMs: 120_000 })], settings());
+    let state = emptyAccountState('desk-1');
+    const phases = [0, 60_000, 120_000].map((ms) => {
+      const evaluation = evaluate(positionsSnapshot([near()], at(ms)), state, at(ms), rules, {
+        leastIntervalMs: 60_000,
+      });
+      state = evaluation.state;
+      return evaluation.decisions[0]?.phase;
+    });
+    expect(phases).toEqual(['pending', 'pending', 'firing']);
+  });
+});
+
 describe('subjects that go', () => {
   const firing = (): Account => {
     const account = new Account([rule('position', NEAR, { keepFiringForMs: 60_000 })]);
@@ -234,6 +249,22 @@ describe('selection', () => {
       position({ liquidationPrice: d('121'), unrealizedPnl: d('20') }),
     ]);
     expect(reasons(contradicted)).toEqual(['position:42 firing frozenByUnknown']);
+  });
+});
+
+describe('rules that share a filter and rules that do not', () => {
+  test('each judges what its own `where` selects, in whatever order they stand', () => {
+    const btc = { market: ['BTC_PERP'] };
+    const eth = { market: ['ETH_PERP'] };
+    const wheres = [btc, eth, {}, btc, {}, eth, eth, btc];
+    const account = new Account(
+      wheres.map((where, index) => rule('position', NEAR, { id: `r${index}`, where })),
+    );
+    const { decisions } = account.positions(0, [near(), near({ positionId: '43', market: 'ETH_PERP' })]);
+    const judged = (subject: string): string[] =>
+      decisions.filter((one) => one.subject === subject).map(({ ruleId }) => ruleId);
+    expect(judged('position:42')).toEqual(['r0', 'r2', 'r3', 'r4', 'r7']);
+    expect(judged('position:43')).toEqual(['r1', 'r2', 'r4', 'r5', 'r6']);
   });
 });
 

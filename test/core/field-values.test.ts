@@ -461,6 +461,27 @@ const ACCOUNT_ROWS: readonly AccountRow[] = [
   { field: 'recordsSetAside', from: partial, gives: known(1) },
   { field: 'recordsSetAside', parameter: { source: 'creditLine' }, from: partial, gives: known(0) },
   {
+    field: 'recordsSetAside',
+    from: snapshot({ positions: { kind: 'notRead', ageMs: 100 } }),
+    gives: unknown('notRead'),
+    because: 'after a restart nothing was read yet: that is not zero',
+  },
+  {
+    field: 'recordsSetAside',
+    parameter: { source: 'positions' },
+    from: snapshot({ positions: read(list([position()], false), 10_001) }),
+    gives: unknown('stale'),
+  },
+  {
+    field: 'recordsSetAside',
+    from: snapshot({
+      positions: read(list([position()], false)),
+      creditLine: { kind: 'notRead', ageMs: 100 },
+    }),
+    gives: atLeast(1),
+    because: 'the unread list may hold more of them',
+  },
+  {
     field: 'mainBalance',
     parameter: { asset: 'BTC' },
     from: snapshot({ mainBalance: read({ BTC: d('0.5') }) }),

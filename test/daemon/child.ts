@@ -12,7 +12,7 @@ export interface ChildDaemon {
   readonly child: ChildProcess;
   /** How it ended: an exit code or a signal. */
   readonly ended: Promise<number | NodeJS.Signals | null>;
-  output(): string;
+  readonly output: () => string;
   /** Resolves when it says that it watches. */
   readonly watching: Promise<void>;
   /** Ends it in order. */

@@ -49,7 +49,7 @@ test('what an instance began that was killed in the middle of an order is taken 
     rules: HALVE.replace('above: 0.3', 'above: 0.4'),
   });
   const killed = startChild(world, { killAt: 'step.sending', args: ['--instance', '2'] });
-  expect(await killed.ended, killed.output()).toBe('SIGKILL');
+  expect(await killed.ended).toBe('SIGKILL');
   await Promise.all([world.start(), world.start({ ordinal: 1 })]);
   await eventually(
     () => ours(simulator, 'long').length > 0,
@@ -72,7 +72,7 @@ test('of three instances one is killed, and nothing is lost or doubled', async (
   await killed.watching;
   await Promise.all([world.start(), world.start({ ordinal: 1 })]);
   move(simulator, -0.003);
-  expect(await killed.ended, killed.output()).toBe('SIGKILL');
+  expect(await killed.ended).toBe('SIGKILL');
   await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.5, 'a fill', world);
   for (const id of Object.keys(accounts)) await polls(world, id, 6);
   expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);

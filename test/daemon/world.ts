@@ -85,7 +85,7 @@ export function troubles(events: readonly DaemonEvent[]): readonly unknown[] {
   return events
     .filter(({ kind }) => !quiet.has(kind))
     .slice(-25)
-    .map((event) => ('error' in event ? { ...event, error: String(event.error) } : event));
+    .map((event) => ('error' in event ? Object.assign({}, event, { error: String(event.error) }) : event));
 }
 
 /** Every key that is left under the prefix. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConfiguredAccounts } from '../../src/app/accounts.ts';
+import { systemTimers } from '../../src/app/timers.ts';
 import type { Notice } from '../../src/core/ports/notify.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
@@ -56,6 +57,7 @@ export function openWorld(simulator: RunningSimulator, parts: ConfigParts): Worl
     accounts,
     store: state.store,
     clock: systemClock,
+    timers: systemTimers,
     random: Math.random,
     time: new SharedTime(systemClock, 'test'),
     telemetry,

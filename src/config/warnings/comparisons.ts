@@ -1,5 +1,6 @@
 import { findField, type NumberField } from '../../core/fields.ts';
 import type { ConditionSpec, RuleSpec, SubjectKind } from '../../core/rule.ts';
+import { durationInWords } from '../shape/units.ts';
 import { valueInWords } from '../words/values.ts';
 
 /** What is odd about one comparison: it can never hold, always holds, or never clears. */
@@ -146,4 +147,47 @@ export function contradictions(condition: RuleSpec['when']): readonly Oddity[] {
     }),
   );
   return [...own, ...inner];
+}
+
+/**
+ * An age of data that is only reached when they are too old to decide, in an `all` with what is unknown by then:
+ * the rule for blindness is blind itself.
+ */
+export function blindAlleys(
+  { on, when }: Pick<RuleSpec, 'on' | 'when'>,
+  maxSnapshotAgeMs: number,
+): readonly Oddity[] {
+  if (when.kind === 'field') return [];
+  if (when.kind === 'not') return blindAlleys({ on, when: when.condition }, maxSnapshotAgeMs);
+  const inner = when.conditions.flatMap((part) => blindAlleys({ on, when: part }, maxSnapshotAgeMs));
+  if (when.kind === 'any') return inner;
+  const own = when.conditions.flatMap((part): readonly Oddity[] => {
+    if (part.kind !== 'field' || part.field !== 'dataAge' || part.comparison.op !== 'above') return [];
+    if (part.comparison.threshold * 1000 < maxSnapshotAgeMs) return [];
+    const stale = part.parameter?.source;
+    const lost = when.conditions
+      .map((other) => unknownWithout(on, other, stale))
+      .find((name) => name !== undefined);
+    if (lost === undefined) return [];
+    const message = `expected dataAge in a rule of its own, got it in an "all" with ${lost}, which is unknown once the data are older than acting.maxSnapshotAge (${durationInWords(maxSnapshotAgeMs)}): this can never hold when it should`;
+    return [{ code: 'never-fires', message }];
+  });
+  return [...own, ...inner];
+}
+
+/** The field that makes a condition unknown while a source (any, without a name) is too old; `undefined` if none does. */
+function unknownWithout(
+  on: SubjectKind,
+  condition: ConditionSpec,
+  stale: string | undefined,
+): string | undefined {
+  if (condition.kind === 'not') return unknownWithout(on, condition.condition, stale);
+  if (condition.kind === 'field') {
+    const source = condition.parameter?.source ?? findField(on, condition.field)?.source ?? 'state';
+    const isRead = condition.field !== 'dataAge' && source !== 'state';
+    return isRead && (stale === undefined || stale === source) ? condition.field : undefined;
+  }
+  const lost = condition.conditions.map((part) => unknownWithout(on, part, stale));
+  const decided = condition.kind === 'any' && lost.includes(undefined);
+  return decided ? undefined : lost.find((name) => name !== undefined);
 }

@@ -7,7 +7,7 @@ import { problemAt } from '../shape/read.ts';
 import { durationInWords, percentInWords } from '../shape/units.ts';
 import { comparisonsOf } from '../sources.ts';
 import { nodeAt, type YamlNode } from '../yaml/document.ts';
-import { contradictions, oddities } from './comparisons.ts';
+import { blindAlleys, contradictions, oddities } from './comparisons.ts';
 
 type Warn = (inRule: Path, code: ProblemCode, message: string) => void;
 
@@ -30,6 +30,8 @@ export function ruleWarnings(rule: RuleSpec, used: UsedRule, account: UncheckedA
       warn(paths[index] ?? ['when'], code, message);
   }
   for (const { code, message } of contradictions(rule.when)) warn(['when'], code, message);
+  const { maxSnapshotAgeMs } = account.settings;
+  for (const { code, message } of blindAlleys(rule, maxSnapshotAgeMs)) warn(['when'], code, message);
   blindness(rule, paths, account, warn);
   for (const { action, path } of actionsWithPaths(rule)) actionWarnings(rule, action, path, account, warn);
   return found;
@@ -79,14 +81,6 @@ function actionWarnings(
   account: UncheckedAccount,
   warn: Warn,
 ): void {
-  if (action.kind === 'protect' && (action.at <= 0 || action.at >= 1)) {
-    const side = action.at <= 0 ? 'at the mark price' : 'at or beyond the liquidation price';
-    warn(
-      [...path, 'protect'],
-      'protect-outside',
-      `expected a stop between the mark price (0%) and the liquidation price (100%), got ${percentInWords(action.at)}, which is ${side}: it is never placed`,
-    );
-  }
   if (action.kind !== 'reduce') return;
   const { target } = action;
   const { settings } = account;

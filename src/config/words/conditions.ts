@@ -12,7 +12,7 @@ export function conditionInWords(on: SubjectKind, condition: ConditionSpec): str
     case 'field':
       return fieldInWords(on, condition);
     case 'not':
-      return negated(conditionInWords(on, condition.condition));
+      return negated(on, condition.condition);
     case 'all':
       return joined(on, condition.conditions, 'and');
     case 'any':
@@ -21,11 +21,16 @@ export function conditionInWords(on: SubjectKind, condition: ConditionSpec): str
 }
 
 /** `is nearer than ...` becomes `is not nearer than ...`; what cannot be negated so is put in quotes. */
-function negated(words: string): string {
-  const single = !/ (and|or) /.test(words);
-  if (single && words.startsWith('is ')) return words.replace('is ', 'is not ');
-  if (single && words.startsWith('has no ')) return words.replace('has no ', 'has ');
-  if (single && words.startsWith('has ')) return words.replace('has ', 'has no ');
+function negated(on: SubjectKind, condition: ConditionSpec): string {
+  const words = conditionInWords(on, condition);
+  if (condition.kind === 'field') {
+    if (words.startsWith('is ')) return words.replace('is ', 'is not ');
+    const isPlain = findField(on, condition.field)?.type === 'boolean';
+    if (isPlain)
+      return words.startsWith('has no ')
+        ? words.replace('has no ', 'has ')
+        : words.replace('has ', 'has no ');
+  }
   return `does not fulfil "${words}"`;
 }
 

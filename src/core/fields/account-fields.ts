@@ -34,7 +34,8 @@ export const ACCOUNT_FIELDS = [
     minimum: 0,
     parameters: [sourceParameter('which read; without it all of them')],
     description: 'Records of the last read that did not have the shape they should have.',
-    formula: 'count of records set aside; 0 for a source that is not read',
+    formula:
+      'count of records set aside; a lower bound, or unknown, while a watched read is missing or too old',
   },
   {
     ...row,

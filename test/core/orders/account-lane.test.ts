@@ -121,8 +121,12 @@ describe('an account-wide cancel', () => {
     account.start();
     account.end({ kind: 'unknown', error: failure({ effect: 'possible' }) });
     expect(account.lanes.map((lane) => lane.doubt?.why)).toEqual(['unknownOutcome', 'unknownOutcome']);
+    expect(account.next().kind).toBe('releaseLanes');
+    account.lanes = account.lanes.map((lane) => release(lane, ACCOUNT_HOLDER));
     expect(account.next().kind).toBe('wait');
     account.nowMs += 6_000;
+    expect(account.next().kind).toBe('takeLanes');
+    account.take();
     expect(account.next().kind).toBe('cancelAll');
   });
 

@@ -42,6 +42,9 @@ export class Driver {
       positionId: request.action.kind === 'cancelAll' ? null : request.subject.replace('position:', ''),
     }));
     this.apply(observeRequests(this.state, entries, true, this.context.settings, this.nowMs));
+    // The end of a poll: what is going to be sent is decided again, and said, by whoever sends it.
+    const { state, events } = advance(this.state, this.context, this.nowMs);
+    this.apply({ state, events: events.filter(({ kind }) => kind !== 'overshoot') });
     return this;
   }
 
@@ -99,6 +102,11 @@ export class Driver {
     return this.end({ kind: 'readPositions', observation: readAt(this.nowMs, ...positions) });
   }
 
+  /** The intents as they are when the lane is asked what to do now. */
+  intents(): LaneState['intents'] {
+    return advance(this.state, this.context, this.nowMs).state.intents;
+  }
+
   reasons(kind: AuditEvent['kind']): string[] {
     return this.events.filter((event) => event.kind === kind).map((event) => event.reason);
   }
@@ -107,7 +115,7 @@ export class Driver {
 const timing = { sentAtMs: 0, receivedAtMs: 0, attempts: 1 };
 
 export function failure(changed: Partial<ExchangeError>): ExchangeError {
-  return { name: 'validation', endpoint: 'stopLimit', message: 'no', effect: 'none', ...changed };
+  return { name: 'validationFailed', endpoint: 'stopLimit', message: 'no', effect: 'none', ...changed };
 }
 
 export function placed(step: PlaceStep, changed: Partial<PlacedOrder>): PlacedOrder {

@@ -11,7 +11,7 @@ import { type Choices, KINDS, type Move, play } from './model/play.ts';
 const RUNS = Number(process.env['FC_RUNS'] ?? 10_000);
 const path = process.env['FC_PATH'];
 
-const choices: fc.Arbitrary<Choices> = fc.noBias(fc.array(fc.nat(47), { minLength: 21, maxLength: 21 }));
+const choices: fc.Arbitrary<Choices> = fc.noBias(fc.array(fc.nat(47), { minLength: 25, maxLength: 25 }));
 const moves: fc.Arbitrary<Move[]> = fc.noBias(
   fc.array(fc.tuple(fc.nat(KINDS - 1), fc.nat(63), fc.nat(63), fc.nat(63)), {
     minLength: 0,
@@ -43,7 +43,7 @@ const LEAST_SHARES: Readonly<Record<string, number>> = {
   'end:expired:grown': 0.08,
   'end:expired:rebuilt': 0.04,
   'end:failed:hedged': 0.05,
-  'end:failed:attempts': 0.02,
+  'end:failed:attempts': 0.01,
   'end:failed:renewals': 0.05,
   unknown: 0.25,
   late: 0.15,

@@ -19,13 +19,13 @@ const untilTenPercent: ActionSpec = {
 };
 
 function targets(driver: Driver): (string | null)[] {
-  return driver.state.intents.map((intent) => intent.targetBase);
+  return driver.intents().map((intent) => intent.targetBase);
 }
 
 function ends(driver: Driver): string[] {
-  return driver.state.intents.map((intent) =>
-    intent.end === null ? 'open' : `${intent.end.how}:${intent.end.why}`,
-  );
+  return driver
+    .intents()
+    .map((intent) => (intent.end === null ? 'open' : `${intent.end.how}:${intent.end.why}`));
 }
 
 const long = view({ positionId: '1', positionSide: 'LONG', sizeBase: '1' as DecimalString });
@@ -400,7 +400,7 @@ describe('outcomes', () => {
 
   test('116: read again - gone is done', () => {
     const driver = new Driver().read(at({})).ask(action(half));
-    driver.refuse({ code: 116 });
+    driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
     driver.answerRead();
     expect(ends(driver)).toEqual(['reached:positionGone']);
     expect(driver.events.some((event) => event.alarm)).toBe(false);
@@ -408,14 +408,14 @@ describe('outcomes', () => {
 
   test('116: read again - still there is rejected(side) with an alarm', () => {
     const driver = new Driver().read(at({})).ask(action(half));
-    driver.refuse({ code: 116 });
+    driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
     driver.answerRead(at({}));
     expect(driver.events.find((event) => event.kind === 'rejected' && event.alarm)?.reason).toBe('side');
   });
 
   test('a duplicate of an id that was never sent before means somebody shares our identity: doubt', () => {
     const driver = new Driver().read(at({})).ask(action(half));
-    driver.refuse({ code: 36 });
+    driver.refuse({ name: 'duplicateClientOrderId', code: 36 });
     expect(driver.state.doubt?.why).toBe('duplicateUnexpected');
   });
 
@@ -427,7 +427,7 @@ describe('outcomes', () => {
 
   test('a rate limit is waited out and is no failed attempt', () => {
     const driver = new Driver().read(at({})).ask(action(half));
-    driver.refuse({ httpStatus: 429, retryAfterMs: 700 });
+    driver.refuse({ name: 'rateLimited', httpStatus: 429, retryAfterMs: 700 });
     expect(driver.next()).toMatchObject({ kind: 'wait', why: 'backoff' });
     expect(driver.later(701).start('place').order.slippage).toBe(0.005);
   });
@@ -538,7 +538,7 @@ describe('outstanding', () => {
     driver.end({ kind: 'place', outcome: { kind: 'unknown', error: failure({ effect: 'possible' }) } });
     driver.later(5_100).cancel();
     driver.answerRead(at({}));
-    const again = driver.refuse({ code: 36 });
+    const again = driver.refuse({ name: 'duplicateClientOrderId', code: 36 });
     expect(again.request).toEqual(first.request);
     expect(again.isResend).toBe(true);
     expect(driver.state.orders).toMatchObject([{ status: 'open' }]);

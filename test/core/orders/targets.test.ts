@@ -1,9 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type DecimalString, decimal, formatDecimal, toNumber, ZERO } from '../../../src/core/decimal.ts';
+import {
+  type Decimal,
+  type DecimalString,
+  decimal,
+  formatDecimal,
+  toNumber,
+  ZERO,
+} from '../../../src/core/decimal.ts';
 import type { MarketSettings } from '../../../src/core/settings.ts';
 import {
   boundedTarget,
+  type DistanceInputs,
   distanceTarget,
   type FixedTarget,
   fixedTarget,
@@ -73,17 +81,24 @@ function distanceAfter(
   return (sign * (price - after)) / price;
 }
 
+/** The size wanted, where there is one. */
+function sizeFor(inputs: DistanceInputs, of: MarketSettings): Decimal {
+  const found = distanceTarget(inputs, of);
+  if (found === undefined) throw new Error('no size is far enough');
+  return found;
+}
+
 describe('untilDistance', () => {
   const fine: MarketSettings = { ...market, amountStep: '0.000000000001' as DecimalString };
 
   test('the formula of the design for one side', () => {
-    const long = distanceTarget(
+    const long = sizeFor(
       { sizeBase: decimal('1'), otherSideBase: ZERO, direction: 'long', distance: 0.05, wanted: 0.1 },
       fine,
     );
     const rate = 0.03 / 0.97;
     expect(toNumber(long)).toBeCloseTo((0.05 + rate) / (0.1 + rate), 9);
-    const short = distanceTarget(
+    const short = sizeFor(
       { sizeBase: decimal('1'), otherSideBase: ZERO, direction: 'short', distance: 0.05, wanted: 0.1 },
       fine,
     );
@@ -101,7 +116,7 @@ describe('untilDistance', () => {
     fc.assert(
       fc.property(inputs, ({ sign, other, distance, more }) => {
         const wanted = distance + more;
-        const left = distanceTarget(
+        const left = sizeFor(
           {
             sizeBase: decimal('1'),
             otherSideBase: decimal(other.toFixed(12)),
@@ -126,11 +141,29 @@ describe('untilDistance', () => {
     // So far gone that nothing may be left.
     ['long', -0.5, 0.1, '0'],
   ])('%s at %d, wanted %d: at most %s, within [0, size]', ([direction, distance, wanted, expected]) => {
-    const found = distanceTarget(
+    const found = sizeFor(
       { sizeBase: decimal('1'), otherSideBase: ZERO, direction, distance, wanted },
       market,
     );
     expect(formatDecimal(found)).toBe(expected);
+  });
+
+  test('there is none where the other side is as large: less of this one brings liquidation nearer', () => {
+    for (const [direction, other] of [
+      ['long', '1'],
+      ['long', '0.95'],
+      ['long', '2'],
+      ['short', '1.1'],
+    ] as const) {
+      const inputs = {
+        sizeBase: decimal('1'),
+        otherSideBase: decimal(other),
+        direction,
+        distance: 0.05,
+        wanted: 0.1,
+      };
+      expect(distanceTarget(inputs, market)).toBeUndefined();
+    }
   });
 
   test('the nearer liquidation, the smaller the target', () => {
@@ -138,7 +171,7 @@ describe('untilDistance', () => {
     fc.assert(
       fc.property(at, at, (a, b) => {
         const of = (distance: number) =>
-          distanceTarget(
+          sizeFor(
             { sizeBase: decimal('1'), otherSideBase: ZERO, direction: 'long', distance, wanted: 0.2 },
             market,
           );

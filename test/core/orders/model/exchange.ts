@@ -12,6 +12,10 @@ export interface Readings {
   readonly nonce: 'unique' | 'increasing';
   readonly readLagMs: number;
   readonly hedgeMode: boolean;
+  /** Whether a record says when its position was opened. */
+  readonly showsOpenDate: boolean;
+  /** Whether a liquidation takes a position at once, or a part of it with every price. */
+  readonly liquidates: 'whole' | 'parts';
 }
 
 export interface ModelPosition {
@@ -274,7 +278,8 @@ export class ModelExchange<Tag> {
       const isPast = price !== undefined && (this.mark - price) * position.sign <= 0;
       if (!isPast || this.#equity() > this.#maintenance()) continue;
       this.liquidations += 1;
-      this.ownerReduces(position.id, position.lots);
+      const isWhole = this.readings.liquidates === 'whole';
+      this.ownerReduces(position.id, isWhole ? position.lots : Math.ceil(position.lots / 3));
     }
   }
 

@@ -1,6 +1,18 @@
+import {
+  ACCOUNT_HOLDER,
+  type AccountCancel,
+  type AccountChange,
+  type AccountLane,
+  advanceAccount,
+  beginAccountCancel,
+  finishAccountCancel,
+  newAccountLane,
+  observeAccountRequests,
+  recoverAccount,
+} from '../../../../src/core/account-lane.ts';
 import type { LaneContext } from '../../../../src/core/admission.ts';
-import type { AuditEvent } from '../../../../src/core/audit-event.ts';
-import type { LaneRequest } from '../../../../src/core/intent.ts';
+import { type AuditEvent, recorder } from '../../../../src/core/audit-event.ts';
+import { type LaneRequest, operatorIntent, withdrawOperatorIntent } from '../../../../src/core/intent.ts';
 import { advance } from '../../../../src/core/lane.ts';
 import { observeRead, observeRequests } from '../../../../src/core/lane-observe.ts';
 import {
@@ -13,11 +25,11 @@ import {
   type Step,
 } from '../../../../src/core/lane-state.ts';
 import { begin, finish, type StepResult } from '../../../../src/core/lane-step.ts';
-import { acknowledgeNoPriorOrders, recover, startLife } from '../../../../src/core/life.ts';
+import { acknowledgeNoPriorOrders, hold, recover, release, startLife } from '../../../../src/core/life.ts';
 import type { CommandOutcome, ExchangeError, PlacedOrder } from '../../../../src/core/ports/exchange.ts';
 import type { ReadObservation } from '../../../../src/core/read-market.ts';
 import type { ActionSpec, ReduceTarget } from '../../../../src/core/rule.ts';
-import type { AccountSettings } from '../../../../src/core/settings.ts';
+import type { AccountSettings, MarketSettings } from '../../../../src/core/settings.ts';
 import type { ActionRequest } from '../../../../src/core/subject.ts';
 import { type Fill, ModelExchange, type ModelRequest, type Readings } from './exchange.ts';
 import { lotsOf, lotsText, MARKET, ticksOf, viewOf } from './views.ts';
@@ -43,6 +55,8 @@ export interface Setup {
   readonly sign: 1 | -1;
   readonly otherLots: number;
   readonly vouched: boolean;
+  /** The market's entry in the config as it is now; a reload replaces it. */
+  readonly config: { market: MarketSettings | undefined };
 }
 
 export type Fault =
@@ -53,6 +67,7 @@ export type Fault =
   | 'crashBefore'
   | 'crashAfter'
   | 'refused'
+  | 'limited'
   | 'duplicateReport';
 
 export interface Stats {
@@ -72,6 +87,7 @@ interface Slot {
 
 interface Actor {
   state: LaneState;
+  account: AccountLane;
   paused: boolean;
   /** A change that was under way when the pause came may complete. */
   grace: boolean;
@@ -111,6 +127,12 @@ export class History {
   #silenced: string[] = [];
   #marks = new Set<string>();
   #ids = new Map<string, string>();
+  #rebuilt = new Map<string, number>();
+  /** Which position a read really showed, by its time and the id. */
+  #dates = new Map<string, number>();
+  #blindUntilMs = 0;
+  #flattened = false;
+  #operatorIds = 0;
 
   constructor(setup: Setup, stats: Stats) {
     this.setup = setup;
@@ -129,7 +151,12 @@ export class History {
     }
     // Longer ago than any read may lag.
     this.exchange.advanceTo(this.exchange.nowMs + 5_000);
-    this.actors = [0, 1].map(() => ({ state: this.#firstLane(), paused: false, grace: false }));
+    this.actors = [0, 1].map(() => ({
+      state: this.#firstLane(),
+      account: newAccountLane('desk'),
+      paused: false,
+      grace: false,
+    }));
     this.slots = [0, 1, 2, 3].map(() => ({ active: false, episode: 0, positionId: '1', stages: [] }));
   }
 
@@ -201,6 +228,144 @@ export class History {
     this.#silenced = this.#silenced.length === 0 ? ['rule0'] : [];
   }
 
+  /** No read tells the mark for a while. */
+  blind(forMs: number): void {
+    this.#blindUntilMs = this.exchange.nowMs + forMs;
+    this.seen('blind');
+  }
+
+  endBlindness(): void {
+    this.#blindUntilMs = 0;
+  }
+
+  /** The config is read again. */
+  reload(market: MarketSettings | undefined): void {
+    this.setup.config.market = market;
+    this.seen('reload');
+  }
+
+  /** An operator's own intent, or its withdrawal. */
+  operate(kind: 'flatten' | 'reduce' | 'withdraw', fraction: number): void {
+    const { actor } = this;
+    const { settings } = this.setup;
+    const [position] = this.exchange.positions;
+    const nowMs = this.exchange.nowMs;
+    const audit = recorder('desk', MARKET, nowMs);
+    if (kind === 'withdraw') {
+      const state = withdrawOperatorIntent(actor.state, `${this.#operatorIds}`, nowMs, audit);
+      this.#apply({ state, events: audit.events });
+      return;
+    }
+    if (position === undefined) return;
+    this.#operatorIds += 1;
+    if (kind === 'flatten') this.#flattened = true;
+    const request = {
+      id: `${this.#operatorIds}`,
+      positionId: position.id,
+      target: { kind: 'to', fraction: kind === 'flatten' ? 0 : fraction },
+      slippageSteps: [0.01],
+      flatten: kind === 'flatten',
+      because: 'by hand',
+    } as const;
+    const state = operatorIntent(actor.state, request, settings, nowMs, audit);
+    this.#apply({ state, events: audit.events });
+    this.seen('operator');
+  }
+
+  /** A rule of the account cancels everything: through its own lane, with a fault. */
+  cancelAccount(fault: Fault): void {
+    const { actor } = this;
+    const { settings } = this.setup;
+    this.#accountEpisodes += 1;
+    const wide = this.#accountRequest();
+    const nowMs = this.exchange.nowMs;
+    actor.account = observeAccountRequests(actor.account, [wide], true, settings, nowMs);
+    this.seen('accountWide');
+    let chosen = fault;
+    for (let step = 0; step < 6; step++) {
+      if (!this.#accountStep(chosen)) return;
+      chosen = 'none';
+    }
+  }
+
+  /** What the account's own lane left undone; its rule has resolved by now. */
+  finishAccount(): void {
+    const { actor } = this;
+    actor.account = observeAccountRequests(actor.account, [], true, this.setup.settings, this.exchange.nowMs);
+    for (let step = 0; step < 6 && this.#accountStep('none'); step++);
+    if (actor.state.heldBy !== null) throw new Violation('a lane that is held for good');
+  }
+
+  #accountEpisodes = 0;
+
+  #accountRequest(): ActionRequest {
+    const action: ActionSpec = { kind: 'cancelAll', types: ['margin', 'futures'], scope: 'account' };
+    const slot: Slot = { active: true, episode: this.#accountEpisodes, positionId: '1', stages: [] };
+    return {
+      ...this.#request(slot, 9, 0, action, this.exchange.nowMs),
+      subjectKind: 'account',
+      subject: 'account',
+    };
+  }
+
+  /** @returns whether there may be more to do. */
+  #accountStep(fault: Fault): boolean {
+    const { actor } = this;
+    const advanced = advanceAccount(actor.account, [actor.state], this.#context(), this.exchange.nowMs);
+    actor.account = advanced.state;
+    const { step } = advanced;
+    switch (step.kind) {
+      case 'idle':
+      case 'wait':
+        return false;
+      case 'takeLanes': {
+        const held = hold(actor.state, ACCOUNT_HOLDER);
+        if (held !== undefined) actor.state = held;
+        return held !== undefined;
+      }
+      case 'releaseLanes':
+        actor.state = release(actor.state, ACCOUNT_HOLDER);
+        return true;
+      case 'cancelAll':
+        this.#carryOutAccount(step.cancel, fault);
+        return true;
+    }
+  }
+
+  #carryOutAccount(cancel: AccountCancel, fault: Fault): void {
+    const { actor } = this;
+    const { settings } = this.setup;
+    this.#checkGate();
+    this.#nonce += 1;
+    this.#takeAccount(beginAccountCancel(actor.account, [actor.state], cancel, this.exchange.nowMs));
+    const isDelivered = fault === 'none' || fault === 'duplicateReport' || fault.endsWith('After');
+    const isAccepted = isDelivered && this.exchange.cancelAll(this.#nonce);
+    if (fault === 'late') {
+      this.exchange.cancelLate(this.#nonce, this.exchange.nowMs + settings.lateArrivalMs);
+    }
+    this.exchange.advanceTo(this.exchange.nowMs + (isDelivered ? LATENCY_MS : TIMEOUT_MS));
+    const nowMs = this.exchange.nowMs;
+    if (fault === 'crashBefore' || fault === 'crashAfter') {
+      this.#takeAccount(recoverAccount(actor.account, [actor.state], settings, nowMs));
+      return this.crash();
+    }
+    const outcome = this.#accountOutcome(fault, isAccepted);
+    this.#takeAccount(finishAccountCancel(actor.account, [actor.state], outcome, settings, nowMs));
+  }
+
+  #accountOutcome(fault: Fault, isAccepted: boolean): CommandOutcome<null> {
+    if (isAccepted && fault !== 'lostAfter') return { kind: 'accepted', value: null, timing: this.#timing() };
+    if (fault === 'limited') return { kind: 'rejected', error: failure('rateLimited', 'none') };
+    if (fault === 'refused') return { kind: 'rejected', error: failure('permissionDenied', 'none') };
+    return { kind: 'unknown', error: failure('timeout', 'possible') };
+  }
+
+  #takeAccount(change: AccountChange): void {
+    this.actor.account = change.state;
+    const [state] = change.lanes;
+    if (state !== undefined) this.#apply({ state, events: change.events });
+  }
+
   rebuild(lots: number, flipped: boolean): void {
     const [position] = this.exchange.positions;
     if (position === undefined || this.exchange.positions.length > 1) return;
@@ -245,12 +410,17 @@ export class History {
 
   observation(lagMs: number, complete: boolean, isMarkKnown: boolean): ReadObservation {
     const snapshot = this.exchange.read(lagMs);
+    for (const { id, openDate } of snapshot.positions)
+      this.#dates.set(`${this.exchange.nowMs}/${id}`, openDate);
+    const isBlind = this.exchange.nowMs < this.#blindUntilMs;
     const shown = complete ? snapshot.positions : snapshot.positions.slice(1);
     return {
       sentAtMs: this.exchange.nowMs,
       receivedAtMs: this.exchange.nowMs + LATENCY_MS,
       complete,
-      positions: shown.map((position) => viewOf(position, snapshot, isMarkKnown)),
+      positions: shown.map((position) =>
+        viewOf(position, snapshot, isMarkKnown && !isBlind, this.setup.readings.showsOpenDate),
+      ),
     };
   }
 
@@ -287,7 +457,7 @@ export class History {
 
   #noteSizes(observation: ReadObservation): void {
     for (const view of observation.positions) {
-      const key = `${view.positionId}/${view.openDate}`;
+      const key = `${view.positionId}/${view.openDate ?? 0}`;
       const sizes = this.#sizesSeen.get(key) ?? new Set<number>();
       sizes.add(lotsOf(view.sizeBase));
       this.#sizesSeen.set(key, sizes);
@@ -304,6 +474,9 @@ export class History {
   #noteEvent(event: AuditEvent): void {
     this.events.push(event);
     this.seen(`event:${event.kind}`);
+    if (event.reason === 'expired:rebuilt' && event.key !== undefined) {
+      this.#rebuilt.set(event.key, (this.#rebuilt.get(event.key) ?? 0) + 1);
+    }
     if (event.kind === 'intentEnded') {
       this.seen(`end:${event.reason}`);
       if (!event.reason.startsWith('expired') && event.key !== undefined) this.ended.add(event.key);
@@ -317,7 +490,8 @@ export class History {
     for (const intent of state.intents) {
       const { targetBase, basis } = intent;
       if (targetBase === null || basis === null) continue;
-      const key = `${state.life}|${intent.key}|${basis.openDate}|${intent.source}`;
+      const times = this.#rebuilt.get(intent.key) ?? 0;
+      const key = `${state.life}|${intent.key}|${basis.openDate}|${intent.source}|${times}`;
       const before = this.#targets.get(key);
       if (before === targetBase) continue;
       this.#targets.set(key, targetBase);
@@ -349,6 +523,7 @@ export class History {
 
   newLife(): void {
     this.actor.state = this.#freshLane();
+    this.actor.account = newAccountLane('desk');
     this.actor.grace = false;
     this.seen('newLife');
   }
@@ -409,6 +584,8 @@ export class History {
     const { settings } = this.setup;
     const { state } = this.actor;
     if (settings.mode === 'observe' || settings.cancel === 'never' || !settings.cancelCoversStops) return;
+    // Without settings what is wanted could not come back after a cancel: then all stays.
+    if (this.setup.config.market === undefined) return;
     if (this.#silenced.length > 0 || state.doubt !== null || this.exchange.inFlight > 0) return;
     const seenFromMs = (state.read?.sentAtMs ?? 0) - settings.readLagMs;
     if (seenFromMs <= this.exchange.changedMs) return;
@@ -427,8 +604,12 @@ export class History {
       if (position.lots - left < floor)
         throw new Violation(`at rest ${left} of ${position.lots} open, target ${floor}`);
     }
+    const { showsOpenDate } = this.setup.readings;
     const orphan = this.exchange.orders.find(
-      (order) => !this.exchange.positions.some((position) => position.openDate === order.tag.openDate),
+      ({ tag }) =>
+        !this.exchange.positions.some(({ id, openDate }) =>
+          showsOpenDate ? openDate === tag.openDate : id === tag.positionId,
+        ),
     );
     if (orphan !== undefined) throw new Violation('at rest an order of a position that is gone');
     this.seen('atRest');
@@ -457,7 +638,7 @@ export class History {
     this.sent += 1;
     this.#nonce += 1;
     this.seen(`sent:${step.kind}`);
-    if (fault === 'refused') return this.#finishRefused(step, fault);
+    if (fault === 'refused' || fault === 'limited') return this.#finishRefused(step, fault);
     const isDelivered =
       fault === 'none' || fault === 'duplicateReport' || fault === 'lostAfter' || fault === 'crashAfter';
     const outcome = isDelivered ? this.#deliverRequest(step) : undefined;
@@ -475,10 +656,9 @@ export class History {
 
   #finishRefused(step: Exclude<RequestStep, { kind: 'readPositions' }>, fault: Fault): void {
     this.exchange.advanceTo(this.exchange.nowMs + LATENCY_MS);
-    this.#report(
-      { kind: step.kind, outcome: { kind: 'rejected', error: failure('validation', 'none', 30) } },
-      fault,
-    );
+    const error =
+      fault === 'limited' ? failure('rateLimited', 'none') : failure('validationFailed', 'none', 30);
+    this.#report({ kind: step.kind, outcome: { kind: 'rejected', error } }, fault);
   }
 
   #checkGate(): void {
@@ -491,14 +671,17 @@ export class History {
       const isAccepted = this.exchange.cancelAll(this.#nonce);
       const outcome: CommandOutcome<null> = isAccepted
         ? { kind: 'accepted', value: null, timing: this.#timing() }
-        : { kind: 'rejected', error: failure('nonce', 'none', 429) };
+        : { kind: 'rejected', error: failure('nonceRefused', 'none') };
       return { kind: 'cancelAll', outcome };
     }
     this.#checkShape(step);
     const reply = this.exchange.place(modelRequest(step), this.#tag(step), this.#nonce);
     if (reply.kind === 'refused') {
       this.seen(`refused:${reply.code}`);
-      return { kind: 'place', outcome: { kind: 'rejected', error: failure('refused', 'none', reply.code) } };
+      return {
+        kind: 'place',
+        outcome: { kind: 'rejected', error: failure(REFUSALS[reply.code], 'none', reply.code) },
+      };
     }
     return {
       kind: 'place',
@@ -540,14 +723,13 @@ export class History {
     const { state } = this.actor;
     const { order } = step;
     const read = step.ahead ? state.glance : state.read;
-    const position = read?.positions.find((candidate) => candidate.positionId === order.positionId);
     const tag: OrderTag = {
       role: order.role,
       floorLots: order.role === 'cover' ? 0 : this.#floor(order.positionId),
       overshoot: order.overshoot,
       basisMs: (read?.sentAtMs ?? 0) - this.setup.settings.readLagMs,
       positionId: order.positionId,
-      openDate: position?.openDate ?? 0,
+      openDate: this.#dates.get(`${read?.sentAtMs ?? 0}/${order.positionId}`) ?? 0,
       filledMs: null,
       clientOrderId: step.request.clientOrderId,
     };
@@ -611,7 +793,7 @@ export class History {
     if (this.setup.settings.hedge === 'perLeg') return;
     const ownerActed =
       this.#reductions.some((reduction) => reduction.atMs >= sinceMs) || this.ownerAddedMs >= sinceMs;
-    if (ownerActed || this.#overshot.has(fill.openDate)) return;
+    if (ownerActed || this.#flattened || this.#overshot.has(fill.openDate)) return;
     if (Math.abs(fill.netAfter) > Math.abs(fill.netBefore)) throw new Violation('the net exposure rose');
   }
 
@@ -624,6 +806,9 @@ export class History {
     return `${last.join('\n')}\n${JSON.stringify(this.actor.state)}\n${JSON.stringify(this.setup)}`;
   }
 }
+
+/** As the client's catalogue names them. */
+const REFUSALS = { 116: 'reduceOnlyRefused', 36: 'duplicateClientOrderId', 429: 'rateLimited' } as const;
 
 function failure(name: string, effect: 'none' | 'possible', code?: number): ExchangeError {
   return { name, endpoint: 'stopLimit', message: name, effect, ...(code === undefined ? {} : { code }) };

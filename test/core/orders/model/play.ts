@@ -19,6 +19,9 @@ const market: MarketSettings = {
 };
 
 const coarseMarket: MarketSettings = { ...market, minAmount: '0.005' as DecimalString };
+/** A step of half a percent and more: coarser than the slippage. */
+const coarsePrices: MarketSettings = { ...market, priceStep: '5' as DecimalString };
+const MARKETS = [market, coarseMarket, market, coarsePrices];
 
 export const LATE_ARRIVAL_MS = 2_000;
 
@@ -33,7 +36,10 @@ export function setupOf(choices: Choices): Setup {
     nonce: oneIn(4, 4) ? 'increasing' : 'unique',
     readLagMs: oneIn(5, 3) ? 500 : 0,
     hedgeMode: oneIn(6, 3),
+    showsOpenDate: at(21) % 4 !== 1,
+    liquidates: oneIn(22, 2) ? 'parts' : 'whole',
   };
+  const config: Setup['config'] = { market: MARKETS[at(12) % MARKETS.length] };
   const settings: AccountSettings = {
     accountId: 'desk',
     mode: oneIn(7, 16) ? 'observe' : 'enforce',
@@ -45,20 +51,21 @@ export function setupOf(choices: Choices): Setup {
     cancel: oneIn(8, 8) ? 'never' : 'always',
     hedge: oneIn(9, 6) ? 'perLeg' : 'net',
     overshoot: oneIn(10, 2) ? 'audited' : 'never',
-    lateArrivalMs: LATE_ARRIVAL_MS,
+    lateArrivalMs: oneIn(23, 8) ? 0 : LATE_ARRIVAL_MS,
     readLagMs: readings.readLagMs,
-    fillWithinMs: 1_500,
+    fillWithinMs: oneIn(24, 8) ? 100 : 1_500,
     intentTtlMs: 12_000,
     maxSnapshotAgeMs: 3_000,
     maxRenewals: 1,
     maxAttempts: 4,
     largestReduction: oneIn(11, 8) ? 0.6 : 1,
     cadence: { calmMs: 1_000, alertMs: 1_000 },
-    marketSettings: (name) => (name === MARKET ? (oneIn(12, 4) ? coarseMarket : market) : undefined),
+    marketSettings: (name) => (name === MARKET ? config.market : undefined),
   };
   return {
     readings,
     settings,
+    config,
     ownerActs: oneIn(13, 2),
     lots: [10, 7, 100, 24, 16, 33][at(14) % 6] ?? 10,
     leverage: [10, 5, 12, 3][at(15) % 4] ?? 10,
@@ -88,6 +95,7 @@ const FAULTS: readonly Fault[] = [
   'crashBefore',
   'none',
   'refused',
+  'limited',
   'duplicateReport',
   'none',
 ];
@@ -159,6 +167,17 @@ const upset: Play = (history, a, b) => {
   else if (a % 2 === 0) history.pause();
 };
 
+/** What people do: by hand, in the config, to the whole account. */
+const intervene: Play = (history, a, b, c) => {
+  const kind = a % 8;
+  if (kind < 2) history.operate('reduce', (b % 4) / 4);
+  else if (kind === 2) history.operate('flatten', 0);
+  else if (kind === 3) history.operate('withdraw', 0);
+  else if (kind === 4) history.reload(b % 3 === 0 ? undefined : MARKETS[b % MARKETS.length]);
+  else if (kind === 5) history.blind((b * 331) % 20_000);
+  else history.cancelAccount(FAULTS[c % FAULTS.length] ?? 'none');
+};
+
 const PLAYS: readonly (readonly [weight: number, play: Play])[] = [
   [20, work],
   [10, poll],
@@ -170,6 +189,7 @@ const PLAYS: readonly (readonly [weight: number, play: Play])[] = [
   [2, resolve],
   [2, deliverLate],
   [4, upset],
+  [4, intervene],
 ];
 
 /** Kinds of moves are numbers below this. */
@@ -222,6 +242,8 @@ const STEPS_PER_SECOND = 60;
  */
 function settle(history: History, drift: number): void {
   for (const actor of history.actors) actor.paused = false;
+  history.endBlindness();
+  history.finishAccount();
   const { settings, sign } = history.setup;
   history.ended.clear();
   const open = (): string[] =>

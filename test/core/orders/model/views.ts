@@ -28,6 +28,7 @@ export function viewOf(
   position: Readonly<ModelPosition>,
   snapshot: Snapshot,
   isMarkKnown: boolean,
+  showsOpenDate: boolean,
 ): PositionView {
   const liquidation = liquidationTicks(position, snapshot);
   const { mark } = snapshot;
@@ -37,7 +38,7 @@ export function viewOf(
   return {
     positionId: position.id,
     market: MARKET,
-    openDate: position.openDate,
+    ...(showsOpenDate ? { openDate: position.openDate } : {}),
     positionSide: position.side,
     direction: known(position.sign === 1 ? 'long' : 'short'),
     sizeBase: lotsText(position.lots),

@@ -1,0 +1,440 @@
+import { describe, expect, test } from 'vitest';
+import { observeRequests } from '../../../src/core/lane-observe.ts';
+import { startLife } from '../../../src/core/life.ts';
+import { known, unknown } from '../../../src/core/quantity.ts';
+import type { ActionSpec } from '../../../src/core/rule.ts';
+import type { PositionView } from '../../../src/core/subject.ts';
+import { at, Driver } from './driver.ts';
+import { action, all, half, protect, view } from './fixtures.ts';
+
+/** Sequences that once led to a wrong order, or to none: each is named after what went wrong. */
+
+const untilTenPercent: ActionSpec = {
+  kind: 'reduce',
+  target: { kind: 'untilDistance', distance: 0.1 },
+  slippageSteps: [0.005],
+};
+
+function ends(driver: Driver): string[] {
+  return driver
+    .intents()
+    .map((intent) => (intent.end === null ? 'open' : `${intent.end.how}:${intent.end.why}`));
+}
+
+function targets(driver: Driver): (string | null)[] {
+  return driver.intents().map((intent) => intent.targetBase);
+}
+
+/** The usual position turned around: short, with the liquidation price above the mark. */
+function turned(changed: Partial<PositionView> = {}): PositionView {
+  return {
+    ...at({ liquidation: '1050' }),
+    direction: known('short'),
+    liquidationDistance: known(0.05),
+    ...changed,
+  };
+}
+
+/** Both sides open. */
+const long = view({ positionId: '1', positionSide: 'LONG', sizeBase: at({ size: '1' }).sizeBase });
+const short = view({
+  positionId: '2',
+  positionSide: 'SHORT',
+  direction: known('short'),
+  sizeBase: at({ size: '0.4' }).sizeBase,
+});
+
+describe('the size at firing', () => {
+  test.for(['requests first', 'read first'] as const)(
+    'is not taken from a read that a quiet lane kept from long ago: %s',
+    (order) => {
+      const driver = new Driver().read(at({ size: '1' })).later(3_600_000);
+      const asked = [{ request: action(half), positionId: '42' }];
+      const ask = (): void =>
+        driver.apply(observeRequests(driver.state, asked, true, driver.context.settings, driver.nowMs));
+      if (order === 'requests first') ask();
+      driver.read(at({ size: '10' }));
+      if (order === 'read first') ask();
+      expect(targets(driver)).toEqual(['5']);
+      expect(driver.place().request.amount).toBe('5');
+    },
+  );
+
+  test('is read anew when the newest read could not be used for sizing', () => {
+    const driver = new Driver().read(at({ size: '1' })).ask(action(protect, { ruleId: 'cover' }));
+    driver.start('place');
+    // The owner adds while our request is under way; the poll that shows it makes the rule fire.
+    driver.read(at({ size: '10' })).ask(action(protect, { ruleId: 'cover' }), action(half));
+    driver.end({
+      kind: 'place',
+      outcome: {
+        kind: 'rejected',
+        error: { name: 'connectFailed', endpoint: 'stopLimit', message: '', effect: 'none' },
+      },
+    });
+    driver.answerRead(at({ size: '10' }));
+    expect(targets(driver)).toEqual(['5']);
+  });
+});
+
+describe('a position that changed hands', () => {
+  test('turned around under its id in one-way mode: the target is computed anew, on the other side', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    driver.read(turned({ sizeBase: at({ size: '0.8' }).sizeBase }));
+    expect(driver.reasons('intentEnded')).toEqual(['expired:rebuilt']);
+    expect(targets(driver)).toEqual(['0.4']);
+    expect(driver.cancel().why).toBe('positionGone');
+    driver.answerRead(turned({ sizeBase: at({ size: '0.8' }).sizeBase }));
+    expect(driver.place().request).toMatchObject({ side: 'buy', amount: '0.4' });
+  });
+
+  test('while its intent was held back at the gate: looked at before anything is placed', () => {
+    const driver = new Driver({ maxRenewals: 0 }, { paused: true }).read(at({ size: '1' })).ask(action(half));
+    driver.later(60_000).next();
+    expect(ends(driver)).toEqual(['failed:refused:paused']);
+    driver.read(at({ size: '10', openDate: 2 }));
+    driver.context = { ...driver.context, gate: { ...driver.context.gate, paused: false } };
+    // No renewals are left: it fails rather than selling what was built since.
+    expect(driver.next().kind).not.toBe('place');
+    const patient = new Driver({ maxRenewals: 1 }, { paused: true })
+      .read(at({ size: '1' }))
+      .ask(action(half));
+    patient.later(60_000).next();
+    patient.later(60_000).next();
+    patient.read(at({ size: '10', openDate: 2 }));
+    patient.context = { ...patient.context, gate: { ...patient.context.gate, paused: false } };
+    expect(patient.place().request.amount).toBe('5');
+  });
+
+  test('while its intent had failed: looked at before it is taken up again', () => {
+    const driver = new Driver({ maxAttempts: 1 }).read(at({})).ask(action(half));
+    driver.refuse({ name: 'amountInvalid' });
+    driver.next();
+    expect(ends(driver)).toEqual(['failed:attempts']);
+    driver.read(at({ size: '10', mark: '980', openDate: 2 }));
+    expect(targets(driver)).toEqual(['5']);
+  });
+
+  test('is not closed ahead of the fence for what the earlier one was', () => {
+    const driver = new Driver({ readLagMs: 1_000 }).read(at({})).ask(action(all)).lose('place');
+    // Too early to size by, and good enough for a full close.
+    driver.answerRead(at({ size: '10', openDate: 2 }));
+    expect(driver.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
+    const grown = new Driver({ readLagMs: 1_000 }).read(at({})).ask(action(all)).lose('place');
+    grown.answerRead(at({ size: '10' }));
+    expect(grown.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
+    const same = new Driver({ readLagMs: 1_000 }).read(at({})).ask(action(all)).lose('place');
+    same.answerRead(at({}));
+    expect(same.place().ahead).toBe(true);
+  });
+
+  test('has nothing left to send ahead of the fence: no order of zero', () => {
+    const likely = { ...at({}), liquidationProbability: () => known(0.9) };
+    const driver = new Driver({ readLagMs: 1_000 }).read(likely).ask(action(half)).lose('place');
+    driver.answerRead({ ...likely, sizeBase: at({ size: '0.5' }).sizeBase });
+    expect(driver.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
+  });
+
+  test('a stop that triggered closes its own position, not what was built under its id since', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.place();
+    driver.read(at({ mark: '960' }));
+    expect(targets(driver)).toEqual(['0']);
+    driver.read(at({ size: '5', mark: '1000', openDate: 2 }));
+    expect(ends(driver)).toEqual(['expired:rebuilt']);
+    driver.cancel();
+    driver.answerRead(at({ size: '5', mark: '1000', openDate: 2 }));
+    const stop = driver.place();
+    expect(stop.order.role).toBe('cover');
+    expect(stop.request).toMatchObject({ amount: '5', activationPrice: '970' });
+  });
+
+  test('its stop is not reckoned from the mark of the earlier one', () => {
+    const driver = new Driver().read(at({ mark: '2000', liquidation: '1500' })).ask(action(protect));
+    expect(driver.place().request.activationPrice).toBe('1700');
+    driver.read(at({ openDate: 2 }));
+    driver.cancel();
+    driver.answerRead(at({ openDate: 2 }));
+    // 60 % of the way from 1000 to 950, not beside the market.
+    expect(driver.place().request.activationPrice).toBe('970');
+  });
+
+  test('a stop that only the liquidation price has overtaken is reckoned from the market, not put beside it', () => {
+    const driver = new Driver().read(at({ mark: '2000', liquidation: '500' })).ask(action(protect));
+    expect(driver.place().request.activationPrice).toBe('1100');
+    driver.read(at({ mark: '1200', liquidation: '1100' }));
+    expect(driver.place().request.activationPrice).toBe('1140');
+  });
+
+  test('a stop that the market has come to is not moved out of its way', () => {
+    const driver = new Driver().read(at({})).ask(action(protect), action(half, { ruleId: 'other' }));
+    driver.place();
+    driver.place();
+    driver.ask(action(protect)).cancel();
+    driver.answerRead(at({ mark: '969' }));
+    // Meant for 970: as near to the market as an activation can be.
+    expect(driver.place().request.activationPrice).toBe('967.9');
+  });
+
+  test('gone in one read that lagged, and there again: its intent goes on', () => {
+    const driver = new Driver().read(at({})).ask(action(half)).read();
+    expect(ends(driver)).toEqual(['reached:positionGone']);
+    driver.read(at({}));
+    expect(ends(driver)).toEqual(['open']);
+    expect(driver.reasons('intentReopened')).toEqual(['backAgain']);
+    // What was built anew under its id is another one: the rule has to fire for it.
+    const other = new Driver()
+      .read(at({}))
+      .ask(action(half))
+      .read()
+      .read(at({ openDate: 2 }));
+    expect(ends(other)).toEqual(['reached:positionGone']);
+  });
+
+  test('a size of zero is a closed position', () => {
+    const driver = new Driver()
+      .read(at({}))
+      .ask(action(protect))
+      .read(at({ size: '0' }));
+    expect(driver.state.read?.positions).toEqual([]);
+    expect(driver.next().kind).toBe('idle');
+  });
+});
+
+describe('both sides open', () => {
+  test('until a distance, on a side whose reduction would bring liquidation nearer: hedged, with an alarm', () => {
+    const equal = { ...short, sizeBase: long.sizeBase };
+    const driver = new Driver().read(long, equal).ask(action(untilTenPercent, { subject: 'position:1' }));
+    expect(ends(driver)).toEqual(['failed:hedged']);
+    expect(driver.events.find((event) => event.reason === 'failed:hedged')?.alarm).toBe(true);
+    driver.read(long, short);
+    expect(ends(driver)).toEqual(['open']);
+  });
+
+  test('a side that failed as hedged is taken up again as soon as it may be reduced', () => {
+    const driver = new Driver().read(long, short).ask(action(half, { subject: 'position:2' }));
+    driver.next();
+    expect(ends(driver)).toEqual(['failed:hedged']);
+    driver.read({ ...long, sizeBase: at({ size: '0.1' }).sizeBase }, short);
+    expect(ends(driver)).toEqual(['open']);
+    expect(driver.place().request).toMatchObject({ side: 'buy', amount: '0.2' });
+  });
+
+  test('a filled reduction beside a stop of the same amount is not taken for the stop', () => {
+    const third = action({ ...half, target: { kind: 'by', fraction: 0.3 } } as ActionSpec, {
+      subject: 'position:1',
+      ruleId: 'other',
+    });
+    const cover = action(protect, { subject: 'position:1' });
+    const driver = new Driver().read(long, short).ask(cover, third);
+    driver.place();
+    expect(driver.place().request.amount).toBe('0.3');
+    const sold = {
+      ...long,
+      sizeBase: at({ size: '0.7' }).sizeBase,
+      markPrice: at({ mark: '970.5' }).markPrice,
+    };
+    driver.read(sold, short);
+    expect(driver.state.orders.filter((order) => order.presumedFilled).map((order) => order.role)).toEqual([
+      'reduce',
+    ]);
+    expect(driver.reasons('coverTriggered')).toEqual([]);
+  });
+});
+
+describe('fills', () => {
+  test('that the exchange has confirmed are not held against the stop beside them', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.place();
+    driver.ask(action(protect), action(half, { ruleId: 'other' }));
+    driver.place({ status: { known: true, value: 'FILLED' } });
+    driver.answerRead(at({ size: '0.5', mark: '998' }));
+    expect(driver.reasons('ambiguousMove')).toEqual([]);
+    expect(driver.state.orders).toMatchObject([{ role: 'cover', ambiguous: false, baseSizeBase: '0.5' }]);
+  });
+});
+
+describe('an exchange that does not judge', () => {
+  test.for(['rateLimited', 'rateBudgetSpent', 'nonceRefused', 'connectFailed', 'clientClosed'])(
+    '%s is no failed attempt, takes no other slippage and gives nobody the alarm',
+    (name) => {
+      const driver = new Driver({ maxAttempts: 2 }).read(at({})).ask(action(half));
+      for (let times = 0; times < 8; times++) {
+        driver.refuse({ name });
+        driver.later(5_000).read(at({}));
+      }
+      expect(driver.place().order.slippage).toBe(0.005);
+      expect(driver.events.some((event) => event.alarm)).toBe(false);
+    },
+  );
+
+  test('nor is a cancel that is put off; what it is waited for with ends by its time to live', () => {
+    const driver = new Driver({ maxAttempts: 2 }).read(at({})).ask(action(half));
+    driver.place();
+    driver.later(4_000).read(at({ mark: '990' }));
+    for (let times = 0; times < 4; times++) {
+      driver.start('cancelAll');
+      driver.end({
+        kind: 'cancelAll',
+        outcome: {
+          kind: 'rejected',
+          error: { name: 'rateLimited', endpoint: 'cancelAll', message: '', effect: 'none' },
+        },
+      });
+      driver.later(5_000).read(at({ mark: '990' }));
+    }
+    expect(ends(driver)).toEqual(['open']);
+  });
+
+  test('a Retry-After of days is not obeyed', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.refuse({ name: 'rateLimited', retryAfterMs: 86_400_000 });
+    expect(driver.next()).toMatchObject({ kind: 'wait', untilMs: driver.nowMs + 30_000 });
+  });
+
+  test('what was turned away ahead of the fence is tried again ahead of it', () => {
+    const driver = new Driver().read(at({})).ask(action(all)).lose('place');
+    driver.answerRead(at({}));
+    expect(driver.refuse({ name: 'rateLimited' }).ahead).toBe(true);
+    driver.later(1_000);
+    expect(driver.place().ahead).toBe(true);
+  });
+
+  test('during a change under a pause the stop still comes back', () => {
+    const cover = action(protect, { ruleId: 'cover' });
+    const driver = new Driver().read(at({})).ask(action(half), cover);
+    driver.place();
+    driver.place();
+    driver.ask(cover).cancel();
+    driver.context = { ...driver.context, gate: { ...driver.context.gate, paused: true } };
+    driver.answerRead(at({}));
+    driver.refuse({ name: 'rateLimited' });
+    driver.later(5_000).read(at({}));
+    expect(driver.place().order.role).toBe('cover');
+  });
+
+  test('but a change does not outlast a time to live', () => {
+    const cover = action(protect, { ruleId: 'cover' });
+    const driver = new Driver().read(at({})).ask(action(half), cover);
+    driver.place();
+    driver.place();
+    driver.ask(cover).cancel();
+    driver.context = { ...driver.context, gate: { ...driver.context.gate, paused: true } };
+    driver.later(60_000).read(at({}));
+    expect(driver.next()).toMatchObject({ kind: 'idle', why: 'gateClosed' });
+    expect(driver.reasons('setChanged')).toEqual(['givenUp']);
+  });
+});
+
+describe('ids', () => {
+  test('one that is wrong in itself does not pass for one that was used: no doubt, a failed attempt', () => {
+    const driver = new Driver({ maxAttempts: 1 }).read(at({})).ask(action(half));
+    driver.refuse({ name: 'clientOrderIdInvalid', code: 36, fields: { client_order_id: ['too long'] } });
+    expect(driver.state.doubt).toBeNull();
+    driver.next();
+    expect(ends(driver)).toEqual(['failed:attempts']);
+  });
+
+  test('always one that was used already: fails, counted', () => {
+    const driver = new Driver({ maxAttempts: 2, nonceMode: 'increasing' }).read(at({})).ask(action(half));
+    for (let times = 0; times < 2; times++) {
+      driver.refuse({ name: 'duplicateClientOrderId', code: 36 });
+      if (times === 1) break;
+      driver.cancel();
+      driver.answerRead(at({}));
+    }
+    driver.next();
+    expect(ends(driver)).toEqual(['failed:attempts']);
+  });
+});
+
+describe('rules that are held back', () => {
+  test('do not keep their order in the way of another rule', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    driver.context = { ...driver.context, gate: { ...driver.context.gate, silencedRules: ['near'] } };
+    driver.ask(action(half), action(all, { ruleId: 'other' }));
+    expect(driver.cancel().why).toBe('slippageRose');
+    driver.answerRead(at({}));
+    expect(driver.place().request.amount).toBe('1');
+  });
+
+  test('do not keep an order, only presumed to have filled, from being cancelled before the next one', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    driver.read(at({ size: '0.5', mark: '998' }));
+    driver.context = { ...driver.context, gate: { ...driver.context.gate, silencedRules: ['near'] } };
+    driver.ask(action(half), action(all, { ruleId: 'other' }));
+    expect(driver.cancel().why).toBe('fillUnproven');
+  });
+});
+
+describe('follow-up', () => {
+  test('an order that waited long is not replaced at the moment in which the market comes to it', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    driver.later(30_000).read(at({ mark: '999.5' }));
+    expect(driver.next().kind).toBe('idle');
+    // At the activation of 998.9, within the gap between mark and last price.
+    driver.later(1_000).read(at({ mark: '998.8' }));
+    expect(driver.next().kind).toBe('idle');
+    driver.later(3_000).read(at({ mark: '998.8' }));
+    expect(driver.cancel().why).toBe('notFilled');
+  });
+});
+
+describe('stops', () => {
+  test('in a market without an entry are missed loudly, once, and placed when it has one', () => {
+    const driver = new Driver({ marketSettings: () => undefined }).read(at({})).ask(action(protect));
+    driver.next();
+    driver.next();
+    const said = driver.events.filter((event) => event.kind === 'blocked');
+    expect(said).toMatchObject([{ reason: 'marketNotConfigured', alarm: true }]);
+    driver.context = new Driver().context;
+    expect(driver.read(at({})).place().order.role).toBe('cover');
+  });
+
+  test('that could add up with those of an earlier life are blocked loudly, and fail no intent', () => {
+    const driver = new Driver({ cancelCoversStops: false, overshoot: 'never' });
+    driver.state = startLife(driver.state, 'second', driver.context.settings, driver.nowMs);
+    const cover = action(protect, { subject: 'position:1', ruleId: 'cover' });
+    driver.read(long, short).ask(cover).later(5_000).cancel();
+    driver.answerRead(long, short);
+    expect(driver.next().kind).toBe('idle');
+    driver.next();
+    expect(driver.reasons('blocked')).toEqual(['priorOrders']);
+  });
+
+  test('whose closing failed do not give the alarm again with every read', () => {
+    const driver = new Driver({ maxAttempts: 1, cancel: 'never' }).read(at({})).ask(action(protect));
+    driver.place();
+    for (let reads = 0; reads < 5; reads++)
+      driver
+        .later(60_000 * 4)
+        .read(at({ mark: '960' }))
+        .next();
+    expect(driver.reasons('coverTriggered')).toEqual(['triggered']);
+  });
+});
+
+describe('what failed for a reason that is gone is taken up again', () => {
+  test('a market that has an entry now', () => {
+    const driver = new Driver({ marketSettings: () => undefined }).read(at({})).ask(action(half));
+    expect(ends(driver)).toEqual(['failed:marketNotConfigured']);
+    driver.context = new Driver().context;
+    expect(ends(driver.read(at({})))).toEqual(['open']);
+  });
+
+  test('a liquidation price that is known now, not a mark that was known all along', () => {
+    const blind = view({
+      liquidationDistance: unknown('fieldMissing'),
+      liquidationPrice: unknown('fieldMissing'),
+    });
+    const driver = new Driver({ maxRenewals: 0 }).read(blind).ask(action(untilTenPercent));
+    driver.later(60_000).next();
+    expect(ends(driver)).toEqual(['failed:blocked:liquidationPriceUnknown']);
+    expect(ends(driver.read(blind))).toEqual(['failed:blocked:liquidationPriceUnknown']);
+    expect(ends(driver.read(at({})))).toEqual(['open']);
+  });
+});

@@ -1,0 +1,132 @@
+import { expect, test } from 'vitest';
+import { classifyRejection, isPassing } from '../../../src/core/rejection.ts';
+import { CATALOGUE } from '../../../src/exchange/catalogue.ts';
+import { at, Driver, failure } from './driver.ts';
+import { action, half, protect } from './fixtures.ts';
+
+/** What the lane does when an order of ours ends so; by the names of the client's catalogue. */
+type Consequence =
+  /** Read again: the position tells whether that was the end. */
+  | 'read'
+  /** Somebody has our identity: fence, cancel, read, place. */
+  | 'doubt'
+  /** Sent again as it was, after a pause. */
+  | 'again'
+  /** A failed attempt, with an alarm: the next one takes the next slippage. */
+  | 'failed'
+  /** It may be there: fence, cancel, read, place. */
+  | 'unknown';
+
+const EXPECTED: Readonly<Record<string, Consequence>> = {
+  reduceOnlyRefused: 'read',
+  duplicateClientOrderId: 'doubt',
+  rateLimited: 'again',
+  rateBudgetSpent: 'again',
+  nonceRefused: 'again',
+  connectFailed: 'again',
+  clientClosed: 'again',
+  cancelledOnCreation: 'failed',
+  clientOrderIdInvalid: 'failed',
+  insufficientBalance: 'failed',
+  marketInvalid: 'failed',
+  amountInvalid: 'failed',
+  priceInvalid: 'failed',
+  positionLimit: 'failed',
+  pendingValueLimit: 'failed',
+  sideLocked: 'failed',
+  hedgeSideMismatch: 'failed',
+  oppositeDirection: 'failed',
+  validationFailed: 'failed',
+  invalidRequest: 'failed',
+  unauthenticated: 'failed',
+  permissionDenied: 'failed',
+  endpointNotFound: 'failed',
+  requestRejected: 'failed',
+  'unknown code 987': 'failed',
+  internalError: 'unknown',
+  temporarilyUnavailable: 'unknown',
+  cancelledPartlyFilled: 'unknown',
+  replyInvalid: 'unknown',
+  replyNotJson: 'unknown',
+  replyTooLarge: 'unknown',
+  unexpectedStatus: 'unknown',
+  timeout: 'unknown',
+  aborted: 'unknown',
+  connectionLost: 'unknown',
+  proxyRefused: 'unknown',
+};
+
+/** Names that no order can end with. */
+const ELSEWHERE = ['depositLinkFailed', 'hedgeModeLocked', 'loansNotAvailable', 'noActiveLoan'];
+
+const names = new Map(CATALOGUE.map(({ name, effect, code }) => [name, { effect, code }]));
+names.set('unknown code 987', { effect: 'none', code: 987 });
+
+test('every entry of the catalogue has a consequence here, and nothing else has', () => {
+  expect([...names.keys()].sort()).toEqual([...Object.keys(EXPECTED), ...ELSEWHERE].sort());
+});
+
+test.for(Object.entries(EXPECTED))('an order that ends as %s: %s', ([name, consequence]) => {
+  const { effect = 'none', code } = names.get(name) ?? {};
+  const driver = new Driver().read(at({})).ask(action(half));
+  driver.refuse({ name, effect, ...(code === undefined ? {} : { code }) });
+  const { doubt, orders, intents } = driver.state;
+  const failures = intents[0]?.failures;
+  const alarms = driver.events.filter((event) => event.alarm).map((event) => event.kind);
+  switch (consequence) {
+    case 'read':
+      expect({ orders, failures, alarms }).toEqual({ orders: [], failures: 0, alarms: [] });
+      expect(driver.next().kind).toBe('readPositions');
+      break;
+    case 'doubt':
+      expect(doubt?.why).toBe('duplicateUnexpected');
+      expect({ failures, alarms }).toEqual({ failures: 1, alarms: ['rejected'] });
+      break;
+    case 'again':
+      expect({ orders, failures, alarms, doubt }).toEqual({
+        orders: [],
+        failures: 0,
+        alarms: [],
+        doubt: null,
+      });
+      expect(driver.later(5_000).read(at({})).place().order.slippage).toBe(0.005);
+      break;
+    case 'failed':
+      expect({ orders, failures, doubt }).toEqual({ orders: [], failures: 1, doubt: null });
+      expect(alarms).toEqual(['rejected']);
+      expect(driver.later(5_000).read(at({})).place().order.slippage).toBe(0.02);
+      break;
+    case 'unknown':
+      expect(effect).toBe('possible');
+      expect(doubt?.why).toBe('unknownOutcome');
+      expect(orders).toMatchObject([{ status: 'unsure' }]);
+      break;
+  }
+});
+
+test.for([...names].filter(([name]) => !ELSEWHERE.includes(name)))(
+  'a cancel that ends as %s',
+  ([name, { effect }]) => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    driver.ask();
+    driver.start('cancelAll');
+    driver.end({ kind: 'cancelAll', outcome: { kind: 'rejected', error: failure({ name, effect }) } });
+    expect(driver.state.doubt?.why ?? null).toBe(effect === 'possible' ? 'unknownOutcome' : null);
+    // Nothing is taken to be gone before a cancel was accepted.
+    expect(driver.state.orders).toHaveLength(1);
+    expect(driver.events.some((event) => event.alarm)).toBe(
+      effect === 'none' && !isPassing(classifyRejection({ name })),
+    );
+  },
+);
+
+test('a stop that is sent again under its own id and refused for anything but that id may still be there', () => {
+  for (const name of Object.keys(EXPECTED).filter((one) => EXPECTED[one] === 'failed')) {
+    const driver = new Driver({ cancelCoversStops: false }).read(at({})).ask(action(protect));
+    driver.lose('place').later(5_100).cancel();
+    driver.answerRead(at({}));
+    expect(driver.refuse({ name }).isResend).toBe(true);
+    expect(driver.state.orders).toMatchObject([{ status: 'unsure' }]);
+  }
+});

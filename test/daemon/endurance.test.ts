@@ -1,0 +1,117 @@
+import { Redis } from 'ioredis';
+import { expect, test } from 'vitest';
+import { closeAfterTest } from '../contract/support/world.ts';
+import { openScene, ours, polls } from './scene.ts';
+import { eventually, openDaemonWorld, troubles } from './world.ts';
+
+const NEVER = `  - id: rule
+    on: position
+    when: { amount: { above: 1000 } }
+    do: [{ reduce: { by: 50%, slippage: 1% } }]
+`;
+const ACCOUNTS = { long: { rules: ['rule'] } };
+
+test('an account whose exchange is slower than its ticks is not polled twice at a time', async () => {
+  const simulator = await openScene();
+  const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: NEVER });
+  simulator.injectFault({ effect: { kind: 'latency', delayMs: 350 }, target: { endpoint: 'openPositions' } });
+  await Promise.all([world.start(), world.start({ ordinal: 1 })]);
+  await polls(world, 'long', 6);
+  const arrivals = simulator
+    .requestLog({ account: 'long' })
+    .filter(({ endpoint }) => endpoint === 'openPositions')
+    .map(({ atMs }) => atMs);
+  expect(arrivals.length).toBeGreaterThan(4);
+  for (const [index, atMs] of arrivals.slice(1).entries())
+    expect(atMs - (arrivals[index] ?? 0)).toBeGreaterThan(250);
+});
+
+test('one source that hangs does not keep the others from being judged', async () => {
+  const simulator = await openScene();
+  const rules = NEVER.replace('above: 1000', 'above: 0.3');
+  const world = await openDaemonWorld(simulator, {
+    accounts: {
+      long: {
+        rules: ['rule'],
+        more: '    watch: { creditLine: true, mainBalance: [USDT], transfers: true, spotOrders: true }',
+      },
+    },
+    rules,
+  });
+  for (const endpoint of ['creditLine', 'mainBalance', 'transferHistory', 'orderHistory']) {
+    simulator.injectFault({ effect: { kind: 'hang' }, target: { endpoint } });
+  }
+  await world.start();
+  await eventually(
+    () => ours(simulator, 'long').length > 0,
+    'an order',
+    () => troubles(world.events),
+  );
+});
+
+test('every endpoint that the rules need is read, the slow ones less often', async () => {
+  const simulator = await openScene();
+  const world = await openDaemonWorld(simulator, {
+    accounts: {
+      long: {
+        rules: ['rule'],
+        more: '    watch: { creditLine: true, mainBalance: [USDT], transfers: true, spotOrders: true }',
+      },
+    },
+    rules: NEVER,
+  });
+  await world.start();
+  await polls(world, 'long', 8);
+  const count = new Map<string, number>();
+  for (const { endpoint } of simulator.requestLog({ account: 'long' }))
+    count.set(endpoint, (count.get(endpoint) ?? 0) + 1);
+  expect([...count.keys()].sort()).toEqual(
+    expect.arrayContaining(['creditLine', 'mainBalance', 'openPositions', 'orderHistory', 'transferHistory']),
+  );
+  expect(count.get('mainBalance')).toBeLessThan((count.get('openPositions') ?? 0) / 2);
+});
+
+test('a daemon that stops lets go of every connection, within its bound, and stops once', async () => {
+  const simulator = await openScene();
+  const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: NEVER });
+  const redis = new Redis(world.redisUrl);
+  closeAfterTest(async () => redis.disconnect());
+  const connections = async () =>
+    String(await redis.client('LIST'))
+      .trim()
+      .split('\n').length;
+  const before = await connections();
+  simulator.injectFault({ effect: { kind: 'latency', delayMs: 400 }, target: { endpoint: 'openPositions' } });
+  const daemon = await world.start();
+  await polls(world, 'long', 1);
+  expect(await connections()).toBeGreaterThan(before);
+  const [first, second] = await Promise.all([daemon.stop('a', 5_000), daemon.stop('b', 5_000)]);
+  expect([first, second]).toEqual([true, true]);
+  await eventually(async () => (await connections()) === before, 'no connection left', connections);
+  expect(world.events.filter(({ kind }) => kind === 'stopped')).toHaveLength(1);
+});
+
+test('what an operator asks for goes the same way, and is done once', async () => {
+  const simulator = await openScene();
+  const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: NEVER });
+  const daemon = await world.start();
+  await polls(world, 'long', 2);
+  await daemon.state.controls.submit('long', {
+    kind: 'reduce',
+    markets: ['BTC_*'],
+    target: { kind: 'by', fraction: 0.5 },
+    slippageSteps: [0.01],
+    flatten: false,
+    author: 'test',
+    reason: 'test',
+    expiresAtMs: Date.now() + 60_000,
+  });
+  await eventually(
+    () => ours(simulator, 'long').length > 0,
+    'an order',
+    () => troubles(world.events),
+  );
+  await polls(world, 'long', 6);
+  expect(ours(simulator, 'long')).toHaveLength(1);
+  expect(ours(simulator, 'long')[0]).toMatchObject({ amount: '0.25' });
+});

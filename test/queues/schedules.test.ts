@@ -1,0 +1,136 @@
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { Redis } from 'ioredis';
+import { describe, expect, test } from 'vitest';
+import { examineRedis } from '../../src/queues/redis-sanity.ts';
+import { assertSchedules, meantAt, repairSchedules, tickOf } from '../../src/queues/schedules.ts';
+import { startWorker } from '../../src/queues/worker.ts';
+import { closeAfterTest } from '../contract/support/world.ts';
+import { eventually } from '../pipeline/world.ts';
+import { hasRedisServer, startRedisServer } from '../support/redis.ts';
+import { openQueueWorld, type QueueWorld } from './support.ts';
+
+const EVERY_MS = 200;
+const WANTED = Array.from({ length: 8 }, (_, index) => ({ bucket: index * 8, everyMs: EVERY_MS }));
+
+function ticks(world: QueueWorld, work: (bucket: number) => Promise<void> = async () => {}) {
+  const seen: { bucket: number; id: string }[] = [];
+  const worker = startWorker<{ bucket: number }>('poll', world.settings, async ({ data, id }) => {
+    seen.push({ bucket: data.bucket, id: id ?? '' });
+    await work(data.bucket);
+  });
+  closeAfterTest(() => worker.close());
+  return seen;
+}
+
+describe('schedules', () => {
+  test('tick each bucket, spread over the interval instead of all at once', async () => {
+    const world = await openQueueWorld();
+    await assertSchedules(world.redis, world.queues.poll, WANTED);
+    const seen = ticks(world);
+    await eventually(
+      () => WANTED.every(({ bucket }) => seen.filter((tick) => tick.bucket === bucket).length > 2),
+      'ticks',
+    );
+    const phases = new Set(seen.map(({ id }) => (meantAt(id) ?? 0) % EVERY_MS));
+    expect(phases.size).toBe(WANTED.length);
+  });
+
+  test('that are asserted again while healthy tick no more often', async () => {
+    const world = await openQueueWorld();
+    await assertSchedules(world.redis, world.queues.poll, WANTED.slice(0, 1));
+    const seen = ticks(world);
+    for (let index = 0; index < 10; index++) {
+      await assertSchedules(world.redis, world.queues.poll, WANTED.slice(0, 1));
+      await repairSchedules(world.redis, world.queues.poll, WANTED.slice(0, 1), Date.now());
+    }
+    await eventually(() => seen.length >= 4, 'ticks');
+    const meant = seen.map(({ id }) => meantAt(id) ?? 0);
+    expect(new Set(meant).size).toBe(meant.length);
+    for (const [index, atMs] of meant.slice(1).entries())
+      expect(atMs - (meant[index] ?? 0)).toBeGreaterThanOrEqual(EVERY_MS);
+  });
+
+  test('whose chain broke are set up again, and only those', async () => {
+    const world = await openQueueWorld();
+    await assertSchedules(world.redis, world.queues.poll, WANTED);
+    // What a process leaves behind that was killed between taking a tick and planning the next one.
+    const victim = WANTED[2];
+    const delayed = await world.redis.zrange(world.queues.poll.toKey('delayed'), '0', '-1');
+    const job = delayed.find((id) => id.startsWith(`repeat:bucket-${victim?.bucket}:`)) ?? '';
+    await world.redis.zrem(world.queues.poll.toKey('delayed'), job);
+    await world.redis.del(world.queues.poll.toKey(job));
+    const seen = ticks(world);
+    await eventually(() => seen.length > 20, 'ticks of the others');
+    expect(seen.some(({ bucket }) => bucket === victim?.bucket)).toBe(false);
+    let repaired: readonly number[] = [];
+    await eventually(async () => {
+      repaired = await repairSchedules(world.redis, world.queues.poll, WANTED, Date.now());
+      return repaired.length > 0;
+    }, 'a repair');
+    expect(repaired).toEqual([victim?.bucket]);
+    await eventually(() => seen.some(({ bucket }) => bucket === victim?.bucket), 'ticks again');
+  });
+
+  test('of buckets without accounts are taken away', async () => {
+    const world = await openQueueWorld();
+    await assertSchedules(world.redis, world.queues.poll, WANTED);
+    await assertSchedules(world.redis, world.queues.poll, WANTED.slice(0, 2));
+    expect(await world.redis.zcard(world.queues.poll.toKey('repeat'))).toBe(2);
+    expect(await world.redis.zcard(world.queues.poll.toKey('delayed'))).toBe(2);
+  });
+
+  test('leave no jobs behind, whether they fail or not', async () => {
+    const world = await openQueueWorld();
+    await assertSchedules(world.redis, world.queues.poll, WANTED);
+    let count = 0;
+    const seen = ticks(world, async () => {
+      count += 1;
+      if (count % 4 === 0) throw new Error('on purpose');
+    });
+    await eventually(() => seen.length > 60, 'ticks');
+    const { completed = 0, failed = 0 } = await world.queues.poll.getJobCounts('completed', 'failed');
+    expect(completed).toBe(0);
+    expect(failed).toBeLessThanOrEqual(101);
+  });
+});
+
+test('the tick follows the shortest alert cadence, within bounds', () => {
+  expect(tickOf([5_000, 10_000])).toBe(1_000);
+  expect(tickOf([5_000, 300])).toBe(300);
+  expect(tickOf([1])).toBe(50);
+  expect(tickOf([])).toBe(1_000);
+});
+
+test('nobody closes by force, sets priorities, prefixes keys behind BullMQ’s back or listens to queue events', async () => {
+  const root = path.join(import.meta.dirname, '../..');
+  const files = [
+    ...(await readdir(path.join(root, 'src'), { recursive: true })).map((file) => path.join('src', file)),
+    ...(await readdir(path.join(root, 'workers'))).map((file) => path.join('workers', file)),
+  ].filter((file) => file.endsWith('.ts'));
+  expect(files.length).toBeGreaterThan(100);
+  for (const file of files) {
+    const text = await readFile(path.join(root, file), 'utf8');
+    const code = text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
+    if (!/bullmq|Worker|Queue/.test(code)) continue;
+    const found = /\.close\(true\)|new QueueEvents|keyPrefix|\.obliterate\(/.exec(code)?.[0];
+    expect({ file, found }).toEqual({ file, found: undefined });
+  }
+});
+
+test.runIf(hasRedisServer())(
+  'a Redis that may evict is refused; one without a file, or with slow timers, is warned of',
+  async () => {
+    const server = await startRedisServer({ args: ['--maxmemory-policy', 'allkeys-lru', '--hz', '10'] });
+    closeAfterTest(() => server.stop());
+    const redis = new Redis(server.url);
+    closeAfterTest(async () => redis.disconnect());
+    const bad = await examineRedis(redis);
+    expect(bad.errors.join()).toContain('noeviction');
+    expect(bad.warnings.join()).toMatch(/append-only.*hz/s);
+    await redis.config('SET', 'maxmemory-policy', 'noeviction');
+    await redis.config('SET', 'appendonly', 'yes');
+    await redis.config('SET', 'hz', '100');
+    expect(await examineRedis(redis)).toMatchObject({ errors: [], warnings: [] });
+  },
+);

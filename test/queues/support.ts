@@ -1,0 +1,31 @@
+import { Redis } from 'ioredis';
+import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
+import { openQueues, type Queues } from '../../src/queues/producers.ts';
+import type { WorkerSettings } from '../../src/queues/worker.ts';
+import { closeAfterTest } from '../contract/support/world.ts';
+import { startPrivateRedis } from '../support/redis.ts';
+
+/** The queues on a Redis of the test's own. */
+export interface QueueWorld {
+  readonly queues: Queues;
+  readonly redis: Redis;
+  readonly settings: WorkerSettings;
+  readonly events: DaemonEvent[];
+}
+
+export async function openQueueWorld(): Promise<QueueWorld> {
+  const server = await startPrivateRedis();
+  closeAfterTest(() => server.stop());
+  const prefix = server.prefix.replace(/:$/, '');
+  const redis = new Redis(server.url);
+  closeAfterTest(async () => redis.disconnect());
+  const errors: unknown[] = [];
+  const queues = openQueues({ url: server.url, prefix, onError: (_queue, error) => errors.push(error) });
+  closeAfterTest(async () => {
+    await queues.close();
+    if (errors.length > 0) throw new AggregateError(errors, 'errors of queues');
+  });
+  const events: DaemonEvent[] = [];
+  const telemetry = { emit: (event: DaemonEvent) => void events.push(event) };
+  return { queues, redis, events, settings: { url: server.url, prefix, concurrency: 10, telemetry } };
+}
