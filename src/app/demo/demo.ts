@@ -62,7 +62,7 @@ export interface Demo {
 
 const START_PRICE = '60000';
 const STOP_WITHIN_MS = 10_000;
-const READY_WITHIN_MS = 20_000;
+const READY_WITHIN_MS = 30_000;
 const NOISE = 0.001;
 
 /**
@@ -195,6 +195,11 @@ async function stopOrThrow(daemon: Daemon): Promise<void> {
   throw Object.assign(new Error('the daemon of the demo did not end in time'), { code: 'stop-too-slow' });
 }
 
+function notReady(): Error {
+  const message = `the daemon of the demo had not looked at every account within ${READY_WITHIN_MS / 1000} s: is this machine busy?`;
+  return Object.assign(new Error(message), { code: 'demo-not-ready' });
+}
+
 /** What the daemon does, as far as the demo tells of it. */
 class Witness {
   readonly alerts: string[] = [];
@@ -219,9 +224,10 @@ class Witness {
     const isReady = (): boolean =>
       simulator.accounts.every(({ id }) => this.#evaluated.has(id)) &&
       covered.every(({ id }) => simulator.model.openOrders(id).length > 0);
-    const bound = AbortSignal.any([signal, AbortSignal.timeout(READY_WITHIN_MS)]);
+    const late = AbortSignal.timeout(READY_WITHIN_MS);
+    const bound = AbortSignal.any([signal, late]);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const stop = () => reject(bound.reason);
+    const stop = () => reject(late.aborted ? notReady() : bound.reason);
     bound.addEventListener('abort', stop, { once: true });
     this.#onEvaluated = () => {
       if (isReady()) resolve();
