@@ -1,16 +1,15 @@
 import { readFileSync } from 'node:fs';
 import type { Daemon, DaemonOptions } from './app/daemon.ts';
+import type { Demo, DemoOptions } from './app/demo/demo.ts';
 import type { DoctorOptions, DoctorReport } from './app/doctor.ts';
 import type { Operations, OperationsPlace } from './app/operations.ts';
 import type { ChannelTest } from './app/test-channels.ts';
 import type { CheckReport } from './config/check-report.ts';
-import { toNumber } from './core/decimal.ts';
-import type { ExchangeReads, FullExchange } from './core/ports/exchange.ts';
+import type { FullExchange } from './core/ports/exchange.ts';
 import type { ExchangeClientOptions } from './exchange/client.ts';
 import type { ExchangeObserver } from './exchange/observer.ts';
 import type * as requests from './exchange/requests.ts';
 import type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
-import type { LedgerEntry } from './simulator/types.ts';
 import type { FileVerdict } from './state/audit-file.ts';
 
 /**
@@ -21,6 +20,9 @@ import type { FileVerdict } from './state/audit-file.ts';
  */
 
 export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
+export type { DemoCharacter } from './app/demo/accounts.ts';
+export type { Demo, DemoAccount, DemoOptions } from './app/demo/demo.ts';
+export type { AccountResult, DemoResult } from './app/demo/result.ts';
 export type { DoctorCheck, DoctorOptions, DoctorReport } from './app/doctor.ts';
 export type { KnownAccount, Operations, OperationsPlace } from './app/operations.ts';
 export type { ChannelTest } from './app/test-channels.ts';
@@ -54,68 +56,13 @@ export async function simulatorVocabulary(): Promise<{
   return vocabulary();
 }
 
-export interface DemoExchange {
-  readonly baseUrl: string;
-  readonly accountIds: readonly string[];
-  /** One per account, reading over HTTP with the account's key. */
-  readonly clients: readonly { readonly id: string; readonly exchange: ExchangeReads }[];
-  markets(): readonly { readonly name: string; readonly last: number }[];
-  ledger(): readonly LedgerEntry[];
-  close(): Promise<void>;
-}
-
-/** The simulated exchange playing a scenario in real time, with a client for each of its accounts. */
-export async function startDemoExchange(options: {
-  readonly seed: number;
-  readonly scenario: string;
-  readonly durationMs: number;
-}): Promise<DemoExchange> {
-  const simulator = await simulate({
-    seed: options.seed,
-    accounts: 5,
-    scenario: { name: options.scenario, durationMs: options.durationMs, noise: 0.001 },
-  });
-  const clients = await watchingClients(simulator);
-  return {
-    baseUrl: simulator.baseUrl,
-    accountIds: simulator.accounts.map(({ id }) => id),
-    clients: clients.map(({ id, client }) => ({ id, exchange: client })),
-    markets: () =>
-      simulator.model
-        .markets()
-        .filter(({ spec }) => spec.kind === 'perpetual')
-        .map(({ spec, last }) => ({ name: spec.name, last: toNumber(last) })),
-    ledger: () => simulator.ledger(),
-    async close() {
-      await Promise.all(clients.map(({ client }) => client.close()));
-      await simulator.close();
-    },
-  };
-}
-
-async function watchingClients(simulator: RunningSimulator) {
-  const [
-    { createExchangeClient },
-    { systemClock },
-    { createMemoryNonceStore },
-    { createMemoryRateLimitStore },
-  ] = await Promise.all([
-    import('./exchange/client.ts'),
-    import('./exchange/system-clock.ts'),
-    import('./state/nonce-memory.ts'),
-    import('./state/limiter-memory.ts'),
-  ]);
-  const nonces = createMemoryNonceStore(systemClock);
-  const limits = createMemoryRateLimitStore(systemClock);
-  return simulator.accounts.map(({ id, ...credentials }) => ({
-    id,
-    client: createExchangeClient({
-      baseUrls: simulator.baseUrls,
-      credentials,
-      nonce: { mode: 'unique', store: nonces },
-      limiter: { store: limits, fallback: limits },
-    }),
-  }));
+/**
+ * The daemon on a simulated exchange with a Redis of its own; exchange time stands still until it begins.
+ * @throws errors with a `code` and a message that says what to change.
+ */
+export async function startDemo(options: DemoOptions): Promise<Demo> {
+  const { openDemo } = await import('./app/demo/demo.ts');
+  return await openDemo(options);
 }
 
 /**

@@ -1,18 +1,22 @@
+import { readFile } from 'node:fs/promises';
 import { type Command, InvalidArgumentError } from 'commander';
-import type { DemoExchange } from '../../app.ts';
+import type { Demo } from '../../app.ts';
+import { UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
-import { type CliIo, paint, printJson, printLine } from '../io.ts';
+import { type CliIo, paint, printJson, printLine, printNote } from '../io.ts';
 import { withExamples, withJson } from '../program.ts';
 import { explainSimulatorError } from '../simulator-errors.ts';
+import { resultLines } from './outcome.ts';
 import { createScreen } from './screen.ts';
-import { type DemoSummary, demoSummary } from './summary.ts';
 import { renderFrame } from './view.ts';
 import { delay, Watcher } from './watcher.ts';
 
 interface Flags {
   readonly duration: number;
+  readonly speed: number;
   readonly seed: number;
-  readonly scenario: string;
+  readonly scenario?: string;
+  readonly prices?: string;
   readonly headless?: boolean;
   readonly json?: boolean;
 }
@@ -20,62 +24,85 @@ interface Flags {
 const FRAME_MS = 200;
 const HEADLESS_LINE_MS = 5_000;
 
-/** `breakwater demo`: the simulated exchange under a moving market, watched by the client. */
+/** `breakwater demo`: the daemon against a moving market, everything embedded. */
 export function registerDemo(program: Command, io: CliIo): void {
   const command = program
     .command('demo')
-    .summary('watch a crash on the simulated exchange')
+    .summary('watch the daemon save accounts from a crash')
     .description(
-      'Starts the simulated exchange on 127.0.0.1 with a few leveraged accounts, moves its market, and shows ' +
-        'what the client reads of it: how far every position is from liquidation, and every loan from its ' +
-        'margin call. Nothing leaves this machine.',
+      'Starts a simulated exchange, a private Redis and the daemon on 127.0.0.1. Each account has a twin that the ' +
+        'daemon only watches; then the market moves. Nothing leaves this machine, and nothing is left over. ' +
+        'Exits with 0 only if every account that its leverage does not doom came through, and none was reduced ' +
+        'for nothing, by the ledger of the exchange.',
     )
     .option('--duration <time>', 'how long it takes, such as 90s or 2m', duration, 60_000)
     .option('--seed <number>', 'keys and the noise of the prices follow from it', seed, 1)
-    .option('--scenario <name>', 'what the market does (see: breakwater simulate --list)', 'crashThenRally')
+    .option('--scenario <name>', 'what the market does: crashThenRally, or see breakwater simulate --list')
+    .option('--prices <csv>', 'plays candles instead: those around the largest move in the file')
+    .option('--speed <factor>', 'how fast time runs for the exchange and for the rules, 1 to 20', speed, 5)
     .option('--headless', 'lines of text instead of the live table; the default where there is no terminal');
   withJson(command);
   withExamples(command, [
     { line: 'demo', does: 'a minute of a crash and a rally' },
-    { line: 'demo --scenario gap --duration 20s', does: 'a jump that no stop-limit order survives' },
+    { line: 'demo --prices candles.csv', does: 'a real crash: timestamp_ms,open,high,low,close,volume' },
     { line: 'demo --json --duration 10s', does: 'for scripts: the last line sums up' },
   ]);
   command.action((flags: Flags) => run(io, flags));
 }
 
 async function run(io: CliIo, flags: Flags): Promise<void> {
-  const { startDemoExchange } = await import('../../app.ts');
-  const demo = await startDemoExchange({
-    seed: flags.seed,
-    scenario: flags.scenario,
-    durationMs: flags.duration,
-  }).catch((error: unknown) => {
-    throw explainSimulatorError(error);
-  });
+  const demo = await open(io, flags);
   try {
-    const summary = await watch(io, flags, demo);
-    if (flags.json === true) printJson(io, { event: 'demo', ...summary });
-    else printSummary(io, summary);
-    io.setExitCode(summary.reads.sent > summary.reads.failed ? EXIT.ok : EXIT.failed);
+    await watch(io, flags, demo);
+    const { result, failures } = demo.result();
+    if (flags.json === true) {
+      for (const text of failures) printJson(io, { event: 'failure', text });
+      printJson(io, { event: 'demo', ...result });
+    } else {
+      for (const line of resultLines(io, demo.characters, result, failures)) printLine(io, line);
+    }
+    io.setExitCode(failures.length === 0 ? EXIT.ok : EXIT.failed);
   } finally {
     await demo.close();
   }
 }
 
+async function open(io: CliIo, flags: Flags): Promise<Demo> {
+  if (flags.prices !== undefined && flags.scenario !== undefined) {
+    throw new UsageError('--prices and --scenario both say what the market does.', 'Leave one out.');
+  }
+  const pricesCsv = flags.prices === undefined ? undefined : await readPrices(flags.prices);
+  const { startDemo } = await import('../../app.ts');
+  return await startDemo({
+    seed: flags.seed,
+    scenario: flags.scenario ?? 'crashThenRally',
+    ...(pricesCsv === undefined ? {} : { pricesCsv }),
+    durationMs: flags.duration,
+    speed: flags.speed,
+    env: io.env,
+    signal: io.signal,
+  }).catch((error: unknown) => {
+    throw explainSimulatorError(error);
+  });
+}
+
+async function readPrices(file: string): Promise<string> {
+  return await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`--prices: ${file} cannot be read (${error.code ?? error.message}).`);
+  });
+}
+
 /** Shows the exchange until the time is over or the command is stopped. */
-async function watch(io: CliIo, flags: Flags, demo: DemoExchange): Promise<DemoSummary> {
-  const watcher = new Watcher(demo, { title: 'Breakwater demo', durationMs: flags.duration });
+async function watch(io: CliIo, flags: Flags, demo: Demo): Promise<void> {
+  const watcher = new Watcher(demo, flags.duration);
   const live = flags.headless !== true && flags.json !== true && io.isTty.stdout;
   const ended = AbortSignal.any([io.signal, AbortSignal.timeout(flags.duration)]);
-  const reading = watcher.run(ended);
-  try {
-    if (live) await drawUntil(io, watcher, ended);
-    else await tellUntil(io, flags, watcher, ended);
-  } finally {
-    await reading;
-  }
+  if (!live && flags.json !== true) printNote(io, demo.about);
+  demo.begin();
+  if (live) await drawUntil(io, watcher, ended);
+  else await tellUntil(io, flags, watcher, ended);
+  demo.halt();
   io.signal.throwIfAborted();
-  return demoSummary(watcher.frame(), demo.ledger(), demo.accountIds);
 }
 
 async function drawUntil(io: CliIo, watcher: Watcher, ended: AbortSignal): Promise<void> {
@@ -84,10 +111,14 @@ async function drawUntil(io: CliIo, watcher: Watcher, ended: AbortSignal): Promi
     columns: screen.columns(),
     paint: (style: Parameters<typeof paint>[2], text: string) => paint(io, 'stdout', style, text),
   });
+  const draw = () => {
+    watcher.look();
+    screen.draw(renderFrame(watcher.frame(), canvas()));
+  };
   screen.open();
   try {
-    await repeatUntil(ended, FRAME_MS, () => screen.draw(renderFrame(watcher.frame(), canvas())));
-    screen.draw(renderFrame(watcher.frame(), canvas()));
+    await repeatUntil(ended, FRAME_MS, draw);
+    draw();
   } finally {
     screen.close();
   }
@@ -96,6 +127,7 @@ async function drawUntil(io: CliIo, watcher: Watcher, ended: AbortSignal): Promi
 async function tellUntil(io: CliIo, flags: Flags, watcher: Watcher, ended: AbortSignal): Promise<void> {
   let told = 0;
   const tellEvents = () => {
+    watcher.look();
     const { events } = watcher.frame();
     for (const event of events.slice(told)) {
       if (flags.json === true) printJson(io, { event: 'remark', ...event });
@@ -122,23 +154,18 @@ async function repeatUntil(ended: AbortSignal, everyMs: number, act: () => void)
   }
 }
 
-function printSummary(io: CliIo, summary: DemoSummary): void {
-  printLine(io, '');
-  printLine(io, paint(io, 'stdout', 'bold', 'What the exchange did (from its ledger)'));
-  for (const account of summary.accounts) {
-    const loss = `${account.liquidations} liquidation ${account.liquidations === 1 ? 'step' : 'steps'}`;
-    const text = `  ${account.id.padEnd(12)} ${account.liquidations === 0 ? 'came through' : loss}`;
-    printLine(io, paint(io, 'stdout', account.liquidations === 0 ? 'green' : 'red', text));
-  }
-  printLine(io, `${summary.reads.sent} signed reads, ${summary.reads.failed} failed.`);
-}
-
 function duration(text: string): number {
   const match = /^(\d{1,6}(?:\.\d{1,3})?)(ms|s|m)$/.exec(text);
   const unitMs = { ms: 1, s: 1_000, m: 60_000 }[match?.[2] as 'ms' | 's' | 'm'] ?? Number.NaN;
   const durationMs = Number(match?.[1]) * unitMs;
   if (durationMs >= 1_000 && durationMs <= 3_600_000) return durationMs;
   throw new InvalidArgumentError('Expected a time from 1s to 60m, such as 90s or 2m.');
+}
+
+function speed(text: string): number {
+  const factor = /^\d{1,2}(\.\d{1,2})?$/.test(text) ? Number(text) : Number.NaN;
+  if (factor >= 1 && factor <= 20) return factor;
+  throw new InvalidArgumentError('Expected a number from 1 to 20.');
 }
 
 function seed(text: string): number {

@@ -5,35 +5,20 @@ import type { Style } from '../io.ts';
  * Draws the demo's live table. Pure: what to show and how wide the terminal is come in, lines of text go out.
  */
 
-/** A position as the client saw it last. */
-export interface WatchedPosition {
-  readonly kind: 'position';
-  readonly accountId: string;
-  readonly positionId: string;
-  readonly market: string;
-  readonly direction: 'long' | 'short' | '?';
+/** One of two twins, as the exchange has it now. */
+export interface WatchedSide {
+  /** Of the position, of both legs, or the LTV of a loan. */
   readonly size: string;
-  readonly markPrice: number | undefined;
-  /** `null`: the exchange says that there is none. */
-  readonly liquidationPrice: number | null | undefined;
-  /** Fraction of the mark price. */
-  readonly distance: number | undefined;
+  /** To liquidation as a fraction of the mark price, of a loan to its margin call; absent when there is none. */
+  readonly distance?: number;
   readonly state: string;
-  readonly gone: boolean;
+  readonly wasLiquidated: boolean;
 }
 
-export interface WatchedLoan {
-  readonly kind: 'loan';
-  readonly accountId: string;
-  readonly asset: string;
-  /** Unix seconds; tells two loans in one asset apart. */
-  readonly createdAt: number;
-  readonly amount: string;
-  /** LTVs in percent, as the exchange reports them. */
-  readonly currentLtv: number | undefined;
-  readonly marginCallLtv: number | undefined;
-  readonly liquidationLtv: number | undefined;
-  readonly gone: boolean;
+export interface DemoRow {
+  readonly about: string;
+  readonly protectedSide: WatchedSide;
+  readonly twinSide: WatchedSide;
 }
 
 export interface DemoMarket {
@@ -46,19 +31,21 @@ export interface DemoMarket {
 
 export interface DemoEvent {
   readonly atMs: number;
-  readonly tone: 'info' | 'warning' | 'danger';
+  readonly tone: 'info' | 'good' | 'warning' | 'danger';
   readonly text: string;
 }
 
 export interface DemoFrame {
   readonly title: string;
+  /** What the market does. */
+  readonly about: string;
   readonly baseUrl: string;
+  readonly speed: number;
   readonly elapsedMs: number;
   readonly durationMs: number;
-  readonly markets: readonly DemoMarket[];
-  readonly rows: readonly (WatchedPosition | WatchedLoan)[];
+  readonly market: DemoMarket;
+  readonly rows: readonly DemoRow[];
   readonly events: readonly DemoEvent[];
-  readonly reads: { readonly sent: number; readonly failed: number; readonly medianMs: number | undefined };
 }
 
 export interface Canvas {
@@ -68,22 +55,22 @@ export interface Canvas {
 
 /** Distances beyond this fill the whole bar. */
 const BAR_FULL_DISTANCE = 0.2;
-const BAR_WIDTH = 20;
-const EVENT_LINES = 6;
+const BAR_WIDTH = 14;
+const EVENT_LINES = 8;
 const SPARKS = '▁▂▃▄▅▆▇█';
 
 export function renderFrame(frame: DemoFrame, canvas: Canvas): string[] {
   return [
     ...header(frame, canvas),
     '',
-    ...frame.markets.map((market) => marketLine(market, canvas)),
+    marketLine(frame.market, canvas),
     '',
-    canvas.paint('bold', POSITION_COLUMNS.map(({ title, width, end }) => pad(title, width, end)).join(' ')),
-    ...frame.rows.map((row) => (row.kind === 'position' ? positionLine(row, canvas) : loanLine(row, canvas))),
+    canvas.paint('bold', columnTitles()),
+    ...frame.rows.map((row) => rowLine(row, canvas)),
     '',
     ...eventLines(frame, canvas),
     '',
-    footer(frame, canvas),
+    canvas.paint('dim', 'Bars: room before liquidation (of a loan, before its margin call). Ctrl-C ends.'),
   ].map((line) => clip(line, canvas.columns));
 }
 
@@ -93,7 +80,7 @@ function header(frame: DemoFrame, { paint, columns }: Canvas): string[] {
   const width = Math.max(10, Math.min(60, columns - clock.length - 4));
   const done = Math.round(share * width);
   return [
-    `${paint('bold', frame.title)}  ${paint('dim', frame.baseUrl)}`,
+    `${paint('bold', frame.title)}  ${paint('dim', `${frame.about}; time runs ${frame.speed} times as fast; ${frame.baseUrl}`)}`,
     `${paint('cyan', '━'.repeat(done))}${paint('dim', '─'.repeat(width - done))}  ${clock}`,
   ];
 }
@@ -118,71 +105,36 @@ export function sparkline(values: readonly number[]): string {
     .join('');
 }
 
-const POSITION_COLUMNS = [
-  { title: 'ACCOUNT', width: 12, end: false },
-  { title: 'WHAT', width: 9, end: false },
-  { title: 'SIDE', width: 5, end: false },
-  { title: 'SIZE', width: 10, end: true },
-  { title: 'MARK', width: 11, end: true },
-  { title: 'LIQUIDATION', width: 11, end: true },
-  { title: 'AWAY', width: 8, end: true },
-  { title: ' ROOM BEFORE LIQUIDATION', width: BAR_WIDTH + 1, end: false },
-  { title: '', width: 11, end: false },
-] as const;
+const ABOUT_WIDTH = 24;
+const SIZE_WIDTH = 15;
+const AWAY_WIDTH = 8;
+const STATE_WIDTH = 11;
+const SIDE_WIDTH = SIZE_WIDTH + AWAY_WIDTH + BAR_WIDTH + STATE_WIDTH + 3;
 
-function positionLine(row: WatchedPosition, { paint }: Canvas): string {
-  const cells = [
-    row.accountId,
-    row.market,
-    row.direction,
-    row.size,
-    row.markPrice === undefined ? '?' : price(row.markPrice),
-    row.liquidationPrice === null ? 'none' : figure(row.liquidationPrice, price),
-    row.liquidationPrice === null ? '∞' : figure(row.distance, percent),
-  ].map((cell, index) =>
-    pad(cell, POSITION_COLUMNS[index]?.width ?? 0, POSITION_COLUMNS[index]?.end ?? false),
-  );
-  if (row.gone) return paint('dim', [...cells.slice(0, 4), '  gone: closed or liquidated'].join(' '));
-  if (isOnSafeSide(row)) {
-    return [...cells, paint('dim', ` ${'on the other side'.padEnd(BAR_WIDTH)}`), row.state].join(' ');
-  }
-  const style = dangerStyle(row.distance);
-  const room = row.liquidationPrice === null ? 1 : (row.distance ?? 0) / BAR_FULL_DISTANCE;
-  return [...cells, paint(style, ` ${bar(room)}`), paint(style, row.state)].join(' ');
+function columnTitles(): string {
+  return `${pad('ACCOUNT', ABOUT_WIDTH)} ${pad('PROTECTED', SIDE_WIDTH)} │ ONLY WATCHED`;
 }
 
-/** The smaller leg of a hedged account: its price of liquidation lies where this leg earns. */
-function isOnSafeSide({ distance, state }: WatchedPosition): boolean {
-  return distance !== undefined && distance < 0 && state !== 'liquidation';
+function rowLine({ about, protectedSide, twinSide }: DemoRow, canvas: Canvas): string {
+  return `${pad(about, ABOUT_WIDTH)} ${sideCells(protectedSide, canvas)} │ ${sideCells(twinSide, canvas)}`;
 }
 
-function figure(value: number | undefined, write: (value: number) => string): string {
-  return value === undefined ? '?' : write(value);
-}
-
-function loanLine(row: WatchedLoan, { paint }: Canvas): string {
-  const { currentLtv, marginCallLtv, liquidationLtv } = row;
-  const cells = [pad(row.accountId, 12), pad(`${row.asset} loan`, 9), pad('', 5), pad(row.amount, 10, true)];
-  if (row.gone) return paint('dim', [...cells, '  gone: repaid or liquidated'].join(' '));
-  if (currentLtv === undefined || marginCallLtv === undefined || liquidationLtv === undefined) {
-    return [...cells, '  LTV not reported'].join(' ');
-  }
-  const room = 1 - currentLtv / liquidationLtv;
-  const style: Style =
-    currentLtv >= marginCallLtv ? 'red' : currentLtv >= 0.9 * marginCallLtv ? 'yellow' : 'green';
-  const state = currentLtv >= marginCallLtv ? 'margin call' : `call ${marginCallLtv} %`;
+function sideCells({ size, distance, state, wasLiquidated }: WatchedSide, { paint }: Canvas): string {
+  const isOpen = size !== 'closed';
+  const style = wasLiquidated ? 'red' : dangerStyle(distance);
+  const away = distance === undefined ? (isOpen ? '∞' : '') : percent(distance);
+  const room = distance === undefined ? 1 : distance / BAR_FULL_DISTANCE;
+  const word = wasLiquidated ? 'liquidated' : state.replace('_', ' ');
   return [
-    ...cells,
-    pad(`${currentLtv.toFixed(1)} %`, 11, true),
-    pad(`${liquidationLtv} %`, 11, true),
-    pad(percent(room), 8, true),
-    paint(style, ` ${bar(room / (2 * BAR_FULL_DISTANCE))}`),
-    paint(style, state),
+    pad(size, SIZE_WIDTH, true),
+    pad(away, AWAY_WIDTH, true),
+    paint(style, isOpen ? bar(room) : ' '.repeat(BAR_WIDTH)),
+    paint(style, pad(word, STATE_WIDTH)),
   ].join(' ');
 }
 
 function dangerStyle(distance: number | undefined): Style {
-  if (distance === undefined) return 'dim';
+  if (distance === undefined) return 'green';
   if (distance < 0.03) return 'red';
   return distance < 0.08 ? 'yellow' : 'green';
 }
@@ -194,20 +146,11 @@ export function bar(room: number): string {
 }
 
 function eventLines(frame: DemoFrame, { paint }: Canvas): string[] {
-  const styles = { info: 'dim', warning: 'yellow', danger: 'red' } as const;
+  const styles = { info: 'dim', good: 'green', warning: 'yellow', danger: 'red' } as const;
   const shown = frame.events
     .slice(-EVENT_LINES)
     .map((event) => `${paint('dim', seconds(event.atMs))}  ${paint(styles[event.tone], event.text)}`);
   return [...shown, ...Array<string>(EVENT_LINES - shown.length).fill('')];
-}
-
-function footer(frame: DemoFrame, { paint }: Canvas): string {
-  const { sent, failed, medianMs } = frame.reads;
-  const latency = medianMs === undefined ? '' : `, median ${medianMs.toFixed(1)} ms`;
-  return paint(
-    'dim',
-    `${sent} signed reads, ${failed} failed${latency}. Nothing protects these accounts yet. Ctrl-C ends.`,
-  );
 }
 
 function seconds(durationMs: number): string {

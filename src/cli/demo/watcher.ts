@@ -1,131 +1,114 @@
-import type { DemoExchange } from '../../app.ts';
-import type { ReadOutcome } from '../../core/ports/exchange.ts';
-import type { DemoEvent, DemoFrame, DemoMarket, WatchedPosition } from './view.ts';
-import { loanRows, positionRows, remarks, type WatchedRow } from './watch.ts';
+import type { Demo, DemoCharacter } from '../../app.ts';
+import { remarkOn } from './remarks.ts';
+import type { DemoEvent, DemoFrame, DemoRow, WatchedSide } from './view.ts';
 
-const READ_EVERY_MS = 400;
 const HISTORY_POINTS = 48;
-const LATENCIES_KEPT = 200;
 
-/** Reads every account of the demo again and again, and keeps what a frame shows. */
+/** What a frame shows, taken from the exchange itself and not from what the daemon believes. */
 export class Watcher {
-  readonly #demo: DemoExchange;
-  readonly #title: string;
+  readonly #demo: Demo;
   readonly #durationMs: number;
   readonly #startMs = performance.now();
-  #rows: readonly WatchedRow[] = [];
   readonly #events: DemoEvent[] = [];
-  readonly #prices = new Map<string, { start: number; history: number[] }>();
-  readonly #latenciesMs: number[] = [];
-  #sent = 0;
-  #failed = 0;
+  readonly #history: number[] = [];
+  #startPrice: number | undefined;
+  #lastSeq = 0;
+  #alertsTold = 0;
 
-  constructor(demo: DemoExchange, about: { readonly title: string; readonly durationMs: number }) {
+  constructor(demo: Demo, durationMs: number) {
     this.#demo = demo;
-    this.#title = about.title;
-    this.#durationMs = about.durationMs;
+    this.#durationMs = durationMs;
+    // What was before the beginning is no news.
+    this.#lastSeq = demo.ledger(0).at(-1)?.seq ?? 0;
+    this.#alertsTold = 0;
   }
 
-  /** Returns when `ended` is aborted and the reads under way have come back. */
-  async run(ended: AbortSignal): Promise<void> {
-    this.#samplePrices();
-    while (!ended.aborted) {
-      const next = delay(READ_EVERY_MS, ended);
-      await Promise.all(this.#demo.clients.map((client) => this.#readAccount(client, ended)));
-      this.#samplePrices();
-      await next;
+  /** Takes in what has happened since the last time. */
+  look(): void {
+    const price = this.#demo.price();
+    this.#startPrice ??= price;
+    this.#history.push(price);
+    if (this.#history.length > HISTORY_POINTS) this.#history.shift();
+    const atMs = this.#elapsedMs();
+    for (const entry of this.#demo.ledger(this.#lastSeq)) {
+      this.#lastSeq = entry.seq;
+      const remark = remarkOn(entry);
+      if (remark !== undefined) this.#events.push({ atMs, ...remark });
     }
+    const alerts = this.#demo.alerts();
+    for (const text of alerts.slice(this.#alertsTold))
+      this.#events.push({ atMs, tone: 'warning', text: `alert: ${text}` });
+    this.#alertsTold = alerts.length;
   }
 
   frame(): DemoFrame {
+    const last = this.#history.at(-1) ?? this.#demo.price();
     return {
-      title: this.#title,
+      title: 'Breakwater demo',
+      about: this.#demo.about,
       baseUrl: this.#demo.baseUrl,
-      elapsedMs: Math.min(this.#elapsedMs(), this.#durationMs),
+      speed: this.#demo.speed,
+      elapsedMs: this.#elapsedMs(),
       durationMs: this.#durationMs,
-      markets: this.#markets(),
-      rows: this.#rows,
+      market: { name: 'BTC_PERP', last, start: this.#startPrice ?? last, history: this.#history },
+      rows: this.#demo.characters.map((character) => this.#row(character)),
       events: this.#events,
-      reads: { sent: this.#sent, failed: this.#failed, medianMs: median(this.#latenciesMs) },
     };
   }
 
   /** One line for logs. */
   line(): string {
-    const prices = this.#markets().map(({ name, last, start }) => {
-      const change = 100 * (last / start - 1);
-      return `${name} ${last} (${change < 0 ? '' : '+'}${change.toFixed(1)} %)`;
-    });
-    const nearest = this.#rows
-      .flatMap((row) => (row.kind === 'position' && isInDanger(row) ? [row] : []))
-      .sort((a, b) => (a.distance ?? 0) - (b.distance ?? 0))[0];
+    const { market, rows } = this.frame();
+    const change = 100 * (market.last / market.start - 1);
+    const nearest = rows
+      .flatMap(({ about, protectedSide: { distance } }) =>
+        distance === undefined ? [] : [{ about, distance }],
+      )
+      .sort((a, b) => a.distance - b.distance)[0];
     const danger =
       nearest === undefined
         ? 'no position is open'
-        : `nearest to liquidation: ${nearest.accountId} ${nearest.market} ${(100 * (nearest.distance ?? 0)).toFixed(1)} %`;
-    return `${(this.#elapsedMs() / 1000).toFixed(1).padStart(6)} s  ${prices.join('  ')}  ${danger}`;
+        : `nearest to liquidation: ${nearest.about}, ${(100 * nearest.distance).toFixed(1)} %`;
+    const signed = `${change < 0 ? '' : '+'}${change.toFixed(1)}`;
+    return `${(this.#elapsedMs() / 1000).toFixed(1).padStart(6)} s  ${market.name} ${market.last} (${signed} %)  ${danger}`;
   }
 
-  async #readAccount(client: DemoExchange['clients'][number], signal: AbortSignal): Promise<void> {
-    const { id, exchange } = client;
-    const [positions, loans] = await Promise.all([
-      exchange.openPositions({}, { signal }),
-      exchange.creditLines({ signal }),
-    ]);
-    // A read that was cut off by the end says nothing about the exchange.
-    if (signal.aborted) return;
-    this.#count(positions);
-    this.#count(loans);
-    const before = this.#rows;
-    this.#rows = loanRows(id, positionRows(id, before, positions), loans);
-    this.#events.push(...remarks(before, this.#rows, this.#elapsedMs()));
+  #row({ id, about }: DemoCharacter): DemoRow {
+    return { about, protectedSide: this.#side(id), twinSide: this.#side(`${id}-twin`) };
   }
 
-  #count(outcome: ReadOutcome<unknown>): void {
-    this.#sent += 1;
-    if (outcome.kind === 'failed') {
-      this.#failed += 1;
-      this.#events.push({
-        atMs: this.#elapsedMs(),
-        tone: 'warning',
-        text: `read failed: ${outcome.error.message}`,
-      });
-      return;
+  #side(id: string): WatchedSide {
+    const { positions, loans, wasLiquidated } = this.#demo.account(id);
+    const [loan] = loans;
+    if (loan !== undefined) {
+      const ltv = Number(loan.currentLtv.toString());
+      const limit = Number(loan.marginCallLtv.toString());
+      return {
+        size: `${(100 * ltv).toFixed(1)} % LTV`,
+        distance: limit - ltv,
+        state: loan.state ?? 'ok',
+        wasLiquidated,
+      };
     }
-    this.#latenciesMs.push(outcome.timing.receivedAtMs - outcome.timing.sentAtMs);
-    if (this.#latenciesMs.length > LATENCIES_KEPT) this.#latenciesMs.shift();
-  }
-
-  #samplePrices(): void {
-    for (const { name, last } of this.#demo.markets()) {
-      const seen = this.#prices.get(name) ?? { start: last, history: [] };
-      seen.history.push(last);
-      if (seen.history.length > HISTORY_POINTS) seen.history.shift();
-      this.#prices.set(name, seen);
-    }
-  }
-
-  #markets(): DemoMarket[] {
-    return [...this.#prices].map(([name, { start, history }]) => ({
-      name,
-      start,
-      last: history.at(-1) ?? start,
-      history,
-    }));
+    const size = positions.map(({ amount }) => amount.toString()).join(' / ');
+    const distances = positions.flatMap(({ direction, liquidationPrice, markPrice }) => {
+      if (liquidationPrice === null) return [];
+      const away = 1 - Number(liquidationPrice.toString()) / Number(markPrice.toString());
+      const distance = direction === 'long' ? away : -away;
+      // The other leg of a hedge: its price of liquidation lies where it earns.
+      return distance < 0 && positions.length > 1 ? [] : [distance];
+    });
+    return {
+      size: size === '' ? 'closed' : size,
+      ...(distances.length === 0 ? {} : { distance: Math.min(...distances) }),
+      state: positions.find(({ liquidationState }) => liquidationState !== null)?.liquidationState ?? 'ok',
+      wasLiquidated,
+    };
   }
 
   #elapsedMs(): number {
-    return performance.now() - this.#startMs;
+    return Math.min(performance.now() - this.#startMs, this.#durationMs);
   }
-}
-
-/** Not the leg of a hedged account that liquidates on the other side: it would always look nearest. */
-function isInDanger({ gone, distance, state }: WatchedPosition): boolean {
-  return !gone && distance !== undefined && (distance >= 0 || state === 'liquidation');
-}
-
-function median(values: readonly number[]): number | undefined {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 }
 
 /** A sleep that ends early, without an error, when the demo does. */

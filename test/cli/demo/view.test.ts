@@ -3,86 +3,60 @@ import { describe, expect, test } from 'vitest';
 import {
   bar,
   type DemoFrame,
+  type DemoRow,
   renderFrame,
   sparkline,
-  type WatchedLoan,
-  type WatchedPosition,
+  type WatchedSide,
 } from '../../../src/cli/demo/view.ts';
 
-const position: WatchedPosition = {
-  kind: 'position',
-  accountId: 'desk-1',
-  positionId: '7',
-  market: 'BTC_PERP',
-  direction: 'long',
-  size: '0.5',
-  markPrice: 52_000,
-  liquidationPrice: 49_400,
-  distance: 0.05,
-  state: 'ok',
-  gone: false,
-};
-const loan: WatchedLoan = {
-  kind: 'loan',
-  accountId: 'desk-1',
-  asset: 'USDT',
-  createdAt: 1,
-  amount: '16000',
-  currentLtv: 70,
-  marginCallLtv: 75,
-  liquidationLtv: 85,
-  gone: false,
-};
+const side: WatchedSide = { size: '0.5', distance: 0.05, state: 'ok', wasLiquidated: false };
+const row: DemoRow = { about: 'long at 10x', protectedSide: side, twinSide: side };
 const frame: DemoFrame = {
   title: 'Demo',
+  about: 'a crash',
   baseUrl: 'http://127.0.0.1:1',
+  speed: 10,
   elapsedMs: 65_000,
   durationMs: 130_000,
-  markets: [{ name: 'BTC_PERP', start: 60_000, last: 54_000, history: [60_000, 57_000, 54_000] }],
-  rows: [position, loan],
+  market: { name: 'BTC_PERP', start: 60_000, last: 54_000, history: [60_000, 57_000, 54_000] },
+  rows: [row],
   events: [],
-  reads: { sent: 10, failed: 0, medianMs: 1.25 },
 };
-const plain = { columns: 120, paint: (_style: unknown, text: string) => text };
-const rowOf = (row: WatchedPosition | WatchedLoan): string =>
-  renderFrame({ ...frame, rows: [row] }, plain).find((line) => line.startsWith(row.accountId)) ?? '';
+const plain = { columns: 140, paint: (_style: unknown, text: string) => text };
+const lineOf = (protectedSide: WatchedSide, twinSide: WatchedSide = side): string =>
+  renderFrame({ ...frame, rows: [{ ...row, protectedSide, twinSide }] }, plain).find((line) =>
+    line.startsWith(row.about),
+  ) ?? '';
 
 describe('the demo view', () => {
-  test('says how much time and market have passed', () => {
+  test('says how much time and market have passed, and how fast', () => {
     const text = renderFrame(frame, plain).join('\n');
     expect(text).toContain('1:05 / 2:10');
+    expect(text).toContain('10 times as fast');
     expect(text).toMatch(/BTC_PERP\s+54000\.0\s+-10\.0 %/);
   });
 
-  test('a position shows its distance in figures and as the length of a bar', () => {
-    expect(rowOf(position)).toMatch(/52000\.0\s+49400\.0\s+5\.0 %/);
-    expect(rowOf(position)).toContain(bar(0.25));
-    expect(rowOf({ ...position, distance: 0.2 })).toContain(bar(1));
+  test('a position shows its distance in figures and as the length of a bar, its twin beside it', () => {
+    const [left = '', right = ''] = lineOf(side, { ...side, distance: 0.2 }).split('│');
+    expect(left).toMatch(/0\.5\s+5\.0 %/);
+    expect(left).toContain(bar(0.25));
+    expect(right).toMatch(/0\.5\s+20\.0 %/);
+    expect(right).toContain(bar(1));
   });
 
   test.each([
+    ['without a price of liquidation it is infinitely far', { distance: undefined }, /∞ █{14} ok/],
     [
-      'no liquidation price is infinitely far',
-      { liquidationPrice: null, distance: undefined },
-      /none\s+∞ +█{20} ok/,
+      'a passed liquidation price has no room',
+      { distance: -0.01, state: 'liquidation' },
+      /░{14} liquidation/,
     ],
-    [
-      'what is unknown is a question mark, never a figure',
-      { markPrice: undefined, distance: undefined },
-      /\? .*\? .*░{20}/,
-    ],
-    ['a leg that on the other side gets no bar', { distance: -0.1 }, /-10\.0 %\s+on the other side/],
-    ['a passed liquidation price does', { distance: -0.01, state: 'liquidation' }, /░{20} liquidation/],
-    ['a position that is gone says so', { gone: true }, /0\.5\s+gone/],
+    ['a margin call is said', { state: 'margin_call' }, /margin call/],
+    ['what was liquidated in part stays so', { wasLiquidated: true }, /liquidated/],
+    ['what is closed has no bar', { size: 'closed', distance: undefined }, /closed\s+ok/],
   ])('%s', (_name, change, expected) => {
-    expect(rowOf({ ...position, ...change })).toMatch(expected);
-  });
-
-  test('a loan shows its LTV against margin call and liquidation', () => {
-    expect(rowOf(loan)).toMatch(/70\.0 %\s+85 %\s+17\.6 %/);
-    expect(rowOf(loan)).toContain('call 75 %');
-    expect(rowOf({ ...loan, currentLtv: 75 })).toContain('margin call');
-    expect(rowOf({ ...loan, currentLtv: undefined })).toContain('LTV not reported');
+    const { distance, ...rest } = { ...side, ...change };
+    expect(lineOf(distance === undefined ? rest : { ...rest, distance }).split('│')[0]).toMatch(expected);
   });
 
   test('no line is wider than the terminal, colours or not, and every colour ends', () => {

@@ -1,0 +1,79 @@
+import { type Decimal, decimal, divide, roundToStep } from '../../core/decimal.ts';
+import type { MarketSpec, SeedAccount, SeedPosition } from '../../simulator/types.ts';
+
+/** The accounts of the demo: all of the same notional, each with a twin that is only observed. */
+
+export type DemoKind = 'long' | 'short' | 'hedged' | 'borrower';
+
+export interface DemoCharacter {
+  readonly id: string;
+  readonly kind: DemoKind;
+  /** Its coming through decides how the demo ends; the others are only reported. */
+  readonly required: boolean;
+  readonly about: string;
+  readonly leverage: number;
+  /** Gets a standing stop. */
+  readonly covered?: boolean;
+}
+
+export const CHARACTERS: readonly DemoCharacter[] = [
+  { id: 'long-10x', kind: 'long', required: true, leverage: 10, about: 'long at 10x' },
+  {
+    id: 'long-3x',
+    kind: 'long',
+    required: true,
+    leverage: 3,
+    covered: true,
+    about: 'long at 3x, with a stop',
+  },
+  { id: 'short-10x', kind: 'short', required: true, leverage: 10, about: 'short at 10x' },
+  { id: 'hedged', kind: 'hedged', required: true, leverage: 10, about: 'long and short, hedged' },
+  { id: 'long-20x', kind: 'long', required: false, leverage: 20, about: 'long at 20x, for show' },
+  { id: 'borrower', kind: 'borrower', required: false, leverage: 1, about: 'a loan against coins' },
+];
+
+export function twinOf(id: string): string {
+  return `${id}-twin`;
+}
+
+/** In the reference asset; of a hedged account both sides together, of a borrower the collateral of the loan. */
+const NOTIONAL = '30000';
+const HALF = '15000';
+/** LTV of the loan at the start; its margin call comes at 75 %. */
+const LOAN = '20000';
+const LOAN_TERMS = { initialLtv: decimal('0.7') } as const;
+
+export function seedOf(character: DemoCharacter, id: string, market: MarketSpec, coin: string): SeedAccount {
+  const { kind, leverage } = character;
+  const worth = (value: string): Decimal =>
+    roundToStep(divide(decimal(value), market.price, 12, 'down'), market.amountStep, 'down');
+  const position = (direction: SeedPosition['direction'], value: string): SeedPosition => ({
+    market: market.name,
+    direction,
+    amount: worth(value),
+  });
+  const base = { id, hedgeMode: kind === 'hedged', leverage: Math.max(leverage, 1) };
+  if (kind === 'borrower') {
+    return { ...base, collateral: {}, main: { [coin]: worth(NOTIONAL) }, positions: [] };
+  }
+  const collateral = { USDT: divide(decimal(NOTIONAL), decimal(String(leverage)), 2, 'down') };
+  const positions =
+    kind === 'hedged' ? [position('long', HALF), position('short', HALF)] : [position(kind, NOTIONAL)];
+  return { ...base, collateral, positions };
+}
+
+/** The loan that a borrower takes, against all of the coins. */
+export function loanOf(market: MarketSpec, coin: string) {
+  const collateralAmount = roundToStep(
+    divide(decimal(NOTIONAL), market.price, 12, 'down'),
+    market.amountStep,
+    'down',
+  );
+  return {
+    asset: 'USDT',
+    amount: decimal(LOAN),
+    collateralAsset: coin,
+    collateralAmount,
+    ...LOAN_TERMS,
+  };
+}

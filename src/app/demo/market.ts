@@ -1,0 +1,61 @@
+import {
+  type Decimal,
+  decimal,
+  divide,
+  formatDecimal,
+  maxDecimal,
+  ONE,
+  roundToStep,
+} from '../../core/decimal.ts';
+import { DEFAULT_MARKETS } from '../../simulator/defaults.ts';
+import type { MarketSpec } from '../../simulator/types.ts';
+
+export const SPOT = 'BTC_USDT';
+export const PERPETUAL = 'BTC_PERP';
+export const COIN = 'BTC';
+
+/**
+ * The exchange's own coin, with another price to start from. What is traded at each level of the book is worth
+ * the same whatever that price is, and the levels lie as far apart in percent, so that prices of 2020 and of
+ * 2025 are as easy to trade.
+ */
+export function demoMarkets(price: Decimal): readonly MarketSpec[] {
+  return DEFAULT_MARKETS.filter(({ name }) => name === SPOT || name === PERPETUAL).map((market) =>
+    startingAt(market, price),
+  );
+}
+
+function startingAt(market: MarketSpec, price: Decimal): MarketSpec {
+  const factor = divide(price, market.price, 12, 'halfUp');
+  const priceStep = stepFor(market.priceStep.times(factor));
+  const { depth } = market;
+  return {
+    ...market,
+    price: roundToStep(price, priceStep, 'halfUp'),
+    priceStep,
+    amountStep: AMOUNT_STEP,
+    minAmount: AMOUNT_STEP,
+    depth: {
+      ...depth,
+      halfSpread: maxDecimal(roundToStep(depth.halfSpread.times(factor), priceStep, 'up'), priceStep),
+      levelStep: maxDecimal(roundToStep(depth.levelStep.times(factor), priceStep, 'up'), priceStep),
+      amountPerLevel: roundToStep(divide(depth.amountPerLevel, factor, 12, 'down'), AMOUNT_STEP, 'up'),
+    },
+  };
+}
+
+const AMOUNT_STEP = decimal('0.0001');
+
+/** The power of ten at or below. */
+function stepFor(size: Decimal): Decimal {
+  let step = ONE;
+  while (step.gt(size)) step = step.times(decimal('0.1'));
+  return step;
+}
+
+/** As the config of the daemon says it. */
+export function marketYaml(market: MarketSpec): string {
+  const { name, amountStep, priceStep, minAmount, maintenanceMargin } = market;
+  const quoted = (value: Decimal): string => `"${formatDecimal(value)}"`;
+  return `  ${name}: { amountStep: ${quoted(amountStep)}, priceStep: ${quoted(priceStep)}, minAmount: ${quoted(minAmount)}, maintenanceMargin: ${quoted(maintenanceMargin)}, money: USDT, referencePrice: ${formatDecimal(market.price)} }`;
+}

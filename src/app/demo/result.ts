@@ -1,0 +1,144 @@
+import { decimal, parseDecimal, toNumber, ZERO } from '../../core/decimal.ts';
+import type { LedgerEntry } from '../../simulator/types.ts';
+import { CHARACTERS, type DemoCharacter, twinOf } from './accounts.ts';
+import type { Breach } from './tape.ts';
+
+/** How the demo went, counted from the ledger of the exchange. */
+export interface DemoResult {
+  /** Accounts with positions that were liquidated, wholly or in part; each counts once. */
+  readonly liquidations: { readonly protected: number; readonly unprotected: number };
+  /** Of the size of all protected positions at the start, what orders closed. */
+  readonly closedFraction: number;
+  readonly accounts: readonly AccountResult[];
+  /** Requests of the daemon that the exchange carried out: orders and cancels. */
+  readonly actions: number;
+  /** Real time from the price that broke the first rule's threshold to the order received by the exchange. */
+  readonly breachToOrderMs: { readonly p50: number | null; readonly p99: number | null };
+  /** Firings and alarms that were delivered, of the protected accounts. */
+  readonly alerts: number;
+}
+
+export interface AccountResult {
+  readonly id: string;
+  /** `null`: a loan, which the daemon cannot repay, so that it counts neither as saved nor as lost. */
+  readonly liquidated: boolean | null;
+  readonly twinLiquidated: boolean | null;
+  readonly closedFraction: number | null;
+}
+
+/** Why the demo did not show what it should; empty when it did. */
+export type Failures = readonly string[];
+
+export interface Evidence {
+  readonly ledger: readonly LedgerEntry[];
+  readonly breaches: readonly Breach[];
+  readonly speed: number;
+  readonly alerts: number;
+  /** Whether the prices went beyond what the twin's margin bore at the start. */
+  readonly mustLoseTwin: (id: string) => boolean;
+}
+
+const CALLS: ReadonlySet<string> = new Set(['margin_call', 'liquidation_started', 'liquidation']);
+
+export function resultOf({ ledger, breaches, speed, alerts }: Evidence): DemoResult {
+  const accounts = CHARACTERS.map((character) => accountResult(character, ledger));
+  const positions = accounts.filter(({ liquidated }) => liquidated !== null);
+  const closed = positions.reduce((sum, { closedFraction }) => sum + (closedFraction ?? 0), 0);
+  return {
+    liquidations: {
+      protected: accounts.filter(({ liquidated }) => liquidated === true).length,
+      unprotected: accounts.filter(({ twinLiquidated }) => twinLiquidated === true).length,
+    },
+    // All of the same notional, so that the mean of the fractions is the fraction of the whole.
+    closedFraction: rounded(closed / Math.max(1, positions.length), 4),
+    accounts,
+    actions: ledger.filter((entry) => isOurs(entry) && wasCarriedOut(entry)).length,
+    breachToOrderMs: reactionTimes(ledger, breaches, speed),
+    alerts,
+  };
+}
+
+function accountResult({ id, kind }: DemoCharacter, ledger: readonly LedgerEntry[]): AccountResult {
+  if (kind === 'borrower') return { id, liquidated: null, twinLiquidated: null, closedFraction: null };
+  return {
+    id,
+    liquidated: happened(ledger, id, LIQUIDATIONS),
+    twinLiquidated: happened(ledger, twinOf(id), LIQUIDATIONS),
+    closedFraction: rounded(closedBy(ledger, id), 4),
+  };
+}
+
+const LIQUIDATIONS: ReadonlySet<string> = new Set(['liquidation_started', 'liquidation']);
+
+function happened(ledger: readonly LedgerEntry[], accountId: string, kinds: ReadonlySet<string>): boolean {
+  return ledger.some((entry) => entry.accountId === accountId && kinds.has(entry.kind));
+}
+
+/** Only reduce-only orders are sent, so every fill closes. */
+function closedBy(ledger: readonly LedgerEntry[], accountId: string): number {
+  const sum = (kind: LedgerEntry['kind']) =>
+    ledger
+      .filter((entry) => entry.accountId === accountId && entry.kind === kind)
+      .reduce((total, { amount }) => total.plus(parseDecimal(amount ?? '0') ?? ZERO), ZERO);
+  const opened = sum('position_seeded');
+  return opened.eq(decimal('0')) ? 0 : toNumber(sum('fill')) / toNumber(opened);
+}
+
+function isOurs({ accountId }: LedgerEntry): boolean {
+  return CHARACTERS.some(({ id }) => id === accountId);
+}
+
+function wasCarriedOut({ kind, details }: LedgerEntry): boolean {
+  return kind === 'request' && Number(details?.['status']) < 300;
+}
+
+/** The next order of the account after each breach; a breach that none follows before it is over counts not. */
+function reactionTimes(
+  ledger: readonly LedgerEntry[],
+  breaches: readonly Breach[],
+  speed: number,
+): DemoResult['breachToOrderMs'] {
+  const orders = ledger.filter(({ kind }) => kind === 'order_placed');
+  const times = breaches
+    .flatMap(({ accountId, atMs }) => {
+      const order = orders.find((entry) => entry.accountId === accountId && entry.atMs >= atMs);
+      const next = breaches.find((other) => other.accountId === accountId && other.atMs > atMs);
+      return order === undefined || (next !== undefined && next.atMs < order.atMs)
+        ? []
+        : [(order.atMs - atMs) / speed];
+    })
+    .toSorted((a, b) => a - b);
+  const at = (share: number): number | null => {
+    const value = times[Math.max(0, Math.ceil(share * times.length) - 1)];
+    return value === undefined ? null : rounded(value, 1);
+  };
+  return { p50: at(0.5), p99: at(0.99) };
+}
+
+/** What must not have happened, by the ledger. */
+export function failuresOf(evidence: Evidence, result: DemoResult): Failures {
+  const { ledger, mustLoseTwin } = evidence;
+  const required = CHARACTERS.filter((character) => character.required);
+  const lost = required
+    .filter(({ id }) => result.accounts.some((account) => account.id === id && account.liquidated === true))
+    .map(({ id }) => `${id} was liquidated although it was protected`);
+  const needless = required
+    .filter(({ id, covered = false }) => {
+      const closed = result.accounts.find((account) => account.id === id)?.closedFraction ?? 0;
+      return closed > 0 && !covered && !happened(ledger, twinOf(id), CALLS);
+    })
+    .map(({ id }) => `${id} was closed in part although its twin never came near a margin call`);
+  const touched = CHARACTERS.filter(({ id }) =>
+    ledger.some((entry) => entry.accountId === twinOf(id) && entry.kind === 'request'),
+  ).map(({ id }) => `${twinOf(id)} is only observed, and was acted on`);
+  const twins = CHARACTERS.filter(({ kind }) => kind !== 'borrower');
+  const proven =
+    result.liquidations.unprotected > 0 || !twins.some(({ id }) => mustLoseTwin(id))
+      ? []
+      : ['the prices sufficed to liquidate a twin, and none was'];
+  return [...lost, ...needless, ...touched, ...proven];
+}
+
+function rounded(value: number, places: number): number {
+  return Number(value.toFixed(places));
+}

@@ -1,0 +1,57 @@
+import { type Decimal, toNumber } from '../../core/decimal.ts';
+import type { PriceSource } from '../../simulator/price-source.ts';
+
+/** Liquidation prices of the positions that are watched for breaches, by account. */
+export type LiquidationPrices = () => Iterable<{
+  readonly accountId: string;
+  readonly direction: 'long' | 'short';
+  readonly liquidationPrice: Decimal;
+}>;
+
+export interface Breach {
+  readonly accountId: string;
+  readonly atMs: number;
+}
+
+/**
+ * Listens to a source of prices: how far they go, and when they bring a position nearer to its liquidation than
+ * `nearness`. All from the exchange itself; nobody has to have looked.
+ */
+export class Tape {
+  readonly #nearness: number;
+  readonly #prices: LiquidationPrices;
+  readonly #near = new Set<string>();
+  readonly breaches: Breach[] = [];
+  lowest = Number.POSITIVE_INFINITY;
+  highest = Number.NEGATIVE_INFINITY;
+
+  constructor(nearness: number, prices: LiquidationPrices) {
+    this.#nearness = nearness;
+    this.#prices = prices;
+  }
+
+  /** The same source, heard by the tape. */
+  hear(source: PriceSource): PriceSource {
+    return {
+      nextMs: () => source.nextMs(),
+      take: (last) => {
+        const atMs = source.nextMs() ?? 0;
+        const price = source.take(last);
+        this.note(atMs, toNumber(price));
+        return price;
+      },
+    };
+  }
+
+  note(atMs: number, price: number): void {
+    this.lowest = Math.min(this.lowest, price);
+    this.highest = Math.max(this.highest, price);
+    for (const { accountId, direction, liquidationPrice } of this.#prices()) {
+      const away = (price - toNumber(liquidationPrice)) / price;
+      const isNear = (direction === 'long' ? away : -away) < this.#nearness;
+      if (isNear && !this.#near.has(accountId)) this.breaches.push({ accountId, atMs });
+      if (isNear) this.#near.add(accountId);
+      else this.#near.delete(accountId);
+    }
+  }
+}

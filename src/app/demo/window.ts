@@ -1,0 +1,65 @@
+import { toNumber } from '../../core/decimal.ts';
+import { type Candle, parseCandles } from '../../simulator/candles.ts';
+import { SimulatorError } from '../../simulator/simulated-exchange.ts';
+
+/** The part of a file of candles that the demo plays. */
+export interface CandleWindow {
+  readonly candles: readonly Candle[];
+  readonly csv: string;
+  readonly fromMs: number;
+  /** The largest move away from its first price, as a fraction; negative is a fall. */
+  readonly move: number;
+}
+
+/**
+ * The window of so much exchange time in which the price moves furthest from where the window begins: that is
+ * where positions opened at its beginning suffer most.
+ * @throws SimulatorError naming the line that is wrong.
+ */
+export function largestMove(csv: string, windowMs: number): CandleWindow {
+  const parsed = parseCandles(csv);
+  if (!parsed.ok) throw new SimulatorError('invalid-input', `prices: ${parsed.message}`);
+  const { candles } = parsed;
+  const lastMs = (candles.at(-1)?.timestampMs ?? 0) + candleMs(candles);
+  let best: { from: number; to: number; move: number } | undefined;
+  for (const [from, first] of candles.entries()) {
+    const untilMs = first.timestampMs + windowMs;
+    if (best !== undefined && untilMs > lastMs) break;
+    const { to, move } = excursion(candles, from, untilMs);
+    if (best === undefined || Math.abs(move) > Math.abs(best.move)) best = { from, to, move };
+  }
+  const { from, to, move } = best ?? { from: 0, to: candles.length, move: 0 };
+  const chosen = candles.slice(from, to);
+  return { candles: chosen, csv: asCsv(chosen), fromMs: chosen[0]?.timestampMs ?? 0, move };
+}
+
+function excursion(candles: readonly Candle[], from: number, untilMs: number): { to: number; move: number } {
+  const start = toNumber((candles[from] as Candle).open);
+  let move = 0;
+  let to = from;
+  for (; to < candles.length; to += 1) {
+    const candle = candles[to] as Candle;
+    if (candle.timestampMs >= untilMs) break;
+    for (const price of [candle.low, candle.high]) {
+      const change = toNumber(price) / start - 1;
+      if (Math.abs(change) > Math.abs(move)) move = change;
+    }
+  }
+  return { to, move };
+}
+
+const ONE_MINUTE_MS = 60_000;
+
+function candleMs(candles: readonly Candle[]): number {
+  const distances = candles
+    .slice(1)
+    .map((candle, index) => candle.timestampMs - (candles[index]?.timestampMs ?? 0));
+  return distances.length === 0 ? ONE_MINUTE_MS : Math.min(...distances);
+}
+
+function asCsv(candles: readonly Candle[]): string {
+  const lines = candles.map(({ timestampMs, open, high, low, close }) =>
+    [timestampMs, open.toFixed(), high.toFixed(), low.toFixed(), close.toFixed(), 0].join(','),
+  );
+  return ['timestamp_ms,open,high,low,close,volume', ...lines, ''].join('\n');
+}

@@ -1,0 +1,43 @@
+import { randomBytes } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { startRedisServer } from './redis-server.ts';
+
+/** A place in some Redis that is one user's alone. */
+export interface PrivateRedis {
+  readonly url: string;
+  /** In front of every key (and BullMQ prefix) that the user makes: the server may be shared. */
+  readonly prefix: string;
+  /** Removes everything under the prefix, or the whole private server. Disconnect clients first. */
+  stop(): Promise<void>;
+}
+
+/**
+ * The server at REDIS_URL, of which only keys under a random prefix are used and removed,
+ * or else a server of its own on a free loopback port.
+ */
+export async function startPrivateRedis(options: {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** First part of the prefix. */
+  readonly name: string;
+  readonly persistent?: boolean;
+}): Promise<PrivateRedis> {
+  const prefix = `${options.name}-${randomBytes(6).toString('hex')}:`;
+  const shared = options.env['REDIS_URL'];
+  if (shared !== undefined && shared !== '') {
+    return { url: shared, prefix, stop: () => removeKeys(shared, prefix) };
+  }
+  const server = await startRedisServer(options);
+  return { url: server.url, prefix, stop: () => server.stop() };
+}
+
+async function removeKeys(url: string, prefix: string): Promise<void> {
+  const redis = new Redis(url, { maxRetriesPerRequest: 1 });
+  try {
+    for await (const keys of redis.scanStream({ match: `${prefix}*`, count: 1000 })) {
+      const found = keys as string[];
+      if (found.length > 0) await redis.unlink(...found);
+    }
+  } finally {
+    redis.disconnect();
+  }
+}

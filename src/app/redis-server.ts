@@ -1,0 +1,185 @@
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { accessSync, constants } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+
+/** A Redis server of one's own on loopback: for the demo, and for tests. */
+
+const START_ATTEMPTS = 5;
+const STOP_TIMEOUT_MS = 5_000;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface RedisServerOptions {
+  /** Keeps an append-only file, so that a restart finds the data again. */
+  readonly persistent?: boolean;
+  /** Further options of the server, such as `['--maxmemory', '50mb']`. */
+  readonly args?: readonly string[];
+  /** Where REDIS_SERVER and PATH are looked up; those of this process if absent. */
+  readonly env?: Environment;
+}
+
+/** A Redis server that can be paused, killed and started again. */
+export interface RedisServer {
+  readonly url: string;
+  readonly port: number;
+  /** Ends it at once, as a power cut would. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port and data after `kill`. */
+  start(): Promise<void>;
+  /** Holds it (SIGSTOP): connections stay open and nothing answers. */
+  pause(): void;
+  resume(): void;
+  /** Ends it and removes its folder. */
+  stop(): Promise<void>;
+}
+
+/** Whether `startRedisServer` can work here; with only a REDIS_URL it cannot. */
+export function hasRedisServer(): boolean {
+  return serverProgram() !== undefined;
+}
+
+export class NoRedisServerError extends Error {
+  readonly code = 'no-redis-server';
+  constructor() {
+    super(
+      'no redis-server or valkey-server was found: install one, or name it in REDIS_SERVER, or set REDIS_URL',
+    );
+    this.name = 'NoRedisServerError';
+  }
+}
+
+/** @throws NoRedisServerError (code no-redis-server), or an error with what the server said when it does not start. */
+export async function startRedisServer(options: RedisServerOptions = {}): Promise<RedisServer> {
+  const program = serverProgram(options.env);
+  if (program === undefined) throw new NoRedisServerError();
+  const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-redis-'));
+  let running: ChildProcess | undefined;
+  const start = async (port: number) => {
+    running = await launch(program, port, folder, options);
+  };
+  let port = 0;
+  try {
+    port = await firstThatWorks(start);
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    kill: () => end(running, 'SIGKILL'),
+    start: () => start(port),
+    pause: () => void running?.kill('SIGSTOP'),
+    resume: () => void running?.kill('SIGCONT'),
+    stop: async () => {
+      running?.kill('SIGCONT');
+      await end(running, 'SIGTERM');
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A free port can be taken by somebody else before the server binds it: then the next one. */
+async function firstThatWorks(start: (port: number) => Promise<void>): Promise<number> {
+  let last: unknown;
+  for (let attempt = 0; attempt < START_ATTEMPTS; attempt++) {
+    const port = await freePort();
+    try {
+      await start(port);
+      return port;
+    } catch (error) {
+      last = error;
+    }
+  }
+  throw last;
+}
+
+async function launch(
+  program: string,
+  port: number,
+  folder: string,
+  options: RedisServerOptions,
+): Promise<ChildProcess> {
+  const settings = {
+    port: String(port),
+    bind: '127.0.0.1',
+    dir: folder,
+    save: '',
+    appendonly: options.persistent === true ? 'yes' : 'no',
+    hz: '100',
+    'maxmemory-policy': 'noeviction',
+    daemonize: 'no',
+  };
+  const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+  const child = spawn(program, [...args, ...(options.args ?? [])], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    // In a group of its own: Ctrl-C in the terminal is for us, who still need it while ending in order.
+    detached: true,
+  });
+  // A process that ends early must not leave its server behind.
+  const killWithUs = () => child.kill('SIGKILL');
+  process.once('exit', killWithUs);
+  child.once('exit', () => process.off('exit', killWithUs));
+  await readyOrEnded(child);
+  return child;
+}
+
+async function readyOrEnded(child: ChildProcessByStdio<null, Readable, null>): Promise<void> {
+  const output: string[] = [];
+  const failed = new Promise<never>((_resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', () => reject(new Error(`The Redis server did not start:\n${output.join('\n')}`)));
+  });
+  const ready = new Promise<void>((resolve) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      output.push(line);
+      if (line.includes('Ready to accept connections')) resolve();
+    });
+  });
+  await Promise.race([ready, failed]);
+  failed.catch(() => undefined);
+  output.length = 0;
+}
+
+async function end(child: ChildProcess | undefined, signal: NodeJS.Signals): Promise<void> {
+  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill(signal);
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+  await exited;
+  clearTimeout(timer);
+}
+
+function serverProgram(env: Environment = process.env): string | undefined {
+  const named = env['REDIS_SERVER'];
+  if (named !== undefined && named !== '') return named;
+  const folders = (env['PATH'] ?? '').split(path.delimiter).filter((folder) => folder !== '');
+  const files = folders.flatMap((folder) =>
+    ['redis-server', 'valkey-server'].map((name) => path.join(folder, name)),
+  );
+  return files.find((file) => {
+    try {
+      accessSync(file, constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** A port that was free a moment ago, on loopback. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no TCP address');
+  return address.port;
+}
