@@ -106,8 +106,7 @@ function differReduce(
     (intent) => intent.positionId === id && intent.targetBase !== null,
   );
   const winner = smallestTarget(group);
-  const standing = outstandingBase(own, () => true);
-  if (winner === undefined) return standing;
+  if (winner === undefined) return keepForUntargeted(own, open, plan);
   const amount = wantedAmount(winner, position, budget, group, scene, plan);
   if (amount === undefined) {
     for (const order of own) plan.remove.push({ order, why: 'exceedsNetExposure' });
@@ -115,6 +114,21 @@ function differReduce(
   }
   fill({ winner, group, position, amount, own, budget }, scene, plan);
   return amount;
+}
+
+/**
+ * Intents are open and none has a target, for want of a sound mark, say. Their own orders stay as they are; where
+ * only orders of intents that have ended are left, nobody wants those any more.
+ */
+function keepForUntargeted(
+  own: readonly OwnOrder[],
+  open: readonly Intent[],
+  plan: Plan,
+): Decimal | undefined {
+  const isOwned = (order: OwnOrder): boolean => open.some((intent) => intent.key === order.key);
+  if (own.some(isOwned)) return outstandingBase(own, () => true);
+  for (const order of own) plan.remove.push({ order, why: 'resolved' });
+  return undefined;
 }
 
 function wantedAmount(
