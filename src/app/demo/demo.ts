@@ -190,6 +190,7 @@ function secretsOf(simulator: RunningSimulator): Record<string, string> {
   );
 }
 
+/** @throws an error with code `stop-too-slow`. */
 async function stopOrThrow(daemon: Daemon): Promise<void> {
   if (await daemon.stop('the demo is over', STOP_WITHIN_MS)) return;
   throw Object.assign(new Error('the daemon of the demo did not end in time'), { code: 'stop-too-slow' });

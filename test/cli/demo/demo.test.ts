@@ -28,7 +28,7 @@ const KEYS = ['event', 'liquidations', 'closedFraction', 'accounts', 'actions', 
 
 describe('breakwater demo', () => {
   test('a crash and a rally: the protected come through, their twins do not', {
-    timeout: 60_000,
+    timeout: 120_000,
   }, async () => {
     const run = await runCommandLine(['demo', '--json', '--duration', '15s', '--speed', '5'], { env });
     expect(run.stderr).toBe('');
@@ -52,7 +52,7 @@ describe('breakwater demo', () => {
   });
 
   test('candles are played around their largest move, and a rally leaves longs alone', {
-    timeout: 60_000,
+    timeout: 120_000,
   }, async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-candles-'));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
