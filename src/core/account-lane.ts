@@ -128,7 +128,8 @@ function failOverdue(
   const { key, ruleId, refusedBy } = task;
   const reason = refusedBy === null ? 'failed:attempts' : `failed:refused:${refusedBy}`;
   const words = 'the account-wide cancel was not carried out';
-  audit.emit({ kind: 'intentEnded', key, ruleId, reason, words, alarm: true });
+  const alarm = refusedBy !== 'observeMode';
+  audit.emit({ kind: 'intentEnded', key, ruleId, reason, words, alarm });
   return { ...task, state: 'failed' };
 }
 

@@ -341,10 +341,16 @@ export function endIntent(
     ruleId: intent.ruleId,
     reason: `${end.how}:${end.why}`,
     words: endWords(intent, end),
-    alarm: end.how === 'failed' || (end.how === 'expired' && intent.source === 'operator'),
+    alarm: isAlarming(intent, end),
     ...(intent.targetBase === null ? {} : { targetBase: intent.targetBase }),
   });
   return { ...intent, end, endedMs: nowMs, endDistance: distance };
+}
+
+/** What was only watched has not failed anybody. */
+function isAlarming(intent: Intent, end: IntentEnd): boolean {
+  if (end.how === 'failed') return end.why !== 'refused:observeMode';
+  return end.how === 'expired' && intent.source === 'operator';
 }
 
 function endWords(intent: Intent, end: IntentEnd): string {

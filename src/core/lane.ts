@@ -71,8 +71,12 @@ function startIntents(
 }
 
 function decide(state: LaneState, turn: Turn): Decided {
-  const task = dueTask(state, turn);
-  if (task !== undefined) return task;
+  const { state: current, step } = dueTask(state, turn);
+  return step === null ? decideSet(current, turn) : { state: current, step };
+}
+
+/** What the order set needs next. */
+function decideSet(state: LaneState, turn: Turn): Decided {
   const admitted = admittedOf(state);
   const removable = state.orders.some((order) => mayRemove(order, state, turn.context.gate));
   if (admitted.intents.length === 0 && admitted.covers.length === 0 && !removable) {
@@ -93,7 +97,7 @@ function withoutSettings(state: LaneState, admitted: Admitted, turn: Turn): Deci
   const { settings, gate } = turn.context;
   const noted = noteUnconfigured(state, admitted, turn);
   const isUnwanted = (order: OwnOrder): boolean =>
-    !isWanted(order, state) && mayRemove(order, state, gate) && isRemovable(order, settings);
+    !isWanted(order, state) && mayRemove(order, state, gate) && isRemovable(order, settings, turn.nowMs);
   const unwanted = state.orders.filter(isUnwanted);
   if (unwanted.length === 0 || unwanted.length < state.orders.length) {
     const standing = unwanted.map((order) => ({ order, why: 'resolved' as const }));
@@ -111,12 +115,12 @@ function isWanted({ role, positionId }: OwnOrder, state: LaneState): boolean {
 }
 
 /** The rule's own cancel actions come first, as they do in its `do`. */
-function dueTask(state: LaneState, turn: Turn): Decided | undefined {
+function dueTask(state: LaneState, turn: Turn): Decided | { readonly state: LaneState; readonly step: null } {
   const { nowMs } = turn;
   const cancels = state.cancels.map((task) => overdue(task, turn));
   const expired = { ...state, cancels };
   const task = cancels.find((candidate) => candidate.state === 'open' && candidate.refusedBy === null);
-  if (task === undefined) return undefined;
+  if (task === undefined) return { state: expired, step: null };
   const pause = pausedBy(state, 'cancel', nowMs);
   if (pause !== undefined) return { state: expired, step: pause };
   const request = { market: state.market, types: task.types };
@@ -129,7 +133,8 @@ function overdue(task: CancelTask, turn: Turn): CancelTask {
   if (task.state !== 'open' || !isExhausted) return task;
   const reason = task.refusedBy === null ? 'failed:attempts' : `failed:refused:${task.refusedBy}`;
   const words = 'the cancel of the rule was not carried out';
-  turn.audit.emit({ kind: 'intentEnded', key: task.key, ruleId: task.ruleId, reason, words, alarm: true });
+  const alarm = task.refusedBy !== 'observeMode';
+  turn.audit.emit({ kind: 'intentEnded', key: task.key, ruleId: task.ruleId, reason, words, alarm });
   return { ...task, state: 'failed' };
 }
 
@@ -196,6 +201,7 @@ function withWake(step: Step, state: LaneState, context: LaneContext, nowMs: num
   if (step.kind !== 'idle') return step;
   const deadlines = state.intents.filter(isOpen).map((intent) => intent.deadlineMs);
   const followUps = state.orders.map((order) => order.sentMs + context.settings.fillWithinMs);
-  const next = Math.min(...[...deadlines, ...followUps].filter((atMs) => atMs > nowMs));
+  const arrivals = state.orders.map((order) => order.arrivedByMs);
+  const next = Math.min(...[...deadlines, ...followUps, ...arrivals].filter((atMs) => atMs > nowMs));
   return { ...step, wakeAtMs: Number.isFinite(next) ? next : null };
 }

@@ -22,7 +22,6 @@ import {
   outstandingBase,
 } from './outstanding.ts';
 import { coverOrders, desiredStop, judgeCovers } from './protective-stop.ts';
-import type { AccountSettings } from './settings.ts';
 import { reductionAmount } from './targets.ts';
 import type { Removal, SetDifference, SetScene, Want } from './want.ts';
 
@@ -40,7 +39,7 @@ export function differ(scene: SetScene): SetDifference {
   for (const position of scene.read.positions) differOne(position, scene, plan);
   trimToNet(scene, plan);
   removeUnproven(scene, plan);
-  return separateStanding(plan, scene.settings);
+  return separateStanding(plan, scene);
 }
 
 /** Before anything is placed for a position, what is only presumed to have filled there is cancelled. */
@@ -52,10 +51,12 @@ function removeUnproven(scene: SetScene, plan: Plan): void {
 }
 
 /** What no cancel of ours can remove stays, and is said to. */
-function separateStanding(plan: Plan, settings: AccountSettings): SetDifference {
+function separateStanding(plan: Plan, { settings, nowMs }: SetScene): SetDifference {
   const remove: Removal[] = [];
   const standing: Removal[] = [];
-  for (const removal of plan.remove) (isRemovable(removal.order, settings) ? remove : standing).push(removal);
+  for (const removal of plan.remove) {
+    (isRemovable(removal.order, settings, nowMs) ? remove : standing).push(removal);
+  }
   return { ...plan, remove, standing };
 }
 
@@ -98,7 +99,8 @@ function differReduce(
   const own = scene.state.orders.filter(
     (order) => order.positionId === id && !order.presumedFilled && (order.role === 'reduce' || triggered),
   );
-  if (open.length === 0) {
+  // An intent that is blocked before it has a target holds no order of one that ended.
+  if (open.every((intent) => intent.targetBase === null)) {
     for (const order of own) plan.remove.push({ order, why: 'resolved' });
     return undefined;
   }
@@ -184,7 +186,7 @@ function fill(need: ReduceNeed, scene: SetScene, plan: Plan): void {
     return;
   }
   const least = leastAmount(scene.market);
-  if (own.some((order) => isRemovable(order, scene.settings))) {
+  if (own.some((order) => isRemovable(order, scene.settings, scene.nowMs))) {
     const threshold = maxDecimal(least, outstanding.times(decimalFromNumber(REPLACE_SHARE)));
     const why = staleReason(need, own, slippage, scene) ?? (missing.gte(threshold) ? 'needGrew' : undefined);
     if (why !== undefined) for (const order of own) plan.remove.push({ order, why });

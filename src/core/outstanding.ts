@@ -45,7 +45,7 @@ export function absorbRead(
       presumedFilled: order.presumedFilled || filled.has(order),
     }))
     .map((order) => witness(order, read, settings, market))
-    .filter((order) => !order.presumedFilled || isRemovable(order, settings));
+    .filter((order) => !order.presumedFilled || isWithinReach(order, settings));
   return {
     orders: remaining,
     filled: [...filled],
@@ -117,7 +117,7 @@ function isConclusive(
   candidates: readonly OwnOrder[],
   settings: AccountSettings,
 ): boolean {
-  return subset.length === candidates.length || subset.every((order) => isRemovable(order, settings));
+  return subset.length === candidates.length || subset.every((order) => isWithinReach(order, settings));
 }
 
 /** More of our orders on one position than this are not matched: the market is replaced instead. */
@@ -168,13 +168,21 @@ function witness(
   return { ...updated, seenAbove, seenBelow, activatedMs };
 }
 
-/** Whether a cancel sent now would certainly remove the order, if it is there. */
-export function isRemovable(order: OwnOrder, settings: AccountSettings): boolean {
+/** Whether a cancel sent now would remove the order for certain, wherever it is. */
+export function isRemovable(order: OwnOrder, settings: AccountSettings, nowMs: number): boolean {
+  return isWithinReach(order, settings) && !mayArriveAfter(order, nowMs, settings);
+}
+
+/** Whether cancels remove such an order, once it is there. */
+function isWithinReach(order: OwnOrder, settings: AccountSettings): boolean {
   if (settings.cancel === 'never') return false;
   return settings.cancelCoversStops || order.activatedMs !== null;
 }
 
-/** Our orders that may still fill after a cancel of these types was accepted. */
+/**
+ * Our orders that may still fill after a cancel of these types was accepted: those it does not reach, and those
+ * that may arrive after it.
+ */
 export function afterCancel(
   orders: readonly OwnOrder[],
   types: readonly OrderType[] | undefined,
@@ -184,9 +192,16 @@ export function afterCancel(
 ): readonly OwnOrder[] {
   if (types !== undefined && !ownTypes.every((type) => types.includes(type))) return orders;
   return orders.filter((order) => {
+    if (mayArriveAfter(order, cancelSentMs, settings)) return true;
     if (settings.cancelCoversStops) return false;
     return order.activatedMs === null || order.activatedMs > cancelSentMs;
   });
+}
+
+/** With increasing nonces, what was sent before an accepted cancel is refused after it. */
+function mayArriveAfter(order: OwnOrder, cancelSentMs: number, settings: AccountSettings): boolean {
+  if (order.status === 'open' || settings.nonceMode === 'increasing') return false;
+  return order.arrivedByMs > cancelSentMs;
 }
 
 /** Whether an order was sent for this very position, not for an earlier one with the same id or the other side. */

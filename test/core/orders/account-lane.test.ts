@@ -166,6 +166,23 @@ describe('an account-wide cancel', () => {
     expect(account.account.cancels.map((task) => task.state)).toEqual(['failed']);
   });
 
+  test('that is only watched gives nobody the alarm', () => {
+    const account = new Account();
+    const watched = { ...wide, mode: 'observe' } as const;
+    account.account = observeAccountRequests(account.account, [watched], true, settings, account.nowMs);
+    const said = [0, settings.intentTtlMs].flatMap((ms) => {
+      account.nowMs += ms;
+      const advanced = advanceAccount(account.account, account.lanes, account.context, account.nowMs);
+      account.account = advanced.state;
+      return advanced.events;
+    });
+    expect(said.map(({ kind, alarm }) => [kind, alarm])).toEqual([
+      ['refused', false],
+      ['wouldCancel', false],
+      ['intentEnded', false],
+    ]);
+  });
+
   test('is done once per episode, and forgotten when its rule resolved', () => {
     const account = new Account();
     account.start();

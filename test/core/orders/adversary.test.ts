@@ -343,6 +343,36 @@ describe('ids', () => {
   });
 });
 
+describe('a cancel', () => {
+  const cancelNow = action(
+    { kind: 'cancelAll', types: ['margin', 'futures'], scope: 'market' },
+    { ruleId: 'c' },
+  );
+
+  test('does not reach an order that arrives after it: where nothing else is cancelled, it stays counted', () => {
+    const driver = new Driver({ cancel: 'never' }).read(at({})).ask(action(half)).lose('place');
+    driver.ask(action(half), cancelNow).cancel();
+    expect(driver.state.orders).toMatchObject([{ status: 'unsure' }]);
+    driver.later(5_000).next();
+    driver.read(at({}));
+    expect(driver.next().kind).toBe('idle');
+    // With increasing nonces it would be refused.
+    const ordered = new Driver({ nonceMode: 'increasing' }).read(at({})).ask(action(half)).lose('place');
+    ordered.ask(action(half), cancelNow).cancel();
+    expect(ordered.state.orders).toEqual([]);
+  });
+
+  test('that a rule asked for and that failed is said once, and given up', () => {
+    const driver = new Driver({ maxAttempts: 1 }).read(at({})).ask(cancelNow);
+    driver.start('cancelAll');
+    const error = failure({ name: 'permissionDenied' });
+    driver.end({ kind: 'cancelAll', outcome: { kind: 'rejected', error } });
+    for (let polls = 0; polls < 3; polls++) driver.later(6_000).read(at({})).next();
+    expect(driver.reasons('intentEnded')).toEqual(['failed:attempts']);
+    expect(driver.state.cancels).toMatchObject([{ state: 'failed' }]);
+  });
+});
+
 describe('rules that are held back', () => {
   test('do not keep their order in the way of another rule', () => {
     const driver = new Driver().read(at({})).ask(action(half));
@@ -407,7 +437,30 @@ describe('the gate', () => {
   });
 });
 
+describe('observe mode', () => {
+  test('what was only watched has failed nobody: counted, without an alarm', () => {
+    const cancel: ActionSpec = { kind: 'cancelAll', types: ['futures'], scope: 'market' };
+    const driver = new Driver({ maxRenewals: 0 }).read(at({}));
+    driver.ask(action(half, { mode: 'observe' }), action(cancel, { mode: 'observe', ruleId: 'c' }));
+    driver.later(60_000).next();
+    expect(driver.reasons('intentEnded')).toContain('failed:refused:observeMode');
+    expect(driver.state.cancels.map(({ state }) => state)).toEqual(['failed']);
+    expect(driver.events.filter(({ alarm }) => alarm)).toEqual([]);
+  });
+});
+
 describe('stages', () => {
+  test('a blocked one does not keep the order of one that reached its target', () => {
+    const later = action(untilTenPercent, { stage: 1, atMs: 5 });
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    // The exchange takes a part itself, and from then on reports a liquidation price on the wrong side.
+    const taken = { ...at({ size: '0.4' }), disagreement: true };
+    driver.read(taken).ask(action(half), later).read(taken);
+    expect(ends(driver)).toEqual(['reached:target', 'open']);
+    expect(driver.cancel().why).toBe('resolved');
+  });
+
   test('a later one with the same target takes over', () => {
     const driver = new Driver().read(at({})).ask(action(half), action(half, { stage: 1, atMs: 5 }));
     expect(ends(driver)).toEqual(['superseded:laterStage', 'open']);

@@ -480,8 +480,9 @@ export class History {
     if (event.kind === 'intentEnded') {
       this.seen(`end:${event.reason}`);
       if (!event.reason.startsWith('expired') && event.key !== undefined) this.ended.add(event.key);
-      if (event.reason.startsWith('failed') && !event.alarm)
-        throw new Violation('a failure without an alarm');
+      const isWatched = event.reason === 'failed:refused:observeMode';
+      if (event.reason.startsWith('failed') && event.alarm === isWatched)
+        throw new Violation('a failure without an alarm, or an alarm for what was only watched');
     }
   }
 
