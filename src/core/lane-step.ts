@@ -285,8 +285,11 @@ function accepted(
   const orders = base.orders.map((other) =>
     isSameId(other, order) ? { ...other, status: 'open' as const, amount, arrivedByMs: nowMs } : other,
   );
-  const isPartial = status === 'PARTIALLY_FILLED';
-  return { ...base, orders, readAfterMs: isPartial ? seenFromMs : base.readAfterMs };
+  // Filled in part or trimmed, it says that the position is not, or not any more, what was read: read before going on.
+  const isTrimmed =
+    placed.adjustedFrom !== undefined && !toDecimal(placed.adjustedFrom).eq(toDecimal(amount));
+  const hasMoved = status === 'PARTIALLY_FILLED' || isTrimmed;
+  return { ...base, orders, readAfterMs: hasMoved ? seenFromMs : base.readAfterMs };
 }
 
 /** A fall that the exchange has accounted for is not one that our other orders have to explain. */
