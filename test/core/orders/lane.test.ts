@@ -390,6 +390,12 @@ describe('outcomes', () => {
     expect(driver.reasons('adjusted')).toEqual(['trimmed']);
   });
 
+  test('after a trimmed order the position is read before more is placed: it was smaller than the last read said', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place({ amount: '0.001' as DecimalString, adjustedFrom: '0.5' as DecimalString });
+    expect(driver.next().kind).toBe('readPositions');
+  });
+
   test('accepted is not success: the intent stays open until the position is at target', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place({ status: { known: true, value: 'FILLED' } });
