@@ -99,8 +99,7 @@ function differReduce(
   const own = scene.state.orders.filter(
     (order) => order.positionId === id && !order.presumedFilled && (order.role === 'reduce' || triggered),
   );
-  // An intent that is blocked before it has a target holds no order of one that ended.
-  if (open.every((intent) => intent.targetBase === null)) {
+  if (open.length === 0) {
     for (const order of own) plan.remove.push({ order, why: 'resolved' });
     return undefined;
   }
