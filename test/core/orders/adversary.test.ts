@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { observeRequests } from '../../../src/core/lane-observe.ts';
-import { startLife } from '../../../src/core/life.ts';
+import { recover, startLife } from '../../../src/core/life.ts';
 import { known, unknown } from '../../../src/core/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rule.ts';
 import type { PositionView } from '../../../src/core/subject.ts';
@@ -360,6 +360,21 @@ describe('a cancel', () => {
     const ordered = new Driver({ nonceMode: 'increasing' }).read(at({})).ask(action(half)).lose('place');
     ordered.ask(action(half), cancelNow).cancel();
     expect(ordered.state.orders).toEqual([]);
+  });
+
+  test('waits, after a restart, until nothing of ours can arrive after it, and is not sent again and again', () => {
+    const driver = new Driver({ cancelCoversStops: false }).read(at({})).ask(action(half)).lose('place');
+    driver.later(5_000).cancel();
+    driver.answerRead(at({ mark: '1001' })).read(at({ mark: '997' }));
+    expect(driver.state.orders).toMatchObject([{ status: 'unsure', activatedMs: driver.nowMs }]);
+    driver.apply(recover(driver.state, driver.context.settings, driver.nowMs));
+    driver.read(at({ mark: '997' })).ask();
+    expect(driver.next()).toMatchObject({ kind: 'idle' });
+    driver
+      .later(5_000)
+      .read(at({ mark: '997' }))
+      .cancel();
+    expect(driver.state.orders).toEqual([]);
   });
 
   test('that a rule asked for and that failed is said once, and given up', () => {
