@@ -36,7 +36,7 @@ export function observeRequests(
 /**
  * A read of the market, from a poll or the lane's own. Ignored for sizing: incomplete ones; ones that arrive
  * while a request of ours is under way, were sent before the last one's effects must show, or are older than
- * what is known; and a size that grows again within the bound on stale reads.
+ * what is known; and, within the bound on stale reads, a size that grows again or an earlier position.
  */
 export function observeRead(
   state: LaneState,
@@ -68,13 +68,30 @@ function ignoreReason(
   state: LaneState,
   read: MarketRead,
   settings: AccountSettings,
-): 'underWay' | 'tooEarly' | 'older' | 'staleGrowth' | undefined {
+): 'underWay' | 'tooEarly' | 'older' | 'staleGrowth' | 'stalePosition' | undefined {
   const { inProgress } = state;
   if (inProgress !== null && inProgress.step.kind !== 'readPositions') return 'underWay';
   if (read.sentAtMs < state.ignoreReadsBeforeMs) return 'tooEarly';
   if (!isNewer(read, state.read)) return 'older';
   const isWithinLag = state.read !== null && read.sentAtMs < state.read.receivedAtMs + settings.readLagMs;
-  return isWithinLag && hasGrown(read, state.read) ? 'staleGrowth' : undefined;
+  if (!isWithinLag) return undefined;
+  if (showsEarlierPosition(read, state.read)) return 'stalePosition';
+  return hasGrown(read, state.read) ? 'staleGrowth' : undefined;
+}
+
+/**
+ * Within the bound on stale reads, one that shows an older date under a known id, or the other side without a
+ * newer date, may tell of what was there before. Ignored reads do not move the bound, so that what has really
+ * turned is believed when it has passed.
+ */
+function showsEarlierPosition(read: MarketRead, before: MarketRead | null): boolean {
+  return read.positions.some((position) => {
+    const known = findPosition(before, position.positionId);
+    if (known === undefined || isSameHolding(known, position)) return false;
+    const isNewer =
+      known.openDate !== null && position.openDate !== null && position.openDate > known.openDate;
+    return !isNewer;
+  });
 }
 
 /** Within the bound on stale reads a size that rises may be an old one: the smaller one is kept. */

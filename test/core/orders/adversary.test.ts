@@ -574,3 +574,30 @@ describe('what failed for a reason that is gone is taken up again', () => {
     expect(ends(driver.read(at({})))).toEqual(['open']);
   });
 });
+
+describe('reads that lag', () => {
+  test('do not make a rebuilt position the earlier one again', () => {
+    const driver = new Driver({ readLagMs: 500 }).read(at({ size: '0.02' })).ask(action(half));
+    driver.later(600).read(at({ size: '0.008', openDate: 2 }));
+    expect(targets(driver)).toEqual(['0.004']);
+    // Content of before, sent later: smaller, so that its size alone gives nothing away.
+    driver.read(at({ size: '0.007', openDate: 1 }));
+    expect(driver.reasons('readIgnored')).toEqual(['stalePosition']);
+    driver.later(600).read(at({ size: '0.008', openDate: 2 }));
+    expect(driver.reasons('intentEnded')).toEqual(['expired:rebuilt']);
+    expect(targets(driver)).toEqual(['0.004']);
+  });
+
+  test('nor turn one back that has turned, where no date tells; after the lag they are believed', () => {
+    const dateless = (position: PositionView): PositionView => {
+      const { openDate: _, ...rest } = position;
+      return rest;
+    };
+    const driver = new Driver({ readLagMs: 500 }).read(dateless(at({}))).ask(action(half));
+    driver.later(600).read(dateless(turned()));
+    driver.read(dateless(at({ size: '0.9' })));
+    expect(driver.reasons('readIgnored')).toEqual(['stalePosition']);
+    driver.later(600).read(dateless(at({ size: '0.9' })));
+    expect(driver.reasons('intentEnded')).toEqual(['expired:rebuilt', 'expired:rebuilt']);
+  });
+});
