@@ -588,6 +588,13 @@ describe('reads that lag', () => {
     expect(targets(driver)).toEqual(['0.004']);
   });
 
+  test('hold up nothing that bears a newer date: that was certainly built since', () => {
+    const driver = new Driver({ readLagMs: 500 }).read(at({})).ask(action(half));
+    driver.read(at({ size: '0.8', openDate: 2 }));
+    expect(driver.reasons('readIgnored')).toEqual([]);
+    expect(targets(driver)).toEqual(['0.4']);
+  });
+
   test('nor turn one back that has turned, where no date tells; after the lag they are believed', () => {
     const dateless = (position: PositionView): PositionView => {
       const { openDate: _, ...rest } = position;
