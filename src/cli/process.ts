@@ -9,8 +9,9 @@ import { abortOnClosedOutput, abortOnSignals, Hangups, stopReason } from './sign
 /**
  * npm passes on the Ctrl-C that the terminal has already sent to us. A command that ends within milliseconds
  * would be gone, or be killed while it goes, when the second one comes, and npm would report that as the end.
+ * So it waits for that one, though not for ever: somebody may have sent the signal to us alone.
  */
-const NPM_ECHO_MS = 250;
+const NPM_ECHO_MS = 1_000;
 
 /** Runs this process's command line on this process's streams and signals, and sets its exit code. */
 export async function runProcess(commands?: readonly RegisterCommand[]): Promise<void> {
@@ -29,11 +30,18 @@ export async function runProcess(commands?: readonly RegisterCommand[]): Promise
     signal: controller.signal,
     onHangup: (listener) => hangups.listen(listener),
   };
-  abortOnSignals(process, controller, () => performance.now(), hangups);
+  const isEchoed = process.env['npm_lifecycle_event'] !== undefined;
+  const echo = abortOnSignals(process, controller, { nowMs: () => performance.now(), hangups, isEchoed });
   abortOnClosedOutput([process.stdout, process.stderr], controller);
   process.on('uncaughtException', (error) => process.exit(reportCrash(error, args, surroundings)));
   // The process then ends by itself: a handle that a command forgot shows as a hang, not as luck.
   process.exitCode = await runCli(args, surroundings, commands);
   const interrupted = stopReason(controller.signal)?.exitCode === EXIT.interrupted;
-  if (interrupted && process.env['npm_lifecycle_event'] !== undefined) await sleep(NPM_ECHO_MS);
+  if (interrupted && isEchoed) await orAfter(NPM_ECHO_MS, echo);
+}
+
+async function orAfter(ms: number, event: Promise<void>): Promise<void> {
+  const timer = new AbortController();
+  await Promise.race([event, sleep(ms, undefined, { signal: timer.signal }).catch(() => undefined)]);
+  timer.abort();
 }

@@ -48,31 +48,48 @@ export class Hangups {
   }
 }
 
-/** One press of Ctrl-C arrives twice under npm, which passes on what the terminal has already sent to us. */
+/** One press of Ctrl-C arrives twice where a parent passes on what the terminal has already sent to us. */
 const SAME_PRESS_MS = 500;
+
+/** What a process is told about its surroundings when it listens to signals. */
+export interface SignalHabits {
+  /** Never steps back. */
+  readonly nowMs: () => number;
+  readonly hangups?: Hangups;
+  /** Under npm: it repeats every Ctrl-C of a terminal, on a busy machine at any time after it. */
+  readonly isEchoed?: boolean;
+}
 
 /**
  * The first signal asks the command to end in order, a later one ends the process at once:
- * a command that hangs while it stops must not need a `kill -9`. `nowMs`: a clock that never steps back.
+ * a command that hangs while it stops must not need a `kill -9`.
+ *
+ * @returns resolves when the repeated Ctrl-C has come, without which a process under npm should not end
  */
 export function abortOnSignals(
   source: SignalSource,
   controller: AbortController,
-  nowMs: () => number,
-  hangups: Hangups = new Hangups(),
-): void {
+  { nowMs, hangups = new Hangups(), isEchoed = false }: SignalHabits,
+): Promise<void> {
+  const echo = Promise.withResolvers<void>();
   let askedAtMs: number | undefined;
+  let awaitsEcho = false;
   for (const name of Object.keys(EXIT_OF_SIGNAL) as StopSignal[]) {
     source.on(name, () => {
       if (name === 'SIGHUP' && hangups.tell()) return;
       if (askedAtMs === undefined) {
         askedAtMs = nowMs();
+        awaitsEcho = isEchoed && name === 'SIGINT';
         controller.abort(new Stopped(name));
+      } else if (awaitsEcho && name === 'SIGINT') {
+        awaitsEcho = false;
+        echo.resolve();
       } else if (nowMs() - askedAtMs > SAME_PRESS_MS) {
         source.exit(EXIT_OF_SIGNAL[name]);
       }
     });
   }
+  return echo.promise;
 }
 
 /**

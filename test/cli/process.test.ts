@@ -77,7 +77,7 @@ describe('one press of Ctrl-C that arrives twice', () => {
     const source = Object.assign(new EventEmitter(), { exit: (code: number) => exits.push(code) });
     const controller = new AbortController();
     let nowMs = 1_000;
-    abortOnSignals(source, controller, () => nowMs);
+    void abortOnSignals(source, controller, { nowMs: () => nowMs });
     source.emit('SIGINT');
     nowMs += 30;
     source.emit('SIGINT');
@@ -86,5 +86,21 @@ describe('one press of Ctrl-C that arrives twice', () => {
     nowMs += 1_000;
     source.emit('SIGTERM');
     expect(exits).toEqual([EXIT.terminated]);
+  });
+
+  it('counts once under npm, however late the machine delivers the second', async () => {
+    const exits: number[] = [];
+    const source = Object.assign(new EventEmitter(), { exit: (code: number) => exits.push(code) });
+    const controller = new AbortController();
+    let nowMs = 1_000;
+    const echo = abortOnSignals(source, controller, { nowMs: () => nowMs, isEchoed: true });
+    source.emit('SIGINT');
+    nowMs += 4_000;
+    source.emit('SIGINT');
+    await echo;
+    expect(exits).toEqual([]);
+    nowMs += 10;
+    source.emit('SIGINT');
+    expect(exits).toEqual([EXIT.interrupted]);
   });
 });
