@@ -1,0 +1,164 @@
+import type { DecimalString } from '../decimal.ts';
+import type { Pause, Silence } from '../ports/controls.ts';
+import type { Life } from '../ports/state-store.ts';
+import type { Mode, Severity } from '../rule.ts';
+import type { Phase } from '../rule-state.ts';
+import type { Direction, LiquidationStateValue, SubjectKey } from '../subject.ts';
+
+/**
+ * One account as a person sees it: what is known, how endangered it is, what the rules say and what is being
+ * done. Plain JSON, made from the shared state and the config alone, so that every process makes the same one;
+ * the page, the API, `status` and the state gauges of /metrics all show this.
+ *
+ * Figures: `null` is unknown, `'none'` a valid "there is none" (no liquidation price: infinitely far).
+ * Ratios are fractions, durations milliseconds, times Unix milliseconds, amounts and prices decimal texts.
+ */
+export interface AccountView {
+  readonly accountId: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly mode: Mode;
+  /** The pause that holds back all actions of the account, if any. */
+  readonly pause: Pause | null;
+  readonly silences: readonly Silence[];
+  readonly life: Life | null;
+  /** When it was last judged; null: never yet. */
+  readonly judgedAtMs: number | null;
+  readonly nextDueAtMs: number | null;
+  /** Of the figures below; they are stored less often than judged while all is calm. */
+  readonly figuresAtMs: number | null;
+  /** Highest severity of what fires; null: nothing does. */
+  readonly worst: Severity | null;
+  /** As committed with the account: larger is nearer to harm; sorts accounts. */
+  readonly danger: number;
+  readonly sources: readonly SourceView[];
+  readonly positions: readonly PositionLine[];
+  readonly creditLines: readonly CreditLineLine[];
+  readonly balances: readonly { readonly asset: string; readonly available: DecimalString }[];
+  readonly rules: readonly RuleLine[];
+  readonly intents: readonly IntentLine[];
+  readonly orders: readonly OrderLine[];
+  /** Markets in which nobody knows which orders of ours are open. */
+  readonly doubts: readonly { readonly market: string; readonly why: string; readonly sinceMs: number }[];
+  /** Stored state that this program must not touch; nothing else of the account is known then. */
+  readonly refused: { readonly document: string; readonly message: string } | null;
+}
+
+/** One kind of read of the exchange. */
+export interface SourceView {
+  readonly source: string;
+  /** Time of the last good read; null: none yet. */
+  readonly readAtMs: number | null;
+  readonly complete: boolean;
+  readonly setAside: number;
+  /** Older than the account's `maxSnapshotAge`: rules that need it are frozen. */
+  readonly tooOld: boolean;
+}
+
+export type Figure = number | 'none' | null;
+
+/** A rule's threshold on a figure that is drawn as a bar. */
+export interface ThresholdMark {
+  readonly ruleId: string;
+  readonly severity: Severity;
+  /** Name in the field catalogue: `liquidationDistance`, `currentLtv`, `ltvToMarginCall`, ... */
+  readonly field: string;
+  readonly op: 'below' | 'above';
+  readonly threshold: number;
+}
+
+export interface PositionLine {
+  readonly subject: SubjectKey;
+  readonly positionId: string;
+  readonly market: string;
+  readonly direction: Direction | null;
+  /** Absolute size in the base asset. */
+  readonly sizeBase: DecimalString;
+  readonly basePrice: DecimalString | null;
+  readonly markPrice: DecimalString | null;
+  readonly liquidationPrice: DecimalString | 'none' | null;
+  readonly liquidationState: LiquidationStateValue | null;
+  readonly liquidationDistance: Figure;
+  readonly disagreement: boolean | null;
+  readonly notional: Figure;
+  readonly unrealizedPnl: Figure;
+  readonly marginUsage: Figure;
+  readonly stopCover: 'ok' | 'missing' | 'beyondLiquidation' | 'unconfirmed' | null;
+  readonly unprotectedMs: number | null;
+  /** Chance of liquidation within an hour. */
+  readonly liquidationProbability1h: Figure;
+  readonly minutesToLiquidation: Figure;
+  readonly marks: readonly ThresholdMark[];
+}
+
+export interface CreditLineLine {
+  readonly subject: SubjectKey;
+  readonly asset: string;
+  readonly amount: DecimalString;
+  readonly totalFunding: DecimalString | null;
+  readonly debt: DecimalString | null;
+  readonly currentLtv: Figure;
+  readonly initialLtv: Figure;
+  readonly marginCallLtv: Figure;
+  readonly liquidationLtv: Figure;
+  readonly ltvToMarginCall: Figure;
+  readonly collateralMayFall: Figure;
+  readonly minutesToMarginCall: Figure;
+  /** What brings the LTV down to a target: one entry per target of the account's rules. */
+  readonly cures: readonly CureLine[];
+  readonly marks: readonly ThresholdMark[];
+}
+
+/** Either repaying or adding collateral is enough; both in the asset of the loan, rounded up. */
+export interface CureLine {
+  readonly targetLtv: number;
+  readonly repay: DecimalString;
+  readonly addCollateralWorth: DecimalString;
+}
+
+/** A rule for one subject; every configured rule of the account and every subject it selects. */
+export interface RuleLine {
+  readonly ruleId: string;
+  readonly subject: SubjectKey;
+  readonly severity: Severity;
+  readonly mode: Mode;
+  readonly phase: Phase;
+  /** The data did not decide at the last evaluation. */
+  readonly frozen: boolean;
+  readonly episode: number;
+  readonly stage: number | null;
+  /** Since when it has been in this phase, as far as is remembered. */
+  readonly sinceMs: number | null;
+  readonly silenced: boolean;
+  /** In words, also for "nothing, because ...". */
+  readonly reason: string;
+  /** The condition in words: "liquidationDistance below 5.0 %". */
+  readonly condition: string;
+}
+
+export interface IntentLine {
+  readonly key: string;
+  readonly market: string;
+  readonly positionId: string;
+  /** `operator:ID` for an order by hand. */
+  readonly ruleId: string;
+  readonly target: string;
+  readonly targetBase: DecimalString | null;
+  readonly openedMs: number;
+  readonly deadlineMs: number;
+  readonly failures: number;
+  /** In words. */
+  readonly state: string;
+  readonly ended: boolean;
+}
+
+export interface OrderLine {
+  readonly market: string;
+  readonly role: 'reduce' | 'cover';
+  readonly positionId: string;
+  readonly side: string;
+  readonly amount: DecimalString;
+  readonly activationPrice: DecimalString;
+  readonly price: DecimalString;
+  readonly status: string;
+  readonly clientOrderId: string;
+}
