@@ -1,5 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { simulatorVocabulary } from '../../src/app.ts';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import { ENDPOINTS } from '../../src/exchange/endpoints.ts';
@@ -45,6 +47,19 @@ describe('the README', () => {
     expect(shown.length).toBeGreaterThan(0);
     for (const code of Object.values(EXIT))
       expect(readme).toMatch(new RegExp(`^\\|[ 0-9,]*\\b${code}\\b`, 'm'));
+  });
+
+  test('shows a config that can be used as it is', async () => {
+    const [, config = ''] = /```yaml\n([\s\S]*?)```/.exec(readme) ?? [];
+    const folder = mkdtempSync(path.join(tmpdir(), 'breakwater-readme-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const secret = path.join(folder, 'secret');
+    writeFileSync(secret, 'https://hooks.example/T0/B0', { mode: 0o600 });
+    const file = path.join(folder, 'breakwater.yaml');
+    writeFileSync(file, config.replaceAll(/\/run\/secrets\/[\w-]+/g, secret));
+    const env = { REDIS_URL: 'redis://127.0.0.1:6379', DESK1_API_KEY: 'key' };
+    const { exitCode, stdout, stderr } = await runCommandLine(['check', file, '--json'], { env });
+    expect({ exitCode, stderr, ...JSON.parse(stdout) }).toMatchObject({ exitCode: EXIT.ok, problems: [] });
   });
 
   test('links only to what is there', () => {
