@@ -16,7 +16,7 @@ import { say } from './lib/say.mjs';
  */
 
 const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
-const STEP_TIMEOUT_MS = 480_000;
+const STEP_TIMEOUT_MS = 1_200_000;
 
 /** @typedef {{ passed: number, failed: number }} Count */
 
