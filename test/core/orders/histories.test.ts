@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Stats } from './model/history.ts';
-import { type Choices, KINDS, type Move, play } from './model/play.ts';
+import { KINDS, type Move } from './model/moves.ts';
+import { play } from './model/play.ts';
+import type { Choices } from './model/setup.ts';
+import type { Stats } from './model/tally.ts';
 
 /**
  * Invariants 1, 3, 4, 5 and 7 over random histories, on the ledger of the model exchange. FC_RUNS histories
