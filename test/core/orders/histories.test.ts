@@ -11,9 +11,11 @@ import type { Stats } from './model/tally.ts';
  * shrunken one; FC_STATS prints what the histories exercised.
  */
 const RUNS = Number(process.env['FC_RUNS'] ?? 10_000);
+/** Fewer histories say too little about shares. */
+const RUNS_TO_JUDGE = 10_000;
 const path = process.env['FC_PATH'];
 
-const choices: fc.Arbitrary<Choices> = fc.noBias(fc.array(fc.nat(47), { minLength: 25, maxLength: 25 }));
+const choices: fc.Arbitrary<Choices> = fc.noBias(fc.array(fc.nat(47), { minLength: 27, maxLength: 27 }));
 const moves: fc.Arbitrary<Move[]> = fc.noBias(
   fc.array(fc.tuple(fc.nat(KINDS - 1), fc.nat(63), fc.nat(63), fc.nat(63)), {
     minLength: 0,
@@ -22,7 +24,10 @@ const moves: fc.Arbitrary<Move[]> = fc.noBias(
   }),
 );
 
-/** At least this share of the histories has to exercise each: a generator that goes stale fails. */
+/**
+ * At least this share of the histories has to exercise each: a generator that goes stale fails. All of them lie
+ * more than five standard deviations of 10,000 histories below what the generator gives, so that no seed fails.
+ */
 const LEAST_SHARES: Readonly<Record<string, number>> = {
   'sent:place': 0.6,
   'sent:cancelAll': 0.6,
@@ -45,7 +50,7 @@ const LEAST_SHARES: Readonly<Record<string, number>> = {
   'end:expired:grown': 0.08,
   'end:expired:rebuilt': 0.04,
   'end:failed:hedged': 0.05,
-  'end:failed:attempts': 0.01,
+  'end:failed:attempts': 0.02,
   'end:failed:renewals': 0.05,
   'end:failed:marketNotConfigured': 0.05,
   operator: 0.3,
@@ -63,7 +68,7 @@ const LEAST_SHARES: Readonly<Record<string, number>> = {
   overshoot: 0.04,
   resend: 0.02,
   atRest: 0.15,
-  'refused:36': 0.01,
+  'refused:36': 0.015,
   'refused:116': 0.005,
 };
 
@@ -79,7 +84,7 @@ test('no history of faults drives a position below its target, raises an exposur
     const sorted = [...stats.counts].sort((a, b) => b[1] - a[1]);
     process.stdout.write(`${sorted.map(([what, count]) => `${what} ${count}`).join('\n')}\n`);
   }
-  if (path !== undefined || RUNS < 2_000) return;
+  if (path !== undefined || RUNS < RUNS_TO_JUDGE) return;
   const tooRare = Object.entries(LEAST_SHARES)
     .map(([what, share]) => ({ what, share, got: (stats.counts.get(what) ?? 0) / RUNS }))
     .filter(({ share, got }) => got < share);

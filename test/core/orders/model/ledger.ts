@@ -1,7 +1,7 @@
 import type { LaneState } from '../../../../src/core/lane-state.ts';
 import type { AccountSettings } from '../../../../src/core/settings.ts';
-import type { Fill, ModelOrder } from './exchange.ts';
 import { type Seen, Violation } from './tally.ts';
+import type { Fill, ModelOrder } from './terms.ts';
 import { lotsOf } from './views.ts';
 
 /** What the driver remembers of an order of ours, for judging its fills. */

@@ -19,7 +19,7 @@ const FAULTS: readonly Fault[] = [
   'lostAfter',
   'late',
   'lostBefore',
-  'none',
+  'lostAfter',
   'crashAfter',
   'late',
   'crashBefore',
@@ -79,7 +79,8 @@ const own: Play = (history, a, b, c) => {
   const [position] = c % 2 === 0 ? exchange.positions : [...exchange.positions].reverse();
   if (!setup.ownerActs || position === undefined) return;
   history.world.seen('ownerActed');
-  const lots = 1 + (b % 12);
+  // All of it, now and then.
+  const lots = b % 8 === 7 ? position.lots : 1 + (b % 12);
   if (a % 5 < 2) exchange.ownerReduces(position.id, lots);
   else if (a % 5 < 4) history.people.add(position.id, lots);
   else history.people.rebuild(lots, c % 3 === 0);

@@ -8,7 +8,7 @@ export function play(choices: Choices, moves: readonly Move[], stats: Stats): Hi
   const history = new History(setupOf(choices), stats);
   try {
     history.reads.poll(0, true, true, false);
-    fire(history, [0, 0, 1, 2, 0, 3][(choices[18] ?? 0) % 6] ?? 0, choices[19] ?? 0, 0);
+    fire(history, [0, 2, 1, 2, 0, 3][(choices[25] ?? 0) % 6] ?? 0, choices[19] ?? 0, 0);
     for (const [kind, a, b, c] of moves) playOf(kind)(history, a, b, c);
     const drift = choices[20] ?? 0;
     if (drift % 2 === 0) sweep(history);

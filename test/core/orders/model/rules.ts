@@ -2,7 +2,7 @@ import type { LaneRequest } from '../../../../src/core/intent.ts';
 import type { ReadObservation } from '../../../../src/core/read-market.ts';
 import type { ActionSpec, Mode, ReduceTarget } from '../../../../src/core/rule.ts';
 import type { ActionRequest } from '../../../../src/core/subject.ts';
-import type { ModelPosition } from './exchange.ts';
+import type { ModelPosition } from './terms.ts';
 
 interface Slot {
   active: boolean;

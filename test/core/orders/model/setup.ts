@@ -1,6 +1,6 @@
 import type { DecimalString } from '../../../../src/core/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../../../../src/core/settings.ts';
-import type { Readings } from './exchange.ts';
+import type { Readings } from './terms.ts';
 import { MARKET } from './views.ts';
 
 export interface Setup {
@@ -67,7 +67,7 @@ export function setupOf(choices: Choices): Setup {
     intentTtlMs: 12_000,
     maxSnapshotAgeMs: 3_000,
     maxRenewals: 1,
-    maxAttempts: 4,
+    maxAttempts: at(26) % 3 === 2 ? 2 : 4,
     largestReduction: oneIn(11, 8) ? 0.6 : 1,
     cadence: { calmMs: 1_000, alertMs: 1_000 },
     marketSettings: (name) => (name === MARKET ? config.market : undefined),

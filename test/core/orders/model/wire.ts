@@ -1,6 +1,6 @@
 import type { PlaceStep } from '../../../../src/core/lane-state.ts';
 import type { ExchangeError, PlacedOrder } from '../../../../src/core/ports/exchange.ts';
-import type { ModelRequest } from './exchange.ts';
+import type { ModelRequest } from './terms.ts';
 import { lotsOf, lotsText, ticksOf } from './views.ts';
 
 /** What may go wrong with a request, or with the process that sends it. */
