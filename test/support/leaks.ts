@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { runningTimers } from './timers.ts';
 
-/** Resources that come and go within a turn, or that the test runner holds. */
+/** Resources that come and go within a turn; timers are looked at one by one. */
 const IGNORED = new Set([
   'Immediate',
   'TickObject',
@@ -10,6 +11,7 @@ const IGNORED = new Set([
   'FSReqPromise',
   'CloseReq',
   'RandomBytesRequest',
+  'Timeout',
 ]);
 const SETTLE_MS = 2_000;
 const POLL_MS = 20;
@@ -17,6 +19,8 @@ const POLL_MS = 20;
 /** What is open in this process and which processes it has started. */
 export interface Footprint {
   readonly resources: ReadonlyMap<string, number>;
+  /** By identity, with where each was started. */
+  readonly timers: ReadonlyMap<number, string>;
   readonly processes: ReadonlyMap<number, string>;
 }
 
@@ -26,7 +30,8 @@ export function takeFootprint(mark: string): Footprint {
   for (const name of process.getActiveResourcesInfo()) {
     if (!IGNORED.has(name)) resources.set(name, (resources.get(name) ?? 0) + 1);
   }
-  return { resources, processes: existsSync('/proc/self/stat') ? fromProc(mark) : fromPs() };
+  const processes = existsSync('/proc/self/stat') ? fromProc(mark) : fromPs();
+  return { resources, timers: runningTimers(), processes };
 }
 
 /**
@@ -36,6 +41,9 @@ export function takeFootprint(mark: string): Footprint {
 export async function leftOver(before: Footprint, mark: string, settleMs = SETTLE_MS): Promise<string[]> {
   const end = performance.now() + settleMs;
   for (;;) {
+    // What was stopped just now, this function's own timer too, is reported as gone in the turn after.
+    await nextTurn();
+    await nextTurn();
     const found = difference(before, takeFootprint(mark));
     if (found.length === 0 || performance.now() >= end) return found;
     await sleep(POLL_MS);
@@ -47,6 +55,9 @@ function difference(before: Footprint, after: Footprint): string[] {
   for (const [name, count] of after.resources) {
     const more = count - (before.resources.get(name) ?? 0);
     if (more > 0) found.push(`${more} x ${name} (an open handle)`);
+  }
+  for (const [id, place] of after.timers) {
+    if (!before.timers.has(id)) found.push(`a timer, started at ${place}`);
   }
   for (const [pid, command] of after.processes) {
     if (!before.processes.has(pid)) found.push(`process ${pid}: ${command}`);

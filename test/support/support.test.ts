@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, it, vi } from 'vitest';
 import { leftOver, takeFootprint } from './leaks.ts';
 import { hasRedisServer, type RedisServer, startPrivateRedis, startRedisServer } from './redis.ts';
 
@@ -20,14 +21,37 @@ describe('the leak check', () => {
     expect(await leftOver(before, MARK)).toEqual([]);
   });
 
-  it('finds timers', async () => {
+  it('finds a single timer, and says where it was started', async () => {
     const before = takeFootprint(MARK);
-    // Several, as one of the test runner's own may end meanwhile and be counted against them.
-    const timers = Array.from({ length: 8 }, () => setInterval(() => undefined, 60_000));
+    const timer = setInterval(() => undefined, 60_000);
     const found = await leftOver(before, MARK, 50);
-    expect(found).toEqual([expect.stringMatching(/^[4-9] x Timeout \(an open handle\)$/)]);
-    for (const timer of timers) clearInterval(timer);
+    expect(found).toEqual([expect.stringMatching(/^a timer, started at .*support\.test\.ts/)]);
+    clearInterval(timer);
     expect(await leftOver(before, MARK)).toEqual([]);
+  });
+
+  it('finds a new timer although an earlier one has ended meanwhile', async () => {
+    const earlier = setInterval(() => undefined, 60_000);
+    const before = takeFootprint(MARK);
+    clearInterval(earlier);
+    const timer = setTimeout(() => undefined, 60_000);
+    expect(await leftOver(before, MARK, 50)).toHaveLength(1);
+    clearTimeout(timer);
+    expect(await leftOver(before, MARK)).toEqual([]);
+  });
+
+  it('finds one that no global function started, and counts none of the test runner or without a hold', async () => {
+    const before = takeFootprint(MARK);
+    const ending = new AbortController();
+    const pause = sleep(60_000, undefined, { signal: ending.signal });
+    const loose = setInterval(() => undefined, 60_000).unref();
+    const waiting = vi.waitFor(() => expect(ending.signal.aborted).toBe(true), { timeout: 20_000 });
+    expect(await leftOver(before, MARK, 50)).toHaveLength(1);
+    ending.abort();
+    await expect(pause).rejects.toThrow('aborted');
+    await waiting;
+    expect(await leftOver(before, MARK)).toEqual([]);
+    clearInterval(loose);
   });
 
   it.runIf(existsSync('/proc/self/stat'))('finds a process whose parent has ended', async () => {

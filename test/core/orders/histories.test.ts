@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Stats } from './model/history.ts';
-import { type Choices, KINDS, type Move, play } from './model/play.ts';
+import { KINDS, type Move } from './model/moves.ts';
+import { play } from './model/play.ts';
+import type { Choices } from './model/setup.ts';
+import type { Stats } from './model/tally.ts';
 
 /**
  * Invariants 1, 3, 4, 5 and 7 over random histories, on the ledger of the model exchange. FC_RUNS histories
@@ -9,9 +11,13 @@ import { type Choices, KINDS, type Move, play } from './model/play.ts';
  * shrunken one; FC_STATS prints what the histories exercised.
  */
 const RUNS = Number(process.env['FC_RUNS'] ?? 10_000);
+/** Fewer histories say too little about shares. */
+const RUNS_TO_JUDGE = 10_000;
+/** They take a millisecond each; a busy machine may be ten times slower. */
+const TIMEOUT_MS = 120_000 * Math.max(1, RUNS / 10_000);
 const path = process.env['FC_PATH'];
 
-const choices: fc.Arbitrary<Choices> = fc.noBias(fc.array(fc.nat(47), { minLength: 25, maxLength: 25 }));
+const choices: fc.Arbitrary<Choices> = fc.noBias(fc.array(fc.nat(47), { minLength: 27, maxLength: 27 }));
 const moves: fc.Arbitrary<Move[]> = fc.noBias(
   fc.array(fc.tuple(fc.nat(KINDS - 1), fc.nat(63), fc.nat(63), fc.nat(63)), {
     minLength: 0,
@@ -20,7 +26,10 @@ const moves: fc.Arbitrary<Move[]> = fc.noBias(
   }),
 );
 
-/** At least this share of the histories has to exercise each: a generator that goes stale fails. */
+/**
+ * At least this share of the histories has to exercise each: a generator that goes stale fails. All of them lie
+ * more than five standard deviations of 10,000 histories below what the generator gives, so that no seed fails.
+ */
 const LEAST_SHARES: Readonly<Record<string, number>> = {
   'sent:place': 0.6,
   'sent:cancelAll': 0.6,
@@ -43,7 +52,7 @@ const LEAST_SHARES: Readonly<Record<string, number>> = {
   'end:expired:grown': 0.08,
   'end:expired:rebuilt': 0.04,
   'end:failed:hedged': 0.05,
-  'end:failed:attempts': 0.01,
+  'end:failed:attempts': 0.02,
   'end:failed:renewals': 0.05,
   'end:failed:marketNotConfigured': 0.05,
   operator: 0.3,
@@ -61,25 +70,29 @@ const LEAST_SHARES: Readonly<Record<string, number>> = {
   overshoot: 0.04,
   resend: 0.02,
   atRest: 0.15,
-  'refused:36': 0.01,
+  'refused:36': 0.015,
   'refused:116': 0.005,
 };
 
-test('no history of faults drives a position below its target, raises an exposure or starves an intent', () => {
-  const stats: Stats = { counts: new Map() };
-  fc.assert(
-    fc.property(choices, moves, (chosen, played) => {
-      play(chosen, played, stats);
-    }),
-    { numRuns: RUNS, ...(path === undefined ? {} : { path }) },
-  );
-  if (process.env['FC_STATS'] !== undefined) {
-    const sorted = [...stats.counts].sort((a, b) => b[1] - a[1]);
-    process.stdout.write(`${sorted.map(([what, count]) => `${what} ${count}`).join('\n')}\n`);
-  }
-  if (path !== undefined || RUNS < 2_000) return;
-  const tooRare = Object.entries(LEAST_SHARES)
-    .map(([what, share]) => ({ what, share, got: (stats.counts.get(what) ?? 0) / RUNS }))
-    .filter(({ share, got }) => got < share);
-  expect(tooRare).toEqual([]);
-}, 120_000);
+test(
+  'no history of faults drives a position below its target, raises an exposure or starves an intent',
+  () => {
+    const stats: Stats = { counts: new Map() };
+    fc.assert(
+      fc.property(choices, moves, (chosen, played) => {
+        play(chosen, played, stats);
+      }),
+      { numRuns: RUNS, ...(path === undefined ? {} : { path }) },
+    );
+    if (process.env['FC_STATS'] !== undefined) {
+      const sorted = [...stats.counts].sort((a, b) => b[1] - a[1]);
+      process.stdout.write(`${sorted.map(([what, count]) => `${what} ${count}`).join('\n')}\n`);
+    }
+    if (path !== undefined || RUNS < RUNS_TO_JUDGE) return;
+    const tooRare = Object.entries(LEAST_SHARES)
+      .map(([what, share]) => ({ what, share, got: (stats.counts.get(what) ?? 0) / RUNS }))
+      .filter(({ share, got }) => got < share);
+    expect(tooRare).toEqual([]);
+  },
+  TIMEOUT_MS,
+);

@@ -1,70 +1,13 @@
-/**
- * A small exchange for the properties of the order sets: one market, sizes in lots, prices in ticks, virtual
- * time. It knows every reading of what the specification leaves open that touches orders, and keeps the ledger
- * on which the properties are asserted. It shares nothing with the code under test but the shape of requests.
- */
-export interface Readings {
-  /** Whether a client order id can be used again once its order is gone. */
-  readonly idScope: 'ever' | 'open';
-  readonly cancelCoversStops: boolean;
-  readonly trigger: 'last' | 'mark';
-  readonly triggersAtEquality: boolean;
-  readonly nonce: 'unique' | 'increasing';
-  readonly readLagMs: number;
-  readonly hedgeMode: boolean;
-  /** Whether a record says when its position was opened. */
-  readonly showsOpenDate: boolean;
-  /** Whether a liquidation takes a position at once, or a part of it with every price. */
-  readonly liquidates: 'whole' | 'parts';
-}
-
-export interface ModelPosition {
-  readonly id: string;
-  readonly side: 'LONG' | 'SHORT' | 'BOTH';
-  readonly sign: 1 | -1;
-  lots: number;
-  readonly entry: number;
-  readonly openDate: number;
-}
-
-export interface ModelRequest {
-  readonly clientOrderId: string;
-  readonly side: 'buy' | 'sell';
-  readonly positionSide: 'LONG' | 'SHORT' | 'BOTH';
-  readonly lots: number;
-  readonly activation: number;
-  readonly limit: number;
-}
-
-export interface ModelOrder<Tag> {
-  readonly request: ModelRequest;
-  readonly tag: Tag;
-  left: number;
-  state: 'stop' | 'active';
-  readonly triggerSign: 1 | -1;
-}
-
-export type PlaceReply =
-  | { readonly kind: 'placed'; readonly lots: number; readonly status: 'NEW' | 'FILLED' | 'PARTIALLY_FILLED' }
-  | { readonly kind: 'refused'; readonly code: 116 | 36 | 429 };
-
-export interface Fill<Tag> {
-  readonly atMs: number;
-  readonly positionId: string;
-  readonly openDate: number;
-  readonly before: number;
-  readonly after: number;
-  readonly netBefore: number;
-  readonly netAfter: number;
-  readonly tag: Tag;
-}
-
-interface Snapshot {
-  readonly atMs: number;
-  readonly mark: number;
-  readonly collateral: number;
-  readonly positions: readonly Readonly<ModelPosition>[];
-}
+import { isInsolvent, LOTS_PER_UNIT, liquidationTicks, TICKS_PER_UNIT } from './liquidation.ts';
+import type {
+  Fill,
+  ModelOrder,
+  ModelPosition,
+  ModelRequest,
+  PlaceReply,
+  Readings,
+  Snapshot,
+} from './terms.ts';
 
 interface LateRequest {
   readonly arriveMs: number;
@@ -72,10 +15,11 @@ interface LateRequest {
   readonly run: () => void;
 }
 
-const LOTS_PER_UNIT = 1000;
-const TICKS_PER_UNIT = 10;
-const MAINTENANCE = 0.03;
-
+/**
+ * A small exchange for the properties of the order sets: one market, sizes in lots, prices in ticks, virtual
+ * time. It knows every reading of what the specification leaves open that touches orders, and keeps the ledger
+ * on which the properties are asserted. It shares nothing with the code under test but the shape of requests.
+ */
 export class ModelExchange<Tag> {
   nowMs = 1_000_000;
   last = 10_000;
@@ -276,25 +220,11 @@ export class ModelExchange<Tag> {
     for (const position of this.positions) {
       const price = liquidationTicks(position, this.read(0));
       const isPast = price !== undefined && (this.mark - price) * position.sign <= 0;
-      if (!isPast || this.#equity() > this.#maintenance()) continue;
+      if (!isPast || !isInsolvent(this)) continue;
       this.liquidations += 1;
       const isWhole = this.readings.liquidates === 'whole';
       this.ownerReduces(position.id, isWhole ? position.lots : Math.ceil(position.lots / 3));
     }
-  }
-
-  #equity(): number {
-    return this.positions.reduce(
-      (sum, p) => sum + (p.lots / LOTS_PER_UNIT) * p.sign * ((this.mark - p.entry) / TICKS_PER_UNIT),
-      this.collateral,
-    );
-  }
-
-  #maintenance(): number {
-    return this.positions.reduce(
-      (sum, p) => sum + (p.lots / LOTS_PER_UNIT) * (this.mark / TICKS_PER_UNIT) * MAINTENANCE,
-      0,
-    );
   }
 
   #remember(): void {
@@ -306,23 +236,4 @@ export class ModelExchange<Tag> {
     });
     if (this.#history.length > 64) this.#history.splice(0, 16);
   }
-}
-
-/** Where equity equals maintenance; `undefined` where no price does. */
-export function liquidationTicks(
-  position: Readonly<ModelPosition>,
-  snapshot: Pick<Snapshot, 'positions' | 'collateral'>,
-): number | undefined {
-  let signed = 0;
-  let gross = 0;
-  let cost = 0;
-  for (const { sign, lots, entry } of snapshot.positions) {
-    const base = lots / LOTS_PER_UNIT;
-    signed += sign * base;
-    gross += base;
-    cost += sign * base * (entry / TICKS_PER_UNIT);
-  }
-  const price = (cost - snapshot.collateral) / (signed - MAINTENANCE * gross);
-  if (!Number.isFinite(price) || price <= 0 || signed === 0) return undefined;
-  return Math.sign(signed) === position.sign ? price * TICKS_PER_UNIT : undefined;
 }

@@ -1,7 +1,8 @@
 import type { DecimalString } from '../../../../src/core/decimal.ts';
 import { known, NONE, type Quantity, unknown } from '../../../../src/core/quantity.ts';
 import type { PositionView } from '../../../../src/core/subject.ts';
-import { liquidationTicks, type ModelExchange, type ModelPosition } from './exchange.ts';
+import { liquidationTicks } from './liquidation.ts';
+import type { ModelPosition, Snapshot } from './terms.ts';
 
 export const MARKET = 'BTC_PERP';
 
@@ -20,8 +21,6 @@ export function lotsOf(text: string): number {
 export function ticksOf(text: string): number {
   return Math.round(Number(text) * 10);
 }
-
-type Snapshot = ReturnType<ModelExchange<unknown>['read']>;
 
 /** A position as the daemon's own quantities would describe it. */
 export function viewOf(

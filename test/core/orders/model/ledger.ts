@@ -1,0 +1,107 @@
+import type { LaneState } from '../../../../src/core/lane-state.ts';
+import type { AccountSettings } from '../../../../src/core/settings.ts';
+import { type Seen, Violation } from './tally.ts';
+import type { Fill, ModelOrder } from './terms.ts';
+import { lotsOf } from './views.ts';
+
+/** What the driver remembers of an order of ours, for judging its fills. */
+export interface OrderTag {
+  readonly role: 'reduce' | 'cover';
+  readonly floorLots: number;
+  readonly overshoot: boolean;
+  readonly basisMs: number;
+  readonly positionId: string;
+  readonly openDate: number;
+  filledMs: number | null;
+  readonly clientOrderId: string;
+}
+
+interface OwnerReduction {
+  readonly atMs: number;
+  readonly positionId: string;
+  readonly lots: number;
+}
+
+const RECENT_MS = 60_000;
+
+/** The smallest target of a position; infinite where none is open. */
+export function floorOf(state: LaneState, positionId: string): number {
+  const targets = state.intents
+    .filter((intent) => intent.positionId === positionId && intent.end === null && intent.targetBase !== null)
+    .map((intent) => lotsOf(intent.targetBase ?? '0'));
+  return Math.min(...targets);
+}
+
+/** Invariants 1 and 4, on the exchange's ledger: what every fill did to its position, and whether it was meant to. */
+export class Ledger {
+  /** By an operator's hand: it may raise a net exposure. */
+  flattened = false;
+  ownerAddedMs = -1;
+  readonly #settings: AccountSettings;
+  readonly #seen: Seen;
+  readonly #placed: OrderTag[] = [];
+  readonly #reductions: OwnerReduction[] = [];
+  readonly #overshot = new Set<number>();
+
+  constructor(settings: AccountSettings, seen: Seen) {
+    this.#settings = settings;
+    this.#seen = seen;
+  }
+
+  noteReduction(atMs: number, positionId: string, lots: number): void {
+    this.#reductions.push({ atMs, positionId, lots });
+  }
+
+  notePlaced(tag: OrderTag): void {
+    if (tag.overshoot) {
+      this.#overshot.add(tag.openDate);
+      this.#seen('overshoot');
+      if (this.#settings.overshoot === 'never') throw new Violation('overshoot although it is forbidden');
+    }
+    this.#placed.push(tag);
+  }
+
+  judge(fill: Fill<OrderTag>, orders: readonly ModelOrder<OrderTag>[]): void {
+    const { tag } = fill;
+    this.#seen(`fill:${tag.role}`);
+    tag.filledMs = fill.atMs;
+    if (fill.after > fill.before) throw new Violation('a position grew');
+    if (tag.openDate !== fill.openDate) {
+      // The owner rebuilt the position while the order was open: that race cannot be won.
+      this.noteReduction(fill.atMs, fill.positionId, fill.before - fill.after);
+      this.#seen('fill:rebuilt');
+      return;
+    }
+    const relevant = this.#relevantOrders(fill, orders);
+    const sinceMs = Math.min(...relevant.map((order) => order.basisMs));
+    const excuse = this.#reductions
+      .filter((reduction) => reduction.positionId === fill.positionId && reduction.atMs >= sinceMs)
+      .reduce((sum, reduction) => sum + reduction.lots, 0);
+    this.#judgeNet(fill, sinceMs);
+    if (this.#overshot.has(fill.openDate)) return;
+    const floor = Math.min(...relevant.map((order) => order.floorLots));
+    if (fill.after + excuse < floor) {
+      throw new Violation(
+        `position ${fill.positionId} driven to ${fill.after}, target ${floor}, excuse ${excuse}`,
+      );
+    }
+  }
+
+  #relevantOrders(fill: Fill<OrderTag>, orders: readonly ModelOrder<OrderTag>[]): OrderTag[] {
+    const open = new Set(orders.map((order) => order.tag));
+    return this.#placed.filter(
+      (order) =>
+        order.positionId === fill.positionId &&
+        order.openDate === fill.openDate &&
+        (order === fill.tag || open.has(order) || (order.filledMs ?? -RECENT_MS) > fill.atMs - RECENT_MS),
+    );
+  }
+
+  #judgeNet(fill: Fill<OrderTag>, sinceMs: number): void {
+    if (this.#settings.hedge === 'perLeg') return;
+    const ownerActed =
+      this.#reductions.some((reduction) => reduction.atMs >= sinceMs) || this.ownerAddedMs >= sinceMs;
+    if (ownerActed || this.flattened || this.#overshot.has(fill.openDate)) return;
+    if (Math.abs(fill.netAfter) > Math.abs(fill.netBefore)) throw new Violation('the net exposure rose');
+  }
+}

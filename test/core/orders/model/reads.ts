@@ -1,0 +1,77 @@
+import { observeRead, observeRequests } from '../../../../src/core/lane-observe.ts';
+import type { MarketRead } from '../../../../src/core/lane-state.ts';
+import type { ReadObservation } from '../../../../src/core/read-market.ts';
+import type { Rules } from './rules.ts';
+import { viewOf } from './views.ts';
+import { LATENCY_MS } from './wire.ts';
+import type { World } from './world.ts';
+
+/** How the daemon sees the exchange: late, blind, in part, twice or in another order. */
+export class Reads {
+  readonly #world: World;
+  readonly #rules: Rules;
+  readonly #pending: ReadObservation[] = [];
+  /** Which position a read really showed, by its time and the id. */
+  readonly #dates = new Map<string, number>();
+  #blindUntilMs = 0;
+
+  constructor(world: World, rules: Rules) {
+    this.#world = world;
+    this.#rules = rules;
+  }
+
+  /** No read tells the mark for a while. */
+  blind(forMs: number): void {
+    this.#blindUntilMs = this.#world.nowMs + forMs;
+    this.#world.seen('blind');
+  }
+
+  endBlindness(): void {
+    this.#blindUntilMs = 0;
+  }
+
+  observation(lagMs: number, complete: boolean, isMarkKnown: boolean): ReadObservation {
+    const { exchange, setup, nowMs } = this.#world;
+    const snapshot = exchange.read(lagMs);
+    for (const { id, openDate } of snapshot.positions) this.#dates.set(`${nowMs}/${id}`, openDate);
+    const isBlind = nowMs < this.#blindUntilMs;
+    const shown = complete ? snapshot.positions : snapshot.positions.slice(1);
+    return {
+      sentAtMs: nowMs,
+      receivedAtMs: nowMs + LATENCY_MS,
+      complete,
+      positions: shown.map((position) =>
+        viewOf(position, snapshot, isMarkKnown && !isBlind, setup.readings.showsOpenDate),
+      ),
+    };
+  }
+
+  /** The position that a read showed under this id, by the date that only the exchange knows. */
+  openDateSeen(read: MarketRead | null, positionId: string): number {
+    return this.#dates.get(`${read?.sentAtMs ?? 0}/${positionId}`) ?? 0;
+  }
+
+  /** A poll: a read, and what evaluating makes of it. Its reply may be handed over later, or twice. */
+  poll(lagMs: number, complete: boolean, isMarkKnown: boolean, isDelayed: boolean): void {
+    const observation = this.observation(lagMs, complete, isMarkKnown);
+    this.#world.exchange.advanceTo(this.#world.nowMs + LATENCY_MS);
+    if (isDelayed) this.#pending.push(observation);
+    else this.#deliver(observation);
+  }
+
+  deliverLate(): void {
+    for (const observation of this.#pending.splice(0)) this.#deliver(observation);
+    this.#world.seen('reordered');
+  }
+
+  #deliver(observation: ReadObservation): void {
+    const world = this.#world;
+    if (observation.complete) this.#rules.closeGone(observation);
+    world.watch.noteSizes(observation);
+    const { settings } = world.setup;
+    const { nowMs } = world;
+    world.apply(observeRead(world.actor.state, observation, settings, nowMs));
+    const requests = this.#rules.requests();
+    world.apply(observeRequests(world.actor.state, requests, observation.complete, settings, nowMs));
+  }
+}

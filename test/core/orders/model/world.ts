@@ -1,0 +1,153 @@
+import { type AccountLane, newAccountLane } from '../../../../src/core/account-lane.ts';
+import type { LaneContext } from '../../../../src/core/admission.ts';
+import type { AuditEvent } from '../../../../src/core/audit-event.ts';
+import { type LaneState, newLane, parseLane } from '../../../../src/core/lane-state.ts';
+import { acknowledgeNoPriorOrders, recover, startLife } from '../../../../src/core/life.ts';
+import { ModelExchange } from './exchange.ts';
+import { Ledger, type OrderTag } from './ledger.ts';
+import type { Setup } from './setup.ts';
+import { type Seen, Violation } from './tally.ts';
+import { MARKET } from './views.ts';
+import { Watch } from './watch.ts';
+import { TIMEOUT_MS } from './wire.ts';
+
+/** One process with its memory of the account and market. */
+interface Actor {
+  state: LaneState;
+  account: AccountLane;
+  paused: boolean;
+  /** A change that was under way when the pause came may complete. */
+  grace: boolean;
+}
+
+/** One account and market at their exchange, the two actors that take turns there, and who checks them. */
+export class World {
+  readonly setup: Setup;
+  readonly seen: Seen;
+  readonly ledger: Ledger;
+  readonly watch: Watch;
+  readonly exchange: ModelExchange<OrderTag>;
+  readonly actors: Actor[];
+  current = 0;
+  nonce = 0;
+  #lives = 0;
+  #silenced: string[] = [];
+
+  constructor(setup: Setup, seen: Seen) {
+    this.setup = setup;
+    this.seen = seen;
+    this.ledger = new Ledger(setup.settings, seen);
+    this.watch = new Watch(setup.settings, seen);
+    this.exchange = new ModelExchange(
+      setup.readings,
+      (fill) => this.ledger.judge(fill, this.exchange.orders),
+      (positionId, lots) => this.ledger.noteReduction(this.exchange.nowMs, positionId, lots),
+    );
+    this.#openPositions();
+    // Longer ago than any read may lag.
+    this.exchange.advanceTo(this.exchange.nowMs + 5_000);
+    this.actors = [0, 1].map(() => ({
+      state: this.#firstLane(),
+      account: newAccountLane('desk'),
+      paused: false,
+      grace: false,
+    }));
+  }
+
+  #openPositions(): void {
+    const { readings, sign, lots, otherLots, leverage } = this.setup;
+    const side = readings.hedgeMode ? (sign === 1 ? 'LONG' : 'SHORT') : 'BOTH';
+    this.exchange.open('1', side, sign, lots, leverage);
+    if (readings.hedgeMode && otherLots > 0) {
+      this.exchange.open('2', sign === 1 ? 'SHORT' : 'LONG', sign === 1 ? -1 : 1, otherLots, leverage);
+    }
+  }
+
+  /** The first life of all: where the setup says so, the operator vouches that nothing was placed before. */
+  #firstLane(): LaneState {
+    const lane = this.#freshLane();
+    return this.setup.vouched ? acknowledgeNoPriorOrders(lane) : lane;
+  }
+
+  #freshLane(): LaneState {
+    this.#lives += 1;
+    return newLane('desk', MARKET, `L${this.#lives}`, this.exchange.nowMs);
+  }
+
+  get actor(): Actor {
+    const actor = this.actors[this.current];
+    if (actor === undefined) throw new Error('no such actor');
+    return actor;
+  }
+
+  get nowMs(): number {
+    return this.exchange.nowMs;
+  }
+
+  get isSilenced(): boolean {
+    return this.#silenced.length > 0;
+  }
+
+  context(): LaneContext {
+    const { settings } = this.setup;
+    return {
+      settings,
+      gate: {
+        paused: this.actor.paused,
+        silencedRules: this.#silenced,
+        limited: {},
+        modeOf: () => settings.mode,
+      },
+    };
+  }
+
+  /** Before each request. */
+  checkGate(): void {
+    if (this.setup.settings.mode === 'observe') throw new Violation('a request in observe mode');
+    if (this.actor.paused && !this.actor.grace) throw new Violation('a request after a pause');
+  }
+
+  apply(change: { readonly state: LaneState; readonly events: readonly AuditEvent[] }): void {
+    this.actor.state = change.state;
+    for (const event of change.events) this.watch.noteEvent(event);
+    this.watch.checkTargets(change.state);
+    if (this.actor.grace && change.state.change === null) this.actor.grace = false;
+  }
+
+  silence(): void {
+    this.#silenced = this.#silenced.length === 0 ? ['rule0'] : [];
+  }
+
+  pause(): void {
+    const { actor } = this;
+    for (const one of this.actors) one.paused = !one.paused;
+    actor.grace = actor.paused && actor.state.change !== null;
+    this.seen('paused');
+  }
+
+  newLife(): void {
+    this.actor.state = this.#freshLane();
+    this.actor.account = newAccountLane('desk');
+    this.actor.grace = false;
+    this.seen('newLife');
+  }
+
+  /** Turns are longer than a request may take to arrive; each begins with cancel, read, place. */
+  takeTurns(): void {
+    const { settings } = this.setup;
+    this.exchange.advanceTo(this.nowMs + settings.lateArrivalMs + TIMEOUT_MS);
+    this.current = 1 - this.current;
+    this.#lives += 1;
+    const { state } = this.actor;
+    this.actor.state = startLife(state, `L${this.#lives}`, settings, this.nowMs);
+    this.actor.grace = false;
+    this.seen('turns');
+  }
+
+  /** The process dies between two steps, or in the middle of one. */
+  crash(): void {
+    this.actor.state = parseLane(JSON.stringify(this.actor.state));
+    this.apply(recover(this.actor.state, this.setup.settings, this.nowMs));
+    this.seen('crash');
+  }
+}
