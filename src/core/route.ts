@@ -1,10 +1,10 @@
 import { type AuditEvent, type FailureReason, recorder } from './audit-event.ts';
+import { figure } from './field-words.ts';
 import { compileGlobs } from './filter.ts';
 import { episodeKeyOf } from './gate.ts';
 import { actionKey, type LaneRequest } from './intent.ts';
 import type { ActionRequest, PositionView } from './subject.ts';
 import { positionKey } from './subjects.ts';
-import { figure } from './words.ts';
 
 /** Which positions each action concerns, fixed when it was first seen. Plain JSON. */
 export interface RouteState {
@@ -115,7 +115,7 @@ function stillWaiting(
         key,
         ruleId,
         reason: `failed:${WAITED_IN_VAIN}`,
-        words: `failed (positions unknown): ${vainWords(request, intentTtlMs)}`,
+        words: vainWords(request, intentTtlMs),
         // What is only watched has not failed anybody.
         alarm: mode === 'enforce',
       });
