@@ -37,6 +37,8 @@ export type FailureReason =
   | 'unanswered'
   | 'priorOrders'
   | 'marketNotConfigured'
+  /** Which positions it concerns could not be told: no complete list of them came in time. */
+  | 'positionsUnknown'
   | `refused:${GateReason}`
   | `blocked:${BlockReason}`;
 

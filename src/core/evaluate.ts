@@ -4,6 +4,7 @@ import { activeRequests } from './active-requests.ts';
 import type { NextDue } from './cadence.ts';
 import type { CompiledRule, CompiledRules, KindRules } from './compiled-rules.ts';
 import type { Decision, Transition } from './decision.ts';
+import { UNKNOWN_WORDS } from './field-words.ts';
 import { type Memory, remember } from './memory.ts';
 import { type Passage, passageSince } from './passage.ts';
 import { planNext } from './plan-next.ts';
@@ -123,7 +124,7 @@ export function explain(
   decision: Decision,
 ): string {
   const words = reasonWords(decision.reason);
-  if (decision.unknown !== undefined) return `${words} (${decision.unknown})`;
+  if (decision.unknown !== undefined) return `${words}: ${UNKNOWN_WORDS[decision.unknown]}`;
   const rule = rules.byId.get(decision.ruleId);
   if (rule === undefined || decision.reason === 'outsideActiveWindow') return words;
   const { subjects } = prepare(snapshot, state, now, rules);

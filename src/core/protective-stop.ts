@@ -43,16 +43,25 @@ export function coverOrders(state: LaneState, position: ReadPosition): readonly 
   );
 }
 
-/** The protective stops of ours in a market, for judging what covers a position. */
-export function standingStops(state: LaneState): readonly OwnStop[] {
+/**
+ * The protective stops of ours in a market, for judging what covers a position. Confirmed is only what certainly
+ * stands: not what was written in an earlier life (`lifeId` is the current one), what may have filled, or what the
+ * price has been at or past, whatever the exchange made of it.
+ */
+export function standingStops(state: LaneState, lifeId: string): readonly OwnStop[] {
+  const isCertain = state.life === lifeId && state.doubt === null;
   return state.orders
     .filter((order) => order.role === 'cover' && !order.presumedFilled)
     .map((order) => ({
       positionId: order.positionId,
       activationPrice: order.request.activationPrice,
       amount: order.amount,
-      // One whose activation the price has crossed stands no more, or is about to fill.
-      confirmed: order.status === 'open' && state.doubt === null && order.activatedMs === null,
+      confirmed:
+        isCertain &&
+        order.status === 'open' &&
+        !order.ambiguous &&
+        order.activatedMs === null &&
+        order.reachedMs === null,
     }));
 }
 

@@ -1,4 +1,7 @@
+import { type AuditEvent, type FailureReason, recorder } from './audit-event.ts';
+import { figure } from './field-words.ts';
 import { compileGlobs } from './filter.ts';
+import { episodeKeyOf } from './gate.ts';
 import { actionKey, type LaneRequest } from './intent.ts';
 import type { ActionRequest, PositionView } from './subject.ts';
 import { positionKey } from './subjects.ts';
@@ -7,6 +10,15 @@ import { positionKey } from './subjects.ts';
 export interface RouteState {
   readonly version: 1;
   readonly routes: Readonly<Record<string, readonly PositionRef[]>>;
+  /** Episodes that wait for their positions to be known, by `episodeKeyOf`. Absent: none. */
+  readonly waiting?: Readonly<Record<string, Waiting>>;
+}
+
+export interface Waiting {
+  /** Milliseconds on the lanes' clock. */
+  readonly sinceMs: number;
+  /** It has waited for as long as an intent may live, and that has been said. */
+  readonly failed: boolean;
 }
 
 export interface PositionRef {
@@ -23,6 +35,11 @@ export interface RouteInputs {
   readonly positions: readonly PositionView[];
   /** Whether the list of positions is complete. */
   readonly complete: boolean;
+  readonly accountId: string;
+  /** After waiting for so long an episode has failed. */
+  readonly intentTtlMs: number;
+  /** On the lanes' clock. */
+  readonly nowMs: number;
 }
 
 export interface Routed {
@@ -33,11 +50,14 @@ export interface Routed {
   readonly accountWide: readonly ActionRequest[];
   /** Actions whose positions are not known yet. */
   readonly waiting: readonly ActionRequest[];
+  /** Episodes that failed for that. */
+  readonly events: readonly AuditEvent[];
 }
 
 /**
  * Takes actions to the lanes of the markets they concern. An action of an account or credit-line rule concerns
- * the matching positions of the first complete list after it appeared; what is opened later is not touched.
+ * the matching positions of the first complete list after it appeared; what is opened later is not touched. Where
+ * no such list comes in time the episode has failed, which is said once; should one come after all, it acts.
  */
 export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
   const routes: Record<string, readonly PositionRef[]> = {};
@@ -64,7 +84,53 @@ export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
       byMarket.set(market, listed);
     }
   }
-  return { state: { version: 1, routes }, byMarket, accountWide, waiting };
+  const kept = stillWaiting(state.waiting ?? {}, waiting, inputs);
+  const isNobody = Object.keys(kept.waiting).length === 0;
+  const next: RouteState = { version: 1, routes, ...(isNobody ? {} : { waiting: kept.waiting }) };
+  return { state: next, byMarket, accountWide, waiting, events: kept.events };
+}
+
+/** Who still waits, since when, and which of them has waited for too long just now. */
+function stillWaiting(
+  before: NonNullable<RouteState['waiting']>,
+  requests: readonly ActionRequest[],
+  { active, conclusive, accountId, intentTtlMs, nowMs }: RouteInputs,
+): { readonly waiting: NonNullable<RouteState['waiting']>; readonly events: readonly AuditEvent[] } {
+  const audit = recorder(accountId, undefined, nowMs);
+  const waiting: Record<string, Waiting> = {};
+  if (!conclusive) {
+    const asked = new Set(active.map(episodeKeyOf));
+    for (const [key, entry] of Object.entries(before)) if (!asked.has(key)) waiting[key] = entry;
+  }
+  for (const request of requests) {
+    const key = episodeKeyOf(request);
+    if (waiting[key] !== undefined) continue;
+    // A clock that was set back must not make anybody wait longer.
+    const sinceMs = Math.min(before[key]?.sinceMs ?? nowMs, nowMs);
+    const isOver = nowMs - sinceMs >= intentTtlMs;
+    if (isOver && before[key]?.failed !== true) {
+      const { ruleId, mode } = request;
+      audit.emit({
+        kind: 'intentEnded',
+        key,
+        ruleId,
+        reason: `failed:${WAITED_IN_VAIN}`,
+        words: vainWords(request, intentTtlMs),
+        // What is only watched has not failed anybody.
+        alarm: mode === 'enforce',
+      });
+    }
+    waiting[key] = { sinceMs, failed: isOver };
+  }
+  return { waiting, events: audit.events };
+}
+
+const WAITED_IN_VAIN: FailureReason = 'positionsUnknown';
+
+function vainWords({ subjectKind, subject }: ActionRequest, waitedMs: number): string {
+  const what =
+    subjectKind === 'position' ? `a read that shows ${subject}` : 'a complete list of the positions';
+  return `no action could begin, for ${figure(waitedMs / 1_000, 'seconds')} there was not ${what}`;
 }
 
 function concerned(request: ActionRequest, inputs: RouteInputs): readonly PositionRef[] | undefined {

@@ -8,29 +8,16 @@ import {
   UNKNOWN,
 } from './condition.ts';
 import type { FieldQuantity } from './field-values.ts';
-import type { FieldSpec, FieldUnit } from './fields.ts';
+import { caseWords, fieldWords, oneOfWords, quantityWords, valueWords } from './field-words.ts';
+import type { FieldSpec } from './fields.ts';
 import type { FieldReader } from './registers.ts';
-import type { FieldParameter, FieldValue } from './rule.ts';
+import type { Comparison, FieldValue } from './rule.ts';
 
-const SIGNIFICANT_DIGITS = 4;
-
-/** A number of a unit for people: `4.1 %`, `35 s`, `120 min`; others as they are. */
-export function figure(value: number, unit: FieldUnit | undefined): string {
-  if (unit === 'ratio') return `${digits(value * 100)} %`;
-  if (unit === 'ratioPerHour') return `${digits(value * 100)} % per hour`;
-  if (unit === 'seconds') return `${digits(value)} s`;
-  return unit === 'minutes' ? `${digits(value)} min` : digits(value);
-}
-
-function digits(value: number): string {
-  if (!Number.isFinite(value)) return value > 0 ? 'infinite' : String(value);
-  const isLarge = Math.abs(value) >= 10 ** SIGNIFICANT_DIGITS;
-  return String(Number(isLarge ? value.toFixed(2) : value.toPrecision(SIGNIFICANT_DIGITS)));
-}
+export { figure } from './field-words.ts';
 
 /**
  * Why a condition has the truth it has, for the subject in the registers: the comparisons that decided it, each
- * with its figure, as in `liquidationDistance 4.1 % is below 5 %`. `latches` are those after judging.
+ * with its figure, as in `distance to liquidation is 4.1 %, below 5 %`. `latches` are those after judging.
  */
 export function conditionWords(tree: ConditionTree, registers: FieldReader, latches: Latches): string {
   return deciding(tree, tree.judge(latches.slice()), registers, latches).join(' and ');
@@ -60,11 +47,14 @@ function negated(truth: Truth): Truth {
 function leafWords(leaf: Leaf, truth: Truth, registers: FieldReader, latches: Latches): string {
   const field = registers.slots[leaf.slot];
   if (field === undefined) return '';
-  const name = `${field.spec.name}${parameterWords(field.parameter)}`;
+  const { spec, parameter } = field;
   const quantity = registers.read(leaf.slot);
-  if (quantity.kind === 'unknown') return `${name} is unknown (${quantity.why})`;
+  const stated = quantity.kind === 'value' ? caseWords(spec, quantity.value) : undefined;
+  if (stated !== undefined) return stated;
+  const what = `${fieldWords(spec, parameter)} ${quantityWords(quantity, spec)}`;
+  if (quantity.kind === 'unknown') return what;
   const isHeld = leaf.latch >= 0 && latches[leaf.latch] === 1 && !isBeyondThreshold(leaf, quantity);
-  return `${name} ${quantityWords(quantity, field.spec)} ${comparisonWords(leaf, truth, isHeld, field.spec)}`;
+  return `${what}${comparisonWords(leaf.comparison, truth, isHeld, spec)}`;
 }
 
 /** Whether a comparison with hysteresis is true by its threshold itself, not only because it was before. */
@@ -75,38 +65,31 @@ function isBeyondThreshold({ comparison }: Leaf, quantity: FieldQuantity): boole
   return comparison.op === 'above' && quantity.value > comparison.threshold;
 }
 
-function parameterWords({ asset, source, windowMs }: FieldParameter): string {
-  const parts = [asset, source, windowMs === undefined ? undefined : `${windowMs / 1_000} s`];
-  const written = parts.filter((part) => part !== undefined);
-  return written.length === 0 ? '' : `(${written.join(', ')})`;
-}
-
-function quantityWords(quantity: FieldQuantity, spec: FieldSpec): string {
-  if (quantity.kind === 'none') return '(none)';
-  if (quantity.kind === 'unknown') return '(unknown)';
-  const text = valueWords(quantity.value, spec);
-  return quantity.kind === 'atLeast' ? `at least ${text}` : text;
-}
-
-function valueWords(value: FieldValue, spec: FieldSpec): string {
-  if (typeof value !== 'number') return String(value);
-  return figure(value, spec.type === 'number' ? spec.unit : undefined);
-}
-
-function comparisonWords({ comparison }: Leaf, truth: Truth, isHeld: boolean, spec: FieldSpec): string {
-  const verb = truth === TRUE ? 'is' : truth === UNKNOWN ? 'may or may not be' : 'is not';
+function comparisonWords(comparison: Comparison, truth: Truth, isHeld: boolean, spec: FieldSpec): string {
+  const link = truth === TRUE ? ', ' : truth === UNKNOWN ? ', which may or may not be ' : ', not ';
   switch (comparison.op) {
-    case 'below':
-      return isHeld && comparison.clearAbove !== undefined
-        ? `was below ${valueWords(comparison.threshold, spec)} and is not above ${valueWords(comparison.clearAbove, spec)}`
-        : `${verb} below ${valueWords(comparison.threshold, spec)}`;
-    case 'above':
-      return isHeld && comparison.clearBelow !== undefined
-        ? `was above ${valueWords(comparison.threshold, spec)} and is not below ${valueWords(comparison.clearBelow, spec)}`
-        : `${verb} above ${valueWords(comparison.threshold, spec)}`;
+    case 'below': {
+      const { threshold, clearAbove } = comparison;
+      return isHeld && clearAbove !== undefined
+        ? `, after it was below ${valueWords(threshold, spec)}, and not yet above ${valueWords(clearAbove, spec)}`
+        : `${link}below ${valueWords(threshold, spec)}`;
+    }
+    case 'above': {
+      const { threshold, clearBelow } = comparison;
+      return isHeld && clearBelow !== undefined
+        ? `, after it was above ${valueWords(threshold, spec)}, and not yet below ${valueWords(clearBelow, spec)}`
+        : `${link}above ${valueWords(threshold, spec)}`;
+    }
     case 'equals':
-      return `${verb} ${valueWords(comparison.value, spec)}`;
+      return exactWords([comparison.value], truth, spec);
     case 'in':
-      return `${verb} one of ${comparison.values.map((value) => valueWords(value, spec)).join(', ')}`;
+      return exactWords(comparison.values, truth, spec);
   }
+}
+
+/** What it is has been said; which others it is not, only where that decides. */
+function exactWords(values: readonly FieldValue[], truth: Truth, spec: FieldSpec): string {
+  if (truth === TRUE) return '';
+  const items = oneOfWords(values.map((value) => valueWords(value, spec)));
+  return truth === UNKNOWN ? `, which may or may not be ${items}` : `, not ${items}`;
 }

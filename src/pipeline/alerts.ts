@@ -1,6 +1,13 @@
+import { alarmWords } from '../core/alarm-words.ts';
 import type { AuditEvent } from '../core/audit-event.ts';
 import { CreditLineQuantities, cureTo } from '../core/credit-line.ts';
-import { type Decimal, type DecimalString, decimal, formatDecimal } from '../core/decimal.ts';
+import {
+  type DecimalString,
+  decimal,
+  decimalFromNumber,
+  formatDecimal,
+  roundToStep,
+} from '../core/decimal.ts';
 import { actionKey } from '../core/intent.ts';
 import { creditLineKey } from '../core/memory.ts';
 import { type ControlsInForce, isSilenced } from '../core/ports/controls.ts';
@@ -178,12 +185,11 @@ function curesOf(subject: string, targets: readonly number[], scene: AlertScene)
   });
 }
 
-const CURE_PLACES = 1e8;
+const CURE_STEP = decimal('0.00000001');
 
 /** Rounded up: what is repaid suffices. */
 function upwards(amount: number): DecimalString {
-  const exact: Decimal = decimal((Math.ceil(amount * CURE_PLACES) / CURE_PLACES).toFixed(8));
-  return formatDecimal(exact);
+  return formatDecimal(roundToStep(decimalFromNumber(amount), CURE_STEP, 'up'));
 }
 
 function sayAlarm(entries: Map<string, AlertEntry>, event: AuditEvent, scene: AlertScene): void {
@@ -208,7 +214,7 @@ function sayAlarm(entries: Map<string, AlertEntry>, event: AuditEvent, scene: Al
     severity: rule?.spec.severity ?? 'critical',
     mode: rule?.mode ?? scene.account.rules.settings.mode,
     labels: labelsOf(scene.account, ruleId),
-    words: `${kind} (${reason}): ${event.words}`,
+    words: alarmWords(event),
     sinceMs: event.atMs,
     atMs: scene.nowMs,
     channels: [],

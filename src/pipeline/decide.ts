@@ -107,6 +107,7 @@ function act(
   conclusive: boolean,
 ): Acted {
   const { documents } = stored;
+  const { rules } = account;
   const acting = evaluation.active.filter(({ action }) => action.kind !== 'notify');
   if (!canAct(account) && acting.length === 0 && stored.lanes.size === 0 && documents.inbox === undefined) {
     return NOTHING;
@@ -124,6 +125,9 @@ function act(
     conclusive,
     positions: positions === undefined ? [] : views,
     complete: isComplete,
+    accountId: account.id,
+    intentTtlMs: rules.settings.intentTtlMs,
+    nowMs: laneMs,
   });
   const inbox = takeInbox(documents.inbox, {
     positions: isComplete ? views : undefined,
@@ -154,6 +158,7 @@ function act(
     context,
     laneMs,
   );
+  const events = [...routed.events, ...changed.events];
   const isSameLedger = JSON.stringify(admitted.ledger) === JSON.stringify(ledger);
   const isSameRoutes = JSON.stringify(routed.state) === JSON.stringify(routes);
   return {
@@ -165,8 +170,8 @@ function act(
       ...(changed.accountLane === undefined ? {} : { accountLane: changed.accountLane }),
     },
     lanes: changed.lanes,
-    audit: [...inbox.notes, ...changed.events.map((event): AuditDraft => ({ kind: 'action', event }))],
-    events: changed.events,
+    audit: [...inbox.notes, ...events.map((event): AuditDraft => ({ kind: 'action', event }))],
+    events,
     toRun: [
       ...(changed.accountToRun ? [{ accountId: account.id, market: null }] : []),
       ...changed.toRun.map((market) => ({ accountId: account.id, market })),

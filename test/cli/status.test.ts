@@ -72,7 +72,7 @@ test('shows positions, rules with their reason, intents, outcomes and pauses as 
   const [position] = long['positions'] as Accounts;
   expect(Number(position?.['distance'])).toBeGreaterThan(0.1);
   expect(Number(long['lastPollMs'])).toBeGreaterThan(Date.now() - 60_000);
-  expect((long['rules'] as Accounts)[0]?.['reason']).toMatch(/liquidationDistance .* is below 60 %/);
+  expect((long['rules'] as Accounts)[0]?.['reason']).toMatch(/distance to liquidation is .*, below 60 %/);
   expect((long['events'] as Accounts).map(({ kind }) => kind)).toContain('refused');
   expect(borrower).toMatchObject({
     loans: [{ amount: '5000' }],

@@ -241,25 +241,25 @@ describe('words', () => {
   const near = below('liquidationDistance', 0.05, 0.07);
 
   test.each([
-    [near, [['liquidationDistance', known(0.041)]], 'liquidationDistance 4.1 % is below 5 %'],
-    [near, [['liquidationDistance', known(0.06)]], 'liquidationDistance 6 % is not below 5 %'],
+    [near, [['liquidationDistance', known(0.041)]], 'distance to liquidation is 4.1 %, below 5 %'],
+    [near, [['liquidationDistance', known(0.06)]], 'distance to liquidation is 6 %, not below 5 %'],
     [
       near,
       [
         ['liquidationDistance', known(0.04)],
         ['liquidationDistance', known(0.06)],
       ],
-      'liquidationDistance 6 % was below 5 % and is not above 7 %',
+      'distance to liquidation is 6 %, after it was below 5 %, and not yet above 7 %',
     ],
-    [near, [['liquidationDistance', U]], 'liquidationDistance is unknown (fieldMissing)'],
-    [near, [['liquidationDistance', NONE]], 'liquidationDistance (none) is not below 5 %'],
+    [near, [['liquidationDistance', U]], 'distance to liquidation is unknown: the exchange did not say it'],
+    [near, [['liquidationDistance', NONE]], 'distance to liquidation is unlimited, not below 5 %'],
     [
       { kind: 'any', conditions: [above('marginUsage', 0.8), above('size', 1)] },
       [
         ['marginUsage', known(0.7)],
         ['size', known(12_345.678)],
       ],
-      'size 12345.68 is above 1',
+      'size is 12345.68, above 1',
     ],
     [
       {
@@ -270,9 +270,9 @@ describe('words', () => {
         ['marginUsage', known(0.7)],
         ['ageSeconds', known(61)],
       ],
-      'marginUsage 70 % is not above 80 %',
+      'margin usage is 70 %, not above 80 %',
     ],
-    [above('size', 10), [['size', atLeast(4)]], 'size at least 4 may or may not be above 10'],
+    [above('size', 10), [['size', atLeast(4)]], 'size is at least 4, which may or may not be above 10'],
   ] as const)('%#: %3$s', (spec, facts, expected) => {
     expect(words(spec, ...facts)).toBe(expected);
   });

@@ -113,7 +113,7 @@ describe('what a rule asks for', () => {
       mode: 'enforce',
       severity: 'critical',
       atMs: at(5_000).wallMs,
-      because: 'liquidationDistance 4.706 % is below 5 %',
+      because: 'distance to liquidation is 4.706 %, below 5 %',
       exemptFromLimits: false,
     });
     expect(account.positions(6_000, [near()]).active).toEqual(escalated.active);
@@ -477,9 +477,9 @@ describe('explaining', () => {
     const state = emptyAccountState('desk-1');
     const { decisions } = evaluate(taken, state, at(0), rules);
     expect(decisions.map((decision) => explain(taken, state, at(0), rules, decision))).toEqual([
-      'the condition is not met: liquidationDistance 10 % is not below 5 %',
-      'the data do not decide: liquidationDistance is unknown (fieldMissing)',
-      'the condition is not met: currentLtv 60 % is not above 70 %',
+      'the condition is not met: distance to liquidation is 10 %, not below 5 %',
+      'the data do not decide: distance to liquidation is unknown: the exchange did not say it',
+      'the condition is not met: LTV is 60 %, not above 70 %',
     ]);
   });
 
@@ -489,7 +489,7 @@ describe('explaining', () => {
     ]);
     expect(transitions).toMatchObject([
       {
-        words: 'the condition has held long enough: liquidationDistance 4.706 % is below 5 %',
+        words: 'the condition has held long enough: distance to liquidation is 4.706 %, below 5 %',
         labels: { desk: 'arb' },
       },
     ]);

@@ -16,7 +16,7 @@ import { type LaneState, newLane } from '../../../src/core/lane-state.ts';
 import { begin, finish } from '../../../src/core/lane-step.ts';
 import { acknowledgeNoPriorOrders, hold, release } from '../../../src/core/life.ts';
 import type { CommandOutcome } from '../../../src/core/ports/exchange.ts';
-import { NO_ROUTES, routeRequests } from '../../../src/core/route.ts';
+import { NO_ROUTES, type RouteInputs, type RouteState, routeRequests } from '../../../src/core/route.ts';
 import type { ActionSpec } from '../../../src/core/rule.ts';
 import { failure, placed } from './driver.ts';
 import { action, contextOf, half, protect, readAt, settings, view } from './fixtures.ts';
@@ -202,7 +202,14 @@ describe('routing', () => {
   const perps: ActionSpec = { ...half, positions: ['*_PERP'] } as ActionSpec;
   const ofLoan = (spec: ActionSpec) =>
     action(spec, { subjectKind: 'creditLine', subject: 'creditLine:BTC@1' });
-  const inputs = { conclusive: true, complete: true, positions: [btc, eth] };
+  const inputs = {
+    conclusive: true,
+    complete: true,
+    positions: [btc, eth],
+    accountId: 'desk-1',
+    intentTtlMs: 60_000,
+    nowMs: 1_000,
+  };
 
   test("takes a position rule's actions to its market", () => {
     const request = action(half, { subject: 'position:2' });
@@ -229,9 +236,70 @@ describe('routing', () => {
     const waiting = routeRequests(NO_ROUTES, { ...inputs, complete: false, active: [request] });
     expect(waiting.waiting).toEqual([request]);
     const known = routeRequests(NO_ROUTES, { ...inputs, active: [request] });
-    const blind = { active: [], conclusive: false, complete: false, positions: [] };
+    const blind = { ...inputs, active: [], conclusive: false, complete: false, positions: [] };
     expect(routeRequests(known.state, blind).state).toEqual(known.state);
     expect(routeRequests(known.state, { ...blind, conclusive: true }).state.routes).toEqual({});
+  });
+
+  describe('that waits for a list that never comes', () => {
+    const half1 = ofLoan(half);
+    const cancel = { ...ofLoan({ kind: 'cancelAll', types: ['futures'], scope: 'market' }), actionIndex: 1 };
+    const blind = { ...inputs, complete: false, active: [half1, cancel] };
+    const run = (state: RouteState, nowMs: number, changes: Partial<RouteInputs> = {}) =>
+      routeRequests(state, { ...blind, nowMs, ...changes });
+    const patient = run(NO_ROUTES, 1_000);
+
+    test('fails its episode once, loudly, after the time that an intent may live', () => {
+      expect(run(patient.state, 60_999).events).toEqual([]);
+      const vain = run(patient.state, 61_000);
+      expect(vain.events).toMatchObject([
+        { kind: 'intentEnded', reason: 'failed:positionsUnknown', alarm: true, ruleId: half1.ruleId },
+      ]);
+      expect(vain.waiting).toHaveLength(2);
+      expect(run(vain.state, 999_999).events).toEqual([]);
+    });
+
+    test('acts all the same once the list is there, and begins to wait anew after that', () => {
+      const vain = run(patient.state, 61_000);
+      const known = run(vain.state, 62_000, { complete: true });
+      expect([...known.byMarket.keys()]).toEqual(['BTC_PERP', 'ETH_USDT']);
+      expect(known.state.waiting).toBeUndefined();
+      const escalated = { ...half1, stage: 1 };
+      const later = run(known.state, 63_000, { active: [half1, cancel, escalated] });
+      expect(later.waiting).toEqual([escalated]);
+      expect(run(later.state, 122_999, { active: [half1, cancel, escalated] }).events).toEqual([]);
+      expect(run(later.state, 123_000, { active: [half1, cancel, escalated] }).events).toHaveLength(1);
+    });
+
+    test('counts each episode by itself, and forgets those that have ended', () => {
+      const next = { ...half1, episode: half1.episode + 1 };
+      const both = run(patient.state, 31_000, { active: [half1, next] });
+      expect(run(both.state, 61_000, { active: [half1, next] }).events).toHaveLength(1);
+      const over = run(both.state, 61_000, { active: [next] });
+      expect(over.events).toEqual([]);
+      expect(Object.keys(over.state.waiting ?? {})).toHaveLength(1);
+    });
+
+    test('goes on counting over evaluations that conclude nothing, and over a clock that was set back', () => {
+      const unseen = run(patient.state, 30_000, { active: [], conclusive: false });
+      expect(unseen.state).toEqual(patient.state);
+      const before = run(unseen.state, 500);
+      expect(run(before.state, 60_500).events).toHaveLength(1);
+    });
+
+    test('is no alarm where the rule is only watched', () => {
+      const active = [{ ...half1, mode: 'observe' as const }];
+      const watched = run(NO_ROUTES, 1_000, { active });
+      expect(run(watched.state, 61_000, { active }).events).toMatchObject([{ alarm: false }]);
+    });
+
+    test('a rule of one position waits for a read that shows it', () => {
+      const active = [action(half, { subject: 'position:9' })];
+      const blindToOne = run(NO_ROUTES, 1_000, { active, complete: true });
+      expect(run(blindToOne.state, 61_000, { active, complete: true }).events).toMatchObject([
+        { reason: 'failed:positionsUnknown', words: expect.stringContaining('position:9') as string },
+      ]);
+    });
   });
 
   test('a cancel of market scope goes to each market once, one of account scope to the account', () => {

@@ -199,14 +199,49 @@ describe('protect', () => {
   test('counts as cover once it is accepted, and not while anything is in doubt', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.start('place');
-    expect(standingStops(driver.state)).toMatchObject([{ confirmed: false }]);
+    expect(standingStops(driver.state, 'life')).toMatchObject([{ confirmed: false }]);
     const other = new Driver().read(at({})).ask(action(protect));
     other.place();
-    expect(standingStops(other.state)).toEqual([
+    expect(standingStops(other.state, 'life')).toEqual([
       { positionId: '42', activationPrice: '970', amount: '1', confirmed: true },
     ]);
     other.ask(action(protect), action(half, { ruleId: 'other' })).lose('place');
-    expect(standingStops(other.state)).toMatchObject([{ confirmed: false }]);
+    expect(standingStops(other.state, 'life')).toMatchObject([{ confirmed: false }]);
+  });
+
+  test('is no confirmed cover once the mark has been at its activation, nor any cover once it has filled', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.place();
+    const confirmed = () => standingStops(driver.state, 'life').map((stop) => stop.confirmed);
+    driver.read(at({ mark: '990' }));
+    expect(confirmed()).toEqual([true]);
+    driver.read(at({ mark: '970' }));
+    expect(driver.state.orders).toMatchObject([{ activatedMs: null }]);
+    expect(confirmed()).toEqual([false]);
+    driver.read(at({ mark: '940' }));
+    expect(confirmed()).toEqual([false]);
+    driver.read(at({ mark: '990' }));
+    expect(driver.state.orders.map(({ activatedMs }) => activatedMs)).not.toContain(null);
+    expect(confirmed()).toEqual([false]);
+    const filled = {
+      ...driver.state,
+      orders: driver.state.orders.map((order) => ({ ...order, presumedFilled: true })),
+    };
+    expect(standingStops(filled, 'life')).toEqual([]);
+  });
+
+  test('of an earlier life is no confirmed cover before the lane has begun this one', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.place();
+    expect(standingStops(driver.state, 'life')).toMatchObject([{ confirmed: true }]);
+    expect(standingStops(driver.state, 'another')).toMatchObject([{ confirmed: false }]);
+  });
+
+  test('whose position moved in a way that it may explain is no confirmed cover', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.place();
+    const orders = driver.state.orders.map((order) => ({ ...order, ambiguous: true }));
+    expect(standingStops({ ...driver.state, orders }, 'life')).toMatchObject([{ confirmed: false }]);
   });
 
   test('stays where it is while only the mark moves', () => {
