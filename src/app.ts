@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import type { Daemon, DaemonOptions } from './app/daemon.ts';
 import type { Demo, DemoOptions } from './app/demo/demo.ts';
 import type { DoctorOptions, DoctorReport } from './app/doctor.ts';
@@ -25,7 +24,9 @@ export type { Demo, DemoOptions } from './app/demo/demo.ts';
 export type { AccountResult, DemoResult } from './app/demo/result.ts';
 export type { DoctorCheck, DoctorOptions, DoctorReport } from './app/doctor.ts';
 export type { KnownAccount, Operations, OperationsPlace } from './app/operations.ts';
+export type { LogOutput } from './app/telemetry.ts';
 export type { ChannelTest } from './app/test-channels.ts';
+export { readVersion } from './app/version.ts';
 export type { CheckReport } from './config/check-report.ts';
 export {
   durationHint,
@@ -39,6 +40,7 @@ export type { ExchangeObserver } from './exchange/observer.ts';
 export type { Prepared } from './exchange/requests.ts';
 export type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
 export type { FileVerdict } from './state/audit-file.ts';
+export type { LogLevel } from './telemetry/logger.ts';
 
 /** Starts the simulated exchange. @throws an error with a `code` and a message that says what to change. */
 export async function simulate(options: SimulatorOptions): Promise<RunningSimulator> {
@@ -67,7 +69,8 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
 
 /**
  * Starts the daemon, or the part of it that the roles name.
- * @throws errors with code `config-refused` or `redis-unusable` and a message that says what to change.
+ * @throws errors with code `config-refused`, `redis-unusable` or one of WebServerError, and a message that says
+ * what to change.
  */
 export async function runDaemon(options: DaemonOptions): Promise<Daemon> {
   const { startDaemon } = await import('./app/daemon.ts');
@@ -225,13 +228,4 @@ async function connectStores(shared: ExchangeConnectionOptions['shared']) {
     redis.disconnect();
   };
   return { nonces, limits, fallback, close };
-}
-
-/** The version in package.json, which lies one folder up from src/ and, copied, from dist/src/. */
-export function readVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-  if (typeof manifest === 'object' && manifest !== null && 'version' in manifest) {
-    return String(manifest.version);
-  }
-  throw new Error('package.json has no version');
 }

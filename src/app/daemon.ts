@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { startActWorker } from '../../workers/act.ts';
@@ -12,25 +11,20 @@ import type { Telemetry } from '../core/ports/telemetry.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import type { PipelineContext } from '../pipeline/account.ts';
 import { PollGuard } from '../pipeline/poll.ts';
-import { ReadMemory } from '../pipeline/read-memory.ts';
-import { SharedTime } from '../pipeline/time.ts';
-import { openQueues, type Queues } from '../queues/producers.ts';
-import { examineRedis } from '../queues/redis-sanity.ts';
+import type { Queues } from '../queues/producers.ts';
 import { assertSchedules, type Schedule, tickOf } from '../queues/schedules.ts';
 import type { WorkerSettings } from '../queues/worker.ts';
-import { createMemoryRateLimitStore } from '../state/limiter-memory.ts';
-import { createRedisRateLimitStore } from '../state/limiter-redis.ts';
-import { createRedisNonceStore, type RedisNonceStore } from '../state/nonce-redis.ts';
 import { createRedisReceiptStore } from '../state/receipts-redis.ts';
-import { createRedisState, type State } from '../state/state.ts';
-import { ConfiguredAccounts } from './accounts.ts';
+import type { State } from '../state/state.ts';
+import type { ConfiguredAccounts } from './accounts.ts';
+import { type Base, openBase } from './base.ts';
 import { ConfigWatch, loadOrThrow, problemWords, type ReloadResult } from './config-watch.ts';
 import { delivererOf } from './deliverer.ts';
-import { connectRedis, followClock, RedisUnusableError } from './redis.ts';
 import { Replaceable } from './replaceable.ts';
-import { tellAll } from './telemetry.ts';
+import { type LogOutput, openTelemetry } from './telemetry.ts';
 import { systemTimers } from './timers.ts';
 import { startWatchdog, type Watchdog } from './watchdog.ts';
+import type { WebListener } from './web-listener.ts';
 
 export const ROLES = ['poll', 'act', 'notify', 'web'] as const;
 export type Role = (typeof ROLES)[number];
@@ -42,7 +36,12 @@ export interface DaemonOptions {
   readonly roles?: readonly Role[];
   /** Which of several processes this is, 0 to 9: tells them apart while Redis is lost. */
   readonly ordinal?: number;
+  /** Absent: nothing is logged. */
+  readonly log?: LogOutput;
+  /** Besides the log and the metrics. */
   readonly telemetry?: readonly Telemetry[];
+  /** Wins over the config's `web.port`; 0: a free one. */
+  readonly webPort?: number;
   readonly clock?: Clock;
   readonly random?: Random;
   /** Refuses what a Redis server should be, too, and not only what it must be. */
@@ -55,6 +54,8 @@ export interface Daemon {
   readonly accounts: ConfiguredAccounts;
   readonly queues: Queues;
   readonly redis: Redis;
+  /** Where its web server is; undefined without the role `web`. */
+  webUrl(): string | undefined;
   config(): CompiledConfig;
   /** Reads the config and its secrets again. */
   reload(): Promise<ReloadResult>;
@@ -63,122 +64,52 @@ export interface Daemon {
 }
 
 /**
- * Starts the daemon: config, Redis, state, queues, workers, schedules, watchdog.
- * @throws ConfigUnusableError (code config-refused), RedisUnusableError (code redis-unusable)
+ * Starts the daemon: config, log, Redis, state, queues, web server, workers, schedules, watchdog.
+ * @throws ConfigUnusableError (code config-refused), RedisUnusableError (code redis-unusable), WebServerError
  */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
-  const { clock = systemClock, random = Math.random, ordinal = 0, roles = ROLES } = options;
-  const telemetry = tellAll(options.telemetry ?? []);
+  const {
+    clock = systemClock,
+    random = Math.random,
+    ordinal = 0,
+    roles = ROLES,
+    strictRedis = false,
+  } = options;
   const loaded = loadOrThrow(options.configFile, options.env);
-  const base = await openBase(options, loaded.config, { clock, random, telemetry, ordinal });
+  const { config } = loaded;
+  const process = openTelemetry(config, { clock, log: options.log, observers: options.telemetry ?? [] });
+  const { telemetry } = process;
+  const base = await openBase(config, { clock, random, telemetry, ordinal, strictRedis, process });
+  const closers = [() => base.close()];
   try {
     const warnings = loaded.warnings.map(problemWords);
-    const accounts = loaded.config.accounts.length;
-    telemetry.emit({ kind: 'configReloaded', accounts, changed: true, warnings });
-    const running = await runRoles(base, loaded.config, options, roles);
-    telemetry.emit({ kind: 'started', roles, accounts, instance: base.instance });
+    telemetry.emit({ kind: 'configReloaded', accounts: config.accounts.length, changed: true, warnings });
+    // First of all: a port in use must keep it from doing anything else.
+    const web = roles.includes('web') ? await openWeb(base, config, options) : undefined;
+    if (web !== undefined) closers.push(() => web.close());
+    const running = await runRoles(base, config, { options, roles, web });
+    telemetry.emit({ kind: 'started', roles, accounts: config.accounts.length, instance: base.instance });
     return running;
   } catch (error) {
-    await base.close();
+    for (const close of closers.toReversed()) await close();
     throw error;
   }
 }
 
-interface Surroundings {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
-  readonly ordinal: number;
-}
-
-/** Everything that runs by itself and is closed last. */
-interface Base extends Surroundings {
-  readonly instance: string;
-  readonly url: string;
-  readonly prefix: string;
-  readonly redis: Redis;
-  readonly state: State;
-  readonly nonces: RedisNonceStore;
-  readonly accounts: ConfiguredAccounts;
-  readonly queues: Queues;
-  readonly memory: ReadMemory;
-  readonly time: SharedTime;
-  /** Of the config in force: secrets that no record may contain. */
-  readonly secrets: { current: readonly string[] };
-  close(): Promise<void>;
-}
-
-const REDIS_ERRORS_APART_MS = 1_000;
-
-async function openBase(
-  { strictRedis = false }: DaemonOptions,
-  config: CompiledConfig,
-  surroundings: Surroundings,
-): Promise<Base> {
-  const { clock, random, telemetry, ordinal } = surroundings;
-  const instance = `i${ordinal}-${randomBytes(5).toString('hex')}`;
-  const url = config.redis.url.reveal();
-  const { prefix } = config.redis;
-  const redis = await connectRedis(url, redisTrouble(telemetry, clock));
-  redis.on('ready', () => telemetry.emit({ kind: 'redis', available: true }));
-  const closers: (() => Promise<unknown> | void)[] = [() => redis.disconnect()];
-  const close = async (): Promise<void> => {
-    for (const end of closers.splice(0).reverse()) await end();
-  };
-  try {
-    const { errors, warnings } = await examineRedis(redis);
-    const refused = strictRedis ? [...errors, ...warnings] : errors;
-    if (refused.length > 0) throw new RedisUnusableError(refused.join('; '));
-    telemetry.emit({ kind: 'redisChecked', warnings });
-    const secrets = { current: secretsOf(config) };
-    const state = createRedisState({ redis, prefix, clock, secrets: () => secrets.current });
-    closers.push(() => state.close());
-    const nonces = createRedisNonceStore({ redis, prefix });
-    closers.push(() => nonces.close());
-    const accounts = new ConfiguredAccounts({
-      clock,
-      random,
-      nonces,
-      limits: createRedisRateLimitStore({ redis, prefix }),
-      fallbackLimits: createMemoryRateLimitStore(clock),
-      telemetry,
-      ordinal,
-    });
-    closers.push(() => accounts.close());
-    accounts.adopt(config);
-    const time = new SharedTime(clock, instance);
-    await followClock(redis, clock, time);
-    const queues = openQueues({
-      url,
-      prefix,
-      onError: (queue, error) => telemetry.emit({ kind: 'workerError', queue, error }),
-    });
-    closers.push(() => queues.close());
-    const parts = { instance, url, prefix, redis, state, nonces, accounts, queues, time, secrets };
-    return { ...surroundings, ...parts, memory: new ReadMemory(), close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
-}
-
-/** One line for an outage, not one per attempt to connect. */
-function redisTrouble(telemetry: Telemetry, clock: Clock): (error: unknown) => void {
-  let saidMs = Number.NEGATIVE_INFINITY;
-  return (error) => {
-    const nowMs = clock.monotonicMs();
-    if (nowMs - saidMs < REDIS_ERRORS_APART_MS) return;
-    saidMs = nowMs;
-    telemetry.emit({ kind: 'redis', available: false, error });
-  };
-}
-
-function secretsOf({ accounts, redis }: CompiledConfig): readonly string[] {
-  const password = URL.canParse(redis.url.reveal()) ? new URL(redis.url.reveal()).password : '';
-  return [
-    ...accounts.flatMap(({ apiKey, apiSecret }) => [apiKey.reveal(), apiSecret.reveal()]),
-    password,
-  ].filter((secret) => secret !== '');
+async function openWeb(
+  base: Base,
+  { web }: CompiledConfig,
+  { webPort }: DaemonOptions,
+): Promise<WebListener> {
+  const [{ WebListener }, { webContent }] = await Promise.all([
+    import('./web-listener.ts'),
+    import('./web-content.ts'),
+  ]);
+  return await WebListener.open(web, {
+    content: webContent(base),
+    port: webPort,
+    onListening: (url) => base.telemetry.emit({ kind: 'listening', url }),
+  });
 }
 
 /** A poll whose process died is begun again after this time: no account is silent for longer than 5 s. */
@@ -216,29 +147,32 @@ function pipelineOf(base: Base, config: () => CompiledConfig): PipelineContext {
 /** Jobs at the same time, per process. A lane that waits for a fence keeps its place. */
 const CONCURRENCY = { poll: 128, act: 512, notify: 16 };
 
-async function runRoles(
-  base: Base,
-  config: CompiledConfig,
-  options: DaemonOptions,
-  roles: readonly Role[],
-): Promise<Daemon> {
+interface Parts {
+  readonly options: DaemonOptions;
+  readonly roles: readonly Role[];
+  readonly web: WebListener | undefined;
+}
+
+async function runRoles(base: Base, config: CompiledConfig, parts: Parts): Promise<Daemon> {
+  const { options, roles, web } = parts;
   const { telemetry, redis, queues, accounts, state, instance } = base;
   const deliverer = new Replaceable<Deliverer>(await openDeliverer(base, config));
+  // Whoever polls sets up the schedules: its config says which.
+  const schedules = roles.includes('poll') ? () => schedulesOf(accounts) : undefined;
   const watch = new ConfigWatch(
     {
       file: options.configFile,
       env: options.env,
       telemetry,
-      adopt: (next, change) => adopt(base, deliverer, next, change),
+      adopt: (next, change) => adopt({ base, deliverer, web, schedules }, next, change),
     },
     config,
   );
   const over = new AbortController();
   const context = pipelineOf(base, () => watch.config);
   const workers = startWorkers(base, context, deliverer, roles, over.signal);
-  await assertSchedules(redis, queues.poll, schedulesOf(accounts));
-  telemetry.emit({ kind: 'schedulesAsserted', buckets: accounts.buckets(), why: 'start' });
-  const watchdog = startWatchdog({ ...base, watch, schedules: () => schedulesOf(accounts) });
+  await setUpSchedules(base, schedules, 'start');
+  const watchdog = startWatchdog({ ...base, watch, schedules });
   let stopping: Promise<boolean> | undefined;
   return {
     instance,
@@ -246,9 +180,11 @@ async function runRoles(
     accounts,
     queues,
     redis,
+    webUrl: () => web?.url,
     config: () => watch.config,
     reload: () => watch.reload(),
-    stop: (why, withinMs) => (stopping ??= stop({ base, workers, watchdog, deliverer, over }, why, withinMs)),
+    stop: (why, withinMs) =>
+      (stopping ??= stop({ base, workers, watchdog, deliverer, web, over }, why, withinMs)),
   };
 }
 
@@ -302,21 +238,41 @@ export function schedulesOf(accounts: ConfiguredAccounts): readonly Schedule[] {
   });
 }
 
+type Schedules = (() => readonly Schedule[]) | undefined;
+
+async function setUpSchedules(
+  { redis, queues, telemetry }: Base,
+  schedules: Schedules,
+  why: 'start' | 'reload',
+): Promise<void> {
+  if (schedules === undefined) return;
+  const wanted = schedules();
+  await assertSchedules(redis, queues.poll, wanted);
+  telemetry.emit({ kind: 'schedulesAsserted', buckets: wanted.map(({ bucket }) => bucket), why });
+}
+
+interface Adopting {
+  readonly base: Base;
+  readonly deliverer: Replaceable<Deliverer>;
+  readonly web: WebListener | undefined;
+  readonly schedules: Schedules;
+}
+
 async function adopt(
-  base: Base,
-  deliverer: Replaceable<Deliverer>,
+  { base, deliverer, web, schedules }: Adopting,
   config: CompiledConfig,
   change: ConfigChange,
 ): Promise<void> {
-  const { accounts, memory, queues, redis, secrets, telemetry, state } = base;
+  const { accounts, memory, state, process } = base;
+  process.hide(config);
+  // What can be refused comes first, while everything is as it was.
+  await web?.adopt(config.web);
   const next = await openDeliverer(base, config);
-  // Old secrets stay out of the records as well: a reply to an earlier request may still repeat them.
-  secrets.current = [...new Set([...secrets.current, ...secretsOf(config)])];
   accounts.adopt(config);
   await deliverer.replace(next);
+  process.adopt(config);
   for (const id of change.removed) memory.forget(id);
-  await assertSchedules(redis, queues.poll, schedulesOf(accounts));
-  telemetry.emit({ kind: 'schedulesAsserted', buckets: accounts.buckets(), why: 'reload' });
+  await setUpSchedules(base, schedules, 'reload');
   // What changed is judged by it at once, not when its old cadence says.
   const ids = [...change.added, ...change.changed.map(({ accountId }) => accountId)];
   await Promise.all(ids.map((id) => state.store.makeDue(id, 0)));
@@ -327,6 +283,7 @@ interface Running {
   readonly workers: readonly Worker<unknown>[];
   readonly watchdog: Watchdog;
   readonly deliverer: Replaceable<Deliverer>;
+  readonly web: WebListener | undefined;
   readonly over: AbortController;
 }
 
@@ -342,14 +299,16 @@ async function stop(running: Running, why: string, withinMs: number): Promise<bo
   const inTime = await Promise.race([end(running).then(() => true), tooLong]);
   bound.abort();
   telemetry.emit({ kind: 'stopped', inTime, durationMs: clock.monotonicMs() - startedMs });
+  await running.base.process.flush();
   return inTime;
 }
 
 /** Never `close(true)`: a chain of ticks would break. */
-async function end({ base, workers, watchdog, deliverer, over }: Running): Promise<void> {
+async function end({ base, workers, watchdog, deliverer, web, over }: Running): Promise<void> {
   await watchdog.stop();
   over.abort(new Error('the daemon is stopping'));
-  await Promise.all(workers.map((worker) => worker.close()));
+  // Whoever asks whether it is ready learns at once that it is not.
+  await Promise.all([web?.close(), ...workers.map((worker) => worker.close())]);
   base.memory.abortAll();
   await base.memory.settled();
   await deliverer.close();

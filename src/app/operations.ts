@@ -2,6 +2,7 @@ import type { CompiledAccount, CompiledConfig } from '../config/compiled.ts';
 import { loadWithoutSecrets } from '../config/load.ts';
 import { nodeSurroundings } from '../config/node-files.ts';
 import { formatProblem } from '../config/problem.ts';
+import { secretValues } from '../config/secret-values.ts';
 import type { AuditReader } from '../core/ports/audit.ts';
 import type { OperatorControls } from '../core/ports/controls.ts';
 import type { HistoryReader } from '../core/ports/history.ts';
@@ -54,12 +55,9 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
   }
   const prefix = place.redisPrefix ?? config?.redis.prefix ?? DEFAULT_PREFIX;
   const redis = await connectRedisOnce(url);
-  const state = createRedisState({
-    redis,
-    prefix,
-    clock: systemClock,
-    secrets: () => (config === undefined ? [] : secretsOf(config)),
-  });
+  // Whatever an operator types must not carry one into the audit.
+  const secrets = config === undefined ? [] : secretValues(config);
+  const state = createRedisState({ redis, prefix, clock: systemClock, secrets: () => secrets });
   return {
     accounts: config?.accounts.map(knownAccount),
     prefix,
@@ -93,13 +91,6 @@ function knownAccount({ id, settings, rules }: CompiledAccount): KnownAccount {
     rules: rules.map((rule) => ({ id: rule.id, mode: rule.mode ?? settings.mode })),
     calmMs: settings.cadence.calmMs,
   };
-}
-
-/** For redaction: whatever an operator types must not carry one into the audit. */
-function secretsOf({ accounts, redis }: CompiledConfig): readonly string[] {
-  const address = redis.url.reveal();
-  const password = URL.canParse(address) ? new URL(address).password : '';
-  return [...accounts.flatMap(({ apiKey, apiSecret }) => [apiKey.reveal(), apiSecret.reveal()]), password];
 }
 
 function problem(code: string, message: string, cure: string): Error {

@@ -1,7 +1,95 @@
+import { Writable } from 'node:stream';
+import type { CompiledConfig } from '../config/compiled.ts';
+import { secretValues } from '../config/secret-values.ts';
+import type { Clock } from '../core/ports/clock.ts';
 import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
+import { createLogger, type LogFormat, type Logger, type LogLevel } from '../telemetry/logger.ts';
+import type { MetricsRecorder } from '../telemetry/record.ts';
+import { createTelemetry } from '../telemetry/telemetry.ts';
+import { readVersion } from './version.ts';
+
+/** Where the log goes; what is given here wins over the config. */
+export interface LogOutput {
+  readonly stream: Writable;
+  /** People read along: decides what the config calls `auto`. */
+  readonly isTerminal: boolean;
+  readonly colours: boolean;
+  readonly level?: LogLevel;
+  readonly format?: LogFormat;
+}
+
+/** Log and metrics of this process, as its config wants them, and whoever else listens. */
+export interface ProcessTelemetry {
+  readonly telemetry: Telemetry;
+  readonly metrics: MetricsRecorder;
+  /** Of every config since the start: a late reply to an earlier request may still repeat an old secret. */
+  readonly secrets: { readonly current: readonly string[] };
+  /** From now on the secrets of this config are hidden; before anything of it is used. */
+  hide(config: CompiledConfig): void;
+  /** Takes over level, format and what there are series of. */
+  adopt(config: CompiledConfig): void;
+  /** What was logged has been handed to the stream. */
+  flush(): Promise<void>;
+}
+
+export interface ProcessTelemetryOptions {
+  readonly clock: Clock;
+  /** Absent: nothing is logged. */
+  readonly log?: LogOutput | undefined;
+  readonly observers: readonly Telemetry[];
+}
+
+/** The channel that is always there. */
+const LOG_CHANNEL = 'log';
+
+export function openTelemetry(
+  config: CompiledConfig,
+  { clock, log, observers }: ProcessTelemetryOptions,
+): ProcessTelemetry {
+  const logger = loggerOf(log);
+  const own = createTelemetry({ logger, version: readVersion(), clock });
+  const secrets: { current: readonly string[] } = { current: [] };
+  const opened: ProcessTelemetry = {
+    telemetry: tellAll([own, ...observers]),
+    metrics: own.metrics,
+    secrets,
+    hide(next) {
+      const values = secretValues(next);
+      secrets.current = [...new Set([...secrets.current, ...values])];
+      logger.hide(values);
+    },
+    adopt(next) {
+      if (log !== undefined) {
+        logger.setLevel(log.level ?? next.log.level);
+        logger.setFormat(formatOf(log, next));
+      }
+      const channels = next.channels.map(({ name }) => name);
+      const ids = next.accounts.map(({ id }) => id);
+      own.metrics.retain(ids, [...channels, LOG_CHANNEL]);
+    },
+    flush: () => logger.flush(),
+  };
+  opened.hide(config);
+  opened.adopt(config);
+  return opened;
+}
+
+function formatOf({ format, isTerminal }: LogOutput, { log }: CompiledConfig): LogFormat {
+  if (format !== undefined) return format;
+  return log.format === 'auto' ? (isTerminal ? 'pretty' : 'json') : log.format;
+}
+
+function loggerOf(log: LogOutput | undefined): Logger {
+  if (log !== undefined) {
+    const { stream, colours, level = 'info', format = 'json' } = log;
+    return createLogger({ stream, colours, level, format });
+  }
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  return createLogger({ stream: nowhere, level: 'fatal', format: 'json' });
+}
 
 /** Tells several observers; what one of them throws concerns nobody else. */
-export function tellAll(observers: readonly Telemetry[]): Telemetry {
+function tellAll(observers: readonly Telemetry[]): Telemetry {
   return {
     emit(event: DaemonEvent) {
       for (const observer of observers) {

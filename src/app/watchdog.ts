@@ -15,7 +15,8 @@ export interface WatchdogParts {
   readonly queues: Queues;
   readonly time: SharedTime;
   readonly watch: ConfigWatch;
-  readonly schedules: () => readonly Schedule[];
+  /** Absent: others see to the schedules. */
+  readonly schedules: (() => readonly Schedule[]) | undefined;
 }
 
 export interface Watchdog {
@@ -56,8 +57,10 @@ async function look(parts: WatchdogParts, looks: number): Promise<void> {
   // Without Redis there is nothing to be repaired; the connection itself is told about by its own events.
   if (redis.status !== 'ready') return;
   try {
-    const buckets = await repairSchedules(redis, queues.poll, schedules(), clock.nowMs());
-    if (buckets.length > 0) telemetry.emit({ kind: 'schedulesAsserted', buckets, why: 'repair' });
+    if (schedules !== undefined) {
+      const buckets = await repairSchedules(redis, queues.poll, schedules(), clock.nowMs());
+      if (buckets.length > 0) telemetry.emit({ kind: 'schedulesAsserted', buckets, why: 'repair' });
+    }
     if (looks % CLOCK_EVERY_LOOKS === 0) await followClock(redis, clock, time);
   } catch (error) {
     telemetry.emit({ kind: 'workerError', queue: 'poll', error });

@@ -1,10 +1,9 @@
 import { once } from 'node:events';
-import { type Command, InvalidArgumentError } from 'commander';
-import type { Daemon, Role } from '../app.ts';
-import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Daemon, LogLevel, LogOutput, Role } from '../app.ts';
 import { CliError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
-import { type CliIo, printJson, printNote } from './io.ts';
+import { type CliIo, hasColours } from './io.ts';
 import { whole } from './option-values.ts';
 import { withExamples, withJson } from './program.ts';
 
@@ -13,13 +12,17 @@ interface Flags {
   readonly roles: readonly Role[];
   readonly instance: number;
   readonly strictRedis?: boolean;
+  readonly logLevel?: LogLevel;
+  readonly port?: number;
   readonly stopWithin: number;
   readonly json?: boolean;
 }
 
 /** As in `ROLES` of the daemon, which is loaded only when it runs. */
 const ROLES: readonly Role[] = ['poll', 'act', 'notify', 'web'];
+const LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'];
 const STOP_WITHIN_S = 10;
+const MAX_PORT = 65_535;
 
 /** `breakwater run`: the daemon, until it is stopped. */
 export function registerRun(program: Command, io: CliIo): void {
@@ -28,21 +31,37 @@ export function registerRun(program: Command, io: CliIo): void {
     .summary('watch the accounts of a config, and act')
     .description(
       'Watches the accounts of a config by its rules, acts where the mode is enforce, and tells the channels. ' +
-        'One process does everything, or several share the work through one Redis.',
+        'One process does everything, or several share the work through one Redis.\n\n' +
+        'The role web serves /metrics (Prometheus), /healthz (the process lives) and /readyz (Redis answers, every ' +
+        'account has been judged, the data are fresh) at web.host and web.port of the config, http://127.0.0.1:9642 ' +
+        'unless it says otherwise. What a process counts only its own /metrics tells.',
     )
     .option('-c, --config <file>', 'config file', 'breakwater.yaml')
     .option('--roles <roles>', `what this process does, some of ${ROLES.join(',')}`, readRoles, ROLES)
     .option('--instance <number>', 'which of several processes this is, 0 to 9, each its own', whole(0, 9), 0)
     .option('--strict-redis', 'refuse to start when the settings of Redis only give cause for a warning')
+    .option(
+      '--port <port>',
+      'port of the web server, before web.port of the config; 0: a free one',
+      whole(0, MAX_PORT),
+    )
+    .addOption(
+      new Option('--log-level <level>', 'least level that is logged, before log.level of the config').choices(
+        LEVELS,
+      ),
+    )
     .option('--stop-within <seconds>', 'how long to end in order at most', whole(1, 600), STOP_WITHIN_S);
   withJson(command);
   withExamples(command, [
     { line: 'run --config breakwater.yaml', does: 'everything in one process' },
     { line: 'run --roles poll,act --instance 1', does: 'a second host that watches and acts' },
+    { line: 'run --roles web --port 9643', does: 'metrics and health of the shared state alone' },
   ]);
   command.addHelpText(
     'after',
-    '\nSIGHUP, or a change of the file, reads config and secrets again; a config with errors changes nothing.\n' +
+    '\nThe log goes to standard error, for people on a terminal and as JSON otherwise (log.format of the config); with ' +
+      '--json as JSON to standard output.\n' +
+      'SIGHUP, or a change of the file, reads config and secrets again; a config with errors changes nothing.\n' +
       'Ends with 0 when stopped by Ctrl-C or SIGTERM within the time, 1 when it cannot start or does not end in time.',
   );
   command.action(async (flags: Flags) => await run(io, flags));
@@ -79,43 +98,14 @@ async function start(io: CliIo, flags: Flags): Promise<Daemon> {
     roles: flags.roles,
     ordinal: flags.instance,
     strictRedis: flags.strictRedis === true,
-    telemetry: [printer(io, flags.json === true)],
+    log: logOutput(io, flags),
+    ...(flags.port === undefined ? {} : { webPort: flags.port }),
   });
 }
 
-/** What an operator has to see of the process itself. */
-function printer(io: CliIo, json: boolean): Telemetry {
-  return {
-    emit(event) {
-      const words = wordsOf(event);
-      if (words === undefined) return;
-      if (json) printJson(io, { event: event.kind, message: words });
-      else printNote(io, words);
-    },
-  };
-}
-
-function wordsOf(event: DaemonEvent): string | undefined {
-  switch (event.kind) {
-    case 'started':
-      return `watching ${event.accounts} accounts as ${event.instance} (${event.roles.join(', ')})`;
-    case 'configReloaded':
-      return event.warnings.length === 0 ? undefined : event.warnings.join('\n');
-    case 'configRefused':
-      return `the config was not taken over, the one before stays in force:\n${event.problems.join('\n')}`;
-    case 'redisChecked':
-      return event.warnings.length === 0 ? undefined : event.warnings.join('\n');
-    case 'redis':
-      return event.available ? undefined : 'Redis is unreachable';
-    case 'accountRefused':
-      return event.problem.message;
-    case 'said':
-      return event.text;
-    case 'stopping':
-      return `stopping: ${event.why}`;
-    case 'stopped':
-      return event.inTime ? 'stopped' : 'not stopped in time';
-    default:
-      return undefined;
-  }
+function logOutput(io: CliIo, { json, logLevel }: Flags): LogOutput {
+  const level = logLevel === undefined ? {} : { level: logLevel };
+  if (json === true)
+    return { stream: io.stdout, isTerminal: false, colours: false, format: 'json', ...level };
+  return { stream: io.stderr, isTerminal: io.isTty.stderr, colours: hasColours(io, 'stderr'), ...level };
 }

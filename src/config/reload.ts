@@ -34,7 +34,7 @@ export interface RuleChange {
 }
 
 const SECTIONS = ['exchange', 'redis', 'egress', 'markets', 'channels', 'notify', 'web', 'log'] as const;
-const ONLY_AT_START: ReadonlySet<string> = new Set(['redis', 'web']);
+const ONLY_AT_START: ReadonlySet<string> = new Set(['redis']);
 
 /** Pure: what a reload changes. Secrets are compared and never part of the answer. */
 export function compareConfigs(before: CompiledConfig, after: CompiledConfig): ConfigChange {

@@ -1,7 +1,10 @@
 import type { CompiledConfig } from './compiled.ts';
 import { Secret } from './secret.ts';
 
-/** Every secret of a config in the clear, each once: for hiding them wherever something is written. */
+/**
+ * Every secret of a config in the clear, each once: for hiding them wherever something is written. A password
+ * that is part of an address is one by itself, as it is and as it is written there.
+ */
 export function secretValues(config: CompiledConfig): readonly string[] {
   const found = new Set<string>();
   collect(config, found);
@@ -10,9 +13,21 @@ export function secretValues(config: CompiledConfig): readonly string[] {
 
 function collect(value: unknown, found: Set<string>): void {
   if (value instanceof Secret) {
-    if (value.reveal() !== '') found.add(value.reveal());
+    for (const secret of [value.reveal(), ...passwordsOf(value.reveal())]) {
+      if (secret !== '') found.add(secret);
+    }
     return;
   }
   if (typeof value !== 'object' || value === null) return;
   for (const inner of Object.values(value)) collect(inner, found);
+}
+
+function passwordsOf(text: string): readonly string[] {
+  if (!URL.canParse(text)) return [];
+  const { password } = new URL(text);
+  try {
+    return [password, decodeURIComponent(password)];
+  } catch {
+    return [password];
+  }
 }

@@ -261,10 +261,17 @@ function queueWriters(logger: Logger, repeats: Repeats): Pick<Writers, QueueKind
   };
 }
 
+function startedWords(roles: readonly string[], accounts: number): string {
+  const counted = `${accounts} ${accounts === 1 ? 'account' : 'accounts'}`;
+  return roles.includes('poll') ? `watching ${counted}` : `serving ${counted} as ${roles.join(', ')}`;
+}
+
 type ProcessKind =
   | 'started'
   | 'configReloaded'
   | 'configRefused'
+  | 'listening'
+  | 'webError'
   | 'redisChecked'
   | 'redis'
   | 'exchangeStore'
@@ -274,7 +281,7 @@ type ProcessKind =
 function processWriters(logger: Logger, repeats: Repeats): Pick<Writers, ProcessKind> {
   return {
     started: ({ roles, accounts, instance }) =>
-      logger.log('info', 'started', `watching ${accounts} accounts`, { roles: roles.join(','), instance }),
+      logger.log('info', 'started', startedWords(roles, accounts), { roles: roles.join(','), instance }),
     configReloaded({ accounts, changed, warnings }) {
       const words = changed
         ? `a changed config is in force: ${accounts} accounts`
@@ -285,6 +292,16 @@ function processWriters(logger: Logger, repeats: Repeats): Pick<Writers, Process
     configRefused({ problems }) {
       logger.log('error', 'configRefused', 'the new config has errors; the one before stays in force');
       for (const problem of problems) logger.log('error', 'configProblem', problem);
+    },
+    listening: ({ url }) =>
+      logger.log('info', 'listening', `/metrics, /healthz and /readyz are at ${url}`, { url }),
+    webError({ error }) {
+      repeats.write('web', (repeated) =>
+        logger.log('error', 'webError', 'a request to the web server could not be answered', {
+          error,
+          repeated,
+        }),
+      );
     },
     redisChecked({ warnings }) {
       for (const warning of warnings) logger.log('warn', 'redisChecked', warning);

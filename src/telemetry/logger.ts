@@ -5,6 +5,8 @@ import { createRedactor, type Redactor } from './redact.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
 
+export type LogFormat = 'json' | 'pretty';
+
 /** What a line is about. `account`, `subject`, `rule`, `reason` and `durationMs` mean the same in every line. */
 export interface LogFields {
   readonly account?: string | undefined;
@@ -22,6 +24,7 @@ export interface Logger {
   /** Whether lines of a level are written, where preparing one costs something. */
   writes(level: LogLevel): boolean;
   setLevel(level: LogLevel): void;
+  setFormat(format: LogFormat): void;
   /** Hides further secrets, e.g. those of a new config. */
   hide(secrets: Iterable<string>): void;
   /** Everything written so far has been handed to the stream. */
@@ -30,7 +33,7 @@ export interface Logger {
 
 export interface LoggerOptions {
   readonly level: LogLevel;
-  readonly format: 'json' | 'pretty';
+  readonly format: LogFormat;
   readonly colours?: boolean;
   readonly stream: Writable;
   readonly secrets?: Iterable<string>;
@@ -42,9 +45,10 @@ export interface LoggerOptions {
 export function createLogger(options: LoggerOptions): Logger {
   const redactor = createRedactor(options.secrets);
   const { stream } = options;
+  let { format } = options;
   const destination: DestinationStream = {
     write: (line) => {
-      const shown = options.format === 'json' ? line : prettyLine(line, options.colours ?? false);
+      const shown = format === 'json' ? line : prettyLine(line, options.colours ?? false);
       // What stands in front of everything that is written, whichever way it came.
       stream.write(redactor.line(shown));
     },
@@ -68,6 +72,9 @@ export function createLogger(options: LoggerOptions): Logger {
     writes: (level) => logger.isLevelEnabled(level),
     setLevel: (level) => {
       logger.level = level;
+    },
+    setFormat: (next) => {
+      format = next;
     },
     hide: (secrets) => redactor.add(secrets),
     flush: () => new Promise((resolve) => (stream.writable ? stream.write('', () => resolve()) : resolve())),

@@ -138,10 +138,16 @@ function actMetrics(counter: MakeCounter, gauge: MakeGauge, histogram: MakeHisto
       [],
       REQUEST_BUCKETS,
     ),
-    intentsOpen: gauge('intents_open', 'Intents that are not finished.', ['account']),
-    intentAge: gauge('oldest_intent_age_seconds', 'Age of the oldest intent that is not finished.', [
-      'account',
-    ]),
+    intentsOpen: gauge(
+      'intents_open',
+      'Intents that are not finished; those of mode observe are only recorded.',
+      ['account', 'mode'],
+    ),
+    intentAge: gauge(
+      'oldest_intent_age_seconds',
+      'Age of the oldest intent that is not finished; 0 without any.',
+      ['account', 'mode'],
+    ),
     breachToOrder: histogram(
       'breach_to_order_seconds',
       'From the evaluation in which a rule began to fire to its first order accepted by the exchange.',
@@ -209,6 +215,11 @@ function operationMetrics(counter: MakeCounter, gauge: MakeGauge, histogram: Mak
       DELIVERY_BUCKETS,
     ),
     queueJobs: gauge('queue_jobs', 'Jobs in a queue, by state.', ['queue', 'state']),
+    queueAge: gauge(
+      'queue_oldest_job_age_seconds',
+      'For how long the oldest of the jobs that no worker has taken has been waiting; 0 without any.',
+      ['queue'],
+    ),
     jobProblems: counter(
       'queue_problems_total',
       'Jobs that failed, stalled or were refused, and errors of workers.',
@@ -217,6 +228,11 @@ function operationMetrics(counter: MakeCounter, gauge: MakeGauge, histogram: Mak
     schedules: counter('schedules_asserted_total', 'Schedules of buckets that were set up, by cause.', [
       'why',
     ]),
+    shared: gauge(
+      'shared_state_available',
+      '1 when this scrape could read the shared state and the queues; otherwise what stems from them is left out.',
+      [],
+    ),
     redis: gauge('redis_available', '1 while Redis answers.', []),
     accounts: gauge('accounts', 'Accounts in the config of this process.', []),
     reloads: counter('config_reloads_total', 'Reloads of the config, by result.', ['result']),

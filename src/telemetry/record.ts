@@ -1,22 +1,36 @@
 import type { Clock } from '../core/ports/clock.ts';
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
+import type { Mode } from '../core/rule.ts';
 import { BoundedValues } from './bounded-labels.ts';
 import type { Metrics } from './metrics.ts';
 
 type EventOf<K extends DaemonEvent['kind']> = Extract<DaemonEvent, { readonly kind: K }>;
 
-export interface QueueDepths {
-  readonly [queue: string]: Readonly<Record<string, number>>;
+/** What every process that shares a store says alike: read from there when somebody looks. */
+export interface SharedFigures {
+  readonly accounts: readonly SharedAccountFigures[];
+  readonly queues: Readonly<Record<string, QueueFigures>>;
+}
+
+export interface SharedAccountFigures {
+  readonly accountId: string;
+  readonly paused: boolean;
+  /** Those that are not finished. */
+  readonly intents: readonly { readonly mode: Mode; readonly ageMs: number }[];
+}
+
+export interface QueueFigures {
+  /** By state. */
+  readonly jobs: Readonly<Record<string, number>>;
+  /** Of those that no worker has taken; 0 without any. */
+  readonly oldestAgeMs: number;
 }
 
 /** Turns what happens into metrics. Called thousands of times a second: no copies, no work that a scrape can do. */
 export interface MetricsRecorder {
   record(event: DaemonEvent): void;
-  paused(accountId: string, paused: boolean): void;
-  /** Unix milliseconds at which each unfinished intent of an account was opened. */
-  intents(accountId: string, openedAtMs: readonly number[]): void;
   /** Asked at every scrape; when it fails there are no series. */
-  queueDepths(source: () => Promise<QueueDepths>): void;
+  shared(source: () => Promise<SharedFigures>): void;
   /** Only these accounts and channels exist from now on: series of others are removed. */
   retain(accountIds: readonly string[], channels: readonly string[]): void;
   /** The text of a scrape. */
@@ -31,8 +45,6 @@ interface AccountRecord {
   readonly breaches: Map<string, number>;
   firing: number;
   enforcing: boolean | undefined;
-  paused: boolean;
-  intentsAtMs: readonly number[] | undefined;
 }
 
 /** More breaches than this do not wait for their first order: the oldest are let go. */
@@ -44,7 +56,7 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
   const accounts = new Map<string, AccountRecord>();
   const reasons = new BoundedValues(MOST_REASONS);
   const channelsSeen = new Set<string>();
-  let depths: (() => Promise<QueueDepths>) | undefined;
+  let shared: (() => Promise<SharedFigures>) | undefined;
   const of = (accountId: string): AccountRecord => {
     let account = accounts.get(accountId);
     if (account === undefined) {
@@ -58,14 +70,8 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
     record(event) {
       (handlers[event.kind] as ((event: DaemonEvent) => void) | undefined)?.(event);
     },
-    paused: (accountId, paused) => {
-      of(accountId).paused = paused;
-    },
-    intents: (accountId, openedAtMs) => {
-      of(accountId).intentsAtMs = openedAtMs;
-    },
-    queueDepths(source) {
-      depths = source;
+    shared(source) {
+      shared = source;
     },
     retain(accountIds, channels) {
       const kept = new Set(accountIds);
@@ -74,8 +80,10 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
       removeChannels(metrics, channelsSeen, new Set(channels));
     },
     async text() {
+      const figures = await shared?.().catch(() => undefined);
+      // Nothing else is done until the text is made, so that two scrapes at once do not mix.
       setAccounts(metrics, accounts, clock);
-      await setDepths(metrics, depths);
+      setShared(metrics, figures, shared !== undefined);
       return await metrics.registry.metrics();
     },
     contentType: metrics.registry.contentType,
@@ -88,8 +96,6 @@ function newAccount(): AccountRecord {
     breaches: new Map(),
     firing: 0,
     enforcing: undefined,
-    paused: false,
-    intentsAtMs: undefined,
   };
 }
 
@@ -214,38 +220,38 @@ function actHandlers(
 
 /** Gauges that change with time or with every poll are computed when somebody looks. */
 function setAccounts(metrics: Metrics, accounts: ReadonlyMap<string, AccountRecord>, clock: Clock): void {
-  const { dataAge, firing, enforcing, paused, intentsOpen, intentAge } = metrics;
-  for (const gauge of [dataAge, firing, enforcing, paused, intentsOpen, intentAge]) gauge.reset();
-  const [monotonicMs, nowMs] = [clock.monotonicMs(), clock.nowMs()];
+  const { dataAge, firing, enforcing } = metrics;
+  for (const gauge of [dataAge, firing, enforcing]) gauge.reset();
+  const monotonicMs = clock.monotonicMs();
   for (const [account, one] of accounts) {
     for (const [source, atMs] of one.readAtMs) dataAge.set({ account, source }, (monotonicMs - atMs) / MS);
-    paused.set({ account }, one.paused ? 1 : 0);
-    if (one.enforcing !== undefined) {
-      enforcing.set({ account }, one.enforcing ? 1 : 0);
-      firing.set({ account }, one.firing);
-    }
-    if (one.intentsAtMs === undefined) continue;
-    intentsOpen.set({ account }, one.intentsAtMs.length);
-    const oldestMs = one.intentsAtMs.length === 0 ? nowMs : Math.min(...one.intentsAtMs);
-    intentAge.set({ account }, Math.max(0, nowMs - oldestMs) / MS);
+    if (one.enforcing === undefined) continue;
+    enforcing.set({ account }, one.enforcing ? 1 : 0);
+    firing.set({ account }, one.firing);
   }
 }
 
-async function setDepths(metrics: Metrics, source: (() => Promise<QueueDepths>) | undefined): Promise<void> {
-  metrics.queueJobs.reset();
-  if (source === undefined) return;
-  let depths: QueueDepths;
-  try {
-    depths = await source();
-  } catch {
-    // Not known is not zero: no series.
-    return;
+/** Not known is not zero: without figures there are no series. */
+function setShared(metrics: Metrics, figures: SharedFigures | undefined, wanted: boolean): void {
+  const { paused, intentsOpen, intentAge, queueJobs, queueAge, shared } = metrics;
+  for (const gauge of [paused, intentsOpen, intentAge, queueJobs, queueAge]) gauge.reset();
+  if (wanted) shared.set(figures === undefined ? 0 : 1);
+  if (figures === undefined) return;
+  for (const { accountId: account, paused: isPaused, intents } of figures.accounts) {
+    paused.set({ account }, isPaused ? 1 : 0);
+    for (const mode of MODES) {
+      const ages = intents.flatMap((intent) => (intent.mode === mode ? [intent.ageMs] : []));
+      intentsOpen.set({ account, mode }, ages.length);
+      intentAge.set({ account, mode }, Math.max(0, ...ages) / MS);
+    }
   }
-  metrics.queueJobs.reset();
-  for (const [queue, states] of Object.entries(depths)) {
-    for (const [state, jobs] of Object.entries(states)) metrics.queueJobs.set({ queue, state }, jobs);
+  for (const [queue, { jobs, oldestAgeMs }] of Object.entries(figures.queues)) {
+    for (const [state, count] of Object.entries(jobs)) queueJobs.set({ queue, state }, count);
+    queueAge.set({ queue }, Math.max(0, oldestAgeMs) / MS);
   }
 }
+
+const MODES: readonly Mode[] = ['enforce', 'observe'];
 
 function removeChannels(metrics: Metrics, seen: Set<string>, kept: ReadonlySet<string>): void {
   const gone = [...seen].filter((channel) => !kept.has(channel));

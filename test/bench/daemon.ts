@@ -86,6 +86,7 @@ exchange:
   baseUrls: ["${baseUrl}"]
   limits: { positions: ${huge}, credit-line: ${huge}, order: ${huge} }
 redis: { url: "${redisServer.url}", prefix: bench }
+web: { port: 0 }
 cadence: { calm: 1s, alert: 1s }
 markets:
   "*_PERP": { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }

@@ -66,6 +66,10 @@ describe('what a reload changes', () => {
   test('sections, and which of them need a restart', () => {
     const redis = compareConfigs(before, loaded(`redis: { url: redis://127.0.0.1:6380 }\n${text}`));
     expect(redis).toMatchObject({ sections: ['redis'], needsRestart: ['redis'], changed: [] });
+    expect(compareConfigs(before, loaded(`web: { port: 9643 }\n${text}`))).toMatchObject({
+      sections: ['web'],
+      needsRestart: [],
+    });
     expect(changes('priceStep: 0.1', 'priceStep: 0.2')).toMatchObject({
       sections: ['markets'],
       needsRestart: [],

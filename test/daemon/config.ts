@@ -9,6 +9,10 @@ export interface ConfigParts {
   readonly exchange?: string;
   readonly acting?: string;
   readonly cadence?: string;
+  /** A flow mapping; default: a free port. */
+  readonly web?: string;
+  /** Further sections. */
+  readonly more?: string;
   readonly redis?: { readonly url: string; readonly prefix: string };
   /** Rule ids per account, and further lines of the account, such as `mode: observe`. */
   readonly accounts: Readonly<Record<string, { readonly rules: readonly string[]; readonly more?: string }>>;
@@ -34,6 +38,7 @@ exchange:
   lateArrival: 200ms
 ${parts.exchange ?? ''}
 ${redis}
+web: ${parts.web ?? '{ port: 0 }'}
 cadence: ${parts.cadence ?? '{ calm: 300ms, alert: 100ms }'}
 acting: ${parts.acting ?? '{ fillWithin: 1s }'}
 markets:
@@ -43,7 +48,7 @@ accounts:
 ${accounts.join('\n')}
 rules:
 ${parts.rules}
-`;
+${parts.more ?? ''}`;
 }
 
 export function environment(simulator: Pick<RunningSimulator, 'accounts'>): Record<string, string> {

@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process';
 import { PassThrough } from 'node:stream';
 import { getGlobalDispatcher, request } from 'undici';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -8,6 +7,7 @@ import { createTelemetry, type DaemonTelemetry } from '../../src/telemetry/telem
 import { startWebServer } from '../../src/web/server.ts';
 import { AT, message } from '../notify/receiver.ts';
 import { type ManualClock, manualClock } from '../state/manual-clock.ts';
+import { promtool } from '../support/promtool.ts';
 
 afterAll(() => getGlobalDispatcher().close());
 
@@ -147,6 +147,8 @@ const EVERY_EVENT: readonly DaemonEvent[] = [
   { kind: 'jobRefused', queue: 'notify', job: 'j', why: 'form' },
   { kind: 'schedulesAsserted', buckets: [1, 2], why: 'repair' },
   { kind: 'started', roles: ['poll'], accounts: 7, instance: 'i' },
+  { kind: 'listening', url: 'http://127.0.0.1:9642' },
+  { kind: 'webError', error: new Error('a slow reader') },
   { kind: 'configReloaded', accounts: 8, changed: true, warnings: ['w'] },
   { kind: 'configRefused', problems: ['p'] },
   { kind: 'redisChecked', warnings: ['hz'] },
@@ -193,7 +195,6 @@ describe('what happens', () => {
       'breakwater_data_age_seconds{account="desk-1",source="positions"}': 2,
       'breakwater_rules_firing{account="desk-1"}': 2,
       'breakwater_account_enforcing{account="desk-1"}': 1,
-      'breakwater_account_paused{account="desk-1"}': 0,
       'breakwater_rule_transitions_total{to="firing",reason="heldLongEnough"}': 1,
       'breakwater_commits_total{by="poll",result="committed"}': 1,
       'breakwater_accounts_refused_total{document="lane"}': 1,
@@ -277,8 +278,6 @@ describe('what happens', () => {
       setAside: 0,
     });
     telemetry.emit(evaluated());
-    telemetry.metrics.paused('desk-1', true);
-    telemetry.metrics.intents('desk-1', [AT - 5000, AT - 1000]);
     const before = await telemetry.metrics.text();
     const failed =
       'breakwater_notifications_total{channel="phone",kind="firing",outcome="failed",reason="notFound"}';
@@ -287,9 +286,6 @@ describe('what happens', () => {
     expect(valueOf(before, 'breakwater_notification_retries_total{channel="phone",reason="timeout"}')).toBe(
       1,
     );
-    expect(valueOf(before, 'breakwater_account_paused{account="desk-1"}')).toBe(1);
-    expect(valueOf(before, 'breakwater_intents_open{account="desk-1"}')).toBe(2);
-    expect(valueOf(before, 'breakwater_oldest_intent_age_seconds{account="desk-1"}')).toBe(5);
     telemetry.metrics.retain(['desk-1'], ['ops', 'log']);
     const after = await telemetry.metrics.text();
     expect(after).not.toMatch(/channel="phone"|account="b"/);
@@ -321,17 +317,52 @@ describe('what happens', () => {
     expect(text).toContain('error="other"} 700');
   });
 
-  test('queue depths are asked for at a scrape; when they cannot be had there are none, not old ones', async () => {
+  test('what all processes share is asked for at a scrape; when it cannot be had there are no series, not old ones', async () => {
     const { telemetry } = setUp();
+    const available = 'breakwater_shared_state_available';
+    expect(valueOf(await telemetry.metrics.text(), available)).toBe(0);
     let fails = false;
-    telemetry.metrics.queueDepths(async () => {
+    telemetry.metrics.shared(async () => {
       if (fails) throw new Error('Redis is gone');
-      return { act: { waiting: 3, active: 1 } };
+      return {
+        accounts: [
+          {
+            accountId: 'desk-1',
+            paused: true,
+            intents: [
+              { mode: 'enforce', ageMs: 1000 },
+              { mode: 'enforce', ageMs: 5000 },
+            ],
+          },
+          { accountId: 'desk-2', paused: false, intents: [{ mode: 'observe', ageMs: 3000 }] },
+        ],
+        queues: { act: { jobs: { waiting: 3, active: 1 }, oldestAgeMs: 250 } },
+      };
     });
-    const depth = 'breakwater_queue_jobs{queue="act",state="waiting"}';
-    expect(valueOf(await telemetry.metrics.text(), depth)).toBe(3);
+    const told = {
+      [available]: 1,
+      'breakwater_account_paused{account="desk-1"}': 1,
+      'breakwater_account_paused{account="desk-2"}': 0,
+      'breakwater_intents_open{account="desk-1",mode="enforce"}': 2,
+      'breakwater_intents_open{account="desk-1",mode="observe"}': 0,
+      'breakwater_intents_open{account="desk-2",mode="enforce"}': 0,
+      'breakwater_intents_open{account="desk-2",mode="observe"}': 1,
+      'breakwater_oldest_intent_age_seconds{account="desk-1",mode="enforce"}': 5,
+      'breakwater_oldest_intent_age_seconds{account="desk-2",mode="enforce"}': 0,
+      'breakwater_queue_jobs{queue="act",state="waiting"}': 3,
+      'breakwater_queue_jobs{queue="act",state="active"}': 1,
+      'breakwater_queue_oldest_job_age_seconds{queue="act"}': 0.25,
+    };
+    const text = await telemetry.metrics.text();
+    expect(Object.fromEntries(Object.keys(told).map((series) => [series, valueOf(text, series)]))).toEqual(
+      told,
+    );
     fails = true;
-    expect(valueOf(await telemetry.metrics.text(), depth)).toBeUndefined();
+    const without = await telemetry.metrics.text();
+    expect(valueOf(without, available)).toBe(0);
+    expect(without).not.toMatch(
+      /^breakwater_(account_paused|intents_open|oldest_intent|queue_jobs|queue_oldest).*\{/m,
+    );
   });
 
   test('an event that cannot be recorded harms nobody', () => {
@@ -383,15 +414,3 @@ describe('the text of a scrape', () => {
     expect(text).toContain('breakwater_nodejs_eventloop_lag_seconds');
   });
 });
-
-async function promtool(text: string): Promise<{ code: number; output: string } | undefined> {
-  return await new Promise((resolve, reject) => {
-    const child = execFile('promtool', ['check', 'metrics'], (error, stdout, stderr) => {
-      if (error === null) return resolve({ code: 0, output: `${stdout}${stderr}` });
-      if (error.code === 'ENOENT') return resolve(undefined);
-      return resolve({ code: Number(error.code), output: `${stdout}${stderr}` });
-    });
-    child.stdin?.on('error', reject);
-    child.stdin?.end(text);
-  });
-}

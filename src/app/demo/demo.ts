@@ -96,7 +96,12 @@ export async function openDemo(options: DemoOptions): Promise<Demo> {
     });
     await writeFile(configFile, text, { mode: 0o600 });
     const witness = new Witness();
-    const daemon = await startDaemon({ configFile, env: secretsOf(simulator), telemetry: [witness] });
+    const daemon = await startDaemon({
+      configFile,
+      env: secretsOf(simulator),
+      roles: ['poll', 'act', 'notify'],
+      telemetry: [witness],
+    });
     closers.push(() => stopOrThrow(daemon));
     await witness.untilReady(simulator, options.signal);
     return demoOf(options, played, simulator, witness, close);

@@ -152,6 +152,10 @@ export type ProcessEvent =
       readonly warnings: readonly string[];
     }
   | { readonly kind: 'configRefused'; readonly problems: readonly string[] }
+  /** The web server takes requests at this address. */
+  | { readonly kind: 'listening'; readonly url: string }
+  /** A request could not be answered. */
+  | { readonly kind: 'webError'; readonly error: unknown }
   | { readonly kind: 'redisChecked'; readonly warnings: readonly string[] }
   | { readonly kind: 'redis'; readonly available: boolean; readonly error?: unknown }
   | {

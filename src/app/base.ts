@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import type { CompiledConfig } from '../config/compiled.ts';
+import type { Clock, Random } from '../core/ports/clock.ts';
+import type { Telemetry } from '../core/ports/telemetry.ts';
+import { ReadMemory } from '../pipeline/read-memory.ts';
+import { SharedTime } from '../pipeline/time.ts';
+import { openQueues, type Queues } from '../queues/producers.ts';
+import { examineRedis } from '../queues/redis-sanity.ts';
+import { createMemoryRateLimitStore } from '../state/limiter-memory.ts';
+import { createRedisRateLimitStore } from '../state/limiter-redis.ts';
+import { createRedisNonceStore, type RedisNonceStore } from '../state/nonce-redis.ts';
+import { createRedisState, type State } from '../state/state.ts';
+import { ConfiguredAccounts } from './accounts.ts';
+import { connectRedis, followClock, RedisUnusableError } from './redis.ts';
+import type { ProcessTelemetry } from './telemetry.ts';
+
+export interface Surroundings {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly process: ProcessTelemetry;
+  readonly telemetry: Telemetry;
+  /** Which of several processes this is, 0 to 9. */
+  readonly ordinal: number;
+  readonly strictRedis: boolean;
+}
+
+/** Everything that runs by itself and is closed last. */
+export interface Base extends Surroundings {
+  readonly instance: string;
+  readonly url: string;
+  readonly prefix: string;
+  readonly redis: Redis;
+  readonly state: State;
+  readonly nonces: RedisNonceStore;
+  readonly accounts: ConfiguredAccounts;
+  readonly queues: Queues;
+  readonly memory: ReadMemory;
+  readonly time: SharedTime;
+  close(): Promise<void>;
+}
+
+const REDIS_ERRORS_APART_MS = 1_000;
+
+/** @throws RedisUnusableError */
+export async function openBase(config: CompiledConfig, surroundings: Surroundings): Promise<Base> {
+  const { clock, random, telemetry, ordinal, process } = surroundings;
+  const instance = `i${ordinal}-${randomBytes(5).toString('hex')}`;
+  const url = config.redis.url.reveal();
+  const { prefix } = config.redis;
+  const redis = await connectRedis(url, redisTrouble(telemetry, clock));
+  redis.on('ready', () => telemetry.emit({ kind: 'redis', available: true }));
+  const closers: (() => Promise<unknown> | void)[] = [() => redis.disconnect()];
+  const close = async (): Promise<void> => {
+    for (const end of closers.splice(0).reverse()) await end();
+  };
+  try {
+    await checkRedis(redis, surroundings);
+    const state = createRedisState({ redis, prefix, clock, secrets: () => process.secrets.current });
+    closers.push(() => state.close());
+    const nonces = createRedisNonceStore({ redis, prefix });
+    closers.push(() => nonces.close());
+    const accounts = new ConfiguredAccounts({
+      clock,
+      random,
+      nonces,
+      limits: createRedisRateLimitStore({ redis, prefix }),
+      fallbackLimits: createMemoryRateLimitStore(clock),
+      telemetry,
+      ordinal,
+    });
+    closers.push(() => accounts.close());
+    accounts.adopt(config);
+    const time = new SharedTime(clock, instance);
+    await followClock(redis, clock, time);
+    const queues = openQueues({
+      url,
+      prefix,
+      onError: (queue, error) => telemetry.emit({ kind: 'workerError', queue, error }),
+    });
+    closers.push(() => queues.close());
+    const parts = { instance, url, prefix, redis, state, nonces, accounts, queues, time };
+    return { ...surroundings, ...parts, memory: new ReadMemory(), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function checkRedis(redis: Redis, { telemetry, strictRedis }: Surroundings): Promise<void> {
+  const { errors, warnings } = await examineRedis(redis);
+  const refused = strictRedis ? [...errors, ...warnings] : errors;
+  if (refused.length > 0) throw new RedisUnusableError(refused.join('; '));
+  telemetry.emit({ kind: 'redis', available: true });
+  telemetry.emit({ kind: 'redisChecked', warnings });
+}
+
+/** One line for an outage, not one per attempt to connect. */
+function redisTrouble(telemetry: Telemetry, clock: Clock): (error: unknown) => void {
+  let saidMs = Number.NEGATIVE_INFINITY;
+  return (error) => {
+    const nowMs = clock.monotonicMs();
+    if (nowMs - saidMs < REDIS_ERRORS_APART_MS) return;
+    saidMs = nowMs;
+    telemetry.emit({ kind: 'redis', available: false, error });
+  };
+}

@@ -1,0 +1,119 @@
+import type { Clock } from '../core/ports/clock.ts';
+import type { StoredAccount } from '../core/ports/state-store.ts';
+import type { WatchedAccount } from '../pipeline/account.ts';
+import type { Readiness } from '../web/server.ts';
+import { type SharedAccount, type SharedView, within } from './shared-view.ts';
+
+export interface ReadinessParts {
+  readonly ping: () => Promise<unknown>;
+  readonly view: () => Promise<SharedView>;
+  /** As configured now. */
+  readonly accounts: () => readonly WatchedAccount[];
+  readonly clock: Clock;
+}
+
+type Check = Readiness['checks'][number];
+
+const REDIS_TIMEOUT_MS = 1_000;
+const VIEW_TIMEOUT_MS = 2_500;
+
+/**
+ * Whether the accounts of this config are being watched, by whichever processes: Redis answers, each account has
+ * been judged, and what it is judged by is fresh. From the shared state, so that every process says the same.
+ */
+export async function readinessOf(parts: ReadinessParts): Promise<Readiness> {
+  const redis = await askRedis(parts);
+  const checks = [redis, ...(redis.ok ? await examineAccounts(parts) : UNKNOWN)];
+  return { ready: checks.every(({ ok }) => ok), checks };
+}
+
+const UNKNOWN: readonly Check[] = ['firstEvaluation', 'dataFresh'].map((name) => ({
+  name,
+  ok: false,
+  why: 'the shared state cannot be read',
+}));
+
+async function askRedis({ ping }: ReadinessParts): Promise<Check> {
+  try {
+    await within(ping(), REDIS_TIMEOUT_MS, 'no answer');
+    return { name: 'redis', ok: true, why: 'it answers' };
+  } catch {
+    return { name: 'redis', ok: false, why: 'it does not answer' };
+  }
+}
+
+async function examineAccounts(parts: ReadinessParts): Promise<readonly Check[]> {
+  let view: SharedView;
+  try {
+    view = await within(parts.view(), VIEW_TIMEOUT_MS, 'no answer');
+  } catch {
+    return UNKNOWN;
+  }
+  const found = new Map(view.accounts.map((account) => [account.accountId, account]));
+  const watched = parts.accounts();
+  const nowMs = parts.clock.nowMs();
+  const unjudged = watched.flatMap(({ id }) => whyUnjudged(id, found.get(id)));
+  const stale = watched.flatMap((account) => whyStale(account, found.get(account.id), nowMs));
+  const count = `${watched.length} ${watched.length === 1 ? 'account' : 'accounts'}`;
+  return [
+    checkOf('firstEvaluation', unjudged, `all of ${count} have been judged`),
+    checkOf('dataFresh', stale, `the data of ${count} are fresh`),
+  ];
+}
+
+/** More than this says no more; the metrics have each account. */
+const MOST_NAMED = 5;
+
+function checkOf(name: string, problems: readonly string[], fine: string): Check {
+  if (problems.length === 0) return { name, ok: true, why: fine };
+  const more = problems.length - MOST_NAMED;
+  const named = problems.slice(0, MOST_NAMED).join('; ');
+  return { name, ok: false, why: more > 0 ? `${named}; and ${more} more` : named };
+}
+
+function whyUnjudged(id: string, account: SharedAccount | undefined): readonly string[] {
+  if (account?.load.kind === 'refused') return [`${id}: ${account.load.problem.message}`];
+  return storedOf(account)?.documents.evaluation?.passage === undefined ? [`${id} has not been judged`] : [];
+}
+
+function storedOf(account: SharedAccount | undefined): StoredAccount | undefined {
+  return account?.load.kind === 'loaded' ? account.load.account : undefined;
+}
+
+/** A process that dies is replaced within 5 s, and so long nothing is wrong yet. */
+const LEAST_BOUND_MS = 10_000;
+const MISSED_POLLS = 3;
+
+/** Age from which on the data of an account are not fresh any more: that of some polls that did not happen. */
+export function freshForMs({
+  rules,
+  leastIntervalMs,
+}: Pick<WatchedAccount, 'rules' | 'leastIntervalMs'>): number {
+  return Math.max(LEAST_BOUND_MS, MISSED_POLLS * Math.max(rules.settings.cadence.calmMs, leastIntervalMs));
+}
+
+function whyStale(
+  account: WatchedAccount,
+  shared: SharedAccount | undefined,
+  nowMs: number,
+): readonly string[] {
+  const evaluation = storedOf(shared)?.documents.evaluation;
+  if (evaluation?.passage === undefined) return [`${account.id} has no data`];
+  const boundMs = freshForMs(account);
+  const sinceMs = Math.max(0, nowMs - evaluation.passage.at.wallMs);
+  const old = (ageMs: number): string => `${seconds(ageMs)} s old, ${seconds(boundMs)} s at most`;
+  if (sinceMs > boundMs)
+    return [`${account.id} was last judged ${seconds(sinceMs)} s ago, ${seconds(boundMs)} s at most`];
+  return EVERY_POLL.filter((source) => account.sources.includes(source)).flatMap((source) => {
+    const ageMs = evaluation.ages[source];
+    if (ageMs === undefined) return [`${account.id}: ${WORDS[source]} have not been read`];
+    return ageMs + sinceMs > boundMs ? [`${account.id}: ${WORDS[source]} are ${old(ageMs + sinceMs)}`] : [];
+  });
+}
+
+const EVERY_POLL = ['positions', 'creditLine'] as const;
+const WORDS = { positions: 'positions', creditLine: 'credit lines' } as const;
+
+function seconds(ms: number): number {
+  return Math.round(ms / 1000);
+}

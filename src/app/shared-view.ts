@@ -1,0 +1,69 @@
+import type { Clock } from '../core/ports/clock.ts';
+import type { Controls } from '../core/ports/controls.ts';
+import { type AccountLoad, bucketOf, type StateStore } from '../core/ports/state-store.ts';
+
+/** The configured accounts as the shared state has them: what any process tells alike. */
+export interface SharedView {
+  /** When it was read, Unix milliseconds. */
+  readonly atMs: number;
+  /** In the order of the config. */
+  readonly accounts: readonly SharedAccount[];
+}
+
+export interface SharedAccount {
+  readonly accountId: string;
+  readonly load: AccountLoad;
+  /** Of its bucket; see `controlsInForce`. */
+  readonly controls: Controls;
+}
+
+/** Buckets read at once: a commit that comes in between does not wait behind all of them. */
+const AT_ONCE = 8;
+
+/** Reads accounts, due or not, without claiming them. Rejects when the store is lost. */
+export async function readSharedView(
+  store: Pick<StateStore, 'readBucket'>,
+  accountIds: readonly string[],
+  clock: Clock,
+): Promise<SharedView> {
+  const atMs = clock.nowMs();
+  const byBucket = [...Map.groupBy(accountIds, bucketOf)];
+  const found = new Map<string, SharedAccount>();
+  for (let index = 0; index < byBucket.length; index += AT_ONCE) {
+    const views = await Promise.all(
+      byBucket.slice(index, index + AT_ONCE).map(([bucket, ids]) => store.readBucket(bucket, ids)),
+    );
+    for (const { accounts, controls } of views) {
+      for (const load of accounts) {
+        const accountId = load.kind === 'loaded' ? load.account.accountId : load.problem.accountId;
+        found.set(accountId, { accountId, load, controls });
+      }
+    }
+  }
+  return { atMs, accounts: accountIds.flatMap((id) => found.get(id) ?? []) };
+}
+
+/** What was found out a moment ago is not found out again; whoever asks meanwhile shares the answer. */
+export function remembering<T>(clock: Clock, maxAgeMs: number, find: () => Promise<T>): () => Promise<T> {
+  let last: { readonly atMs: number; readonly found: Promise<T> } | undefined;
+  return () => {
+    const nowMs = clock.monotonicMs();
+    if (last !== undefined && nowMs - last.atMs < maxAgeMs) return last.found;
+    const found = find();
+    last = { atMs: nowMs, found };
+    return found;
+  };
+}
+
+/** Rejects with `late` when the work takes longer. */
+export async function within<T>(work: Promise<T>, timeoutMs: number, late: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(late)), timeoutMs);
+  });
+  try {
+    return await Promise.race([work, over]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

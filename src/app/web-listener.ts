@@ -1,0 +1,94 @@
+import type { WebSettings } from '../config/compiled.ts';
+import { startWebServer, type WebOptions, type WebServer } from '../web/server.ts';
+
+/** What the server shows; the rest is settings. */
+export type WebContent = Pick<WebOptions, 'metrics' | 'readiness' | 'onError'>;
+
+export interface WebListenerOptions {
+  readonly content: WebContent;
+  /** Wins over the config's. */
+  readonly port: number | undefined;
+  readonly onListening: (url: string) => void;
+}
+
+/** The web server as the config in force wants it. */
+export class WebListener {
+  readonly #options: WebListenerOptions;
+  #settings: WebSettings;
+  #server: WebServer;
+
+  private constructor(options: WebListenerOptions, settings: WebSettings, server: WebServer) {
+    this.#options = options;
+    this.#settings = settings;
+    this.#server = server;
+  }
+
+  /** @throws WebServerError */
+  static async open(settings: WebSettings, options: WebListenerOptions): Promise<WebListener> {
+    const server = await listen(settings, options, options.port ?? settings.port);
+    return new WebListener(options, settings, server);
+  }
+
+  get url(): string {
+    return this.#server.url;
+  }
+
+  /**
+   * Starts the server anew where its settings differ. If that cannot be done the server is as it was before.
+   * @throws WebServerError
+   */
+  async adopt(next: WebSettings): Promise<void> {
+    const before = this.#settings;
+    if (isSame(before, next)) return;
+    const port = this.#portFor(next);
+    const isMoved = port !== this.#server.port;
+    if (isMoved) {
+      const server = await listen(next, this.#options, port);
+      await this.#server.close();
+      this.#server = server;
+    } else {
+      await this.#server.close();
+      try {
+        this.#server = await listen(next, this.#options, port);
+      } catch (error) {
+        this.#server = await listen(before, this.#options, port);
+        throw error;
+      }
+    }
+    this.#settings = next;
+  }
+
+  /** A port that was free for the taking is kept: somebody may have noted it. */
+  #portFor(next: WebSettings): number {
+    const { port } = this.#options;
+    if (port !== undefined) return port === 0 ? this.#server.port : port;
+    return next.port === 0 && this.#settings.port === 0 ? this.#server.port : next.port;
+  }
+
+  async close(): Promise<void> {
+    await this.#server.close();
+  }
+}
+
+async function listen(
+  { host, names, token }: WebSettings,
+  { content, onListening }: WebListenerOptions,
+  port: number,
+): Promise<WebServer> {
+  const server = await startWebServer({
+    ...content,
+    host,
+    port,
+    names,
+    ...(token === undefined ? {} : { token: token.reveal() }),
+  });
+  onListening(server.url);
+  return server;
+}
+
+function isSame(a: WebSettings, b: WebSettings): boolean {
+  const sameToken = a.token === undefined ? b.token === undefined : b.token?.equals(a.token) === true;
+  return (
+    sameToken && a.host === b.host && a.port === b.port && JSON.stringify(a.names) === JSON.stringify(b.names)
+  );
+}

@@ -1,0 +1,105 @@
+import { expect, test } from 'vitest';
+import { readinessOf } from '../../src/app/readiness.ts';
+import type { SharedAccount, SharedView } from '../../src/app/shared-view.ts';
+import type { WatchedAccount } from '../../src/pipeline/account.ts';
+import { manualClock } from '../state/manual-clock.ts';
+
+const NOW = 1_760_000_000_000;
+
+function watched(id: string, calmMs: number, sources: readonly string[] = ['positions']): WatchedAccount {
+  return {
+    id,
+    sources,
+    leastIntervalMs: 0,
+    rules: { settings: { cadence: { calmMs, alertMs: 100 } } },
+  } as unknown as WatchedAccount;
+}
+
+/** As committed `agoMs` ago with reads so old. */
+function judged(id: string, agoMs: number, ages: object): SharedAccount {
+  const passage = { at: { wallMs: NOW - agoMs, monotonicMs: 0, clockId: 'other' }, plannedMs: 1000 };
+  const load = { kind: 'loaded', account: { accountId: id, documents: { evaluation: { passage, ages } } } };
+  return { accountId: id, load, controls: { stamp: '', entries: [] } } as unknown as SharedAccount;
+}
+
+function ask(accounts: readonly WatchedAccount[], shared: readonly SharedAccount[], more: object = {}) {
+  const view = async (): Promise<SharedView> => ({ atMs: NOW, accounts: shared });
+  return readinessOf({
+    ping: async () => 'PONG',
+    view,
+    accounts: () => accounts,
+    clock: manualClock(NOW),
+    ...more,
+  });
+}
+
+test('it is ready when each account was judged on fresh data', async () => {
+  const accounts = [watched('a', 2_000), watched('b', 60_000, ['positions', 'creditLine'])];
+  const shared = [
+    judged('a', 9_000, { positions: 900 }),
+    judged('b', 100_000, { positions: 10, creditLine: 70_000 }),
+  ];
+  expect(await ask(accounts, shared)).toEqual({
+    ready: true,
+    checks: [
+      { name: 'redis', ok: true, why: 'it answers' },
+      { name: 'firstEvaluation', ok: true, why: 'all of 2 accounts have been judged' },
+      { name: 'dataFresh', ok: true, why: 'the data of 2 accounts are fresh' },
+    ],
+  });
+});
+
+test.each([
+  ['nobody has judged it', [], ['a has not been judged', 'a has no data']],
+  [
+    'the last judgement is too long ago',
+    [judged('a', 31_000, { positions: 0 })],
+    [undefined, 'a was last judged 31 s ago, 30 s at most'],
+  ],
+  [
+    'its data are too old although it is judged',
+    [judged('a', 1_000, { positions: 30_000 })],
+    [undefined, 'a: positions are 31 s old, 30 s at most'],
+  ],
+  ['a source has not been read', [judged('a', 1_000, {})], [undefined, 'a: positions have not been read']],
+  [
+    'this program cannot read what is stored',
+    [
+      {
+        accountId: 'a',
+        load: { kind: 'refused', problem: { accountId: 'a', message: 'written by a newer version' } },
+        controls: { stamp: '', entries: [] },
+      } as unknown as SharedAccount,
+    ],
+    ['a: written by a newer version', 'a has no data'],
+  ],
+] as const)('it is not ready when %s', async (_why, shared, [unjudged, stale]) => {
+  const { ready, checks } = await ask([watched('a', 10_000)], shared);
+  expect(ready).toBe(false);
+  expect(checks.find(({ ok, name }) => !ok && name === 'firstEvaluation')?.why).toBe(unjudged);
+  expect(checks.find(({ ok, name }) => !ok && name === 'dataFresh')?.why).toBe(stale);
+});
+
+test('many accounts in trouble are counted, not all named', async () => {
+  const ids = Array.from({ length: 8 }, (_, index) => `a${index}`);
+  const { checks } = await ask(
+    ids.map((id) => watched(id, 1_000)),
+    [],
+  );
+  expect(checks[1]?.why).toMatch(/^a0 has not been judged; .*; a4 has not been judged; and 3 more$/);
+});
+
+test('without Redis nothing else is asked; a state that cannot be read is not ready', async () => {
+  let asked = 0;
+  const lost = await ask([watched('a', 1_000)], [], {
+    ping: () => Promise.reject(new Error('redis://:password@host is gone')),
+    view: async () => {
+      asked += 1;
+      return { atMs: NOW, accounts: [] };
+    },
+  });
+  expect([lost.ready, asked]).toEqual([false, 0]);
+  expect(JSON.stringify(lost)).not.toContain('password');
+  const unreadable = await ask([watched('a', 1_000)], [], { view: () => Promise.reject(new Error('lost')) });
+  expect(unreadable.checks.map(({ ok }) => ok)).toEqual([true, false, false]);
+});
