@@ -1,7 +1,7 @@
 import type { SourceName } from '../core/fields.ts';
+import { ownStopsOf } from '../core/own-stops.ts';
 import type { PositionRecord, RecordList } from '../core/ports/exchange.ts';
 import type { StoredAccount, StoredReadings } from '../core/ports/state-store.ts';
-import { standingStops } from '../core/protective-stop.ts';
 import type { Instant, Snapshot, SnapshotSources, SourceReading } from '../core/snapshot.ts';
 import type { PipelineContext, WatchedAccount } from './account.ts';
 import { aged, type KeptReading } from './read-memory.ts';
@@ -97,6 +97,6 @@ export function snapshotOf(observation: Observation, stored: StoredAccount): Sna
     accountId: stored.accountId,
     at: observation.at,
     sources: observation.sources,
-    ownStops: [...stored.lanes.values()].flatMap((lane) => standingStops(lane, stored.life.id)),
+    ownStops: ownStopsOf(stored),
   };
 }
