@@ -8,39 +8,40 @@ import { describe, expect, inject, it } from 'vitest';
 import { leftOver, takeFootprint } from './leaks.ts';
 import { hasRedisServer, type RedisServer, startPrivateRedis, startRedisServer } from './redis.ts';
 
-const MARK = `BREAKWATER_TEST_FILE=${process.env['BREAKWATER_TEST_FILE'] ?? ''}`;
+/** Known only once the hooks have run; before that it would match the processes of every test file. */
+const mark = (): string => `BREAKWATER_TEST_FILE=${process.env['BREAKWATER_TEST_FILE'] ?? 'no mark yet'}`;
 
 describe('the leak check', () => {
   it('finds a listening server', async () => {
-    const before = takeFootprint(MARK);
+    const before = takeFootprint(mark());
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
-    expect(await leftOver(before, MARK, 50)).toEqual(['1 x TCPServerWrap (an open handle)']);
+    expect(await leftOver(before, mark(), 50)).toEqual(['1 x TCPServerWrap (an open handle)']);
     server.close();
-    expect(await leftOver(before, MARK)).toEqual([]);
+    expect(await leftOver(before, mark())).toEqual([]);
   });
 
   it('finds timers', async () => {
-    const before = takeFootprint(MARK);
+    const before = takeFootprint(mark());
     // Several, as one of the test runner's own may end meanwhile and be counted against them.
     const timers = Array.from({ length: 8 }, () => setInterval(() => undefined, 60_000));
-    const found = await leftOver(before, MARK, 50);
+    const found = await leftOver(before, mark(), 50);
     expect(found).toEqual([expect.stringMatching(/^[4-9] x Timeout \(an open handle\)$/)]);
     for (const timer of timers) clearInterval(timer);
-    expect(await leftOver(before, MARK)).toEqual([]);
+    expect(await leftOver(before, mark())).toEqual([]);
   });
 
   it.runIf(existsSync('/proc/self/stat'))('finds a process whose parent has ended', async () => {
-    const before = takeFootprint(MARK);
+    const before = takeFootprint(mark());
     const parent = spawn('sh', ['-c', 'sleep 60 >/dev/null 2>&1 & echo $!'], {
       stdio: ['ignore', 'pipe', 'ignore'],
     });
     const [line] = (await once(parent.stdout, 'data')) as [Buffer];
     await once(parent, 'close');
     const pid = Number(String(line));
-    expect(await leftOver(before, MARK, 50)).toEqual([`process ${pid}: sleep 60`]);
+    expect(await leftOver(before, mark(), 50)).toEqual([`process ${pid}: sleep 60`]);
     process.kill(pid);
-    expect(await leftOver(before, MARK)).toEqual([]);
+    expect(await leftOver(before, mark())).toEqual([]);
   });
 });
 

@@ -10,6 +10,7 @@ import { SimulatorError } from '../../simulator/simulated-exchange.ts';
 import { type RunningSimulator, startSimulatedExchange } from '../../simulator/start.ts';
 import type { CreditLineView, LedgerEntry, MarketSpec, PositionView } from '../../simulator/types.ts';
 import { type Daemon, startDaemon } from '../daemon.ts';
+import { watchOverDeath } from '../death-watch.ts';
 import { startPrivateRedis } from '../private-redis.ts';
 import { CHARACTERS, type DemoCharacter, loanOf, seedOf, twinOf } from './accounts.ts';
 import { demoConfigText, FIRES_BELOW, secretNames } from './config.ts';
@@ -85,6 +86,8 @@ export async function openDemo(options: DemoOptions): Promise<Demo> {
     const simulator = await openExchange(options, markets, perpetual);
     closers.push(() => simulator.close());
     const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-demo-'));
+    const watch = watchOverDeath({ folders: [folder] });
+    closers.push(() => watch.release());
     closers.push(() => rm(folder, { recursive: true, force: true }));
     const configFile = path.join(folder, 'breakwater.yaml');
     const text = demoConfigText({
