@@ -1,3 +1,4 @@
+import type { CureFigures } from '../../core/ports/notify.ts';
 import type { DaemonEvent } from '../../core/ports/telemetry.ts';
 import type { RunningSimulator } from '../../simulator/start.ts';
 import { CHARACTERS } from './accounts.ts';
@@ -28,7 +29,9 @@ export class Witness {
     }
     if (event.kind === 'said' && this.#enforced.has(event.message.accountId)) {
       const { kind, words, accountId, cures } = event.message;
-      if (kind === 'firing' || kind === 'alarm') this.alerts.push(`${accountId}: ${words}`);
+      if (kind === 'firing' || kind === 'alarm') {
+        this.alerts.push(`${accountId}: ${[words, ...cures.map(cureWords)].join('; ')}`);
+      }
       if (cures.length > 0) this.#noteCure(accountId);
     }
   }
@@ -76,4 +79,9 @@ export class Witness {
 function notReady(): Error {
   const message = `the daemon of the demo had not looked at every account within ${READY_WITHIN_MS / 1000} s: is this machine busy?`;
   return Object.assign(new Error(message), { code: 'demo-not-ready' });
+}
+
+function cureWords({ asset, targetLtv, repay, addCollateral }: CureFigures): string {
+  const [less, more] = [repay, addCollateral].map((amount) => Math.ceil(Number(amount)));
+  return `for ${(100 * targetLtv).toFixed(0)} % LTV repay ${less} ${asset} or pledge ${more} ${asset} more`;
 }
