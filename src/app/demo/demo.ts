@@ -137,7 +137,11 @@ async function openExchange(
     speed: 0,
     startMs: Date.now(),
     readings: { marginModel: 'cross' },
-    limits: DEFAULT_RATE_LIMITS.map((limit) => ({ ...limit, periodMs: limit.periodMs / speed })),
+    limits: DEFAULT_RATE_LIMITS.map(({ path: limited, requests, periodMs }) => ({
+      path: limited,
+      requests,
+      periodMs: periodMs / speed,
+    })),
     config: { markets },
   });
   for (const { id, kind } of CHARACTERS) {
