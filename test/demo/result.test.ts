@@ -233,7 +233,7 @@ describe('the counted result', () => {
       .add('request', 'short-10x', { details: { status: 422 } })
       .add('request', 'short-10x')
       .add('request', twinOf('long-10x'), { details: { status: 200 } })
-      .add('order_placed', 'long-10x');
+      .add('order_placed', 'long-10x', { details: { status: 200 } });
     expect(resultOf(evidenceOf(book)).actions).toBe(2);
   });
 });
@@ -267,6 +267,13 @@ describe('from breach to order', () => {
 
   test('it is told in real time', () => {
     expect(times([150], [100], { speed: 20 })).toEqual({ p50: 2.5, p99: 2.5 });
+  });
+
+  test('of two hundred, p50 is the hundredth and p99 the hundred and ninety-eighth', () => {
+    const delays = Array.from({ length: 200 }, (_, index) => ((index * 77) % 200) + 1);
+    const breaches = delays.map((_, index) => index * 1_000);
+    const orders = delays.map((delayMs, index) => index * 1_000 + delayMs);
+    expect(times(orders, breaches)).toEqual({ p50: 100, p99: 198 });
   });
 
   test('percentiles are times that were seen: at least so large a share is not longer', () => {

@@ -75,13 +75,14 @@ describe('the window around the largest move', () => {
     expect(chosen(csv, minutes(5), stepMs)).toEqual({ from: 0, count: 1, move: 0 });
   });
 
-  test('a gap in the file takes its time', () => {
+  test('a gap in the file takes its time, and what follows it lasts no longer than others', () => {
     const lines = [0, 1, 10, 11].map((minute, index) => {
-      const price = [100, 101, 150, 150][index];
+      const price = [100, 101, 150, 180][index];
       return [FIRST_MS + minutes(minute), price, price, price, price, 1].join(',');
     });
     const csv = ['timestamp_ms,open,high,low,close,volume', ...lines].join('\n');
-    expect(chosen(csv, minutes(2))).toMatchObject({ from: 0, count: 2, move: 0.01 });
+    expect(chosen(csv, minutes(2))).toMatchObject({ from: 10, count: 2, move: 0.2 });
+    expect(chosen(csv, minutes(3))).toMatchObject({ from: 0, count: 2, move: 0.01 });
     expect(chosen(csv, minutes(10))).toMatchObject({ from: 1, count: 2, move: 0.485149 });
   });
 

@@ -35,7 +35,6 @@ export class Tape {
     let farthest = 0;
     for (const { direction, liquidationPrice } of bounds) {
       const extreme = direction === 'long' ? this.lowest : this.highest;
-      if (!Number.isFinite(extreme)) continue;
       farthest = Math.max(farthest, (extreme - startPrice) / (toNumber(liquidationPrice) - startPrice));
     }
     return farthest;
