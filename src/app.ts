@@ -20,8 +20,8 @@ import type { FileVerdict } from './state/audit-file.ts';
 
 export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
 export type { DemoCharacter } from './app/demo/accounts.ts';
-export type { Demo, DemoOptions } from './app/demo/demo.ts';
-export type { AccountResult, DemoResult } from './app/demo/result.ts';
+export type { Demo, DemoOptions, DemoOutcome } from './app/demo/demo.ts';
+export type { AccountResult, LoanWarning } from './app/demo/result.ts';
 export type { DoctorCheck, DoctorOptions, DoctorReport } from './app/doctor.ts';
 export type { KnownAccount, Operations, OperationsPlace } from './app/operations.ts';
 export type { LogOutput } from './app/telemetry.ts';

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { watchOverDeath } from './death-watch.ts';
 
 /** A Redis server of one's own on loopback: for the demo, and for tests. */
 
@@ -59,7 +60,7 @@ export async function startRedisServer(options: RedisServerOptions = {}): Promis
   const program = serverProgram(options.env);
   if (program === undefined) throw new NoRedisServerError();
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-redis-'));
-  let running: ChildProcess | undefined;
+  let running: Launched | undefined;
   const start = async (port: number) => {
     running = await launch(program, port, folder, options);
   };
@@ -75,10 +76,10 @@ export async function startRedisServer(options: RedisServerOptions = {}): Promis
     port,
     kill: () => end(running, 'SIGKILL'),
     start: () => start(port),
-    pause: () => void running?.kill('SIGSTOP'),
-    resume: () => void running?.kill('SIGCONT'),
+    pause: () => void running?.child.kill('SIGSTOP'),
+    resume: () => void running?.child.kill('SIGCONT'),
     stop: async () => {
-      running?.kill('SIGCONT');
+      running?.child.kill('SIGCONT');
       await end(running, 'SIGTERM');
       await rm(folder, { recursive: true, force: true });
     },
@@ -100,12 +101,18 @@ async function firstThatWorks(start: (port: number) => Promise<void>): Promise<n
   throw last;
 }
 
+interface Launched {
+  readonly child: ChildProcess;
+  /** Resolves when it has ended, and nothing watches over its end any more. */
+  readonly ended: Promise<void>;
+}
+
 async function launch(
   program: string,
   port: number,
   folder: string,
   options: RedisServerOptions,
-): Promise<ChildProcess> {
+): Promise<Launched> {
   const settings = {
     port: String(port),
     bind: '127.0.0.1',
@@ -122,12 +129,25 @@ async function launch(
     // In a group of its own: Ctrl-C in the terminal is for us, who still need it while ending in order.
     detached: true,
   });
-  // A process that ends early must not leave its server behind.
+  // A process that ends early, or is killed, must not leave its server behind.
   const killWithUs = () => child.kill('SIGKILL');
   process.once('exit', killWithUs);
-  child.once('exit', () => process.off('exit', killWithUs));
-  await readyOrEnded(child);
-  return child;
+  const watch = child.pid === undefined ? undefined : watchOverDeath({ pid: child.pid, folders: [folder] });
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  const release = () => {
+    process.off('exit', killWithUs);
+    // From now on the process id may be somebody else's.
+    resolve(watch?.release());
+  };
+  child.once('exit', release);
+  child.once('error', release);
+  try {
+    await readyOrEnded(child);
+  } catch (error) {
+    await ended;
+    throw error;
+  }
+  return { child, ended };
 }
 
 async function readyOrEnded(child: ChildProcessByStdio<null, Readable, null>): Promise<void> {
@@ -147,12 +167,12 @@ async function readyOrEnded(child: ChildProcessByStdio<null, Readable, null>): P
   output.length = 0;
 }
 
-async function end(child: ChildProcess | undefined, signal: NodeJS.Signals): Promise<void> {
-  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  const exited = once(child, 'exit');
+async function end(running: Launched | undefined, signal: NodeJS.Signals): Promise<void> {
+  if (running === undefined) return;
+  const { child, ended } = running;
   child.kill(signal);
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
-  await exited;
+  await ended;
   clearTimeout(timer);
 }
 

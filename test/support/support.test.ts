@@ -9,62 +9,63 @@ import { describe, expect, inject, it, vi } from 'vitest';
 import { leftOver, takeFootprint } from './leaks.ts';
 import { hasRedisServer, type RedisServer, startPrivateRedis, startRedisServer } from './redis.ts';
 
-const MARK = `BREAKWATER_TEST_FILE=${process.env['BREAKWATER_TEST_FILE'] ?? ''}`;
+/** Known only once the hooks have run; before that it would match the processes of every test file. */
+const mark = (): string => `BREAKWATER_TEST_FILE=${process.env['BREAKWATER_TEST_FILE'] ?? 'no mark yet'}`;
 
 describe('the leak check', () => {
   it('finds a listening server', async () => {
-    const before = takeFootprint(MARK);
+    const before = takeFootprint(mark());
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
-    expect(await leftOver(before, MARK, 50)).toEqual(['1 x TCPServerWrap (an open handle)']);
+    expect(await leftOver(before, mark(), 50)).toEqual(['1 x TCPServerWrap (an open handle)']);
     server.close();
-    expect(await leftOver(before, MARK)).toEqual([]);
+    expect(await leftOver(before, mark())).toEqual([]);
   });
 
   it('finds a single timer, and says where it was started', async () => {
-    const before = takeFootprint(MARK);
+    const before = takeFootprint(mark());
     const timer = setInterval(() => undefined, 60_000);
-    const found = await leftOver(before, MARK, 50);
+    const found = await leftOver(before, mark(), 50);
     expect(found).toEqual([expect.stringMatching(/^a timer, started at .*support\.test\.ts/)]);
     clearInterval(timer);
-    expect(await leftOver(before, MARK)).toEqual([]);
+    expect(await leftOver(before, mark())).toEqual([]);
   });
 
   it('finds a new timer although an earlier one has ended meanwhile', async () => {
     const earlier = setInterval(() => undefined, 60_000);
-    const before = takeFootprint(MARK);
+    const before = takeFootprint(mark());
     clearInterval(earlier);
     const timer = setTimeout(() => undefined, 60_000);
-    expect(await leftOver(before, MARK, 50)).toHaveLength(1);
+    expect(await leftOver(before, mark(), 50)).toHaveLength(1);
     clearTimeout(timer);
-    expect(await leftOver(before, MARK)).toEqual([]);
+    expect(await leftOver(before, mark())).toEqual([]);
   });
 
   it('finds one that no global function started, and counts none of the test runner or without a hold', async () => {
-    const before = takeFootprint(MARK);
+    const before = takeFootprint(mark());
     const ending = new AbortController();
     const pause = sleep(60_000, undefined, { signal: ending.signal });
     const loose = setInterval(() => undefined, 60_000).unref();
     const waiting = vi.waitFor(() => expect(ending.signal.aborted).toBe(true), { timeout: 20_000 });
-    expect(await leftOver(before, MARK, 50)).toHaveLength(1);
+    expect(await leftOver(before, mark(), 50)).toHaveLength(1);
     ending.abort();
     await expect(pause).rejects.toThrow('aborted');
     await waiting;
-    expect(await leftOver(before, MARK)).toEqual([]);
+    expect(await leftOver(before, mark())).toEqual([]);
     clearInterval(loose);
   });
 
   it.runIf(existsSync('/proc/self/stat'))('finds a process whose parent has ended', async () => {
-    const before = takeFootprint(MARK);
+    const before = takeFootprint(mark());
     const parent = spawn('sh', ['-c', 'sleep 60 >/dev/null 2>&1 & echo $!'], {
       stdio: ['ignore', 'pipe', 'ignore'],
     });
     const [line] = (await once(parent.stdout, 'data')) as [Buffer];
     await once(parent, 'close');
     const pid = Number(String(line));
-    expect(await leftOver(before, MARK, 50)).toEqual([`process ${pid}: sleep 60`]);
+    expect(await leftOver(before, mark(), 50)).toEqual([`process ${pid}: sleep 60`]);
     process.kill(pid);
-    expect(await leftOver(before, MARK)).toEqual([]);
+    expect(await leftOver(before, mark())).toEqual([]);
   });
 });
 

@@ -1,9 +1,12 @@
+import { DEFAULT_RATE_LIMITS } from '../../exchange/limits.ts';
 import type { MarketSpec } from '../../simulator/types.ts';
 import { type DemoCharacter, twinOf } from './accounts.ts';
 import { marketYaml } from './market.ts';
 
 /** Where the first rule fires, as a fraction of the mark price; its breaches are what is timed. */
 export const FIRES_BELOW = 0.05;
+/** Where the standing stop is put, as a part of the way from the mark price to the liquidation price. */
+export const COVER_AT = 0.8;
 
 export interface DemoConfig {
   readonly baseUrls: readonly string[];
@@ -41,6 +44,8 @@ exchange:
   baseUrls: ${JSON.stringify(baseUrls)}
   lateArrival: ${scaled(5)}
   timeouts: { attempt: ${scaled(60)}, call: ${scaled(300)} }
+  limits:
+${limitsYaml(scaled)}
 redis: { url: "${redis.url}", prefix: "${redis.prefix}" }
 cadence: { calm: ${scaled(2)}, alert: ${scaled(1)} }
 acting:
@@ -49,12 +54,21 @@ acting:
   intentTtl: ${scaled(600)}
   maxSnapshotAge: ${scaled(15)}
 notify: { remindEvery: ${scaled(1_800)} }
+# Any free port: another daemon may run on this machine.
+web: { port: 0 }
 markets:
 ${marketYaml(market)}
 accounts:
 ${accounts.join('')}
 rules:
 ${rulesYaml(scaled)}`;
+}
+
+/** Budgets of requests are per time too. */
+function limitsYaml(scaled: (seconds: number) => string): string {
+  return Object.entries(DEFAULT_RATE_LIMITS)
+    .map(([name, { periodMs }]) => `    ${name}: { period: ${scaled(periodMs / 1000)} }`)
+    .join('\n');
 }
 
 function accountYaml(
@@ -96,7 +110,7 @@ function rulesYaml(scaled: (seconds: number) => string): string {
     on: position
     when: { size: { above: 0 } }
     do:
-      - protect: { at: 80%, slippage: 3% }
+      - protect: { at: ${COVER_AT}, slippage: 3% }
     severity: info
   # A loan can only be cured by a person: told while there is time.
   - id: ltv-high

@@ -1,22 +1,29 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { type Decimal, decimal, toNumber } from '../../core/decimal.ts';
-import type { DaemonEvent } from '../../core/ports/telemetry.ts';
-import { candleSource, parseCandles } from '../../simulator/candles.ts';
-import type { PriceSource } from '../../simulator/price-source.ts';
-import { isScenarioName, SCENARIOS, scenarioSource } from '../../simulator/scenarios.ts';
-import { SimulatorError } from '../../simulator/simulated-exchange.ts';
+import { toNumber } from '../../core/decimal.ts';
+import { DEFAULT_RATE_LIMITS } from '../../simulator/http/rate-limit.ts';
 import { type RunningSimulator, startSimulatedExchange } from '../../simulator/start.ts';
 import type { CreditLineView, LedgerEntry, MarketSpec, PositionView } from '../../simulator/types.ts';
 import { type Daemon, startDaemon } from '../daemon.ts';
+import { watchOverDeath } from '../death-watch.ts';
 import { startPrivateRedis } from '../private-redis.ts';
 import { CHARACTERS, type DemoCharacter, loanOf, seedOf, twinOf } from './accounts.ts';
 import { demoConfigText, FIRES_BELOW, secretNames } from './config.ts';
 import { COIN, demoMarkets, PERPETUAL, SPOT } from './market.ts';
-import { type DemoResult, type Evidence, type Failures, failuresOf, resultOf } from './result.ts';
-import { type LiquidationPrices, Tape } from './tape.ts';
-import { type CandleWindow, largestMove } from './window.ts';
+import { type PlayedPrices, playedPrices } from './prices.ts';
+import {
+  type DemoResult,
+  type Evidence,
+  type Failures,
+  failuresOf,
+  type LoanWarning,
+  loanWarningsOf,
+  resultOf,
+} from './result.ts';
+import { Stalls } from './stalls.ts';
+import { type Bound, Tape } from './tape.ts';
+import { Witness } from './witness.ts';
 
 export interface DemoOptions {
   readonly seed: number;
@@ -40,6 +47,15 @@ export interface DemoAccount {
   readonly wasLiquidated: boolean;
 }
 
+/** How it went so far. */
+export interface DemoOutcome {
+  readonly result: DemoResult;
+  readonly failures: Failures;
+  readonly loanWarnings: readonly LoanWarning[];
+  /** Longest time for which the machine let nothing of the demo run, the daemon included; real time. */
+  readonly longestStallMs: number;
+}
+
 export interface Demo {
   readonly baseUrl: string;
   readonly speed: number;
@@ -55,15 +71,12 @@ export interface Demo {
   ledger(afterSeq: number): readonly LedgerEntry[];
   /** Sentences of the daemon's alerts so far, oldest first. */
   alerts(): readonly string[];
-  result(): { readonly result: DemoResult; readonly failures: Failures };
+  outcome(): DemoOutcome;
   /** Ends everything that it started, in order. */
   close(): Promise<void>;
 }
 
-const START_PRICE = '60000';
 const STOP_WITHIN_MS = 10_000;
-const READY_WITHIN_MS = 30_000;
-const NOISE = 0.001;
 
 /**
  * A simulated exchange with its accounts, a private Redis and the daemon, all on loopback and all ended by
@@ -72,7 +85,7 @@ const NOISE = 0.001;
  * daemon throws.
  */
 export async function openDemo(options: DemoOptions): Promise<Demo> {
-  const played = playedPrices(options);
+  const played = playedPrices({ ...options, windowMs: options.durationMs * options.speed });
   const markets = demoMarkets(played.startPrice);
   const closers: (() => Promise<unknown>)[] = [];
   const close = async (): Promise<void> => {
@@ -85,6 +98,8 @@ export async function openDemo(options: DemoOptions): Promise<Demo> {
     const simulator = await openExchange(options, markets, perpetual);
     closers.push(() => simulator.close());
     const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-demo-'));
+    const watch = watchOverDeath({ folders: [folder] });
+    closers.push(() => watch.release());
     closers.push(() => rm(folder, { recursive: true, force: true }));
     const configFile = path.join(folder, 'breakwater.yaml');
     const text = demoConfigText({
@@ -95,7 +110,7 @@ export async function openDemo(options: DemoOptions): Promise<Demo> {
       speed: options.speed,
     });
     await writeFile(configFile, text, { mode: 0o600 });
-    const witness = new Witness();
+    const witness = new Witness(simulator);
     const daemon = await startDaemon({
       configFile,
       env: secretsOf(simulator),
@@ -103,62 +118,18 @@ export async function openDemo(options: DemoOptions): Promise<Demo> {
       telemetry: [witness],
     });
     closers.push(() => stopOrThrow(daemon));
-    await witness.untilReady(simulator, options.signal);
-    return demoOf(options, played, simulator, witness, close);
+    await witness.untilReady(options.signal);
+    const stalls = new Stalls();
+    closers.push(async () => stalls.end());
+    return demoOf({ options, played, simulator, witness, stalls, close });
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-interface PlayedPrices {
-  readonly startPrice: Decimal;
-  readonly about: string;
-  readonly sourceFrom: (market: MarketSpec, startMs: number) => PriceSource;
-}
-
-function playedPrices({ scenario, pricesCsv, durationMs, speed, seed }: DemoOptions): PlayedPrices {
-  const windowMs = durationMs * speed;
-  if (pricesCsv !== undefined) return candlePrices(largestMove(pricesCsv, windowMs));
-  if (!isScenarioName(scenario)) {
-    const known = Object.keys(SCENARIOS).join(', ');
-    throw new SimulatorError('invalid-input', `no scenario ${JSON.stringify(scenario)}; there are ${known}`);
-  }
-  const startPrice = decimal(START_PRICE);
-  return {
-    startPrice,
-    about: `${scenario}: ${SCENARIOS[scenario].note}`,
-    sourceFrom: ({ priceStep }, startMs) =>
-      scenarioSource({
-        name: scenario,
-        startMs,
-        startPrice,
-        priceStep,
-        durationMs: Math.round(windowMs),
-        noise: { seed, size: NOISE },
-      }),
-  };
-}
-
-function candlePrices(window: CandleWindow): PlayedPrices {
-  const parsed = parseCandles(window.csv);
-  const candles = parsed.ok ? parsed.candles : [];
-  return {
-    startPrice: candles[0]?.open ?? decimal(START_PRICE),
-    about: `candles from ${new Date(window.fromMs).toISOString()}, a move of ${(100 * window.move).toFixed(1)} %`,
-    sourceFrom: ({ priceStep }, startMs) =>
-      candleSource({
-        candles,
-        startMs,
-        priceStep,
-        // The order of a candle's extremes that hurts those whom the move hurts.
-        adverse: window.move > 0 ? 'high' : 'low',
-      }),
-  };
-}
-
 async function openExchange(
-  { seed }: DemoOptions,
+  { seed, speed }: DemoOptions,
   markets: readonly MarketSpec[],
   perpetual: MarketSpec,
 ): Promise<RunningSimulator> {
@@ -171,6 +142,11 @@ async function openExchange(
     speed: 0,
     startMs: Date.now(),
     readings: { marginModel: 'cross' },
+    limits: DEFAULT_RATE_LIMITS.map(({ path: limited, requests, periodMs }) => ({
+      path: limited,
+      requests,
+      periodMs: periodMs / speed,
+    })),
     config: { markets },
   });
   for (const { id, kind } of CHARACTERS) {
@@ -201,61 +177,18 @@ async function stopOrThrow(daemon: Daemon): Promise<void> {
   throw Object.assign(new Error('the daemon of the demo did not end in time'), { code: 'stop-too-slow' });
 }
 
-function notReady(): Error {
-  const message = `the daemon of the demo had not looked at every account within ${READY_WITHIN_MS / 1000} s: is this machine busy?`;
-  return Object.assign(new Error(message), { code: 'demo-not-ready' });
+interface Parts {
+  readonly options: DemoOptions;
+  readonly played: PlayedPrices;
+  readonly simulator: RunningSimulator;
+  readonly witness: Witness;
+  readonly stalls: Stalls;
+  readonly close: () => Promise<void>;
 }
 
-/** What the daemon does, as far as the demo tells of it. */
-class Witness {
-  readonly alerts: string[] = [];
-  readonly #evaluated = new Set<string>();
-  readonly #enforced = new Set(CHARACTERS.map(({ id }) => id));
-  #onEvaluated: () => void = () => {};
-
-  emit(event: DaemonEvent): void {
-    if (event.kind === 'evaluated') {
-      this.#evaluated.add(event.accountId);
-      this.#onEvaluated();
-    }
-    if (event.kind === 'said' && this.#enforced.has(event.message.accountId)) {
-      const { kind, words, accountId } = event.message;
-      if (kind === 'firing' || kind === 'alarm') this.alerts.push(`${accountId}: ${words}`);
-    }
-  }
-
-  /** Until every account has been looked at and every cover stands. @throws what aborted the wait, or that it took too long. */
-  async untilReady(simulator: RunningSimulator, signal: AbortSignal): Promise<void> {
-    const covered = CHARACTERS.filter((character) => character.covered === true);
-    const isReady = (): boolean =>
-      simulator.accounts.every(({ id }) => this.#evaluated.has(id)) &&
-      covered.every(({ id }) => simulator.model.openOrders(id).length > 0);
-    const late = AbortSignal.timeout(READY_WITHIN_MS);
-    const bound = AbortSignal.any([signal, late]);
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const stop = () => reject(late.aborted ? notReady() : bound.reason);
-    bound.addEventListener('abort', stop, { once: true });
-    this.#onEvaluated = () => {
-      if (isReady()) resolve();
-    };
-    if (bound.aborted) stop();
-    try {
-      await promise;
-    } finally {
-      bound.removeEventListener('abort', stop);
-      this.#onEvaluated = () => {};
-    }
-  }
-}
-
-function demoOf(
-  options: DemoOptions,
-  played: PlayedPrices,
-  simulator: RunningSimulator,
-  witness: Witness,
-  close: () => Promise<void>,
-): Demo {
+function demoOf({ options, played, simulator, witness, stalls, close }: Parts): Demo {
   const { model, exchange } = simulator;
+  const startPrice = toNumber(model.market(PERPETUAL)?.mark ?? played.startPrice);
   const bounds = new Map(CHARACTERS.map(({ id }) => [id, [...boundsOf(model.openPositions(twinOf(id)))]]));
   const tape = new Tape(FIRES_BELOW, function* watched() {
     for (const { id, required } of CHARACTERS) {
@@ -267,12 +200,8 @@ function demoOf(
     breaches: tape.breaches,
     speed: options.speed,
     alerts: witness.alerts.length,
-    mustLoseTwin: (id) =>
-      (bounds.get(id) ?? []).some(({ direction, liquidationPrice }) =>
-        direction === 'long'
-          ? tape.lowest <= toNumber(liquidationPrice)
-          : tape.highest >= toNumber(liquidationPrice),
-      ),
+    cureAlerts: witness.cureAlerts,
+    wayToLiquidation: (id) => tape.wayTo(bounds.get(id) ?? [], startPrice),
   });
   return {
     baseUrl: simulator.baseUrl,
@@ -280,6 +209,7 @@ function demoOf(
     about: played.about,
     characters: CHARACTERS,
     begin() {
+      stalls.begin();
       const spot = model.market(SPOT)?.spec as MarketSpec;
       exchange.setPriceSource(SPOT, tape.hear(played.sourceFrom(spot, model.nowMs())));
       exchange.clock.setSpeed(options.speed);
@@ -287,6 +217,7 @@ function demoOf(
     halt() {
       exchange.catchUp();
       exchange.clock.setSpeed(0);
+      stalls.end();
     },
     account: (id) => ({
       positions: model.openPositions(id),
@@ -297,19 +228,21 @@ function demoOf(
     price: () => toNumber(model.market(PERPETUAL)?.last ?? played.startPrice),
     ledger: (afterSeq) => model.ledger({ afterSeq }),
     alerts: () => witness.alerts,
-    result: () => {
+    outcome: () => {
       const seen = evidence();
-      const result = resultOf(seen);
-      return { result, failures: failuresOf(seen, result) };
+      return {
+        result: resultOf(seen),
+        failures: failuresOf(seen),
+        loanWarnings: loanWarningsOf(seen),
+        longestStallMs: stalls.longestMs(),
+      };
     },
     close,
   };
 }
 
 /** Not of legs that their other side outweighs: their price of liquidation lies where they earn. */
-function* boundsOf(
-  positions: readonly PositionView[],
-): ReturnType<LiquidationPrices> extends Iterable<infer T> ? Generator<T, void> : never {
+function* boundsOf(positions: readonly PositionView[]): Generator<Bound, void> {
   for (const { accountId, direction, liquidationPrice, markPrice } of positions) {
     if (liquidationPrice === null) continue;
     const isBelow = liquidationPrice.lt(markPrice);

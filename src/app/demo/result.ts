@@ -1,6 +1,7 @@
 import { decimal, parseDecimal, toNumber, ZERO } from '../../core/decimal.ts';
 import type { LedgerEntry } from '../../simulator/types.ts';
 import { CHARACTERS, type DemoCharacter, twinOf } from './accounts.ts';
+import { COVER_AT } from './config.ts';
 import type { Breach } from './tape.ts';
 
 /** How the demo went, counted from the ledger of the exchange. */
@@ -29,13 +30,32 @@ export interface AccountResult {
 /** Why the demo did not show what it should; empty when it did. */
 export type Failures = readonly string[];
 
+/** Whether the borrower was told in time. All by the order of the exchange's ledger. */
+export interface LoanWarning {
+  readonly id: string;
+  /** `null`: its margin call never came. */
+  readonly calledAtMs: number | null;
+  /** Of the first alert that says what would cure the loan; `null`: there was none. */
+  readonly toldAtMs: number | null;
+  readonly inTime: boolean;
+}
+
+/** An alert with figures that say what would cure a loan, as it was delivered. */
+export interface CureAlert {
+  readonly accountId: string;
+  /** Exchange time, and the last entry of its ledger by then. */
+  readonly atMs: number;
+  readonly afterSeq: number;
+}
+
 export interface Evidence {
   readonly ledger: readonly LedgerEntry[];
   readonly breaches: readonly Breach[];
   readonly speed: number;
   readonly alerts: number;
-  /** Whether the prices went beyond what the twin's margin bore at the start. */
-  readonly mustLoseTwin: (id: string) => boolean;
+  readonly cureAlerts: readonly CureAlert[];
+  /** How far the prices went towards where the twin is liquidated, from the start: 1 is there. */
+  readonly wayToLiquidation: (id: string) => number;
 }
 
 const CALLS: ReadonlySet<string> = new Set(['margin_call', 'liquidation_started', 'liquidation']);
@@ -115,29 +135,54 @@ function reactionTimes(
   return { p50: at(0.5), p99: at(0.99) };
 }
 
+/** What the loans' owners were told, and when. */
+export function loanWarningsOf({ ledger, cureAlerts }: Evidence): readonly LoanWarning[] {
+  return CHARACTERS.filter(({ kind }) => kind === 'borrower').map(({ id }) => {
+    const call = ledger.find(({ accountId, kind }) => accountId === id && LOAN_CALLS.has(kind));
+    const told = cureAlerts.find(({ accountId }) => accountId === id);
+    return {
+      id,
+      calledAtMs: call?.atMs ?? null,
+      toldAtMs: told?.atMs ?? null,
+      inTime: call === undefined || (told !== undefined && told.afterSeq < call.seq),
+    };
+  });
+}
+
+const LOAN_CALLS: ReadonlySet<string> = new Set(['loan_margin_call', 'loan_liquidation']);
+
 /** What must not have happened, by the ledger. */
-export function failuresOf(evidence: Evidence, result: DemoResult): Failures {
-  const { ledger, mustLoseTwin } = evidence;
+export function failuresOf(evidence: Evidence): Failures {
+  const { ledger, wayToLiquidation } = evidence;
   const required = CHARACTERS.filter((character) => character.required);
   const lost = required
-    .filter(({ id }) => result.accounts.some((account) => account.id === id && account.liquidated === true))
+    .filter(({ id }) => happened(ledger, id, LIQUIDATIONS))
     .map(({ id }) => `${id} was liquidated although it was protected`);
   const needless = required
-    .filter(({ id, covered = false }) => {
-      const closed = result.accounts.find((account) => account.id === id)?.closedFraction ?? 0;
-      return closed > 0 && !covered && !happened(ledger, twinOf(id), CALLS);
-    })
+    .filter((character) => closedBy(ledger, character.id) > 0 && !wasInNeed(character, evidence))
     .map(({ id }) => `${id} was closed in part although its twin never came near a margin call`);
   const touched = CHARACTERS.filter(({ id }) =>
     ledger.some((entry) => entry.accountId === twinOf(id) && entry.kind === 'request'),
   ).map(({ id }) => `${twinOf(id)} is only observed, and was acted on`);
   const twins = CHARACTERS.filter(({ kind }) => kind !== 'borrower');
   const proven =
-    result.liquidations.unprotected > 0 || !twins.some(({ id }) => mustLoseTwin(id))
+    twins.some(({ id }) => happened(ledger, twinOf(id), LIQUIDATIONS)) ||
+    twins.every(({ id }) => wayToLiquidation(id) < 1)
       ? []
       : ['the prices sufficed to liquidate a twin, and none was'];
-  return [...lost, ...needless, ...touched, ...proven];
+  const untold = loanWarningsOf(evidence)
+    .filter(({ inTime }) => !inTime)
+    .map(({ id }) => `${id} had the margin call of its loan before it was told what would cure it`);
+  return [...lost, ...needless, ...touched, ...proven, ...untold];
 }
+
+/** By the fate of the twin; of what has a standing stop, also by whether the prices came near that. */
+function wasInNeed({ id, covered = false }: DemoCharacter, { ledger, wayToLiquidation }: Evidence): boolean {
+  return happened(ledger, twinOf(id), CALLS) || (covered && wayToLiquidation(id) >= NEAR_THE_STOP);
+}
+
+/** A little less than where the stop is put, as the mark price moves on while it is placed. */
+const NEAR_THE_STOP = 0.95 * COVER_AT;
 
 function rounded(value: number, places: number): number {
   return Number(value.toFixed(places));

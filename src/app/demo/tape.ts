@@ -1,12 +1,12 @@
 import { type Decimal, toNumber } from '../../core/decimal.ts';
 import type { PriceSource } from '../../simulator/price-source.ts';
 
-/** Liquidation prices of the positions that are watched for breaches, by account. */
-export type LiquidationPrices = () => Iterable<{
+/** What a position can bear. */
+export interface Bound {
   readonly accountId: string;
   readonly direction: 'long' | 'short';
   readonly liquidationPrice: Decimal;
-}>;
+}
 
 export interface Breach {
   readonly accountId: string;
@@ -19,15 +19,25 @@ export interface Breach {
  */
 export class Tape {
   readonly #nearness: number;
-  readonly #prices: LiquidationPrices;
+  readonly #bounds: () => Iterable<Bound>;
   readonly #near = new Set<string>();
   readonly breaches: Breach[] = [];
   lowest = Number.POSITIVE_INFINITY;
   highest = Number.NEGATIVE_INFINITY;
 
-  constructor(nearness: number, prices: LiquidationPrices) {
+  constructor(nearness: number, bounds: () => Iterable<Bound>) {
     this.#nearness = nearness;
-    this.#prices = prices;
+    this.#bounds = bounds;
+  }
+
+  /** The largest part of the way from `startPrice` to one of the bounds that the prices went; 1 is there. */
+  wayTo(bounds: Iterable<Bound>, startPrice: number): number {
+    let farthest = 0;
+    for (const { direction, liquidationPrice } of bounds) {
+      const extreme = direction === 'long' ? this.lowest : this.highest;
+      farthest = Math.max(farthest, (extreme - startPrice) / (toNumber(liquidationPrice) - startPrice));
+    }
+    return farthest;
   }
 
   /** The same source, heard by the tape. */
@@ -46,7 +56,7 @@ export class Tape {
   note(atMs: number, price: number): void {
     this.lowest = Math.min(this.lowest, price);
     this.highest = Math.max(this.highest, price);
-    for (const { accountId, direction, liquidationPrice } of this.#prices()) {
+    for (const { accountId, direction, liquidationPrice } of this.#bounds()) {
       const away = (price - toNumber(liquidationPrice)) / price;
       const isNear = (direction === 'long' ? away : -away) < this.#nearness;
       if (isNear && !this.#near.has(accountId)) this.breaches.push({ accountId, atMs });

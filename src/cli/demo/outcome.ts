@@ -1,37 +1,71 @@
-import type { AccountResult, DemoCharacter, DemoResult } from '../../app.ts';
+import type { AccountResult, Demo, DemoCharacter, DemoOutcome, LoanWarning } from '../../app.ts';
 import { type CliIo, paint } from '../io.ts';
 import { tableLines } from '../table.ts';
 
-/** The table at the end: with protection against without, by the exchange's ledger. */
-export function resultLines(
+type Shown = Pick<Demo, 'characters' | 'speed'>;
+
+/** From so much exchange time on, a stall of the machine is worth a word. */
+const LONG_STALL_MS = 2_500;
+
+/**
+ * The table at the end: with protection against without, by the exchange's ledger.
+ * @param stoppedAfterMs when it was ended early, and is therefore not judged
+ */
+export function outcomeLines(
   io: CliIo,
-  characters: readonly DemoCharacter[],
-  result: DemoResult,
-  failures: readonly string[],
+  { characters, speed }: Shown,
+  { result, failures, loanWarnings, longestStallMs }: DemoOutcome,
+  stoppedAfterMs?: number,
 ): string[] {
   const rows = characters.flatMap((character) => {
     const account = result.accounts.find(({ id }) => id === character.id);
-    return account === undefined ? [] : [cells(character, account)];
+    const warning = loanWarnings.find(({ id }) => id === character.id);
+    return account === undefined ? [] : [cells(character, account, warning)];
   });
-  const { p50, p99 } = result.breachToOrderMs;
   const columns = ['ACCOUNT', 'PROTECTED', 'ONLY WATCHED'].map((title) => ({ title }));
   const table = { columns: [...columns, { title: 'CLOSED BY ORDERS', align: 'right' as const }], rows };
+  const title =
+    stoppedAfterMs === undefined
+      ? "What happened, by the exchange's ledger"
+      : `Stopped after ${inSeconds(stoppedAfterMs)}. What had happened by then, by the exchange's ledger`;
   return [
     '',
-    paint(io, 'stdout', 'bold', "What happened, by the exchange's ledger"),
+    paint(io, 'stdout', 'bold', title),
     ...tableLines(io, table),
     '',
-    `Liquidated: ${result.liquidations.protected} with protection, ${result.liquidations.unprotected} without. ` +
-      `${result.actions} orders and cancels, ${result.alerts} alerts` +
-      (p50 === null ? '.' : `; from breach to order ${p50} ms (median), ${p99} ms (p99).`),
-    ...failures.map((text) => paint(io, 'stdout', 'red', `Not as it should be: ${text}.`)),
+    summary(result),
+    ...(longestStallMs * speed < LONG_STALL_MS ? [] : [stallLine(longestStallMs, speed)]),
+    ...(stoppedAfterMs === undefined
+      ? failures.map((text) => paint(io, 'stdout', 'red', `Not as it should be: ${text}.`))
+      : []),
   ];
 }
 
-function cells({ about, required }: DemoCharacter, account: AccountResult): readonly string[] {
+function summary({ liquidations, actions, alerts, breachToOrderMs }: DemoOutcome['result']): string {
+  const { p50, p99 } = breachToOrderMs;
+  const reaction = p50 === null ? '' : `; from breach to order ${p50} ms (median), ${p99} ms (p99)`;
+  return (
+    `Liquidated: ${liquidations.protected} with protection, ${liquidations.unprotected} without. ` +
+    `${actions} orders and cancels, ${alerts} alerts${reaction}.`
+  );
+}
+
+/** Whoever shares the processors slows the daemon down, and the faster time runs the more so. */
+function stallLine(longestStallMs: number, speed: number): string {
+  return (
+    `This machine let nothing of it run for up to ${inSeconds(longestStallMs)} at a time, ` +
+    `${inSeconds(longestStallMs * speed)} of the market's time: a smaller --speed asks less of it.`
+  );
+}
+
+function cells(
+  { about, required }: DemoCharacter,
+  account: AccountResult,
+  warning: LoanWarning | undefined,
+): readonly string[] {
   const { liquidated, twinLiquidated, closedFraction } = account;
   if (liquidated === null || twinLiquidated === null || closedFraction === null) {
-    return [about, 'told; cannot be cured by orders', 'watched', ''];
+    return [about, warning === undefined ? '' : loanWords(warning), '', ''];
   }
   return [
     required ? about : `${about} (not required)`,
@@ -39,4 +73,16 @@ function cells({ about, required }: DemoCharacter, account: AccountResult): read
     twinLiquidated ? 'liquidated' : 'came through',
     `${(100 * closedFraction).toFixed(1)} %`,
   ];
+}
+
+/** Orders cannot cure a loan: all that counts is that its owner was told while there was time. */
+function loanWords({ calledAtMs, toldAtMs, inTime }: LoanWarning): string {
+  if (calledAtMs === null) return toldAtMs === null ? 'no need to tell' : 'told; no margin call came';
+  if (toldAtMs === null) return 'margin call, and never told';
+  if (!inTime) return 'told only after its margin call';
+  return `told ${inSeconds(calledAtMs - toldAtMs)} of market time before its margin call`;
+}
+
+function inSeconds(durationMs: number): string {
+  return `${(durationMs / 1000).toFixed(1)} s`;
 }

@@ -1,4 +1,4 @@
-import { type CliIo, hasColours } from '../io.ts';
+import type { CliIo } from '../io.ts';
 
 const ESC = '\u001b[';
 const HIDE_CURSOR = `${ESC}?25l`;
@@ -24,7 +24,7 @@ export function createScreen(io: CliIo): Screen {
   };
   return {
     columns: () => size('columns', 100),
-    open: () => void io.stdout.write(hasColours(io, 'stdout') ? HIDE_CURSOR : ''),
+    open: () => void io.stdout.write(HIDE_CURSOR),
     draw(lines) {
       // A frame taller than the terminal would scroll, and its first lines could not be reached again.
       const shown = lines.slice(0, size('rows', 40) - 1);
@@ -32,6 +32,6 @@ export function createScreen(io: CliIo): Screen {
       io.stdout.write(`${up}${shown.map((line) => `${line}${CLEAR_LINE}\n`).join('')}${CLEAR_TO_END}`);
       drawn = shown.length;
     },
-    close: () => void io.stdout.write(hasColours(io, 'stdout') ? SHOW_CURSOR : ''),
+    close: () => void io.stdout.write(SHOW_CURSOR),
   };
 }

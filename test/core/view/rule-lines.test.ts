@@ -47,21 +47,21 @@ describe('a rule in words', () => {
       stage: null,
       sinceMs: null,
       silenced: false,
-      reason: 'the condition is not met: liquidationDistance 40 % is not below 20 %',
-      condition: 'liquidationDistance below 20 %',
+      reason: 'the condition is not met: distance to liquidation is 40 %, not below 20 %',
+      condition: 'distance to liquidation below 20 %',
     });
   });
 
   test('that fires', () => {
     const fires = line([NEAR], [distance(15, 0), distance(12, 1_000)]);
     expect(fires).toMatchObject({ phase: 'firing', episode: 1, stage: 0, sinceMs: SERVER_MS, frozen: false });
-    expect(fires.reason).toBe('the condition still holds: liquidationDistance 12 % is below 20 %');
+    expect(fires.reason).toBe('the condition still holds: distance to liquidation is 12 %, below 20 %');
   });
 
   test('that waits for its time', () => {
     const waiting = line([{ ...NEAR, forMs: 5_000 }], [distance(15, 0), distance(15, 1_500)]);
     expect(waiting).toMatchObject({ phase: 'pending', stage: null, sinceMs: SERVER_MS });
-    expect(waiting.reason).toBe('liquidationDistance 15 % is below 20 %; it has held for 1.5 s of 5 s');
+    expect(waiting.reason).toBe('distance to liquidation is 15 %, below 20 %; it has held for 1.5 s of 5 s');
   });
 
   test('that is kept firing', () => {
@@ -71,7 +71,7 @@ describe('a rule in words', () => {
     );
     expect(kept.phase).toBe('firing');
     expect(kept.reason).toBe(
-      'the condition is clear, but not for long enough yet (2 s of 60 s): liquidationDistance 40 % is not below 20 %; it fired because liquidationDistance 15 % is below 20 %',
+      'the condition is clear, but not for long enough yet (2 s of 60 s): distance to liquidation is 40 %, not below 20 %; it fired because distance to liquidation is 15 %, below 20 %',
     );
   });
 
@@ -81,9 +81,9 @@ describe('a rule in words', () => {
       [distance(15, 0), distance(25, 1_000)],
     );
     expect(held.reason).toBe(
-      'the condition still holds: liquidationDistance 25 % was below 20 % and is not above 30 %',
+      'the condition still holds: distance to liquidation is 25 %, after it was below 20 %, and not yet above 30 %',
     );
-    expect(held.condition).toBe('liquidationDistance below 20 %, clears above 30 %');
+    expect(held.condition).toBe('distance to liquidation below 20 %, clears above 30 %');
   });
 
   test('that the data do not decide, at rest and firing', () => {
@@ -91,13 +91,13 @@ describe('a rule in words', () => {
     expect(line([NEAR], [unknown])).toMatchObject({
       phase: 'inactive',
       frozen: true,
-      reason: 'the data do not decide: liquidationDistance is unknown (fieldMissing)',
+      reason: 'the data do not decide: distance to liquidation is unknown: the exchange did not say it',
     });
     expect(line([NEAR], [distance(15, 0), unknown])).toMatchObject({
       phase: 'firing',
       frozen: true,
       reason:
-        'the data do not decide: liquidationDistance is unknown (fieldMissing); before, it fired because liquidationDistance 15 % is below 20 %',
+        'the data do not decide: distance to liquidation is unknown: the exchange did not say it; before, it fired because distance to liquidation is 15 %, below 20 %',
     });
   });
 
@@ -130,7 +130,7 @@ describe('a rule in words', () => {
       {
         ruleId: 'added',
         phase: 'inactive',
-        reason: 'liquidationDistance 15 % is below 20 %; not judged yet',
+        reason: 'distance to liquidation is 15 %, below 20 %; not judged yet',
       },
       { ruleId: 'near', phase: 'firing', severity: null },
     ]);
@@ -160,7 +160,7 @@ describe('a rule in words', () => {
           { kind: 'any', conditions: [above('marginUsage', 0.9), above('notional', 50_000)] },
         ],
       },
-      'liquidationDistance below 10 % and (marginUsage above 90 % or notional above 50000)',
+      'distance to liquidation below 10 % and (marginUsage above 90 % or notional above 50000)',
     ],
     [{ kind: 'not', condition: below('pnlPercent', -0.2) }, 'not (pnlPercent below -20 %)'],
     [

@@ -1,0 +1,68 @@
+import { type Decimal, decimal } from '../../core/decimal.ts';
+import { candleSource, parseCandles } from '../../simulator/candles.ts';
+import type { PriceSource } from '../../simulator/price-source.ts';
+import { isScenarioName, SCENARIOS, scenarioSource } from '../../simulator/scenarios.ts';
+import { SimulatorError } from '../../simulator/simulated-exchange.ts';
+import type { MarketSpec } from '../../simulator/types.ts';
+import { type CandleWindow, largestMove } from './window.ts';
+
+const START_PRICE = '60000';
+/** Of every tick, as a fraction of the price. */
+const NOISE = 0.001;
+
+/** What the market does, and where it starts. */
+export interface PlayedPrices {
+  readonly startPrice: Decimal;
+  readonly about: string;
+  readonly sourceFrom: (market: MarketSpec, startMs: number) => PriceSource;
+}
+
+export interface PriceOptions {
+  readonly seed: number;
+  /** What the market does, by name, unless there are candles. */
+  readonly scenario: string;
+  /** Text of a file of candles. */
+  readonly pricesCsv?: string;
+  /** Exchange time to be filled. */
+  readonly windowMs: number;
+}
+
+/** @throws SimulatorError for a scenario that there is not, and for candles with a mistake. */
+export function playedPrices({ scenario, pricesCsv, windowMs, seed }: PriceOptions): PlayedPrices {
+  if (pricesCsv !== undefined) return candlePrices(largestMove(pricesCsv, windowMs));
+  if (!isScenarioName(scenario)) {
+    const known = Object.keys(SCENARIOS).join(', ');
+    throw new SimulatorError('invalid-input', `no scenario ${JSON.stringify(scenario)}; there are ${known}`);
+  }
+  const startPrice = decimal(START_PRICE);
+  return {
+    startPrice,
+    about: `${scenario}: ${SCENARIOS[scenario].note}`,
+    sourceFrom: ({ priceStep }, startMs) =>
+      scenarioSource({
+        name: scenario,
+        startMs,
+        startPrice,
+        priceStep,
+        durationMs: Math.round(windowMs),
+        noise: { seed, size: NOISE },
+      }),
+  };
+}
+
+function candlePrices(window: CandleWindow): PlayedPrices {
+  const parsed = parseCandles(window.csv);
+  const candles = parsed.ok ? parsed.candles : [];
+  return {
+    startPrice: candles[0]?.open ?? decimal(START_PRICE),
+    about: `candles from ${new Date(window.fromMs).toISOString()}, a move of ${(100 * window.move).toFixed(1)} %`,
+    sourceFrom: ({ priceStep }, startMs) =>
+      candleSource({
+        candles,
+        startMs,
+        priceStep,
+        // The order of a candle's extremes that hurts those whom the move hurts.
+        adverse: window.move > 0 ? 'high' : 'low',
+      }),
+  };
+}

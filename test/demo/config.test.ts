@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest';
+import { CHARACTERS, twinOf } from '../../src/app/demo/accounts.ts';
+import { demoConfigText, secretNames } from '../../src/app/demo/config.ts';
+import { demoMarkets, PERPETUAL } from '../../src/app/demo/market.ts';
+import type { CompiledConfig } from '../../src/config/compiled.ts';
+import { decimal } from '../../src/core/decimal.ts';
+import { overrideLimits } from '../../src/exchange/limits.ts';
+import type { MarketSpec } from '../../src/simulator/types.ts';
+import { loaded, problemsOf } from '../config/support.ts';
+
+const market = demoMarkets(decimal('60000')).find(({ name }) => name === PERPETUAL) as MarketSpec;
+const env = Object.fromEntries(
+  CHARACTERS.flatMap(({ id }) => [id, twinOf(id)])
+    .map(secretNames)
+    .flatMap(({ key, secret }) => [
+      [key, `key of ${key}`],
+      [secret, `secret of ${secret}`],
+    ]),
+);
+
+function textAt(speed: number): string {
+  return demoConfigText({
+    baseUrls: ['http://127.0.0.1:1', 'http://127.0.0.1:2'],
+    redis: { url: 'redis://127.0.0.1:3', prefix: 'demo' },
+    characters: CHARACTERS,
+    market,
+    speed,
+  });
+}
+
+/** Every number of a config by its path, those that come from defaults included. */
+function numbersOf(value: unknown, path = ''): readonly (readonly [path: string, value: number])[] {
+  if (typeof value === 'number') return [[path, value]];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => numbersOf(inner, `${path}/${key}`));
+}
+
+/** The config and what it leaves to defaults that are filled in later. */
+function numbersAt(speed: number): ReadonlyMap<string, number> {
+  const config: CompiledConfig = loaded(textAt(speed), { env });
+  return new Map([
+    ...numbersOf(config),
+    ...numbersOf(overrideLimits(config.exchange.limits), '/exchange/limits'),
+  ]);
+}
+
+/** The key that a number is under, directly or in a list. */
+const nameOf = (path: string): string => /([^/]+)$/.exec(path.replace(/(\/\d+)+$/, ''))?.[1] ?? '';
+const isDuration = (path: string): boolean => nameOf(path).endsWith('Ms');
+
+const DURATIONS = [
+  'alertMs',
+  'attemptTimeoutMs',
+  'callTimeoutMs',
+  'calmMs',
+  'cooldownMs',
+  'fillWithinMs',
+  'forMs',
+  'intentTtlMs',
+  'keepFiringForMs',
+  'lateArrivalMs',
+  'maxSnapshotAgeMs',
+  'periodMs',
+  'readLagMs',
+  'remindEveryMs',
+];
+
+/** Numbers that are no durations. One that is missing here is new: if it is a time, the demo has to scale it. */
+const NO_DURATIONS = [
+  'at',
+  'basisAllowance',
+  'clearAbove',
+  'clearBelow',
+  'cure',
+  'distance',
+  'largestReduction',
+  'limit',
+  'maintenanceMargin',
+  'maxAttempts',
+  'maxRenewals',
+  'port',
+  'reservedShare',
+  'share',
+  'slippage',
+  'slippageSteps',
+  'threshold',
+];
+
+describe("the config of the demo's daemon", () => {
+  test.each([1, 1.37, 5, 12.5, 20])('is accepted at speed %d', (speed) => {
+    expect(problemsOf(textAt(speed), { env }).filter(({ severity }) => severity === 'error')).toEqual([]);
+  });
+
+  test.each([2, 5, 12.5, 20])('at speed %d every duration there is, is divided by it', (speed) => {
+    const real = numbersAt(1);
+    const scaled = numbersAt(speed);
+    expect([...scaled.keys()]).toEqual([...real.keys()]);
+    const wrong = [...real]
+      .filter(([path]) => isDuration(path))
+      .map(([path, ms]) => ({ path, expected: ms / speed, got: scaled.get(path) ?? Number.NaN }))
+      .filter(({ expected, got }) => !(Math.abs(got - expected) <= 0.5));
+    expect(wrong).toEqual([]);
+  });
+
+  test('and nothing else is', () => {
+    const others = (speed: number) => [...numbersAt(speed)].filter(([path]) => !isDuration(path));
+    expect(others(20)).toEqual(others(1));
+  });
+
+  test('durations are told from other numbers by their names, and all are among them', () => {
+    const names = new Set([...numbersAt(1).keys()].map(nameOf));
+    const durations = [...names].filter((name) => name.endsWith('Ms'));
+    expect(durations.toSorted()).toEqual(expect.arrayContaining(DURATIONS));
+    const others = [...names].filter((name) => !name.endsWith('Ms'));
+    expect(others.toSorted()).toEqual(NO_DURATIONS);
+  });
+
+  test('twins are only observed, everybody else is acted for', () => {
+    const modes = new Map(
+      loaded(textAt(5), { env }).accounts.map(({ id, settings }) => [id, settings.mode] as const),
+    );
+    for (const { id } of CHARACTERS) {
+      expect([modes.get(id), modes.get(twinOf(id))]).toEqual(['enforce', 'observe']);
+    }
+  });
+});
