@@ -1,0 +1,41 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { runCommandLine } from '../support/cli.ts';
+
+const NAMES = ['runbook', 'deployment'];
+const placeOf = (name: string): URL => new URL(`../../docs/${name}.md`, import.meta.url);
+
+/** Command lines, in blocks and in the middle of a sentence; a line break in a sentence is a space. */
+function commandsOf(text: string): string[] {
+  const blocks = [...text.matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, block = '']) => block.split('\n'));
+  const prose = text.replaceAll(/```[\s\S]*?```/g, '').replaceAll('\n', ' ');
+  const inline = [...prose.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);
+  return [...blocks, ...inline]
+    .map((line) => line.replace(/\s+#.*$/, '').trim())
+    .filter((line) => /^breakwater [a-z]/.test(line));
+}
+
+test.each(NAMES)('every command in docs/%s.md exists, with the options it is given', async (name) => {
+  const commands = commandsOf(readFileSync(placeOf(name), 'utf8'));
+  expect(commands.length).toBeGreaterThan(2);
+  for (const line of commands) {
+    const words = line.split(/\s+/).slice(1);
+    const names = ['audit', 'notify'].includes(words[0] ?? '') ? words.slice(0, 2) : words.slice(0, 1);
+    const { stdout } = await runCommandLine([...names, '--help']);
+    expect({ line, usage: stdout.split('\n')[0] }).toEqual({
+      line,
+      usage: expect.stringContaining(`breakwater ${names.join(' ')} `) as string,
+    });
+    for (const option of words.filter((word) => word.startsWith('-'))) {
+      expect({ line, options: stdout.split(/[\s,]+/) }).toMatchObject({
+        options: expect.arrayContaining([option]) as string[],
+      });
+    }
+  }
+});
+
+test.each(NAMES)('docs/%s.md links only to what is there', (name) => {
+  const text = readFileSync(placeOf(name), 'utf8');
+  const links = [...text.matchAll(/\]\((?!https?:)([^)#]*)/g)].map(([, link = '']) => link);
+  expect(links.filter((link) => link !== '' && !existsSync(new URL(link, placeOf(name))))).toEqual([]);
+});
