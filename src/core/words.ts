@@ -36,7 +36,9 @@ export function conditionText(tree: ConditionTree, registers: FieldReader): stri
   }
   const field = registers.slots[tree.slot];
   if (field === undefined) return '';
-  return `${fieldWords(field.spec, field.parameter)} ${comparisonText(tree, field.spec)}`;
+  const { comparison } = tree;
+  const stated = comparison.op === 'equals' ? caseWords(field.spec, comparison.value) : undefined;
+  return stated ?? `${fieldWords(field.spec, field.parameter)} ${comparisonText(tree, field.spec)}`;
 }
 
 function comparisonText({ comparison }: Leaf, spec: FieldSpec): string {

@@ -160,16 +160,16 @@ describe('a rule in words', () => {
           { kind: 'any', conditions: [above('marginUsage', 0.9), above('notional', 50_000)] },
         ],
       },
-      'distance to liquidation below 10 % and (marginUsage above 90 % or notional above 50000)',
+      'distance to liquidation below 10 % and (margin usage above 90 % or value of the position above 50000)',
     ],
-    [{ kind: 'not', condition: below('pnlPercent', -0.2) }, 'not (pnlPercent below -20 %)'],
+    [{ kind: 'not', condition: below('pnlPercent', -0.2) }, 'not (unrealised result below -20 %)'],
     [
       {
         kind: 'field',
         field: 'liquidationState',
         comparison: { op: 'in', values: ['margin_call', 'liquidation'] },
       },
-      'liquidationState is one of margin_call, liquidation',
+      'liquidation state is one of margin call, liquidation',
     ],
     [
       {
@@ -178,11 +178,11 @@ describe('a rule in words', () => {
         parameter: { windowMs: 600_000 },
         comparison: { op: 'above', threshold: 0.1, clearBelow: 0.05 },
       },
-      'liquidationProbability(600 s) above 10 %, clears below 5 %',
+      'chance of liquidation within the next 10 min above 10 %, clears below 5 %',
     ],
     [
       { kind: 'field', field: 'disagreement', comparison: { op: 'equals', value: true } },
-      'disagreement is true',
+      'the reported liquidation price is passed although the exchange does not liquidate',
     ],
   ])('condition %#', (when, words) => {
     expect(line([rule('position', when)], [distance(40, 0)]).condition).toBe(words);

@@ -309,7 +309,7 @@ describe('what stands besides', () => {
     expect(shown).toMatchObject({ figuresAtMs: SERVER_MS, judgedAtMs: SERVER_MS + 4_000 });
     expect(shown.sources[0]).toMatchObject({ ageMs: 500, readAtMs: SERVER_MS + 4_000 });
     expect(shown.rules[0]?.reason).toMatch(
-      /^the condition is not met: dataAge\(positions\) 0\.5 s is not above 30 s$/,
+      /^the condition is not met: age of the data \(positions\) is 0\.5 s, not above 30 s$/,
     );
   });
 
