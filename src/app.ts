@@ -23,7 +23,7 @@ export type { DemoCharacter } from './app/demo/accounts.ts';
 export type { Demo, DemoOptions, DemoOutcome } from './app/demo/demo.ts';
 export type { AccountResult, LoanWarning } from './app/demo/result.ts';
 export type { DoctorCheck, DoctorOptions, DoctorReport } from './app/doctor.ts';
-export type { KnownAccount, Operations, OperationsPlace } from './app/operations.ts';
+export type { Operations, OperationsPlace } from './app/operations.ts';
 export type { LogOutput } from './app/telemetry.ts';
 export type { ChannelTest } from './app/test-channels.ts';
 export { readVersion } from './app/version.ts';

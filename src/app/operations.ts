@@ -25,7 +25,7 @@ export interface OperationsPlace {
 }
 
 /** What the config says of an account; no secrets. */
-export interface KnownAccount {
+interface KnownAccount {
   readonly id: string;
   readonly mode: Mode;
   readonly rules: readonly { readonly id: string; readonly mode: Mode }[];

@@ -225,7 +225,7 @@ describe('protect', () => {
     expect(confirmed()).toEqual([false]);
     const filled = {
       ...driver.state,
-      orders: driver.state.orders.map((order) => ({ ...order, presumedFilled: true })),
+      orders: driver.state.orders.map((order) => Object.assign({}, order, { presumedFilled: true })),
     };
     expect(standingStops(filled, 'life')).toEqual([]);
   });
