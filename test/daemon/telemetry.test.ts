@@ -181,6 +181,32 @@ test('a web process by itself asks the exchange nothing, and is ready when other
   expect((await health(web)).checks.map(({ ok }) => ok)).toEqual([true, true, true]);
 });
 
+test('judged without a reply of the exchange an account is not ready; it is with the first one', async () => {
+  const { world, simulator } = await openNear();
+  const right = world.env['SECRET_short'] ?? '';
+  const env: Record<string, string> = { ...world.env, SECRET_short: 'not-the-secret-of-short' };
+  const daemon = await world.start({ env });
+  await polls(world, 'short', 2);
+  await polls(world, 'long', 2);
+  await eventually(
+    async () => (await health(daemon)).checks[1]?.ok === true,
+    'both are judged',
+    async () => health(daemon),
+  );
+  expect(await health(daemon)).toMatchObject({
+    status: 503,
+    checks: [{}, {}, { ok: false, why: 'short: positions have not been read' }],
+  });
+  env['SECRET_short'] = right;
+  expect((await daemon.reload()).kind).toBe('adopted');
+  await eventually(
+    async () => (await health(daemon)).status === 200,
+    'ready',
+    async () => health(daemon),
+  );
+  expect(simulator.internalErrors).toEqual([]);
+});
+
 test('a start on a port in use says what to change, and has done nothing', async () => {
   const taken = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => taken.once('listening', resolve));
