@@ -11,4 +11,4 @@ const CASES: readonly KillCase[] = [
   { point: 'account.releasing', pass: 1, scope: 'account' },
 ];
 
-test.each(CASES)(NAME, survives);
+test.each(CASES)(NAME, { timeout: 120_000 }, survives);

@@ -14,4 +14,4 @@ const CASES: readonly KillCase[] = [
   { point: 'notice.handed', pass: 1, scope: 'market' },
 ];
 
-test.each(CASES)(NAME, survives);
+test.each(CASES)(NAME, { timeout: 120_000 }, survives);

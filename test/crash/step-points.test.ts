@@ -17,4 +17,4 @@ const CASES: readonly KillCase[] = [
   { point: 'step.finished', pass: 3, scope: 'market' },
 ];
 
-test.each(CASES)(NAME, survives);
+test.each(CASES)(NAME, { timeout: 120_000 }, survives);

@@ -10,7 +10,7 @@ const HALVE = `  - id: rule
     do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;
 
-test('two instances together place one order set', async () => {
+test('two instances together place one order set', { timeout: 120_000 }, async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: { long: { rules: ['rule'] } }, rules: HALVE });
   await Promise.all([world.start(), world.start({ ordinal: 1 })]);
@@ -27,7 +27,7 @@ test('two instances together place one order set', async () => {
   expect(simulator.model.openOrders('long')).toEqual([]);
 });
 
-test('roles on different hosts share the work through one Redis', async () => {
+test('roles on different hosts share the work through one Redis', { timeout: 120_000 }, async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: { long: { rules: ['rule'] } }, rules: HALVE });
   await world.start({ roles: ['poll'] });
@@ -41,7 +41,9 @@ test('roles on different hosts share the work through one Redis', async () => {
   );
 });
 
-test('what an instance began that was killed in the middle of an order is taken over by two others', async () => {
+test('what an instance began that was killed in the middle of an order is taken over by two others', {
+  timeout: 120_000,
+}, async () => {
   const simulator = await openScene();
   const accounts = Object.fromEntries(['long', 'short'].map((id) => [id, { rules: ['rule'] }]));
   const world = await openDaemonWorld(simulator, {
@@ -61,7 +63,7 @@ test('what an instance began that was killed in the middle of an order is taken 
   expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
 });
 
-test('of three instances one is killed, and nothing is lost or doubled', async () => {
+test('of three instances one is killed, and nothing is lost or doubled', { timeout: 120_000 }, async () => {
   const simulator = await openScene();
   const rules = HALVE.replace('amount: { above: 0.3 }', 'markPrice: { below: 59900 }');
   const accounts = Object.fromEntries(
