@@ -1,6 +1,7 @@
-import { toDecimal, toNumber } from './decimal.ts';
+import { type DecimalString, decimal, formatDecimal, toDecimal, toNumber } from './decimal.ts';
 import { type Crossing, crossingOf, type Motion } from './forecast.ts';
 import type { CreditLineRecord } from './ports/exchange.ts';
+import type { CureFigures } from './ports/notify.ts';
 import { known, type Quantity, unknown } from './quantity.ts';
 import type { AccountSettings } from './settings.ts';
 import { type LtvScale, ltvScale, reported } from './units.ts';
@@ -50,10 +51,16 @@ export class CreditLineQuantities {
 
   /** `amount + totalFunding`, in the loan's asset: what would have to be repaid now. */
   get debt(): Quantity<number> {
+    const exact = this.exactDebt;
+    return exact.kind === 'value' ? known(toNumber(exact.value)) : exact;
+  }
+
+  /** The debt to the last digit. */
+  get exactDebt(): Quantity<DecimalString> {
     const { amount, totalFunding } = this.record;
     return totalFunding === undefined
       ? unknown('fieldMissing')
-      : known(toNumber(toDecimal(amount).plus(toDecimal(totalFunding))));
+      : known(formatDecimal(toDecimal(amount).plus(toDecimal(totalFunding))));
   }
 
   get amount(): Quantity<number> {
@@ -95,4 +102,23 @@ export function cureTo(loan: CreditLineQuantities, targetLtv: number): Quantity<
     repay: debt.value * (1 - targetLtv / current.value),
     addCollateral: debt.value * (1 / targetLtv - 1 / current.value),
   });
+}
+
+/** For each target that is below the loan's LTV: what brings it there. */
+export function curesOf(loan: CreditLineQuantities, targets: readonly number[]): readonly CureFigures[] {
+  const current = loan.ltv('currentLtv');
+  return targets.flatMap((targetLtv) => {
+    const cure = cureTo(loan, targetLtv);
+    if (cure.kind !== 'value' || current.kind !== 'value') return [];
+    const { repay, addCollateral } = cure.value;
+    const figures = { repay: upwards(repay), addCollateral: upwards(addCollateral) };
+    return [{ asset: loan.record.asset, currentLtv: current.value, targetLtv, ...figures }];
+  });
+}
+
+const CURE_PLACES = 1e8;
+
+/** Rounded up: what is repaid suffices. */
+function upwards(amount: number): DecimalString {
+  return formatDecimal(decimal((Math.ceil(amount * CURE_PLACES) / CURE_PLACES).toFixed(8)));
 }

@@ -36,6 +36,41 @@ export function conditionWords(tree: ConditionTree, registers: FieldReader, latc
   return deciding(tree, tree.judge(latches.slice()), registers, latches).join(' and ');
 }
 
+/** A condition as such: `liquidationDistance below 5 %, clears above 7 %`. */
+export function conditionText(tree: ConditionTree, registers: FieldReader): string {
+  if (tree.kind === 'not') return `not (${conditionText(tree.child, registers)})`;
+  if (tree.kind !== 'field') {
+    const parts = tree.children.map((child) => {
+      const text = conditionText(child, registers);
+      const isGroup = child.kind !== 'field' && child.kind !== 'not' && child.children.length > 1;
+      return isGroup && tree.children.length > 1 ? `(${text})` : text;
+    });
+    return parts.join(tree.kind === 'all' ? ' and ' : ' or ');
+  }
+  const field = registers.slots[tree.slot];
+  if (field === undefined) return '';
+  return `${field.spec.name}${parameterWords(field.parameter)} ${comparisonText(tree, field.spec)}`;
+}
+
+function comparisonText({ comparison }: Leaf, spec: FieldSpec): string {
+  switch (comparison.op) {
+    case 'below': {
+      const { threshold, clearAbove } = comparison;
+      const clears = clearAbove === undefined ? '' : `, clears above ${valueWords(clearAbove, spec)}`;
+      return `below ${valueWords(threshold, spec)}${clears}`;
+    }
+    case 'above': {
+      const { threshold, clearBelow } = comparison;
+      const clears = clearBelow === undefined ? '' : `, clears below ${valueWords(clearBelow, spec)}`;
+      return `above ${valueWords(threshold, spec)}${clears}`;
+    }
+    case 'equals':
+      return `is ${valueWords(comparison.value, spec)}`;
+    case 'in':
+      return `is one of ${comparison.values.map((value) => valueWords(value, spec)).join(', ')}`;
+  }
+}
+
 function deciding(
   node: ConditionTree,
   truth: Truth,

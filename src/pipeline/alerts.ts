@@ -1,6 +1,5 @@
 import type { AuditEvent } from '../core/audit-event.ts';
-import { CreditLineQuantities, cureTo } from '../core/credit-line.ts';
-import { type Decimal, type DecimalString, decimal, formatDecimal } from '../core/decimal.ts';
+import { CreditLineQuantities, curesOf } from '../core/credit-line.ts';
 import { actionKey } from '../core/intent.ts';
 import { creditLineKey } from '../core/memory.ts';
 import { type ControlsInForce, isSilenced } from '../core/ports/controls.ts';
@@ -143,7 +142,7 @@ function noticeOf(
     sinceMs: atMs,
     atMs: scene.nowMs,
     channels: notify.channels,
-    cures: curesOf(subject, notify.cure, scene),
+    cures: curesFor(subject, notify.cure, scene),
   };
 }
 
@@ -162,28 +161,12 @@ function labelsOf({ rules }: WatchedAccount, ruleId: string): Readonly<Record<st
   return { ...rules.settings.labels, ...rules.byId.get(ruleId)?.spec.labels };
 }
 
-function curesOf(subject: string, targets: readonly number[], scene: AlertScene): readonly CureFigures[] {
+function curesFor(subject: string, targets: readonly number[], scene: AlertScene): readonly CureFigures[] {
   const reading = scene.snapshot.sources.creditLine;
   if (targets.length === 0 || reading?.kind !== 'read') return [];
   const record = reading.value.records.find((one) => creditLineKey(one) === subject);
   if (record === undefined) return [];
-  const loan = new CreditLineQuantities(record, scene.account.rules.settings);
-  const current = loan.ltv('currentLtv');
-  return targets.flatMap((targetLtv) => {
-    const cure = cureTo(loan, targetLtv);
-    if (cure.kind !== 'value' || current.kind !== 'value') return [];
-    const { repay, addCollateral } = cure.value;
-    const figures = { repay: upwards(repay), addCollateral: upwards(addCollateral) };
-    return [{ asset: record.asset, currentLtv: current.value, targetLtv, ...figures }];
-  });
-}
-
-const CURE_PLACES = 1e8;
-
-/** Rounded up: what is repaid suffices. */
-function upwards(amount: number): DecimalString {
-  const exact: Decimal = decimal((Math.ceil(amount * CURE_PLACES) / CURE_PLACES).toFixed(8));
-  return formatDecimal(exact);
+  return curesOf(new CreditLineQuantities(record, scene.account.rules.settings), targets);
 }
 
 function sayAlarm(entries: Map<string, AlertEntry>, event: AuditEvent, scene: AlertScene): void {

@@ -1,6 +1,7 @@
 import { emptyAccountState } from '../core/account-state.ts';
 import type { AuditEvent } from '../core/audit-event.ts';
 import { type Evaluation, evaluate, positionViews } from '../core/evaluate.ts';
+import { figuresDue, figuresOf } from '../core/figures.ts';
 import { admitEpisodes, EMPTY_LEDGER } from '../core/gate.ts';
 import type { AuditDraft } from '../core/ports/audit.ts';
 import { type Controls, controlsInForce } from '../core/ports/controls.ts';
@@ -82,12 +83,23 @@ export function decide(inputs: DecideInputs): Decided {
       ...acted.documents,
       ...(observation.readings === undefined ? {} : { readings: observation.readings }),
       ...(alerts.alerts === undefined ? {} : { alerts: alerts.alerts }),
+      ...figuresToStore(inputs, snapshot, evaluation),
     },
     ...(acted.lanes.size === 0 ? {} : { lanes: acted.lanes }),
     ...(audit.length === 0 ? { quiet: 1 } : { audit }),
     ...(inputs.withHistory ? { history: samplesOf(snapshot, rules) } : {}),
   };
   return { snapshot, evaluation, commit, lanes: acted.toRun, notices: alerts.notices, events: acted.events };
+}
+
+/** Of an account in which nothing happens not with every poll; see there. */
+function figuresToStore(
+  { account, stored }: DecideInputs,
+  snapshot: Snapshot,
+  evaluation: Evaluation,
+): Pick<AccountDocuments, 'figures'> {
+  const scene = { before: stored.documents.figures, snapshot, evaluation, isBusy: isBusy(stored) };
+  return figuresDue(scene) ? { figures: figuresOf(snapshot, account.rules.settings) } : {};
 }
 
 interface Acted extends Pick<Decided, 'events'> {
@@ -195,13 +207,17 @@ function viewsWhenNeeded(
   snapshot: Snapshot,
   evaluation: Evaluation,
 ): readonly PositionView[] {
-  const isBusy = [...stored.lanes.values()].some(
+  const hasOrders = (stored.documents.inbox?.orders.length ?? 0) > 0;
+  if (observation.positions === undefined || !(isBusy(stored) || hasOrders || acting.length > 0)) return [];
+  return positionViews(snapshot, evaluation.state, account.rules);
+}
+
+/** Whether anything is wanted or open in some market. */
+function isBusy({ lanes }: StoredAccount): boolean {
+  return [...lanes.values()].some(
     ({ intents, covers, orders, cancels }) =>
       intents.length + covers.length + orders.length + cancels.length > 0,
   );
-  const hasOrders = (stored.documents.inbox?.orders.length ?? 0) > 0;
-  if (observation.positions === undefined || !(isBusy || hasOrders || acting.length > 0)) return [];
-  return positionViews(snapshot, evaluation.state, account.rules);
 }
 
 /** What lanes have to know of the evaluation; unchanged requests are not written again. */

@@ -1,7 +1,8 @@
 import type { SourceName } from '../core/fields.ts';
+import { ownStopsOf } from '../core/own-stops.ts';
 import type { PositionRecord, RecordList } from '../core/ports/exchange.ts';
 import type { StoredAccount, StoredReadings } from '../core/ports/state-store.ts';
-import type { Instant, OwnStop, Snapshot, SnapshotSources, SourceReading } from '../core/snapshot.ts';
+import type { Instant, Snapshot, SnapshotSources, SourceReading } from '../core/snapshot.ts';
 import type { PipelineContext, WatchedAccount } from './account.ts';
 import { aged, type KeptReading } from './read-memory.ts';
 import { ageUnread, isDue, isSeldom, knownReading, readSources } from './read-sources.ts';
@@ -98,17 +99,4 @@ export function snapshotOf(observation: Observation, stored: StoredAccount): Sna
     sources: observation.sources,
     ownStops: ownStopsOf(stored),
   };
-}
-
-export function ownStopsOf({ lanes }: Pick<StoredAccount, 'lanes'>): readonly OwnStop[] {
-  const stops: OwnStop[] = [];
-  for (const lane of lanes.values()) {
-    for (const order of lane.orders) {
-      if (order.role !== 'cover') continue;
-      const confirmed = order.status === 'open' && !order.ambiguous && lane.doubt === null;
-      const { activationPrice } = order.request;
-      stops.push({ positionId: order.positionId, activationPrice, amount: order.amount, confirmed });
-    }
-  }
-  return stops;
 }

@@ -12,6 +12,7 @@ import type {
   StoredRequests,
 } from '../core/ports/state-store.ts';
 import type { RouteState } from '../core/route.ts';
+import { parseFigures } from './figures-document.ts';
 
 /** How a stored document is read: which version this program writes, and how older ones become it. */
 export interface DocumentCodec<T> {
@@ -131,6 +132,7 @@ export const DOCUMENT_CODECS: Codecs = {
     migrations: {},
     parse: shaped<AccountLane>({ cancels: 'array', retryAtMs: 'number' }),
   },
+  figures: { version: 1, migrations: {}, parse: parseFigures },
 };
 
 export const LANE_CODEC: DocumentCodec<LaneState> = {
@@ -195,9 +197,20 @@ export function readDocuments(
     }
     const name = documentNameOf(field, accountId);
     const same = isKnown ? known.documents[name] : undefined;
-    documents[name] = same ?? readDocument<unknown>(DOCUMENT_CODECS[name], text, name, accountId);
+    const read = same ?? readNamed(name, text, accountId);
+    if (read !== undefined) documents[name] = read;
   }
   return { documents: documents as AccountDocuments, lanes };
+}
+
+/** What is only shown refuses no account: unreadable, it is as if it were not there, and is written anew. */
+function readNamed(name: DocumentName, text: string, accountId: string): unknown {
+  try {
+    return readDocument<unknown>(DOCUMENT_CODECS[name], text, name, accountId);
+  } catch (error) {
+    if (name === 'figures' && error instanceof DocumentError) return undefined;
+    throw error;
+  }
 }
 
 function documentNameOf(field: string, accountId: string): DocumentName {

@@ -1,5 +1,6 @@
 import type { AccountLane } from '../account-lane.ts';
 import type { AccountState } from '../account-state.ts';
+import type { StoredFigures } from '../figures.ts';
 import type { LimitLedger } from '../gate.ts';
 import type { LaneState } from '../lane-state.ts';
 import type { RouteState } from '../route.ts';
@@ -55,6 +56,8 @@ export interface AccountDocuments {
   readonly routes?: RouteState;
   /** What concerns all lanes at once. */
   readonly accountLane?: AccountLane;
+  /** What people are shown. Nothing is decided by it, and what cannot be read of it is as if it were not there. */
+  readonly figures?: StoredFigures;
 }
 
 export type DocumentName = keyof AccountDocuments;

@@ -1,5 +1,5 @@
 import type { DecimalString } from '../decimal.ts';
-import type { Pause, Silence } from '../ports/controls.ts';
+import type { OperatorOrder, Pause, Silence } from '../ports/controls.ts';
 import type { Life } from '../ports/state-store.ts';
 import type { Mode, Severity } from '../rule.ts';
 import type { Phase } from '../rule-state.ts';
@@ -16,7 +16,8 @@ import type { Direction, LiquidationStateValue, SubjectKey } from '../subject.ts
 export interface AccountView {
   readonly accountId: string;
   readonly labels: Readonly<Record<string, string>>;
-  readonly mode: Mode;
+  /** As configured, else as a daemon last had it; null: neither is known. */
+  readonly mode: Mode | null;
   /** The pause that holds back all actions of the account, if any. */
   readonly pause: Pause | null;
   readonly silences: readonly Silence[];
@@ -37,6 +38,8 @@ export interface AccountView {
   readonly rules: readonly RuleLine[];
   readonly intents: readonly IntentLine[];
   readonly orders: readonly OrderLine[];
+  /** Orders by hand that have not begun. */
+  readonly inbox: readonly OperatorOrder[];
   /** Markets in which nobody knows which orders of ours are open. */
   readonly doubts: readonly { readonly market: string; readonly why: string; readonly sinceMs: number }[];
   /** Stored state that this program must not touch; nothing else of the account is known then. */
@@ -48,6 +51,8 @@ export interface SourceView {
   readonly source: string;
   /** Time of the last good read; null: none yet. */
   readonly readAtMs: number | null;
+  /** Since the last good read, or since watching began without one. */
+  readonly ageMs: number;
   readonly complete: boolean;
   readonly setAside: number;
   /** Older than the account's `maxSnapshotAge`: rules that need it are frozen. */
@@ -119,10 +124,11 @@ export interface CureLine {
 export interface RuleLine {
   readonly ruleId: string;
   readonly subject: SubjectKey;
-  readonly severity: Severity;
+  /** null: the rule is not in the config of this process. */
+  readonly severity: Severity | null;
   readonly mode: Mode;
   readonly phase: Phase;
-  /** The data did not decide at the last evaluation. */
+  /** The data did not decide at the last evaluation, or do not decide any more. */
   readonly frozen: boolean;
   readonly episode: number;
   readonly stage: number | null;
@@ -131,7 +137,7 @@ export interface RuleLine {
   readonly silenced: boolean;
   /** In words, also for "nothing, because ...". */
   readonly reason: string;
-  /** The condition in words: "liquidationDistance below 5.0 %". */
+  /** The condition in words: `liquidationDistance below 5 %`; empty for a rule that is not in the config. */
   readonly condition: string;
 }
 

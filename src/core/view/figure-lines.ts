@@ -1,0 +1,102 @@
+import { curesOf } from '../credit-line.ts';
+import type { FieldQuantity } from '../field-values.ts';
+import { CREDIT_LINE_VALUES, POSITION_VALUES } from '../field-values.ts';
+import { positionView } from '../position.ts';
+import type { Quantity } from '../quantity.ts';
+import type { Subject } from '../subjects.ts';
+import { MS_PER_HOUR } from '../units.ts';
+import type { CreditLineLine, CureLine, Figure, PositionLine } from './account-view.ts';
+import { marksOf } from './marks.ts';
+import type { Scene } from './scene.ts';
+
+/** Positions as last read; each figure is the one that rules are judged by. */
+export function positionLines(scene: Scene): readonly PositionLine[] {
+  return scene.subjects.positions.subjects.map((subject) => positionLine(subject, scene));
+}
+
+const WITHIN_HOUR = { windowMs: MS_PER_HOUR };
+const NO_PARAMETER = {};
+
+function positionLine(subject: Subject<'position'>, { rules }: Scene): PositionLine {
+  const { of } = subject;
+  const { position } = of;
+  const { record } = position;
+  const view = positionView(position, of.motion);
+  const liquidationPrice = view.liquidationPrice.kind === 'none' ? 'none' : valueOf(view.liquidationPrice);
+  return {
+    subject: subject.key,
+    positionId: record.positionId,
+    market: record.market,
+    direction: valueOf(view.direction),
+    sizeBase: view.sizeBase,
+    basePrice: record.basePrice ?? null,
+    markPrice: valueOf(view.markPrice),
+    liquidationPrice,
+    liquidationState: view.liquidationState ?? null,
+    liquidationDistance: figureOf(position.liquidationDistance),
+    disagreement: valueOf(position.disagreement),
+    notional: figureOf(position.notional),
+    unrealizedPnl: figureOf(position.unrealizedPnl),
+    marginUsage: figureOf(POSITION_VALUES.marginUsage(of, NO_PARAMETER)),
+    stopCover: valueOf(of.account.coverOf(position)),
+    unprotectedMs: valueOf(of.unprotectedMs),
+    liquidationProbability1h: figureOf(POSITION_VALUES.liquidationProbability(of, WITHIN_HOUR)),
+    minutesToLiquidation: figureOf(POSITION_VALUES.minutesToLiquidation(of, NO_PARAMETER)),
+    marks: marksOf(rules.position, subject.filterable),
+  };
+}
+
+/** Loans as last read, and what would cure each of them. */
+export function creditLineLines(scene: Scene): readonly CreditLineLine[] {
+  return scene.subjects.loans.subjects.map((subject) => creditLineLine(subject, scene));
+}
+
+function creditLineLine(subject: Subject<'creditLine'>, scene: Scene): CreditLineLine {
+  const { of } = subject;
+  const { loan } = of;
+  const { record } = loan;
+  const { creditLine } = scene.rules;
+  return {
+    subject: subject.key,
+    asset: record.asset,
+    amount: record.amount,
+    totalFunding: record.totalFunding ?? null,
+    debt: valueOf(loan.exactDebt),
+    currentLtv: figureOf(loan.ltv('currentLtv')),
+    initialLtv: figureOf(loan.ltv('initialLtv')),
+    marginCallLtv: figureOf(loan.ltv('marginCallLtv')),
+    liquidationLtv: figureOf(loan.ltv('liquidationLtv')),
+    ltvToMarginCall: figureOf(loan.ltvTo('marginCallLtv')),
+    collateralMayFall: figureOf(loan.collateralMayFall('marginCallLtv')),
+    minutesToMarginCall: figureOf(CREDIT_LINE_VALUES.minutesToMarginCall(of, NO_PARAMETER)),
+    cures: cureLines(subject, scene),
+    marks: marksOf(creditLine, subject.filterable),
+  };
+}
+
+/** For every target that a rule on this loan names, highest first: the nearest cure is the first one. */
+function cureLines({ of, filterable }: Subject<'creditLine'>, { rules }: Scene): readonly CureLine[] {
+  const targets = new Set<number>();
+  for (const rule of rules.creditLine.rules) {
+    if (rule.filter(filterable) === false) continue;
+    for (const { spec } of rule.stages.flat()) {
+      if (spec.kind === 'notify') for (const target of spec.cure) targets.add(target);
+    }
+  }
+  const highestFirst = [...targets].sort((a, b) => b - a);
+  return curesOf(of.loan, highestFirst).map(({ targetLtv, repay, addCollateral }) => ({
+    targetLtv,
+    repay,
+    addCollateralWorth: addCollateral,
+  }));
+}
+
+function valueOf<T>(quantity: Quantity<T>): T | null {
+  return quantity.kind === 'value' ? quantity.value : null;
+}
+
+/** Unknown, none and zero stay apart. */
+function figureOf(quantity: FieldQuantity): Figure {
+  if (quantity.kind === 'none') return 'none';
+  return quantity.kind === 'value' && typeof quantity.value === 'number' ? quantity.value : null;
+}

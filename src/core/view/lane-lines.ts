@@ -1,0 +1,71 @@
+import { GATE_WORDS } from '../gate.ts';
+import { BLOCK_WORDS } from '../intent.ts';
+import type { Intent, LaneState } from '../lane-state.ts';
+import type { ReduceTarget } from '../rule.ts';
+import { figure } from '../words.ts';
+import type { AccountView, IntentLine, OrderLine } from './account-view.ts';
+
+export function intentLines(lanes: readonly LaneState[]): readonly IntentLine[] {
+  return lanes.flatMap((lane) => lane.intents.map((intent) => intentLine(lane, intent)));
+}
+
+export function orderLines(lanes: readonly LaneState[]): readonly OrderLine[] {
+  return lanes.flatMap(({ market, orders }) =>
+    orders.map(({ role, positionId, amount, status, request }) => ({
+      market,
+      role,
+      positionId,
+      side: request.side,
+      amount,
+      activationPrice: request.activationPrice,
+      price: request.price,
+      status,
+      clientOrderId: request.clientOrderId,
+    })),
+  );
+}
+
+export function doubtLines(lanes: readonly LaneState[]): AccountView['doubts'] {
+  return lanes.flatMap(({ market, doubt }) =>
+    doubt === null ? [] : [{ market, why: doubt.why, sinceMs: doubt.sinceMs }],
+  );
+}
+
+function intentLine(lane: LaneState, intent: Intent): IntentLine {
+  const { key, positionId, ruleId, targetBase, openedMs, deadlineMs, failures } = intent;
+  return {
+    key,
+    market: lane.market,
+    positionId,
+    ruleId,
+    target: targetWords(intent.target, targetBase),
+    targetBase,
+    openedMs,
+    deadlineMs,
+    failures,
+    state: intentState(intent, lane),
+    ended: intent.end !== null,
+  };
+}
+
+function targetWords(target: ReduceTarget, targetBase: string | null): string {
+  const size = targetBase === null ? '' : ` (at most ${targetBase})`;
+  switch (target.kind) {
+    case 'by':
+      return `by ${figure(target.fraction, 'ratio')}${size}`;
+    case 'to':
+      return `to ${figure(target.fraction, 'ratio')}${size}`;
+    case 'toNotional':
+      return `to a worth of ${target.notional}${size}`;
+    case 'untilDistance':
+      return `until ${figure(target.distance, 'ratio')} away${size}`;
+  }
+}
+
+function intentState(intent: Intent, lane: LaneState): string {
+  if (intent.end !== null) return `${intent.end.how} (${intent.end.why})`;
+  if (intent.refusedBy !== null) return `held back: ${GATE_WORDS[intent.refusedBy]}`;
+  if (intent.blockedBy !== null) return `blocked: ${BLOCK_WORDS[intent.blockedBy]}`;
+  const own = lane.orders.filter(({ key }) => key === intent.key).length;
+  return own === 0 ? 'open, no order placed' : `open, ${own} ${own === 1 ? 'order' : 'orders'} placed`;
+}

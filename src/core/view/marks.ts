@@ -1,0 +1,46 @@
+import type { CompiledRule, KindRules } from '../compiled-rules.ts';
+import type { ConditionTree } from '../condition.ts';
+import type { Filterable } from '../filter.ts';
+import type { FieldReader } from '../registers.ts';
+import type { SubjectKind } from '../rule.ts';
+import type { ThresholdMark } from './account-view.ts';
+
+/** Thresholds of the rules that look at a subject, for the bars of its figures. */
+export function marksOf<K extends SubjectKind>(
+  { rules, registers }: KindRules<K>,
+  filterable: Filterable,
+): readonly ThresholdMark[] {
+  return rules.flatMap((rule) => (rule.filter(filterable) === false ? [] : marksOfRule(rule, registers)));
+}
+
+/** The same for all subjects of a rule, as long as the rule lives. */
+const KNOWN = new WeakMap<CompiledRule, readonly ThresholdMark[]>();
+
+function marksOfRule(rule: CompiledRule, registers: FieldReader): readonly ThresholdMark[] {
+  let marks = KNOWN.get(rule);
+  if (marks === undefined) {
+    const { id: ruleId, severity } = rule.spec;
+    marks = thresholdsIn(rule.condition.tree, registers, false).map((found) => ({
+      ruleId,
+      severity,
+      ...found,
+    }));
+    KNOWN.set(rule, marks);
+  }
+  return marks;
+}
+
+type Threshold = Pick<ThresholdMark, 'field' | 'op' | 'threshold'>;
+
+/** Within a `not` a threshold is dangerous from its other side. */
+function thresholdsIn(tree: ConditionTree, registers: FieldReader, isNegated: boolean): readonly Threshold[] {
+  if (tree.kind === 'not') return thresholdsIn(tree.child, registers, !isNegated);
+  if (tree.kind !== 'field') {
+    return tree.children.flatMap((child) => thresholdsIn(child, registers, isNegated));
+  }
+  const { comparison } = tree;
+  const field = registers.slots[tree.slot];
+  if (field === undefined || (comparison.op !== 'below' && comparison.op !== 'above')) return [];
+  const isBelow = (comparison.op === 'below') !== isNegated;
+  return [{ field: field.spec.name, op: isBelow ? 'below' : 'above', threshold: comparison.threshold }];
+}

@@ -1,0 +1,203 @@
+import type { RuleSlot } from '../account-state.ts';
+import type { CompiledRule, KindRules } from '../compiled-rules.ts';
+import { FALSE, TRUE, type Truth, UNKNOWN } from '../condition.ts';
+import { isSilenced } from '../ports/controls.ts';
+import type { UnknownReason } from '../quantity.ts';
+import { reasonWords } from '../reason.ts';
+import type { Mode, SubjectKind } from '../rule.ts';
+import { findEntry, loadLatches, NO_ENTRIES } from '../rule-run.ts';
+import type { RuleEntry } from '../rule-state.ts';
+import type { SubjectKey } from '../subject.ts';
+import type { SubjectList } from '../subjects.ts';
+import { conditionText, conditionWords, figure } from '../words.ts';
+import type { RuleLine } from './account-view.ts';
+import type { Scene } from './scene.ts';
+
+/**
+ * Every rule for every subject that it selects, in the order of the subjects, each with the reason why it does
+ * what it does or nothing. What the rules remember is as committed; the words are those of the shown figures.
+ */
+export function ruleLines(scene: Scene): readonly RuleLine[] {
+  const lines: RuleLine[] = [];
+  const { rules, subjects } = scene;
+  linesOf(scene, rules.position, subjects.positions, lines);
+  linesOf(scene, rules.creditLine, subjects.loans, lines);
+  linesOf(scene, rules.account, subjects.account, lines);
+  for (const slot of scene.evaluation.rules) {
+    if (!rules.byId.has(slot.ruleId)) lines.push(...linesOfUnknown(slot, scene));
+  }
+  return lines;
+}
+
+function linesOf<K extends SubjectKind>(
+  scene: Scene,
+  kind: KindRules<K>,
+  list: SubjectList<K>,
+  lines: RuleLine[],
+): void {
+  const slots = kind.rules.map((rule) =>
+    scene.evaluation.rules.find(({ ruleId }) => ruleId === rule.spec.id),
+  );
+  for (const subject of list.subjects) {
+    kind.registers.load(subject.of);
+    for (const [index, rule] of kind.rules.entries()) {
+      const slot = slots[index];
+      const entry = findEntry(slot?.entries ?? NO_ENTRIES, subject.key);
+      const selected = rule.filter(subject.filterable);
+      if (selected === false && entry === undefined) continue;
+      const why = subject.frozen ?? (typeof selected === 'string' ? selected : undefined);
+      const standing = judge(scene, rule, kind, { slot, entry, why });
+      lines.push(lineOf(scene, rule, kind, subject.key, { ...standing, entry, slot }));
+    }
+  }
+  for (const [index, rule] of kind.rules.entries()) {
+    const slot = slots[index];
+    for (const entry of slot?.entries ?? NO_ENTRIES) {
+      if (list.subjects.some(({ key }) => key === entry.subject)) continue;
+      const reason = list.incomplete === undefined ? NOT_SEEN : undecided(list.incomplete, entry);
+      const standing = { reason, frozen: entry.frozen || list.incomplete !== undefined, entry, slot };
+      lines.push(lineOf(scene, rule, kind, entry.subject, standing));
+    }
+  }
+}
+
+const NOT_SEEN = 'the subject was not in the list that is shown';
+const NOT_JUDGED = 'the account has not been judged yet';
+const CHANGED = 'the rule was changed and has not been judged since';
+
+interface Standing {
+  readonly reason: string;
+  readonly frozen: boolean;
+  readonly entry: RuleEntry | undefined;
+  readonly slot: RuleSlot | undefined;
+}
+
+function lineOf<K extends SubjectKind>(
+  scene: Scene,
+  rule: CompiledRule,
+  { registers }: KindRules<K>,
+  subject: SubjectKey,
+  { entry, slot, reason, frozen }: Standing,
+): RuleLine {
+  const { id, severity } = rule.spec;
+  return {
+    ruleId: id,
+    subject,
+    severity,
+    // Of a rule that fires as that which it began to fire with, until it is judged anew.
+    mode: entry === undefined ? rule.mode : (slot?.mode ?? rule.mode),
+    ...phaseOf(scene, entry),
+    frozen,
+    silenced: isSilenced(scene.inForce, id, subject),
+    reason,
+    condition: textOf(rule, registers),
+  };
+}
+
+function phaseOf(
+  { evaluation }: Scene,
+  entry: RuleEntry | undefined,
+): Pick<RuleLine, 'phase' | 'episode' | 'stage' | 'sinceMs'> {
+  if (entry === undefined) return { phase: 'inactive', episode: 0, stage: null, sinceMs: null };
+  const { phase, episode, stages, heldMs } = entry;
+  const stage = stages.at(-1)?.stage ?? null;
+  if (phase === 'inactive') return { phase, episode, stage, sinceMs: null };
+  const judgedMs = evaluation.passage?.at.wallMs;
+  // Only the time that counts towards `for` is remembered of what is pending.
+  const sinceMs = stages[0]?.atMs ?? (judgedMs === undefined ? null : judgedMs - heldMs);
+  return { phase, episode, stage, sinceMs };
+}
+
+const TEXTS = new WeakMap<CompiledRule, string>();
+
+function textOf<K extends SubjectKind>(rule: CompiledRule, registers: KindRules<K>['registers']): string {
+  let text = TEXTS.get(rule);
+  if (text === undefined) {
+    text = conditionText(rule.condition.tree, registers);
+    TEXTS.set(rule, text);
+  }
+  return text;
+}
+
+interface Judged {
+  readonly slot: RuleSlot | undefined;
+  readonly entry: RuleEntry | undefined;
+  /** Why nothing can be said of the subject. */
+  readonly why: UnknownReason | undefined;
+}
+
+/** The subject is in the registers. */
+function judge<K extends SubjectKind>(
+  scene: Scene,
+  rule: CompiledRule,
+  { registers }: KindRules<K>,
+  { slot, entry, why }: Judged,
+): { readonly reason: string; readonly frozen: boolean } {
+  if (!scene.isJudged) return { reason: NOT_JUDGED, frozen: false };
+  if (slot !== undefined && slot.checksum !== rule.spec.checksum) return { reason: CHANGED, frozen: false };
+  const { window } = rule;
+  if (window !== undefined && !window(scene.account.serverNowMs ?? scene.nowMs)) {
+    return { reason: reasonWords('outsideActiveWindow'), frozen: false };
+  }
+  if (why !== undefined) return { reason: undecided(why, entry), frozen: true };
+  loadLatches(rule.latches, entry);
+  const truth = rule.condition.judge(rule.latches);
+  const words = conditionWords(rule.condition.tree, registers, rule.latches);
+  if (entry?.frozen === true || truth === UNKNOWN) return { reason: undecided(words, entry), frozen: true };
+  return {
+    reason: entry === undefined ? atRest(truth, words) : inEpisode(rule, entry, truth, words),
+    frozen: false,
+  };
+}
+
+function undecided(why: string, entry: RuleEntry | undefined): string {
+  const because = entry?.stages.at(-1)?.because ?? '';
+  return `${reasonWords('frozenByUnknown')}: ${why}${because === '' ? '' : `; before, it fired because ${because}`}`;
+}
+
+function atRest(truth: Truth, words: string): string {
+  return truth === FALSE ? `${reasonWords('conditionNotMet')}: ${words}` : `${words}; not judged yet`;
+}
+
+/** By what is remembered; figures that say otherwise are a moment older or newer than it. */
+function inEpisode(rule: CompiledRule, entry: RuleEntry, truth: Truth, words: string): string {
+  const { phase, holds, stages, heldMs, clearMs } = entry;
+  if (phase === 'inactive') return atRest(truth, words);
+  const { forMs, keepFiringForMs } = rule.spec;
+  if (phase === 'pending') return `${words}; it has held for ${part(heldMs, forMs)}`;
+  const because = stages.at(-1)?.because ?? words;
+  if (holds) return `${reasonWords('stillFiring')}: ${truth === TRUE ? words : because}`;
+  const clear = truth === FALSE ? `: ${words}` : '';
+  return `${reasonWords('keptFiring')} (${part(clearMs, keepFiringForMs)})${clear}; it fired because ${because}`;
+}
+
+function part(ms: number, wholeMs: number): string {
+  return `${figure(Math.floor(ms / 100) / 10, 'seconds')} of ${figure(wholeMs / 1_000, 'seconds')}`;
+}
+
+/** Rules that are not in the config, or not in the one at hand: what is remembered is all there is. */
+function linesOfUnknown({ ruleId, mode, entries }: RuleSlot, scene: Scene): readonly RuleLine[] {
+  const active = entries.filter(({ phase, frozen }) => phase !== 'inactive' || frozen);
+  return active.map((entry) => ({
+    ruleId,
+    subject: entry.subject,
+    severity: null,
+    mode: mode satisfies Mode,
+    ...phaseOf(scene, entry),
+    frozen: entry.frozen,
+    silenced: isSilenced(scene.inForce, ruleId, entry.subject),
+    reason: rememberedReason(entry),
+    condition: '',
+  }));
+}
+
+function rememberedReason({ phase, frozen, holds, stages }: RuleEntry): string {
+  const because = stages.at(-1)?.because ?? '';
+  if (frozen) {
+    return `${reasonWords('frozenByUnknown')}${because === '' ? '' : `; before, it fired because ${because}`}`;
+  }
+  if (phase === 'pending') return reasonWords('waitingFor');
+  return holds
+    ? `${reasonWords('stillFiring')}: ${because}`
+    : `${reasonWords('keptFiring')}; it fired because ${because}`;
+}

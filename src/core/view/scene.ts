@@ -1,0 +1,137 @@
+import { AccountQuantities } from '../account.ts';
+import { type AccountState, emptyAccountState } from '../account-state.ts';
+import { type CompiledRules, compileRules } from '../compiled-rules.ts';
+import { SOURCE_NAMES, type SourceName } from '../fields.ts';
+import { ownStopsOf } from '../own-stops.ts';
+import { type Controls, type ControlsInForce, controlsInForce } from '../ports/controls.ts';
+import type { AccountDocuments, StoredAccount } from '../ports/state-store.ts';
+import type { AccountSettings } from '../settings.ts';
+import {
+  elapsedMs,
+  type Instant,
+  type Snapshot,
+  type SnapshotSources,
+  type SourceReading,
+} from '../snapshot.ts';
+import { marketForecasts, type Subjects, subjectsOf } from '../subjects.ts';
+
+/** A stored account put together again as it was judged, seen from now. */
+export interface Scene {
+  readonly stored: StoredAccount;
+  /** Those of the config; without one none, with the settings that the figures were read by. */
+  readonly rules: CompiledRules;
+  readonly isConfigured: boolean;
+  readonly evaluation: AccountState;
+  readonly isJudged: boolean;
+  readonly account: AccountQuantities;
+  readonly subjects: Subjects;
+  readonly inForce: ControlsInForce;
+  readonly nowMs: number;
+}
+
+export interface SceneInputs {
+  readonly stored: StoredAccount;
+  readonly rules: CompiledRules | undefined;
+  readonly controls: Controls;
+  readonly nowMs: number;
+}
+
+/** Names the clock of whoever looks: durations to it are measured by the wall clocks. */
+const VIEWER = 'viewer';
+
+export function sceneOf({ stored, rules, controls, nowMs }: SceneInputs): Scene {
+  const { accountId, documents } = stored;
+  const used = rules ?? compileRules([], settingsAsRead(accountId, documents));
+  const evaluation = documents.evaluation ?? emptyAccountState(accountId);
+  const now: Instant = { wallMs: nowMs, monotonicMs: 0, clockId: VIEWER };
+  const snapshot = snapshotOf(stored, evaluation);
+  const account = new AccountQuantities(snapshot ?? nothingRead(accountId, now), used.settings, now);
+  return {
+    stored,
+    rules: used,
+    isConfigured: rules !== undefined,
+    evaluation,
+    isJudged: snapshot !== undefined,
+    account,
+    subjects: subjectsOf(account, evaluation, marketForecasts(evaluation)),
+    inForce: controlsInForce(controls, accountId, nowMs),
+    nowMs,
+  };
+}
+
+function nothingRead(accountId: string, at: Instant): Snapshot {
+  return { version: 1, accountId, at, sources: {}, ownStops: [] };
+}
+
+/**
+ * What was known at the last evaluation. Positions and credit lines are as of the figures, which may be a little
+ * older than the read that was judged last; how old that read is the evaluation tells.
+ */
+function snapshotOf(stored: StoredAccount, evaluation: AccountState): Snapshot | undefined {
+  const { documents, accountId } = stored;
+  const at = evaluation.passage?.at;
+  if (at === undefined) return undefined;
+  const { figures } = documents;
+  const { ages } = evaluation;
+  const sources: Partial<Record<SourceName, SourceReading<unknown>>> = {};
+  for (const source of SOURCE_NAMES) {
+    const reading: SourceReading<unknown> | undefined =
+      source === 'positions' || source === 'creditLine'
+        ? everyPoll(figures?.[source], ages[source], figures && elapsedMs(figures.at, at))
+        : carriedOver(documents, source, at);
+    if (reading !== undefined) sources[source] = reading;
+  }
+  const ownStops = ownStopsOf(stored);
+  return { version: 1, accountId, at, sources: sources as SnapshotSources, ownStops };
+}
+
+/** The read that the figures show, dated as the one that was judged last. */
+function everyPoll(
+  figures: SourceReading<unknown> | undefined,
+  ageMs: number | undefined,
+  sinceFiguresMs = 0,
+): SourceReading<unknown> | undefined {
+  if (ageMs === undefined) return undefined;
+  if (figures?.kind !== 'read') return { kind: 'notRead', ageMs };
+  if (figures.serverDateMs === undefined) return { ...figures, ageMs };
+  const serverDateMs = figures.serverDateMs + Math.max(0, figures.ageMs + sinceFiguresMs - ageMs);
+  return { ...figures, ageMs, serverDateMs };
+}
+
+function carriedOver(
+  { readings }: AccountDocuments,
+  source: SourceName,
+  at: Instant,
+): SourceReading<unknown> | undefined {
+  const reading: SourceReading<unknown> | undefined = readings?.sources[source];
+  if (readings === undefined || reading === undefined) return undefined;
+  return { ...reading, ageMs: reading.ageMs + elapsedMs(readings.at, at) };
+}
+
+/** Settings of an account whose config is not at hand: those that decide how records are read are stored. */
+function settingsAsRead(accountId: string, { figures }: AccountDocuments): AccountSettings {
+  return {
+    ...UNKNOWN_SETTINGS,
+    accountId,
+    ...(figures?.settings ?? { mode: 'observe', bothSign: 'signed', ltvUnit: 'auto', maxSnapshotAgeMs: 0 }),
+  };
+}
+
+/** Nothing that is shown depends on these. */
+const UNKNOWN_SETTINGS = {
+  labels: {},
+  nonceMode: 'unique',
+  cancelCoversStops: false,
+  cancel: 'never',
+  hedge: 'net',
+  overshoot: 'never',
+  lateArrivalMs: 0,
+  readLagMs: 0,
+  fillWithinMs: 0,
+  intentTtlMs: 0,
+  maxRenewals: 0,
+  maxAttempts: 0,
+  largestReduction: 0,
+  cadence: { calmMs: 0, alertMs: 0 },
+  marketSettings: () => undefined,
+} as const;

@@ -1,0 +1,69 @@
+import { type AccountState, emptyAccountState } from '../../../src/core/account-state.ts';
+import { type CompiledRules, compileRules } from '../../../src/core/compiled-rules.ts';
+import { type Evaluation, evaluate } from '../../../src/core/evaluate.ts';
+import { figuresOf } from '../../../src/core/figures.ts';
+import { NO_CONTROLS } from '../../../src/core/ports/controls.ts';
+import type { AccountDocuments, StoredAccount } from '../../../src/core/ports/state-store.ts';
+import type { RuleSpec } from '../../../src/core/rule.ts';
+import type { Snapshot } from '../../../src/core/snapshot.ts';
+import type { AccountView } from '../../../src/core/view/account-view.ts';
+import { type ViewInputs, viewAccount } from '../../../src/core/view/view-account.ts';
+import { settings } from '../rules-fixtures.ts';
+
+/** An account that was polled: evaluated from snapshot after snapshot, and stored as a poll stores it. */
+export interface Polled {
+  readonly rules: CompiledRules;
+  readonly evaluation: Evaluation;
+  readonly stored: StoredAccount;
+}
+
+export const storedWith = (
+  documents: AccountDocuments,
+  changes: Partial<StoredAccount> = {},
+): StoredAccount => ({
+  accountId: 'desk-1',
+  version: 1,
+  life: { id: 'life1', why: 'empty', sinceMs: 0 },
+  isNewLife: false,
+  documents,
+  lanes: new Map(),
+  danger: 0.5,
+  revision: 'r',
+  ...changes,
+});
+
+export function poll(
+  specs: readonly RuleSpec[],
+  snapshots: readonly Snapshot[],
+  changes: Parameters<typeof settings>[0] = {},
+): Polled {
+  const rules = compileRules(specs, settings(changes));
+  let state: AccountState = emptyAccountState('desk-1');
+  let evaluation: Evaluation | undefined;
+  let figures: AccountDocuments['figures'];
+  for (const taken of snapshots) {
+    evaluation = evaluate(taken, state, taken.at, rules);
+    ({ state } = evaluation);
+    figures = figuresOf(taken, rules.settings);
+  }
+  if (evaluation === undefined || figures === undefined) throw new Error('no snapshot');
+  const documents = { evaluation: state, figures, ...readingsOf(snapshots.at(-1)!) };
+  // As through the store: what is shown is made from what was written down.
+  return { rules, evaluation, stored: storedWith(JSON.parse(JSON.stringify(documents)) as AccountDocuments) };
+}
+
+function readingsOf({ at, sources }: Snapshot): Pick<AccountDocuments, 'readings'> {
+  const { positions: _positions, creditLine: _creditLine, ...seldom } = sources;
+  return Object.keys(seldom).length === 0 ? {} : { readings: { version: 1, at, sources: seldom } };
+}
+
+export function view({ rules, stored }: Polled, changes: Partial<ViewInputs> = {}): AccountView {
+  const nowMs = stored.documents.evaluation?.passage?.at.wallMs ?? 0;
+  return viewAccount({
+    load: { kind: 'loaded', account: stored },
+    rules,
+    controls: NO_CONTROLS,
+    nowMs,
+    ...changes,
+  });
+}

@@ -1,0 +1,445 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { AccountQuantities } from '../../../src/core/account.ts';
+import { POSITION_VALUES } from '../../../src/core/field-values.ts';
+import { FIGURES_EVERY_MS, figuresDue, figuresOf } from '../../../src/core/figures.ts';
+import { NO_CONTROLS, type Pause, type Silence } from '../../../src/core/ports/controls.ts';
+import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
+import { type ConditionSpec } from '../../../src/core/rule.ts';
+import { marketForecasts, subjectsOf } from '../../../src/core/subjects.ts';
+import { viewAccount } from '../../../src/core/view/view-account.ts';
+import {
+  above,
+  at,
+  below,
+  d,
+  list,
+  loan,
+  type Overrides,
+  position,
+  positionsSnapshot,
+  read,
+  rule,
+  SERVER_MS,
+  settings,
+  short,
+  snapshot,
+} from '../rules-fixtures.ts';
+import { poll, storedWith, view } from './fixtures.ts';
+
+const NEAR = rule('position', below('liquidationDistance', 0.2, 0.3), { id: 'near' });
+const LTV = rule('creditLine', above('currentLtv', 0.7), {
+  id: 'ltv',
+  severity: 'warning',
+  actions: [{ kind: 'notify', channels: ['ops'], cure: [0.5, 0.55] }],
+});
+const BLIND = rule(
+  'account',
+  { ...above('dataAge', 30), parameter: { source: 'positions' } } as ConditionSpec,
+  {
+    id: 'blind',
+    severity: 'info',
+  },
+);
+
+describe('positions', () => {
+  test('a long position, every figure', () => {
+    const shown = view(poll([NEAR], [positionsSnapshot([position()])]));
+    expect(shown.positions).toEqual([
+      {
+        subject: 'position:42',
+        positionId: '42',
+        market: 'BTC_PERP',
+        direction: 'long',
+        sizeBase: '2',
+        basePrice: '100.0',
+        markPrice: '90',
+        liquidationPrice: '81',
+        liquidationState: 'none',
+        liquidationDistance: 0.1,
+        disagreement: false,
+        notional: 180,
+        unrealizedPnl: -20,
+        marginUsage: 0.25,
+        stopCover: 'missing',
+        unprotectedMs: 0,
+        liquidationProbability1h: null,
+        minutesToLiquidation: null,
+        marks: [
+          { ruleId: 'near', severity: 'critical', field: 'liquidationDistance', op: 'below', threshold: 0.2 },
+        ],
+      },
+    ]);
+  });
+
+  test('a short one past its liquidation price disagrees', () => {
+    const [line] = view(poll([], [positionsSnapshot([short({ liquidationPrice: d('105') })])])).positions;
+    expect(line).toMatchObject({ direction: 'short', sizeBase: '2', markPrice: '110', disagreement: true });
+    expect(line?.liquidationDistance).toBeLessThan(0);
+  });
+
+  test.each<[string, Overrides<PositionRecord>, object]>([
+    [
+      'no liquidation price: none',
+      { liquidationPrice: null },
+      {
+        liquidationPrice: 'none',
+        liquidationDistance: 'none',
+        minutesToLiquidation: 'none',
+        liquidationProbability1h: 'none',
+        disagreement: false,
+      },
+    ],
+    [
+      'nothing said of it: unknown',
+      { liquidationPrice: undefined },
+      {
+        liquidationPrice: null,
+        liquidationDistance: null,
+        minutesToLiquidation: null,
+        liquidationProbability1h: null,
+        disagreement: null,
+      },
+    ],
+    [
+      'a result of zero is zero',
+      { unrealizedPnl: d('0') },
+      { unrealizedPnl: 0, markPrice: '100', notional: 200 },
+    ],
+    [
+      'an unknown result is not zero',
+      { unrealizedPnl: undefined },
+      { unrealizedPnl: null, markPrice: null, notional: null },
+    ],
+    ['margin unknown', { freeMargin: undefined }, { marginUsage: null }],
+    ['state unknown', { liquidationState: undefined }, { liquidationState: null }],
+    [
+      'state not documented',
+      { liquidationState: { known: false, raw: 'odd' } },
+      { liquidationState: 'unrecognised' },
+    ],
+    ['stops unknown', { tpsl: undefined }, { stopCover: null, unprotectedMs: null }],
+    ['covered', { tpsl: { stopLoss: d('85') } }, { stopCover: 'ok', unprotectedMs: 0 }],
+    ['stop too late', { tpsl: { stopLoss: d('80') } }, { stopCover: 'beyondLiquidation' }],
+    [
+      'direction contradicted',
+      { amount: d('2'), liquidationPrice: d('121') },
+      { direction: null, markPrice: null, liquidationDistance: null },
+    ],
+  ])('%s', (_words, changes, expected) => {
+    const [line] = view(poll([], [positionsSnapshot([position(changes)])])).positions;
+    expect(line).toMatchObject(expected);
+  });
+
+  test('forecasts run as soon as the evaluated state has enough samples', () => {
+    const snapshots = Array.from({ length: 40 }, (_, index) => {
+      const record = position({ unrealizedPnl: d((-20 + Math.sin(index)).toFixed(2)) });
+      return positionsSnapshot([record], at(index * 1_000));
+    });
+    const [line] = view(poll([], snapshots)).positions;
+    expect(line?.liquidationProbability1h).toBeGreaterThan(0);
+    expect(line?.minutesToLiquidation).toBeGreaterThan(0);
+  });
+
+  const optional = [
+    'basePrice',
+    'liquidationPrice',
+    'liquidationState',
+    'unrealizedPnl',
+    'margin',
+    'freeMargin',
+    'tpsl',
+    'positionSide',
+  ] as const;
+  const amounts = fc.constantFrom('2', '-2', '0.001', '0', '1e2');
+  const prices = fc.constantFrom(null, undefined, '81', '121', '-5', '0', '90');
+  const records = fc.record({
+    amount: amounts,
+    liquidationPrice: prices,
+    unrealizedPnl: fc.constantFrom('-20.00', '0', '35.5', '-500'),
+    left: fc.subarray([...optional]),
+  });
+
+  test('whatever the exchange leaves out, the figures are those of the catalogue, and all of it is plain JSON', () => {
+    fc.assert(
+      fc.property(fc.array(records, { maxLength: 3 }), (drawn) => {
+        const list = drawn.map(({ amount, liquidationPrice, unrealizedPnl, left }, index) =>
+          position({
+            positionId: String(index),
+            amount: d(amount),
+            unrealizedPnl: d(unrealizedPnl),
+            liquidationPrice: typeof liquidationPrice === 'string' ? d(liquidationPrice) : liquidationPrice,
+            ...Object.fromEntries(left.map((name) => [name, undefined])),
+          }),
+        );
+        const taken = positionsSnapshot(list);
+        const polled = poll([NEAR], [taken]);
+        const shown = view(polled);
+        expect(JSON.parse(JSON.stringify(shown))).toEqual(shown);
+        const { state } = polled.evaluation;
+        const account = new AccountQuantities(taken, polled.rules.settings, taken.at);
+        const { positions } = subjectsOf(account, state, marketForecasts(state));
+        for (const [index, { of }] of positions.subjects.entries()) {
+          const line = shown.positions[index]!;
+          for (const name of ['liquidationDistance', 'notional', 'unrealizedPnl', 'marginUsage'] as const) {
+            const quantity = POSITION_VALUES[name](of, {});
+            const expected =
+              quantity.kind === 'unknown' ? null : quantity.kind === 'none' ? 'none' : quantity.value;
+            expect(line[name]).toBe(expected);
+          }
+        }
+      }),
+    );
+  });
+});
+
+describe('credit lines', () => {
+  const loans = (...records: ReturnType<typeof loan>[]) => snapshot({ creditLine: read(list(records)) });
+
+  test('LTVs as fractions, the exact debt, and one cure per target below the LTV', () => {
+    const [line] = view(poll([LTV], [loans(loan({ totalFunding: d('0.000000000000000001') }))])).creditLines;
+    expect(line).toMatchObject({
+      subject: 'creditLine:USDT@1700000000',
+      asset: 'USDT',
+      amount: '1000',
+      debt: '1000.000000000000000001',
+      currentLtv: 0.6,
+      initialLtv: 0.5,
+      marginCallLtv: 0.75,
+      liquidationLtv: 0.8,
+      minutesToMarginCall: null,
+      marks: [{ ruleId: 'ltv', field: 'currentLtv', op: 'above', threshold: 0.7 }],
+    });
+    expect(line?.ltvToMarginCall).toBeCloseTo(0.8, 12);
+    expect(line?.collateralMayFall).toBeCloseTo(0.2, 12);
+    // 1000 * (1 - 0.55 / 0.6) and 1000 * (1 / 0.55 - 1 / 0.6), rounded up.
+    expect(line?.cures).toEqual([
+      { targetLtv: 0.55, repay: '83.33333334', addCollateralWorth: '151.51515152' },
+      { targetLtv: 0.5, repay: '166.66666667', addCollateralWorth: '333.33333334' },
+    ]);
+  });
+
+  test('no cure for what is cured, nor for what is not known', () => {
+    const cured = view(poll([LTV], [loans(loan({ currentLtv: d('50') }))]));
+    expect(cured.creditLines[0]?.cures).toEqual([]);
+    const unknownUnit = view(poll([LTV], [loans(loan({ liquidationLtv: d('5') }))]));
+    expect(unknownUnit.creditLines[0]).toMatchObject({ currentLtv: null, marginCallLtv: null, cures: [] });
+    const [unsaid] = view(poll([LTV], [loans(loan({ totalFunding: undefined }))])).creditLines;
+    expect(unsaid).toMatchObject({ totalFunding: null, debt: null, cures: [], currentLtv: 0.6 });
+  });
+});
+
+describe('marks', () => {
+  test('only of rules that look at the subject; within a "not" from the other side', () => {
+    const notFar = rule(
+      'position',
+      { kind: 'not', condition: above('liquidationDistance', 0.4) },
+      { id: 'not-far' },
+    );
+    const elsewhere = rule('position', below('notional', 5), { id: 'eth', where: { market: ['ETH_*'] } });
+    const either = rule(
+      'position',
+      {
+        kind: 'any',
+        conditions: [
+          above('marginUsage', 0.9),
+          { kind: 'field', field: 'market', comparison: { op: 'equals', value: 'X' } },
+        ],
+      },
+      { id: 'either', severity: 'info' },
+    );
+    const [line] = view(poll([notFar, elsewhere, either], [positionsSnapshot([position()])])).positions;
+    expect(line?.marks).toEqual([
+      { ruleId: 'not-far', severity: 'critical', field: 'liquidationDistance', op: 'below', threshold: 0.4 },
+      { ruleId: 'either', severity: 'info', field: 'marginUsage', op: 'above', threshold: 0.9 },
+    ]);
+  });
+});
+
+describe('what stands besides', () => {
+  const polled = poll(
+    [NEAR, BLIND],
+    [
+      snapshot({
+        positions: read(list([position()], false), 400),
+        mainBalance: read({ USDT: d('12.5'), BTC: d('0'), ETH: d('1') }, 2_000),
+        transfers: { kind: 'notRead', ageMs: 7_000 },
+      }),
+    ],
+  );
+
+  test('sources with their ages, completeness and what is too old', () => {
+    const { sources } = view(polled, { nowMs: SERVER_MS + 1_000 });
+    expect(sources).toEqual([
+      {
+        source: 'positions',
+        readAtMs: SERVER_MS - 400,
+        ageMs: 1_400,
+        complete: false,
+        setAside: 1,
+        tooOld: false,
+      },
+      {
+        source: 'mainBalance',
+        readAtMs: SERVER_MS - 2_000,
+        ageMs: 3_000,
+        complete: true,
+        setAside: 0,
+        tooOld: false,
+      },
+      { source: 'transfers', readAtMs: null, ageMs: 8_000, complete: false, setAside: 0, tooOld: true },
+    ]);
+    expect(view(polled, { nowMs: SERVER_MS + 9_700 }).sources[0]).toMatchObject({ tooOld: true });
+  });
+
+  test('balances: those asked for, absent ones are zero; else those that are not zero', () => {
+    expect(view(polled, { balances: ['USDT', 'SOL'] }).balances).toEqual([
+      { asset: 'USDT', available: '12.5' },
+      { asset: 'SOL', available: '0' },
+    ]);
+    expect(view(polled).balances.map(({ asset }) => asset)).toEqual(['USDT', 'ETH']);
+    expect(view(poll([], [positionsSnapshot([])]), { balances: ['USDT'] }).balances).toEqual([]);
+  });
+
+  test('the age of a read is that of the last one, though its figures were not stored again', () => {
+    const first = positionsSnapshot([position()], at(0));
+    const later = poll([BLIND], [first, positionsSnapshot([position()], at(4_000))]);
+    const documents = { ...later.stored.documents, figures: figuresOf(first, later.rules.settings) };
+    const shown = view({ ...later, stored: storedWith(documents) }, { nowMs: SERVER_MS + 4_500 });
+    expect(shown).toMatchObject({ figuresAtMs: SERVER_MS, judgedAtMs: SERVER_MS + 4_000 });
+    expect(shown.sources[0]).toMatchObject({ ageMs: 500, readAtMs: SERVER_MS + 4_000 });
+    expect(shown.rules[0]?.reason).toMatch(
+      /^the condition is not met: dataAge\(positions\) 0\.5 s is not above 30 s$/,
+    );
+  });
+
+  test('pause and silences in force, no others', () => {
+    const by = { author: 'ann', reason: 'x', atMs: 0 };
+    const pause: Pause = { kind: 'pause', id: 'p', accountId: null, expiresAtMs: SERVER_MS + 10, ...by };
+    const silence: Silence = {
+      kind: 'silence',
+      id: 's',
+      accountId: 'desk-1',
+      ruleId: 'near',
+      subject: null,
+      expiresAtMs: SERVER_MS + 10,
+      ...by,
+    };
+    const others: Silence = { ...silence, id: 'o', accountId: 'desk-2' };
+    const controls = { stamp: 'x', entries: [pause, silence, others] };
+    const shown = view(polled, { controls });
+    expect(shown).toMatchObject({ pause, silences: [silence] });
+    expect(shown.rules.map(({ ruleId, silenced }) => [ruleId, silenced])).toEqual([
+      ['near', true],
+      ['blind', false],
+    ]);
+    expect(view(polled, { controls, nowMs: SERVER_MS + 10 })).toMatchObject({ pause: null, silences: [] });
+  });
+
+  test('an account that was never judged, and one whose state is refused', () => {
+    const { rules } = polled;
+    const never = viewAccount({
+      load: { kind: 'loaded', account: storedWith({}, { version: 0, danger: 0 }) },
+      rules,
+      controls: NO_CONTROLS,
+      nowMs: SERVER_MS,
+    });
+    expect(never).toMatchObject({
+      mode: 'enforce',
+      life: null,
+      judgedAtMs: null,
+      nextDueAtMs: null,
+      figuresAtMs: null,
+      worst: null,
+      sources: [],
+      positions: [],
+      balances: [],
+      refused: null,
+      rules: [{ ruleId: 'blind', phase: 'inactive', reason: 'the account has not been judged yet' }],
+    });
+    const problem = {
+      accountId: 'desk-1',
+      version: 3,
+      document: 'evaluation',
+      code: 'DOCUMENT_NEWER',
+      message: 'newer',
+    } as const;
+    const refused = viewAccount({
+      load: { kind: 'refused', problem },
+      rules,
+      controls: NO_CONTROLS,
+      nowMs: 1,
+    });
+    expect(refused).toMatchObject({
+      mode: 'enforce',
+      positions: [],
+      refused: { document: 'evaluation', message: 'newer' },
+    });
+    expect(Object.keys(refused).sort()).toEqual(Object.keys(never).sort());
+  });
+
+  test('without a config the figures are read as they were stored, and the rules are those that are remembered', () => {
+    const fired = poll([NEAR], [positionsSnapshot([short({ amount: d('2') })])], { bothSign: 'unsigned' });
+    const shown = view(fired, { rules: undefined });
+    expect(shown).toMatchObject({ mode: 'enforce', labels: {}, worst: null });
+    expect(shown.positions[0]).toMatchObject({ direction: 'short', marks: [] });
+    expect(shown.positions[0]?.liquidationDistance).toBeCloseTo(0.1, 12);
+    expect(shown.rules).toMatchObject([
+      { ruleId: 'near', severity: null, mode: 'enforce', phase: 'firing', condition: '' },
+    ]);
+    const unread = viewAccount({
+      load: { kind: 'loaded', account: storedWith({}) },
+      controls: NO_CONTROLS,
+      nowMs: 1,
+    });
+    expect(unread).toMatchObject({ mode: null, positions: [], rules: [] });
+  });
+
+  test('without figures an account is shown without them, and its data age stays known', () => {
+    const { figures: _figures, ...documents } = polled.stored.documents;
+    const shown = view({ ...polled, stored: storedWith(documents) }, { nowMs: SERVER_MS + 600 });
+    expect(shown.positions).toEqual([]);
+    expect(shown.sources[0]).toMatchObject({ source: 'positions', readAtMs: null, ageMs: 1_000 });
+    expect(shown.rules.find(({ ruleId }) => ruleId === 'near')).toMatchObject({
+      phase: 'firing',
+      frozen: true,
+    });
+  });
+});
+
+describe('when figures are stored', () => {
+  const calm = (ms: number, records = [position()]) => {
+    const taken = positionsSnapshot(records, at(ms));
+    return { snapshot: taken, evaluation: { ...poll([], [taken]).evaluation } };
+  };
+  const before = figuresOf(calm(0).snapshot, settings());
+  const due = (changes: object = {}, ms = 1_000) =>
+    figuresDue({ before, ...calm(ms), isBusy: false, ...changes });
+
+  test('at most every so often while all is calm', () => {
+    expect(due({ before: undefined })).toBe(true);
+    expect(due({}, FIGURES_EVERY_MS - 1)).toBe(false);
+    expect(due({}, FIGURES_EVERY_MS)).toBe(true);
+  });
+
+  test('at once when something goes on, or what there is has changed', () => {
+    expect(due({ isBusy: true })).toBe(true);
+    expect(due(calm(1_000, []))).toBe(true);
+    expect(due(calm(1_000, [position({ positionId: '43' })]))).toBe(true);
+    expect(due(calm(1_000, [position(), position({ positionId: '43' })]))).toBe(true);
+    const firing = poll([NEAR], [calm(0).snapshot, calm(1_000).snapshot]).evaluation;
+    expect(firing.transitions).toEqual([]);
+    expect(due({ evaluation: firing })).toBe(true);
+    const called = calm(1_000, [position({ liquidationState: { known: true, value: 'margin_call' } })]);
+    expect(due(called)).toBe(true);
+    const blind = { snapshot: snapshot({ positions: { kind: 'notRead', ageMs: 1 } }, at(1_000)) };
+    expect(due({ ...blind, evaluation: poll([], [blind.snapshot]).evaluation })).toBe(true);
+  });
+
+  test('another process counts by the wall clock, also one that stepped back', () => {
+    const from = (ms: number) => ({ snapshot: { ...calm(0).snapshot, at: at(9, 'other', ms) } });
+    expect(due(from(1_000))).toBe(false);
+    expect(due(from(FIGURES_EVERY_MS))).toBe(true);
+    expect(due(from(-60_000))).toBe(true);
+  });
+});
