@@ -3,11 +3,14 @@ import { loadWithoutSecrets } from '../config/load.ts';
 import { nodeSurroundings } from '../config/node-files.ts';
 import { formatProblem } from '../config/problem.ts';
 import { secretValues } from '../config/secret-values.ts';
+import { compileRules } from '../core/compiled-rules.ts';
 import type { AuditReader } from '../core/ports/audit.ts';
 import type { OperatorControls } from '../core/ports/controls.ts';
 import type { HistoryReader } from '../core/ports/history.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import type { Mode } from '../core/rule.ts';
+import type { AccountView } from '../core/view/account-view.ts';
+import { viewAccount } from '../core/view/view-account.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { createRedisState } from '../state/state.ts';
 import { connectRedisOnce } from './redis-once.ts';
@@ -38,6 +41,8 @@ export interface Operations {
   readonly audit: AuditReader;
   readonly controls: OperatorControls;
   readonly history: HistoryReader;
+  /** One account as everybody is shown it; of one that the config does not have what is stored alone. */
+  view(accountId: string): Promise<AccountView>;
   close(): Promise<void>;
 }
 
@@ -65,11 +70,27 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
     audit: state.audit,
     controls: state.controls,
     history: state.history,
+    view: (accountId) => viewOf(state.store, config, accountId),
     async close() {
       state.close();
       redis.disconnect();
     },
   };
+}
+
+async function viewOf(
+  store: StateStore,
+  config: CompiledConfig | undefined,
+  accountId: string,
+): Promise<AccountView> {
+  const { load, controls } = await store.read(accountId);
+  const known = config?.accounts.find(({ id }) => id === accountId);
+  return viewAccount({
+    load,
+    controls,
+    nowMs: systemClock.nowMs(),
+    ...(known && { rules: compileRules(known.rules, known.settings), balances: known.watch.balances }),
+  });
 }
 
 function readConfig(file: string, env: OperationsPlace['env']): CompiledConfig {

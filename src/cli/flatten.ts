@@ -44,7 +44,7 @@ export function registerFlatten(program: Command, io: CliIo): void {
       flatten: true,
       words: `close every open position ${where}`,
       // A position whose market was not noted may be meant.
-      concerns: ({ market }) => market === undefined || isMeant(market),
+      concerns: ({ market }) => isMeant(market),
     });
   });
 }

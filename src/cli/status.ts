@@ -1,12 +1,11 @@
 import type { Command } from 'commander';
-import type { KnownAccount, Operations } from '../app.ts';
+import type { Operations } from '../app.ts';
 import type { AuditRecord } from '../core/ports/audit.ts';
 import type { Control } from '../core/ports/controls.ts';
-import type { RefusedAccount } from '../core/ports/state-store.ts';
+import type { AccountView } from '../core/view/account-view.ts';
 import { UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { type CliIo, printJson } from './io.ts';
-import { type AccountView, accountView } from './operate/account-view.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './operate/place.ts';
 import { printStatus } from './operate/status-text.ts';
 import { nonEmpty } from './operate/values.ts';
@@ -27,14 +26,10 @@ export interface StatusReport {
 }
 
 export interface StatusAccount extends AccountView {
-  /** From the config; null without one, or when the account is not in it. */
-  readonly mode: KnownAccount['mode'] | null;
-  /** Longest time between polls that the config allows. */
+  /** Longest time between polls that the config allows; null without one. */
   readonly calmMs: number | null;
   /** The newest actions and outcomes in the audit, oldest first. */
   readonly events: readonly StatusEvent[];
-  /** Set when this program must not touch what is stored; nothing else is then known. */
-  readonly refused: RefusedAccount | null;
 }
 
 export interface StatusEvent {
@@ -102,7 +97,7 @@ async function statusOf(
   const atMs = Date.now();
   const [controls, accounts] = await Promise.all([
     operations.controls.list(),
-    Promise.all(ids.map((id) => statusAccount(operations, id, atMs))),
+    Promise.all(ids.map((id) => statusAccount(operations, id))),
   ]);
   return { atMs, controls, accounts };
 }
@@ -111,42 +106,17 @@ async function statusOf(
 const RECORDS = 50;
 const EVENTS = 5;
 
-async function statusAccount(
-  operations: Operations,
-  accountId: string,
-  nowMs: number,
-): Promise<StatusAccount> {
-  const known = operations.accounts?.find(({ id }) => id === accountId);
-  const fromConfig = { mode: known?.mode ?? null, calmMs: known?.calmMs ?? null };
-  const { load } = await operations.store.read(accountId);
-  if (load.kind === 'refused')
-    return { ...unknownView(accountId), ...fromConfig, events: [], refused: load.problem };
-  const [view, records] = await Promise.all([
-    accountView(operations, load.account, nowMs),
-    operations.audit.tail(accountId, RECORDS),
-  ]);
+async function statusAccount(operations: Operations, accountId: string): Promise<StatusAccount> {
+  const calmMs = operations.accounts?.find(({ id }) => id === accountId)?.calmMs ?? null;
+  const view = await operations.view(accountId);
+  if (view.refused !== null) return { ...view, calmMs, events: [] };
+  const records = await operations.audit.tail(accountId, RECORDS);
   const events = records.flatMap(({ record }) => eventOf(record)).slice(-EVENTS);
-  return { ...view, ...fromConfig, events, refused: null };
+  return { ...view, calmMs, events };
 }
 
 function eventOf({ seq, content }: AuditRecord): readonly StatusEvent[] {
   if (content.kind !== 'action') return [];
   const { kind, atMs, market, reason, words, alarm } = content.event;
   return [{ seq, atMs, kind, market: market ?? null, reason, words, alarm }];
-}
-
-function unknownView(accountId: string): AccountView {
-  return {
-    accountId,
-    lastPollMs: null,
-    nextPollPlannedMs: null,
-    life: null,
-    positions: [],
-    loans: [],
-    rules: [],
-    intents: [],
-    orders: [],
-    doubts: [],
-    inbox: [],
-  };
 }

@@ -158,7 +158,9 @@ test('the daemon carries a reduction out as rules do: one position at target, on
   ];
   const run = await world.cli(args);
   expectOk(run);
-  expect(run.stderr).toMatch(/^position +\S+, BTC_PERP, amount 0\.5, .* % from liquidation, seen .* ago$/m);
+  expect(run.stderr).toMatch(
+    /^position +\S+ BTC_PERP: long 0\.5, .* % from liquidation, no stop, seen .* ago$/m,
+  );
   await eventually(
     () => ours(world.simulator, 'long').length > 0,
     'an order',

@@ -34,7 +34,7 @@ test('before any daemon has run there is nothing, and that is said', async () =>
   const report = json(await world.cli(['status', '--account', 'long', '--json']));
   expect(report['controls']).toEqual([]);
   expect(report['accounts']).toMatchObject([
-    { accountId: 'long', mode: 'enforce', lastPollMs: null, positions: [] },
+    { accountId: 'long', mode: 'enforce', judgedAtMs: null, positions: [] },
   ]);
 });
 
@@ -64,28 +64,28 @@ test('shows positions, rules with their reason, intents, outcomes and pauses as 
     accountId: 'long',
     mode: 'enforce',
     calmMs: 300,
-    positions: [{ market: 'BTC_PERP', amount: '0.5', cover: 'open' }],
+    positions: [{ market: 'BTC_PERP', direction: 'long', sizeBase: '0.5', stopCover: 'missing' }],
     rules: [{ ruleId: 'close', phase: 'firing', frozen: false, stage: 0 }],
     intents: [{ market: 'BTC_PERP', ruleId: 'close', ended: false, state: 'held back: actions are paused' }],
     orders: [],
   });
   const [position] = long['positions'] as Accounts;
-  expect(Number(position?.['distance'])).toBeGreaterThan(0.1);
-  expect(Number(long['lastPollMs'])).toBeGreaterThan(Date.now() - 60_000);
+  expect(Number(position?.['liquidationDistance'])).toBeGreaterThan(0.1);
+  expect(Number(long['judgedAtMs'])).toBeGreaterThan(Date.now() - 60_000);
   expect((long['rules'] as Accounts)[0]?.['reason']).toMatch(/liquidationDistance .* is below 60 %/);
   expect((long['events'] as Accounts).map(({ kind }) => kind)).toContain('refused');
   expect(borrower).toMatchObject({
-    loans: [{ amount: '5000' }],
+    creditLines: [{ asset: 'USDT', amount: '5000' }],
     rules: [{ ruleId: 'ltv', phase: 'firing' }],
   });
-  const [owed] = borrower['loans'] as Accounts;
+  const [owed] = borrower['creditLines'] as Accounts;
   expect(Number(owed?.['currentLtv'])).toBeGreaterThan(0.1);
 
   const { stdout } = await world.cli(['status']);
   expect(stdout).toMatch(/^paused: account long, until it is lifted: ann: looking first$/m);
   expect(stdout).toMatch(/^long +enforce +\S.* ago.* +1 +0 +0 +1 +0 +1 +paused$/m);
   expect(stdout).toMatch(
-    /^ {2}position \S+ BTC_PERP: amount 0\.5, mark .*, .* % from liquidation, no stop, seen .* ago$/m,
+    /^ {2}position \S+ BTC_PERP: long 0\.5, mark .*, .* % from liquidation, no stop, seen .* ago$/m,
   );
   expect(stdout).toMatch(/^ {2}loan USDT@\d+: amount 5000, LTV /m);
   expect(stdout).toMatch(

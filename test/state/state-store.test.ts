@@ -5,6 +5,7 @@ import { BUCKETS, bucketOf } from '../../src/core/ports/state-store.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { HEADER_FIELD } from '../../src/state/documents.ts';
 import type { State } from '../../src/state/state.ts';
+import { at, list, position } from '../core/rules-fixtures.ts';
 import {
   commit,
   commitOne,
@@ -28,6 +29,33 @@ test('buckets are a fixed function of the id, and spread', () => {
   expect(Math.max(...counts)).toBeLessThan(1_200);
 });
 const PINNED_BUCKETS = [46, 20, 12, 13, 33];
+
+const FIGURES = {
+  version: 1,
+  at: at(5),
+  settings: { mode: 'enforce', bothSign: 'signed', ltvUnit: 'auto', maxSnapshotAgeMs: 10_000 },
+  positions: { kind: 'read', ageMs: 20, value: list([position()]) },
+  creditLine: { kind: 'notRead', ageMs: 30 },
+} as const;
+
+const NO_CHANGE = {
+  remove: [],
+  dueInMs: null,
+  records: [],
+  files: [],
+  removeFiles: [],
+  trimBefore: 0,
+  history: [],
+  lease: null,
+  stamp: null,
+};
+
+async function rawOf(place: Place, bucket: number, accountId: string) {
+  const request = { writer: '', stamp: '', accountIds: [accountId], due: null };
+  const { life, accounts } = await place.raw.view(bucket, request);
+  const header = accounts[0]?.header ?? '';
+  return { life: life ?? '', header, writer: header.split('|')[1] ?? '' };
+}
 
 /** Ids of one bucket. */
 function idsOf(bucket: number, count: number, prefix = 'acc'): string[] {
@@ -77,6 +105,48 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
     expect(again.lanes.size).toBe(0);
     expect(again.version).toBe(removed.version);
     expect(a.store.remembered('round-trip')).toBe(again);
+  });
+
+  test('figures come back; those that cannot be read are left out and written anew, and refuse nothing', async () => {
+    const [a, b] = [place.open(), place.open()];
+    const documents = { evaluation: evaluation('shown', 7), figures: FIGURES };
+    const written = await commit(a, { base: await load(a, 'shown'), documents });
+    expect((await load(b, 'shown')).documents).toEqual(documents);
+    const bucket = bucketOf('shown');
+    const damage = async (text: string) => {
+      const { header, life, writer } = await rawOf(place, bucket, 'shown');
+      const set = [HEADER_FIELD, header, 'd:figures', text];
+      const change = { ...NO_CHANGE, accountId: 'shown', expected: header, set };
+      expect(writer).not.toBe('');
+      const reply = await place.raw.commit(bucket, { life, changes: [change], controls: null });
+      expect(reply).toMatchObject({ kind: 'answered', outcomes: ['committed'] });
+    };
+    const [record] = FIGURES.positions.value.records;
+    const broken = [
+      '',
+      'null',
+      '{"version":2}',
+      '{"version":1}',
+      JSON.stringify({ ...FIGURES, positions: { kind: 'read' } }),
+      JSON.stringify({ ...FIGURES, settings: { ...FIGURES.settings, mode: 'other' } }),
+      JSON.stringify({
+        ...FIGURES,
+        positions: {
+          kind: 'read',
+          ageMs: 1,
+          value: { ...FIGURES.positions.value, records: [{ ...record, amount: 'x' }] },
+        },
+      }),
+    ];
+    for (const text of broken) {
+      await damage(text);
+      const reader = place.open();
+      const found = await load(reader, 'shown');
+      expect(found.documents).toEqual({ evaluation: evaluation('shown', 7) });
+      const again = await commit(reader, { base: found, documents: { figures: FIGURES } });
+      expect((await load(place.open(), 'shown')).documents).toEqual(again.documents);
+    }
+    expect(written.documents.figures).toEqual(FIGURES);
   });
 
   test('of many writers that raced none was overwritten: every accepted commit is counted', async () => {

@@ -1,19 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { type Command, Option } from 'commander';
-import type { KnownAccount, Operations } from '../../app.ts';
-import {
-  type ControlsInForce,
-  controlsInForce,
-  type OperatorOrder,
-  type OperatorOrderDraft,
-} from '../../core/ports/controls.ts';
+import type { Operations } from '../../app.ts';
+import type { OperatorOrder, OperatorOrderDraft } from '../../core/ports/controls.ts';
 import { StoreLostError } from '../../core/ports/state-store.ts';
 import type { ReduceTarget } from '../../core/rule.ts';
+import type { AccountView, PositionLine } from '../../core/view/account-view.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { type CliIo, confirm, paint, printJson, printLine, printNote } from '../io.ts';
 import { fieldLines } from '../table.ts';
-import { type AccountView, accountView, type PositionLine } from './account-view.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './place.ts';
+import { positionWords } from './position-words.ts';
 import { authorOf, durationMs, nonEmpty, roughly, slippageSteps } from './values.ts';
 
 /** What `reduce` and `flatten` have in common: an operator's own order, put into the account's inbox. */
@@ -68,10 +64,10 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
   const author = authorOf(flags.author, io);
   await withOperations(io, flags, async (operations) => {
     await requireAccount(operations, flags.account);
-    const { view, inForce } = await lookAt(operations, flags.account);
-    const known = operations.accounts?.find(({ id }) => id === flags.account);
+    const view = await operations.view(flags.account);
+    if (view.refused !== null) throw new CliError('account-refused', `not done: ${view.refused.message}.`);
     showPlan(io, flags, wanted, { view, key });
-    const obstacles = obstaclesOf(view, inForce, known, Date.now());
+    const obstacles = obstaclesOf(view, Date.now());
     for (const obstacle of obstacles) printNote(io, paint(io, 'stderr', 'yellow', obstacle));
     await agree(io, flags);
     const draft: ReduceDraft = {
@@ -89,19 +85,6 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
   });
 }
 
-async function lookAt(
-  operations: Operations,
-  accountId: string,
-): Promise<{ view: AccountView; inForce: ControlsInForce }> {
-  const { load, controls } = await operations.store.read(accountId);
-  if (load.kind === 'refused') throw new CliError('account-refused', `not done: ${load.problem.message}.`);
-  const nowMs = Date.now();
-  return {
-    view: await accountView(operations, load.account, nowMs),
-    inForce: controlsInForce(controls, accountId, nowMs),
-  };
-}
-
 function showPlan(
   io: CliIo,
   flags: OrderFlags,
@@ -112,7 +95,10 @@ function showPlan(
   const fields: [string, string][] = [
     ['account', flags.account],
     ['order', wanted.words],
-    ...meant.map((position): [string, string] => ['position', positionWords(position)]),
+    ...meant.map((position): [string, string] => [
+      'position',
+      `${position.positionId} ${positionWords(position, view)}`,
+    ]),
     ...(meant.length === 0 ? [['position', 'none that the daemon has seen'] as [string, string]] : []),
     ['slippage', flags.slippage.map((step) => `${Number((step * 100).toPrecision(6))} %`).join(', then ')],
     ['not begun', `later than in ${roughly(flags.within)}`],
@@ -122,37 +108,21 @@ function showPlan(
   for (const line of fieldLines(io, 'stderr', fields)) printNote(io, line);
 }
 
-function positionWords({ positionId, market, amount, distance, ageMs }: PositionLine): string {
-  const parts = [
-    positionId,
-    ...(market === undefined ? [] : [market]),
-    ...(amount === undefined ? [] : [`amount ${amount}`]),
-    ...(distance === undefined ? [] : [`${(distance * 100).toFixed(2)} % from liquidation`]),
-    ...(ageMs === undefined ? [] : [`seen ${roughly(ageMs)} ago`]),
-  ];
-  return parts.join(', ');
-}
-
 /** Why nothing may happen, as far as it can be seen now. */
-function obstaclesOf(
-  view: AccountView,
-  inForce: ControlsInForce,
-  known: KnownAccount | undefined,
-  nowMs: number,
-): readonly string[] {
+function obstaclesOf(view: AccountView, nowMs: number): readonly string[] {
+  const { mode, pause, judgedAtMs } = view;
   const obstacles: string[] = [];
-  if (known?.mode === 'observe') {
+  if (mode === 'observe') {
     obstacles.push('The account is in observe mode: the order is recorded, and nothing is sent.');
   }
-  if (inForce.pause !== undefined) {
-    const { accountId, author, reason } = inForce.pause;
-    const where = accountId === null ? 'Everything' : 'The account';
-    obstacles.push(`${where} is paused (${author}: ${reason}): nothing is sent before it is resumed.`);
+  if (pause !== null) {
+    const where = pause.accountId === null ? 'Everything' : 'The account';
+    const by = `${pause.author}: ${pause.reason}`;
+    obstacles.push(`${where} is paused (${by}): nothing is sent before it is resumed.`);
   }
-  const { lastPollMs } = view;
-  if (lastPollMs === null) obstacles.push('No daemon has ever polled this account: the order waits for one.');
-  else if (nowMs - lastPollMs > LONG_AGO_MS) {
-    const ago = roughly(nowMs - lastPollMs);
+  if (judgedAtMs === null) obstacles.push('No daemon has ever polled this account: the order waits for one.');
+  else if (nowMs - judgedAtMs > LONG_AGO_MS) {
+    const ago = roughly(nowMs - judgedAtMs);
     obstacles.push(`The last poll was ${ago} ago: is a daemon running? The order waits for one.`);
   }
   return obstacles;

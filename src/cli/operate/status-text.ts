@@ -1,9 +1,9 @@
-import { controlsInForce } from '../../core/ports/controls.ts';
+import type { IntentLine, RuleLine } from '../../core/view/account-view.ts';
 import { type CliIo, paint, printLine } from '../io.ts';
 import type { StatusAccount, StatusReport } from '../status.ts';
 import { printable, type Table, tableLines } from '../table.ts';
-import type { IntentLine, LoanLine, PositionLine } from './account-view.ts';
 import { controlWords } from './controls.ts';
+import { loanWords, positionWords } from './position-words.ts';
 import { roughly, timeOf } from './values.ts';
 
 /** The report for people: a table of the accounts, then what there is to say of each. */
@@ -19,7 +19,7 @@ export function printStatus(io: CliIo, report: StatusReport): void {
   for (const account of accounts) printAccount(io, account, atMs);
 }
 
-function accountTable({ accounts, controls, atMs }: StatusReport): Table {
+function accountTable({ accounts, atMs }: StatusReport): Table {
   const titles = [
     'ACCOUNT',
     'MODE',
@@ -35,9 +35,9 @@ function accountTable({ accounts, controls, atMs }: StatusReport): Table {
   return {
     columns: titles.map((title) => ({ title })),
     rows: accounts.map((account) => {
-      const { pause, silences } = controlsInForce({ stamp: '', entries: controls }, account.accountId, atMs);
+      const { pause, silences } = account;
       const held = [
-        ...(pause === undefined ? [] : ['paused']),
+        ...(pause === null ? [] : ['paused']),
         ...(silences.length === 0 ? [] : [`${silences.length} silenced`]),
       ];
       const inPhase = (phase: string) => account.rules.filter((rule) => rule.phase === phase).length;
@@ -46,7 +46,7 @@ function accountTable({ accounts, controls, atMs }: StatusReport): Table {
         account.mode ?? '',
         lastPoll(account, atMs),
         String(account.positions.length),
-        String(account.loans.length),
+        String(account.creditLines.length),
         String(inPhase('pending')),
         String(inPhase('firing')),
         String(account.rules.filter(({ frozen }) => frozen).length),
@@ -60,19 +60,22 @@ function accountTable({ accounts, controls, atMs }: StatusReport): Table {
 /** So many calm cadences without a poll: it is overdue. */
 const OVERDUE = 3;
 
-function lastPoll({ refused, lastPollMs, calmMs }: StatusAccount, nowMs: number): string {
+function lastPoll({ refused, judgedAtMs, calmMs }: StatusAccount, nowMs: number): string {
   if (refused !== null) return 'state refused';
-  if (lastPollMs === null) return 'never';
-  const ageMs = nowMs - lastPollMs;
+  if (judgedAtMs === null) return 'never';
+  const ageMs = nowMs - judgedAtMs;
   const overdue = calmMs !== null && ageMs > OVERDUE * calmMs ? ' (overdue)' : '';
   return `${roughly(ageMs)} ago${overdue}`;
 }
 
 function printAccount(io: CliIo, account: StatusAccount, nowMs: number): void {
-  const { accountId, refused, positions, loans, intents, rules, doubts, orders, inbox, events } = account;
+  const { accountId, refused, positions, creditLines, intents, doubts, orders, inbox, events } = account;
+  const rules = account.rules.filter(isNews);
   const isQuiet =
     refused === null &&
-    [positions, loans, intents, rules, doubts, orders, inbox, events].every((list) => list.length === 0);
+    [positions, creditLines, intents, rules, doubts, orders, inbox, events].every(
+      (list) => list.length === 0,
+    );
   if (isQuiet) return;
   printLine(io, '');
   printLine(io, paint(io, 'stdout', 'bold', printable(`account ${accountId}`)));
@@ -81,8 +84,8 @@ function printAccount(io: CliIo, account: StatusAccount, nowMs: number): void {
     say(`its state is left alone: ${refused.message}`);
     return;
   }
-  for (const line of positions) say(positionText(line));
-  for (const line of loans) say(loanText(line));
+  for (const line of positions) say(`position ${line.positionId} ${positionWords(line, account)}`);
+  for (const line of creditLines) say(`loan ${loanWords(line, account)}`);
   for (const rule of rules) {
     const stage = rule.stage === null || rule.stage === 0 ? '' : `, stage ${rule.stage}`;
     const since = rule.sinceMs === null ? '' : ` since ${timeOf(rule.sinceMs)}`;
@@ -107,32 +110,9 @@ function printAccount(io: CliIo, account: StatusAccount, nowMs: number): void {
   }
 }
 
-function positionText({
-  positionId,
-  market,
-  amount,
-  markPrice,
-  distance,
-  cover,
-  ageMs,
-}: PositionLine): string {
-  const parts = [
-    ...(amount === undefined ? [] : [`amount ${amount}`]),
-    ...(markPrice === undefined ? [] : [`mark ${markPrice}`]),
-    ...(distance === undefined ? [] : [`${(distance * 100).toFixed(2)} % from liquidation`]),
-    cover === 'covered' ? 'covered by a stop' : cover === 'open' ? 'no stop' : 'cover unknown',
-    ageMs === undefined ? 'figures not noted yet' : `seen ${roughly(ageMs)} ago`,
-  ];
-  return `position ${positionId}${market === undefined ? '' : ` ${market}`}: ${parts.join(', ')}`;
-}
-
-function loanText({ subject, amount, currentLtv, ageMs }: LoanLine): string {
-  const parts = [
-    ...(amount === undefined ? [] : [`amount ${amount}`]),
-    ...(currentLtv === undefined ? [] : [`LTV ${(currentLtv * 100).toFixed(2)} %`]),
-    ageMs === undefined ? 'figures not noted yet' : `seen ${roughly(ageMs)} ago`,
-  ];
-  return `loan ${subject.replace(/^creditLine:/, '')}: ${parts.join(', ')}`;
+/** Those at rest are in `--json`, too, with the reason why. */
+function isNews({ phase, frozen }: RuleLine): boolean {
+  return phase !== 'inactive' || frozen;
 }
 
 function intentText(intent: IntentLine, nowMs: number): string {

@@ -20,11 +20,9 @@ function marksOfRule(rule: CompiledRule, registers: FieldReader): readonly Thres
   let marks = KNOWN.get(rule);
   if (marks === undefined) {
     const { id: ruleId, severity } = rule.spec;
-    marks = thresholdsIn(rule.condition.tree, registers, false).map((found) => ({
-      ruleId,
-      severity,
-      ...found,
-    }));
+    marks = thresholdsIn(rule.condition.tree, registers, false).map(({ field, op, threshold }) => {
+      return { ruleId, severity, field, op, threshold };
+    });
     KNOWN.set(rule, marks);
   }
   return marks;

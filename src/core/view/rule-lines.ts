@@ -4,7 +4,7 @@ import { FALSE, TRUE, type Truth, UNKNOWN } from '../condition.ts';
 import { isSilenced } from '../ports/controls.ts';
 import type { UnknownReason } from '../quantity.ts';
 import { reasonWords } from '../reason.ts';
-import type { Mode, SubjectKind } from '../rule.ts';
+import type { SubjectKind } from '../rule.ts';
 import { findEntry, loadLatches, NO_ENTRIES } from '../rule-run.ts';
 import type { RuleEntry } from '../rule-state.ts';
 import type { SubjectKey } from '../subject.ts';
@@ -177,18 +177,22 @@ function part(ms: number, wholeMs: number): string {
 
 /** Rules that are not in the config, or not in the one at hand: what is remembered is all there is. */
 function linesOfUnknown({ ruleId, mode, entries }: RuleSlot, scene: Scene): readonly RuleLine[] {
-  const active = entries.filter(({ phase, frozen }) => phase !== 'inactive' || frozen);
-  return active.map((entry) => ({
-    ruleId,
-    subject: entry.subject,
-    severity: null,
-    mode: mode satisfies Mode,
-    ...phaseOf(scene, entry),
-    frozen: entry.frozen,
-    silenced: isSilenced(scene.inForce, ruleId, entry.subject),
-    reason: rememberedReason(entry),
-    condition: '',
-  }));
+  const lines: RuleLine[] = [];
+  for (const entry of entries) {
+    if (entry.phase === 'inactive' && !entry.frozen) continue;
+    lines.push({
+      ruleId,
+      subject: entry.subject,
+      severity: null,
+      mode,
+      ...phaseOf(scene, entry),
+      frozen: entry.frozen,
+      silenced: isSilenced(scene.inForce, ruleId, entry.subject),
+      reason: rememberedReason(entry),
+      condition: '',
+    });
+  }
+  return lines;
 }
 
 function rememberedReason({ phase, frozen, holds, stages }: RuleEntry): string {

@@ -227,7 +227,7 @@ test('at the moment of an evaluation every line is one of its decisions, and eve
             positionId: id,
             market,
             unrealizedPnl: pnl === undefined ? undefined : d(pnl),
-            liquidationPrice: liquidation == null ? liquidation : d(liquidation),
+            liquidationPrice: typeof liquidation !== 'string' ? liquidation : d(liquidation),
           }),
         );
         const loans = [loan({ currentLtv: ltv === undefined ? undefined : d(ltv) })];

@@ -1,0 +1,53 @@
+import type { AccountView, CreditLineLine, Figure, PositionLine } from '../../core/view/account-view.ts';
+import { roughly } from './values.ts';
+
+/** `BTC_PERP: long 0.5, mark 64000, 12.50 % from liquidation, no stop, seen 2 s ago`. */
+export function positionWords(position: PositionLine, view: Pick<AccountView, 'sources'>): string {
+  const { market, direction, sizeBase, markPrice, liquidationDistance, stopCover } = position;
+  const parts = [
+    `${direction ?? 'direction unknown, amount'} ${sizeBase}`,
+    markPrice === null ? 'mark unknown' : `mark ${markPrice}`,
+    liquidationDistance === 'none'
+      ? 'no liquidation price'
+      : liquidationDistance === null
+        ? 'distance to liquidation unknown'
+        : `${percent(liquidationDistance)} from liquidation`,
+    stopCover === null ? 'cover unknown' : COVER_WORDS[stopCover],
+    seenWords('positions', view),
+  ];
+  return `${market}: ${parts.join(', ')}`;
+}
+
+const COVER_WORDS: Readonly<Record<NonNullable<PositionLine['stopCover']>, string>> = {
+  ok: 'covered by a stop',
+  missing: 'no stop',
+  beyondLiquidation: 'its stop comes after liquidation',
+  unconfirmed: 'its stop is not confirmed',
+};
+
+export function loanWords(loan: CreditLineLine, view: Pick<AccountView, 'sources'>): string {
+  const { subject, amount, currentLtv, marginCallLtv, cures } = loan;
+  const [cure] = cures;
+  const parts = [
+    `amount ${amount}`,
+    `LTV ${ltv(currentLtv)}${marginCallLtv === null ? '' : ` of ${ltv(marginCallLtv)} for a margin call`}`,
+    ...(cure === undefined
+      ? []
+      : [`${percent(cure.targetLtv)} by repaying ${cure.repay} or adding ${cure.addCollateralWorth}`]),
+    seenWords('creditLine', view),
+  ];
+  return `${subject.replace(/^creditLine:/, '')}: ${parts.join(', ')}`;
+}
+
+function ltv(figure: Figure): string {
+  return typeof figure === 'number' ? percent(figure) : 'unknown';
+}
+
+function percent(fraction: number): string {
+  return `${(fraction * 100).toFixed(2)} %`;
+}
+
+function seenWords(source: string, { sources }: Pick<AccountView, 'sources'>): string {
+  const found = sources.find((one) => one.source === source);
+  return found === undefined ? 'not read any more' : `seen ${roughly(found.ageMs)} ago`;
+}
