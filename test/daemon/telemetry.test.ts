@@ -135,7 +135,7 @@ test('a scrape tells of intents, pauses and queues as they are, in each process 
           undefined,
         );
       }
-      expect(value(`queue_oldest_job_age_seconds{queue="${queue}"}`)).toBeLessThan(60);
+      expect(value(`queue_oldest_job_seconds{queue="${queue}"}`)).toBeLessThan(60);
     }
   }
   await daemon.state.controls.put({
