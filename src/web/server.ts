@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import type { Queue } from 'bullmq';
-import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
+import { type FastifyInstance, type FastifyReply, fastify, type RouteOptions } from 'fastify';
 import { type Access, admit, allowedNames, isLoopback, mayRead, type WebTokens } from './access.ts';
 import { ApiError, type ApiErrorCode, errorBody } from './api/errors.ts';
 import { registerApi } from './api/register.ts';
@@ -99,8 +99,10 @@ export async function startWebServer(options: WebOptions): Promise<WebServer> {
   }
   const app = createApp(options);
   app.server.maxConnections = MAX_CONNECTIONS;
-  const routes = collectRoutes(app);
+  const collected = collectRoutes(app);
   const closeEvents = await registerAll(app, options);
+  await app.ready();
+  const routes = collected();
   try {
     await app.listen({ host, port });
   } catch (error) {
@@ -150,7 +152,7 @@ function createApp(options: WebOptions): FastifyInstance {
   });
   app.setErrorHandler((error: FailedRequest, request, reply) => {
     const { status, code, message } = answerTo(error);
-    if (status >= 500) onError?.(error.cause ?? error);
+    if (status >= 500) onError?.(error instanceof ApiError ? (error.cause ?? error) : error);
     if (status === 401) reply.header('www-authenticate', challengeFor(request.url));
     return reply.code(status).send(errorBody(code, message));
   });
@@ -162,7 +164,6 @@ const HOST_REFUSED = 'this name is not one of this server; add it to web.names';
 interface FailedRequest {
   readonly statusCode?: number;
   readonly code?: string;
-  readonly cause?: unknown;
 }
 
 interface Refusal {
@@ -193,16 +194,20 @@ function challengeFor(url: string): string {
   return url.startsWith(BOARD_PATH) ? 'Basic realm="Breakwater queues", charset="UTF-8"' : 'Bearer';
 }
 
-/** Every route says who may have it: one that does not keeps the server from starting. */
-function collectRoutes(app: FastifyInstance): readonly ServedRoute[] {
-  const routes: ServedRoute[] = [];
-  app.addHook('onRoute', ({ method, url, config }) => {
-    const access = config?.access;
-    if (access === undefined)
-      throw new Error(`the route ${String(method)} ${url} does not say who may have it`);
-    for (const one of [method].flat()) routes.push({ method: one, url, access });
-  });
-  return routes;
+/**
+ * Every route says who may have it: one that does not keeps the server from starting. Looked at when all are
+ * there, as parts of the server say it of all that a plugin of theirs adds.
+ */
+function collectRoutes(app: FastifyInstance): () => readonly ServedRoute[] {
+  const found: RouteOptions[] = [];
+  app.addHook('onRoute', (route) => void found.push(route));
+  return () =>
+    found.flatMap(({ method, url, config }) => {
+      const access = config?.access;
+      if (access === undefined)
+        throw new Error(`the route ${String(method)} ${url} does not say who may have it`);
+      return [method].flat().map((one) => ({ method: one, url, access }));
+    });
 }
 
 /** Returns what ends those who listen. */

@@ -9,11 +9,16 @@ export interface ClientOptions {
   readonly actions: ActionFeed;
   readonly accountIds: readonly string[];
   readonly hello: { readonly version: string; readonly atMs: number };
+  readonly times?: EventTimes;
 }
 
-const HEARTBEAT_MS = 15_000;
-/** A connection that takes nothing for so long is closed. */
-const STALLED_MS = 20_000;
+export interface EventTimes {
+  readonly heartbeatMs: number;
+  /** A connection that takes nothing for so long is closed. */
+  readonly stalledMs: number;
+}
+
+const TIMES: EventTimes = { heartbeatMs: 15_000, stalledMs: 20_000 };
 
 /**
  * One listener. Nothing is put aside for it: while its connection takes no more, nothing is written, and what it
@@ -23,6 +28,7 @@ const STALLED_MS = 20_000;
 export class EventClient {
   readonly accountIds: readonly string[];
   readonly #options: ClientOptions;
+  readonly #times: EventTimes;
   readonly #sent = new Map<string, Encoded | null>();
   #overview: Encoded | undefined;
   #cursor: number;
@@ -34,6 +40,7 @@ export class EventClient {
 
   constructor(options: ClientOptions) {
     this.#options = options;
+    this.#times = options.times ?? TIMES;
     this.accountIds = options.accountIds;
     this.#cursor = options.actions.cursor;
   }
@@ -42,7 +49,7 @@ export class EventClient {
     const { response, feed, hello } = this.#options;
     response.once('close', () => this.close());
     response.on('error', () => this.close());
-    this.#heartbeat = setInterval(() => this.#beat(), HEARTBEAT_MS);
+    this.#heartbeat = setInterval(() => this.#beat(), this.#times.heartbeatMs);
     this.#leave = feed.listen(this);
     response.write(frame('hello', JSON.stringify(hello)));
     this.wake();
@@ -127,7 +134,7 @@ export class EventClient {
       const stalled = setTimeout(() => {
         this.close();
         done();
-      }, STALLED_MS);
+      }, this.#times.stalledMs);
       response.once('drain', done);
       response.once('close', done);
     });
