@@ -32,10 +32,10 @@ async function start(...options: Parameters<typeof startFixture>): Promise<Fixtu
 /** What the description says of an operation's reply has to hold for what came. */
 function expectReply(id: string, answer: Answer): unknown {
   const route = API_ROUTES.find((one) => one.id === id);
-  expect(route, id).toBeDefined();
   const shape: z.ZodType | undefined = answer.status < 400 ? route?.reply : errorReply;
   const read = shape?.safeParse(answer.json);
-  expect(read?.error?.issues ?? [], `${id}: ${answer.body}`).toEqual([]);
+  expect({ id, issues: read?.error?.issues ?? [], body: answer.body }).toMatchObject({ id, issues: [] });
+  expect(read?.success).toBe(true);
   expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
   if (answer.status < 400) expect(answer.status).toBe(route?.status);
   return answer.json;
@@ -125,7 +125,7 @@ describe('what is read', () => {
   ])('%s is refused with what is wrong', async (url) => {
     const { server, errors } = await start();
     const answer = await ask(server, url);
-    expect(answer.status, answer.body).toBe(400);
+    expect(answer).toMatchObject({ status: 400 });
     expect(errorReply.safeParse(answer.json).success).toBe(true);
     expect(errors).toEqual([]);
   });
@@ -211,8 +211,8 @@ const PLACED: readonly AuditDraft[] = [
     ruleId: 'near',
     key: '["near","c","position:42",1,0,1,"42"]',
   }),
-  action({ kind: 'cancelling', atMs: 2, reason: 'notFilled', cancel: { market: 'BTC_PERP' } as never }),
-  action({ kind: 'cancelAccepted', atMs: 5, cancel: { market: 'BTC_PERP' } as never }),
+  action({ kind: 'cancelling', atMs: 2, reason: 'notFilled', cancel: { market: 'BTC_PERP' } }),
+  action({ kind: 'cancelAccepted', atMs: 5, cancel: { market: 'BTC_PERP' } }),
   action({ kind: 'placing', atMs: 10, positionId: '42', ruleId: 'near', order: ORDER! }),
   action({ kind: 'accepted', atMs: 35, reason: 'NEW', positionId: '42', ruleId: 'near', order: ORDER! }),
   action({
@@ -383,7 +383,7 @@ describe('what is changed', () => {
   ])('a pause with %s is refused', async (_what, body) => {
     const { server, state } = await start();
     const answer = await ask(server, '/api/v1/pauses', asControl(body));
-    expect(answer.status, answer.body).toBe(400);
+    expect(answer).toMatchObject({ status: 400 });
     expect(errorReply.safeParse(answer.json).success).toBe(true);
     expect(await state.controls.list()).toEqual([]);
   });
@@ -492,7 +492,7 @@ describe('the description', () => {
       ([, name]) => name ?? '',
     );
     expect(references.length).toBeGreaterThan(20);
-    for (const name of references) expect(components.schemas, name).toHaveProperty(name);
+    for (const name of references) expect(components.schemas).toHaveProperty(name);
     expect(answer.body).not.toContain('$defs');
   });
 });

@@ -36,7 +36,7 @@ export function accountView(accountId: string, changes: Partial<AccountView> = {
     figuresAtMs: 1000,
     worst: 'critical',
     danger: 0.5,
-    sources: [{ source: 'positions', readAtMs: 900, complete: true, setAside: 0, tooOld: false }],
+    sources: [{ source: 'positions', readAtMs: 900, ageMs: 100, complete: true, setAside: 0, tooOld: false }],
     positions: [
       {
         subject: 'position:42',
@@ -97,6 +97,7 @@ export function accountView(accountId: string, changes: Partial<AccountView> = {
     ],
     intents: [],
     orders: [],
+    inbox: [],
     doubts: [],
     refused: null,
     ...changes,
@@ -112,7 +113,7 @@ export interface Fixture {
   readonly topUps: TopUpOrder[];
   /** How often all or some accounts were read. */
   readonly reads: () => number;
-  set(view: AccountView, acted?: number): void;
+  readonly set: (view: AccountView, acted?: number) => void;
   close(): Promise<void>;
 }
 

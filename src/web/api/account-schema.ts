@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { OperatorOrder } from '../../core/ports/controls.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { decimal, mode, pause, severity, silence, timeMs } from './schemas.ts';
 
@@ -22,6 +23,7 @@ const source = z
   .strictObject({
     source: z.string(),
     readAtMs: timeMs().nullable(),
+    ageMs: z.number(),
     complete: z.boolean(),
     setAside: z.number().int(),
     tooOld: z.boolean(),
@@ -77,7 +79,7 @@ const rule = z
   .strictObject({
     ruleId: z.string(),
     subject: z.string(),
-    severity: severity(),
+    severity: severity().nullable().describe('null: the rule is not in the config any more.'),
     mode: mode(),
     phase: z.enum(['inactive', 'pending', 'firing']),
     frozen: z.boolean(),
@@ -120,11 +122,22 @@ const order = z
   })
   .meta({ id: 'Order' });
 
+const operatorOrder = z
+  .looseObject({
+    kind: z.enum(['reduce', 'withdraw']),
+    id: z.string(),
+    author: z.string(),
+    reason: z.string(),
+    atMs: timeMs(),
+    expiresAtMs: timeMs(),
+  })
+  .meta({ id: 'OperatorOrder' }) as unknown as z.ZodType<OperatorOrder>;
+
 export const account = z
   .strictObject({
     accountId: z.string(),
     labels: z.record(z.string(), z.string()),
-    mode: mode(),
+    mode: mode().nullable(),
     pause: pause.nullable(),
     silences: z.array(silence),
     life: z
@@ -146,6 +159,7 @@ export const account = z
     rules: z.array(rule),
     intents: z.array(intent),
     orders: z.array(order),
+    inbox: z.array(operatorOrder).describe('Orders by hand that have not begun.'),
     doubts: z.array(z.strictObject({ market: z.string(), why: z.string(), sinceMs: timeMs() })),
     refused: z.strictObject({ document: z.string(), message: z.string() }).nullable(),
   })
