@@ -91,7 +91,8 @@ export function verdictOf(overview, accounts) {
   const { critical, warning, info } = overview.firing;
   if (critical > 0) {
     const what = dangerWords(accounts, critical);
-    return { level: 'critical', sentence: `${what}; ${doingWords(overview, accounts)}.${aside}` };
+    const doing = doingWords(overview, accounts);
+    return { level: 'critical', sentence: `${what}${doing === '' ? '' : `; ${doing}`}.${aside}` };
   }
   const watched = counted(overview.accounts, 'account');
   if (warning > 0) {
@@ -146,7 +147,7 @@ function isWhole(accounts, critical) {
 }
 
 /**
- * What is being done about it.
+ * What is being done about it; empty where the page does not know all that is in danger.
  * @param {import('./contract.d.ts').Overview} overview
  * @param {readonly AccountView[]} accounts
  */
@@ -154,7 +155,7 @@ function doingWords(overview, accounts) {
   if (overview.pauses.some(({ accountId }) => accountId === null))
     return 'actions are paused, nothing is done';
   if (overview.mode === 'observe') return 'only watching (observe mode)';
-  if (!isWhole(accounts, overview.firing.critical)) return 'the list of accounts says more';
+  if (!isWhole(accounts, overview.firing.critical)) return '';
   const endangered = accounts.filter(({ worst }) => worst === 'critical');
   const open = endangered.filter(({ intents }) => intents.some(({ ended }) => !ended));
   const held = endangered.filter(({ pause }) => pause !== null).length;

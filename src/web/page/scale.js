@@ -30,8 +30,8 @@ import { percent, shortPercent } from './format.js';
 const NICE_ENDS = [0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1];
 const WITHOUT_MARKS = 0.25;
 /** Of the width of a bar: what a letter of a label takes, and the least gap between two labels. */
-const LETTER = 0.0098;
-const GAP = 0.02;
+const LETTER = 0.009;
+const GAP = 0.015;
 const LONGEST_NAME = 30;
 
 /** @param {PositionLine} position @returns {Scale} */

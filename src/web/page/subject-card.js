@@ -98,7 +98,7 @@ export function creditFigureWords({ currentLtv }) {
 export function creditFigures(line) {
   const { debt, asset, collateralMayFall, marginCallLtv, liquidationLtv, minutesToMarginCall } = line;
   return [
-    { label: 'Debt', text: debt === null ? 'unknown' : `${amount(debt)}\u00a0${asset}` },
+    { label: 'Debt', text: debt === null ? 'unknown' : `${amount(debt)} ${asset}` },
     {
       label: 'Collateral may fall',
       text: percent(collateralMayFall),
