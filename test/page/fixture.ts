@@ -155,7 +155,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, scene:
 function page(pathname: string, response: ServerResponse): void {
   const isAsset = pathname.startsWith('/assets/');
   const name = isAsset ? pathname.slice('/assets/'.length) : 'index.html';
-  const vendored = { 'uplot.esm.js': 'uPlot.esm.js', 'uplot.min.css': 'uPlot.min.css' }[name];
+  const vendored = { 'uplot.js': 'uPlot.esm.js', 'uplot.css': 'uPlot.min.css' }[name];
   const file = vendored === undefined ? path.join(PAGE, name) : path.join(UPLOT, vendored);
   try {
     const text = readFileSync(file);
@@ -371,13 +371,14 @@ export function account(accountId: string, changed: Partial<AccountView> = {}): 
     figuresAtMs: atMs,
     worst: null,
     danger: 0,
-    sources: [{ source: 'positions', readAtMs: atMs, complete: true, setAside: 0, tooOld: false }],
+    sources: [{ source: 'positions', readAtMs: atMs, ageMs: 0, complete: true, setAside: 0, tooOld: false }],
     positions: [position('1')],
     creditLines: [],
     balances: [{ asset: 'USDT', available: text('1250.75') }],
     rules: [rule('near-liquidation', 'position:1')],
     intents: [],
     orders: [],
+    inbox: [],
     doubts: [],
     refused: null,
     ...changed,

@@ -41,7 +41,8 @@ const MODES = {
   mixed: { text: 'mixed modes', title: 'Some accounts act, some are only observed' },
 };
 
-/** @param {string} mode */
+/** @param {string | null} mode */
 export function modeWords(mode) {
+  if (mode === null) return { text: 'mode unknown', look: 'mode-mixed' };
   return { ...(MODES[mode] ?? { text: mode, title: mode }), look: `mode-${mode}` };
 }

@@ -28,12 +28,12 @@ function durationOf(select) {
 }
 
 function reasonInput() {
-  return h('textarea', { name: 'reason', required: true, rows: 2, maxlength: 500 });
+  return h('textarea', { name: 'reason', required: true, rows: 2, maxlength: 300 });
 }
 
 /** @param {HTMLTextAreaElement} input */
 function reasonOf(input) {
-  const reason = input.value.trim();
+  const reason = input.value.replace(/\s+/g, ' ').trim();
   if (reason === '') throw new Error('Say why: it goes into the audit trail.');
   return reason;
 }

@@ -2,7 +2,7 @@ import { get, segment, wordsOf } from './api.js';
 import { h, setText, show } from './dom.js';
 import { counted, percent, shortPercent } from './format.js';
 import { nowMs } from './time.js';
-import uPlot from './uplot.esm.js';
+import uPlot from './uplot.js';
 
 /**
  * The curve of the last hour, with the thresholds as lines. What it shows is also said in words, as a canvas says

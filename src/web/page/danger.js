@@ -28,9 +28,14 @@ export function worstOf(levels) {
   return LEVELS.find((level) => levels.includes(level)) ?? 'ok';
 }
 
+/** A rule that is not in the config any more counts as grave, as in the API. @param {RuleLine} rule */
+export function severityOf({ severity }) {
+  return severity ?? 'critical';
+}
+
 /** @param {RuleLine} rule @returns {Level} */
 export function levelOfRule(rule) {
-  if (rule.phase === 'firing') return rule.severity;
+  if (rule.phase === 'firing') return severityOf(rule);
   if (rule.frozen) return 'unknown';
   return rule.phase === 'pending' ? 'pending' : 'ok';
 }
@@ -117,7 +122,7 @@ export function verdictOf(overview, accounts) {
 function dangerWords(accounts, critical) {
   const firing = accounts.flatMap((account) =>
     account.rules
-      .filter(({ phase, severity }) => phase === 'firing' && severity === 'critical')
+      .filter(isCritical)
       .map(({ subject }) => ({ account, subject, kind: subject.split(':')[0] ?? '' })),
   );
   if (!isWhole(accounts, critical)) return `${counted(critical, 'critical rule')} firing`;
@@ -138,11 +143,14 @@ function dangerWords(accounts, critical) {
   return words.length === 0 ? `${counted(critical, 'critical rule')} firing` : listed(words);
 }
 
+/** @param {RuleLine} rule */
+function isCritical(rule) {
+  return rule.phase === 'firing' && severityOf(rule) === 'critical';
+}
+
 /** Whether the page knows every account that is in danger. @param {readonly AccountView[]} accounts @param {number} critical */
 function isWhole(accounts, critical) {
-  const known = accounts.flatMap(({ rules }) =>
-    rules.filter(({ phase, severity }) => phase === 'firing' && severity === 'critical'),
-  );
+  const known = accounts.flatMap(({ rules }) => rules.filter(isCritical));
   return known.length >= critical;
 }
 

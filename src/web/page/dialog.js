@@ -80,7 +80,7 @@ export function openForm({ title, text, fields, action, send, onTrouble, onClose
 
 /** The fields that every change asks for: who, and the control token if it is not known yet. */
 export function signature() {
-  const author = h('input', { name: 'author', required: true, maxlength: 100, value: kept('author') ?? '' });
+  const author = h('input', { name: 'author', required: true, maxlength: 80, value: kept('author') ?? '' });
   const token = h('input', {
     name: 'token',
     type: 'password',
@@ -134,6 +134,7 @@ export async function changeOrExplain(method, path, body) {
         cause: error,
       });
     }
+    if (error.status >= 500) throw new Error(`${upper(error.message)}.`, { cause: error });
     if (error.status === 0) {
       throw new Error(
         `${upper(error.message)}. It is not known whether this was done: look before you try again.`,

@@ -38,7 +38,8 @@ export function ruleKey({ ruleId, subject }) {
 /** @param {RuleLine} rule */
 export function phaseWords({ phase, frozen, severity }) {
   const words = { firing: 'Firing', pending: 'Pending', inactive: 'Quiet' }[phase];
-  const known = phase === 'firing' && severity !== 'info' ? `${words}, ${severity}` : words;
+  const known =
+    phase === 'firing' && severity !== null && severity !== 'info' ? `${words}, ${severity}` : words;
   if (!frozen) return known;
   return phase === 'inactive' ? 'Not known' : `${known}, frozen`;
 }

@@ -99,6 +99,7 @@ function filterPart(heading, found) {
     placeholder: 'account, market, label',
     autocomplete: 'off',
     spellcheck: 'false',
+    maxlength: 100,
   });
   const firing = h('input', { type: 'checkbox' });
   const node = h(
