@@ -15,6 +15,8 @@ if (exitCode === 0) {
   // What the program reads lies as far from dist/src as from src.
   copyFileSync(path.join(ROOT, 'package.json'), path.join(dist, 'package.json'));
   cpSync(path.join(ROOT, 'config'), path.join(dist, 'config'), { recursive: true });
+  // The page goes to browsers as it is.
+  cpSync(path.join(ROOT, 'src', 'web', 'page'), path.join(dist, 'src', 'web', 'page'), { recursive: true });
   chmodSync(path.join(dist, 'src', 'cli', 'main.js'), 0o755);
 }
 process.exitCode = exitCode;

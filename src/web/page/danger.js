@@ -1,0 +1,173 @@
+import { counted, listed } from './format.js';
+
+/**
+ * How bad it is, in one word and in one sentence. Pure. What the rules say counts, and besides what the exchange
+ * itself says of a position; what is not known is never called safe.
+ */
+
+/** @typedef {import('./contract.d.ts').Level} Level */
+/** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
+/** @typedef {import('../../core/view/account-view.ts').RuleLine} RuleLine */
+/** @typedef {import('../../core/view/account-view.ts').PositionLine} PositionLine */
+
+/** Worst first. @type {readonly Level[]} */
+export const LEVELS = ['critical', 'warning', 'unknown', 'pending', 'info', 'ok'];
+
+/** @type {Readonly<Record<Level, string>>} */
+export const LEVEL_WORDS = {
+  critical: 'Critical',
+  warning: 'Warning',
+  unknown: 'Not known',
+  pending: 'Pending',
+  info: 'Notice',
+  ok: 'Calm',
+};
+
+/** @param {readonly Level[]} levels @returns {Level} */
+export function worstOf(levels) {
+  return LEVELS.find((level) => levels.includes(level)) ?? 'ok';
+}
+
+/** A rule that is not in the config any more counts as grave, as in the API. @param {RuleLine} rule */
+export function severityOf({ severity }) {
+  return severity ?? 'critical';
+}
+
+/** @param {RuleLine} rule @returns {Level} */
+export function levelOfRule(rule) {
+  if (rule.phase === 'firing') return severityOf(rule);
+  if (rule.frozen) return 'unknown';
+  return rule.phase === 'pending' ? 'pending' : 'ok';
+}
+
+/** @param {PositionLine} position @returns {Level} */
+export function levelOfExchangeState(position) {
+  const state = position.liquidationState;
+  if (state === null) return 'unknown';
+  if (state !== 'none') return 'critical';
+  return position.disagreement === true ? 'warning' : 'ok';
+}
+
+/**
+ * @param {AccountView} account
+ * @param {string} subject
+ * @returns {Level}
+ */
+export function levelOfSubject(account, subject) {
+  const position = account.positions.find((line) => line.subject === subject);
+  const own = account.rules.filter((rule) => rule.subject === subject).map(levelOfRule);
+  return worstOf(position === undefined ? own : [...own, levelOfExchangeState(position)]);
+}
+
+/** @param {AccountView} account @returns {Level} */
+export function levelOfAccount(account) {
+  if (account.refused !== null || account.judgedAtMs === null) return 'unknown';
+  const levels = [
+    ...account.rules.map(levelOfRule),
+    ...account.positions.map(levelOfExchangeState),
+    ...account.sources.map((source) => /** @type {Level} */ (source.tooOld ? 'unknown' : 'ok')),
+    ...(account.doubts.length > 0 ? [/** @type {const} */ ('warning')] : []),
+  ];
+  return worstOf(levels);
+}
+
+/** Rules that a person has to see at once. @param {RuleLine} rule */
+export function isNotable(rule) {
+  return rule.phase !== 'inactive' || rule.frozen;
+}
+
+/**
+ * @typedef {object} Verdict
+ * @property {Level} level
+ * @property {string} sentence
+ */
+
+/**
+ * The state of everything in one sentence.
+ * @param {import('./contract.d.ts').Overview} overview
+ * @param {readonly AccountView[]} accounts those that are known to the page, not necessarily all
+ * @returns {Verdict}
+ */
+export function verdictOf(overview, accounts) {
+  if (overview.accounts === 0) return { level: 'unknown', sentence: 'No account is watched.' };
+  const blind = overview.health.checks.filter(({ ok }) => !ok).map(({ name, why }) => why || name);
+  const troubles = [...blind, ...overview.degraded.map((reason) => `degraded: ${reason}`)];
+  const aside = troubles.length === 0 ? '' : ` Not everything works: ${troubles.join('; ')}.`;
+  const { critical, warning, info } = overview.firing;
+  if (critical > 0) {
+    const what = dangerWords(accounts, critical);
+    const doing = doingWords(overview, accounts);
+    return { level: 'critical', sentence: `${what}${doing === '' ? '' : `; ${doing}`}.${aside}` };
+  }
+  const watched = counted(overview.accounts, 'account');
+  if (warning > 0) {
+    const sentence = `Nothing critical; ${counted(warning, 'warning')}. ${watched}.${aside}`;
+    return { level: 'warning', sentence };
+  }
+  if (troubles.length > 0) {
+    return {
+      level: 'unknown',
+      sentence: `Nothing is known to be in danger, but not all is well: ${troubles.join('; ')}.`,
+    };
+  }
+  const noted = info > 0 ? ` ${counted(info, 'notice')}.` : '';
+  return { level: 'ok', sentence: `Nothing is in danger. ${watched}, all data fresh.${noted}` };
+}
+
+/**
+ * Names the subjects where the page knows all rules that fire, else counts rules.
+ * @param {readonly AccountView[]} accounts
+ * @param {number} critical
+ */
+function dangerWords(accounts, critical) {
+  const firing = accounts.flatMap((account) =>
+    account.rules
+      .filter(isCritical)
+      .map(({ subject }) => ({ account, subject, kind: subject.split(':')[0] ?? '' })),
+  );
+  if (!isWhole(accounts, critical)) return `${counted(critical, 'critical rule')} firing`;
+  /** @param {string} kind */
+  const count = (kind) =>
+    new Set(
+      firing
+        .filter((found) => found.kind === kind)
+        .map(({ account, subject }) => `${account.accountId}\n${subject}`),
+    ).size;
+  const positions = count('position');
+  const lines = count('creditLine');
+  const whole = count('account');
+  const words = [];
+  if (positions > 0) words.push(`${counted(positions, 'position')} near liquidation`);
+  if (lines > 0) words.push(`${counted(lines, 'credit line')} near margin call`);
+  if (whole > 0) words.push(`${counted(whole, 'account')} in alarm`);
+  return words.length === 0 ? `${counted(critical, 'critical rule')} firing` : listed(words);
+}
+
+/** @param {RuleLine} rule */
+function isCritical(rule) {
+  return rule.phase === 'firing' && severityOf(rule) === 'critical';
+}
+
+/** Whether the page knows every account that is in danger. @param {readonly AccountView[]} accounts @param {number} critical */
+function isWhole(accounts, critical) {
+  const known = accounts.flatMap(({ rules }) => rules.filter(isCritical));
+  return known.length >= critical;
+}
+
+/**
+ * What is being done about it; empty where the page does not know all that is in danger.
+ * @param {import('./contract.d.ts').Overview} overview
+ * @param {readonly AccountView[]} accounts
+ */
+function doingWords(overview, accounts) {
+  if (overview.pauses.some(({ accountId }) => accountId === null))
+    return 'actions are paused, nothing is done';
+  if (overview.mode === 'observe') return 'only watching (observe mode)';
+  if (!isWhole(accounts, overview.firing.critical)) return '';
+  const endangered = accounts.filter(({ worst }) => worst === 'critical');
+  const open = endangered.filter(({ intents }) => intents.some(({ ended }) => !ended));
+  const held = endangered.filter(({ pause }) => pause !== null).length;
+  if (open.length > 0) return held === 0 ? 'acting' : `acting, but paused in ${counted(held, 'account')}`;
+  if (held > 0) return `paused in ${counted(held, 'account')}`;
+  return 'no order under way';
+}

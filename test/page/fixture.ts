@@ -1,0 +1,435 @@
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import path from 'node:path';
+import type {
+  AccountView,
+  CreditLineLine,
+  PositionLine,
+  RuleLine,
+} from '../../src/core/view/account-view.ts';
+import type { ActionLine, Overview, StoryEntry } from '../../src/web/page/contract.d.ts';
+
+/**
+ * A server that serves the page as the daemon does, under the same policy, in front of an API that does as it is
+ * told: what a real daemon does rarely, such as losing the stream, it does on demand.
+ */
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const PAGE = path.join(ROOT, 'src/web/page');
+const UPLOT = path.join(ROOT, 'node_modules/uplot/dist');
+
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+};
+
+export interface Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly authorization: string | undefined;
+  readonly body: unknown;
+}
+
+export interface FixtureState {
+  overview: Overview;
+  accounts: AccountView[];
+  actions: ActionLine[];
+  stories: Record<string, StoryEntry[]>;
+  history: { atMs: number; values: Record<string, number | string> }[];
+  readToken: string | undefined;
+  controlToken: string;
+  /** Answers 503 to the stream and to everything else. */
+  isDown: boolean;
+}
+
+export interface Fixture {
+  readonly url: string;
+  readonly state: FixtureState;
+  readonly asked: readonly Asked[];
+  /** Streams that are open now. */
+  streams(): number;
+  /** Sends an event to every stream. */
+  emit(name: string, data: unknown): void;
+  /** Changes an account and tells of it. */
+  changeAccount(accountId: string, changed: Partial<AccountView>): void;
+  changeOverview(changed: Partial<Overview>): void;
+  /** Cuts every stream. */
+  cut(): void;
+  close(): Promise<void>;
+}
+
+export async function startFixture(state: Partial<FixtureState> = {}): Promise<Fixture> {
+  const full: FixtureState = {
+    overview: overview(),
+    accounts: [],
+    actions: [],
+    stories: {},
+    history: [],
+    readToken: undefined,
+    controlToken: 'the-control-token',
+    isDown: false,
+    ...state,
+  };
+  const asked: Asked[] = [];
+  const streams = new Set<ServerResponse>();
+  const sockets = new Set<Socket>();
+  const server = createServer((request, response) => {
+    void answer(request, response, { state: full, asked, streams });
+  });
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  const emit = (name: string, data: unknown): void => {
+    for (const stream of streams) send(stream, name, data);
+  };
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    state: full,
+    asked,
+    streams: () => streams.size,
+    emit,
+    changeAccount(accountId, changed) {
+      full.accounts = full.accounts.map((account) =>
+        account.accountId === accountId ? { ...account, ...changed } : account,
+      );
+      emit('account', { accountId, changed });
+    },
+    changeOverview(changed) {
+      full.overview = { ...full.overview, ...changed };
+      emit('overview', { changed });
+    },
+    cut() {
+      for (const stream of streams) stream.destroy();
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise<void>((resolve) => void server.close(() => resolve()));
+    },
+  };
+}
+
+interface Scene {
+  readonly state: FixtureState;
+  readonly asked: Asked[];
+  readonly streams: Set<ServerResponse>;
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, scene: Scene): Promise<void> {
+  const url = new URL(request.url ?? '/', 'http://fixture');
+  if (!url.pathname.startsWith('/api/')) return page(url.pathname, response);
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  const text = Buffer.concat(chunks).toString();
+  const ask: Asked = {
+    method: request.method ?? '',
+    path: decodeURIComponent(url.pathname.slice('/api/v1'.length)),
+    query: url.searchParams,
+    authorization: request.headers.authorization,
+    body: text === '' ? undefined : JSON.parse(text),
+  };
+  scene.asked.push(ask);
+  const { state } = scene;
+  if (state.isDown) return json(response, 503, { error: { code: 'stateLost', message: 'Redis is lost' } });
+  const isRead = ask.method === 'GET';
+  const needed = isRead ? state.readToken : state.controlToken;
+  if (needed !== undefined && ask.authorization !== `Bearer ${needed}`) {
+    const code = isRead ? 'readTokenNeeded' : 'controlTokenNeeded';
+    return json(response, 401, {
+      error: { code, message: `this needs the ${isRead ? 'read' : 'control'} token` },
+    });
+  }
+  if (ask.path === '/events') return stream(ask, response, scene);
+  const [status, body] = isRead ? read(ask, state) : change(ask, state);
+  return json(response, status, body);
+}
+
+function page(pathname: string, response: ServerResponse): void {
+  const isAsset = pathname.startsWith('/assets/');
+  const name = isAsset ? pathname.slice('/assets/'.length) : 'index.html';
+  const vendored = { 'uplot.js': 'uPlot.esm.js', 'uplot.css': 'uPlot.min.css' }[name];
+  const file = vendored === undefined ? path.join(PAGE, name) : path.join(UPLOT, vendored);
+  try {
+    const text = readFileSync(file);
+    response.writeHead(200, {
+      'content-type': TYPES[path.extname(name)] ?? 'application/octet-stream',
+      'content-security-policy': POLICY,
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'same-origin',
+      'cross-origin-opener-policy': 'same-origin',
+    });
+    response.end(text);
+  } catch {
+    response.writeHead(404).end();
+  }
+}
+
+function json(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+function stream({ query }: Asked, response: ServerResponse, { state, streams }: Scene): void {
+  const ids = new Set((query.get('accounts') ?? '').split(',').filter((id) => id !== ''));
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  streams.add(response);
+  response.on('close', () => streams.delete(response));
+  send(response, 'hello', { version: 'test', atMs: Date.now() });
+  send(response, 'overview', { changed: state.overview });
+  for (const account of state.accounts.filter(({ accountId }) => ids.has(accountId))) {
+    send(response, 'account', { accountId: account.accountId, changed: account });
+  }
+}
+
+function send(stream: ServerResponse, name: string, data: unknown): void {
+  stream.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
+}
+
+function read({ path: asked, query }: Asked, state: FixtureState): [number, unknown] {
+  if (asked === '/overview') return [200, { ...state.overview, atMs: Date.now() }];
+  if (asked === '/actions') return [200, { actions: state.actions }];
+  if (asked === '/accounts') return [200, accountsPage(query, state)];
+  const [, accountId = '', rest = ''] = /^\/accounts\/([^/]+)(.*)$/.exec(asked) ?? [];
+  const account = state.accounts.find((found) => found.accountId === accountId);
+  if (account === undefined) return [404, { error: { code: 'notFound', message: 'no such account' } }];
+  if (rest === '') return [200, account];
+  if (rest === '/history') return [200, { subject: query.get('subject'), points: state.history }];
+  if (rest === '/top-ups') return [200, { offer: { tickers: ['USD'], minAmount: '20', maxAmount: '5000' } }];
+  if (rest === '/story') {
+    const subject = query.get('subject');
+    const entries = (state.stories[accountId] ?? []).filter(
+      (entry) => subject === null || entry.subject === subject,
+    );
+    return [200, { entries, nextBeforeSeq: null }];
+  }
+  const seq = Number(/^\/audit\/(\d+)$/.exec(rest)?.[1]);
+  return Number.isNaN(seq)
+    ? [404, { error: { code: 'notFound', message: 'nothing here' } }]
+    : [200, { hash: 'abc', record: { seq }, inputs: { liquidationDistance: 0.041 } }];
+}
+
+function accountsPage(query: URLSearchParams, { accounts }: FixtureState): unknown {
+  const text = (query.get('query') ?? '').toLowerCase();
+  const offset = Number(query.get('offset') ?? 0);
+  const limit = Number(query.get('limit') ?? 25);
+  const found = accounts
+    .filter((account) => JSON.stringify([account.accountId, account.labels]).toLowerCase().includes(text))
+    .filter((account) => query.get('firing') !== 'true' || account.worst !== null)
+    .toSorted((a, b) => b.danger - a.danger);
+  return {
+    atMs: Date.now(),
+    total: found.length,
+    offset,
+    limit,
+    accounts: found.slice(offset, offset + limit),
+  };
+}
+
+function change({ method, path: asked, body }: Asked, state: FixtureState): [number, unknown] {
+  const given = body as { accountId: string | null; reason: string; author: string; forMs: number | null };
+  if (method === 'POST' && asked === '/pauses') {
+    const expiresAtMs = given.forMs === null ? null : Date.now() + given.forMs;
+    const pause = { kind: 'pause', id: 'p1', atMs: Date.now(), ...given, expiresAtMs } as const;
+    state.overview = { ...state.overview, pauses: [pause] };
+    return [201, pause];
+  }
+  if (method === 'DELETE' && asked.startsWith('/pauses/')) {
+    state.overview = { ...state.overview, pauses: [] };
+    return [200, { lifted: [] }];
+  }
+  if (method === 'POST' && asked.endsWith('/top-ups')) {
+    return [201, { url: 'https://pay.example/deposit?x=1', uniqueId: 'u-1', opensWith: 'referrer' }];
+  }
+  if (method === 'POST' && asked === '/silences') return [201, { id: 's1', ...given }];
+  return [404, { error: { code: 'notFound', message: 'nothing here' } }];
+}
+
+export function overview(changed: Partial<Overview> = {}): Overview {
+  const atMs = Date.now();
+  return {
+    version: '0.1.0',
+    instance: 'i0-test',
+    atMs,
+    startedAtMs: atMs - 3_600_000,
+    mode: 'enforce',
+    accounts: 1,
+    firing: { critical: 0, warning: 0, info: 0 },
+    pauses: [],
+    silences: [],
+    health: {
+      ready: true,
+      checks: [
+        { name: 'redis', ok: true, why: '' },
+        { name: 'dataFresh', ok: true, why: '' },
+      ],
+    },
+    degraded: [],
+    queues: [{ queue: 'poll', waiting: 0, active: 1, delayed: 4, failed: 0, oldestMs: null }],
+    may: { control: true, topUp: true },
+    ...changed,
+  };
+}
+
+const text = (value: string) => value as unknown as PositionLine['sizeBase'];
+
+export function position(id: string, changed: Partial<PositionLine> = {}): PositionLine {
+  return {
+    subject: `position:${id}`,
+    positionId: id,
+    market: 'BTC_PERP',
+    direction: 'long',
+    sizeBase: text('1.500'),
+    basePrice: text('30000'),
+    markPrice: text('29500.5'),
+    liquidationPrice: text('25000'),
+    liquidationState: 'none',
+    liquidationDistance: 0.1525,
+    disagreement: false,
+    notional: 44_250.75,
+    unrealizedPnl: -749.25,
+    marginUsage: 0.62,
+    stopCover: 'ok',
+    unprotectedMs: 0,
+    liquidationProbability1h: 0.0123,
+    minutesToLiquidation: 'none',
+    marks: [
+      {
+        ruleId: 'near-liquidation',
+        severity: 'critical',
+        field: 'liquidationDistance',
+        op: 'below',
+        threshold: 0.05,
+      },
+      {
+        ruleId: 'thin-cushion',
+        severity: 'warning',
+        field: 'liquidationDistance',
+        op: 'below',
+        threshold: 0.1,
+      },
+    ],
+    ...changed,
+  };
+}
+
+export function creditLine(changed: Partial<CreditLineLine> = {}): CreditLineLine {
+  return {
+    subject: 'creditLine:USDT@1700000000',
+    asset: 'USDT',
+    amount: text('50000'),
+    totalFunding: text('12.5'),
+    debt: text('50012.5'),
+    currentLtv: 0.74,
+    initialLtv: 0.6,
+    marginCallLtv: 0.8,
+    liquidationLtv: 0.9,
+    ltvToMarginCall: 0.925,
+    collateralMayFall: 0.075,
+    minutesToMarginCall: 95,
+    cures: [{ targetLtv: 0.6, repay: text('9462'), addCollateralWorth: text('15771') }],
+    marks: [{ ruleId: 'ltv-high', severity: 'critical', field: 'currentLtv', op: 'above', threshold: 0.7 }],
+    ...changed,
+  };
+}
+
+export function rule(ruleId: string, subject: string, changed: Partial<RuleLine> = {}): RuleLine {
+  return {
+    ruleId,
+    subject,
+    severity: 'critical',
+    mode: 'enforce',
+    phase: 'inactive',
+    frozen: false,
+    episode: 0,
+    stage: null,
+    sinceMs: null,
+    silenced: false,
+    reason: 'liquidationDistance 15.25 % is not below 5 %',
+    condition: 'liquidationDistance below 5 %',
+    ...changed,
+  };
+}
+
+export function account(accountId: string, changed: Partial<AccountView> = {}): AccountView {
+  const atMs = Date.now();
+  return {
+    accountId,
+    labels: { desk: 'arb' },
+    mode: 'enforce',
+    pause: null,
+    silences: [],
+    life: null,
+    judgedAtMs: atMs,
+    nextDueAtMs: atMs + 5_000,
+    figuresAtMs: atMs,
+    worst: null,
+    danger: 0,
+    sources: [{ source: 'positions', readAtMs: atMs, ageMs: 0, complete: true, setAside: 0, tooOld: false }],
+    positions: [position('1')],
+    creditLines: [],
+    balances: [{ asset: 'USDT', available: text('1250.75') }],
+    rules: [rule('near-liquidation', 'position:1')],
+    intents: [],
+    orders: [],
+    inbox: [],
+    doubts: [],
+    refused: null,
+    ...changed,
+  };
+}
+
+/** The same account with its first position endangered, the rule firing and an order out. */
+export function endangered(accountId: string): AccountView {
+  const atMs = Date.now();
+  return account(accountId, {
+    worst: 'critical',
+    danger: 1_000,
+    positions: [
+      position('1', { liquidationDistance: 0.0412, markPrice: text('26074.5'), unrealizedPnl: -5888.25 }),
+    ],
+    rules: [
+      rule('near-liquidation', 'position:1', {
+        phase: 'firing',
+        episode: 1,
+        stage: 0,
+        sinceMs: atMs - 12_000,
+        reason: 'liquidationDistance 4.12 % is below 5 %',
+      }),
+    ],
+    intents: [
+      {
+        key: 'k1',
+        market: 'BTC_PERP',
+        positionId: '1',
+        ruleId: 'near-liquidation',
+        target: 'reduce until 10 % from liquidation',
+        targetBase: text('0.62'),
+        openedMs: atMs - 11_000,
+        deadlineMs: atMs + 60_000,
+        failures: 0,
+        state: 'the order is out',
+        ended: false,
+      },
+    ],
+    orders: [
+      {
+        market: 'BTC_PERP',
+        role: 'reduce',
+        positionId: '1',
+        side: 'sell',
+        amount: text('0.88'),
+        activationPrice: text('26070'),
+        price: text('25939.6'),
+        status: 'open',
+        clientOrderId: 'bw-1',
+      },
+    ],
+  });
+}
