@@ -98,6 +98,7 @@ const intent = z
     market: z.string(),
     positionId: z.string(),
     ruleId: z.string(),
+    mode: mode(),
     target: z.string(),
     targetBase: decimal().nullable(),
     openedMs: timeMs(),
