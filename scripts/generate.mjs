@@ -3,14 +3,15 @@ import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { generatedFiles } from '../src/config/generated.ts';
+import { dashboardFiles } from './grafana/dashboards.ts';
 
-/** Writes what is made from the sources: `config/schema.json` and the tables and examples in `docs/`. */
+/** Writes what is made from the sources: `config/schema.json`, the tables and examples in `docs/`, the dashboards. */
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 /** @param {string} file */
 const read = (file) => readFileSync(path.join(root, file), 'utf8');
 
-for (const [file, text] of Object.entries(generatedFiles(read))) {
+for (const [file, text] of Object.entries({ ...generatedFiles(read), ...dashboardFiles() })) {
   if (text === safeRead(file)) continue;
   writeFileSync(path.join(root, file), text);
   process.stdout.write(`wrote ${file}\n`);
