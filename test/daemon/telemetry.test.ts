@@ -285,7 +285,7 @@ test('no secret is in the log, the metrics or the answers, however it comes by: 
   if (!hasRedisServer()) skip('a Redis server of its own, with a password, is needed, and none is installed');
   const PLANTED = {
     redis: 'planted/redis+password',
-    slack: 'T0PLANTED/B0PLANTED/planted-slack-path',
+    slack: 'planted-slack-token-33',
     webhook: 'planted-webhook-secret',
     hook: 'planted-hook-path-77',
     web: 'planted-web-token-99',
@@ -316,7 +316,7 @@ test('no secret is in the log, the metrics or the answers, however it comes by: 
     WEB_TOKEN: PLANTED.web,
     HOOK_URL: `http://127.0.0.1:${nobody}/${PLANTED.hook}`,
     HOOK_SECRET: PLANTED.webhook,
-    SLACK_URL: `http://127.0.0.1:${nobody}/services/${PLANTED.slack}`,
+    SLACK_URL: `http://127.0.0.1:${nobody}/services/T0/B0/${PLANTED.slack}`,
     SECRET_short: PLANTED.bad,
   };
   const log = new Log();
@@ -338,6 +338,11 @@ test('no secret is in the log, the metrics or the answers, however it comes by: 
   answers.push(await get(base, '/readyz'), await get(base, `/${PLANTED.web}`, 'a-wrong-token-to-read'));
   env['SECRET_short'] = PLANTED.rotated;
   expect((await daemon.reload()).kind).toBe('adopted');
+  // A line that carries all of them: a job that cannot be used, under an id that somebody chose.
+  const jobId = `seen-${Object.values(PLANTED).join('-')}-seen`;
+  await daemon.queues.all.find(({ name }) => name === 'act')?.add('run', {}, { jobId });
+  await eventually(() => log.lines.some(({ event }) => event === 'jobRefused'), 'a refused job in the log');
+  expect(log.lines.find(({ event }) => event === 'jobRefused')?.['job']).toMatch(/^seen-.*-seen$/);
   await server.kill();
   await eventually(
     () => log.lines.some(({ event, level }) => event === 'redis' && level === 'error'),
