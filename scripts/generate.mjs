@@ -5,8 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { withGenerated } from '../src/config/documentation.ts';
 import { generatedFiles } from '../src/config/generated.ts';
 import { metricTables } from '../src/telemetry/metrics/documentation.ts';
+import { dashboardFiles } from './grafana/dashboards.ts';
 
-/** Writes what is made from the sources: `config/schema.json` and the tables and examples in `docs/`. */
+/** Writes what is made from the sources: `config/schema.json`, the tables and examples in `docs/`, the dashboards. */
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 /** @param {string} file */
@@ -15,6 +16,7 @@ const read = (file) => readFileSync(path.join(root, file), 'utf8');
 const files = {
   ...generatedFiles(read),
   'docs/metrics.md': withGenerated(read('docs/metrics.md'), metricTables()),
+  ...dashboardFiles(),
 };
 for (const [file, text] of Object.entries(files)) {
   if (text === safeRead(file)) continue;
