@@ -244,7 +244,8 @@ function watchedAccount(
   client: ExchangeClient,
   sharing: ReadonlyMap<string, number>,
 ): WatchedAccount {
-  const { marketSettings: _resolved, ...settings } = account.settings;
+  // Addresses are personal, and what they decide is in the snapshot.
+  const { marketSettings: _resolved, withdrawalAllowList: _personal, ...settings } = account.settings;
   return {
     id: account.id,
     rules: compileRules(account.rules, account.settings),

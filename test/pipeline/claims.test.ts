@@ -25,10 +25,9 @@ function open(holdClaims?: () => Promise<void>) {
     },
   } as unknown as Context;
   const goOff = () => {
-    for (const [id, { call }] of [...timers]) {
-      timers.delete(id);
-      call();
-    }
+    const due = Array.from(timers.values());
+    timers.clear();
+    for (const { call } of due) call();
   };
   return { claims: new HeldClaims(context, 7), held, timers, goOff };
 }

@@ -64,7 +64,7 @@ export type DocumentName = keyof AccountDocuments;
 
 /** Readings that are carried over to the next snapshot: what has a slower cadence than the poll. */
 export interface StoredReadings {
-  readonly version: 1;
+  readonly version: 2;
   readonly at: Instant;
   readonly sources: SnapshotSources;
 }
