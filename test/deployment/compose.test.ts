@@ -41,7 +41,10 @@ function withoutNames(schema: unknown): unknown {
 
 describe('docker-compose.yml', () => {
   test('is what the Compose specification allows', () => {
-    const ajv = new Ajv2019({ strict: false, formats: { duration: true, subnet_ip_address: true, expose: true, ports: true } });
+    const ajv = new Ajv2019({
+      strict: false,
+      formats: { duration: true, subnet_ip_address: true, expose: true, ports: true },
+    });
     const validate = ajv.compile(withoutNames(composeSchema) as object);
     expect(validate(compose) ? [] : validate.errors).toEqual([]);
     expect(validate({ services: { a: { imagee: 'x' } } })).toBe(false);
