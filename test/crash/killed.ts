@@ -55,7 +55,7 @@ export function killAndRestart(cases: readonly KillCase[]): void {
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, playOn));
-  }, 240_000);
+  }, 420_000);
 
   afterAll(() => {
     const done = [...played.values()].flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
