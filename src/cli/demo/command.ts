@@ -124,7 +124,7 @@ async function watch(io: CliIo, flags: Flags, demo: Demo): Promise<number> {
   if (live) await drawUntil(io, watcher, ended);
   else await tellUntil(io, flags, watcher, ended);
   demo.halt();
-  return watcher.frame().elapsedMs;
+  return watcher.elapsedMs;
 }
 
 async function drawUntil(io: CliIo, watcher: Watcher, ended: AbortSignal): Promise<void> {
@@ -150,7 +150,7 @@ async function tellUntil(io: CliIo, flags: Flags, watcher: Watcher, ended: Abort
   let told = 0;
   const tellEvents = () => {
     watcher.look();
-    const { events } = watcher.frame();
+    const { events } = watcher;
     for (const event of events.slice(told)) {
       if (flags.json === true) printJson(io, { event: 'remark', ...event });
       else printLine(io, `${(event.atMs / 1000).toFixed(1).padStart(6)} s  ${event.text}`);
@@ -160,10 +160,9 @@ async function tellUntil(io: CliIo, flags: Flags, watcher: Watcher, ended: Abort
   let nextLineMs = 0;
   await repeatUntil(ended, FRAME_MS, () => {
     tellEvents();
-    const frame = watcher.frame();
-    if (frame.elapsedMs < nextLineMs) return;
+    if (watcher.elapsedMs < nextLineMs) return;
     nextLineMs += HEADLESS_LINE_MS;
-    if (flags.json === true) printJson(io, { event: 'frame', ...frame, events: undefined });
+    if (flags.json === true) printJson(io, { event: 'frame', ...watcher.frame(), events: undefined });
     else printLine(io, watcher.line());
   });
   tellEvents();

@@ -29,7 +29,7 @@ export class Watcher {
     this.#startPrice ??= price;
     this.#history.push(price);
     if (this.#history.length > HISTORY_POINTS) this.#history.shift();
-    const atMs = this.#elapsedMs();
+    const atMs = this.elapsedMs;
     for (const entry of this.#demo.ledger(this.#lastSeq)) {
       this.#lastSeq = entry.seq;
       const remark = remarkOn(entry);
@@ -41,6 +41,16 @@ export class Watcher {
     this.#alertsTold = alerts.length;
   }
 
+  /** Since the beginning, milliseconds of real time. */
+  get elapsedMs(): number {
+    return Math.min(performance.now() - this.#startMs, this.#durationMs);
+  }
+
+  /** Oldest first. */
+  get events(): readonly DemoEvent[] {
+    return this.#events;
+  }
+
   frame(): DemoFrame {
     const last = this.#history.at(-1) ?? this.#demo.price();
     return {
@@ -48,7 +58,7 @@ export class Watcher {
       about: this.#demo.about,
       baseUrl: this.#demo.baseUrl,
       speed: this.#demo.speed,
-      elapsedMs: this.#elapsedMs(),
+      elapsedMs: this.elapsedMs,
       durationMs: this.#durationMs,
       market: { name: 'BTC_PERP', last, start: this.#startPrice ?? last, history: this.#history },
       rows: this.#demo.characters.map((character) => this.#row(character)),
@@ -70,7 +80,7 @@ export class Watcher {
         ? 'no position is open'
         : `nearest to liquidation: ${nearest.about}, ${(100 * nearest.distance).toFixed(1)} %`;
     const signed = `${change < 0 ? '' : '+'}${change.toFixed(1)}`;
-    return `${(this.#elapsedMs() / 1000).toFixed(1).padStart(6)} s  ${market.name} ${market.last} (${signed} %)  ${danger}`;
+    return `${(this.elapsedMs / 1000).toFixed(1).padStart(6)} s  ${market.name} ${market.last} (${signed} %)  ${danger}`;
   }
 
   #row({ id, about }: DemoCharacter): DemoRow {
@@ -104,10 +114,6 @@ export class Watcher {
       state: positions.find(({ liquidationState }) => liquidationState !== null)?.liquidationState ?? 'ok',
       wasLiquidated,
     };
-  }
-
-  #elapsedMs(): number {
-    return Math.min(performance.now() - this.#startMs, this.#durationMs);
   }
 }
 
