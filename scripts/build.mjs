@@ -17,6 +17,10 @@ if (exitCode === 0) {
   cpSync(path.join(ROOT, 'config'), path.join(dist, 'config'), { recursive: true });
   // The page goes to browsers as it is.
   cpSync(path.join(ROOT, 'src', 'web', 'page'), path.join(dist, 'src', 'web', 'page'), { recursive: true });
+  cpSync(path.join(ROOT, 'src', 'web', 'page'), path.join(dist, 'src', 'web', 'page'), {
+    recursive: true,
+    filter: (file) => !/\.(ts|json)$/.test(file),
+  });
   chmodSync(path.join(dist, 'src', 'cli', 'main.js'), 0o755);
 }
 process.exitCode = exitCode;

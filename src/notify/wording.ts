@@ -1,5 +1,5 @@
 import type { Message } from '../core/ports/delivery.ts';
-import type { CureFigures } from '../core/ports/notify.ts';
+import { type CureFigures, RESOLVED } from '../core/ports/notify.ts';
 import { figure } from '../core/words.ts';
 import type { Outgoing } from './channel.ts';
 
@@ -97,7 +97,8 @@ export function assetOf(subject: string): string | undefined {
 
 function linesOf({ message, insteadOf, beginningUntold }: Outgoing): readonly string[] {
   const lines = [
-    message.kind === 'resolved' ? 'The rule does not fire any more.' : capital(sentence(message.words)),
+    ...(message.kind === 'resolved' ? ['The rule does not fire any more.'] : []),
+    ...(message.kind === 'resolved' && message.words === RESOLVED ? [] : [capital(sentence(message.words))]),
   ];
   if (message.kind === 'resolved' && beginningUntold) {
     lines.push(`It began at ${timeWords(message.sinceMs)}; that could not be told here.`);

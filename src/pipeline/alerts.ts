@@ -4,12 +4,13 @@ import { CreditLineQuantities, curesOf } from '../core/credit-line.ts';
 import { actionKey } from '../core/intent.ts';
 import { creditLineKey } from '../core/memory.ts';
 import { type ControlsInForce, isSilenced } from '../core/ports/controls.ts';
-import type { CureFigures, Notice, NoticeKind } from '../core/ports/notify.ts';
+import { type CureFigures, type Notice, type NoticeKind, RESOLVED } from '../core/ports/notify.ts';
 import type { StoredAlerts } from '../core/ports/state-store.ts';
 import type { Snapshot } from '../core/snapshot.ts';
 import type { ActionRequest } from '../core/subject.ts';
 import { positionKey } from '../core/subjects.ts';
 import type { WatchedAccount } from './account.ts';
+import type { DepositCure } from './deposit-cure.ts';
 
 /**
  * What has been said. An entry lives as long as its episode, and until what it says last has been handed over.
@@ -30,6 +31,8 @@ export interface AlertScene {
   readonly events: readonly AuditEvent[];
   readonly inForce: ControlsInForce;
   readonly snapshot: Snapshot;
+  /** Of loans whose rules end with this evaluation. */
+  readonly cures: readonly DepositCure[];
   readonly reminderMs: number;
   readonly nowMs: number;
 }
@@ -111,7 +114,10 @@ function sayResolved(
     if (kind === 'alarm' || kind === 'resolved' || wanted.has(key) || firing.has(key)) continue;
     const count = entry.count + 1;
     const id = noticeId(key, count, 'resolved', scene);
-    const notice: Notice = { ...entry.notice, id, kind: 'resolved', atMs: scene.nowMs, words: 'resolved' };
+    const { ruleId, subject } = entry.notice;
+    const cure = scene.cures.find((one) => one.ruleId === ruleId && one.subject === subject);
+    const words = cure?.words ?? RESOLVED;
+    const notice: Notice = { ...entry.notice, id, kind: 'resolved', atMs: scene.nowMs, words };
     entries.set(key, { notice, saidMs: scene.nowMs, count, handed: false });
   }
 }

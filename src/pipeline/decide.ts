@@ -18,6 +18,7 @@ import type { Instant, Snapshot } from '../core/snapshot.ts';
 import type { ActionRequest, PositionView } from '../core/subject.ts';
 import type { WatchedAccount } from './account.ts';
 import { alertsDue } from './alerts.ts';
+import { cureNote, depositCures } from './deposit-cure.ts';
 import { laneContext, limitInputs } from './gate.ts';
 import { samplesOf } from './history.ts';
 import { takeInbox } from './inbox.ts';
@@ -60,6 +61,8 @@ export function decide(inputs: DecideInputs): Decided {
   // Without an earlier evaluation nothing can have ended: its absence only says that nobody remembers.
   const conclusive = documents.evaluation !== undefined;
   const acted = act(inputs, snapshot, evaluation, conclusive);
+  const { settings } = rules;
+  const cures = depositCures({ snapshot, before: state, transitions: evaluation.transitions, settings });
   const alerts = alertsDue({
     account,
     stored: documents.alerts,
@@ -68,6 +71,7 @@ export function decide(inputs: DecideInputs): Decided {
     events: acted.events,
     inForce: controlsInForce(inputs.controls, account.id, now.wallMs),
     snapshot,
+    cures,
     reminderMs: inputs.reminderMs,
     nowMs: now.wallMs,
   });
@@ -75,7 +79,7 @@ export function decide(inputs: DecideInputs): Decided {
   const decision: AuditDraft[] = isNews
     ? [decisionDraft(account, snapshot, evaluation, { state, now, options })]
     : [];
-  const audit = [...decision, ...acted.audit];
+  const audit = [...decision, ...cures.map((cure) => cureNote(cure, now.wallMs)), ...acted.audit];
   const commit: AccountCommit = {
     base: stored,
     documents: {

@@ -32,17 +32,23 @@ const MESSAGES = {
   control: 'this needs the control token: Authorization: Bearer ...',
 } as const;
 
-/** @throws ApiError for a request that may not have its route. */
-export function admit(request: FastifyRequest, access: Access, tokens: WebTokens, ownOrigin?: string): void {
+/** Why a request may not have its route; undefined: it may. */
+export function admit(
+  request: FastifyRequest,
+  access: Access,
+  tokens: WebTokens,
+  ownOrigin: string | undefined,
+): ApiError | undefined {
+  if (access === 'open') return undefined;
   const isNavigation = request.headers['sec-fetch-mode'] === 'navigate' && request.method === 'GET';
-  if (access !== 'open' && !isNavigation && !isFromHere(request, ownOrigin)) {
-    throw new ApiError(403, 'originRefused', MESSAGES.origin);
+  if (!isNavigation && !isFromHere(request, ownOrigin)) {
+    return new ApiError(403, 'originRefused', MESSAGES.origin);
   }
-  if (access === 'read' && !mayRead(request, tokens))
-    throw new ApiError(401, 'readTokenNeeded', MESSAGES.read);
-  if (access !== 'control') return;
-  if (tokens.control === undefined) throw new ApiError(403, 'controlOff', MESSAGES.controlOff);
-  if (!mayControl(request, tokens)) throw new ApiError(401, 'controlTokenNeeded', MESSAGES.control);
+  if (access === 'read') {
+    return mayRead(request, tokens) ? undefined : new ApiError(401, 'readTokenNeeded', MESSAGES.read);
+  }
+  if (tokens.control === undefined) return new ApiError(403, 'controlOff', MESSAGES.controlOff);
+  return mayControl(request, tokens) ? undefined : new ApiError(401, 'controlTokenNeeded', MESSAGES.control);
 }
 
 /** Whoever may control may read. */

@@ -3,7 +3,7 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { FastifyAdapter } from '@bull-board/fastify';
 import type { Queue } from 'bullmq';
 import type { FastifyInstance } from 'fastify';
-import { ApiError, errorBody } from './api/errors.ts';
+import { causeOf, errorBody, type FailedRequest, refusalOf } from './api/errors.ts';
 import { BOARD_POLICY } from './headers.ts';
 
 /**
@@ -13,16 +13,25 @@ import { BOARD_POLICY } from './headers.ts';
 export const BOARD_PATH = '/queues';
 const CONTROL_PATH = `${BOARD_PATH}/control`;
 
-export async function registerBoard(app: FastifyInstance, queues: readonly Queue[]): Promise<void> {
-  await registerOne(app, queues, BOARD_PATH, true);
-  await registerOne(app, queues, CONTROL_PATH, false);
+export async function registerBoard(
+  app: FastifyInstance,
+  queues: readonly Queue[],
+  onError: (error: unknown) => void,
+): Promise<void> {
+  await registerOne(app, queues, { prefix: BOARD_PATH, readOnly: true, onError });
+  await registerOne(app, queues, { prefix: CONTROL_PATH, readOnly: false, onError });
+}
+
+interface BoardKind {
+  readonly prefix: string;
+  readonly readOnly: boolean;
+  readonly onError: (error: unknown) => void;
 }
 
 async function registerOne(
   app: FastifyInstance,
   queues: readonly Queue[],
-  prefix: string,
-  readOnly: boolean,
+  { prefix, readOnly, onError }: BoardKind,
 ): Promise<void> {
   const serverAdapter = new FastifyAdapter();
   serverAdapter.setBasePath(prefix);
@@ -33,11 +42,11 @@ async function registerOne(
     options: { uiConfig: { boardTitle: readOnly ? 'Breakwater queues' : 'Breakwater queues (control)' } },
   });
   // Its own would tell what was thrown.
-  serverAdapter.setErrorHandler((error) =>
-    error instanceof ApiError
-      ? { status: error.status as 400, body: errorBody(error.code, error.message) }
-      : { status: 500, body: errorBody('failed', 'this could not be answered') },
-  );
+  serverAdapter.setErrorHandler((error) => {
+    const { status, code, message } = refusalOf(error as FailedRequest);
+    if (status >= 500) onError(causeOf(error));
+    return { status: status as 500, body: errorBody(code, message) };
+  });
   await app.register(
     async (scope) => {
       scope.addHook('onRoute', (route) => {

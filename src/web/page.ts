@@ -20,6 +20,9 @@ const PLOT_FILES: Readonly<Record<string, readonly [file: string, type: string]>
   '/assets/uplot.css': ['uPlot.min.css', 'text/css; charset=utf-8'],
 };
 
+/** Not what the sources have besides: types. */
+const SERVED = /^\/?[\w-]+\.(js|css|svg|png|html)$/;
+
 /** A browser may keep them, but asks each time whether they changed. */
 const REVALIDATE = 'no-cache';
 
@@ -43,6 +46,7 @@ export async function registerPage(app: FastifyInstance, directory: string): Pro
       root: directory,
       prefix: '/assets/',
       index: false,
+      allowedPath: (name) => SERVED.test(name),
       cacheControl: false,
       setHeaders(reply) {
         reply.header('cache-control', REVALIDATE);

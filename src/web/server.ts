@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import type { Queue } from 'bullmq';
 import { type FastifyInstance, type FastifyReply, fastify, type RouteOptions } from 'fastify';
 import { type Access, admit, allowedNames, isLoopback, mayRead, type WebTokens } from './access.ts';
-import { ApiError, type ApiErrorCode, errorBody } from './api/errors.ts';
+import { ApiError, causeOf, errorBody, type FailedRequest, refusalOf } from './api/errors.ts';
 import { registerApi } from './api/register.ts';
 import type { ApiContext } from './api/route.ts';
 import { BOARD_PATH, registerBoard } from './board.ts';
@@ -145,49 +145,23 @@ function createApp(options: WebOptions): FastifyInstance {
     if (!names.has(request.headers.host)) throw new ApiError(403, 'hostRefused', HOST_REFUSED);
     // What is not there is told to those who may read only.
     const { access = 'read' } = request.routeOptions.config;
-    admit(request, access, tokens, publicOrigin?.origin);
+    const refused = admit(request, access, tokens, publicOrigin?.origin);
+    if (refused === undefined) return;
+    if (refused.status === 401) reply.header('www-authenticate', challengeFor(request.url));
+    throw refused;
   });
   app.setNotFoundHandler((_request, reply) => {
     void reply.code(404).send(errorBody('notFound', 'there is nothing here'));
   });
-  app.setErrorHandler((error: FailedRequest, request, reply) => {
-    const { status, code, message } = answerTo(error);
-    if (status >= 500) onError?.(error instanceof ApiError ? (error.cause ?? error) : error);
-    if (status === 401) reply.header('www-authenticate', challengeFor(request.url));
+  app.setErrorHandler((error: FailedRequest, _request, reply) => {
+    const { status, code, message } = refusalOf(error);
+    if (status >= 500) onError?.(causeOf(error));
     return reply.code(status).send(errorBody(code, message));
   });
   return app;
 }
 
 const HOST_REFUSED = 'this name is not one of this server; add it to web.names';
-
-interface FailedRequest {
-  readonly statusCode?: number;
-  readonly code?: string;
-}
-
-interface Refusal {
-  readonly status: number;
-  readonly code: ApiErrorCode;
-  readonly message: string;
-}
-
-/** Nothing of what was thrown but our own words: it may hold anything. */
-function answerTo(error: FailedRequest): Refusal {
-  if (error instanceof ApiError) return error;
-  if (error.code === 'STORE_LOST') return STATE_LOST;
-  const status = error.statusCode ?? 500;
-  if (status === 413) return { status, code: 'tooLarge', message: 'the body is too large' };
-  if (status === 415) return { status, code: 'contentType', message: 'send application/json' };
-  if (status >= 400 && status < 500) return { status, code: 'badRequest', message: 'a bad request' };
-  return { status: 500, code: 'failed', message: 'this could not be answered; the log says why' };
-}
-
-const STATE_LOST: Refusal = {
-  status: 503,
-  code: 'stateLost',
-  message: 'the state store does not answer',
-};
 
 /** Browsers ask people for a name and a password where that is how they get in. */
 function challengeFor(url: string): string {
@@ -215,7 +189,7 @@ async function registerAll(app: FastifyInstance, options: WebOptions): Promise<(
   const { sources, page, queues } = options;
   registerHealth(app, options);
   if (page !== undefined) await registerPage(app, page);
-  if (queues !== undefined) await registerBoard(app, queues);
+  if (queues !== undefined) await registerBoard(app, queues, (error) => options.onError?.(error));
   if (sources === undefined) return () => undefined;
   const mayControl = (): boolean => options.controlToken !== undefined;
   const views = async () => (await sources.views.read()).map(({ view }) => view);

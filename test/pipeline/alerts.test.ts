@@ -33,6 +33,7 @@ function scene(changes: Partial<AlertScene>): AlertScene {
     account,
     stored: undefined,
     active: [REQUEST],
+    cures: [],
     conclusive: true,
     events: [],
     inForce: IN_FORCE,

@@ -34,6 +34,9 @@ export interface Notice {
   readonly cures: readonly CureFigures[];
 }
 
+/** `words` of a resolved notice when there is no more to say. */
+export const RESOLVED = 'resolved';
+
 export type NoticeKind =
   | 'firing'
   /** Still firing. */

@@ -1,0 +1,402 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openQueues, type Queues } from '../../src/queues/producers.ts';
+import { API_ROUTES } from '../../src/web/api/openapi.ts';
+import { errorReply } from '../../src/web/api/schemas.ts';
+import type { ServedRoute } from '../../src/web/server.ts';
+import { type PrivateRedis, startPrivateRedis } from '../support/redis.ts';
+import {
+  type Answer,
+  type Asking,
+  ask,
+  CONTROL_TOKEN,
+  type Fixture,
+  READ_TOKEN,
+  startFixture,
+} from '../web/fixture.ts';
+
+/**
+ * What every route refuses. The routes are those that the server says it has: one that is added is tested here
+ * without anybody thinking of it.
+ */
+
+let redis: PrivateRedis;
+let queues: Queues;
+/** With both tokens; with the control token only; with none. */
+let guarded: Fixture;
+let local: Fixture;
+let readOnly: Fixture;
+let routes: readonly ServedRoute[];
+
+beforeAll(async () => {
+  redis = await startPrivateRedis();
+  queues = openQueues({ url: redis.url, prefix: redis.prefix.replace(/:$/, ''), onError: () => undefined });
+  await Promise.all(queues.all.map((queue) => queue.waitUntilReady()));
+  const web = { queues: queues.all };
+  guarded = await startFixture({ web: { ...web, token: READ_TOKEN, names: ['breakwater.internal'] } });
+  local = await startFixture({ web });
+  readOnly = await startFixture({ web: { ...web, controlToken: undefined as unknown as string } });
+  routes = guarded.server.routes;
+});
+
+afterAll(async () => {
+  for (const fixture of [guarded, local, readOnly]) await fixture.close();
+  await queues.close();
+  await redis.stop();
+});
+
+/** An address that leads to the route. */
+function urlOf({ url }: ServedRoute): string {
+  return url
+    .replace('*', url.startsWith('/assets') ? 'page.js' : 'css/main.css')
+    .replaceAll(
+      /:(\w+)/g,
+      (_whole, name: string) => ({ id: 'desk-1', seq: '1', queueName: 'poll' })[name] ?? 'x',
+    );
+}
+
+/** Queries and bodies that the API takes, so that nothing but access decides. */
+const TAKEN: Readonly<Record<string, string>> = { getHistory: '?subject=account' };
+const BODIES: Readonly<Record<string, unknown>> = {
+  pause: { accountId: 'desk-1', forMs: 60_000, author: 'a', reason: 'r' },
+  silence: { accountId: 'desk-1', ruleId: 'near', subject: null, forMs: 60_000, author: 'a', reason: 'r' },
+  resume: { author: 'a', reason: 'r' },
+  liftSilence: { author: 'a', reason: 'r' },
+  topUp: { subject: 'creditLine:USDT@1', amount: '1' },
+};
+
+function operationOf({ method, url }: ServedRoute) {
+  return API_ROUTES.find((route) => route.path === url && route.method === method);
+}
+
+async function call(fixture: Fixture, route: ServedRoute, asking: Asking = {}): Promise<Answer> {
+  const operation = operationOf(route);
+  const body = operation === undefined ? undefined : BODIES[operation.id];
+  const query = TAKEN[operation?.id ?? ''] ?? '';
+  return await ask(fixture.server, `${urlOf(route)}${query}`, {
+    method: route.method,
+    ...(body === undefined ? {} : { body }),
+    ...asking,
+  });
+}
+
+/** What never ends is asked for only where it is refused. */
+const ends = ({ url }: ServedRoute): boolean => url !== '/api/v1/events';
+
+async function each(check: (route: ServedRoute) => Promise<unknown>): Promise<void> {
+  for (const route of routes) {
+    const problem = await check(route).then(
+      () => undefined,
+      (error: unknown) => String(error),
+    );
+    expect({ route: `${route.method} ${route.url}`, problem }).toEqual({
+      route: `${route.method} ${route.url}`,
+      problem: undefined,
+    });
+  }
+}
+
+describe('the routes', () => {
+  test('are what they are known to be: what is open tells nothing, what changes something needs control', () => {
+    const of = (access: string) =>
+      routes
+        .filter((route) => route.access === access && !route.url.startsWith('/queues'))
+        .map(({ method, url }) => `${method} ${url}`);
+    expect(
+      of('open')
+        .filter((name) => name.startsWith('GET'))
+        .sort(),
+    ).toEqual(
+      [
+        '/',
+        '/accounts/:id',
+        '/accounts/:id/credit-lines/:subject',
+        '/accounts/:id/positions/:positionId',
+        '/assets/*',
+        '/assets/uplot.css',
+        '/assets/uplot.iife.js',
+        '/assets/uplot.js',
+        '/healthz',
+        '/readyz',
+      ].map((url) => `GET ${url}`),
+    );
+    expect(of('control').sort()).toEqual([
+      'DELETE /api/v1/pauses/:id',
+      'DELETE /api/v1/silences/:id',
+      'POST /api/v1/accounts/:id/top-ups',
+      'POST /api/v1/pauses',
+      'POST /api/v1/silences',
+    ]);
+    const unsafe = routes.filter(
+      ({ method, access }) => method !== 'GET' && method !== 'HEAD' && access !== 'control',
+    );
+    expect(unsafe).toEqual([]);
+    expect(routes.length).toBeGreaterThan(60);
+  });
+});
+
+describe('every route', () => {
+  test('is there under names of its own only', async () => {
+    await each(async (route) => {
+      for (const host of ['evil.example', 'localhost.evil.example', '10.0.0.1']) {
+        const answer = await call(guarded, route, { token: CONTROL_TOKEN, headers: { host } });
+        expect([host, answer.status]).toEqual([host, 403]);
+      }
+      if (!ends(route)) return;
+      const answer = await call(guarded, route, {
+        token: CONTROL_TOKEN,
+        headers: { host: 'breakwater.internal:80' },
+      });
+      expect([401, 403]).not.toContain(answer.status);
+    });
+  });
+
+  test('that is not open wants the token, whole and as it is', async () => {
+    const wrong = [
+      undefined,
+      '',
+      'x',
+      READ_TOKEN.slice(1),
+      `${READ_TOKEN}x`,
+      READ_TOKEN.toUpperCase(),
+      `${READ_TOKEN.slice(0, -1)}y`,
+      'é'.repeat(20),
+      'undefined',
+      'null',
+    ];
+    await each(async (route) => {
+      for (const token of wrong) {
+        const headers = token === undefined ? {} : { authorization: `Bearer ${encodeURI(token)}` };
+        const answer = await call(guarded, route, { headers });
+        expect([token, answer.status === 401]).toEqual([token, route.access !== 'open']);
+        if (route.access !== 'open') expect(answer.headers['www-authenticate']).toMatch(/^(Bearer|Basic )/);
+      }
+    });
+  });
+
+  test('that only shows takes either token, and one that changes only the one for that', async () => {
+    await each(async (route) => {
+      const asReader = await call(guarded, route, { token: READ_TOKEN, headers: abort(route) });
+      expect(asReader.status === 401).toBe(route.access === 'control');
+      if (!ends(route)) return;
+      const asController = await call(guarded, route, { token: CONTROL_TOKEN });
+      expect([401, 403]).not.toContain(asController.status);
+    });
+  });
+
+  test('takes a token by its header alone: not in the address, a cookie, or as Basic outside of /queues', async () => {
+    await each(async (route) => {
+      if (route.access === 'open') return;
+      const url = urlOf(route);
+      const basic = `Basic ${Buffer.from(`any:${CONTROL_TOKEN}`).toString('base64')}`;
+      const tries: [string, Record<string, string>][] = [
+        [`${url}?token=${CONTROL_TOKEN}&access_token=${CONTROL_TOKEN}`, {}],
+        [url, { cookie: `token=${CONTROL_TOKEN}` }],
+        [url, { 'x-token': CONTROL_TOKEN, 'proxy-authorization': `Bearer ${CONTROL_TOKEN}` }],
+        [url, { authorization: CONTROL_TOKEN }],
+        ...(url.startsWith('/queues')
+          ? []
+          : [[url, { authorization: basic }] as [string, Record<string, string>]]),
+      ];
+      for (const [target, headers] of tries) {
+        expect((await ask(guarded.server, target, { method: route.method, headers })).status).toBe(401);
+      }
+    });
+  });
+
+  test('that is not open is nothing for pages of other sites, nor of other ports of this machine', async () => {
+    const foreign: Readonly<Record<string, string>>[] = [
+      { origin: 'https://evil.example' },
+      { origin: 'null' },
+      { origin: 'http://localhost:1' },
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+      { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' },
+    ];
+    await each(async (route) => {
+      if (route.access === 'open') return;
+      for (const headers of foreign) {
+        expect((await call(local, route, { token: CONTROL_TOKEN, headers })).status).toBe(403);
+      }
+      if (!ends(route)) return;
+      const own = {
+        origin: `http://localhost:${local.server.port}`,
+        host: `localhost:${local.server.port}`,
+        'sec-fetch-site': 'same-origin',
+      };
+      expect([401, 403]).not.toContain(
+        (await call(local, route, { token: CONTROL_TOKEN, headers: own })).status,
+      );
+    });
+  });
+
+  test('that changes something does nothing while no control token is set', async () => {
+    await each(async (route) => {
+      if (route.access !== 'control') return;
+      const answer = await call(readOnly, route, { token: CONTROL_TOKEN });
+      expect(answer.status).toBe(403);
+      if (route.method !== 'HEAD') expect(answer.json).toMatchObject({ error: { code: 'controlOff' } });
+    });
+    expect(await readOnly.state.controls.list()).toEqual([]);
+  });
+
+  test('says how a browser has to treat what it answers, also when it refuses', async () => {
+    await each(async (route) => {
+      const answers = [
+        await call(guarded, route, {}),
+        await call(guarded, route, { headers: { host: 'evil.example' } }),
+      ];
+      if (ends(route)) answers.push(await call(guarded, route, { token: CONTROL_TOKEN }));
+      for (const { headers } of answers) {
+        expect(headers).toMatchObject({
+          'x-content-type-options': 'nosniff',
+          'x-frame-options': 'DENY',
+          'referrer-policy': 'same-origin',
+          'cross-origin-opener-policy': 'same-origin',
+          'cross-origin-resource-policy': 'same-origin',
+        });
+        const policy = String(headers['content-security-policy']);
+        expect(policy).toMatch(/^default-src 'none'; /);
+        expect(policy).toContain("frame-ancestors 'none'");
+        expect(policy).not.toMatch(/https?:|\*|unsafe-eval|script-src[^;]*unsafe/);
+        expect(headers).not.toHaveProperty('access-control-allow-origin');
+        expect(headers).not.toHaveProperty('set-cookie');
+        expect(headers).not.toHaveProperty('server');
+        expect(headers).not.toHaveProperty('x-powered-by');
+      }
+    });
+  });
+
+  test('has the methods that it has, and no other', async () => {
+    const known = Map.groupBy(routes, ({ url }) => url);
+    for (const [url, of] of known) {
+      const methods = new Set(of.map(({ method }) => method));
+      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND']) {
+        const route = of[0];
+        if (methods.has(method) || route === undefined || overlaps(method, url)) continue;
+        const answer = await ask(guarded.server, urlOf(route), { method, token: CONTROL_TOKEN });
+        expect([`${method} ${url}`, answer.status]).toEqual([`${method} ${url}`, 404]);
+      }
+    }
+  });
+
+  test('changes nothing by being read', async () => {
+    await each(async (route) => {
+      if (!ends(route) || (route.method !== 'GET' && route.method !== 'HEAD')) return;
+      const answer = await call(local, route, { token: CONTROL_TOKEN });
+      expect(answer.status).toBeLessThan(500);
+    });
+    expect(local.topUps).toEqual([]);
+    expect(
+      (await local.state.audit.tail('desk-1', 10)).filter(
+        ({ record }) => !['control', 'lifeStarted'].includes(record.content.kind),
+      ),
+    ).toEqual([]);
+  });
+
+  test('takes a body as JSON only', async () => {
+    await each(async (route) => {
+      const operation = operationOf(route);
+      if (operation?.body === undefined) return;
+      for (const type of [
+        'text/plain',
+        'application/x-www-form-urlencoded',
+        'multipart/form-data; boundary=x',
+        'application/json5',
+      ]) {
+        const answer = await call(guarded, route, {
+          token: CONTROL_TOKEN,
+          headers: { 'content-type': type },
+        });
+        expect([type, answer.status, answer.json]).toMatchObject([
+          type,
+          415,
+          { error: { code: 'contentType' } },
+        ]);
+      }
+      const large = await call(guarded, route, {
+        token: CONTROL_TOKEN,
+        body: { reason: 'x'.repeat(20_000) },
+      });
+      expect([large.status, large.json]).toMatchObject([413, { error: { code: 'tooLarge' } }]);
+      const broken = await call(guarded, route, { token: CONTROL_TOKEN, body: '{"a":' });
+      expect(broken.status).toBe(400);
+      expect(errorReply.safeParse(broken.json).success).toBe(true);
+    });
+  });
+});
+
+/** The queues' page has routes with parameters where others have words. */
+function overlaps(method: string, url: string): boolean {
+  const pattern = (of: string): RegExp =>
+    new RegExp(`^${of.replaceAll(/:\w+/g, '[^/]+').replace('*', '.*')}$`);
+  return routes.some(
+    (other) => other.method === method && pattern(other.url).test(url.replaceAll(/:(\w+)/g, 'x')),
+  );
+}
+
+/** A listener is refused or goes on for ever: here only the former is of interest. */
+function abort(route: ServedRoute): Readonly<Record<string, string>> {
+  return ends(route) ? {} : { 'sec-fetch-site': 'cross-site' };
+}
+
+describe('the page', () => {
+  test('follows a link from elsewhere, and its answers may not be used by others', async () => {
+    const headers = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' };
+    const page = await ask(guarded.server, '/accounts/desk-1/positions/42', { headers });
+    expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(page.headers['content-security-policy']).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    );
+  });
+
+  test.each([
+    '/assets/../../package.json',
+    '/assets/%2e%2e/%2e%2e/package.json',
+    '/assets/..%2fserver.ts',
+    '/assets/contract.d.ts',
+    '/assets/.env',
+    '/assets/',
+    '/assets//etc/passwd',
+    '/queues/static/../../package.json',
+    '/queues/static/%2e%2e/%2e%2e/index.ejs',
+  ])('%s is not there', async (url) => {
+    expect([400, 403, 404]).toContain((await ask(guarded.server, url, { token: CONTROL_TOKEN })).status);
+  });
+});
+
+describe('the queues’ page', () => {
+  const basic = (token: string) => ({
+    authorization: `Basic ${Buffer.from(`any:${token}`).toString('base64')}`,
+  });
+
+  test('is shown to whoever a browser has asked for the token, with scripts of its own only', async () => {
+    const refused = await ask(guarded.server, '/queues/');
+    expect([refused.status, refused.headers['www-authenticate']]).toEqual([
+      401,
+      'Basic realm="Breakwater queues", charset="UTF-8"',
+    ]);
+    const page = await ask(guarded.server, '/queues/', { headers: basic(READ_TOKEN) });
+    expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    const listed = await ask(guarded.server, '/queues/api/queues', { headers: basic(READ_TOKEN) });
+    expect(listed.json).toMatchObject({
+      queues: [{ readOnlyMode: true }, { readOnlyMode: true }, { readOnlyMode: true }],
+    });
+  });
+
+  test('changes queues with the control token only', async () => {
+    const pause = async (prefix: string, headers: Readonly<Record<string, string>>) =>
+      (await ask(guarded.server, `${prefix}/api/queues/notify/pause`, { method: 'PUT', headers })).status;
+    const isPaused = () => queues.all.find(({ name }) => name === 'notify')?.isPaused();
+    expect(await pause('/queues', basic(READ_TOKEN))).toBe(401);
+    expect(await pause('/queues/control', basic(READ_TOKEN))).toBe(401);
+    expect(await pause('/queues', basic(CONTROL_TOKEN))).toBe(405);
+    expect(await isPaused()).toBe(false);
+    expect(await pause('/queues/control', { ...basic(CONTROL_TOKEN), origin: 'https://evil.example' })).toBe(
+      403,
+    );
+    expect(await isPaused()).toBe(false);
+    expect(await pause('/queues/control', basic(CONTROL_TOKEN))).toBe(200);
+    expect(await isPaused()).toBe(true);
+  });
+});
