@@ -148,7 +148,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, scene:
     });
   }
   if (ask.path === '/events') return stream(ask, response, scene);
-  const [status, body] = isRead ? read(ask, state) : change(ask, state);
+  const [status, body] = isRead ? read(ask, url.pathname.slice('/api/v1'.length), state) : change(ask, state);
   return json(response, status, body);
 }
 
@@ -192,11 +192,12 @@ function send(stream: ServerResponse, name: string, data: unknown): void {
   stream.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
 }
 
-function read({ path: asked, query }: Asked, state: FixtureState): [number, unknown] {
+function read({ path: asked, query }: Asked, rawPath: string, state: FixtureState): [number, unknown] {
   if (asked === '/overview') return [200, { ...state.overview, atMs: Date.now() }];
   if (asked === '/actions') return [200, { actions: state.actions }];
   if (asked === '/accounts') return [200, accountsPage(query, state)];
-  const [, accountId = '', rest = ''] = /^\/accounts\/([^/]+)(.*)$/.exec(asked) ?? [];
+  const [, segment = '', rest = ''] = /^\/accounts\/([^/]+)(.*)$/.exec(rawPath) ?? [];
+  const accountId = decodeURIComponent(segment);
   const account = state.accounts.find((found) => found.accountId === accountId);
   if (account === undefined) return [404, { error: { code: 'notFound', message: 'no such account' } }];
   if (rest === '') return [200, account];

@@ -5,9 +5,10 @@ import { h } from './dom.js';
 import { header } from './header.js';
 import { listView } from './list-view.js';
 import { Live } from './live.js';
+import { EMPTY, onlyAccounts, withAccounts, withActions, withEvent } from './page-state.js';
 import { routeOf } from './route.js';
 import { keep, kept } from './session.js';
-import { EMPTY, onlyAccounts, Store, withAccounts, withActions, withEvent } from './store.js';
+import { Store } from './store.js';
 import { subjectView } from './subject-view.js';
 import { setServerTime, startTicking } from './time.js';
 
