@@ -7,7 +7,8 @@ export default defineConfig({
     setupFiles: ['test/support/setup.ts'],
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: 120_000,
+    // For hangs. A test that works for seconds has a longer one of its own.
+    testTimeout: 30_000,
     hookTimeout: 30_000,
     teardownTimeout: 10_000,
   },

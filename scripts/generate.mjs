@@ -2,15 +2,23 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { withGenerated } from '../src/config/documentation.ts';
 import { generatedFiles } from '../src/config/generated.ts';
+import { metricTables } from '../src/telemetry/metrics/documentation.ts';
+import { dashboardFiles } from './grafana/dashboards.ts';
 
-/** Writes what is made from the sources: `config/schema.json` and the tables and examples in `docs/`. */
+/** Writes what is made from the sources: `config/schema.json`, the tables and examples in `docs/`, the dashboards. */
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 /** @param {string} file */
 const read = (file) => readFileSync(path.join(root, file), 'utf8');
 
-for (const [file, text] of Object.entries(generatedFiles(read))) {
+const files = {
+  ...generatedFiles(read),
+  'docs/metrics.md': withGenerated(read('docs/metrics.md'), metricTables()),
+  ...dashboardFiles(),
+};
+for (const [file, text] of Object.entries(files)) {
   if (text === safeRead(file)) continue;
   writeFileSync(path.join(root, file), text);
   process.stdout.write(`wrote ${file}\n`);

@@ -17,6 +17,7 @@ import { guard } from '../exchange/guarded-exchange.ts';
 import { limitsOf, overrideLimits } from '../exchange/limits.ts';
 import type { ExchangeObserver } from '../exchange/observer.ts';
 import type { AccountBook, WatchedAccount } from '../pipeline/account.ts';
+import type { BudgetUse } from '../telemetry/record.ts';
 
 export interface AccountParts {
   readonly clock: Clock;
@@ -33,6 +34,8 @@ interface Entry {
   readonly compiled: CompiledAccount;
   readonly watched: WatchedAccount;
   readonly client: ExchangeClient;
+  /** Shared by the accounts of its egress group. */
+  readonly limiter: SharedLimiter;
   /** What its client was made from: a change makes a new one. */
   readonly connection: Connection;
 }
@@ -77,6 +80,20 @@ export class ConfiguredAccounts implements AccountBook {
     return [...this.#entries.values()].map(({ watched }) => watched);
   }
 
+  /** How much of each request budget this process has used lately, by egress group and limit. */
+  budgets(): readonly BudgetUse[] {
+    const uses = new Map<string, BudgetUse>();
+    const limiters = new Map([...this.#entries.values()].map(({ limiter, compiled }) => [limiter, compiled]));
+    for (const [limiter, { egress }] of limiters) {
+      for (const [limit, used] of limiter.uses()) {
+        // After a change of the config two limiters of one group are in use for a while.
+        const key = JSON.stringify([egress, limit]);
+        uses.set(key, { egress, limit, used: used + (uses.get(key)?.used ?? 0) });
+      }
+    }
+    return [...uses.values()];
+  }
+
   /** Buckets that have accounts, in order. */
   buckets(): readonly number[] {
     return [...this.#buckets.keys()].sort((a, b) => a - b);
@@ -111,13 +128,14 @@ export class ConfiguredAccounts implements AccountBook {
     adoption: Adoption,
   ): Entry {
     const connection = connectionOf(compiled, config);
-    const client =
+    const { client, limiter } =
       before !== undefined && isSame(before.connection, connection)
-        ? before.client
+        ? before
         : this.#connect(compiled, config, connection, adoption.limiters);
     return {
       compiled,
       client,
+      limiter,
       connection,
       watched: watchedAccount(compiled, config, client, adoption.sharing),
     };
@@ -128,7 +146,7 @@ export class ConfiguredAccounts implements AccountBook {
     config: CompiledConfig,
     { proxy }: Connection,
     limiters: Map<string, SharedLimiter>,
-  ): ExchangeClient {
+  ): Pick<Entry, 'client' | 'limiter'> {
     const { clock, random, nonces, limits, fallbackLimits, ordinal } = this.#parts;
     const { exchange, egress } = config;
     const group = egress[account.egress];
@@ -144,7 +162,7 @@ export class ConfiguredAccounts implements AccountBook {
     const sharedLimiter =
       limiters.get(account.egress) ?? createSharedLimiter({ limiter, timeouts, clock, observer });
     limiters.set(account.egress, sharedLimiter);
-    return createExchangeClient({
+    const client = createExchangeClient({
       baseUrls: exchange.baseUrls,
       credentials: { apiKey: account.apiKey.reveal(), apiSecret: account.apiSecret.reveal() },
       nonce: { mode: account.settings.nonceMode, store: nonces, ordinal },
@@ -159,6 +177,7 @@ export class ConfiguredAccounts implements AccountBook {
       ...(proxy === undefined ? {} : { proxy }),
       ...(exchange.certificateAuthorities === undefined ? {} : { ca: exchange.certificateAuthorities }),
     });
+    return { client, limiter: sharedLimiter };
   }
 
   #observerOf(accountId: string): ExchangeObserver {
@@ -225,7 +244,8 @@ function watchedAccount(
   client: ExchangeClient,
   sharing: ReadonlyMap<string, number>,
 ): WatchedAccount {
-  const { marketSettings: _resolved, ...settings } = account.settings;
+  // Addresses are personal, and what they decide is in the snapshot.
+  const { marketSettings: _resolved, withdrawalAllowList: _personal, ...settings } = account.settings;
   return {
     id: account.id,
     rules: compileRules(account.rules, account.settings),

@@ -112,8 +112,11 @@ async function openWeb(
   });
 }
 
-/** A poll whose process died is begun again after this time: no account is silent for longer than 5 s. */
-const CLAIM_MS = 3_500;
+/**
+ * A poll whose process died is begun again after this time, with the next tick (at most 1 s); one that is under way
+ * holds on to its claim. No account is silent for longer than 5 s, the start of a new process included.
+ */
+const CLAIM_MS = 1_500;
 const LANE_LEASE_MS = 3_000;
 const LONGEST_WAIT_MS = 10_000;
 const HISTORY_MS = 10_000;

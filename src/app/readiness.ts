@@ -97,7 +97,7 @@ function whyStale(
   shared: SharedAccount | undefined,
   nowMs: number,
 ): readonly string[] {
-  const evaluation = storedOf(shared)?.documents.evaluation;
+  const { evaluation, figures } = storedOf(shared)?.documents ?? {};
   if (evaluation?.passage === undefined) return [`${account.id} has no data`];
   const boundMs = freshForMs(account);
   const sinceMs = Math.max(0, nowMs - evaluation.passage.at.wallMs);
@@ -106,7 +106,9 @@ function whyStale(
     return [`${account.id} was last judged ${seconds(sinceMs)} s ago, ${seconds(boundMs)} s at most`];
   return EVERY_POLL.filter((source) => account.sources.includes(source)).flatMap((source) => {
     const ageMs = evaluation.ages[source];
-    if (ageMs === undefined) return [`${account.id}: ${WORDS[source]} have not been read`];
+    // Of what was never read the age is that of the watching.
+    if (ageMs === undefined || figures?.[source]?.kind !== 'read')
+      return [`${account.id}: ${WORDS[source]} have not been read`];
     return ageMs + sinceMs > boundMs ? [`${account.id}: ${WORDS[source]} are ${old(ageMs + sinceMs)}`] : [];
   });
 }

@@ -1,13 +1,18 @@
 import type { Queue } from 'bullmq';
 import type { Clock } from '../core/ports/clock.ts';
-import { controlsInForce } from '../core/ports/controls.ts';
+import { hasExpired } from '../core/ports/controls.ts';
+import type { AccountView } from '../core/view/account-view.ts';
+import { viewAccount } from '../core/view/view-account.ts';
+import type { WatchedAccount } from '../pipeline/account.ts';
 import type { LaneTime } from '../pipeline/time.ts';
 import { meantAt } from '../queues/schedules.ts';
-import type { QueueFigures, SharedAccountFigures, SharedFigures } from '../telemetry/record.ts';
+import type { QueueFigures, SharedFigures } from '../telemetry/record.ts';
 import { type SharedView, within } from './shared-view.ts';
 
 export interface FigureParts {
   readonly view: () => Promise<SharedView>;
+  /** As configured now. */
+  readonly accounts: () => readonly WatchedAccount[];
   readonly queues: { readonly all: readonly Queue[] };
   readonly clock: Clock;
   /** The clock of the lanes, on which intents are dated. */
@@ -18,25 +23,36 @@ export interface FigureParts {
 const TIMEOUT_MS = 4_000;
 
 /** Figures of the shared state and the queues. Rejects when they cannot be had. */
-export async function readSharedFigures({ view, queues, clock, time }: FigureParts): Promise<SharedFigures> {
+export async function readSharedFigures(parts: FigureParts): Promise<SharedFigures> {
+  const { view, queues, clock, time } = parts;
   const read = Promise.all([view(), Promise.all(queues.all.map((queue) => readQueue(queue, clock)))]);
   const [shared, depths] = await within(read, TIMEOUT_MS, 'the shared state did not answer in time');
-  return { accounts: accountFigures(shared, time.nowMs()), queues: Object.fromEntries(depths) };
+  return {
+    accounts: accountViews(shared, parts.accounts()),
+    nowMs: shared.atMs,
+    laneMs: time.nowMs(),
+    isPausedEverywhere: isPausedEverywhere(shared),
+    queues: Object.fromEntries(depths),
+  };
 }
 
-export function accountFigures(
+/** Every configured account as people are shown it. */
+export function accountViews(
   { atMs, accounts }: SharedView,
-  laneMs: number,
-): readonly SharedAccountFigures[] {
-  return accounts.flatMap(({ accountId, load, controls }) => {
-    const paused = controlsInForce(controls, accountId, atMs).pause !== undefined;
-    const lanes = load.kind === 'loaded' ? [...load.account.lanes.values()] : [];
-    const intents = lanes
-      .flatMap((lane) => lane.intents)
-      .filter(({ end }) => end === null)
-      .map(({ mode, openedMs }) => ({ mode, ageMs: Math.max(0, laneMs - openedMs) }));
-    return [{ accountId, paused, intents }];
-  });
+  watched: readonly WatchedAccount[],
+): readonly AccountView[] {
+  const rules = new Map(watched.map((account) => [account.id, account.rules]));
+  return accounts.map(({ accountId, load, controls }) =>
+    viewAccount({ load, rules: rules.get(accountId), controls, nowMs: atMs }),
+  );
+}
+
+function isPausedEverywhere({ atMs, accounts }: SharedView): boolean {
+  // Such a pause is among the controls of every bucket.
+  const controls = accounts[0]?.controls.entries ?? [];
+  return controls.some(
+    (control) => control.kind === 'pause' && control.accountId === null && !hasExpired(control, atMs),
+  );
 }
 
 const STATES = ['waiting', 'active', 'delayed', 'failed'] as const;

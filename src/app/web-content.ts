@@ -13,8 +13,9 @@ export function webContent(base: Base): WebContent {
   const configured = () => accounts.all();
   const ids = () => configured().map(({ id }) => id);
   const view = remembering(clock, MAX_AGE_MS, () => readSharedView(state.store, ids(), clock));
-  const figures = remembering(clock, MAX_AGE_MS, () => readSharedFigures({ view, queues, clock, time }));
-  process.metrics.shared(figures);
+  const parts = { view, accounts: configured, queues, clock, time };
+  process.metrics.shared(remembering(clock, MAX_AGE_MS, () => readSharedFigures(parts)));
+  process.metrics.budgets(() => accounts.budgets());
   return {
     metrics: process.metrics,
     readiness: () => readinessOf({ ping: () => redis.ping(), view, accounts: configured, clock }),

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { hasExpired } from '../core/ports/controls.ts';
+import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
-import { controlWords, scopeWords } from './operate/controls.ts';
+import { controlWords } from './operate/controls.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './operate/place.ts';
 import { authorOf, nonEmpty } from './operate/values.ts';
 import { withExamples, withJson } from './program.ts';

@@ -1,11 +1,12 @@
 import { type StopCover, stopCover } from './cover.ts';
 import { CreditLineQuantities } from './credit-line.ts';
 import { SOURCE_NAMES, type SourceName } from './fields.ts';
-import type { PositionRecord, RecordList, SpotOrderRecord, TransferRecord } from './ports/exchange.ts';
+import type { PositionRecord, RecordList, SpotOrderRecord } from './ports/exchange.ts';
 import { netExposure, PositionQuantities } from './position.ts';
 import { known, NONE, type Quantity, unknown } from './quantity.ts';
 import type { AccountSettings } from './settings.ts';
 import { elapsedMs, type Instant, type Snapshot, type SourceReading } from './snapshot.ts';
+import type { KnownTransfer } from './transfer.ts';
 import { MS_PER_SECOND, moneyOf, reported } from './units.ts';
 
 /**
@@ -16,9 +17,6 @@ export interface AtLeast {
   readonly kind: 'atLeast';
   readonly value: number;
 }
-
-/** Deposit statuses that mean success (specification 3.3 shows only these two codes in a filter; the live service documents both as successful). */
-const DEPOSIT_SUCCESS: ReadonlySet<number> = new Set([3, 7]);
 
 /**
  * An account's quantities at one moment. Each source is used only while it is no older than `maxSnapshotAgeMs`;
@@ -224,7 +222,7 @@ export class AccountQuantities {
   }
 
   /** Sum over the transfers of the last `windowMs`; `weigh` gives 0 for those that do not count. */
-  transfersWithin(windowMs: number, weigh: Weigh<TransferRecord>): Quantity<number> | AtLeast {
+  transfersWithin(windowMs: number, weigh: Weigh<KnownTransfer>): Quantity<number> | AtLeast {
     return this.#within(this.snapshot.sources.transfers, windowMs, transferTime, weigh);
   }
 
@@ -268,7 +266,7 @@ const SPOT_TIME = {
   ftime: (order: SpotOrderRecord): number => order.ftime ?? order.ctime,
 };
 
-function transferTime(record: TransferRecord): number {
+function transferTime(record: KnownTransfer): number {
   return record.createdAt;
 }
 
@@ -280,23 +278,4 @@ export function atLeast(value: number): AtLeast {
 export function usage(margin: number, free: number): Quantity<number> {
   const funds = margin + free;
   return funds > 0 ? known(margin / funds) : unknown('notPositive');
-}
-
-export function isWithdrawal(record: TransferRecord): boolean {
-  return record.method.known && record.method.value === 'withdrawal';
-}
-
-export function isSuccessfulDeposit(record: TransferRecord): boolean {
-  return record.method.known && record.method.value === 'deposit' && DEPOSIT_SUCCESS.has(record.status);
-}
-
-/** A withdrawal not known to go where it should; hexadecimal addresses are compared without regard to case. */
-export function isUnexpectedWithdrawal(record: TransferRecord, allowList: readonly string[]): boolean {
-  if (!isWithdrawal(record)) return false;
-  const { address } = record;
-  return address === undefined || !allowList.some((allowed) => sameAddress(allowed, address));
-}
-
-function sameAddress(a: string, b: string): boolean {
-  return a === b || (a.startsWith('0x') && a.toLowerCase() === b.toLowerCase());
 }

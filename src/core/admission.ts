@@ -123,7 +123,7 @@ export function mayRemove(order: OwnOrder, state: LaneState, gate: GateContext):
   const subject = {
     mode: gate.modeOf(order.ruleId),
     ruleId: order.ruleId,
-    episodeKey: '',
+    episodeKey: order.key,
     exemptFromLimits: true,
   };
   return gateRefusal(subject, gate) === null;

@@ -99,6 +99,8 @@ export interface AuditEvent {
   readonly cancel?: CancelAllRequest;
   readonly targetBase?: DecimalString;
   readonly sizeBase?: DecimalString;
+  /** Of an intent that ended: when it was opened. */
+  readonly openedMs?: number;
 }
 
 export type AuditKind =

@@ -1,11 +1,4 @@
-import {
-  type AccountQuantities,
-  type AtLeast,
-  isSuccessfulDeposit,
-  isUnexpectedWithdrawal,
-  isWithdrawal,
-  usage,
-} from './account.ts';
+import { type AccountQuantities, type AtLeast, usage } from './account.ts';
 import type { CreditLineQuantities } from './credit-line.ts';
 import { toNumber } from './decimal.ts';
 import type { AccountFieldName, CreditLineFieldName, PositionFieldName } from './fields.ts';
@@ -13,6 +6,7 @@ import { type Crossing, crossingProbability, type Motion, medianCrossingMs } fro
 import type { PositionQuantities } from './position.ts';
 import { known, NONE, type Quantity, unknown } from './quantity.ts';
 import type { FieldParameter, FieldValue } from './rule.ts';
+import { isSuccessfulDeposit, isUnexpectedWithdrawal, isWithdrawal } from './transfer.ts';
 import { MS_PER_DAY, MS_PER_HOUR, MS_PER_MINUTE, MS_PER_SECOND, moneyOf, reported } from './units.ts';
 
 /** The value of a catalogue field: also a lower bound, for what is counted in lists that may be incomplete. */
@@ -124,12 +118,8 @@ export const ACCOUNT_VALUES: Readonly<Record<AccountFieldName, Compute<AccountQu
   marginUsage: (account, { asset }) => account.marginUsage(asset ?? ''),
   withdrawalCount: (account, { windowMs }) =>
     account.transfersWithin(windowMs ?? 0, (record) => Number(isWithdrawal(record))),
-  unexpectedWithdrawalCount: (account, { windowMs }) => {
-    const allowList = account.settings.withdrawalAllowList ?? [];
-    return account.transfersWithin(windowMs ?? 0, (record) =>
-      Number(isUnexpectedWithdrawal(record, allowList)),
-    );
-  },
+  unexpectedWithdrawalCount: (account, { windowMs }) =>
+    account.transfersWithin(windowMs ?? 0, (record) => Number(isUnexpectedWithdrawal(record))),
   withdrawalAmount: (account, { asset, windowMs }) =>
     account.transfersWithin(windowMs ?? 0, (record) =>
       isWithdrawal(record) && record.ticker === asset ? toNumber(record.amount) : 0,

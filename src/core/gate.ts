@@ -7,16 +7,24 @@ export interface GateContext {
   /** Global or of the account. */
   readonly paused: boolean;
   readonly silencedRules: readonly string[];
+  /** Rules that are silent for one of their subjects only. */
+  readonly silencedSubjects?: readonly SilencedSubject[];
   /** Episodes that the limits hold back, by `episodeKeyOf`. */
   readonly limited: Readonly<Record<string, 'cooldown' | 'perHour'>>;
   /** Mode of each rule as configured now, for orders whose intent is gone. */
   readonly modeOf: (ruleId: string) => Mode;
 }
 
+export interface SilencedSubject {
+  readonly ruleId: string;
+  readonly subject: string;
+}
+
 /** What the gate has to know of whatever wants to act. */
 export interface GateSubject {
   readonly mode: Mode;
   readonly ruleId: string;
+  /** Or the key of one of its actions, which begins alike. */
   readonly episodeKey: string;
   readonly exemptFromLimits: boolean;
 }
@@ -25,9 +33,25 @@ export interface GateSubject {
 export function gateRefusal(subject: GateSubject, gate: Omit<GateContext, 'modeOf'>): GateReason | null {
   if (subject.mode !== 'enforce') return 'observeMode';
   if (gate.paused) return 'paused';
-  if (gate.silencedRules.includes(subject.ruleId)) return 'silenced';
+  if (isSilent(subject, gate)) return 'silenced';
   if (subject.exemptFromLimits) return null;
   return gate.limited[subject.episodeKey] ?? null;
+}
+
+function isSilent(
+  { ruleId, episodeKey }: GateSubject,
+  { silencedRules, silencedSubjects = [] }: Omit<GateContext, 'modeOf'>,
+): boolean {
+  if (silencedRules.includes(ruleId)) return true;
+  const silences = silencedSubjects.filter((silence) => silence.ruleId === ruleId);
+  if (silences.length === 0) return false;
+  const subject = subjectOf(episodeKey);
+  return silences.some((silence) => silence.subject === subject);
+}
+
+/** As `episodeKeyOf` and `actionKey` write it. */
+function subjectOf(key: string): unknown {
+  return (JSON.parse(key) as readonly unknown[])[2];
 }
 
 export const GATE_WORDS: Readonly<Record<GateReason, string>> = {
@@ -71,7 +95,7 @@ export interface LimitInputs {
   readonly conclusive: boolean;
   readonly limitsOf: (ruleId: string) => RuleLimits;
   /** Without limits: an episode that is held back by these does not count as one that acts. */
-  readonly gate: Pick<GateContext, 'paused' | 'silencedRules'>;
+  readonly gate: Pick<GateContext, 'paused' | 'silencedRules' | 'silencedSubjects'>;
 }
 
 /**

@@ -342,6 +342,7 @@ export function endIntent(
     reason: `${end.how}:${end.why}`,
     words: endWords(intent, end),
     alarm: isAlarming(intent, end),
+    openedMs: intent.openedMs,
     ...(intent.targetBase === null ? {} : { targetBase: intent.targetBase }),
   });
   return { ...intent, end, endedMs: nowMs, endDistance: distance };

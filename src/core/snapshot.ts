@@ -5,8 +5,8 @@ import type {
   PositionRecord,
   RecordList,
   SpotOrderRecord,
-  TransferRecord,
 } from './ports/exchange.ts';
+import type { KnownTransfer } from './transfer.ts';
 
 /**
  * A moment as seen by one process. Only `monotonicMs` measures durations, and only against another reading of
@@ -63,7 +63,7 @@ export interface SnapshotSources {
   readonly positions?: SourceReading<RecordList<PositionRecord>>;
   readonly creditLine?: SourceReading<RecordList<CreditLineRecord>>;
   readonly mainBalance?: SourceReading<MainBalance>;
-  readonly transfers?: SourceReading<RecordList<TransferRecord>>;
+  readonly transfers?: SourceReading<RecordList<KnownTransfer>>;
   readonly spotOrders?: SourceReading<RecordList<SpotOrderRecord>>;
 }
 

@@ -97,6 +97,12 @@ export class Limiter {
     return Math.max(0, ...this.#budgetsOf(path).map((budget) => budget.ownUse(now)));
   }
 
+  /** By name of the limit: the share of it that this process has used within its last period. */
+  uses(): ReadonlyMap<string, number> {
+    const now = this.#clock.monotonicMs();
+    return new Map([...this.#byName].map(([name, budget]) => [name, budget.slidingUse(now)]));
+  }
+
   #useAll(budgets: readonly Budget[], protective: boolean): boolean {
     const now = this.#clock.monotonicMs();
     for (const budget of budgets) if (!budget.atHand(protective, now)) return false;
@@ -211,6 +217,13 @@ class Budget {
   ownUse(now: number): number {
     this.#rollPeriod(now);
     return (this.#uses.current + this.#uses.previous) / this.limit;
+  }
+
+  /** The same within one period: of the previous one what still falls into it, taken as evenly spread. */
+  slidingUse(now: number): number {
+    this.#rollPeriod(now);
+    const elapsed = (now % this.periodMs) / this.periodMs;
+    return (this.#uses.current + this.#uses.previous * (1 - elapsed)) / this.limit;
   }
 
   async #refill(

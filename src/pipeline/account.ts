@@ -55,7 +55,7 @@ export interface Timers {
 export interface PipelineSettings {
   /** Names this process among those that share the store: owner of lanes, name of its clock. */
   readonly instance: string;
-  /** A poll that has not ended after this time was lost with its process: the account is due again. */
+  /** A poll that has not been heard of for this time was lost with its process: the account is due again. */
   readonly claimMs: number;
   /** How long a lane is held without a sign of life. */
   readonly laneLeaseMs: number;

@@ -1,5 +1,5 @@
 import type { LaneContext } from '../core/admission.ts';
-import { admitEpisodes, EMPTY_LEDGER, type LimitInputs } from '../core/gate.ts';
+import { admitEpisodes, EMPTY_LEDGER, type GateContext, type LimitInputs } from '../core/gate.ts';
 import type { ControlsInForce } from '../core/ports/controls.ts';
 import type { AccountDocuments } from '../core/ports/state-store.ts';
 import type { Mode } from '../core/rule.ts';
@@ -17,8 +17,19 @@ export function limitInputs(
     active,
     conclusive,
     limitsOf: (ruleId) => account.rules.byId.get(ruleId)?.spec.limits ?? {},
-    gate: { paused: inForce.pause !== undefined, silencedRules: inForce.silencedRules },
+    gate: heldBack(inForce),
   };
+}
+
+function heldBack({
+  pause,
+  silencedRules,
+  silences,
+}: ControlsInForce): Pick<GateContext, 'paused' | 'silencedRules' | 'silencedSubjects'> {
+  const silencedSubjects = silences.flatMap(({ ruleId, subject }) =>
+    subject === null ? [] : [{ ruleId, subject }],
+  );
+  return { paused: pause !== undefined, silencedRules, silencedSubjects };
 }
 
 /**
@@ -37,8 +48,7 @@ export function laneContext(
   return {
     settings,
     gate: {
-      paused: inForce.pause !== undefined,
-      silencedRules: inForce.silencedRules,
+      ...heldBack(inForce),
       limited,
       modeOf: (ruleId): Mode => account.rules.byId.get(ruleId)?.mode ?? settings.mode,
     },

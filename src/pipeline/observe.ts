@@ -87,7 +87,7 @@ function readingsToStore(
   const dropped = Object.keys(before).some((source) => !seldom.includes(source as SourceName));
   if (!changed && !dropped) return undefined;
   const kept = entries.filter(([source]) => isSeldom(source));
-  return { version: 1, at, sources: Object.fromEntries(kept) };
+  return { version: 2, at, sources: Object.fromEntries(kept) };
 }
 
 /** The snapshot that an observation makes together with what the state says about our own stops. */

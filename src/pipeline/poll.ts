@@ -8,6 +8,7 @@ import type {
 } from '../core/ports/state-store.ts';
 import type { PipelineContext, WatchedAccount } from './account.ts';
 import { BatchedCommits } from './batched-commits.ts';
+import { HeldClaims } from './claims.ts';
 import { type Decided, decide } from './decide.ts';
 import { dangerOf, dueIn } from './due.ts';
 import { carryOut } from './follow-up.ts';
@@ -75,9 +76,10 @@ export async function pollBucket(
   });
   pass('poll.taken', { bucket: tick.bucket });
   const commits = new BatchedCommits(store);
+  const claims = new HeldClaims(context, tick.bucket);
   const polls = await Promise.allSettled(
     view.accounts.map((load) =>
-      guard.run(idOf(load), () => pollLoaded(context, load, view, commits, { ...tick, startedMs })),
+      guard.run(idOf(load), () => pollLoaded(context, load, view, { ...tick, startedMs, commits, claims })),
     ),
   );
   const result = { due: view.accounts.length, inFlight: ids.length - free.length };
@@ -121,13 +123,14 @@ function idOf(load: AccountLoad): string {
 
 interface StartedTick extends Tick {
   readonly startedMs: number;
+  readonly commits: BatchedCommits;
+  readonly claims: HeldClaims;
 }
 
 async function pollLoaded(
   context: PipelineContext,
   load: AccountLoad,
   view: DueView,
-  commits: BatchedCommits,
   tick: StartedTick,
 ): Promise<void> {
   const { accounts, telemetry } = context;
@@ -137,7 +140,7 @@ async function pollLoaded(
   }
   const account = accounts.get(load.account.accountId);
   if (account === undefined) return;
-  await pollAccount(context, account, { stored: load.account, controls: view.controls }, commits, tick);
+  await pollAccount(context, account, { stored: load.account, controls: view.controls }, tick);
 }
 
 interface Loaded {
@@ -149,21 +152,22 @@ async function pollAccount(
   context: PipelineContext,
   account: WatchedAccount,
   loaded: Loaded,
-  commits: BatchedCommits,
   tick: StartedTick,
 ): Promise<void> {
   const { telemetry, store, clock } = context;
   const about = { accountId: account.id, bucket: tick.bucket };
   const startedMs = clock.monotonicMs();
   pass('poll.reading', about);
-  const observation = await observeAccount(context, account, loaded.stored);
+  const observation = await tick.claims.during(account.id, () =>
+    observeAccount(context, account, loaded.stored),
+  );
   pass('poll.read', about);
   if (observation === undefined) {
     telemetry.emit({ kind: 'pollFailed', accountId: account.id, why: 'aborted' });
     await store.makeDue(account.id, 0);
     return;
   }
-  const settled = await commitDecision(context, account, loaded, observation, commits, tick);
+  const settled = await commitDecision(context, account, loaded, observation, tick);
   if (settled === undefined) return;
   const { decided, committed } = settled;
   telemetry.emit({
@@ -188,7 +192,6 @@ async function commitDecision(
   account: WatchedAccount,
   first: Loaded,
   observation: Observation,
-  commits: BatchedCommits,
   tick: StartedTick,
 ): Promise<Settled | undefined> {
   const { telemetry, time, clock, memory, settings, store } = context;
@@ -215,7 +218,7 @@ async function commitDecision(
       },
     };
     pass('poll.committing', about);
-    const result = await commits.add(commit);
+    const result = await tick.commits.add(commit);
     pass('poll.committed', about);
     telemetry.emit({ kind: 'commit', accountId: account.id, by: 'poll', result: result.kind });
     if (result.kind === 'committed') return { decided, committed: result.account };

@@ -1,7 +1,8 @@
 import type { SourceName } from '../core/fields.ts';
-import type { ReadOutcome, RecordList, SetAsideRecord } from '../core/ports/exchange.ts';
+import type { ReadOutcome, RecordList, SetAsideRecord, TransferRecord } from '../core/ports/exchange.ts';
 import type { AccountDocuments } from '../core/ports/state-store.ts';
 import { elapsedMs, type Instant, type SourceReading } from '../core/snapshot.ts';
+import { knownTransfers } from '../core/transfer.ts';
 import type { PipelineContext, WatchedAccount } from './account.ts';
 import { aged, type KeptReading, type ReadMemory } from './read-memory.ts';
 
@@ -111,7 +112,7 @@ async function readOne(
     at: { clockId: now.clockId, monotonicMs: sentAtMs, wallMs: now.wallMs - sinceSentMs },
     reading: {
       kind: 'read',
-      value: outcome.value,
+      value: valueToKeep(source, account, outcome.value),
       ageMs: 0,
       // The reply's date, moved back to when the request was sent, as the age is.
       ...(serverDateMs === undefined
@@ -120,6 +121,13 @@ async function readOne(
       ...reach(source, account, outcome.timing.serverDateMs ?? now.wallMs),
     },
   });
+}
+
+/** What is personal is left out at once: from here on it would be stored and recorded. */
+function valueToKeep(source: SourceName, { rules }: WatchedAccount, value: unknown): unknown {
+  if (source !== 'transfers') return value;
+  const allowList = rules.settings.withdrawalAllowList ?? [];
+  return knownTransfers(value as RecordList<TransferRecord>, allowList);
 }
 
 function setAsideOf(value: unknown): readonly SetAsideRecord[] {

@@ -62,6 +62,8 @@ export interface CandlePlay {
   readonly startMs?: number;
   readonly priceStep: Decimal;
   readonly tickMs?: number;
+  /** How long each candle lasts; the shortest distance between two of them if absent. */
+  readonly candleMs?: number;
   /** The extreme that comes first: `low` hurts longs (default), `high` hurts shorts. */
   readonly adverse?: 'low' | 'high';
 }
@@ -76,13 +78,14 @@ export function candleSource(play: CandlePlay): PriceSource {
 
 function* interpolateWithin(play: CandlePlay): Generator<PricePoint> {
   const { candles, priceStep, tickMs = 1_000 } = play;
-  const durationMs = shortestDistance(candles);
+  const durationMs = play.candleMs ?? shortestDistance(candles);
   const shiftMs = (play.startMs ?? candles[0]?.timestampMs ?? 0) - (candles[0]?.timestampMs ?? 0);
   for (const candle of candles)
     yield* interpolate(pointsOf(candle, durationMs, shiftMs, play.adverse ?? 'low'), tickMs, priceStep);
 }
 
-function shortestDistance(candles: readonly Candle[]): number {
+/** Shortest distance between two candles; a minute when there is only one. */
+export function shortestDistance(candles: readonly Candle[]): number {
   let shortest = 60_000;
   for (let index = 1; index < candles.length; index += 1) {
     const distance = (candles[index]?.timestampMs ?? 0) - (candles[index - 1]?.timestampMs ?? 0);

@@ -85,6 +85,10 @@ export class AccountStore implements StateStore {
     return { ...view, nextDueInMs: raw.nextDueInMs };
   }
 
+  async holdClaims(bucket: number, accountIds: readonly string[], claimMs: number): Promise<void> {
+    if (accountIds.length > 0) await this.#backend.holdDue(bucket, accountIds, Math.round(claimMs));
+  }
+
   async readBucket(bucket: number, accountIds: readonly string[]): Promise<BucketView> {
     return (await this.#view(bucket, accountIds, null)).view;
   }

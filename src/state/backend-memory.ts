@@ -127,6 +127,15 @@ class MemoryBackend implements Backend {
     return newest ? found.slice(Math.max(0, found.length - count)) : found.slice(0, count);
   }
 
+  async holdDue(index: number, accountIds: readonly string[], inMs: number): Promise<void> {
+    const { due } = this.#bucket(index);
+    const now = this.#clock.monotonicMs();
+    for (const accountId of accountIds) {
+      const atMs = due.get(accountId) ?? 0;
+      if (atMs > now) due.set(accountId, Math.max(atMs, now + inMs));
+    }
+  }
+
   async file(index: number, accountId: string, hash: string): Promise<string | null> {
     return this.#bucket(index).accounts.get(accountId)?.files.get(hash) ?? null;
   }

@@ -17,7 +17,7 @@ import type {
 import { type BucketKeys, bucketKeys } from './keys.ts';
 import { createRedisLeases, leaseField } from './leases-redis.ts';
 import { prepareScripts, type RedisScript, type ScriptArgument } from './redis-scripts.ts';
-import { COMMIT, MAKE_DUE, SET_CONTROLS, START_LIFE, VIEW } from './state-scripts.ts';
+import { COMMIT, HOLD_DUE, MAKE_DUE, SET_CONTROLS, START_LIFE, VIEW } from './state-scripts.ts';
 
 export interface RedisBackendOptions extends Bounds {
   readonly redis: Redis;
@@ -55,7 +55,7 @@ class RedisStateBackend implements RedisBackend {
     this.#redis = redis;
     this.#historySamples = historySamples;
     this.#keys = Array.from({ length: BUCKETS }, (_, bucket) => bucketKeys(prefix, bucket));
-    this.#run = prepareScripts(redis, [VIEW, COMMIT, START_LIFE, SET_CONTROLS, MAKE_DUE]);
+    this.#run = prepareScripts(redis, [VIEW, COMMIT, START_LIFE, SET_CONTROLS, MAKE_DUE, HOLD_DUE]);
     this.#within = (doing, call) => withinTime(doing, timeoutMs, call);
     this.leases = createRedisLeases(redis, (bucket) => this.#of(bucket), this.#within);
     redis.on('close', this.#onClose);
@@ -113,6 +113,11 @@ class RedisStateBackend implements RedisBackend {
   async makeDue(bucket: number, accountId: string, inMs: number): Promise<void> {
     const call = (): Promise<unknown> => this.#run(MAKE_DUE, this.#of(bucket).due, inMs, accountId);
     await this.#within('making an account due', call);
+  }
+
+  async holdDue(bucket: number, accountIds: readonly string[], inMs: number): Promise<void> {
+    const call = (): Promise<unknown> => this.#run(HOLD_DUE, this.#of(bucket).due, inMs, ...accountIds);
+    await this.#within('holding claims', call);
   }
 
   fields(bucket: number, accountId: string): Promise<ReadonlyMap<string, string>> {

@@ -17,6 +17,8 @@ export interface Backend {
   allControls(): Promise<readonly string[]>;
   /** Due after `inMs`, unless it is earlier. */
   makeDue(bucket: number, accountId: string, inMs: number): Promise<void>;
+  /** Due after `inMs` and no earlier, but for what is due now. */
+  holdDue(bucket: number, accountIds: readonly string[], inMs: number): Promise<void>;
   fields(bucket: number, accountId: string): Promise<ReadonlyMap<string, string>>;
   forget(bucket: number, accountId: string): Promise<void>;
   /** Records from `fromSeq` to `toSeq`, both inclusive: the first `count` of them, or the last. */

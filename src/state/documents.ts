@@ -98,6 +98,12 @@ function shaped<T>(
 
 type Codecs = { readonly [K in DocumentName]: DocumentCodec<NonNullable<AccountDocuments[K]>> };
 
+function withoutTransfers(value: unknown): unknown {
+  const { sources, ...readings } = value as StoredReadings;
+  const { transfers: _personal, ...others } = sources;
+  return { ...readings, version: 2, sources: others };
+}
+
 /** Another document: an entry here and a member of `AccountDocuments`. */
 export const DOCUMENT_CODECS: Codecs = {
   evaluation: {
@@ -115,8 +121,9 @@ export const DOCUMENT_CODECS: Codecs = {
   },
   limits: { version: 1, migrations: {}, parse: shaped<LimitLedger>({ admitted: 'array' }) },
   readings: {
-    version: 1,
-    migrations: {},
+    version: 2,
+    // The first version kept addresses; histories are read again anyway.
+    migrations: { 1: withoutTransfers },
     parse: shaped<StoredReadings>({ at: 'object', sources: 'object' }),
   },
   requests: {

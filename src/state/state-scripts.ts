@@ -148,3 +148,16 @@ export const MAKE_DUE: RedisScript = {
 redis.call('ZADD', KEYS[1], 'LT', now + tonumber(ARGV[1]), ARGV[2])
 return 1`,
 };
+
+/** ARGV: how long from now on, then the accounts. What is due now, or later than that, stays as it is. */
+export const HOLD_DUE: RedisScript = {
+  name: 'bwStateHoldDue',
+  numberOfKeys: 1,
+  lua: `${NOW}
+local till = now + tonumber(ARGV[1])
+for index = 2, #ARGV do
+  local due = redis.call('ZSCORE', KEYS[1], ARGV[index])
+  if due and tonumber(due) > now and tonumber(due) < till then redis.call('ZADD', KEYS[1], till, ARGV[index]) end
+end
+return 1`,
+};

@@ -1,22 +1,15 @@
 import type { Clock } from '../core/ports/clock.ts';
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
-import type { Mode } from '../core/rule.ts';
 import { BoundedValues } from './bounded-labels.ts';
-import type { Metrics } from './metrics.ts';
+import { DEGRADED_REASONS, type DegradedReason, Health } from './health.ts';
+import type { Metrics } from './metrics/registry.ts';
+import { type StateFigures, stateGaugesText } from './metrics/state-gauges.ts';
 
 type EventOf<K extends DaemonEvent['kind']> = Extract<DaemonEvent, { readonly kind: K }>;
 
-/** What every process that shares a store says alike: read from there when somebody looks. */
-export interface SharedFigures {
-  readonly accounts: readonly SharedAccountFigures[];
+/** What is read when somebody scrapes: the shared state, which every process tells alike, and the queues. */
+export interface SharedFigures extends StateFigures {
   readonly queues: Readonly<Record<string, QueueFigures>>;
-}
-
-export interface SharedAccountFigures {
-  readonly accountId: string;
-  readonly paused: boolean;
-  /** Those that are not finished. */
-  readonly intents: readonly { readonly mode: Mode; readonly ageMs: number }[];
 }
 
 export interface QueueFigures {
@@ -26,11 +19,22 @@ export interface QueueFigures {
   readonly oldestAgeMs: number;
 }
 
+/** A request budget, and how much of it this process used within its last period, a fraction. */
+export interface BudgetUse {
+  readonly egress: string;
+  readonly limit: string;
+  readonly used: number;
+}
+
 /** Turns what happens into metrics. Called thousands of times a second: no copies, no work that a scrape can do. */
 export interface MetricsRecorder {
   record(event: DaemonEvent): void;
   /** Asked at every scrape; when it fails there are no series. */
   shared(source: () => Promise<SharedFigures>): void;
+  /** Asked at every scrape. */
+  budgets(source: () => readonly BudgetUse[]): void;
+  /** Why this process does not work as it should; empty: it does. */
+  degraded(): readonly DegradedReason[];
   /** Only these accounts and channels exist from now on: series of others are removed. */
   retain(accountIds: readonly string[], channels: readonly string[]): void;
   /** The text of a scrape. */
@@ -39,12 +43,8 @@ export interface MetricsRecorder {
 }
 
 interface AccountRecord {
-  /** Monotonic, by source. */
-  readonly readAtMs: Map<string, number>;
   /** Rules that began to fire and have had no order accepted yet; Unix milliseconds, by rule. */
   readonly breaches: Map<string, number>;
-  firing: number;
-  enforcing: boolean | undefined;
 }
 
 /** More breaches than this do not wait for their first order: the oldest are let go. */
@@ -56,46 +56,48 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
   const accounts = new Map<string, AccountRecord>();
   const reasons = new BoundedValues(MOST_REASONS);
   const channelsSeen = new Set<string>();
+  const health = new Health(clock);
   let shared: (() => Promise<SharedFigures>) | undefined;
+  let budgets: () => readonly BudgetUse[] = () => [];
   const of = (accountId: string): AccountRecord => {
     let account = accounts.get(accountId);
     if (account === undefined) {
-      account = newAccount();
+      account = { breaches: new Map() };
       accounts.set(accountId, account);
     }
     return account;
   };
-  const handlers = { ...handlersOf(metrics, clock, of, reasons), ...notifyHandlers(metrics, channelsSeen) };
+  const handlers = { ...handlersOf(metrics, of, reasons), ...notifyHandlers(metrics, channelsSeen) };
   return {
     record(event) {
+      health.note(event);
       (handlers[event.kind] as ((event: DaemonEvent) => void) | undefined)?.(event);
     },
     shared(source) {
       shared = source;
     },
+    budgets(source) {
+      budgets = source;
+    },
+    degraded: () => health.reasons(),
     retain(accountIds, channels) {
       const kept = new Set(accountIds);
       for (const id of accounts.keys()) if (!kept.has(id)) accounts.delete(id);
+      health.retain(kept, new Set(channels));
       metrics.accounts.set(kept.size);
       removeChannels(metrics, channelsSeen, new Set(channels));
     },
     async text() {
       const figures = await shared?.().catch(() => undefined);
       // Nothing else is done until the text is made, so that two scrapes at once do not mix.
-      setAccounts(metrics, accounts, clock);
-      setShared(metrics, figures, shared !== undefined);
-      return await metrics.registry.metrics();
+      setQueues(metrics, figures?.queues ?? {});
+      metrics.shared.set(figures === undefined ? 0 : 1);
+      metrics.budgetUsed.reset();
+      for (const { egress, limit, used } of budgets()) metrics.budgetUsed.set({ egress, limit }, used);
+      for (const reason of DEGRADED_REASONS) metrics.degraded.set({ reason }, Number(health.has(reason)));
+      return `${stateGaugesText(figures)}\n${await metrics.registry.metrics()}`;
     },
     contentType: metrics.registry.contentType,
-  };
-}
-
-function newAccount(): AccountRecord {
-  return {
-    readAtMs: new Map(),
-    breaches: new Map(),
-    firing: 0,
-    enforcing: undefined,
   };
 }
 
@@ -103,12 +105,11 @@ type Handlers = { readonly [K in DaemonEvent['kind']]?: (event: EventOf<K>) => v
 
 function handlersOf(
   metrics: Metrics,
-  clock: Clock,
   of: (accountId: string) => AccountRecord,
   reasons: BoundedValues,
 ): Handlers {
   return {
-    ...pollHandlers(metrics, clock, of),
+    ...pollHandlers(metrics, of),
     ...actHandlers(metrics, of, reasons),
     call({ call }) {
       const { endpoint, outcome, error = '' } = call;
@@ -137,24 +138,20 @@ function handlersOf(
   };
 }
 
-function pollHandlers(metrics: Metrics, clock: Clock, of: (accountId: string) => AccountRecord): Handlers {
+function pollHandlers(metrics: Metrics, of: (accountId: string) => AccountRecord): Handlers {
   return {
     ticked({ lagMs, inFlight }) {
       metrics.scheduleLag.observe(Math.max(0, lagMs) / MS);
       if (inFlight > 0) metrics.overlapping.inc(inFlight);
     },
-    read({ accountId, source, outcome, setAside }) {
+    read({ source, outcome, setAside }) {
       metrics.reads.inc({ source, outcome });
-      if (outcome === 'ok') of(accountId).readAtMs.set(source, clock.monotonicMs());
       if (setAside > 0) metrics.setAside.inc({ source }, setAside);
     },
-    evaluated({ accountId, settings, evaluation, durationMs }) {
+    evaluated({ accountId, evaluation, durationMs }) {
       metrics.polls.inc({ outcome: 'ok' });
       metrics.pollDuration.observe(durationMs / MS);
       const account = of(accountId);
-      account.enforcing = settings.mode === 'enforce';
-      account.firing = 0;
-      for (const { phase } of evaluation.decisions) if (phase === 'firing') account.firing++;
       for (const { ruleId, from, to, reason, atMs } of evaluation.transitions) {
         metrics.transitions.inc({ to, reason });
         if (to !== 'firing') account.breaches.delete(ruleId);
@@ -205,9 +202,14 @@ function actHandlers(
       if (step === 'readPositions') return;
       metrics.actions.inc({ kind: step, outcome, reason: error === '' ? '' : reasons.of(error) });
     },
-    audited({ event: { kind, reason, alarm, accountId, ruleId, atMs } }) {
+    audited({ event: { kind, reason, alarm, accountId, ruleId, atMs, openedMs } }) {
       metrics.audited.inc({ kind, reason: reasons.of(reason) });
       if (alarm) metrics.alarms.inc({ kind });
+      if (kind === 'intentEnded' && openedMs !== undefined) {
+        const [how = '', ...why] = reason.split(':');
+        metrics.intentsEnded.inc({ how, why: reasons.of(why.join(':')) });
+        if (how === 'reached') metrics.timeToTarget.observe(Math.max(0, atMs - openedMs) / MS);
+      }
       if (kind !== 'accepted' || ruleId === undefined) return;
       const { breaches } = of(accountId);
       const sinceMs = breaches.get(ruleId);
@@ -218,40 +220,13 @@ function actHandlers(
   };
 }
 
-/** Gauges that change with time or with every poll are computed when somebody looks. */
-function setAccounts(metrics: Metrics, accounts: ReadonlyMap<string, AccountRecord>, clock: Clock): void {
-  const { dataAge, firing, enforcing } = metrics;
-  for (const gauge of [dataAge, firing, enforcing]) gauge.reset();
-  const monotonicMs = clock.monotonicMs();
-  for (const [account, one] of accounts) {
-    for (const [source, atMs] of one.readAtMs) dataAge.set({ account, source }, (monotonicMs - atMs) / MS);
-    if (one.enforcing === undefined) continue;
-    enforcing.set({ account }, one.enforcing ? 1 : 0);
-    firing.set({ account }, one.firing);
-  }
-}
-
-/** Not known is not zero: without figures there are no series. */
-function setShared(metrics: Metrics, figures: SharedFigures | undefined, wanted: boolean): void {
-  const { paused, intentsOpen, intentAge, queueJobs, queueAge, shared } = metrics;
-  for (const gauge of [paused, intentsOpen, intentAge, queueJobs, queueAge]) gauge.reset();
-  if (wanted) shared.set(figures === undefined ? 0 : 1);
-  if (figures === undefined) return;
-  for (const { accountId: account, paused: isPaused, intents } of figures.accounts) {
-    paused.set({ account }, isPaused ? 1 : 0);
-    for (const mode of MODES) {
-      const ages = intents.flatMap((intent) => (intent.mode === mode ? [intent.ageMs] : []));
-      intentsOpen.set({ account, mode }, ages.length);
-      intentAge.set({ account, mode }, Math.max(0, ...ages) / MS);
-    }
-  }
-  for (const [queue, { jobs, oldestAgeMs }] of Object.entries(figures.queues)) {
+function setQueues({ queueJobs, queueAge }: Metrics, queues: SharedFigures['queues']): void {
+  for (const gauge of [queueJobs, queueAge]) gauge.reset();
+  for (const [queue, { jobs, oldestAgeMs }] of Object.entries(queues)) {
     for (const [state, count] of Object.entries(jobs)) queueJobs.set({ queue, state }, count);
     queueAge.set({ queue }, Math.max(0, oldestAgeMs) / MS);
   }
 }
-
-const MODES: readonly Mode[] = ['enforce', 'observe'];
 
 function removeChannels(metrics: Metrics, seen: Set<string>, kept: ReadonlySet<string>): void {
   const gone = [...seen].filter((channel) => !kept.has(channel));

@@ -16,6 +16,8 @@ export interface Redactor {
 const HIDDEN = '[secret]';
 /** Shorter values would hide half of the text. */
 const SHORTEST = 6;
+/** A part of a path as long as this is no name any more. */
+const SHORTEST_TOKEN = 16;
 const MAX_DEPTH = 8;
 const MAX_ITEMS = 200;
 const MAX_TEXT = 8000;
@@ -83,7 +85,8 @@ function formsOf(secret: string): readonly string[] {
   if (!URL.canParse(secret)) return forms;
   const { password, pathname, search } = new URL(secret);
   const parts = [password, decoded(password), pathname.replace(/^\/+/, ''), search.replace(/^\?/, '')];
-  return [...forms, ...parts.filter((part) => part.length >= SHORTEST + 2)];
+  const tokens = pathname.split('/').filter((part) => part.length >= SHORTEST_TOKEN);
+  return [...forms, ...parts.filter((part) => part.length >= SHORTEST + 2), ...tokens];
 }
 
 function decoded(text: string): string {

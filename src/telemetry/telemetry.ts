@@ -2,7 +2,7 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { createEventLog } from './log-events.ts';
 import type { Logger } from './logger.ts';
-import { createMetrics } from './metrics.ts';
+import { createMetrics } from './metrics/registry.ts';
 import { createRecorder, type MetricsRecorder } from './record.ts';
 
 export interface DaemonTelemetry extends Telemetry {

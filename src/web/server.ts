@@ -1,12 +1,19 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
-import { type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import type { Queue } from 'bullmq';
+import { type FastifyInstance, type FastifyReply, fastify, type RouteOptions } from 'fastify';
+import { type Access, admit, allowedNames, isLoopback, mayRead, type WebTokens } from './access.ts';
+import { ApiError, type ApiErrorCode, errorBody } from './api/errors.ts';
+import { registerApi } from './api/register.ts';
+import type { ApiContext } from './api/route.ts';
+import { BOARD_PATH, registerBoard } from './board.ts';
+import { ActionFeed } from './events/action-feed.ts';
+import { registerEvents } from './events/register.ts';
+import { SECURITY_HEADERS } from './headers.ts';
+import { createOverview } from './overview.ts';
+import { registerPage } from './page.ts';
+import type { Readiness, WebSources } from './sources.ts';
 
-export interface Readiness {
-  readonly ready: boolean;
-  /** What was looked at: `redis`, `firstEvaluation`, `dataFresh`. */
-  readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly why: string }[];
-}
+export type { Readiness } from './sources.ts';
 
 export interface WebOptions {
   /** Address to bind; anything beyond loopback needs `token`. */
@@ -15,9 +22,20 @@ export interface WebOptions {
   readonly port: number;
   /** Names besides those of the address itself under which it may be asked for. */
   readonly names?: readonly string[];
+  /** Where people reach it, when something stands in front of it that rewrites `Host`. */
+  readonly publicUrl?: string;
+  /** For reading. */
   readonly token?: string;
+  /** For changing; without one nothing can be changed. */
+  readonly controlToken?: string;
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
   readonly readiness: () => Promise<Readiness>;
+  /** What the API shows; without it there are metrics and health only. */
+  readonly sources?: WebSources;
+  /** Folder with the files of the page. */
+  readonly page?: string;
+  /** Shown under `/queues/`. */
+  readonly queues?: readonly Queue[];
   readonly onError?: (error: unknown) => void;
 }
 
@@ -25,8 +43,16 @@ export interface WebServer {
   /** `http://127.0.0.1:9642`. */
   readonly url: string;
   readonly port: number;
+  /** Everything that is served, for whoever checks that nothing is forgotten. */
+  readonly routes: readonly ServedRoute[];
   /** Lets requests in progress end, within a bound, and closes every connection. */
   close(): Promise<void>;
+}
+
+export interface ServedRoute {
+  readonly method: string;
+  readonly url: string;
+  readonly access: Access;
 }
 
 /** What keeps a server from starting; `message` says what to change. */
@@ -41,68 +67,42 @@ export class WebServerError extends Error {
 }
 
 const LIMITS = {
-  bodyLimit: 1024,
+  /** The largest request is a pause with its reason. */
+  bodyLimit: 8192,
+  /** Of a connection on which nothing moves, also of one that does not read what it asked for. */
   connectionTimeout: 10_000,
   requestTimeout: 10_000,
   keepAliveTimeout: 5000,
   maxRequestsPerSocket: 1000,
 } as const;
-const MAX_HEADER_BYTES = 8192;
+const HTTP_LIMITS = {
+  maxHeaderSize: 8192,
+  headersTimeout: 10_000,
+  /** How often the two timeouts above are looked at. */
+  connectionsCheckingInterval: 1000,
+} as const;
+const MAX_CONNECTIONS = 1000;
 /** A probe that hangs must not hang whoever asks. */
 const READINESS_TIMEOUT_MS = 3000;
 const METRICS_TIMEOUT_MS = 8000;
 const CLOSE_TIMEOUT_MS = 2000;
 
 /**
- * `/metrics`, `/healthz` (this process answers) and `/readyz` (it can do its work), for reading only.
+ * Metrics, health, the API, the status page and the queues' page.
  * @throws WebServerError
  */
 export async function startWebServer(options: WebOptions): Promise<WebServer> {
-  const { host, port, token, metrics } = options;
+  const { host, port, token } = options;
   if (token === undefined && !isLoopback(host)) {
     const message = `web.host ${host} can be reached from other machines: set web.token, or listen on 127.0.0.1`;
     throw new WebServerError('WEB_TOKEN_MISSING', message);
   }
-  const app = fastify({
-    logger: false,
-    ...LIMITS,
-    http: { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: LIMITS.requestTimeout },
-    forceCloseConnections: 'idle',
-  });
-  const names = allowedNames(host, options.names ?? []);
-  app.addHook('onRequest', async (request, reply) => {
-    reply.headers(HEADERS);
-    if (!names.has(nameOf(request.headers.host))) return await refuse(reply, 403, HOST_REFUSED);
-    if (isOpen(request) || isAllowed(request, token)) return undefined;
-    reply.header('www-authenticate', 'Bearer');
-    return await refuse(reply, 401, 'this needs the read token: Authorization: Bearer ...');
-  });
-  app.get('/healthz', (_request, reply) => reply.type('text/plain').send('ok\n'));
-  app.get('/readyz', async (request, reply) => {
-    const found = await inTime(options.readiness(), READINESS_TIMEOUT_MS).catch(
-      (error: unknown): Readiness => {
-        options.onError?.(error);
-        return { ready: false, checks: [{ name: 'readiness', ok: false, why: 'it could not be found out' }] };
-      },
-    );
-    // Why it is not ready is for those who may read; whether it is, for every probe.
-    const shown = isAllowed(request, token) ? found : { ready: found.ready };
-    return await reply.code(found.ready ? 200 : 503).send(shown);
-  });
-  app.get('/metrics', async (_request, reply) => {
-    const text = await inTime(metrics.text(), METRICS_TIMEOUT_MS);
-    return await reply.header('content-type', metrics.contentType).send(text);
-  });
-  app.setNotFoundHandler((_request, reply) => refuse(reply, 404, 'no such page'));
-  app.setErrorHandler((error: { readonly statusCode?: number }, _request, reply) => {
-    const status = error.statusCode ?? 500;
-    if (status >= 500) options.onError?.(error);
-    return refuse(
-      reply,
-      status,
-      status >= 500 ? 'this could not be answered; the log says why' : 'a bad request',
-    );
-  });
+  const app = createApp(options);
+  app.server.maxConnections = MAX_CONNECTIONS;
+  const collected = collectRoutes(app);
+  const closeEvents = await registerAll(app, options);
+  await app.ready();
+  const routes = collected();
   try {
     await app.listen({ host, port });
   } catch (error) {
@@ -113,7 +113,9 @@ export async function startWebServer(options: WebOptions): Promise<WebServer> {
   return {
     url: `http://${isIP(host) === 6 ? `[${host}]` : host}:${bound}`,
     port: bound,
+    routes,
     async close() {
+      closeEvents();
       const closing = app.close();
       const timer = setTimeout(() => app.server.closeAllConnections(), CLOSE_TIMEOUT_MS);
       await closing.finally(() => clearTimeout(timer));
@@ -121,62 +123,139 @@ export async function startWebServer(options: WebOptions): Promise<WebServer> {
   };
 }
 
-const HEADERS = {
-  'cache-control': 'no-store',
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-  'referrer-policy': 'no-referrer',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-} as const;
+function createApp(options: WebOptions): FastifyInstance {
+  const { host, token: read, controlToken: control, publicUrl, onError } = options;
+  const app = fastify({
+    logger: false,
+    ...LIMITS,
+    http: HTTP_LIMITS,
+    forceCloseConnections: 'idle',
+    // An address that cannot be read, before anything else has looked at the request.
+    frameworkErrors: (_error, _request, reply: FastifyReply) => {
+      void reply.headers(SECURITY_HEADERS).code(400).send(errorBody('badRequest', 'a bad request'));
+    },
+  });
+  app.removeContentTypeParser('text/plain');
+  const tokens: WebTokens = { read, control };
+  const publicOrigin = publicUrl === undefined ? undefined : new URL(publicUrl);
+  const ownNames = [...(options.names ?? []), ...(publicOrigin === undefined ? [] : [publicOrigin.hostname])];
+  const names = allowedNames(host, ownNames);
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers(SECURITY_HEADERS);
+    if (!names.has(request.headers.host)) throw new ApiError(403, 'hostRefused', HOST_REFUSED);
+    // What is not there is told to those who may read only.
+    const { access = 'read' } = request.routeOptions.config;
+    admit(request, access, tokens, publicOrigin?.origin);
+  });
+  app.setNotFoundHandler((_request, reply) => {
+    void reply.code(404).send(errorBody('notFound', 'there is nothing here'));
+  });
+  app.setErrorHandler((error: FailedRequest, request, reply) => {
+    const { status, code, message } = answerTo(error);
+    if (status >= 500) onError?.(error instanceof ApiError ? (error.cause ?? error) : error);
+    if (status === 401) reply.header('www-authenticate', challengeFor(request.url));
+    return reply.code(status).send(errorBody(code, message));
+  });
+  return app;
+}
 
 const HOST_REFUSED = 'this name is not one of this server; add it to web.names';
 
-async function refuse(reply: FastifyReply, status: number, message: string): Promise<FastifyReply> {
-  return await reply.code(status).send({ error: message });
+interface FailedRequest {
+  readonly statusCode?: number;
+  readonly code?: string;
 }
 
-export function isLoopback(host: string): boolean {
-  return /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1)$/.test(host);
+interface Refusal {
+  readonly status: number;
+  readonly code: ApiErrorCode;
+  readonly message: string;
+}
+
+/** Nothing of what was thrown but our own words: it may hold anything. */
+function answerTo(error: FailedRequest): Refusal {
+  if (error instanceof ApiError) return error;
+  if (error.code === 'STORE_LOST') return STATE_LOST;
+  const status = error.statusCode ?? 500;
+  if (status === 413) return { status, code: 'tooLarge', message: 'the body is too large' };
+  if (status === 415) return { status, code: 'contentType', message: 'send application/json' };
+  if (status >= 400 && status < 500) return { status, code: 'badRequest', message: 'a bad request' };
+  return { status: 500, code: 'failed', message: 'this could not be answered; the log says why' };
+}
+
+const STATE_LOST: Refusal = {
+  status: 503,
+  code: 'stateLost',
+  message: 'the state store does not answer',
+};
+
+/** Browsers ask people for a name and a password where that is how they get in. */
+function challengeFor(url: string): string {
+  return url.startsWith(BOARD_PATH) ? 'Basic realm="Breakwater queues", charset="UTF-8"' : 'Bearer';
 }
 
 /**
- * A page on the web can make a browser ask us under a name of its own that leads to our address; what it then
- * says in `Host` is not ours. Bound to all addresses, only numbers and the names given are ours.
+ * Every route says who may have it: one that does not keeps the server from starting. Looked at when all are
+ * there, as parts of the server say it of all that a plugin of theirs adds.
  */
-function allowedNames(host: string, names: readonly string[]): { has(name: string): boolean } {
-  const known = new Set([host, ...names].map((name) => name.toLowerCase()));
-  if (isLoopback(host)) for (const name of ['localhost', '127.0.0.1', '::1']) known.add(name);
-  const isAny = host === '0.0.0.0' || host === '::';
-  return { has: (name) => known.has(name) || (isAny && isIP(name) !== 0) };
+function collectRoutes(app: FastifyInstance): () => readonly ServedRoute[] {
+  const found: RouteOptions[] = [];
+  app.addHook('onRoute', (route) => void found.push(route));
+  return () =>
+    found.flatMap(({ method, url, config }) => {
+      const access = config?.access;
+      if (access === undefined)
+        throw new Error(`the route ${String(method)} ${url} does not say who may have it`);
+      return [method].flat().map((one) => ({ method: one, url, access }));
+    });
 }
 
-/** The host without its port, without the brackets of IPv6. */
-function nameOf(header: string | undefined): string {
-  const text = (header ?? '').toLowerCase();
-  const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(text);
-  return bracketed?.[1] ?? text.replace(/:\d+$/, '');
+/** Returns what ends those who listen. */
+async function registerAll(app: FastifyInstance, options: WebOptions): Promise<() => void> {
+  const { sources, page, queues } = options;
+  registerHealth(app, options);
+  if (page !== undefined) await registerPage(app, page);
+  if (queues !== undefined) await registerBoard(app, queues);
+  if (sources === undefined) return () => undefined;
+  const mayControl = (): boolean => options.controlToken !== undefined;
+  const views = async () => (await sources.views.read()).map(({ view }) => view);
+  const context: ApiContext = {
+    ...sources,
+    overview: createOverview(sources, mayControl, views),
+    actions: new ActionFeed(sources.audit),
+    mayControl,
+  };
+  registerApi(app, context);
+  return registerEvents(app, context, (error) => options.onError?.(error)).close;
 }
 
-/** What probes ask, which have no token and learn nothing but yes or no. */
-function isOpen({ routeOptions }: FastifyRequest): boolean {
-  return routeOptions.url === '/healthz' || routeOptions.url === '/readyz';
-}
-
-function isAllowed(request: FastifyRequest, token: string | undefined): boolean {
-  if (token === undefined) return true;
-  const given = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1];
-  return given !== undefined && timingSafeEqual(digest(given), digest(token));
-}
-
-/** Of equal length, whatever was given. */
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+function registerHealth(
+  app: FastifyInstance,
+  { token, controlToken, metrics, readiness, onError }: WebOptions,
+) {
+  const open = { config: { access: 'open' } } as const;
+  app.get('/healthz', open, (_request, reply) => reply.type('text/plain').send('ok\n'));
+  app.get('/readyz', open, async (request, reply) => {
+    const found = await inTime(readiness(), READINESS_TIMEOUT_MS).catch((error: unknown): Readiness => {
+      onError?.(error);
+      return { ready: false, checks: [{ name: 'readiness', ok: false, why: 'it could not be found out' }] };
+    });
+    // Why it is not ready is for those who may read; whether it is, for every probe.
+    const shown = mayRead(request, { read: token, control: controlToken }) ? found : { ready: found.ready };
+    return await reply.code(found.ready ? 200 : 503).send(shown);
+  });
+  app.get('/metrics', { config: { access: 'read' } }, async (_request, reply): Promise<FastifyReply> => {
+    const text = await inTime(metrics.text(), METRICS_TIMEOUT_MS);
+    return await reply.header('content-type', metrics.contentType).send(text);
+  });
 }
 
 async function inTime<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
+    // Whoever waits has a connection open; when the server closes without an answer, nobody does.
+    timer.unref();
   });
   try {
     return await Promise.race([promise, late]);
@@ -198,6 +277,6 @@ function listenError(error: unknown, host: string, port: number): unknown {
   return error;
 }
 
-function boundPort(address: ReturnType<ReturnType<typeof fastify>['server']['address']>): number {
+function boundPort(address: ReturnType<FastifyInstance['server']['address']>): number {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }

@@ -45,7 +45,7 @@ function judge(text: string): 'loaded' | 'refused' {
   return 'loaded';
 }
 
-describe('anything at all is a clear error or a valid config', () => {
+describe('anything at all is a clear error or a valid config', { timeout: 120_000 }, () => {
   test('random bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 2000 }), (bytes) => {
@@ -127,7 +127,7 @@ describe('anything at all is a clear error or a valid config', () => {
   });
 });
 
-describe('every single-key mutation of the example', () => {
+describe('every single-key mutation of the example', { timeout: 120_000 }, () => {
   const all = [...nodes(root())].filter(({ path }) => path.length > 0);
   const required =
     /^(exchange|exchange\.baseUrls|accounts|accounts\.0\.(id|apiKey|apiSecret)|markets\.[A-Z_]+\.(amountStep|priceStep|minAmount|maintenanceMargin)|rules\.\d+\.(id|on|when))$/;
@@ -155,7 +155,7 @@ describe('every single-key mutation of the example', () => {
         .map((wrong) => `${path.join('.')}: ${JSON.stringify(wrong)}`),
     );
     expect(accepted).toEqual([]);
-  }, 120_000);
+  });
 
   test.each(['-1', '1e300', '-5%', '100000%', '99999d'])('out of range: %s', (wrong) => {
     const measured = all.filter(({ node }) => /^[\d.]+(%|ms|s|m|h)?$/.test(scalarText(node)));

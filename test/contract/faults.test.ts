@@ -22,7 +22,7 @@ function patience(effect: FaultEffect) {
 }
 const html = '<html><body>502 Bad Gateway</body></html>';
 
-describe('an order hit by', () => {
+describe('an order hit by', { timeout: 120_000 }, () => {
   it.each<readonly [string, FaultEffect, string, number]>([
     ['latency within the timeout', { kind: 'latency', delayMs: 30, jitterMs: 10 }, 'accepted', 1],
     ['a slow reply within the timeout', { kind: 'latency', delayMs: 30, at: 'reply' }, 'accepted', 1],

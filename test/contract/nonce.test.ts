@@ -46,7 +46,7 @@ function redisStore(prefix: string) {
   return store;
 }
 
-describe('1,000 calls at once from 4 processes on one key', () => {
+describe('1,000 calls at once from 4 processes on one key', { timeout: 120_000 }, () => {
   async function ready(child: ChildProcess): Promise<ChildProcess> {
     await once(child, 'message');
     return child;

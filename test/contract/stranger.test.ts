@@ -162,7 +162,7 @@ async function tradeAsStranger(post: Post, { listening }: Started): Promise<void
   });
 }
 
-describe('breakwater simulate, as a process', () => {
+describe('breakwater simulate, as a process', { timeout: 120_000 }, () => {
   it('started with npm, serves a stranger who signs with node:crypto, and ends with 0 on SIGTERM', async () => {
     const started = await simulate(['--port', '0', '--accounts', '4', '--seed', '5']);
     const { listening, child } = started;

@@ -1,5 +1,4 @@
-import { test } from 'vitest';
-import { type KillCase, NAME, survives } from './killed.ts';
+import { type KillCase, killAndRestart } from './killed.ts';
 
 /** While it acts on the account as a whole. */
 const CASES: readonly KillCase[] = [
@@ -11,4 +10,4 @@ const CASES: readonly KillCase[] = [
   { point: 'account.releasing', pass: 1, scope: 'account' },
 ];
 
-test.each(CASES)(NAME, survives);
+killAndRestart(CASES);

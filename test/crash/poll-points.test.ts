@@ -1,5 +1,4 @@
-import { test } from 'vitest';
-import { type KillCase, NAME, survives } from './killed.ts';
+import { type KillCase, killAndRestart } from './killed.ts';
 
 /** While it polls: before and after the claim, the reads, the commit and handing over. */
 const CASES: readonly KillCase[] = [
@@ -14,4 +13,4 @@ const CASES: readonly KillCase[] = [
   { point: 'notice.handed', pass: 1, scope: 'market' },
 ];
 
-test.each(CASES)(NAME, survives);
+killAndRestart(CASES);

@@ -1,5 +1,4 @@
-import { test } from 'vitest';
-import { type KillCase, NAME, survives } from './killed.ts';
+import { type KillCase, killAndRestart } from './killed.ts';
 
 /** While it acts in a market: before and after the lease, each commit, the request and its record. */
 const CASES: readonly KillCase[] = [
@@ -17,4 +16,4 @@ const CASES: readonly KillCase[] = [
   { point: 'step.finished', pass: 3, scope: 'market' },
 ];
 
-test.each(CASES)(NAME, survives);
+killAndRestart(CASES);

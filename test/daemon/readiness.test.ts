@@ -15,10 +15,12 @@ function watched(id: string, calmMs: number, sources: readonly string[] = ['posi
   } as unknown as WatchedAccount;
 }
 
-/** As committed `agoMs` ago with reads so old. */
-function judged(id: string, agoMs: number, ages: object): SharedAccount {
+/** As committed `agoMs` ago with reads so old, and of the kind that figures have. */
+function judged(id: string, agoMs: number, ages: object, kind = 'read'): SharedAccount {
   const passage = { at: { wallMs: NOW - agoMs, monotonicMs: 0, clockId: 'other' }, plannedMs: 1000 };
-  const load = { kind: 'loaded', account: { accountId: id, documents: { evaluation: { passage, ages } } } };
+  const figures = { positions: { kind }, creditLine: { kind } };
+  const documents = { evaluation: { passage, ages }, figures };
+  const load = { kind: 'loaded', account: { accountId: id, documents } };
   return { accountId: id, load, controls: { stamp: '', entries: [] } } as unknown as SharedAccount;
 }
 
@@ -60,6 +62,11 @@ test.each([
     'its data are too old although it is judged',
     [judged('a', 1_000, { positions: 30_000 })],
     [undefined, 'a: positions are 31 s old, 30 s at most'],
+  ],
+  [
+    'it is judged, but nothing was ever read',
+    [judged('a', 1_000, { positions: 100 }, 'notRead')],
+    [undefined, 'a: positions have not been read'],
   ],
   ['a source has not been read', [judged('a', 1_000, {})], [undefined, 'a: positions have not been read']],
   [

@@ -16,6 +16,7 @@ const hasServer = hasRedisServer();
 
 test.runIf(hasServer)(
   'Redis killed in the middle of an order and started again: the target is reached, not passed',
+  { timeout: 120_000 },
   async () => {
     const server = await startRedisServer({ persistent: true, args: ['--appendfsync', 'everysec'] });
     const simulator = await openScene();
@@ -84,24 +85,30 @@ test('Redis emptied: a new life, in which nothing adds up with the orders of the
   expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
 });
 
-test.runIf(hasServer)('a Redis that hangs holds nothing up for longer than it hangs', async () => {
-  const server = await startRedisServer();
-  const simulator = await openScene();
-  closeAfterTest(() => server.stop());
-  const world = await openDaemonWorld(
-    simulator,
-    { accounts: ACCOUNTS, rules: HALVE },
-    { redis: { url: server.url, prefix: 'bw' } },
-  );
-  await world.start();
-  await polls(world, 'long', 2);
-  server.pause();
-  await new Promise((resolve) => setTimeout(resolve, 3_000));
-  server.resume();
-  await polls(world, 'long', 4);
-  await eventually(
-    () => ours(simulator, 'long').length > 0,
-    'an order',
-    () => troubles(world.events),
-  );
-});
+test.runIf(hasServer)(
+  'a Redis that hangs holds nothing up for longer than it hangs',
+  {
+    timeout: 120_000,
+  },
+  async () => {
+    const server = await startRedisServer();
+    const simulator = await openScene();
+    closeAfterTest(() => server.stop());
+    const world = await openDaemonWorld(
+      simulator,
+      { accounts: ACCOUNTS, rules: HALVE },
+      { redis: { url: server.url, prefix: 'bw' } },
+    );
+    await world.start();
+    await polls(world, 'long', 2);
+    server.pause();
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    server.resume();
+    await polls(world, 'long', 4);
+    await eventually(
+      () => ours(simulator, 'long').length > 0,
+      'an order',
+      () => troubles(world.events),
+    );
+  },
+);

@@ -135,7 +135,7 @@ test('a scrape tells of intents, pauses and queues as they are, in each process 
           undefined,
         );
       }
-      expect(value(`queue_oldest_job_age_seconds{queue="${queue}"}`)).toBeLessThan(60);
+      expect(value(`queue_oldest_job_seconds{queue="${queue}"}`)).toBeLessThan(60);
     }
   }
   await daemon.state.controls.put({
@@ -179,6 +179,32 @@ test('a web process by itself asks the exchange nothing, and is ready when other
     async () => health(web),
   );
   expect((await health(web)).checks.map(({ ok }) => ok)).toEqual([true, true, true]);
+});
+
+test('judged without a reply of the exchange an account is not ready; it is with the first one', async () => {
+  const { world, simulator } = await openNear();
+  const right = world.env['SECRET_short'] ?? '';
+  const env: Record<string, string> = { ...world.env, SECRET_short: 'not-the-secret-of-short' };
+  const daemon = await world.start({ env });
+  await polls(world, 'short', 2);
+  await polls(world, 'long', 2);
+  await eventually(
+    async () => (await health(daemon)).checks[1]?.ok === true,
+    'both are judged',
+    async () => health(daemon),
+  );
+  expect(await health(daemon)).toMatchObject({
+    status: 503,
+    checks: [{}, {}, { ok: false, why: 'short: positions have not been read' }],
+  });
+  env['SECRET_short'] = right;
+  expect((await daemon.reload()).kind).toBe('adopted');
+  await eventually(
+    async () => (await health(daemon)).status === 200,
+    'ready',
+    async () => health(daemon),
+  );
+  expect(simulator.internalErrors).toEqual([]);
 });
 
 test('a start on a port in use says what to change, and has done nothing', async () => {
@@ -285,7 +311,7 @@ test('no secret is in the log, the metrics or the answers, however it comes by: 
   if (!hasRedisServer()) skip('a Redis server of its own, with a password, is needed, and none is installed');
   const PLANTED = {
     redis: 'planted/redis+password',
-    slack: 'T0PLANTED/B0PLANTED/planted-slack-path',
+    slack: 'planted-slack-token-33',
     webhook: 'planted-webhook-secret',
     hook: 'planted-hook-path-77',
     web: 'planted-web-token-99',
@@ -316,7 +342,7 @@ test('no secret is in the log, the metrics or the answers, however it comes by: 
     WEB_TOKEN: PLANTED.web,
     HOOK_URL: `http://127.0.0.1:${nobody}/${PLANTED.hook}`,
     HOOK_SECRET: PLANTED.webhook,
-    SLACK_URL: `http://127.0.0.1:${nobody}/services/${PLANTED.slack}`,
+    SLACK_URL: `http://127.0.0.1:${nobody}/services/T0/B0/${PLANTED.slack}`,
     SECRET_short: PLANTED.bad,
   };
   const log = new Log();
@@ -338,6 +364,11 @@ test('no secret is in the log, the metrics or the answers, however it comes by: 
   answers.push(await get(base, '/readyz'), await get(base, `/${PLANTED.web}`, 'a-wrong-token-to-read'));
   env['SECRET_short'] = PLANTED.rotated;
   expect((await daemon.reload()).kind).toBe('adopted');
+  // A line that carries all of them: a job that cannot be used, under an id that somebody chose.
+  const jobId = `seen-${Object.values(PLANTED).join('-')}-seen`;
+  await daemon.queues.all.find(({ name }) => name === 'act')?.add('run', {}, { jobId });
+  await eventually(() => log.lines.some(({ event }) => event === 'jobRefused'), 'a refused job in the log');
+  expect(log.lines.find(({ event }) => event === 'jobRefused')?.['job']).toMatch(/^seen-.*-seen$/);
   await server.kill();
   await eventually(
     () => log.lines.some(({ event, level }) => event === 'redis' && level === 'error'),

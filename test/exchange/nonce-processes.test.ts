@@ -55,7 +55,7 @@ async function runWorker(task: WorkerTask): Promise<WorkerResult> {
   return result;
 }
 
-describe('1,000 calls at once from 4 processes on one key', () => {
+describe('1,000 calls at once from 4 processes on one key', { timeout: 120_000 }, () => {
   test.each(['unique', 'increasing', 'window'] as const)('%s: no nonce twice, none refused', async (mode) => {
     const exchange = strictExchange(mode);
     const server = await startServer(exchange.answer);

@@ -261,7 +261,9 @@ function leaves(value: unknown): unknown[] {
   return Object.values(value).flatMap(leaves);
 }
 
-describe('any mutation of a documented reply is an error, a record set aside, or told as it was received', () => {
+describe('any mutation of a documented reply is an error, a record set aside, or told as it was received', {
+  timeout: 120_000,
+}, () => {
   test.each(REPLIES)('%s', (_name, reply, reader) => {
     const all = places(reply);
     const original = new Set(leaves(reply).map(String));

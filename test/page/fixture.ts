@@ -410,6 +410,7 @@ export function endangered(accountId: string): AccountView {
         market: 'BTC_PERP',
         positionId: '1',
         ruleId: 'near-liquidation',
+        mode: 'enforce',
         target: 'reduce until 10 % from liquidation',
         targetBase: text('0.62'),
         openedMs: atMs - 11_000,

@@ -330,6 +330,21 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
       expect(namesOf(await heir.store.takeDue(10, take([id])))).toEqual([id]);
     });
 
+    test('a claim that is held lasts, and does not take away what has become due meanwhile', async () => {
+      const [holder, other] = [place.open(), place.open()];
+      const ids = idsOf(15, 4, 'held') as [string, string, string, string];
+      await holder.store.takeDue(15, { ...take(ids), claimMs: 20_000 });
+      await other.store.makeDue(ids[1], 0);
+      await commit(holder, { base: await load(holder, ids[2]), due: { inMs: 55_000, danger: 0 } });
+      await holder.store.holdClaims(15, ids.slice(0, 3), 40_000);
+      await holder.store.holdClaims(15, [], 40_000);
+      const nextOf = async (id: string) => (await other.store.takeDue(15, take([id]))).nextDueInMs ?? -1;
+      expect(await nextOf(ids[3])).toBeLessThanOrEqual(20_000);
+      expect(await nextOf(ids[0])).toBeGreaterThan(20_000);
+      expect(await nextOf(ids[2])).toBeGreaterThan(40_000);
+      expect(namesOf(await other.store.takeDue(15, take(ids)))).toEqual([ids[1]]);
+    });
+
     test('a due time too far ahead to be true counts as due', async () => {
       const state = place.open();
       const [id] = idsOf(11, 1, 'far') as [string];

@@ -8,6 +8,7 @@ import { startWebServer } from '../../src/web/server.ts';
 import { AT, message } from '../notify/receiver.ts';
 import { type ManualClock, manualClock } from '../state/manual-clock.ts';
 import { promtool } from '../support/promtool.ts';
+import { viewOf } from './views.ts';
 
 afterAll(() => getGlobalDispatcher().close());
 
@@ -120,7 +121,10 @@ const EVERY_EVENT: readonly DaemonEvent[] = [
   },
   { kind: 'lifeStarted', accountId: 'desk-1', life: 'abc', why: 'empty' },
   audited(),
-  audited({ kind: 'intentEnded', reason: 'failed:attempts', alarm: true }),
+  audited({ kind: 'intentEnded', reason: 'failed:attempts', alarm: true, openedMs: AT }),
+  audited({ kind: 'intentEnded', reason: 'reached:target', atMs: AT + 2_000, openedMs: AT }),
+  // Of a cancel action: no intent.
+  audited({ kind: 'intentEnded', reason: 'failed:attempts' }),
   { kind: 'notice', notice: { ...message(), kind: 'firing' } },
   { kind: 'laneDispatched', lanes: [{ accountId: 'desk-1', market: null }] },
   { kind: 'laneRun', accountId: 'desk-1', market: 'BTC_PERP', end: 'idle', steps: 2, durationMs: 30 },
@@ -192,16 +196,21 @@ describe('what happens', () => {
       breakwater_polls_skipped_in_flight_total: 2,
       'breakwater_reads_total{source="creditLine",outcome="failed"}': 1,
       'breakwater_records_set_aside_total{source="positions"}': 1,
-      'breakwater_data_age_seconds{account="desk-1",source="positions"}': 2,
-      'breakwater_rules_firing{account="desk-1"}': 2,
-      'breakwater_account_enforcing{account="desk-1"}': 1,
+      'breakwater_intents_ended_total{how="failed",why="attempts"}': 1,
+      'breakwater_intents_ended_total{how="reached",why="target"}': 1,
+      breakwater_time_to_target_seconds_count: 1,
+      breakwater_time_to_target_seconds_sum: 2,
+      'breakwater_degraded{reason="redis"}': 1,
+      'breakwater_degraded{reason="exchange_store"}': 1,
+      'breakwater_degraded{reason="schedule"}': 1,
+      'breakwater_degraded{reason="notify"}': 0,
       'breakwater_rule_transitions_total{to="firing",reason="heldLongEnough"}': 1,
       'breakwater_commits_total{by="poll",result="committed"}': 1,
       'breakwater_accounts_refused_total{document="lane"}': 1,
       'breakwater_lives_started_total{why="empty"}': 1,
       breakwater_breach_to_order_seconds_count: 1,
       breakwater_breach_to_order_seconds_sum: 0.025,
-      'breakwater_audit_events_total{kind="intentEnded",reason="failed:attempts"}': 1,
+      'breakwater_audit_events_total{kind="intentEnded",reason="failed:attempts"}': 2,
       'breakwater_alarms_total{kind="intentEnded"}': 1,
       'breakwater_notices_total{kind="firing",severity="critical"}': 1,
       'breakwater_lane_runs_total{end="idle"}': 1,
@@ -252,7 +261,7 @@ describe('what happens', () => {
     expect(lines.map(({ repeated }) => repeated)).toEqual([undefined, 9, 9]);
   });
 
-  test('messages are counted by channel and outcome; series of channels and accounts that are gone are removed', async () => {
+  test('messages are counted by channel and outcome; series of channels that are gone are removed', async () => {
     const { telemetry } = setUp();
     const report = (channel: string, delivery: object) =>
       telemetry.emit({
@@ -269,15 +278,6 @@ describe('what happens', () => {
       reason: 'timeout',
       inMs: 500,
     });
-    telemetry.emit({
-      kind: 'read',
-      accountId: 'b',
-      source: 'positions',
-      outcome: 'ok',
-      durationMs: 1,
-      setAside: 0,
-    });
-    telemetry.emit(evaluated());
     const before = await telemetry.metrics.text();
     const failed =
       'breakwater_notifications_total{channel="phone",kind="firing",outcome="failed",reason="notFound"}';
@@ -288,7 +288,7 @@ describe('what happens', () => {
     );
     telemetry.metrics.retain(['desk-1'], ['ops', 'log']);
     const after = await telemetry.metrics.text();
-    expect(after).not.toMatch(/channel="phone"|account="b"/);
+    expect(after).not.toMatch(/channel="phone"/);
     expect([valueOf(after, fine), valueOf(after, 'breakwater_accounts')]).toEqual([1, 1]);
   });
 
@@ -325,33 +325,22 @@ describe('what happens', () => {
     telemetry.metrics.shared(async () => {
       if (fails) throw new Error('Redis is gone');
       return {
-        accounts: [
-          {
-            accountId: 'desk-1',
-            paused: true,
-            intents: [
-              { mode: 'enforce', ageMs: 1000 },
-              { mode: 'enforce', ageMs: 5000 },
-            ],
-          },
-          { accountId: 'desk-2', paused: false, intents: [{ mode: 'observe', ageMs: 3000 }] },
-        ],
+        accounts: [viewOf('desk-1'), viewOf('desk-2')],
+        nowMs: AT,
+        laneMs: AT,
+        isPausedEverywhere: true,
         queues: { act: { jobs: { waiting: 3, active: 1 }, oldestAgeMs: 250 } },
       };
     });
+    telemetry.metrics.budgets(() => [{ egress: 'default', limit: 'positions', used: 0.25 }]);
     const told = {
       [available]: 1,
-      'breakwater_account_paused{account="desk-1"}': 1,
-      'breakwater_account_paused{account="desk-2"}': 0,
-      'breakwater_intents_open{account="desk-1",mode="enforce"}': 2,
-      'breakwater_intents_open{account="desk-1",mode="observe"}': 0,
-      'breakwater_intents_open{account="desk-2",mode="enforce"}': 0,
-      'breakwater_intents_open{account="desk-2",mode="observe"}': 1,
-      'breakwater_oldest_intent_age_seconds{account="desk-1",mode="enforce"}': 5,
-      'breakwater_oldest_intent_age_seconds{account="desk-2",mode="enforce"}': 0,
+      breakwater_paused: 1,
+      'breakwater_account_enforcing{account="desk-2"}': 1,
       'breakwater_queue_jobs{queue="act",state="waiting"}': 3,
       'breakwater_queue_jobs{queue="act",state="active"}': 1,
-      'breakwater_queue_oldest_job_age_seconds{queue="act"}': 0.25,
+      'breakwater_queue_oldest_job_seconds{queue="act"}': 0.25,
+      'breakwater_exchange_budget_used_ratio{egress="default",limit="positions"}': 0.25,
     };
     const text = await telemetry.metrics.text();
     expect(Object.fromEntries(Object.keys(told).map((series) => [series, valueOf(text, series)]))).toEqual(
@@ -360,9 +349,37 @@ describe('what happens', () => {
     fails = true;
     const without = await telemetry.metrics.text();
     expect(valueOf(without, available)).toBe(0);
-    expect(without).not.toMatch(
-      /^breakwater_(account_paused|intents_open|oldest_intent|queue_jobs|queue_oldest).*\{/m,
-    );
+    expect(without).not.toMatch(/^breakwater_(paused|account_|intents_open|queue_jobs|queue_oldest).* /m);
+  });
+
+  test('what is wrong with the process is told until it is right again', () => {
+    const { telemetry, clock } = setUp();
+    const { metrics } = telemetry;
+    const deliver = (kind: string) =>
+      telemetry.emit({
+        kind: 'delivered',
+        message: message(),
+        report: { channel: 'ops', type: 'slack', insteadOf: [], delivery: { kind } },
+      } as DaemonEvent);
+    const store = (accountId: string, available: boolean) =>
+      telemetry.emit({ kind: 'exchangeStore', store: 'nonce', available, accountId });
+    expect(metrics.degraded()).toEqual([]);
+    telemetry.emit({ kind: 'redis', available: false });
+    store('a', false);
+    store('b', false);
+    telemetry.emit({ kind: 'ticked', bucket: 1, lagMs: 6_000, durationMs: 1, due: 1, inFlight: 0 });
+    deliver('failed');
+    expect(metrics.degraded()).toEqual(['redis', 'exchange_store', 'schedule', 'notify']);
+    telemetry.emit({ kind: 'redis', available: true });
+    store('a', true);
+    deliver('delivered');
+    expect(metrics.degraded()).toEqual(['exchange_store', 'schedule']);
+    metrics.retain(['a'], ['ops']);
+    clock.advance(61_000);
+    expect(metrics.degraded()).toEqual([]);
+    deliver('failed');
+    metrics.retain(['a'], []);
+    expect(metrics.degraded()).toEqual([]);
   });
 
   test('an event that cannot be recorded harms nobody', () => {

@@ -88,9 +88,7 @@ export async function openDemo(options: DemoOptions): Promise<Demo> {
   const played = playedPrices({ ...options, windowMs: options.durationMs * options.speed });
   const markets = demoMarkets(played.startPrice);
   const closers: (() => Promise<unknown>)[] = [];
-  const close = async (): Promise<void> => {
-    for (const end of closers.splice(0).reverse()) await end();
-  };
+  const close = () => endAll(closers.splice(0).reverse());
   try {
     const redis = await startPrivateRedis({ env: options.env, name: 'demo', persistent: true });
     closers.push(() => redis.stop());
@@ -123,9 +121,16 @@ export async function openDemo(options: DemoOptions): Promise<Demo> {
     closers.push(async () => stalls.end());
     return demoOf({ options, played, simulator, witness, stalls, close });
   } catch (error) {
-    await close();
+    await close().catch(() => undefined);
     throw error;
   }
+}
+
+/** One after the other; one that fails keeps none of the others from ending. @throws the first failure. */
+async function endAll(ends: readonly (() => Promise<unknown>)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const end of ends) await end().catch((error: unknown) => failures.push(error));
+  if (failures.length > 0) throw failures[0];
 }
 
 async function openExchange(

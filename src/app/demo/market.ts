@@ -53,9 +53,16 @@ function stepFor(size: Decimal): Decimal {
   return step;
 }
 
+/**
+ * How far from the mark a stop next to the market activates. Between the daemon's read and its order's arrival a
+ * crash moves on, at the speed of the demo several times as far; an activation that it has passed by then would wait
+ * for the way back.
+ */
+const BASIS_ALLOWANCE = '0.2%';
+
 /** As the config of the daemon says it. */
 export function marketYaml(market: MarketSpec): string {
   const { name, amountStep, priceStep, minAmount, maintenanceMargin } = market;
   const quoted = (value: Decimal): string => `"${formatDecimal(value)}"`;
-  return `  ${name}: { amountStep: ${quoted(amountStep)}, priceStep: ${quoted(priceStep)}, minAmount: ${quoted(minAmount)}, maintenanceMargin: ${quoted(maintenanceMargin)}, money: USDT, referencePrice: ${formatDecimal(market.price)} }`;
+  return `  ${name}: { amountStep: ${quoted(amountStep)}, priceStep: ${quoted(priceStep)}, minAmount: ${quoted(minAmount)}, maintenanceMargin: ${quoted(maintenanceMargin)}, basisAllowance: ${BASIS_ALLOWANCE}, money: USDT, referencePrice: ${formatDecimal(market.price)} }`;
 }

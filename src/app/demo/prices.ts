@@ -1,5 +1,5 @@
 import { type Decimal, decimal } from '../../core/decimal.ts';
-import { candleSource, parseCandles } from '../../simulator/candles.ts';
+import { candleSource } from '../../simulator/candles.ts';
 import type { PriceSource } from '../../simulator/price-source.ts';
 import { isScenarioName, SCENARIOS, scenarioSource } from '../../simulator/scenarios.ts';
 import { SimulatorError } from '../../simulator/simulated-exchange.ts';
@@ -51,14 +51,14 @@ export function playedPrices({ scenario, pricesCsv, windowMs, seed }: PriceOptio
 }
 
 function candlePrices(window: CandleWindow): PlayedPrices {
-  const parsed = parseCandles(window.csv);
-  const candles = parsed.ok ? parsed.candles : [];
+  const { candles, candleMs } = window;
   return {
     startPrice: candles[0]?.open ?? decimal(START_PRICE),
     about: `candles from ${new Date(window.fromMs).toISOString()}, a move of ${(100 * window.move).toFixed(1)} %`,
     sourceFrom: ({ priceStep }, startMs) =>
       candleSource({
         candles,
+        candleMs,
         startMs,
         priceStep,
         // The order of a candle's extremes that hurts those whom the move hurts.

@@ -1,11 +1,11 @@
 import { toNumber } from '../../core/decimal.ts';
-import { type Candle, parseCandles } from '../../simulator/candles.ts';
+import { type Candle, parseCandles, shortestDistance } from '../../simulator/candles.ts';
 import { SimulatorError } from '../../simulator/simulated-exchange.ts';
 
 /** The part of a file of candles that the demo plays. */
 export interface CandleWindow {
   readonly candles: readonly Candle[];
-  readonly csv: string;
+  readonly candleMs: number;
   readonly fromMs: number;
   /** The largest move away from its first price, as a fraction; negative is a fall. */
   readonly move: number;
@@ -20,7 +20,8 @@ export function largestMove(csv: string, windowMs: number): CandleWindow {
   const parsed = parseCandles(csv);
   if (!parsed.ok) throw new SimulatorError('invalid-input', `prices: ${parsed.message}`);
   const { candles } = parsed;
-  const lastMs = (candles.at(-1)?.timestampMs ?? 0) + candleMs(candles);
+  const candleMs = shortestDistance(candles);
+  const lastMs = (candles.at(-1)?.timestampMs ?? 0) + candleMs;
   let best: { from: number; to: number; move: number } | undefined;
   for (const [from, first] of candles.entries()) {
     const untilMs = first.timestampMs + windowMs;
@@ -30,7 +31,7 @@ export function largestMove(csv: string, windowMs: number): CandleWindow {
   }
   const { from, to, move } = best ?? { from: 0, to: candles.length, move: 0 };
   const chosen = candles.slice(from, to);
-  return { candles: chosen, csv: asCsv(chosen), fromMs: chosen[0]?.timestampMs ?? 0, move };
+  return { candles: chosen, candleMs, fromMs: chosen[0]?.timestampMs ?? 0, move };
 }
 
 function excursion(candles: readonly Candle[], from: number, untilMs: number): { to: number; move: number } {
@@ -46,20 +47,4 @@ function excursion(candles: readonly Candle[], from: number, untilMs: number): {
     }
   }
   return { to, move };
-}
-
-const ONE_MINUTE_MS = 60_000;
-
-function candleMs(candles: readonly Candle[]): number {
-  const distances = candles
-    .slice(1)
-    .map((candle, index) => candle.timestampMs - (candles[index]?.timestampMs ?? 0));
-  return distances.length === 0 ? ONE_MINUTE_MS : Math.min(...distances);
-}
-
-function asCsv(candles: readonly Candle[]): string {
-  const lines = candles.map(({ timestampMs, open, high, low, close }) =>
-    [timestampMs, open.toFixed(), high.toFixed(), low.toFixed(), close.toFixed(), 0].join(','),
-  );
-  return ['timestamp_ms,open,high,low,close,volume', ...lines, ''].join('\n');
 }

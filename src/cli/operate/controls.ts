@@ -1,4 +1,5 @@
 import type { Control } from '../../core/ports/controls.ts';
+import { scopeWords } from '../../core/view/record-words.ts';
 import type { CliIo } from '../io.ts';
 import { printJson, printLine } from '../io.ts';
 import { tableLines } from '../table.ts';
@@ -9,14 +10,6 @@ export function controlWords(control: Control, nowMs: number): string {
   const { author, reason, expiresAtMs } = control;
   const until = expiresAtMs === null ? 'until it is lifted' : `for another ${roughly(expiresAtMs - nowMs)}`;
   return `${scopeWords(control)}, ${until}: ${author}: ${reason}`;
-}
-
-/** `account desk-1`, `rule near on position:42 of every account`. */
-export function scopeWords(control: Control): string {
-  const where = control.accountId === null ? 'every account' : `account ${control.accountId}`;
-  if (control.kind === 'pause') return where;
-  const subject = control.subject === null ? '' : ` on ${control.subject}`;
-  return `rule ${control.ruleId}${subject} of ${where}`;
 }
 
 export function printControls(

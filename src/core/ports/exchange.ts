@@ -65,7 +65,7 @@ export interface CreditLineRecord {
 /** Specification 2.6: available balance per asset; an asset that is absent has zero. */
 export type MainBalance = Readonly<Record<string, DecimalString>>;
 
-/** Specification 2.3, reduced to what is not personal: addresses and memos are kept for allow-lists only. */
+/** Specification 2.3. Personal: address, memo, description, ids of the chain; see `knownTransfers`. */
 export interface TransferRecord {
   readonly transactionId?: string;
   readonly uniqueId: string | null;

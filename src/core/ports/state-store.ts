@@ -64,7 +64,7 @@ export type DocumentName = keyof AccountDocuments;
 
 /** Readings that are carried over to the next snapshot: what has a slower cadence than the poll. */
 export interface StoredReadings {
-  readonly version: 1;
+  readonly version: 2;
   readonly at: Instant;
   readonly sources: SnapshotSources;
 }
@@ -220,6 +220,11 @@ export interface StateStore {
   readonly leases: LaneLeases;
   /** Takes the accounts of a bucket that are due, claiming them for this caller. One call to the store. */
   takeDue(bucket: number, request: TakeDueRequest): Promise<DueView>;
+  /**
+   * Claims accounts that this caller has taken for `claimMs` from now on; what has become due meanwhile stays due.
+   * Only while nothing of them has been committed since: a commit says itself when they are due.
+   */
+  holdClaims(bucket: number, accountIds: readonly string[], claimMs: number): Promise<void>;
   /** Reads accounts of one bucket, due or not, without claiming them. One call to the store. */
   readBucket(bucket: number, accountIds: readonly string[]): Promise<BucketView>;
   /** Reads one account, with the controls that concern it. */

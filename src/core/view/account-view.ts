@@ -147,6 +147,8 @@ export interface IntentLine {
   readonly positionId: string;
   /** `operator:ID` for an order by hand. */
   readonly ruleId: string;
+  readonly mode: Mode;
+  /** In words. */
   readonly target: string;
   readonly targetBase: DecimalString | null;
   readonly openedMs: number;

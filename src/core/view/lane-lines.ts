@@ -32,12 +32,13 @@ export function doubtLines(lanes: readonly LaneState[]): AccountView['doubts'] {
 }
 
 function intentLine(lane: LaneState, intent: Intent): IntentLine {
-  const { key, positionId, ruleId, targetBase, openedMs, deadlineMs, failures } = intent;
+  const { key, positionId, ruleId, mode, targetBase, openedMs, deadlineMs, failures } = intent;
   return {
     key,
     market: lane.market,
     positionId,
     ruleId,
+    mode,
     target: targetWords(intent.target, targetBase),
     targetBase,
     openedMs,

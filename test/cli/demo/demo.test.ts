@@ -2,7 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
+import { PassThrough } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { runCli } from '../../../src/cli/run.ts';
 import { ctrlC, runCommandLine } from '../../support/cli.ts';
 
 interface Line {
@@ -26,11 +28,15 @@ const lines = (stdout: string): Line[] =>
 
 const KEYS = ['event', 'liquidations', 'closedFraction', 'accounts', 'actions', 'breachToOrderMs', 'alerts'];
 
+const HIDE_CURSOR = '\u001b[?25l';
+const SHOW_CURSOR = '\u001b[?25h';
+const COLOUR = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`);
+
 describe('breakwater demo', () => {
   test('a crash and a rally: the protected come through, their twins do not', {
     timeout: 120_000,
   }, async () => {
-    const run = await runCommandLine(['demo', '--json', '--duration', '15s', '--speed', '5'], { env });
+    const run = await runCommandLine(['demo', '--json', '--duration', '25s', '--speed', '5'], { env });
     expect(run.stderr).toBe('');
     const all = lines(run.stdout);
     expect(all.filter(({ event }) => event === 'failure')).toEqual([]);
@@ -64,7 +70,7 @@ describe('breakwater demo', () => {
     });
     await writeFile(file, ['timestamp_ms,open,high,low,close,volume', ...rows, ''].join('\n'));
     const run = await runCommandLine(
-      ['demo', '--json', '--duration', '12s', '--speed', '20', '--prices', file],
+      ['demo', '--json', '--duration', '15s', '--speed', '16', '--prices', file],
       { env },
     );
     expect(run.stderr).toBe('');
@@ -83,22 +89,90 @@ describe('breakwater demo', () => {
       env: { ...env, FORCE_COLOR: '1' },
     });
     expect(run.stdout).toContain('ONLY WATCHED');
-    expect(run.stdout.indexOf('\u001b[?25l')).toBeLessThan(run.stdout.lastIndexOf('\u001b[?25h'));
+    expect(run.stdout.indexOf(HIDE_CURSOR)).toBeLessThan(run.stdout.lastIndexOf(SHOW_CURSOR));
+    expect(run.stdout).toMatch(COLOUR);
     expect(run.stdout).toContain('long at 10x');
     expect(run.stdout).toContain("What happened, by the exchange's ledger");
   });
 
-  test('Ctrl-C ends it in order with 130, and the cursor is back', async () => {
-    const controller = new AbortController();
-    const running = runCommandLine(['demo', '--duration', '60s'], {
+  test('with NO_COLOR it still draws in place, without a colour', async () => {
+    const run = await runCommandLine(['demo', '--duration', '1s'], {
       tty: true,
-      env: { ...env, FORCE_COLOR: '1' },
+      env: { ...env, NO_COLOR: '1' },
+    });
+    expect(run.stdout).toContain(SHOW_CURSOR);
+    expect(run.stdout).not.toMatch(COLOUR);
+  });
+
+  test.each([
+    ['without a terminal', { tty: false, env }],
+    ['on a terminal that cannot move its cursor', { tty: true, env: { ...env, TERM: 'dumb' } }],
+  ])('%s it writes lines, and says on standard error what is played', async (_name, options) => {
+    const run = await runCommandLine(['demo', '--duration', '1s'], options);
+    expect(run.stdout).not.toContain('\u001b');
+    expect(run.stdout).toMatch(/^ +0\.\d s {2}BTC_PERP .*nearest to liquidation: long at 20x/m);
+    expect(run.stdout).toContain("What happened, by the exchange's ledger");
+    expect(run.stderr).toContain('crashThenRally: down, then up');
+  });
+
+  /** Pressed once prices move. */
+  async function stopped(args: readonly string[], options: { readonly tty: boolean }) {
+    const controller = new AbortController();
+    const stdout = new PassThrough();
+    let text = '';
+    stdout.on('data', (chunk: Buffer) => {
+      text += String(chunk);
+      if (text.includes('BTC_PERP')) controller.abort(ctrlC());
+    });
+    const exitCode = await runCli(['demo', '--duration', '60s', ...args], {
+      stdin: new PassThrough().end(),
+      stdout,
+      stderr: new PassThrough().resume(),
+      isTty: { stdin: options.tty, stdout: options.tty, stderr: options.tty },
+      env,
       signal: controller.signal,
     });
-    setTimeout(() => controller.abort(ctrlC()), 2_500);
-    const run = await running;
-    expect(run.exitCode).toBe(130);
-    expect(run.stdout === '' || run.stdout.endsWith('\u001b[?25h')).toBe(true);
+    return { exitCode, text };
+  }
+
+  test('Ctrl-C ends the live table in order with 130: the cursor is back, then comes what happened so far', async () => {
+    const { exitCode, text } = await stopped([], { tty: true });
+    expect(exitCode).toBe(130);
+    const after = text.slice(text.lastIndexOf(SHOW_CURSOR));
+    expect(after).toMatch(/Stopped after \d+\.\d s\. What had happened by then, by the exchange's ledger/);
+    expect(after).toMatch(/short at 10x +came through/);
+    expect(after).not.toContain('Not as it should be');
+  });
+
+  test('Ctrl-C with --json: says that it was stopped, and the last line is as ever', async () => {
+    const { exitCode, text } = await stopped(['--json'], { tty: false });
+    expect(exitCode).toBe(130);
+    const all = lines(text);
+    expect(all.filter(({ event }) => event === 'failure')).toEqual([]);
+    expect(all.at(-3)).toEqual({ event: 'stopped', afterMs: expect.any(Number) });
+    expect(all.at(-2)).toEqual({ event: 'machine', longestStallMs: expect.any(Number) });
+    expect(Object.keys(all.at(-1) ?? {})).toEqual(KEYS);
+  });
+
+  test('Ctrl-C before anything moves ends it with 130 and without a word', async () => {
+    const controller = new AbortController();
+    controller.abort(ctrlC());
+    const run = await runCommandLine(['demo'], { env, signal: controller.signal });
+    expect(run).toEqual({ exitCode: 130, stdout: '', stderr: '' });
+  });
+
+  test('--help says what is shown, when it fails, and what the lines of --json are', async () => {
+    const { stdout, exitCode } = await runCommandLine(['demo', '--help']);
+    expect(exitCode).toBe(0);
+    for (const flag of ['duration', 'seed', 'scenario', 'prices', 'speed', 'headless', 'json']) {
+      expect(stdout).toContain(`--${flag}`);
+    }
+    for (const event of ['frame', 'remark', 'failure', 'stopped', 'machine', 'demo']) {
+      expect(stdout).toContain(`"${event}"`);
+    }
+    expect(stdout).toMatch(/ 0 +by the exchange's ledger/);
+    expect(stdout).toMatch(/ 130 +Ctrl-C/);
+    expect(stdout).toContain('$ breakwater demo --prices candles.csv');
   });
 
   test.each([

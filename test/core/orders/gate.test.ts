@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { admitEpisodes, EMPTY_LEDGER, gateRefusal, type LimitLedger } from '../../../src/core/gate.ts';
+import {
+  admitEpisodes,
+  EMPTY_LEDGER,
+  episodeKeyOf,
+  gateRefusal,
+  type LimitLedger,
+} from '../../../src/core/gate.ts';
+import { actionKey } from '../../../src/core/intent.ts';
 import type { RuleLimits } from '../../../src/core/rule.ts';
 import type { ActionRequest } from '../../../src/core/subject.ts';
 import { action, half } from './fixtures.ts';
@@ -22,6 +29,23 @@ describe('the gate', () => {
       gateRefusal({ ...subject, ruleId: 'other' }, { ...closed, paused: false, limited: {} }),
     ).toBeNull();
   });
+});
+
+test('a silence for one subject holds back the rule there, and nowhere else', () => {
+  const request = action(half, { subject: 'position:7' });
+  const gate = { ...open, silencedSubjects: [{ ruleId: request.ruleId, subject: 'position:7' }] };
+  const asked = (changed: Partial<ActionRequest>) =>
+    gateRefusal(
+      { ...subject, ruleId: request.ruleId, episodeKey: episodeKeyOf({ ...request, ...changed }) },
+      gate,
+    );
+  expect(asked({})).toBe('silenced');
+  expect(asked({ subject: 'position:8' })).toBeNull();
+  expect(gateRefusal({ ...subject, ruleId: 'other', episodeKey: episodeKeyOf(request) }, gate)).toBeNull();
+  // Orders are asked about by the key of their action.
+  expect(gateRefusal({ ...subject, ruleId: request.ruleId, episodeKey: actionKey(request, '7') }, gate)).toBe(
+    'silenced',
+  );
 });
 
 describe('limits', () => {

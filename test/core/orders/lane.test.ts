@@ -240,7 +240,7 @@ describe('protect', () => {
   test('whose position moved in a way that it may explain is no confirmed cover', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
-    const orders = driver.state.orders.map((order) => ({ ...order, ambiguous: true }));
+    const orders = driver.state.orders.map((order) => Object.assign({}, order, { ambiguous: true }));
     expect(standingStops({ ...driver.state, orders }, 'life')).toMatchObject([{ confirmed: false }]);
   });
 

@@ -217,7 +217,7 @@ test('whatever the exchange does, an intent ends within a bound, and the lane do
     }),
     { numRuns: 600 },
   );
-}, 30_000);
+}, 120_000);
 
 test('and when it answers again and the position is nearer to liquidation, the target is reached', () => {
   fc.assert(
@@ -242,7 +242,7 @@ test('and when it answers again and the position is nearer to liquidation, the t
     }),
     { numRuns: 400 },
   );
-}, 30_000);
+}, 120_000);
 
 test('after an outage that outlasted its renewals an intent is tried again, although nothing got worse', () => {
   for (const weather of ['limited', 'erring', 'unreachable', 'noReads'] as const) {

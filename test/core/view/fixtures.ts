@@ -54,7 +54,7 @@ export function poll(
 
 function readingsOf({ at, sources }: Snapshot): Pick<AccountDocuments, 'readings'> {
   const { positions: _positions, creditLine: _creditLine, ...seldom } = sources;
-  return Object.keys(seldom).length === 0 ? {} : { readings: { version: 1, at, sources: seldom } };
+  return Object.keys(seldom).length === 0 ? {} : { readings: { version: 2, at, sources: seldom } };
 }
 
 export function view({ rules, stored }: Polled, changes: Partial<ViewInputs> = {}): AccountView {

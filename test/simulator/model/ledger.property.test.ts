@@ -50,7 +50,7 @@ function detail(entry: LedgerEntry, name: string): Decimal {
   return decimal(String(entry.details?.[name] ?? '0'));
 }
 
-describe('the books of any order flow', () => {
+describe('the books of any order flow', { timeout: 120_000 }, () => {
   it('balance to the last digit: every entry sums to zero, and replaying them gives every balance', () => {
     fc.assert(
       fc.property(arbitraryReadings, flow, (readings, steps) => {
@@ -181,7 +181,7 @@ function moneyEffect(entry: LedgerEntry): Decimal {
   }
 }
 
-describe('liquidation', () => {
+describe('liquidation', { timeout: 120_000 }, () => {
   it('is judged exactly at every moment, though accounts are looked at only when a band is left', () => {
     fc.assert(
       fc.property(fc.constantFrom('last', 'mark'), flow, (stopTriggerSource, steps) => {

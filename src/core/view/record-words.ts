@@ -1,0 +1,60 @@
+import type { Transition } from '../decision.ts';
+import type { AuditContent } from '../ports/audit.ts';
+import type { Control, OperatorOrder } from '../ports/controls.ts';
+
+/** What a record of the audit trail says, in one line for people. */
+export function contentWords(content: AuditContent): string {
+  switch (content.kind) {
+    case 'decision': {
+      const changes = content.transitions.map(
+        (change) => `rule ${change.ruleId} for ${change.subject}: ${transitionWords(change)}`,
+      );
+      return `decision: ${changes.length === 0 ? 'nothing changed' : changes.join('; ')}`;
+    }
+    case 'action': {
+      const { kind, market, reason, words, alarm } = content.event;
+      const where = market === undefined ? '' : ` ${market}`;
+      return `${alarm ? 'ALARM ' : ''}${kind}${where} (${reason}): ${words}`;
+    }
+    case 'notification':
+      return `notification: ${JSON.stringify(content.detail)}`;
+    case 'control': {
+      const { change, control, by } = content;
+      const what = control.kind === 'pause' ? 'pause' : 'silence';
+      return `${what} ${change} for ${scopeWords(control)} by ${by.author}: ${by.reason}`;
+    }
+    case 'operatorOrder':
+      return `by hand: ${orderWords(content.order)} by ${content.order.author}: ${content.order.reason}`;
+    case 'note':
+      return `${content.about}: ${content.words}`;
+    case 'lifeStarted': {
+      const before = content.previousLife === null ? '' : ` after ${content.previousLife}`;
+      return `life ${content.life} began${before} (${content.why})`;
+    }
+    case 'checkpoint': {
+      const exported = content.exportSha256 === null ? 'not exported' : `export ${content.exportSha256}`;
+      return `checkpoint: everything up to ${content.lastSeq} was taken away (${exported}): ${content.reason}`;
+    }
+  }
+}
+
+/** `pending -> firing: liquidationDistance 4.1 % is below 5 %`. */
+export function transitionWords({ from, to, words }: Transition): string {
+  return `${from} -> ${to}: ${words}`;
+}
+
+function orderWords(order: OperatorOrder): string {
+  if (order.kind === 'withdraw') return `withdraw ${order.orderId}`;
+  const what = order.flatten ? 'flatten' : 'reduce';
+  const of =
+    order.positionId === undefined ? (order.markets ?? []).join(', ') : `position ${order.positionId}`;
+  return `${what} ${of} (${order.id})`;
+}
+
+/** `account desk-1`, `rule near on position:42 of every account`. */
+export function scopeWords(control: Control): string {
+  const where = control.accountId === null ? 'every account' : `account ${control.accountId}`;
+  if (control.kind === 'pause') return where;
+  const subject = control.subject === null ? '' : ` on ${control.subject}`;
+  return `rule ${control.ruleId}${subject} of ${where}`;
+}

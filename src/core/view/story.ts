@@ -1,0 +1,215 @@
+import type { AuditEvent } from '../audit-event.ts';
+import type { AuditContent, AuditRecord, StoredDecision } from '../ports/audit.ts';
+import type { ActionRequest, SubjectKey } from '../subject.ts';
+import { positionKey } from '../subjects.ts';
+import { contentWords, transitionWords } from './record-words.ts';
+
+/** One thing that happened, for people; several can come from one record of the audit trail. */
+export interface StoryEntry {
+  /** Of the record; its inputs are at `/audit/:seq`. */
+  readonly seq: number;
+  /** Tells the entries of one record apart, from 0. */
+  readonly part: number;
+  readonly atMs: number;
+  readonly kind: StoryKind;
+  readonly words: string;
+  readonly ruleId?: string;
+  readonly subject?: SubjectKey;
+  readonly market?: string;
+  /** The new phase of a rule, or what became of a request. */
+  readonly outcome?: string;
+  readonly reason?: string;
+  /** Of an outcome: since its request was recorded. */
+  readonly tookMs?: number;
+  /** Somebody has to know. */
+  readonly alarm?: boolean;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+export type StoryKind = 'transition' | 'decision' | 'order' | 'cancel' | 'intent' | 'operator' | 'other';
+
+export interface StoryScope {
+  /** Absent: the whole account. */
+  readonly subject?: SubjectKey;
+  /** Of the subject, where it is a position: cancels there concern it. */
+  readonly market?: string;
+}
+
+/** What records, oldest first, tell about a subject; newest first. */
+export function storyOf(records: readonly AuditRecord[], scope: StoryScope): readonly StoryEntry[] {
+  const begun = new Map<string, number>();
+  const entries: StoryEntry[] = [];
+  for (const { seq, atMs, content } of records) {
+    const parts = partsOf(content, atMs).filter((part) => concerns(part, scope));
+    for (const [part, { scope: _scope, ...entry }] of parts.entries()) {
+      entries.push({ seq, part, ...timed(entry, begun) });
+    }
+  }
+  return entries.reverse();
+}
+
+/** An entry, and what else it is about than its own subject. */
+type Part = Omit<StoryEntry, 'seq' | 'part'> & { readonly scope: PartScope };
+
+/** `all`: concerns every subject of the account. */
+type PartScope = 'all' | 'own' | { readonly subjects: readonly SubjectKey[]; readonly market?: string };
+
+function concerns({ subject: own, scope }: Part, { subject, market }: StoryScope): boolean {
+  if (subject === undefined || scope === 'all' || own === subject) return true;
+  if (scope === 'own') return false;
+  return scope.subjects.includes(subject) || (scope.market !== undefined && scope.market === market);
+}
+
+function timed(entry: Omit<Part, 'scope'>, begun: Map<string, number>): Omit<Part, 'scope'> {
+  const id = requestId(entry);
+  if (id === undefined) return entry;
+  if (entry.outcome === 'placing' || entry.outcome === 'cancelling') {
+    begun.set(id, entry.atMs);
+    return entry;
+  }
+  const sinceMs = begun.get(id);
+  begun.delete(id);
+  return sinceMs === undefined ? entry : { ...entry, tookMs: Math.max(0, entry.atMs - sinceMs) };
+}
+
+function requestId({ kind, market, detail }: Omit<Part, 'scope'>): string | undefined {
+  if (kind === 'cancel') return `cancel:${market ?? ''}`;
+  const order = detail['order'] as AuditEvent['order'];
+  return kind === 'order' && order !== undefined ? `order:${order.clientOrderId}` : undefined;
+}
+
+function partsOf(content: AuditContent, atMs: number): readonly Part[] {
+  switch (content.kind) {
+    case 'decision':
+      return decisionParts(content, atMs);
+    case 'action':
+      return [actionPart(content.event)];
+    case 'control': {
+      const { control } = content;
+      const detail = { change: content.change, control, by: content.by };
+      const about = control.kind === 'silence' ? { ruleId: control.ruleId } : {};
+      const silenced = control.kind === 'silence' ? control.subject : null;
+      const scope = silenced === null ? 'all' : { subjects: [silenced] };
+      const base = { atMs, kind: 'operator', words: contentWords(content), ...about, detail } as const;
+      return [{ ...base, outcome: content.change, scope }];
+    }
+    case 'operatorOrder': {
+      const { order } = content;
+      const positionId = 'positionId' in order ? order.positionId : undefined;
+      const scope = positionId === undefined ? 'all' : { subjects: [positionKey(positionId)] };
+      return [{ atMs, kind: 'operator', words: contentWords(content), detail: { order }, scope }];
+    }
+    case 'note': {
+      const { about, detail = {}, words } = content;
+      const subject = typeof detail['subject'] === 'string' ? { subject: detail['subject'] } : {};
+      const scope = 'subject' in subject ? 'own' : 'all';
+      const kind = OPERATOR_NOTES.has(about) ? 'operator' : 'other';
+      return [{ atMs, kind, words: `${about}: ${words}`, ...subject, reason: about, detail, scope }];
+    }
+    case 'notification':
+    case 'lifeStarted':
+    case 'checkpoint': {
+      const { kind: reason, atMs: _atMs, ...detail } = content;
+      return [{ atMs, kind: 'other', words: contentWords(content), reason, detail, scope: 'all' }];
+    }
+  }
+}
+
+/** Notes of what people did. */
+const OPERATOR_NOTES: ReadonlySet<string> = new Set(['topUpAsked', 'topUpLinkMade', 'topUpFailed']);
+
+function decisionParts({ transitions, active }: StoredDecision, atMs: number): readonly Part[] {
+  if (transitions.length === 0) {
+    const words =
+      active.length === 0
+        ? 'nothing is asked for any more'
+        : `asked for: ${active.map((request) => `${request.action.kind} by rule ${request.ruleId} for ${request.subject}`).join('; ')}`;
+    const scope = active.length === 0 ? 'all' : { subjects: active.map(({ subject }) => subject) };
+    return [{ atMs, kind: 'decision', words, detail: { asked: active.map(asked) }, scope }];
+  }
+  return transitions.map((change): Part => {
+    const { ruleId, subject, episode, stage, from, to, reason, mode, severity } = change;
+    const own = active.filter((request) => request.ruleId === ruleId && request.subject === subject);
+    return {
+      atMs: change.atMs,
+      kind: 'transition',
+      words: transitionWords(change),
+      ruleId,
+      subject,
+      outcome: to,
+      reason,
+      detail: { from, to, episode, stage: stage ?? null, mode, severity, asked: own.map(asked) },
+      scope: 'own',
+    };
+  });
+}
+
+function asked({ action, ruleId, subject, stage, because }: ActionRequest): object {
+  return { ruleId, subject, stage, action, because };
+}
+
+const KINDS: Readonly<Partial<Record<AuditEvent['kind'], StoryKind>>> = {
+  placing: 'order',
+  accepted: 'order',
+  adjusted: 'order',
+  rejected: 'order',
+  filled: 'order',
+  wouldPlace: 'order',
+  overshoot: 'order',
+  standingOrder: 'order',
+  coverTriggered: 'order',
+  coverChanged: 'order',
+  cancelling: 'cancel',
+  cancelAccepted: 'cancel',
+  cancelRejected: 'cancel',
+  wouldCancel: 'cancel',
+  intentOpened: 'intent',
+  targetSet: 'intent',
+  intentEnded: 'intent',
+  intentRenewed: 'intent',
+  intentReopened: 'intent',
+  refused: 'intent',
+  blocked: 'intent',
+};
+
+function actionPart(event: AuditEvent): Part {
+  const { kind, atMs, accountId: _accountId, words, alarm, ruleId, market, positionId, reason } = event;
+  const { order, cancel, targetBase, sizeBase, key } = event;
+  const subject = positionId === undefined ? {} : { subject: positionKey(positionId) };
+  const detail = definedOf({ order, cancel, targetBase, sizeBase, key });
+  const asking = key === undefined ? [] : subjectOfKey(key);
+  const storyKind =
+    kind === 'unknown' ? (cancel === undefined ? 'order' : 'cancel') : (KINDS[kind] ?? 'other');
+  return {
+    atMs,
+    kind: storyKind,
+    words,
+    ...(ruleId === undefined ? {} : { ruleId }),
+    ...subject,
+    ...(market === undefined ? {} : { market }),
+    outcome: kind,
+    reason,
+    ...(alarm ? { alarm } : {}),
+    detail,
+    // Without a position it concerns the whole market, and without one the whole account.
+    scope:
+      market === undefined && positionId === undefined && asking.length === 0
+        ? 'all'
+        : { subjects: asking, ...(positionId === undefined && market !== undefined ? { market } : {}) },
+  };
+}
+
+/** The subject whose rule asked for it: the third part of an action's key. */
+function subjectOfKey(key: string): readonly SubjectKey[] {
+  try {
+    const parts: unknown = JSON.parse(key);
+    const subject: unknown = Array.isArray(parts) ? parts[2] : undefined;
+    return typeof subject === 'string' ? [subject] : [];
+  } catch {
+    return [];
+  }
+}
+
+function definedOf(values: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,177 @@
+import { z } from 'zod';
+import type { OperatorOrder } from '../../core/ports/controls.ts';
+import type { AccountView } from '../../core/view/account-view.ts';
+import { decimal, mode, pause, severity, silence, timeMs } from './schemas.ts';
+
+/** The read model of one account; see there for what figures mean. */
+
+const figure = () =>
+  z.union([z.number(), z.literal('none'), z.null()]).describe('null: unknown; `none`: there is none.');
+const price = () => z.union([decimal(), z.literal('none'), z.null()]);
+
+const thresholdMark = z
+  .strictObject({
+    ruleId: z.string(),
+    severity: severity(),
+    field: z.string(),
+    op: z.enum(['below', 'above']),
+    threshold: z.number(),
+  })
+  .meta({ id: 'ThresholdMark' });
+
+const source = z
+  .strictObject({
+    source: z.string(),
+    readAtMs: timeMs().nullable(),
+    ageMs: z.number(),
+    complete: z.boolean(),
+    setAside: z.number().int(),
+    tooOld: z.boolean(),
+  })
+  .meta({ id: 'Source' });
+
+const position = z
+  .strictObject({
+    subject: z.string(),
+    positionId: z.string(),
+    market: z.string(),
+    direction: z.enum(['long', 'short']).nullable(),
+    sizeBase: decimal(),
+    basePrice: decimal().nullable(),
+    markPrice: decimal().nullable(),
+    liquidationPrice: price(),
+    liquidationState: z.enum(['none', 'margin_call', 'liquidation', 'unrecognised']).nullable(),
+    liquidationDistance: figure(),
+    disagreement: z.boolean().nullable(),
+    notional: figure(),
+    unrealizedPnl: figure(),
+    marginUsage: figure(),
+    stopCover: z.enum(['ok', 'missing', 'beyondLiquidation', 'unconfirmed']).nullable(),
+    unprotectedMs: z.number().nullable(),
+    liquidationProbability1h: figure(),
+    minutesToLiquidation: figure(),
+    marks: z.array(thresholdMark),
+  })
+  .meta({ id: 'Position' });
+
+const creditLine = z
+  .strictObject({
+    subject: z.string(),
+    asset: z.string(),
+    amount: decimal(),
+    totalFunding: decimal().nullable(),
+    debt: decimal().nullable(),
+    currentLtv: figure(),
+    initialLtv: figure(),
+    marginCallLtv: figure(),
+    liquidationLtv: figure(),
+    ltvToMarginCall: figure(),
+    collateralMayFall: figure(),
+    minutesToMarginCall: figure(),
+    cures: z.array(
+      z.strictObject({ targetLtv: z.number(), repay: decimal(), addCollateralWorth: decimal() }),
+    ),
+    marks: z.array(thresholdMark),
+  })
+  .meta({ id: 'CreditLine' });
+
+const rule = z
+  .strictObject({
+    ruleId: z.string(),
+    subject: z.string(),
+    severity: severity().nullable().describe('null: the rule is not in the config any more.'),
+    mode: mode(),
+    phase: z.enum(['inactive', 'pending', 'firing']),
+    frozen: z.boolean(),
+    episode: z.number().int(),
+    stage: z.number().int().nullable(),
+    sinceMs: timeMs().nullable(),
+    silenced: z.boolean(),
+    reason: z.string(),
+    condition: z.string(),
+  })
+  .meta({ id: 'Rule' });
+
+const intent = z
+  .strictObject({
+    key: z.string(),
+    market: z.string(),
+    positionId: z.string(),
+    ruleId: z.string(),
+    mode: mode(),
+    target: z.string(),
+    targetBase: decimal().nullable(),
+    openedMs: timeMs(),
+    deadlineMs: timeMs(),
+    failures: z.number().int(),
+    state: z.string(),
+    ended: z.boolean(),
+  })
+  .meta({ id: 'Intent' });
+
+const order = z
+  .strictObject({
+    market: z.string(),
+    role: z.enum(['reduce', 'cover']),
+    positionId: z.string(),
+    side: z.string(),
+    amount: decimal(),
+    activationPrice: decimal(),
+    price: decimal(),
+    status: z.string(),
+    clientOrderId: z.string(),
+  })
+  .meta({ id: 'Order' });
+
+const operatorOrder = z
+  .looseObject({
+    kind: z.enum(['reduce', 'withdraw']),
+    id: z.string(),
+    author: z.string(),
+    reason: z.string(),
+    atMs: timeMs(),
+    expiresAtMs: timeMs(),
+  })
+  .meta({ id: 'OperatorOrder' }) as unknown as z.ZodType<OperatorOrder>;
+
+export const account = z
+  .strictObject({
+    accountId: z.string(),
+    labels: z.record(z.string(), z.string()),
+    mode: mode().nullable(),
+    pause: pause.nullable(),
+    silences: z.array(silence),
+    life: z
+      .strictObject({
+        id: z.string(),
+        why: z.enum(['empty', 'serverChanged', 'rolledBack']),
+        sinceMs: timeMs(),
+      })
+      .nullable(),
+    judgedAtMs: timeMs().nullable(),
+    nextDueAtMs: timeMs().nullable(),
+    figuresAtMs: timeMs().nullable(),
+    worst: severity().nullable(),
+    danger: z.number(),
+    sources: z.array(source),
+    positions: z.array(position),
+    creditLines: z.array(creditLine),
+    balances: z.array(z.strictObject({ asset: z.string(), available: decimal() })),
+    rules: z.array(rule),
+    intents: z.array(intent),
+    orders: z.array(order),
+    inbox: z.array(operatorOrder).describe('Orders by hand that have not begun.'),
+    doubts: z.array(z.strictObject({ market: z.string(), why: z.string(), sinceMs: timeMs() })),
+    refused: z.strictObject({ document: z.string(), message: z.string() }).nullable(),
+  })
+  .meta({ id: 'Account' }) satisfies z.ZodType<AccountView>;
+
+export const accountsReply = z
+  .strictObject({
+    atMs: timeMs(),
+    total: z.number().int().describe('Accounts that the query finds.'),
+    offset: z.number().int(),
+    limit: z.number().int(),
+    accounts: z.array(account).describe('Most endangered first.'),
+  })
+  .meta({ id: 'Accounts' });

@@ -1,0 +1,171 @@
+import { z } from 'zod';
+import { isDecimalString, parseDecimal, ZERO } from '../../core/decimal.ts';
+import { type Control, ControlError, type Pause, type Silence } from '../../core/ports/controls.ts';
+import { ApiError } from './errors.ts';
+import { accountId, NO_PARAMS, requireAccount } from './read-routes.ts';
+import { type ApiContext, type ApiRoute, route } from './route.ts';
+import { liftedReply, pause, silence, subjectKey, topUpReply } from './schemas.ts';
+
+const line = (max: number) =>
+  z
+    .string()
+    .trim()
+    .min(1)
+    .max(max)
+    // Nothing that could forge a line in a log or a terminal.
+    .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must be one line');
+const by = {
+  author: line(80).describe('Who.'),
+  reason: line(300).describe('Why; goes into the audit trail.'),
+};
+const LONGEST_MS = 366 * 86_400_000;
+const forMs = () => z.number().int().min(1000).max(LONGEST_MS);
+const byId = z.strictObject({ id: z.string().min(1).max(64) });
+
+const putPause = route({
+  id: 'pause',
+  method: 'POST',
+  path: '/api/v1/pauses',
+  access: 'control',
+  summary: 'Hold back all actions, everywhere or of one account, before their next step.',
+  params: NO_PARAMS,
+  body: z.strictObject({
+    accountId: accountId().nullable().describe('null: everywhere.'),
+    ...by,
+    forMs: forMs().nullable().describe('Ends by itself after this time; null: when it is lifted.'),
+  }),
+  status: 201,
+  reply: pause,
+  async answer({ views, controls, nowMs }, { body }) {
+    const { accountId: id, author, reason, forMs: duration } = body;
+    if (id !== null) requireAccount(views, id);
+    const expiresAtMs = duration === null ? null : nowMs() + duration;
+    return (await inForce(() =>
+      controls.put({ kind: 'pause', accountId: id, author, reason, expiresAtMs }),
+    )) as Pause;
+  },
+});
+
+const putSilence = route({
+  id: 'silence',
+  method: 'POST',
+  path: '/api/v1/silences',
+  access: 'control',
+  summary: 'Hold back the actions and notifications of one rule for a time.',
+  params: NO_PARAMS,
+  body: z.strictObject({
+    accountId: accountId().nullable().describe('null: of every account.'),
+    ruleId: z.string().min(1).max(100),
+    subject: subjectKey().nullable().describe('null: all subjects of the rule.'),
+    ...by,
+    forMs: forMs(),
+  }),
+  status: 201,
+  reply: silence,
+  async answer({ views, controls, nowMs }, { body }) {
+    const { accountId: id, ruleId, subject, author, reason, forMs: duration } = body;
+    if (id !== null) requireAccount(views, id);
+    if (!views.ruleIds(id).includes(ruleId)) throw new ApiError(404, 'notFound', 'there is no such rule');
+    const expiresAtMs = nowMs() + duration;
+    const draft = { kind: 'silence', accountId: id, ruleId, subject, author, reason, expiresAtMs } as const;
+    return (await inForce(() => controls.put(draft))) as Silence;
+  },
+});
+
+const lift = (kind: Control['kind'], id: string, path: string, summary: string): ApiRoute =>
+  route({
+    id,
+    method: 'DELETE',
+    path,
+    access: 'control',
+    summary,
+    params: byId,
+    body: z.strictObject(by),
+    reply: liftedReply,
+    async answer({ controls }, { params, body }) {
+      const lifted = await inForce(async () => {
+        const found = (await controls.list()).find((control) => control.id === params.id);
+        return found?.kind === kind ? await controls.lift({ kind: 'id', id: params.id }, body) : [];
+      });
+      if (lifted.length === 0) throw new ApiError(404, 'notFound', `no such ${kind} is in force`);
+      return { lifted };
+    },
+  });
+
+/** Resolves when the change is in force wherever it concerns somebody, before the next step there. */
+async function inForce<T>(change: () => Promise<T>): Promise<T> {
+  try {
+    return await change();
+  } catch (error) {
+    if (error instanceof ControlError) throw new ApiError(409, 'refused', error.message);
+    const message =
+      'the state store did not answer: the change may have been made in part or not at all. Repeating it is harmless';
+    throw Object.assign(new ApiError(503, 'stateLost', message), { cause: error });
+  }
+}
+
+const amount = z
+  .string()
+  .regex(/^\d{1,15}(\.\d{1,8})?$/, 'must be an amount such as "100" or "99.50"')
+  .describe('In the currency of the ticker, as a text.');
+
+const topUp = route({
+  id: 'topUp',
+  method: 'POST',
+  path: '/api/v1/accounts/:id/top-ups',
+  access: 'control',
+  summary: 'Make a link at which a person pays in, for bringing a loan back.',
+  params: z.strictObject({ id: accountId().describe('Id of the account.') }),
+  body: z.strictObject({
+    subject: subjectKey().describe('What it is for: the credit line.'),
+    amount,
+    ticker: z.string().min(1).max(20).optional().describe("One of the offer's; default: its first."),
+    author: line(80).default('the page').describe('Who asked for it; goes into the audit trail.'),
+  }),
+  status: 201,
+  reply: topUpReply,
+  async answer(context, { params: { id }, body: { subject, amount: text, ticker, author } }) {
+    requireAccount(context.views, id);
+    const chosen = chooseOffer(context, id, ticker);
+    const value = isDecimalString(text) ? parseDecimal(text) : undefined;
+    if (!isDecimalString(text) || value === undefined || value.lte(ZERO)) {
+      throw new ApiError(400, 'badRequest', 'amount: must be above 0');
+    }
+    const { minAmount, maxAmount } = chosen;
+    const [min, max] = [minAmount, maxAmount].map((bound) =>
+      bound === null ? undefined : parseDecimal(bound),
+    );
+    if ((min !== undefined && value.lt(min)) || (max !== undefined && value.gt(max))) {
+      const bounds = [minAmount && `at least ${minAmount}`, maxAmount && `at most ${maxAmount}`];
+      const words = bounds.filter((bound) => bound !== null).join(' and ');
+      throw new ApiError(400, 'badRequest', `amount: must be ${words} ${chosen.ticker}`);
+    }
+    const order = { accountId: id, subject, ticker: chosen.ticker, amount: text, author };
+    const made = await context.deposits.link(order);
+    if (made.kind === 'made')
+      return { url: made.url, uniqueId: made.uniqueId, opensWith: 'referrer' as const };
+    if (made.kind === 'unknown') throw new ApiError(502, 'depositUnknown', made.words);
+    throw new ApiError(made.code === 'stateLost' ? 503 : 422, 'depositRefused', made.words);
+  },
+});
+
+function chooseOffer({ deposits }: ApiContext, id: string, ticker: string | undefined) {
+  const offer = deposits.offer(id);
+  if (offer === undefined) {
+    const message = 'no deposit link is configured for this account: see depositLink in docs/config.md';
+    throw new ApiError(404, 'notOffered', message);
+  }
+  const chosen = ticker ?? offer.tickers[0] ?? '';
+  if (!offer.tickers.includes(chosen)) {
+    throw new ApiError(400, 'badRequest', `ticker: must be one of ${offer.tickers.join(', ')}`);
+  }
+  return { ...offer, ticker: chosen };
+}
+
+export const CONTROL_ROUTES: readonly ApiRoute[] = [
+  putPause,
+  lift('pause', 'resume', '/api/v1/pauses/:id', 'End a pause.'),
+  putSilence,
+  lift('silence', 'liftSilence', '/api/v1/silences/:id', 'End a silence.'),
+  topUp,
+];

@@ -1,0 +1,137 @@
+import { z } from 'zod';
+import { CONTROL_ROUTES } from './control-routes.ts';
+import { READ_ROUTES } from './read-routes.ts';
+import type { ApiRoute } from './route.ts';
+import { actionLine, errorReply } from './schemas.ts';
+
+/** Every operation of the API that answers with one JSON document. */
+export const API_ROUTES: readonly ApiRoute[] = [...READ_ROUTES, ...CONTROL_ROUTES];
+
+const REF = '#/components/schemas/';
+const JSON_TYPE = 'application/json';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The description of the API (OpenAPI 3.1), from the shapes by which it is served. */
+export function openApi(version: string): Json {
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const route of API_ROUTES) {
+    const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
+    (paths[path] ??= {})[route.method.toLowerCase()] = operationOf(route);
+  }
+  paths['/api/v1/events'] = { get: EVENTS };
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Breakwater',
+      version,
+      description:
+        'What the daemons see, decide and do, from the shared state. Times are Unix milliseconds, ratios ' +
+        'fractions, amounts and prices decimal texts. A figure that is null is unknown, "none" says that there is none.',
+    },
+    servers: [{ url: '/' }],
+    security: [{ readToken: [] }, {}],
+    paths,
+    components: { schemas: components(), securitySchemes: SECURITY },
+  };
+}
+
+const SECURITY: Json = {
+  readToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: '`web.token`; needed where one is set. The control token is taken as well.',
+  },
+  controlToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: '`web.controlToken`; without one nothing can be changed.',
+  },
+};
+
+function operationOf(route: ApiRoute): Json {
+  const { id, summary, access, params, query, body, status, reply } = route;
+  return {
+    operationId: id,
+    summary,
+    ...(access === 'control' ? { security: [{ controlToken: [] }] } : {}),
+    parameters: [...parametersOf(params, 'path'), ...parametersOf(query, 'query')],
+    ...(body === undefined
+      ? {}
+      : { requestBody: { required: true, content: { [JSON_TYPE]: { schema: schemaOf(body, 'input') } } } }),
+    responses: {
+      [String(status)]: {
+        description: 'Done.',
+        content: { [JSON_TYPE]: { schema: schemaOf(reply, 'output') } },
+      },
+      default: { description: 'Not done.', content: { [JSON_TYPE]: { schema: { $ref: `${REF}Error` } } } },
+    },
+  };
+}
+
+function parametersOf(shape: z.ZodType | undefined, place: 'path' | 'query'): readonly Json[] {
+  if (shape === undefined) return [];
+  const { properties = {}, required = [] } = schemaOf(shape, 'input') as {
+    properties?: Record<string, Json>;
+    required?: readonly string[];
+  };
+  return Object.entries(properties).map(([name, { description = '', ...schema }]) => {
+    const isRequired = place === 'path' || required.includes(name);
+    return { name, in: place, required: isRequired, description, schema };
+  });
+}
+
+/** With references to the shapes that have a name. */
+function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
+  const named = schema.meta()?.id;
+  if (named !== undefined) return { $ref: REF + named };
+  const { $schema: _schema, $defs: _defs, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
+  return rewritten(rest) as Json;
+}
+
+function components(): Json {
+  const all = z.object(
+    Object.fromEntries(
+      [...API_ROUTES.map(({ reply }) => reply), errorReply, actionLine].map((reply, index) => [
+        `reply${index}`,
+        reply,
+      ]),
+    ),
+  );
+  const { $defs = {} } = z.toJSONSchema(all, { io: 'output', unrepresentable: 'any' });
+  return Object.fromEntries(
+    Object.entries($defs).map(([name, { id: _id, ...schema }]) => [name, rewritten(schema)]),
+  );
+}
+
+/** `#/$defs/Name` to where the description keeps it. */
+function rewritten(schema: unknown): unknown {
+  return JSON.parse(JSON.stringify(schema).replaceAll('"#/$defs/', `"${REF}`)) as unknown;
+}
+
+const EVENTS: Json = {
+  operationId: 'listen',
+  summary: 'Changes as they happen, as server-sent events.',
+  description:
+    'Events: `hello` {version, atMs}; `overview` {changed}: the keys of Overview that changed, the first one ' +
+    'complete; `account` {accountId, changed}: the same of Account; `gone` {accountId}: not in the config any more; ' +
+    '`action`: an Action, again with the same id when its outcome is known. A comment line is sent every 15 s. ' +
+    'A client that does not read is closed; on coming back it gets everything anew. With a token, read it with ' +
+    '`fetch`, as `EventSource` sends no headers.',
+  parameters: [
+    {
+      name: 'accounts',
+      in: 'query',
+      required: false,
+      description: 'Ids, separated by commas, at most 100; without it only the overview and actions.',
+      schema: { type: 'string' },
+    },
+  ],
+  responses: {
+    '200': {
+      description: 'Until either side ends it.',
+      content: { 'text/event-stream': { schema: { type: 'string' } } },
+    },
+    default: { description: 'Not done.', content: { [JSON_TYPE]: { schema: { $ref: `${REF}Error` } } } },
+  },
+};

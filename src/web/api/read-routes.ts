@@ -1,0 +1,279 @@
+import { z } from 'zod';
+import type { AuditRecord } from '../../core/ports/audit.ts';
+import type { AccountView } from '../../core/view/account-view.ts';
+import { storyOf } from '../../core/view/story.ts';
+import { account, accountsReply } from './account-schema.ts';
+import { ApiError } from './errors.ts';
+import { type ApiContext, type ApiRoute, route } from './route.ts';
+import {
+  actionsReply,
+  auditReply,
+  historyReply,
+  overview,
+  storyReply,
+  subjectKey,
+  topUpOfferReply,
+} from './schemas.ts';
+
+export const NO_PARAMS = z.strictObject({});
+export const accountId = () => z.string().min(1).max(100);
+const byAccount = z.strictObject({ id: accountId().describe('Id of the account.') });
+
+/** A whole number in a query string. */
+function whole(min: number, max: number, instead: number): z.ZodType<number> {
+  return z.coerce.number().int().min(min).max(max).default(instead);
+}
+
+const getOverview = route({
+  id: 'getOverview',
+  method: 'GET',
+  path: '/api/v1/overview',
+  access: 'read',
+  summary: 'How everything is, at a glance.',
+  params: NO_PARAMS,
+  reply: overview,
+  answer: (context) => context.overview.now(),
+});
+
+const listAccounts = route({
+  id: 'listAccounts',
+  method: 'GET',
+  path: '/api/v1/accounts',
+  access: 'read',
+  summary: 'Accounts with their positions, loans, rules and orders, most endangered first.',
+  params: NO_PARAMS,
+  query: z.strictObject({
+    query: z
+      .string()
+      .max(100)
+      .default('')
+      .describe('Text in the id, a label, a market, an asset or a rule that fires.'),
+    firing: z.enum(['true', 'false']).optional().describe('Only those of which a rule fires, or does not.'),
+    limit: whole(1, 100, 25),
+    offset: whole(0, 1_000_000, 0),
+  }),
+  reply: accountsReply,
+  async answer(context, { query: { query, firing, limit, offset } }) {
+    const views = (await context.views.read()).map(({ view }) => view);
+    const found = views
+      .filter((view) => firing === undefined || (view.worst !== null) === (firing === 'true'))
+      .filter((view) => matches(view, query.trim().toLowerCase()))
+      .sort(byDanger);
+    const accounts = found.slice(offset, offset + limit);
+    return { atMs: context.nowMs(), total: found.length, offset, limit, accounts };
+  },
+});
+
+/** What cannot be read is the most endangered: nobody knows. */
+function byDanger(a: AccountView, b: AccountView): number {
+  if ((a.refused === null) !== (b.refused === null)) return a.refused === null ? 1 : -1;
+  return b.danger - a.danger || (a.accountId < b.accountId ? -1 : 1);
+}
+
+function matches(
+  { accountId: id, labels, positions, creditLines, rules }: AccountView,
+  text: string,
+): boolean {
+  if (text === '') return true;
+  const has = (value: string): boolean => value.toLowerCase().includes(text);
+  return (
+    has(id) ||
+    Object.entries(labels).some(([name, value]) => has(`${name}=${value}`)) ||
+    positions.some(({ market, positionId }) => has(market) || has(positionId)) ||
+    creditLines.some(({ asset }) => has(asset)) ||
+    rules.some(({ phase, ruleId }) => phase === 'firing' && has(ruleId))
+  );
+}
+
+const getAccount = route({
+  id: 'getAccount',
+  method: 'GET',
+  path: '/api/v1/accounts/:id',
+  access: 'read',
+  summary: 'One account.',
+  params: byAccount,
+  reply: account,
+  answer: async (context, { params: { id } }) => await viewOf(context, id),
+});
+
+async function viewOf({ views }: ApiContext, id: string): Promise<AccountView> {
+  requireAccount(views, id);
+  const [found] = await views.read([id]);
+  if (found === undefined) throw new ApiError(404, 'notFound', 'nothing is known of this account yet');
+  return found.view;
+}
+
+export function requireAccount(views: ApiContext['views'], id: string): void {
+  if (!views.ids().includes(id)) throw new ApiError(404, 'notFound', 'the config has no such account');
+}
+
+const getHistory = route({
+  id: 'getHistory',
+  method: 'GET',
+  path: '/api/v1/accounts/:id/history',
+  access: 'read',
+  summary: 'Figures of one subject over time, oldest first.',
+  params: byAccount,
+  query: z.strictObject({
+    subject: subjectKey(),
+    fromMs: whole(0, Number.MAX_SAFE_INTEGER, 0),
+    limit: whole(1, 3000, 360).describe('The newest so many.'),
+  }),
+  reply: historyReply,
+  async answer({ views, history }, { params: { id }, query: { subject, fromMs, limit } }) {
+    requireAccount(views, id);
+    const points = await history.read(id, subject, { fromMs, limit });
+    return { subject, points };
+  },
+});
+
+/** Records read for one answer, at most: a quiet subject in a busy account is told in parts. */
+const STORY_PAGE = 250;
+const STORY_PAGES = 8;
+
+const getStory = route({
+  id: 'getStory',
+  method: 'GET',
+  path: '/api/v1/accounts/:id/story',
+  access: 'read',
+  summary: 'What happened to one subject, or to the account, newest first.',
+  params: byAccount,
+  query: z.strictObject({
+    subject: subjectKey().optional(),
+    limit: whole(1, 500, 200),
+    beforeSeq: z.coerce.number().int().min(1).optional(),
+  }),
+  reply: storyReply,
+  async answer(context, { params: { id }, query }) {
+    const { subject, limit, beforeSeq } = query;
+    const view = await viewOf(context, id);
+    const known = view.positions.find((position) => position.subject === subject)?.market;
+    const parts: (readonly AuditRecord[])[] = [];
+    let entries: ReturnType<typeof storyOf> = [];
+    let before = beforeSeq;
+    for (let page = 0; page < STORY_PAGES && entries.length < limit; page++) {
+      const older = await recordsBefore(context, id, before);
+      if (older.length === 0) {
+        before = 1;
+        break;
+      }
+      parts.unshift(older);
+      before = older[0]?.seq ?? 1;
+      const records = parts.flat();
+      const market = known ?? marketOf(records, subject);
+      entries = storyOf(records, {
+        ...(subject === undefined ? {} : { subject }),
+        ...(market === undefined ? {} : { market }),
+      });
+    }
+    // All parts of a record, or none.
+    const last = entries[limit - 1]?.seq;
+    const shown = last === undefined ? entries : entries.filter(({ seq }) => seq >= last);
+    const next = shown.length < entries.length ? (last ?? null) : (before ?? 1) > 1 ? (before ?? null) : null;
+    return { entries: shown, nextBeforeSeq: next };
+  },
+});
+
+async function recordsBefore(
+  { audit }: ApiContext,
+  id: string,
+  before: number | undefined,
+): Promise<readonly AuditRecord[]> {
+  if (before === undefined) return (await audit.tail(id, STORY_PAGE)).map(({ record }) => record);
+  if (before <= 1) return [];
+  const range = { fromSeq: Math.max(1, before - STORY_PAGE), toSeq: before - 1, limit: STORY_PAGE };
+  return (await audit.read(id, range)).map(({ record }) => record);
+}
+
+/** The market of a position that is closed by now. */
+function marketOf(records: readonly AuditRecord[], subject: string | undefined): string | undefined {
+  if (subject?.startsWith('position:') !== true) return undefined;
+  const positionId = subject.slice('position:'.length);
+  for (const { content } of records) {
+    if (content.kind === 'action' && content.event.positionId === positionId) return content.event.market;
+  }
+  return undefined;
+}
+
+const getAudit = route({
+  id: 'getAuditRecord',
+  method: 'GET',
+  path: '/api/v1/accounts/:id/audit/:seq',
+  access: 'read',
+  summary: 'One record of the audit trail; of a decision also what it was computed from.',
+  params: z.strictObject({
+    id: accountId().describe('Id of the account.'),
+    seq: z.coerce.number().int().min(1).describe('Number of the record.'),
+  }),
+  reply: auditReply,
+  async answer({ views, audit }, { params: { id, seq } }) {
+    requireAccount(views, id);
+    const found = await audit.show(id, seq);
+    if (found === undefined) throw new ApiError(404, 'notFound', 'there is no such record (any more)');
+    const { record, hash } = found;
+    const inputs = await audit.inputs(record);
+    const { content } = record;
+    const shown = content.kind === 'decision' ? { ...content, inputs: undefined } : content;
+    return {
+      hash,
+      record: withoutPersonal({ ...record, content: shown }) as z.output<typeof auditReply>['record'],
+      inputs: inputs === undefined ? null : (withoutPersonal(inputs) as Record<string, unknown>),
+    };
+  },
+});
+
+const PERSONAL: ReadonlySet<string> = new Set([
+  'address',
+  'memo',
+  'description',
+  'transactionHash',
+  'withdrawalAllowList',
+]);
+
+/** The trail keeps what it was computed from; where money goes to is nothing for a page. */
+function withoutPersonal(value: object): unknown {
+  const text = JSON.stringify(value, (key, inner: unknown) =>
+    PERSONAL.has(key) && inner !== undefined ? '[not shown]' : inner,
+  );
+  return JSON.parse(text) as unknown;
+}
+
+const listActions = route({
+  id: 'listActions',
+  method: 'GET',
+  path: '/api/v1/actions',
+  access: 'read',
+  summary: 'What was sent to the exchange and what became of it, over all accounts, newest first.',
+  params: NO_PARAMS,
+  query: z.strictObject({ limit: whole(1, 500, 50) }),
+  reply: actionsReply,
+  async answer({ views, actions }, { query: { limit } }) {
+    await actions.refresh(await views.read());
+    return { actions: actions.newest(limit) };
+  },
+});
+
+const getTopUpOffer = route({
+  id: 'getTopUpOffer',
+  method: 'GET',
+  path: '/api/v1/accounts/:id/top-ups',
+  access: 'read',
+  summary: 'What a deposit link for this account can be made for.',
+  params: byAccount,
+  reply: topUpOfferReply,
+  async answer({ views, deposits }, { params: { id } }) {
+    requireAccount(views, id);
+    return { offer: deposits.offer(id) ?? null };
+  },
+});
+
+export const READ_ROUTES: readonly ApiRoute[] = [
+  getOverview,
+  listAccounts,
+  getAccount,
+  getHistory,
+  getStory,
+  getAudit,
+  listActions,
+  getTopUpOffer,
+];

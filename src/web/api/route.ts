@@ -1,0 +1,55 @@
+import type { z } from 'zod';
+import type { Access } from '../access.ts';
+import type { ActionFeed } from '../events/action-feed.ts';
+import type { OverviewSource } from '../overview.ts';
+import type { WebSources } from '../sources.ts';
+
+/** What the routes answer from. */
+export interface ApiContext extends WebSources {
+  readonly overview: OverviewSource;
+  readonly actions: ActionFeed;
+  /** Whether a control token is set. */
+  readonly mayControl: () => boolean;
+}
+
+/** One operation: served, described in openapi.json and tested from this alone. */
+export interface ApiRoute {
+  readonly id: string;
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** With `:name` for its parameters. */
+  readonly path: string;
+  readonly access: Exclude<Access, 'open'>;
+  readonly summary: string;
+  readonly params: z.ZodType;
+  readonly query: z.ZodType | undefined;
+  readonly body: z.ZodType | undefined;
+  readonly status: 200 | 201;
+  readonly reply: z.ZodType;
+  /** Input as read by the shapes above. @throws ApiError */
+  readonly answer: (context: ApiContext, input: unknown) => Promise<unknown>;
+}
+
+interface Draft<P, Q, B, R>
+  extends Omit<ApiRoute, 'params' | 'query' | 'body' | 'reply' | 'answer' | 'status'> {
+  readonly params: z.ZodType<P>;
+  readonly query?: z.ZodType<Q>;
+  readonly body?: z.ZodType<B>;
+  readonly status?: 200 | 201;
+  readonly reply: z.ZodType<R>;
+  readonly answer: (
+    context: ApiContext,
+    input: { readonly params: P; readonly query: Q; readonly body: B },
+  ) => Promise<Immutable<R>>;
+}
+
+/** What is answered is written out, never changed. */
+export type Immutable<T> = unknown extends T
+  ? T
+  : T extends string | number | boolean | null | undefined
+    ? T
+    : { readonly [K in keyof T]: Immutable<T[K]> };
+
+export function route<P, Q, B, R>(draft: Draft<P, Q, B, R>): ApiRoute {
+  const { query, body, status = 200, answer, ...rest } = draft;
+  return { ...rest, query, body, status, answer: answer as ApiRoute['answer'] };
+}

@@ -1,0 +1,54 @@
+import { createBullBoard } from '@bull-board/api';
+import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
+import { FastifyAdapter } from '@bull-board/fastify';
+import type { Queue } from 'bullmq';
+import type { FastifyInstance } from 'fastify';
+import { ApiError, errorBody } from './api/errors.ts';
+import { BOARD_POLICY } from './headers.ts';
+
+/**
+ * The queues' own page: `/queues/` for looking, `/queues/control/` for changing, with the control token. A browser
+ * asks people for the token by itself (Basic authentication; any name, the token as the password).
+ */
+export const BOARD_PATH = '/queues';
+const CONTROL_PATH = `${BOARD_PATH}/control`;
+
+export async function registerBoard(app: FastifyInstance, queues: readonly Queue[]): Promise<void> {
+  await registerOne(app, queues, BOARD_PATH, true);
+  await registerOne(app, queues, CONTROL_PATH, false);
+}
+
+async function registerOne(
+  app: FastifyInstance,
+  queues: readonly Queue[],
+  prefix: string,
+  readOnly: boolean,
+): Promise<void> {
+  const serverAdapter = new FastifyAdapter();
+  serverAdapter.setBasePath(prefix);
+  createBullBoard({
+    queues: queues.map((queue) => new BullMQAdapter(queue, { readOnlyMode: readOnly })),
+    // Its package brings another copy of the same types along.
+    serverAdapter: serverAdapter as unknown as Parameters<typeof createBullBoard>[0]['serverAdapter'],
+    options: { uiConfig: { boardTitle: readOnly ? 'Breakwater queues' : 'Breakwater queues (control)' } },
+  });
+  // Its own would tell what was thrown.
+  serverAdapter.setErrorHandler((error) =>
+    error instanceof ApiError
+      ? { status: error.status as 400, body: errorBody(error.code, error.message) }
+      : { status: 500, body: errorBody('failed', 'this could not be answered') },
+  );
+  await app.register(
+    async (scope) => {
+      scope.addHook('onRoute', (route) => {
+        const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD');
+        route.config = { ...route.config, access: readOnly && isRead ? 'read' : 'control' };
+      });
+      scope.addHook('onRequest', async (_request, reply) => {
+        reply.header('content-security-policy', BOARD_POLICY);
+      });
+      await scope.register(serverAdapter.registerPlugin());
+    },
+    { prefix },
+  );
+}

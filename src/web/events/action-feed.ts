@@ -1,0 +1,104 @@
+import type { AuditReader } from '../../core/ports/audit.ts';
+import { type ActionLine, ActionLog } from '../../core/view/actions.ts';
+import type { SourcedView } from '../sources.ts';
+
+/** Lines kept over all accounts; the trail has the others. */
+const KEPT = 1000;
+/** Records of an account that are looked through at first. */
+const FIRST_RECORDS = 200;
+const PAGE = 200;
+const AT_ONCE = 8;
+
+interface Followed {
+  readonly log: ActionLog;
+  readonly acted: number;
+  readonly seq: number;
+}
+
+/** A line and when it was learnt, as a rising number: what comes after that has not been seen. */
+interface Learnt {
+  readonly line: ActionLine;
+  readonly cursor: number;
+}
+
+/**
+ * What was sent to the exchange over all accounts, from their audit trails: so every process that serves pages
+ * tells the same. Only accounts that have acted since they were last looked at are read.
+ */
+export class ActionFeed {
+  readonly #audit: Pick<AuditReader, 'read' | 'tail'>;
+  readonly #followed = new Map<string, Followed>();
+  readonly #lines = new Map<string, Learnt>();
+  #cursor = 0;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(audit: Pick<AuditReader, 'read' | 'tail'>) {
+    this.#audit = audit;
+  }
+
+  get cursor(): number {
+    return this.#cursor;
+  }
+
+  /** Follows these accounts up to now; one after the other, whoever asks. */
+  refresh(views: readonly SourcedView[]): Promise<void> {
+    const due = (): readonly SourcedView[] =>
+      views.filter(({ view, acted }) => acted > (this.#followed.get(view.accountId)?.acted ?? 0));
+    if (due().length === 0) return this.#running.catch(() => undefined);
+    const next = this.#running.catch(() => undefined).then(() => this.#readAll([...due()]));
+    this.#running = next;
+    return next;
+  }
+
+  /** Newest first, by when they were begun. */
+  newest(limit: number): readonly ActionLine[] {
+    const lines = [...this.#lines.values()].map(({ line }) => line);
+    return lines.sort((a, b) => b.atMs - a.atMs || (a.id < b.id ? 1 : -1)).slice(0, limit);
+  }
+
+  /** What was learnt after a cursor, oldest first. */
+  after(cursor: number): readonly ActionLine[] {
+    if (cursor >= this.#cursor) return [];
+    return [...this.#lines.values()].filter((learnt) => learnt.cursor > cursor).map(({ line }) => line);
+  }
+
+  async #readAll(due: SourcedView[]): Promise<void> {
+    const found: ActionLine[][] = [];
+    const worker = async (): Promise<void> => {
+      for (let next = due.pop(); next !== undefined; next = due.pop()) found.push(await this.#follow(next));
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    for (const line of found.flat().sort((a, b) => endOf(a) - endOf(b))) this.#learn(line);
+  }
+
+  async #follow({ view: { accountId }, acted }: SourcedView): Promise<ActionLine[]> {
+    const before = this.#followed.get(accountId);
+    const log = before?.log ?? new ActionLog(accountId);
+    const lines: ActionLine[] = [];
+    let seq = before?.seq ?? 0;
+    for (;;) {
+      const records =
+        before === undefined && seq === 0
+          ? await this.#audit.tail(accountId, FIRST_RECORDS)
+          : await this.#audit.read(accountId, { fromSeq: seq + 1, limit: PAGE });
+      lines.push(...log.add(records.map(({ record }) => record)));
+      seq = records.at(-1)?.record.seq ?? seq;
+      if (records.length < PAGE) break;
+    }
+    this.#followed.set(accountId, { log, acted, seq });
+    return lines;
+  }
+
+  #learn(line: ActionLine): void {
+    this.#cursor += 1;
+    // What changed goes to the end: the oldest are let go first.
+    this.#lines.delete(line.id);
+    this.#lines.set(line.id, { line, cursor: this.#cursor });
+    const [oldest] = this.#lines.keys();
+    if (this.#lines.size > KEPT && oldest !== undefined) this.#lines.delete(oldest);
+  }
+}
+
+function endOf({ atMs, tookMs }: ActionLine): number {
+  return atMs + (tookMs ?? 0);
+}

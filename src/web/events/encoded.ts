@@ -1,0 +1,37 @@
+/** An object as the texts of its top-level keys: what changed is told by comparing them, whoever sends it. */
+export interface Encoded {
+  readonly texts: ReadonlyMap<string, string>;
+}
+
+/** Texts that did not change are those of before, so that many states of one thing share their memory. */
+export function encode(value: object, before?: Encoded): Encoded {
+  const texts = new Map<string, string>();
+  let isSame = before !== undefined;
+  for (const [key, inner] of Object.entries(value)) {
+    const text = JSON.stringify(inner) ?? 'null';
+    const known = before?.texts.get(key);
+    texts.set(key, known === text ? known : text);
+    if (known !== text) isSame = false;
+  }
+  return isSame && before?.texts.size === texts.size ? before : { texts };
+}
+
+/**
+ * JSON of the keys that changed, all of them without a `before`; undefined: nothing did. Keys that only say when
+ * are not told by themselves.
+ */
+export function changedText(
+  before: Encoded | undefined,
+  now: Encoded,
+  onlyWhen: readonly string[] = [],
+): string | undefined {
+  if (before === now) return undefined;
+  const changed = [...now.texts].filter(([key, text]) => before?.texts.get(key) !== text);
+  if (changed.every(([key]) => onlyWhen.includes(key))) return undefined;
+  return `{${changed.map(([key, text]) => `${JSON.stringify(key)}:${text}`).join(',')}}`;
+}
+
+/** One event; data are one line of JSON. */
+export function frame(event: string, data: string): string {
+  return `event: ${event}\ndata: ${data}\n\n`;
+}

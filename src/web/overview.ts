@@ -1,0 +1,105 @@
+import type { AccountView } from '../core/view/account-view.ts';
+import type { Immutable } from './api/route.ts';
+import type { OverviewReply } from './api/schemas.ts';
+import type { Readiness, WebSources } from './sources.ts';
+
+/** How old what is counted for the overview may be. */
+const QUEUES_MS = 2000;
+const HEALTH_MS = 1000;
+
+export type Overview = Immutable<OverviewReply>;
+
+/** What concerns the whole of it: one computation for all who ask at about the same time. */
+export interface OverviewSource {
+  now(): Promise<Overview>;
+}
+
+export function createOverview(
+  sources: WebSources,
+  mayControl: () => boolean,
+  views: () => Promise<readonly AccountView[]>,
+): OverviewSource {
+  const queues = kept(QUEUES_MS, sources.nowMs, () => sources.process.queues());
+  const health = kept(HEALTH_MS, sources.nowMs, () => sources.process.readiness());
+  const controls = kept(0, sources.nowMs, () => sources.controls.list());
+  return {
+    async now() {
+      const { process, deposits } = sources;
+      const [accounts, lines, found, listed] = await Promise.all([
+        views(),
+        queues().catch(() => []),
+        health().catch((): Readiness => UNKNOWN_HEALTH),
+        controls().catch(() => undefined),
+      ]);
+      const offers = sources.views.ids().some((id) => deposits.offer(id) !== undefined);
+      return {
+        version: process.version,
+        instance: process.instance,
+        atMs: sources.nowMs(),
+        startedAtMs: process.startedAtMs,
+        mode: modeOf(accounts),
+        accounts: sources.views.ids().length,
+        firing: firingOf(accounts),
+        pauses: (listed ?? pausesOf(accounts)).flatMap((one) => (one.kind === 'pause' ? [one] : [])),
+        silences: (listed ?? silencesOf(accounts)).flatMap((one) => (one.kind === 'silence' ? [one] : [])),
+        health: found,
+        degraded: process.degraded(),
+        queues: lines,
+        may: { control: mayControl(), topUp: mayControl() && offers },
+      };
+    },
+  };
+}
+
+const UNKNOWN_HEALTH: Readiness = {
+  ready: false,
+  checks: [{ name: 'readiness', ok: false, why: 'it could not be found out' }],
+};
+
+function modeOf(accounts: readonly AccountView[]): Overview['mode'] {
+  const modes = new Set(accounts.flatMap(({ mode }) => (mode === null ? [] : [mode])));
+  if (modes.size > 1) return 'mixed';
+  return modes.has('enforce') ? 'enforce' : 'observe';
+}
+
+function firingOf(accounts: readonly AccountView[]): Overview['firing'] {
+  const firing = { critical: 0, warning: 0, info: 0 };
+  for (const { rules } of accounts) {
+    for (const { phase, severity } of rules) if (phase === 'firing') firing[severity ?? 'critical'] += 1;
+  }
+  return firing;
+}
+
+/** While the controls cannot be listed: those that accounts were last seen with. */
+function pausesOf(accounts: readonly AccountView[]) {
+  return unique(accounts.flatMap(({ pause }) => (pause === null ? [] : [pause])));
+}
+
+function silencesOf(accounts: readonly AccountView[]) {
+  return unique(accounts.flatMap(({ silences }) => silences));
+}
+
+function unique<T extends { readonly id: string }>(items: readonly T[]): readonly T[] {
+  return [...new Map(items.map((item) => [item.id, item])).values()];
+}
+
+/** Asks again only when the answer is older than this; who asks meanwhile gets the one that is on its way. */
+export function kept<T>(maxAgeMs: number, nowMs: () => number, ask: () => Promise<T>): () => Promise<T> {
+  let atMs = Number.NEGATIVE_INFINITY;
+  let answer: Promise<T> | undefined;
+  let pending = false;
+  return () => {
+    const now = nowMs();
+    const isFresh = pending || (now - atMs < maxAgeMs && now >= atMs);
+    if (answer !== undefined && isFresh) return answer;
+    atMs = now;
+    pending = true;
+    answer = ask().finally(() => {
+      pending = false;
+    });
+    answer.catch(() => {
+      answer = undefined;
+    });
+    return answer;
+  };
+}

@@ -1,0 +1,89 @@
+import type { DecimalString } from '../core/decimal.ts';
+import type { AuditReader } from '../core/ports/audit.ts';
+import type { OperatorControls } from '../core/ports/controls.ts';
+import type { HistoryReader } from '../core/ports/history.ts';
+import type { SubjectKey } from '../core/subject.ts';
+import type { AccountView } from '../core/view/account-view.ts';
+
+/** What the server shows and does, as it is handed to it. */
+export interface WebSources {
+  readonly nowMs: () => number;
+  readonly views: ViewSource;
+  readonly audit: Pick<AuditReader, 'read' | 'tail' | 'show' | 'inputs'>;
+  readonly history: HistoryReader;
+  readonly controls: OperatorControls;
+  readonly process: ProcessSource;
+  readonly deposits: DepositDesk;
+}
+
+/** The accounts of the config as the shared state has them. */
+export interface ViewSource {
+  ids(): readonly string[];
+  /**
+   * Accounts by id, unknown ones left out, in no particular order; all without ids. An account that did not
+   * change keeps its object. While the store is lost: as last seen.
+   */
+  read(ids?: readonly string[]): Promise<readonly SourcedView[]>;
+  /** Ids of the configured rules of an account; of all accounts without one. */
+  ruleIds(accountId: string | null): readonly string[];
+}
+
+export interface SourcedView {
+  readonly view: AccountView;
+  /** Rises when something may have been sent to the exchange, or answered; 0: nothing ever was. */
+  readonly acted: number;
+}
+
+/** This process, and what it knows of the queues. */
+export interface ProcessSource {
+  readonly version: string;
+  readonly instance: string;
+  readonly startedAtMs: number;
+  readonly readiness: () => Promise<Readiness>;
+  /** Names of what works only in part: `redis`, `exchange_store`, `schedule`, `notify`. */
+  readonly degraded: () => readonly string[];
+  readonly queues: () => Promise<readonly QueueLine[]>;
+}
+
+export interface Readiness {
+  readonly ready: boolean;
+  /** What was looked at: `redis`, `firstEvaluation`, `dataFresh`. */
+  readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly why: string }[];
+}
+
+export interface QueueLine {
+  readonly queue: string;
+  readonly waiting: number;
+  readonly active: number;
+  readonly delayed: number;
+  readonly failed: number;
+  /** When the oldest waiting job came, Unix milliseconds; null: none waits. */
+  readonly oldestMs: number | null;
+}
+
+/** Makes links at which a person pays money in (specification 4.1). */
+export interface DepositDesk {
+  /** What an account offers; undefined: nothing is configured. */
+  offer(accountId: string): TopUpOffer | undefined;
+  link(order: TopUpOrder): Promise<TopUpOutcome>;
+}
+
+export interface TopUpOffer {
+  /** The first one is the default. */
+  readonly tickers: readonly string[];
+  readonly minAmount: DecimalString | null;
+  readonly maxAmount: DecimalString | null;
+}
+
+export interface TopUpOrder {
+  readonly accountId: string;
+  readonly subject: SubjectKey;
+  readonly ticker: string;
+  readonly amount: DecimalString;
+  readonly author: string;
+}
+
+export type TopUpOutcome =
+  | { readonly kind: 'made'; readonly url: string; readonly uniqueId: string }
+  /** `words` are for people and contain nothing personal. */
+  | { readonly kind: 'refused' | 'unknown'; readonly code: string; readonly words: string };

@@ -1,0 +1,112 @@
+import { Redis } from 'ioredis';
+import { expect, test } from 'vitest';
+import { compileRules } from '../../src/core/compiled-rules.ts';
+import { evaluate } from '../../src/core/evaluate.ts';
+import type { ChainedRecord } from '../../src/core/ports/audit.ts';
+import type { RuleSpec } from '../../src/core/rule.ts';
+import type { AccountSettings } from '../../src/core/settings.ts';
+import { closeAfterTest } from '../contract/support/world.ts';
+import { environment } from './config.ts';
+import { d, openScene } from './scene.ts';
+import { type DaemonWorld, eventually, keysOf, openDaemonWorld, troubles } from './world.ts';
+
+const RULES = `  - id: strange
+    on: account
+    when: { unexpectedWithdrawalCount: { within: 1h, above: 0 } }
+    do: [{ notify: { channels: [log] } }]
+`;
+const KNOWN = `0x${'Ab'.repeat(20)}`;
+const STRANGE = `0x${'cd'.repeat(20)}`;
+
+test('addresses of withdrawals are judged and then forgotten: none is stored, recorded or told, and the decision can be recomputed', async () => {
+  const simulator = await openScene();
+  const env = { ...environment(simulator), ALLOWED: KNOWN };
+  const world = await openDaemonWorld(simulator, {
+    accounts: {
+      long: {
+        rules: ['strange'],
+        more: '    watch: { transfers: true, withdrawalAllowList: { env: ALLOWED } }',
+      },
+    },
+    rules: RULES,
+    acting: '{ maxSnapshotAge: 1s }',
+  });
+  const withdraw = (address: string) =>
+    simulator.model.withdraw('long', { ticker: 'USDT', amount: d('5'), address });
+  withdraw(KNOWN.toLowerCase());
+  const daemon = await world.start({ env });
+  await eventually(
+    () => transfersSeen(world) === 1,
+    'the first withdrawal',
+    () => troubles(world.events),
+  );
+  expect(world.events.some(({ kind }) => kind === 'said')).toBe(false);
+  withdraw(STRANGE);
+  await eventually(
+    () => world.events.some(({ kind }) => kind === 'said'),
+    'a notice',
+    () => troubles(world.events),
+  );
+
+  const stored = await everything(world);
+  expect(stored).toContain('expected');
+  for (const address of [KNOWN, STRANGE]) expect(stored.toLowerCase()).not.toContain(address.toLowerCase());
+  expect(JSON.stringify(world.events.map(said)).toLowerCase()).not.toContain(STRANGE);
+
+  const records = await daemon.state.audit.tail('long', 100);
+  let recomputed = 0;
+  for (const record of records) recomputed += Number(await isRecomputed(daemon.state.audit.inputs, record));
+  expect(recomputed).toBeGreaterThan(0);
+});
+
+function transfersSeen({ events }: DaemonWorld): number {
+  return events.reduce((count, event) => {
+    const transfers = event.kind === 'evaluated' ? event.snapshot.sources.transfers : undefined;
+    return transfers?.kind === 'read' ? transfers.value.records.length : count;
+  }, 0);
+}
+
+/** Rules are made of functions, which say nothing. */
+function said(event: DaemonWorld['events'][number]): unknown {
+  return event.kind === 'evaluated' ? [event.snapshot, event.evaluation] : event;
+}
+
+async function isRecomputed(
+  inputsOf: (record: ChainedRecord['record']) => Promise<unknown>,
+  { record }: ChainedRecord,
+): Promise<boolean> {
+  if (record.content.kind !== 'decision') return false;
+  const { snapshot, state, now, options, rules } = (await inputsOf(record)) as {
+    snapshot: Parameters<typeof evaluate>[0];
+    state: Parameters<typeof evaluate>[1];
+    now: Parameters<typeof evaluate>[2];
+    options: Parameters<typeof evaluate>[4];
+    rules: { rules: readonly RuleSpec[]; settings: Omit<AccountSettings, 'marketSettings'> };
+  };
+  expect(rules.settings).not.toHaveProperty('withdrawalAllowList');
+  const compiled = compileRules(rules.rules, { ...rules.settings, marketSettings: () => undefined });
+  const { transitions, decisions, active } = evaluate(snapshot, state, now, compiled, options);
+  expect({ transitions, decisions, active }).toEqual({
+    transitions: record.content.transitions,
+    decisions: record.content.decisions,
+    active: record.content.active,
+  });
+  return true;
+}
+
+/** All that is in Redis, in words. */
+async function everything(world: DaemonWorld): Promise<string> {
+  const redis = new Redis(world.redisUrl);
+  closeAfterTest(async () => redis.disconnect());
+  const parts = await Promise.all(
+    (await keysOf(world)).map(async (key) => {
+      const type = await redis.type(key);
+      if (type === 'hash') return JSON.stringify(await redis.hgetall(key));
+      if (type === 'stream') return JSON.stringify(await redis.xrange(key, '-', '+'));
+      if (type === 'zset') return JSON.stringify(await redis.zrange(key, '0', '-1'));
+      if (type === 'list') return JSON.stringify(await redis.lrange(key, 0, -1));
+      return type === 'string' ? ((await redis.get(key)) ?? '') : '';
+    }),
+  );
+  return parts.join('\n');
+}

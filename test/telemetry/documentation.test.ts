@@ -1,0 +1,40 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { withGenerated } from '../../src/config/documentation.ts';
+import { metricTables } from '../../src/telemetry/metrics/documentation.ts';
+import { EVENT_METRICS } from '../../src/telemetry/metrics/event-metrics.ts';
+import { createMetrics } from '../../src/telemetry/metrics/registry.ts';
+import type { MetricSpec } from '../../src/telemetry/metrics/spec.ts';
+import { STATE_METRICS } from '../../src/telemetry/metrics/state-metrics.ts';
+
+const text = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
+const ALL: readonly MetricSpec[] = [...Object.values(STATE_METRICS), ...Object.values(EVENT_METRICS)];
+
+test('docs/metrics.md is fresh, or run npm run generate', () => {
+  expect(text).toBe(withGenerated(text, metricTables()));
+});
+
+test('it has every metric once, and every name in it is one', async () => {
+  const processMetrics = await createMetrics({ version: 'x' }).registry.getMetricsAsJSON();
+  const histograms = ALL.filter(({ type }) => type === 'histogram').map(({ name }) => `breakwater_${name}`);
+  const known = new Set([
+    ...ALL.map(({ name }) => `breakwater_${name}`),
+    ...processMetrics.map(({ name }) => name),
+  ]);
+  for (const { name } of ALL) expect(text.split(`| \`breakwater_${name}\` |`)).toHaveLength(2);
+  for (const [name] of text.matchAll(/breakwater_[a-z_0-9]+/g)) {
+    const base = name.replace(/_(bucket|count|sum)$/, '');
+    expect([name, known.has(name) || histograms.includes(base)]).toEqual([name, true]);
+  }
+});
+
+test('names are unique and as Prometheus wants them: base units, totals for counters, a help text', () => {
+  expect(new Set(ALL.map(({ name }) => name)).size).toBe(ALL.length);
+  for (const { name, type, unit, help, buckets } of ALL) {
+    expect([name, /_total$/.test(name)]).toEqual([name, type === 'counter']);
+    if (unit === 'seconds' || unit === 'ratio')
+      expect(name.replace(/_total$/, '')).toMatch(new RegExp(`_${unit}$`));
+    expect(help).toMatch(/^[A-Z1].{10,}\.$/);
+    expect([name, buckets !== undefined]).toEqual([name, type === 'histogram']);
+  }
+});

@@ -1,0 +1,214 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { afterEach, describe, expect, test } from 'vitest';
+import { changedText, encode } from '../../src/web/events/encoded.ts';
+import type { SourcedView } from '../../src/web/sources.ts';
+import { accountView, ask, type Fixture, startFixture } from './fixture.ts';
+import { type EventListener, listenTo, type SentEvent } from './listener.ts';
+
+const open: (Fixture | EventListener | { close(): Promise<void> })[] = [];
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one.close();
+});
+
+async function start(...options: Parameters<typeof startFixture>): Promise<Fixture> {
+  const fixture = await startFixture(...options);
+  open.push(fixture);
+  return fixture;
+}
+
+async function listen(...given: Parameters<typeof listenTo>): Promise<EventListener> {
+  const listener = await listenTo(...given);
+  open.push(listener);
+  return listener;
+}
+
+const about = (event: string, accountId?: string) => (sent: SentEvent) =>
+  sent.event === event && (accountId === undefined || sent.data['accountId'] === accountId);
+
+describe('listening', () => {
+  test('begins with everything asked for, and goes on with what changed only', async () => {
+    const { server, set } = await start();
+    const listener = await listen(server, '?accounts=desk-1,nobody');
+    expect([listener.status, listener.headers['content-type']]).toEqual([
+      200,
+      'text/event-stream; charset=utf-8',
+    ]);
+    expect(await listener.until(about('hello'))).toMatchObject({ data: { version: '1.2.3' } });
+    expect(listener.events[0]?.event).toBe('hello');
+    const first = await listener.until(about('account', 'desk-1'));
+    expect(first.data['changed']).toEqual(accountView('desk-1'));
+    await listener.until(about('overview'));
+    expect(await listener.until(about('gone'))).toMatchObject({ data: { accountId: 'nobody' } });
+
+    set(accountView('desk-1', { judgedAtMs: 5000, danger: 0.9 }));
+    set(accountView('desk-2', { judgedAtMs: 5000 }));
+    const next = await listener.until((sent) => about('account', 'desk-1')(sent) && sent !== first);
+    expect(next.data).toEqual({ accountId: 'desk-1', changed: { judgedAtMs: 5000, danger: 0.9 } });
+    expect(listener.events.filter(about('account', 'desk-2'))).toEqual([]);
+  });
+
+  test('the overview comes again with what changed, and not because time passes', async () => {
+    const { server, set, state, reads } = await start();
+    const listener = await listen(server);
+    const first = await listener.until(about('overview'));
+    const before = reads();
+    await expect.poll(reads, { timeout: 15_000 }).toBeGreaterThan(before + 3);
+    expect(listener.events.filter(about('overview'))).toEqual([first]);
+    await state.controls.put({ kind: 'pause', accountId: null, author: 'a', reason: 'r', expiresAtMs: null });
+    const second = await listener.until((sent) => about('overview')(sent) && sent !== first);
+    expect(Object.keys(second.data['changed'] as object).sort()).toEqual(['atMs', 'pauses']);
+    set(accountView('desk-1', { rules: [] }));
+    await listener.until(
+      (sent) => 'firing' in ((sent.data['changed'] as object | undefined) ?? {}) && sent !== first,
+    );
+  });
+
+  test('an account that leaves the config is gone, and complete when it comes back', async () => {
+    const { server, views } = await start();
+    const listener = await listen(server, '?accounts=desk-1');
+    await listener.until(about('account', 'desk-1'));
+    const kept = views.get('desk-1');
+    views.delete('desk-1');
+    await listener.until(about('gone', 'desk-1'));
+    views.set('desk-1', kept as SourcedView);
+    await expect
+      .poll(() => listener.events.filter(about('account', 'desk-1')).length, { timeout: 15_000 })
+      .toBe(2);
+    expect(listener.events.findLast(about('account', 'desk-1'))?.data['changed']).toEqual(
+      accountView('desk-1'),
+    );
+  });
+
+  test('actions come when they are recorded, and again with their outcome', async () => {
+    const { server, state, set } = await start();
+    const listener = await listen(server);
+    await listener.until(about('overview'));
+    const act = async (kind: 'cancelling' | 'cancelAccepted', atMs: number): Promise<void> => {
+      const { load } = await state.store.read('desk-1');
+      if (load.kind !== 'loaded') throw new Error('not loaded');
+      const event = {
+        kind,
+        atMs,
+        accountId: 'desk-1',
+        market: 'M',
+        reason: 'resolved',
+        words: 'w',
+        alarm: false,
+      };
+      await state.store.commit([{ base: load.account, audit: [{ kind: 'action', event }] }]);
+    };
+    await act('cancelling', 10);
+    set(accountView('desk-1'), 1);
+    const pending = await listener.until(about('action', 'desk-1'));
+    expect(pending.data).toMatchObject({ outcome: 'pending', kind: 'cancelAll', market: 'M' });
+    await act('cancelAccepted', 15);
+    set(accountView('desk-1'), 2);
+    const done = await listener.until(({ data }) => data['outcome'] === 'accepted');
+    expect(done.data).toMatchObject({ id: pending.data['id'], tookMs: 5 });
+  });
+
+  test('many listeners share one reader, and without any nothing is read', async () => {
+    const { server, reads } = await start();
+    const listeners = await Promise.all(
+      Array.from({ length: 20 }, () => listen(server, '?accounts=desk-1,desk-2')),
+    );
+    await Promise.all(listeners.map((listener) => listener.until(about('overview'))));
+    const before = reads();
+    const from = performance.now();
+    await expect.poll(reads, { timeout: 20_000 }).toBeGreaterThan(before + 4);
+    // Two reads per tick, whoever listens: one of the feed, one of the overview.
+    const ticks = (performance.now() - from) / 500 + 1;
+    expect(reads() - before).toBeLessThanOrEqual(2 * ticks + 2);
+    await Promise.all(listeners.map((listener) => listener.close()));
+    const settled = async (): Promise<number> => {
+      const now = reads();
+      await new Promise((resolve) => setTimeout(resolve, 700));
+      return reads() - now;
+    };
+    await expect.poll(settled, { timeout: 15_000 }).toBe(0);
+  });
+
+  test('closing the server ends all of them', async () => {
+    const fixture = await startFixture();
+    const listener = await listen(fixture.server, '?accounts=desk-1');
+    await listener.until(about('overview'));
+    await fixture.close();
+    await listener.closed;
+  });
+
+  test('what fails while reading does not end the others', async () => {
+    let isLost = true;
+    const { server, errors } = await start({
+      sources: {
+        views: {
+          ids: () => ['desk-1'],
+          ruleIds: () => [],
+          read: async () => {
+            if (isLost) throw new Error('lost');
+            return [{ view: accountView('desk-1'), acted: 0 }];
+          },
+        },
+      },
+    });
+    const listener = await listen(server, '?accounts=desk-1');
+    await expect.poll(() => errors.length, { timeout: 15_000 }).toBeGreaterThan(0);
+    isLost = false;
+    await listener.until(about('account', 'desk-1'));
+  });
+});
+
+/** An account of about so many bytes. */
+function large(accountId: string, bytes: number, mark: string) {
+  return accountView(accountId, { labels: { desk: mark.padEnd(bytes, 'x') } });
+}
+
+describe('a listener that does not read', () => {
+  test('costs no more than what its connection buffers, however much changes', async () => {
+    const ids = Array.from({ length: 10 }, (_, index) => `a${index}`);
+    const { server, set, reads } = await start({ accounts: ids.map((id) => large(id, 100_000, '0')) });
+    const sockets: Socket[] = [];
+    for (let index = 0; index < 20; index++) {
+      const socket = connect(server.port, '127.0.0.1');
+      socket.on('error', () => undefined);
+      socket.pause();
+      sockets.push(socket);
+      await once(socket, 'connect');
+      socket.write(`GET /api/v1/events?accounts=${ids.join(',')} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    }
+    open.push({ close: async () => void sockets.map((socket) => socket.destroy()) });
+    const change = async (round: number): Promise<void> => {
+      const before = reads();
+      for (const id of ids) set(large(id, 100_000, String(round)));
+      await expect.poll(reads, { timeout: 15_000, interval: 10 }).toBeGreaterThan(before + 1);
+    };
+    await change(1);
+    await change(2);
+    globalThis.gc?.();
+    const before = process.memoryUsage();
+    // 1 MB per round and listener, were it put aside: 160 MB in all.
+    for (let round = 3; round < 11; round++) await change(round);
+    globalThis.gc?.();
+    const after = process.memoryUsage();
+    const grown = after.heapUsed + after.external - before.heapUsed - before.external;
+    expect(grown / 1e6).toBeLessThan(60);
+    // The others are served as before.
+    const listener = await listen(server, '?accounts=a3');
+    const { data } = await listener.until(about('account', 'a3'));
+    expect((data['changed'] as { labels: { desk: string } }).labels.desk.startsWith('10')).toBe(true);
+    expect((await ask(server, '/api/v1/overview')).status).toBe(200);
+  }, 60_000);
+});
+
+describe('the difference between two states', () => {
+  test('is what has another text', () => {
+    const first = encode({ a: 1, b: { c: [1, 2] }, d: null });
+    expect(changedText(undefined, first)).toBe('{"a":1,"b":{"c":[1,2]},"d":null}');
+    const same = encode({ a: 1, b: { c: [1, 2] }, d: null }, first);
+    expect(same).toBe(first);
+    const next = encode({ a: 1, b: { c: [2] }, d: null }, first);
+    expect(changedText(first, next)).toBe('{"b":{"c":[2]}}');
+    expect(changedText(first, encode({ a: 2, b: { c: [1, 2] }, d: null }, first), ['a'])).toBeUndefined();
+    expect(changedText(first, encode({ a: 2, b: 1, d: null }, first), ['a'])).toBe('{"a":2,"b":1}');
+  });
+});
