@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { levelOfAccount, verdictOf } from '../../src/web/page/danger.js';
 import { EventParser, type ServerEvent } from '../../src/web/page/event-stream.js';
 import * as format from '../../src/web/page/format.js';
-import { EMPTY, withActions, withEvent } from '../../src/web/page/page-state.js';
+import { EMPTY, withActions, withAsked, withEvent } from '../../src/web/page/page-state.js';
 import { accountPath, routeOf, subjectPath } from '../../src/web/page/route.js';
 import { creditScale, distanceWords, positionScale, scaleWords, sideOf } from '../../src/web/page/scale.js';
 import { account, creditLine, endangered, overview, position, rule } from './fixture.ts';
@@ -305,6 +305,26 @@ describe('events', () => {
     expect(after.accounts.get('a')?.positions).toBe(before.accounts.get('a')?.positions);
     expect(withEvent(after, { name: 'gone', data: { accountId: 'a' } }).accounts.size).toBe(0);
     expect(withEvent(after, { name: 'something new', data: {} })).toBe(after);
+    // A late change of an account that is not shown any more is not taken for an account.
+    expect(withEvent(after, { name: 'account', data: { accountId: 'b', changed: { danger: 1 } } })).toBe(
+      after,
+    );
+  });
+
+  it('are not undone by an answer that took longer than they did', () => {
+    const live = { ...EMPTY, connection: { kind: 'live', sinceMs: 0 } } as const;
+    const known = withEvent(live, {
+      name: 'account',
+      data: { accountId: 'a', changed: account('a', { danger: 7 }) },
+    });
+    const asked = withAsked(known, [account('a', { danger: 3 }), account('b')]);
+    expect(asked.accounts.get('a')).toBe(known.accounts.get('a'));
+    expect(asked.accounts.has('b')).toBe(true);
+    const lost = {
+      ...known,
+      connection: { kind: 'lost', lastByteMs: 0, retryAtMs: 0, attempt: 1, why: '' },
+    } as const;
+    expect(withAsked(lost, [account('a', { danger: 3 })]).accounts.get('a')?.danger).toBe(3);
   });
 
   it('replace an action by its later state, whatever comes first', () => {

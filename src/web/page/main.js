@@ -5,7 +5,7 @@ import { h } from './dom.js';
 import { header } from './header.js';
 import { listView } from './list-view.js';
 import { Live } from './live.js';
-import { EMPTY, onlyAccounts, withAccounts, withActions, withEvent } from './page-state.js';
+import { EMPTY, onlyAccounts, withActions, withAsked, withEvent } from './page-state.js';
 import { routeOf } from './route.js';
 import { keep, kept } from './session.js';
 import { Store } from './store.js';
@@ -121,8 +121,10 @@ function route() {
   const shown = /** @type {HTMLElement} */ (document.querySelector('main'));
   shown.replaceWith(view.node);
   const watched = view.watched();
-  store.change((state) => onlyAccounts(state, watched));
-  live.watch(watched);
+  if (watched !== undefined) {
+    store.change((state) => onlyAccounts(state, watched));
+    live.watch(watched);
+  }
   store.tell();
 }
 
@@ -133,10 +135,12 @@ function viewOf(path) {
     return listView({
       onPage(page) {
         const ids = page.accounts.map(({ accountId }) => accountId);
-        store.change((state) => withAccounts(onlyAccounts(state, ids), page.accounts));
+        store.change((state) => withAsked(onlyAccounts(state, ids), page.accounts));
         live.watch(ids);
         store.tell();
       },
+      // Without a list there is still the state of everything, and whether it is live.
+      onTrouble: () => live.retryNow(),
     });
   }
   if (to.kind === 'nowhere') return nowhere('There is no such page here.');
@@ -151,8 +155,7 @@ async function readAccount(accountId) {
     try {
       /** @type {import('../../core/view/account-view.ts').AccountView} */
       const account = await get(`/accounts/${segment(accountId)}`);
-      if (view?.watched().includes(accountId) === true)
-        store.change((state) => withAccounts(state, [account]));
+      if (view?.watched()?.includes(accountId) === true) store.change((state) => withAsked(state, [account]));
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 404) throw error;
       const shown = /** @type {HTMLElement} */ (document.querySelector('main'));

@@ -31,7 +31,10 @@ export function withEvent(state, { name, data }) {
   }
   if (name === 'account') {
     const { accountId, changed } = /** @type {{ accountId: string, changed: Partial<AccountView> }} */ (data);
-    const account = /** @type {AccountView} */ ({ ...state.accounts.get(accountId), ...changed });
+    const known = state.accounts.get(accountId);
+    // Only the first one is complete; a change of what is not shown any more is of no use.
+    if (known === undefined && changed.accountId === undefined) return state;
+    const account = /** @type {AccountView} */ ({ ...known, ...changed });
     return withHappened(withAccounts(state, [account]), accountId);
   }
   if (name === 'gone') {
@@ -47,8 +50,23 @@ export function withEvent(state, { name, data }) {
   return state;
 }
 
+/**
+ * Accounts that were asked for. What the stream keeps up to date is not replaced: the answer may be older than
+ * the last change, and a change tells only what changed since the one before.
+ * @param {PageState} state
+ * @param {readonly AccountView[]} views
+ * @returns {PageState}
+ */
+export function withAsked(state, views) {
+  const isLive = state.connection.kind === 'live';
+  return withAccounts(
+    state,
+    isLive ? views.filter(({ accountId }) => !state.accounts.has(accountId)) : views,
+  );
+}
+
 /** @param {PageState} state @param {readonly AccountView[]} views @returns {PageState} */
-export function withAccounts(state, views) {
+function withAccounts(state, views) {
   const accounts = new Map(state.accounts);
   for (const view of views) accounts.set(view.accountId, view);
   return { ...state, accounts };
