@@ -88,7 +88,7 @@ function standing(): readonly Panel[] {
     figure({
       title: 'Rules firing',
       description: 'Of any severity, once per subject.',
-      queries: [{ expr: `count(${each('max', RULE, `rule_state{${SCOPE}}`)} == 2) or vector(0)` }],
+      queries: [{ expr: own('rules_firing') }],
       steps: ANY_IS_BAD,
       size: [3, 4],
     }),
@@ -119,8 +119,7 @@ function activity(): readonly Panel[] {
     }),
     figure({
       title: 'Danger',
-      description:
-        'How near the account is to harm, as it decides how often it is looked at: 0 calm, 1 there.',
+      description: 'How near the account is to harm, which decides who is looked at first: larger is nearer.',
       queries: [{ expr: own('account_danger') }],
       decimals: 2,
       size: [3, 4],
@@ -349,8 +348,15 @@ function watching(): readonly Panel[] {
     }),
     curves({
       title: 'Oldest reduction',
-      description: 'Age of the oldest intent that is not finished. Dashed: the alert.',
-      queries: [{ expr: each('max', ['mode'], `oldest_intent_age_seconds{${SCOPE}}`), legend: '{{mode}}' }],
+      description:
+        'Age of the oldest intent that is not finished, and how far one is past its deadline. Dashed: the alert.',
+      queries: [
+        { expr: each('max', ['mode'], `oldest_intent_age_seconds{${SCOPE}}`), legend: '{{mode}}' },
+        {
+          expr: each('max', ['mode'], `intent_overdue_seconds{${SCOPE}}`),
+          legend: '{{mode}}, past its deadline',
+        },
+      ],
       unit: 's',
       min: 0,
       lines: true,

@@ -32,12 +32,19 @@ function health(): readonly Panel[] {
       description: 'Breakwater processes that answer.',
       queries: [{ expr: `count(breakwater_build_info{${SCOPE}})` }],
       steps: GOOD,
-      size: [3, 4],
+      size: [2, 4],
     }),
     figure({
       title: 'Redis',
       description: 'Whether every process reaches it.',
       queries: [{ expr: `min(breakwater_redis_available{${SCOPE}})` }],
+      mappings: UP_DOWN,
+      size: [3, 4],
+    }),
+    figure({
+      title: 'Shared state',
+      description: 'Whether scrapes can read it; without it there are no metrics of accounts.',
+      queries: [{ expr: `min(breakwater_shared_state_available{${SCOPE}})` }],
       mappings: UP_DOWN,
       size: [3, 4],
     }),
@@ -54,13 +61,13 @@ function health(): readonly Panel[] {
       description: 'Which of the things it stands on has failed: 1 is failed.',
       queries: [{ expr: `max by (reason) (breakwater_degraded{${SCOPE}})`, legend: '{{reason}}' }],
       steps: ANY_IS_BAD,
-      size: [6, 4],
+      size: [5, 4],
     }),
     figure({
       title: 'Accounts',
       description: 'In the config of each process; they should agree.',
       queries: [{ expr: `max(breakwater_accounts{${SCOPE}})` }],
-      size: [3, 4],
+      size: [2, 4],
     }),
     figure({
       title: 'Everything paused',
@@ -246,7 +253,10 @@ function exchange(): readonly Panel[] {
       title: 'Request budget used',
       description: 'Of our own budget, by limit. Dashed: the alert.',
       queries: [
-        { expr: `max by (limit) (breakwater_exchange_budget_used_ratio{${SCOPE}})`, legend: '{{limit}}' },
+        {
+          expr: `sum by (egress, limit) (breakwater_exchange_budget_used_ratio{${SCOPE}})`,
+          legend: '{{egress}} {{limit}}',
+        },
       ],
       unit: 'percentunit',
       min: 0,

@@ -118,13 +118,25 @@ function doings(): readonly Panel[] {
         },
       ],
       steps: NEUTRAL,
-      size: [4, 4],
+      size: [3, 4],
     }),
     figure({
       title: 'Paused accounts',
       description: 'Nothing is sent for them until somebody resumes.',
       queries: [{ expr: `sum(${each('max', ['account'], `account_paused{${SCOPE}}`)})` }],
       steps: ANY_IS_ODD,
+      size: [3, 4],
+    }),
+    figure({
+      title: 'Watched',
+      description: 'Positions and credit lines of all accounts, as last read.',
+      queries: [
+        { expr: `sum(${each('max', ['account'], `account_positions{${SCOPE}}`)})`, legend: 'positions' },
+        {
+          expr: `sum(${each('max', ['account'], `account_credit_lines{${SCOPE}}`)})`,
+          legend: 'credit lines',
+        },
+      ],
       size: [4, 4],
     }),
   ];
@@ -172,7 +184,7 @@ function seeing(): readonly Panel[] {
       queries: [{ expr: 'sum(increase(breakwater_actions_total{outcome!="accepted"}[1h])) or vector(0)' }],
       decimals: 0,
       steps: ANY_IS_ODD,
-      size: [4, 4],
+      size: [3, 4],
       to: `/d/${UIDS.operations}`,
     }),
     figure({
@@ -180,7 +192,7 @@ function seeing(): readonly Panel[] {
       description: 'Things it stands on that have failed: Redis, shared stores, schedule, channels.',
       queries: [{ expr: 'sum(max by (reason) (breakwater_degraded))' }],
       steps: ANY_IS_BAD,
-      size: [4, 4],
+      size: [3, 4],
       to: `/d/${UIDS.operations}`,
     }),
   ];

@@ -13,11 +13,13 @@ import {
   type ExchangeClient,
   type SharedLimiter,
 } from '../exchange/client.ts';
+import { fiatDeposit } from '../exchange/fiat-deposit.ts';
 import { guard } from '../exchange/guarded-exchange.ts';
 import { limitsOf, overrideLimits } from '../exchange/limits.ts';
 import type { ExchangeObserver } from '../exchange/observer.ts';
 import type { AccountBook, WatchedAccount } from '../pipeline/account.ts';
 import type { BudgetUse } from '../telemetry/record.ts';
+import type { DepositAccess } from './web-deposit.ts';
 
 export interface AccountParts {
   readonly clock: Clock;
@@ -74,6 +76,20 @@ export class ConfiguredAccounts implements AccountBook {
 
   inBucket(bucket: number): readonly string[] {
     return this.#buckets.get(bucket) ?? [];
+  }
+
+  /** Assets of the main balance that are shown. */
+  balancesOf(accountId: string): readonly string[] | undefined {
+    return this.#entries.get(accountId)?.compiled.watch.balances;
+  }
+
+  /** For deposit links, which are no business of whoever holds the account's guarded exchange. */
+  depositAccess(accountId: string): DepositAccess | undefined {
+    const entry = this.#entries.get(accountId);
+    const settings = entry?.compiled.depositLink;
+    return entry === undefined || settings === undefined
+      ? undefined
+      : { settings, deposit: fiatDeposit(entry.client) };
   }
 
   all(): readonly WatchedAccount[] {

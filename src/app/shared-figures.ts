@@ -25,7 +25,7 @@ const TIMEOUT_MS = 4_000;
 /** Figures of the shared state and the queues. Rejects when they cannot be had. */
 export async function readSharedFigures(parts: FigureParts): Promise<SharedFigures> {
   const { view, queues, clock, time } = parts;
-  const read = Promise.all([view(), Promise.all(queues.all.map((queue) => readQueue(queue, clock)))]);
+  const read = Promise.all([view(), readQueues(queues, clock)]);
   const [shared, depths] = await within(read, TIMEOUT_MS, 'the shared state did not answer in time');
   return {
     accounts: accountViews(shared, parts.accounts()),
@@ -56,6 +56,13 @@ function isPausedEverywhere({ atMs, accounts }: SharedView): boolean {
 }
 
 const STATES = ['waiting', 'active', 'delayed', 'failed'] as const;
+
+export async function readQueues(
+  queues: FigureParts['queues'],
+  clock: Clock,
+): Promise<readonly (readonly [string, QueueFigures])[]> {
+  return await Promise.all(queues.all.map((queue) => readQueue(queue, clock)));
+}
 
 async function readQueue(queue: Queue, clock: Clock): Promise<readonly [string, QueueFigures]> {
   const [jobs, [oldest]] = await Promise.all([

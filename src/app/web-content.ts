@@ -1,8 +1,15 @@
+import type { Clock } from '../core/ports/clock.ts';
+import type { QueueFigures } from '../telemetry/record.ts';
+import { pageDirectory } from '../web/page.ts';
+import type { QueueLine } from '../web/sources.ts';
 import type { Base } from './base.ts';
 import { readinessOf } from './readiness.ts';
-import { readSharedFigures } from './shared-figures.ts';
+import { readQueues, readSharedFigures } from './shared-figures.ts';
 import { readSharedView, remembering } from './shared-view.ts';
+import { readVersion } from './version.ts';
+import { createDepositDesk } from './web-deposit.ts';
 import type { WebContent } from './web-listener.ts';
+import { createViewSource } from './web-views.ts';
 
 /** Several who ask at once, or again and again, ask Redis once. */
 const MAX_AGE_MS = 1_000;
@@ -16,9 +23,39 @@ export function webContent(base: Base): WebContent {
   const parts = { view, accounts: configured, queues, clock, time };
   process.metrics.shared(remembering(clock, MAX_AGE_MS, () => readSharedFigures(parts)));
   process.metrics.budgets(() => accounts.budgets());
+  const readiness = () => readinessOf({ ping: () => redis.ping(), view, accounts: configured, clock });
   return {
     metrics: process.metrics,
-    readiness: () => readinessOf({ ping: () => redis.ping(), view, accounts: configured, clock }),
+    readiness,
     onError: (error) => telemetry.emit({ kind: 'webError', error }),
+    page: pageDirectory(),
+    queues: queues.all,
+    sources: {
+      nowMs: () => clock.nowMs(),
+      views: createViewSource({ store: state.store, accounts, clock }),
+      audit: state.audit,
+      history: state.history,
+      controls: state.controls,
+      process: {
+        version: readVersion(),
+        instance: base.instance,
+        startedAtMs: clock.nowMs(),
+        readiness,
+        degraded: () => process.metrics.degraded(),
+        queues: async () =>
+          (await readQueues(queues, clock)).map(([queue, figures]) => queueLine(queue, figures, clock)),
+      },
+      deposits: createDepositDesk({
+        store: state.store,
+        clock,
+        accessOf: (accountId) => accounts.depositAccess(accountId),
+      }),
+    },
   };
+}
+
+function queueLine(queue: string, { jobs, oldestAgeMs }: QueueFigures, clock: Clock): QueueLine {
+  const { waiting = 0, active = 0, delayed = 0, failed = 0 } = jobs;
+  const oldestMs = waiting === 0 ? null : Math.round(clock.nowMs() - oldestAgeMs);
+  return { queue, waiting, active, delayed, failed, oldestMs };
 }

@@ -1,8 +1,12 @@
 import type { WebSettings } from '../config/compiled.ts';
+import type { Secret } from '../config/secret.ts';
 import { startWebServer, type WebOptions, type WebServer } from '../web/server.ts';
 
 /** What the server shows; the rest is settings. */
-export type WebContent = Pick<WebOptions, 'metrics' | 'readiness' | 'onError'>;
+export type WebContent = Pick<
+  WebOptions,
+  'metrics' | 'readiness' | 'onError' | 'sources' | 'page' | 'queues'
+>;
 
 export interface WebListenerOptions {
   readonly content: WebContent;
@@ -71,7 +75,7 @@ export class WebListener {
 }
 
 async function listen(
-  { host, names, token }: WebSettings,
+  { host, names, token, controlToken, publicUrl }: WebSettings,
   { content, onListening }: WebListenerOptions,
   port: number,
 ): Promise<WebServer> {
@@ -80,15 +84,25 @@ async function listen(
     host,
     port,
     names,
+    ...(publicUrl === undefined ? {} : { publicUrl }),
     ...(token === undefined ? {} : { token: token.reveal() }),
+    ...(controlToken === undefined ? {} : { controlToken: controlToken.reveal() }),
   });
   onListening(server.url);
   return server;
 }
 
 function isSame(a: WebSettings, b: WebSettings): boolean {
-  const sameToken = a.token === undefined ? b.token === undefined : b.token?.equals(a.token) === true;
   return (
-    sameToken && a.host === b.host && a.port === b.port && JSON.stringify(a.names) === JSON.stringify(b.names)
+    isSameSecret(a.token, b.token) &&
+    isSameSecret(a.controlToken, b.controlToken) &&
+    a.host === b.host &&
+    a.port === b.port &&
+    a.publicUrl === b.publicUrl &&
+    JSON.stringify(a.names) === JSON.stringify(b.names)
   );
+}
+
+function isSameSecret(a: Secret | undefined, b: Secret | undefined): boolean {
+  return a === undefined ? b === undefined : b?.equals(a) === true;
 }

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { isIPv4 } from 'node:net';
+import path from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { RunningSimulator, SimulatorOptions } from '../app.ts';
 import { CliError, UsageError } from './errors.ts';
@@ -13,6 +15,8 @@ interface Flags {
   readonly port: number;
   readonly euPort: number;
   readonly controlPort: number;
+  readonly host?: string;
+  readonly keysDir?: string;
   readonly seed: number;
   readonly accounts: number;
   readonly nonce?: string;
@@ -38,7 +42,7 @@ export function registerSimulate(program: Command, io: CliIo): void {
     .command('simulate')
     .summary('run the simulated exchange')
     .description(
-      'Runs the simulated exchange on 127.0.0.1: the whole HTTP API at two base addresses, accounts with ' +
+      'Runs the simulated exchange on this machine: the whole HTTP API at two base addresses, accounts with ' +
         'open positions, a moving market, and a control API for prices, faults and everything else.',
     );
   addPlaces(command);
@@ -72,6 +76,11 @@ function addPlaces(command: Command): void {
     .option('--port <port>', 'port of the first base address; 0 takes a free one', port, 0)
     .option('--eu-port <port>', 'port of the second base address', port, 0)
     .option('--control-port <port>', 'port of the control API', port, 0)
+    .option('--host <address>', 'where it listens: 0.0.0.0 in a container (default: 127.0.0.1)', ipv4)
+    .option(
+      '--keys-dir <folder>',
+      'also writes the keys there, as ID.key and ID.secret, readable for you alone',
+    )
     .option('--seed <number>', 'keys, prices and faults follow from it', whole(0, 0xff_ff_ff_ff), 1)
     .option('--accounts <number>', 'how many accounts, each with open positions', whole(0, 10_000), 3);
 }
@@ -106,6 +115,7 @@ async function run(io: CliIo, flags: Flags): Promise<void> {
   const { simulate } = await import('../app.ts');
   const simulator = await start(simulate, await optionsOf(flags));
   try {
+    if (flags.keysDir !== undefined) await writeKeys(flags.keysDir, simulator);
     if (flags.json === true) printJson(io, listeningEvent(simulator));
     else printLine(io, welcome(io, simulator));
     if (!io.signal.aborted) await once(io.signal, 'abort');
@@ -149,6 +159,7 @@ async function optionsOf(flags: Flags): Promise<SimulatorOptions> {
     port: flags.port,
     euPort: flags.euPort,
     controlPort: flags.controlPort,
+    ...(flags.host === undefined ? {} : { host: flags.host }),
     seed: flags.seed,
     accounts: flags.accounts,
     speed: flags.speed,
@@ -161,6 +172,25 @@ async function optionsOf(flags: Flags): Promise<SimulatorOptions> {
     ...(flags.limits ? {} : { limits: [] }),
     ...(flags.allowDomain === undefined ? {} : { allowedDomains: flags.allowDomain }),
   };
+}
+
+/** Each file is there as a whole or not at all: a daemon that waits for it never reads a half. */
+async function writeKeys(folder: string, { accounts }: RunningSimulator): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true });
+    for (const { id, apiKey, apiSecret } of accounts) {
+      for (const [kind, text] of [['key', apiKey] as const, ['secret', apiSecret] as const]) {
+        const file = path.join(folder, `${id}.${kind}`);
+        await writeFile(`${file}.new`, `${text}\n`, { mode: 0o600 });
+        await rename(`${file}.new`, file);
+      }
+    }
+  } catch (error) {
+    throw new CliError('file-unwritable', `cannot write keys to ${folder}: ${(error as Error).message}.`, {
+      cause: error,
+      cure: 'Give --keys-dir a folder that you may write to.',
+    });
+  }
 }
 
 async function readPrices(file: string): Promise<string> {
@@ -226,6 +256,11 @@ async function list(io: CliIo, flags: Flags): Promise<void> {
     printLine(io, paint(io, 'stdout', 'bold', title));
     for (const [name, note] of Object.entries(entries)) printLine(io, `  ${name}\n      ${note}`);
   }
+}
+
+function ipv4(text: string): string {
+  if (isIPv4(text)) return text;
+  throw new InvalidArgumentError('Expected an IPv4 address such as 0.0.0.0.');
 }
 
 function port(text: string): number {

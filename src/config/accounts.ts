@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { actingOverrides, cadenceOverrides } from './acting.ts';
+import { depositLinkSchema } from './deposit-link.ts';
 import { exchangeOverrides } from './exchange.ts';
 import { filterSchema } from './rules/filter.ts';
 import { labelsSchema, modeSchema } from './rules/rule.ts';
@@ -69,6 +70,7 @@ export const accountSchema = z.strictObject({
   acting: actingOverrides.prefault({}).describe('How to act for this account.'),
   egress: name('a name').prefault('default').describe('Egress group whose request budget this account uses.'),
   labels: labelsSchema.prefault({}),
+  depositLink: depositLinkSchema.optional().describe("Instead of the file's `depositLink`, as a whole."),
 });
 
 export type WrittenAccount = z.output<typeof accountSchema>;

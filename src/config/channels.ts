@@ -84,7 +84,7 @@ export const notifySchema = section(
     links: z
       .record(linkTitle as unknown as z.ZodString, url('https:', 'http:'))
       .describe(
-        'Links in every message, by title; {account}, {rule}, {subject}, {market}, {episode}, {severity} and {key} in an address are filled in.',
+        'Links in every message, by title; {account}, {rule}, {subject}, {market}, {episode}, {severity}, {key} and {page} (the path of what it is about on the status page, after an address without a slash at its end) are filled in.',
       ),
   },
   { remindEvery: '30m', links: {} },

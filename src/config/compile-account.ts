@@ -91,7 +91,12 @@ export interface CompiledWatch {
   readonly denied: readonly { readonly source: SourceName; readonly ruleId: string }[];
 }
 
-export function compileWatch(account: WrittenAccount, rules: readonly RuleSpec[]): CompiledWatch {
+/** Whoever may pay in for a loan is told when the money has come. */
+export function compileWatch(
+  account: WrittenAccount,
+  rules: readonly RuleSpec[],
+  hasDepositLink: boolean,
+): CompiledWatch {
   const needed = new Map<SourceName, string>();
   for (const rule of rules) {
     for (const source of sourcesOf(rule)) if (!needed.has(source)) needed.set(source, rule.id);
@@ -104,9 +109,11 @@ export function compileWatch(account: WrittenAccount, rules: readonly RuleSpec[]
     spotOrders: account.watch.spotOrders,
   };
   const balances = new Set([...(account.watch.mainBalance ?? []), ...rules.flatMap(balancesOf)]);
+  const isRead = (source: SourceName): boolean => asked[source] ?? needed.has(source);
+  const followsDeposits = hasDepositLink && isRead('creditLine') && asked.transfers !== false;
   return {
     watch: {
-      sources: SOURCE_NAMES.filter((source) => asked[source] ?? needed.has(source)),
+      sources: SOURCE_NAMES.filter((source) => isRead(source) || (source === 'transfers' && followsDeposits)),
       balances: [...balances].toSorted(),
     },
     denied: SOURCE_NAMES.flatMap((source) => {

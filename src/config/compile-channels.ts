@@ -8,14 +8,13 @@ import {
   type notifySchema,
   type WrittenChannel,
 } from './channels.ts';
-import type { CompiledChannel, NotifySettings, WebSettings } from './compiled.ts';
+import type { CompiledChannel, NotifySettings } from './compiled.ts';
 import type { Path } from './problem.ts';
 import type { Secret } from './secret.ts';
 import { resolveSecret, resolveUrl, type SecretContext } from './secrets.ts';
 import { problemAt, readShape } from './shape/read.ts';
 import type { SecretRef, UrlOrRef } from './shape/references.ts';
 import { name, oneOf } from './shape/scalars.ts';
-import type { webSchema } from './web.ts';
 import { nodeAt } from './yaml/document.ts';
 import { describeText } from './yaml/value.ts';
 
@@ -117,10 +116,14 @@ function withoutSlash(url: string): string {
   return url.replace(/\/+$/, '');
 }
 
-const PLACEHOLDERS = ['account', 'rule', 'subject', 'market', 'episode', 'severity', 'key'];
+const PLACEHOLDERS = ['account', 'rule', 'subject', 'market', 'episode', 'severity', 'key', 'page'];
+
+/** Title of the link to what a message is about. */
+const STATUS_PAGE = 'Status page';
 
 export function compileNotify(
   { remindEvery, links }: z.output<typeof notifySchema>,
+  publicUrl: string | undefined,
   { document, report }: SecretContext,
 ): NotifySettings {
   for (const [title, url] of Object.entries(links)) {
@@ -132,29 +135,9 @@ export function compileNotify(
   }
   return {
     remindEveryMs: remindEvery,
-    links: Object.entries(links).map(([title, url]) => ({ title, url })),
+    links: [
+      ...(publicUrl === undefined ? [] : [{ title: STATUS_PAGE, url: `${withoutSlash(publicUrl)}{page}` }]),
+      ...Object.entries(links).map(([title, url]) => ({ title, url })),
+    ],
   };
-}
-
-const MIN_TOKEN_LENGTH = 16;
-
-export function compileWeb(
-  { host, port, names, token }: z.output<typeof webSchema>,
-  context: SecretContext,
-): WebSettings {
-  const { document, report } = context;
-  const found = token === undefined ? undefined : resolveSecret(token, ['web', 'token'], context);
-  if (found !== undefined && found.reveal().length < MIN_TOKEN_LENGTH) {
-    const message = `expected a token of at least ${MIN_TOKEN_LENGTH} characters, got a shorter one`;
-    report(problemAt(document, ['web', 'token'], { code: 'wrong-value', message }));
-  }
-  if (token === undefined && !isLoopback(host)) {
-    const message = `expected web.token, since everybody who reaches ${host} could read it, got none`;
-    report(problemAt(document, ['web', 'host'], { code: 'missing-key', message }));
-  }
-  return { host, port, names, ...(found === undefined ? {} : { token: found }) };
-}
-
-function isLoopback(host: string): boolean {
-  return /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1)$/.test(host);
 }

@@ -3,15 +3,11 @@ import type { DecimalString } from '../core/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../core/settings.ts';
 import type { WrittenAccount } from './accounts.ts';
 import { actionDefaults, compileSettings, compileWatch, type Defaults } from './compile-account.ts';
-import {
-  channelNames,
-  compileChannels,
-  compileNotify,
-  compileWeb,
-  readChannels,
-} from './compile-channels.ts';
+import { channelNames, compileChannels, compileNotify, readChannels } from './compile-channels.ts';
 import { checkNewLimits, compileExchange } from './compile-exchange.ts';
-import type { CompiledAccount, CompiledConfig, EgressSettings } from './compiled.ts';
+import { compileWeb } from './compile-web.ts';
+import type { CompiledAccount, CompiledConfig, CompiledDepositLink, EgressSettings } from './compiled.ts';
+import { compileDepositLink } from './deposit-link.ts';
 import type { MarketEntry } from './markets.ts';
 import type { Path } from './problem.ts';
 import { readAccounts } from './read-accounts.ts';
@@ -43,6 +39,7 @@ export interface UncheckedAccount extends CompiledAccount {
   readonly used: readonly UsedRule[];
 }
 
+const ANY_LINK = { ticker: 'EUR', provider: 'any', byCard: false };
 const NO_SECRET = new Secret('');
 
 /**
@@ -72,6 +69,8 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
   const notify = read('notify', ROOT_KEYS.notify);
   const web = read('web', ROOT_KEYS.web);
   const log = read('log', ROOT_KEYS.log);
+  const isLinkWritten = nodeAt(document.root, ['depositLink']) !== undefined;
+  const depositLink = isLinkWritten ? read('depositLink', ROOT_KEYS.depositLink, ANY_LINK) : undefined;
   const channels = readChannels(context);
   if (channels?.every(({ written }) => written !== undefined) !== true) broken.add('channels');
   const names = channelNames(channels ?? []);
@@ -89,6 +88,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     markets: compileMarkets(markets),
     channels: names,
   };
+  const sharedLink = depositLink && compileDepositLink(depositLink, ['depositLink'], context);
   const resolved = (ref: UrlOrRef | undefined, path: Path): { proxyUrl?: Secret } => {
     const secret = ref === undefined ? undefined : resolveUrl(ref, path, ['http:', 'https:'], context);
     return secret === undefined ? {} : { proxyUrl: secret };
@@ -116,10 +116,12 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
       ),
     ),
     accounts: found.flatMap(({ account, path }, index) =>
-      account === undefined ? [] : [compileAccount(account, path, used[index] ?? [], defaults, context)],
+      account === undefined
+        ? []
+        : [compileAccount({ account, path, used: used[index] ?? [], sharedLink }, defaults, context)],
     ),
     channels: compileChannels(channels ?? [], context),
-    notify: compileNotify(notify, context),
+    notify: compileNotify(notify, web.publicUrl, context),
     web: compileWeb(web, context),
     log,
     ruleSets: [...references.sets.values()],
@@ -151,10 +153,15 @@ function isConfigMapping({ document, report }: SecretContext): boolean {
   return true;
 }
 
+interface FoundAccount {
+  readonly account: WrittenAccount;
+  readonly path: Path;
+  readonly used: readonly UsedRule[];
+  readonly sharedLink: CompiledDepositLink | undefined;
+}
+
 function compileAccount(
-  account: WrittenAccount,
-  path: Path,
-  used: readonly UsedRule[],
+  { account, path, used, sharedLink }: FoundAccount,
   defaults: Defaults,
   context: SecretContext,
 ): UncheckedAccount {
@@ -164,7 +171,12 @@ function compileAccount(
     resolveLines(withdrawalAllowList, [...path, 'watch', 'withdrawalAllowList'], context);
   const actions = actionDefaults(account, defaults);
   const rules = used.map(({ draft }) => compileRule(draft, actions));
-  const { watch, denied } = compileWatch(account, rules);
+  const ownLink =
+    account.depositLink && compileDepositLink(account.depositLink, [...path, 'depositLink'], context);
+  const depositLink = ownLink ?? sharedLink;
+  const { watch, denied } = compileWatch(account, rules, depositLink !== undefined);
+  const isOffered =
+    depositLink !== undefined && (ownLink !== undefined || watch.sources.includes('creditLine'));
   for (const { source, ruleId } of denied) {
     const message = `expected true, or no rule that needs it, got false although rule ${ruleId} needs it`;
     context.report(
@@ -182,6 +194,7 @@ function compileAccount(
     rules,
     watch,
     egress: account.egress,
+    ...(isOffered ? { depositLink } : {}),
     path,
     written: account,
     used,

@@ -1,7 +1,8 @@
+import type { DecimalString } from '../core/decimal.ts';
 import type { SourceName } from '../core/fields.ts';
 import type { Mode, RuleSpec } from '../core/rule.ts';
 import type { AccountSettings, MarketSettings } from '../core/settings.ts';
-import type { Secret } from './secret.ts';
+import type { Personal, Secret } from './secret.ts';
 
 /** The whole config, checked, with defaults filled in, references resolved, and frozen. */
 export interface CompiledConfig {
@@ -88,6 +89,10 @@ export interface WebSettings {
   /** Further names under which it is reached. */
   readonly names: readonly string[];
   readonly token?: Secret;
+  /** Absent: nothing can be changed through the server. */
+  readonly controlToken?: Secret;
+  /** Where people reach it, without a slash at the end. */
+  readonly publicUrl?: string;
 }
 
 export interface LogSettings {
@@ -103,6 +108,40 @@ export interface CompiledAccount {
   readonly rules: readonly RuleSpec[];
   readonly watch: WatchSettings;
   readonly egress: string;
+  /** The account's own, else the file's if its loans are watched. */
+  readonly depositLink?: CompiledDepositLink;
+}
+
+/** How links are made at which a person pays in. */
+export interface CompiledDepositLink {
+  /** The first one is the default. */
+  readonly tickers: readonly string[];
+  readonly provider: string;
+  readonly byCard: boolean;
+  readonly uniqueIdPrefix: string;
+  readonly links: {
+    readonly successLink?: string;
+    readonly failureLink?: string;
+    readonly returnLink?: string;
+  };
+  readonly minAmount?: DecimalString;
+  readonly maxAmount?: DecimalString;
+  readonly customer?: PersonalData;
+}
+
+/** Who pays in; see `DepositCustomer`. */
+export interface PersonalData {
+  readonly firstName: Personal;
+  readonly lastName: Personal;
+  readonly email: Personal;
+  readonly birthDate: Personal;
+  readonly address: {
+    readonly line1: Personal;
+    readonly line2?: Personal;
+    readonly city: Personal;
+    readonly zipCode: Personal;
+    readonly countryCode: Personal;
+  };
 }
 
 export interface WatchSettings {

@@ -126,6 +126,7 @@ const REPEATED: ReadonlySet<string> = new Set([
   'accounts[].cadence',
   'accounts[].exchange',
   'accounts[].acting',
+  'accounts[].depositLink',
 ]);
 
 function addRows(rows: string[], path: string, node: SchemaNode, required: boolean): void {

@@ -22,6 +22,7 @@ export interface AccountChange {
   readonly settings: readonly string[];
   readonly watch: boolean;
   readonly egress: boolean;
+  readonly depositLink: boolean;
 }
 
 export interface RuleChange {
@@ -76,9 +77,15 @@ function compareAccounts(before: CompiledAccount, after: CompiledAccount): reado
     settings,
     watch: !same(before.watch, after.watch),
     egress: before.egress !== after.egress,
+    depositLink: !same(before.depositLink, after.depositLink),
   };
   const anyRule = Object.values(rules).some((ids: readonly string[]) => ids.length > 0);
-  return anyRule || change.credentials || settings.length > 0 || change.watch || change.egress
+  return anyRule ||
+    change.credentials ||
+    settings.length > 0 ||
+    change.watch ||
+    change.egress ||
+    change.depositLink
     ? [change]
     : [];
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { accountSchema } from './accounts.ts';
 import { actingSchema, cadenceSchema } from './acting.ts';
 import { channelsSchema, notifySchema } from './channels.ts';
+import { depositLinkSchema } from './deposit-link.ts';
 import { egressSchema, exchangeSchema } from './exchange.ts';
 import { marketsSchema } from './markets.ts';
 import { redisSchema } from './redis.ts';
@@ -39,8 +40,13 @@ export const ROOT_KEYS = {
       'Ways to reach people, by name, in the order in which they stand in for each other; which keys one has depends on its `type`. The channel `log` is always there.',
     ),
   notify: notifySchema.prefault({}).describe('What is told, whatever the channel.'),
-  web: webSchema.prefault({}).describe('The HTTP server for metrics and health.'),
+  web: webSchema.prefault({}).describe('The HTTP server for the status page, the API, metrics and health.'),
   log: logSchema.prefault({}).describe("The daemon's log, on standard error."),
+  depositLink: depositLinkSchema
+    .optional()
+    .describe(
+      'Links at which a person pays fiat in to bring a loan back, offered on the status page for accounts whose loans are watched. The endpoint needs access enabled by support.',
+    ),
   accounts: z.array(accountSchema).min(1).describe('The accounts to watch.'),
   rules: z
     .array(z.union([ruleSchema('position'), ruleSchema('creditLine'), ruleSchema('account')]))

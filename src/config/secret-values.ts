@@ -1,5 +1,5 @@
 import type { CompiledConfig } from './compiled.ts';
-import { Secret } from './secret.ts';
+import { Personal, Secret } from './secret.ts';
 
 /**
  * Every secret of a config in the clear, each once: for hiding them wherever something is written. A password
@@ -12,6 +12,7 @@ export function secretValues(config: CompiledConfig): readonly string[] {
 }
 
 function collect(value: unknown, found: Set<string>): void {
+  if (value instanceof Personal && !isUnmistakable(value.reveal())) return;
   if (value instanceof Secret) {
     for (const secret of [value.reveal(), ...passwordsOf(value.reveal())]) {
       if (secret !== '') found.add(secret);
@@ -20,6 +21,11 @@ function collect(value: unknown, found: Set<string>): void {
   }
   if (typeof value !== 'object' || value === null) return;
   for (const inner of Object.values(value)) collect(inner, found);
+}
+
+/** A name or a city is also a plain word: hiding it everywhere would garble what has nothing to do with it. */
+function isUnmistakable(text: string): boolean {
+  return text.length >= 8 && /[\d@]/.test(text);
 }
 
 function passwordsOf(text: string): readonly string[] {

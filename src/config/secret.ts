@@ -32,4 +32,7 @@ export class Secret {
   }
 }
 
+/** A word about a person, such as a city: hidden like a secret, but not in texts that have it by chance. */
+export class Personal extends Secret {}
+
 const HIDDEN = '[secret]';

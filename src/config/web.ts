@@ -1,5 +1,5 @@
 import { secretRef } from './shape/references.ts';
-import { number, oneOf, text } from './shape/scalars.ts';
+import { number, oneOf, text, url } from './shape/scalars.ts';
 import { list, section } from './shape/shape.ts';
 
 const hostText = (expected: string): ReturnType<typeof text> =>
@@ -8,7 +8,7 @@ const hostText = (expected: string): ReturnType<typeof text> =>
 export const webSchema = section(
   {
     host: hostText('an IP address such as 127.0.0.1, or localhost').describe(
-      'Address on which /metrics, /healthz and /readyz are served. Any other than a loopback address needs `token`.',
+      'Address on which the status page, the API, /metrics, /healthz and /readyz are served. Any other than a loopback address needs `token`.',
     ),
     port: number({ min: 0, max: 65_535, integer: true, expected: 'a port from 0 to 65535' }).describe(
       'Its port; 0 takes a free one, which the log names.',
@@ -16,7 +16,17 @@ export const webSchema = section(
     token: secretRef()
       .optional()
       .describe(
-        'Read token, at least 16 characters: readers send `Authorization: Bearer ...`. /healthz and the bare answer of /readyz need none.',
+        'Read token, at least 16 characters: readers send `Authorization: Bearer ...`. /healthz, the bare answer of /readyz and the files of the status page need none; the page asks for it.',
+      ),
+    controlToken: secretRef()
+      .optional()
+      .describe(
+        'Control token, at least 16 characters: who has it may pause, resume, silence, make deposit links and change queues through the page and the API, and may read. Without it nothing can be changed there.',
+      ),
+    publicUrl: url('https:', 'http:')
+      .optional()
+      .describe(
+        'Address under which people reach it; notifications then link to the page of what they are about.',
       ),
     names: list(hostText('a host name such as breakwater.internal')).describe(
       'Further names under which it is reached: requests for other names are refused (DNS rebinding).',

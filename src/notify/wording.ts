@@ -23,7 +23,7 @@ export interface Link {
   readonly url: string;
 }
 
-/** `url` with `{account}`, `{rule}`, `{subject}`, `{market}`, `{episode}`, `{severity}` and `{key}` in it. */
+/** `url` with `{account}`, `{rule}`, `{subject}`, `{market}`, `{episode}`, `{severity}`, `{key}` and `{page}` in it. */
 export interface LinkTemplate {
   readonly title: string;
   readonly url: string;
@@ -37,6 +37,7 @@ export const LINK_PLACEHOLDERS = [
   'episode',
   'severity',
   'key',
+  'page',
 ] as const;
 
 const STATE_WORDS: Readonly<Record<Message['kind'], string>> = {
@@ -171,13 +172,27 @@ function linksOf(message: Message, templates: readonly LinkTemplate[]): readonly
     episode: String(message.episode),
     severity: message.severity,
     key: message.key,
+    page: pageOf(message),
   };
   return templates.map(({ title, url }) => ({
     title,
     url: url.replaceAll(/\{(\w+)\}/g, (whole, name: string) =>
-      Object.hasOwn(values, name) ? encodeURIComponent(values[name as keyof typeof values]) : whole,
+      !Object.hasOwn(values, name)
+        ? whole
+        : name === 'page'
+          ? values.page
+          : encodeURIComponent(values[name as keyof typeof values]),
     ),
   }));
+}
+
+/** Where the status page tells of what a message is about; a path, ready for an address. */
+function pageOf({ kind, accountId, subject }: Message): string {
+  if (kind === 'test') return '/';
+  const account = `/accounts/${encodeURIComponent(accountId)}`;
+  const [of, rest] = splitSubject(subject);
+  if (of === 'position') return `${account}/positions/${encodeURIComponent(rest)}`;
+  return of === 'creditLine' ? `${account}/credit-lines/${encodeURIComponent(subject)}` : account;
 }
 
 /** The whole of it as plain text. */

@@ -36,6 +36,8 @@ export interface SimulatorOptions {
   readonly port?: number;
   readonly euPort?: number;
   readonly controlPort?: number;
+  /** Address to listen on, such as 0.0.0.0 in a container; 127.0.0.1 if absent. Nobody has to say who he is. */
+  readonly host?: string;
   /** Exchange time per real time; 1 if absent, 0 stands still until stepped. */
   readonly speed?: number;
   /** Exchange time at the start, Unix milliseconds; the present, or a fixed time when the clock stands still. */
@@ -94,21 +96,27 @@ export interface RunningSimulator {
   close(): Promise<void>;
 }
 
-const HOST = '127.0.0.1';
+const LOOPBACK = '127.0.0.1';
 const STANDING_START_MS = Date.UTC(2026, 0, 1);
 const TICK_MS = 50;
 
-/** Starts the exchange on the loopback interface. @throws SimulatorError for options that make no sense. */
+/** "All addresses" is none that a request can be sent to. */
+function reachable(url: string): string {
+  return url.replace('//0.0.0.0:', `//${LOOPBACK}:`);
+}
+
+/** Starts the exchange, on the loopback interface unless told otherwise. @throws SimulatorError for options that make no sense. */
 export async function startSimulatedExchange(options: SimulatorOptions = {}): Promise<RunningSimulator> {
   const exchange = assemble(options);
   const baseUrls: string[] = [];
   const control = new ControlServer(exchange, () => describe(exchange, baseUrls));
   const close = closer(exchange, control);
+  const host = options.host ?? LOOPBACK;
   try {
-    baseUrls.push(await exchange.server.listen(options.port ?? 0, HOST));
-    baseUrls.push(await exchange.server.listen(options.euPort ?? 0, HOST));
+    baseUrls.push(reachable(await exchange.server.listen(options.port ?? 0, host)));
+    baseUrls.push(reachable(await exchange.server.listen(options.euPort ?? 0, host)));
     exchange.baseUrl = baseUrls[0] ?? '';
-    const controlUrl = await control.listen(options.controlPort ?? 0, HOST);
+    const controlUrl = reachable(await control.listen(options.controlPort ?? 0, host));
     close.ticker = setInterval(() => exchange.catchUp(), TICK_MS);
     return running(exchange, { baseUrls, controlUrl, close: () => close.run() });
   } catch (error) {

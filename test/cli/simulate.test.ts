@@ -1,6 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
@@ -100,6 +103,37 @@ describe('breakwater simulate', () => {
     });
   });
 
+  test('--keys-dir writes the keys as a config can name them, for the owner alone', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-keys-'));
+    const keys = path.join(folder, 'keys');
+    try {
+      await started(['--json', '--accounts', '2', '--keys-dir', keys], async (line) => {
+        const { accounts } = JSON.parse(line) as Listening;
+        expect((await readdir(keys)).sort()).toEqual(
+          accounts.flatMap(({ id }) => [`${id}.key`, `${id}.secret`]).sort(),
+        );
+        for (const { id, apiKey, apiSecret } of accounts) {
+          expect(await readFile(path.join(keys, `${id}.key`), 'utf8')).toBe(`${apiKey}\n`);
+          expect(await readFile(path.join(keys, `${id}.secret`), 'utf8')).toBe(`${apiSecret}\n`);
+          expect((await stat(path.join(keys, `${id}.secret`))).mode & 0o777).toBe(0o600);
+        }
+      });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  test.skipIf(process.platform === 'darwin')('--host is where it listens, and nowhere else', async () => {
+    await started(['--json', '--host', '127.0.0.2'], async (line) => {
+      const { baseUrl, controlUrl } = JSON.parse(line) as Listening;
+      for (const url of [baseUrl, controlUrl]) expect(new URL(url).hostname).toBe('127.0.0.2');
+      expect(await get(`${baseUrl}/api/v4/public/ping`)).toEqual(['pong']);
+      await expect(get(`http://127.0.0.1:${new URL(baseUrl).port}/api/v4/public/ping`)).rejects.toThrow(
+        'ECONNREFUSED',
+      );
+    });
+  });
+
   test('without --json it says in words what there is and how to begin', async () => {
     await started(['--accounts', '1'], async (text) => {
       expect(text).toMatch(/is running/);
@@ -138,6 +172,8 @@ describe('breakwater simulate', () => {
 
   test.each([
     [['--port', '70000'], EXIT.usage, /65535/],
+    [['--host', 'everywhere'], EXIT.usage, /IPv4/],
+    [['--keys-dir', '/dev/null/keys'], EXIT.failed, /cannot write keys/],
     [['--accounts', 'many'], EXIT.usage, /whole number/],
     [['--nonce', 'random'], EXIT.usage, /unique, increasing/],
     [['--readings', 'shortAmount'], EXIT.usage, /expected name=value/],

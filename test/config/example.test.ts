@@ -27,6 +27,16 @@ const GIVEN = {
     '/run/secrets/desk1': 'secret\n',
     '/run/secrets/desk1-addresses': 'bc1q\n',
     './ca.pem': PEM,
+    '/run/secrets/control-token': 'another token of 16 characters or more\n',
+    '/run/secrets/customer-first-name': 'Ann\n',
+    '/run/secrets/customer-last-name': 'Lee\n',
+    '/run/secrets/customer-email': 'ann@example.org\n',
+    '/run/secrets/customer-birth-date': '1980-02-29\n',
+    '/run/secrets/customer-line1': '1 Some Street\n',
+    '/run/secrets/customer-line2': 'Flat 2\n',
+    '/run/secrets/customer-city': 'London\n',
+    '/run/secrets/customer-zip-code': 'N1\n',
+    '/run/secrets/customer-country': 'GB\n',
   },
 };
 
@@ -190,7 +200,7 @@ describe('the JSON Schema', () => {
 });
 
 /** What an account says again, and how rules select: shown where it first comes. */
-const TOLD_ONCE = /^accounts\.\*\.(exchange|acting|rules\.\*\.where)\./;
+const TOLD_ONCE = /^accounts\.\*\.(exchange|acting|depositLink|rules\.\*\.where)\./;
 
 interface SchemaNode {
   readonly properties?: Readonly<Record<string, SchemaNode>>;

@@ -12,6 +12,7 @@ const changes = (from: string, to: string, given?: Parameters<typeof loaded>[1])
 const NOTHING = {
   rules: { added: [], removed: [], changed: [], relabelled: [] },
   credentials: false,
+  depositLink: false,
   settings: [],
   watch: false,
   egress: false,

@@ -71,6 +71,25 @@ test('every endpoint that the rules need is read, the slow ones less often', asy
   expect(count.get('mainBalance')).toBeLessThan((count.get('openPositions') ?? 0) / 2);
 });
 
+test('a chain of ticks that broke is mended by the watchdog, and nobody is silent for long', async () => {
+  const simulator = await openScene();
+  const world = await openDaemonWorld(simulator, { accounts: { long: { rules: ['rule'] } }, rules: NEVER });
+  const { queues, redis } = await world.start();
+  await polls(world, 'long', 2);
+  // As a process leaves it that is killed between taking a tick and planning the next one.
+  const breakChain = async (): Promise<boolean> => {
+    const planned = await redis.zrange(queues.poll.toKey('delayed'), '0', '-1');
+    const taken = await Promise.all(planned.map((id) => redis.zrem(queues.poll.toKey('delayed'), id)));
+    await Promise.all(planned.map((id) => redis.del(queues.poll.toKey(id))));
+    return taken.some((count) => count > 0);
+  };
+  await eventually(breakChain, 'a chain that is broken', () => '', 1);
+  const repaired = () =>
+    world.events.some((event) => event.kind === 'schedulesAsserted' && event.why === 'repair');
+  await eventually(repaired, 'a repair', () => troubles(world.events));
+  await polls(world, 'long', 3);
+});
+
 test('a daemon that stops lets go of every connection, within its bound, and stops once', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: NEVER });

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -70,6 +70,13 @@ function isListening(port: number): Promise<boolean> {
   });
 }
 
+/** As the demo's daemon is told. */
+function redisPortOf(folder: string): number {
+  const demo = readdirSync(folder).find((name) => name.startsWith('breakwater-demo-')) ?? '';
+  const config = readFileSync(path.join(folder, demo, 'breakwater.yaml'), 'utf8');
+  return Number(/redis:\/\/127\.0\.0\.1:(\d+)/.exec(config)?.[1]);
+}
+
 if (!hasRedisServer()) process.stderr.write('No redis-server: what SIGKILL leaves of one is not tested.\n');
 
 describe.runIf(hasRedisServer())('after SIGKILL nothing stays behind', () => {
@@ -101,7 +108,10 @@ describe.runIf(hasRedisServer())('after SIGKILL nothing stays behind', () => {
       expect.stringMatching(/^breakwater-demo-/),
       expect.stringMatching(/^breakwater-redis-/),
     ]);
+    const port = redisPortOf(scene.folder);
+    expect(await isListening(port)).toBe(true);
     await kill(scene.child);
+    await expect.poll(() => isListening(port), GENEROUS).toBe(false);
     await expect.poll(() => readdirSync(scene.folder), GENEROUS).toEqual([]);
     await expect.poll(scene.processes, GENEROUS).toEqual([]);
   });

@@ -263,32 +263,37 @@ export const CASES: readonly AlertCase[] = [
       '1 reductions ended as failed (attempts) within 15 minutes. A position is not at its target, and nothing more is tried for that firing of the rule.',
   },
   {
-    alert: 'BreakwaterIntentOverdue',
+    alert: 'BreakwaterIntentSlow',
     firing: {
-      [`breakwater_oldest_intent_age_seconds{${ACCOUNT}}`]: ALWAYS(190),
-      [`breakwater_account_enforcing{${ACCOUNT}}`]: ON,
+      [`breakwater_oldest_intent_age_seconds{mode="enforce",${ACCOUNT}}`]: ALWAYS(190),
       [`breakwater_account_paused{${ACCOUNT}}`]: OFF,
     },
     calm: [
+      { [`breakwater_oldest_intent_age_seconds{mode="enforce",${ACCOUNT}}`]: ALWAYS(170) },
+      { [`breakwater_oldest_intent_age_seconds{mode="observe",${ACCOUNT}}`]: ALWAYS(190) },
       {
-        [`breakwater_oldest_intent_age_seconds{${ACCOUNT}}`]: ALWAYS(170),
-        [`breakwater_account_enforcing{${ACCOUNT}}`]: ON,
-      },
-      {
-        [`breakwater_oldest_intent_age_seconds{${ACCOUNT}}`]: ALWAYS(190),
-        [`breakwater_account_enforcing{${ACCOUNT}}`]: ON,
+        [`breakwater_oldest_intent_age_seconds{mode="enforce",${ACCOUNT}}`]: ALWAYS(190),
         [`breakwater_account_paused{${ACCOUNT}}`]: ON,
       },
-      {
-        [`breakwater_oldest_intent_age_seconds{${ACCOUNT}}`]: ALWAYS(190),
-        [`breakwater_account_enforcing{${ACCOUNT}}`]: OFF,
-      },
     ],
-    labels: aboutAccount,
+    labels: { ...aboutAccount, mode: 'enforce' },
     severity: 'critical',
     summary: 'desk-1: a reduction is not finished after 3m 10s',
     description:
-      'The oldest open intent of the account is 3m 10s old (alert above 3m); reductions take seconds.',
+      'The oldest open intent in enforce mode is 3m 10s old (alert above 3m); reductions take seconds.',
+  },
+  {
+    alert: 'BreakwaterIntentOverdue',
+    firing: { [`breakwater_intent_overdue_seconds{mode="enforce",${ACCOUNT}}`]: ALWAYS(31) },
+    calm: [
+      { [`breakwater_intent_overdue_seconds{mode="enforce",${ACCOUNT}}`]: ALWAYS(29) },
+      { [`breakwater_intent_overdue_seconds{mode="observe",${ACCOUNT}}`]: ALWAYS(31) },
+    ],
+    labels: { ...aboutAccount, mode: 'enforce' },
+    severity: 'critical',
+    summary: 'desk-1: a reduction is 31s past its deadline',
+    description:
+      'An intent in enforce mode is 31s past its deadline (alert above 30s) and has not been ended: nobody carries the lane on.',
   },
   {
     alert: 'BreakwaterAlarmRaised',
@@ -477,6 +482,19 @@ export const CASES: readonly AlertCase[] = [
       'A daemon cannot reach Redis. Live processes go on polling and acting from their own memory, in turns; pauses set now, history and the shared view are missing.',
   },
   {
+    alert: 'BreakwaterSharedStateUnread',
+    firing: { [`breakwater_shared_state_available{${WHERE}}`]: OFF },
+    calm: {
+      [`breakwater_shared_state_available{${WHERE}}`]: OFF,
+      [`breakwater_shared_state_available{instance="b:9642",${JOB}}`]: ON,
+    },
+    labels: {},
+    severity: 'critical',
+    summary: 'The shared state cannot be read',
+    description:
+      'No process can read the shared state when it is scraped: metrics of accounts, positions, loans and rules are missing, and with them the alerts on those.',
+  },
+  {
     alert: 'BreakwaterDegraded',
     firing: { [`breakwater_degraded{reason="exchange_store",${WHERE}}`]: ON },
     calm: [
@@ -568,11 +586,18 @@ export const CASES: readonly AlertCase[] = [
   },
   {
     alert: 'BreakwaterBudgetExhausted',
-    firing: { [`breakwater_exchange_budget_used_ratio{limit="positions",${WHERE}}`]: ALWAYS(0.91) },
-    calm: { [`breakwater_exchange_budget_used_ratio{limit="positions",${WHERE}}`]: ALWAYS(0.89) },
-    labels: { limit: 'positions' },
+    firing: {
+      [`breakwater_exchange_budget_used_ratio{limit="positions",egress="default",${WHERE}}`]: ALWAYS(0.5),
+      [`breakwater_exchange_budget_used_ratio{limit="positions",egress="default",instance="b:9642",${JOB}}`]:
+        ALWAYS(0.41),
+    },
+    calm: {
+      [`breakwater_exchange_budget_used_ratio{limit="positions",egress="default",${WHERE}}`]: ALWAYS(0.89),
+      [`breakwater_exchange_budget_used_ratio{limit="positions",egress="other",${WHERE}}`]: ALWAYS(0.89),
+    },
+    labels: { limit: 'positions', egress: 'default' },
     severity: 'warning',
-    summary: 'The request budget positions is nearly used up',
+    summary: 'The request budget positions of default is nearly used up',
     description: '91% of the budget is in use (alert above 90%): accounts wait for their turn.',
   },
   {

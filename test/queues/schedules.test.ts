@@ -1,5 +1,3 @@
-import { readdir, readFile } from 'node:fs/promises';
-import path from 'node:path';
 import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import { examineRedis } from '../../src/queues/redis-sanity.ts';
@@ -100,22 +98,6 @@ test('the tick follows the shortest alert cadence, within bounds', () => {
   expect(tickOf([5_000, 300])).toBe(300);
   expect(tickOf([1])).toBe(50);
   expect(tickOf([])).toBe(1_000);
-});
-
-test('nobody closes by force, sets priorities, prefixes keys behind BullMQ’s back or listens to queue events', async () => {
-  const root = path.join(import.meta.dirname, '../..');
-  const files = [
-    ...(await readdir(path.join(root, 'src'), { recursive: true })).map((file) => path.join('src', file)),
-    ...(await readdir(path.join(root, 'workers'))).map((file) => path.join('workers', file)),
-  ].filter((file) => file.endsWith('.ts'));
-  expect(files.length).toBeGreaterThan(100);
-  for (const file of files) {
-    const text = await readFile(path.join(root, file), 'utf8');
-    const code = text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
-    if (!/bullmq|Worker|Queue/.test(code)) continue;
-    const found = /\.close\(true\)|new QueueEvents|keyPrefix|\.obliterate\(/.exec(code)?.[0];
-    expect({ file, found }).toEqual({ file, found: undefined });
-  }
 });
 
 test.runIf(hasRedisServer())(

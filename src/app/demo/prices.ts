@@ -1,12 +1,19 @@
 import { type Decimal, decimal } from '../../core/decimal.ts';
 import { candleSource } from '../../simulator/candles.ts';
 import type { PriceSource } from '../../simulator/price-source.ts';
-import { isScenarioName, SCENARIOS, scenarioSource } from '../../simulator/scenarios.ts';
+import { isScenarioName, SCENARIOS, type ScenarioName, scenarioSource } from '../../simulator/scenarios.ts';
 import { SimulatorError } from '../../simulator/simulated-exchange.ts';
 import type { MarketSpec } from '../../simulator/types.ts';
 import { type CandleWindow, largestMove } from './window.ts';
 
 const START_PRICE = '60000';
+/**
+ * Where another than the scenario's own will do. Down by 16 % and up by 8 % end both twins at 10x and call the loan;
+ * further would only be faster, as the duration is given.
+ */
+const MAGNITUDES: { readonly [name in ScenarioName]?: { readonly magnitude: Decimal } } = {
+  crashThenRally: { magnitude: decimal('0.16') },
+};
 /** Of every tick, as a fraction of the price. */
 const NOISE = 0.001;
 
@@ -45,6 +52,7 @@ export function playedPrices({ scenario, pricesCsv, windowMs, seed }: PriceOptio
         startPrice,
         priceStep,
         durationMs: Math.round(windowMs),
+        ...MAGNITUDES[scenario],
         noise: { seed, size: NOISE },
       }),
   };

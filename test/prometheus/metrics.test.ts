@@ -1,0 +1,100 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { EVENT_METRICS } from '../../src/telemetry/metrics/event-metrics.ts';
+import { createMetrics } from '../../src/telemetry/metrics/registry.ts';
+import type { MetricSpec } from '../../src/telemetry/metrics/spec.ts';
+import { STATE_METRICS } from '../../src/telemetry/metrics/state-metrics.ts';
+import { DASHBOARDS, panelsOf, queryOf } from '../grafana/dashboards.ts';
+import { CASES } from './cases.ts';
+import { RULE_FILES } from './promtool.ts';
+
+const SPECS: readonly MetricSpec[] = [...Object.values(EVENT_METRICS), ...Object.values(STATE_METRICS)];
+/** Labels by metric, as the daemon's own table has them; of the process's figures those of the library. */
+const LABELS = new Map<string, readonly string[]>(
+  SPECS.map(({ name, labels }) => [`breakwater_${name}`, labels]),
+);
+const GIVEN = new Set(['instance', 'job', 'pod', 'le']);
+
+interface Use {
+  readonly where: string;
+  readonly expr: string;
+}
+
+const rules: readonly Use[] = RULE_FILES.flatMap((file) => {
+  const { groups } = parse(readFileSync(file, 'utf8')) as {
+    groups: readonly { rules: readonly { alert?: string; record?: string; expr: string }[] }[];
+  };
+  return groups.flatMap((group) =>
+    group.rules.map(({ alert, record, expr }) => ({ where: alert ?? record ?? '?', expr })),
+  );
+});
+
+const panels: readonly Use[] = DASHBOARDS.flatMap((dashboard) => [
+  ...panelsOf(dashboard).flatMap(({ title, targets = [] }) =>
+    targets.map(({ expr }) => ({ where: `${dashboard.title}: ${title}`, expr })),
+  ),
+  ...dashboard.annotations.list.map(({ name, expr }) => ({ where: `${dashboard.title}: ${name}`, expr })),
+  ...dashboard.templating.list
+    .filter(({ type }) => type === 'query')
+    .map((variable) => ({ where: `${dashboard.title}: $${variable.name}`, expr: queryOf(variable) })),
+]);
+
+const cases: readonly Use[] = CASES.flatMap(({ alert, firing, calm }) =>
+  [firing, calm].flat().flatMap((world) => Object.keys(world).map((expr) => ({ where: alert, expr }))),
+);
+
+/** Each metric that is named, with the labels it is selected by. */
+function selectorsIn(expr: string): readonly { readonly name: string; readonly labels: readonly string[] }[] {
+  return [...expr.matchAll(/\b(breakwater_[a-z0-9_]+)(?:\{([^}]*)\})?/g)].map(
+    ([, name = '', matchers = '']) => ({
+      name: LABELS.has(name) ? name : name.replace(/_(bucket|sum|count)$/, ''),
+      labels: [...matchers.matchAll(/(\w+)(?:=~|!~|!=|=)"/g)].map(([, label = '']) => label),
+    }),
+  );
+}
+
+describe.each([
+  ['rules', rules],
+  ['dashboards', panels],
+  ['cases of the alerts', cases],
+])('the %s', (_, uses) => {
+  test('name only metrics of the daemon, by labels that they have', async () => {
+    const processes = await createMetrics({ version: '0' }).registry.getMetricsAsJSON();
+    const known = new Set([...LABELS.keys(), ...processes.map(({ name }) => name)]);
+    expect(uses.length).toBeGreaterThan(30);
+    for (const { where, expr } of uses) {
+      for (const { name, labels } of selectorsIn(expr)) {
+        expect([where, name, known.has(name)]).toEqual([where, name, true]);
+        const own = LABELS.get(name);
+        if (own === undefined) continue;
+        const foreign = labels.filter((label) => !own.includes(label) && !GIVEN.has(label));
+        expect([where, name, foreign]).toEqual([where, name, []]);
+      }
+    }
+  });
+
+  test('group by labels that what is grouped has', () => {
+    for (const { where, expr } of uses) {
+      const selectors = selectorsIn(expr);
+      if (selectors.some(({ name }) => !LABELS.has(name))) continue;
+      const labels = new Set(selectors.flatMap(({ name }) => LABELS.get(name) ?? []));
+      const grouped = [...expr.matchAll(/\b(?:by|on) \(([^)]*)\)/g)].flatMap(([, list = '']) =>
+        list.split(', '),
+      );
+      if (labels.size === 0) continue;
+      const foreign = grouped.filter((label) => !labels.has(label) && !GIVEN.has(label));
+      expect([where, foreign]).toEqual([where, []]);
+    }
+  });
+});
+
+/** Of what these count the state is shown, which says more: account_refused. */
+const SHOWN_OTHERWISE = ['breakwater_accounts_refused_total'];
+
+test('every metric of the table is on a dashboard or in an alert', () => {
+  const used = new Set(
+    [...rules, ...panels].flatMap(({ expr }) => selectorsIn(expr).map(({ name }) => name)),
+  );
+  expect([...LABELS.keys()].filter((name) => !used.has(name))).toEqual(SHOWN_OTHERWISE);
+});
