@@ -53,8 +53,8 @@ export interface Fixture {
   readonly url: string;
   readonly state: FixtureState;
   readonly asked: readonly Asked[];
-  /** Streams that are open now. */
-  streams(): number;
+  /** The accounts that each stream watches that is open now. */
+  streams(): readonly (readonly string[])[];
   /** Sends an event to every stream. */
   emit(name: string, data: unknown): void;
   /** Changes an account and tells of it. */
@@ -78,7 +78,7 @@ export async function startFixture(state: Partial<FixtureState> = {}): Promise<F
     ...state,
   };
   const asked: Asked[] = [];
-  const streams = new Set<ServerResponse>();
+  const streams = new Map<ServerResponse, readonly string[]>();
   const sockets = new Set<Socket>();
   const server = createServer((request, response) => {
     void answer(request, response, { state: full, asked, streams });
@@ -89,13 +89,13 @@ export async function startFixture(state: Partial<FixtureState> = {}): Promise<F
   });
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   const emit = (name: string, data: unknown): void => {
-    for (const stream of streams) send(stream, name, data);
+    for (const stream of streams.keys()) send(stream, name, data);
   };
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     state: full,
     asked,
-    streams: () => streams.size,
+    streams: () => [...streams.values()],
     emit,
     changeAccount(accountId, changed) {
       full.accounts = full.accounts.map((account) =>
@@ -108,7 +108,7 @@ export async function startFixture(state: Partial<FixtureState> = {}): Promise<F
       emit('overview', { changed });
     },
     cut() {
-      for (const stream of streams) stream.destroy();
+      for (const stream of streams.keys()) stream.destroy();
     },
     async close() {
       for (const socket of sockets) socket.destroy();
@@ -120,7 +120,7 @@ export async function startFixture(state: Partial<FixtureState> = {}): Promise<F
 interface Scene {
   readonly state: FixtureState;
   readonly asked: Asked[];
-  readonly streams: Set<ServerResponse>;
+  readonly streams: Map<ServerResponse, readonly string[]>;
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, scene: Scene): Promise<void> {
@@ -148,7 +148,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, scene:
     });
   }
   if (ask.path === '/events') return stream(ask, response, scene);
-  const [status, body] = isRead ? read(ask, state) : change(ask, state);
+  const [status, body] = isRead ? read(ask, url.pathname.slice('/api/v1'.length), state) : change(ask, state);
   return json(response, status, body);
 }
 
@@ -179,7 +179,7 @@ function json(response: ServerResponse, status: number, body: unknown): void {
 function stream({ query }: Asked, response: ServerResponse, { state, streams }: Scene): void {
   const ids = new Set((query.get('accounts') ?? '').split(',').filter((id) => id !== ''));
   response.writeHead(200, { 'content-type': 'text/event-stream' });
-  streams.add(response);
+  streams.set(response, [...ids]);
   response.on('close', () => streams.delete(response));
   send(response, 'hello', { version: 'test', atMs: Date.now() });
   send(response, 'overview', { changed: state.overview });
@@ -192,11 +192,12 @@ function send(stream: ServerResponse, name: string, data: unknown): void {
   stream.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
 }
 
-function read({ path: asked, query }: Asked, state: FixtureState): [number, unknown] {
+function read({ path: asked, query }: Asked, rawPath: string, state: FixtureState): [number, unknown] {
   if (asked === '/overview') return [200, { ...state.overview, atMs: Date.now() }];
   if (asked === '/actions') return [200, { actions: state.actions }];
   if (asked === '/accounts') return [200, accountsPage(query, state)];
-  const [, accountId = '', rest = ''] = /^\/accounts\/([^/]+)(.*)$/.exec(asked) ?? [];
+  const [, segment = '', rest = ''] = /^\/accounts\/([^/]+)(.*)$/.exec(rawPath) ?? [];
+  const accountId = decodeURIComponent(segment);
   const account = state.accounts.find((found) => found.accountId === accountId);
   if (account === undefined) return [404, { error: { code: 'notFound', message: 'no such account' } }];
   if (rest === '') return [200, account];

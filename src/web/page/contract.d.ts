@@ -148,8 +148,8 @@ export interface Part<T> {
 export interface View {
   readonly node: HTMLElement;
   readonly title: string;
-  /** Accounts whose changes the stream is to send. */
-  watched(): readonly string[];
+  /** Accounts whose changes the stream is to send; undefined: not known yet. */
+  watched(): readonly string[] | undefined;
   update(state: PageState): void;
   /** The stream is live again after a loss: what it does not carry is read anew. */
   refresh(): void;

@@ -17,10 +17,10 @@ const LOOK_EVERY_MS = 10_000;
 const TYPING_MS = 150;
 
 /**
- * @param {{ onPage: (page: AccountPage) => void }} deeds
+ * @param {{ onPage: (page: AccountPage) => void, onTrouble: () => void }} deeds
  * @returns {import('./contract.d.ts').View}
  */
-export function listView({ onPage }) {
+export function listView({ onPage, onTrouble }) {
   const heading = h('h2', { tabindex: -1 }, 'Accounts');
   const found = h('p', { class: 'muted', role: 'status' });
   const trouble = h('p', { class: 'trouble', role: 'alert', hidden: true });
@@ -38,6 +38,7 @@ export function listView({ onPage }) {
     (words) => {
       setText(trouble, words);
       show(trouble, true);
+      onTrouble();
     },
   );
   filter.onChanged(() => reader.go(0));
@@ -56,7 +57,7 @@ export function listView({ onPage }) {
   return {
     node: layout([filter.node, trouble, list, pager.node], actions.node, health.node),
     title: 'Breakwater',
-    watched: () => page?.accounts.map(({ accountId }) => accountId) ?? [],
+    watched: () => page?.accounts.map(({ accountId }) => accountId),
     update({ overview, accounts, actions: done }) {
       if (overview !== null) onFiring(JSON.stringify(overview.firing));
       actions.update(done);

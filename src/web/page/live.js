@@ -59,9 +59,9 @@ export class Live {
     this.#open();
   }
 
-  /** Also after a read token was given. */
+  /** Unless it is live or on its way. */
   retryNow() {
-    if (this.#current === undefined) this.#open();
+    if (this.#current === undefined && this.#next === undefined) this.#open();
   }
 
   #open() {

@@ -5,9 +5,10 @@ import { h } from './dom.js';
 import { header } from './header.js';
 import { listView } from './list-view.js';
 import { Live } from './live.js';
+import { EMPTY, onlyAccounts, withActions, withAsked, withEvent } from './page-state.js';
 import { routeOf } from './route.js';
 import { keep, kept } from './session.js';
-import { EMPTY, onlyAccounts, Store, withAccounts, withActions, withEvent } from './store.js';
+import { Store } from './store.js';
 import { subjectView } from './subject-view.js';
 import { setServerTime, startTicking } from './time.js';
 
@@ -120,8 +121,10 @@ function route() {
   const shown = /** @type {HTMLElement} */ (document.querySelector('main'));
   shown.replaceWith(view.node);
   const watched = view.watched();
-  store.change((state) => onlyAccounts(state, watched));
-  live.watch(watched);
+  if (watched !== undefined) {
+    store.change((state) => onlyAccounts(state, watched));
+    live.watch(watched);
+  }
   store.tell();
 }
 
@@ -132,10 +135,12 @@ function viewOf(path) {
     return listView({
       onPage(page) {
         const ids = page.accounts.map(({ accountId }) => accountId);
-        store.change((state) => withAccounts(onlyAccounts(state, ids), page.accounts));
+        store.change((state) => withAsked(onlyAccounts(state, ids), page.accounts));
         live.watch(ids);
         store.tell();
       },
+      // Without a list there is still the state of everything, and whether it is live.
+      onTrouble: () => live.retryNow(),
     });
   }
   if (to.kind === 'nowhere') return nowhere('There is no such page here.');
@@ -150,8 +155,7 @@ async function readAccount(accountId) {
     try {
       /** @type {import('../../core/view/account-view.ts').AccountView} */
       const account = await get(`/accounts/${segment(accountId)}`);
-      if (view?.watched().includes(accountId) === true)
-        store.change((state) => withAccounts(state, [account]));
+      if (view?.watched()?.includes(accountId) === true) store.change((state) => withAsked(state, [account]));
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 404) throw error;
       const shown = /** @type {HTMLElement} */ (document.querySelector('main'));

@@ -1,0 +1,95 @@
+/**
+ * What the page knows: one immutable state, changed by what the API and the stream say. Parts that did not
+ * change stay the very same objects, so that everything shown can tell by identity whether it has to look again.
+ */
+
+/** @typedef {import('./contract.d.ts').PageState} PageState */
+/** @typedef {import('./contract.d.ts').Overview} Overview */
+/** @typedef {import('./contract.d.ts').ActionLine} ActionLine */
+/** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
+
+const MAX_ACTIONS = 50;
+
+/** @type {PageState} */
+export const EMPTY = {
+  overview: null,
+  connection: { kind: 'connecting', sinceMs: 0 },
+  accounts: new Map(),
+  actions: [],
+  happened: new Map(),
+};
+
+/**
+ * @param {PageState} state
+ * @param {{ name: string, data: unknown }} event
+ * @returns {PageState}
+ */
+export function withEvent(state, { name, data }) {
+  if (name === 'overview') {
+    const { changed } = /** @type {{ changed: Partial<Overview> }} */ (data);
+    return { ...state, overview: /** @type {Overview} */ ({ ...state.overview, ...changed }) };
+  }
+  if (name === 'account') {
+    const { accountId, changed } = /** @type {{ accountId: string, changed: Partial<AccountView> }} */ (data);
+    const known = state.accounts.get(accountId);
+    // Only the first one is complete; a change of what is not shown any more is of no use.
+    if (known === undefined && changed.accountId === undefined) return state;
+    const account = /** @type {AccountView} */ ({ ...known, ...changed });
+    return withHappened(withAccounts(state, [account]), accountId);
+  }
+  if (name === 'gone') {
+    const { accountId } = /** @type {{ accountId: string }} */ (data);
+    const accounts = new Map(state.accounts);
+    accounts.delete(accountId);
+    return { ...state, accounts };
+  }
+  if (name === 'action') {
+    const action = /** @type {ActionLine} */ (data);
+    return withHappened(withActions(state, [action, ...state.actions]), action.accountId);
+  }
+  return state;
+}
+
+/**
+ * Accounts that were asked for. What the stream keeps up to date is not replaced: the answer may be older than
+ * the last change, and a change tells only what changed since the one before.
+ * @param {PageState} state
+ * @param {readonly AccountView[]} views
+ * @returns {PageState}
+ */
+export function withAsked(state, views) {
+  const isLive = state.connection.kind === 'live';
+  return withAccounts(
+    state,
+    isLive ? views.filter(({ accountId }) => !state.accounts.has(accountId)) : views,
+  );
+}
+
+/** @param {PageState} state @param {readonly AccountView[]} views @returns {PageState} */
+function withAccounts(state, views) {
+  const accounts = new Map(state.accounts);
+  for (const view of views) accounts.set(view.accountId, view);
+  return { ...state, accounts };
+}
+
+/** Forgets accounts that nothing brings up to date any more. @param {PageState} state @param {readonly string[]} ids @returns {PageState} */
+export function onlyAccounts(state, ids) {
+  const keep = new Set(ids);
+  if ([...state.accounts.keys()].every((id) => keep.has(id))) return state;
+  return { ...state, accounts: new Map([...state.accounts].filter(([id]) => keep.has(id))) };
+}
+
+/** Newest first, each once. @param {PageState} state @param {readonly ActionLine[]} actions @returns {PageState} */
+export function withActions(state, actions) {
+  // The first of equal ids is the newest state of that request.
+  const once = new Map(actions.toReversed().map((action) => [action.id, action]));
+  const sorted = [...once.values()].sort((a, b) => b.atMs - a.atMs);
+  return { ...state, actions: sorted.slice(0, MAX_ACTIONS) };
+}
+
+/** @param {PageState} state @param {string} accountId @returns {PageState} */
+function withHappened(state, accountId) {
+  const happened = new Map(state.happened);
+  happened.set(accountId, (happened.get(accountId) ?? 0) + 1);
+  return { ...state, happened };
+}

@@ -1,0 +1,438 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { hasBrowser, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
+import {
+  account,
+  creditLine,
+  endangered,
+  type Fixture,
+  type FixtureState,
+  overview,
+  position,
+  rule,
+  startFixture,
+} from './fixture.ts';
+
+/** The page in a real browser, in front of an API that does as it is told. */
+
+const LOAN = 'creditLine:USDT@1700000000';
+const NOT_LIVE = 'STALE';
+
+let browser: Browser;
+let fixture: Fixture | undefined;
+let watched: WatchedPage | undefined;
+
+async function open(state: Partial<FixtureState>, path = '/', options: Parameters<typeof openPage>[1] = {}) {
+  fixture = await startFixture(state);
+  watched = await openPage(browser, options);
+  await watched.page.goto(fixture.url + path);
+  return { fixture, page: watched.page, complaints: watched.complaints };
+}
+
+/** Waits until a text is there, and is seen. */
+async function sees(page: Page, text: string | RegExp): Promise<void> {
+  await page.getByText(text).first().waitFor();
+}
+
+/** Asks again and again: a busy machine takes its time. */
+async function becomes<T>(look: () => Promise<T> | T, expected: T): Promise<void> {
+  await expect.poll(look, { timeout: 30_000, interval: 50 }).toEqual(expected);
+}
+
+async function evaluate<T>(page: Page, expression: string): Promise<T> {
+  return (await page.evaluate(expression)) as T;
+}
+
+const lastSent = (asked: Fixture['asked'], method = 'POST') => asked.findLast((one) => one.method === method);
+
+describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  }, 90_000);
+
+  afterAll(async () => {
+    await browser.close();
+  });
+
+  afterEach(async () => {
+    const { url = '' } = fixture ?? {};
+    const foreign = watched?.foreign(url) ?? [];
+    await watched?.page.context().close();
+    await fixture?.close();
+    [fixture, watched] = [undefined, undefined];
+    expect(foreign).toEqual([]);
+  });
+
+  const two = () => ({
+    overview: overview({ accounts: 2, firing: { critical: 1, warning: 0, info: 0 } }),
+    accounts: [account('calm-desk'), endangered('hot-desk')],
+  });
+
+  it('shows the most endangered account first, with what fires and what is done, in words', async () => {
+    const { page, complaints } = await open(two());
+    await sees(page, '1 position near liquidation; acting.');
+    expect(await page.locator('.account h3').allTextContents()).toEqual(['hot-desk', 'calm-desk']);
+    const hot = page.locator('.account').first();
+    const text = (await hot.textContent()) ?? '';
+    for (const words of [
+      '4.12\u00a0% to liquidation',
+      'Firing, critical',
+      'liquidationDistance 4.12 % is below 5 %',
+    ]) {
+      expect(text).toContain(words);
+    }
+    for (const words of [
+      '5\u00a0%',
+      'near-liquidation',
+      'reduce until 10 % from liquidation',
+      'Stopin place',
+    ]) {
+      expect(text).toContain(words);
+    }
+    const bar = hot.getByRole('meter');
+    expect(await bar.getAttribute('aria-valuetext')).toContain('Thresholds: thin-cushion 10');
+    expect(await page.title()).toBe('(1!) Breakwater');
+    expect(complaints).toEqual([]);
+  });
+
+  it('follows what happens without a reload, in the very same nodes', async () => {
+    const { fixture: server, page, complaints } = await open({ accounts: [account('desk')] });
+    await sees(page, 'Nothing is in danger. 1 account, all data fresh.');
+    await evaluate(page, 'document.querySelector(".subject").isTheSame = true; window.isTheSame = true');
+    const hot = endangered('desk');
+    server.changeOverview({ firing: { critical: 1, warning: 0, info: 0 } });
+    server.changeAccount('desk', hot);
+    await sees(page, '1 position near liquidation; acting.');
+    await sees(page, 'liquidationDistance 4.12 % is below 5 %');
+    server.emit('action', {
+      id: 'desk:9',
+      accountId: 'desk',
+      market: 'BTC_PERP',
+      positionId: '1',
+      kind: 'place',
+      outcome: 'accepted',
+      reason: 'rule',
+      atMs: Date.now(),
+      tookMs: 48,
+      words: 'sell 0.88 BTC_PERP',
+    });
+    await sees(page, 'took 48\u00a0ms');
+    server.changeOverview({ firing: { critical: 0, warning: 0, info: 0 } });
+    server.changeAccount(
+      'desk',
+      account('desk', { positions: [position('1', { liquidationDistance: 0.11 })] }),
+    );
+    await sees(page, '11.0\u00a0% to liquidation');
+    await sees(page, 'Nothing is in danger.');
+    expect(await evaluate(page, 'document.querySelector(".subject").isTheSame && window.isTheSame')).toBe(
+      true,
+    );
+    expect(complaints).toEqual([]);
+  });
+
+  it('keeps the focus and what is open when the order changes', async () => {
+    const accounts = ['a', 'b', 'c'].map((id, index) => account(id, { danger: 3 - index }));
+    const { fixture: server, page } = await open({ overview: overview({ accounts: 3 }), accounts });
+    await sees(page, '3 accounts');
+    const link = page.locator('.account h3 a', { hasText: /^c$/ });
+    await link.focus();
+    server.state.accounts = [...accounts.slice(0, 2), account('c', { danger: 9 })];
+    server.changeOverview({ firing: { critical: 0, warning: 1, info: 0 } });
+    await becomes(() => page.locator('.account h3').allTextContents(), ['c', 'a', 'b']);
+    expect(await evaluate(page, 'document.activeElement.textContent')).toBe('c');
+  });
+
+  it('says loudly that it is not live any more, and comes back by itself', async () => {
+    const { fixture: server, page } = await open({ accounts: [account('desk')] });
+    await sees(page, 'Nothing is in danger.');
+    server.state.isDown = true;
+    server.cut();
+    await sees(page, NOT_LIVE);
+    const alert = page.getByRole('alert').filter({ hasText: NOT_LIVE });
+    expect(await alert.textContent()).toContain('may no longer be true');
+    await sees(page, 'Not live');
+    await sees(page, 'When last heard: Nothing is in danger.');
+    await becomes(async () => (await page.title()).startsWith('STALE'), true);
+    server.state.isDown = false;
+    server.state.accounts = [endangered('desk')];
+    server.state.overview = overview({ firing: { critical: 1, warning: 0, info: 0 } });
+    await sees(page, '1 position near liquidation; acting.');
+    await becomes(() => alert.isVisible(), false);
+    await sees(page, 'liquidationDistance 4.12 % is below 5 %');
+  });
+
+  it('shows what came from outside as text, whatever it looks like', async () => {
+    const evil = '<img src=x onerror="window.hit=1"><script>window.hit=1</script>';
+    const {
+      fixture: server,
+      page,
+      complaints,
+    } = await open({
+      accounts: [
+        account(evil, {
+          labels: { [evil]: evil },
+          positions: [position(evil, { market: evil })],
+          rules: [rule(evil, `position:${evil}`, { phase: 'firing', reason: evil, condition: evil })],
+          doubts: [{ market: evil, why: evil, sinceMs: 0 }],
+        }),
+      ],
+      stories: { [evil]: [{ seq: 1, part: 0, atMs: 0, kind: evil, words: evil, outcome: evil, detail: {} }] },
+    });
+    await page.getByRole('heading', { name: evil }).first().waitFor();
+    await page.getByRole('link', { name: evil, exact: true }).first().click();
+    await page.getByRole('heading', { level: 1, name: evil }).waitFor();
+    await sees(page, 'Details and inputs');
+    await page.goto(
+      `${server.url}/accounts/${encodeURIComponent(evil)}/positions/${encodeURIComponent(evil)}`,
+    );
+    await page.getByRole('heading', { level: 1, name: evil }).waitFor();
+    expect(await evaluate(page, 'document.querySelectorAll("img, main script").length')).toBe(0);
+    expect(await evaluate(page, 'window.hit')).toBeUndefined();
+    expect(complaints).toEqual([]);
+  });
+
+  it('pauses with the token, and a wrong one changes nothing and is said to be wrong', async () => {
+    const { fixture: server, page } = await open({ accounts: [account('desk')] });
+    await sees(page, 'Live');
+    const pause = page.getByRole('button', { name: 'Pause actions' });
+    await pause.click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Reason').fill('exchange maintenance');
+    await dialog.getByLabel('Your name').fill('ann');
+    await dialog.getByLabel('For how long').selectOption('4 hours');
+    await dialog.getByLabel('Control token').fill('not the token');
+    await dialog.getByRole('button', { name: 'Pause' }).click();
+    await dialog.getByText('The control token is wrong. Nothing was changed').waitFor();
+    expect(server.state.overview.pauses).toEqual([]);
+    expect(await evaluate(page, 'sessionStorage.getItem("breakwater.controlToken")')).toBeNull();
+
+    await dialog.getByLabel('Control token').fill('the-control-token');
+    await dialog.getByRole('button', { name: 'Pause' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const { body, authorization } = lastSent(server.asked) ?? {};
+    expect(body).toEqual({
+      accountId: null,
+      reason: 'exchange maintenance',
+      author: 'ann',
+      forMs: 14_400_000,
+    });
+    expect(authorization).toBe('Bearer the-control-token');
+    expect(await evaluate(page, 'JSON.stringify(localStorage) + document.cookie')).not.toContain('token');
+    server.emit('overview', { changed: { pauses: server.state.overview.pauses } });
+    await sees(page, 'Actions of all accounts are paused.');
+    await sees(page, 'ann: exchange maintenance.');
+
+    await page.getByRole('button', { name: 'Resume all accounts' }).click();
+    // The token is known by now, and is not asked for again.
+    expect(await dialog.getByLabel('Control token').isVisible()).toBe(false);
+    await dialog.getByLabel('Reason').fill('over');
+    await dialog.getByRole('button', { name: 'Resume' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(lastSent(server.asked, 'DELETE')).toMatchObject({
+      path: '/pauses/p1',
+      body: { reason: 'over', author: 'ann' },
+    });
+    await page.getByRole('button', { name: 'Forget token' }).click();
+    expect(await evaluate(page, 'sessionStorage.getItem("breakwater.controlToken")')).toBeNull();
+  });
+
+  it('silences a rule for one subject, and offers nothing where changing is off', async () => {
+    const { fixture: server, page } = await open({ accounts: [endangered('desk')] }, '/accounts/desk');
+    await page.getByRole('button', { name: 'Silence near-liquidation' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Reason').fill('known');
+    await dialog.getByLabel('Your name').fill('ann');
+    await dialog.getByLabel('Control token').fill('the-control-token');
+    await dialog.getByRole('button', { name: 'Silence' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(lastSent(server.asked)?.body).toEqual({
+      accountId: 'desk',
+      ruleId: 'near-liquidation',
+      subject: 'position:1',
+      reason: 'known',
+      author: 'ann',
+      forMs: 3_600_000,
+    });
+    server.changeOverview({ may: { control: false, topUp: false } });
+    await becomes(() => page.getByRole('button', { name: 'Silence near-liquidation' }).isDisabled(), true);
+    expect(await page.getByRole('button', { name: 'Pause actions' }).isDisabled()).toBe(true);
+  });
+
+  it('asks for the read token, refuses a wrong one, and sends it in a header only', async () => {
+    const { fixture: server, page } = await open({
+      accounts: [account('desk')],
+      readToken: 'the-read-token',
+    });
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Read token').fill('wrong');
+    await dialog.getByRole('button', { name: 'Show the page' }).click();
+    await dialog.getByText('That is not the read token.').waitFor();
+    await dialog.getByLabel('Read token').fill('the-read-token');
+    await dialog.getByRole('button', { name: 'Show the page' }).click();
+    await sees(page, 'Nothing is in danger.');
+    await sees(page, 'Live');
+    await page.locator('.account').first().waitFor();
+    expect(watched?.requests.filter((url) => url.includes('token'))).toEqual([]);
+    const stream = server.asked.findLast(({ path }) => path === '/events');
+    expect(stream?.authorization).toBe('Bearer the-read-token');
+  });
+
+  it("shows a loan's thresholds and cure, and makes a deposit link that opens with a referrer", async () => {
+    const borrower = account('borrower', {
+      positions: [],
+      creditLines: [creditLine()],
+      rules: [rule('ltv-high', LOAN, { phase: 'firing', reason: 'currentLtv 74 % is above 70 %' })],
+    });
+    const { page, complaints } = await open({ accounts: [borrower] });
+    await page.getByRole('link', { name: 'Loan' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Loan 50' }).waitFor();
+    const cure = 'To 60.0\u00a0%: repay 9\u202f462\u00a0USDT, or add collateral worth 15\u202f771\u00a0USDT';
+    await sees(page, cure);
+    await page.getByRole('button', { name: 'Make a deposit link' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Amount').fill('250.00');
+    await dialog.getByLabel('Your name').fill('ann');
+    await dialog.getByLabel('Control token').fill('the-control-token');
+    await dialog.getByRole('button', { name: 'Make the link' }).click();
+    const link = page.getByRole('link', { name: 'Open the deposit page' });
+    await link.waitFor();
+    expect(await link.getAttribute('href')).toBe('https://pay.example/deposit?x=1');
+    expect(await link.getAttribute('referrerpolicy')).toBe('origin');
+    expect(await link.getAttribute('rel')).toBe('noopener');
+    expect(await link.getAttribute('target')).toBe('_blank');
+    expect(lastSent(fixture?.asked ?? [])?.body).toEqual({
+      subject: LOAN,
+      amount: '250.00',
+      ticker: 'USD',
+      author: 'ann',
+    });
+    expect(complaints).toEqual([]);
+  });
+
+  it("tells a position's whole story, with a curve and the inputs of what was decided", async () => {
+    const atMs = Date.now();
+    const history = Array.from({ length: 120 }, (_, index) => ({
+      atMs: atMs - 3_500_000 + index * 29_000,
+      values: { liquidationDistance: 0.16 - index / 1_200 },
+    }));
+    const told = {
+      seq: 7,
+      part: 0,
+      atMs,
+      kind: 'transition',
+      words: 'near-liquidation fires',
+      ruleId: 'near-liquidation',
+      subject: 'position:1',
+      outcome: 'firing',
+      detail: {},
+    };
+    const {
+      fixture: server,
+      page,
+      complaints,
+    } = await open(
+      { accounts: [endangered('desk')], history, stories: { desk: [told] } },
+      '/accounts/desk/positions/1',
+    );
+    await sees(page, 'Distance to liquidation, last hour: between 4.12\u00a0% and 16.0\u00a0%');
+    const drawn =
+      'const c = document.querySelector("canvas"); c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some((byte) => byte > 0)';
+    expect(
+      await evaluate(page, `(() => { ${drawn.replace('c.getContext', 'return c.getContext')} })()`),
+    ).toBe(true);
+    await page.getByText('Details and inputs').click();
+    await sees(page, '"liquidationDistance": 0.041');
+    server.state.stories = {
+      desk: [
+        { ...told, seq: 8, kind: 'order', words: 'the order was accepted', outcome: 'accepted', tookMs: 51 },
+        told,
+      ],
+    };
+    server.changeAccount('desk', { danger: 5 });
+    await sees(page, 'the order was accepted');
+    await sees(page, 'took 51\u00a0ms');
+    // What was opened stays open.
+    expect(await page.getByText('"liquidationDistance": 0.041').isVisible()).toBe(true);
+    server.changeAccount('desk', { positions: [] });
+    await sees(page, 'Position 1 is not open any more');
+    await page.goBack().catch(() => undefined);
+    expect(complaints).toEqual([]);
+  });
+
+  it('pages and filters, and watches only what it shows', async () => {
+    const accounts = Array.from({ length: 60 }, (_, index) =>
+      account(`desk-${index}`, { danger: 60 - index }),
+    );
+    const { fixture: server, page } = await open({ overview: overview({ accounts: 60 }), accounts });
+    await sees(page, '1 to 25 of 60 accounts');
+    const watching = () => server.streams().map((ids) => ids.length);
+    await becomes(watching, [25]);
+    await page.getByRole('button', { name: 'Next page' }).click();
+    await sees(page, '26 to 50 of 60 accounts');
+    expect(await page.locator('.account').count()).toBe(25);
+    await page.getByLabel('Filter').fill('desk-5');
+    await sees(page, '11 accounts of 60');
+    await becomes(() => page.locator('.account').count(), 11);
+    await becomes(watching, [11]);
+    // Changing what is watched is no loss of the connection.
+    expect(await page.getByText(NOT_LIVE).isVisible()).toBe(false);
+    await page.getByLabel('Only where a rule fires').check();
+    await sees(page, 'No account matches.');
+  });
+
+  it('can be used with the keyboard alone', async () => {
+    const { page } = await open(two());
+    await sees(page, 'hot-desk');
+    const focused = () =>
+      evaluate<string>(page, 'document.activeElement.textContent || document.activeElement.type');
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('Skip to the content');
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('Breakwater');
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('Pause actions');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').waitFor();
+    // A dialog keeps the focus, Escape closes it and gives it back.
+    for (let press = 0; press < 12; press += 1) await page.keyboard.press('Tab');
+    expect(
+      await evaluate(
+        page,
+        'document.activeElement === document.body || document.querySelector("dialog").contains(document.activeElement)',
+      ),
+    ).toBe(true);
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(await focused()).toBe('Pause actions');
+    await page.locator('.account h3 a').first().focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'hot-desk' }).waitFor();
+    expect(await evaluate(page, 'document.activeElement.id')).toBe('content');
+    await page.goBack();
+    await sees(page, '2 accounts');
+  });
+
+  it('switches between light and dark, and remembers it', async () => {
+    const { page } = await open({ accounts: [account('desk')] }, '/', { colorScheme: 'dark' });
+    await sees(page, 'Live');
+    const ground = () => evaluate<string>(page, 'getComputedStyle(document.body).backgroundColor');
+    const dark = await ground();
+    await page.getByRole('button', { name: 'Theme' }).click();
+    const light = await ground();
+    expect(light).not.toBe(dark);
+    await page.reload();
+    await sees(page, 'Theme: light');
+    expect(await ground()).toBe(light);
+    await page.getByRole('button', { name: 'Theme' }).click();
+    expect(await ground()).toBe(dark);
+  });
+
+  it('says so when there is no such account or page', async () => {
+    const { fixture: server, page } = await open({ accounts: [account('desk')] }, '/accounts/other');
+    await sees(page, 'There is no account other.');
+    await page.goto(`${server.url}/nowhere/at/all`);
+    await sees(page, 'There is no such page here.');
+    await page.getByRole('main').getByRole('link', { name: 'All accounts' }).click();
+    await sees(page, 'Nothing is in danger.');
+  });
+});

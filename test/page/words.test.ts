@@ -1,0 +1,353 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { levelOfAccount, verdictOf } from '../../src/web/page/danger.js';
+import { EventParser, type ServerEvent } from '../../src/web/page/event-stream.js';
+import * as format from '../../src/web/page/format.js';
+import { EMPTY, withActions, withAsked, withEvent } from '../../src/web/page/page-state.js';
+import { accountPath, routeOf, subjectPath } from '../../src/web/page/route.js';
+import { creditScale, distanceWords, positionScale, scaleWords, sideOf } from '../../src/web/page/scale.js';
+import { account, creditLine, endangered, overview, position, rule } from './fixture.ts';
+
+describe('figures', () => {
+  it.each([
+    [0.0412, '4.12\u00a0%'],
+    [0.15251, '15.3\u00a0%'],
+    [-0.021, '\u22122.10\u00a0%'],
+    [-0.00001, '0.00\u00a0%'],
+    [0.0999, '9.99\u00a0%'],
+    [0.09996, '10.0\u00a0%'],
+    [null, 'unknown'],
+    ['none', 'none'],
+    [Number.NaN, 'unknown'],
+  ] as const)('percent of %s is %s', (value, words) => {
+    expect(format.percent(value)).toBe(words);
+  });
+
+  it('groups thousands of a decimal text and changes nothing else', () => {
+    fc.assert(
+      fc.property(
+        fc.bigInt({ min: 0n }),
+        fc.option(fc.nat()),
+        fc.boolean(),
+        (whole, fraction, isNegative) => {
+          const plain = `${whole}${fraction === null ? '' : `.${fraction}`}`;
+          const given = `${isNegative ? '-' : ''}${plain}`;
+          const shown = format.amount(given);
+          expect(shown.replaceAll('\u202f', '').replace('\u2212', '')).toBe(plain);
+          expect(shown.split('.')[0]?.replace('\u2212', '')).toMatch(/^\d{1,3}(\u202f\d{3})*$/);
+          expect(shown.startsWith('\u2212')).toBe(isNegative && !/^[0.]*$/.test(plain));
+        },
+      ),
+    );
+  });
+
+  it.each([
+    [-749.254, '\u2212749.25'],
+    [44_250.75, '44\u202f251'],
+    [1_234_567, '1\u202f234\u202f567'],
+    [null, 'unknown'],
+  ] as const)('money %s is %s', (value, words) => {
+    expect(format.money(value)).toBe(words);
+  });
+
+  it.each([
+    [850, '850\u00a0ms'],
+    [4_240, '4.2\u00a0s'],
+    [9_960, '10\u00a0s'],
+    [59_499, '59\u00a0s'],
+    [59_600, '1\u00a0min'],
+    [200_000, '3\u00a0min 20\u00a0s'],
+    [3_599_900, '1\u00a0h', '60\u00a0min'],
+    [7_500_000, '2\u00a0h 5\u00a0min'],
+    [274_000_000, '3\u00a0d 4\u00a0h'],
+  ])('%s ms are %s', (ms, words, or = words) => {
+    expect([words, or]).toContain(format.duration(ms));
+  });
+
+  it('never says that a small chance is none', () => {
+    expect(format.probability(0.000_01)).toBe('<\u00a00.1\u00a0%');
+    expect(format.probability(0.9999)).toBe('>\u00a099.9\u00a0%');
+    expect(format.probability(null)).toBe('unknown');
+  });
+});
+
+describe('bars', () => {
+  const near = (a: number, b: number) => Math.abs(a - b) < 1e-9;
+
+  it('fill from far away to liquidation, and thresholds lie where the fill crosses them', () => {
+    fc.assert(
+      fc.property(
+        fc.double({ min: -0.2, max: 1.5, noNaN: true }),
+        fc.array(fc.double({ min: 0.001, max: 0.4, noNaN: true }), { minLength: 1, maxLength: 4 }),
+        (liquidationDistance, thresholds) => {
+          const marks = thresholds.map((threshold, index) => ({
+            ruleId: `r${index}`,
+            severity: 'critical' as const,
+            field: 'liquidationDistance',
+            op: 'below' as const,
+            threshold,
+          }));
+          const scale = positionScale(position('1', { liquidationDistance, marks }));
+          const isPassed = thresholds.some((threshold) => liquidationDistance < threshold);
+          expect(scale.zone).toBe(isPassed ? 'critical' : 'calm');
+          const { fill } = scale;
+          if (fill === null) throw new Error('the fill is known');
+          expect(scale.marks.some(({ at }) => fill > at || near(fill, at)) || !isPassed).toBe(true);
+          for (const mark of scale.marks) expect(mark.at).toBeGreaterThan(0);
+        },
+      ),
+    );
+  });
+
+  it('says unknown, none, and past', () => {
+    expect(positionScale(position('1', { liquidationDistance: null }))).toMatchObject({
+      fill: null,
+      zone: 'unknown',
+    });
+    expect(positionScale(position('1', { liquidationDistance: 'none' }))).toMatchObject({
+      fill: 0,
+      zone: 'calm',
+    });
+    expect(distanceWords(position('1', { liquidationDistance: -0.02, disagreement: true }))).toBe(
+      '2.00\u00a0% past the reported liquidation price',
+    );
+  });
+
+  it("puts every threshold of a loan at its LTV, the exchange's own too", () => {
+    const line = creditLine({
+      marks: [
+        { ruleId: 'a', severity: 'warning', field: 'ltvToMarginCall', op: 'above', threshold: 0.9 },
+        { ruleId: 'b', severity: 'critical', field: 'collateralMayFall', op: 'below', threshold: 0.05 },
+        { ruleId: 'c', severity: 'info', field: 'minutesToMarginCall', op: 'below', threshold: 120 },
+      ],
+    });
+    const scale = creditScale(line);
+    expect(scale.marks.map(({ label, name }) => `${label} ${name}`)).toEqual([
+      '60\u00a0% initial',
+      '72\u00a0% a',
+      '76\u00a0% b',
+      '80\u00a0% margin call',
+    ]);
+    expect(scale.zone).toBe('warning');
+    expect(scaleWords(scale, 'LTV 74 %')).toContain('Thresholds: initial 60');
+  });
+
+  it('never lets two labels of a row overlap', () => {
+    const name = fc.string({ minLength: 1, maxLength: 50 });
+    const threshold = fc.double({ min: 0.001, max: 0.4, noNaN: true });
+    fc.assert(
+      fc.property(fc.array(fc.tuple(name, threshold), { minLength: 1, maxLength: 6 }), (given) => {
+        const marks = given.map(([ruleId, at]) => ({
+          ruleId,
+          severity: 'warning' as const,
+          field: 'liquidationDistance',
+          op: 'below' as const,
+          threshold: at,
+        }));
+        const scale = positionScale(position('1', { marks }));
+        const extents = scale.marks.map(({ at, row, label, name: shown }) => {
+          const width = (label.length + 1 + Math.min(30, shown.length)) * 0.009;
+          const side = sideOf(at);
+          const start = side === 'start' ? at : side === 'end' ? at - width : at - width / 2;
+          return { row, start, end: start + width };
+        });
+        for (const [index, one] of extents.entries()) {
+          for (const other of extents.slice(index + 1).filter(({ row }) => row === one.row)) {
+            expect(other.start).toBeGreaterThan(one.end);
+          }
+        }
+      }),
+    );
+  });
+});
+
+describe('the sentence', () => {
+  const accounts = [endangered('desk-1'), account('desk-2')];
+  const firing = { critical: 1, warning: 0, info: 0 };
+
+  it.each([
+    [
+      'all is calm',
+      overview({ accounts: 12 }),
+      [],
+      'ok',
+      'Nothing is in danger. 12 accounts, all data fresh.',
+    ],
+    ['nothing is configured', overview({ accounts: 0 }), [], 'unknown', 'No account is watched.'],
+    [
+      'something is done',
+      overview({ accounts: 2, firing }),
+      accounts,
+      'critical',
+      '1 position near liquidation; acting.',
+    ],
+    [
+      'it only watches',
+      overview({ accounts: 2, firing, mode: 'observe' }),
+      accounts,
+      'critical',
+      '1 position near liquidation; only watching (observe mode).',
+    ],
+    [
+      'the page does not know all that fires',
+      overview({ accounts: 90, firing: { ...firing, critical: 7 } }),
+      accounts,
+      'critical',
+      '7 critical rules firing.',
+    ],
+    [
+      'there are warnings',
+      overview({ accounts: 2, firing: { critical: 0, warning: 2, info: 0 } }),
+      accounts,
+      'warning',
+      'Nothing critical; 2 warnings. 2 accounts.',
+    ],
+  ] as const)('when %s', (_when, given, known, level, sentence) => {
+    expect(verdictOf(given, known)).toEqual({ level, sentence });
+  });
+
+  it('never says that nothing is in danger while something is not known', () => {
+    const health = {
+      ready: false,
+      checks: [{ name: 'dataFresh', ok: false, why: 'desk-1 was last read 80 s ago' }],
+    };
+    const { level, sentence } = verdictOf(overview({ accounts: 2, health }), accounts.slice(1));
+    expect(level).toBe('unknown');
+    expect(sentence).toBe(
+      'Nothing is known to be in danger, but not all is well: desk-1 was last read 80 s ago.',
+    );
+    expect(verdictOf(overview({ degraded: ['redis'] }), []).level).toBe('unknown');
+  });
+
+  it('says that actions are paused before it says anything else about them', () => {
+    const pause = { id: 'p', accountId: null, author: 'a', reason: 'r', atMs: 0, expiresAtMs: null };
+    const { sentence } = verdictOf(overview({ accounts: 2, firing, pauses: [pause] }), accounts);
+    expect(sentence).toBe('1 position near liquidation; actions are paused, nothing is done.');
+  });
+
+  it('takes the word of the exchange besides that of the rules', () => {
+    expect(levelOfAccount(account('a'))).toBe('ok');
+    const called = account('a', { positions: [position('1', { liquidationState: 'margin_call' })] });
+    expect(levelOfAccount(called)).toBe('critical');
+    expect(levelOfAccount(account('a', { positions: [position('1', { liquidationState: null })] }))).toBe(
+      'unknown',
+    );
+    expect(levelOfAccount(account('a', { rules: [rule('r', 'position:1', { frozen: true })] }))).toBe(
+      'unknown',
+    );
+    expect(levelOfAccount(account('a', { judgedAtMs: null }))).toBe('unknown');
+  });
+});
+
+describe('addresses', () => {
+  it('lead back to what they were made of, whatever it is called', () => {
+    const name = fc.string({ minLength: 1, unit: 'binary' });
+    fc.assert(
+      fc.property(name, name, (accountId, rest) => {
+        expect(routeOf(accountPath(accountId))).toEqual({ kind: 'account', accountId });
+        const subject = `position:${rest}`;
+        expect(routeOf(subjectPath(accountId, subject))).toEqual({ kind: 'position', accountId, subject });
+        const loan = `creditLine:${rest}`;
+        expect(routeOf(subjectPath(accountId, loan))).toEqual({
+          kind: 'creditLine',
+          accountId,
+          subject: loan,
+        });
+      }),
+    );
+  });
+
+  it.each(['/x', '/accounts', '/accounts/', '/accounts/a/b', '/accounts/a/positions/', '/accounts/%ff'])(
+    'are refused otherwise: %s',
+    (path) => {
+      expect(routeOf(path)).toEqual({ kind: 'nowhere' });
+    },
+  );
+});
+
+describe('events', () => {
+  const written = (events: readonly ServerEvent[], end: string) =>
+    events
+      .map(({ name, data }) =>
+        [`event: ${name}`, ...data.split('\n').map((line) => `data: ${line}`), ': heartbeat', ''].join(end),
+      )
+      .join(end) + end;
+
+  it('are read the same however the bytes are cut', () => {
+    const line = fc.stringMatching(/^[a-z:"{} ]*$/);
+    const event = fc.record({
+      name: fc.stringMatching(/^[a-z]+$/),
+      data: fc.array(line, { minLength: 1, maxLength: 3 }).map((lines) => lines.join('\n')),
+    });
+    const cuts = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1 });
+    const ends = fc.constantFrom('\n', '\r\n', '\r');
+    fc.assert(
+      fc.property(fc.array(event), cuts, ends, (events, sizes, end) => {
+        const parser = new EventParser();
+        const got: ServerEvent[] = [];
+        let rest = written(events, end);
+        for (let index = 0; rest !== ''; index += 1) {
+          const size = sizes[index % sizes.length] ?? 1;
+          got.push(...parser.push(rest.slice(0, size)));
+          rest = rest.slice(size);
+        }
+        // A last carriage return may be half a line end: what follows settles it.
+        got.push(...parser.push(': end\n'));
+        expect(got).toEqual(events);
+      }),
+    );
+  });
+
+  it('change only what they name, and leave everything else the very same', () => {
+    const before = withEvent(EMPTY, { name: 'account', data: { accountId: 'a', changed: account('a') } });
+    const after = withEvent(before, { name: 'account', data: { accountId: 'a', changed: { danger: 7 } } });
+    expect(after.accounts.get('a')).toMatchObject({ accountId: 'a', danger: 7 });
+    expect(after.accounts.get('a')?.positions).toBe(before.accounts.get('a')?.positions);
+    expect(withEvent(after, { name: 'gone', data: { accountId: 'a' } }).accounts.size).toBe(0);
+    expect(withEvent(after, { name: 'something new', data: {} })).toBe(after);
+    // A late change of an account that is not shown any more is not taken for an account.
+    expect(withEvent(after, { name: 'account', data: { accountId: 'b', changed: { danger: 1 } } })).toBe(
+      after,
+    );
+  });
+
+  it('are not undone by an answer that took longer than they did', () => {
+    const live = { ...EMPTY, connection: { kind: 'live', sinceMs: 0 } } as const;
+    const known = withEvent(live, {
+      name: 'account',
+      data: { accountId: 'a', changed: account('a', { danger: 7 }) },
+    });
+    const asked = withAsked(known, [account('a', { danger: 3 }), account('b')]);
+    expect(asked.accounts.get('a')).toBe(known.accounts.get('a'));
+    expect(asked.accounts.has('b')).toBe(true);
+    const lost = {
+      ...known,
+      connection: { kind: 'lost', lastByteMs: 0, retryAtMs: 0, attempt: 1, why: '' },
+    } as const;
+    expect(withAsked(lost, [account('a', { danger: 3 })]).accounts.get('a')?.danger).toBe(3);
+  });
+
+  it('replace an action by its later state, whatever comes first', () => {
+    const action = (id: string, atMs: number, outcome: string) => ({
+      id,
+      accountId: 'a',
+      market: null,
+      positionId: null,
+      kind: 'place',
+      outcome,
+      reason: '',
+      atMs,
+      tookMs: null,
+      words: '',
+    });
+    const begun = withEvent(EMPTY, { name: 'action', data: action('1', 5, 'pending') });
+    const ended = withEvent(begun, { name: 'action', data: action('1', 5, 'accepted') });
+    expect(ended.actions.map(({ outcome }) => outcome)).toEqual(['accepted']);
+    const read = withActions(ended, [
+      ...ended.actions,
+      action('1', 5, 'pending'),
+      action('0', 4, 'accepted'),
+    ]);
+    expect(read.actions.map(({ id, outcome }) => `${id} ${outcome}`)).toEqual(['1 accepted', '0 accepted']);
+  });
+});
