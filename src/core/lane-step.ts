@@ -13,7 +13,7 @@ import {
   type RequestStep,
   type RetryKind,
 } from './lane-state.ts';
-import { afterCancel } from './outstanding.ts';
+import { afterCancel, sizeLeft } from './outstanding.ts';
 import type { CommandOutcome, ExchangeError, PlacedOrder } from './ports/exchange.ts';
 import type { ReadObservation } from './read-market.ts';
 import { classifyRejection, isPassing, retryPauseMs } from './rejection.ts';
@@ -297,7 +297,9 @@ function afterFill(orders: readonly OwnOrder[], filled: OwnOrder, filledBase: De
   return orders.map((order) => {
     if (order.positionId !== filled.positionId) return order;
     const left = maxDecimal(toDecimal(order.baseSizeBase).minus(filledBase), ZERO);
-    return { ...order, baseSizeBase: formatDecimal(left) };
+    const amount = formatDecimal(filledBase);
+    const placedSizeBase = sizeLeft(order, [{ ...filled, amount }]);
+    return { ...order, placedSizeBase, baseSizeBase: formatDecimal(left) };
   });
 }
 

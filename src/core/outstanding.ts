@@ -1,4 +1,12 @@
-import { type Decimal, decimalFromNumber, formatDecimal, toDecimal, ZERO } from './decimal.ts';
+import {
+  type Decimal,
+  type DecimalString,
+  decimalFromNumber,
+  formatDecimal,
+  maxDecimal,
+  toDecimal,
+  ZERO,
+} from './decimal.ts';
 import { findPosition, type MarketRead, type OwnOrder, type ReadPosition } from './lane-state.ts';
 import { activationGap, reducingSide } from './order-shape.ts';
 import type { OrderType } from './ports/exchange.ts';
@@ -41,6 +49,7 @@ export function absorbRead(
   const remaining = orders
     .map((order) => ({
       ...order,
+      placedSizeBase: sizeLeft(order, [...filled]),
       ambiguous: order.ambiguous || moved.has(order),
       presumedFilled: order.presumedFilled || filled.has(order),
     }))
@@ -51,6 +60,15 @@ export function absorbRead(
     filled: [...filled],
     ambiguous: [...moved].filter((order) => !order.ambiguous),
   };
+}
+
+/** A fall that is explained by the fills of some orders is not there to be explained by another one as well. */
+export function sizeLeft(order: OwnOrder, filled: readonly OwnOrder[]): DecimalString {
+  const taken = outstandingBase(
+    filled,
+    (other) => other.positionId === order.positionId && other.request !== order.request,
+  );
+  return formatDecimal(maxDecimal(toDecimal(order.placedSizeBase).minus(taken), ZERO));
 }
 
 /**

@@ -222,6 +222,10 @@ describe('both sides open', () => {
   });
 });
 
+function reduceTo(fraction: number): ActionSpec {
+  return { kind: 'reduce', target: { kind: 'to', fraction }, slippageSteps: [0.005] };
+}
+
 describe('fills', () => {
   test('of a reduction beside an older stop of the same amount are not taken for the stop', () => {
     const cover = action(protect, { ruleId: 'cover' });
@@ -246,6 +250,34 @@ describe('fills', () => {
     driver.answerRead(at({ size: '0.5', mark: '998' }));
     expect(driver.reasons('ambiguousMove')).toEqual([]);
     expect(driver.state.orders).toMatchObject([{ role: 'cover', ambiguous: false, baseSizeBase: '0.5' }]);
+  });
+
+  const tenth = reduceTo(0.9);
+  const fifth = reduceTo(0.8);
+
+  test('of one order do not count a second time for another of the same amount, where none is cancelled', () => {
+    const driver = new Driver({ cancel: 'never' }).read(at({})).ask(action(tenth));
+    expect(driver.place().request.amount).toBe('0.1');
+    driver.read(at({ mark: '990' })).ask(action(tenth), action(fifth, { ruleId: 'other' }));
+    expect(driver.place().request.amount).toBe('0.1');
+    driver.read(at({ size: '0.9', mark: '990' }));
+    expect(driver.reasons('filled')).toHaveLength(1);
+    // Now the second one is reached as well, and does not fill.
+    driver.read(at({ size: '0.9', mark: '985' }));
+    expect(driver.state.orders).toHaveLength(1);
+    expect(driver.next().kind).toBe('idle');
+    driver.read(at({ size: '0.8', mark: '985' }));
+    expect(driver.state.orders).toEqual([]);
+  });
+
+  test('that the exchange has confirmed do not count for another order either, where none is cancelled', () => {
+    const driver = new Driver({ cancel: 'never' }).read(at({})).ask(action(tenth));
+    driver.place();
+    driver.ask(action(tenth), action(fifth, { ruleId: 'other' }));
+    driver.place({ status: { known: true, value: 'FILLED' } });
+    driver.answerRead(at({ size: '0.9', mark: '990' }));
+    expect(driver.state.orders).toHaveLength(1);
+    expect(driver.next().kind).toBe('idle');
   });
 });
 

@@ -34,6 +34,7 @@ export class ModelExchange<Tag> {
   readonly readings: Readings;
   readonly onFill: (fill: Fill<Tag>) => void;
   readonly onReduced: (positionId: string, lots: number) => void;
+  readonly onArrived: (order: ModelOrder<Tag>, position: ModelPosition) => void;
   #usedIds = new Set<string>();
   #history: Snapshot[] = [];
   #late: LateRequest[] = [];
@@ -44,10 +45,12 @@ export class ModelExchange<Tag> {
     readings: Readings,
     onFill: (fill: Fill<Tag>) => void,
     onReduced: (positionId: string, lots: number) => void,
+    onArrived: (order: ModelOrder<Tag>, position: ModelPosition) => void,
   ) {
     this.readings = readings;
     this.onFill = onFill;
     this.onReduced = onReduced;
+    this.onArrived = onArrived;
   }
 
   open(id: string, side: ModelPosition['side'], sign: 1 | -1, lots: number, leverage: number): void {
@@ -155,6 +158,7 @@ export class ModelExchange<Tag> {
       triggerSign: request.activation > reference ? 1 : -1,
     };
     this.orders.push(order);
+    this.onArrived(order, position);
     this.#match();
     this.#remember();
     const status = order.left === 0 ? 'FILLED' : order.left < lots ? 'PARTIALLY_FILLED' : 'NEW';

@@ -1,7 +1,7 @@
 import type { LaneState } from '../../../../src/core/lane-state.ts';
 import type { AccountSettings } from '../../../../src/core/settings.ts';
 import { type Seen, Violation } from './tally.ts';
-import type { Fill, ModelOrder } from './terms.ts';
+import type { Fill, ModelOrder, ModelPosition } from './terms.ts';
 import { lotsOf } from './views.ts';
 
 /** What the driver remembers of an order of ours, for judging its fills. */
@@ -41,11 +41,17 @@ export class Ledger {
   readonly #seen: Seen;
   readonly #placed: OrderTag[] = [];
   readonly #reductions: OwnerReduction[] = [];
+  /** Positions of which nothing is promised any more: an audited overshoot, or a mistake that no read shows. */
   readonly #overshot = new Set<number>();
+  /** Orders that the lane takes for filled. */
+  readonly #believed = new Set<string>();
+  /** Whether a cancel removes every order. */
+  readonly #areReached: boolean;
 
   constructor(settings: AccountSettings, seen: Seen) {
     this.#settings = settings;
     this.#seen = seen;
+    this.#areReached = settings.cancelCoversStops && settings.cancel === 'always';
   }
 
   noteReduction(atMs: number, positionId: string, lots: number): void {
@@ -61,6 +67,56 @@ export class Ledger {
     this.#placed.push(tag);
   }
 
+  /** The lane takes an order for filled, as the position fell by its amount. */
+  noteBelieved(clientOrderId: string, orders: readonly ModelOrder<OrderTag>[]): void {
+    this.#believed.add(clientOrderId);
+    for (const { tag } of orders) if (tag.clientOrderId === clientOrderId) this.#excuseMistaken(tag);
+  }
+
+  /**
+   * It was the owner who traded as much. Where cancels reach the order it is cancelled before anything is placed
+   * on top of it; elsewhere it stands on, and its fills pass for those of others.
+   */
+  #excuseMistaken(tag: OrderTag): void {
+    if (this.#areReached || !this.#believed.has(tag.clientOrderId)) return;
+    if (this.#reducedSince(tag.positionId, tag.basisMs) === 0) return;
+    this.#overshot.add(tag.openDate);
+    this.#seen('mistaken');
+  }
+
+  /**
+   * Whenever an order arrives, early or late, all that are open may not be able to take the position below the
+   * smallest target that they were sent for, but for what the owner did since the read by which it was sized.
+   * Where cancels do not reach a stop, the owner's trade may pass for its fill, and the stop stands on: then
+   * since the first read of them all. A protective stop counts from its first fill on.
+   */
+  judgeArrival(tag: OrderTag, position: ModelPosition, orders: readonly ModelOrder<OrderTag>[]): void {
+    this.#excuseMistaken(tag);
+    if (tag.role === 'cover' || this.#overshot.has(position.openDate)) return;
+    if (tag.openDate !== position.openDate) return;
+    const open = orders.filter(
+      (order) => order.tag.role === 'reduce' && order.tag.openDate === position.openDate,
+    );
+    const relevant = this.#placed.filter(
+      (order) =>
+        order.openDate === position.openDate &&
+        (order.filledMs !== null || open.some((other) => other.tag === order)),
+    );
+    const sinceMs = this.#areReached ? tag.basisMs : Math.min(...relevant.map((order) => order.basisMs));
+    const left = open.reduce((sum, order) => sum + order.left, 0);
+    const size = position.lots + this.#reducedSince(position.id, sinceMs);
+    const floor = Math.min(...relevant.map((order) => order.floorLots));
+    // What exceeds the position is trimmed.
+    if (Math.max(size - left, 0) < floor)
+      throw new Violation(`an order arrived: ${left} open of ${size}, target ${floor}`);
+  }
+
+  #reducedSince(positionId: string, sinceMs: number): number {
+    return this.#reductions
+      .filter((reduction) => reduction.positionId === positionId && reduction.atMs >= sinceMs)
+      .reduce((sum, reduction) => sum + reduction.lots, 0);
+  }
+
   judge(fill: Fill<OrderTag>, orders: readonly ModelOrder<OrderTag>[]): void {
     const { tag } = fill;
     this.#seen(`fill:${tag.role}`);
@@ -74,9 +130,7 @@ export class Ledger {
     }
     const relevant = this.#relevantOrders(fill, orders);
     const sinceMs = Math.min(...relevant.map((order) => order.basisMs));
-    const excuse = this.#reductions
-      .filter((reduction) => reduction.positionId === fill.positionId && reduction.atMs >= sinceMs)
-      .reduce((sum, reduction) => sum + reduction.lots, 0);
+    const excuse = this.#reducedSince(fill.positionId, sinceMs);
     this.#judgeNet(fill, sinceMs);
     if (this.#overshot.has(fill.openDate)) return;
     const floor = Math.min(...relevant.map((order) => order.floorLots));

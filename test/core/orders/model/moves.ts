@@ -1,3 +1,4 @@
+import type { RequestStep } from '../../../../src/core/lane-state.ts';
 import type { ReduceTarget } from '../../../../src/core/rule.ts';
 import type { History } from './history.ts';
 import { MARKETS } from './setup.ts';
@@ -116,6 +117,62 @@ const intervene: Play = (history, a, b, c) => {
   else history.accountWide.cancel(FAULTS[c % FAULTS.length] ?? 'none');
 };
 
+const WORKED = 6;
+
+function workOn(history: History, fault: Fault, aim: RequestStep['kind'], delayMs: number): void {
+  let left = fault;
+  for (let step = 0; step < WORKED; step++) {
+    const done = history.sender.work(
+      (kind) => {
+        if (kind !== aim) return 'none';
+        const chosen = left;
+        left = 'none';
+        return chosen;
+      },
+      delayMs,
+      0,
+    );
+    if (done.kind === 'idle' || done.kind === 'wait') return;
+  }
+}
+
+const LOST: readonly Fault[] = ['late', 'lostAfter', 'late', 'crashAfter'];
+
+/**
+ * An order of which nobody knows whether it will arrive, and at once what makes the lane cancel or place again:
+ * what is on its way must not add up with what follows.
+ */
+const overtake: Play = (history, a, b, c) => {
+  fire(history, a % 2, b, 0);
+  workOn(history, LOST[a % LOST.length] ?? 'late', 'place', (c * 37) % 2_100);
+  const kind = c % 6;
+  if (kind < 2) fire(history, 3, 0, 0);
+  else if (kind === 2) history.accountWide.cancel('none');
+  else if (kind === 3) history.people.operate('reduce', (b % 4) / 4);
+  else if (kind === 4) history.world.newLife();
+  else escalate(history, a, b + 1, 0);
+  history.reads.poll(0, true, true, false);
+  workOn(history, 'none', 'place', 0);
+};
+
+/** The owner trades just what an order of ours is for, beside its activation: it looks like the order's fill. */
+const mimic: Play = (history, a, b, c) => {
+  const { exchange, setup } = history.world;
+  const order = exchange.orders[a % Math.max(exchange.orders.length, 1)];
+  const position = exchange.positions.find(({ id }) => id === order?.tag.positionId);
+  if (!setup.ownerActs || order === undefined || position === undefined) return;
+  exchange.liquidity = 0;
+  const mark = order.request.activation + ((c % 3) - 1) * 2;
+  exchange.moveTo(mark, mark);
+  exchange.ownerReduces(position.id, order.left);
+  history.world.seen('mimicked');
+  history.reads.poll(0, true, true, false);
+  fire(history, b % 2, c, 0);
+  escalate(history, b + 1, c + 1, 0);
+  history.reads.poll(0, true, true, false);
+  workOn(history, 'none', 'place', 0);
+};
+
 const PLAYS: readonly (readonly [weight: number, play: Play])[] = [
   [20, work],
   [10, poll],
@@ -128,6 +185,8 @@ const PLAYS: readonly (readonly [weight: number, play: Play])[] = [
   [2, deliverLate],
   [4, upset],
   [4, intervene],
+  [1, overtake],
+  [1, mimic],
 ];
 
 /** Kinds of moves are numbers below this. */

@@ -42,6 +42,7 @@ export class World {
       setup.readings,
       (fill) => this.ledger.judge(fill, this.exchange.orders),
       (positionId, lots) => this.ledger.noteReduction(this.exchange.nowMs, positionId, lots),
+      (order, position) => this.ledger.judgeArrival(order.tag, position, this.exchange.orders),
     );
     this.#openPositions();
     // Longer ago than any read may lag.
@@ -109,7 +110,11 @@ export class World {
 
   apply(change: { readonly state: LaneState; readonly events: readonly AuditEvent[] }): void {
     this.actor.state = change.state;
-    for (const event of change.events) this.watch.noteEvent(event);
+    for (const event of change.events) {
+      this.watch.noteEvent(event);
+      if (event.kind === 'filled' && event.order !== undefined)
+        this.ledger.noteBelieved(event.order.clientOrderId, this.exchange.orders);
+    }
     this.watch.checkTargets(change.state);
     if (this.actor.grace && change.state.change === null) this.actor.grace = false;
   }
