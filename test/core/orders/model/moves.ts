@@ -81,7 +81,7 @@ const own: Play = (history, a, b, c) => {
   if (!setup.ownerActs || position === undefined) return;
   history.world.seen('ownerActed');
   // All of it, now and then.
-  const lots = b % 8 === 7 ? position.lots : 1 + (b % 12);
+  const lots = b % 6 === 5 ? position.lots : 1 + (b % 12);
   if (a % 5 < 2) exchange.ownerReduces(position.id, lots);
   else if (a % 5 < 4) history.people.add(position.id, lots);
   else history.people.rebuild(lots, c % 3 === 0);
