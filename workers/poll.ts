@@ -1,16 +1,16 @@
-import type { Job, Worker } from 'bullmq';
+import type { Job } from 'bullmq';
 import type { PipelineContext } from '../src/pipeline/account.ts';
 import { type PollGuard, pollBucket } from '../src/pipeline/poll.ts';
 import { pollJobSchema, readPayload } from '../src/queues/payloads.ts';
 import { meantAt } from '../src/queues/schedules.ts';
-import { startWorker, type WorkerSettings } from '../src/queues/worker.ts';
+import { type RunningWorker, startWorker, type WorkerSettings } from '../src/queues/worker.ts';
 
 /** From a tick in the queue to one poll of its bucket. */
 export function startPollWorker(
   settings: WorkerSettings,
   context: PipelineContext,
   guard: PollGuard,
-): Worker<unknown> {
+): RunningWorker {
   return startWorker<unknown>('poll', settings, async (job: Job<unknown>) => {
     const read = readPayload(pollJobSchema, job.data);
     if (!read.ok) {

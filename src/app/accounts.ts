@@ -9,6 +9,7 @@ import type { Telemetry } from '../core/ports/telemetry.ts';
 import type { ConditionSpec } from '../core/rule.ts';
 import {
   createExchangeClient,
+  createSharedConnections,
   createSharedLimiter,
   type ExchangeClient,
   type SharedLimiter,
@@ -58,6 +59,7 @@ interface Connection {
 /** The configured accounts with their clients, replaced as a whole when a new config is adopted. */
 export class ConfiguredAccounts implements AccountBook {
   readonly #parts: AccountParts;
+  readonly #connections = createSharedConnections();
   #entries = new Map<string, Entry>();
   #buckets = new Map<number, readonly string[]>();
   #closing = new Set<Promise<void>>();
@@ -184,6 +186,7 @@ export class ConfiguredAccounts implements AccountBook {
       nonce: { mode: account.settings.nonceMode, store: nonces, ordinal },
       limiter,
       sharedLimiter,
+      sharedConnections: this.#connections,
       dialect: exchange.dialect,
       timeouts,
       pool: { connections: CONNECTIONS_PER_ACCOUNT },

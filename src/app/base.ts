@@ -52,7 +52,16 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
   redis.on('ready', () => telemetry.emit({ kind: 'redis', available: true }));
   const closers: (() => Promise<unknown> | void)[] = [() => redis.disconnect()];
   const close = async (): Promise<void> => {
-    for (const end of closers.splice(0).reverse()) await end();
+    const failures: unknown[] = [];
+    // What one of them does not manage keeps no other from being closed.
+    for (const end of closers.splice(0).reverse()) {
+      try {
+        await end();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw new AggregateError(failures, 'not everything could be closed');
   };
   try {
     await checkRedis(redis, surroundings);

@@ -1,4 +1,3 @@
-import type { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { startActWorker } from '../../workers/act.ts';
 import { startNotifyWorker } from '../../workers/notify.ts';
@@ -13,7 +12,7 @@ import type { PipelineContext } from '../pipeline/account.ts';
 import { PollGuard } from '../pipeline/poll.ts';
 import type { Queues } from '../queues/producers.ts';
 import { assertSchedules, type Schedule, tickOf } from '../queues/schedules.ts';
-import type { WorkerSettings } from '../queues/worker.ts';
+import type { RunningWorker, WorkerSettings } from '../queues/worker.ts';
 import { createRedisReceiptStore } from '../state/receipts-redis.ts';
 import type { State } from '../state/state.ts';
 import type { ConfiguredAccounts } from './accounts.ts';
@@ -174,7 +173,14 @@ async function runRoles(base: Base, config: CompiledConfig, parts: Parts): Promi
   const over = new AbortController();
   const context = pipelineOf(base, () => watch.config);
   const workers = startWorkers(base, context, deliverer, roles, over.signal);
-  await setUpSchedules(base, schedules, 'start');
+  try {
+    await setUpSchedules(base, schedules, 'start');
+  } catch (error) {
+    over.abort(new Error('the daemon cannot start'));
+    await Promise.all(workers.map((worker) => worker.close(over.signal)));
+    await deliverer.close();
+    throw error;
+  }
   const watchdog = startWatchdog({ ...base, watch, schedules });
   let stopping: Promise<boolean> | undefined;
   return {
@@ -197,7 +203,7 @@ function startWorkers(
   deliverer: Replaceable<Deliverer>,
   roles: readonly Role[],
   signal: AbortSignal,
-): readonly Worker<unknown>[] {
+): readonly RunningWorker[] {
   const { url, prefix, telemetry } = base;
   const settings = (role: keyof typeof CONCURRENCY): WorkerSettings => ({
     url,
@@ -283,7 +289,7 @@ async function adopt(
 
 interface Running {
   readonly base: Base;
-  readonly workers: readonly Worker<unknown>[];
+  readonly workers: readonly RunningWorker[];
   readonly watchdog: Watchdog;
   readonly deliverer: Replaceable<Deliverer>;
   readonly web: WebListener | undefined;
@@ -299,19 +305,30 @@ async function stop(running: Running, why: string, withinMs: number): Promise<bo
     () => false,
     () => true,
   );
-  const inTime = await Promise.race([end(running).then(() => true), tooLong]);
+  const giveUp = new AbortController();
+  clock.sleep(withinMs * WAITED_FOR_REDIS, bound.signal).then(
+    () => giveUp.abort(),
+    () => undefined,
+  );
+  const inTime = await Promise.race([end(running, giveUp.signal).then(() => true), tooLong]);
   bound.abort();
   telemetry.emit({ kind: 'stopped', inTime, durationMs: clock.monotonicMs() - startedMs });
   await running.base.process.flush();
   return inTime;
 }
 
-/** Never `close(true)`: a chain of ticks would break. */
-async function end({ base, workers, watchdog, deliverer, web, over }: Running): Promise<void> {
+/** Part of the time to end in that a lost Redis is waited for; the rest is for ending without it. */
+const WAITED_FOR_REDIS = 0.5;
+
+/** `giveUp`: whatever still needs Redis then, which is lost, is left as a process that dies leaves it. */
+async function end(
+  { base, workers, watchdog, deliverer, web, over }: Running,
+  giveUp: AbortSignal,
+): Promise<void> {
   await watchdog.stop();
   over.abort(new Error('the daemon is stopping'));
   // Whoever asks whether it is ready learns at once that it is not.
-  await Promise.all([web?.close(), ...workers.map((worker) => worker.close())]);
+  await Promise.all([web?.close(), ...workers.map((worker) => worker.close(giveUp))]);
   base.memory.abortAll();
   await base.memory.settled();
   await deliverer.close();

@@ -15,7 +15,7 @@ import type { Dialect } from './requests.ts';
 import { signingKey } from './signer.ts';
 import { Slots, withReserve } from './slots.ts';
 import { systemClock } from './system-clock.ts';
-import { createTransport } from './transport.ts';
+import { Connections, createTransport } from './transport.ts';
 
 export interface ExchangeClientOptions {
   /** Addresses of the exchange, the preferred one first, e.g. `https://exchange.example`. */
@@ -81,10 +81,23 @@ export interface ExchangeClientOptions {
    * same `limiter` options: their permits are taken in one block.
    */
   readonly sharedLimiter?: SharedLimiter;
+  /** Connections shared with other clients, as made by `createSharedConnections`; default: connections of its own. */
+  readonly sharedConnections?: SharedConnections;
 }
 
 /** Opaque; see `createSharedLimiter`. */
 export type SharedLimiter = Limiter;
+
+/** Opaque; see `createSharedConnections`. */
+export type SharedConnections = Connections;
+
+/**
+ * Connections for all clients of a process: those with the same addresses, proxy, certificates and timeouts share
+ * them. They end with the last client.
+ */
+export function createSharedConnections(): SharedConnections {
+  return new Connections();
+}
 
 /** One limiter for all clients of a process behind one IP address. */
 export function createSharedLimiter(
@@ -120,7 +133,8 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
   const transport = createTransport(
     {
       baseUrls: options.baseUrls,
-      connections: withReserve(connections),
+      // Of shared ones there are as many as all clients' slots together ask for.
+      ...(options.sharedConnections === undefined ? { connections: withReserve(connections) } : {}),
       keepAliveTimeoutMs: pool.keepAliveMs ?? 30_000,
       connectTimeoutMs: timeouts.connectMs ?? 3000,
       maxReplyBytes: pool.maxReplyBytes ?? 16 * 1024 * 1024,
@@ -128,6 +142,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
       ca: options.ca,
     },
     clock,
+    options.sharedConnections,
   );
   const caller = new Caller({
     apiKey: credentials.apiKey,

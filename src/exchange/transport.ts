@@ -4,8 +4,8 @@ import { type CallScope, MAX_TIMER_MS } from './call-scope.ts';
 
 export interface TransportSettings {
   readonly baseUrls: readonly string[];
-  /** Most connections per base URL. */
-  readonly connections: number;
+  /** Most connections per base URL; absent: as many as there are requests at the same time. */
+  readonly connections?: number;
   readonly keepAliveTimeoutMs: number;
   readonly connectTimeoutMs: number;
   /** A reply longer than this, in bytes, is given up. */
@@ -74,19 +74,71 @@ interface Origin {
   readonly prefix: string;
 }
 
+interface Shared {
+  readonly origins: readonly Origin[];
+  users: number;
+}
+
+/**
+ * Connections that clients with the same addresses, proxy and certificates share. A connection carries one request at
+ * a time, and who sent the one before makes no difference: each is signed by itself. Without this every account opens
+ * connections of its own, which lie idle from one poll to the next, or have to be made anew for each.
+ */
+export class Connections {
+  readonly #shared = new Map<string, Shared>();
+
+  /** Those for the settings, opened when they are needed, and closed when nobody uses them any more. */
+  take(settings: TransportSettings): { origins: readonly Origin[]; release: () => Promise<void> } {
+    const { maxReplyBytes: _, ...rest } = settings;
+    const key = JSON.stringify(Object.entries(rest).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+    let shared = this.#shared.get(key);
+    if (shared === undefined) {
+      shared = { origins: settings.baseUrls.map((baseUrl) => openOrigin(baseUrl, settings)), users: 0 };
+      this.#shared.set(key, shared);
+    }
+    shared.users += 1;
+    const { origins } = shared;
+    return {
+      origins,
+      release: async () => {
+        shared.users -= 1;
+        if (shared.users > 0) return;
+        this.#shared.delete(key);
+        await Promise.all(origins.map(({ dispatcher }) => dispatcher.close()));
+      },
+    };
+  }
+}
+
 /** HTTP/1.1 over undici pools, one per base URL. */
-export function createTransport(settings: TransportSettings, clock: Clock): Transport {
-  const origins = settings.baseUrls.map((baseUrl) => openOrigin(baseUrl, settings));
+export function createTransport(
+  settings: TransportSettings,
+  clock: Clock,
+  connections = new Connections(),
+): Transport {
+  const { origins, release } = connections.take(settings);
+  let inFlight = 0;
+  let onIdle: (() => void) | undefined;
+  const ended = (): void => {
+    inFlight -= 1;
+    if (inFlight === 0) onIdle?.();
+  };
   return {
     send(request, scope) {
       const target = origins[request.baseUrlIndex];
       if (target === undefined) throw new RangeError(`no base URL ${request.baseUrlIndex}`);
-      const flight = new HttpFlight(request.timeoutMs, settings, clock, scope);
+      inFlight += 1;
+      const flight = new HttpFlight(request.timeoutMs, settings, clock, scope, ended);
       flight.dispatch(target, request);
       return flight;
     },
     async close() {
-      await Promise.all(origins.map(({ dispatcher }) => dispatcher.close()));
+      if (inFlight > 0) {
+        await new Promise<void>((resolve) => {
+          onIdle = resolve;
+        });
+      }
+      await release();
     },
   };
 }
@@ -95,7 +147,7 @@ function openOrigin(baseUrl: string, settings: TransportSettings): Origin {
   const url = new URL(baseUrl);
   const tls = settings.ca === undefined ? undefined : { ca: settings.ca as string | string[] };
   const options = {
-    connections: settings.connections,
+    ...(settings.connections === undefined ? {} : { connections: settings.connections }),
     keepAliveTimeout: settings.keepAliveTimeoutMs,
     connectTimeout: settings.connectTimeoutMs,
     // Timeouts are the flight's own; HTTP/2 would repeat streams by itself, which a command must not be.
@@ -120,6 +172,7 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
   readonly #scope: CallScope;
   readonly #maxBytes: number;
   readonly #proxied: boolean;
+  readonly #ended: () => void;
   readonly #timer: NodeJS.Timeout;
   #settle: ((result: WireResult) => void) | undefined;
   #controller: Dispatcher.DispatchController | undefined;
@@ -130,8 +183,15 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
   #chunks: Buffer[] = [];
   #size = 0;
 
-  constructor(timeoutMs: number, settings: TransportSettings, clock: Clock, scope: CallScope) {
+  constructor(
+    timeoutMs: number,
+    settings: TransportSettings,
+    clock: Clock,
+    scope: CallScope,
+    ended: () => void,
+  ) {
     this.#clock = clock;
+    this.#ended = ended;
     this.#scope = scope;
     this.#maxBytes = settings.maxReplyBytes;
     this.#proxied = settings.proxy !== undefined;
@@ -222,6 +282,7 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
     clearTimeout(this.#timer);
     this.#scope.onAbort(undefined);
     settle(result);
+    this.#ended();
   }
 }
 

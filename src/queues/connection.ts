@@ -1,6 +1,7 @@
 import type { RedisOptions } from 'bullmq';
 
 const LONGEST_PAUSE_MS = 1_000;
+const CONNECT_TIMEOUT_MS = 3_000;
 
 /** Soon after Redis is back, everybody is. */
 export function reconnectPause(times: number): number {
@@ -11,8 +12,11 @@ export function reconnectPause(times: number): number {
  * Options, not a connection: BullMQ then owns and closes what it opens. Workers wait for Redis as long as it
  * takes; whoever adds a job wants to hear at once that it cannot be done.
  */
-export function workerConnection(url: string): RedisOptions {
-  return { url, maxRetriesPerRequest: null, retryStrategy: reconnectPause };
+export function workerConnection(
+  url: string,
+  retryStrategy: (times: number) => number | null = reconnectPause,
+): RedisOptions {
+  return { url, maxRetriesPerRequest: null, retryStrategy, connectTimeout: CONNECT_TIMEOUT_MS };
 }
 
 export function producerConnection(url: string): RedisOptions {
@@ -21,6 +25,6 @@ export function producerConnection(url: string): RedisOptions {
     maxRetriesPerRequest: 1,
     enableOfflineQueue: false,
     retryStrategy: reconnectPause,
-    connectTimeout: 3_000,
+    connectTimeout: CONNECT_TIMEOUT_MS,
   };
 }

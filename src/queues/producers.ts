@@ -45,9 +45,17 @@ export function openQueues({ url, prefix, onError }: QueuesOptions): Queues {
     notifier: { hand: (notices) => hand(notify, notices) },
     all,
     async close() {
-      await Promise.all(all.map((queue) => queue.close()));
+      await Promise.all(all.map(closeQueue));
     },
   };
+}
+
+/** One whose connection is lost has nothing to end in order, and must not go on making it anew. */
+async function closeQueue(queue: Queue): Promise<void> {
+  const client = await queue.backend.client;
+  if (client.status === 'ready') return await queue.close();
+  client.disconnect();
+  await queue.close().catch(() => undefined);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { type Job, Worker } from 'bullmq';
 import type { QueueName, Telemetry } from '../core/ports/telemetry.ts';
 import { workerConnection } from './connection.ts';
+import { closeWorker, Reconnecting } from './ending.ts';
 import { queuePrefix } from './names.ts';
 
 export interface WorkerSettings {
@@ -19,15 +20,27 @@ const STALLED_CHECK_MS = 1_500;
 /** Jobs here may be begun again any number of times. */
 const MOST_STALLS = 1_000;
 
-/** A worker whose every trouble is told; it is closed with `close()`, never by force. */
+export interface RunningWorker {
+  /** Ends in order, see `closeWorker`; without Redis that is not possible, and from `giveUp` on not waited for. */
+  close(giveUp: AbortSignal): Promise<void>;
+}
+
+/** A worker whose every trouble is told. */
 export function startWorker<T>(
   name: QueueName,
   settings: WorkerSettings,
   work: (job: Job<T>) => Promise<void>,
-): Worker<T> {
+): RunningWorker {
   const { telemetry } = settings;
-  const worker = new Worker<T>(name, work, {
-    connection: workerConnection(settings.url),
+  const reconnecting = new Reconnecting();
+  const running = new Set<Promise<void>>();
+  const tracked = async (job: Job<T>): Promise<void> => {
+    const run = work(job);
+    running.add(run);
+    await run.finally(() => running.delete(run));
+  };
+  const worker = new Worker<T>(name, tracked, {
+    connection: workerConnection(settings.url, reconnecting.pause),
     prefix: queuePrefix(settings.prefix),
     concurrency: settings.concurrency,
     lockDuration: LOCK_MS,
@@ -41,5 +54,11 @@ export function startWorker<T>(
     telemetry.emit({ kind: 'jobFailed', queue: name, job: job?.id ?? 'unknown', error }),
   );
   worker.on('stalled', (job) => telemetry.emit({ kind: 'jobStalled', queue: name, job }));
-  return worker;
+  return {
+    async close(giveUp) {
+      await closeWorker(worker, reconnecting, giveUp);
+      // BullMQ waits for them only as long as it has Redis.
+      await Promise.allSettled(running);
+    },
+  };
 }

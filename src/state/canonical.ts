@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { concealer } from '../core/conceal.ts';
 
 /** SHA-256 in hex. */
 export function sha256Hex(text: string): string {
@@ -41,18 +42,18 @@ function write(value: unknown, redact: Redact, arrange: (keys: string[]) => stri
   return `{${parts.join(',')}}`;
 }
 
-/** Shorter secrets would also be found where they are none. */
-const SHORTEST_SECRET = 6;
-
 /** Replaces every secret value wherever it occurs in a text. Secrets are asked for anew, as they may rotate. */
 export function redactor(secrets: () => readonly string[]): Redact {
+  let known: readonly string[] = [];
+  let conceal = concealer(known, REDACTED);
   return (text) => {
-    let clean = text;
-    for (const secret of secrets()) {
-      if (secret.length >= SHORTEST_SECRET && clean.includes(secret)) {
-        clean = clean.replaceAll(secret, '[redacted]');
-      }
+    const current = secrets();
+    if (current !== known) {
+      known = current;
+      conceal = concealer(known, REDACTED);
     }
-    return clean;
+    return conceal(text);
   };
 }
+
+const REDACTED = '[redacted]';

@@ -9,7 +9,7 @@ import type {
   WindowReservation,
 } from '../core/ports/nonce.ts';
 import { MAX_GAP_MS, MAX_RUNS } from './nonce-window.ts';
-import { prepareScripts, type RedisScript, toNumbers } from './redis-scripts.ts';
+import { prepareScripts, type RedisScript, type ScriptArgument, toNumbers } from './redis-scripts.ts';
 
 export interface RedisNonceStore extends NonceStore {
   /** Ends the subscription of its own; the given connection stays the caller's. */
@@ -29,14 +29,17 @@ interface KeyNames {
  */
 const KEEP_MS = 30 * 24 * 3600 * 1000;
 
+/** KEYS: sequences. ARGV: how long each is kept, then for each its floor and how many values. */
 const RESERVE: RedisScript = {
   name: 'bwNonceReserve',
-  numberOfKeys: 1,
   lua: `
-local first = math.max(tonumber(ARGV[1]), tonumber(redis.call('GET', KEYS[1]) or '0') + 1)
-local count = tonumber(ARGV[2])
-redis.call('SET', KEYS[1], string.format('%.0f', first + count - 1), 'PX', ARGV[3])
-return string.format('%.0f', first)`,
+local out = {}
+for index, key in ipairs(KEYS) do
+  local first = math.max(tonumber(ARGV[2 * index]), tonumber(redis.call('GET', key) or '0') + 1)
+  redis.call('SET', key, string.format('%.0f', first + tonumber(ARGV[2 * index + 1]) - 1), 'PX', ARGV[1])
+  out[index] = string.format('%.0f', first)
+end
+return out`,
 };
 
 /** The same steps as reserveFromRuns: runs are stored as "from to from to ...", most recently used last. */
@@ -155,6 +158,8 @@ return 1`,
 export function createRedisNonceStore(options: { redis: Redis; prefix?: string }): RedisNonceStore {
   const { redis, prefix = 'breakwater' } = options;
   const run = prepareScripts(redis, [RESERVE, RESERVE_WINDOW, ENTER_LANE, RENEW_LANE, LEAVE_LANE]);
+  // Every account has a key of its own, and those of a bucket are polled in the same turn.
+  const reserve = reserver((keys, args) => run(RESERVE, keys.length, ...keys, KEEP_MS, ...args));
   const channel = `${prefix}:lanes`;
   const signals = createLaneSignals(redis, channel);
   const names = (key: string): KeyNames => {
@@ -163,7 +168,7 @@ export function createRedisNonceStore(options: { redis: Redis; prefix?: string }
   };
   return {
     async reserve(key, floor, count): Promise<ReservedBlock> {
-      const first = Number(await run(RESERVE, names(key).sequence, floor, count, KEEP_MS));
+      const first = await reserve(names(key).sequence, floor, count);
       return { first, count };
     },
     async reserveWindow(key, fromMs, toMs, count): Promise<WindowReservation> {
@@ -211,6 +216,55 @@ export function createRedisNonceStore(options: { redis: Redis; prefix?: string }
     onLaneSignal: (listener) => signals.listen(listener),
     close: () => signals.close(),
   };
+}
+
+interface Reservation {
+  readonly key: string;
+  readonly floor: number;
+  readonly count: number;
+  readonly resolve: (first: number) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+type Reserve = (keys: readonly string[], args: readonly ScriptArgument[]) => Promise<unknown>;
+
+/**
+ * Reservations that are asked for in the same turn go to the server as one call: the way there and back costs many
+ * times what a reservation does. A server that is part of a cluster refuses keys of several slots; there each goes
+ * by itself.
+ */
+function reserver(reserve: Reserve): (key: string, floor: number, count: number) => Promise<number> {
+  let waiting: Reservation[] = [];
+  let isTogether = true;
+  const send = async (batch: readonly Reservation[]): Promise<void> => {
+    const args = batch.flatMap(({ floor, count }) => [floor, count]);
+    try {
+      const firsts = toNumbers(
+        await reserve(
+          batch.map(({ key }) => key),
+          args,
+        ),
+      );
+      for (const [index, { resolve }] of batch.entries()) resolve(firsts[index] ?? Number.NaN);
+    } catch (error) {
+      const { name, message } = error as Error;
+      if (message.startsWith('CROSSSLOT')) isTogether = false;
+      // What the server refuses for one of them must not keep the others from theirs.
+      if (batch.length > 1 && name === 'ReplyError') for (const one of batch) void send([one]);
+      else for (const { reject } of batch) reject(error);
+    }
+  };
+  const sendWaiting = (): void => {
+    const batch = waiting;
+    waiting = [];
+    if (isTogether) void send(batch);
+    else for (const one of batch) void send([one]);
+  };
+  return (key, floor, count) =>
+    new Promise((resolve, reject) => {
+      if (waiting.length === 0) process.nextTick(sendWaiting);
+      waiting.push({ key, floor, count, resolve, reject });
+    });
 }
 
 /** One subscription per store, opened with the first listener; a lost message costs time, never order. */

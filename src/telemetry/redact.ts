@@ -1,3 +1,5 @@
+import { concealer } from '../core/conceal.ts';
+
 /**
  * Keeps secrets out of everything that is written, in one place: by their values, where they are known, and by
  * what key material looks like and where it stands, where they are not.
@@ -39,23 +41,25 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
 ];
 
 export function createRedactor(secrets: Iterable<string> = []): Redactor {
-  let known: readonly string[] = [];
+  const known = new Set<string>();
+  let conceal = concealer(known, HIDDEN);
   const text = (given: string): string => {
     let shown = given.length > MAX_TEXT ? `${given.slice(0, MAX_TEXT)}…` : given;
     // A value cut in half at the end would not be found.
-    if (shown !== given) shown = withoutKnown(given, known).slice(0, MAX_TEXT);
-    shown = withoutKnown(shown, known);
+    if (shown !== given) shown = conceal(given).slice(0, MAX_TEXT);
+    shown = conceal(shown);
     for (const [pattern, instead] of PATTERNS) shown = shown.replace(pattern, instead);
     return shown;
   };
   const redactor: Redactor = {
     add(more) {
-      const forms = [...more].filter((secret) => secret.length >= SHORTEST).flatMap(formsOf);
-      // Longest first: a secret may be part of another.
-      known = [...new Set([...known, ...forms])].toSorted((a, b) => b.length - a.length);
+      for (const secret of more) {
+        if (secret.length >= SHORTEST) for (const form of formsOf(secret)) known.add(form);
+      }
+      conceal = concealer(known, HIDDEN);
     },
     text,
-    line: (given) => withoutKnown(given, known),
+    line: (given) => conceal(given),
     value(value) {
       try {
         return copy(value, { text, seen: new Set() }, 0);
@@ -66,12 +70,6 @@ export function createRedactor(secrets: Iterable<string> = []): Redactor {
   };
   redactor.add(secrets);
   return redactor;
-}
-
-function withoutKnown(text: string, known: readonly string[]): string {
-  let shown = text;
-  for (const secret of known) if (shown.includes(secret)) shown = shown.replaceAll(secret, HIDDEN);
-  return shown;
 }
 
 /** As it may turn up: as it is, in an address, in JSON, in base64 (an Authorization header), and its parts if an address. */

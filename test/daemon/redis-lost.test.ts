@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
 import { drift, openScene, ours, polls, sizeOf } from './scene.ts';
@@ -85,30 +85,69 @@ test('Redis emptied: a new life, in which nothing adds up with the orders of the
   expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
 });
 
-test.runIf(hasServer)(
-  'a Redis that hangs holds nothing up for longer than it hangs',
-  {
-    timeout: 120_000,
-  },
-  async () => {
-    const server = await startRedisServer();
-    const simulator = await openScene();
+test.runIf(hasServer)('a Redis that hangs holds nothing up for longer than it hangs', async () => {
+  const server = await startRedisServer();
+  const simulator = await openScene();
+  closeAfterTest(() => server.stop());
+  const world = await openDaemonWorld(
+    simulator,
+    { accounts: ACCOUNTS, rules: HALVE },
+    { redis: { url: server.url, prefix: 'bw' } },
+  );
+  await world.start();
+  await polls(world, 'long', 2);
+  server.pause();
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  server.resume();
+  await polls(world, 'long', 4);
+  await eventually(
+    () => ours(simulator, 'long').length > 0,
+    'an order',
+    () => troubles(world.events),
+  );
+});
+
+describe.runIf(hasServer)('a daemon that is stopped while Redis is lost', () => {
+  async function lose() {
+    const server = await startRedisServer({ persistent: true });
     closeAfterTest(() => server.stop());
-    const world = await openDaemonWorld(
-      simulator,
-      { accounts: ACCOUNTS, rules: HALVE },
-      { redis: { url: server.url, prefix: 'bw' } },
-    );
-    await world.start();
+    const simulator = await openScene();
+    const redis = { url: server.url, prefix: 'bw' };
+    const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: HALVE }, { redis });
+    const daemon = await world.start();
     await polls(world, 'long', 2);
-    server.pause();
-    await new Promise((resolve) => setTimeout(resolve, 3_000));
-    server.resume();
-    await polls(world, 'long', 4);
+    await server.kill();
+    // So long that every connection has been tried again, and waits for the next try.
     await eventually(
-      () => ours(simulator, 'long').length > 0,
-      'an order',
-      () => troubles(world.events),
+      () => world.events.filter((event) => event.kind === 'workerError').length > 8,
+      'connections that are made anew',
     );
-  },
-);
+    return { server, world, daemon };
+  }
+
+  // What is left over then, a timer or a connection, the check after each test would find.
+  test('ends within its bound although Redis stays away', async () => {
+    const { daemon } = await lose();
+    expect(await daemon.stop('Redis is gone', 20_000)).toBe(true);
+  });
+
+  test('ends in order when Redis comes back meanwhile, and the next one polls at once', async () => {
+    const { server, world, daemon } = await lose();
+    const stopped = daemon.stop('Redis is away', 20_000);
+    await server.start();
+    expect(await stopped).toBe(true);
+    await world.start();
+    await polls(world, 'long', 3);
+  });
+});
+
+test('a daemon that cannot set up its schedules does not start, and leaves no worker behind', async () => {
+  const simulator = await openScene();
+  const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: HALVE });
+  const redis = new Redis(world.redisUrl);
+  closeAfterTest(async () => redis.disconnect());
+  const key = `${world.prefix}:{queues}:poll:repeat`;
+  await redis.set(key, 'not a list of schedules');
+  closeAfterTest(async () => void (await redis.del(key)));
+  await expect(world.start()).rejects.toThrow(/WRONGTYPE/);
+});

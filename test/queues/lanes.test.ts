@@ -7,7 +7,7 @@ import { openQueueWorld, type QueueWorld } from './support.ts';
 
 function runs(world: QueueWorld, work: (job: ActJob) => Promise<void>) {
   const worker = startWorker<ActJob>('act', world.settings, async ({ data }) => await work(data));
-  closeAfterTest(() => worker.close());
+  closeAfterTest(() => worker.close(AbortSignal.timeout(5_000)));
   return worker;
 }
 

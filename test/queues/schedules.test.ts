@@ -17,7 +17,7 @@ function ticks(world: QueueWorld, work: (bucket: number) => Promise<void> = asyn
     seen.push({ bucket: data.bucket, id: id ?? '' });
     await work(data.bucket);
   });
-  closeAfterTest(() => worker.close());
+  closeAfterTest(() => worker.close(AbortSignal.timeout(5_000)));
   return seen;
 }
 
