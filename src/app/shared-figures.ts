@@ -36,15 +36,23 @@ export async function readSharedFigures(parts: FigureParts): Promise<SharedFigur
   };
 }
 
-/** Every configured account as people are shown it. */
+/**
+ * Every configured account as people are shown it, one at a time: a thousand views at once would take more memory
+ * than all that is made from them.
+ */
 export function accountViews(
   { atMs, accounts }: SharedView,
   watched: readonly WatchedAccount[],
-): readonly AccountView[] {
+): Iterable<AccountView> {
   const rules = new Map(watched.map((account) => [account.id, account.rules]));
-  return accounts.map(({ accountId, load, controls }) =>
-    viewAccount({ load, rules: rules.get(accountId), controls, nowMs: atMs }),
-  );
+  return {
+    *[Symbol.iterator]() {
+      for (const { accountId, load, controls } of accounts) {
+        const of = { load, rules: rules.get(accountId), controls, nowMs: atMs };
+        yield viewAccount({ ...of, withReasons: false });
+      }
+    },
+  };
 }
 
 function isPausedEverywhere({ atMs, accounts }: SharedView): boolean {

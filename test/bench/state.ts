@@ -2,6 +2,7 @@ import { Redis } from 'ioredis';
 import { emptyAccountState } from '../../src/core/account-state.ts';
 import { compileRules } from '../../src/core/compiled-rules.ts';
 import { evaluate } from '../../src/core/evaluate.ts';
+import { figuresOf, type StoredFigures } from '../../src/core/figures.ts';
 import { newLane } from '../../src/core/lane-state.ts';
 import { type AccountCommit, BUCKETS, bucketOf } from '../../src/core/ports/state-store.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
@@ -24,7 +25,8 @@ import { startRedisServer } from '../support/redis.ts';
 /**
  * What one account-poll costs Redis and this process: due accounts of a bucket taken in one read, evaluated
  * documents (3 positions, 1 loan, 8 rules, one of them firing) committed in one script. The server keeps an
- * append-only file, as in production. Commits of other processes are simulated by a second writer in `shared`.
+ * append-only file, as in production. Figures of the last read are written with no poll (`alone`), every fifth
+ * (calm) or every one (something goes on). Commits of other processes are simulated by a second writer in `shared`.
  */
 const ACCOUNTS = 1_000;
 const ROUNDS = 10;
@@ -58,6 +60,7 @@ const markets = ['BTC_PERP', 'ETH_PERP', 'SOL_PERP'];
 /** Documents as 60 polls leave them, so that forecasts are running. */
 function documentsOf(polls: number) {
   let state = emptyAccountState(SETTINGS.accountId);
+  let figures: StoredFigures | undefined;
   for (let poll = 0; poll < polls; poll += 1) {
     const now = at(poll * 1_000);
     const positions = markets.map((market, index) =>
@@ -74,8 +77,9 @@ function documentsOf(polls: number) {
       creditLine: read(list([loan({ currentLtv: d((60 + Math.sin(poll)).toFixed(2)) })])),
     });
     ({ state } = evaluate({ ...taken, at: now }, state, now, rules));
+    figures = figuresOf({ ...taken, at: now }, SETTINGS);
   }
-  return state;
+  return { state, figures: figures! };
 }
 
 const variants = [documentsOf(60), documentsOf(61)];
@@ -91,6 +95,9 @@ async function serverCpuUs(): Promise<number> {
   return (seconds('used_cpu_user') + seconds('used_cpu_sys')) * 1e6;
 }
 
+/** Every how many polls figures are written: 0 never (as a store without them), 1 while something goes on. */
+let figuresEvery = 0;
+
 async function pollAll(round: number, writers: number, withHistory: boolean): Promise<number> {
   let polled = 0;
   for (const [bucket, accountIds] of buckets) {
@@ -99,11 +106,13 @@ async function pollAll(round: number, writers: number, withHistory: boolean): Pr
     const changes = view.accounts.flatMap((found): AccountCommit[] => {
       if (found.kind !== 'loaded') return [];
       const { account } = found;
-      const evaluation = { ...variants[round % 2]!, accountId: account.accountId };
+      const { state, figures } = variants[round % 2]!;
+      const evaluation = { ...state, accountId: account.accountId };
+      const withFigures = figuresEvery > 0 && round % figuresEvery === 0;
       return [
         {
           base: account,
-          documents: { evaluation },
+          documents: { evaluation, ...(withFigures && { figures }) },
           ...(account.version === 0 && {
             lanes: new Map([['BTC_PERP', newLane(account.accountId, 'BTC_PERP', account.life.id, 0)]]),
           }),
@@ -144,13 +153,28 @@ const scriptUs = [...stats.matchAll(/^cmdstat_(\w+):calls=(\d+),usec=(\d+)/gm)].
   ([, name, calls, usec]) => `${name} ${calls}x ${(Number(usec) / alone.commits).toFixed(1)}us/poll`,
 );
 process.stderr.write(`${scriptUs.join('\n')}\n`);
-const size = JSON.stringify(variants[0]).length;
+figuresEvery = 5;
+const calm = await measure(1);
+figuresEvery = 1;
+const active = await measure(1);
+const activeShared = await measure(2);
+const rounded = ({ redisUs, nodeUs }: { redisUs: number; nodeUs: number }) => ({
+  redisUs: Math.round(redisUs),
+  nodeUs: Math.round(nodeUs),
+});
+const size = JSON.stringify(variants[0]!.state).length;
 process.stdout.write(
   `${JSON.stringify({
     bench: 'state',
     evaluationBytes: size,
-    alone: { redisUs: Math.round(alone.redisUs), nodeUs: Math.round(alone.nodeUs) },
-    shared: { redisUs: Math.round(shared.redisUs), nodeUs: Math.round(shared.nodeUs) },
+    figuresBytes: JSON.stringify(variants[0]!.figures).length,
+    alone: rounded(alone),
+    shared: rounded(shared),
+    withFigures: {
+      everyFifthPoll: rounded(calm),
+      everyPoll: rounded(active),
+      everyPollShared: rounded(activeShared),
+    },
     accountPolls: alone.commits,
   })}\n`,
 );

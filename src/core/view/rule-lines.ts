@@ -142,6 +142,7 @@ function judge<K extends SubjectKind>(
   if (why !== undefined) return { reason: undecided(why, entry), frozen: true };
   loadLatches(rule.latches, entry);
   const truth = rule.condition.judge(rule.latches);
+  if (!scene.withReasons) return { reason: '', frozen: entry?.frozen === true || truth === UNKNOWN };
   const words = conditionWords(rule.condition.tree, registers, rule.latches);
   if (entry?.frozen === true || truth === UNKNOWN) return { reason: undecided(words, entry), frozen: true };
   return {

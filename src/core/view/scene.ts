@@ -27,6 +27,7 @@ export interface Scene {
   readonly subjects: Subjects;
   readonly inForce: ControlsInForce;
   readonly nowMs: number;
+  readonly withReasons: boolean;
 }
 
 export interface SceneInputs {
@@ -34,12 +35,13 @@ export interface SceneInputs {
   readonly rules: CompiledRules | undefined;
   readonly controls: Controls;
   readonly nowMs: number;
+  readonly withReasons: boolean;
 }
 
 /** Names the clock of whoever looks: durations to it are measured by the wall clocks. */
 const VIEWER = 'viewer';
 
-export function sceneOf({ stored, rules, controls, nowMs }: SceneInputs): Scene {
+export function sceneOf({ stored, rules, controls, nowMs, withReasons }: SceneInputs): Scene {
   const { accountId, documents } = stored;
   const used = rules ?? compileRules([], settingsAsRead(accountId, documents));
   const evaluation = documents.evaluation ?? emptyAccountState(accountId);
@@ -56,6 +58,7 @@ export function sceneOf({ stored, rules, controls, nowMs }: SceneInputs): Scene 
     subjects: subjectsOf(account, evaluation, marketForecasts(evaluation)),
     inForce: controlsInForce(controls, accountId, nowMs),
     nowMs,
+    withReasons,
   };
 }
 

@@ -20,14 +20,16 @@ export interface ViewInputs {
   readonly nowMs: number;
   /** Assets of the main balance to show; absent: those that are not zero. */
   readonly balances?: readonly string[] | undefined;
+  /** False: rules come without reasons, for whoever only counts them: putting them in words is half the work. */
+  readonly withReasons?: boolean;
 }
 
 /** Everything there is to say of one account now: a pure function of the shared state and the config. */
 export function viewAccount(inputs: ViewInputs): AccountView {
-  const { load, rules, controls, nowMs } = inputs;
+  const { load, rules, controls, nowMs, withReasons = true } = inputs;
   if (load.kind === 'refused') return refusedView(load.problem, inputs);
   const { account: stored } = load;
-  const scene = sceneOf({ stored, rules, controls, nowMs });
+  const scene = sceneOf({ stored, rules, controls, nowMs, withReasons });
   const { evaluation, inForce } = scene;
   const { documents, accountId } = stored;
   const lanes = [...stored.lanes.values()];

@@ -12,7 +12,7 @@ import { PREFIX } from './spec.ts';
 import { STATE_METRICS, type StateMetric } from './state-metrics.ts';
 
 export interface StateFigures {
-  readonly accounts: readonly AccountView[];
+  readonly accounts: Iterable<AccountView>;
   /** Unix milliseconds. */
   readonly nowMs: number;
   /** The same on the lanes' clock, on which intents are dated. */
@@ -47,10 +47,8 @@ class SeriesText {
 
   /** `labels` as they stand between the braces. */
   add(metric: StateMetric, labels: string, value: number): void {
-    const name = NAMES[metric];
-    const line =
-      labels === '' ? `${name} ${numberText(value)}\n` : `${name}{${labels}} ${numberText(value)}\n`;
-    this.#texts.set(metric, (this.#texts.get(metric) ?? '') + line);
+    const start = labels === '' ? NAMES[metric] : `${NAMES[metric]}{${labels}}`;
+    this.#texts.set(metric, `${this.#texts.get(metric) ?? ''}${start} ${numberText(value)}\n`);
   }
 
   text(): string {
@@ -58,7 +56,7 @@ class SeriesText {
       const lines = this.#texts.get(key as StateMetric) ?? '';
       return `# HELP ${PREFIX}${name} ${help}\n# TYPE ${PREFIX}${name} ${type}\n${lines}`;
     });
-    return parts.join('\n');
+    return `${parts.join('\n')}\n`;
   }
 }
 

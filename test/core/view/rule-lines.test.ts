@@ -246,6 +246,10 @@ test('at the moment of an evaluation every line is one of its decisions, and eve
           JSON.stringify([ruleId, subject, phase, reason === 'frozenByUnknown']),
         );
       expect(lines.sort()).toEqual(decisions.sort());
+      // Who only counts gets the same, without words.
+      const counted = view(polled, { withReasons: false });
+      const silent = view(polled).rules.map((line) => Object.assign({}, line, { reason: '' }));
+      expect(counted.rules.map((line) => Object.assign({}, line, { reason: '' }))).toEqual(silent);
     }),
     { numRuns: 300 },
   );
