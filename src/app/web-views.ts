@@ -46,7 +46,7 @@ export function createViewSource({ store, accounts, clock }: ViewSourceParts): V
     ids,
     ruleIds(accountId) {
       const asked = accountId === null ? accounts.all() : [accounts.get(accountId)];
-      return [...new Set(asked.flatMap((account) => [...(account?.rules.byId.keys() ?? [])]))];
+      return [...new Set(asked.flatMap((account) => Array.from(account?.rules.byId.keys() ?? [])))];
     },
     async read(wanted) {
       const asked = wanted?.filter((id) => accounts.get(id) !== undefined) ?? ids();

@@ -62,7 +62,7 @@ export const depositLinkSchema = section(
 export type WrittenDepositLink = z.output<typeof depositLinkSchema>;
 
 /** Currencies for which the card provider demands to know the customer (specification 4.1). */
-const CUSTOMER_TICKERS: readonly string[] = ['USD', 'EUR'];
+const CUSTOMER_TICKERS: ReadonlySet<string> = new Set(['USD', 'EUR']);
 
 export function compileDepositLink(
   written: WrittenDepositLink,
@@ -71,7 +71,7 @@ export function compileDepositLink(
 ): CompiledDepositLink {
   const { ticker: tickers, provider, byCard, uniqueIdPrefix, minAmount, maxAmount } = written;
   const { successLink, failureLink, returnLink, customer } = written;
-  const needing = tickers.find((one) => CUSTOMER_TICKERS.includes(one.toUpperCase()));
+  const needing = tickers.find((one) => CUSTOMER_TICKERS.has(one.toUpperCase()));
   if (byCard && needing !== undefined && customer === undefined) {
     const message = `expected customer, which the card provider needs for ${needing} (or byCard: no), got none`;
     context.report(problemAt(context.document, path, { code: 'missing-key', message }));

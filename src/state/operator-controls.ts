@@ -18,7 +18,7 @@ import {
 import { BUCKETS, bucketOf, type StoredAccount } from '../core/ports/state-store.ts';
 import type { AccountStore } from './account-store.ts';
 import { type Backend, STAMP_LENGTH } from './backend.ts';
-import { canonicalJson } from './canonical.ts';
+import { canonicalJson, type Redact } from './canonical.ts';
 import { readControls, writeControls } from './controls-text.ts';
 import { findSubmitted, idOfKey } from './submitted.ts';
 
@@ -27,6 +27,8 @@ export interface OperatorControlsOptions {
   readonly backend: Backend;
   readonly clock: Clock;
   readonly randomText: (length: number) => string;
+  /** What people type is stored and shown: no secret of the config with it. */
+  readonly redact: Redact;
 }
 
 /** Conflicts with workers, which commit once per poll; more than this in a row is no accident. */
@@ -50,21 +52,23 @@ class StoredControls implements OperatorControls {
   readonly #backend: Backend;
   readonly #clock: Clock;
   readonly #randomText: (length: number) => string;
+  readonly #redact: Redact;
 
-  constructor({ store, backend, clock, randomText }: OperatorControlsOptions) {
+  constructor({ store, backend, clock, randomText, redact }: OperatorControlsOptions) {
     this.#store = store;
     this.#backend = backend;
     this.#clock = clock;
     this.#randomText = randomText;
+    this.#redact = redact;
   }
 
   async put(draft: ControlDraft): Promise<Control> {
     requireAuthor(draft);
     const atMs = this.#clock.nowMs();
-    const control: Control = { ...draft, id: this.#randomText(ID_LENGTH), atMs };
+    const typed = this.#typed(draft);
+    const control: Control = { ...draft, ...typed, id: this.#randomText(ID_LENGTH), atMs };
     if (hasExpired(control, atMs)) throw new ControlError('CONTROL_INVALID', 'it would have expired already');
-    const { author, reason } = draft;
-    const record = { kind: 'control', change: 'put', control, by: { author, reason, atMs } } as const;
+    const record = { kind: 'control', change: 'put', control, by: { ...typed, atMs } } as const;
     await this.#change(control.accountId, [record], (entries) => {
       const others = entries.filter((other) => !isSameScope(other, control));
       if (others.length >= MAX_CONTROLS) {
@@ -102,7 +106,7 @@ class StoredControls implements OperatorControls {
   async submit(accountId: string, draft: OperatorOrderDraft, key?: string): Promise<OperatorOrder> {
     requireAuthor(draft);
     const id = key === undefined ? this.#randomText(ID_LENGTH) : idOfKey(accountId, key);
-    const order: OperatorOrder = { ...draft, id, atMs: this.#clock.nowMs() };
+    const order: OperatorOrder = { ...draft, ...this.#typed(draft), id, atMs: this.#clock.nowMs() };
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const { account } = await this.#load(accountId);
       // After the account was read: whoever submits the same in between makes the commit below a conflict.
@@ -127,6 +131,10 @@ class StoredControls implements OperatorControls {
       if (result?.kind === 'refused') throw new ControlError('ACCOUNT_REFUSED', result.problem.message);
     }
     throw contended(accountId);
+  }
+
+  #typed({ author, reason }: Omit<Authored, 'atMs'>): Omit<Authored, 'atMs'> {
+    return { author: this.#redact(author), reason: this.#redact(reason) };
   }
 
   async #change(accountId: string | null, audit: readonly AuditDraft[], edit: Edit): Promise<void> {

@@ -84,11 +84,12 @@ export function createMemoryState(options: StateOptions, place = createMemoryPla
 function assemble(backend: Backend, options: StateOptions, close: () => void): State {
   const { clock, secrets = () => [], randomText = systemRandomText } = options;
   const maxRecords = Math.max(10, options.maxAuditRecords ?? DEFAULTS.maxAuditRecords);
+  const redact = redactor(secrets);
   const store = new AccountStore({
     backend,
     clock,
     randomText,
-    redact: redactor(secrets),
+    redact,
     historyEveryMs: options.historyEveryMs ?? DEFAULTS.historyEveryMs,
     remembered: options.remembered ?? DEFAULTS.remembered,
     async boundAudit(account, records) {
@@ -101,7 +102,7 @@ function assemble(backend: Backend, options: StateOptions, close: () => void): S
   return {
     store,
     audit: createAuditLog(store, backend),
-    controls: createOperatorControls({ store, backend, clock, randomText }),
+    controls: createOperatorControls({ store, backend, clock, randomText, redact }),
     history: createHistory(backend),
     close,
   };
