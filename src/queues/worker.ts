@@ -1,4 +1,4 @@
-import { type Job, Worker } from 'bullmq';
+import { type Job, Worker, type WorkerOptions } from 'bullmq';
 import type { QueueName, Telemetry } from '../core/ports/telemetry.ts';
 import { workerConnection } from './connection.ts';
 import { closeWorker, Reconnecting } from './ending.ts';
@@ -25,6 +25,22 @@ export interface RunningWorker {
   close(giveUp: AbortSignal): Promise<void>;
 }
 
+/** What is counted is counted by our own metrics, not by BullMQ's lists, which grow with every job. */
+export function workerOptions(
+  { url, prefix, concurrency }: WorkerSettings,
+  reconnecting: Reconnecting,
+): WorkerOptions {
+  return {
+    connection: workerConnection(url, reconnecting.pause),
+    prefix: queuePrefix(prefix),
+    concurrency,
+    lockDuration: LOCK_MS,
+    stalledInterval: STALLED_CHECK_MS,
+    maxStalledCount: MOST_STALLS,
+    autorun: true,
+  };
+}
+
 /** A worker whose every trouble is told. */
 export function startWorker<T>(
   name: QueueName,
@@ -39,16 +55,7 @@ export function startWorker<T>(
     running.add(run);
     await run.finally(() => running.delete(run));
   };
-  const worker = new Worker<T>(name, tracked, {
-    connection: workerConnection(settings.url, reconnecting.pause),
-    prefix: queuePrefix(settings.prefix),
-    concurrency: settings.concurrency,
-    lockDuration: LOCK_MS,
-    stalledInterval: STALLED_CHECK_MS,
-    maxStalledCount: MOST_STALLS,
-    // What is counted is counted by our own metrics; BullMQ's lists grow with every job.
-    autorun: true,
-  });
+  const worker = new Worker<T>(name, tracked, workerOptions(settings, reconnecting));
   worker.on('error', (error) => telemetry.emit({ kind: 'workerError', queue: name, error }));
   worker.on('failed', (job, error) =>
     telemetry.emit({ kind: 'jobFailed', queue: name, job: job?.id ?? 'unknown', error }),
