@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Daemon } from '../../src/app/daemon.ts';
 import { openExchange } from '../contract/support/world.ts';
 import { eventually, keysOf, ledgerOf, openDaemonWorld, troubles } from './world.ts';
 
@@ -37,9 +38,21 @@ test('queues, workers and schedules carry a breach to an order on the ledger, an
   expect(size()).toBeCloseTo(0.129, 2);
   expect(await daemon.state.audit.verify('long')).toMatchObject({ kind: 'intact' });
   await eventually(() => world.events.some(({ kind }) => kind === 'said'), 'a notice');
-  await daemon.stop('done', 5_000);
-  const jobs = (await keysOf(world)).filter((key) =>
-    /\{queues\}:act:(?!meta|events|id|stalled|pc|marker)/.test(key),
+  const jobs = async () =>
+    (await keysOf(world)).filter((key) => /\{queues\}:act:(?!meta|events|id|stalled|pc|marker)/.test(key));
+  // While an intent is open, every poll hands its lane over again.
+  await eventually(
+    async () => !(await hasOpenIntents(daemon)),
+    'the end of every intent',
+    () => troubles(world.events),
   );
-  expect(jobs).toEqual([]);
+  await eventually(async () => (await jobs()).length === 0, 'no job');
+  await daemon.stop('done', 20_000);
+  expect(await jobs()).toEqual([]);
 });
+
+async function hasOpenIntents({ state }: Daemon): Promise<boolean> {
+  const { load } = await state.store.read('long');
+  if (load.kind === 'refused') throw new Error(load.problem.message);
+  return [...load.account.lanes.values()].some(({ intents }) => intents.some(({ end }) => end === null));
+}

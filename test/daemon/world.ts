@@ -2,7 +2,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Redis } from 'ioredis';
-import { vi } from 'vitest';
 import { type Daemon, type DaemonOptions, startDaemon } from '../../src/app/daemon.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import type { RunningSimulator } from '../../src/simulator/start.ts';
@@ -12,9 +11,6 @@ import { startPrivateRedis } from '../support/redis.ts';
 import { type ConfigParts, configText, environment } from './config.ts';
 
 export { eventually } from '../pipeline/world.ts';
-
-// Real daemons on a busy machine: what takes seconds here may take ten times as long elsewhere.
-vi.setConfig({ testTimeout: 120_000 });
 
 /** A Redis, a config file, and daemons that use both. */
 export interface DaemonWorld {
