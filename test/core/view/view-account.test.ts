@@ -303,11 +303,11 @@ describe('what stands besides', () => {
 
   test('the age of a read is that of the last one, though its figures were not stored again', () => {
     const OLD = rule('position', above('ageSeconds', 5_000), { id: 'old' });
-    const taken = (ms: number, ageMs: number) =>
-      snapshot(
-        { positions: { ...read(list([position()]), ageMs), serverDateMs: SERVER_MS + ms - ageMs } },
-        at(ms),
-      );
+    const taken = (ms: number, ageMs: number) => {
+      const serverDateMs = SERVER_MS + ms - ageMs;
+      const reading = { kind: 'read', value: list([position()]), ageMs, serverDateMs } as const;
+      return snapshot({ positions: reading }, at(ms));
+    };
     const later = poll([OLD, BLIND], [taken(0, 300), taken(4_000, 100)]);
     const documents = {
       ...later.stored.documents,
