@@ -37,9 +37,9 @@ async function cpuMs(work: () => unknown): Promise<number> {
   return (user + system) / 1000;
 }
 
-test('a scrape of 1,000 accounts with 5 positions each is small, quick, and keeps nothing', async ({
-  annotate,
-}) => {
+test('a scrape of 1,000 accounts with 5 positions each is small, quick, and keeps nothing', {
+  timeout: 120_000,
+}, async ({ annotate }) => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: {}, rules: '  []' });
   const ids = Array.from({ length: ACCOUNTS }, (_, index) => `desk-${index}`);

@@ -16,7 +16,9 @@ test('docs/metrics.md is fresh, or run npm run generate', () => {
 
 test('it has every metric once, and every name in it is one', async () => {
   const processMetrics = await createMetrics({ version: 'x' }).registry.getMetricsAsJSON();
-  const histograms = ALL.filter(({ type }) => type === 'histogram').map(({ name }) => `breakwater_${name}`);
+  const histograms = new Set(
+    ALL.filter(({ type }) => type === 'histogram').map(({ name }) => `breakwater_${name}`),
+  );
   const known = new Set([
     ...ALL.map(({ name }) => `breakwater_${name}`),
     ...processMetrics.map(({ name }) => name),
@@ -24,14 +26,14 @@ test('it has every metric once, and every name in it is one', async () => {
   for (const { name } of ALL) expect(text.split(`| \`breakwater_${name}\` |`)).toHaveLength(2);
   for (const [name] of text.matchAll(/breakwater_[a-z_0-9]+/g)) {
     const base = name.replace(/_(bucket|count|sum)$/, '');
-    expect([name, known.has(name) || histograms.includes(base)]).toEqual([name, true]);
+    expect([name, known.has(name) || histograms.has(base)]).toEqual([name, true]);
   }
 });
 
 test('names are unique and as Prometheus wants them: base units, totals for counters, a help text', () => {
   expect(new Set(ALL.map(({ name }) => name)).size).toBe(ALL.length);
   for (const { name, type, unit, help, buckets } of ALL) {
-    expect([name, /_total$/.test(name)]).toEqual([name, type === 'counter']);
+    expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
     if (unit === 'seconds' || unit === 'ratio')
       expect(name.replace(/_total$/, '')).toMatch(new RegExp(`_${unit}$`));
     expect(help).toMatch(/^[A-Z1].{10,}\.$/);

@@ -1,3 +1,4 @@
+import type { CompiledConfig } from '../../src/config/compiled.ts';
 import { emptyAccountState } from '../../src/core/account-state.ts';
 import { type CompiledRules, compileRules } from '../../src/core/compiled-rules.ts';
 import { evaluate } from '../../src/core/evaluate.ts';
@@ -6,7 +7,7 @@ import { bucketOf } from '../../src/core/ports/state-store.ts';
 import type { Instant } from '../../src/core/snapshot.ts';
 import type { State } from '../../src/state/state.ts';
 import { d, list, loan, position } from '../core/rules-fixtures.ts';
-import { configText, loadText } from '../daemon/config.ts';
+import { configText } from '../daemon/config.ts';
 
 /** Many accounts as polls leave them in the store, without anybody polling them. */
 
@@ -86,7 +87,7 @@ function judged(accountId: string, rules: CompiledRules, positions: number, nowM
 /** Stores every account of the config with so many positions and a loan, and rules that fire. */
 export async function writeFleet(
   { store }: State,
-  config: ReturnType<typeof loadText>,
+  config: Pick<CompiledConfig, 'accounts'>,
   positions: number,
   nowMs: number,
 ): Promise<void> {

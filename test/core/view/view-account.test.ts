@@ -302,15 +302,25 @@ describe('what stands besides', () => {
   });
 
   test('the age of a read is that of the last one, though its figures were not stored again', () => {
-    const first = positionsSnapshot([position()], at(0));
-    const later = poll([BLIND], [first, positionsSnapshot([position()], at(4_000))]);
-    const documents = { ...later.stored.documents, figures: figuresOf(first, later.rules.settings) };
+    const OLD = rule('position', above('ageSeconds', 5_000), { id: 'old' });
+    const taken = (ms: number, ageMs: number) => {
+      const serverDateMs = SERVER_MS + ms - ageMs;
+      const reading = { kind: 'read', value: list([position()]), ageMs, serverDateMs } as const;
+      return snapshot({ positions: reading }, at(ms));
+    };
+    const later = poll([OLD, BLIND], [taken(0, 300), taken(4_000, 100)]);
+    const documents = {
+      ...later.stored.documents,
+      figures: figuresOf(taken(0, 300), later.rules.settings),
+    };
     const shown = view({ ...later, stored: storedWith(documents) }, { nowMs: SERVER_MS + 4_500 });
     expect(shown).toMatchObject({ figuresAtMs: SERVER_MS, judgedAtMs: SERVER_MS + 4_000 });
-    expect(shown.sources[0]).toMatchObject({ ageMs: 500, readAtMs: SERVER_MS + 4_000 });
-    expect(shown.rules[0]?.reason).toMatch(
-      /^the condition is not met: age of the data \(positions\) is 0\.5 s, not above 30 s$/,
-    );
+    expect(shown.sources[0]).toMatchObject({ ageMs: 600, readAtMs: SERVER_MS + 3_900 });
+    // The clock of the exchange moves along.
+    expect(shown.rules.map(({ reason }) => reason)).toEqual([
+      expect.stringMatching(/^the condition is not met: age is 100[45] s, not above 5000 s$/),
+      'the condition is not met: age of the data (positions) is 0.6 s, not above 30 s',
+    ]);
   });
 
   test('pause and silences in force, no others', () => {
