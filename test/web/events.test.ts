@@ -1,7 +1,11 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
+import type { ActionFeed } from '../../src/web/events/action-feed.ts';
+import { EventClient } from '../../src/web/events/client.ts';
 import { changedText, encode } from '../../src/web/events/encoded.ts';
+import type { StateFeed } from '../../src/web/events/state-feed.ts';
 import type { SourcedView } from '../../src/web/sources.ts';
 import { accountView, ask, type Fixture, startFixture } from './fixture.ts';
 import { type EventListener, listenTo, type SentEvent } from './listener.ts';
@@ -199,6 +203,53 @@ describe('a listener that does not read', () => {
     expect((await ask(server, '/api/v1/overview')).status).toBe(200);
   }, 60_000);
 });
+
+describe('a listener that stays slow', () => {
+  test('is closed, and one that only hears nothing new is not', async () => {
+    const { server, port, responses } = await rawServer();
+    const stalled = connect(port, '127.0.0.1');
+    stalled.on('error', () => undefined);
+    stalled.pause();
+    stalled.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    const quiet = connect(port, '127.0.0.1');
+    quiet.resume();
+    quiet.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await expect.poll(() => responses.length, { timeout: 15_000 }).toBe(2);
+    const [first, second] = responses;
+    const left: string[] = [];
+    const start = (response: ServerResponse, name: string, bytes: number): void => {
+      const overview = encode({ filler: 'x'.repeat(bytes) });
+      const feed = { overview, account: () => undefined, listen: () => () => void left.push(name) };
+      const actions = { cursor: 0, after: () => [] };
+      new EventClient({
+        response,
+        feed: feed as unknown as StateFeed,
+        actions: actions as unknown as ActionFeed,
+        accountIds: [],
+        hello: { version: '1', atMs: 1 },
+        times: { heartbeatMs: 20, stalledMs: 300 },
+      }).start();
+    };
+    // More than the connection of one that does not read can take.
+    start(first as ServerResponse, 'stalled', 30_000_000);
+    start(second as ServerResponse, 'quiet', 10);
+    await expect.poll(() => left, { timeout: 15_000 }).toEqual(['stalled']);
+    expect(first?.destroyed).toBe(true);
+    expect(second?.destroyed).toBe(false);
+    stalled.destroy();
+    quiet.destroy();
+    await expect.poll(() => left, { timeout: 15_000 }).toEqual(['stalled', 'quiet']);
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+});
+
+async function rawServer() {
+  const responses: ServerResponse[] = [];
+  const server = createServer((_request, response) => void responses.push(response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { server, port: (server.address() as AddressInfo).port, responses };
+}
 
 describe('the difference between two states', () => {
   test('is what has another text', () => {
