@@ -1,11 +1,14 @@
 import type { AccountView } from '../core/view/account-view.ts';
 import type { Immutable } from './api/route.ts';
 import type { OverviewReply } from './api/schemas.ts';
+import { inTime } from './in-time.ts';
 import type { Readiness, WebSources } from './sources.ts';
 
 /** How old what is counted for the overview may be. */
 const QUEUES_MS = 2000;
 const HEALTH_MS = 1000;
+/** What does not answer in time is unknown: a Redis that hangs must not keep what is known from those who listen. */
+const ANSWER_MS = 3000;
 
 export type Overview = Immutable<OverviewReply>;
 
@@ -19,9 +22,9 @@ export function createOverview(
   mayControl: () => boolean,
   views: () => Promise<readonly AccountView[]>,
 ): OverviewSource {
-  const queues = kept(QUEUES_MS, sources.nowMs, () => sources.process.queues());
-  const health = kept(HEALTH_MS, sources.nowMs, () => sources.process.readiness());
-  const controls = kept(0, sources.nowMs, () => sources.controls.list());
+  const queues = kept(QUEUES_MS, sources.nowMs, () => inTime(sources.process.queues(), ANSWER_MS));
+  const health = kept(HEALTH_MS, sources.nowMs, () => inTime(sources.process.readiness(), ANSWER_MS));
+  const controls = kept(0, sources.nowMs, () => inTime(sources.controls.list(), ANSWER_MS));
   return {
     async now() {
       const { process, deposits } = sources;

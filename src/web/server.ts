@@ -9,6 +9,7 @@ import { BOARD_PATH, registerBoard } from './board.ts';
 import { ActionFeed } from './events/action-feed.ts';
 import { registerEvents } from './events/register.ts';
 import { SECURITY_HEADERS } from './headers.ts';
+import { inTime } from './in-time.ts';
 import { createOverview } from './overview.ts';
 import { registerPage } from './page.ts';
 import type { Readiness, WebSources } from './sources.ts';
@@ -222,20 +223,6 @@ function registerHealth(
     const text = await inTime(metrics.text(), METRICS_TIMEOUT_MS);
     return await reply.header('content-type', metrics.contentType).send(text);
   });
-}
-
-async function inTime<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
-    // Whoever waits has a connection open; when the server closes without an answer, nobody does.
-    timer.unref();
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 function listenError(error: unknown, host: string, port: number): unknown {

@@ -351,6 +351,26 @@ export const CASES: readonly AlertCase[] = [
       'No rule of the account has been evaluated for 2m 10s (alert above 2m), though every account is due within its calm cadence.',
   },
   {
+    // An account that was never judged has no time of it: the alert on an old one is silent.
+    alert: 'BreakwaterNeverJudged',
+    firing: {
+      [`breakwater_account_refused{${ACCOUNT}}`]: OFF,
+      [`breakwater_account_last_judged_timestamp_seconds{account="desk-2",${WHERE}}`]: '-5+15x60',
+    },
+    calm: [
+      {
+        [`breakwater_account_refused{${ACCOUNT}}`]: OFF,
+        [`breakwater_account_last_judged_timestamp_seconds{${ACCOUNT}}`]: '-5+15x60',
+      },
+      { [`breakwater_account_refused{${ACCOUNT}}`]: ON },
+    ],
+    labels: aboutAccount,
+    severity: 'critical',
+    summary: 'desk-1 has never been judged',
+    description:
+      'The account is in the config, and no rule of it has ever been evaluated: nothing is known of its positions and loans, and nothing protects them.',
+  },
+  {
     alert: 'BreakwaterNoPolls',
     firing: {
       [`breakwater_accounts{${WHERE}}`]: ALWAYS(1),

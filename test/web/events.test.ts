@@ -141,6 +141,28 @@ describe('listening', () => {
     await listener.closed;
   });
 
+  test('what hangs while the overview is made keeps nothing else from being told', async () => {
+    const never = new Promise<never>(() => undefined);
+    const { server, set } = await start({
+      sources: {
+        process: {
+          version: '1.2.3',
+          instance: 'i0-test',
+          startedAtMs: 1,
+          readiness: () => never,
+          degraded: () => [],
+          queues: () => never,
+        },
+      },
+    });
+    const listener = await listen(server, '?accounts=desk-1');
+    const first = await listener.until(about('account', 'desk-1'));
+    set(accountView('desk-1', { danger: 0.9 }));
+    await listener.until((sent) => about('account', 'desk-1')(sent) && sent !== first);
+    const { data } = await listener.until(about('overview'));
+    expect(data['changed']).toMatchObject({ health: { ready: false }, queues: [] });
+  });
+
   test('what fails while reading does not end the others', async () => {
     let isLost = true;
     const { server, errors } = await start({

@@ -11,6 +11,8 @@ const AT_ONCE = 8;
 
 interface Followed {
   readonly log: ActionLog;
+  /** Of the stored state: a new one may have lost records, and then numbers them from an earlier one on. */
+  readonly life: string | undefined;
   readonly acted: number;
   readonly seq: number;
 }
@@ -67,12 +69,14 @@ export class ActionFeed {
     const worker = async (): Promise<void> => {
       for (let next = due.pop(); next !== undefined; next = due.pop()) found.push(await this.#follow(next));
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    const ended = await Promise.allSettled(Array.from({ length: AT_ONCE }, worker));
+    // What was followed is not read again: it is told, whatever became of the others.
     for (const line of found.flat().sort((a, b) => endOf(a) - endOf(b))) this.#learn(line);
+    for (const one of ended) if (one.status === 'rejected') throw one.reason;
   }
 
-  async #follow({ view: { accountId }, acted }: SourcedView): Promise<ActionLine[]> {
-    const before = this.#followed.get(accountId);
+  async #follow({ view: { accountId, life }, acted }: SourcedView): Promise<ActionLine[]> {
+    const before = this.#before(accountId, life?.id);
     const log = before?.log ?? new ActionLog(accountId);
     const lines: ActionLine[] = [];
     let seq = before?.seq ?? 0;
@@ -85,8 +89,16 @@ export class ActionFeed {
       seq = records.at(-1)?.record.seq ?? seq;
       if (records.length < PAGE) break;
     }
-    this.#followed.set(accountId, { log, acted, seq });
+    this.#followed.set(accountId, { log, life: life?.id, acted, seq });
     return lines;
+  }
+
+  #before(accountId: string, life: string | undefined): Followed | undefined {
+    const before = this.#followed.get(accountId);
+    if (before === undefined || before.life === life) return before;
+    this.#followed.delete(accountId);
+    for (const [id, { line }] of this.#lines) if (line.accountId === accountId) this.#lines.delete(id);
+    return undefined;
   }
 
   #learn(line: ActionLine): void {
