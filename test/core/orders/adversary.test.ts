@@ -270,6 +270,18 @@ describe('fills', () => {
     expect(driver.state.orders).toEqual([]);
   });
 
+  test('in part of one order are not taken for the whole of another that no cancel reaches', () => {
+    const driver = new Driver({ cancelCoversStops: false }).read(at({})).ask(action(fifth));
+    expect(driver.place().request.amount).toBe('0.2');
+    const third = action(reduceTo(0.7), { ruleId: 'other' });
+    driver.ask(action(fifth), third);
+    expect(driver.place().request.amount).toBe('0.1');
+    // Both are reached: the second one has filled, or half of the first. Forgotten, it would add up with the next.
+    driver.read(at({ size: '0.9', mark: '997.5' }));
+    expect(driver.reasons('filled')).toEqual([]);
+    expect(driver.state.orders).toMatchObject([{ ambiguous: true }, { ambiguous: true }]);
+  });
+
   test('that the exchange has confirmed do not count for another order either, where none is cancelled', () => {
     const driver = new Driver({ cancel: 'never' }).read(at({})).ask(action(tenth));
     driver.place();
