@@ -376,7 +376,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     await becomes(watching, [11]);
     // Changing what is watched is no loss of the connection.
     expect(await page.getByText(NOT_LIVE).isVisible()).toBe(false);
-    await page.getByLabel('Only where a rule fires').check();
+    await page.getByLabel('Only firing').check();
     await sees(page, 'No account matches.');
   });
 

@@ -41,6 +41,22 @@ describe('figures', () => {
     );
   });
 
+  it('rounds what has to be paid up, never down, and only where it is long', () => {
+    expect(format.amountUp('10709.39726833')).toBe('10\u202f709.40');
+    expect(format.amountUp('10709.39000000')).toBe('10\u202f709.39');
+    expect(format.amountUp('0.00012345678')).toBe('0.000123457');
+    expect(format.amountUp('9462')).toBe('9\u202f462');
+    expect(format.amountUp('999999.999')).toBe('1\u202f000\u202f000.00');
+    fc.assert(
+      fc.property(fc.nat(), fc.stringMatching(/^\d{1,12}$/), (whole, fraction) => {
+        const given = Number(`${whole}.${fraction}`);
+        const shown = Number(format.amountUp(`${whole}.${fraction}`).replaceAll('\u202f', ''));
+        expect(shown).toBeGreaterThanOrEqual(given);
+        expect(shown - given).toBeLessThanOrEqual(Math.max(0.01, given * 1e-5));
+      }),
+    );
+  });
+
   it.each([
     [-749.254, '\u2212749.25'],
     [44_250.75, '44\u202f251'],
@@ -94,9 +110,21 @@ describe('bars', () => {
           if (fill === null) throw new Error('the fill is known');
           expect(scale.marks.some(({ at }) => fill > at || near(fill, at)) || !isPassed).toBe(true);
           for (const mark of scale.marks) expect(mark.at).toBeGreaterThan(0);
+          expect(scale.marks.length).toBeGreaterThan(0);
         },
       ),
     );
+  });
+
+  it('is not stretched by a rule that only informs', () => {
+    const mark = { field: 'liquidationDistance', op: 'below' } as const;
+    const near = { ...mark, ruleId: 'near', severity: 'critical', threshold: 0.05 } as const;
+    const always = { ...mark, ruleId: 'always', severity: 'info', threshold: 0.9 } as const;
+    const scale = positionScale(position('1', { liquidationDistance: 0.24, marks: [near, always] }));
+    expect(scale).toEqual({
+      ...positionScale(position('1', { liquidationDistance: 0.24, marks: [near] })),
+      zone: 'info',
+    });
   });
 
   it('says unknown, none, and past', () => {
@@ -217,6 +245,19 @@ describe('the sentence', () => {
       'Nothing is known to be in danger, but not all is well: desk-1 was last read 80 s ago.',
     );
     expect(verdictOf(overview({ degraded: ['redis'] }), []).level).toBe('unknown');
+  });
+
+  it('says how far it has come', () => {
+    const called = { ...endangered('c'), positions: [position('1', { liquidationState: 'margin_call' })] };
+    const past = account('p', {
+      creditLines: [creditLine({ collateralMayFall: -0.03 })],
+      rules: [rule('ltv', creditLine().subject, { phase: 'firing' })],
+    });
+    const given = overview({ accounts: 3, mode: 'observe', firing: { ...firing, critical: 3 } });
+    expect(verdictOf(given, [endangered('a'), called, past]).sentence).toBe(
+      '1 position near liquidation, 1 position in margin call and 1 credit line past its margin call; ' +
+        'only watching (observe mode).',
+    );
   });
 
   it('says that actions are paused before it says anything else about them', () => {

@@ -120,27 +120,37 @@ export function verdictOf(overview, accounts) {
  * @param {number} critical
  */
 function dangerWords(accounts, critical) {
-  const firing = accounts.flatMap((account) =>
-    account.rules
-      .filter(isCritical)
-      .map(({ subject }) => ({ account, subject, kind: subject.split(':')[0] ?? '' })),
-  );
   if (!isWhole(accounts, critical)) return `${counted(critical, 'critical rule')} firing`;
-  /** @param {string} kind */
-  const count = (kind) =>
-    new Set(
-      firing
-        .filter((found) => found.kind === kind)
-        .map(({ account, subject }) => `${account.accountId}\n${subject}`),
-    ).size;
-  const positions = count('position');
-  const lines = count('creditLine');
-  const whole = count('account');
-  const words = [];
-  if (positions > 0) words.push(`${counted(positions, 'position')} near liquidation`);
-  if (lines > 0) words.push(`${counted(lines, 'credit line')} near margin call`);
-  if (whole > 0) words.push(`${counted(whole, 'account')} in alarm`);
-  return words.length === 0 ? `${counted(critical, 'critical rule')} firing` : listed(words);
+  /** @type {Map<string, { one: string, where: string, subjects: Set<string> }>} */
+  const groups = new Map();
+  for (const account of accounts) {
+    for (const { subject } of account.rules.filter(isCritical)) {
+      const [one, where] = trouble(account, subject);
+      const group = groups.get(where) ?? { one, where, subjects: new Set() };
+      groups.set(where, group);
+      group.subjects.add(`${account.accountId}\n${subject}`);
+    }
+  }
+  return listed(
+    [...groups.values()].map(({ one, where, subjects }) => `${counted(subjects.size, one)} ${where}`),
+  );
+}
+
+/**
+ * What a subject is called, and how far it has come: what the exchange says counts before what rules expect.
+ * @param {AccountView} account
+ * @param {string} subject
+ * @returns {[one: string, where: string]}
+ */
+function trouble({ positions, creditLines }, subject) {
+  const position = positions.find((line) => line.subject === subject);
+  if (position?.liquidationState === 'liquidation') return ['position', 'being liquidated'];
+  if (position?.liquidationState === 'margin_call') return ['position', 'in margin call'];
+  if (subject.startsWith('position:')) return ['position', 'near liquidation'];
+  const line = creditLines.find((found) => found.subject === subject);
+  const mayFall = line?.collateralMayFall;
+  if (typeof mayFall === 'number' && mayFall <= 0) return ['credit line', 'past its margin call'];
+  return subject.startsWith('creditLine:') ? ['credit line', 'near margin call'] : ['account', 'in alarm'];
 }
 
 /** @param {RuleLine} rule */

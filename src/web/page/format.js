@@ -64,6 +64,24 @@ export function amount(text) {
   return text === 'none' ? text : grouped(text);
 }
 
+const SIGNIFICANT = 6;
+const LEAST_DECIMALS = 2;
+
+/**
+ * What has to be paid, as a decimal text: rounded up to what a person types, never below what came.
+ * @param {string} text not negative
+ */
+export function amountUp(text) {
+  const [whole = '0', fraction = ''] = text.split('.');
+  const leading = /^0*$/.test(whole) ? -(/^0*/.exec(fraction)?.[0].length ?? 0) : whole.length;
+  const decimals = Math.max(LEAST_DECIMALS, SIGNIFICANT - leading);
+  if (fraction.length <= decimals) return grouped(text);
+  const isMore = /[1-9]/.test(fraction.slice(decimals));
+  const units = BigInt(whole + fraction.slice(0, decimals)) + (isMore ? 1n : 0n);
+  const digits = String(units).padStart(decimals + 1, '0');
+  return grouped(`${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`);
+}
+
 /**
  * @param {string} text
  */

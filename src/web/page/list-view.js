@@ -108,7 +108,7 @@ function filterPart(heading, found) {
     { class: 'filter', role: 'search' },
     heading,
     h('label', { class: 'filter-text' }, h('span', {}, 'Filter'), query),
-    h('label', { class: 'filter-check' }, firing, h('span', {}, 'Only where a rule fires')),
+    h('label', { class: 'filter-check' }, firing, h('span', {}, 'Only firing')),
     found,
     h('a', { class: 'jump', href: '#lately' }, 'Recent actions and health'),
   );

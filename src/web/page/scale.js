@@ -37,18 +37,22 @@ const LONGEST_NAME = 30;
 /** @param {PositionLine} position @returns {Scale} */
 export function positionScale({ liquidationDistance, marks }) {
   const drawn = marks.filter(({ field, op }) => field === 'liquidationDistance' && op === 'below');
-  const end = endOf(drawn.map(({ threshold }) => threshold));
+  // A rule that only informs may hold nearly always: it must not make everything else small.
+  const grave = drawn.filter(({ severity }) => severity !== 'info');
+  const end = endOf((grave.length > 0 ? grave : drawn).map(({ threshold }) => threshold));
   /** @param {number} distance */
   const at = (distance) => 1 - clamp(distance / end);
   return {
     fill: liquidationDistance === null ? null : liquidationDistance === 'none' ? 0 : at(liquidationDistance),
     marks: laidOut(
-      drawn.map(({ ruleId, severity, threshold }) => ({
-        at: at(threshold),
-        label: shortPercent(threshold),
-        name: ruleId,
-        kind: severity,
-      })),
+      drawn
+        .filter(({ threshold }) => threshold < end)
+        .map(({ ruleId, severity, threshold }) => ({
+          at: at(threshold),
+          label: shortPercent(threshold),
+          name: ruleId,
+          kind: severity,
+        })),
     ),
     left: `${shortPercent(end)} or more`,
     right: 'liquidation',

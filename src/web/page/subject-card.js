@@ -3,7 +3,7 @@ import { levelChip } from './chips.js';
 import { levelOfSubject } from './danger.js';
 import { h, onChange, setAttribute, setText, show } from './dom.js';
 import { figures } from './figures.js';
-import { amount, baseOf, forecast, longDuration, money, percent, probability } from './format.js';
+import { amount, amountUp, baseOf, forecast, longDuration, money, percent, probability } from './format.js';
 import { doings, notableRules } from './lines.js';
 import { subjectPath } from './route.js';
 import { creditScale, distanceWords, positionScale } from './scale.js';
@@ -98,7 +98,7 @@ export function creditFigureWords({ currentLtv }) {
 export function creditFigures(line) {
   const { debt, asset, collateralMayFall, marginCallLtv, liquidationLtv, minutesToMarginCall } = line;
   return [
-    { label: 'Debt', text: debt === null ? 'unknown' : `${amount(debt)} ${asset}` },
+    { label: 'Debt', text: debt === null ? 'unknown' : `${amountUp(debt)} ${asset}` },
     {
       label: 'Collateral may fall',
       text: percent(collateralMayFall),
@@ -121,7 +121,7 @@ export function cureWords(line) {
     .filter(({ repay }) => Number(repay) > 0)
     .map(
       ({ targetLtv, repay, addCollateralWorth }) =>
-        `To ${percent(targetLtv)}: repay ${amount(repay)}\u00a0${line.asset}, or add collateral worth ${amount(addCollateralWorth)}\u00a0${line.asset}`,
+        `To ${percent(targetLtv)}: repay ${amountUp(repay)}\u00a0${line.asset}, or add collateral worth ${amountUp(addCollateralWorth)}\u00a0${line.asset}`,
     );
 }
 

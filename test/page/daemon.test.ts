@@ -1,0 +1,188 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Daemon } from '../../src/app/daemon.ts';
+import type { RunningSimulator } from '../../src/simulator/start.ts';
+import { closeAfterTest } from '../contract/support/world.ts';
+import { drift, move, openScene, ours, polls, sizeOf } from '../daemon/scene.ts';
+import { type DaemonWorld, eventually, openDaemonWorld, troubles } from '../daemon/world.ts';
+import { hasBrowser, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
+
+/** The page of a real daemon, on a real Redis, in front of the simulated exchange. */
+
+const CONTROL_TOKEN = 'a-control-token-for-the-page';
+
+/** The position starts at some 31 % from liquidation. It fires for a while: who looks at a page has to see it. */
+const RULES = `  - id: near-liquidation
+    on: position
+    when: { liquidationDistance: { below: 20%, clearAbove: 22% } }
+    keepFiringFor: 4s
+    do: [{ reduce: { untilDistance: 35%, slippage: 1% } }]
+    severity: critical
+`;
+
+/** In the page: what it showed, also for a moment only; and that it is the same page. */
+const REMEMBER = `
+  window.isTheSame = true;
+  window.shown = new Set();
+  const visible = (node) => [...node.querySelectorAll(':scope > *')].filter((part) => !part.hidden).map((part) => part.textContent).join(' ') || node.textContent;
+  new MutationObserver(() => {
+    for (const node of document.querySelectorAll('.rule-line, .verdict-words, .doing')) window.shown.add(visible(node));
+  }).observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });
+`;
+
+interface Scene extends WatchedPage {
+  readonly simulator: RunningSimulator;
+  readonly world: DaemonWorld;
+  readonly daemon: Daemon;
+  readonly url: string;
+}
+
+describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 120_000 }, () => {
+  let browser: Browser;
+
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  }, 90_000);
+
+  afterAll(async () => {
+    await browser.close();
+  });
+
+  async function open(): Promise<Scene> {
+    const simulator = await openScene();
+    const world = await openDaemonWorld(simulator, {
+      accounts: { long: { rules: ['near-liquidation'] } },
+      rules: RULES,
+      web: '{ port: 0, controlToken: { env: CONTROL_TOKEN } }',
+    });
+    const daemon = await world.start({ env: { ...world.env, CONTROL_TOKEN } });
+    const url = daemon.webUrl();
+    if (url === undefined) throw new Error('the daemon serves no page');
+    const watched = await openPage(browser);
+    closeAfterTest(() => watched.page.context().close());
+    await watched.page.goto(url);
+    await sees(watched.page, 'Nothing is in danger. 1 account, all data fresh.');
+    await watched.page.evaluate(REMEMBER);
+    return { ...watched, simulator, world, daemon, url };
+  }
+
+  /** Nothing that a page must not do was done, and it is the same page as at first. */
+  async function expectClean({ page, complaints, foreign, url }: Scene): Promise<void> {
+    expect(complaints).toEqual([]);
+    expect(foreign(url)).toEqual([]);
+    expect(await page.evaluate('window.isTheSame')).toBe(true);
+  }
+
+  async function sees(page: Page, text: string | RegExp): Promise<void> {
+    await page.getByText(text).first().waitFor();
+  }
+
+  async function shown(page: Page): Promise<readonly string[]> {
+    return (await page.evaluate('[...window.shown]')) as string[];
+  }
+
+  async function hasSeen(page: Page, text: RegExp): Promise<void> {
+    await eventually(
+      async () => (await shown(page)).some((one) => text.test(one)),
+      `${text} on the page`,
+      () => shown(page),
+    );
+  }
+
+  async function distance(page: Page): Promise<number> {
+    const text = (await page.locator('.headline').first().textContent()) ?? '';
+    return Number(/^([\d.]+)/.exec(text)?.[1] ?? Number.NaN);
+  }
+
+  /** Lets the price fall until the page shows that the rule fires. */
+  async function fallUntilFiring({ page, simulator, world }: Scene): Promise<void> {
+    await eventually(
+      async () => {
+        if ((await shown(page)).some((one) => one.startsWith('Firing, critical'))) return true;
+        if ((await distance(page)) > 19 && ours(simulator, 'long').length === 0) move(simulator, -0.01);
+        return false;
+      },
+      'a rule that fires on the page',
+      () => troubles(world.events),
+      200,
+    );
+  }
+
+  it('shows the approach, the rule that fires, the action and the recovery, live', async () => {
+    const scene = await open();
+    const { page, simulator, world } = scene;
+    const before = await distance(page);
+    const size = sizeOf(simulator, 'long');
+    move(simulator, -0.05);
+    await eventually(
+      async () => (await distance(page)) < before - 2,
+      'a smaller distance on the page',
+      async () => [before, await distance(page)],
+    );
+    await fallUntilFiring(scene);
+    await hasSeen(page, /Firing, critical near-liquidation .*distance to liquidation is [12]\d(\.\d+)? %/);
+    await hasSeen(page, /1 position near liquidation; acting\./);
+    await eventually(
+      () => ours(simulator, 'long').length > 0,
+      'an order at the exchange',
+      () => troubles(world.events),
+    );
+    await page.locator('.action', { hasText: 'accepted' }).first().waitFor();
+    await sees(page, 'took ');
+    await hasSeen(page, /Intent until 35 % away/);
+    await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < size, 'a fill', world);
+    await sees(page, 'Nothing is in danger. 1 account, all data fresh.');
+    expect(await distance(page)).toBeGreaterThan(22);
+
+    // Its whole story, on its own page; the way there is no reload either.
+    await page.locator('.subject h4 a').click();
+    await page.getByRole('heading', { level: 1, name: 'BTC_PERP long' }).waitFor();
+    const story = page.locator('.story-entry');
+    await story.filter({ hasText: 'near-liquidation' }).filter({ hasText: 'firing' }).first().waitFor();
+    await story.filter({ hasText: 'Intent' }).first().waitFor();
+    await story.filter({ hasText: 'Order' }).filter({ hasText: 'accepted' }).first().waitFor();
+    const fired = story.filter({ hasText: 'firing' }).last();
+    await fired.getByText('Details and inputs').click();
+    await fired.getByText('"inputs"').waitFor();
+    await sees(page, 'Distance to liquidation, last hour');
+    await expectClean(scene);
+  });
+
+  it('stops the next order when actions are paused there; a wrong token stops nothing', async () => {
+    const scene = await open();
+    const { page, simulator, world, daemon } = scene;
+    await page.getByRole('button', { name: 'Pause actions' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Reason').fill('maintenance of the exchange');
+    await dialog.getByLabel('Your name').fill('ann');
+    await dialog.getByLabel('Control token').fill('some-other-token-of-enough-letters');
+    await dialog.getByRole('button', { name: 'Pause' }).click();
+    await dialog.getByText('The control token is wrong. Nothing was changed').waitFor();
+    expect(await daemon.state.controls.list()).toEqual([]);
+    // The browser itself reports the refusal; nothing else may have been said.
+    expect(scene.complaints.filter((text) => !text.includes('401'))).toEqual([]);
+
+    await dialog.getByLabel('Control token').fill(CONTROL_TOKEN);
+    await dialog.getByRole('button', { name: 'Pause' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await sees(page, 'Actions of all accounts are paused.');
+    await fallUntilFiring(scene);
+    await sees(page, 'actions are paused, nothing is done');
+    await polls(world, 'long', 5);
+    expect(ours(simulator, 'long')).toEqual([]);
+
+    await page.getByRole('button', { name: 'Resume all accounts' }).click();
+    await dialog.getByLabel('Reason').fill('over');
+    await dialog.getByRole('button', { name: 'Resume' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await eventually(
+      () => ours(simulator, 'long').length > 0,
+      'an order after the pause',
+      () => troubles(world.events),
+    );
+    await hasSeen(page, /1 position near liquidation; acting\./);
+    const stored = await page.evaluate('JSON.stringify(localStorage) + document.cookie + location.href');
+    expect(stored).not.toContain(CONTROL_TOKEN);
+    await expectClean({ ...scene, complaints: scene.complaints.filter((text) => !text.includes('401')) });
+  });
+});
