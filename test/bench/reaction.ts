@@ -27,7 +27,8 @@ const BREACHED = 0.045;
 /** Above what makes the rule resolve. */
 const CALM = 0.1;
 const WAIT_MS = 40_000;
-const QUIET_MS = 2_500;
+/** Longer than an order may take to be filled before the next one follows. */
+const QUIET_MS = 5_000;
 const POSITIONS = '/api/v4/collateral-account/positions/open';
 const STOP_LIMIT = '/api/v4/order/collateral/stop-limit';
 
@@ -108,7 +109,9 @@ async function settle(): Promise<void> {
   const isCalm = (): boolean =>
     positions(simulator).every(({ mark, liquidation }) => (mark - liquidation) / mark > CALM);
   await until(() => {
-    if (isCalm()) return true;
+    if (isCalm() && simulator.accounts.every(({ id }) => simulator.model.openOrders(id).length === 0)) {
+      return true;
+    }
     const mark = positions(simulator)[0]?.mark ?? Number.NaN;
     simulator.setPrice(PERPETUAL, (mark * 0.9995).toFixed(1));
     return false;
