@@ -1,6 +1,12 @@
 import { isIP } from 'node:net';
 import type { Queue } from 'bullmq';
-import { type FastifyInstance, type FastifyReply, fastify, type RouteOptions } from 'fastify';
+import {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  fastify,
+  type RouteOptions,
+} from 'fastify';
 import { type Access, admit, allowedNames, isLoopback, mayRead, type WebTokens } from './access.ts';
 import { ApiError, causeOf, errorBody, type FailedRequest, refusalOf } from './api/errors.ts';
 import { registerApi } from './api/register.ts';
@@ -143,6 +149,7 @@ function createApp(options: WebOptions): FastifyInstance {
   const names = allowedNames(host, ownNames);
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(SECURITY_HEADERS);
+    if (!isPlain(request)) throw new ApiError(400, 'badRequest', 'a bad request');
     if (!names.has(request.headers.host)) throw new ApiError(403, 'hostRefused', HOST_REFUSED);
     // What is not there is told to those who may read only.
     const { access = 'read' } = request.routeOptions.config;
@@ -160,6 +167,12 @@ function createApp(options: WebOptions): FastifyInstance {
     return reply.code(status).send(errorBody(code, message));
   });
   return app;
+}
+
+/** One name in one place: neither in the address, as a proxy is asked, nor twice. */
+function isPlain({ raw }: FastifyRequest): boolean {
+  const hosts = raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
+  return hosts.length < 2 && raw.url?.startsWith('/') === true;
 }
 
 const HOST_REFUSED = 'this name is not one of this server; add it to web.names';
