@@ -44,7 +44,7 @@ export interface WatchedPage {
   /** Every request, whoever made it. */
   readonly requests: readonly string[];
   /** Requests to any other origin than the one given. */
-  foreign(origin: string): readonly string[];
+  readonly foreign: (origin: string) => readonly string[];
 }
 
 /** A tab of its own context, which records what goes wrong in it. */

@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import { account as accountSchema } from '../../src/web/api/account-schema.ts';
+import { actionLine, overview as overviewSchema, storyEntry } from '../../src/web/api/schemas.ts';
+import type { ActionLine, Overview, StoryEntry } from '../../src/web/page/contract.d.ts';
+import { account, creditLine, endangered, overview } from './fixture.ts';
+
+/** What the page's tests feed it is what the real API answers, and the page expects no more than that. */
+
+type Output<T extends { readonly _output: unknown }> = T['_output'];
+
+/** Compiles only while what the API answers is all that the page reads. */
+const READ: {
+  overview: (from: Output<typeof overviewSchema>) => Overview;
+  action: (from: Output<typeof actionLine>) => ActionLine;
+  story: (from: Output<typeof storyEntry>) => StoryEntry;
+} = {
+  overview: (from) => from,
+  action: (from) => from,
+  story: (from) => from,
+};
+
+describe('the scripted API', () => {
+  it.each([
+    ['a calm account', account('a')],
+    ['an endangered one', endangered('b')],
+    ['a borrower', account('c', { positions: [], creditLines: [creditLine()] })],
+  ])('has accounts as the real one has them: %s', (_name, given) => {
+    expect(accountSchema.parse(given)).toEqual(given);
+  });
+
+  it('has the overview, actions and stories as the real one has them', () => {
+    const seen = READ.overview(overviewSchema.parse(overview()));
+    expect(seen).toEqual(overviewSchema.parse(seen));
+    const action = {
+      id: '1',
+      accountId: 'a',
+      market: 'BTC_PERP',
+      positionId: '1',
+      kind: 'place',
+      outcome: 'accepted',
+      reason: 'rule',
+      atMs: 1,
+      tookMs: 48,
+      words: 'sell 0.88',
+    } as const;
+    expect(READ.action(actionLine.parse(action))).toEqual(action);
+    const told = { seq: 1, part: 0, atMs: 1, kind: 'transition', words: 'fires', detail: {} } as const;
+    expect(READ.story(storyEntry.parse(told))).toEqual(told);
+  });
+});
