@@ -25,6 +25,7 @@ export class ConfigWatch {
   #config: CompiledConfig;
   #seen: string | undefined;
   #reloading: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
 
   constructor(options: ConfigWatchOptions, config: CompiledConfig) {
     this.#options = options;
@@ -42,6 +43,12 @@ export class ConfigWatch {
     return result;
   }
 
+  /** Nothing is put into force any more: resolves when a reload that is under way has ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#reloading;
+  }
+
   /** Reloads if the file is another one, or was written, since the last look; the first look only remembers. */
   async look(): Promise<void> {
     const mark = await markOf(this.#options.file);
@@ -52,6 +59,7 @@ export class ConfigWatch {
 
   async #reload(): Promise<ReloadResult> {
     const { file, env, telemetry, adopt } = this.#options;
+    if (this.#isClosed) return { kind: 'refused', problems: ['the daemon is stopping'] };
     const loaded = loadConfig(file, nodeSurroundings(env));
     if (loaded.kind === 'refused') return this.#refuse(loaded.problems.map(problemWords));
     const change = compareConfigs(this.#config, loaded.config);

@@ -22,7 +22,7 @@ import { delivererOf } from './deliverer.ts';
 import { Replaceable } from './replaceable.ts';
 import { type LogOutput, openTelemetry } from './telemetry.ts';
 import { systemTimers } from './timers.ts';
-import { startWatchdog, type Watchdog } from './watchdog.ts';
+import { startWatchdog, type WantedSchedules, type Watchdog } from './watchdog.ts';
 import type { WebListener } from './web-listener.ts';
 
 export const ROLES = ['poll', 'act', 'notify', 'web'] as const;
@@ -160,7 +160,9 @@ async function runRoles(base: Base, config: CompiledConfig, parts: Parts): Promi
   const { telemetry, redis, queues, accounts, state, instance } = base;
   const deliverer = new Replaceable<Deliverer>(await openDeliverer(base, config));
   // Whoever polls sets up the schedules: its config says which.
-  const schedules = roles.includes('poll') ? () => schedulesOf(accounts) : undefined;
+  const schedules: Schedules = roles.includes('poll')
+    ? { wanted: () => schedulesOf(accounts), areSetUp: false }
+    : undefined;
   const watch = new ConfigWatch(
     {
       file: options.configFile,
@@ -193,7 +195,7 @@ async function runRoles(base: Base, config: CompiledConfig, parts: Parts): Promi
     config: () => watch.config,
     reload: () => watch.reload(),
     stop: (why, withinMs) =>
-      (stopping ??= stop({ base, workers, watchdog, deliverer, web, over }, why, withinMs)),
+      (stopping ??= stop({ base, workers, watchdog, watch, deliverer, web, over }, why, withinMs)),
   };
 }
 
@@ -247,7 +249,7 @@ export function schedulesOf(accounts: ConfiguredAccounts): readonly Schedule[] {
   });
 }
 
-type Schedules = (() => readonly Schedule[]) | undefined;
+type Schedules = WantedSchedules | undefined;
 
 async function setUpSchedules(
   { redis, queues, telemetry }: Base,
@@ -255,8 +257,10 @@ async function setUpSchedules(
   why: 'start' | 'reload',
 ): Promise<void> {
   if (schedules === undefined) return;
-  const wanted = schedules();
+  schedules.areSetUp = false;
+  const wanted = schedules.wanted();
   await assertSchedules(redis, queues.poll, wanted);
+  schedules.areSetUp = true;
   telemetry.emit({ kind: 'schedulesAsserted', buckets: wanted.map(({ bucket }) => bucket), why });
 }
 
@@ -281,16 +285,22 @@ async function adopt(
   await deliverer.replace(next);
   process.adopt(config);
   for (const id of change.removed) memory.forget(id);
-  await setUpSchedules(base, schedules, 'reload');
-  // What changed is judged by it at once, not when its old cadence says.
-  const ids = [...change.added, ...change.changed.map(({ accountId }) => accountId)];
-  await Promise.all(ids.map((id) => state.store.makeDue(id, 0)));
+  try {
+    await setUpSchedules(base, schedules, 'reload');
+    // What changed is judged by it at once, not when its old cadence says.
+    const ids = [...change.added, ...change.changed.map(({ accountId }) => accountId)];
+    await Promise.all(ids.map((id) => state.store.makeDue(id, 0)));
+  } catch (error) {
+    // It is in force, also where Redis is lost just now: the watchdog sets up the schedules when it is back.
+    base.telemetry.emit({ kind: 'workerError', queue: 'poll', error });
+  }
 }
 
 interface Running {
   readonly base: Base;
   readonly workers: readonly RunningWorker[];
   readonly watchdog: Watchdog;
+  readonly watch: ConfigWatch;
   readonly deliverer: Replaceable<Deliverer>;
   readonly web: WebListener | undefined;
   readonly over: AbortController;
@@ -322,13 +332,15 @@ const WAITED_FOR_REDIS = 0.5;
 
 /** `giveUp`: whatever still needs Redis then, which is lost, is left as a process that dies leaves it. */
 async function end(
-  { base, workers, watchdog, deliverer, web, over }: Running,
+  { base, workers, watchdog, watch, deliverer, web, over }: Running,
   giveUp: AbortSignal,
 ): Promise<void> {
   await watchdog.stop();
   over.abort(new Error('the daemon is stopping'));
+  // A reload opens what it replaces: what it opened after everything was closed would stay open.
+  const closed = watch.close().then(() => web?.close());
   // Whoever asks whether it is ready learns at once that it is not.
-  await Promise.all([web?.close(), ...workers.map((worker) => worker.close(giveUp))]);
+  await Promise.all([closed, ...workers.map((worker) => worker.close(giveUp))]);
   base.memory.abortAll();
   await base.memory.settled();
   await deliverer.close();

@@ -4,7 +4,7 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import type { SharedTime } from '../pipeline/time.ts';
 import type { Queues } from '../queues/producers.ts';
-import { repairSchedules, type Schedule } from '../queues/schedules.ts';
+import { assertSchedules, repairSchedules, type Schedule } from '../queues/schedules.ts';
 import type { ConfigWatch } from './config-watch.ts';
 import { followClock } from './redis.ts';
 
@@ -16,7 +16,13 @@ export interface WatchdogParts {
   readonly time: SharedTime;
   readonly watch: ConfigWatch;
   /** Absent: others see to the schedules. */
-  readonly schedules: (() => readonly Schedule[]) | undefined;
+  readonly schedules: WantedSchedules | undefined;
+}
+
+export interface WantedSchedules {
+  readonly wanted: () => readonly Schedule[];
+  /** As they are wanted now, as far as this process knows. */
+  areSetUp: boolean;
 }
 
 export interface Watchdog {
@@ -52,17 +58,28 @@ export function startWatchdog(parts: WatchdogParts): Watchdog {
 }
 
 async function look(parts: WatchdogParts, looks: number): Promise<void> {
-  const { clock, telemetry, redis, queues, time, watch, schedules } = parts;
+  const { clock, telemetry, redis, time, watch, schedules } = parts;
   await watch.look();
   // Without Redis there is nothing to be repaired; the connection itself is told about by its own events.
   if (redis.status !== 'ready') return;
   try {
-    if (schedules !== undefined) {
-      const buckets = await repairSchedules(redis, queues.poll, schedules(), clock.nowMs());
-      if (buckets.length > 0) telemetry.emit({ kind: 'schedulesAsserted', buckets, why: 'repair' });
-    }
+    if (schedules !== undefined) await lookAtSchedules(parts, schedules);
     if (looks % CLOCK_EVERY_LOOKS === 0) await followClock(redis, clock, time);
   } catch (error) {
     telemetry.emit({ kind: 'workerError', queue: 'poll', error });
   }
+}
+
+async function lookAtSchedules(parts: WatchdogParts, schedules: WantedSchedules): Promise<void> {
+  const { clock, telemetry, redis, queues } = parts;
+  const wanted = schedules.wanted();
+  if (schedules.areSetUp) {
+    const buckets = await repairSchedules(redis, queues.poll, wanted, clock.nowMs());
+    if (buckets.length > 0) telemetry.emit({ kind: 'schedulesAsserted', buckets, why: 'repair' });
+    return;
+  }
+  // A reload could not: what ticks at another pace than is wanted now is not broken, and would stay.
+  await assertSchedules(redis, queues.poll, wanted);
+  schedules.areSetUp = true;
+  telemetry.emit({ kind: 'schedulesAsserted', buckets: wanted.map(({ bucket }) => bucket), why: 'reload' });
 }

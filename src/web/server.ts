@@ -73,11 +73,13 @@ export class WebServerError extends Error {
   }
 }
 
+/** Of a connection on which nothing moves: one that does not read what it asked for, or waits for its answer. */
+export const CONNECTION_TIMEOUT_MS = 15_000;
+
 const LIMITS = {
   /** The largest request is a pause with its reason. */
   bodyLimit: 8192,
-  /** Of a connection on which nothing moves, also of one that does not read what it asked for. */
-  connectionTimeout: 10_000,
+  connectionTimeout: CONNECTION_TIMEOUT_MS,
   requestTimeout: 10_000,
   keepAliveTimeout: 5000,
   maxRequestsPerSocket: 1000,

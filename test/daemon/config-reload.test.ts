@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { closeAfterTest } from '../contract/support/world.ts';
+import { hasRedisServer, startRedisServer } from '../support/redis.ts';
 import { environment } from './config.ts';
 import { openScene, ours, polls } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
@@ -96,3 +98,47 @@ test('an account that is added is polled at once, one that is removed no more', 
     .filter((event) => event.kind === 'evaluated' && event.accountId === 'long');
   expect(since).toEqual([]);
 });
+
+test('a reload that is under way when the daemon stops leaves no web server behind', async () => {
+  const simulator = await openScene();
+  const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: rule(10) });
+  const daemon = await world.start();
+  const url = daemon.webUrl() ?? '';
+  await world.write({ accounts: ACCOUNTS, rules: rule(10), web: '{ port: 0, names: [watch.example] }' });
+  const reloading = daemon.reload();
+  expect(await daemon.stop('enough', 15_000)).toBe(true);
+  await reloading;
+  await expect(fetch(`${url}/healthz`)).rejects.toThrow();
+  expect((await daemon.reload()).kind).toBe('refused');
+  await expect(fetch(`${url}/healthz`)).rejects.toThrow();
+});
+
+test.runIf(hasRedisServer())(
+  'a config that is read while Redis is lost is in force, says so, and has its schedules when Redis is back',
+  async () => {
+    const server = await startRedisServer({ persistent: true });
+    const simulator = await openScene();
+    closeAfterTest(() => server.stop());
+    const parts = { accounts: ACCOUNTS, rules: rule(10) };
+    const world = await openDaemonWorld(simulator, parts, { redis: { url: server.url, prefix: 'bw' } });
+    const daemon = await world.start();
+    await polls(world, 'long', 2);
+    await server.kill();
+    await eventually(() => daemon.redis.status !== 'ready', 'the loss noticed');
+    await world.write({ ...parts, rules: rule(0.3), cadence: '{ calm: 600ms, alert: 200ms }' });
+    expect((await daemon.reload()).kind).toBe('adopted');
+    expect(daemon.config().accounts[0]?.settings.cadence).toEqual({ calmMs: 600, alertMs: 200 });
+    await server.start();
+    const paces = async () => (await daemon.queues.poll.getJobSchedulers()).map(({ every }) => Number(every));
+    await eventually(
+      async () => (await paces().catch(() => [])).join() === '200',
+      'the new pace of the ticks',
+      () => troubles(world.events),
+    );
+    await eventually(
+      () => ours(simulator, 'long').length > 0,
+      'an order by the new rule',
+      () => troubles(world.events),
+    );
+  },
+);
