@@ -16,7 +16,6 @@ if (exitCode === 0) {
   copyFileSync(path.join(ROOT, 'package.json'), path.join(dist, 'package.json'));
   cpSync(path.join(ROOT, 'config'), path.join(dist, 'config'), { recursive: true });
   // The page goes to browsers as it is.
-  cpSync(path.join(ROOT, 'src', 'web', 'page'), path.join(dist, 'src', 'web', 'page'), { recursive: true });
   cpSync(path.join(ROOT, 'src', 'web', 'page'), path.join(dist, 'src', 'web', 'page'), {
     recursive: true,
     filter: (file) => !/\.(ts|json)$/.test(file),

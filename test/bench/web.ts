@@ -57,9 +57,9 @@ async function use(): Promise<{ readonly rss: number; readonly cpuMs: number }> 
   return { rss: Math.round(rss), cpuMs: (Number(ticks[11]) + Number(ticks[12])) * 10 };
 }
 
-let writing = true;
+const over = new AbortController();
 const writer = (async () => {
-  while (writing) {
+  while (!over.signal.aborted) {
     const started = performance.now();
     await writeFleet(state, config, POSITIONS, Date.now());
     await pause(Math.max(0, WRITE_MS - (performance.now() - started)));
@@ -75,14 +75,14 @@ async function listed(): Promise<{ readonly ms: number; readonly kilobytes: numb
 
 /** What so many listeners get, each of a page of accounts, and what they cost. */
 async function listening(count: number): Promise<object> {
-  const over = new AbortController();
+  const ended = new AbortController();
   let bytes = 0;
   let events = 0;
   const clients = Array.from({ length: count }, async (_, index) => {
     const from = (index * SHOWN) % ACCOUNTS;
     const wanted = ids.slice(from, from + SHOWN).join(',');
     try {
-      const reply = await fetch(`${url}/api/v1/events?accounts=${wanted}`, { signal: over.signal });
+      const reply = await fetch(`${url}/api/v1/events?accounts=${wanted}`, { signal: ended.signal });
       for await (const chunk of reply.body ?? []) {
         bytes += chunk.byteLength;
         events += Buffer.from(chunk).toString().split('\n\n').length - 1;
@@ -99,7 +99,7 @@ async function listening(count: number): Promise<object> {
   await pause(WATCH_MS);
   const seconds = (performance.now() - start) / 1e3;
   const after = await use();
-  over.abort();
+  ended.abort();
   await Promise.all(clients);
   const cpuPercent = Math.round((after.cpuMs - before.cpuMs) / seconds / 10);
   const perListener = count === 0 ? 0 : bytes / seconds / count / 1e3;
@@ -125,7 +125,7 @@ const result = {
   listeners: [await listening(0), await listening(1), await listening(40)],
 };
 process.stdout.write(`${JSON.stringify(result)}\n`);
-writing = false;
+over.abort();
 await writer;
 daemon.kill('SIGTERM');
 await once(daemon, 'exit');

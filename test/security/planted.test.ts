@@ -102,7 +102,7 @@ async function openPlanted(): Promise<Scene> {
     format: 'json',
   } as const;
   const daemon = await world.start({ env, log: output });
-  const [account] = simulator.accounts.filter(({ id }) => id === 'long');
+  const account = simulator.accounts.find(({ id }) => id === 'long');
   const secrets = { ...PLANTED, apiKey: account?.apiKey ?? '', apiSecret: account?.apiSecret ?? '' };
   const port = Number(new URL(daemon.webUrl() ?? '').port);
   return { world, daemon, server: { port }, log, received: receiver.received, secrets, simulator };

@@ -60,7 +60,6 @@ function formsOf(secret: string): readonly string[] {
       base64.replace(/=+$/, ''),
       Buffer.from(secret).toString('base64url'),
       Buffer.from(secret).toString('hex'),
-      [...secret].toReversed().join(''),
     ]),
   ];
 }
