@@ -79,9 +79,13 @@ function loanNow(
   subject: string,
 ): { readonly ltv: number | null; readonly words: string } {
   const reading = snapshot.sources.creditLine;
-  const records = reading?.kind === 'read' ? reading.value.records : [];
-  const record = records.find((one) => creditLineKey(one) === subject);
-  if (record === undefined) return { ltv: null, words: 'the loan is gone' };
+  const list = reading?.kind === 'read' ? reading.value : undefined;
+  const record = list?.records.find((one) => creditLineKey(one) === subject);
+  if (record === undefined) {
+    // Only a list that is complete proves that something is not there.
+    const words = list?.complete === true ? 'the loan is gone' : 'whether it is safe now is not known';
+    return { ltv: null, words };
+  }
   const ltv = new CreditLineQuantities(record, settings).ltv('currentLtv');
   return ltv.kind === 'value'
     ? { ltv: ltv.value, words: `the loan-to-value is ${figure(ltv.value, 'ratio')} now` }

@@ -260,6 +260,22 @@ describe('the sentence', () => {
     );
   });
 
+  it('does not say that nothing is in danger of what the exchange liquidates and no rule looks at', () => {
+    const called = account('a', {
+      rules: [],
+      positions: [position('1', { liquidationState: 'margin_call' })],
+    });
+    expect(verdictOf(overview({ accounts: 2 }), [called, account('b')])).toEqual({
+      level: 'critical',
+      sentence: 'The exchange calls for margin or liquidates: 1 position; no critical rule fires.',
+    });
+    const frozen = account('a', { rules: [rule('r', 'position:1', { frozen: true })] });
+    expect(verdictOf(overview({ accounts: 2 }), [frozen, account('b')])).toEqual({
+      level: 'unknown',
+      sentence: 'Nothing is known to be in danger, but not all is well: not all is known of 1 account.',
+    });
+  });
+
   it('says that actions are paused before it says anything else about them', () => {
     const pause = { id: 'p', accountId: null, author: 'a', reason: 'r', atMs: 0, expiresAtMs: null };
     const { sentence } = verdictOf(overview({ accounts: 2, firing, pauses: [pause] }), accounts);

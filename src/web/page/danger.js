@@ -99,11 +99,19 @@ export function verdictOf(overview, accounts) {
     const doing = doingWords(overview, accounts);
     return { level: 'critical', sentence: `${what}${doing === '' ? '' : `; ${doing}`}.${aside}` };
   }
+  const called = accounts.flatMap(({ positions }) => positions.filter(isCalled)).length;
+  if (called > 0) {
+    // Without a rule of ours that fires it is no less true.
+    const what = `The exchange calls for margin or liquidates: ${counted(called, 'position')}`;
+    return { level: 'critical', sentence: `${what}; no critical rule fires.${aside}` };
+  }
   const watched = counted(overview.accounts, 'account');
   if (warning > 0) {
     const sentence = `Nothing critical; ${counted(warning, 'warning')}. ${watched}.${aside}`;
     return { level: 'warning', sentence };
   }
+  const unknown = accounts.filter((account) => levelOfAccount(account) === 'unknown').length;
+  if (unknown > 0) troubles.push(`not all is known of ${counted(unknown, 'account')}`);
   if (troubles.length > 0) {
     return {
       level: 'unknown',
@@ -151,6 +159,11 @@ function trouble({ positions, creditLines }, subject) {
   const mayFall = line?.collateralMayFall;
   if (typeof mayFall === 'number' && mayFall <= 0) return ['credit line', 'past its margin call'];
   return subject.startsWith('creditLine:') ? ['credit line', 'near margin call'] : ['account', 'in alarm'];
+}
+
+/** @param {PositionLine} position */
+function isCalled(position) {
+  return levelOfExchangeState(position) === 'critical';
 }
 
 /** @param {RuleLine} rule */
