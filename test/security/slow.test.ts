@@ -37,11 +37,17 @@ async function raw(fixture: Fixture, said: string): Promise<Raw> {
   return { socket, closed, text: () => text };
 }
 
+/** Both ends are in this process. */
+function connections(): number {
+  return process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+}
+
 describe('whoever takes his time', () => {
   test('with the headers, the body, or reading the answer is let go', async () => {
     const huge = await start({
       web: { metrics: { contentType: 'text/plain', text: async () => 'x'.repeat(40_000_000) } },
     });
+    const before = connections();
     const slowHeaders = await raw(huge, 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A');
     const drip = setInterval(() => slowHeaders.socket.write('a'), 500);
     const slowBody = await raw(
@@ -60,12 +66,13 @@ describe('whoever takes his time', () => {
     unread.socket.on('data', (chunk: Buffer) => {
       seen += chunk.length;
     });
-    await new Promise((resolve) => setTimeout(resolve, 12_000));
+    // Ours is still there, the server's end of it is not.
+    await expect.poll(connections, { timeout: 60_000 }).toBeLessThan(before + 2);
     unread.socket.resume();
     await unread.closed;
     expect(seen).toBeLessThan(40_000_000);
     expect(await huge.state.controls.list()).toEqual([]);
-  }, 60_000);
+  }, 120_000);
 });
 
 describe('what is no request', () => {
