@@ -24,6 +24,10 @@ const STEP_TIMEOUT_MS = 1_200_000;
 const TOOLS = [
   { programs: ['promtool'], packages: { 'apt-get': ['prometheus'], default: ['prometheus'] } },
   {
+    programs: ['amtool'],
+    packages: { 'apt-get': ['prometheus-alertmanager'], default: ['alertmanager'] },
+  },
+  {
     programs: ['chromium', 'chromium-browser', 'google-chrome'],
     packages: { 'apt-get': ['chromium', 'chromium-browser'], default: ['chromium'] },
   },

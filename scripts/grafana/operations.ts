@@ -51,10 +51,9 @@ function health(): readonly Panel[] {
     figure({
       title: 'Shared stores',
       description: 'Whether nonces and request budgets are shared by the processes.',
-      queries: [{ expr: `min(breakwater_exchange_store_available{${SCOPE}})` }],
+      queries: [{ expr: `1 - max(breakwater_degraded{${SCOPE}, reason="exchange_store"})` }],
       mappings: UP_DOWN,
       size: [3, 4],
-      noValue: 'not used yet',
     }),
     figure({
       title: 'Degraded',

@@ -2,6 +2,7 @@ import type { Notice } from '../core/ports/notify.ts';
 import type { StoredAccount } from '../core/ports/state-store.ts';
 import type { PipelineContext } from './account.ts';
 import { markHanded } from './alerts.ts';
+import { tellCommit } from './committed.ts';
 import type { Decided } from './decide.ts';
 import { pass } from './points.ts';
 
@@ -37,5 +38,5 @@ async function hand(
   if (documents.alerts === undefined) return;
   const alerts = markHanded(documents.alerts, new Set(notices.map(({ id }) => id)));
   const [result] = await store.commit([{ base: committed, documents: { alerts } }]);
-  if (result !== undefined) telemetry.emit({ kind: 'commit', accountId, by: 'poll', result: result.kind });
+  if (result !== undefined) tellCommit(telemetry, 'poll', committed, result);
 }

@@ -9,6 +9,7 @@ import type {
   StoredAccount,
 } from '../core/ports/state-store.ts';
 import type { PipelineContext, WatchedAccount } from './account.ts';
+import { tellCommit } from './committed.ts';
 import { laneContext } from './gate.ts';
 
 /** Why a run has to end at once; nothing that it did is undone. */
@@ -109,7 +110,7 @@ export class LaneSession {
         },
       ]);
       if (result === undefined) throw new TypeError('the store did not answer');
-      telemetry.emit({ kind: 'commit', accountId: this.account.id, by: 'act', result: result.kind });
+      tellCommit(telemetry, 'act', stored, result);
       if (result.kind === 'committed') {
         this.#stored = result.account;
         for (const event of change.events) telemetry.emit({ kind: 'audited', event });

@@ -9,6 +9,7 @@ import type {
 import type { PipelineContext, WatchedAccount } from './account.ts';
 import { BatchedCommits } from './batched-commits.ts';
 import { HeldClaims } from './claims.ts';
+import { tellCommit } from './committed.ts';
 import { type Decided, decide } from './decide.ts';
 import { dangerOf, dueIn } from './due.ts';
 import { carryOut } from './follow-up.ts';
@@ -220,7 +221,7 @@ async function commitDecision(
     pass('poll.committing', about);
     const result = await tick.commits.add(commit);
     pass('poll.committed', about);
-    telemetry.emit({ kind: 'commit', accountId: account.id, by: 'poll', result: result.kind });
+    tellCommit(telemetry, 'poll', loaded.stored, result);
     if (result.kind === 'committed') return { decided, committed: result.account };
     const again = await reload(context, account, result, store);
     if (again === undefined) return undefined;

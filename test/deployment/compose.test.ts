@@ -9,7 +9,7 @@ import { runCommandLine } from '../support/cli.ts';
 import { compose, mountedFile, mountsOf, optionOf, ROOT, read, type Service, serviceOf } from './files.ts';
 
 const services = Object.entries(compose.services);
-const OURS = ['secrets', 'exchange', 'breakwater'];
+const OURS = new Set(['secrets', 'exchange', 'breakwater']);
 
 /** Where a service listens inside, by what its own config says. */
 const LISTENS: Readonly<Record<string, readonly number[]>> = {
@@ -66,7 +66,7 @@ describe('docker-compose.yml', () => {
   test.each(services)(
     '%s: image pinned, hardened, only on this machine, with a health check',
     (name, service) => {
-      if (OURS.includes(name)) expect([service.image, service.build]).toEqual(['breakwater:local', '.']);
+      if (OURS.has(name)) expect([service.image, service.build]).toEqual(['breakwater:local', '.']);
       else expect(service.image).toMatch(/^[a-z/-]+:v?\d+\.\d+\.\d+(-[a-z]+)?$/);
       expect(service).toMatchObject({ read_only: true, security_opt: ['no-new-privileges:true'] });
       expect([service.privileged, service.user]).toEqual([undefined, undefined]);
@@ -79,7 +79,7 @@ describe('docker-compose.yml', () => {
       if (name === 'secrets')
         expect(service).toMatchObject({ restart: 'no', healthcheck: { disable: true } });
       else expect(service.restart).toBe('unless-stopped');
-      if (!OURS.includes(name)) expect(service.healthcheck?.test?.length).toBeGreaterThan(1);
+      if (!OURS.has(name)) expect(service.healthcheck?.test?.length).toBeGreaterThan(1);
       expect(service.healthcheck?.test?.join(' ') ?? '127.0.0.1').toMatch(/127\.0\.0\.1|ping/);
     },
   );
@@ -152,12 +152,14 @@ describe('the configs that it mounts', () => {
         .filter((file) => file.endsWith('.yml'))
         .map((file) => `config/grafana/provisioning/${file}`),
     ];
-    const found = files.flatMap((file) =>
-      addressesIn(read(file)).map((address) => [file, ...address] as const),
-    );
-    expect(found.length).toBeGreaterThan(7);
-    for (const [file, host, port] of found)
-      expect([file, host, LISTENS[host]]).toEqual([file, host, expect.arrayContaining([port])]);
+    let found = 0;
+    for (const file of files) {
+      for (const [host, port] of addressesIn(read(file))) {
+        expect([file, host, LISTENS[host]]).toEqual([file, host, expect.arrayContaining([port])]);
+        found += 1;
+      }
+    }
+    expect(found).toBeGreaterThan(7);
     const hosts = files.flatMap((file) =>
       [...read(file).matchAll(/https?:\/\/([a-z-]+):\d/g)].map(([, host]) => host),
     );

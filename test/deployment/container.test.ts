@@ -17,7 +17,6 @@ import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually } from '../pipeline/world.ts';
 import { run } from '../prometheus/promtool.ts';
 import { startPrivateRedis } from '../support/redis.ts';
 import { dockerfile, ROOT, read, serviceOf, words } from './files.ts';
@@ -116,8 +115,8 @@ function here(text: string): string {
 
 interface Contained {
   readonly child: ChildProcess;
-  output(): string;
-  ended(): Promise<number | null>;
+  readonly output: () => string;
+  readonly ended: () => Promise<number | null>;
 }
 
 /** Starts the image with a command, as nobody, with nothing in its environment but what the image gives. */
@@ -132,6 +131,16 @@ function start(command: readonly string[], environment: Readonly<Record<string, 
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (output += String(chunk)));
   const ended = once(child, 'exit').then(([code]) => code as number | null);
   return { child, output: () => output, ended: () => ended };
+}
+
+const PATIENCE = { timeout: 60_000, interval: 50 };
+
+/** Waits for a program; what it has said is in the error when it is in vain. */
+async function until(holds: () => boolean | Promise<boolean>, { output, child }: Contained): Promise<void> {
+  await expect
+    .poll(async () => (child.exitCode === null && !(await holds()) ? output() : 'it does'), PATIENCE)
+    .toBe('it does');
+  expect([child.exitCode, output()]).toEqual([null, expect.anything()]);
 }
 
 /** So that a test that leaves a process behind is found out. */
@@ -189,7 +198,7 @@ describe('the image', () => {
     const exchange = start(command);
     const redis = await startPrivateRedis();
     try {
-      await eventually(() => exchange.output().includes('\n'), 'the exchange listens', exchange.output);
+      await until(() => exchange.output().includes('\n'), exchange);
       const { baseUrls, controlUrl } = JSON.parse(exchange.output()) as {
         baseUrls: readonly [string, string];
         controlUrl: string;
@@ -217,8 +226,8 @@ async function checkDaemon(file: string, health: readonly string[]): Promise<voi
   const daemon = start(words('CMD').map((word) => word.replace('/etc/breakwater/breakwater.yaml', file)));
   try {
     const url = (): string | undefined => /"url":"(http:[^"]+)"/.exec(daemon.output())?.[1];
-    await eventually(() => url() !== undefined, 'the daemon listens', daemon.output);
-    await eventually(async () => (await fetch(`${url()}/readyz`)).ok, 'it is ready', daemon.output, 100);
+    await until(() => url() !== undefined, daemon);
+    await until(async () => (await fetch(`${url()}/readyz`)).ok, daemon);
     expect(await shell(health, { BREAKWATER_HEALTH_URL: `${url()}/healthz` })).toBe(0);
     const token = await readFile(path.join(state, 'secrets', 'read-token'), 'utf8');
     expect((await fetch(`${url()}/metrics`)).status).toBe(401);

@@ -55,9 +55,3 @@ export function panelsOf(dashboard: Dashboard): readonly Panel[] {
 export function queryOf({ query }: Variable): string {
   return typeof query === 'string' ? query : query.query;
 }
-
-/** Names of metrics of ours in an expression, without what the library of histograms adds. */
-export function metricsIn(expr: string): readonly string[] {
-  const names = [...expr.matchAll(/\bbreakwater_[a-z0-9_]+/g)].map(([name]) => name);
-  return [...new Set(names.map((name) => name.replace(/_(bucket|sum|count)$/, '')))];
-}

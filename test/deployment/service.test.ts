@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { run } from '../prometheus/promtool.ts';
+import { runCommandLine } from '../support/cli.ts';
+import { ROOT, read } from './files.ts';
+
+const UNIT = 'config/systemd/breakwater.service';
+
+test('the unit runs commands that there are, with options that they have', async () => {
+  const lines = [...read(UNIT).matchAll(/^Exec(?:Start|StartPre)=\/usr\/bin\/env breakwater (.*)$/gm)];
+  expect(lines).toHaveLength(2);
+  for (const [, line = ''] of lines) {
+    const [name = '', ...words] = line.split(' ');
+    const { exitCode, stdout } = await runCommandLine([name, '--help']);
+    expect([name, exitCode]).toEqual([name, 0]);
+    const options = stdout.split(/[\s,]+/);
+    for (const word of words.filter((each) => each.startsWith('-'))) expect(options).toContain(word);
+  }
+});
+
+test('the unit restarts it whatever ends it, gives it time to end, and lets it write nowhere', () => {
+  const unit = read(UNIT);
+  for (const line of [
+    'Restart=always',
+    'StartLimitIntervalSec=0',
+    'TimeoutStopSec=20',
+    'User=breakwater',
+    'ProtectSystem=strict',
+    'NoNewPrivileges=yes',
+  ]) {
+    expect(unit.split('\n')).toContain(line);
+  }
+});
+
+test('systemd finds nothing wrong with the unit', async ({ skip }) => {
+  const found = await run('systemd-analyze', ['verify', new URL(UNIT, ROOT).pathname]);
+  if (found === undefined) skip('systemd-analyze is not installed');
+  // Whether the user and the program exist is of the machine, not of the unit.
+  const problems = (found?.output ?? '').split('\n').filter((line) => line.includes('breakwater.service:'));
+  expect(problems.filter((line) => !/not executable|Failed to resolve|No such file/.test(line))).toEqual([]);
+});

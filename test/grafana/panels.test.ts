@@ -1,0 +1,133 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { closeAfterTest } from '../contract/support/world.ts';
+import { troubles } from '../daemon/world.ts';
+import { DASHBOARDS, panelsOf, queryOf } from './dashboards.ts';
+import { hasPrometheus, type Prometheus, type Sample, startPrometheus } from './prometheus.ts';
+import { openEverything, type Scene, TOKEN } from './scene.ts';
+
+/** The account of the scene that has positions and a loan. */
+const ACCOUNT = 'account-4';
+const WITHIN_MS = 90_000;
+
+interface Question {
+  /** Where it is asked. */
+  readonly where: string;
+  readonly expr: string;
+  readonly ask: (prometheus: Prometheus) => Promise<readonly unknown[]>;
+}
+
+/** Every query of every panel, variable and annotation, as Grafana would send it. */
+function questions(): readonly Question[] {
+  return DASHBOARDS.flatMap((dashboard) => {
+    const isSingle = dashboard.templating.list.some(
+      ({ name, multi }) => name === 'account' && multi !== true,
+    );
+    const filled = (expr: string): string =>
+      expr
+        .replaceAll('$__rate_interval', '5s')
+        .replaceAll('$account', isSingle ? ACCOUNT : '.*')
+        .replaceAll(/\$(market|instance)/g, '.*');
+    const panels = panelsOf(dashboard).flatMap(({ title, targets = [] }) =>
+      targets.map((target): Question => {
+        const expr = filled(target.expr);
+        const ask = target.instant === true ? 'query' : 'range';
+        return {
+          where: `${dashboard.title}: ${title} ${target.refId}`,
+          expr,
+          ask: (prometheus) => prometheus[ask](expr),
+        };
+      }),
+    );
+    const variables = dashboard.templating.list
+      .filter(({ type }) => type === 'query')
+      .map((variable): Question => {
+        const expr = filled(queryOf(variable));
+        const [, selector = '', label = ''] = /^label_values\((.*), (\w+)\)$/.exec(expr) ?? [];
+        return {
+          where: `${dashboard.title}: $${variable.name}`,
+          expr,
+          ask: (prometheus) => prometheus.labelValues(selector, label),
+        };
+      });
+    const annotations = dashboard.annotations.list.map(({ name, expr: text }): Question => {
+      const expr = filled(text);
+      return { where: `${dashboard.title}: ${name}`, expr, ask: (prometheus) => prometheus.range(expr) };
+    });
+    return [...panels, ...variables, ...annotations];
+  });
+}
+
+/** `count(...) or vector(0)` answers whatever is asked; so each selector has to find something by itself, too. */
+function selectors(all: readonly Question[]): readonly Question[] {
+  const found = all.flatMap(({ where, expr }) =>
+    [...expr.matchAll(/\bbreakwater_[a-z0-9_]+(?:\{[^}]*\})?/g)].map(([selector]) => ({
+      where,
+      // Timelines ask for each value that a label may have; it has one at a time.
+      selector: selector.replace(/, (state|cover)="\w+"/, ''),
+    })),
+  );
+  const unique = new Map(found.map(({ where, selector }) => [selector, where]));
+  return [...unique].map(([selector, where]) => ({
+    where: `${where}, its selector`,
+    expr: selector,
+    ask: (prometheus) => prometheus.range(selector),
+  }));
+}
+
+/** What has no answer yet, with the scene going on, until there is none or the time is up. */
+async function unanswered(
+  scene: Scene,
+  prometheus: Prometheus,
+  all: readonly Question[],
+): Promise<readonly Question[]> {
+  const giveUpMs = performance.now() + WITHIN_MS;
+  let open = all;
+  while (open.length > 0 && performance.now() < giveUpMs) {
+    await scene.goOn();
+    await sleep(500);
+    const answers = await Promise.all(open.map(({ ask }) => ask(prometheus)));
+    open = open.filter((_, index) => answers[index]?.length === 0);
+  }
+  return open;
+}
+
+test(
+  'every panel, variable and mark of every dashboard shows something of a daemon in the middle of it all',
+  async ({ annotate, skip }) => {
+    if (!hasPrometheus()) skip('prometheus is not on the PATH (Debian: apt-get install prometheus)');
+    const scene = await openEverything();
+    const target = new URL(scene.daemon.webUrl() ?? '').host;
+    const prometheus = await startPrometheus({ target, token: TOKEN });
+    closeAfterTest(() => prometheus.stop());
+    const all = questions();
+    expect(all.length).toBeGreaterThan(100);
+    const open = await unanswered(scene, prometheus, [...all, ...selectors(all)]);
+    if (open.length > 0) await annotate(JSON.stringify(troubles(scene.events), null, 1));
+    expect(open.map(({ where, expr }) => `${where}: ${expr}`)).toEqual([]);
+    const alerts = await prometheus.query('ALERTS{alertname=~"Breakwater.+"}');
+    await annotate(`alerts: ${[...new Set(alerts.map(({ metric }) => metric['alertname']))].join(', ')}`);
+    await checkFigures(scene, prometheus);
+  },
+  WITHIN_MS + 60_000,
+);
+
+/** That something is shown is one thing, that it is right another: some figures against the exchange's own. */
+async function checkFigures({ simulator }: Scene, prometheus: Prometheus): Promise<void> {
+  const positions = simulator.model.accountIds().flatMap((id) => simulator.model.openPositions(id));
+  const table = panelsOf(DASHBOARDS.find(({ uid }) => uid === 'breakwater-overview') ?? fail()).find(
+    ({ title }) => title === 'Positions',
+  );
+  const [distances = []] = await Promise.all(
+    (table?.targets ?? []).map(({ expr }) =>
+      prometheus.query(expr.replaceAll('$account', '.*').replaceAll('$market', '.*')),
+    ),
+  );
+  const idsOf = (samples: readonly Sample[]): string[] =>
+    samples.map(({ metric }) => metric['position'] ?? '').sort();
+  expect(idsOf(distances)).toEqual(positions.map(({ positionId }) => String(positionId)).sort());
+}
+
+function fail(): never {
+  throw new Error('there is no dashboard Overview');
+}

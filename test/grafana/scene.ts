@@ -1,0 +1,188 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect } from 'vitest';
+import { type Daemon, startDaemon } from '../../src/app/daemon.ts';
+import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
+import type { RunningSimulator } from '../../src/simulator/start.ts';
+import { closeAfterTest } from '../contract/support/world.ts';
+import { move, openScene } from '../daemon/scene.ts';
+import { type Receiver, startReceiver } from '../notify/receiver.ts';
+import { runCommandLine } from '../support/cli.ts';
+import { startPrivateRedis } from '../support/redis.ts';
+
+/**
+ * A daemon in the middle of everything: positions, loans, rules that fire and wait, orders accepted and lost, an
+ * open reduction, a pause, a channel that fails, and an exchange that misbehaves in every way that is counted.
+ */
+export interface Scene {
+  readonly simulator: RunningSimulator;
+  readonly daemon: Daemon;
+  readonly events: readonly DaemonEvent[];
+  /** What happens next; called again and again. */
+  goOn(): Promise<void>;
+}
+
+export const TOKEN = 'a-token-that-only-prometheus-has';
+
+export async function openEverything(): Promise<Scene> {
+  const simulator = await openScene({ accounts: 6, speed: 1 });
+  const [fine, refusing, busy] = await Promise.all([
+    startReceiver(),
+    startReceiver({ status: 404 }),
+    startReceiver({ status: 503 }),
+  ]);
+  for (const receiver of [fine, refusing, busy]) closeAfterTest(() => receiver.close());
+  const redis = await startPrivateRedis();
+  closeAfterTest(() => redis.stop());
+  const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-scene-'));
+  closeAfterTest(() => rm(folder, { recursive: true, force: true }));
+  const configFile = path.join(folder, 'breakwater.yaml');
+  const prefix = redis.prefix.replace(/:$/, '');
+  const text = configText(
+    simulator,
+    { fine, refusing, busy },
+    `{ url: "${redis.url}", prefix: "${prefix}" }`,
+  );
+  await writeFile(configFile, text);
+  const events: DaemonEvent[] = [];
+  const env = { ...keysOf(simulator), READ_TOKEN: TOKEN };
+  misbehave(simulator);
+  const daemon = await startDaemon({
+    configFile,
+    env,
+    telemetry: [{ emit: (event) => void events.push(event) }],
+  });
+  closeAfterTest(async () => {
+    if (!(await daemon.stop('the test ended', 10_000))) throw new Error('the daemon did not stop in time');
+  });
+  const place = ['--redis', redis.url, '--redis-prefix', prefix];
+  await runCommandLine(['pause', '--account', 'account-2', '--reason', 'a test', ...place]);
+  // A config that is refused, one that is taken over, and a job that nobody can read.
+  await writeFile(configFile, `${text}\nnonsense: yes\n`);
+  await daemon.reload();
+  await writeFile(configFile, text.replace('remindEvery: 1s', 'remindEvery: 2s'));
+  await daemon.reload();
+  const act = daemon.queues.all.find(({ name }) => name === 'act');
+  await act?.add('run', { version: 99 });
+  await forgetLives(daemon, events, prefix);
+  return { simulator, daemon, events, goOn: () => goOn(simulator) };
+}
+
+/** Redis does not know any more which life it is in: a new one begins. */
+async function forgetLives(daemon: Daemon, events: readonly DaemonEvent[], prefix: string): Promise<void> {
+  const committed = () => events.filter(({ kind }) => kind === 'commit').length;
+  await expect.poll(committed, { timeout: 60_000 }).toBeGreaterThan(12);
+  const keys = await daemon.redis.keys(`${prefix}:*:life`);
+  if ((await daemon.redis.del(...keys)) === 0) throw new Error('there are no lives');
+}
+
+function keysOf({ accounts }: RunningSimulator): Record<string, string> {
+  return Object.fromEntries(
+    accounts.flatMap(({ apiKey, apiSecret }, index) => [
+      [`KEY_${index + 1}`, apiKey],
+      [`SECRET_${index + 1}`, apiSecret],
+    ]),
+  );
+}
+
+/** Falls until the watched twin is called for margin, then trembles. */
+async function goOn(simulator: RunningSimulator): Promise<void> {
+  const state = simulator.model.openPositions('account-6')[0]?.liquidationState ?? null;
+  const by = state === null ? -0.008 : 0.001 * (Math.round(simulator.model.nowMs() / 500) % 2 === 0 ? 1 : -1);
+  move(simulator, by, 'BTC_PERP');
+  move(simulator, by, 'BTC_USDT');
+}
+
+function misbehave(simulator: RunningSimulator): void {
+  const inject = (
+    endpoint: string,
+    count: number,
+    effect: Parameters<typeof simulator.injectFault>[0]['effect'],
+  ) => simulator.injectFault({ effect, target: { endpoint }, count, skip: 3 });
+  inject('openPositions', 4, { kind: 'status', status: 401, message: 'Nonce has already been used.' });
+  inject('mainBalance', 4, { kind: 'status', status: 429, message: 'Too many requests.' });
+  inject('transferHistory', 6, { kind: 'badRecord' });
+  inject('orderHistory', 12, { kind: 'reset' });
+  inject('stopLimit', 1, { kind: 'lostReply' });
+  inject('cancelAll', 1, { kind: 'lostReply' });
+}
+
+interface Channels {
+  readonly fine: Receiver;
+  readonly refusing: Receiver;
+  readonly busy: Receiver;
+}
+
+function configText(simulator: RunningSimulator, channels: Channels, redis: string): string {
+  const account = (number: number, rules: string, more = ''): string => `  - id: account-${number}
+    apiKey: { env: KEY_${number} }
+    apiSecret: { env: SECRET_${number} }
+    watch: { creditLine: yes, mainBalance: [USDT], transfers: yes, spotOrders: yes }
+    rules: [${rules}, waiting]
+${more}`;
+  return `mode: enforce
+exchange:
+  baseUrls: ["${simulator.baseUrl}"]
+  lateArrival: 200ms
+  timeouts: { attempt: 500ms, call: 1s }
+  # So small that calls have to wait for it.
+  limits: { credit-line: { limit: 4, period: 1s } }
+redis: ${redis}
+cadence: { calm: 500ms, alert: 250ms }
+acting: { cancel: always, fillWithin: 1s, intentTtl: 1h, maxAttempts: 1000 }
+web: { port: 0, token: { env: READ_TOKEN } }
+channels:
+  fine: { type: webhook, url: "${channels.fine.url}" }
+  refusing: { type: webhook, url: "${channels.refusing.url}", giveUpAfter: 1s }
+  busy: { type: webhook, url: "${channels.busy.url}", giveUpAfter: 2s }
+notify: { remindEvery: 1s }
+markets:
+  BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
+  ETH_PERP: { amountStep: "0.01", priceStep: "0.01", minAmount: "0.01", maintenanceMargin: 3% }
+accounts:
+${[
+  account(1, 'near, called'),
+  account(2, 'cover'),
+  account(3, 'called'),
+  // Nothing moves its market: what it wants to be rid of stays open.
+  account(4, 'far, ltv'),
+  account(5, 'unlisted'),
+  account(6, 'near, called', '    mode: observe\n'),
+].join('')}
+rules:
+  - id: near
+    on: position
+    when: { liquidationDistance: { below: 9%, clearAbove: 40% } }
+    severity: critical
+    do: [{ notify: {} }, { reduce: { untilDistance: 12%, slippage: 1% } }]
+  - id: far
+    on: position
+    when: { liquidationDistance: { below: 90% } }
+    severity: critical
+    do: [{ notify: {} }, { reduce: { to: 10%, slippage: 1% } }]
+  - id: unlisted
+    on: position
+    where: { market: BTC_USDT }
+    when: { size: { above: 0 } }
+    do: [{ reduce: { by: 10%, slippage: 1% } }]
+  - id: cover
+    on: position
+    when: { size: { above: 0 } }
+    severity: info
+    do: [{ protect: { at: 50%, slippage: 1% } }]
+  - id: called
+    on: position
+    when: { liquidationState: { in: [margin_call, liquidation, unrecognised] } }
+    severity: critical
+    do: [{ notify: {} }]
+  - id: ltv
+    on: creditLine
+    when: { currentLtv: { above: 10% } }
+    do: [{ notify: { cure: [50%] } }]
+  - id: waiting
+    on: account
+    when: { dataAge: { source: positions, above: 0s } }
+    for: 1h
+`;
+}
