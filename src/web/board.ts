@@ -38,7 +38,7 @@ async function registerOne(
   createBullBoard({
     queues: queues.map((queue) => new BullMQAdapter(queue, { readOnlyMode: readOnly })),
     // Its package brings another copy of the same types along.
-    serverAdapter: serverAdapter as unknown as Parameters<typeof createBullBoard>[0]['serverAdapter'],
+    serverAdapter,
     options: { uiConfig: { boardTitle: readOnly ? 'Breakwater queues' : 'Breakwater queues (control)' } },
   });
   // Its own would tell what was thrown.
