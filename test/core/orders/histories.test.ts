@@ -64,6 +64,7 @@ const LEAST_SHARES: Readonly<Record<string, number>> = {
   reload: 0.2,
   unknown: 0.25,
   late: 0.15,
+  pollMeanwhile: 0.3,
   crash: 0.5,
   newLife: 0.25,
   turns: 0.25,

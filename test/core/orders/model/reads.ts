@@ -56,15 +56,16 @@ export class Reads {
     const observation = this.observation(lagMs, complete, isMarkKnown);
     this.#world.exchange.advanceTo(this.#world.nowMs + LATENCY_MS);
     if (isDelayed) this.#pending.push(observation);
-    else this.#deliver(observation);
+    else this.deliver(observation);
   }
 
   deliverLate(): void {
-    for (const observation of this.#pending.splice(0)) this.#deliver(observation);
+    for (const observation of this.#pending.splice(0)) this.deliver(observation);
     this.#world.seen('reordered');
   }
 
-  #deliver(observation: ReadObservation): void {
+  /** The reply of a poll, and what the rules make of it. */
+  deliver(observation: ReadObservation): void {
     const world = this.#world;
     if (observation.complete) this.#rules.closeGone(observation);
     world.watch.noteSizes(observation);

@@ -69,8 +69,10 @@ export class Sender {
     if (fault === 'refused' || fault === 'limited') return this.#finishRefused(step, fault);
     const isDelivered =
       fault === 'none' || fault === 'duplicateReport' || fault === 'lostAfter' || fault === 'crashAfter';
+    const poll = this.#pollMeanwhile(delayMs);
     const outcome = isDelivered ? this.#deliver(step) : undefined;
     if (fault === 'late') this.#deliverLater(step, delayMs);
+    poll?.();
     if (fault === 'crashBefore' || fault === 'crashAfter') return world.crash();
     if (outcome !== undefined && fault !== 'lostAfter') {
       world.exchange.advanceTo(world.nowMs + LATENCY_MS);
@@ -80,6 +82,17 @@ export class Sender {
     world.seen('unknown');
     const error = failure('timeout', 'possible');
     this.#report({ kind: step.kind, outcome: { kind: 'unknown', error } }, fault);
+  }
+
+  /** Every fourth request has a poll beside it, asked before or after it is carried out, answered before it is. */
+  #pollMeanwhile(delayMs: number): (() => void) | undefined {
+    if (delayMs % 4 !== 1) return undefined;
+    const { seen } = this.#world;
+    const before = delayMs % 8 === 1 ? this.#reads.observation(0, true, true) : undefined;
+    return () => {
+      seen('pollMeanwhile');
+      this.#reads.deliver(before ?? this.#reads.observation(0, true, true));
+    };
   }
 
   #finishRefused(step: PlaceStep | CancelStep, fault: Fault): void {
