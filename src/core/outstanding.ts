@@ -110,32 +110,52 @@ function explainFall(
   const fall = base.minus(size);
   if (fall.gt(ZERO)) {
     const subset = subsetOfSum(candidates, fall);
-    if (subset !== undefined && isConclusive(subset, candidates, settings)) {
+    if (subset !== undefined && isConclusive(subset, own, settings)) {
       return { filled: subset, unexplained: false };
     }
   }
   if (settings.cancel === 'never') {
-    // Where nothing is ever cancelled, partial fills have to add up by themselves.
-    const whole = candidates.filter((order) =>
-      toDecimal(order.placedSizeBase).minus(size).eq(toDecimal(order.amount)),
-    );
-    if (whole.length === 1) return { filled: whole, unexplained: false };
-    return { filled: [], unexplained: false };
+    return { filled: addedUp(own, candidates, size, settings), unexplained: false };
   }
   return { filled: [], unexplained: fall.gt(ZERO) };
 }
 
 /**
+ * Where nothing is ever cancelled, partial fills have to add up by themselves: to one order, or to all of them.
+ * A rule's own cancel may still take some away; if it does not take all, one alone may be another's fill.
+ */
+function addedUp(
+  own: readonly OwnOrder[],
+  candidates: readonly OwnOrder[],
+  size: Decimal,
+  settings: AccountSettings,
+): readonly OwnOrder[] {
+  const fellBy = (order: OwnOrder, amount: Decimal): boolean =>
+    toDecimal(order.placedSizeBase).minus(size).eq(amount);
+  const whole = candidates.filter((order) => fellBy(order, toDecimal(order.amount)));
+  if (whole.length === 1 && (settings.cancelCoversStops || own.length === 1)) return whole;
+  const [first] = own;
+  const isAll =
+    first !== undefined &&
+    fellBy(
+      first,
+      outstandingBase(own, () => true),
+    );
+  return isAll && candidates.length === own.length ? own : [];
+}
+
+/**
  * What is presumed filled is cancelled all the same before anything is placed on top of it; an order that no
  * cancel reaches for certain is not. It may only be left out when the fall has no other explanation among our own
- * orders: another one that filled in part would leave this one standing.
+ * orders: another one that filled in part, or that the market reached and left again between two reads, would
+ * leave this one standing.
  */
 function isConclusive(
   subset: readonly OwnOrder[],
-  candidates: readonly OwnOrder[],
+  own: readonly OwnOrder[],
   settings: AccountSettings,
 ): boolean {
-  return subset.length === candidates.length || subset.every((order) => isWithinReach(order, settings));
+  return subset.length === own.length || subset.every((order) => isWithinReach(order, settings));
 }
 
 /** More of our orders on one position than this are not matched: the market is replaced instead. */

@@ -282,6 +282,28 @@ describe('fills', () => {
     expect(driver.state.orders).toMatchObject([{ ambiguous: true }, { ambiguous: true }]);
   });
 
+  test('of an order that the market reached and left between two reads are not taken for those of another', () => {
+    const driver = new Driver({ cancelCoversStops: false }).read(at({})).ask(action(tenth));
+    driver.place();
+    driver.read(at({ mark: '975' })).ask(action(tenth), action(fifth, { ruleId: 'other' }));
+    expect(driver.place().request).toMatchObject({ amount: '0.1' });
+    // The mark is where the second one was placed: it seems that only the first one can have filled.
+    driver.read(at({ size: '0.9', mark: '975' }));
+    expect(driver.reasons('filled')).toEqual([]);
+    expect(driver.state.orders).toHaveLength(2);
+  });
+
+  test('that add up to all orders take them all out, where none is cancelled', () => {
+    const driver = new Driver({ cancel: 'never', cancelCoversStops: false }).read(at({})).ask(action(tenth));
+    driver.place();
+    driver.ask(action(tenth), action(fifth, { ruleId: 'other' }));
+    driver.place();
+    driver.read(at({ size: '0.9', mark: '990' }));
+    expect(driver.state.orders).toHaveLength(2);
+    driver.read(at({ size: '0.8', mark: '990' }));
+    expect(driver.state.orders).toEqual([]);
+  });
+
   test('that the exchange has confirmed do not count for another order either, where none is cancelled', () => {
     const driver = new Driver({ cancel: 'never' }).read(at({})).ask(action(tenth));
     driver.place();
