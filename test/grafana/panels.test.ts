@@ -100,6 +100,7 @@ test(
     const target = new URL(scene.daemon.webUrl() ?? '').host;
     const prometheus = await startPrometheus({ target, token: TOKEN });
     closeAfterTest(() => prometheus.stop());
+    await expect.poll(() => prometheus.query('up == 1'), { timeout: 60_000 }).toHaveLength(1);
     const all = questions();
     expect(all.length).toBeGreaterThan(100);
     const open = await unanswered(scene, prometheus, [...all, ...selectors(all)]);
@@ -108,26 +109,32 @@ test(
     const alerts = await prometheus.query('ALERTS{alertname=~"Breakwater.+"}');
     await annotate(`alerts: ${[...new Set(alerts.map(({ metric }) => metric['alertname']))].join(', ')}`);
     await checkFigures(scene, prometheus);
+    checkLives(scene);
   },
   WITHIN_MS + 60_000,
 );
 
 /** That something is shown is one thing, that it is right another: some figures against the exchange's own. */
 async function checkFigures({ simulator }: Scene, prometheus: Prometheus): Promise<void> {
-  const positions = simulator.model.accountIds().flatMap((id) => simulator.model.openPositions(id));
-  const table = panelsOf(DASHBOARDS.find(({ uid }) => uid === 'breakwater-overview') ?? fail()).find(
-    ({ title }) => title === 'Positions',
-  );
-  const [distances = []] = await Promise.all(
-    (table?.targets ?? []).map(({ expr }) =>
-      prometheus.query(expr.replaceAll('$account', '.*').replaceAll('$market', '.*')),
-    ),
-  );
-  const idsOf = (samples: readonly Sample[]): string[] =>
-    samples.map(({ metric }) => metric['position'] ?? '').sort();
-  expect(idsOf(distances)).toEqual(positions.map(({ positionId }) => String(positionId)).sort());
+  const overview = DASHBOARDS.find(({ uid }) => uid === 'breakwater-overview');
+  const table = (overview === undefined ? [] : panelsOf(overview)).find(({ title }) => title === 'Positions');
+  const expr = table?.targets?.[0]?.expr.replaceAll(/\$(account|market)/g, '.*') ?? '';
+  const ids = (all: readonly string[]): ReadonlySet<string> => new Set(all);
+  const shown = async () =>
+    ids((await prometheus.query(expr)).map(({ metric }: Sample) => metric['position'] ?? ''));
+  const open = simulator.model
+    .accountIds()
+    .flatMap((id) => simulator.model.openPositions(id).map(({ positionId }) => String(positionId)));
+  expect(open.length).toBeGreaterThan(5);
+  await expect.poll(shown, { timeout: 30_000 }).toEqual(ids(open));
 }
 
-function fail(): never {
-  throw new Error('there is no dashboard Overview');
+/** New lives were in the audit alone: no event, no log line, and a metric that never moved. */
+function checkLives({ simulator, events }: Scene): void {
+  const begun = events.flatMap((event) =>
+    event.kind === 'lifeStarted' ? [`${event.accountId} ${event.life}`] : [],
+  );
+  expect(new Set(begun).size).toBe(begun.length);
+  const accounts = new Set(begun.map((text) => text.split(' ')[0] ?? ''));
+  expect(accounts).toEqual(new Set(simulator.model.accountIds()));
 }

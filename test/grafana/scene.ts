@@ -66,13 +66,18 @@ export async function openEverything(): Promise<Scene> {
   const act = daemon.queues.all.find(({ name }) => name === 'act');
   await act?.add('run', { version: 99 });
   await forgetLives(daemon, events, prefix);
-  return { simulator, daemon, events, goOn: () => goOn(simulator) };
+  return { simulator, daemon, events, goOn: story(simulator) };
 }
 
 /** Redis does not know any more which life it is in: a new one begins. */
 async function forgetLives(daemon: Daemon, events: readonly DaemonEvent[], prefix: string): Promise<void> {
-  const committed = () => events.filter(({ kind }) => kind === 'commit').length;
-  await expect.poll(committed, { timeout: 60_000 }).toBeGreaterThan(12);
+  const stored = () =>
+    new Set(
+      events.flatMap((event) =>
+        event.kind === 'commit' && event.result === 'committed' ? [event.accountId] : [],
+      ),
+    );
+  await expect.poll(() => stored().size, { timeout: 60_000 }).toBe(daemon.config().accounts.length);
   const keys = await daemon.redis.keys(`${prefix}:*:life`);
   if ((await daemon.redis.del(...keys)) === 0) throw new Error('there are no lives');
 }
@@ -86,12 +91,19 @@ function keysOf({ accounts }: RunningSimulator): Record<string, string> {
   );
 }
 
-/** Falls until the watched twin is called for margin, then trembles. */
-async function goOn(simulator: RunningSimulator): Promise<void> {
-  const state = simulator.model.openPositions('account-6')[0]?.liquidationState ?? null;
-  const by = state === null ? -0.008 : 0.001 * (Math.round(simulator.model.nowMs() / 500) % 2 === 0 ? 1 : -1);
-  move(simulator, by, 'BTC_PERP');
-  move(simulator, by, 'BTC_USDT');
+const WAVE_STEPS = 8;
+
+/** Falls until the watched twin is called for margin; then rises and falls by turns, so that it all comes again. */
+function story(simulator: RunningSimulator): () => Promise<void> {
+  let wave: number | undefined;
+  return async () => {
+    const [twin] = simulator.model.openPositions('account-6');
+    if (wave === undefined && twin?.liquidationState === 'margin_call') wave = 0;
+    const isRising = wave !== undefined && Math.floor(wave / WAVE_STEPS) % 2 === 0;
+    const by = wave === undefined ? -0.008 : isRising ? 0.003 : -0.003;
+    if (wave !== undefined) wave += 1;
+    for (const market of ['BTC_PERP', 'BTC_USDT']) move(simulator, by, market);
+  };
 }
 
 function misbehave(simulator: RunningSimulator): void {
@@ -127,7 +139,7 @@ exchange:
   lateArrival: 200ms
   timeouts: { attempt: 500ms, call: 1s }
   # So small that calls have to wait for it.
-  limits: { credit-line: { limit: 4, period: 1s } }
+  limits: { transfers: { limit: 4, period: 1s } }
 redis: ${redis}
 cadence: { calm: 500ms, alert: 250ms }
 acting: { cancel: always, fillWithin: 1s, intentTtl: 1h, maxAttempts: 1000 }
@@ -144,7 +156,7 @@ accounts:
 ${[
   account(1, 'near, called'),
   account(2, 'cover'),
-  account(3, 'called'),
+  account(3, 'trim'),
   // Nothing moves its market: what it wants to be rid of stays open.
   account(4, 'far, ltv'),
   account(5, 'unlisted'),
@@ -153,9 +165,14 @@ ${[
 rules:
   - id: near
     on: position
-    when: { liquidationDistance: { below: 9%, clearAbove: 40% } }
+    when: { liquidationDistance: { below: 9%, clearAbove: 9.2% } }
     severity: critical
-    do: [{ notify: {} }, { reduce: { untilDistance: 12%, slippage: 1% } }]
+    do: [{ notify: {} }, { reduce: { untilDistance: 9.5%, slippage: 1% } }]
+  - id: trim
+    on: position
+    where: { direction: long }
+    when: { size: { above: 0 } }
+    do: [{ reduce: { by: 5%, slippage: 1% } }]
   - id: far
     on: position
     when: { liquidationDistance: { below: 90% } }
