@@ -140,6 +140,11 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     server.changeOverview({ firing: { critical: 0, warning: 1, info: 0 } });
     await becomes(() => page.locator('.account h3').allTextContents(), ['c', 'a', 'b']);
     expect(await evaluate(page, 'document.activeElement.textContent')).toBe('c');
+    const dangers = { a: 1, b: 3, c: 2 };
+    server.state.accounts = Object.entries(dangers).map(([id, danger]) => account(id, { danger }));
+    server.changeOverview({ firing: { critical: 0, warning: 0, info: 0 } });
+    await becomes(() => page.locator('.account h3').allTextContents(), ['b', 'c', 'a']);
+    expect(await evaluate(page, 'document.activeElement.textContent')).toBe('c');
   });
 
   it('says loudly that it is not live any more, and comes back by itself', async () => {

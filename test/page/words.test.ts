@@ -276,6 +276,17 @@ describe('the sentence', () => {
     });
   });
 
+  it('says when only a person can help', () => {
+    const { subject } = creditLine();
+    const loan = account('p', {
+      creditLines: [creditLine()],
+      rules: [rule('ltv', subject, { phase: 'firing' })],
+    });
+    expect(verdictOf(overview({ firing }), [loan]).sentence).toBe(
+      '1 credit line near margin call; a person has to repay or add collateral.',
+    );
+  });
+
   it('says that actions are paused before it says anything else about them', () => {
     const pause = { id: 'p', accountId: null, author: 'a', reason: 'r', atMs: 0, expiresAtMs: null };
     const { sentence } = verdictOf(overview({ accounts: 2, firing, pauses: [pause] }), accounts);

@@ -82,6 +82,19 @@ export function isNotable(rule) {
  * @property {string} sentence
  */
 
+/** @type {Readonly<Record<string, string>>} */
+const DEGRADED = {
+  redis: 'Redis is lost, this process goes on alone',
+  exchange_store: 'nonces and limits are kept by this process alone',
+  schedule: 'the schedule of polls was disturbed',
+  notify: 'notifications are not delivered',
+};
+
+/** @param {string} reason */
+export function degradedWords(reason) {
+  return DEGRADED[reason] ?? `degraded: ${reason}`;
+}
+
 /**
  * The state of everything in one sentence.
  * @param {import('./contract.d.ts').Overview} overview
@@ -91,7 +104,7 @@ export function isNotable(rule) {
 export function verdictOf(overview, accounts) {
   if (overview.accounts === 0) return { level: 'unknown', sentence: 'No account is watched.' };
   const blind = overview.health.checks.filter(({ ok }) => !ok).map(({ name, why }) => why || name);
-  const troubles = [...blind, ...overview.degraded.map((reason) => `degraded: ${reason}`)];
+  const troubles = [...blind, ...overview.degraded.map(degradedWords)];
   const aside = troubles.length === 0 ? '' : ` Not everything works: ${troubles.join('; ')}.`;
   const { critical, warning, info } = overview.firing;
   if (critical > 0) {
@@ -187,6 +200,9 @@ function doingWords(overview, accounts) {
     return 'actions are paused, nothing is done';
   if (overview.mode === 'observe') return 'only watching (observe mode)';
   if (!isWhole(accounts, overview.firing.critical)) return '';
+  const grave = accounts.flatMap(({ rules }) => rules.filter(isCritical));
+  if (grave.every(({ subject }) => subject.startsWith('creditLine:')))
+    return 'a person has to repay or add collateral';
   const endangered = accounts.filter(({ worst }) => worst === 'critical');
   const open = endangered.filter(({ intents }) => intents.some(({ ended }) => !ended));
   const held = endangered.filter(({ pause }) => pause !== null).length;

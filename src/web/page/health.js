@@ -1,4 +1,5 @@
 import { levelChip } from './chips.js';
+import { degradedWords } from './danger.js';
 import { h, keyedList, setText, show } from './dom.js';
 import { setTime, timeNode } from './time.js';
 
@@ -42,7 +43,7 @@ export function healthPart() {
         ...overview.degraded.map((name) => ({
           name: `degraded: ${name}`,
           ok: false,
-          why: 'works only in part',
+          why: degradedWords(name),
         })),
       ]);
       show(table, overview.queues.length > 0);
