@@ -231,6 +231,12 @@ async function checkDaemon(file: string, health: readonly string[]): Promise<voi
     expect(await shell(health, { BREAKWATER_HEALTH_URL: `${url()}/healthz` })).toBe(0);
     const token = await readFile(path.join(state, 'secrets', 'read-token'), 'utf8');
     expect((await fetch(`${url()}/metrics`)).status).toBe(401);
+    // The page's own files came along.
+    const page = await fetch(`${url()}/`);
+    expect([page.status, page.headers.get('content-type')]).toEqual([
+      200,
+      expect.stringContaining('text/html'),
+    ]);
     const scraped = await fetch(`${url()}/metrics`, { headers: { authorization: `Bearer ${token}` } });
     expect(await scraped.text()).toContain('breakwater_build_info{');
     daemon.child.kill('SIGTERM');
