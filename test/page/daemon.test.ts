@@ -1,15 +1,20 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Daemon } from '../../src/app/daemon.ts';
 import type { RunningSimulator } from '../../src/simulator/start.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
-import { drift, move, openScene, ours, polls, sizeOf } from '../daemon/scene.ts';
-import { type DaemonWorld, eventually, openDaemonWorld, troubles } from '../daemon/world.ts';
+import { move, openScene, ours, polls, priceOf, sizeOf } from '../daemon/scene.ts';
+import { type DaemonWorld, openDaemonWorld, troubles } from '../daemon/world.ts';
 import { hasBrowser, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
 
 /** The page of a real daemon, on a real Redis, in front of the simulated exchange. */
 
 const CONTROL_TOKEN = 'a-control-token-for-the-page';
+
+/** On a busy machine polls may have come late, which the page then says beside it. */
+const CALM =
+  /^Nothing is (in danger\. 1 account, all data fresh|known to be in danger, but not all is well: the schedule)/;
 
 /** The position starts at some 31 % from liquidation. It fires for a while: who looks at a page has to see it. */
 const RULES = `  - id: near-liquidation
@@ -30,6 +35,27 @@ const REMEMBER = `
   }).observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });
 `;
 
+/** A browser, a daemon and an exchange on a machine that may be busy: the bound only ends what hangs. */
+async function patiently(
+  holds: () => boolean | Promise<boolean>,
+  what: string,
+  show: () => unknown,
+  everyMs = 50,
+): Promise<void> {
+  const giveUpMs = performance.now() + 60_000;
+  while (!(await holds())) {
+    if (performance.now() > giveUpMs)
+      throw new Error(`never: ${what}\n${JSON.stringify(await show(), null, 1)}`);
+    await sleep(everyMs);
+  }
+}
+
+/** As the exchange has it. */
+function marketDistance(simulator: RunningSimulator): number {
+  const liquidation = simulator.model.openPositions('long')[0]?.liquidationPrice?.toNumber() ?? 0;
+  return 1 - liquidation / priceOf(simulator);
+}
+
 interface Scene extends WatchedPage {
   readonly simulator: RunningSimulator;
   readonly world: DaemonWorld;
@@ -37,7 +63,7 @@ interface Scene extends WatchedPage {
   readonly url: string;
 }
 
-describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 120_000 }, () => {
+describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () => {
   let browser: Browser;
 
   beforeAll(async () => {
@@ -61,7 +87,7 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 120_000 }, () 
     const watched = await openPage(browser);
     closeAfterTest(() => watched.page.context().close());
     await watched.page.goto(url);
-    await sees(watched.page, 'Nothing is in danger. 1 account, all data fresh.');
+    await sees(watched.page, CALM);
     await watched.page.evaluate(REMEMBER);
     return { ...watched, simulator, world, daemon, url };
   }
@@ -82,7 +108,7 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 120_000 }, () 
   }
 
   async function hasSeen(page: Page, text: RegExp): Promise<void> {
-    await eventually(
+    await patiently(
       async () => (await shown(page)).some((one) => text.test(one)),
       `${text} on the page`,
       () => shown(page),
@@ -96,7 +122,7 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 120_000 }, () 
 
   /** Lets the price fall until the page shows that the rule fires. */
   async function fallUntilFiring({ page, simulator, world }: Scene): Promise<void> {
-    await eventually(
+    await patiently(
       async () => {
         if ((await shown(page)).some((one) => one.startsWith('Firing, critical'))) return true;
         if ((await distance(page)) > 19 && ours(simulator, 'long').length === 0) move(simulator, -0.01);
@@ -114,7 +140,7 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 120_000 }, () 
     const before = await distance(page);
     const size = sizeOf(simulator, 'long');
     move(simulator, -0.05);
-    await eventually(
+    await patiently(
       async () => (await distance(page)) < before - 2,
       'a smaller distance on the page',
       async () => [before, await distance(page)],
@@ -122,7 +148,7 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 120_000 }, () 
     await fallUntilFiring(scene);
     await hasSeen(page, /Firing, critical near-liquidation .*distance to liquidation is [12]\d(\.\d+)? %/);
     await hasSeen(page, /1 position near liquidation; acting\./);
-    await eventually(
+    await patiently(
       () => ours(simulator, 'long').length > 0,
       'an order at the exchange',
       () => troubles(world.events),
@@ -130,8 +156,19 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 120_000 }, () 
     await page.locator('.action', { hasText: 'accepted' }).first().waitFor();
     await sees(page, 'took ');
     await hasSeen(page, /Intent until 35 % away/);
-    await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < size, 'a fill', world);
-    await sees(page, 'Nothing is in danger. 1 account, all data fresh.');
+    await patiently(
+      () => {
+        if (marketDistance(simulator) > 0.23) return true;
+        // A stop below the market fills when the price goes on; a part of it may do for the moment.
+        move(simulator, -0.0005);
+        return false;
+      },
+      'fills until the position is safe',
+      () => troubles(world.events),
+      150,
+    );
+    expect(sizeOf(simulator, 'long')).toBeLessThan(size);
+    await sees(page, CALM);
     expect(await distance(page)).toBeGreaterThan(22);
 
     // Its whole story, on its own page; the way there is no reload either.
@@ -175,7 +212,7 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 120_000 }, () 
     await dialog.getByLabel('Reason').fill('over');
     await dialog.getByRole('button', { name: 'Resume' }).click();
     await dialog.waitFor({ state: 'detached' });
-    await eventually(
+    await patiently(
       () => ours(simulator, 'long').length > 0,
       'an order after the pause',
       () => troubles(world.events),
