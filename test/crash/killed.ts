@@ -1,9 +1,11 @@
 import { performance } from 'node:perf_hooks';
 import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Point } from '../../src/pipeline/points.ts';
-import { startChild } from '../daemon/child.ts';
-import { drift, openScene, ours, sizeOf } from '../daemon/scene.ts';
+import type { RunningSimulator } from '../../src/simulator/start.ts';
+import { type ChildDaemon, startChild } from '../daemon/child.ts';
+import { drift, move, openScene, ours, sizeOf } from '../daemon/scene.ts';
 import { eventually, openDaemonWorld } from '../daemon/world.ts';
 
 const RULES = `  - id: rule
@@ -81,6 +83,35 @@ export function killAndRestart(cases: readonly KillCase[]): void {
   });
 }
 
+const AWAY = 0.015;
+const AWAY_EVERY_MS = 3_000;
+const MOST_MOVES = 30;
+
+/**
+ * How many requests an order takes depends on which read arrives first. A market that moves away from the stop has
+ * it cancelled, read and placed again, so that every point is passed as often as is asked for.
+ */
+async function endedWhileMarketMoves(
+  killed: ChildDaemon,
+  simulator: RunningSimulator,
+): Promise<number | NodeJS.Signals | null> {
+  let end: number | NodeJS.Signals | null | undefined;
+  const ended = killed.ended.then((how) => {
+    end = how;
+  });
+  for (let moves = 0; end === undefined; moves++) {
+    if (moves > MOST_MOVES) throw new Error(`the point was never passed:\n${killed.output()}`);
+    const timer = new AbortController();
+    await Promise.race([
+      ended,
+      sleep(AWAY_EVERY_MS, undefined, { signal: timer.signal }).catch(() => undefined),
+    ]);
+    timer.abort();
+    if (end === undefined && ours(simulator, 'long').length > 0) move(simulator, AWAY);
+  }
+  return end;
+}
+
 function spread(values: readonly number[]): string {
   const sorted = [...values].sort((a, b) => a - b);
   const median = sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
@@ -94,7 +125,7 @@ async function play({ point, pass, scope }: KillCase): Promise<Played> {
     rules: RULES.replace('ACCOUNT_OR_MARKET', scope),
   });
   const killed = startChild(world, { killAt: point, killAfter: pass });
-  const end = await killed.ended;
+  const end = await endedWhileMarketMoves(killed, simulator);
   if (end !== 'SIGKILL') throw new Error(`ended with ${end} before the point:\n${killed.output()}`);
   const killedMs = simulator.model.nowMs();
   const killedAtMs = performance.now();
