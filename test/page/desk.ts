@@ -1,0 +1,195 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Daemon, startDaemon } from '../../src/app/daemon.ts';
+import { startPrivateRedis } from '../../src/app/private-redis.ts';
+import { decimal as d } from '../../src/core/decimal.ts';
+import { type RunningSimulator, startSimulatedExchange } from '../../src/simulator/start.ts';
+import type { SeedAccount } from '../../src/simulator/types.ts';
+
+/** What the pictures in docs/images show: a real daemon on a real Redis, and the simulated exchange. */
+export interface Desk {
+  readonly simulator: RunningSimulator;
+  readonly daemon: Daemon;
+}
+
+export const CONTROL_TOKEN = 'a-control-token-for-pictures';
+
+const WITHIN_MS = 90_000;
+
+function seed(
+  id: string,
+  collateral: string,
+  ...positions: readonly (readonly [string, 'long' | 'short', string])[]
+) {
+  return {
+    id,
+    hedgeMode: false,
+    leverage: 10,
+    collateral: { USDT: d(collateral) },
+    main: { USDT: d('2500') },
+    positions: positions.map(([market, direction, amount]) => ({ market, direction, amount: d(amount) })),
+  } satisfies SeedAccount;
+}
+
+export const ACCOUNTS: readonly SeedAccount[] = [
+  seed('arb-desk', '4150', ['BTC_PERP', 'long', '0.5']),
+  seed('carry', '9000', ['ETH_PERP', 'short', '9']),
+  seed('options-hedge', '7000', ['BTC_PERP', 'short', '0.4'], ['ETH_PERP', 'long', '4']),
+  seed('momentum', '12500', ['BTC_PERP', 'long', '0.6']),
+  seed('sandbox', '5000', ['ETH_PERP', 'long', '6']),
+  { id: 'treasury', hedgeMode: false, leverage: 1, collateral: {}, main: { BTC: d('1.5'), USDT: d('4000') } },
+];
+
+const RULES = `  - id: near-liquidation
+    on: position
+    when: { liquidationDistance: { below: 5%, clearAbove: 7% } }
+    do:
+      - cancelAll: { types: [futures], scope: market }
+      - reduce: { untilDistance: 10%, slippage: 0.5% }
+    severity: critical
+  - id: thin-cushion
+    on: position
+    when: { liquidationDistance: { below: 10%, clearAbove: 11% } }
+    do: [{ notify: {} }]
+    severity: warning
+  - id: standing-stop
+    on: position
+    where: { market: BTC_PERP }
+    when: { size: { above: 0 } }
+    do: [{ protect: { at: 60%, slippage: 1% } }]
+    severity: info
+  - id: ltv-high
+    on: creditLine
+    when: { ltvToMarginCall: { above: 93%, clearBelow: 88% } }
+    do: [{ notify: { cure: [60%, 50%] } }]
+    severity: critical
+`;
+
+function config(
+  simulator: RunningSimulator,
+  redis: { readonly url: string; readonly prefix: string },
+): string {
+  const rules: Readonly<Record<string, string>> = {
+    treasury: 'ltv-high',
+    momentum: 'near-liquidation, thin-cushion, standing-stop',
+  };
+  const accounts = ACCOUNTS.map(
+    ({ id }) => `  - id: ${id}
+    apiKey: { env: KEY_${id.replaceAll('-', '_')} }
+    apiSecret: { env: SECRET_${id.replaceAll('-', '_')} }
+    rules: [${rules[id] ?? 'near-liquidation, thin-cushion'}]
+    labels: { desk: ${id === 'treasury' ? 'finance' : 'derivatives'} }
+${id === 'sandbox' ? '    mode: observe\n' : ''}`,
+  );
+  return `mode: enforce
+exchange: { baseUrls: ["${simulator.baseUrl}"], lateArrival: 200ms }
+redis: { url: "${redis.url}", prefix: "${redis.prefix.replace(/:$/, '')}" }
+web: { port: 0, controlToken: { env: CONTROL_TOKEN } }
+cadence: { calm: 500ms, alert: 200ms }
+acting: { fillWithin: 120s }
+markets:
+  BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
+  ETH_PERP: { amountStep: "0.001", priceStep: "0.01", minAmount: "0.001", maintenanceMargin: 3% }
+accounts:
+${accounts.join('')}
+rules:
+${RULES}`;
+}
+
+export async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  const end = performance.now() + WITHIN_MS;
+  while (!(await holds())) {
+    if (performance.now() > end) throw new Error(`waited in vain for ${what}`);
+    await sleep(100);
+  }
+}
+
+function price(simulator: RunningSimulator, market: string): number {
+  return simulator.model.market(market)?.last.toNumber() ?? Number.NaN;
+}
+
+/** A little at a time, with noise, as prices go. */
+export async function drift(simulator: RunningSimulator, steps: number, by: number): Promise<void> {
+  for (let step = 0; step < steps; step += 1) {
+    for (const [market, digits] of [
+      ['BTC_PERP', 1],
+      ['ETH_PERP', 2],
+      ['BTC_USDT', 1],
+    ] as const) {
+      const noise = Math.sin(step * 2.3) * 0.0004;
+      simulator.setPrice(market, (price(simulator, market) * (1 + by + noise)).toFixed(digits));
+    }
+    await sleep(250);
+  }
+}
+
+function ordersOf(simulator: RunningSimulator, accountId: string): number {
+  return simulator
+    .ledger({ accountId, kinds: ['order_placed'] })
+    .filter(({ clientOrderId }) => clientOrderId?.startsWith('bw') === true).length;
+}
+
+/** Until the rule has to fire, and no further: the order that follows stays open. */
+async function fall(simulator: RunningSimulator): Promise<void> {
+  const distance = () => {
+    const { markPrice, liquidationPrice } = simulator.model.openPositions('arb-desk')[0] ?? {};
+    if (markPrice === undefined || !liquidationPrice) throw new Error('the position is gone');
+    return 1 - liquidationPrice.toNumber() / markPrice.toNumber();
+  };
+  while (distance() > 0.0495) await drift(simulator, 1, -0.0025);
+}
+
+/** The prices fall; one position is reduced, and an order of the next reduction is left open. */
+export async function play({ simulator }: Desk): Promise<void> {
+  const sizeOf = () => simulator.model.openPositions('arb-desk')[0]?.amount.toNumber() ?? 0;
+  await until(() => ordersOf(simulator, 'momentum') > 0, 'the standing stop');
+  await fall(simulator);
+  await until(() => ordersOf(simulator, 'arb-desk') > 0, 'the first order');
+  const size = sizeOf();
+  await until(async () => {
+    await drift(simulator, 1, -0.0007);
+    return sizeOf() < size;
+  }, 'the first fill');
+  await drift(simulator, 12, 0.0002);
+  const before = ordersOf(simulator, 'arb-desk');
+  await fall(simulator);
+  await until(() => ordersOf(simulator, 'arb-desk') > before, 'the second order');
+  await sleep(2_500);
+}
+
+/** A busy machine may have disturbed the schedule; that is remembered for a minute. */
+export async function untilWell({ daemon }: Desk): Promise<void> {
+  const isWell = async () =>
+    !(await (await fetch(`${daemon.webUrl()}/api/v1/overview`)).text()).includes('"degraded":["');
+  await until(isWell, 'a daemon that is well');
+}
+
+/** Each part says how it is closed, even if a later one does not start. */
+export async function openDesk(closers: (() => Promise<unknown>)[]): Promise<Desk> {
+  const redis = await startPrivateRedis({ env: process.env, name: 'images' });
+  closers.push(() => redis.stop());
+  const simulator = await startSimulatedExchange({ accounts: ACCOUNTS, speed: 1, limits: [] });
+  closers.push(() => simulator.close());
+  const loan = simulator.model.openLoan('treasury', {
+    asset: 'USDT',
+    amount: d('58500'),
+    collateralAsset: 'BTC',
+    collateralAmount: d('1.5'),
+    initialLtv: d('0.7'),
+  });
+  if (!loan.ok) throw new Error(`the loan was refused: ${loan.message}`);
+  const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-images-'));
+  closers.push(() => rm(folder, { recursive: true, force: true }));
+  const configFile = path.join(folder, 'breakwater.yaml');
+  await writeFile(configFile, config(simulator, redis), { mode: 0o600 });
+  const keys = simulator.accounts.flatMap(({ id, apiKey, apiSecret }) => [
+    [`KEY_${id.replaceAll('-', '_')}`, apiKey],
+    [`SECRET_${id.replaceAll('-', '_')}`, apiSecret],
+  ]);
+  const env = { ...process.env, ...Object.fromEntries(keys), CONTROL_TOKEN };
+  const daemon = await startDaemon({ configFile, env });
+  closers.push(() => daemon.stop('the pictures are taken', 10_000));
+  return { simulator, daemon };
+}
