@@ -95,21 +95,17 @@ async function endedWhileMarketMoves(
   killed: ChildDaemon,
   simulator: RunningSimulator,
 ): Promise<number | NodeJS.Signals | null> {
-  let end: number | NodeJS.Signals | null | undefined;
-  const ended = killed.ended.then((how) => {
-    end = how;
-  });
-  for (let moves = 0; end === undefined; moves++) {
-    if (moves > MOST_MOVES) throw new Error(`the point was never passed:\n${killed.output()}`);
+  for (let moves = 0; moves <= MOST_MOVES; moves++) {
     const timer = new AbortController();
-    await Promise.race([
-      ended,
-      sleep(AWAY_EVERY_MS, undefined, { signal: timer.signal }).catch(() => undefined),
-    ]);
+    const waited = sleep(AWAY_EVERY_MS, 'alive' as const, { signal: timer.signal }).catch(
+      () => 'alive' as const,
+    );
+    const end = await Promise.race([killed.ended, waited]);
     timer.abort();
-    if (end === undefined && ours(simulator, 'long').length > 0) move(simulator, AWAY);
+    if (end !== 'alive') return end;
+    if (ours(simulator, 'long').length > 0) move(simulator, AWAY);
   }
-  return end;
+  throw new Error(`the point was never passed:\n${killed.output()}`);
 }
 
 function spread(values: readonly number[]): string {
