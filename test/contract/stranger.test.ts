@@ -188,8 +188,10 @@ describe('breakwater simulate, as a process', { timeout: 120_000 }, () => {
   );
 
   it.runIf(hasTerminal)('ends with 0 on Ctrl-C in a terminal, also right after it has started', async () => {
-    const command = 'npm run --silent breakwater -- simulate --json --still';
-    const child = spawn('script', ['-qefc', command, '/dev/null'], { cwd: ROOT, stdio: 'pipe' });
+    // A /bin/sh that stays in between is ended by the Ctrl-C itself, and its 130 hides our exit code.
+    const command = 'exec npm run --silent breakwater -- simulate --json --still';
+    const env = { ...process.env, SHELL: '/bin/sh' };
+    const child = spawn('script', ['-qefc', command, '/dev/null'], { cwd: ROOT, stdio: 'pipe', env });
     const ended = once(child, 'close');
     closeAfterTest(async () => {
       child.kill('SIGKILL');
