@@ -18,9 +18,10 @@ export class CallScope {
   #timer: NodeJS.Timeout | undefined;
   #onAbort: (() => void) | undefined;
 
-  constructor(clock: Clock, timeoutMs: number, signal: AbortSignal | undefined) {
+  /** @param startedMs monotonic */
+  constructor(clock: Clock, startedMs: number, timeoutMs: number, signal: AbortSignal | undefined) {
     this.#clock = clock;
-    this.deadlineMs = clock.monotonicMs() + timeoutMs;
+    this.deadlineMs = startedMs + timeoutMs;
     this.#signal = signal;
     if (signal === undefined) return;
     if (signal.aborted) this.#cancelled = 'aborted';
@@ -34,13 +35,13 @@ export class CallScope {
     return this.#cancelled;
   }
 
-  remainingMs(): number {
-    return Math.max(0, this.deadlineMs - this.#clock.monotonicMs());
+  remainingMs(nowMs = this.#clock.monotonicMs()): number {
+    return Math.max(0, this.deadlineMs - nowMs);
   }
 
   /** Whether the call is over, by signal or by time. */
-  isOver(): boolean {
-    if (this.#cancelled === undefined && this.remainingMs() === 0) this.#cancelled = 'timeout';
+  isOver(nowMs?: number): boolean {
+    if (this.#cancelled === undefined && this.remainingMs(nowMs) === 0) this.#cancelled = 'timeout';
     return this.#cancelled !== undefined;
   }
 

@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto';
 import type { Clock, Random } from '../core/ports/clock.ts';
 import type {
   CallOptions,
@@ -8,18 +7,16 @@ import type {
   ReplyTiming,
   SetAsideRecord,
 } from '../core/ports/exchange.ts';
-import type { BaseUrls } from './base-urls.ts';
 import { CallScope } from './call-scope.ts';
 import type { Endpoint } from './endpoints.ts';
 import { finding, type Redact } from './errors.ts';
-import { type Attempt, Judge, newProgress, type Progress, stop } from './judge.ts';
-import type { Limiter } from './limiter.ts';
-import type { NonceSource, NonceTicket } from './nonce.ts';
-import { type ExchangeObserver, safely } from './observer.ts';
+import { type Attempt, Judge, type JudgeParts, newProgress, type Progress, stop } from './judge.ts';
+import type { NonceTicket } from './nonce.ts';
+import { safely } from './observer.ts';
 import type { Parsed } from './schemas/replies.ts';
-import { sign } from './signer.ts';
+import { Sender, type SenderParts } from './sender.ts';
 import type { Slots } from './slots.ts';
-import type { Transport, WireReply } from './transport.ts';
+import type { WireReply } from './transport.ts';
 
 export interface RetrySettings {
   /** Requests sent for one read at most; those that gave way to an urgent one do not count. */
@@ -28,21 +25,11 @@ export interface RetrySettings {
   readonly maxBackoffMs: number;
 }
 
-export interface CallerParts {
-  readonly apiKey: string;
-  readonly signingKey: KeyObject;
-  readonly transport: Transport;
-  readonly baseUrls: BaseUrls;
-  readonly limiter: Limiter;
-  readonly nonces: NonceSource;
+export interface CallerParts extends SenderParts, JudgeParts {
   readonly slots: Slots;
-  readonly clock: Clock;
   readonly random: Random;
-  readonly attemptTimeoutMs: number;
   readonly callTimeoutMs: number;
   readonly retry: RetrySettings;
-  readonly observer: ExchangeObserver;
-  readonly redact: Redact;
 }
 
 /** One request as an endpoint wants it. */
@@ -53,6 +40,8 @@ export interface CallPlan<T> {
   readonly options: CallOptions | undefined;
   /** Reads a successful reply. `undefined` stands for an empty body. */
   readonly read: (body: unknown) => Parsed<T>;
+  /** What of a valid reply was not as documented: told to the observer. */
+  readonly setAside?: (value: T) => readonly SetAsideRecord[];
   /** Turns an error that is a normal result of this endpoint into its value. */
   readonly recover?: (error: ExchangeError) => { readonly value: T } | undefined;
   /** The error that a valid reply under a success status tells: a command it answers is rejected. */
@@ -82,11 +71,13 @@ type Admission = Turn | { readonly error: Attempt<never> };
 export class Caller {
   readonly #parts: CallerParts;
   readonly #judge: Judge;
+  readonly #sender: Sender;
   #closed = false;
 
   constructor(parts: CallerParts) {
     this.#parts = parts;
     this.#judge = new Judge(parts);
+    this.#sender = new Sender(parts, this.#judge);
   }
 
   get clock(): Clock {
@@ -104,10 +95,14 @@ export class Caller {
   async read<T>(plan: CallPlan<T>): Promise<ReadOutcome<T>> {
     const startedMs = this.#parts.clock.monotonicMs();
     const progress = newProgress();
-    const scope = this.#scope(plan);
+    const scope = this.#scope(plan, startedMs);
     let outcome: ReadOutcome<T>;
     try {
-      outcome = await this.#readWithin(plan, scope, progress);
+      const attempt = await this.#attempt(plan, scope, progress);
+      outcome =
+        attempt.kind === 'ok'
+          ? this.#ok(attempt, progress)
+          : await this.#readAgain(plan, scope, progress, attempt);
     } finally {
       scope.end();
     }
@@ -124,7 +119,7 @@ export class Caller {
   async command<T>(plan: CallPlan<T>): Promise<CommandOutcome<T>> {
     const startedMs = this.#parts.clock.monotonicMs();
     const progress = newProgress();
-    const scope = this.#scope(plan);
+    const scope = this.#scope(plan, startedMs);
     let outcome: CommandOutcome<T>;
     try {
       let attempt = await this.#attempt(plan, scope, progress);
@@ -150,22 +145,32 @@ export class Caller {
     this.#judge.drift(endpoint, kind, problems);
   }
 
-  async #readWithin<T>(plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<ReadOutcome<T>> {
+  /** What follows the first attempt, which came to an error. */
+  async #readAgain<T>(
+    plan: CallPlan<T>,
+    scope: CallScope,
+    progress: Progress,
+    first: Attempt<T>,
+  ): Promise<ReadOutcome<T>> {
     const { retry } = this.#parts;
+    let attempt = first;
     for (let failures = 0; ; ) {
-      const attempt = await this.#attempt(plan, scope, progress);
-      if (attempt.kind === 'ok') {
-        return { kind: 'ok', value: attempt.value, timing: this.#timing(attempt.reply, progress) };
-      }
+      if (attempt.kind === 'ok') return this.#ok(attempt, progress);
       const { error, after } = attempt;
-      if (after === 'nonce' || after === 'preempted') continue;
-      failures += 1;
-      const failed: ReadOutcome<T> = { kind: 'failed', error, attempts: progress.attempts };
-      if (after === 'stop' || failures >= retry.maxAttempts) return failed;
-      const delayMs = Math.max(this.#backoffMs(failures), error.retryAfterMs ?? 0);
-      if (delayMs >= scope.remainingMs()) return failed;
-      await scope.sleep(delayMs);
+      if (after !== 'nonce' && after !== 'preempted') {
+        failures += 1;
+        const failed: ReadOutcome<T> = { kind: 'failed', error, attempts: progress.attempts };
+        if (after === 'stop' || failures >= retry.maxAttempts) return failed;
+        const delayMs = Math.max(this.#backoffMs(failures), error.retryAfterMs ?? 0);
+        if (delayMs >= scope.remainingMs()) return failed;
+        await scope.sleep(delayMs);
+      }
+      attempt = await this.#attempt(plan, scope, progress);
     }
+  }
+
+  #ok<T>({ value, reply }: Attempt<T> & { kind: 'ok' }, progress: Progress): ReadOutcome<T> {
+    return { kind: 'ok', value, timing: this.#timing(reply, progress) };
   }
 
   #commandOutcome<T>(plan: CallPlan<T>, attempt: Attempt<T>, progress: Progress): CommandOutcome<T> {
@@ -177,28 +182,30 @@ export class Caller {
     return { kind: attempt.error.effect === 'none' ? 'rejected' : 'unknown', error: attempt.error };
   }
 
-  async #attempt<T>(plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Attempt<T>> {
-    const admitted = this.#admitAtOnce(plan, scope) ?? (await this.#admit(plan, scope, progress));
-    if ('error' in admitted) return admitted.error;
-    try {
-      return await this.#sendWith(admitted.ticket, plan, scope, progress);
-    } finally {
-      admitted.ticket?.release();
-      this.#parts.slots.release();
-    }
+  #attempt<T>(plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Attempt<T>> {
+    const turn = this.#admitAtOnce(plan, scope);
+    return turn === undefined
+      ? this.#attemptLater(plan, scope, progress)
+      : this.#send(turn, plan, scope, progress);
+  }
+
+  async #attemptLater<T>(plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Attempt<T>> {
+    const admitted = await this.#admit(plan, scope, progress);
+    return 'error' in admitted ? admitted.error : this.#send(admitted, plan, scope, progress);
   }
 
   /** Admission without waiting, the usual case: nonce and budget are at hand. */
-  #admitAtOnce<T>(plan: CallPlan<T>, scope: CallScope): Admission | undefined {
-    const { limiter, nonces, slots } = this.#parts;
+  #admitAtOnce<T>(plan: CallPlan<T>, scope: CallScope): Turn | undefined {
+    const { limiter, nonces, slots, clock } = this.#parts;
     const { endpoint } = plan;
-    if (this.#closed || scope.isOver() || nonces.mode === 'increasing') return undefined;
+    const nowMs = clock.monotonicMs();
+    if (this.#closed || scope.isOver(nowMs) || nonces.mode === 'increasing') return undefined;
     const protective = plan.options?.priority === 'protective';
     if (!slots.takeAtOnce(protective)) return undefined;
-    const ticket = endpoint.method === 'POST' ? nonces.takeAtOnce() : undefined;
+    const ticket = endpoint.method === 'POST' ? nonces.takeAtOnce(nowMs) : undefined;
     const hasNonce = ticket !== undefined || endpoint.method === 'GET';
     // A nonce that is not used after all is no loss; a permit would be.
-    if (hasNonce && limiter.acquireAtOnce(endpoint.path, protective)) return { ticket };
+    if (hasNonce && limiter.acquireAtOnce(endpoint.path, protective, nowMs)) return { ticket };
     slots.release();
     return undefined;
   }
@@ -252,51 +259,19 @@ export class Caller {
     return stop(finding(scope.cancelled ?? 'timeout', id, { effect: 'none' }));
   }
 
-  async #sendWith<T>(
-    ticket: NonceTicket | undefined,
-    plan: CallPlan<T>,
-    scope: CallScope,
-    progress: Progress,
-  ): Promise<Attempt<T>> {
-    const { transport, baseUrls } = this.#parts;
-    const { endpoint } = plan;
-    const baseUrlIndex = baseUrls.pick(endpoint.kind);
-    const timeoutMs = Math.min(this.#parts.attemptTimeoutMs, Math.max(1, scope.remainingMs()));
-    progress.attempts += 1;
-    progress.baseUrlIndex = baseUrlIndex;
-    const { method, path } = endpoint;
-    const signed = ticket === undefined ? UNSIGNED : this.#signed(plan, ticket.nonce);
-    const flight = transport.send({ baseUrlIndex, method, path, ...signed, timeoutMs }, scope);
-    if (endpoint.kind === 'read') ticket?.onPreempt(() => flight.end('preempted'));
-    const result = await flight.result;
-    ticket?.onPreempt(undefined);
-    if (result.kind === 'failure') return this.#judge.failure(plan, scope, result, baseUrlIndex);
-    const attempt = this.#judge.reply(plan, result, progress);
-    if (isIll(endpoint, result.status, attempt)) baseUrls.failed(baseUrlIndex);
-    else baseUrls.succeeded(baseUrlIndex);
-    return attempt;
-  }
-
-  #signed<T>(plan: CallPlan<T>, nonce: string): { headers: string[]; body: Buffer } {
-    const { apiKey, signingKey, nonces } = this.#parts;
-    const params = JSON.stringify(plan.params);
-    const rest = params === '{}' ? '}' : `,${params.slice(1)}`;
-    const window = nonces.mode === 'window' ? ',"nonceWindow":true' : '';
-    const body = Buffer.from(`{"request":"${plan.endpoint.path}","nonce":"${nonce}"${window}${rest}`);
-    const { payload, signature } = sign(body, signingKey);
-    return {
-      body,
-      headers: [
-        'Content-Type',
-        'application/json',
-        'X-TXC-APIKEY',
-        apiKey,
-        'X-TXC-PAYLOAD',
-        payload,
-        'X-TXC-SIGNATURE',
-        signature,
-      ],
-    };
+  /** Sends one request and judges its reply; then the turn is over. */
+  async #send<T>(turn: Turn, plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Attempt<T>> {
+    try {
+      const { ticket } = turn;
+      const flight = this.#sender.depart(ticket, plan, scope, progress);
+      if (plan.endpoint.kind === 'read') ticket?.onPreempt(() => flight.end('preempted'));
+      const result = await flight.result;
+      ticket?.onPreempt(undefined);
+      return this.#sender.arrive(result, plan, scope, progress);
+    } finally {
+      turn.ticket?.release();
+      this.#parts.slots.release();
+    }
   }
 
   #backoffMs(failures: number): number {
@@ -315,9 +290,9 @@ export class Caller {
     };
   }
 
-  #scope<T>(plan: CallPlan<T>): CallScope {
+  #scope<T>(plan: CallPlan<T>, startedMs: number): CallScope {
     const { clock, callTimeoutMs } = this.#parts;
-    return new CallScope(clock, plan.options?.timeoutMs ?? callTimeoutMs, plan.options?.signal);
+    return new CallScope(clock, startedMs, plan.options?.timeoutMs ?? callTimeoutMs, plan.options?.signal);
   }
 
   #observe<T>(
@@ -341,15 +316,3 @@ export class Caller {
     safely(() => observer.onCall?.(event));
   }
 }
-
-/**
- * Whether a reply shows that its base URL does not work: it failed, or something else than the exchange
- * answered (a redirect, a maintenance page). A deposit provider that is away says nothing of the address.
- */
-function isIll({ id }: Endpoint, status: number, attempt: Attempt<unknown>): boolean {
-  if (id === 'fiatDeposit' && status === 503) return false;
-  const notJson = attempt.kind === 'error' && attempt.error.name === 'replyNotJson';
-  return notJson || status >= 500 || (status >= 300 && status < 400);
-}
-
-const UNSIGNED = { headers: ['Accept', 'application/json'], body: null };

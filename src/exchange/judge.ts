@@ -118,7 +118,11 @@ export class Judge {
     const error = errorOfReply(context, reply.status, json?.value, retryAfterMs);
     if (error !== undefined) return this.#error(plan, error, reply, progress);
     const parsed = readReply(reply.body, json?.value, plan.read);
-    if (parsed.ok) return { kind: 'ok', value: parsed.value, reply };
+    if (parsed.ok) {
+      const setAside = plan.setAside?.(parsed.value);
+      if (setAside !== undefined && setAside.length > 0) this.drift(endpoint, 'record', setAside);
+      return { kind: 'ok', value: parsed.value, reply };
+    }
     this.drift(endpoint, 'reply', parsed.problems);
     const [problem] = parsed.problems;
     const message =

@@ -52,8 +52,8 @@ export class Limiter {
   }
 
   /** One permit in each budget of the path, if all are at hand. */
-  acquireAtOnce(path: string, protective: boolean): boolean {
-    return this.#useAll(this.#budgetsOf(path), protective);
+  acquireAtOnce(path: string, protective: boolean, now: number): boolean {
+    return this.#useAll(this.#budgetsOf(path), protective, now);
   }
 
   /** One permit in each budget of the path, or how long to wait before asking again. */
@@ -103,8 +103,7 @@ export class Limiter {
     return new Map([...this.#byName].map(([name, budget]) => [name, budget.slidingUse(now)]));
   }
 
-  #useAll(budgets: readonly Budget[], protective: boolean): boolean {
-    const now = this.#clock.monotonicMs();
+  #useAll(budgets: readonly Budget[], protective: boolean, now: number): boolean {
     for (const budget of budgets) if (!budget.atHand(protective, now)) return false;
     for (const budget of budgets) {
       budget.use(protective, now);

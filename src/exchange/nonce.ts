@@ -42,8 +42,8 @@ export type NonceResult = NonceTicket | undefined;
 
 export interface NonceSource {
   readonly mode: NonceMode;
-  /** A nonce if one is at hand without waiting; never in `increasing` mode. */
-  takeAtOnce(): NonceResult;
+  /** A nonce if one is at hand without waiting, `nowMs` by the monotonic clock; never in `increasing` mode. */
+  takeAtOnce(nowMs: number): NonceResult;
   take(request: NonceRequest): Promise<NonceResult>;
   /** The exchange refused a nonce; `repeats` says how often in a row. Later nonces jump ahead. */
   refused(repeats: number): void;
@@ -56,6 +56,7 @@ export interface NonceSource {
 const PER_MS = 10;
 /** Low digits of a nonce hold the ordinal, so that a nonce is ms * 1000 and stays below 2^53 until 2255. */
 const ORDINAL_SPAN = 100;
+const TAIL_SPAN = 1_000_000;
 /** Nonces reserved in advance lapse after this time: a stale one is never handed out. */
 const BLOCK_VALIDITY_MS = 200;
 const MAX_BLOCK = 256;
@@ -81,10 +82,11 @@ export function createNonceSource(clock: Clock, settings: NonceSettings): NonceS
 }
 
 const nothing = (): void => undefined;
+const always = (): boolean => true;
 const ticketOf = (nonce: string): NonceTicket => ({
   nonce,
   onPreempt: nothing,
-  isCurrent: () => true,
+  isCurrent: always,
   release: nothing,
 });
 
@@ -101,6 +103,8 @@ class Sequences {
   #blockSize = 1;
   #waiting = 0;
   #refilling: Promise<void> | undefined;
+  #head = 0;
+  #headText = '';
 
   constructor(clock: Clock, settings: NonceSettings, store: BoundedStore<NonceStore>) {
     this.#clock = clock;
@@ -113,8 +117,17 @@ class Sequences {
   }
 
   format(sequence: number): string {
-    this.#floor = Math.max(this.#floor, sequence + 1);
-    return String(sequence * ORDINAL_SPAN + this.#settings.ordinal);
+    if (sequence >= this.#floor) this.#floor = sequence + 1;
+    const nonce = sequence * ORDINAL_SPAN + this.#settings.ordinal;
+    // Large doubles take long to write; the first digits stay the same for a second.
+    const head = Math.floor(nonce / TAIL_SPAN);
+    if (head === 0) return String(nonce);
+
+    if (head !== this.#head) {
+      this.#head = head;
+      this.#headText = String(head);
+    }
+    return this.#headText + String(nonce - head * TAIL_SPAN + TAIL_SPAN).slice(1);
   }
 
   jump(byMs: number): void {
@@ -127,14 +140,14 @@ class Sequences {
     return this.format(this.floor());
   }
 
-  nextAtOnce(): string | undefined {
-    if (this.#next >= this.#end || this.#clock.monotonicMs() >= this.#validUntilMs) return undefined;
+  nextAtOnce(nowMs: number): string | undefined {
+    if (this.#next >= this.#end || nowMs >= this.#validUntilMs) return undefined;
     this.#next += 1;
     return this.format(this.#next - 1);
   }
 
   async next(): Promise<string> {
-    const atHand = this.nextAtOnce();
+    const atHand = this.nextAtOnce(this.#clock.monotonicMs());
     if (atHand !== undefined) return atHand;
     for (;;) {
       this.#waiting += 1;
@@ -171,8 +184,8 @@ class UniqueSource implements NonceSource {
     this.#sequences = sequences;
   }
 
-  takeAtOnce(): NonceResult {
-    const nonce = this.#sequences.nextAtOnce();
+  takeAtOnce(nowMs: number): NonceResult {
+    const nonce = this.#sequences.nextAtOnce(nowMs);
     return nonce === undefined ? undefined : ticketOf(nonce);
   }
 
@@ -250,13 +263,13 @@ class WindowSource implements NonceSource {
     this.#anchorMs = clock.nowMs() - clock.monotonicMs();
   }
 
-  takeAtOnce(): NonceResult {
-    const nonce = this.#fromBlock();
+  takeAtOnce(nowMs: number): NonceResult {
+    const nonce = this.#fromBlock(nowMs);
     return nonce === undefined ? undefined : ticketOf(nonce);
   }
 
   async take({ scope }: NonceRequest): Promise<NonceResult> {
-    return this.takeAtOnce() ?? (await this.#takeSlowly(scope));
+    return this.takeAtOnce(this.#clock.monotonicMs()) ?? (await this.#takeSlowly(scope));
   }
 
   refused(repeats: number): void {
@@ -280,8 +293,8 @@ class WindowSource implements NonceSource {
     return Math.floor(this.#anchorMs + this.#clock.monotonicMs() + this.#skewMs);
   }
 
-  #fromBlock(): string | undefined {
-    if (this.#clock.monotonicMs() >= this.#validUntilMs) return undefined;
+  #fromBlock(nowMs: number): string | undefined {
+    if (nowMs >= this.#validUntilMs) return undefined;
     while (this.#next < this.#end) {
       this.#next += 1;
       const value = this.#next - 1;
@@ -297,7 +310,7 @@ class WindowSource implements NonceSource {
       const waitMs = await scope.within((this.#refilling ??= this.#refill()));
       this.#waiting -= 1;
       if (waitMs === undefined || scope.isOver()) return undefined;
-      const nonce = this.#fromBlock();
+      const nonce = this.#fromBlock(this.#clock.monotonicMs());
       if (nonce !== undefined) return ticketOf(nonce);
       if (waitMs < 0) {
         const local = this.#fromMemory();

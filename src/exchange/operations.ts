@@ -9,9 +9,10 @@ import type {
   PlacedOrder,
   ReadOutcome,
   RecordList,
+  SetAsideRecord,
   StopLimitRequest,
 } from '../core/ports/exchange.ts';
-import type { Caller, CallPlan } from './caller.ts';
+import type { Caller } from './caller.ts';
 import { ENDPOINTS, type Endpoint } from './endpoints.ts';
 import { finding, type Redact, redactor } from './errors.ts';
 import { LIVE_BOUNDS, readHistory, SPEC_ORDER_BOUNDS, SPEC_TRANSFER_BOUNDS } from './history.ts';
@@ -50,6 +51,7 @@ export interface OperationSettings {
 
 const refusedRead = (error: ExchangeError): ReadOutcome<never> => ({ kind: 'failed', error, attempts: 0 });
 const refusedCommand = (error: ExchangeError): CommandOutcome<never> => ({ kind: 'rejected', error });
+const setAsideOf = ({ setAside }: RecordList<unknown>): readonly SetAsideRecord[] => setAside;
 const anyReply = (): Parsed<null> => ({ ok: true, value: null });
 
 /** One method for each endpoint: what is sent, and how the reply is read. */
@@ -66,21 +68,26 @@ type Reads = Pick<
 >;
 
 function createReads(caller: Caller, { dialect }: OperationSettings): Reads {
-  const list = async <T>(plan: CallPlan<RecordList<T>>) => reported(caller, plan, await caller.read(plan));
   return {
     ping: (options) => caller.read({ endpoint: ENDPOINTS.ping, params: {}, options, read: readPing }),
-    async openPositions(query = {}, options) {
+    openPositions(query = {}, options) {
       const prepared = preparePositions(query);
-      if (!prepared.ok) return refusedRead(prepared.error);
-      const { params } = prepared;
-      return list({ endpoint: ENDPOINTS.openPositions, params, options, read: readPositions });
+      if (!prepared.ok) return Promise.resolve(refusedRead(prepared.error));
+      return caller.read({
+        endpoint: ENDPOINTS.openPositions,
+        params: prepared.params,
+        options,
+        read: readPositions,
+        setAside: setAsideOf,
+      });
     },
     creditLines: (options) =>
-      list({
+      caller.read({
         endpoint: ENDPOINTS.creditLines,
         params: {},
         options,
         read: readCreditLines,
+        setAside: setAsideOf,
         recover: (error) =>
           error.name === 'noActiveLoan'
             ? { value: { records: [], setAside: [], complete: true } }

@@ -1,6 +1,7 @@
 import { type Dispatcher, Pool, ProxyAgent } from 'undici';
 import type { Clock } from '../core/ports/clock.ts';
-import { type CallScope, MAX_TIMER_MS } from './call-scope.ts';
+import type { CallScope } from './call-scope.ts';
+import { Deadline, Deadlines } from './deadlines.ts';
 
 export interface TransportSettings {
   readonly baseUrls: readonly string[];
@@ -52,10 +53,10 @@ export interface WireFailure {
   readonly left: boolean;
 }
 
-type WireResult = WireReply | WireFailure;
+export type WireResult = WireReply | WireFailure;
 
 /** An exchange of bytes in progress. */
-interface Flight {
+export interface Flight {
   readonly result: Promise<WireResult>;
   /** Ends it; the result says whether the request may have left. */
   end(reason: WireFailureReason): void;
@@ -76,7 +77,13 @@ interface Origin {
 
 interface Shared {
   readonly origins: readonly Origin[];
+  readonly deadlines: Deadlines;
   users: number;
+}
+
+/** The part of shared connections that one client holds. */
+interface Share extends Pick<Shared, 'origins' | 'deadlines'> {
+  readonly release: () => Promise<void>;
 }
 
 /**
@@ -88,18 +95,20 @@ export class Connections {
   readonly #shared = new Map<string, Shared>();
 
   /** Those for the settings, opened when they are needed, and closed when nobody uses them any more. */
-  take(settings: TransportSettings): { origins: readonly Origin[]; release: () => Promise<void> } {
+  take(settings: TransportSettings): Share {
     const { maxReplyBytes: _, ...rest } = settings;
     const key = JSON.stringify(Object.entries(rest).toSorted(([a], [b]) => (a < b ? -1 : 1)));
     let shared = this.#shared.get(key);
     if (shared === undefined) {
-      shared = { origins: settings.baseUrls.map((baseUrl) => openOrigin(baseUrl, settings)), users: 0 };
+      const origins = settings.baseUrls.map((baseUrl) => openOrigin(baseUrl, settings));
+      shared = { origins, deadlines: new Deadlines(), users: 0 };
       this.#shared.set(key, shared);
     }
     shared.users += 1;
-    const { origins } = shared;
+    const { origins, deadlines } = shared;
     return {
       origins,
+      deadlines,
       release: async () => {
         shared.users -= 1;
         if (shared.users > 0) return;
@@ -116,7 +125,7 @@ export function createTransport(
   clock: Clock,
   connections = new Connections(),
 ): Transport {
-  const { origins, release } = connections.take(settings);
+  const { origins, deadlines, release } = connections.take(settings);
   let inFlight = 0;
   let onIdle: (() => void) | undefined;
   const ended = (): void => {
@@ -128,7 +137,8 @@ export function createTransport(
       const target = origins[request.baseUrlIndex];
       if (target === undefined) throw new RangeError(`no base URL ${request.baseUrlIndex}`);
       inFlight += 1;
-      const flight = new HttpFlight(request.timeoutMs, settings, clock, scope, ended);
+      const flight = new HttpFlight(settings, clock, scope, deadlines, ended);
+      deadlines.add(flight, request.timeoutMs);
       flight.dispatch(target, request);
       return flight;
     },
@@ -166,14 +176,14 @@ function openOrigin(baseUrl: string, settings: TransportSettings): Origin {
   return { dispatcher, origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') };
 }
 
-class HttpFlight implements Flight, Dispatcher.DispatchHandler {
+class HttpFlight extends Deadline implements Flight, Dispatcher.DispatchHandler {
   readonly result: Promise<WireResult>;
   readonly #clock: Clock;
   readonly #scope: CallScope;
   readonly #maxBytes: number;
   readonly #proxied: boolean;
+  readonly #deadlines: Deadlines;
   readonly #ended: () => void;
-  readonly #timer: NodeJS.Timeout;
   #settle: ((result: WireResult) => void) | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #sentAtMs = 0;
@@ -184,13 +194,15 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
   #size = 0;
 
   constructor(
-    timeoutMs: number,
     settings: TransportSettings,
     clock: Clock,
     scope: CallScope,
+    deadlines: Deadlines,
     ended: () => void,
   ) {
+    super();
     this.#clock = clock;
+    this.#deadlines = deadlines;
     this.#ended = ended;
     this.#scope = scope;
     this.#maxBytes = settings.maxReplyBytes;
@@ -198,7 +210,6 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
     this.result = new Promise((resolve) => {
       this.#settle = resolve;
     });
-    this.#timer = setTimeout(() => this.end('attemptTimeout'), Math.min(timeoutMs, MAX_TIMER_MS));
     scope.onAbort(() => this.end('cancelled'));
   }
 
@@ -217,6 +228,10 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
     const left = this.#controller !== undefined;
     this.#finish({ kind: 'failure', reason, left });
     this.#controller?.abort(new Error(reason));
+  }
+
+  override expire(): void {
+    this.end('attemptTimeout');
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -279,7 +294,7 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
     const settle = this.#settle;
     if (settle === undefined) return;
     this.#settle = undefined;
-    clearTimeout(this.#timer);
+    this.#deadlines.remove(this);
     this.#scope.onAbort(undefined);
     settle(result);
     this.#ended();

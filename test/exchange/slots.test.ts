@@ -6,7 +6,7 @@ import { systemClock } from '../../src/exchange/system-clock.ts';
 
 test('urgent calls come first, some slots are theirs alone, and who gave up gets none', async () => {
   const slots = new Slots(2);
-  const scope = () => new CallScope(systemClock, 60_000, undefined);
+  const scope = () => new CallScope(systemClock, systemClock.monotonicMs(), 60_000, undefined);
   expect([slots.takeAtOnce(false), slots.takeAtOnce(false), slots.takeAtOnce(false)]).toEqual([
     true,
     true,
@@ -15,7 +15,11 @@ test('urgent calls come first, some slots are theirs alone, and who gave up gets
   expect([slots.takeAtOnce(true), slots.takeAtOnce(true)]).toEqual([true, false]);
   const order: string[] = [];
   const giveUp = new AbortController();
-  const scopes = [new CallScope(systemClock, 60_000, giveUp.signal), scope(), scope()];
+  const scopes = [
+    new CallScope(systemClock, systemClock.monotonicMs(), 60_000, giveUp.signal),
+    scope(),
+    scope(),
+  ];
   const [gone, normal, urgent] = scopes;
   if (gone === undefined || normal === undefined || urgent === undefined) throw new Error('three');
   const waits = [

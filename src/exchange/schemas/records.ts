@@ -1,17 +1,16 @@
 import { z } from 'zod';
 import type {
   CreditLineRecord,
-  LiquidationState,
   OrderSide,
   OrderStatus,
   PositionRecord,
-  PositionSide,
   PositionTpsl,
   SpotOrderRecord,
   TransferMethod,
   TransferRecord,
 } from '../../core/ports/exchange.ts';
 import {
+  asEnumerated,
   booleanField,
   countField,
   decimalField,
@@ -26,38 +25,24 @@ import {
   textField,
   timeField,
 } from './fields.ts';
+import { type RecordReader, wholeFirst } from './record-reader.ts';
+import { asLiquidationState, asPositionSide, readWholePosition } from './whole-position.ts';
 
-const sideField = enumeratedField<OrderSide>({ buy: 'buy', sell: 'sell' });
-const positionSideField = enumeratedField<PositionSide>({
-  LONG: 'LONG',
-  SHORT: 'SHORT',
-  BOTH: 'BOTH',
-});
-const orderStatusField = enumeratedField<OrderStatus>({
-  NEW: 'NEW',
-  PARTIALLY_FILLED: 'PARTIALLY_FILLED',
-  FILLED: 'FILLED',
-  CANCELLED: 'CANCELLED',
-  CANCELED: 'CANCELLED',
-});
-const liquidationStateField = enumeratedField<LiquidationState>({
-  margin_call: 'margin_call',
-  liquidation: 'liquidation',
-});
-const methodField = enumeratedField<TransferMethod>({ 1: 'deposit', 2: 'withdrawal' });
+const sideField = enumeratedField(asEnumerated<OrderSide>({ buy: 'buy', sell: 'sell' }));
+const positionSideField = enumeratedField(asPositionSide);
+const orderStatusField = enumeratedField(
+  asEnumerated<OrderStatus>({
+    NEW: 'NEW',
+    PARTIALLY_FILLED: 'PARTIALLY_FILLED',
+    FILLED: 'FILLED',
+    CANCELLED: 'CANCELLED',
+    CANCELED: 'CANCELLED',
+  }),
+);
+const methodField = enumeratedField(asEnumerated<TransferMethod>({ 1: 'deposit', 2: 'withdrawal' }));
 
 /** Generated code for the valid case; what is not valid is read again by the interpreting parser. */
 const compiled = <T extends z.ZodType>(schema: T): T => z.compile(schema, { strict: true });
-
-/** What one record is read with: checks and converts, or says where it is wrong. */
-export interface RecordReader<T> {
-  safeParse(value: unknown):
-    | { success: true; data: T }
-    | {
-        success: false;
-        error: { issues: readonly { path: readonly PropertyKey[]; message: string; code?: string }[] };
-      };
-}
 
 const tpsl = objectField({
   takeProfitId: descriptive(idField),
@@ -74,7 +59,7 @@ function withoutNulls<T extends object>(fields: T): WithoutNulls<T> {
 }
 
 /** Specification 2.4. */
-export const positionReader: RecordReader<PositionRecord> = compiled(
+export const positionSchema: RecordReader<PositionRecord> = compiled(
   z.object({
     positionId: idField,
     market: nameField,
@@ -83,7 +68,7 @@ export const positionReader: RecordReader<PositionRecord> = compiled(
     amount: decimalField,
     basePrice: optional(decimalField),
     liquidationPrice: optional(nullable(decimalField)),
-    liquidationState: optional(nullable(liquidationStateField)),
+    liquidationState: optional(nullable(enumeratedField(asLiquidationState))),
     pnl: optional(decimalField),
     pnlPercent: optional(decimalField),
     margin: optional(decimalField),
@@ -95,6 +80,8 @@ export const positionReader: RecordReader<PositionRecord> = compiled(
     positionSide: optional(positionSideField),
   }),
 );
+
+export const positionReader = wholeFirst(readWholePosition, positionSchema);
 
 /** Specification 2.5. */
 export const creditLineReader: RecordReader<CreditLineRecord> = z.object({

@@ -10,11 +10,11 @@ import type {
 } from '../../core/ports/exchange.ts';
 import { isObject, NumberText, parseJsonKeepingDigits, shapeOf } from '../json.ts';
 import { decimalField } from './fields.ts';
+import type { RecordReader } from './record-reader.ts';
 import {
   creditLineReader,
   placedOrderReader,
   positionReader,
-  type RecordReader,
   spotOrderReader,
   transferReader,
 } from './records.ts';

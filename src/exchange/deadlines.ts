@@ -1,0 +1,82 @@
+import { MAX_TIMER_MS } from './call-scope.ts';
+
+/** Something that has a deadline; its place in the list is kept in itself. */
+export abstract class Deadline {
+  deadlineMs = 0;
+  before: Deadline | undefined;
+  after: Deadline | undefined;
+  isListed = false;
+
+  /** The deadline has passed; it is off the list already. */
+  abstract expire(): void;
+}
+
+/**
+ * Deadlines of requests in flight, kept with one timer of the platform: nearly all are taken back in time, and a
+ * timer for each would cost more than a tenth of a request. Most are as far ahead as the others, so a new one is the
+ * last, or nearly.
+ */
+export class Deadlines {
+  readonly #nowMs: () => number;
+  #first: Deadline | undefined;
+  #last: Deadline | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #timerAtMs = Infinity;
+
+  /** @param nowMs must run as the platform's timers do */
+  constructor(nowMs: () => number = () => performance.now()) {
+    this.#nowMs = nowMs;
+  }
+
+  add(entry: Deadline, inMs: number): void {
+    if (entry.isListed) throw new RangeError('has a deadline already');
+    entry.deadlineMs = this.#nowMs() + inMs;
+    entry.isListed = true;
+    let before = this.#last;
+    while (before !== undefined && before.deadlineMs > entry.deadlineMs) before = before.before;
+    const after = before === undefined ? this.#first : before.after;
+    entry.before = before;
+    entry.after = after;
+    if (before === undefined) this.#first = entry;
+    else before.after = entry;
+    if (after === undefined) this.#last = entry;
+    else after.before = entry;
+    if (this.#first === entry) this.#arm(inMs, entry.deadlineMs);
+  }
+
+  /** Nothing happens if it is off the list. */
+  remove(entry: Deadline): void {
+    if (!entry.isListed) return;
+    const { before, after } = entry;
+    entry.isListed = false;
+    entry.before = undefined;
+    entry.after = undefined;
+    if (before === undefined) this.#first = after;
+    else before.after = after;
+    if (after === undefined) this.#last = before;
+    else after.before = before;
+    // The timer stays: it soon serves again, and must not keep a process alive until then.
+    if (this.#first === undefined) this.#timer?.unref();
+  }
+
+  /** One timer, set for the first deadline or before it. */
+  #arm(inMs: number, atMs: number): void {
+    if (this.#timer !== undefined && this.#timerAtMs <= atMs) {
+      this.#timer.ref();
+      return;
+    }
+    clearTimeout(this.#timer);
+    this.#timerAtMs = atMs;
+    this.#timer = setTimeout(() => this.#ring(), Math.min(Math.max(1, Math.ceil(inMs)), MAX_TIMER_MS));
+  }
+
+  #ring(): void {
+    this.#timer = undefined;
+    const nowMs = this.#nowMs();
+    for (let entry = this.#first; entry !== undefined && entry.deadlineMs <= nowMs; entry = this.#first) {
+      this.remove(entry);
+      entry.expire();
+    }
+    if (this.#first !== undefined) this.#arm(this.#first.deadlineMs - nowMs, this.#first.deadlineMs);
+  }
+}
