@@ -11,7 +11,7 @@ import { systemClock } from '../exchange/system-clock.ts';
 import type { PipelineContext } from '../pipeline/account.ts';
 import { PollGuard } from '../pipeline/poll.ts';
 import type { Queues } from '../queues/producers.ts';
-import { assertSchedules, type Schedule, tickOf } from '../queues/schedules.ts';
+import { assertSchedules, groupTicks, type Schedule, tickOf } from '../queues/schedules.ts';
 import type { RunningWorker, WorkerSettings } from '../queues/worker.ts';
 import { createRedisReceiptStore } from '../state/receipts-redis.ts';
 import type { State } from '../state/state.ts';
@@ -241,12 +241,14 @@ function openDeliverer(base: Base, config: CompiledConfig): Promise<Deliverer> {
 
 /** Schedules of the buckets that have accounts, as often as their accounts' cadences need. */
 export function schedulesOf(accounts: ConfiguredAccounts): readonly Schedule[] {
-  return accounts.buckets().map((bucket) => {
-    const alerts = accounts
-      .inBucket(bucket)
-      .map((id) => accounts.get(id)?.rules.settings.cadence.alertMs ?? Number.POSITIVE_INFINITY);
-    return { bucket, everyMs: tickOf(alerts) };
+  const ticks = accounts.buckets().map((bucket) => {
+    const ids = accounts.inBucket(bucket);
+    const alerts = ids.map(
+      (id) => accounts.get(id)?.rules.settings.cadence.alertMs ?? Number.POSITIVE_INFINITY,
+    );
+    return { bucket, accounts: ids.length, everyMs: tickOf(alerts) };
   });
+  return groupTicks(ticks);
 }
 
 type Schedules = WantedSchedules | undefined;
@@ -261,7 +263,7 @@ async function setUpSchedules(
   const wanted = schedules.wanted();
   await assertSchedules(redis, queues.poll, wanted);
   schedules.areSetUp = true;
-  telemetry.emit({ kind: 'schedulesAsserted', buckets: wanted.map(({ bucket }) => bucket), why });
+  telemetry.emit({ kind: 'schedulesAsserted', buckets: wanted.flatMap(({ buckets }) => buckets), why });
 }
 
 interface Adopting {

@@ -81,5 +81,9 @@ async function lookAtSchedules(parts: WatchdogParts, schedules: WantedSchedules)
   // A reload could not: what ticks at another pace than is wanted now is not broken, and would stay.
   await assertSchedules(redis, queues.poll, wanted);
   schedules.areSetUp = true;
-  telemetry.emit({ kind: 'schedulesAsserted', buckets: wanted.map(({ bucket }) => bucket), why: 'reload' });
+  telemetry.emit({
+    kind: 'schedulesAsserted',
+    buckets: wanted.flatMap(({ buckets }) => buckets),
+    why: 'reload',
+  });
 }

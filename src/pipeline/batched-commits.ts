@@ -1,4 +1,9 @@
-import type { AccountCommit, CommitResult, StateStore } from '../core/ports/state-store.ts';
+import {
+  type AccountCommit,
+  bucketOf,
+  type CommitResult,
+  type StateStore,
+} from '../core/ports/state-store.ts';
 
 interface Waiting {
   readonly commit: AccountCommit;
@@ -7,8 +12,9 @@ interface Waiting {
 }
 
 /**
- * Commits of one bucket, one call at a time: whatever is ready while a call is under way goes with the next one.
- * Alone, a commit goes at the end of the turn in which it became ready.
+ * Commits of one tick, one round at a time: whatever is ready while a round is under way goes with the next one.
+ * Alone, a commit goes at the end of the turn in which it became ready. A round is one call per bucket, so that what
+ * fails one bucket fails no other.
  */
 export class BatchedCommits {
   readonly #store: StateStore;
@@ -32,17 +38,22 @@ export class BatchedCommits {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
       this.#waiting = [];
-      try {
-        const results = await this.#store.commit(batch.map(({ commit }) => commit));
-        for (const [index, { resolve, reject }] of batch.entries()) {
-          const result = results[index];
-          if (result === undefined) reject(new TypeError('the store did not answer for every account'));
-          else resolve(result);
-        }
-      } catch (error) {
-        for (const { reject } of batch) reject(error);
-      }
+      const byBucket = Map.groupBy(batch, ({ commit }) => bucketOf(commit.base.accountId));
+      await Promise.all([...byBucket.values()].map((some) => this.#send(some)));
     }
     this.#isRunning = false;
+  }
+
+  async #send(batch: readonly Waiting[]): Promise<void> {
+    try {
+      const results = await this.#store.commit(batch.map(({ commit }) => commit));
+      for (const [index, { resolve, reject }] of batch.entries()) {
+        const result = results[index];
+        if (result === undefined) reject(new TypeError('the store did not answer for every account'));
+        else resolve(result);
+      }
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
   }
 }

@@ -3,9 +3,18 @@ export function queuePrefix(prefix: string): string {
   return `${prefix}:{queues}`;
 }
 
-/** No colons: BullMQ takes ids apart at them. */
-export function schedulerId(bucket: number): string {
-  return `bucket-${bucket}`;
+/**
+ * Of the ticks of these buckets, in ascending order: says exactly which, so that whoever finds a schedule of this id
+ * knows what it ticks. No colons: BullMQ takes ids apart at them.
+ */
+export function schedulerId(buckets: readonly number[]): string {
+  const runs: [from: number, to: number][] = [];
+  for (const bucket of buckets) {
+    const last = runs.at(-1);
+    if (last?.[1] === bucket - 1) last[1] = bucket;
+    else runs.push([bucket, bucket]);
+  }
+  return `buckets-${runs.map(([from, to]) => (from === to ? from : `${from}-${to}`)).join('.')}`;
 }
 
 /** Different for different lanes: what joins the parts is escaped within them. */

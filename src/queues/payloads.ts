@@ -4,12 +4,14 @@ import type { CureFigures, Notice } from '../core/ports/notify.ts';
 import { BUCKETS } from '../core/ports/state-store.ts';
 
 /** What jobs carry. Whoever reads a job checks it: another version of this program may have written it. */
+const bucketSchema = z
+  .int()
+  .min(0)
+  .max(BUCKETS - 1);
+
 export const pollJobSchema = z.object({
-  version: z.literal(1),
-  bucket: z
-    .int()
-    .min(0)
-    .max(BUCKETS - 1),
+  version: z.literal(2),
+  buckets: z.array(bucketSchema).min(1).max(BUCKETS),
   /** Time between ticks, milliseconds. */
   everyMs: z.int().min(1),
 });

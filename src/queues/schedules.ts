@@ -4,10 +4,43 @@ import { BUCKETS } from '../core/ports/state-store.ts';
 import { schedulerId } from './names.ts';
 import type { PollJob } from './payloads.ts';
 
-/** One tick of a bucket in so many milliseconds. */
+/** One tick of these buckets, in ascending order, in so many milliseconds. */
 export interface Schedule {
-  readonly bucket: number;
+  readonly buckets: readonly number[];
   readonly everyMs: number;
+}
+
+/** A bucket with the ticks that its accounts need. */
+export interface BucketTicks {
+  readonly bucket: number;
+  readonly accounts: number;
+  readonly everyMs: number;
+}
+
+/**
+ * A tick costs the queue and its Redis as much as several polls, so buckets share one; it is no larger than that
+ * what comes next waits a few milliseconds for its accounts, and no rarer than that several processes share them.
+ */
+const MOST_BUCKETS = 4;
+const MOST_ACCOUNTS = 64;
+
+/** Which buckets tick together: neighbours that need equal ticks. All processes with one config agree on it. */
+export function groupTicks(ticks: readonly BucketTicks[]): readonly Schedule[] {
+  const groups: { readonly buckets: number[]; readonly everyMs: number; accounts: number }[] = [];
+  const open = new Map<number, (typeof groups)[number]>();
+  for (const { bucket, accounts, everyMs } of ticks.toSorted((a, b) => a.bucket - b.bucket)) {
+    const group = open.get(everyMs);
+    const fits = group !== undefined && group.accounts + accounts <= MOST_ACCOUNTS;
+    if (fits && group.buckets.length < MOST_BUCKETS) {
+      group.buckets.push(bucket);
+      group.accounts += accounts;
+    } else {
+      const started = { buckets: [bucket], everyMs, accounts };
+      open.set(everyMs, started);
+      groups.push(started);
+    }
+  }
+  return groups.map(({ buckets, everyMs }) => ({ buckets, everyMs }));
 }
 
 /** Ticks are no further apart than this, and no nearer than that, whatever the cadences are. */
@@ -28,7 +61,7 @@ export async function assertSchedules(
   queue: Queue<PollJob>,
   wanted: readonly Schedule[],
 ): Promise<void> {
-  const ids = new Set(wanted.map(({ bucket }) => schedulerId(bucket)));
+  const ids = new Set(wanted.map(({ buckets }) => schedulerId(buckets)));
   const known = await nextTicks(redis, queue);
   await Promise.all([
     ...wanted.map((schedule) => setUp(queue, schedule)),
@@ -47,12 +80,12 @@ export async function repairSchedules(
   nowMs: number,
 ): Promise<readonly number[]> {
   const known = await nextTicks(redis, queue);
-  const broken = wanted.filter(({ bucket, everyMs }) => {
-    const next = known.get(schedulerId(bucket));
+  const broken = wanted.filter(({ buckets, everyMs }) => {
+    const next = known.get(schedulerId(buckets));
     return next === undefined || next < nowMs - everyMs - OVERDUE_MS;
   });
   await Promise.all(broken.map((schedule) => setUp(queue, schedule)));
-  return broken.map(({ bucket }) => bucket);
+  return broken.flatMap(({ buckets }) => buckets);
 }
 
 /** When each schedule ticks next, Unix milliseconds, by its id. */
@@ -67,15 +100,15 @@ async function nextTicks(redis: Redis, queue: Queue<PollJob>): Promise<ReadonlyM
   return ticks;
 }
 
-async function setUp(queue: Queue<PollJob>, { bucket, everyMs }: Schedule): Promise<void> {
+async function setUp(queue: Queue<PollJob>, { buckets, everyMs }: Schedule): Promise<void> {
   // Spread over the interval: without an offset all of them tick at once.
-  const offset = 1 + Math.floor((bucket * (everyMs - 1)) / BUCKETS);
+  const offset = 1 + Math.floor(((buckets[0] ?? 0) * (everyMs - 1)) / BUCKETS);
   await queue.upsertJobScheduler(
-    schedulerId(bucket),
+    schedulerId(buckets),
     { every: everyMs, offset },
     {
       name: 'tick',
-      data: { version: 1, bucket, everyMs },
+      data: { version: 2, buckets: [...buckets], everyMs },
       opts: { removeOnComplete: true, removeOnFail: { count: KEPT_FAILURES, age: KEPT_SECONDS } },
     },
   );

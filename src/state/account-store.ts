@@ -26,7 +26,7 @@ import {
   prepareChange,
 } from './change.ts';
 import { readControls } from './controls-text.ts';
-import { DocumentError, fieldOf, HEADER_FIELD, readDocuments } from './documents.ts';
+import { DocumentError, fieldsOf, HEADER_FIELD, readDocuments } from './documents.ts';
 import { readHeader, WRITER_LENGTH } from './header.ts';
 import { readLife, type StoredLife, writeLife } from './life-text.ts';
 
@@ -129,7 +129,8 @@ export class AccountStore implements StateStore {
   async discard(accountId: string, request: DiscardRequest): Promise<boolean> {
     const { document, author, reason, atMs } = request;
     const bucket = bucketOf(accountId);
-    const field = fieldOf(document);
+    const fields = fieldsOf(document);
+    const [field] = fields;
     for (;;) {
       const { life } = await this.readBucket(bucket, []);
       const texts = await this.#backend.fields(bucket, accountId);
@@ -138,9 +139,13 @@ export class AccountStore implements StateStore {
       const entry = rawEntry(accountId, texts, life);
       const words = `${author} discarded the stored ${document}: ${reason}`;
       const note = { kind: 'note', atMs, about: 'documentDiscarded', words } as const;
-      const audit = [{ ...note, detail: { document, author, reason }, attachments: { [document]: text } }];
+      const found = fields.filter((name) => texts.has(name));
+      const attachments = Object.fromEntries(
+        found.map((name) => [name === field ? document : name, texts.get(name)]),
+      );
+      const audit = [{ ...note, detail: { document, author, reason }, attachments }];
       const base = entry.account;
-      const prepared = prepareChange(entry, { base, audit, removeFields: [field] }, this.#context());
+      const prepared = prepareChange(entry, { base, audit, removeFields: found }, this.#context());
       const batch = { life: this.#lives[bucket]!.text, changes: [prepared.raw], controls: null };
       const reply = await this.#backend.commit(bucket, batch);
       this.#entries.delete(accountId);

@@ -1,3 +1,4 @@
+import type { AccountState } from '../core/account-state.ts';
 import type { AuditDraft, StoreRecord } from '../core/ports/audit.ts';
 import { GENESIS_HASH } from '../core/ports/audit.ts';
 import type {
@@ -10,7 +11,8 @@ import type {
 import { appendRecords } from './audit-chain.ts';
 import type { RawChange } from './backend.ts';
 import type { Redact } from './canonical.ts';
-import { documentField, HEADER_FIELD, laneField } from './documents.ts';
+import { documentField, HEADER_FIELD, laneField, MOVING_FIELD } from './documents.ts';
+import { isRestingText, movingText, restingText, restsAlike } from './evaluation-document.ts';
 import { type Header, writeHeader } from './header.ts';
 
 /** What a store knows of an account besides what it shows. */
@@ -103,21 +105,43 @@ interface Written {
 function changedTexts(entry: Entry, commit: InternalCommit): Written {
   const set = new Map<string, string>();
   const remove: string[] = [...(commit.removeFields ?? [])];
-  const offer = (field: string, value: unknown, before: unknown): void => {
-    if (value === before || value === undefined) return;
-    if (value === null) {
-      if (entry.texts.has(field)) remove.push(field);
-      return;
-    }
-    const text = JSON.stringify(value);
+  const drop = (field: string): void => {
+    if (entry.texts.has(field)) remove.push(field);
+  };
+  const write = (field: string, text: string): void => {
     if (text !== entry.texts.get(field)) set.set(field, text);
   };
+  const offer = (field: string, value: unknown, before: unknown): void => {
+    if (value === before || value === undefined) return;
+    if (value === null) drop(field);
+    else write(field, JSON.stringify(value));
+  };
   const { documents, lanes } = entry.account;
-  for (const name of Object.keys(commit.documents ?? {}) as DocumentName[]) {
-    offer(documentField(name), commit.documents?.[name], documents[name]);
+  const { evaluation, ...others } = commit.documents ?? {};
+  if (evaluation === null) drop(MOVING_FIELD);
+  if (evaluation === null || evaluation === undefined) offer(EVALUATION_FIELD, evaluation, undefined);
+  else offerEvaluation(entry, evaluation, write);
+  for (const name of Object.keys(others) as (keyof typeof others)[]) {
+    offer(documentField(name), others[name], documents[name]);
   }
   for (const [market, lane] of commit.lanes ?? []) offer(laneField(market), lane, lanes.get(market));
   return { set, remove };
+}
+
+const EVALUATION_FIELD = documentField('evaluation');
+
+/** Of an account in which nothing happens only the figures move. */
+function offerEvaluation(
+  { texts, account: { documents } }: Entry,
+  evaluation: AccountState,
+  write: (field: string, text: string) => void,
+): void {
+  const before = documents.evaluation;
+  if (evaluation === before) return;
+  const rests =
+    before !== undefined && isRestingText(texts.get(EVALUATION_FIELD)) && restsAlike(before, evaluation);
+  if (!rests) write(EVALUATION_FIELD, restingText(evaluation));
+  write(MOVING_FIELD, movingText(evaluation));
 }
 
 function chainEnd(header: Header | undefined, quiet: number, nowMs: number) {

@@ -1,5 +1,5 @@
 import type { AccountLane } from '../core/account-lane.ts';
-import { type AccountState, STATE_VERSION } from '../core/account-state.ts';
+import type { AccountState } from '../core/account-state.ts';
 import type { LimitLedger } from '../core/gate.ts';
 import { LANE_VERSION, type LaneState } from '../core/lane-state.ts';
 import type { Inbox } from '../core/ports/controls.ts';
@@ -12,6 +12,12 @@ import type {
   StoredRequests,
 } from '../core/ports/state-store.ts';
 import type { RouteState } from '../core/route.ts';
+import {
+  EVALUATION_VERSION,
+  joinEvaluation,
+  type RestingEvaluation,
+  splitEvaluation,
+} from './evaluation-document.ts';
 import { parseFigures } from './figures-document.ts';
 
 /** How a stored document is read: which version this program writes, and how older ones become it. */
@@ -19,8 +25,8 @@ export interface DocumentCodec<T> {
   readonly version: number;
   /** By the version that they read; each yields the next one. */
   readonly migrations: Readonly<Record<number, (old: unknown) => unknown>>;
-  /** Of the current version; throws when the value does not have its shape. */
-  readonly parse: (value: unknown) => T;
+  /** Of the current version, with what is stored beside it; throws when the value does not have its shape. */
+  readonly parse: (value: unknown, moving?: string) => T;
 }
 
 export class DocumentError extends Error {
@@ -41,6 +47,7 @@ export function readDocument<T>(
   text: string,
   document: string,
   accountId: string,
+  moving?: string,
 ): T {
   const where = `the stored ${document} of account ${JSON.stringify(accountId)}`;
   const cure = 'restore it, or discard it (docs/redis-keys.md)';
@@ -62,7 +69,7 @@ export function readDocument<T>(
     );
   }
   try {
-    return codec.parse(migrate(codec, value, version));
+    return codec.parse(migrate(codec, value, version), moving);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new DocumentError('DOCUMENT_UNREADABLE', document, `${where} cannot be read (${why}): ${cure}`);
@@ -104,20 +111,24 @@ function withoutTransfers(value: unknown): unknown {
   return { ...readings, version: 2, sources: others };
 }
 
+const EVALUATION_MEMBERS = {
+  accountId: 'string',
+  nextEpisode: 'number',
+  rules: 'array',
+  markets: 'array',
+  loans: 'array',
+  positions: 'array',
+} as const;
+const checkWhole = shaped<AccountState>({ ...EVALUATION_MEMBERS, ages: 'object' });
+const checkResting = shaped<RestingEvaluation>(EVALUATION_MEMBERS);
+
 /** Another document: an entry here and a member of `AccountDocuments`. */
 export const DOCUMENT_CODECS: Codecs = {
   evaluation: {
-    version: STATE_VERSION,
-    migrations: {},
-    parse: shaped<AccountState>({
-      accountId: 'string',
-      nextEpisode: 'number',
-      rules: 'array',
-      markets: 'array',
-      loans: 'array',
-      positions: 'array',
-      ages: 'object',
-    }),
+    version: EVALUATION_VERSION,
+    // The first version was in one part.
+    migrations: { 1: (old) => splitEvaluation(checkWhole(old)) },
+    parse: (value, moving) => joinEvaluation(checkResting(value), moving),
   },
   limits: { version: 1, migrations: {}, parse: shaped<LimitLedger>({ admitted: 'array' }) },
   readings: {
@@ -156,8 +167,12 @@ export const LANE_CODEC: DocumentCodec<LaneState> = {
   }),
 };
 
-/** Fields of the account's hash: `h` the header, `d:<name>` documents, `l:<market>` lanes. */
+/**
+ * Fields of the account's hash: `h` the header, `d:<name>` documents, `l:<market>` lanes, `m` what moves of the
+ * document `evaluation`.
+ */
 export const HEADER_FIELD = 'h';
+export const MOVING_FIELD = 'm';
 const DOCUMENT_FIELD = 'd:';
 const LANE_FIELD = 'l:';
 
@@ -169,9 +184,10 @@ export function laneField(market: string): string {
   return LANE_FIELD + market;
 }
 
-/** The field of a document as `RefusedAccount.document` names it. */
-export function fieldOf(document: string): string {
-  return document.startsWith('lane:') ? laneField(document.slice('lane:'.length)) : DOCUMENT_FIELD + document;
+/** The fields of a document as `RefusedAccount.document` names it; the first one is there if it is. */
+export function fieldsOf(document: string): readonly [string, ...string[]] {
+  if (document.startsWith('lane:')) return [laneField(document.slice('lane:'.length))];
+  return document === 'evaluation' ? [DOCUMENT_FIELD + document, MOVING_FIELD] : [DOCUMENT_FIELD + document];
 }
 
 export interface ReadDocuments {
@@ -193,8 +209,10 @@ export function readDocuments(
 ): ReadDocuments {
   const documents: Partial<Record<DocumentName, unknown>> = {};
   const lanes = new Map<string, LaneState>();
+  const moving = fields.get(MOVING_FIELD);
+  const hasMoved = known?.texts.get(MOVING_FIELD) !== moving;
   for (const [field, text] of fields) {
-    if (field === HEADER_FIELD) continue;
+    if (field === HEADER_FIELD || field === MOVING_FIELD) continue;
     const isKnown = known?.texts.get(field) === text;
     if (field.startsWith(LANE_FIELD)) {
       const market = field.slice(LANE_FIELD.length);
@@ -203,17 +221,17 @@ export function readDocuments(
       continue;
     }
     const name = documentNameOf(field, accountId);
-    const same = isKnown ? known.documents[name] : undefined;
-    const read = same ?? readNamed(name, text, accountId);
+    const same = isKnown && !(name === 'evaluation' && hasMoved) ? known.documents[name] : undefined;
+    const read = same ?? readNamed(name, text, accountId, moving);
     if (read !== undefined) documents[name] = read;
   }
   return { documents: documents as AccountDocuments, lanes };
 }
 
 /** What is only shown refuses no account: unreadable, it is as if it were not there, and is written anew. */
-function readNamed(name: DocumentName, text: string, accountId: string): unknown {
+function readNamed(name: DocumentName, text: string, accountId: string, moving?: string): unknown {
   try {
-    return readDocument<unknown>(DOCUMENT_CODECS[name], text, name, accountId);
+    return readDocument<unknown>(DOCUMENT_CODECS[name], text, name, accountId, moving);
   } catch (error) {
     if (name === 'figures' && error instanceof DocumentError) return undefined;
     throw error;

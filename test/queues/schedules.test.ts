@@ -1,7 +1,17 @@
+import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
+import { schedulerId } from '../../src/queues/names.ts';
+import type { PollJob } from '../../src/queues/payloads.ts';
 import { examineRedis } from '../../src/queues/redis-sanity.ts';
-import { assertSchedules, meantAt, repairSchedules, tickOf } from '../../src/queues/schedules.ts';
+import {
+  assertSchedules,
+  groupTicks,
+  meantAt,
+  repairSchedules,
+  type Schedule,
+  tickOf,
+} from '../../src/queues/schedules.ts';
 import { startWorker } from '../../src/queues/worker.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { eventually } from '../pipeline/world.ts';
@@ -9,25 +19,34 @@ import { hasRedisServer, startRedisServer } from '../support/redis.ts';
 import { openQueueWorld, type QueueWorld } from './support.ts';
 
 const EVERY_MS = 200;
-const WANTED = Array.from({ length: 8 }, (_, index) => ({ bucket: index * 8, everyMs: EVERY_MS }));
+const WANTED = Array.from({ length: 8 }, (_, index) => ({
+  buckets: [index * 8, index * 8 + 3],
+  everyMs: EVERY_MS,
+}));
 
-function ticks(world: QueueWorld, work: (bucket: number) => Promise<void> = async () => {}) {
-  const seen: { bucket: number; id: string }[] = [];
-  const worker = startWorker<{ bucket: number }>('poll', world.settings, async ({ data, id }) => {
-    seen.push({ bucket: data.bucket, id: id ?? '' });
-    await work(data.bucket);
+function ticks(world: QueueWorld, work: () => Promise<void> = async () => {}) {
+  const seen: { buckets: readonly number[]; id: string }[] = [];
+  const worker = startWorker<PollJob>('poll', world.settings, async ({ data, id }) => {
+    seen.push({ buckets: data.buckets, id: id ?? '' });
+    await work();
   });
   closeAfterTest(() => worker.close(AbortSignal.timeout(5_000)));
   return seen;
 }
 
+type OfBuckets = Pick<Schedule, 'buckets'>;
+
+function isOf(tick: OfBuckets, wanted: OfBuckets): boolean {
+  return tick.buckets.join() === wanted.buckets.join();
+}
+
 describe('schedules', () => {
-  test('tick each bucket, spread over the interval instead of all at once', async () => {
+  test('tick their buckets, spread over the interval instead of all at once', async () => {
     const world = await openQueueWorld();
     await assertSchedules(world.redis, world.queues.poll, WANTED);
     const seen = ticks(world);
     await eventually(
-      () => WANTED.every(({ bucket }) => seen.filter((tick) => tick.bucket === bucket).length > 2),
+      () => WANTED.every((wanted) => seen.filter((tick) => isOf(tick, wanted)).length > 2),
       'ticks',
     );
     const phases = new Set(seen.map(({ id }) => (meantAt(id) ?? 0) % EVERY_MS));
@@ -53,21 +72,21 @@ describe('schedules', () => {
     const world = await openQueueWorld();
     await assertSchedules(world.redis, world.queues.poll, WANTED);
     // What a process leaves behind that was killed between taking a tick and planning the next one.
-    const victim = WANTED[2];
+    const victim = WANTED[2] ?? { buckets: [] };
     const delayed = await world.redis.zrange(world.queues.poll.toKey('delayed'), '0', '-1');
-    const job = delayed.find((id) => id.startsWith(`repeat:bucket-${victim?.bucket}:`)) ?? '';
+    const job = delayed.find((id) => id.startsWith(`repeat:${schedulerId(victim.buckets)}:`)) ?? '';
     await world.redis.zrem(world.queues.poll.toKey('delayed'), job);
     await world.redis.del(world.queues.poll.toKey(job));
     const seen = ticks(world);
     await eventually(() => seen.length > 20, 'ticks of the others');
-    expect(seen.some(({ bucket }) => bucket === victim?.bucket)).toBe(false);
+    expect(seen.some((tick) => isOf(tick, victim))).toBe(false);
     let repaired: readonly number[] = [];
     await eventually(async () => {
       repaired = await repairSchedules(world.redis, world.queues.poll, WANTED, Date.now());
       return repaired.length > 0;
     }, 'a repair');
-    expect(repaired).toEqual([victim?.bucket]);
-    await eventually(() => seen.some(({ bucket }) => bucket === victim?.bucket), 'ticks again');
+    expect(repaired).toEqual(victim.buckets);
+    await eventually(() => seen.some((tick) => isOf(tick, victim)), 'ticks again');
   });
 
   test('of buckets without accounts are taken away', async () => {
@@ -94,6 +113,50 @@ describe('schedules', () => {
     expect(failed).toBeLessThanOrEqual(101);
   });
 });
+
+const counts = fc.integer({ min: 1, max: 90 });
+const needs = fc.uniqueArray(
+  fc.record({ bucket: fc.nat({ max: 63 }), accounts: counts, everyMs: fc.constantFrom(200, 1_000) }),
+  { selector: ({ bucket }) => bucket, maxLength: 64 },
+);
+
+test('buckets share ticks: each is in one of its own pace, and none is larger than a few milliseconds take', () => {
+  fc.assert(
+    fc.property(needs, (ticks) => {
+      const groups = groupTicks(ticks);
+      const pacesOf = (groups: readonly Schedule[]): readonly string[] =>
+        groups.flatMap(({ buckets, everyMs }) => buckets.map((bucket) => `${bucket} ${everyMs}`)).sort();
+      expect(pacesOf(groups)).toEqual(ticks.map(({ bucket, everyMs }) => `${bucket} ${everyMs}`).sort());
+      for (const { buckets } of groups) {
+        const accounts = ticks.filter(({ bucket }) => buckets.includes(bucket)).map((one) => one.accounts);
+        expect(buckets.length === 1 || accounts.reduce((a, b) => a + b) <= 64).toBe(true);
+        expect(buckets.length).toBeLessThanOrEqual(4);
+      }
+      // Whoever finds a schedule by its id has to know from that what it ticks.
+      const ids = groups.map(({ buckets }) => schedulerId(buckets));
+      expect(ids.flatMap(bucketsIn).toSorted((a, b) => a - b)).toEqual(
+        ticks.map(({ bucket }) => bucket).toSorted((a, b) => a - b),
+      );
+      // In whatever order the accounts are configured.
+      expect(groupTicks(ticks.toReversed())).toEqual(groups);
+    }),
+  );
+});
+
+test('a thousand accounts, once a second each, tick sixteen times a second', () => {
+  const even = (accounts: number) =>
+    Array.from({ length: 64 }, (_, bucket) => ({ bucket, accounts, everyMs: 1_000 }));
+  expect(groupTicks(even(16))).toHaveLength(16);
+  expect(groupTicks(even(65))).toHaveLength(64);
+});
+
+function bucketsIn(id: string): readonly number[] {
+  const runs = id.slice('buckets-'.length).split('.');
+  return runs.flatMap((run) => {
+    const [from = 0, to = from] = run.split('-').map(Number);
+    return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+  });
+}
 
 test('the tick follows the shortest alert cadence, within bounds', () => {
   expect(tickOf([5_000, 10_000])).toBe(1_000);

@@ -91,7 +91,7 @@ test('no id is an integer or has a colon in it, and different lanes have differe
       expect(laneJobKey(a, marketA) === laneJobKey(b, marketB)).toBe(isSame);
     }),
   );
-  for (let bucket = 0; bucket < 64; bucket++) expect(isUsable(schedulerId(bucket))).toBe(true);
+  for (let bucket = 0; bucket < 64; bucket++) expect(isUsable(schedulerId([bucket]))).toBe(true);
 });
 
 function notice(id: string): Notice {

@@ -234,7 +234,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
     const equal = { ...evaluation('partial', 1) };
     const second = await commit(state, { base: first, documents: { evaluation: equal }, quiet: 1 });
     const fields = await place.raw.fields(bucketOf('partial'), 'partial');
-    expect([...fields.keys()].sort()).toEqual(['d:evaluation', 'd:limits', 'h']);
+    expect([...fields.keys()].sort()).toEqual(['d:evaluation', 'd:limits', 'h', 'm']);
     expect(second.documents.limits).toEqual({ version: 1, admitted: [] });
     expect((await load(place.open(), 'partial')).documents).toEqual(second.documents);
   });
@@ -428,6 +428,29 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
       const hash = record!.record.attachments[document]!;
       expect(JSON.parse((await reader.audit.attachment(accountId, hash))!)).toBe(text);
       expect(await reader.audit.verify(accountId)).toMatchObject({ kind: 'intact' });
+    });
+
+    test('a discarded evaluation goes with the part of it that moves, and both are in the audit', async () => {
+      const writer = place.open();
+      const accountId = 'versions-moving';
+      await commit(writer, {
+        base: await load(writer, accountId),
+        documents: { evaluation: evaluation(accountId, 7) },
+      });
+      await overwrite(writer, accountId, 'm', '[99]');
+      const reader = place.open();
+      const { load: found } = await reader.store.read(accountId);
+      const problem = { document: 'evaluation', code: 'DOCUMENT_UNREADABLE' };
+      expect(found).toMatchObject({ kind: 'refused', problem });
+      const request = { document: 'evaluation', author: 'ann', reason: 'damaged', atMs: 1 };
+      expect(await reader.store.discard(accountId, request)).toBe(true);
+      expect((await load(reader, accountId)).documents).toEqual({});
+      const fields = await place.raw.fields(bucketOf(accountId), accountId);
+      expect([...fields.keys()]).toEqual(['h']);
+      const [record] = await reader.audit.tail(accountId, 1);
+      const { evaluation: resting, m: moving } = record!.record.attachments;
+      expect(JSON.parse((await reader.audit.attachment(accountId, moving!))!)).toBe('[99]');
+      expect(await reader.audit.attachment(accountId, resting!)).toContain('nextEpisode');
     });
 
     test('a refused account does not keep the others of its bucket from being read', async () => {

@@ -37,10 +37,10 @@ export type NotifyEvent =
     };
 
 export type PollEvent =
-  /** One tick of one bucket has ended. */
+  /** One tick of these buckets has ended. */
   | {
       readonly kind: 'ticked';
-      readonly bucket: number;
+      readonly buckets: readonly number[];
       /** From the time it was meant to begin. */
       readonly lagMs: number;
       readonly durationMs: number;
