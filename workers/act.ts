@@ -1,14 +1,12 @@
 import type { Job } from 'bullmq';
-import type { PipelineContext } from '../src/pipeline/account.ts';
-import { runLane } from '../src/pipeline/act.ts';
+import type { LaneRef } from '../src/core/ports/work.ts';
 import { actJobSchema, readPayload } from '../src/queues/payloads.ts';
 import { type RunningWorker, startWorker, type WorkerSettings } from '../src/queues/worker.ts';
 
-/** From a lane in the queue to one run of it. `signal`: the process is about to end. */
+/** From a lane in the queue to one run of it. */
 export function startActWorker(
   settings: WorkerSettings,
-  context: PipelineContext,
-  signal: AbortSignal,
+  runLane: (lane: LaneRef) => Promise<unknown>,
 ): RunningWorker {
   return startWorker<unknown>('act', settings, async (job: Job<unknown>) => {
     const read = readPayload(actJobSchema, job.data);
@@ -17,6 +15,6 @@ export function startActWorker(
       return;
     }
     const { accountId, market } = read.payload;
-    await runLane(context, { accountId, market }, signal);
+    await runLane({ accountId, market });
   });
 }

@@ -7,8 +7,11 @@ import type { ConfigChange } from '../config/reload.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
 import type { Deliverer } from '../core/ports/delivery.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
+import type { LaneDispatcher } from '../core/ports/work.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import type { PipelineContext } from '../pipeline/account.ts';
+import { runLane } from '../pipeline/act.ts';
+import { NearLanes } from '../pipeline/near-lanes.ts';
 import { PollGuard } from '../pipeline/poll.ts';
 import type { Queues } from '../queues/producers.ts';
 import { assertSchedules, groupTicks, type Schedule, tickOf } from '../queues/schedules.ts';
@@ -120,7 +123,31 @@ const LANE_LEASE_MS = 3_000;
 const LONGEST_WAIT_MS = 10_000;
 const HISTORY_MS = 10_000;
 
-function pipelineOf(base: Base, config: () => CompiledConfig): PipelineContext {
+interface Pipeline {
+  readonly context: PipelineContext;
+  /** Absent: this process does not act, others take the jobs. */
+  readonly near: NearLanes | undefined;
+}
+
+function pipelineOf(
+  base: Base,
+  config: () => CompiledConfig,
+  roles: readonly Role[],
+  signal: AbortSignal,
+): Pipeline {
+  const { queues, telemetry } = base;
+  if (!roles.includes('act')) return { context: contextOf(base, config, queues.lanes), near: undefined };
+  const near: NearLanes = new NearLanes({
+    queue: queues.lanes,
+    run: (lane, seen) => runLane(context, lane, signal, seen),
+    onError: (error) => telemetry.emit({ kind: 'workerError', queue: 'act', error }),
+    signal,
+  });
+  const context = contextOf(base, config, near);
+  return { context, near };
+}
+
+function contextOf(base: Base, config: () => CompiledConfig, lanes: LaneDispatcher): PipelineContext {
   const { accounts, state, clock, random, time, telemetry, queues, memory, instance } = base;
   return {
     accounts,
@@ -130,7 +157,7 @@ function pipelineOf(base: Base, config: () => CompiledConfig): PipelineContext {
     random,
     time,
     telemetry,
-    lanes: queues.lanes,
+    lanes,
     notifier: queues.notifier,
     memory,
     settings: {
@@ -173,13 +200,14 @@ async function runRoles(base: Base, config: CompiledConfig, parts: Parts): Promi
     config,
   );
   const over = new AbortController();
-  const context = pipelineOf(base, () => watch.config);
-  const workers = startWorkers(base, context, deliverer, roles, over.signal);
+  const pipeline = pipelineOf(base, () => watch.config, roles, over.signal);
+  const workers = startWorkers(base, pipeline, deliverer, roles, over.signal);
   try {
     await setUpSchedules(base, schedules, 'start');
   } catch (error) {
     over.abort(new Error('the daemon cannot start'));
     await Promise.all(workers.map((worker) => worker.close(over.signal)));
+    await pipeline.near?.settled();
     await deliverer.close();
     throw error;
   }
@@ -195,13 +223,13 @@ async function runRoles(base: Base, config: CompiledConfig, parts: Parts): Promi
     config: () => watch.config,
     reload: () => watch.reload(),
     stop: (why, withinMs) =>
-      (stopping ??= stop({ base, workers, watchdog, watch, deliverer, web, over }, why, withinMs)),
+      (stopping ??= stop({ base, pipeline, workers, watchdog, watch, deliverer, web, over }, why, withinMs)),
   };
 }
 
 function startWorkers(
   base: Base,
-  context: PipelineContext,
+  { context, near }: Pipeline,
   deliverer: Replaceable<Deliverer>,
   roles: readonly Role[],
   signal: AbortSignal,
@@ -216,7 +244,7 @@ function startWorkers(
   const guard = new PollGuard();
   return [
     ...(roles.includes('poll') ? [startPollWorker(settings('poll'), context, guard)] : []),
-    ...(roles.includes('act') ? [startActWorker(settings('act'), context, signal)] : []),
+    ...(near === undefined ? [] : [startActWorker(settings('act'), (lane) => near.run(lane))]),
     ...(roles.includes('notify')
       ? [startNotifyWorker(settings('notify'), () => deliverer.current, signal)]
       : []),
@@ -300,6 +328,7 @@ async function adopt(
 
 interface Running {
   readonly base: Base;
+  readonly pipeline: Pipeline;
   readonly workers: readonly RunningWorker[];
   readonly watchdog: Watchdog;
   readonly watch: ConfigWatch;
@@ -334,7 +363,7 @@ const WAITED_FOR_REDIS = 0.5;
 
 /** `giveUp`: whatever still needs Redis then, which is lost, is left as a process that dies leaves it. */
 async function end(
-  { base, workers, watchdog, watch, deliverer, web, over }: Running,
+  { base, pipeline, workers, watchdog, watch, deliverer, web, over }: Running,
   giveUp: AbortSignal,
 ): Promise<void> {
   await watchdog.stop();
@@ -343,6 +372,7 @@ async function end(
   const closed = watch.close().then(() => web?.close());
   // Whoever asks whether it is ready learns at once that it is not.
   await Promise.all([closed, ...workers.map((worker) => worker.close(giveUp))]);
+  await pipeline.near?.settled();
   base.memory.abortAll();
   await base.memory.settled();
   await deliverer.close();

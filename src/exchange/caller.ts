@@ -92,6 +92,14 @@ export class Caller {
     this.#closed = true;
   }
 
+  /** Fetches what a protective call has to wait for otherwise; with increasing nonces only the permit. */
+  makeReady({ path }: Endpoint): void {
+    if (this.#closed) return;
+    const { limiter, nonces } = this.#parts;
+    nonces.makeReady();
+    limiter.makeReady(path);
+  }
+
   async read<T>(plan: CallPlan<T>): Promise<ReadOutcome<T>> {
     const startedMs = this.#parts.clock.monotonicMs();
     const progress = newProgress();

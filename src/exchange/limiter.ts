@@ -56,6 +56,15 @@ export class Limiter {
     return this.#useAll(this.#budgetsOf(path), protective, now);
   }
 
+  /** Fetches a permit for a protective call that is about to be made. One that is not used after all lapses. */
+  makeReady(path: string): void {
+    const now = this.#clock.monotonicMs();
+    for (const budget of this.#budgetsOf(path)) {
+      if (budget.atHand(true, now)) continue;
+      void budget.refill(true, (count) => this.#take(budget, true, count)).catch(() => undefined);
+    }
+  }
+
   /** One permit in each budget of the path, or how long to wait before asking again. */
   async acquire(path: string, protective: boolean): Promise<Permission> {
     const budgets = this.#budgetsOf(path);

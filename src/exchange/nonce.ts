@@ -44,6 +44,8 @@ export interface NonceSource {
   readonly mode: NonceMode;
   /** A nonce if one is at hand without waiting, `nowMs` by the monotonic clock; never in `increasing` mode. */
   takeAtOnce(nowMs: number): NonceResult;
+  /** Has some at hand soon, unless it has or they come with the lane. */
+  makeReady(): void;
   take(request: NonceRequest): Promise<NonceResult>;
   /** The exchange refused a nonce; `repeats` says how often in a row. Later nonces jump ahead. */
   refused(repeats: number): void;
@@ -60,6 +62,8 @@ const TAIL_SPAN = 1_000_000;
 /** Nonces reserved in advance lapse after this time: a stale one is never handed out. */
 const BLOCK_VALIDITY_MS = 200;
 const MAX_BLOCK = 256;
+/** Fetched at once for what is about to be sent: cancel, read and place follow each other closely. */
+const STEPS_AHEAD = 3;
 /** Bounds of `window` mode around the exchange's time; it accepts 5 s to either side. */
 const WINDOW_BACK_MS = 1000;
 const WINDOW_AHEAD_MS = 2000;
@@ -146,6 +150,11 @@ class Sequences {
     return this.format(this.#next - 1);
   }
 
+  makeReady(): void {
+    if (this.#next < this.#end && this.#clock.monotonicMs() < this.#validUntilMs) return;
+    this.#refilling ??= this.#refill(STEPS_AHEAD);
+  }
+
   async next(): Promise<string> {
     const atHand = this.nextAtOnce(this.#clock.monotonicMs());
     if (atHand !== undefined) return atHand;
@@ -160,11 +169,11 @@ class Sequences {
     }
   }
 
-  async #refill(): Promise<void> {
+  async #refill(least = 1): Promise<void> {
     await Promise.resolve();
     const usedUpInTime = this.#validUntilMs > this.#clock.monotonicMs();
     this.#blockSize = usedUpInTime ? Math.min(MAX_BLOCK, this.#blockSize * 2) : 1;
-    const count = Math.max(this.#waiting, this.#blockSize);
+    const count = Math.max(this.#waiting, this.#blockSize, least);
     const floor = this.floor();
     const block = await this.#store.use((store) => store.reserve(this.#settings.key, floor, count));
     // A jump while the store was asked wins: what it answered is below.
@@ -187,6 +196,10 @@ class UniqueSource implements NonceSource {
   takeAtOnce(nowMs: number): NonceResult {
     const nonce = this.#sequences.nextAtOnce(nowMs);
     return nonce === undefined ? undefined : ticketOf(nonce);
+  }
+
+  makeReady(): void {
+    this.#sequences.makeReady();
   }
 
   async take({ scope }: NonceRequest): Promise<NonceResult> {
@@ -221,6 +234,8 @@ class IncreasingSource implements NonceSource {
   }
 
   takeAtOnce(): undefined {}
+
+  makeReady(): void {}
 
   take(request: NonceRequest): Promise<NonceResult> {
     return this.#lane.take(request);
@@ -266,6 +281,11 @@ class WindowSource implements NonceSource {
   takeAtOnce(nowMs: number): NonceResult {
     const nonce = this.#fromBlock(nowMs);
     return nonce === undefined ? undefined : ticketOf(nonce);
+  }
+
+  makeReady(): void {
+    if (this.#next < this.#end && this.#clock.monotonicMs() < this.#validUntilMs) return;
+    void (this.#refilling ??= this.#refill());
   }
 
   async take({ scope }: NonceRequest): Promise<NonceResult> {

@@ -59,8 +59,15 @@ export function createOperations(caller: Caller, settings: OperationSettings): F
   return {
     ...createReads(caller, settings),
     ...createCommands(caller, settings),
+    makeReady: (call) => caller.makeReady(CALLED[call]),
   };
 }
+
+const CALLED = {
+  openPositions: ENDPOINTS.openPositions,
+  cancelAll: ENDPOINTS.cancelAll,
+  reduceOnlyStop: ENDPOINTS.stopLimit,
+} as const;
 
 type Reads = Pick<
   FullExchange,

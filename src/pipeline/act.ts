@@ -1,16 +1,14 @@
-import { advance } from '../core/lane.ts';
 import type { InProgress, LaneState, ReadStep, RequestStep, Step } from '../core/lane-state.ts';
-import { begin, finish, type StepResult } from '../core/lane-step.ts';
-import { recover } from '../core/life.ts';
+import { finish, type StepResult } from '../core/lane-step.ts';
 import type { CallOptions } from '../core/ports/exchange.ts';
 import type { LaneRunEnd } from '../core/ports/telemetry.ts';
-import type { LaneRef } from '../core/ports/work.ts';
+import type { LaneRef, SeenAccount } from '../core/ports/work.ts';
 import type { PipelineContext, WatchedAccount } from './account.ts';
 import { runAccountLane } from './act-account.ts';
-import { LaneRunEnded, LaneSession, type SessionChange, type SessionView } from './lane-session.ts';
-import { inLife } from './lanes.ts';
+import { LaneRunEnded, LaneSession, viewOf } from './lane-session.ts';
+import { type Before, isAtRest, type Planned, planStep, takenUp } from './plan-step.ts';
 import { pass } from './points.ts';
-import { readMarket } from './read-market.ts';
+import { type MarketRecords, readMarket } from './read-market.ts';
 
 /** Steps of one run; a lane that has more to do is taken up again. */
 const MOST_STEPS = 200;
@@ -18,12 +16,13 @@ const MOST_STEPS = 200;
 /**
  * Runs a lane until it has nothing to do now: each request is written ahead, sent once, and its outcome recorded.
  * One run per lane at a time, by its lease. Rejects only when the store is lost, or for a defect; what was in
- * progress is then taken up as unknown by the next run.
+ * progress is then taken up as unknown by the next run. `seen`: the account as whoever handed the lane over knows it.
  */
 export async function runLane(
   context: PipelineContext,
   lane: LaneRef,
   signal: AbortSignal,
+  seen?: SeenAccount,
 ): Promise<LaneRunEnd> {
   const { accountId, market } = lane;
   const { accounts, clock, telemetry } = context;
@@ -31,31 +30,35 @@ export async function runLane(
   const account = accounts.get(accountId);
   const steps = { count: 0 };
   const end =
-    account === undefined ? 'unknownAccount' : await runHeld(context, account, market, steps, signal);
+    account === undefined
+      ? 'unknownAccount'
+      : await runHeld({ context, account, market, steps, signal, seen });
   const durationMs = clock.monotonicMs() - startedMs;
   telemetry.emit({ kind: 'laneRun', accountId, market, end, steps: steps.count, durationMs });
   return end;
 }
 
-interface Steps {
-  count: number;
+interface Run {
+  readonly context: PipelineContext;
+  readonly account: WatchedAccount;
+  readonly market: string | null;
+  readonly steps: { count: number };
+  readonly signal: AbortSignal;
+  readonly seen: SeenAccount | undefined;
 }
 
-async function runHeld(
-  context: PipelineContext,
-  account: WatchedAccount,
-  market: string | null,
-  steps: Steps,
-  signal: AbortSignal,
-): Promise<LaneRunEnd> {
-  const session = await acquire(context, account, market, signal);
+async function runHeld(asked: Run): Promise<LaneRunEnd> {
+  const { context, account, market, steps, signal } = asked;
+  const run = asked.seen === undefined ? { ...asked, seen: await look(context, account) } : asked;
+  if (run !== asked && isDone(run)) return 'idle';
+  const session = await acquire(run);
   if (session === undefined) return signal.aborted ? 'stopped' : 'busy';
   const about = { accountId: account.id, market };
   pass('lane.acquired', about);
   try {
     return market === null
       ? await runAccountLane(context, session, steps, signal)
-      : await runMarket(context, session, market, steps, signal);
+      : await runMarket({ context, session, market, steps, signal });
   } catch (error) {
     if (!(error instanceof LaneRunEnded)) throw error;
     if (error.problem !== undefined)
@@ -68,24 +71,32 @@ async function runHeld(
   }
 }
 
+/** A lane is often done when its job comes: that costs one read. Undefined: the account cannot be read. */
+async function look({ store }: PipelineContext, { id }: WatchedAccount): Promise<SeenAccount | undefined> {
+  const { load, controls } = await store.read(id);
+  return load.kind === 'loaded' ? { stored: load.account, controls } : undefined;
+}
+
+function isDone({ context, account, market, seen }: Run): boolean {
+  return market !== null && seen !== undefined && isAtRest(viewOf(context, account, seen), market);
+}
+
 /** Longest pause between two attempts at a lane that somebody else holds. */
 const ACQUIRE_PAUSE_MS = 100;
 
-async function acquire(
-  context: PipelineContext,
-  account: WatchedAccount,
-  market: string | null,
-  signal: AbortSignal,
-): Promise<LaneSession | undefined> {
+async function acquire({ context, account, market, signal, seen }: Run): Promise<LaneSession | undefined> {
   const { clock, store, settings, random } = context;
   const owner = `${settings.instance}.${Math.floor(random() * 2 ** 48).toString(36)}`;
   const giveUpMs = clock.monotonicMs() + settings.longestWaitMs;
   pass('lane.acquiring', { accountId: account.id, market });
-  for (;;) {
+  for (let isFirst = true; ; isFirst = false) {
     const askedAtMs = clock.monotonicMs();
     const reply = await store.leases.acquire(account.id, market, owner, settings.laneLeaseMs);
     if (reply.kind === 'held') {
-      const session = new LaneSession(context, account, reply.lease, askedAtMs + settings.laneLeaseMs);
+      const heldUntilMs = askedAtMs + settings.laneLeaseMs;
+      // Whoever had to wait knows that somebody else has changed the lane since.
+      const known = isFirst ? seen : undefined;
+      const session = new LaneSession(context, account, { lease: reply.lease, heldUntilMs, seen: known });
       session.keep();
       return session;
     }
@@ -97,106 +108,81 @@ async function acquire(
   }
 }
 
-async function runMarket(
-  context: PipelineContext,
-  session: LaneSession,
-  market: string,
-  steps: Steps,
-  signal: AbortSignal,
-): Promise<LaneRunEnd> {
-  await takeUp(session, market);
-  pass('lane.loaded', { accountId: session.account.id, market });
-  while (steps.count < MOST_STEPS) {
-    const next = await nextStep(session, market);
-    pass('lane.advanced', { accountId: session.account.id, market, step: next.step.kind });
-    if (next.step.kind === 'idle') return 'idle';
-    if (next.step.kind === 'wait') {
-      const waited = await wait(context, session, market, next.step.untilMs, signal);
+interface MarketRun {
+  readonly context: PipelineContext;
+  readonly session: LaneSession;
+  readonly market: string;
+  readonly steps: { count: number };
+  readonly signal: AbortSignal;
+}
+
+async function runMarket(run: MarketRun): Promise<LaneRunEnd> {
+  const { session, market, steps } = run;
+  const about = { accountId: session.account.id, market };
+  await session.load();
+  pass('lane.loaded', about);
+  let next = await nextStep(run, takenUp);
+  while (next.step !== null) {
+    const { step } = next;
+    pass('lane.advanced', { ...about, step: step.kind });
+    if (step.kind === 'idle') return 'idle';
+    if (step.kind === 'wait') {
+      const waited = await wait(run, step.untilMs);
       if (waited !== undefined) return waited;
+      next = await nextStep(run, takenUp);
       continue;
     }
     steps.count += 1;
-    await carryOutStep(context, session, market, next.step, next.startedMs);
-    // Between two steps, never within a change: a lane that is given away half done is taken up by its next run.
-    if (session.isWanted) return 'wanted';
-    if (signal.aborted && !(await isHalfDone(session, market))) return 'stopped';
+    next =
+      step.kind === 'readPositions'
+        ? await nextStep(run, await readStep(run, step, next))
+        : await carryOutStep(run, step);
   }
-  return 'later';
+  return next.end;
 }
 
-/** What a run before this one left in progress has an unknown outcome: this run holds the lane, so that one ended. */
-async function takeUp(session: LaneSession, market: string): Promise<void> {
-  await session.change((view) => {
-    const before = view.stored.lanes.get(market);
-    const lane = inLife(view.stored, market, before, view.context, view.nowMs);
-    if (lane === before && !needsRecovery(lane, view.nowMs)) return { ...UNCHANGED, value: undefined };
-    if (!needsRecovery(lane, view.nowMs)) return laneChange(lane, [], undefined);
-    const { state, events } = recover(lane, view.context.settings, view.nowMs);
-    return laneChange(state, events, undefined);
-  }, false);
-}
+type Records = Promise<MarketRecords | null>;
 
-const UNCHANGED = { commit: {}, events: [], isSame: true } as const;
+/** `records`: of a read that is under way already. */
+type NextStep = Planned & { readonly records?: Records | undefined };
 
-function laneChange<T>(lane: LaneState, events: SessionChange<T>['events'], value: T): SessionChange<T> {
-  return { commit: { lanes: new Map([[lane.market, lane]]) }, events, value };
-}
-
-/** A time further ahead than this was written by a clock that has been set back since. */
-const CLOCK_TOLERANCE_MS = 1_000;
-
-function needsRecovery(lane: LaneState, nowMs: number): boolean {
-  const latestMs = Math.max(
-    lane.read?.sentAtMs ?? 0,
-    lane.doubt?.sinceMs ?? 0,
-    ...lane.orders.map(({ sentMs }) => sentMs),
-    ...lane.intents.map(({ openedMs }) => openedMs),
-  );
-  return lane.inProgress !== null || latestMs > nowMs + CLOCK_TOLERANCE_MS;
-}
-
-interface NextStep {
-  readonly step: Step;
-  readonly startedMs: number;
-}
-
-/** Decides the next step and, if it is one that changes something, writes it ahead: in one commit. */
-async function nextStep(session: LaneSession, market: string): Promise<NextStep> {
-  pass('step.beginning', { accountId: session.account.id, market });
+/**
+ * Records what came before, decides the next step and, if it is one that changes something, writes it ahead: all in
+ * one commit, so that what a request came to and what follows from it are never known apart. A read changes nothing,
+ * so it need not wait for the commit.
+ */
+async function nextStep(run: MarketRun, before: Before, finished?: RequestStep): Promise<NextStep> {
+  const { session, market } = run;
+  const about = { accountId: session.account.id, market };
+  pass('step.beginning', about);
+  let records: Records | undefined;
+  const ahead = ({ step }: Planned): void => {
+    if (step?.kind === 'place') session.account.exchange.makeReady('reduceOnlyStop');
+    else if (step?.kind === 'cancelAll') session.account.exchange.makeReady('cancelAll');
+    else if (step?.kind === 'readPositions') records ??= startRead(run);
+  };
   // The gate was asked with controls that may have changed since: the commit holds only if they have not.
-  const next = await session.change((view): SessionChange<NextStep> => {
-    const before = laneOf(view, market);
-    const { state, step, events } = advance(before, view.context, view.nowMs);
-    const value = { step, startedMs: view.nowMs };
-    if (step.kind !== 'place' && step.kind !== 'cancelAll') {
-      const isSame = events.length === 0 && JSON.stringify(state) === JSON.stringify(before);
-      return { ...laneChange(state, events, value), isSame };
-    }
-    const begun = begin(state, step, view.nowMs);
-    return laneChange(begun.state, [...events, ...begun.events], value);
+  const next = await session.change((view) => {
+    const change = planStep(view, market, before, (lane) => endOf(run, lane));
+    return { ...change, meanwhile: () => ahead(change.value) };
   }, true);
-  pass('step.begun', { accountId: session.account.id, market, step: next.step.kind });
-  return next;
+  if (finished !== undefined) pass('step.finished', { ...about, step: finished.kind });
+  if (next.step !== null) pass('step.begun', { ...about, step: next.step.kind });
+  return { ...next, records };
 }
 
-function laneOf({ stored, context, nowMs }: SessionView, market: string): LaneState {
-  return inLife(stored, market, stored.lanes.get(market), context, nowMs);
-}
-
-async function isHalfDone(session: LaneSession, market: string): Promise<boolean> {
-  return await session.change(
-    (view) => ({ ...UNCHANGED, value: laneOf(view, market).change !== null }),
-    false,
-  );
+/** Whether a run ends here: between two steps, never within a change that can be completed. */
+function endOf({ session, steps, signal }: MarketRun, lane: LaneState): LaneRunEnd | undefined {
+  if (session.isWanted) return 'wanted';
+  if (signal.aborted && lane.change === null) return 'stopped';
+  return steps.count < MOST_STEPS ? undefined : 'later';
 }
 
 async function wait(
-  { clock, time, settings }: PipelineContext,
-  session: LaneSession,
-  market: string,
+  { context, session, market, signal }: MarketRun,
   untilMs: number,
-  signal: AbortSignal,
 ): Promise<LaneRunEnd | undefined> {
+  const { clock, time, settings } = context;
   const waitMs = Math.max(1, untilMs - time.nowMs());
   if (waitMs > settings.longestWaitMs) return 'later';
   pass('lane.waiting', { accountId: session.account.id, market });
@@ -209,18 +195,9 @@ async function wait(
 /** What is polled meanwhile may change the plan. */
 const WAIT_PIECE_MS = 250;
 
-async function carryOutStep(
-  context: PipelineContext,
-  session: LaneSession,
-  market: string,
-  step: RequestStep,
-  startedMs: number,
-): Promise<void> {
+async function carryOutStep(run: MarketRun, step: Exclude<RequestStep, ReadStep>): Promise<NextStep> {
+  const { context, session, market } = run;
   const about = { accountId: session.account.id, market, step: step.kind };
-  if (step.kind === 'readPositions') {
-    await readStep(context, session, step, startedMs);
-    return;
-  }
   // Written ahead, but not sent: whoever takes the lane up next treats it as unknown.
   if (!session.isHeld) throw new LaneRunEnded('leaseLost');
   context.memory.abortReads(session.account.id);
@@ -228,12 +205,8 @@ async function carryOutStep(
   const result = await send(context, session.account, step);
   pass('step.answered', about);
   pass('step.finishing', about);
-  await session.change((view) => {
-    const lane = laneOf(view, market);
-    const { state, events } = finish(lane, result, view.context.settings, view.nowMs);
-    return state === lane ? { ...UNCHANGED, value: undefined } : laneChange(state, events, undefined);
-  }, false);
-  pass('step.finished', about);
+  const before: Before = (lane, view) => finish(lane, result, view.context.settings, view.nowMs);
+  return await nextStep(run, before, step);
 }
 
 const PROTECTIVE: CallOptions = { priority: 'protective' };
@@ -261,28 +234,26 @@ async function send(
   return result;
 }
 
+function startRead({ context, session, market }: MarketRun): Records {
+  pass('lane.reading', { accountId: session.account.id, market });
+  const records = readMarket(context, session.account, market);
+  // Whoever does not come to wait for it has failed for a reason of its own.
+  records.catch(() => undefined);
+  return records;
+}
+
 /** A read changes nothing at the exchange, so it is not written ahead; what it says is recorded with its end. */
 async function readStep(
-  context: PipelineContext,
-  session: LaneSession,
+  run: MarketRun,
   step: ReadStep,
-  startedMs: number,
-): Promise<void> {
-  const about = { accountId: session.account.id, market: step.market };
-  pass('lane.reading', about);
-  const records = await readMarket(context, session.account, step.market);
-  pass('lane.read', about);
-  await session.change((view) => {
-    const lane = laneOf(view, step.market);
+  { startedMs, records: underWay = startRead(run) }: Extract<NextStep, { readonly step: Step }>,
+): Promise<Before> {
+  const records = await underWay;
+  pass('lane.read', { accountId: run.session.account.id, market: run.market });
+  return (lane, view) => {
     const inProgress: InProgress = { step, startedMs };
     const begun = lane.inProgress === null ? { ...lane, inProgress } : lane;
     const observation = records === null ? null : records.observationFor(view.stored.documents);
-    const { state, events } = finish(
-      begun,
-      { kind: 'readPositions', observation },
-      view.context.settings,
-      view.nowMs,
-    );
-    return laneChange(state, events, undefined);
-  }, false);
+    return finish(begun, { kind: 'readPositions', observation }, view.context.settings, view.nowMs);
+  };
 }

@@ -1,6 +1,6 @@
 import type { LaneContext } from '../core/admission.ts';
 import type { AuditEvent } from '../core/audit-event.ts';
-import { type Controls, controlsInForce } from '../core/ports/controls.ts';
+import { controlsInForce } from '../core/ports/controls.ts';
 import type {
   AccountCommit,
   LaneLease,
@@ -8,6 +8,7 @@ import type {
   RefusedAccount,
   StoredAccount,
 } from '../core/ports/state-store.ts';
+import type { SeenAccount } from '../core/ports/work.ts';
 import type { PipelineContext, WatchedAccount } from './account.ts';
 import { tellCommit } from './committed.ts';
 import { laneContext } from './gate.ts';
@@ -32,7 +33,16 @@ export interface SessionChange<T> {
   readonly events: readonly AuditEvent[];
   /** Nothing is written: only what was read counts. */
   readonly isSame?: boolean;
+  /** Done while the change is on its way to the store: nothing that has an effect without it. */
+  readonly meanwhile?: () => void;
   readonly value: T;
+}
+
+export interface HeldLane {
+  readonly lease: LaneLease;
+  /** Monotonic milliseconds of this process. */
+  readonly heldUntilMs: number;
+  readonly seen: SeenAccount | undefined;
 }
 
 export interface SessionView {
@@ -41,10 +51,22 @@ export interface SessionView {
   readonly nowMs: number;
 }
 
+/** The account as it was seen, judged by what holds now. */
+export function viewOf(
+  { clock, time }: PipelineContext,
+  account: WatchedAccount,
+  { stored, controls }: SeenAccount,
+): SessionView {
+  const nowMs = time.nowMs();
+  const inForce = controlsInForce(controls, account.id, clock.nowMs());
+  return { stored, context: laneContext(account, stored.documents, inForce, nowMs), nowMs };
+}
+
 /** A store that answers with conflicts more often than this in a row is not getting anywhere. */
 const MOST_ATTEMPTS = 20;
 const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 50;
+const RENEWALS_PER_LEASE = 3;
 
 /**
  * One run's hold of a lane (or of all lanes of an account): the lease, kept while the run lasts, and the account
@@ -54,23 +76,28 @@ export class LaneSession {
   readonly account: WatchedAccount;
   readonly #context: PipelineContext;
   readonly #lease: LaneLease;
-  readonly #over = new AbortController();
   #heldUntilMs: number;
   #isWanted = false;
+  #isOver = false;
+  #callOff: (() => void) | undefined;
   #renewal: Promise<void> = Promise.resolve();
-  #stored: StoredAccount | undefined;
-  #controls: Controls | undefined;
+  #seen: SeenAccount | undefined;
 
-  constructor(context: PipelineContext, account: WatchedAccount, lease: LaneLease, heldUntilMs: number) {
+  /** `seen`: where the first change starts from; one that is out of date is found out when it is written. */
+  constructor(context: PipelineContext, account: WatchedAccount, { lease, heldUntilMs, seen }: HeldLane) {
     this.#context = context;
     this.account = account;
     this.#lease = lease;
     this.#heldUntilMs = heldUntilMs;
+    this.#seen = seen;
   }
 
   /** Keeps the lease until `release`. */
   keep(): void {
-    this.#renewal = this.#renewOften();
+    const { timers, settings } = this.#context;
+    this.#callOff = timers.after(settings.laneLeaseMs / RENEWALS_PER_LEASE, () => {
+      this.#renewal = this.#renew();
+    });
   }
 
   /** An account-wide action waits for this lane. */
@@ -83,9 +110,14 @@ export class LaneSession {
     return this.#context.clock.monotonicMs() < this.#heldUntilMs;
   }
 
+  /** Reads what the next change starts from, unless that is known. */
+  async load(): Promise<void> {
+    await this.#load();
+  }
+
   /** Forgets what was read: the next change starts from what is stored then. */
   refresh(): void {
-    this.#stored = undefined;
+    this.#seen = undefined;
   }
 
   /**
@@ -96,8 +128,9 @@ export class LaneSession {
     const { store, telemetry, clock } = this.#context;
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
       const { stored, controls } = await this.#load();
-      const change = compute(this.#view(stored, controls));
+      const change = compute(viewOf(this.#context, this.account, { stored, controls }));
       if (change.isSame === true) return change.value;
+      change.meanwhile?.();
       const [result] = await store.commit([
         {
           ...change.commit,
@@ -112,7 +145,7 @@ export class LaneSession {
       if (result === undefined) throw new TypeError('the store did not answer');
       tellCommit(telemetry, 'act', stored, result);
       if (result.kind === 'committed') {
-        this.#stored = result.account;
+        this.#seen = { stored: result.account, controls };
         for (const event of change.events) telemetry.emit({ kind: 'audited', event });
         return change.value;
       }
@@ -128,46 +161,31 @@ export class LaneSession {
     return Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS) * (0.5 + this.#context.random());
   }
 
-  #view(stored: StoredAccount, controls: Controls): SessionView {
-    const { clock, time } = this.#context;
-    const nowMs = time.nowMs();
-    const inForce = controlsInForce(controls, this.account.id, clock.nowMs());
-    return { stored, context: laneContext(this.account, stored.documents, inForce, nowMs), nowMs };
-  }
-
-  async #load(): Promise<{ readonly stored: StoredAccount; readonly controls: Controls }> {
-    if (this.#stored !== undefined && this.#controls !== undefined) {
-      return { stored: this.#stored, controls: this.#controls };
-    }
+  async #load(): Promise<SeenAccount> {
+    if (this.#seen !== undefined) return this.#seen;
     const { load, controls } = await this.#context.store.read(this.account.id);
     if (load.kind === 'refused') throw new LaneRunEnded('refused', load.problem);
-    this.#stored = load.account;
-    this.#controls = controls;
-    return { stored: load.account, controls };
+    this.#seen = { stored: load.account, controls };
+    return this.#seen;
   }
 
-  async #renewOften(): Promise<void> {
+  async #renew(): Promise<void> {
     const { clock, store, settings } = this.#context;
     const { laneLeaseMs } = settings;
-    for (;;) {
-      try {
-        await clock.sleep(laneLeaseMs / 3, this.#over.signal);
-      } catch {
-        return;
-      }
-      const askedAtMs = clock.monotonicMs();
-      // A store that does not answer for long enough has let the lease end: `isHeld` says so.
-      const renewal = await store.leases
-        .renew(this.#lease, laneLeaseMs)
-        .catch((): LeaseRenewal | undefined => undefined);
-      if (renewal === 'held' || renewal === 'wanted') this.#heldUntilMs = askedAtMs + laneLeaseMs;
-      if (renewal === 'wanted') this.#isWanted = true;
-      if (renewal === 'lost') this.#heldUntilMs = Number.NEGATIVE_INFINITY;
-    }
+    const askedAtMs = clock.monotonicMs();
+    // A store that does not answer for long enough has let the lease end: `isHeld` says so.
+    const renewal = await store.leases
+      .renew(this.#lease, laneLeaseMs)
+      .catch((): LeaseRenewal | undefined => undefined);
+    if (renewal === 'held' || renewal === 'wanted') this.#heldUntilMs = askedAtMs + laneLeaseMs;
+    if (renewal === 'wanted') this.#isWanted = true;
+    if (renewal === 'lost') this.#heldUntilMs = Number.NEGATIVE_INFINITY;
+    if (!this.#isOver) this.keep();
   }
 
   async release(): Promise<void> {
-    this.#over.abort();
+    this.#isOver = true;
+    this.#callOff?.();
     await this.#renewal;
     await this.#context.store.leases.release(this.#lease);
   }

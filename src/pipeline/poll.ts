@@ -1,5 +1,6 @@
 import type { Controls } from '../core/ports/controls.ts';
-import type { AccountCommit, AccountLoad, CommitResult, StoredAccount } from '../core/ports/state-store.ts';
+import type { AccountCommit, AccountLoad, CommitResult } from '../core/ports/state-store.ts';
+import type { SeenAccount } from '../core/ports/work.ts';
 import type { PipelineContext, WatchedAccount } from './account.ts';
 import { BatchedCommits } from './batched-commits.ts';
 import { HeldClaims } from './claims.ts';
@@ -163,15 +164,10 @@ async function pollLoaded(context: PipelineContext, due: Due, tick: StartedTick)
   await pollAccount(context, account, { stored: load.account, controls, claims }, tick);
 }
 
-interface Loaded {
-  readonly stored: StoredAccount;
-  readonly controls: Controls;
-}
-
 async function pollAccount(
   context: PipelineContext,
   account: WatchedAccount,
-  loaded: Loaded & Pick<Due, 'claims'>,
+  loaded: SeenAccount & Pick<Due, 'claims'>,
   tick: StartedTick,
 ): Promise<void> {
   const { telemetry, store, clock } = context;
@@ -203,14 +199,14 @@ async function pollAccount(
 
 interface Settled {
   readonly decided: Decided;
-  readonly committed: StoredAccount;
+  readonly committed: SeenAccount;
 }
 
 /** Decides on what was observed until it is durable: whoever else changed the account meanwhile is heard first. */
 async function commitDecision(
   context: PipelineContext,
   account: WatchedAccount,
-  first: Loaded,
+  first: SeenAccount,
   observation: Observation,
   tick: StartedTick,
 ): Promise<Settled | undefined> {
@@ -241,7 +237,9 @@ async function commitDecision(
     const result = await tick.commits.add(commit);
     pass('poll.committed', about);
     tellCommit(telemetry, 'poll', loaded.stored, result);
-    if (result.kind === 'committed') return { decided, committed: result.account };
+    if (result.kind === 'committed') {
+      return { decided, committed: { stored: result.account, controls: loaded.controls } };
+    }
     const again = await reload(context, account, result, store);
     if (again === undefined) return undefined;
     loaded = again;
@@ -255,7 +253,7 @@ async function reload(
   account: WatchedAccount,
   result: CommitResult,
   store: PipelineContext['store'],
-): Promise<Loaded | undefined> {
+): Promise<SeenAccount | undefined> {
   if (result.kind === 'refused') {
     telemetry.emit({ kind: 'accountRefused', problem: result.problem });
     return undefined;

@@ -195,6 +195,7 @@ describe('the view that the daemon holds', () => {
         'cancelAll',
         'creditLines',
         'mainBalance',
+        'makeReady',
         'openPositions',
         'ping',
         'reduceOnlyStop',

@@ -265,6 +265,8 @@ export interface ExchangeReads {
 export interface GuardedExchange extends ExchangeReads {
   cancelAll(request: CancelAllRequest, options?: CallOptions): Promise<CommandOutcome<null>>;
   reduceOnlyStop(request: ReduceOnlyStopRequest, options?: CallOptions): Promise<CommandOutcome<PlacedOrder>>;
+  /** A protective call of this kind follows in a moment: nonce and permit are fetched ahead. Sends nothing. */
+  makeReady(call: 'openPositions' | 'cancelAll' | 'reduceOnlyStop'): void;
 }
 
 /** Any order of specification 4.4: it can open or grow a position. Never in the hands of the daemon. */
