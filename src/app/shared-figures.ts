@@ -1,16 +1,18 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Queue } from 'bullmq';
 import type { Clock } from '../core/ports/clock.ts';
-import { hasExpired } from '../core/ports/controls.ts';
-import type { AccountView } from '../core/view/account-view.ts';
-import { viewAccount } from '../core/view/view-account.ts';
+import { type Controls, hasExpired } from '../core/ports/controls.ts';
+import type { StateStore } from '../core/ports/state-store.ts';
+import { accountFigures } from '../core/view/view-account.ts';
 import type { WatchedAccount } from '../pipeline/account.ts';
 import type { LaneTime } from '../pipeline/time.ts';
 import { meantAt } from '../queues/schedules.ts';
+import { StateSeries } from '../telemetry/metrics/state-gauges.ts';
 import type { QueueFigures, SharedFigures } from '../telemetry/record.ts';
-import { type SharedView, within } from './shared-view.ts';
+import { readBuckets, within } from './shared-view.ts';
 
 export interface FigureParts {
-  readonly view: () => Promise<SharedView>;
+  readonly store: Pick<StateStore, 'readBucket'>;
   /** As configured now. */
   readonly accounts: () => readonly WatchedAccount[];
   readonly queues: { readonly all: readonly Queue[] };
@@ -24,42 +26,49 @@ const TIMEOUT_MS = 4_000;
 
 /** Figures of the shared state and the queues. Rejects when they cannot be had. */
 export async function readSharedFigures(parts: FigureParts): Promise<SharedFigures> {
-  const { view, queues, clock, time } = parts;
-  const read = Promise.all([view(), readQueues(queues, clock)]);
-  const [shared, depths] = await within(read, TIMEOUT_MS, 'the shared state did not answer in time');
-  return {
-    accounts: accountViews(shared, parts.accounts()),
-    nowMs: shared.atMs,
-    laneMs: time.nowMs(),
-    isPausedEverywhere: isPausedEverywhere(shared),
-    queues: Object.fromEntries(depths),
-  };
+  const { queues, clock } = parts;
+  const late = new AbortController();
+  const read = Promise.all([readState(parts, late.signal), readQueues(queues, clock)]);
+  try {
+    const [state, depths] = await within(read, TIMEOUT_MS, 'the shared state did not answer in time');
+    return { state, queues: Object.fromEntries(depths) };
+  } finally {
+    late.abort();
+  }
 }
+
+/** Accounts that are looked at without letting others have the event loop. */
+const AT_A_STRETCH = 8;
 
 /**
- * Every configured account as people are shown it, one at a time: a thousand views at once would take more memory
- * than all that is made from them.
+ * The series of every configured account. None of the accounts is kept: a thousand of them would take ten times the
+ * memory of all that is made from them.
  */
-export function accountViews(
-  { atMs, accounts }: SharedView,
-  watched: readonly WatchedAccount[],
-): Iterable<AccountView> {
-  const rules = new Map(watched.map((account) => [account.id, account.rules]));
-  return {
-    *[Symbol.iterator]() {
-      for (const { accountId, load, controls } of accounts) {
-        const of = { load, rules: rules.get(accountId), controls, nowMs: atMs };
-        yield viewAccount({ ...of, withReasons: false });
-      }
-    },
-  };
+async function readState(parts: FigureParts, signal: AbortSignal): Promise<StateSeries> {
+  const { store, clock, time } = parts;
+  const watched = parts.accounts();
+  const places = new Map(watched.map(({ id, rules }, index) => [id, { index, rules }]));
+  const series = new StateSeries(watched.length);
+  let count = 0;
+  for await (const accounts of readBuckets(store, [...places.keys()], { remember: false })) {
+    for (const { accountId, load, controls } of accounts) {
+      const { index, rules } = places.get(accountId)!;
+      const times = { nowMs: clock.nowMs(), laneMs: time.nowMs() };
+      const figures = accountFigures({ load, rules, controls, nowMs: times.nowMs });
+      series.take(index, figures, times);
+      series.isPausedEverywhere ||= isPausedEverywhere(controls, times.nowMs);
+      count += 1;
+      if (count % AT_A_STRETCH === 0) await setImmediate();
+      signal.throwIfAborted();
+    }
+  }
+  return series;
 }
 
-function isPausedEverywhere({ atMs, accounts }: SharedView): boolean {
-  // Such a pause is among the controls of every bucket.
-  const controls = accounts[0]?.controls.entries ?? [];
-  return controls.some(
-    (control) => control.kind === 'pause' && control.accountId === null && !hasExpired(control, atMs),
+/** Such a pause is among the controls of every bucket. */
+function isPausedEverywhere({ entries }: Controls, nowMs: number): boolean {
+  return entries.some(
+    (control) => control.kind === 'pause' && control.accountId === null && !hasExpired(control, nowMs),
   );
 }
 

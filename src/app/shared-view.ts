@@ -1,6 +1,6 @@
 import type { Clock } from '../core/ports/clock.ts';
 import type { Controls } from '../core/ports/controls.ts';
-import { type AccountLoad, bucketOf, type StateStore } from '../core/ports/state-store.ts';
+import { type AccountLoad, bucketOf, type ReadOptions, type StateStore } from '../core/ports/state-store.ts';
 
 /** The configured accounts as the shared state has them: what any process tells alike. */
 export interface SharedView {
@@ -18,7 +18,7 @@ export interface SharedAccount {
 }
 
 /** Buckets read at once: a commit that comes in between does not wait behind all of them. */
-const AT_ONCE = 8;
+const AT_ONCE = 4;
 
 /** Reads accounts, due or not, without claiming them. Rejects when the store is lost. */
 export async function readSharedView(
@@ -27,20 +27,32 @@ export async function readSharedView(
   clock: Clock,
 ): Promise<SharedView> {
   const atMs = clock.nowMs();
-  const byBucket = [...Map.groupBy(accountIds, bucketOf)];
   const found = new Map<string, SharedAccount>();
-  for (let index = 0; index < byBucket.length; index += AT_ONCE) {
-    const views = await Promise.all(
-      byBucket.slice(index, index + AT_ONCE).map(([bucket, ids]) => store.readBucket(bucket, ids)),
-    );
-    for (const { accounts, controls } of views) {
-      for (const load of accounts) {
-        const accountId = load.kind === 'loaded' ? load.account.accountId : load.problem.accountId;
-        found.set(accountId, { accountId, load, controls });
-      }
-    }
+  for await (const accounts of readBuckets(store, accountIds)) {
+    for (const account of accounts) found.set(account.accountId, account);
   }
   return { atMs, accounts: accountIds.flatMap((id) => found.get(id) ?? []) };
+}
+
+/** The same, bucket by bucket in no particular order, for whoever needs none of them for long. */
+export async function* readBuckets(
+  store: Pick<StateStore, 'readBucket'>,
+  accountIds: readonly string[],
+  options?: ReadOptions,
+): AsyncGenerator<readonly SharedAccount[]> {
+  const byBucket = [...Map.groupBy(accountIds, bucketOf)];
+  for (let index = 0; index < byBucket.length; index += AT_ONCE) {
+    const views = await Promise.all(
+      byBucket.slice(index, index + AT_ONCE).map(([bucket, ids]) => store.readBucket(bucket, ids, options)),
+    );
+    for (const { accounts, controls } of views) {
+      yield accounts.map((load) => ({ accountId: accountIdOf(load), load, controls }));
+    }
+  }
+}
+
+function accountIdOf(load: AccountLoad): string {
+  return load.kind === 'loaded' ? load.account.accountId : load.problem.accountId;
 }
 
 /** What was found out a moment ago is not found out again; whoever asks meanwhile shares the answer. */

@@ -20,8 +20,8 @@ export function webContent(base: Base): WebContent {
   const configured = () => accounts.all();
   const ids = () => configured().map(({ id }) => id);
   const view = remembering(clock, MAX_AGE_MS, () => readSharedView(state.store, ids(), clock));
-  const parts = { view, accounts: configured, queues, clock, time };
-  process.metrics.shared(remembering(clock, MAX_AGE_MS, () => readSharedFigures(parts)));
+  const figureParts = { store: state.store, accounts: configured, queues, clock, time };
+  process.metrics.shared(remembering(clock, MAX_AGE_MS, () => readSharedFigures(figureParts)));
   process.metrics.budgets(() => accounts.budgets());
   const readiness = () => readinessOf({ ping: () => redis.ping(), view, accounts: configured, clock });
   return {

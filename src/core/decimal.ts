@@ -23,6 +23,7 @@ const ROUNDING_MODE: Record<Rounding, 0 | 1 | 3> = { down: 0, halfUp: 1, up: 3 }
 /** Bounds that keep arithmetic on hostile input cheap: no real amount or price comes near them. */
 const MAX_DIGITS = 60;
 const MAX_EXPONENT = 60;
+const PLAIN_SYNTAX = /^-?\d{1,60}(?:\.\d{1,60})?$/;
 const DECIMAL_SYNTAX = /^-?(\d{1,60})(?:\.(\d{1,60}))?(?:[eE]([+-]?\d{1,2}))?$/;
 
 const StrictBig = BigFactory();
@@ -35,6 +36,8 @@ export const ONE: Decimal = new StrictBig('1');
 
 /** Whether a text is a decimal within bounds: at most 60 digits on each side, exponent at most 60. */
 export function isDecimalString(text: string): text is DecimalString {
+  // Nearly all are of this kind, and are found to be without a record of the match.
+  if (PLAIN_SYNTAX.test(text)) return true;
   const match = DECIMAL_SYNTAX.exec(text);
   return match !== null && Math.abs(Number(match[3] ?? 0)) <= MAX_EXPONENT;
 }

@@ -75,7 +75,13 @@ export class Registers<K extends SubjectKind> implements FieldReader {
   }
 
   load(subject: SubjectOf[K]): void {
+    this.clear();
     this.#subject = subject;
+  }
+
+  /** Rules live on; the subject, with all that was read of its account, need not live with them. */
+  clear(): void {
+    this.#subject = undefined;
     const values = this.#values;
     for (let index = 0; index < values.length; index++) values[index] = undefined;
   }

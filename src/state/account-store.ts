@@ -11,6 +11,7 @@ import {
   type LaneLeases,
   type Life,
   type LifeStart,
+  type ReadOptions,
   type StateStore,
   type StoredAccount,
   type TakeDueRequest,
@@ -56,6 +57,8 @@ interface Found {
   readonly known: Entry | undefined;
 }
 
+type RefusedLoad = Extract<AccountLoad, { readonly kind: 'refused' }>;
+
 const LIFE_ID_LENGTH = 10;
 const LIFE_ATTEMPTS = 5;
 
@@ -89,8 +92,12 @@ export class AccountStore implements StateStore {
     if (accountIds.length > 0) await this.#backend.holdDue(bucket, accountIds, Math.round(claimMs));
   }
 
-  async readBucket(bucket: number, accountIds: readonly string[]): Promise<BucketView> {
-    return (await this.#view(bucket, accountIds, null)).view;
+  async readBucket(
+    bucket: number,
+    accountIds: readonly string[],
+    { remember = true }: ReadOptions = {},
+  ): Promise<BucketView> {
+    return (await this.#view(bucket, accountIds, null, remember)).view;
   }
 
   async read(accountId: string): Promise<{ readonly load: AccountLoad; readonly controls: Controls }> {
@@ -177,6 +184,7 @@ export class AccountStore implements StateStore {
     bucket: number,
     accountIds: readonly string[],
     due: RawRequest['due'],
+    remember = true,
   ): Promise<{ view: BucketView; raw: RawView }> {
     const request = { writer: this.#writer, accountIds, due };
     let seen = this.#seenOf(accountIds);
@@ -186,7 +194,7 @@ export class AccountStore implements StateStore {
     let current = raw;
     for (let attempt = 0; attempt < LIFE_ATTEMPTS; attempt++) {
       const start = this.#lifeToStart(bucket, current, seen);
-      if (start === undefined) return { view: await this.#show(bucket, current), raw };
+      if (start === undefined) return { view: await this.#show(bucket, current, remember), raw };
       await this.#startLife(bucket, current, start);
       const again = { writer: this.#writer, accountIds: taken, due: null };
       seen = this.#seenOf(taken);
@@ -227,11 +235,16 @@ export class AccountStore implements StateStore {
     this.#lives[bucket] = readLife(text);
   }
 
-  async #show(bucket: number, raw: RawView): Promise<BucketView> {
+  async #show(bucket: number, raw: RawView, remember: boolean): Promise<BucketView> {
     const { life } = this.#lives[bucket]!;
     if (raw.controls !== null) this.#controls[bucket] = readControls(raw.controls);
     const complete = await this.#complete(bucket, raw.accounts);
-    const loads = complete.map(({ account, known }) => this.#load(bucket, account, known, life));
+    const loads = complete.map(({ account, known }): AccountLoad => {
+      const read = this.#read(bucket, account, known, life);
+      if ('kind' in read) return read;
+      if (remember) this.#remember(read);
+      return { kind: 'loaded', account: read.account };
+    });
     const accounts = loads.sort((a, b) => dangerOf(b) - dangerOf(a));
     return { bucket, life, controls: this.#controls[bucket]!, accounts };
   }
@@ -254,14 +267,14 @@ export class AccountStore implements StateStore {
     return found.map(({ account, known }) => ({ account: sent.get(account.accountId) ?? account, known }));
   }
 
-  #load(bucket: number, raw: RawAccount, known: Entry | undefined, life: Life): AccountLoad {
+  #read(bucket: number, raw: RawAccount, known: Entry | undefined, life: Life): Entry | RefusedLoad {
     const { accountId, header: headerText } = raw;
     if (headerText === '') {
       if (bucketOf(accountId) !== bucket)
         throw new RangeError(`account ${accountId} is not of bucket ${bucket}`);
-      return this.#loaded(emptyEntry(accountId, life));
+      return emptyEntry(accountId, life);
     }
-    if (known?.headerText === headerText && known.account.life === life) return this.#loaded(known);
+    if (known?.headerText === headerText && known.account.life === life) return known;
     const header = readHeader(headerText);
     if (!('writer' in header)) return refusedHeader(accountId, header.form);
     const fields = known?.headerText === headerText ? known.texts : raw.fields;
@@ -283,23 +296,12 @@ export class AccountStore implements StateStore {
         revision: headerText,
       };
       const isSameSweep = known?.header?.sweep === header.sweep && known.account.life === life;
-      return this.#loaded({
-        account,
-        headerText,
-        header,
-        texts,
-        files: isSameSweep ? known.files : new Set(),
-      });
+      return { account, headerText, header, texts, files: isSameSweep ? known.files : new Set() };
     } catch (error) {
       if (!(error instanceof DocumentError)) throw error;
       const { code, document, message } = error;
       return { kind: 'refused', problem: { accountId, version: header.version, document, code, message } };
     }
-  }
-
-  #loaded(entry: Entry): AccountLoad {
-    this.#remember(entry);
-    return { kind: 'loaded', account: entry.account };
   }
 
   #remember(entry: Entry): void {
@@ -380,7 +382,7 @@ function rawEntry(accountId: string, fields: ReadonlyMap<string, string>, life: 
   return { ...empty, account, headerText, header, texts: fields };
 }
 
-function refusedHeader(accountId: string, form: string): AccountLoad {
+function refusedHeader(accountId: string, form: string): RefusedLoad {
   const message = headerWords(accountId, form);
   return {
     kind: 'refused',

@@ -3,12 +3,13 @@ import type { DaemonEvent } from '../core/ports/telemetry.ts';
 import { BoundedValues } from './bounded-labels.ts';
 import { DEGRADED_REASONS, type DegradedReason, Health } from './health.ts';
 import type { Metrics } from './metrics/registry.ts';
-import { type StateFigures, stateGaugesText } from './metrics/state-gauges.ts';
+import { type StateSeries, stateGaugesText } from './metrics/state-gauges.ts';
 
 type EventOf<K extends DaemonEvent['kind']> = Extract<DaemonEvent, { readonly kind: K }>;
 
 /** What is read when somebody scrapes: the shared state, which every process tells alike, and the queues. */
-export interface SharedFigures extends StateFigures {
+export interface SharedFigures {
+  readonly state: StateSeries;
   readonly queues: Readonly<Record<string, QueueFigures>>;
 }
 
@@ -37,8 +38,8 @@ export interface MetricsRecorder {
   degraded(): readonly DegradedReason[];
   /** Only these accounts and channels exist from now on: series of others are removed. */
   retain(accountIds: readonly string[], channels: readonly string[]): void;
-  /** The text of a scrape. */
-  text(): Promise<string>;
+  /** The text of a scrape in parts, each made when it is asked for; it holds until the next one is. */
+  scrape(): Promise<Iterable<Uint8Array>>;
   readonly contentType: string;
 }
 
@@ -87,7 +88,7 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
       metrics.accounts.set(kept.size);
       removeChannels(metrics, channelsSeen, new Set(channels));
     },
-    async text() {
+    async scrape() {
       const figures = await shared?.().catch(() => undefined);
       // Nothing else is done until the text is made, so that two scrapes at once do not mix.
       setQueues(metrics, figures?.queues ?? {});
@@ -95,10 +96,16 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
       metrics.budgetUsed.reset();
       for (const { egress, limit, used } of budgets()) metrics.budgetUsed.set({ egress, limit }, used);
       for (const reason of DEGRADED_REASONS) metrics.degraded.set({ reason }, Number(health.has(reason)));
-      return `${stateGaugesText(figures)}\n${await metrics.registry.metrics()}`;
+      const own = await metrics.registry.metrics();
+      return textOf(figures?.state, own);
     },
     contentType: metrics.registry.contentType,
   };
+}
+
+function* textOf(state: StateSeries | undefined, own: string): Generator<Uint8Array> {
+  yield* stateGaugesText(state);
+  yield Buffer.from(`\n${own}`);
 }
 
 type Handlers = { readonly [K in DaemonEvent['kind']]?: (event: EventOf<K>) => void };

@@ -18,6 +18,7 @@ import { SECURITY_HEADERS } from './headers.ts';
 import { inTime } from './in-time.ts';
 import { createOverview } from './overview.ts';
 import { registerPage } from './page.ts';
+import { sendParts } from './parts.ts';
 import type { Readiness, WebSources } from './sources.ts';
 
 export type { Readiness } from './sources.ts';
@@ -35,7 +36,7 @@ export interface WebOptions {
   readonly token?: string;
   /** For changing; without one nothing can be changed. */
   readonly controlToken?: string;
-  readonly metrics: { readonly contentType: string; text(): Promise<string> };
+  readonly metrics: { readonly contentType: string; scrape(): Promise<Iterable<Uint8Array>> };
   readonly readiness: () => Promise<Readiness>;
   /** What the API shows; without it there are metrics and health only. */
   readonly sources?: WebSources;
@@ -234,9 +235,10 @@ function registerHealth(
     const shown = mayRead(request, { read: token, control: controlToken }) ? found : { ready: found.ready };
     return await reply.code(found.ready ? 200 : 503).send(shown);
   });
-  app.get('/metrics', { config: { access: 'read' } }, async (_request, reply): Promise<FastifyReply> => {
-    const text = await inTime(metrics.text(), METRICS_TIMEOUT_MS);
-    return await reply.header('content-type', metrics.contentType).send(text);
+  app.get('/metrics', { config: { access: 'read' } }, async (request, reply): Promise<FastifyReply> => {
+    const parts = await inTime(metrics.scrape(), METRICS_TIMEOUT_MS);
+    sendParts(request, reply.type(metrics.contentType), { parts, onError: (error) => onError?.(error) });
+    return reply;
   });
 }
 

@@ -6,7 +6,14 @@ import { readdirSync } from 'node:fs';
  * Runs the benchmarks beside this file, one after another, each in a process of its own: all of them, or those
  * that are named (`npm run bench -- call signing`). One JSON line per figure goes to standard output.
  */
-const HELPERS = new Set(['main.ts', 'rounds.ts', 'replies.ts', 'reply-server.ts', 'steady.ts']);
+const HELPERS = new Set([
+  'main.ts',
+  'rounds.ts',
+  'replies.ts',
+  'reply-server.ts',
+  'steady.ts',
+  'fleet-server.ts',
+]);
 const directory = new URL('.', import.meta.url);
 const wanted = process.argv.slice(2);
 const benches = readdirSync(directory).filter((name) => name.endsWith('.ts') && !HELPERS.has(name));

@@ -1,122 +1,103 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { Redis } from 'ioredis';
-import { systemClock } from '../../src/exchange/system-clock.ts';
-import { createRedisState } from '../../src/state/state.ts';
-import { loadText } from '../daemon/config.ts';
-import { freePort, startRedisServer } from '../support/redis.ts';
-import { fleetConfig, writeFleet } from '../telemetry/fleet.ts';
+import { request } from 'node:http';
+import { measure, type Use } from '../support/probe.ts';
+import { openFleetServer, pause } from './fleet-server.ts';
 
 /**
  * A scrape of 1,000 accounts with 5 positions, a loan and 17 rule lines each, over HTTP, from a process with the
- * role `web` alone, in whose memory nothing of them is at first; and what one account takes in Redis.
+ * role `web` alone, in whose memory nothing of them is at first: as it is, and compressed, as Prometheus asks for
+ * it. What it adds to the memory of that process at its peak, for how long it keeps the event loop, and what one
+ * account takes in Redis.
  */
 const ACCOUNTS = 1_000;
 const POSITIONS = 5;
 const ROUNDS = 7;
+/** Longer than what was read for a scrape is used for another one. */
+const BETWEEN_MS = 1_100;
 
-const server = await startRedisServer();
-const redis = { url: server.url, prefix: 'fleet' };
-const ids = Array.from({ length: ACCOUNTS }, (_, index) => `desk-${index}`);
-const { text, env } = fleetConfig(ids, redis);
-const connection = new Redis(server.url, { maxRetriesPerRequest: null });
-const state = createRedisState({ redis: connection, prefix: redis.prefix, clock: systemClock });
-const config = loadText(text, env);
-await writeFleet(state, config, POSITIONS, Date.now());
-const used = /^used_memory:(\d+)/m.exec(await connection.info('memory'))?.[1];
-const keys = await connection.keys(`${redis.prefix}:*account:desk-0`);
-const stored = await connection.hgetall(keys[0]!);
-
-const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-scrape-'));
-const configFile = path.join(folder, 'breakwater.yaml');
-const port = await freePort();
-await writeFile(configFile, text);
-const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
-const daemon = spawn(
-  process.execPath,
-  [main, 'run', '--config', configFile, '--roles', 'web', '--port', String(port)],
-  {
-    env: { ...process.env, ...env },
-    stdio: 'ignore',
-  },
-);
-const url = `http://127.0.0.1:${port}`;
-const isUp = async (): Promise<boolean> =>
-  await fetch(`${url}/healthz`).then(
-    ({ ok }) => ok,
-    () => false,
-  );
-const giveUpMs = performance.now() + 20_000;
-while (performance.now() < giveUpMs && daemon.exitCode === null && !(await isUp()))
-  await new Promise((resolve) => setTimeout(resolve, 50));
-
-/** Megabytes, and processor milliseconds so far, of the daemon. */
-async function daemonUse(): Promise<{ rss: number; peak: number; cpuMs: number }> {
-  const status = await readFile(`/proc/${daemon.pid}/status`, 'utf8');
-  const stat = await readFile(`/proc/${daemon.pid}/stat`, 'utf8');
-  const kilobytes = (name: string): number =>
-    Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]);
-  const ticks = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const cpuMs = (Number(ticks[11]) + Number(ticks[12])) * 10;
-  return { rss: kilobytes('VmRSS') / 1e3, peak: kilobytes('VmHWM') / 1e3, cpuMs };
-}
-
-interface Scrape {
+interface Scrape extends Use {
   readonly wallMs: number;
-  readonly cpuMs: number;
-  readonly bytes: number;
-  readonly series: number;
+  readonly wireBytes: number;
 }
 
-async function scrape(): Promise<Scrape> {
-  const before = await daemonUse();
-  const started = performance.now();
-  const reply = await fetch(`${url}/metrics`);
-  const body = await reply.text();
-  const wallMs = performance.now() - started;
-  const { cpuMs } = await daemonUse();
-  const series = body.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length;
-  return { wallMs, cpuMs: cpuMs - before.cpuMs, bytes: Buffer.byteLength(body), series };
+const fleet = await openFleetServer(ACCOUNTS, POSITIONS);
+
+/** What comes is counted and let go, so that the time is the server's. */
+async function get(encoding: string): Promise<number> {
+  return await new Promise((resolve, reject) => {
+    const headers = { 'accept-encoding': encoding, connection: 'close' };
+    const sent = request(`${fleet.url}/metrics`, { headers }, (response) => {
+      let bytes = 0;
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.byteLength;
+      });
+      response.on('end', () => resolve(bytes));
+      response.on('error', reject);
+    });
+    sent.on('error', reject);
+    sent.end();
+  });
 }
 
-const idle = await daemonUse();
-const first = await scrape();
-const afterFirst = await daemonUse();
-const later: Scrape[] = [];
-for (let round = 0; round < ROUNDS; round += 1) {
-  await new Promise((resolve) => setTimeout(resolve, 1_100));
-  // As after polls of every account by another process.
-  await writeFleet(state, config, POSITIONS, Date.now());
-  later.push(await scrape());
+async function scrape(encoding: string): Promise<Scrape> {
+  let [wallMs, wireBytes] = [0, 0];
+  const use = await measure(fleet.daemon, false, async () => {
+    const started = performance.now();
+    wireBytes = await get(encoding);
+    wallMs = performance.now() - started;
+  });
+  return { ...use, wallMs, wireBytes };
 }
-const atEnd = await daemonUse();
-const median = (of: (one: Scrape) => number): number =>
-  later.map(of).toSorted((a, b) => a - b)[Math.floor(later.length / 2)]!;
-const sizes = Object.fromEntries(Object.entries(stored).map(([field, value]) => [field, value.length]));
-process.stdout.write(
-  `${JSON.stringify({
-    bench: 'scrape',
-    accounts: ACCOUNTS,
-    positions: POSITIONS,
-    series: first.series,
-    megabytes: Number((first.bytes / 1e6).toFixed(2)),
-    firstMs: Math.round(first.wallMs),
-    laterMs: Math.round(median(({ wallMs }) => wallMs)),
-    laterCpuMs: Math.round(median(({ cpuMs }) => cpuMs)),
-    idleRss: Math.round(idle.rss),
-    peakRssFirst: Math.round(afterFirst.peak),
-    peakRssLater: Math.round(atEnd.peak),
-    rssLater: Math.round(atEnd.rss),
-    redisBytesPerAccount: Math.round(Number(used) / ACCOUNTS),
-    documentBytes: sizes,
-  })}\n`,
-);
-daemon.kill('SIGTERM');
-await once(daemon, 'exit');
-state.close();
-connection.disconnect();
-await server.stop();
-await rm(folder, { recursive: true, force: true });
+
+/** After everything was written anew. */
+async function later(encoding: string): Promise<readonly Scrape[]> {
+  const scrapes: Scrape[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    await pause(BETWEEN_MS);
+    await fleet.write();
+    scrapes.push(await scrape(encoding));
+  }
+  return scrapes;
+}
+
+function summary(scrapes: readonly Scrape[]): object {
+  const sorted = (of: (one: Scrape) => number) => scrapes.map(of).sort((a, b) => a - b);
+  const median = (of: (one: Scrape) => number): number =>
+    Math.round(sorted(of)[Math.floor(scrapes.length / 2)]!);
+  const most = (of: (one: Scrape) => number): number => Number(sorted(of).at(-1)!.toFixed(1));
+  return {
+    wallMs: median(({ wallMs }) => wallMs),
+    cpuMs: median(({ cpuMs }) => cpuMs),
+    wireMegabytes: Number((scrapes[0]!.wireBytes / 1e6).toFixed(2)),
+    mostRss: most(({ rss }) => rss),
+    mostHeap: most(({ heap }) => heap),
+    mostExternal: most(({ external }) => external),
+    longestBlockMs: most(({ longestBlockMs }) => longestBlockMs),
+  };
+}
+
+const first = await scrape('identity');
+const plain = await later('identity');
+const compressed = await later('gzip');
+const all = [first, ...plain, ...compressed];
+const text = await (await fetch(`${fleet.url}/metrics`)).text();
+const used = /^used_memory:(\d+)/m.exec(await fleet.redis.info('memory'))?.[1];
+const [key] = await fleet.redis.keys(`${fleet.prefix}:*account:desk-0`);
+const stored = await fleet.redis.hgetall(key!);
+const result = {
+  bench: 'scrape',
+  accounts: ACCOUNTS,
+  positions: POSITIONS,
+  series: text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length,
+  megabytes: Number((text.length / 1e6).toFixed(2)),
+  first: summary([first]),
+  plain: summary(plain),
+  compressed: summary(compressed),
+  idleRss: Math.round(first.before.rss),
+  idleHeap: Math.round(first.before.heap),
+  /** Over all scrapes together. */
+  overAllRss: Math.round(Math.max(...all.map(({ before, rss }) => before.rss + rss)) - first.before.rss),
+  redisBytesPerAccount: Math.round(Number(used) / ACCOUNTS),
+  documentBytes: Object.fromEntries(Object.entries(stored).map(([field, value]) => [field, value.length])),
+};
+process.stdout.write(`${JSON.stringify(result)}\n`);
+await fleet.close();

@@ -3,6 +3,7 @@ import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createTelemetry } from '../../src/telemetry/telemetry.ts';
+import { textOf } from '../telemetry/parts.ts';
 
 /**
  * What telemetry costs per account-poll (one read of positions, one of the credit line, their calls, an evaluation
@@ -75,7 +76,7 @@ for (let round = 0; round < ROUNDS; round++) {
   const { user, system } = process.cpuUsage(before);
   perPollUs.push((user + system) / (10 * ACCOUNTS));
   const scraped = process.cpuUsage();
-  bytes = (await telemetry.metrics.text()).length;
+  bytes = textOf(await telemetry.metrics.scrape()).length;
   const spent = process.cpuUsage(scraped);
   scrapeMs.push((spent.user + spent.system) / 1000);
 }

@@ -8,7 +8,8 @@ import { startWebServer } from '../../src/web/server.ts';
 import { AT, message } from '../notify/receiver.ts';
 import { type ManualClock, manualClock } from '../state/manual-clock.ts';
 import { promtool } from '../support/promtool.ts';
-import { viewOf } from './views.ts';
+import { textOf } from './parts.ts';
+import { seriesOf, viewOf } from './views.ts';
 
 afterAll(() => getGlobalDispatcher().close());
 
@@ -188,7 +189,7 @@ describe('what happens', () => {
     const { telemetry, clock, log } = setUp();
     for (const event of EVERY_EVENT) telemetry.emit(event);
     clock.advance(2000);
-    const text = await telemetry.metrics.text();
+    const text = textOf(await telemetry.metrics.scrape());
     const expected: Readonly<Record<string, number>> = {
       'breakwater_polls_total{outcome="ok"}': 1,
       'breakwater_polls_total{outcome="error"}': 1,
@@ -278,7 +279,7 @@ describe('what happens', () => {
       reason: 'timeout',
       inMs: 500,
     });
-    const before = await telemetry.metrics.text();
+    const before = textOf(await telemetry.metrics.scrape());
     const failed =
       'breakwater_notifications_total{channel="phone",kind="firing",outcome="failed",reason="notFound"}';
     const fine = 'breakwater_notifications_total{channel="ops",kind="firing",outcome="delivered",reason=""}';
@@ -287,7 +288,7 @@ describe('what happens', () => {
       1,
     );
     telemetry.metrics.retain(['desk-1'], ['ops', 'log']);
-    const after = await telemetry.metrics.text();
+    const after = textOf(await telemetry.metrics.scrape());
     expect(after).not.toMatch(/channel="phone"/);
     expect([valueOf(after, fine), valueOf(after, 'breakwater_accounts')]).toEqual([1, 1]);
   });
@@ -295,7 +296,7 @@ describe('what happens', () => {
   test('a breach is measured once, to its first accepted order, and not when it cleared before', async () => {
     const { telemetry } = setUp();
     const count = async () =>
-      valueOf(await telemetry.metrics.text(), 'breakwater_breach_to_order_seconds_count');
+      valueOf(textOf(await telemetry.metrics.scrape()), 'breakwater_breach_to_order_seconds_count');
     telemetry.emit(evaluated({ to: 'firing' }));
     telemetry.emit(evaluated({ to: 'inactive', from: 'firing' }));
     telemetry.emit(audited());
@@ -311,7 +312,7 @@ describe('what happens', () => {
     const { telemetry } = setUp();
     for (let index = 0; index < 1000; index++)
       telemetry.emit(call({ outcome: 'failed', error: `e${index}` }));
-    const text = await telemetry.metrics.text();
+    const text = textOf(await telemetry.metrics.scrape());
     const series = text.split('\n').filter((line) => line.startsWith('breakwater_exchange_requests_total{'));
     expect(series.length).toBeLessThanOrEqual(301);
     expect(text).toContain('error="other"} 700');
@@ -320,15 +321,14 @@ describe('what happens', () => {
   test('what all processes share is asked for at a scrape; when it cannot be had there are no series, not old ones', async () => {
     const { telemetry } = setUp();
     const available = 'breakwater_shared_state_available';
-    expect(valueOf(await telemetry.metrics.text(), available)).toBe(0);
+    expect(valueOf(textOf(await telemetry.metrics.scrape()), available)).toBe(0);
     let fails = false;
     telemetry.metrics.shared(async () => {
       if (fails) throw new Error('Redis is gone');
+      const state = seriesOf([viewOf('desk-1'), viewOf('desk-2')], { nowMs: AT, laneMs: AT });
+      state.isPausedEverywhere = true;
       return {
-        accounts: [viewOf('desk-1'), viewOf('desk-2')],
-        nowMs: AT,
-        laneMs: AT,
-        isPausedEverywhere: true,
+        state,
         queues: { act: { jobs: { waiting: 3, active: 1 }, oldestAgeMs: 250 } },
       };
     });
@@ -342,12 +342,12 @@ describe('what happens', () => {
       'breakwater_queue_oldest_job_seconds{queue="act"}': 0.25,
       'breakwater_exchange_budget_used_ratio{egress="default",limit="positions"}': 0.25,
     };
-    const text = await telemetry.metrics.text();
+    const text = textOf(await telemetry.metrics.scrape());
     expect(Object.fromEntries(Object.keys(told).map((series) => [series, valueOf(text, series)]))).toEqual(
       told,
     );
     fails = true;
-    const without = await telemetry.metrics.text();
+    const without = textOf(await telemetry.metrics.scrape());
     expect(valueOf(without, available)).toBe(0);
     expect(without).not.toMatch(/^breakwater_(paused|account_|intents_open|queue_jobs|queue_oldest).* /m);
   });
@@ -391,7 +391,7 @@ describe('what happens', () => {
   test('two registries in one process do not meet', async () => {
     const [one, two] = [setUp(), setUp()];
     one.telemetry.emit(call());
-    expect(await two.telemetry.metrics.text()).not.toContain('endpoint="openPositions"');
+    expect(textOf(await two.telemetry.metrics.scrape())).not.toContain('endpoint="openPositions"');
   });
 });
 
@@ -422,7 +422,7 @@ describe('the text of a scrape', () => {
   });
 
   test('every metric is ours by its prefix and explains itself', async () => {
-    const text = await setUp().telemetry.metrics.text();
+    const text = textOf(await setUp().telemetry.metrics.scrape());
     for (const [, name, help] of text.matchAll(/^# HELP (\S+) (.*)$/gm)) {
       expect(name).toMatch(/^breakwater_[a-z0-9_]+$/);
       expect(help?.length).toBeGreaterThan(5);

@@ -11,7 +11,8 @@ import { MOST_SUBJECTS, stateGaugesText } from '../../src/telemetry/metrics/stat
 import { STATE_METRICS } from '../../src/telemetry/metrics/state-metrics.ts';
 import { d } from '../core/rules-fixtures.ts';
 import { promtool } from '../support/promtool.ts';
-import { viewOf } from './views.ts';
+import { textOf } from './parts.ts';
+import { seriesOf, viewOf } from './views.ts';
 
 const NOW = 1_700_000_000_000;
 
@@ -84,11 +85,12 @@ const INTENT: IntentLine = {
   ended: false,
 };
 
-function text(
-  accounts: readonly AccountView[],
-  changes: Partial<Parameters<typeof stateGaugesText>[0]> = {},
-) {
-  return stateGaugesText({ accounts, nowMs: NOW, laneMs: NOW, isPausedEverywhere: false, ...changes });
+const TIMES = { nowMs: NOW, laneMs: NOW };
+
+function text(accounts: readonly AccountView[], isPausedEverywhere = false): string {
+  const series = seriesOf(accounts, TIMES);
+  series.isPausedEverywhere = isPausedEverywhere;
+  return textOf(stateGaugesText(series));
 }
 
 /** Samples by series, without the prefix. */
@@ -143,7 +145,7 @@ test('everything that is so is said, each series once', () => {
       atMs: NOW - 60_000,
     },
   });
-  expect(samples(text([account], { isPausedEverywhere: true }))).toEqual({
+  expect(samples(text([account], true))).toEqual({
     paused: '1',
     'account_refused{account="desk-1"}': '0',
     'account_enforcing{account="desk-1"}': '1',
@@ -278,11 +280,11 @@ test('names that need it are escaped, and no name breaks the format', async ({ s
 });
 
 test('each metric is explained once, also when nothing can be read', () => {
-  for (const of of [text([]), stateGaugesText(undefined)]) {
+  for (const of of [text([]), textOf(stateGaugesText(undefined))]) {
     for (const { name, help } of Object.values(STATE_METRICS)) {
       expect(of.split('\n').filter((line) => line === `# HELP breakwater_${name} ${help}`)).toHaveLength(1);
       expect(of.split('\n').filter((line) => line === `# TYPE breakwater_${name} gauge`)).toHaveLength(1);
     }
   }
-  expect(samples(stateGaugesText(undefined))).toEqual({});
+  expect(samples(textOf(stateGaugesText(undefined)))).toEqual({});
 });

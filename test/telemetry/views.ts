@@ -1,27 +1,20 @@
-import type { AccountView } from '../../src/core/view/account-view.ts';
+import { type AccountFigures, type AccountView, emptyView } from '../../src/core/view/account-view.ts';
+import { StateSeries, type ViewTimes } from '../../src/telemetry/metrics/state-gauges.ts';
 
-/** An account of which nothing is known but that it is there. */
+/** An account of which nothing is known but what is said here. */
 export const viewOf = (accountId: string, changes: Partial<AccountView> = {}): AccountView => ({
-  accountId,
-  labels: {},
+  ...emptyView(accountId),
   mode: 'enforce',
-  pause: null,
-  silences: [],
-  life: null,
-  judgedAtMs: null,
-  nextDueAtMs: null,
-  figuresAtMs: null,
-  worst: null,
-  danger: 0,
-  sources: [],
-  positions: [],
-  creditLines: [],
-  balances: [],
-  rules: [],
-  intents: [],
-  orders: [],
-  inbox: [],
-  doubts: [],
-  refused: null,
   ...changes,
 });
+
+/** The series of accounts that are taken in the order of `places`. */
+export function seriesOf(
+  accounts: readonly AccountFigures[],
+  times: ViewTimes,
+  places: readonly number[] = accounts.map((_, index) => index),
+): StateSeries {
+  const series = new StateSeries(accounts.length);
+  for (const place of places) series.take(place, accounts[place]!, times);
+  return series;
+}

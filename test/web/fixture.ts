@@ -172,7 +172,10 @@ export async function startFixture({
     host: '127.0.0.1',
     port: 0,
     controlToken: CONTROL_TOKEN,
-    metrics: { contentType: 'text/plain; version=0.0.4; charset=utf-8', text: async () => 'a_metric 1\n' },
+    metrics: {
+      contentType: 'text/plain; version=0.0.4; charset=utf-8',
+      scrape: async () => [Buffer.from('a_metric 1\n')],
+    },
     readiness: async () => READY,
     sources,
     page,

@@ -16,7 +16,10 @@ async function start(options: Partial<WebOptions> = {}): Promise<WebServer> {
   const server = await startWebServer({
     host: '127.0.0.1',
     port: 0,
-    metrics: { contentType: 'text/plain; version=0.0.4; charset=utf-8', text: async () => 'a_metric 1\n' },
+    metrics: {
+      contentType: 'text/plain; version=0.0.4; charset=utf-8',
+      scrape: async () => [Buffer.from('a_metric 1\n')],
+    },
     readiness: async () => READY,
     ...options,
   });
@@ -98,7 +101,7 @@ describe('a server on the loopback', () => {
   test('does not say why metrics could not be had, but to the log', async () => {
     const errors: unknown[] = [];
     const server = await start({
-      metrics: { contentType: 'text/plain', text: () => Promise.reject(new Error('secret inside')) },
+      metrics: { contentType: 'text/plain', scrape: () => Promise.reject(new Error('secret inside')) },
       onError: (error) => errors.push(error),
     });
     const got = await get(server, '/metrics');
@@ -163,11 +166,11 @@ describe('a server on the loopback', () => {
 
   test('answers whoever has asked before it closes', async () => {
     const asked = Promise.withResolvers<void>();
-    const text = Promise.withResolvers<string>();
+    const text = Promise.withResolvers<Buffer[]>();
     const server = await start({
       metrics: {
         contentType: 'text/plain',
-        text: () => {
+        scrape: () => {
           asked.resolve();
           return text.promise;
         },
@@ -176,7 +179,7 @@ describe('a server on the loopback', () => {
     const answer = get(server, '/metrics');
     await asked.promise;
     const closed = server.close();
-    text.resolve('late_metric 1\n');
+    text.resolve([Buffer.from('late_metric 1\n')]);
     expect(await answer).toMatchObject({ status: 200, body: 'late_metric 1\n' });
     await closed;
     await expect(get(server, '/healthz')).rejects.toThrow();
@@ -187,7 +190,7 @@ describe('a server on the loopback', () => {
     const server = await start({
       metrics: {
         contentType: 'text/plain',
-        text: () => {
+        scrape: () => {
           asked.resolve();
           return new Promise(() => undefined);
         },

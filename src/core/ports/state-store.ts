@@ -216,6 +216,14 @@ export interface DiscardRequest {
   readonly atMs: number;
 }
 
+export interface ReadOptions {
+  /**
+   * False: nothing is kept of what is read, so nothing can be committed that is based on it. For whoever only looks,
+   * at all accounts one after another.
+   */
+  readonly remember?: boolean;
+}
+
 export interface StateStore {
   readonly leases: LaneLeases;
   /** Takes the accounts of a bucket that are due, claiming them for this caller. One call to the store. */
@@ -226,7 +234,7 @@ export interface StateStore {
    */
   holdClaims(bucket: number, accountIds: readonly string[], claimMs: number): Promise<void>;
   /** Reads accounts of one bucket, due or not, without claiming them. One call to the store. */
-  readBucket(bucket: number, accountIds: readonly string[]): Promise<BucketView>;
+  readBucket(bucket: number, accountIds: readonly string[], options?: ReadOptions): Promise<BucketView>;
   /** Reads one account, with the controls that concern it. */
   read(accountId: string): Promise<{ readonly load: AccountLoad; readonly controls: Controls }>;
   /** Commits each account by itself, in the order given; one call per bucket concerned. */

@@ -46,6 +46,59 @@ export interface AccountView {
   readonly refused: { readonly document: string; readonly message: string } | null;
 }
 
+/** An account of which nothing is known but that it is there. */
+export function emptyView(accountId: string): AccountView {
+  return {
+    accountId,
+    labels: {},
+    mode: null,
+    pause: null,
+    silences: [],
+    life: null,
+    judgedAtMs: null,
+    nextDueAtMs: null,
+    figuresAtMs: null,
+    worst: null,
+    danger: 0,
+    sources: [],
+    positions: [],
+    creditLines: [],
+    balances: [],
+    rules: [],
+    intents: [],
+    orders: [],
+    inbox: [],
+    doubts: [],
+    refused: null,
+  };
+}
+
+/** What of it is a number, or one of a few words: what the state gauges of /metrics are made from. */
+export interface AccountFigures
+  extends Pick<
+    AccountView,
+    'accountId' | 'mode' | 'pause' | 'judgedAtMs' | 'danger' | 'sources' | 'refused'
+  > {
+  readonly positions: readonly PositionFigures[];
+  readonly creditLines: readonly CreditLineFigures[];
+  readonly rules: readonly RuleFigures[];
+  readonly intents: readonly IntentFigures[];
+}
+
+export type PositionFigures = Omit<
+  PositionLine,
+  'sizeBase' | 'basePrice' | 'markPrice' | 'liquidationPrice' | 'minutesToLiquidation' | 'marks'
+>;
+
+export type CreditLineFigures = Omit<
+  CreditLineLine,
+  'amount' | 'totalFunding' | 'ltvToMarginCall' | 'cures' | 'marks'
+>;
+
+export type RuleFigures = Pick<RuleLine, 'ruleId' | 'subject' | 'severity' | 'phase' | 'frozen' | 'sinceMs'>;
+
+export type IntentFigures = Pick<IntentLine, 'mode' | 'openedMs' | 'deadlineMs' | 'ended'>;
+
 /** One kind of read of the exchange. */
 export interface SourceView {
   readonly source: string;

@@ -5,7 +5,14 @@ import { positionView } from '../position.ts';
 import type { Quantity } from '../quantity.ts';
 import type { Subject } from '../subjects.ts';
 import { MS_PER_HOUR } from '../units.ts';
-import type { CreditLineLine, CureLine, Figure, PositionLine } from './account-view.ts';
+import type {
+  CreditLineFigures,
+  CreditLineLine,
+  CureLine,
+  Figure,
+  PositionFigures,
+  PositionLine,
+} from './account-view.ts';
 import { marksOf } from './marks.ts';
 import type { Scene } from './scene.ts';
 
@@ -20,19 +27,29 @@ const NO_PARAMETER = {};
 function positionLine(subject: Subject<'position'>, { rules }: Scene): PositionLine {
   const { of } = subject;
   const { position } = of;
-  const { record } = position;
   const view = positionView(position, of.motion);
   const liquidationPrice = view.liquidationPrice.kind === 'none' ? 'none' : valueOf(view.liquidationPrice);
   return {
-    subject: subject.key,
-    positionId: record.positionId,
-    market: record.market,
-    direction: valueOf(view.direction),
+    ...positionFigures(subject),
     sizeBase: view.sizeBase,
-    basePrice: record.basePrice ?? null,
+    basePrice: position.record.basePrice ?? null,
     markPrice: valueOf(view.markPrice),
     liquidationPrice,
-    liquidationState: view.liquidationState ?? null,
+    minutesToLiquidation: figureOf(POSITION_VALUES.minutesToLiquidation(of, NO_PARAMETER)),
+    marks: marksOf(rules.position, subject.filterable),
+  };
+}
+
+/** The same without what takes decimal arithmetic or words, which is most of the work. */
+export function positionFigures({ key, of }: Subject<'position'>): PositionFigures {
+  const { position } = of;
+  const { record } = position;
+  return {
+    subject: key,
+    positionId: record.positionId,
+    market: record.market,
+    direction: valueOf(position.direction),
+    liquidationState: valueOf(position.liquidationState),
     liquidationDistance: figureOf(position.liquidationDistance),
     disagreement: valueOf(position.disagreement),
     notional: figureOf(position.notional),
@@ -41,8 +58,6 @@ function positionLine(subject: Subject<'position'>, { rules }: Scene): PositionL
     stopCover: valueOf(of.account.coverOf(position)),
     unprotectedMs: valueOf(of.unprotectedMs),
     liquidationProbability1h: figureOf(POSITION_VALUES.liquidationProbability(of, WITHIN_HOUR)),
-    minutesToLiquidation: figureOf(POSITION_VALUES.minutesToLiquidation(of, NO_PARAMETER)),
-    marks: marksOf(rules.position, subject.filterable),
   };
 }
 
@@ -52,25 +67,31 @@ export function creditLineLines(scene: Scene): readonly CreditLineLine[] {
 }
 
 function creditLineLine(subject: Subject<'creditLine'>, scene: Scene): CreditLineLine {
-  const { of } = subject;
-  const { loan } = of;
+  const { loan } = subject.of;
   const { record } = loan;
-  const { creditLine } = scene.rules;
   return {
-    subject: subject.key,
-    asset: record.asset,
+    ...creditLineFigures(subject),
     amount: record.amount,
     totalFunding: record.totalFunding ?? null,
+    ltvToMarginCall: figureOf(loan.ltvTo('marginCallLtv')),
+    cures: cureLines(subject, scene),
+    marks: marksOf(scene.rules.creditLine, subject.filterable),
+  };
+}
+
+/** The same without what only people want to know. */
+export function creditLineFigures({ key, of }: Subject<'creditLine'>): CreditLineFigures {
+  const { loan } = of;
+  return {
+    subject: key,
+    asset: loan.record.asset,
     debt: valueOf(loan.exactDebt),
     currentLtv: figureOf(loan.ltv('currentLtv')),
     initialLtv: figureOf(loan.ltv('initialLtv')),
     marginCallLtv: figureOf(loan.ltv('marginCallLtv')),
     liquidationLtv: figureOf(loan.ltv('liquidationLtv')),
-    ltvToMarginCall: figureOf(loan.ltvTo('marginCallLtv')),
     collateralMayFall: figureOf(loan.collateralMayFall('marginCallLtv')),
     minutesToMarginCall: figureOf(CREDIT_LINE_VALUES.minutesToMarginCall(of, NO_PARAMETER)),
-    cures: cureLines(subject, scene),
-    marks: marksOf(creditLine, subject.filterable),
   };
 }
 

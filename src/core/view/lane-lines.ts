@@ -3,10 +3,21 @@ import { BLOCK_WORDS } from '../intent.ts';
 import type { Intent, LaneState } from '../lane-state.ts';
 import type { ReduceTarget } from '../rule.ts';
 import { figure } from '../words.ts';
-import type { AccountView, IntentLine, OrderLine } from './account-view.ts';
+import type { AccountView, IntentFigures, IntentLine, OrderLine } from './account-view.ts';
 
 export function intentLines(lanes: readonly LaneState[]): readonly IntentLine[] {
   return lanes.flatMap((lane) => lane.intents.map((intent) => intentLine(lane, intent)));
+}
+
+export function intentFigures(lanes: readonly LaneState[]): readonly IntentFigures[] {
+  return lanes.flatMap(({ intents }) =>
+    intents.map(({ mode, openedMs, deadlineMs, end }) => ({
+      mode,
+      openedMs,
+      deadlineMs,
+      ended: end !== null,
+    })),
+  );
 }
 
 export function orderLines(lanes: readonly LaneState[]): readonly OrderLine[] {

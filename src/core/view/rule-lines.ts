@@ -40,16 +40,18 @@ function linesOf<K extends SubjectKind>(
   );
   for (const subject of list.subjects) {
     kind.registers.load(subject.of);
-    for (const [index, rule] of kind.rules.entries()) {
-      const slot = slots[index];
+    // By index: this is done for every rule of every subject of all accounts when somebody scrapes.
+    for (let index = 0; index < kind.rules.length; index += 1) {
+      const [rule, slot] = [kind.rules[index]!, slots[index]];
       const entry = findEntry(slot?.entries ?? NO_ENTRIES, subject.key);
       const selected = rule.filter(subject.filterable);
       if (selected === false && entry === undefined) continue;
       const why = subject.frozen ?? (typeof selected === 'string' ? selected : undefined);
-      const standing = judge(scene, rule, kind, { slot, entry, why });
-      lines.push(lineOf(scene, rule, kind, subject.key, { ...standing, entry, slot }));
+      const { reason, frozen } = judge(scene, rule, kind, { slot, entry, why });
+      lines.push(lineOf(scene, rule, kind, subject.key, { reason, frozen, entry, slot }));
     }
   }
+  kind.registers.clear();
   for (const [index, rule] of kind.rules.entries()) {
     const slot = slots[index];
     for (const entry of slot?.entries ?? NO_ENTRIES) {

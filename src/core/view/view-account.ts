@@ -4,9 +4,15 @@ import { SOURCE_NAMES } from '../fields.ts';
 import { type Controls, controlsInForce } from '../ports/controls.ts';
 import type { AccountLoad, RefusedAccount } from '../ports/state-store.ts';
 import type { Severity } from '../rule.ts';
-import type { AccountView, RuleLine, SourceView } from './account-view.ts';
-import { creditLineLines, positionLines } from './figure-lines.ts';
-import { doubtLines, intentLines, orderLines } from './lane-lines.ts';
+import {
+  type AccountFigures,
+  type AccountView,
+  emptyView,
+  type RuleLine,
+  type SourceView,
+} from './account-view.ts';
+import { creditLineFigures, creditLineLines, positionFigures, positionLines } from './figure-lines.ts';
+import { doubtLines, intentFigures, intentLines, orderLines } from './lane-lines.ts';
 import { ruleLines } from './rule-lines.ts';
 import { type Scene, sceneOf } from './scene.ts';
 
@@ -20,16 +26,14 @@ export interface ViewInputs {
   readonly nowMs: number;
   /** Assets of the main balance to show; absent: those that are not zero. */
   readonly balances?: readonly string[] | undefined;
-  /** False: rules come without reasons, for whoever only counts them: putting them in words is half the work. */
-  readonly withReasons?: boolean;
 }
 
 /** Everything there is to say of one account now: a pure function of the shared state and the config. */
 export function viewAccount(inputs: ViewInputs): AccountView {
-  const { load, rules, controls, nowMs, withReasons = true } = inputs;
+  const { load, rules, controls, nowMs } = inputs;
   if (load.kind === 'refused') return refusedView(load.problem, inputs);
   const { account: stored } = load;
-  const scene = sceneOf({ stored, rules, controls, nowMs, withReasons });
+  const scene = sceneOf({ stored, rules, controls, nowMs, withReasons: true });
   const { evaluation, inForce } = scene;
   const { documents, accountId } = stored;
   const lanes = [...stored.lanes.values()];
@@ -60,32 +64,39 @@ export function viewAccount(inputs: ViewInputs): AccountView {
   };
 }
 
+/** The figures of `viewAccount` alone: a third of its work, for whoever needs them of all accounts at once. */
+export function accountFigures(inputs: Omit<ViewInputs, 'balances'>): AccountFigures {
+  const { load, rules, controls, nowMs } = inputs;
+  if (load.kind === 'refused') return refusedView(load.problem, inputs);
+  const { account: stored } = load;
+  const scene = sceneOf({ stored, rules, controls, nowMs, withReasons: false });
+  const { documents, accountId, danger } = stored;
+  return {
+    accountId,
+    mode: rules?.settings.mode ?? documents.figures?.settings.mode ?? null,
+    pause: scene.inForce.pause ?? null,
+    judgedAtMs: scene.evaluation.passage?.at.wallMs ?? null,
+    danger,
+    sources: sourceViews(scene),
+    positions: scene.subjects.positions.subjects.map(positionFigures),
+    creditLines: scene.subjects.loans.subjects.map(creditLineFigures),
+    rules: ruleLines(scene),
+    intents: intentFigures([...stored.lanes.values()]),
+    refused: null,
+  };
+}
+
 function refusedView(
   { accountId, document, message }: RefusedAccount,
   { rules, controls, nowMs }: ViewInputs,
 ): AccountView {
   const { pause, silences } = controlsInForce(controls, accountId, nowMs);
   return {
-    accountId,
+    ...emptyView(accountId),
     labels: rules?.settings.labels ?? {},
     mode: rules?.settings.mode ?? null,
     pause: pause ?? null,
     silences,
-    life: null,
-    judgedAtMs: null,
-    nextDueAtMs: null,
-    figuresAtMs: null,
-    worst: null,
-    danger: 0,
-    sources: [],
-    positions: [],
-    creditLines: [],
-    balances: [],
-    rules: [],
-    intents: [],
-    orders: [],
-    inbox: [],
-    doubts: [],
     refused: { document, message },
   };
 }

@@ -1,24 +1,24 @@
 import type { Mode } from '../../core/rule.ts';
 import type { Phase } from '../../core/rule-state.ts';
 import type {
-  AccountView,
-  CreditLineLine,
+  AccountFigures,
+  CreditLineFigures,
   Figure,
-  IntentLine,
-  PositionLine,
-  RuleLine,
+  IntentFigures,
+  PositionFigures,
+  RuleFigures,
 } from '../../core/view/account-view.ts';
-import { PREFIX } from './spec.ts';
+import { LabelSets } from './label-sets.ts';
+import { type MetricSpec, PREFIX } from './spec.ts';
 import { STATE_METRICS, type StateMetric } from './state-metrics.ts';
+import { TextParts } from './text-parts.ts';
 
-export interface StateFigures {
-  readonly accounts: Iterable<AccountView>;
+/** When a view was made. */
+export interface ViewTimes {
   /** Unix milliseconds. */
   readonly nowMs: number;
   /** The same on the lanes' clock, on which intents are dated. */
   readonly laneMs: number;
-  /** A pause for all accounts is in force. */
-  readonly isPausedEverywhere: boolean;
 }
 
 /**
@@ -29,40 +29,79 @@ export const MOST_SUBJECTS = 500;
 
 const MS = 1000;
 
+/** Series of one metric, those of an account in a row. */
+interface Column {
+  /** Numbers of their label sets. */
+  readonly labels: number[];
+  readonly values: number[];
+  /** By account: where its series begin, and where they end. */
+  readonly starts: Uint32Array;
+  readonly ends: Uint32Array;
+}
+
 /**
- * The text of all state gauges. Written as text at once: with tens of thousands of series the objects of a
- * metrics library would cost more than everything else in a scrape. Without figures only their names.
+ * All series of the state gauges. With tens of thousands of them the objects of a metrics library, or the whole
+ * text, would take more memory than everything else in a scrape: here a series is two numbers, its value and that
+ * of a label set that it shares with other series of its subject. Text is made of them when it is sent.
  */
-export function stateGaugesText(figures: StateFigures | undefined): string {
-  const series = new SeriesText();
-  if (figures !== undefined) {
-    series.add('pausedEverywhere', '', Number(figures.isPausedEverywhere));
-    for (const account of figures.accounts) writeAccount(series, account, figures);
-  }
-  return series.text();
-}
+export class StateSeries {
+  /** A pause for all accounts is in force. */
+  isPausedEverywhere = false;
+  readonly labels = new LabelSets();
+  readonly #columns: Readonly<Record<StateMetric, Column>>;
+  readonly #all: readonly Column[];
 
-class SeriesText {
-  readonly #texts = new Map<StateMetric, string>();
-
-  /** `labels` as they stand between the braces. */
-  add(metric: StateMetric, labels: string, value: number): void {
-    const start = labels === '' ? NAMES[metric] : `${NAMES[metric]}{${labels}}`;
-    this.#texts.set(metric, `${this.#texts.get(metric) ?? ''}${start} ${numberText(value)}\n`);
-  }
-
-  text(): string {
-    const parts = Object.entries(STATE_METRICS).map(([key, { name, type, help }]) => {
-      const lines = this.#texts.get(key as StateMetric) ?? '';
-      return `# HELP ${PREFIX}${name} ${help}\n# TYPE ${PREFIX}${name} ${type}\n${lines}`;
+  /** `accounts`: how many there are at most. */
+  constructor(accounts: number) {
+    const columns = METRICS.map(([metric]): readonly [StateMetric, Column] => {
+      const [starts, ends] = [new Uint32Array(accounts), new Uint32Array(accounts)];
+      return [metric, { labels: [], values: [], starts, ends }];
     });
-    return `${parts.join('\n')}\n`;
+    this.#columns = Object.fromEntries(columns) as Record<StateMetric, Column>;
+    this.#all = columns.map(([, column]) => column);
+  }
+
+  /** Takes over what is told of an account; `index`: its place among them, each once, in any order. */
+  take(index: number, figures: AccountFigures, times: ViewTimes): void {
+    for (const { starts, values } of this.#all) starts[index] = values.length;
+    writeAccount(this, figures, times);
+    for (const { ends, values } of this.#all) ends[index] = values.length;
+  }
+
+  add(metric: StateMetric, labels: number, value: number): void {
+    const column = this.#columns[metric];
+    column.labels.push(labels);
+    column.values.push(value);
+  }
+
+  /** Writes the lines of a metric, accounts in their order; yields what has become a part. */
+  *write(metric: StateMetric, text: TextParts): Generator<Uint8Array> {
+    const name = `${PREFIX}${STATE_METRICS[metric].name}`;
+    if (metric === 'pausedEverywhere') text.text(`${name} ${Number(this.isPausedEverywhere)}\n`);
+    const start = Buffer.from(`${name}{`);
+    const { labels, values, starts, ends } = this.#columns[metric];
+    for (let account = 0; account < starts.length; account += 1) {
+      for (let at = starts[account]!; at < ends[account]!; at += 1) {
+        const set = labels[at]!;
+        if (text.isFull(start, this.labels.length(set))) yield text.take();
+        text.series(start, this.labels, set, numberText(values[at]!));
+      }
+    }
   }
 }
 
-const NAMES = Object.fromEntries(
-  Object.entries(STATE_METRICS).map(([key, { name }]) => [key, `${PREFIX}${name}`]),
-) as Readonly<Record<StateMetric, string>>;
+/** The text of all state gauges, in parts; without series only their names. A part holds until the next is asked for. */
+export function* stateGaugesText(series: StateSeries | undefined): Generator<Uint8Array> {
+  const text = new TextParts();
+  for (const [metric, { name, type, help }] of METRICS) {
+    text.text(`# HELP ${PREFIX}${name} ${help}\n# TYPE ${PREFIX}${name} ${type}\n`);
+    if (series !== undefined) yield* series.write(metric, text);
+    text.text('\n');
+  }
+  yield text.take();
+}
+
+const METRICS = Object.entries(STATE_METRICS) as readonly (readonly [StateMetric, MetricSpec])[];
 
 function numberText(value: number): string {
   if (value === Number.POSITIVE_INFINITY) return '+Inf';
@@ -76,22 +115,22 @@ function labelText(value: string): string {
     : value;
 }
 
-function writeAccount(series: SeriesText, view: AccountView, figures: StateFigures): void {
-  const account = `account="${labelText(view.accountId)}"`;
+function writeAccount(series: StateSeries, view: AccountFigures, times: ViewTimes): void {
+  const account = series.labels.begin().label('account="', labelText(view.accountId)).end();
   series.add('refused', account, Number(view.refused !== null));
   if (view.mode !== null) series.add('enforcing', account, Number(view.mode === 'enforce'));
   series.add('paused', account, Number(view.pause !== null));
-  const pausedMs = view.pause === null ? 0 : Math.max(0, figures.nowMs - view.pause.atMs);
+  const pausedMs = view.pause === null ? 0 : Math.max(0, times.nowMs - view.pause.atMs);
   series.add('pauseTime', account, pausedMs / MS);
   // Of what cannot be read nothing else is known; not even that nothing is open.
   if (view.refused !== null) return;
   series.add('danger', account, view.danger);
   if (view.judgedAtMs !== null) series.add('lastJudged', account, view.judgedAtMs / MS);
   for (const { source, ageMs } of view.sources) {
-    series.add('dataAge', `${account},source="${source}"`, ageMs / MS);
+    series.add('dataAge', series.labels.begin(account).label(',source="', source).end(), ageMs / MS);
   }
-  writeIntents(series, account, view.intents, figures.laneMs);
-  writeRules(series, account, view, figures.nowMs);
+  writeIntents(series, account, view.intents, times.laneMs);
+  writeRules(series, account, view, times.nowMs);
   series.add('positions', account, view.positions.length);
   for (const line of view.positions.slice(0, MOST_SUBJECTS)) writePosition(series, account, line);
   series.add('creditLines', account, view.creditLines.length);
@@ -101,9 +140,9 @@ function writeAccount(series: SeriesText, view: AccountView, figures: StateFigur
 const MODES: readonly Mode[] = ['enforce', 'observe'];
 
 function writeIntents(
-  series: SeriesText,
-  account: string,
-  intents: readonly IntentLine[],
+  series: StateSeries,
+  account: number,
+  intents: readonly IntentFigures[],
   laneMs: number,
 ): void {
   for (const mode of MODES) {
@@ -114,7 +153,7 @@ function writeIntents(
       oldestMs = Math.max(oldestMs, laneMs - intent.openedMs);
       overdueMs = Math.max(overdueMs, laneMs - intent.deadlineMs);
     }
-    const labels = `${account},mode="${mode}"`;
+    const labels = series.labels.begin(account).label(',mode="', mode).end();
     series.add('intentsOpen', labels, count);
     series.add('intentAge', labels, oldestMs / MS);
     series.add('intentOverdue', labels, overdueMs / MS);
@@ -123,7 +162,7 @@ function writeIntents(
 
 const PHASE_VALUES: Readonly<Record<Phase, number>> = { inactive: 0, pending: 1, firing: 2 };
 
-function writeRules(series: SeriesText, account: string, view: AccountView, nowMs: number): void {
+function writeRules(series: StateSeries, account: number, view: AccountFigures, nowMs: number): void {
   const { positions, creditLines, rules } = view;
   const beyond = [...positions.slice(MOST_SUBJECTS), ...creditLines.slice(MOST_SUBJECTS)];
   const hidden = new Set(beyond.map(({ subject }) => subject));
@@ -132,7 +171,7 @@ function writeRules(series: SeriesText, account: string, view: AccountView, nowM
     const { subject, phase, frozen, sinceMs } = line;
     if (phase === 'firing') firing += 1;
     if (hidden.has(subject)) continue;
-    const labels = `${account},${ruleLabels(line)}`;
+    const labels = ruleLabels(series.labels.begin(account), line);
     series.add('ruleState', labels, PHASE_VALUES[phase]);
     series.add('ruleFrozen', labels, Number(frozen));
     if (phase !== 'inactive' && sinceMs !== null) {
@@ -142,21 +181,32 @@ function writeRules(series: SeriesText, account: string, view: AccountView, nowM
   series.add('firing', account, firing);
 }
 
-function ruleLabels({ ruleId, subject, severity }: RuleLine): string {
-  return `rule="${labelText(ruleId)}",subject="${labelText(subject)}",severity="${severity ?? 'unknown'}"`;
+function ruleLabels(labels: LabelSets, { ruleId, subject, severity }: RuleFigures): number {
+  labels.label(',rule="', labelText(ruleId)).label(',subject="', labelText(subject));
+  return labels.label(',severity="', severity ?? 'unknown').end();
 }
 
-function writePosition(series: SeriesText, account: string, line: PositionLine): void {
+function writePosition(series: StateSeries, account: number, line: PositionFigures): void {
   const { market, positionId, direction, unprotectedMs, disagreement } = line;
-  const labels = `${account},market="${labelText(market)}",position="${labelText(positionId)}",direction="${direction ?? 'unknown'}"`;
+  series.labels
+    .begin(account)
+    .label(',market="', labelText(market))
+    .label(',position="', labelText(positionId));
+  const labels = series.labels.label(',direction="', direction ?? 'unknown').end();
   const add = (metric: StateMetric, value: number | undefined): void => {
     if (value !== undefined) series.add(metric, labels, value);
   };
   add('liquidationDistance', valueOf(line.liquidationDistance, Number.POSITIVE_INFINITY));
   if (line.liquidationState !== null) {
-    series.add('liquidationState', `${labels},state="${line.liquidationState}"`, 1);
+    series.add(
+      'liquidationState',
+      series.labels.begin(labels).label(',state="', line.liquidationState).end(),
+      1,
+    );
   }
-  if (line.stopCover !== null) series.add('stopCover', `${labels},cover="${line.stopCover}"`, 1);
+  if (line.stopCover !== null) {
+    series.add('stopCover', series.labels.begin(labels).label(',cover="', line.stopCover).end(), 1);
+  }
   add('notional', valueOf(line.notional));
   add('unrealizedPnl', valueOf(line.unrealizedPnl));
   add('positionMarginUsage', valueOf(line.marginUsage));
@@ -167,10 +217,11 @@ function writePosition(series: SeriesText, account: string, line: PositionLine):
 
 const SECONDS_PER_MINUTE = 60;
 
-function writeLoan(series: SeriesText, account: string, line: CreditLineLine): void {
+function writeLoan(series: StateSeries, account: number, line: CreditLineFigures): void {
   const { asset, subject, minutesToMarginCall, debt } = line;
   const loan = subject.slice(subject.lastIndexOf('@') + 1);
-  const labels = `${account},asset="${labelText(asset)}",loan="${labelText(loan)}"`;
+  series.labels.begin(account).label(',asset="', labelText(asset));
+  const labels = series.labels.label(',loan="', labelText(loan)).end();
   const add = (metric: StateMetric, value: number | undefined): void => {
     if (value !== undefined) series.add(metric, labels, value);
   };

@@ -6,8 +6,8 @@ import { NO_CONTROLS } from '../../../src/core/ports/controls.ts';
 import type { AccountDocuments, StoredAccount } from '../../../src/core/ports/state-store.ts';
 import type { RuleSpec } from '../../../src/core/rule.ts';
 import type { Snapshot } from '../../../src/core/snapshot.ts';
-import type { AccountView } from '../../../src/core/view/account-view.ts';
-import { type ViewInputs, viewAccount } from '../../../src/core/view/view-account.ts';
+import type { AccountFigures, AccountView } from '../../../src/core/view/account-view.ts';
+import { accountFigures, type ViewInputs, viewAccount } from '../../../src/core/view/view-account.ts';
 import { settings } from '../rules-fixtures.ts';
 
 /** An account that was polled: evaluated from snapshot after snapshot, and stored as a poll stores it. */
@@ -57,13 +57,20 @@ function readingsOf({ at, sources }: Snapshot): Pick<AccountDocuments, 'readings
   return Object.keys(seldom).length === 0 ? {} : { readings: { version: 2, at, sources: seldom } };
 }
 
-export function view({ rules, stored }: Polled, changes: Partial<ViewInputs> = {}): AccountView {
-  const nowMs = stored.documents.evaluation?.passage?.at.wallMs ?? 0;
-  return viewAccount({
-    load: { kind: 'loaded', account: stored },
-    rules,
-    controls: NO_CONTROLS,
-    nowMs,
-    ...changes,
+export function view(polled: Polled, changes: Partial<ViewInputs> = {}): AccountView {
+  return viewAccount({ ...inputsOf(polled), ...changes });
+}
+
+/** What the state gauges are made from. */
+export function figures(polled: Polled, changes: Partial<ViewInputs> = {}): AccountFigures {
+  const found = accountFigures({ ...inputsOf(polled), ...changes });
+  const rules = found.rules.map(({ ruleId, subject, severity, phase, frozen, sinceMs }) => {
+    return { ruleId, subject, severity, phase, frozen, sinceMs };
   });
+  return { ...found, rules };
+}
+
+function inputsOf({ rules, stored }: Polled): ViewInputs {
+  const nowMs = stored.documents.evaluation?.passage?.at.wallMs ?? 0;
+  return { load: { kind: 'loaded', account: stored }, rules, controls: NO_CONTROLS, nowMs };
 }

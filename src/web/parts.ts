@@ -1,0 +1,78 @@
+import type { Writable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
+import { createGzip } from 'node:zlib';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+export interface Parts {
+  /** Each is made when it is asked for, and holds until the next one is. */
+  readonly parts: Iterable<Uint8Array>;
+  /** Of making them; what has been sent until then ends in the middle. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Whoever takes longer does not want it any more, and what it is made from is not kept for him. */
+const TAKEN_MS = 30_000;
+/** Text in which names repeat shrinks to a twentieth at the quickest level too. */
+const GZIP_LEVEL = 1;
+
+/**
+ * Answers with a text in parts, compressed for whoever asks for that. A part is made when the one before is gone,
+ * and others have had the event loop since; when the connection is closed no more are made.
+ */
+export function sendParts(request: FastifyRequest, reply: FastifyReply, { parts, onError }: Parts): void {
+  void reply.header('vary', 'accept-encoding');
+  const zip = acceptsGzip(request.headers['accept-encoding']) ? createGzip({ level: GZIP_LEVEL }) : undefined;
+  if (zip !== undefined) void reply.header('content-encoding', 'gzip');
+  const { raw } = reply.hijack();
+  raw.writeHead(200, reply.getHeaders() as Record<string, string>);
+  // It is the response that tells how its connection ended.
+  raw.on('error', () => undefined);
+  const late = setTimeout(() => raw.destroy(), TAKEN_MS);
+  raw.once('close', () => {
+    clearTimeout(late);
+    zip?.destroy();
+  });
+  zip?.pipe(raw);
+  writeAll(parts, zip ?? raw, () => raw.destroyed).catch((error: unknown) => {
+    raw.destroy();
+    onError(error);
+  });
+}
+
+async function writeAll(
+  parts: Iterable<Uint8Array>,
+  target: Writable,
+  isClosed: () => boolean,
+): Promise<void> {
+  for (const part of parts) {
+    await written(target, part);
+    await setImmediate();
+    if (isClosed()) return;
+  }
+  target.end();
+}
+
+/** Resolves when the part is not needed any more, also because nobody is there to take it. */
+async function written(target: Writable, part: Uint8Array): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      target.off('close', done);
+      resolve();
+    };
+    target.once('close', done);
+    target.write(part, done);
+  });
+}
+
+/** As RFC 9110, section 12.5.3 has it: named, or meant by `*`, and not with a weight of 0. */
+export function acceptsGzip(header: string | readonly string[] | undefined): boolean {
+  const items = [header ?? []].flat().join(',').toLowerCase().split(',');
+  const weights = new Map(
+    items.map((item) => {
+      const [name = '', ...parameters] = item.split(';').map((text) => text.trim());
+      const weight = parameters.find((text) => text.startsWith('q='))?.slice('q='.length);
+      return [name, Number(weight ?? 1)];
+    }),
+  );
+  return (weights.get('gzip') ?? weights.get('*') ?? 0) > 0;
+}
