@@ -274,7 +274,7 @@ export function schedulesOf(accounts: ConfiguredAccounts): readonly Schedule[] {
     const alerts = ids.map(
       (id) => accounts.get(id)?.rules.settings.cadence.alertMs ?? Number.POSITIVE_INFINITY,
     );
-    return { bucket, accounts: ids.length, everyMs: tickOf(alerts) };
+    return { bucket, everyMs: tickOf(alerts) };
   });
   return groupTicks(ticks);
 }

@@ -1,9 +1,4 @@
-import {
-  type AccountCommit,
-  bucketOf,
-  type CommitResult,
-  type StateStore,
-} from '../core/ports/state-store.ts';
+import type { AccountCommit, CommitResult, StateStore } from '../core/ports/state-store.ts';
 
 interface Waiting {
   readonly commit: AccountCommit;
@@ -12,9 +7,8 @@ interface Waiting {
 }
 
 /**
- * Commits of one tick, one round at a time: whatever is ready while a round is under way goes with the next one.
- * Alone, a commit goes at the end of the turn in which it became ready. A round is one call per bucket, so that what
- * fails one bucket fails no other.
+ * Commits of one bucket, one call at a time: whatever is ready while a call is under way goes with the next one.
+ * Alone, a commit goes at the end of the turn in which it became ready.
  */
 export class BatchedCommits {
   readonly #store: StateStore;
@@ -38,22 +32,17 @@ export class BatchedCommits {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
       this.#waiting = [];
-      const byBucket = Map.groupBy(batch, ({ commit }) => bucketOf(commit.base.accountId));
-      await Promise.all([...byBucket.values()].map((some) => this.#send(some)));
+      try {
+        const results = await this.#store.commit(batch.map(({ commit }) => commit));
+        for (const [index, { resolve, reject }] of batch.entries()) {
+          const result = results[index];
+          if (result === undefined) reject(new TypeError('the store did not answer for every account'));
+          else resolve(result);
+        }
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
     }
     this.#isRunning = false;
-  }
-
-  async #send(batch: readonly Waiting[]): Promise<void> {
-    try {
-      const results = await this.#store.commit(batch.map(({ commit }) => commit));
-      for (const [index, { resolve, reject }] of batch.entries()) {
-        const result = results[index];
-        if (result === undefined) reject(new TypeError('the store did not answer for every account'));
-        else resolve(result);
-      }
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
-    }
   }
 }

@@ -1,5 +1,4 @@
-import type { Controls } from '../core/ports/controls.ts';
-import type { AccountCommit, AccountLoad, CommitResult } from '../core/ports/state-store.ts';
+import type { AccountCommit, AccountLoad, CommitResult, DueView } from '../core/ports/state-store.ts';
 import type { SeenAccount } from '../core/ports/work.ts';
 import type { PipelineContext, WatchedAccount } from './account.ts';
 import { BatchedCommits } from './batched-commits.ts';
@@ -12,7 +11,7 @@ import { type Observation, observeAccount } from './observe.ts';
 import { pass } from './points.ts';
 
 export interface Tick {
-  readonly buckets: readonly number[];
+  readonly bucket: number;
   /** Time between ticks: accounts fall due with one of them, never later than their risk allows. */
   readonly everyMs: number;
   /** How much later than meant this tick began. */
@@ -50,78 +49,53 @@ export class PollGuard {
 const MOST_ATTEMPTS = 4;
 
 /**
- * One tick of some buckets: polls the accounts that are due, at the same time, the most endangered first. Their
+ * One tick of one bucket: polls the accounts that are due, at the same time, the most endangered first. Their
  * commits go to the store in batches, each as soon as the one before has been answered, so that an account whose
  * exchange is slow holds up no other.
  */
-export async function pollBuckets(
+export async function pollBucket(
   context: PipelineContext,
   guard: PollGuard,
   tick: Tick,
 ): Promise<TickResult> {
-  const { clock, store, telemetry } = context;
+  const { accounts, clock, store, telemetry, settings } = context;
   const startedMs = clock.monotonicMs();
-  const takes = await Promise.all(tick.buckets.map((bucket) => take(context, guard, bucket)));
-  const due = takes.flatMap((taken) => taken.due).sort((a, b) => dangerBefore(b) - dangerBefore(a));
-  const started = { ...tick, startedMs, commits: new BatchedCommits(store) };
-  const polls = await Promise.allSettled(
-    due.map((one) => guard.run(idOf(one.load), () => pollLoaded(context, one, started))),
-  );
-  const inFlight = takes.reduce((sum, taken) => sum + taken.inFlight, 0);
-  const result = { due: due.length, inFlight };
-  const durationMs = clock.monotonicMs() - startedMs;
-  const { buckets, lagMs } = tick;
-  telemetry.emit({ kind: 'ticked', buckets, lagMs, durationMs, ...result });
-  reportFailures(context, due, polls);
-  for (const { failure } of takes) if (failure !== undefined) throw failure.error;
-  return result;
-}
-
-/** An account that is due, with what it was read with. */
-interface Due {
-  readonly load: AccountLoad;
-  readonly controls: Controls;
-  readonly claims: HeldClaims;
-}
-
-interface Taken {
-  readonly due: readonly Due[];
-  readonly inFlight: number;
-  readonly failure?: { readonly error: unknown };
-}
-
-/** A bucket that cannot be read keeps no other from being polled. */
-async function take(context: PipelineContext, guard: PollGuard, bucket: number): Promise<Taken> {
-  const { accounts, store, settings } = context;
-  const ids = accounts.inBucket(bucket);
+  const ids = accounts.inBucket(tick.bucket);
   const free = guard.free(ids);
-  const inFlight = ids.length - free.length;
-  if (free.length === 0) return { due: [], inFlight };
-  pass('poll.taking', { bucket });
-  try {
-    const maxAheadMs = maxAhead(context, free);
-    const view = await store.takeDue(bucket, { accountIds: free, claimMs: settings.claimMs, maxAheadMs });
-    pass('poll.taken', { bucket });
-    const { controls } = view;
-    const claims = new HeldClaims(context, bucket);
-    return { due: view.accounts.map((load) => ({ load, controls, claims })), inFlight };
-  } catch (error) {
-    return { due: [], inFlight, failure: { error } };
-  }
+  if (free.length === 0) return { due: 0, inFlight: ids.length };
+  pass('poll.taking', { bucket: tick.bucket });
+  const view = await store.takeDue(tick.bucket, {
+    accountIds: free,
+    claimMs: settings.claimMs,
+    maxAheadMs: maxAhead(context, free),
+  });
+  pass('poll.taken', { bucket: tick.bucket });
+  const commits = new BatchedCommits(store);
+  const claims = new HeldClaims(context, tick.bucket);
+  const polls = await Promise.allSettled(
+    view.accounts.map((load) =>
+      guard.run(idOf(load), () => pollLoaded(context, load, view, { ...tick, startedMs, commits, claims })),
+    ),
+  );
+  const result = { due: view.accounts.length, inFlight: ids.length - free.length };
+  const durationMs = clock.monotonicMs() - startedMs;
+  telemetry.emit({ kind: 'ticked', bucket: tick.bucket, lagMs: tick.lagMs, durationMs, ...result });
+  reportFailures(context, view, polls);
+  return result;
 }
 
 /** What fails one account keeps no other from being polled; all of it is told, and the first makes the tick fail. */
 function reportFailures(
   { telemetry }: PipelineContext,
-  due: readonly Due[],
+  view: DueView,
   polls: readonly PromiseSettledResult<void>[],
 ): void {
   let first: PromiseRejectedResult | undefined;
   for (const [index, poll] of polls.entries()) {
-    const one = due[index];
-    if (poll.status === 'fulfilled' || one === undefined) continue;
+    const load = view.accounts[index];
+    if (poll.status === 'fulfilled' || load === undefined) continue;
     first ??= poll;
-    telemetry.emit({ kind: 'pollFailed', accountId: idOf(one.load), why: 'error', error: poll.reason });
+    telemetry.emit({ kind: 'pollFailed', accountId: idOf(load), why: 'error', error: poll.reason });
   }
   if (first !== undefined) throw first.reason;
 }
@@ -142,39 +116,39 @@ function idOf(load: AccountLoad): string {
   return load.kind === 'loaded' ? load.account.accountId : load.problem.accountId;
 }
 
-/** As it was when last judged; what cannot be read comes last. */
-function dangerBefore({ load }: Due): number {
-  return load.kind === 'loaded' ? load.account.danger : Number.NEGATIVE_INFINITY;
-}
-
 interface StartedTick extends Tick {
   readonly startedMs: number;
   readonly commits: BatchedCommits;
+  readonly claims: HeldClaims;
 }
 
-async function pollLoaded(context: PipelineContext, due: Due, tick: StartedTick): Promise<void> {
+async function pollLoaded(
+  context: PipelineContext,
+  load: AccountLoad,
+  view: DueView,
+  tick: StartedTick,
+): Promise<void> {
   const { accounts, telemetry } = context;
-  const { load, controls, claims } = due;
   if (load.kind === 'refused') {
     telemetry.emit({ kind: 'accountRefused', problem: load.problem });
     return;
   }
   const account = accounts.get(load.account.accountId);
   if (account === undefined) return;
-  await pollAccount(context, account, { stored: load.account, controls, claims }, tick);
+  await pollAccount(context, account, { stored: load.account, controls: view.controls }, tick);
 }
 
 async function pollAccount(
   context: PipelineContext,
   account: WatchedAccount,
-  loaded: SeenAccount & Pick<Due, 'claims'>,
+  loaded: SeenAccount,
   tick: StartedTick,
 ): Promise<void> {
   const { telemetry, store, clock } = context;
-  const about = { accountId: account.id };
+  const about = { accountId: account.id, bucket: tick.bucket };
   const startedMs = clock.monotonicMs();
   pass('poll.reading', about);
-  const observation = await loaded.claims.during(account.id, () =>
+  const observation = await tick.claims.during(account.id, () =>
     observeAccount(context, account, loaded.stored),
   );
   pass('poll.read', about);
@@ -211,7 +185,7 @@ async function commitDecision(
   tick: StartedTick,
 ): Promise<Settled | undefined> {
   const { telemetry, time, clock, memory, settings, store } = context;
-  const about = { accountId: account.id };
+  const about = { accountId: account.id, bucket: tick.bucket };
   const withHistory = memory.takeHistoryTurn(account.id, clock.monotonicMs(), settings.historyMs);
   let loaded = first;
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {

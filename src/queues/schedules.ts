@@ -13,34 +13,34 @@ export interface Schedule {
 /** A bucket with the ticks that its accounts need. */
 export interface BucketTicks {
   readonly bucket: number;
-  readonly accounts: number;
   readonly everyMs: number;
 }
 
 /**
- * A tick costs the queue and its Redis as much as several polls, so buckets share one; it is no larger than that
- * what comes next waits a few milliseconds for its accounts, and no rarer than that several processes share them.
+ * A tick costs the queue and its Redis as much as several polls, so this many neighbours share one. Each still begins
+ * at its own time within it: a tick lasts an eighth of its interval, and no two buckets are polled at once.
  */
-const MOST_BUCKETS = 4;
-const MOST_ACCOUNTS = 64;
+const SHARING = 8;
 
 /** Which buckets tick together: neighbours that need equal ticks. All processes with one config agree on it. */
 export function groupTicks(ticks: readonly BucketTicks[]): readonly Schedule[] {
-  const groups: { readonly buckets: number[]; readonly everyMs: number; accounts: number }[] = [];
-  const open = new Map<number, (typeof groups)[number]>();
-  for (const { bucket, accounts, everyMs } of ticks.toSorted((a, b) => a.bucket - b.bucket)) {
-    const group = open.get(everyMs);
-    const fits = group !== undefined && group.accounts + accounts <= MOST_ACCOUNTS;
-    if (fits && group.buckets.length < MOST_BUCKETS) {
-      group.buckets.push(bucket);
-      group.accounts += accounts;
-    } else {
-      const started = { buckets: [bucket], everyMs, accounts };
-      open.set(everyMs, started);
-      groups.push(started);
-    }
-  }
-  return groups.map(({ buckets, everyMs }) => ({ buckets, everyMs }));
+  const inOrder = ticks.toSorted((a, b) => a.bucket - b.bucket);
+  const groups = Map.groupBy(inOrder, ({ bucket, everyMs }) => `${Math.floor(bucket / SHARING)} ${everyMs}`);
+  return [...groups.values()].map((group) => ({
+    buckets: group.map(({ bucket }) => bucket),
+    everyMs: group[0]?.everyMs ?? LONGEST_TICK_MS,
+  }));
+}
+
+/** When a bucket's time comes within each interval: spread over it, without which all of them would tick at once. */
+function phaseOf(bucket: number, everyMs: number): number {
+  return 1 + Math.floor((bucket * (everyMs - 1)) / BUCKETS);
+}
+
+/** How much later than its tick each of the buckets of a schedule is polled. */
+export function delaysOf({ buckets, everyMs }: Schedule): ReadonlyMap<number, number> {
+  const first = phaseOf(buckets[0] ?? 0, everyMs);
+  return new Map(buckets.map((bucket) => [bucket, phaseOf(bucket, everyMs) - first]));
 }
 
 /** Ticks are no further apart than this, and no nearer than that, whatever the cadences are. */
@@ -101,8 +101,7 @@ async function nextTicks(redis: Redis, queue: Queue<PollJob>): Promise<ReadonlyM
 }
 
 async function setUp(queue: Queue<PollJob>, { buckets, everyMs }: Schedule): Promise<void> {
-  // Spread over the interval: without an offset all of them tick at once.
-  const offset = 1 + Math.floor(((buckets[0] ?? 0) * (everyMs - 1)) / BUCKETS);
+  const offset = phaseOf(buckets[0] ?? 0, everyMs);
   await queue.upsertJobScheduler(
     schedulerId(buckets),
     { every: everyMs, offset },

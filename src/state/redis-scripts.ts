@@ -1,5 +1,4 @@
 import type { Redis } from 'ioredis';
-import { inOneWrite } from './one-write.ts';
 
 /** A Lua script that is sent whole once per server and by its digest from then on. */
 export interface RedisScript {
@@ -24,7 +23,6 @@ export function prepareScripts(
   return (script, ...args) => {
     const command = commands[script.name];
     if (command === undefined) throw new TypeError(`script ${script.name} is not registered`);
-    inOneWrite(redis);
     return command.call(redis, ...args);
   };
 }

@@ -32,13 +32,9 @@ type ReadKind = 'ticked' | 'read';
 
 function readWriters(logger: Logger, repeats: Repeats): Pick<Writers, ReadKind> {
   return {
-    ticked({ buckets, lagMs, durationMs, due, inFlight }) {
+    ticked({ bucket, lagMs, durationMs, due, inFlight }) {
       if (!logger.writes('trace')) return;
-      logger.log('trace', 'ticked', `buckets ${buckets.join(' ')}: ${due} accounts due`, {
-        durationMs,
-        lagMs,
-        inFlight,
-      });
+      logger.log('trace', 'ticked', `bucket ${bucket}: ${due} accounts due`, { durationMs, lagMs, inFlight });
     },
     read({ accountId, source, outcome, error, durationMs, setAside }) {
       if (setAside > 0) {

@@ -54,7 +54,7 @@ function events(accountId: string): readonly DaemonEvent[] {
 }
 
 const polls = Array.from({ length: ACCOUNTS }, (_, index) => events(`account-${index}`));
-const tick: DaemonEvent = { kind: 'ticked', buckets: [1], lagMs: 3, durationMs: 30, due: 16, inFlight: 0 };
+const tick: DaemonEvent = { kind: 'ticked', bucket: 1, lagMs: 3, durationMs: 30, due: 16, inFlight: 0 };
 
 function pollAll(): void {
   for (const [index, poll] of polls.entries()) {

@@ -4,7 +4,7 @@ import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import type { LaneRef, SeenAccount } from '../../src/core/ports/work.ts';
 import type { PipelineContext } from '../../src/pipeline/account.ts';
 import { runLane } from '../../src/pipeline/act.ts';
-import { PollGuard, pollBuckets } from '../../src/pipeline/poll.ts';
+import { PollGuard, pollBucket } from '../../src/pipeline/poll.ts';
 import { openExchange } from '../contract/support/world.ts';
 import { openWorld, type World } from './world.ts';
 
@@ -33,7 +33,7 @@ async function openScene(actions: string, exchange = '') {
   const poll = async (by: PipelineContext = context): Promise<void> => {
     for (const bucket of world.accounts.buckets()) {
       await world.state.store.makeDue('long', 0);
-      await pollBuckets(by, new PollGuard(), { buckets: [bucket], everyMs: 50, lagMs: 0 });
+      await pollBucket(by, new PollGuard(), { bucket, everyMs: 50, lagMs: 0 });
     }
   };
   const requests = () =>

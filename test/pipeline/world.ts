@@ -8,7 +8,7 @@ import { systemClock } from '../../src/exchange/system-clock.ts';
 import type { PipelineContext } from '../../src/pipeline/account.ts';
 import { runLane } from '../../src/pipeline/act.ts';
 import { DirectLanes } from '../../src/pipeline/direct-lanes.ts';
-import { PollGuard, pollBuckets } from '../../src/pipeline/poll.ts';
+import { PollGuard, pollBucket } from '../../src/pipeline/poll.ts';
 import { ReadMemory } from '../../src/pipeline/read-memory.ts';
 import { SharedTime } from '../../src/pipeline/time.ts';
 import type { RunningSimulator } from '../../src/simulator/start.ts';
@@ -80,8 +80,7 @@ export function openWorld(simulator: RunningSimulator, parts: ConfigParts): Worl
   const tickOften = async () => {
     while (!over.signal.aborted) {
       for (const bucket of accounts.buckets()) {
-        const due = { buckets: [bucket], everyMs: TICK_MS, lagMs: 0 };
-        const tick: Promise<unknown> = pollBuckets(context, guard, due)
+        const tick: Promise<unknown> = pollBucket(context, guard, { bucket, everyMs: TICK_MS, lagMs: 0 })
           .catch((error: unknown) => errors.push(error))
           .finally(() => ticks.delete(tick));
         ticks.add(tick);

@@ -96,7 +96,7 @@ const audited = (changes: object = {}): DaemonEvent => ({
 
 /** One of each kind, so that none is forgotten by the log or breaks a scrape. */
 const EVERY_EVENT: readonly DaemonEvent[] = [
-  { kind: 'ticked', buckets: [3], lagMs: 4, durationMs: 20, due: 5, inFlight: 2 },
+  { kind: 'ticked', bucket: 3, lagMs: 4, durationMs: 20, due: 5, inFlight: 2 },
   { kind: 'read', accountId: 'desk-1', source: 'positions', outcome: 'ok', durationMs: 20, setAside: 1 },
   {
     kind: 'read',
@@ -367,7 +367,7 @@ describe('what happens', () => {
     telemetry.emit({ kind: 'redis', available: false });
     store('a', false);
     store('b', false);
-    telemetry.emit({ kind: 'ticked', buckets: [1], lagMs: 6_000, durationMs: 1, due: 1, inFlight: 0 });
+    telemetry.emit({ kind: 'ticked', bucket: 1, lagMs: 6_000, durationMs: 1, due: 1, inFlight: 0 });
     deliver('failed');
     expect(metrics.degraded()).toEqual(['redis', 'exchange_store', 'schedule', 'notify']);
     telemetry.emit({ kind: 'redis', available: true });

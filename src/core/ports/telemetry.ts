@@ -37,10 +37,10 @@ export type NotifyEvent =
     };
 
 export type PollEvent =
-  /** One tick of these buckets has ended. */
+  /** One tick of one bucket has ended. */
   | {
       readonly kind: 'ticked';
-      readonly buckets: readonly number[];
+      readonly bucket: number;
       /** From the time it was meant to begin. */
       readonly lagMs: number;
       readonly durationMs: number;
