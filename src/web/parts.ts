@@ -21,11 +21,20 @@ const GZIP_LEVEL = 1;
  */
 export function sendParts(request: FastifyRequest, reply: FastifyReply, { parts, onError }: Parts): void {
   void reply.header('vary', 'accept-encoding');
-  const zip = acceptsGzip(request.headers['accept-encoding']) ? createGzip({ level: GZIP_LEVEL }) : undefined;
-  if (zip !== undefined) void reply.header('content-encoding', 'gzip');
+  const compresses = acceptsGzip(request.headers['accept-encoding']);
+  if (compresses) void reply.header('content-encoding', 'gzip');
   const { raw } = reply.hijack();
   raw.writeHead(200, reply.getHeaders() as Record<string, string>);
-  // It is the response that tells how its connection ended.
+  if (request.method === 'HEAD') {
+    raw.end();
+    return;
+  }
+  const fail = (error: unknown): void => {
+    raw.destroy();
+    onError(error);
+  };
+  const zip = compresses ? createGzip({ level: GZIP_LEVEL }).on('error', fail) : undefined;
+  // How the connection ended is its own affair.
   raw.on('error', () => undefined);
   const late = setTimeout(() => raw.destroy(), TAKEN_MS);
   raw.once('close', () => {
@@ -33,10 +42,7 @@ export function sendParts(request: FastifyRequest, reply: FastifyReply, { parts,
     zip?.destroy();
   });
   zip?.pipe(raw);
-  writeAll(parts, zip ?? raw, () => raw.destroyed).catch((error: unknown) => {
-    raw.destroy();
-    onError(error);
-  });
+  writeAll(parts, zip ?? raw, () => raw.destroyed).catch(fail);
 }
 
 async function writeAll(

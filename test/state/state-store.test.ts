@@ -107,6 +107,34 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
     expect(a.store.remembered('round-trip')).toBe(again);
   });
 
+  test('who only looks sees what is stored, and leaves nothing behind', async () => {
+    const [writer, looker] = [place.open(), place.open()];
+    const written = await commit(writer, {
+      base: await load(writer, 'looked-at'),
+      documents: { evaluation: evaluation('looked-at', 7) },
+    });
+    const look = async () => {
+      const view = await looker.store.readBucket(bucketOf('looked-at'), ['looked-at'], { remember: false });
+      const [found] = view.accounts;
+      if (found?.kind !== 'loaded') throw new Error('not loaded');
+      return found.account;
+    };
+    const found = await look();
+    expect([episodeOf(found), found.version]).toEqual([7, written.version]);
+    expect(looker.store.remembered('looked-at')).toBeUndefined();
+    const based = looker.store.commit([
+      { base: found, documents: { evaluation: evaluation('looked-at', 8) } },
+    ]);
+    await expect(based).rejects.toThrow(/based on what this store has read/);
+    // What is remembered stays what it was, and what is written next is based on it.
+    const known = await load(looker, 'looked-at');
+    const next = { base: written, documents: { evaluation: evaluation('looked-at', 9) } };
+    await commit(writer, next);
+    expect(episodeOf(await look())).toBe(9);
+    expect(looker.store.remembered('looked-at')).toBe(known);
+    expect(episodeOf(await load(looker, 'looked-at'))).toBe(9);
+  });
+
   test('figures come back; those that cannot be read are left out and written anew, and refuse nothing', async () => {
     const [a, b] = [place.open(), place.open()];
     const documents = { evaluation: evaluation('shown', 7), figures: FIGURES };

@@ -8,7 +8,7 @@ import path from 'node:path';
  * process is started with `probed`, which loads this very module in it; there it samples itself while it is asked to.
  */
 
-/** Megabytes beyond what there was at the beginning, at the peak. */
+/** At the peak, megabytes beyond what there was at the beginning. */
 export interface Use {
   readonly rss: number;
   readonly heap: number;
@@ -32,11 +32,12 @@ const SELF = import.meta.filename;
 export function probed(
   main: string,
   args: readonly string[],
-  options: { readonly env: NodeJS.ProcessEnv; readonly stdio?: 'ignore' | 'pipe' },
+  options: { readonly env: NodeJS.ProcessEnv; readonly execArgv?: readonly string[] },
 ): ChildProcess {
-  const { env, stdio = 'ignore' } = options;
-  const channels: StdioOptions = ['ignore', stdio, stdio, 'ipc'];
-  return spawn(process.execPath, ['--expose-gc', '--import', SELF, path.resolve(main), ...args], {
+  const { env, execArgv = [] } = options;
+  const channels: StdioOptions = ['ignore', 'ignore', 'ignore', 'ipc'];
+  const flags = [...execArgv, '--expose-gc', '--import', SELF];
+  return spawn(process.execPath, [...flags, path.resolve(main), ...args], {
     env: { ...env, BREAKWATER_PROBE: '1' },
     stdio: channels,
   });
@@ -52,10 +53,19 @@ export async function measure(child: ChildProcess, gc: boolean, work: () => Prom
 }
 
 async function ask(child: ChildProcess, question: Question): Promise<Answer> {
-  const answered = once(child, 'message');
+  const over = new AbortController();
+  const { signal } = over;
+  const ended = once(child, 'exit', { signal }).then(() => {
+    throw new Error('the process that is measured has ended');
+  });
   child.send(question);
-  const [answer] = (await answered) as [Answer];
-  return answer;
+  try {
+    const [answer] = (await Promise.race([once(child, 'message', { signal }), ended])) as [Answer];
+    return answer;
+  } finally {
+    over.abort();
+    ended.catch(() => undefined);
+  }
 }
 
 class Sampling {

@@ -239,6 +239,43 @@ test('what is gone from the state is gone from the scrape', () => {
   expect(after).not.toMatch(/position="42"|rule="near"|desk-2/);
 });
 
+test('accounts are in their order, however they came, and all series of a metric together', () => {
+  const accounts = ['c', 'a', 'b'].map((id) => viewOf(id, { positions: [POSITION], rules: [RULE] }));
+  const inOrder = textOf(stateGaugesText(seriesOf(accounts, TIMES)));
+  expect(textOf(stateGaugesText(seriesOf(accounts, TIMES, [2, 0, 1])))).toBe(inOrder);
+  const names = inOrder.split('\n').flatMap((line) => /^breakwater_(\w+)[{ ]/.exec(line)?.[1] ?? []);
+  expect(names.filter((name, index) => name !== names[index - 1])).toEqual([...new Set(names)]);
+  expect([...inOrder.matchAll(/^breakwater_account_danger\{account="(.)"/gm)].map(([, id]) => id)).toEqual([
+    'c',
+    'a',
+    'b',
+  ]);
+  // An account that is never told of is simply not there.
+  const without = textOf(stateGaugesText(seriesOf(accounts, TIMES, [0, 2])));
+  expect(without).toBe(
+    inOrder
+      .split('\n')
+      .filter((line) => !line.includes('account="a"'))
+      .join('\n'),
+  );
+});
+
+test('text longer than a part comes whole, with names of any length and script', () => {
+  const long = 'ü€😀'.repeat(20_000);
+  const accounts = Array.from({ length: 300 }, (_, index) =>
+    viewOf(`desk-${index}`, { positions: [POSITION] }),
+  );
+  const parts = [...stateGaugesText(seriesOf(accounts, TIMES))];
+  expect(parts.length).toBeGreaterThan(2);
+  expect(Math.max(...parts.map(({ length }) => length))).toBeLessThanOrEqual(65_536);
+  const odd = viewOf(`x-${long}`, { positions: [POSITION] });
+  const found = samples(textOf(stateGaugesText(seriesOf([odd, ...accounts], TIMES))));
+  expect(found[`account_danger{account="x-${long}"}`]).toBe('0');
+  const at = `account="x-${long}",market="BTC_PERP",position="42",direction="long"`;
+  expect(found[`position_stop_cover{${at},cover="missing"}`]).toBe('1');
+  expect(Object.keys(found).filter((series) => series.startsWith('position_notional{'))).toHaveLength(301);
+});
+
 test("an account with more positions than anybody has fills nobody's memory", () => {
   const positions = Array.from({ length: MOST_SUBJECTS + 100 }, (_, index) => ({
     ...POSITION,

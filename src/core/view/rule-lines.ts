@@ -42,13 +42,14 @@ function linesOf<K extends SubjectKind>(
     kind.registers.load(subject.of);
     // By index: this is done for every rule of every subject of all accounts when somebody scrapes.
     for (let index = 0; index < kind.rules.length; index += 1) {
-      const [rule, slot] = [kind.rules[index]!, slots[index]];
+      const rule = kind.rules[index]!;
+      const slot = slots[index];
       const entry = findEntry(slot?.entries ?? NO_ENTRIES, subject.key);
       const selected = rule.filter(subject.filterable);
       if (selected === false && entry === undefined) continue;
       const why = subject.frozen ?? (typeof selected === 'string' ? selected : undefined);
-      const { reason, frozen } = judge(scene, rule, kind, { slot, entry, why });
-      lines.push(lineOf(scene, rule, kind, subject.key, { reason, frozen, entry, slot }));
+      const found = { subject: subject.key, slot, entry, why };
+      lines.push(lineOf(scene, rule, kind, found, judge(scene, rule, kind, found)));
     }
   }
   kind.registers.clear();
@@ -57,8 +58,8 @@ function linesOf<K extends SubjectKind>(
     for (const entry of slot?.entries ?? NO_ENTRIES) {
       if (list.subjects.some(({ key }) => key === entry.subject)) continue;
       const reason = list.incomplete === undefined ? NOT_SEEN : undecided(list.incomplete, entry);
-      const standing = { reason, frozen: entry.frozen || list.incomplete !== undefined, entry, slot };
-      lines.push(lineOf(scene, rule, kind, entry.subject, standing));
+      const standing = { reason, frozen: entry.frozen || list.incomplete !== undefined };
+      lines.push(lineOf(scene, rule, kind, { subject: entry.subject, slot, entry }, standing));
     }
   }
 }
@@ -70,25 +71,34 @@ const CHANGED = 'the rule was changed and has not been judged since';
 interface Standing {
   readonly reason: string;
   readonly frozen: boolean;
-  readonly entry: RuleEntry | undefined;
+}
+
+/** A subject of a rule, and what the rule remembers of it. */
+interface Found {
+  readonly subject: SubjectKey;
   readonly slot: RuleSlot | undefined;
+  readonly entry: RuleEntry | undefined;
 }
 
 function lineOf<K extends SubjectKind>(
   scene: Scene,
   rule: CompiledRule,
   { registers }: KindRules<K>,
-  subject: SubjectKey,
-  { entry, slot, reason, frozen }: Standing,
+  { subject, entry, slot }: Found,
+  { reason, frozen }: Standing,
 ): RuleLine {
   const { id, severity } = rule.spec;
+  const { phase, episode, stage, sinceMs } = phaseOf(scene, entry);
   return {
     ruleId: id,
     subject,
     severity,
     // Of a rule that fires as that which it began to fire with, until it is judged anew.
     mode: entry === undefined ? rule.mode : (slot?.mode ?? rule.mode),
-    ...phaseOf(scene, entry),
+    phase,
+    episode,
+    stage,
+    sinceMs,
     frozen,
     silenced: isSilenced(scene.inForce, id, subject),
     reason,
@@ -96,11 +106,13 @@ function lineOf<K extends SubjectKind>(
   };
 }
 
+const AT_REST = { phase: 'inactive', episode: 0, stage: null, sinceMs: null } as const;
+
 function phaseOf(
   { evaluation }: Scene,
   entry: RuleEntry | undefined,
 ): Pick<RuleLine, 'phase' | 'episode' | 'stage' | 'sinceMs'> {
-  if (entry === undefined) return { phase: 'inactive', episode: 0, stage: null, sinceMs: null };
+  if (entry === undefined) return AT_REST;
   const { phase, episode, stages, heldMs } = entry;
   const stage = stages.at(-1)?.stage ?? null;
   if (phase === 'inactive') return { phase, episode, stage, sinceMs: null };
@@ -121,12 +133,13 @@ function textOf<K extends SubjectKind>(rule: CompiledRule, registers: KindRules<
   return text;
 }
 
-interface Judged {
-  readonly slot: RuleSlot | undefined;
-  readonly entry: RuleEntry | undefined;
+interface Judged extends Found {
   /** Why nothing can be said of the subject. */
   readonly why: UnknownReason | undefined;
 }
+
+const SILENT: Standing = { reason: '', frozen: false };
+const SILENTLY_FROZEN: Standing = { reason: '', frozen: true };
 
 /** The subject is in the registers. */
 function judge<K extends SubjectKind>(
@@ -134,7 +147,7 @@ function judge<K extends SubjectKind>(
   rule: CompiledRule,
   { registers }: KindRules<K>,
   { slot, entry, why }: Judged,
-): { readonly reason: string; readonly frozen: boolean } {
+): Standing {
   if (!scene.isJudged) return { reason: NOT_JUDGED, frozen: false };
   if (slot !== undefined && slot.checksum !== rule.spec.checksum) return { reason: CHANGED, frozen: false };
   const { window } = rule;
@@ -144,7 +157,7 @@ function judge<K extends SubjectKind>(
   if (why !== undefined) return { reason: undecided(why, entry), frozen: true };
   loadLatches(rule.latches, entry);
   const truth = rule.condition.judge(rule.latches);
-  if (!scene.withReasons) return { reason: '', frozen: entry?.frozen === true || truth === UNKNOWN };
+  if (!scene.withReasons) return entry?.frozen === true || truth === UNKNOWN ? SILENTLY_FROZEN : SILENT;
   const words = conditionWords(rule.condition.tree, registers, rule.latches);
   if (entry?.frozen === true || truth === UNKNOWN) return { reason: undecided(words, entry), frozen: true };
   return {

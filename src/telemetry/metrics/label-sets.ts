@@ -1,60 +1,66 @@
 /**
- * Label sets of many series as they stand between the braces, one after another in one piece of memory: a set is
- * known by its number. As texts, or even as objects, they would take several times as much.
+ * Label sets of many series as they stand between the braces, one after another in pages of memory: a set is known
+ * by its number. As texts, or even as objects, they would take several times as much.
  */
 export class LabelSets {
-  #bytes = Buffer.allocUnsafe(FIRST_BYTES);
-  /** By number: where a set ends; the next one begins there. */
-  readonly #ends: number[] = [];
+  readonly #pages: Buffer[] = [Buffer.allocUnsafe(PAGE_BYTES)];
+  /** By number: its page, where it starts there, and its length. */
+  readonly #sets: number[] = [];
+  /** Of the set that is being put together, in the last page. */
+  #start = 0;
   #at = 0;
 
   /** Bytes of a set. */
   length(set: number): number {
-    return this.#ends[set]! - this.#start(set);
+    return this.#sets[PARTS * set + 2]!;
   }
 
   /** Begins a set with the labels of another one. */
   begin(base?: number): this {
-    this.#at = this.#ends.at(-1) ?? 0;
+    this.#start = this.#at;
     if (base === undefined) return this;
-    this.#reserve(this.length(base));
-    this.#at += this.copy(base, this.#bytes, this.#at);
+    const page = this.#reserve(this.length(base));
+    this.#at += this.copy(base, page, this.#at);
     return this;
   }
 
   /** Adds a label: what is before its value, quote included, and the value, escaped. */
   label(start: string, value: string): this {
-    this.#reserve((start.length + value.length + 1) * MOST_BYTES);
-    this.#at += this.#bytes.write(start, this.#at);
-    this.#at += this.#bytes.write(value, this.#at);
-    this.#bytes[this.#at++] = QUOTE;
+    const page = this.#reserve((start.length + value.length + 1) * MOST_BYTES);
+    this.#at += page.write(start, this.#at);
+    this.#at += page.write(value, this.#at);
+    page[this.#at++] = QUOTE;
     return this;
   }
 
   /** The number of the set. */
   end(): number {
-    return this.#ends.push(this.#at) - 1;
+    this.#sets.push(this.#pages.length - 1, this.#start, this.#at - this.#start);
+    return this.#sets.length / PARTS - 1;
   }
 
   /** Returns the number of bytes that were copied. */
   copy(set: number, target: Buffer, at: number): number {
-    return this.#bytes.copy(target, at, this.#start(set), this.#ends[set]);
+    const start = this.#sets[PARTS * set + 1]!;
+    return this.#pages[this.#sets[PARTS * set]!]!.copy(target, at, start, start + this.length(set));
   }
 
-  #start(set: number): number {
-    return set === 0 ? 0 : this.#ends[set - 1]!;
-  }
-
-  #reserve(length: number): void {
-    const least = this.#at + length;
-    if (least <= this.#bytes.length) return;
-    const larger = Buffer.allocUnsafe(Math.max(2 * this.#bytes.length, least));
-    this.#bytes.copy(larger, 0, 0, this.#at);
-    this.#bytes = larger;
+  /** The page that has room; what there is of the set moves to a new one if this one has not. */
+  #reserve(length: number): Buffer {
+    const page = this.#pages.at(-1)!;
+    if (this.#at + length <= page.length) return page;
+    const begun = this.#at - this.#start;
+    const next = Buffer.allocUnsafe(Math.max(PAGE_BYTES, begun + length));
+    page.copy(next, 0, this.#start, this.#at);
+    this.#pages.push(next);
+    this.#start = 0;
+    this.#at = begun;
+    return next;
   }
 }
 
 const QUOTE = '"'.charCodeAt(0);
-const FIRST_BYTES = 16_384;
+const PAGE_BYTES = 65_536;
+const PARTS = 3;
 /** Of a character in UTF-8; one beyond the basic plane has four and counts as two. */
 export const MOST_BYTES = 3;

@@ -29,49 +29,60 @@ export const MOST_SUBJECTS = 500;
 
 const MS = 1000;
 
-/** Series of one metric, those of an account in a row. */
-interface Column {
-  /** Numbers of their label sets. */
-  readonly labels: number[];
-  readonly values: number[];
-  /** By account: where its series begin, and where they end. */
-  readonly starts: Uint32Array;
-  readonly ends: Uint32Array;
-}
+/** Room for series per account to begin with: one with a few positions has about a hundred. */
+const FIRST_SERIES = 64;
 
 /**
  * All series of the state gauges. With tens of thousands of them the objects of a metrics library, or the whole
- * text, would take more memory than everything else in a scrape: here a series is two numbers, its value and that
- * of a label set that it shares with other series of its subject. Text is made of them when it is sent.
+ * text, would take more memory than everything else in a scrape: here a series is three numbers, its metric, its
+ * value, and that of a label set that it shares with other series. Text is made of them when it is sent.
  */
 export class StateSeries {
   /** A pause for all accounts is in force. */
   isPausedEverywhere = false;
   readonly labels = new LabelSets();
-  readonly #columns: Readonly<Record<StateMetric, Column>>;
-  readonly #all: readonly Column[];
+  #metrics: Uint8Array;
+  #sets: Uint32Array;
+  #values: Float64Array;
+  #count = 0;
+  /** By account: where its series begin, and where they end. */
+  readonly #starts: Uint32Array;
+  readonly #ends: Uint32Array;
 
   /** `accounts`: how many there are at most. */
   constructor(accounts: number) {
-    const columns = METRICS.map(([metric]): readonly [StateMetric, Column] => {
-      const [starts, ends] = [new Uint32Array(accounts), new Uint32Array(accounts)];
-      return [metric, { labels: [], values: [], starts, ends }];
-    });
-    this.#columns = Object.fromEntries(columns) as Record<StateMetric, Column>;
-    this.#all = columns.map(([, column]) => column);
+    this.#starts = new Uint32Array(accounts);
+    this.#ends = new Uint32Array(accounts);
+    const room = FIRST_SERIES * (accounts + 1);
+    this.#metrics = new Uint8Array(room);
+    this.#sets = new Uint32Array(room);
+    this.#values = new Float64Array(room);
   }
 
   /** Takes over what is told of an account; `index`: its place among them, each once, in any order. */
   take(index: number, figures: AccountFigures, times: ViewTimes): void {
-    for (const { starts, values } of this.#all) starts[index] = values.length;
+    this.#starts[index] = this.#count;
     writeAccount(this, figures, times);
-    for (const { ends, values } of this.#all) ends[index] = values.length;
+    this.#ends[index] = this.#count;
   }
 
   add(metric: StateMetric, labels: number, value: number): void {
-    const column = this.#columns[metric];
-    column.labels.push(labels);
-    column.values.push(value);
+    if (this.#count === this.#metrics.length) this.#grow();
+    this.#metrics[this.#count] = NUMBERS[metric];
+    this.#sets[this.#count] = labels;
+    this.#values[this.#count] = value;
+    this.#count += 1;
+  }
+
+  #grow(): void {
+    const room = 2 * this.#count;
+    const [metrics, sets, values] = [this.#metrics, this.#sets, this.#values];
+    this.#metrics = new Uint8Array(room);
+    this.#sets = new Uint32Array(room);
+    this.#values = new Float64Array(room);
+    this.#metrics.set(metrics);
+    this.#sets.set(sets);
+    this.#values.set(values);
   }
 
   /** Writes the lines of a metric, accounts in their order; yields what has become a part. */
@@ -79,12 +90,13 @@ export class StateSeries {
     const name = `${PREFIX}${STATE_METRICS[metric].name}`;
     if (metric === 'pausedEverywhere') text.text(`${name} ${Number(this.isPausedEverywhere)}\n`);
     const start = Buffer.from(`${name}{`);
-    const { labels, values, starts, ends } = this.#columns[metric];
-    for (let account = 0; account < starts.length; account += 1) {
-      for (let at = starts[account]!; at < ends[account]!; at += 1) {
-        const set = labels[at]!;
-        if (text.isFull(start, this.labels.length(set))) yield text.take();
-        text.series(start, this.labels, set, numberText(values[at]!));
+    const number = NUMBERS[metric];
+    const [metrics, sets, values, ends] = [this.#metrics, this.#sets, this.#values, this.#ends];
+    for (let account = 0; account < ends.length; account += 1) {
+      for (let at = this.#starts[account]!; at < ends[account]!; at += 1) {
+        if (metrics[at] !== number) continue;
+        if (text.isFull(start, this.labels.length(sets[at]!))) yield text.take();
+        text.series(start, this.labels, sets[at]!, numberText(values[at]!));
       }
     }
   }
@@ -102,6 +114,10 @@ export function* stateGaugesText(series: StateSeries | undefined): Generator<Uin
 }
 
 const METRICS = Object.entries(STATE_METRICS) as readonly (readonly [StateMetric, MetricSpec])[];
+
+const NUMBERS = Object.fromEntries(METRICS.map(([metric], number) => [metric, number])) as Readonly<
+  Record<StateMetric, number>
+>;
 
 function numberText(value: number): string {
   if (value === Number.POSITIVE_INFINITY) return '+Inf';
