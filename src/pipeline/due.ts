@@ -1,5 +1,6 @@
 import type { CadenceReason } from '../core/cadence.ts';
 import type { Evaluation } from '../core/evaluate.ts';
+import { BUCKETS } from '../core/ports/state-store.ts';
 
 /** Ticks come a little early or late; an account falls due this part of a tick before the one that takes it. */
 const EARLY_SHARE = 0.5;
@@ -14,6 +15,18 @@ export function dueIn(wantedMs: number, tick: { readonly everyMs: number }, sinc
   const ticks = Math.max(1, Math.floor(wantedMs / tick.everyMs + SLACK_SHARE));
   const inMs = (ticks - EARLY_SHARE) * tick.everyMs - sinceTickMs;
   return Math.max(0, Math.round(inMs));
+}
+
+/** Less than this apart, they had better share commits. */
+const LEAST_APART_MS = 3;
+
+/**
+ * A bucket has its part of the interval to itself. Few accounts spread over it, so that what one of them needs at once
+ * waits for no other; each keeps its place, and so its pace. Milliseconds; 0: all at once.
+ */
+export function timeApart(everyMs: number, count: number): number {
+  const apartMs = everyMs / BUCKETS / Math.max(1, count);
+  return apartMs < LEAST_APART_MS ? 0 : apartMs;
 }
 
 const RANKS: Readonly<Record<CadenceReason, number>> = {

@@ -5,7 +5,7 @@ import { BatchedCommits } from './batched-commits.ts';
 import { HeldClaims } from './claims.ts';
 import { tellCommit } from './committed.ts';
 import { type Decided, decide } from './decide.ts';
-import { dangerOf, dueIn } from './due.ts';
+import { dangerOf, dueIn, timeApart } from './due.ts';
 import { carryOut } from './follow-up.ts';
 import { type Observation, observeAccount } from './observe.ts';
 import { pass } from './points.ts';
@@ -49,8 +49,8 @@ export class PollGuard {
 const MOST_ATTEMPTS = 4;
 
 /**
- * One tick of one bucket: polls the accounts that are due, at the same time, the most endangered first. Their
- * commits go to the store in batches, each as soon as the one before has been answered, so that an account whose
+ * One tick of one bucket: polls the accounts that are due, the most endangered first, at the same time or, where they
+ * are few, a little apart. Their commits go to the store in batches, each as soon as the one before has been answered, so that an account whose
  * exchange is slow holds up no other.
  */
 export async function pollBucket(
@@ -72,9 +72,13 @@ export async function pollBucket(
   pass('poll.taken', { bucket: tick.bucket });
   const commits = new BatchedCommits(store);
   const claims = new HeldClaims(context, tick.bucket);
+  const apartMs = timeApart(tick.everyMs, view.accounts.length);
   const polls = await Promise.allSettled(
-    view.accounts.map((load) =>
-      guard.run(idOf(load), () => pollLoaded(context, load, view, { ...tick, startedMs, commits, claims })),
+    view.accounts.map((load, index) =>
+      guard.run(idOf(load), async () => {
+        if (index > 0 && apartMs > 0) await clock.sleep(index * apartMs);
+        await pollLoaded(context, load, view, { ...tick, startedMs, commits, claims });
+      }),
     ),
   );
   const result = { due: view.accounts.length, inFlight: ids.length - free.length };

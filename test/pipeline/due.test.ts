@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { dueIn } from '../../src/pipeline/due.ts';
+import { dueIn, timeApart } from '../../src/pipeline/due.ts';
 
 const ticks = fc.integer({ min: 50, max: 1_000 });
 
@@ -30,4 +30,17 @@ test('an account that was polled late is not polled less often', () => {
   for (const sinceTickMs of [0, 100, 400, 900, 1_500]) {
     expect(dueIn(1_000, { everyMs: 1_000 }, sinceTickMs)).toBe(Math.max(0, 500 - sinceTickMs));
   }
+});
+
+test('few accounts of a bucket are spread over its part of the interval, many are polled at once', () => {
+  expect(timeApart(1_000, 1)).toBe(15.625);
+  expect(timeApart(1_000, 5)).toBe(3.125);
+  expect(timeApart(1_000, 6)).toBe(0);
+  expect(timeApart(1_000, 0)).toBeGreaterThan(0);
+  fc.assert(
+    fc.property(ticks, fc.nat({ max: 100 }), (everyMs, count) => {
+      // The last one is begun before the next bucket's turn.
+      expect(timeApart(everyMs, count) * (count - 1)).toBeLessThan(everyMs / 64);
+    }),
+  );
 });
