@@ -50,8 +50,8 @@ const MOST_ATTEMPTS = 4;
 
 /**
  * One tick of one bucket: polls the accounts that are due, the most endangered first, at the same time or, where they
- * are few, a little apart. Their commits go to the store in batches, each as soon as the one before has been answered, so that an account whose
- * exchange is slow holds up no other.
+ * are few, a little apart. Their commits go to the store in batches, each as soon as the one before has been answered,
+ * so that an account whose exchange is slow holds up no other.
  */
 export async function pollBucket(
   context: PipelineContext,
