@@ -203,9 +203,11 @@ async function carryOutStep(run: MarketRun, step: Exclude<RequestStep, ReadStep>
   context.memory.abortReads(session.account.id);
   pass('step.sending', about);
   const result = await send(context, session.account, step);
+  // The same in every attempt to record it: a read that has begun since is later than it, whatever the commit meets.
+  const answeredMs = context.time.nowMs();
   pass('step.answered', about);
   pass('step.finishing', about);
-  const before: Before = (lane, view) => finish(lane, result, view.context.settings, view.nowMs);
+  const before: Before = (lane, view) => finish(lane, result, view.context.settings, answeredMs);
   return await nextStep(run, before, step);
 }
 

@@ -6,7 +6,7 @@ import type { PipelineContext } from '../../src/pipeline/account.ts';
 import { runLane } from '../../src/pipeline/act.ts';
 import { PollGuard, pollBucket } from '../../src/pipeline/poll.ts';
 import { openExchange } from '../contract/support/world.ts';
-import { openWorld, type World } from './world.ts';
+import { eventually, openWorld, type World } from './world.ts';
 
 const RULE = `  - id: half
     on: position
@@ -190,4 +190,31 @@ test('a notice is handed over once, though its mark meets a lane that changes th
   await poll();
   expect(wasMet).toBe(true);
   expect(world.notices.map(({ kind, ruleId }) => [kind, ruleId])).toEqual([['firing', 'half']]);
+});
+
+test('a read that is under way when its commit meets a poll counts: it was sent after the reply that it has to be later than', async () => {
+  const { simulator, world, context, seen, requests } = await openFired('  nonce: increasing');
+  const { store } = context;
+  // The one of the poll, by which nothing is known of the market yet.
+  const ignored = audited(world).filter((one) => one === 'readIgnored:tooEarly').length;
+  let wasMet = false;
+  const meeting = async (changes: readonly AccountCommit[]) => {
+    const isAfterCancel = changes.some(({ lanes }) => lanes?.get('BTC_PERP')?.inProgress === null);
+    if (isAfterCancel && !wasMet) {
+      wasMet = true;
+      await eventually(() => requests().includes('openPositions'), 'the read on its way');
+      const before = world.context.time.nowMs();
+      await eventually(() => world.context.time.nowMs() > before, 'the next millisecond');
+      const { load } = await store.read('long');
+      if (load.kind === 'refused') throw new Error(load.problem.message);
+      await store.commit([{ base: load.account, quiet: 1 }]);
+    }
+    return await store.commit(changes);
+  };
+  const met = { ...context, store: { ...watched(context).context.store, commit: meeting } };
+  expect(await runLane(met, LANE, NEVER, seen)).toBe('idle');
+  expect(wasMet).toBe(true);
+  expect(requests()).toEqual(['cancelAll', 'openPositions', 'stopLimit']);
+  expect(audited(world).filter((one) => one === 'readIgnored:tooEarly')).toHaveLength(ignored);
+  expect(simulator.model.openOrders('long')).toHaveLength(1);
 });
