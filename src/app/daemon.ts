@@ -188,7 +188,7 @@ async function runRoles(base: Base, config: CompiledConfig, parts: Parts): Promi
   const deliverer = new Replaceable<Deliverer>(await openDeliverer(base, config));
   // Whoever polls sets up the schedules: its config says which.
   const schedules: Schedules = roles.includes('poll')
-    ? { wanted: () => schedulesOf(accounts), areSetUp: false }
+    ? { wanted: () => schedulesOf(accounts), areSetUp: false, unwanted: new Set() }
     : undefined;
   const watch = new ConfigWatch(
     {

@@ -4,7 +4,7 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import type { SharedTime } from '../pipeline/time.ts';
 import type { Queues } from '../queues/producers.ts';
-import { assertSchedules, repairSchedules, type Schedule } from '../queues/schedules.ts';
+import { assertSchedules, removeLeftovers, repairSchedules, type Schedule } from '../queues/schedules.ts';
 import type { ConfigWatch } from './config-watch.ts';
 import { followClock } from './redis.ts';
 
@@ -23,6 +23,8 @@ export interface WantedSchedules {
   readonly wanted: () => readonly Schedule[];
   /** As they are wanted now, as far as this process knows. */
   areSetUp: boolean;
+  /** Schedules that were there the last time and are not wanted here. */
+  unwanted: ReadonlySet<string>;
 }
 
 export interface Watchdog {
@@ -31,6 +33,8 @@ export interface Watchdog {
 
 const EVERY_SECOND = '* * * * * *';
 const CLOCK_EVERY_LOOKS = 10;
+/** Long enough for the process before this one, in a roll-out, to have ended between two of them. */
+const LEFTOVERS_EVERY_LOOKS = 30;
 
 /** Looks every second, apart from the queues: are the schedules alive, is the config the one in force? */
 export function startWatchdog(parts: WatchdogParts): Watchdog {
@@ -63,19 +67,26 @@ async function look(parts: WatchdogParts, looks: number): Promise<void> {
   // Without Redis there is nothing to be repaired; the connection itself is told about by its own events.
   if (redis.status !== 'ready') return;
   try {
-    if (schedules !== undefined) await lookAtSchedules(parts, schedules);
+    if (schedules !== undefined) await lookAtSchedules(parts, schedules, looks);
     if (looks % CLOCK_EVERY_LOOKS === 0) await followClock(redis, clock, time);
   } catch (error) {
     telemetry.emit({ kind: 'workerError', queue: 'poll', error });
   }
 }
 
-async function lookAtSchedules(parts: WatchdogParts, schedules: WantedSchedules): Promise<void> {
+async function lookAtSchedules(
+  parts: WatchdogParts,
+  schedules: WantedSchedules,
+  looks: number,
+): Promise<void> {
   const { clock, telemetry, redis, queues } = parts;
   const wanted = schedules.wanted();
   if (schedules.areSetUp) {
     const buckets = await repairSchedules(redis, queues.poll, wanted, clock.nowMs());
     if (buckets.length > 0) telemetry.emit({ kind: 'schedulesAsserted', buckets, why: 'repair' });
+    if (looks % LEFTOVERS_EVERY_LOOKS === 0) {
+      schedules.unwanted = await removeLeftovers(redis, queues.poll, wanted, schedules.unwanted);
+    }
     return;
   }
   // A reload could not: what ticks at another pace than is wanted now is not broken, and would stay.

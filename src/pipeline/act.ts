@@ -6,7 +6,7 @@ import type { LaneRef, SeenAccount } from '../core/ports/work.ts';
 import type { PipelineContext, WatchedAccount } from './account.ts';
 import { runAccountLane } from './act-account.ts';
 import { LaneRunEnded, LaneSession, viewOf } from './lane-session.ts';
-import { type Before, isAtRest, type Planned, planStep, takenUp } from './plan-step.ts';
+import { asStored, type Before, isAtRest, type Planned, planStep, takenUp } from './plan-step.ts';
 import { pass } from './points.ts';
 import { type MarketRecords, readMarket } from './read-market.ts';
 
@@ -129,7 +129,7 @@ async function runMarket(run: MarketRun): Promise<LaneRunEnd> {
     if (step.kind === 'wait') {
       const waited = await wait(run, step.untilMs);
       if (waited !== undefined) return waited;
-      next = await nextStep(run, takenUp);
+      next = await nextStep(run, asStored);
       continue;
     }
     steps.count += 1;
@@ -203,9 +203,11 @@ async function carryOutStep(run: MarketRun, step: Exclude<RequestStep, ReadStep>
   context.memory.abortReads(session.account.id);
   pass('step.sending', about);
   const result = await send(context, session.account, step);
+  // The same in every attempt to record it: a read that has begun since is later than it, whatever the commit meets.
+  const answeredMs = context.time.nowMs();
   pass('step.answered', about);
   pass('step.finishing', about);
-  const before: Before = (lane, view) => finish(lane, result, view.context.settings, view.nowMs);
+  const before: Before = (lane, view) => finish(lane, result, view.context.settings, answeredMs);
   return await nextStep(run, before, step);
 }
 

@@ -14,6 +14,9 @@ export type Before = (lane: LaneState, view: SessionView) => LaneChange;
 export const takenUp: Before = (lane, { context, nowMs }) =>
   needsRecovery(lane, nowMs) ? recover(lane, context.settings, nowMs) : { state: lane, events: [] };
 
+/** Within a run, which has taken up the lane already: taken up again and again, what it waits for would never end. */
+export const asStored: Before = (state) => ({ state, events: [] });
+
 /** A time further ahead than this was written by a clock that has been set back since. */
 const CLOCK_TOLERANCE_MS = 1_000;
 

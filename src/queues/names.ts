@@ -17,6 +17,15 @@ export function schedulerId(buckets: readonly number[]): string {
   return `buckets-${runs.map(([from, to]) => (from === to ? from : `${from}-${to}`)).join('.')}`;
 }
 
+/** The buckets that a schedule of this id ticks; undefined: it is of a form that this program does not set up. */
+export function bucketsOf(id: string): readonly number[] | undefined {
+  const runs = /^buckets-(\d+(?:-\d+)?(?:\.\d+(?:-\d+)?)*)$/.exec(id)?.[1]?.split('.');
+  return runs?.flatMap((run) => {
+    const [from = 0, to = from] = run.split('-').map(Number);
+    return Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => from + index);
+  });
+}
+
 /** Different for different lanes: what joins the parts is escaped within them. */
 export function laneJobKey(accountId: string, market: string | null): string {
   const account = encodeURIComponent(accountId);

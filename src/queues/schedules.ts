@@ -1,7 +1,7 @@
 import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { BUCKETS } from '../core/ports/state-store.ts';
-import { schedulerId } from './names.ts';
+import { bucketsOf, schedulerId } from './names.ts';
 import type { PollJob } from './payloads.ts';
 
 /** One tick of these buckets, in ascending order, in so many milliseconds. */
@@ -86,6 +86,28 @@ export async function repairSchedules(
   });
   await Promise.all(broken.map((schedule) => setUp(queue, schedule)));
   return broken.flatMap(({ buckets }) => buckets);
+}
+
+/**
+ * Takes away what a process has set up again that has ended since, as the one before does while a config or a version
+ * is rolled out: what is not wanted here and was there the last time already (`before`). Whoever still wants it sets
+ * it up again, and until then its buckets have their ticks: those with a bucket that has none from here stay.
+ * Resolves to what to hand in as `before` the next time.
+ */
+export async function removeLeftovers(
+  redis: Redis,
+  queue: Queue<PollJob>,
+  wanted: readonly Schedule[],
+  before: ReadonlySet<string>,
+): Promise<ReadonlySet<string>> {
+  const ids = new Set(wanted.map(({ buckets }) => schedulerId(buckets)));
+  const ticked = new Set(wanted.flatMap(({ buckets }) => buckets));
+  const isSpare = (id: string): boolean => bucketsOf(id)?.every((bucket) => ticked.has(bucket)) ?? true;
+  const known = await nextTicks(redis, queue);
+  const spare = [...known.keys()].filter((id) => !ids.has(id) && isSpare(id));
+  const leftovers = spare.filter((id) => before.has(id));
+  await Promise.all(leftovers.map((id) => queue.removeJobScheduler(id)));
+  return new Set(spare.filter((id) => !before.has(id)));
 }
 
 /** When each schedule ticks next, Unix milliseconds, by its id. */

@@ -1,12 +1,15 @@
+import { channel } from 'node:diagnostics_channel';
 import { expect, test } from 'vitest';
 import type { AccountCommit } from '../../src/core/ports/state-store.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import type { LaneRef, SeenAccount } from '../../src/core/ports/work.ts';
 import type { PipelineContext } from '../../src/pipeline/account.ts';
 import { runLane } from '../../src/pipeline/act.ts';
+import { POINT_PREFIX } from '../../src/pipeline/points.ts';
 import { PollGuard, pollBucket } from '../../src/pipeline/poll.ts';
+import { SharedTime } from '../../src/pipeline/time.ts';
 import { openExchange } from '../contract/support/world.ts';
-import { openWorld, type World } from './world.ts';
+import { eventually, openWorld, type World } from './world.ts';
 
 const RULE = `  - id: half
     on: position
@@ -16,14 +19,14 @@ const RULE = `  - id: half
 `;
 const REDUCE = '{ reduce: { by: 50%, slippage: 1% } }';
 const LANE: LaneRef = { accountId: 'long', market: 'BTC_PERP' };
+/** However slow the machine is, no order is followed up while a test looks. */
+const NO_FOLLOW_UP = '{ fillWithin: 10m }';
 const NEVER = new AbortController().signal;
 
 /** An account whose rule fires at the first poll, and a poll whose lanes are handed over, but not begun. */
-async function openScene(actions: string, exchange = '') {
+async function openScene(actions: string, exchange = '', acting = NO_FOLLOW_UP) {
   const simulator = await openExchange({ speed: 1 });
   const rules = RULE.replace('DO', actions);
-  // However slow the machine is, no order is followed up while a test looks.
-  const acting = '{ fillWithin: 10m }';
   const world = openWorld(simulator, { accounts: { long: { rules: ['half'] } }, rules, exchange, acting });
   const handed: (SeenAccount | undefined)[] = [];
   const context: PipelineContext = {
@@ -190,4 +193,52 @@ test('a notice is handed over once, though its mark meets a lane that changes th
   await poll();
   expect(wasMet).toBe(true);
   expect(world.notices.map(({ kind, ruleId }) => [kind, ruleId])).toEqual([['firing', 'half']]);
+});
+
+test('a read that is under way when its commit meets a poll counts: it was sent after the reply that it has to be later than', async () => {
+  const { simulator, world, context, seen, requests } = await openFired('  nonce: increasing');
+  const { store } = context;
+  // The one of the poll, by which nothing is known of the market yet.
+  const ignored = audited(world).filter((one) => one === 'readIgnored:tooEarly').length;
+  let wasMet = false;
+  const meeting = async (changes: readonly AccountCommit[]) => {
+    const isAfterCancel = changes.some(({ lanes }) => lanes?.get('BTC_PERP')?.inProgress === null);
+    if (isAfterCancel && !wasMet) {
+      wasMet = true;
+      await eventually(() => requests().includes('openPositions'), 'the read on its way');
+      const before = world.context.time.nowMs();
+      await eventually(() => world.context.time.nowMs() > before, 'the next millisecond');
+      const { load } = await store.read('long');
+      if (load.kind === 'refused') throw new Error(load.problem.message);
+      await store.commit([{ base: load.account, quiet: 1 }]);
+    }
+    return await store.commit(changes);
+  };
+  const met = { ...context, store: { ...watched(context).context.store, commit: meeting } };
+  expect(await runLane(met, LANE, NEVER, seen)).toBe('idle');
+  expect(wasMet).toBe(true);
+  expect(requests()).toEqual(['cancelAll', 'openPositions', 'stopLimit']);
+  expect(audited(world).filter((one) => one === 'readIgnored:tooEarly')).toHaveLength(ignored);
+  expect(simulator.model.openOrders('long')).toHaveLength(1);
+});
+
+test('a lane that was written by a clock ahead of this one waits for its fence once, not again after each piece of it', async () => {
+  const { world, context, poll, requests } = await openScene(REDUCE, '', '{ fillWithin: 1s }');
+  const { time, clock } = world.context;
+  const wrong = new SharedTime(clock, 'wrong');
+  const nowMs = clock.monotonicMs();
+  wrong.adopt({ storeMs: time.ofMonotonic(nowMs) + 3_600_000, askedAtMs: nowMs, answeredAtMs: nowMs });
+  await poll({ ...context, time: wrong });
+  // What it has to wait for is over after a few pieces of waiting.
+  const over = new AbortController();
+  let pieces = 0;
+  const waiting = channel(`${POINT_PREFIX}lane.waiting`);
+  const count = (): void => {
+    pieces += 1;
+    if (pieces > 40) over.abort();
+  };
+  waiting.subscribe(count);
+  await runLane(context, LANE, over.signal);
+  waiting.unsubscribe(count);
+  expect(requests().slice(0, 3)).toEqual(['cancelAll', 'openPositions', 'stopLimit']);
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
-import { schedulerId } from '../../src/queues/names.ts';
+import { bucketsOf, schedulerId } from '../../src/queues/names.ts';
 import type { PollJob } from '../../src/queues/payloads.ts';
 import { examineRedis } from '../../src/queues/redis-sanity.ts';
 import {
@@ -9,6 +9,7 @@ import {
   delaysOf,
   groupTicks,
   meantAt,
+  removeLeftovers,
   repairSchedules,
   type Schedule,
   tickOf,
@@ -100,6 +101,35 @@ describe('schedules', () => {
     expect(delayed + waiting).toBe(2);
   });
 
+  test('that a process before set up again while it was replaced are taken away once it has ended', async () => {
+    const world = await openQueueWorld();
+    const { redis } = world;
+    const { poll } = world.queues;
+    const ids = async () => (await redis.zrange(poll.toKey('repeat'), '0', '-1')).toSorted();
+    const everyMs = EVERY_MS;
+    const old = [
+      { buckets: [0, 1, 2], everyMs },
+      { buckets: [40], everyMs },
+    ];
+    const next = [{ buckets: [0, 1, 2, 3], everyMs }];
+    await assertSchedules(redis, poll, old);
+    await assertSchedules(redis, poll, next);
+    // The old one is still there for a moment, and one of an older version.
+    await repairSchedules(redis, poll, old, Date.now());
+    await poll.upsertJobScheduler('bucket-2', { every: everyMs });
+    const all = ['bucket-2', 'buckets-0-2', 'buckets-0-3', 'buckets-40'];
+    expect(await ids()).toEqual(all);
+    const seen = await removeLeftovers(redis, poll, next, new Set());
+    expect(await ids()).toEqual(all);
+    expect(await removeLeftovers(redis, poll, next, seen)).toEqual(new Set());
+    // Nothing here ticks bucket 40: where it is wanted after all, it has to go on.
+    expect(await ids()).toEqual(['buckets-0-3', 'buckets-40']);
+    // One that is still wanted elsewhere is set up again, and may stay until it has been seen twice again.
+    await repairSchedules(redis, poll, old, Date.now());
+    expect(await removeLeftovers(redis, poll, next, new Set())).toEqual(new Set(['buckets-0-2']));
+    expect(await ids()).toEqual(['buckets-0-2', 'buckets-0-3', 'buckets-40']);
+  });
+
   test('leave no jobs behind, whether they fail or not', async () => {
     const world = await openQueueWorld();
     await assertSchedules(world.redis, world.queues.poll, WANTED);
@@ -139,7 +169,7 @@ test('buckets share ticks of their own pace, and each keeps its own time within 
       }
       // Whoever finds a schedule by its id has to know from that what it ticks.
       const ids = groups.map(({ buckets }) => schedulerId(buckets));
-      expect(ids.flatMap(bucketsIn).toSorted((a, b) => a - b)).toEqual(
+      expect(ids.flatMap((id) => bucketsOf(id) ?? []).toSorted((a, b) => a - b)).toEqual(
         ticks.map(({ bucket }) => bucket).toSorted((a, b) => a - b),
       );
       // In whatever order the accounts are configured.
@@ -154,14 +184,6 @@ test('all buckets at one pace are eight ticks', () => {
   const all = Array.from({ length: 64 }, (_, bucket) => ({ bucket, everyMs: 1_000 }));
   expect(groupTicks(all)).toHaveLength(8);
 });
-
-function bucketsIn(id: string): readonly number[] {
-  const runs = id.slice('buckets-'.length).split('.');
-  return runs.flatMap((run) => {
-    const [from = 0, to = from] = run.split('-').map(Number);
-    return Array.from({ length: to - from + 1 }, (_, index) => from + index);
-  });
-}
 
 test('the tick follows the shortest alert cadence, within bounds', () => {
   expect(tickOf([5_000, 10_000])).toBe(1_000);
