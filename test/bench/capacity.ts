@@ -5,7 +5,7 @@ import { type Measured, openSteady } from './steady.ts';
  * The highest rate at which one process still polls every account on time, on two cores that also run Redis and the
  * server in place of the exchange: more and more accounts, each polled once a second, until one of them is late.
  */
-const RATES = (process.env['BENCH_RATES'] ?? '1000,1500,2000,2500,3000').split(',').map(Number);
+const RATES = (process.env['BENCH_RATES'] ?? '1000,2000,3000,4000,5000').split(',').map(Number);
 const WINDOW_MS = Number(process.env['BENCH_WINDOW_MS'] ?? '10000');
 const CADENCE_MS = 1_000;
 /** A poll that comes later than this after the account's last is late: it missed its second by a quarter. */
