@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { levelOfAccount, verdictOf } from '../../src/web/page/danger.js';
+import { doingLines } from '../../src/web/page/doing-words.js';
 import { EventParser, type ServerEvent } from '../../src/web/page/event-stream.js';
 import * as format from '../../src/web/page/format.js';
 import { EMPTY, withActions, withAsked, withEvent } from '../../src/web/page/page-state.js';
@@ -186,6 +187,20 @@ describe('bars', () => {
         }
       }),
     );
+  });
+});
+
+describe('what is being done', () => {
+  const { orders } = endangered('desk-1');
+
+  it('an order that counts as filled is over, and not told as open', () => {
+    const [order] = orders;
+    if (order === undefined) throw new Error('an order');
+    const told = doingLines([], [order, { ...order, clientOrderId: 'bw-2', status: 'presumedFilled' }]);
+    expect(told.map(({ words, isOver }) => [words, isOver])).toEqual([
+      ['sell 0.88 at 25\u202f939.6, from 26\u202f070 on: open', false],
+      ['sell 0.88 at 25\u202f939.6, from 26\u202f070 on: filled, as the position shows', true],
+    ]);
   });
 });
 

@@ -22,7 +22,7 @@ export function intentFigures(lanes: readonly LaneState[]): readonly IntentFigur
 
 export function orderLines(lanes: readonly LaneState[]): readonly OrderLine[] {
   return lanes.flatMap(({ market, orders }) =>
-    orders.map(({ role, positionId, amount, status, request }) => ({
+    orders.map(({ role, positionId, amount, status, presumedFilled, request }) => ({
       market,
       role,
       positionId,
@@ -30,7 +30,7 @@ export function orderLines(lanes: readonly LaneState[]): readonly OrderLine[] {
       amount,
       activationPrice: request.activationPrice,
       price: request.price,
-      status,
+      status: presumedFilled ? 'presumedFilled' : status,
       clientOrderId: request.clientOrderId,
     })),
   );
@@ -78,6 +78,6 @@ function intentState(intent: Intent, lane: LaneState): string {
   if (intent.end !== null) return `${intent.end.how} (${intent.end.why})`;
   if (intent.refusedBy !== null) return `held back: ${GATE_WORDS[intent.refusedBy]}`;
   if (intent.blockedBy !== null) return `blocked: ${BLOCK_WORDS[intent.blockedBy]}`;
-  const own = lane.orders.filter(({ key }) => key === intent.key).length;
+  const own = lane.orders.filter(({ key, presumedFilled }) => key === intent.key && !presumedFilled).length;
   return own === 0 ? 'open, no order placed' : `open, ${own} ${own === 1 ? 'order' : 'orders'} placed`;
 }
