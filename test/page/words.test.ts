@@ -302,6 +302,36 @@ describe('the sentence', () => {
     );
   });
 
+  it('does not say that it acts on a credit line, for which it can only alert', () => {
+    const { subject } = creditLine();
+    const past = account('p', {
+      worst: 'critical',
+      creditLines: [creditLine({ collateralMayFall: -0.03 })],
+      rules: [rule('ltv', subject, { phase: 'firing' })],
+    });
+    const given = overview({ accounts: 2, firing: { ...firing, critical: 2 } });
+    expect(verdictOf(given, [endangered('a'), past]).sentence).toBe(
+      '1 position near liquidation and 1 credit line past its margin call; acting on positions; ' +
+        'for the credit line it can only alert, a person has to repay or add collateral.',
+    );
+    const idle = { ...endangered('a'), intents: [] };
+    expect(verdictOf(given, [idle, past]).sentence).toBe(
+      '1 position near liquidation and 1 credit line past its margin call; no order under way; ' +
+        'for the credit line it can only alert, a person has to repay or add collateral.',
+    );
+    const other = { ...past, accountId: 'q' };
+    const three = overview({ accounts: 3, firing: { ...firing, critical: 3 } });
+    expect(verdictOf(three, [endangered('a'), past, other]).sentence).toContain(
+      '; acting on positions; for 2 credit lines it can only alert, a person',
+    );
+    // Its rule may reduce positions meanwhile.
+    const { intents } = endangered('p');
+    expect(verdictOf(overview({ firing }), [{ ...past, intents }]).sentence).toBe(
+      '1 credit line past its margin call; acting on positions; ' +
+        'for the credit line it can only alert, a person has to repay or add collateral.',
+    );
+  });
+
   it('says that actions are paused before it says anything else about them', () => {
     const pause = { id: 'p', accountId: null, author: 'a', reason: 'r', atMs: 0, expiresAtMs: null };
     const { sentence } = verdictOf(overview({ accounts: 2, firing, pauses: [pause] }), accounts);
