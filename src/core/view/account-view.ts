@@ -202,8 +202,9 @@ export interface IntentLine {
   /** `operator:ID` for an order by hand. */
   readonly ruleId: string;
   readonly mode: Mode;
-  /** In words. */
+  /** In words; `targetBase` says it as a size. */
   readonly target: string;
+  /** At most so much is to be left; null: not known yet. */
   readonly targetBase: DecimalString | null;
   readonly openedMs: number;
   readonly deadlineMs: number;

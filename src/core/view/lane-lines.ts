@@ -50,7 +50,7 @@ function intentLine(lane: LaneState, intent: Intent): IntentLine {
     positionId,
     ruleId,
     mode,
-    target: targetWords(intent.target, targetBase),
+    target: targetWords(intent.target),
     targetBase,
     openedMs,
     deadlineMs,
@@ -60,17 +60,16 @@ function intentLine(lane: LaneState, intent: Intent): IntentLine {
   };
 }
 
-function targetWords(target: ReduceTarget, targetBase: string | null): string {
-  const size = targetBase === null ? '' : ` (at most ${targetBase})`;
+function targetWords(target: ReduceTarget): string {
   switch (target.kind) {
     case 'by':
-      return `by ${figure(target.fraction, 'ratio')}${size}`;
+      return `by ${figure(target.fraction, 'ratio')}`;
     case 'to':
-      return `to ${figure(target.fraction, 'ratio')}${size}`;
+      return `to ${figure(target.fraction, 'ratio')}`;
     case 'toNotional':
-      return `to a worth of ${target.notional}${size}`;
+      return `to a worth of ${target.notional}`;
     case 'untilDistance':
-      return `until ${figure(target.distance, 'ratio')} away${size}`;
+      return `until ${figure(target.distance, 'ratio')} away`;
   }
 }
 

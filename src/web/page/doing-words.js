@@ -27,7 +27,7 @@ export function doingLines(intents, orders) {
 
 /** @param {IntentLine} intent @returns {DoingLine} */
 function intentWords({ key, ruleId, target, targetBase, state, openedMs, ended, failures, market }) {
-  const goal = targetBase === null ? target : `${target} (to ${amount(targetBase)})`;
+  const goal = targetBase === null ? target : `${target} (at most ${amount(targetBase)} left)`;
   const failed = failures > 0 ? `; ${failures} failed` : '';
   return {
     key: `intent ${key}`,

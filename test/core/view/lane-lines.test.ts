@@ -10,6 +10,13 @@ function placed(): Driver {
   return driver;
 }
 
+describe('intents', () => {
+  test('say their target in words, and its size beside them, not twice', () => {
+    const [line] = intentLines([placed().state]);
+    expect([line?.target, line?.targetBase]).toEqual(['by 50 %', '0.5']);
+  });
+});
+
 describe('orders', () => {
   test('an order whose fill has ended its intent is not shown as open any more', () => {
     const driver = placed();
