@@ -3,7 +3,7 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { FastifyAdapter } from '@bull-board/fastify';
 import type { Queue } from 'bullmq';
 import type { FastifyInstance } from 'fastify';
-import { causeOf, errorBody, type FailedRequest, refusalOf } from './api/errors.ts';
+import { ApiError, causeOf, errorBody, type FailedRequest, refusalOf } from './api/errors.ts';
 import { BOARD_POLICY } from './headers.ts';
 
 /**
@@ -53,11 +53,23 @@ async function registerOne(
         const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD');
         route.config = { ...route.config, access: readOnly && isRead ? 'read' : 'control' };
       });
-      scope.addHook('onRequest', async (_request, reply) => {
+      scope.addHook('onRequest', async ({ query }, reply) => {
         reply.header('content-security-policy', BOARD_POLICY);
+        checkBounds(query);
       });
       await scope.register(serverAdapter.registerPlugin());
     },
     { prefix },
   );
+}
+
+/** The board bounds neither itself. Its own page offers up to 300 jobs. */
+const MOST: Readonly<Record<string, number>> = { jobsPerPage: 300, page: 1_000_000 };
+
+/** Anything else that is wrong with them it refuses by itself. */
+function checkBounds(query: unknown): void {
+  for (const [name, most] of Object.entries(MOST)) {
+    const value = Number((query as Readonly<Record<string, unknown>>)[name] ?? 1);
+    if (value > most) throw new ApiError(400, 'badRequest', `${name}: must be at most ${most}`);
+  }
 }

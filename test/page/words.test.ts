@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { levelOfAccount, verdictOf } from '../../src/web/page/danger.js';
+import { doingLines } from '../../src/web/page/doing-words.js';
 import { EventParser, type ServerEvent } from '../../src/web/page/event-stream.js';
 import * as format from '../../src/web/page/format.js';
 import { EMPTY, withActions, withAsked, withEvent } from '../../src/web/page/page-state.js';
@@ -189,6 +190,33 @@ describe('bars', () => {
   });
 });
 
+describe('what is being done', () => {
+  const { intents, orders } = endangered('desk-1');
+
+  it('an intent says once how much is to be left', () => {
+    const told = doingLines(
+      intents.map((intent) => ({ ...intent, target: 'until 10 % away' })),
+      [],
+    );
+    expect(told.map(({ words }) => words)).toEqual(['until 10 % away (at most 0.62 left): the order is out']);
+    const [unknown] = doingLines(
+      intents.map((intent) => ({ ...intent, targetBase: null })),
+      [],
+    );
+    expect(unknown?.words).toBe('reduce until 10 % from liquidation: the order is out');
+  });
+
+  it('an order that counts as filled is over, and not told as open', () => {
+    const [order] = orders;
+    if (order === undefined) throw new Error('an order');
+    const told = doingLines([], [order, { ...order, clientOrderId: 'bw-2', status: 'presumedFilled' }]);
+    expect(told.map(({ words, isOver }) => [words, isOver])).toEqual([
+      ['sell 0.88 at 25\u202f939.6, from 26\u202f070 on: open', false],
+      ['sell 0.88 at 25\u202f939.6, from 26\u202f070 on: filled, as the position shows', true],
+    ]);
+  });
+});
+
 describe('the sentence', () => {
   const accounts = [endangered('desk-1'), account('desk-2')];
   const firing = { critical: 1, warning: 0, info: 0 };
@@ -284,6 +312,36 @@ describe('the sentence', () => {
     });
     expect(verdictOf(overview({ firing }), [loan]).sentence).toBe(
       '1 credit line near margin call; a person has to repay or add collateral.',
+    );
+  });
+
+  it('does not say that it acts on a credit line, for which it can only alert', () => {
+    const { subject } = creditLine();
+    const past = account('p', {
+      worst: 'critical',
+      creditLines: [creditLine({ collateralMayFall: -0.03 })],
+      rules: [rule('ltv', subject, { phase: 'firing' })],
+    });
+    const given = overview({ accounts: 2, firing: { ...firing, critical: 2 } });
+    expect(verdictOf(given, [endangered('a'), past]).sentence).toBe(
+      '1 position near liquidation and 1 credit line past its margin call; acting on positions; ' +
+        'for the credit line it can only alert, a person has to repay or add collateral.',
+    );
+    const idle = { ...endangered('a'), intents: [] };
+    expect(verdictOf(given, [idle, past]).sentence).toBe(
+      '1 position near liquidation and 1 credit line past its margin call; no order under way; ' +
+        'for the credit line it can only alert, a person has to repay or add collateral.',
+    );
+    const other = { ...past, accountId: 'q' };
+    const three = overview({ accounts: 3, firing: { ...firing, critical: 3 } });
+    expect(verdictOf(three, [endangered('a'), past, other]).sentence).toContain(
+      '; acting on positions; for 2 credit lines it can only alert, a person',
+    );
+    // Its rule may reduce positions meanwhile.
+    const { intents } = endangered('p');
+    expect(verdictOf(overview({ firing }), [{ ...past, intents }]).sentence).toBe(
+      '1 credit line past its margin call; acting on positions; ' +
+        'for the credit line it can only alert, a person has to repay or add collateral.',
     );
   });
 

@@ -384,6 +384,47 @@ describe('the queues’ page', () => {
     });
   });
 
+  test('gives no more jobs at once than its page offers, whatever is asked for', async () => {
+    const notify = queues.all.find(({ name }) => name === 'notify');
+    if (notify === undefined) throw new Error('a queue');
+    const data = { name: 'x', data: {} };
+    await notify.addBulk(Array.from({ length: 320 }, () => data));
+    try {
+      const askFor = async (query: string, prefix = '/queues', token = READ_TOKEN) =>
+        await ask(guarded.server, `${prefix}/api/queues?activeQueue=notify&status=waiting&${query}`, {
+          headers: basic(token),
+        });
+      const shown = async (query: string): Promise<unknown> => {
+        const { json } = await askFor(query);
+        const found = json as { queues: readonly { name: string; jobs: readonly unknown[] }[] };
+        return found.queues.find(({ name }) => name === 'notify')?.jobs.length;
+      };
+      expect(await shown('')).toBe(10);
+      expect(await shown('jobsPerPage=300')).toBe(300);
+      expect(await shown('jobsPerPage=300&page=2')).toBe(20);
+      for (const many of ['301', '1e9', '1e999', 'Infinity', '0x7fffffff', '%20400']) {
+        for (const { status, json } of [
+          await askFor(`jobsPerPage=${many}`),
+          await askFor(`jobsPerPage=${many}`, '/queues/control', CONTROL_TOKEN),
+        ]) {
+          expect([many, status]).toEqual([many, 400]);
+          expect(json).toEqual({
+            error: { code: 'badRequest', message: 'jobsPerPage: must be at most 300' },
+          });
+        }
+      }
+      expect((await askFor('page=1e300')).status).toBe(400);
+      // What the board refuses by itself.
+      for (const odd of ['jobsPerPage=-1', 'jobsPerPage=400&jobsPerPage=400', 'jobsPerPage[]=400']) {
+        const { status, json } = await askFor(odd);
+        const { queues: listed = [] } = json as { queues?: readonly { jobs: readonly unknown[] }[] };
+        expect([odd, status < 500, listed.some(({ jobs }) => jobs.length > 10)]).toEqual([odd, true, false]);
+      }
+    } finally {
+      await notify.obliterate({ force: true });
+    }
+  });
+
   test('changes queues with the control token only', async () => {
     const pause = async (prefix: string, headers: Readonly<Record<string, string>>) =>
       (await ask(guarded.server, `${prefix}/api/queues/notify/pause`, { method: 'PUT', headers })).status;

@@ -1,4 +1,5 @@
 import type { DecimalString } from '../decimal.ts';
+import type { OwnOrder } from '../lane-state.ts';
 import type { OperatorOrder, Pause, Silence } from '../ports/controls.ts';
 import type { Life } from '../ports/state-store.ts';
 import type { Mode, Severity } from '../rule.ts';
@@ -201,8 +202,9 @@ export interface IntentLine {
   /** `operator:ID` for an order by hand. */
   readonly ruleId: string;
   readonly mode: Mode;
-  /** In words. */
+  /** In words; `targetBase` says it as a size. */
   readonly target: string;
+  /** At most so much is to be left; null: not known yet. */
   readonly targetBase: DecimalString | null;
   readonly openedMs: number;
   readonly deadlineMs: number;
@@ -220,6 +222,10 @@ export interface OrderLine {
   readonly amount: DecimalString;
   readonly activationPrice: DecimalString;
   readonly price: DecimalString;
-  readonly status: string;
+  /**
+   * `sending`: no answer yet; `unsure`: whether it is there is not known. `presumedFilled`: the position fell by its
+   * amount; it is only kept so that it is cancelled before anything is placed on top of it.
+   */
+  readonly status: OwnOrder['status'] | 'presumedFilled';
   readonly clientOrderId: string;
 }

@@ -22,7 +22,7 @@ export function intentFigures(lanes: readonly LaneState[]): readonly IntentFigur
 
 export function orderLines(lanes: readonly LaneState[]): readonly OrderLine[] {
   return lanes.flatMap(({ market, orders }) =>
-    orders.map(({ role, positionId, amount, status, request }) => ({
+    orders.map(({ role, positionId, amount, status, presumedFilled, request }) => ({
       market,
       role,
       positionId,
@@ -30,7 +30,7 @@ export function orderLines(lanes: readonly LaneState[]): readonly OrderLine[] {
       amount,
       activationPrice: request.activationPrice,
       price: request.price,
-      status,
+      status: presumedFilled ? 'presumedFilled' : status,
       clientOrderId: request.clientOrderId,
     })),
   );
@@ -50,7 +50,7 @@ function intentLine(lane: LaneState, intent: Intent): IntentLine {
     positionId,
     ruleId,
     mode,
-    target: targetWords(intent.target, targetBase),
+    target: targetWords(intent.target),
     targetBase,
     openedMs,
     deadlineMs,
@@ -60,17 +60,16 @@ function intentLine(lane: LaneState, intent: Intent): IntentLine {
   };
 }
 
-function targetWords(target: ReduceTarget, targetBase: string | null): string {
-  const size = targetBase === null ? '' : ` (at most ${targetBase})`;
+function targetWords(target: ReduceTarget): string {
   switch (target.kind) {
     case 'by':
-      return `by ${figure(target.fraction, 'ratio')}${size}`;
+      return `by ${figure(target.fraction, 'ratio')}`;
     case 'to':
-      return `to ${figure(target.fraction, 'ratio')}${size}`;
+      return `to ${figure(target.fraction, 'ratio')}`;
     case 'toNotional':
-      return `to a worth of ${target.notional}${size}`;
+      return `to a worth of ${target.notional}`;
     case 'untilDistance':
-      return `until ${figure(target.distance, 'ratio')} away${size}`;
+      return `until ${figure(target.distance, 'ratio')} away`;
   }
 }
 
@@ -78,6 +77,6 @@ function intentState(intent: Intent, lane: LaneState): string {
   if (intent.end !== null) return `${intent.end.how} (${intent.end.why})`;
   if (intent.refusedBy !== null) return `held back: ${GATE_WORDS[intent.refusedBy]}`;
   if (intent.blockedBy !== null) return `blocked: ${BLOCK_WORDS[intent.blockedBy]}`;
-  const own = lane.orders.filter(({ key }) => key === intent.key).length;
+  const own = lane.orders.filter(({ key, presumedFilled }) => key === intent.key && !presumedFilled).length;
   return own === 0 ? 'open, no order placed' : `open, ${own} ${own === 1 ? 'order' : 'orders'} placed`;
 }

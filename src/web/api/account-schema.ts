@@ -118,7 +118,9 @@ const order = z
     amount: decimal(),
     activationPrice: decimal(),
     price: decimal(),
-    status: z.string(),
+    status: z
+      .enum(['sending', 'open', 'unsure', 'presumedFilled'])
+      .describe('presumedFilled: the position fell by its amount; it counts as filled.'),
     clientOrderId: z.string(),
   })
   .meta({ id: 'Order' });

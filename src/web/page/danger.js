@@ -201,12 +201,38 @@ function doingWords(overview, accounts) {
   if (overview.mode === 'observe') return 'only watching (observe mode)';
   if (!isWhole(accounts, overview.firing.critical)) return '';
   const grave = accounts.flatMap(({ rules }) => rules.filter(isCritical));
-  if (grave.every(({ subject }) => subject.startsWith('creditLine:')))
-    return 'a person has to repay or add collateral';
-  const endangered = accounts.filter(({ worst }) => worst === 'critical');
-  const open = endangered.filter(({ intents }) => intents.some(({ ended }) => !ended));
-  const held = endangered.filter(({ pause }) => pause !== null).length;
-  if (open.length > 0) return held === 0 ? 'acting' : `acting, but paused in ${counted(held, 'account')}`;
+  const isLoan = (/** @type {RuleLine} */ { subject }) => subject.startsWith('creditLine:');
+  const open = openAccounts(accounts);
+  if (open.length === 0 && grave.every(isLoan)) return REPAY;
+  const loans = new Set(
+    accounts.flatMap(({ accountId, rules }) =>
+      rules
+        .filter((rule) => isCritical(rule) && isLoan(rule))
+        .map(({ subject }) => `${accountId}\n${subject}`),
+    ),
+  ).size;
+  if (loans === 0) return orderWords('acting', accounts, open);
+  const orders = orderWords('acting on positions', accounts, open);
+  return `${orders}; for ${loans === 1 ? 'the credit line' : counted(loans, 'credit line')} it can only alert, ${REPAY}`;
+}
+
+/** What no order of ours can do. */
+const REPAY = 'a person has to repay or add collateral';
+
+/** Those in danger where something is being done. @param {readonly AccountView[]} accounts */
+function openAccounts(accounts) {
+  return accounts.filter(({ worst, intents }) => worst === 'critical' && intents.some(({ ended }) => !ended));
+}
+
+/**
+ * What is being done by orders.
+ * @param {string} acting how it is called
+ * @param {readonly AccountView[]} accounts
+ * @param {readonly AccountView[]} open those of them where something is being done
+ */
+function orderWords(acting, accounts, open) {
+  const held = accounts.filter(({ worst, pause }) => worst === 'critical' && pause !== null).length;
+  if (open.length > 0) return held === 0 ? acting : `${acting}, but paused in ${counted(held, 'account')}`;
   if (held > 0) return `paused in ${counted(held, 'account')}`;
   return 'no order under way';
 }

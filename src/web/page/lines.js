@@ -1,7 +1,7 @@
 import { levelChip } from './chips.js';
 import { isNotable, LEVELS, levelOfRule } from './danger.js';
+import { doingLines } from './doing-words.js';
 import { h, keyedList, setAttribute, setText, show } from './dom.js';
-import { amount } from './format.js';
 import { setTime, timeNode } from './time.js';
 
 /** Lines about what the rules say and what is being done, for lists and pages alike. */
@@ -9,6 +9,7 @@ import { setTime, timeNode } from './time.js';
 /** @typedef {import('../../core/view/account-view.ts').RuleLine} RuleLine */
 /** @typedef {import('../../core/view/account-view.ts').IntentLine} IntentLine */
 /** @typedef {import('../../core/view/account-view.ts').OrderLine} OrderLine */
+/** @typedef {import('./doing-words.js').DoingLine} DoingLine */
 
 /** Rules that fire, are about to, or cannot be judged; nothing while there are none. */
 export function notableRules() {
@@ -70,7 +71,7 @@ function ruleLine() {
 
 /**
  * What is being done: open intents, and the orders of ours that are out.
- * @param {{ ended: boolean }} options whether intents that have ended are shown too
+ * @param {{ ended: boolean }} options whether intents that have ended, and orders that count as filled, are shown too
  */
 export function doings({ ended }) {
   const list = h('ul', { class: 'doings', 'aria-label': 'What is being done' });
@@ -82,48 +83,10 @@ export function doings({ ended }) {
      * @param {readonly OrderLine[]} orders
      */
     update(intents, orders) {
-      const shown = ended ? intents : intents.filter((intent) => !intent.ended);
-      const lines = [...shown.map(intentWords), ...orders.map(orderWords)];
+      const lines = doingLines(intents, orders).filter(({ isOver }) => ended || !isOver);
       show(list, lines.length > 0);
       set(lines);
     },
-  };
-}
-
-/**
- * @typedef {object} DoingLine
- * @property {string} key
- * @property {string} label
- * @property {string} words
- * @property {string} title
- * @property {number | null} sinceMs
- * @property {boolean} isOver
- */
-
-/** @param {IntentLine} intent @returns {DoingLine} */
-function intentWords({ key, ruleId, target, targetBase, state, openedMs, ended, failures, market }) {
-  const goal = targetBase === null ? target : `${target} (to ${amount(targetBase)})`;
-  const failed = failures > 0 ? `; ${failures} failed` : '';
-  return {
-    key: `intent ${key}`,
-    label: ended ? 'Ended' : 'Intent',
-    words: `${goal}: ${state}${failed}`,
-    title: `${ruleId} in ${market}`,
-    sinceMs: openedMs,
-    isOver: ended,
-  };
-}
-
-/** @param {OrderLine} order @returns {DoingLine} */
-function orderWords({ clientOrderId, role, side, amount: size, activationPrice, price, status, market }) {
-  const what = role === 'cover' ? 'Standing stop' : 'Order';
-  return {
-    key: `order ${clientOrderId}`,
-    label: what,
-    words: `${side} ${amount(size)} at ${amount(price)}, from ${amount(activationPrice)} on: ${status}`,
-    title: `${clientOrderId} in ${market}`,
-    sinceMs: null,
-    isOver: false,
   };
 }
 

@@ -1,0 +1,67 @@
+import { amount } from './format.js';
+
+/** What is being done about a position, in words. Pure. */
+
+/** @typedef {import('../../core/view/account-view.ts').IntentLine} IntentLine */
+/** @typedef {import('../../core/view/account-view.ts').OrderLine} OrderLine */
+
+/**
+ * What a reader is told of intents and orders.
+ * @param {readonly IntentLine[]} intents
+ * @param {readonly OrderLine[]} orders
+ * @returns {readonly DoingLine[]}
+ */
+export function doingLines(intents, orders) {
+  return [...intents.map(intentWords), ...orders.map(orderWords)];
+}
+
+/**
+ * @typedef {object} DoingLine
+ * @property {string} key
+ * @property {string} label
+ * @property {string} words
+ * @property {string} title
+ * @property {number | null} sinceMs
+ * @property {boolean} isOver
+ */
+
+/** @param {IntentLine} intent @returns {DoingLine} */
+function intentWords({ key, ruleId, target, targetBase, state, openedMs, ended, failures, market }) {
+  const goal = targetBase === null ? target : `${target} (at most ${amount(targetBase)} left)`;
+  const failed = failures > 0 ? `; ${failures} failed` : '';
+  return {
+    key: `intent ${key}`,
+    label: ended ? 'Ended' : 'Intent',
+    words: `${goal}: ${state}${failed}`,
+    title: `${ruleId} in ${market}`,
+    sinceMs: openedMs,
+    isOver: ended,
+  };
+}
+
+/** @type {Readonly<Record<OrderLine['status'], string>>} */
+const ORDER_STATES = {
+  sending: 'being sent',
+  open: 'open',
+  unsure: 'not known whether it is open',
+  presumedFilled: 'filled, as the position shows',
+};
+
+/** @param {OrderLine} order */
+function isFilled({ status }) {
+  return status === 'presumedFilled';
+}
+
+/** @param {OrderLine} order @returns {DoingLine} */
+function orderWords(order) {
+  const { clientOrderId, role, side, amount: size, activationPrice, price, status, market } = order;
+  const what = role === 'cover' ? 'Standing stop' : 'Order';
+  return {
+    key: `order ${clientOrderId}`,
+    label: what,
+    words: `${side} ${amount(size)} at ${amount(price)}, from ${amount(activationPrice)} on: ${ORDER_STATES[status]}`,
+    title: `${clientOrderId} in ${market}`,
+    sinceMs: null,
+    isOver: isFilled(order),
+  };
+}
