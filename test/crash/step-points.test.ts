@@ -9,6 +9,7 @@ const CASES: readonly KillCase[] = [
   { point: 'step.answered', pass: 1, scope: 'market' },
   { point: 'step.finishing', pass: 1, scope: 'market' },
   { point: 'step.finished', pass: 1, scope: 'market' },
+  { point: 'lane.reading', pass: 1, scope: 'market' },
   { point: 'lane.read', pass: 1, scope: 'market' },
   { point: 'lane.releasing', pass: 1, scope: 'market' },
   { point: 'step.sending', pass: 3, scope: 'market' },
