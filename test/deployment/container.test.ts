@@ -28,6 +28,7 @@ import { dockerfile, ROOT, read, serviceOf, words } from './files.ts';
 
 const HOME = '/opt/breakwater';
 const STATE = '/var/lib/breakwater';
+const SECRETS = (serviceOf('secrets').command ?? []).map((folder) => path.basename(folder));
 /** Only root can become somebody else; anybody else is unprivileged already. */
 const NOBODY = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
@@ -92,7 +93,7 @@ beforeAll(async () => {
   }
   await makeReadOnly(image);
   state = path.join(folder, 'state');
-  for (const name of ['keys', 'secrets']) {
+  for (const name of ['keys', ...SECRETS]) {
     await mkdir(path.join(state, name), { recursive: true });
     await chmod(path.join(state, name), 0o777);
   }
@@ -187,7 +188,11 @@ describe('the image', () => {
 
   test('exchange and daemon of docker-compose.yml work together, and end when they are told to', async () => {
     await shell(
-      ['sh', fileURLToPath(new URL('config/compose/make-secrets.sh', ROOT)), path.join(state, 'secrets')],
+      [
+        'sh',
+        fileURLToPath(new URL('config/compose/make-secrets.sh', ROOT)),
+        ...SECRETS.map((name) => path.join(state, name)),
+      ],
       {
         PATH: process.env['PATH'] ?? '',
       },
