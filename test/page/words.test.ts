@@ -194,16 +194,13 @@ describe('what is being done', () => {
   const { intents, orders } = endangered('desk-1');
 
   it('an intent says once how much is to be left', () => {
-    const told = doingLines(
-      intents.map((intent) => ({ ...intent, target: 'until 10 % away' })),
-      [],
-    );
-    expect(told.map(({ words }) => words)).toEqual(['until 10 % away (at most 0.62 left): the order is out']);
-    const [unknown] = doingLines(
-      intents.map((intent) => ({ ...intent, targetBase: null })),
-      [],
-    );
-    expect(unknown?.words).toBe('reduce until 10 % from liquidation: the order is out');
+    const [intent] = intents;
+    if (intent === undefined) throw new Error('an intent');
+    const told = doingLines([intent, { ...intent, key: 'k2', targetBase: null }], []);
+    expect(told.map(({ words }) => words)).toEqual([
+      'reduce until 10 % from liquidation (at most 0.62 left): the order is out',
+      'reduce until 10 % from liquidation: the order is out',
+    ]);
   });
 
   it('an order that counts as filled is over, and not told as open', () => {
