@@ -276,6 +276,7 @@ function watchedAccount(
     },
     leastIntervalMs: leastInterval(account, config, sharing),
     exchange: guard(client),
+    makeReady: (call) => client.makeReady(call),
   };
 }
 

@@ -14,7 +14,6 @@ export function guard(client: FullExchange): GuardedExchange {
     spotOrders: (query, options) => client.spotOrders(query, options),
     cancelAll: (request, options) => client.cancelAll(request, options),
     reduceOnlyStop: (request, options) => client.reduceOnlyStop(request, options),
-    makeReady: (call) => client.makeReady(call),
   };
   for (const method of Object.values(guarded)) Object.freeze(method);
   return Object.freeze(Object.assign(Object.create(null) as object, guarded));

@@ -157,8 +157,8 @@ async function nextStep(run: MarketRun, before: Before, finished?: RequestStep):
   pass('step.beginning', about);
   let records: Records | undefined;
   const ahead = ({ step }: Planned): void => {
-    if (step?.kind === 'place') session.account.exchange.makeReady('reduceOnlyStop');
-    else if (step?.kind === 'cancelAll') session.account.exchange.makeReady('cancelAll');
+    if (step?.kind === 'place') session.account.makeReady('reduceOnlyStop');
+    else if (step?.kind === 'cancelAll') session.account.makeReady('cancelAll');
     else if (step?.kind === 'readPositions') records ??= startRead(run);
   };
   // The gate was asked with controls that may have changed since: the commit holds only if they have not.

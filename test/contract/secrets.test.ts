@@ -195,7 +195,6 @@ describe('the view that the daemon holds', () => {
         'cancelAll',
         'creditLines',
         'mainBalance',
-        'makeReady',
         'openPositions',
         'ping',
         'reduceOnlyStop',

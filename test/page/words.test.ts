@@ -196,11 +196,9 @@ describe('what is being done', () => {
   it('an intent says once how much is to be left', () => {
     const [intent] = intents;
     if (intent === undefined) throw new Error('an intent');
-    const told = doingLines([intent, { ...intent, key: 'k2', targetBase: null }], []);
-    expect(told.map(({ words }) => words)).toEqual([
-      'reduce until 10 % from liquidation (at most 0.62 left): the order is out',
-      'reduce until 10 % from liquidation: the order is out',
-    ]);
+    const target = 'until 10 % away (at most 0.62 left)';
+    const told = doingLines([{ ...intent, target }], []);
+    expect(told.map(({ words }) => words)).toEqual(['until 10 % away (at most 0.62 left): the order is out']);
   });
 
   it('an order that counts as filled is over, and not told as open', () => {
@@ -309,6 +307,15 @@ describe('the sentence', () => {
     });
     expect(verdictOf(overview({ firing }), [loan]).sentence).toBe(
       '1 credit line near margin call; a person has to repay or add collateral.',
+    );
+  });
+
+  it('does not say that it acts where the rule only observes', () => {
+    const watched = endangered('a');
+    const intents = watched.intents.map((intent) => ({ ...intent, mode: 'observe' as const }));
+    const given = overview({ accounts: 2, firing: { ...firing, critical: 1 } });
+    expect(verdictOf(given, [{ ...watched, intents }]).sentence).toBe(
+      '1 position near liquidation; no order under way.',
     );
   });
 

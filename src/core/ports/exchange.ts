@@ -265,6 +265,10 @@ export interface ExchangeReads {
 export interface GuardedExchange extends ExchangeReads {
   cancelAll(request: CancelAllRequest, options?: CallOptions): Promise<CommandOutcome<null>>;
   reduceOnlyStop(request: ReduceOnlyStopRequest, options?: CallOptions): Promise<CommandOutcome<PlacedOrder>>;
+}
+
+/** Apart from `GuardedExchange`, which has the reads and the two tools and nothing else. */
+export interface CallPreparation {
   /** A protective call of this kind follows in a moment: nonce and permit are fetched ahead. Sends nothing. */
   makeReady(call: 'openPositions' | 'cancelAll' | 'reduceOnlyStop'): void;
 }
@@ -326,7 +330,7 @@ export interface FiatDeposit {
 }
 
 /** Every endpoint of specification 4, for an operator's own hands. */
-export interface FullExchange extends GuardedExchange {
+export interface FullExchange extends GuardedExchange, CallPreparation {
   stopLimit(request: StopLimitRequest, options?: CallOptions): Promise<CommandOutcome<PlacedOrder>>;
   /** Specification 4.7: true for long and short positions at once, false for one-way mode. */
   setHedgeMode(hedgeMode: boolean, options?: CallOptions): Promise<CommandOutcome<null>>;

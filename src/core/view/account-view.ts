@@ -202,7 +202,7 @@ export interface IntentLine {
   /** `operator:ID` for an order by hand. */
   readonly ruleId: string;
   readonly mode: Mode;
-  /** In words; `targetBase` says it as a size. */
+  /** In words, with the size that is to be left as far as it is known. */
   readonly target: string;
   /** At most so much is to be left; null: not known yet. */
   readonly targetBase: DecimalString | null;

@@ -50,7 +50,7 @@ function intentLine(lane: LaneState, intent: Intent): IntentLine {
     positionId,
     ruleId,
     mode,
-    target: targetWords(intent.target),
+    target: targetWords(intent.target, targetBase),
     targetBase,
     openedMs,
     deadlineMs,
@@ -60,16 +60,17 @@ function intentLine(lane: LaneState, intent: Intent): IntentLine {
   };
 }
 
-function targetWords(target: ReduceTarget): string {
+function targetWords(target: ReduceTarget, targetBase: string | null): string {
+  const size = targetBase === null ? '' : ` (at most ${targetBase} left)`;
   switch (target.kind) {
     case 'by':
-      return `by ${figure(target.fraction, 'ratio')}`;
+      return `by ${figure(target.fraction, 'ratio')}${size}`;
     case 'to':
-      return `to ${figure(target.fraction, 'ratio')}`;
+      return `to ${figure(target.fraction, 'ratio')}${size}`;
     case 'toNotional':
-      return `to a worth of ${target.notional}`;
+      return `to a worth of ${target.notional}${size}`;
     case 'untilDistance':
-      return `until ${figure(target.distance, 'ratio')} away`;
+      return `until ${figure(target.distance, 'ratio')} away${size}`;
   }
 }
 

@@ -9,6 +9,7 @@ import { counted, listed } from './format.js';
 /** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
 /** @typedef {import('../../core/view/account-view.ts').RuleLine} RuleLine */
 /** @typedef {import('../../core/view/account-view.ts').PositionLine} PositionLine */
+/** @typedef {import('../../core/view/account-view.ts').IntentLine} IntentLine */
 
 /** Worst first. @type {readonly Level[]} */
 export const LEVELS = ['critical', 'warning', 'unknown', 'pending', 'info', 'ok'];
@@ -219,9 +220,14 @@ function doingWords(overview, accounts) {
 /** What no order of ours can do. */
 const REPAY = 'a person has to repay or add collateral';
 
+/** An intent of a rule that only observes is carried out by nobody. @param {IntentLine} intent */
+function isUnderWay({ ended, mode }) {
+  return !ended && mode === 'enforce';
+}
+
 /** Those in danger where something is being done. @param {readonly AccountView[]} accounts */
 function openAccounts(accounts) {
-  return accounts.filter(({ worst, intents }) => worst === 'critical' && intents.some(({ ended }) => !ended));
+  return accounts.filter(({ worst, intents }) => worst === 'critical' && intents.some(isUnderWay));
 }
 
 /**

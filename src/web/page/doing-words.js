@@ -26,13 +26,12 @@ export function doingLines(intents, orders) {
  */
 
 /** @param {IntentLine} intent @returns {DoingLine} */
-function intentWords({ key, ruleId, target, targetBase, state, openedMs, ended, failures, market }) {
-  const goal = targetBase === null ? target : `${target} (at most ${amount(targetBase)} left)`;
+function intentWords({ key, ruleId, target, state, openedMs, ended, failures, market }) {
   const failed = failures > 0 ? `; ${failures} failed` : '';
   return {
     key: `intent ${key}`,
     label: ended ? 'Ended' : 'Intent',
-    words: `${goal}: ${state}${failed}`,
+    words: `${target}: ${state}${failed}`,
     title: `${ruleId} in ${market}`,
     sinceMs: openedMs,
     isOver: ended,

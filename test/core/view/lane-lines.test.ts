@@ -11,9 +11,9 @@ function placed(): Driver {
 }
 
 describe('intents', () => {
-  test('say their target in words, and its size beside them, not twice', () => {
+  test('say their target in words, with the size that is to be left', () => {
     const [line] = intentLines([placed().state]);
-    expect([line?.target, line?.targetBase]).toEqual(['by 50 %', '0.5']);
+    expect([line?.target, line?.targetBase]).toEqual(['by 50 % (at most 0.5 left)', '0.5']);
   });
 });
 
