@@ -71,7 +71,8 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
   it('shows the most endangered account first, with what fires and what is done, in words', async () => {
     const { page, complaints } = await open(two());
     await sees(page, '1 position near liquidation; acting.');
-    expect(await page.locator('.account h3').allTextContents()).toEqual(['hot-desk', 'calm-desk']);
+    // The sentence is there before the list.
+    await becomes(() => page.locator('.account h3').allTextContents(), ['hot-desk', 'calm-desk']);
     const hot = page.locator('.account').first();
     const text = (await hot.textContent()) ?? '';
     for (const words of [
@@ -98,6 +99,8 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
   it('follows what happens without a reload, in the very same nodes', async () => {
     const { fixture: server, page, complaints } = await open({ accounts: [account('desk')] });
     await sees(page, 'Nothing is in danger. 1 account, all data fresh.');
+    // The sentence is there before the list.
+    await page.locator('.subject').first().waitFor();
     await evaluate(page, 'document.querySelector(".subject").isTheSame = true; window.isTheSame = true');
     const hot = endangered('desk');
     server.changeOverview({ firing: { critical: 1, warning: 0, info: 0 } });
@@ -341,10 +344,10 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     );
     await sees(page, 'Distance to liquidation, last hour: between 4.12\u00a0% and 16.0\u00a0%');
     const drawn =
-      'const c = document.querySelector("canvas"); c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some((byte) => byte > 0)';
-    expect(
-      await evaluate(page, `(() => { ${drawn.replace('c.getContext', 'return c.getContext')} })()`),
-    ).toBe(true);
+      'const c = document.querySelector("canvas"); ' +
+      'return c !== null && c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some((byte) => byte > 0)';
+    // The words are there before the picture.
+    await becomes(() => evaluate<boolean>(page, `(() => { ${drawn} })()`), true);
     await page.getByText('Details and inputs').click();
     await sees(page, '"liquidationDistance": 0.041');
     server.state.stories = {
@@ -412,7 +415,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     await page.locator('.account h3 a').first().focus();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'hot-desk' }).waitFor();
-    expect(await evaluate(page, 'document.activeElement.id')).toBe('content');
+    await becomes(() => evaluate<string>(page, 'document.activeElement.id'), 'content');
     await page.goBack();
     await sees(page, '2 accounts');
   });
