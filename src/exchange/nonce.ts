@@ -126,7 +126,6 @@ class Sequences {
     // Large doubles take long to write; the first digits stay the same for a second.
     const head = Math.floor(nonce / TAIL_SPAN);
     if (head === 0) return String(nonce);
-
     if (head !== this.#head) {
       this.#head = head;
       this.#headText = String(head);

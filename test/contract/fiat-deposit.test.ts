@@ -53,7 +53,7 @@ describe('a fiat deposit link', () => {
 
   it.each<readonly [string, Partial<FiatDepositRequest>, string]>([
     ['too small an amount', { amount: amount('9.99') }, 'amount'],
-    ['a ticker that does not exist', { ticker: 'XXX' }, 'ticker'],
+    ['a ticker that does not exist', { ticker: 'NOCOIN' }, 'ticker'],
     ['a ticker without deposits', { ticker: 'GBP' }, 'ticker'],
     ['a coin', { ticker: 'BTC' }, 'ticker'],
     ['a provider that does not exist', { provider: 'NOBODY' }, 'provider'],

@@ -5,26 +5,9 @@ import { NumberText } from '../../src/exchange/json.ts';
 import { asDecimal } from '../../src/exchange/schemas/fields.ts';
 import { positionReader, positionSchema } from '../../src/exchange/schemas/records.ts';
 import { readWholePosition } from '../../src/exchange/schemas/whole-position.ts';
+import { POSITION } from './fixtures.ts';
 
-const WHOLE = {
-  positionId: 191_823,
-  market: 'BTC_PERP',
-  openDate: 1_660_340_344.027_163,
-  modifyDate: 1_660_340_344.027_163,
-  amount: '-0.075',
-  basePrice: '24149.24512',
-  liquidationPrice: '7059.02',
-  liquidationState: null,
-  pnl: '0',
-  pnlPercent: '-0.08',
-  margin: '4.86',
-  freeMargin: '9.1571',
-  funding: '0',
-  unrealizedFunding: '0.0019142920201966',
-  unrealizedPnl: '-0.10815',
-  tpsl: { takeProfitId: 1, takeProfit: '50000', stopLossId: 2, stopLoss: '20000' },
-  positionSide: 'LONG',
-};
+const WHOLE = { ...POSITION, amount: '-0.075', liquidationState: null };
 
 const oddText = fc.constantFrom(
   '',

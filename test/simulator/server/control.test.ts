@@ -111,7 +111,7 @@ describe('what there is', () => {
     ['GET', '/accounts/nobody', undefined, 404, /no account "nobody"/],
     ['POST', '/accounts', { id: 'a b', collateral: {} }, 400, /account id "a b"/],
     ['POST', '/accounts', { id: 'long', collateral: {} }, 409, /exists already/],
-    ['POST', '/accounts/long/deposits', { ticker: 'XXX', amount: '5' }, 422, /code 0.*ticker/],
+    ['POST', '/accounts/long/deposits', { ticker: 'NOCOIN', amount: '5' }, 422, /code 0.*ticker/],
     ['POST', '/accounts/long/withdrawals', { ticker: 'USDT', amount: '500000' }, 422, /code 10/],
     ['POST', '/accounts/long/positions/close', { market: 'ETH_PERP' }, 404, /no such position in ETH_PERP/],
     ['POST', '/accounts/hedged/positions/close', { market: 'BTC_PERP' }, 400, /two positions.*direction/],

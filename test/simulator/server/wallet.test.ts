@@ -334,7 +334,7 @@ describe('fiat deposit link (4.1)', () => {
 
   test.each([
     ['ticker required', { ticker: undefined }, 'ticker'],
-    ['ticker invalid', { ticker: 'XXX' }, 'ticker'],
+    ['ticker invalid', { ticker: 'NOCOIN' }, 'ticker'],
     ['ticker that cannot be deposited', { ticker: 'GBP' }, 'ticker'],
     ['ticker of a coin', { ticker: 'BTC' }, 'ticker'],
     ['provider required', { provider: '' }, 'provider'],
