@@ -23,7 +23,6 @@ const ROUNDING_MODE: Record<Rounding, 0 | 1 | 3> = { down: 0, halfUp: 1, up: 3 }
 /** Bounds that keep arithmetic on hostile input cheap: no real amount or price comes near them. */
 const MAX_DIGITS = 60;
 const MAX_EXPONENT = 60;
-const PLAIN_SYNTAX = /^-?\d{1,60}(?:\.\d{1,60})?$/;
 const DECIMAL_SYNTAX = /^-?(\d{1,60})(?:\.(\d{1,60}))?(?:[eE]([+-]?\d{1,2}))?$/;
 
 const StrictBig = BigFactory();
@@ -36,11 +35,29 @@ export const ONE: Decimal = new StrictBig('1');
 
 /** Whether a text is a decimal within bounds: at most 60 digits on each side, exponent at most 60. */
 export function isDecimalString(text: string): text is DecimalString {
-  // Nearly all are of this kind, and are found to be without a record of the match.
-  if (PLAIN_SYNTAX.test(text)) return true;
+  if (isPlainDecimal(text)) return true;
   const match = DECIMAL_SYNTAX.exec(text);
   return match !== null && Math.abs(Number(match[3] ?? 0)) <= MAX_EXPONENT;
 }
+
+/** What nearly every amount looks like, -?digits[.digits], within bounds: found out at a fraction of the cost of a match. */
+function isPlainDecimal(text: string): boolean {
+  const { length } = text;
+  if (length > MAX_DIGITS) return false;
+  const first = text.charCodeAt(0) === MINUS ? 1 : 0;
+  let at = first;
+  while (at < length && isDigit(text.charCodeAt(at))) at += 1;
+  if (at === first) return false;
+  if (at === length) return true;
+  if (text.charCodeAt(at) !== POINT || at + 1 === length) return false;
+  at += 1;
+  while (at < length && isDigit(text.charCodeAt(at))) at += 1;
+  return at === length;
+}
+
+const MINUS = 45;
+const POINT = 46;
+const isDigit = (code: number): boolean => code >= 48 && code <= 57;
 
 /** Parses a decimal from outside; `undefined` for anything that is not one. Never rounds, never guesses. */
 export function parseDecimal(text: string): Decimal | undefined {

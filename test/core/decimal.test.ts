@@ -113,3 +113,36 @@ describe('decimals', () => {
     expect(formatDecimal(decimal('-0.00'))).toBe('0');
   });
 });
+
+test('a text is a decimal exactly where its form and its bounds say so, however it is found out', () => {
+  const form = /^-?[0-9]{1,60}([.][0-9]{1,60})?([eE][+-]?([0-5]?[0-9]|60))?$/;
+  const odd = fc.constantFrom(
+    '',
+    '-',
+    '.',
+    '1.',
+    '.5',
+    '-.5',
+    '1.2.3',
+    '\u0661',
+    '1\n',
+    ' 1',
+    '--1',
+    '-0',
+    '1e60',
+    '1e61',
+  );
+  const long = fc
+    .tuple(fc.nat(62), fc.nat(62))
+    .map(([before, after]) => `${'1'.repeat(before)}.${'1'.repeat(after)}`);
+  const short = fc.string({
+    unit: fc.constantFrom('0', '7', '.', '-', 'e', 'E', '+', ' ', 'x'),
+    maxLength: 7,
+  });
+  fc.assert(
+    fc.property(fc.oneof(odd, long, short), (text) => {
+      expect(isDecimalString(text)).toBe(form.test(text));
+    }),
+    { numRuns: 3_000 },
+  );
+});

@@ -1,8 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isDecimalString } from '../../src/core/decimal.ts';
 import { NumberText } from '../../src/exchange/json.ts';
-import { asDecimal } from '../../src/exchange/schemas/fields.ts';
 import { positionReader, positionSchema } from '../../src/exchange/schemas/records.ts';
 import { readWholePosition } from '../../src/exchange/schemas/whole-position.ts';
 import { POSITION } from './fixtures.ts';
@@ -62,21 +60,6 @@ function changed(base: Fields, key: string, value: unknown): Fields {
 }
 
 const change = (keys: string[]) => fc.array(fc.tuple(fc.constantFrom(...keys), odd), { maxLength: 3 });
-
-describe('a decimal', () => {
-  test('that is read the short way is one by the long way, and no other is lost', () => {
-    const text = fc.oneof(
-      oddText,
-      fc.string({ unit: fc.constantFrom('0', '7', '.', '-', 'e', 'E', '+', ' '), maxLength: 7 }),
-    );
-    fc.assert(
-      fc.property(text, (value) => {
-        expect(asDecimal(value)).toBe(isDecimalString(value) ? value : undefined);
-      }),
-      { numRuns: 3_000 },
-    );
-  });
-});
 
 describe('a whole position', () => {
   test('is read by hand as the schema reads it; anything else is left to the schema', () => {

@@ -29,28 +29,7 @@ const MAX_TIME = 1e12;
 const shortText = (max: number) => (value: unknown) =>
   typeof value === 'string' && value.length <= max ? value : undefined;
 
-/** What nearly every amount looks like, -?digits[.digits]: a part of what `isDecimalString` accepts, at a fraction of its cost. */
-function isPlainDecimal(text: string): boolean {
-  const { length } = text;
-  if (length > MAX_PLAIN) return false;
-  const first = text.charCodeAt(0) === MINUS ? 1 : 0;
-  let at = first;
-  while (at < length && isDigit(text.charCodeAt(at))) at += 1;
-  if (at === first) return false;
-  if (at === length) return true;
-  if (text.charCodeAt(at) !== POINT || at + 1 === length) return false;
-  at += 1;
-  while (at < length && isDigit(text.charCodeAt(at))) at += 1;
-  return at === length;
-}
-
-const MAX_PLAIN = 60;
-const MINUS = 45;
-const POINT = 46;
-const isDigit = (code: number): boolean => code >= 48 && code <= 57;
-
-const decimalText = (text: string): DecimalString | undefined =>
-  isPlainDecimal(text) || isDecimalString(text) ? (text as DecimalString) : undefined;
+const decimalText = (text: string): DecimalString | undefined => (isDecimalString(text) ? text : undefined);
 
 /**
  * Specification 1, rule 4: a string. A JSON number is accepted as a `NumberText` only: as a double it may
