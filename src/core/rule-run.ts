@@ -72,6 +72,7 @@ export class RuleRun {
         this.#judgeOne(rule, subject, selected, kind.registers);
       }
     }
+    kind.registers.clear();
     for (const rule of kind.rules) this.#judgeAbsent(rule, list);
   }
 

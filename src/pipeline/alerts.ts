@@ -44,6 +44,8 @@ export interface AlertsDue {
   readonly notices: readonly Notice[];
 }
 
+const NOTHING_DUE: AlertsDue = { alerts: undefined, notices: [] };
+
 /** Alarms kept until they are handed over; of more than these the oldest are let go. */
 const MOST_ALARMS = 50;
 
@@ -52,12 +54,14 @@ const MOST_ALARMS = 50;
  * done: whatever a process that dies in between has not handed over, the next poll hands over under the same id.
  */
 export function alertsDue(scene: AlertScene): AlertsDue {
-  const before = (scene.stored?.entries ?? {}) as Readonly<Record<string, AlertEntry>>;
+  const { stored, active, events } = scene;
+  const before = (stored?.entries ?? {}) as Readonly<Record<string, AlertEntry>>;
   const entries = new Map(Object.entries(before));
+  if (entries.size === 0 && active.length === 0 && events.length === 0) return NOTHING_DUE;
   const wanted = wantedNotices(scene);
   for (const [key, request] of wanted) sayFiring(entries, key, request, scene);
   if (scene.conclusive) sayResolved(entries, wanted, scene);
-  for (const event of scene.events) if (event.alarm) sayAlarm(entries, event, scene);
+  for (const event of events) if (event.alarm) sayAlarm(entries, event, scene);
   dropOldAlarms(entries);
   const notices = [...entries.values()].filter(({ handed }) => !handed).map(({ notice }) => notice);
   const isSame =

@@ -83,7 +83,7 @@ export function inLife(
 }
 
 /** Nothing is wanted, nothing of ours is open: the lane need not be looked at. */
-function isQuiet(lane: LaneState): boolean {
+export function isQuiet(lane: LaneState): boolean {
   const { intents, covers, cancels, orders, inProgress, heldBy, change } = lane;
   const kept = intents.length + covers.length + cancels.length + orders.length;
   return kept === 0 && inProgress === null && heldBy === null && change === null;

@@ -32,32 +32,31 @@ export async function observeAccount(
   stored: StoredAccount,
 ): Promise<Observation | undefined> {
   const { memory, time } = context;
+  const { id, sources } = account;
   const { documents } = stored;
   const before = time.instant();
-  const known = (source: SourceName): KeptReading | undefined =>
-    knownReading(source, memory, account.id, documents);
-  const earlier = new Map(account.sources.map((source) => [source, known(source)]));
-  const arrived = { ...memory.recall(account.id) };
-  const due = account.sources.filter((source) => isDue(source, earlier.get(source), account, before));
+  const arrived = { ...memory.recall(id) };
+  const due = sources.filter((source) =>
+    isDue(source, knownReading(source, memory, id, documents), account, before),
+  );
   const ended = await readSources(context, account, due);
   if (ended.aborted) return undefined;
   const at = time.instant();
-  const entries = account.sources.map((source): [SourceName, SourceReading<unknown>] => {
-    const kept = known(source);
-    return [
-      source,
-      kept === undefined
+  const kept = memory.recall(id);
+  const observed: { -readonly [S in SourceName]?: SourceReading<unknown> } = {};
+  for (const source of sources) {
+    const known = knownReading(source, memory, id, documents);
+    observed[source] =
+      known === undefined
         ? { kind: 'notRead', ageMs: ageUnread(source, documents, at) }
-        : aged(kept.reading, kept.at, at),
-    ];
-  });
-  const sources = Object.fromEntries(entries) as SnapshotSources;
-  const isNew = (source: SourceName): boolean => memory.recall(account.id)[source] !== arrived[source];
+        : aged(known.reading, known.at, at);
+  }
+  const isNew = (source: SourceName): boolean => kept[source] !== arrived[source];
   return {
-    sources,
+    sources: observed as SnapshotSources,
     at,
-    positions: isNew('positions') ? positionsRead(context, known('positions'), at) : undefined,
-    readings: readingsToStore(account, stored, entries, isNew, at),
+    positions: isNew('positions') ? positionsRead(context, kept.positions, at) : undefined,
+    readings: readingsToStore(account, stored, observed, isNew, at),
   };
 }
 
@@ -77,18 +76,19 @@ function positionsRead(
 function readingsToStore(
   account: WatchedAccount,
   stored: StoredAccount,
-  entries: readonly (readonly [SourceName, SourceReading<unknown>])[],
+  observed: Readonly<Partial<Record<SourceName, SourceReading<unknown>>>>,
   isNew: (source: SourceName) => boolean,
   at: Instant,
 ): StoredReadings | undefined {
+  const before = stored.documents.readings?.sources ?? NO_READINGS;
   const seldom = account.sources.filter(isSeldom);
-  const before = stored.documents.readings?.sources ?? {};
   const changed = seldom.some((source) => isNew(source) || before[source] === undefined);
   const dropped = Object.keys(before).some((source) => !seldom.includes(source as SourceName));
   if (!changed && !dropped) return undefined;
-  const kept = entries.filter(([source]) => isSeldom(source));
-  return { version: 2, at, sources: Object.fromEntries(kept) };
+  return { version: 2, at, sources: Object.fromEntries(seldom.map((source) => [source, observed[source]])) };
 }
+
+const NO_READINGS: StoredReadings['sources'] = {};
 
 /** The snapshot that an observation makes together with what the state says about our own stops. */
 export function snapshotOf(observation: Observation, stored: StoredAccount): Snapshot {

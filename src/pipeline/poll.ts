@@ -73,12 +73,10 @@ export async function pollBucket(
   const commits = new BatchedCommits(store);
   const claims = new HeldClaims(context, tick.bucket);
   const apartMs = timeApart(tick.everyMs, view.accounts.length);
+  const started = { ...tick, startedMs, commits, claims };
   const polls = await Promise.allSettled(
     view.accounts.map((load, index) =>
-      guard.run(idOf(load), async () => {
-        if (index > 0 && apartMs > 0) await clock.sleep(index * apartMs);
-        await pollLoaded(context, load, view, { ...tick, startedMs, commits, claims });
-      }),
+      guard.run(idOf(load), () => pollLoaded(context, load, view, started, index * apartMs)),
     ),
   );
   const result = { due: view.accounts.length, inFlight: ids.length - free.length };
@@ -131,8 +129,10 @@ async function pollLoaded(
   load: AccountLoad,
   view: DueView,
   tick: StartedTick,
+  afterMs: number,
 ): Promise<void> {
-  const { accounts, telemetry } = context;
+  const { accounts, telemetry, clock } = context;
+  if (afterMs > 0) await clock.sleep(afterMs);
   if (load.kind === 'refused') {
     telemetry.emit({ kind: 'accountRefused', problem: load.problem });
     return;

@@ -9,50 +9,52 @@ export interface KeptReading {
 
 type Kept = Partial<Record<SourceName, KeptReading>>;
 
+/** What this process knows of one account, and is doing about it. */
+interface AccountReads {
+  readonly kept: Kept;
+  readonly underWay: Set<SourceName>;
+  abort: AbortController | undefined;
+  lastHistoryMs: number | undefined;
+}
+
+const NOTHING_KEPT: Readonly<Kept> = {};
+
 /**
  * The last good readings of each account, in the memory of this process, and the reads that are under way. Only
  * what is read seldom is stored as well; the rest would be too old by the time another process could use it.
  */
 export class ReadMemory {
-  readonly #readings = new Map<string, Kept>();
-  readonly #reads = new Map<string, AbortController>();
-  readonly #reading = new Set<string>();
+  readonly #accounts = new Map<string, AccountReads>();
   readonly #running = new Set<Promise<void>>();
-  readonly #lastHistoryMs = new Map<string, number>();
 
   recall(accountId: string): Readonly<Kept> {
-    return this.#readings.get(accountId) ?? {};
+    return this.#accounts.get(accountId)?.kept ?? NOTHING_KEPT;
   }
 
   keep(accountId: string, source: SourceName, kept: KeptReading): void {
-    const known = this.#readings.get(accountId);
-    if (known === undefined) this.#readings.set(accountId, { [source]: kept });
-    else known[source] = kept;
+    this.#of(accountId).kept[source] = kept;
   }
 
   /** The signal for reads of an account that a request of ours makes worthless; the same until then. */
   signalFor(accountId: string): AbortSignal {
-    let controller = this.#reads.get(accountId);
-    if (controller === undefined) {
-      controller = new AbortController();
-      this.#reads.set(accountId, controller);
-    }
-    return controller.signal;
+    const account = this.#of(accountId);
+    account.abort ??= new AbortController();
+    return account.abort.signal;
   }
 
   /** Whether a read of that source is still under way, perhaps since an earlier poll. */
   isReading(accountId: string, source: SourceName): boolean {
-    return this.#reading.has(readKey(accountId, source));
+    return this.#accounts.get(accountId)?.underWay.has(source) === true;
   }
 
   async track(accountId: string, source: SourceName, read: Promise<void>): Promise<void> {
-    const key = readKey(accountId, source);
-    this.#reading.add(key);
+    const { underWay } = this.#of(accountId);
+    underWay.add(source);
     this.#running.add(read);
     try {
       await read;
     } finally {
-      this.#reading.delete(key);
+      underWay.delete(source);
       this.#running.delete(read);
     }
   }
@@ -64,36 +66,43 @@ export class ReadMemory {
 
   /** Whatever is being read of the account is out of date before it arrives. */
   abortReads(accountId: string): void {
-    const controller = this.#reads.get(accountId);
-    this.#reads.delete(accountId);
-    controller?.abort(OVERTAKEN);
+    const account = this.#accounts.get(accountId);
+    if (account?.abort === undefined) return;
+    const { abort } = account;
+    account.abort = undefined;
+    abort.abort(OVERTAKEN);
   }
 
   abortAll(): void {
-    for (const accountId of this.#reads.keys()) this.abortReads(accountId);
+    for (const accountId of this.#accounts.keys()) this.abortReads(accountId);
   }
 
   /** Whether samples are wanted now; notes that they were taken. */
   takeHistoryTurn(accountId: string, nowMs: number, everyMs: number): boolean {
-    const last = this.#lastHistoryMs.get(accountId);
+    const account = this.#of(accountId);
+    const last = account.lastHistoryMs;
     if (last !== undefined && nowMs - last < everyMs) return false;
-    this.#lastHistoryMs.set(accountId, nowMs);
+    account.lastHistoryMs = nowMs;
     return true;
   }
 
   forget(accountId: string): void {
     this.abortReads(accountId);
-    this.#readings.delete(accountId);
-    this.#lastHistoryMs.delete(accountId);
+    this.#accounts.delete(accountId);
+  }
+
+  #of(accountId: string): AccountReads {
+    let account = this.#accounts.get(accountId);
+    if (account === undefined) {
+      account = { kept: {}, underWay: new Set(), abort: undefined, lastHistoryMs: undefined };
+      this.#accounts.set(accountId, account);
+    }
+    return account;
   }
 }
 
 /** One for all: making an error for each would cost more than what it says. */
 const OVERTAKEN = new Error('a request of ours overtook the read');
-
-function readKey(accountId: string, source: SourceName): string {
-  return `${source} ${accountId}`;
-}
 
 /** A reading as it is at a later moment: older by the time between. */
 export function aged<T>(reading: SourceReading<T>, from: Instant, to: Instant): SourceReading<T> {

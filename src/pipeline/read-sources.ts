@@ -1,4 +1,5 @@
 import type { SourceName } from '../core/fields.ts';
+import type { Clock } from '../core/ports/clock.ts';
 import type { ReadOutcome, RecordList, SetAsideRecord, TransferRecord } from '../core/ports/exchange.ts';
 import type { AccountDocuments } from '../core/ports/state-store.ts';
 import { elapsedMs, type Instant, type SourceReading } from '../core/snapshot.ts';
@@ -153,29 +154,32 @@ function reach(
   return backMs === undefined ? {} : { reachesBackToMs: Math.floor(serverNowMs - backMs) };
 }
 
-async function request(
+function request(
   { clock }: PipelineContext,
   { exchange, lookbackMs }: WatchedAccount,
   source: SourceName,
   signal: AbortSignal,
 ): Promise<ReadOutcome<unknown>> {
   const options = { signal };
-  const query = (backMs: number) => ({
-    since: Math.floor((clock.nowMs() - backMs - LOOKBACK_SLACK_MS) / 1000),
-    maxRecords: MOST_RECORDS,
-  });
   switch (source) {
     case 'positions':
-      return await exchange.openPositions({}, options);
+      return exchange.openPositions({}, options);
     case 'creditLine':
-      return await exchange.creditLines(options);
+      return exchange.creditLines(options);
     case 'mainBalance':
-      return await exchange.mainBalance(options);
+      return exchange.mainBalance(options);
     case 'transfers':
-      return await exchange.transfers(query(lookbackMs.transfers), options);
+      return exchange.transfers(historyQuery(clock, lookbackMs.transfers), options);
     case 'spotOrders':
-      return await exchange.spotOrders(query(lookbackMs.spotOrders), options);
+      return exchange.spotOrders(historyQuery(clock, lookbackMs.spotOrders), options);
   }
+}
+
+function historyQuery(clock: Clock, backMs: number) {
+  return {
+    since: Math.floor((clock.nowMs() - backMs - LOOKBACK_SLACK_MS) / 1000),
+    maxRecords: MOST_RECORDS,
+  };
 }
 
 /** Age of something that was never read by this process: as far as the last evaluation knew, and since. */

@@ -18,18 +18,21 @@ export function createTelemetry(options: {
   const { logger, version, clock } = options;
   const metrics = createRecorder(createMetrics({ version }), clock);
   const log = createEventLog(logger, clock);
-  const safely = (tell: () => void): void => {
-    try {
-      tell();
-    } catch (error) {
-      logger.log('error', 'telemetryFailed', 'an event could not be recorded', { error });
-    }
-  };
+  const failed = (error: unknown): void =>
+    logger.log('error', 'telemetryFailed', 'an event could not be recorded', { error });
   return {
     metrics,
     emit(event) {
-      safely(() => metrics.record(event));
-      safely(() => log(event));
+      try {
+        metrics.record(event);
+      } catch (error) {
+        failed(error);
+      }
+      try {
+        log(event);
+      } catch (error) {
+        failed(error);
+      }
     },
   };
 }

@@ -764,3 +764,18 @@ describe('properties', () => {
     expect(account.state.rules[0]?.entries[0]?.heldMs).toBe(30_000);
   });
 });
+
+test('rules, which live on, keep nothing of the account that was judged by them', () => {
+  const rules = compileRules(
+    [
+      rule('position', below('liquidationDistance', 0.05)),
+      rule('creditLine', above('currentLtv', 0.7), { id: 'r2' }),
+    ],
+    settings(),
+  );
+  const taken = snapshot({ positions: read(list([position()])), creditLine: read(list([loan()])) });
+  evaluate(taken, emptyAccountState('desk-1'), at(0), rules);
+  for (const { registers } of [rules.position, rules.creditLine]) {
+    expect(() => registers.read(0)).toThrow('no subject loaded');
+  }
+});

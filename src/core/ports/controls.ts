@@ -53,7 +53,10 @@ export interface ControlsInForce {
   readonly silences: readonly Silence[];
 }
 
+const NOTHING_IN_FORCE: ControlsInForce = { pause: undefined, silencedRules: [], silences: [] };
+
 export function controlsInForce(controls: Controls, accountId: string, nowMs: number): ControlsInForce {
+  if (controls.entries.length === 0) return NOTHING_IN_FORCE;
   let pause: Pause | undefined;
   const silences: Silence[] = [];
   for (const control of controls.entries) {
