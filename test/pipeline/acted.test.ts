@@ -44,7 +44,9 @@ const order: OperatorOrder = {
   slippageSteps: [0.01],
   flatten: false,
   expiresAtMs: NOW_MS + 60_000,
-} as OperatorOrder;
+};
+
+const withdrawal: OperatorOrder = { ...order, kind: 'withdraw', orderId: 'op0' };
 
 /** Every way in which something may be going on, each absent more often than not. */
 const lanes = fc.array(
@@ -219,10 +221,7 @@ function documentsOf(scene: Scene): AccountDocuments {
     ...(inbox && {
       inbox: {
         version: 1,
-        orders:
-          inbox === 'empty'
-            ? []
-            : [inbox === 'order' ? order : ({ ...order, kind: 'withdraw', orderId: 'op0' } as OperatorOrder)],
+        orders: inbox === 'empty' ? [] : [inbox === 'order' ? order : withdrawal],
       },
     }),
     ...(accountLane && {
