@@ -1,9 +1,26 @@
+import { Deadline, Deadlines } from '../exchange/deadlines.ts';
 import type { Timers } from '../pipeline/account.ts';
+
+class Callback extends Deadline {
+  readonly #call: () => void;
+
+  constructor(call: () => void) {
+    super();
+    this.#call = call;
+  }
+
+  override expire(): void {
+    this.#call();
+  }
+}
+
+const callbacks = new Deadlines();
 
 /** The timers of this machine. */
 export const systemTimers: Timers = {
   after(delayMs, call) {
-    const timer = setTimeout(call, delayMs);
-    return () => clearTimeout(timer);
+    const callback = new Callback(call);
+    callbacks.add(callback, delayMs);
+    return () => callbacks.remove(callback);
   },
 };

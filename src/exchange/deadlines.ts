@@ -73,10 +73,14 @@ export class Deadlines {
   #ring(): void {
     this.#timer = undefined;
     const nowMs = this.#nowMs();
-    for (let entry = this.#first; entry !== undefined && entry.deadlineMs <= nowMs; entry = this.#first) {
-      this.remove(entry);
-      entry.expire();
+    try {
+      for (let entry = this.#first; entry !== undefined && entry.deadlineMs <= nowMs; entry = this.#first) {
+        this.remove(entry);
+        entry.expire();
+      }
+    } finally {
+      // What one of them throws must not keep the others from theirs.
+      if (this.#first !== undefined) this.#arm(this.#first.deadlineMs - nowMs, this.#first.deadlineMs);
     }
-    if (this.#first !== undefined) this.#arm(this.#first.deadlineMs - nowMs, this.#first.deadlineMs);
   }
 }

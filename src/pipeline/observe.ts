@@ -4,7 +4,7 @@ import type { PositionRecord, RecordList } from '../core/ports/exchange.ts';
 import type { StoredAccount, StoredReadings } from '../core/ports/state-store.ts';
 import type { Instant, Snapshot, SnapshotSources, SourceReading } from '../core/snapshot.ts';
 import type { PipelineContext, WatchedAccount } from './account.ts';
-import { aged, type KeptReading } from './read-memory.ts';
+import { aged, type KeptReading, type ReadMemory } from './read-memory.ts';
 import { ageUnread, isDue, isSeldom, knownReading, readSources } from './read-sources.ts';
 
 /** Step one of a poll: what is known of the account now. */
@@ -31,16 +31,32 @@ export async function observeAccount(
   account: WatchedAccount,
   stored: StoredAccount,
 ): Promise<Observation | undefined> {
+  // As it was: what arrives later is told by being another.
+  const arrived = { ...context.memory.recall(account.id) };
+  const ended = await readSources(context, account, sourcesDue(context, account, stored));
+  return ended.aborted ? undefined : observationOf(context, account, stored, arrived);
+}
+
+function sourcesDue(
+  { memory, time }: PipelineContext,
+  account: WatchedAccount,
+  { documents }: StoredAccount,
+): readonly SourceName[] {
+  const now = time.instant();
+  return account.sources.filter((source) =>
+    isDue(source, knownReading(source, memory, account.id, documents), account, now),
+  );
+}
+
+function observationOf(
+  context: PipelineContext,
+  account: WatchedAccount,
+  stored: StoredAccount,
+  arrived: ReturnType<ReadMemory['recall']>,
+): Observation {
   const { memory, time } = context;
   const { id, sources } = account;
   const { documents } = stored;
-  const before = time.instant();
-  const arrived = { ...memory.recall(id) };
-  const due = sources.filter((source) =>
-    isDue(source, knownReading(source, memory, id, documents), account, before),
-  );
-  const ended = await readSources(context, account, due);
-  if (ended.aborted) return undefined;
   const at = time.instant();
   const kept = memory.recall(id);
   const observed: { -readonly [S in SourceName]?: SourceReading<unknown> } = {};

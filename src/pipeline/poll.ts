@@ -1,3 +1,4 @@
+import type { Clock } from '../core/ports/clock.ts';
 import type { AccountCommit, AccountLoad, CommitResult, DueView } from '../core/ports/state-store.ts';
 import type { SeenAccount } from '../core/ports/work.ts';
 import type { PipelineContext, WatchedAccount } from './account.ts';
@@ -188,49 +189,50 @@ async function commitDecision(
   observation: Observation,
   tick: StartedTick,
 ): Promise<Settled | undefined> {
-  const { telemetry, time, clock, memory, settings, store } = context;
+  const { memory, clock, settings } = context;
   const about = { accountId: account.id, bucket: tick.bucket };
   const withHistory = memory.takeHistoryTurn(account.id, clock.monotonicMs(), settings.historyMs);
   let loaded = first;
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
-    const decided = decide({
-      account,
-      stored: loaded.stored,
-      controls: loaded.controls,
-      observation,
-      now: time.instant(),
-      laneMs: time.nowMs(),
-      reminderMs: settings.reminderMs,
-      withHistory,
-    });
+    const decided = decideNow(context, account, loaded, observation, withHistory);
     pass('poll.evaluated', about);
-    const commit: AccountCommit = {
-      ...decided.commit,
-      due: {
-        inMs: dueIn(decided.evaluation.nextDue.inMs, tick, clock.monotonicMs() - tick.startedMs),
-        danger: dangerOf(decided.evaluation),
-      },
-    };
+    const commit = commitOf(decided, tick, clock);
     pass('poll.committing', about);
     const result = await tick.commits.add(commit);
     pass('poll.committed', about);
-    tellCommit(telemetry, 'poll', loaded.stored, result);
+    tellCommit(context.telemetry, 'poll', loaded.stored, result);
     if (result.kind === 'committed') {
       return { decided, committed: { stored: result.account, controls: loaded.controls } };
     }
-    const again = await reload(context, account, result, store);
+    const again = await reload(context, account, result);
     if (again === undefined) return undefined;
     loaded = again;
   }
-  telemetry.emit({ kind: 'pollFailed', accountId: account.id, why: 'contended' });
+  context.telemetry.emit({ kind: 'pollFailed', accountId: account.id, why: 'contended' });
   return undefined;
 }
 
+function decideNow(
+  { time, settings }: PipelineContext,
+  account: WatchedAccount,
+  { stored, controls }: SeenAccount,
+  observation: Observation,
+  withHistory: boolean,
+): Decided {
+  const { reminderMs } = settings;
+  const [now, laneMs] = [time.instant(), time.nowMs()];
+  return decide({ account, stored, controls, observation, now, laneMs, reminderMs, withHistory });
+}
+
+function commitOf({ commit, evaluation }: Decided, tick: StartedTick, clock: Clock): AccountCommit {
+  const inMs = dueIn(evaluation.nextDue.inMs, tick, clock.monotonicMs() - tick.startedMs);
+  return { ...commit, due: { inMs, danger: dangerOf(evaluation) } };
+}
+
 async function reload(
-  { telemetry }: PipelineContext,
+  { telemetry, store }: PipelineContext,
   account: WatchedAccount,
   result: CommitResult,
-  store: PipelineContext['store'],
 ): Promise<SeenAccount | undefined> {
   if (result.kind === 'refused') {
     telemetry.emit({ kind: 'accountRefused', problem: result.problem });

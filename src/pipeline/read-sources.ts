@@ -95,17 +95,39 @@ async function readOne(
   source: SourceName,
   signal: AbortSignal,
 ): Promise<void> {
-  const { clock, memory, telemetry, time } = context;
-  const startedMs = clock.monotonicMs();
-  const outcome = await request(context, account, source, signal);
+  const startedMs = context.clock.monotonicMs();
+  keepRead(context, account, { source, signal, startedMs }, await request(context, account, source, signal));
+}
+
+interface Asked {
+  readonly source: SourceName;
+  readonly signal: AbortSignal;
+  readonly startedMs: number;
+}
+
+function keepRead(
+  { clock, memory, telemetry, time }: PipelineContext,
+  account: WatchedAccount,
+  { source, signal, startedMs }: Asked,
+  outcome: ReadOutcome<unknown>,
+): void {
   const durationMs = clock.monotonicMs() - startedMs;
-  const about = { kind: 'read', accountId: account.id, source, durationMs } as const;
   if (outcome.kind === 'failed') {
     const error = outcome.error.name;
-    telemetry.emit({ ...about, outcome: signal.aborted ? 'aborted' : 'failed', error, setAside: 0 });
+    const how = signal.aborted ? 'aborted' : 'failed';
+    telemetry.emit({
+      kind: 'read',
+      accountId: account.id,
+      source,
+      durationMs,
+      outcome: how,
+      error,
+      setAside: 0,
+    });
     return;
   }
-  telemetry.emit({ ...about, outcome: 'ok', setAside: setAsideOf(outcome.value).length });
+  const setAside = setAsideOf(outcome.value).length;
+  telemetry.emit({ kind: 'read', accountId: account.id, source, durationMs, outcome: 'ok', setAside });
   const { sentAtMs, serverDateMs } = outcome.timing;
   const now = time.instant();
   const sinceSentMs = now.monotonicMs - sentAtMs;
@@ -132,8 +154,10 @@ function valueToKeep(source: SourceName, { rules }: WatchedAccount, value: unkno
 }
 
 function setAsideOf(value: unknown): readonly SetAsideRecord[] {
-  return (value as Partial<RecordList<unknown>>).setAside ?? [];
+  return (value as Partial<RecordList<unknown>>).setAside ?? NONE_SET_ASIDE;
 }
+
+const NONE_SET_ASIDE: readonly SetAsideRecord[] = [];
 
 /** Histories are read as far back as rules look, plus this, for clocks that differ. */
 const LOOKBACK_SLACK_MS = 120_000;

@@ -52,6 +52,20 @@ describe('deadlines of requests in flight', () => {
     );
   });
 
+  test('what one of them throws keeps no other from its own', () => {
+    const deadlines = new Deadlines(() => Date.now());
+    const rung: string[] = [];
+    const broken = new Noted(() => {
+      throw new Error('a defect');
+    });
+    deadlines.add(broken, 10);
+    deadlines.add(new Noted(() => rung.push('at the same time')), 10);
+    deadlines.add(new Noted(() => rung.push('later')), 20);
+    expect(() => vi.advanceTimersByTime(10)).toThrow('a defect');
+    vi.advanceTimersByTime(20);
+    expect(rung).toEqual(['at the same time', 'later']);
+  });
+
   test('a timer that nobody needs any more keeps no process alive', () => {
     vi.useRealTimers();
     const before = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
