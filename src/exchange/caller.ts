@@ -11,7 +11,7 @@ import { CallScope } from './call-scope.ts';
 import type { Endpoint } from './endpoints.ts';
 import { finding, type Redact } from './errors.ts';
 import { type Attempt, Judge, type JudgeParts, newProgress, type Progress, stop } from './judge.ts';
-import type { NonceTicket } from './nonce.ts';
+import { type NonceTicket, needsFresh } from './nonce.ts';
 import { safely } from './observer.ts';
 import type { Parsed } from './schemas/replies.ts';
 import { Sender, type SenderParts } from './sender.ts';
@@ -210,7 +210,8 @@ export class Caller {
     if (this.#closed || scope.isOver(nowMs) || nonces.mode === 'increasing') return undefined;
     const protective = plan.options?.priority === 'protective';
     if (!slots.takeAtOnce(protective)) return undefined;
-    const ticket = endpoint.method === 'POST' ? nonces.takeAtOnce(nowMs) : undefined;
+    const fresh = needsFresh(endpoint.kind, protective);
+    const ticket = endpoint.method === 'POST' ? nonces.takeAtOnce(nowMs, fresh) : undefined;
     const hasNonce = ticket !== undefined || endpoint.method === 'GET';
     // A nonce that is not used after all is no loss; a permit would be.
     if (hasNonce && limiter.acquireAtOnce(endpoint.path, protective, nowMs)) return { ticket };

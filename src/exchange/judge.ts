@@ -147,6 +147,7 @@ export class Judge {
     if (error.name === 'rateLimited') {
       progress.limitsHit += 1;
       this.#parts.limiter.refused(path, error.retryAfterMs);
+      this.#parts.nonces.doubted();
       return { kind: 'error', error, after: 'backoff' };
     }
     const repeatable = (error.httpStatus ?? 0) >= 500 || error.httpStatus === 408;

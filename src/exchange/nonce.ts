@@ -3,6 +3,7 @@ import type { NonceStore } from '../core/ports/nonce.ts';
 import { BoundedStore } from './bounded.ts';
 import type { CallScope } from './call-scope.ts';
 import { Lane } from './lane.ts';
+import { Sequences } from './sequences.ts';
 
 export type NonceMode = 'unique' | 'increasing' | 'window';
 
@@ -37,33 +38,38 @@ export interface NonceTicket {
   release(): void;
 }
 
+/**
+ * Whether a request must not be the one that finds out that somebody else uses the key: a command that is refused for
+ * its nonce may have to be given up, and what protects has no time to lose.
+ */
+export const needsFresh = (kind: NonceRequest['kind'], protective: boolean): boolean =>
+  kind === 'command' || protective;
+
 /** `undefined`: cancelled while waiting. */
 export type NonceResult = NonceTicket | undefined;
 
 export interface NonceSource {
   readonly mode: NonceMode;
-  /** A nonce if one is at hand without waiting, `nowMs` by the monotonic clock; never in `increasing` mode. */
-  takeAtOnce(nowMs: number): NonceResult;
-  /** Has some at hand soon, unless it has or they come with the lane. */
+  /**
+   * A nonce if one is at hand without waiting, `nowMs` by the monotonic clock; never in `increasing` mode.
+   * @param fresh see `needsFresh`
+   */
+  takeAtOnce(nowMs: number, fresh: boolean): NonceResult;
+  /** Has fresh ones at hand soon, unless it has or they come with the lane. */
   makeReady(): void;
   take(request: NonceRequest): Promise<NonceResult>;
   /** The exchange refused a nonce; `repeats` says how often in a row. Later nonces jump ahead. */
   refused(repeats: number): void;
+  /** A refusal was taken for a limit's; were it the nonce's after all, the next one must not be as old. */
+  doubted(): void;
   /** What a reply says of the exchange's clock: its Date header, and when the request was sent and answered. */
   observeDate(serverDateMs: number, sentAtMs: number, receivedAtMs: number): void;
   close(): void;
 }
 
-/** Sequence values per millisecond: so many nonces each ms before they run ahead of the clock. */
-const PER_MS = 10;
-/** Low digits of a nonce hold the ordinal, so that a nonce is ms * 1000 and stays below 2^53 until 2255. */
-const ORDINAL_SPAN = 100;
-const TAIL_SPAN = 1_000_000;
-/** Nonces reserved in advance lapse after this time: a stale one is never handed out. */
-const BLOCK_VALIDITY_MS = 200;
+/** Milliseconds reserved in advance lapse after this time: they have to arrive near the exchange's time. */
+const WINDOW_VALIDITY_MS = 200;
 const MAX_BLOCK = 256;
-/** Fetched at once for what is about to be sent: cancel, read and place follow each other closely. */
-const STEPS_AHEAD = 3;
 /** Bounds of `window` mode around the exchange's time; it accepts 5 s to either side. */
 const WINDOW_BACK_MS = 1000;
 const WINDOW_AHEAD_MS = 2000;
@@ -94,96 +100,6 @@ const ticketOf = (nonce: string): NonceTicket => ({
   release: nothing,
 });
 
-/** Rising sequence values of one key, in blocks from the store, or from memory while the store is lost. */
-class Sequences {
-  readonly #clock: Clock;
-  readonly #settings: NonceSettings;
-  readonly #store: BoundedStore<NonceStore>;
-  #next = 0;
-  #end = 0;
-  #validUntilMs = 0;
-  /** Below this nothing is handed out any more by this process. */
-  #floor = 0;
-  #blockSize = 1;
-  #waiting = 0;
-  #refilling: Promise<void> | undefined;
-  #head = 0;
-  #headText = '';
-
-  constructor(clock: Clock, settings: NonceSettings, store: BoundedStore<NonceStore>) {
-    this.#clock = clock;
-    this.#settings = settings;
-    this.#store = store;
-  }
-
-  floor(): number {
-    return Math.max(this.#floor, Math.floor(this.#clock.nowMs()) * PER_MS);
-  }
-
-  format(sequence: number): string {
-    if (sequence >= this.#floor) this.#floor = sequence + 1;
-    const nonce = sequence * ORDINAL_SPAN + this.#settings.ordinal;
-    // Large doubles take long to write; the first digits stay the same for a second.
-    const head = Math.floor(nonce / TAIL_SPAN);
-    if (head === 0) return String(nonce);
-    if (head !== this.#head) {
-      this.#head = head;
-      this.#headText = String(head);
-    }
-    return this.#headText + String(nonce - head * TAIL_SPAN + TAIL_SPAN).slice(1);
-  }
-
-  jump(byMs: number): void {
-    this.#floor = Math.max(this.#floor, this.floor() + byMs * PER_MS);
-    this.#end = this.#next;
-  }
-
-  /** From memory alone. */
-  local(): string {
-    return this.format(this.floor());
-  }
-
-  nextAtOnce(nowMs: number): string | undefined {
-    if (this.#next >= this.#end || nowMs >= this.#validUntilMs) return undefined;
-    this.#next += 1;
-    return this.format(this.#next - 1);
-  }
-
-  makeReady(): void {
-    if (this.#next < this.#end && this.#clock.monotonicMs() < this.#validUntilMs) return;
-    this.#refilling ??= this.#refill(STEPS_AHEAD);
-  }
-
-  async next(): Promise<string> {
-    const atHand = this.nextAtOnce(this.#clock.monotonicMs());
-    if (atHand !== undefined) return atHand;
-    for (;;) {
-      this.#waiting += 1;
-      await (this.#refilling ??= this.#refill());
-      this.#waiting -= 1;
-      if (this.#next < this.#end) {
-        this.#next += 1;
-        return this.format(this.#next - 1);
-      }
-    }
-  }
-
-  async #refill(least = 1): Promise<void> {
-    await Promise.resolve();
-    const usedUpInTime = this.#validUntilMs > this.#clock.monotonicMs();
-    this.#blockSize = usedUpInTime ? Math.min(MAX_BLOCK, this.#blockSize * 2) : 1;
-    const count = Math.max(this.#waiting, this.#blockSize, least);
-    const floor = this.floor();
-    const block = await this.#store.use((store) => store.reserve(this.#settings.key, floor, count));
-    // A jump while the store was asked wins: what it answered is below.
-    const first = block === undefined ? this.floor() : Math.max(block.first, this.#floor);
-    this.#next = first;
-    this.#end = block === undefined ? first + count : Math.max(first, block.first + block.count);
-    this.#validUntilMs = this.#clock.monotonicMs() + BLOCK_VALIDITY_MS;
-    this.#refilling = undefined;
-  }
-}
-
 class UniqueSource implements NonceSource {
   readonly mode = 'unique';
   readonly #sequences: Sequences;
@@ -192,8 +108,8 @@ class UniqueSource implements NonceSource {
     this.#sequences = sequences;
   }
 
-  takeAtOnce(nowMs: number): NonceResult {
-    const nonce = this.#sequences.nextAtOnce(nowMs);
+  takeAtOnce(nowMs: number, fresh: boolean): NonceResult {
+    const nonce = this.#sequences.nextAtOnce(nowMs, fresh);
     return nonce === undefined ? undefined : ticketOf(nonce);
   }
 
@@ -201,13 +117,17 @@ class UniqueSource implements NonceSource {
     this.#sequences.makeReady();
   }
 
-  async take({ scope }: NonceRequest): Promise<NonceResult> {
-    const nonce = await scope.within(this.#sequences.next());
+  async take({ kind, protective, scope }: NonceRequest): Promise<NonceResult> {
+    const nonce = await scope.within(this.#sequences.next(needsFresh(kind, protective)));
     return nonce === undefined ? undefined : ticketOf(nonce);
   }
 
   refused(repeats: number): void {
     this.#sequences.jump(repeats > 1 ? REFUSED_JUMP_MS : 1);
+  }
+
+  doubted(): void {
+    this.#sequences.doubt();
   }
 
   observeDate(): void {}
@@ -243,6 +163,8 @@ class IncreasingSource implements NonceSource {
   refused(repeats: number): void {
     this.#sequences.jump(repeats > 1 ? REFUSED_JUMP_MS : 1);
   }
+
+  doubted(): void {}
 
   observeDate(): void {}
 
@@ -296,6 +218,8 @@ class WindowSource implements NonceSource {
     // Others may have used what a store that forgot hands out again: most of that lies behind.
     if (repeats > 1) this.#floor = Math.max(this.#floor, this.#now() + WINDOW_AHEAD_MS / 2);
   }
+
+  doubted(): void {}
 
   observeDate(serverDateMs: number, sentAtMs: number, receivedAtMs: number): void {
     const least = serverDateMs - (this.#anchorMs + receivedAtMs);
@@ -361,7 +285,7 @@ class WindowSource implements NonceSource {
       if (block.kind === 'exhausted') return Math.max(1, block.waitMs);
       this.#next = block.first;
       this.#end = block.first + block.count;
-      this.#validUntilMs = this.#clock.monotonicMs() + BLOCK_VALIDITY_MS;
+      this.#validUntilMs = this.#clock.monotonicMs() + WINDOW_VALIDITY_MS;
       return 0;
     } finally {
       this.#refilling = undefined;

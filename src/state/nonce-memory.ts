@@ -5,7 +5,7 @@ import type {
   LaneRequest,
   LaneSignal,
   NonceStore,
-  ReservedBlock,
+  ReservedSequence,
   WindowReservation,
 } from '../core/ports/nonce.ts';
 import { type ReservedRun, reserveFromRuns } from './nonce-window.ts';
@@ -33,7 +33,7 @@ class MemoryNonceStore implements NonceStore {
     this.#clock = clock;
   }
 
-  async reserve(key: string, floor: number, count: number): Promise<ReservedBlock> {
+  async reserve(key: string, floor: number, count: number): Promise<ReservedSequence> {
     return this.#reserve(key, floor, count);
   }
 
@@ -91,10 +91,11 @@ class MemoryNonceStore implements NonceStore {
     return () => this.#listeners.delete(listener);
   }
 
-  #reserve(key: string, floor: number, count: number): ReservedBlock {
-    const first = Math.max(floor, (this.#sequences.get(key) ?? 0) + 1);
+  #reserve(key: string, floor: number, count: number): ReservedSequence {
+    const previous = this.#sequences.get(key) ?? 0;
+    const first = Math.max(floor, previous + 1);
     this.#sequences.set(key, first + count - 1);
-    return { first, count };
+    return { first, count, previous };
   }
 
   /** The lane with what has expired taken off. */

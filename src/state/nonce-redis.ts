@@ -5,7 +5,7 @@ import type {
   LaneRequest,
   LaneSignal,
   NonceStore,
-  ReservedBlock,
+  ReservedSequence,
   WindowReservation,
 } from '../core/ports/nonce.ts';
 import { MAX_GAP_MS, MAX_RUNS } from './nonce-window.ts';
@@ -29,15 +29,20 @@ interface KeyNames {
  */
 const KEEP_MS = 30 * 24 * 3600 * 1000;
 
-/** KEYS: sequences. ARGV: how long each is kept, then for each its floor and how many values. */
+/**
+ * KEYS: sequences. ARGV: how long each is kept, then for each its floor and how many values. Answers for each the
+ * first value and the highest one before.
+ */
 const RESERVE: RedisScript = {
   name: 'bwNonceReserve',
   lua: `
 local out = {}
 for index, key in ipairs(KEYS) do
-  local first = math.max(tonumber(ARGV[2 * index]), tonumber(redis.call('GET', key) or '0') + 1)
+  local previous = redis.call('GET', key) or '0'
+  local first = math.max(tonumber(ARGV[2 * index]), tonumber(previous) + 1)
   redis.call('SET', key, string.format('%.0f', first + tonumber(ARGV[2 * index + 1]) - 1), 'PX', ARGV[1])
-  out[index] = string.format('%.0f', first)
+  out[2 * index - 1] = string.format('%.0f', first)
+  out[2 * index] = previous
 end
 return out`,
 };
@@ -167,10 +172,7 @@ export function createRedisNonceStore(options: { redis: Redis; prefix?: string }
     return { sequence: `${tag}:sequence`, runs: `${tag}:runs`, lane: `${tag}:lane` };
   };
   return {
-    async reserve(key, floor, count): Promise<ReservedBlock> {
-      const first = await reserve(names(key).sequence, floor, count);
-      return { first, count };
-    },
+    reserve: (key, floor, count) => reserve(names(key).sequence, floor, count),
     async reserveWindow(key, fromMs, toMs, count): Promise<WindowReservation> {
       const reply = await run(
         RESERVE_WINDOW,
@@ -222,7 +224,7 @@ interface Reservation {
   readonly key: string;
   readonly floor: number;
   readonly count: number;
-  readonly resolve: (first: number) => void;
+  readonly resolve: (reserved: ReservedSequence) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -233,19 +235,22 @@ type Reserve = (keys: readonly string[], args: readonly ScriptArgument[]) => Pro
  * times what a reservation does. A server that is part of a cluster refuses keys of several slots; there each goes
  * by itself.
  */
-function reserver(reserve: Reserve): (key: string, floor: number, count: number) => Promise<number> {
+function reserver(reserve: Reserve): NonceStore['reserve'] {
   let waiting: Reservation[] = [];
   let isTogether = true;
   const send = async (batch: readonly Reservation[]): Promise<void> => {
     const args = batch.flatMap(({ floor, count }) => [floor, count]);
     try {
-      const firsts = toNumbers(
+      const values = toNumbers(
         await reserve(
           batch.map(({ key }) => key),
           args,
         ),
       );
-      for (const [index, { resolve }] of batch.entries()) resolve(firsts[index] ?? Number.NaN);
+      for (const [index, { count, resolve }] of batch.entries()) {
+        const [first = Number.NaN, previous = Number.NaN] = values.slice(2 * index, 2 * index + 2);
+        resolve({ first, count, previous });
+      }
     } catch (error) {
       const { name, message } = error as Error;
       if (message.startsWith('CROSSSLOT')) isTogether = false;

@@ -3,9 +3,12 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { NonceStore } from '../../src/core/ports/nonce.ts';
+import { createSharedLimiter } from '../../src/exchange/client.ts';
 import type { NonceMode } from '../../src/exchange/nonce.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import type { RunningSimulator } from '../../src/simulator/start.ts';
+import { createMemoryRateLimitStore } from '../../src/state/limiter-memory.ts';
 import { createMemoryNonceStore } from '../../src/state/nonce-memory.ts';
 import { createRedisNonceStore } from '../../src/state/nonce-redis.ts';
 import { type PrivateRedis, startPrivateRedis } from '../support/redis.ts';
@@ -162,6 +165,59 @@ describe('one process', () => {
     }
     const flags = proxy.bodies.map((body) => (JSON.parse(body) as { nonceWindow?: unknown }).nonceWindow);
     expect(flags).toEqual([undefined, undefined, true]);
+  });
+});
+
+describe('in unique mode, where nonces have an order all the same and another process begins to use the key', () => {
+  /** A client that has had the key to itself for so long that its nonces last for several calls. */
+  async function openSettled(prefix: string) {
+    const exchange = await openExchange({ readings: { nonceRule: 'increasing' } });
+    let laterMs = 0;
+    const clock = {
+      ...systemClock,
+      nowMs: () => systemClock.nowMs() + laterMs,
+      monotonicMs: () => systemClock.monotonicMs() + laterMs,
+    };
+    const shared = redisStore(prefix);
+    let reservedAt = 0;
+    const store: NonceStore = {
+      ...shared,
+      reserve(...args) {
+        reservedAt = second;
+        return shared.reserve(...args);
+      },
+    };
+    const permits = createMemoryRateLimitStore(clock);
+    const sharedLimiter = createSharedLimiter({ limiter: { store: permits, fallback: permits }, clock });
+    const options = { clock, sharedLimiter, retry: { maxAttempts: 2 } };
+    const { client, calls } = connect(exchange, 'long', { ...options, nonce: { store } });
+    let second = 0;
+    // Until its nonces have just been reserved.
+    while (second <= 60 || reservedAt < second - 1) {
+      expect(await client.openPositions()).toMatchObject({ kind: 'ok' });
+      laterMs += 1000;
+      second += 1;
+    }
+    calls.length = 0;
+    const nonce = { store: redisStore(prefix), ordinal: 1 };
+    const other = connect(exchange, 'long', { ...options, nonce }).client;
+    // The second time permits are taken in advance: the next call finds one at hand.
+    for (const _ of [1, 2]) expect(await other.cancelAll({})).toMatchObject({ kind: 'accepted' });
+    return { client, calls };
+  }
+
+  it('what acts is not refused', async () => {
+    const { client, calls } = await openSettled('acts');
+    expect(await client.cancelAll({}, { priority: 'protective' })).toMatchObject({ kind: 'accepted' });
+    expect(await client.reduceOnlyStop(STOP)).toMatchObject({ kind: 'accepted' });
+    expect(calls).toMatchObject([{ attempts: 1 }, { attempts: 1 }]);
+  });
+
+  it('a read is refused once and no more', async () => {
+    const { client, calls } = await openSettled('reads');
+    expect(await client.openPositions()).toMatchObject({ kind: 'ok' });
+    expect(await client.openPositions()).toMatchObject({ kind: 'ok' });
+    expect(calls).toMatchObject([{ attempts: 2, limitsHit: 1 }, { attempts: 1 }]);
   });
 });
 

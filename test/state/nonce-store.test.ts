@@ -54,6 +54,7 @@ describe.each([
             const block = await (index % 2 === 0 ? a : b).reserve(`key${run}`, floor, count);
             expect(block.count).toBe(count);
             expect(block.first).toBe(Math.max(floor, last + 1));
+            expect(block.previous).toBe(last);
             last = block.first + count - 1;
           }
         },
@@ -65,8 +66,15 @@ describe.each([
   test('sequences as large as real ones lose no digit', async () => {
     const [a] = open();
     const floor = 17_600_000_000_001;
-    expect(await a.reserve('large', floor, 3)).toEqual({ first: floor, count: 3 });
-    expect(await a.reserve('large', 5, 1)).toEqual({ first: floor + 3, count: 1 });
+    expect(await a.reserve('large', floor, 3)).toEqual({ first: floor, count: 3, previous: 0 });
+    expect(await a.reserve('large', 5, 1)).toEqual({ first: floor + 3, count: 1, previous: floor + 2 });
+  });
+
+  test('a value that came with the lane is the previous one of the next reservation, too', async () => {
+    const [a, b] = open();
+    await a.reserve('both', 10, 5);
+    expect(await b.enterLane('both', { ...LEASE, owner: 'b' })).toMatchObject({ sequence: 15 });
+    expect(await a.reserve('both', 10, 1)).toEqual({ first: 16, count: 1, previous: 15 });
   });
 
   test('no millisecond is reserved twice and all lie within the bounds, whatever the clock does', async () => {

@@ -19,7 +19,13 @@ describe.runIf(hasRedisServer())('nonces of many keys that are reserved in the s
 
   const all = (store: RedisNonceStore, floor: number) =>
     Promise.all(KEYS.map((key, index) => store.reserve(key, floor + index, 2)));
-  const firsts = (floor: number) => KEYS.map((_, index) => ({ first: floor + index, count: 2 }));
+  /** @param before the floor of the reservation before this one, if there was one */
+  const firsts = (floor: number, before?: number) =>
+    KEYS.map((_, index) => ({
+      first: floor + index,
+      count: 2,
+      previous: before === undefined ? 0 : before + index + 1,
+    }));
   const calls = async (redis: Redis): Promise<number> =>
     Number(/cmdstat_evalsha?:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
 
@@ -27,11 +33,11 @@ describe.runIf(hasRedisServer())('nonces of many keys that are reserved in the s
     const { redis, store } = await open();
     await all(store, 1_000);
     await redis.config('RESETSTAT');
-    expect(await all(store, 2_000)).toEqual(firsts(2_000));
+    expect(await all(store, 2_000)).toEqual(firsts(2_000, 1_000));
     expect(await calls(redis)).toBe(1);
     expect(await Promise.all([store.reserve('key-0', 0, 3), store.reserve('key-0', 0, 1)])).toEqual([
-      { first: 2_002, count: 3 },
-      { first: 2_005, count: 1 },
+      { first: 2_002, count: 3, previous: 2_001 },
+      { first: 2_005, count: 1, previous: 2_004 },
     ]);
   });
 
@@ -47,7 +53,7 @@ describe.runIf(hasRedisServer())('nonces of many keys that are reserved in the s
       .poll(async () => await redis.call('CLUSTER', 'INFO'), { timeout: 15_000 })
       .toContain('cluster_state:ok');
     expect(await all(store, 1_000)).toEqual(firsts(1_000));
-    expect(await all(store, 2_000)).toEqual(firsts(2_000));
+    expect(await all(store, 2_000)).toEqual(firsts(2_000, 1_000));
   });
 
   test('one that the server refuses keeps no other from being reserved', async () => {

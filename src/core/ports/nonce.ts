@@ -10,6 +10,14 @@ export interface ReservedBlock {
   readonly count: number;
 }
 
+export interface ReservedSequence extends ReservedBlock {
+  /**
+   * The highest value that was reserved before, 0 where the store knows of none: the end of the caller's own last
+   * block unless somebody else has reserved since, or the store has lost something.
+   */
+  readonly previous: number;
+}
+
 export type WindowReservation =
   | ({ readonly kind: 'reserved' } & ReservedBlock)
   /** Every millisecond between the bounds is taken; the next one comes free in `waitMs`. */
@@ -52,7 +60,7 @@ export interface NonceStore {
    * Reserves `count` sequence values: the first is max(`floor`, last reserved + 1), so that they rise for
    * ever, also when the caller's clock stepped back.
    */
-  reserve(key: string, floor: number, count: number): Promise<ReservedBlock>;
+  reserve(key: string, floor: number, count: number): Promise<ReservedSequence>;
   /**
    * Reserves up to `count` unused milliseconds within `fromMs`..`toMs`, both inclusive, as one block. A
    * value reserved once is not reserved again, also when the bounds move backwards.
