@@ -20,7 +20,7 @@ const STEPS_AHEAD = 3;
 /** Nonces reserved in advance are fresh for this time, and last no longer where others use the key as well... */
 const FRESH_MS = 200;
 /** ...but for this part of the time that the process is known to have had the key to itself... */
-const ALONE_SHARE = 0.25;
+const ALONE_SHARE = 0.5;
 /** ...and at most this long. */
 const ALONE_MAX_MS = 10_000;
 /** After a refusal the key counts as shared for this time: whoever else uses it need not use the store. */
@@ -36,8 +36,8 @@ const DOUBT_MS = 600_000;
  * Age disturbs only the order, which the specification does not ask for but some exchanges do: values of an old block
  * are below those that another process has reserved since. So how long a block lasts depends on whether there is
  * another process. Each reservation tells: unless its `previous` is the end of our own last block, somebody else has
- * reserved, or the store has forgotten, and the process counts as alone only from then on. A block lasts for a quarter
- * of the time it has been alone, from 200 ms to 10 s, counted from when it was asked for. Hence when another process
+ * reserved, or the store has forgotten, and the process counts as alone only from then on. A block lasts for half of
+ * the time it has been alone, from 200 ms to 10 s, counted from when it was asked for. Hence when another process
  * begins to use the key, values below its own are handed out no longer than that, and processes that take turns stay
  * near the least. A refusal ends the block, and long ones for ten minutes, for it may come from somebody who does not
  * use the store. What acts takes fresh values only, no more than 200 ms old, as if the key were always shared.
