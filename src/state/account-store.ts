@@ -27,7 +27,7 @@ import {
   prepareChange,
 } from './change.ts';
 import { readControls } from './controls-text.ts';
-import { DocumentError, fieldsOf, HEADER_FIELD, readDocuments } from './documents.ts';
+import { DocumentError, fieldsOf, HEADER_FIELD, readDocuments, textsOf } from './documents.ts';
 import { readHeader, WRITER_LENGTH } from './header.ts';
 import { readLife, type StoredLife, writeLife } from './life-text.ts';
 
@@ -40,8 +40,10 @@ export interface AccountStoreOptions {
   readonly historyEveryMs: number;
   /** Accounts kept in the memory of this process, at most. */
   readonly remembered: number;
-  /** Keeps the chain of an account within its bound, given how many records it has; the account as it is then. */
-  readonly boundAudit: (account: StoredAccount, records: number) => Promise<StoredAccount>;
+  /** Beyond that many records, the chain of an account is pruned with the commit that added the last. */
+  readonly mostAuditRecords: number;
+  /** Resolves to the account as it is then. */
+  readonly pruneAudit: (account: StoredAccount) => Promise<StoredAccount>;
 }
 
 /** What this process has last seen of an account within a life; the store may not know less. */
@@ -114,15 +116,30 @@ export class AccountStore implements StateStore {
     changes: readonly InternalCommit[],
     controls: RawBatch['controls'],
   ): Promise<readonly CommitResult[]> {
-    const results = new Map<InternalCommit, CommitResult>();
-    const byBucket = Map.groupBy(changes, ({ base }) => bucketOf(base.accountId));
+    const results = await this.#commitBuckets(changes, controls);
+    const isBeyond = results.some((result) => this.#isBeyondBound(result));
+    return isBeyond ? Promise.all(results.map((result) => this.#bounded(result))) : results;
+  }
+
+  /** Nearly always of one bucket: a poll's commits go by themselves. */
+  async #commitBuckets(
+    changes: readonly InternalCommit[],
+    controls: RawBatch['controls'],
+  ): Promise<readonly CommitResult[]> {
+    const buckets = changes.map(({ base }) => bucketOf(base.accountId));
+    const [first] = buckets;
+    if (first === undefined) return [];
+    if (buckets.every((bucket) => bucket === first)) return this.#commitBucket(first, changes, controls);
+    const results: CommitResult[] = [];
     await Promise.all(
-      [...byBucket].map(async ([bucket, group]) => {
+      Array.from(new Set(buckets), async (bucket) => {
+        const indices = [...buckets.keys()].filter((index) => buckets[index] === bucket);
+        const group = indices.map((index) => changes[index]!);
         const answers = await this.#commitBucket(bucket, group, controls);
-        for (const [index, change] of group.entries()) results.set(change, answers[index]!);
+        for (const [turn, index] of indices.entries()) results[index] = answers[turn]!;
       }),
     );
-    return Promise.all(changes.map((change) => this.#bounded(results.get(change)!)));
+    return results;
   }
 
   async makeDue(accountId: string, inMs: number): Promise<void> {
@@ -277,14 +294,11 @@ export class AccountStore implements StateStore {
     if (known?.headerText === headerText && known.account.life === life) return known;
     const header = readHeader(headerText);
     if (!('writer' in header)) return refusedHeader(accountId, header.form);
-    const fields = known?.headerText === headerText ? known.texts : raw.fields;
-    if (fields === null) throw new Error(`the fields of account ${accountId} were not sent`);
+    const stored = known?.headerText === headerText ? known : raw.fields && textsOf(raw.fields);
+    if (stored === null) throw new Error(`the fields of account ${accountId} were not sent`);
     this.#note(accountId, life, header.version, headerText);
     try {
-      const texts = new Map(fields);
-      texts.delete(HEADER_FIELD);
-      const knownDocuments = known && { ...known.account, texts: known.texts };
-      const { documents, lanes } = readDocuments(accountId, texts, knownDocuments);
+      const { documents, lanes } = readDocuments(accountId, stored, known && { ...known.account, ...known });
       const account: StoredAccount = {
         accountId,
         version: header.version,
@@ -296,7 +310,8 @@ export class AccountStore implements StateStore {
         revision: headerText,
       };
       const isSameSweep = known?.header?.sweep === header.sweep && known.account.life === life;
-      return { account, headerText, header, texts, files: isSameSweep ? known.files : new Set() };
+      const { texts, moving } = stored;
+      return { account, headerText, header, texts, moving, files: isSameSweep ? known.files : new Set() };
     } catch (error) {
       if (!(error instanceof DocumentError)) throw error;
       const { code, document, message } = error;
@@ -363,12 +378,15 @@ export class AccountStore implements StateStore {
     });
   }
 
-  async #bounded(result: CommitResult): Promise<CommitResult> {
-    if (result.kind !== 'committed') return result;
+  #isBeyondBound(result: CommitResult): boolean {
+    if (result.kind !== 'committed') return false;
     const header = this.#entryOf.get(result.account)?.header;
-    const records = header === undefined ? 0 : header.seq - header.firstSeq + 1;
-    const account = await this.#options.boundAudit(result.account, records);
-    return account === result.account ? result : { kind: 'committed', account };
+    return header !== undefined && header.seq - header.firstSeq + 1 > this.#options.mostAuditRecords;
+  }
+
+  async #bounded(result: CommitResult): Promise<CommitResult> {
+    if (result.kind !== 'committed' || !this.#isBeyondBound(result)) return result;
+    return { kind: 'committed', account: await this.#options.pruneAudit(result.account) };
   }
 }
 
@@ -379,7 +397,7 @@ function rawEntry(accountId: string, fields: ReadonlyMap<string, string>, life: 
   if (!('writer' in header))
     throw new DocumentError('DOCUMENT_NEWER', 'header', headerWords(accountId, header.form));
   const account = { ...empty.account, version: header.version, danger: header.danger };
-  return { ...empty, account, headerText, header, texts: fields };
+  return { ...empty, account, headerText, header, ...textsOf(fields) };
 }
 
 function refusedHeader(accountId: string, form: string): RefusedLoad {

@@ -37,6 +37,7 @@ export interface AppendInput {
 
 /** The records that continue a chain. */
 export function appendRecords({ accountId, life, atMs, end, drafts, redact }: AppendInput): Appended {
+  if (drafts.length === 0) return { end, records: [], files: NO_FILES };
   const files = new Map<string, string>();
   const records: RawRecord[] = [];
   let { seq, head } = end;
@@ -68,13 +69,10 @@ export function appendRecords({ accountId, life, atMs, end, drafts, redact }: Ap
     records.push({ seq, text, hash: head });
     quiet = null;
   }
-  const isQuiet = records.length === 0;
-  return {
-    end: { seq, head, quiet: isQuiet ? end.quiet : 0, quietSinceMs: isQuiet ? end.quietSinceMs : 0 },
-    records,
-    files,
-  };
+  return { end: { seq, head, quiet: 0, quietSinceMs: 0 }, records, files };
 }
+
+const NO_FILES: ReadonlyMap<string, string> = new Map();
 
 type Attach = (name: string, value: unknown) => void;
 

@@ -192,6 +192,7 @@ class MemoryBackend implements Backend {
       account = { fields: new Map(), records: [], files: new Map(), history: [] };
       bucket.accounts.set(accountId, account);
     }
+    account.fields.set(HEADER_FIELD, change.header);
     for (const [field, text] of turns(change.set)) account.fields.set(field, text);
     for (const field of change.remove) account.fields.delete(field);
     account.records.push(...change.records);

@@ -277,11 +277,31 @@ function nameKeys(names: string[], keys: BucketKeys, change: RawChange): void {
 }
 
 function writeChange(args: ScriptArgument[], change: RawChange): void {
-  const { lease, set, remove, records, files, removeFiles, history } = change;
-  args.push(change.accountId, change.expected, change.dueInMs ?? '', change.stamp ?? '-');
-  args.push(lease === null ? '' : leaseField(lease.market), lease?.token ?? '');
-  args.push(set.length, remove.length, records.length, files.length, removeFiles.length);
-  args.push(change.trimBefore, history.length, ...set, ...remove);
+  const { accountId, expected, dueInMs, header, set, remove, records, files, removeFiles, history } = change;
+  args.push(accountId, expected, dueInMs ?? '', header);
+  if (onlySets(change)) {
+    args.push(set.length, ...set);
+    return;
+  }
+  const { stamp, lease, trimBefore } = change;
+  args.push('more', set.length, stamp ?? '-', lease === null ? '' : leaseField(lease.market));
+  args.push(lease?.token ?? '', remove.length, records.length, files.length, removeFiles.length);
+  args.push(trimBefore, history.length, ...set, ...remove);
   for (const { seq, text, hash } of records) args.push(seq, text, hash);
   args.push(...files, ...removeFiles, ...history);
+}
+
+/** As nearly every poll of an account in which nothing happens: what it writes is most of what Redis is sent. */
+function onlySets({
+  remove,
+  records,
+  trimBefore,
+  files,
+  removeFiles,
+  history,
+  lease,
+  stamp,
+}: RawChange): boolean {
+  const others = remove.length + records.length + files.length + removeFiles.length + history.length;
+  return others === 0 && trimBefore === 0 && lease === null && stamp === null;
 }

@@ -79,7 +79,8 @@ export interface RawRecord {
 export interface RawChange {
   readonly accountId: string;
   readonly expected: string;
-  /** Fields and texts by turns, the header among them. */
+  readonly header: string;
+  /** Further fields and their texts by turns. */
   readonly set: readonly string[];
   readonly remove: readonly string[];
   readonly dueInMs: number | null;

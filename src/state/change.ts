@@ -8,21 +8,19 @@ import type {
   Life,
   StoredAccount,
 } from '../core/ports/state-store.ts';
-import { appendRecords } from './audit-chain.ts';
+import { type Appended, appendRecords } from './audit-chain.ts';
 import type { RawChange } from './backend.ts';
 import type { Redact } from './canonical.ts';
-import { documentField, HEADER_FIELD, laneField, MOVING_FIELD } from './documents.ts';
+import { documentField, laneField, MOVING_FIELD, type StoredTexts } from './documents.ts';
 import { isRestingText, movingText, restingText, restsAlike } from './evaluation-document.ts';
 import { type Header, writeHeader } from './header.ts';
 
 /** What a store knows of an account besides what it shows. */
-export interface Entry {
+export interface Entry extends StoredTexts {
   readonly account: StoredAccount;
   /** Empty: never committed. */
   readonly headerText: string;
   readonly header: Header | undefined;
-  /** Texts of the documents, by field. */
-  readonly texts: ReadonlyMap<string, string>;
   /** Hashes of attachments that are certainly stored, under this `sweep` of the header. */
   readonly files: ReadonlySet<string>;
 }
@@ -77,71 +75,102 @@ export function prepareChange(entry: Entry, commit: InternalCommit, context: Cha
     historyMs: history.length > 0 ? nowMs : (header?.historyMs ?? 0),
   };
   const headerText = writeHeader(nextHeader);
-  const newFiles = [...appended.files].filter(([hash]) => !entry.files.has(hash));
   const raw: RawChange = {
     accountId: account.accountId,
     expected: entry.headerText,
-    set: [HEADER_FIELD, headerText, ...[...written.set].flat()],
+    header: headerText,
+    set: written.set,
     remove: written.remove,
     dueInMs: commit.due === undefined ? null : Math.max(0, Math.round(commit.due.inMs)),
     records: appended.records,
-    files: newFiles.flat(),
+    files: newFiles(entry, appended),
     removeFiles,
     trimBefore: commit.trimBefore ?? 0,
     history,
     lease: commit.lease ?? null,
     stamp: commit.controls?.stamp ?? null,
   };
-  const files = removeFiles.length > 0 ? [] : [...entry.files, ...appended.files.keys()];
-  return { raw, next: nextEntry(entry, commit, { header: nextHeader, headerText, files, written }) };
+  const next = nextAccount(entry.account, commit, nextHeader, headerText);
+  const { texts, moving } = written;
+  const files = removeFiles.length > 0 ? NO_FILES : filesAfter(entry, appended);
+  return { raw, next: { account: next, header: nextHeader, headerText, texts, moving, files } };
 }
 
-interface Written {
-  readonly set: ReadonlyMap<string, string>;
+const NO_FILES: ReadonlySet<string> = new Set();
+
+function newFiles(entry: Entry, { files }: Appended): readonly string[] {
+  if (files.size === 0) return [];
+  return [...files].filter(([hash]) => !entry.files.has(hash)).flat();
+}
+
+function filesAfter(entry: Entry, { files }: Appended): Entry['files'] {
+  return files.size === 0 ? entry.files : new Set([...entry.files, ...files.keys()]);
+}
+
+/** What is written, and the texts as they are then. */
+interface Written extends StoredTexts {
+  /** Fields and texts by turns. */
+  readonly set: readonly string[];
   readonly remove: readonly string[];
 }
 
 /** Documents that differ from what is stored; a rewrite of the same text costs more than the comparison. */
 function changedTexts(entry: Entry, commit: InternalCommit): Written {
-  const set = new Map<string, string>();
+  const { texts, account } = entry;
+  const set: string[] = [];
   const remove: string[] = [...(commit.removeFields ?? [])];
-  const drop = (field: string): void => {
-    if (entry.texts.has(field)) remove.push(field);
-  };
   const write = (field: string, text: string): void => {
-    if (text !== entry.texts.get(field)) set.set(field, text);
+    if (text !== texts.get(field)) set.push(field, text);
   };
-  const offer = (field: string, value: unknown, before: unknown): void => {
-    if (value === before || value === undefined) return;
-    if (value === null) drop(field);
-    else write(field, JSON.stringify(value));
+  const offer = (field: string, value: unknown): void => {
+    if (value !== null) write(field, JSON.stringify(value));
+    else if (texts.has(field)) remove.push(field);
   };
-  const { documents, lanes } = entry.account;
-  const { evaluation, ...others } = commit.documents ?? {};
-  if (evaluation === null) drop(MOVING_FIELD);
-  if (evaluation === null || evaluation === undefined) offer(EVALUATION_FIELD, evaluation, undefined);
-  else offerEvaluation(entry, evaluation, write);
-  for (const name of Object.keys(others) as (keyof typeof others)[]) {
-    offer(documentField(name), others[name], documents[name]);
+  const { documents = {} } = commit;
+  const { evaluation } = documents;
+  if (evaluation && !restsIn(entry, evaluation)) write(EVALUATION_FIELD, restingText(evaluation));
+  for (const name of Object.keys(documents) as DocumentName[]) {
+    const value = documents[name];
+    if (value === undefined || value === account.documents[name]) continue;
+    if (name !== 'evaluation' || value === null) offer(documentField(name), value);
   }
-  for (const [market, lane] of commit.lanes ?? []) offer(laneField(market), lane, lanes.get(market));
-  return { set, remove };
+  for (const [market, lane] of commit.lanes ?? []) {
+    if (lane !== account.lanes.get(market)) offer(laneField(market), lane);
+  }
+  const after = nextTexts(texts, set, remove);
+  const moving = movingAfter(entry, commit);
+  if (moving === undefined) {
+    if (entry.moving !== undefined && !remove.includes(MOVING_FIELD)) remove.push(MOVING_FIELD);
+  } else if (moving !== entry.moving) set.push(MOVING_FIELD, moving);
+  return { set, remove, texts: after, moving };
 }
 
 const EVALUATION_FIELD = documentField('evaluation');
 
 /** Of an account in which nothing happens only the figures move. */
-function offerEvaluation(
-  { texts, account: { documents } }: Entry,
-  evaluation: AccountState,
-  write: (field: string, text: string) => void,
-): void {
-  const before = documents.evaluation;
-  if (evaluation === before) return;
-  const rests =
-    before !== undefined && isRestingText(texts.get(EVALUATION_FIELD)) && restsAlike(before, evaluation);
-  if (!rests) write(EVALUATION_FIELD, restingText(evaluation));
-  write(MOVING_FIELD, movingText(evaluation));
+function restsIn({ texts, account }: Entry, evaluation: AccountState): boolean {
+  const before = account.documents.evaluation;
+  if (before === evaluation) return true;
+  return before !== undefined && isRestingText(texts.get(EVALUATION_FIELD)) && restsAlike(before, evaluation);
+}
+
+function movingAfter(entry: Entry, { documents, removeFields }: InternalCommit): string | undefined {
+  const evaluation = documents?.evaluation;
+  if (evaluation === null || removeFields?.includes(MOVING_FIELD)) return undefined;
+  const isSame = evaluation === undefined || evaluation === entry.account.documents.evaluation;
+  return isSame ? entry.moving : movingText(evaluation);
+}
+
+function nextTexts(
+  before: Entry['texts'],
+  set: readonly string[],
+  remove: readonly string[],
+): Entry['texts'] {
+  if (set.length === 0 && remove.length === 0) return before;
+  const texts = new Map(before);
+  for (const field of remove) texts.delete(field);
+  for (let index = 0; index < set.length; index += 2) texts.set(set[index]!, set[index + 1]!);
+  return texts;
 }
 
 function chainEnd(header: Header | undefined, quiet: number, nowMs: number) {
@@ -161,7 +190,8 @@ function draftsOf(
   nowMs: number,
 ): readonly (AuditDraft | StoreRecord)[] {
   const { account, header } = entry;
-  const drafts = [...(commit.audit ?? []), ...(commit.storeRecords ?? [])];
+  const { audit = [], storeRecords = [] } = commit;
+  const drafts = storeRecords.length === 0 ? audit : [...audit, ...storeRecords];
   if (header?.life === account.life.id) return drafts;
   const { id, why } = account.life;
   return [{ kind: 'lifeStarted', atMs: nowMs, life: id, previousLife: header?.life ?? null, why }, ...drafts];
@@ -175,35 +205,29 @@ function historyOf(header: Header | undefined, commit: AccountCommit, context: C
   return samples.flatMap(({ subject, values }) => [subject, JSON.stringify(values)]);
 }
 
-interface NextParts {
-  readonly header: Header;
-  readonly headerText: string;
-  readonly files: readonly string[];
-  readonly written: Written;
-}
-
-function nextEntry(entry: Entry, commit: InternalCommit, parts: NextParts): Entry {
-  const { header, headerText, files, written } = parts;
-  const texts = new Map(entry.texts);
-  for (const field of written.remove) texts.delete(field);
-  for (const [field, text] of written.set) texts.set(field, text);
-  const account: StoredAccount = {
-    accountId: entry.account.accountId,
+function nextAccount(
+  before: StoredAccount,
+  commit: InternalCommit,
+  header: Header,
+  revision: string,
+): StoredAccount {
+  return {
+    accountId: before.accountId,
     version: header.version,
-    life: entry.account.life,
+    life: before.life,
     isNewLife: false,
-    documents: nextDocuments(entry.account.documents, commit),
-    lanes: nextLanes(entry.account.lanes, commit),
+    documents: nextDocuments(before.documents, commit),
+    lanes: nextLanes(before.lanes, commit),
     danger: header.danger,
-    revision: headerText,
+    revision,
   };
-  return { account, header, headerText, texts, files: new Set(files) };
 }
 
-function nextDocuments(before: AccountDocuments, commit: AccountCommit): AccountDocuments {
-  if (commit.documents === undefined) return before;
+function nextDocuments(before: AccountDocuments, { documents }: AccountCommit): AccountDocuments {
+  if (documents === undefined) return before;
   const next: Partial<Record<DocumentName, unknown>> = { ...before };
-  for (const [name, value] of Object.entries(commit.documents) as [DocumentName, unknown][]) {
+  for (const name of Object.keys(documents) as DocumentName[]) {
+    const value = documents[name];
     if (value === null) delete next[name];
     else if (value !== undefined) next[name] = value;
   }
@@ -232,5 +256,12 @@ export function emptyEntry(accountId: string, life: Life): Entry {
     danger: 0,
     revision: '',
   };
-  return { account, headerText: '', header: undefined, texts: new Map(), files: new Set() };
+  return {
+    account,
+    headerText: '',
+    header: undefined,
+    texts: new Map(),
+    moving: undefined,
+    files: NO_FILES,
+  };
 }

@@ -196,23 +196,34 @@ export interface ReadDocuments {
   readonly lanes: ReadonlyMap<string, LaneState>;
 }
 
-/** What was read before, with its texts: what has the same text is not parsed again. */
-export interface KnownDocuments extends ReadDocuments {
+/** The documents of an account as they are stored. */
+export interface StoredTexts {
+  /** By field, but for what moves of the evaluation. */
   readonly texts: ReadonlyMap<string, string>;
+  /** Apart, as nearly every commit replaces it alone. */
+  readonly moving: string | undefined;
 }
+
+export function textsOf(fields: ReadonlyMap<string, string>): StoredTexts {
+  const texts = new Map(fields);
+  texts.delete(HEADER_FIELD);
+  texts.delete(MOVING_FIELD);
+  return { texts, moving: fields.get(MOVING_FIELD) };
+}
+
+/** What was read before, with its texts: what has the same text is not parsed again. */
+export type KnownDocuments = ReadDocuments & StoredTexts;
 
 /** All documents of an account; throws the DocumentError of the first that this program must not touch. */
 export function readDocuments(
   accountId: string,
-  fields: ReadonlyMap<string, string>,
+  { texts, moving }: StoredTexts,
   known?: KnownDocuments,
 ): ReadDocuments {
   const documents: Partial<Record<DocumentName, unknown>> = {};
   const lanes = new Map<string, LaneState>();
-  const moving = fields.get(MOVING_FIELD);
-  const hasMoved = known?.texts.get(MOVING_FIELD) !== moving;
-  for (const [field, text] of fields) {
-    if (field === HEADER_FIELD || field === MOVING_FIELD) continue;
+  const hasMoved = known?.moving !== moving;
+  for (const [field, text] of texts) {
     const isKnown = known?.texts.get(field) === text;
     if (field.startsWith(LANE_FIELD)) {
       const market = field.slice(LANE_FIELD.length);

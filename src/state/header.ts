@@ -27,8 +27,8 @@ const PARTS = 12;
 export function writeHeader(header: Header): string {
   const { writer, version, life, danger, seq, head, firstSeq, sweep, quiet, quietSinceMs, historyMs } =
     header;
-  const parts = [version, life, danger, seq, head, firstSeq, sweep, quiet, quietSinceMs, historyMs];
-  return `${FORM}|${writer}|${parts.join('|')}`;
+  const chain = `${seq}|${head}|${firstSeq}|${sweep}|${quiet}|${quietSinceMs}`;
+  return `${FORM}|${writer}|${version}|${life}|${danger}|${chain}|${historyMs}`;
 }
 
 /** A header of another form, or none at all, comes back as its form. */

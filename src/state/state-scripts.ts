@@ -50,9 +50,10 @@ return out`,
 /**
  * KEYS: life, controls, due, then per change its hash and, as far as it needs them, leases, audit, files, history.
  * ARGV: life, stamp and text of new controls ('' = none), samples of history to keep, then the changes.
- * A change begins with 13 values: account id, expected header, due time ('' = as it was), stamp to insist on
- * ('-' = none), lease field ('' = none), its token, and how many values of each kind follow: fields to set,
- * fields to remove, records, files, files to remove, first record to keep (0 = all), history.
+ * A change begins with account id, expected header, due time ('' = as it was), new header, and how many values of
+ * further fields to set follow; that is all of most. Any other says 'more' there, then that number, stamp to insist on
+ * ('-' = none), lease field ('' = none), its token, how many values of each kind follow: fields to remove, records,
+ * files, files to remove, then the first record to keep (0 = all), and how many of history.
  */
 export const COMMIT: RedisScript = {
   name: 'bwStateCommit',
@@ -69,10 +70,16 @@ local function clock()
   return now
 end
 while at <= last do
-  local id, expected, due, insist, leaseField, token = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]
-  local sets, removes, records, files = tonumber(ARGV[at + 6]), tonumber(ARGV[at + 7]), tonumber(ARGV[at + 8]), tonumber(ARGV[at + 9])
-  local fileRemoves, keepFrom, history = tonumber(ARGV[at + 10]), ARGV[at + 11], tonumber(ARGV[at + 12])
-  at = at + 13
+  local id, expected, due, header, sets = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], tonumber(ARGV[at + 4])
+  local insist, leaseField, token, keepFrom = '-', '', '', '0'
+  local removes, records, files, fileRemoves, history = 0, 0, 0, 0, 0
+  if sets then at = at + 5
+  else
+    sets, insist, leaseField, token = tonumber(ARGV[at + 5]), ARGV[at + 6], ARGV[at + 7], ARGV[at + 8]
+    removes, records, files = tonumber(ARGV[at + 9]), tonumber(ARGV[at + 10]), tonumber(ARGV[at + 11])
+    fileRemoves, keepFrom, history = tonumber(ARGV[at + 12]), ARGV[at + 13], tonumber(ARGV[at + 14])
+    at = at + 15
+  end
   local account, leases, audit, filed, series = KEYS[key], nil, nil, nil, nil
   key = key + 1
   if leaseField ~= '' then leases = KEYS[key] key = key + 1 end
@@ -102,7 +109,7 @@ while at <= last do
     end
   end
   if code == 1 then
-    redis.call('HSET', account, unpack(ARGV, setFrom, removeFrom - 1))
+    redis.call('HSET', account, 'h', header, unpack(ARGV, setFrom, removeFrom - 1))
     if removes > 0 then redis.call('HDEL', account, unpack(ARGV, removeFrom, recordFrom - 1)) end
     if keepFrom ~= '0' then redis.call('XTRIM', audit, 'MINID', keepFrom .. '-0') end
     for index = fileFrom, fileRemoveFrom - 2, 2 do redis.call('HSETNX', filed, ARGV[index], ARGV[index + 1]) end

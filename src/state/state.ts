@@ -92,8 +92,8 @@ function assemble(backend: Backend, options: StateOptions, close: () => void): S
     redact,
     historyEveryMs: options.historyEveryMs ?? DEFAULTS.historyEveryMs,
     remembered: options.remembered ?? DEFAULTS.remembered,
-    async boundAudit(account, records) {
-      if (records <= maxRecords * 1.1) return account;
+    mostAuditRecords: maxRecords * 1.1,
+    async pruneAudit(account) {
       const reason = 'the bound was reached';
       const bounds = { keepRecords: maxRecords, reason, atMs: clock.nowMs(), exporter: null };
       return (await pruneChain(store, backend, account.accountId, bounds)).account;

@@ -430,13 +430,11 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
         {
           accountId: 'contradicts',
           expected: fields.get('h') ?? '',
-          set: [
-            'h',
-            fields
-              .get('h')!
-              .replace(/^(1\|)[a-z0-9]{12}\|2\|/, '$1anotherstore|9|')
-              .replace('|3|', '|1|'),
-          ],
+          header: fields
+            .get('h')!
+            .replace(/^(1\|)[a-z0-9]{12}\|2\|/, '$1anotherstore|9|')
+            .replace('|3|', '|1|'),
+          set: [],
           remove: [],
           dueInMs: null,
           records: [],

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AccountCommit, StoredAccount } from '../../src/core/ports/state-store.ts';
 import { BUCKETS, bucketOf } from '../../src/core/ports/state-store.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import { HEADER_FIELD } from '../../src/state/documents.ts';
 import type { State } from '../../src/state/state.ts';
 import { at, list, position } from '../core/rules-fixtures.ts';
 import {
@@ -143,8 +142,8 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
     const bucket = bucketOf('shown');
     const damage = async (text: string) => {
       const { header, life, writer } = await rawOf(place, bucket, 'shown');
-      const set = [HEADER_FIELD, header, 'd:figures', text];
-      const change = { ...NO_CHANGE, accountId: 'shown', expected: header, set };
+      const set = ['d:figures', text];
+      const change = { ...NO_CHANGE, accountId: 'shown', expected: header, header, set };
       expect(writer).not.toBe('');
       const reply = await place.raw.commit(bucket, { life, changes: [change], controls: null });
       expect(reply).toMatchObject({ kind: 'answered', outcomes: ['committed'] });
@@ -411,7 +410,8 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
           {
             accountId,
             expected: account.revision,
-            set: [HEADER_FIELD, account.revision.replace(/^1\|.{12}/, '1|anotherstore'), field, text],
+            header: account.revision.replace(/^1\|.{12}/, '1|anotherstore'),
+            set: [field, text],
             remove: [],
             dueInMs: null,
             records: [],
