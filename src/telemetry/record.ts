@@ -4,6 +4,7 @@ import { BoundedValues } from './bounded-labels.ts';
 import { DEGRADED_REASONS, type DegradedReason, Health } from './health.ts';
 import type { Metrics } from './metrics/registry.ts';
 import { type StateSeries, stateGaugesText } from './metrics/state-gauges.ts';
+import { Tally } from './tally.ts';
 
 type EventOf<K extends DaemonEvent['kind']> = Extract<DaemonEvent, { readonly kind: K }>;
 
@@ -68,7 +69,11 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
     }
     return account;
   };
-  const handlers = { ...handlersOf(metrics, of, reasons), ...notifyHandlers(metrics, channelsSeen) };
+  const tallies = talliesOf(metrics);
+  const handlers = {
+    ...handlersOf(metrics, tallies, of, reasons),
+    ...notifyHandlers(metrics, channelsSeen),
+  };
   return {
     record(event) {
       health.note(event);
@@ -90,6 +95,7 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
     },
     async scrape() {
       const figures = await shared?.().catch(() => undefined);
+      for (const tally of Object.values(tallies)) tally.flush();
       // Nothing else is done until the text is made, so that two scrapes at once do not mix.
       setQueues(metrics, figures?.queues ?? {});
       metrics.shared.set(figures === undefined ? 0 : 1);
@@ -108,21 +114,41 @@ function* textOf(state: StateSeries | undefined, own: string): Generator<Uint8Ar
   yield Buffer.from(`\n${own}`);
 }
 
+/** Of what every poll counts. */
+function talliesOf(metrics: Metrics) {
+  return {
+    /** By endpoint and outcome; those with an error are counted one by one. */
+    requests: new Tally<string, string>(metrics.requests, (endpoint, outcome) => ({
+      endpoint,
+      outcome,
+      error: '',
+    })),
+    attempts: new Tally<string, ''>(metrics.attempts, (endpoint) => ({ endpoint })),
+    reads: new Tally<string, string>(metrics.reads, (source, outcome) => ({ source, outcome })),
+    polls: new Tally<string, ''>(metrics.polls, (outcome) => ({ outcome })),
+    commits: new Tally<string, string>(metrics.commits, (by, result) => ({ by, result })),
+  };
+}
+
+type Tallies = ReturnType<typeof talliesOf>;
+
 type Handlers = { readonly [K in DaemonEvent['kind']]?: (event: EventOf<K>) => void };
 
 function handlersOf(
   metrics: Metrics,
+  tallies: Tallies,
   of: (accountId: string) => AccountRecord,
   reasons: BoundedValues,
 ): Handlers {
   return {
-    ...pollHandlers(metrics, of),
+    ...pollHandlers(metrics, tallies, of),
     ...actHandlers(metrics, of, reasons),
     call({ call }) {
       const { endpoint, outcome, error = '' } = call;
-      metrics.requests.inc({ endpoint, outcome, error: error === '' ? '' : reasons.of(error) });
+      if (error === '') tallies.requests.add(endpoint, outcome);
+      else metrics.requests.inc({ endpoint, outcome, error: reasons.of(error) });
       metrics.requestDuration.observe({ endpoint }, call.durationMs / MS);
-      metrics.attempts.inc({ endpoint }, call.attempts);
+      tallies.attempts.add(endpoint, '', call.attempts);
       if (call.noncesRefused > 0) metrics.noncesRefused.inc({ endpoint }, call.noncesRefused);
       if (call.limitsHit > 0) metrics.limitsHit.inc({ endpoint }, call.limitsHit);
       if (call.budgetWaitMs > 0) metrics.budgetWait.inc({ endpoint }, call.budgetWaitMs / MS);
@@ -145,19 +171,24 @@ function handlersOf(
   };
 }
 
-function pollHandlers(metrics: Metrics, of: (accountId: string) => AccountRecord): Handlers {
+function pollHandlers(
+  metrics: Metrics,
+  tallies: Tallies,
+  of: (accountId: string) => AccountRecord,
+): Handlers {
   return {
     ticked({ lagMs, inFlight }) {
       metrics.scheduleLag.observe(Math.max(0, lagMs) / MS);
       if (inFlight > 0) metrics.overlapping.inc(inFlight);
     },
     read({ source, outcome, setAside }) {
-      metrics.reads.inc({ source, outcome });
+      tallies.reads.add(source, outcome);
       if (setAside > 0) metrics.setAside.inc({ source }, setAside);
     },
     evaluated({ accountId, evaluation, durationMs }) {
-      metrics.polls.inc({ outcome: 'ok' });
+      tallies.polls.add('ok', '');
       metrics.pollDuration.observe(durationMs / MS);
+      if (evaluation.transitions.length === 0) return;
       const account = of(accountId);
       for (const { ruleId, from, to, reason, atMs } of evaluation.transitions) {
         metrics.transitions.inc({ to, reason });
@@ -165,8 +196,8 @@ function pollHandlers(metrics: Metrics, of: (accountId: string) => AccountRecord
         else if (from !== 'firing') noteBreach(account.breaches, ruleId, atMs);
       }
     },
-    pollFailed: ({ why }) => metrics.polls.inc({ outcome: why }),
-    commit: ({ by, result }) => metrics.commits.inc({ by, result }),
+    pollFailed: ({ why }) => tallies.polls.add(why, ''),
+    commit: ({ by, result }) => tallies.commits.add(by, result),
     accountRefused: ({ problem: { document } }) =>
       metrics.refusedAccounts.inc({ document: document.startsWith('lane:') ? 'lane' : document }),
     lifeStarted: ({ why }) => metrics.lives.inc({ why }),
