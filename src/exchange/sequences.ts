@@ -37,10 +37,11 @@ const DOUBT_MS = 600_000;
  * are below those that another process has reserved since. So how long a block lasts depends on whether there is
  * another process. Each reservation tells: unless its `previous` is the end of our own last block, somebody else has
  * reserved, or the store has forgotten, and the process counts as alone only from then on. A block lasts for half of
- * the time it has been alone, from 200 ms to 10 s, counted from when it was asked for. Hence when another process
- * begins to use the key, values below its own are handed out no longer than that, and processes that take turns stay
- * near the least. A refusal ends the block, and long ones for ten minutes, for it may come from somebody who does not
- * use the store. What acts takes fresh values only, no more than 200 ms old, as if the key were always shared.
+ * the time it has been alone, up to 10 s, counted from when it was asked for, and 200 ms from when it came at least.
+ * Hence when another process begins to use the key, values below its own are handed out no longer than that, and
+ * processes that take turns stay near the least. A refusal ends the block, and long ones for ten minutes, for it may
+ * come from somebody who does not use the store. What acts takes fresh values only, which came no more than 200 ms
+ * ago, as if the key were always shared.
  */
 export class Sequences {
   readonly #clock: Clock;
@@ -151,8 +152,9 @@ export class Sequences {
     this.#end = block === undefined ? first + count : Math.max(first, block.first + block.count);
     this.#count = this.#end - first;
     const aloneMs = (startedMs - this.#aloneFromMs) * ALONE_SHARE;
-    this.#freshUntilMs = startedMs + FRESH_MS;
-    this.#validUntilMs = startedMs + Math.max(FRESH_MS, Math.min(ALONE_MAX_MS, aloneMs));
+    // From now on: what a slow store was asked for ahead of an action must not be stale when it comes.
+    this.#freshUntilMs = this.#clock.monotonicMs() + FRESH_MS;
+    this.#validUntilMs = Math.max(this.#freshUntilMs, startedMs + Math.min(ALONE_MAX_MS, aloneMs));
     this.#refilling = undefined;
   }
 

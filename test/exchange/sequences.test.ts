@@ -16,6 +16,8 @@ class FragileStore {
   readonly #clock: ManualClock;
   #store: NonceStore;
   isLost = false;
+  /** Time until it answers. */
+  takesMs = 0;
   reservations = 0;
   valuesReserved = 0;
 
@@ -38,7 +40,9 @@ class FragileStore {
       if (this.isLost) throw new Error('lost');
       this.reservations += 1;
       this.valuesReserved += count;
-      return this.#store.reserve(key, floor, count);
+      const reserved = await this.#store.reserve(key, floor, count);
+      this.#clock.advance(this.takesMs);
+      return reserved;
     },
     reserveWindow: (...args) => this.#store.reserveWindow(...args),
     enterLane: (...args) => this.#store.enterLane(...args),
@@ -272,6 +276,20 @@ describe('a process that has the key to itself', () => {
     const steps = [await process.take(true), await process.take(true), await process.take(true)];
     expect(store.reservations).toBe(1);
     expectRising(steps);
+  });
+
+  test('has what it fetched before it acts, also from a store that answers slowly', async () => {
+    const { process, store, clock } = await openSettled();
+    clock.advance(LONGEST_MS);
+    store.takesMs = FRESH_MS + 20;
+    store.forget();
+    process.sequences.makeReady();
+    await new Promise((resolve) => setImmediate(resolve));
+    await process.take(true);
+    expect(store.reservations).toBe(1);
+    clock.advance(FRESH_MS);
+    await process.take(true);
+    expect(store.reservations).toBe(2);
   });
 
   test.each([
