@@ -12,7 +12,7 @@ export abstract class Deadline {
 }
 
 /**
- * Deadlines of requests in flight, kept with one timer of the platform: nearly all are taken back in time, and a
+ * Deadlines of what nearly always ends before them, as of requests in flight, kept with one timer of the platform: a
  * timer for each would cost more than a tenth of a request. Most are as far ahead as the others, so a new one is the
  * last, or nearly.
  */
@@ -30,6 +30,8 @@ export class Deadlines {
 
   add(entry: Deadline, inMs: number): void {
     if (entry.isListed) throw new RangeError('has a deadline already');
+    // It would never come, and keep those behind it from theirs.
+    if (Number.isNaN(inMs)) throw new RangeError('a deadline is a number of milliseconds');
     entry.deadlineMs = this.#nowMs() + inMs;
     entry.isListed = true;
     let before = this.#last;

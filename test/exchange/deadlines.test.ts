@@ -66,6 +66,15 @@ describe('deadlines of requests in flight', () => {
     expect(rung).toEqual(['at the same time', 'later']);
   });
 
+  test('what is no number is refused, and holds up nothing', () => {
+    const deadlines = new Deadlines(() => Date.now());
+    let rung = 0;
+    expect(() => deadlines.add(new Noted(() => (rung += 1)), Number.NaN)).toThrow(RangeError);
+    deadlines.add(new Noted(() => (rung += 1)), 10);
+    vi.advanceTimersByTime(10);
+    expect(rung).toBe(1);
+  });
+
   test('a timer that nobody needs any more keeps no process alive', () => {
     vi.useRealTimers();
     const before = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
