@@ -40,7 +40,7 @@ export interface Measured {
   readonly redisBytes: number;
 }
 
-/** So long until a daemon that was just started works as one does that runs for months. */
+/** Nonces of a daemon that was just started come in short blocks; after this time most come in long ones. */
 const WARM_UP_MS = 20_000;
 const PREFIX = 'bench';
 
