@@ -120,6 +120,8 @@ async function openWeb(
  */
 const CLAIM_MS = 1_500;
 const LANE_LEASE_MS = 3_000;
+/** Well before that lease of a process that died has ended: nobody could do anything for the lane sooner. */
+const JOB_AFTER_MS = 1_000;
 const LONGEST_WAIT_MS = 10_000;
 const HISTORY_MS = 10_000;
 
@@ -141,6 +143,8 @@ function pipelineOf(
     queue: queues.lanes,
     run: (lane, seen) => runLane(context, lane, signal, seen),
     onError: (error) => telemetry.emit({ kind: 'workerError', queue: 'act', error }),
+    timers: systemTimers,
+    jobAfterMs: JOB_AFTER_MS,
     signal,
   });
   const context = contextOf(base, config, near);

@@ -1,22 +1,36 @@
 import type { LaneDispatcher, LaneRef, SeenAccount } from '../core/ports/work.ts';
+import type { Timers } from './account.ts';
 
 export interface NearLanesOptions {
   readonly queue: LaneDispatcher;
   readonly run: (lane: LaneRef, seen: SeenAccount | undefined) => Promise<unknown>;
-  /** Of a run that was begun at once; the lane's job runs it again. */
+  /** Of a run that was begun at once, which its job repeats, or of a job that could not be queued. */
   readonly onError: (error: unknown, lane: LaneRef) => void;
+  readonly timers: Timers;
+  /** A run that takes longer than this gets its job while it goes on. */
+  readonly jobAfterMs: number;
   /** From here on nothing is begun at once any more. */
   readonly signal: AbortSignal;
 }
 
+interface Run {
+  readonly ended: Promise<unknown>;
+  /** Whether its job is still to come: that one will find whatever is handed over until then. */
+  owesJob: boolean;
+}
+
 /**
- * The act queue, in a process that also takes jobs from it: a lane that is handed over is begun here at once, while
- * its job is on its way. The job is what nothing is lost without: wherever it arrives, the lane is run again when
- * this run has ended or its process has died, and finds what is left to do, which usually is nothing.
+ * The act queue, in a process that also takes jobs from it: a lane that is handed over is begun here at once, and its
+ * job follows when the run has ended, or after a while. The job is what nothing is lost without: wherever it arrives,
+ * the lane is run again when this run has ended or its process has died, and finds what is left to do, which usually
+ * is nothing. It does not come first because a queue's work for a hundred lanes at once would make the last of them
+ * wait. Should the process die before, the account's next poll hands the lane over again, long before the lease that
+ * it died with has ended.
  */
 export class NearLanes implements LaneDispatcher {
   readonly #options: NearLanesOptions;
-  readonly #running = new Map<string, Promise<unknown>>();
+  readonly #running = new Map<string, Run>();
+  readonly #queueing = new Set<Promise<void>>();
 
   constructor(options: NearLanesOptions) {
     this.#options = options;
@@ -24,43 +38,61 @@ export class NearLanes implements LaneDispatcher {
 
   async dispatch(lanes: readonly LaneRef[], seen?: SeenAccount): Promise<void> {
     const { queue, signal } = this.#options;
-    if (seen !== undefined && !signal.aborted) for (const lane of toBegin(lanes)) this.#begin(lane, seen);
-    await queue.dispatch(lanes, seen);
+    const near = seen === undefined || signal.aborted ? [] : toBegin(lanes);
+    const far = lanes.filter((lane) => !near.includes(lane));
+    for (const lane of near) {
+      const running = this.#running.get(keyOf(lane));
+      if (running === undefined) this.#begin(lane, seen);
+      else if (!running.owesJob) far.push(lane);
+    }
+    if (far.length > 0) await queue.dispatch(far, seen);
   }
 
   /** For the lane's job. While a run goes on here the job waits for it, so that the next job waits in the queue. */
   async run(lane: LaneRef): Promise<void> {
     const key = keyOf(lane);
     for (let before = this.#running.get(key); before !== undefined; before = this.#running.get(key)) {
-      await before;
+      await before.ended;
     }
-    await this.#tracked(key, this.#options.run(lane, undefined));
+    const run = this.#options.run(lane, undefined);
+    this.#track(key, run, false);
+    await run;
   }
 
-  /** What runs here is followed by the job of this hand-over: nothing is begun beside it. */
-  #begin(lane: LaneRef, seen: SeenAccount): void {
-    const key = keyOf(lane);
-    if (this.#running.has(key)) return;
-    const { run, onError } = this.#options;
-    void this.#tracked(key, run(lane, seen)).catch((error: unknown) => onError(error, lane));
+  #begin(lane: LaneRef, seen: SeenAccount | undefined): void {
+    const { run, timers, jobAfterMs, onError } = this.#options;
+    const begun = run(lane, seen).catch((error: unknown) => onError(error, lane));
+    const running = this.#track(keyOf(lane), begun, true);
+    const callOff = timers.after(jobAfterMs, () => this.#queue(running, lane));
+    void running.ended.then(() => {
+      callOff();
+      this.#queue(running, lane);
+    });
   }
 
-  async #tracked(key: string, run: Promise<unknown>): Promise<void> {
-    const ended = run.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#running.set(key, ended);
-    try {
-      await run;
-    } finally {
-      this.#running.delete(key);
-    }
+  #track(key: string, run: Promise<unknown>, owesJob: boolean): Run {
+    const over = (): boolean => this.#running.delete(key);
+    const running: Run = { ended: run.then(over, over), owesJob };
+    this.#running.set(key, running);
+    return running;
   }
 
-  /** Resolves when what runs has ended. */
+  #queue(running: Run, lane: LaneRef): void {
+    if (!running.owesJob) return;
+    running.owesJob = false;
+    const { queue, onError } = this.#options;
+    const queued = queue
+      .dispatch([lane])
+      .catch((error: unknown) => onError(error, lane))
+      .finally(() => this.#queueing.delete(queued));
+    this.#queueing.add(queued);
+  }
+
+  /** Resolves when what runs has ended and its jobs are queued. */
   async settled(): Promise<void> {
-    while (this.#running.size > 0) await Promise.all(this.#running.values());
+    while (this.#running.size + this.#queueing.size > 0) {
+      await Promise.all([...this.#queueing, ...Array.from(this.#running.values(), ({ ended }) => ended)]);
+    }
   }
 }
 
