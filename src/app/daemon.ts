@@ -120,8 +120,12 @@ async function openWeb(
  */
 const CLAIM_MS = 1_500;
 const LANE_LEASE_MS = 3_000;
-/** Well before that lease of a process that died has ended: nobody could do anything for the lane sooner. */
+/**
+ * The lane of a process that died is free when its lease has ended. A poll that is meant to come within the latter
+ * time hands it over again before, so that its job may come within the former.
+ */
 const JOB_AFTER_MS = 1_000;
+const NEXT_POLL_WITHIN_MS = 2_000;
 const LONGEST_WAIT_MS = 10_000;
 const HISTORY_MS = 10_000;
 
@@ -145,6 +149,7 @@ function pipelineOf(
     onError: (error) => telemetry.emit({ kind: 'workerError', queue: 'act', error }),
     timers: systemTimers,
     jobAfterMs: JOB_AFTER_MS,
+    nextPollWithinMs: NEXT_POLL_WITHIN_MS,
     signal,
   });
   const context = contextOf(base, config, near);

@@ -9,6 +9,8 @@ export interface NearLanesOptions {
   readonly timers: Timers;
   /** A run that takes longer than this gets its job while it goes on. */
   readonly jobAfterMs: number;
+  /** The job of an account that is not polled again within this time does not wait for anything. */
+  readonly nextPollWithinMs: number;
   /** From here on nothing is begun at once any more. */
   readonly signal: AbortSignal;
 }
@@ -24,8 +26,8 @@ interface Run {
  * job follows when the run has ended, or after a while. The job is what nothing is lost without: wherever it arrives,
  * the lane is run again when this run has ended or its process has died, and finds what is left to do, which usually
  * is nothing. It does not come first because a queue's work for a hundred lanes at once would make the last of them
- * wait. Should the process die before, the account's next poll hands the lane over again, long before the lease that
- * it died with has ended.
+ * wait. Should the process die before, the account's next poll hands the lane over again; where that poll is too far
+ * off, the job is queued at once.
  */
 export class NearLanes implements LaneDispatcher {
   readonly #options: NearLanesOptions;
@@ -38,14 +40,18 @@ export class NearLanes implements LaneDispatcher {
 
   async dispatch(lanes: readonly LaneRef[], seen?: SeenAccount): Promise<void> {
     const { queue, signal } = this.#options;
-    const near = seen === undefined || signal.aborted ? [] : toBegin(lanes);
-    const far = lanes.filter((lane) => !near.includes(lane));
-    for (const lane of near) {
-      const running = this.#running.get(keyOf(lane));
-      if (running === undefined) this.#begin(lane, seen);
-      else if (!running.owesJob) far.push(lane);
-    }
-    if (far.length > 0) await queue.dispatch(far, seen);
+    const owed =
+      seen === undefined || signal.aborted ? [] : toBegin(lanes).filter((lane) => this.#owes(lane, seen));
+    const queued = lanes.filter((lane) => !owed.includes(lane));
+    if (queued.length > 0) await queue.dispatch(queued, seen);
+  }
+
+  /** Begins the lane, unless it runs here. Whether this hand-over can count on a job that is still to come. */
+  #owes(lane: LaneRef, seen: SeenAccount): boolean {
+    const nextPollMs = seen.stored.documents.evaluation?.passage?.plannedMs ?? Number.POSITIVE_INFINITY;
+    const isPolledSoon = nextPollMs <= this.#options.nextPollWithinMs;
+    const running = this.#running.get(keyOf(lane)) ?? this.#begin(lane, seen, isPolledSoon);
+    return running.owesJob && isPolledSoon;
   }
 
   /** For the lane's job. While a run goes on here the job waits for it, so that the next job waits in the queue. */
@@ -55,23 +61,25 @@ export class NearLanes implements LaneDispatcher {
       await before.ended;
     }
     const run = this.#options.run(lane, undefined);
-    this.#track(key, run, false);
+    this.#track(lane, run, false);
     await run;
   }
 
-  #begin(lane: LaneRef, seen: SeenAccount | undefined): void {
+  #begin(lane: LaneRef, seen: SeenAccount, owesJob: boolean): Run {
     const { run, timers, jobAfterMs, onError } = this.#options;
     const begun = run(lane, seen).catch((error: unknown) => onError(error, lane));
-    const running = this.#track(keyOf(lane), begun, true);
-    const callOff = timers.after(jobAfterMs, () => this.#queue(running, lane));
-    void running.ended.then(() => {
-      callOff();
-      this.#queue(running, lane);
-    });
+    const running = this.#track(lane, begun, owesJob);
+    if (owesJob) void running.ended.then(timers.after(jobAfterMs, () => this.#queue(running, lane)));
+    return running;
   }
 
-  #track(key: string, run: Promise<unknown>, owesJob: boolean): Run {
-    const over = (): boolean => this.#running.delete(key);
+  #track(lane: LaneRef, run: Promise<unknown>, owesJob: boolean): Run {
+    const key = keyOf(lane);
+    const over = (): void => {
+      // Both in one step: between them nothing would be waited for.
+      this.#running.delete(key);
+      this.#queue(running, lane);
+    };
     const running: Run = { ended: run.then(over, over), owesJob };
     this.#running.set(key, running);
     return running;

@@ -64,6 +64,29 @@ test('what an instance began that was killed in the middle of an order is taken 
   expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
 });
 
+test('what an instance began that was killed does not wait for the next poll of an account that is seldom polled', {
+  timeout: 120_000,
+}, async () => {
+  const simulator = await openScene();
+  const world = await openDaemonWorld(simulator, {
+    accounts: { long: { rules: ['rule'] } },
+    rules: HALVE,
+    // Nobody polls again within this test: only the queue knows that something was begun.
+    cadence: '{ calm: 1h, alert: 1h }',
+    acting: '{ fillWithin: 1s, cancel: always }',
+  });
+  const killed = startChild(world, { killAt: 'step.answered', args: ['--instance', '2'] });
+  expect(await killed.ended).toBe('SIGKILL');
+  // Between the orders that it cancelled and the one that it was going to place.
+  expect(ours(simulator, 'long')).toEqual([]);
+  await world.start();
+  await eventually(
+    () => ours(simulator, 'long').length > 0,
+    'an order',
+    () => troubles(world.events),
+  );
+});
+
 /** No account is silent for longer when one of several instances is killed: nobody has to be started for that. */
 const MOST_SILENCE_MS = 5_000;
 

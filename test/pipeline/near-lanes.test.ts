@@ -6,8 +6,17 @@ const LANE: LaneRef = { accountId: 'desk-1', market: 'BTC_PERP' };
 const OTHER: LaneRef = { accountId: 'desk-1', market: 'ETH_PERP' };
 const OWN: LaneRef = { accountId: 'desk-1', market: null };
 const JOB_AFTER_MS = 700;
-/** What it says is handed on, not looked at. */
-const SEEN = {} as SeenAccount;
+const NEXT_POLL_WITHIN_MS = 2_000;
+
+/** All that is looked at of it; the rest is handed on. */
+function seenWith(nextPollMs: number | undefined): SeenAccount {
+  const passage = { at: { wallMs: 0, monotonicMs: 0, clockId: 'c' }, plannedMs: nextPollMs };
+  const evaluation = nextPollMs === undefined ? {} : { passage };
+  return { stored: { documents: { evaluation } } } as unknown as SeenAccount;
+}
+
+/** Of an account that is polled again soon. */
+const SEEN = seenWith(NEXT_POLL_WITHIN_MS);
 
 interface Run {
   readonly lane: LaneRef;
@@ -22,11 +31,13 @@ function openLanes() {
   const over = new AbortController();
   const timers: { delayMs: number; call: () => void; isOff: boolean }[] = [];
   const faults: Error[] = [];
+  const delay: { until: Promise<void> | undefined } = { until: undefined };
   const lanes = new NearLanes({
     queue: {
       async dispatch(handed) {
         const fault = faults.shift();
         if (fault !== undefined) throw fault;
+        if (delay.until !== undefined) await delay.until;
         queued.push(handed);
       },
     },
@@ -44,9 +55,10 @@ function openLanes() {
       },
     },
     jobAfterMs: JOB_AFTER_MS,
+    nextPollWithinMs: NEXT_POLL_WITHIN_MS,
     signal: over.signal,
   });
-  return { lanes, runs, queued, errors, over, timers, faults };
+  return { lanes, runs, queued, errors, over, timers, faults, delay };
 }
 
 /** Everything that follows without waiting for anything has followed. */
@@ -95,6 +107,38 @@ test('what is handed over while its lane runs here is found by the job that is s
   await lanes.dispatch([LANE], SEEN);
   expect(runs).toHaveLength(1);
   expect(queued).toEqual([[LANE], [LANE]]);
+});
+
+test.each([NEXT_POLL_WITHIN_MS + 1, undefined])(
+  'where the next poll is too far off to take over from a process that dies, the job does not wait: %s ms',
+  async (nextPollMs) => {
+    const { lanes, runs, queued, timers } = openLanes();
+    const seen = seenWith(nextPollMs);
+    await lanes.dispatch([LANE, OTHER], seen);
+    expect(runs.map(({ lane }) => lane)).toEqual([LANE, OTHER]);
+    expect(queued).toEqual([[LANE, OTHER]]);
+    expect(timers).toEqual([]);
+    for (const { end } of runs) end.resolve();
+    await turn();
+    expect(queued).toEqual([[LANE, OTHER]]);
+    // Nor does it where a run that was handed over by a poll before still owes one.
+    await lanes.dispatch([LANE], SEEN);
+    await lanes.dispatch([LANE], seen);
+    expect(runs).toHaveLength(3);
+    expect(queued).toEqual([[LANE, OTHER], [LANE]]);
+  },
+);
+
+test('what is handed over while the run of a job goes on here gets a job of its own', async () => {
+  const { lanes, runs, queued, timers } = openLanes();
+  const job = lanes.run(LANE);
+  await lanes.dispatch([LANE], SEEN);
+  expect(queued).toEqual([[LANE]]);
+  runs[0]?.end.resolve();
+  await job;
+  await turn();
+  expect(queued).toEqual([[LANE]]);
+  expect(timers).toEqual([]);
 });
 
 test('what is handed over without it waits for its job', async () => {
@@ -165,6 +209,17 @@ test('a job that could not be queued is told of', async () => {
   await lanes.settled();
 });
 
+test('whoever hands over hears that a job could not be queued that its lane cannot do without', async () => {
+  const { lanes, runs, errors, faults } = openLanes();
+  const lost = new Error('the queue is lost');
+  faults.push(lost, lost);
+  await expect(lanes.dispatch([LANE])).rejects.toBe(lost);
+  await expect(lanes.dispatch([LANE], seenWith(undefined))).rejects.toBe(lost);
+  // It is begun all the same.
+  expect(runs).toHaveLength(1);
+  expect(errors).toEqual([]);
+});
+
 test('where the lane of the account is to run, the markets wait for it', async () => {
   const { lanes, runs, queued } = openLanes();
   await lanes.dispatch([OWN, LANE, OTHER], SEEN);
@@ -189,4 +244,33 @@ test('a process that is ending begins nothing any more, and its end waits for wh
   runs[0]?.end.resolve();
   await settled;
   expect(queued).toEqual([[OTHER], [LANE]]);
+});
+
+test('whenever the end is asked for, it does not come before the job of a run that has just ended is queued', async () => {
+  const found: number[] = [];
+  // One microtask later each time: between the end of a run and its job there is no gap to slip through.
+  for (let later = 0; later < 12; later++) {
+    const { lanes, runs, queued, delay } = openLanes();
+    await lanes.dispatch([LANE], SEEN);
+    delay.until = turn();
+    runs[0]?.end.resolve();
+    for (let step = 0; step < later; step++) await Promise.resolve();
+    await lanes.settled();
+    found.push(queued.length);
+  }
+  expect(found).toEqual(Array(12).fill(1));
+});
+
+test('the end waits for a job that is on its way to the queue', async () => {
+  const { lanes, runs, delay } = openLanes();
+  const onItsWay = Promise.withResolvers<void>();
+  delay.until = onItsWay.promise;
+  await lanes.dispatch([LANE], SEEN);
+  runs[0]?.end.resolve();
+  let isSettled = false;
+  const settled = lanes.settled().then(() => (isSettled = true));
+  await turn();
+  expect(isSettled).toBe(false);
+  onItsWay.resolve();
+  await settled;
 });
