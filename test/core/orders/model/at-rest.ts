@@ -1,3 +1,4 @@
+import type { LaneState } from '../../../../src/core/lane-state.ts';
 import { floorOf } from './ledger.ts';
 import { Violation } from './tally.ts';
 import type { World } from './world.ts';
@@ -40,9 +41,17 @@ function checkTargets({ actor, exchange }: World): void {
     );
     const left = reducing.reduce((sum, order) => sum + order.left, 0);
     const floor = Math.min(floorOf(state, position.id), position.lots);
-    if (position.lots - left < floor)
+    // What was sent for another target stands for the full close that a stop asks for with its fill: reduce-only trims it.
+    const isTrimmed = floor === 0 && hasFilledStop(state, position.id);
+    if (!isTrimmed && position.lots - left < floor)
       throw new Violation(`at rest ${left} of ${position.lots} open, target ${floor}`);
   }
+}
+
+function hasFilledStop({ orders }: LaneState, positionId: string): boolean {
+  return orders.some(
+    (order) => order.positionId === positionId && order.presumedFilled && order.role === 'cover',
+  );
 }
 
 function checkOrphans({ exchange, setup }: World): void {
