@@ -1,9 +1,10 @@
+import type { LaneRunEnd } from '../core/ports/telemetry.ts';
 import type { LaneDispatcher, LaneRef, SeenAccount } from '../core/ports/work.ts';
 import type { Timers } from './account.ts';
 
 export interface NearLanesOptions {
   readonly queue: LaneDispatcher;
-  readonly run: (lane: LaneRef, seen: SeenAccount | undefined) => Promise<unknown>;
+  readonly run: (lane: LaneRef, seen: SeenAccount | undefined) => Promise<LaneRunEnd>;
   /** Of a run that was begun at once, which its job repeats, or of a job that could not be queued. */
   readonly onError: (error: unknown, lane: LaneRef) => void;
   readonly timers: Timers;
@@ -19,6 +20,8 @@ interface Run {
   readonly ended: Promise<unknown>;
   /** Whether its job is still to come: that one will find whatever is handed over until then. */
   owesJob: boolean;
+  /** Whether its lane was handed over again meanwhile. */
+  isAskedAgain: boolean;
 }
 
 /**
@@ -50,7 +53,9 @@ export class NearLanes implements LaneDispatcher {
   #owes(lane: LaneRef, seen: SeenAccount): boolean {
     const nextPollMs = seen.stored.documents.evaluation?.passage?.plannedMs ?? Number.POSITIVE_INFINITY;
     const isPolledSoon = nextPollMs <= this.#options.nextPollWithinMs;
-    const running = this.#running.get(keyOf(lane)) ?? this.#begin(lane, seen, isPolledSoon);
+    const before = this.#running.get(keyOf(lane));
+    if (before !== undefined) before.isAskedAgain = true;
+    const running = before ?? this.#begin(lane, seen, isPolledSoon);
     return running.owesJob && isPolledSoon;
   }
 
@@ -67,20 +72,26 @@ export class NearLanes implements LaneDispatcher {
 
   #begin(lane: LaneRef, seen: SeenAccount, owesJob: boolean): Run {
     const { run, timers, jobAfterMs, onError } = this.#options;
-    const begun = run(lane, seen).catch((error: unknown) => onError(error, lane));
+    const begun = run(lane, seen).catch((error: unknown) => {
+      onError(error, lane);
+      return undefined;
+    });
     const running = this.#track(lane, begun, owesJob);
     if (owesJob) void running.ended.then(timers.after(jobAfterMs, () => this.#queue(running, lane)));
     return running;
   }
 
-  #track(lane: LaneRef, run: Promise<unknown>, owesJob: boolean): Run {
+  #track(lane: LaneRef, run: Promise<LaneRunEnd | undefined>, owesJob: boolean): Run {
     const key = keyOf(lane);
-    const over = (): void => {
+    const over = (end?: LaneRunEnd): void => {
       // Both in one step: between them nothing would be waited for.
       this.#running.delete(key);
-      this.#queue(running, lane);
+      // Nothing is left to do, and this process will not take the job any more that would find so.
+      const isDone = end === 'idle' && !running.isAskedAgain && this.#options.signal.aborted;
+      if (!isDone) this.#queue(running, lane);
     };
-    const running: Run = { ended: run.then(over, over), owesJob };
+    const ended = run.then(over, () => over());
+    const running: Run = { ended, owesJob, isAskedAgain: false };
     this.#running.set(key, running);
     return running;
   }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { LaneRunEnd } from '../../src/core/ports/telemetry.ts';
 import type { LaneRef, SeenAccount } from '../../src/core/ports/work.ts';
 import { NearLanes } from '../../src/pipeline/near-lanes.ts';
 
@@ -21,7 +22,7 @@ const SEEN = seenWith(NEXT_POLL_WITHIN_MS);
 interface Run {
   readonly lane: LaneRef;
   readonly seen: SeenAccount | undefined;
-  readonly end: PromiseWithResolvers<void>;
+  readonly end: PromiseWithResolvers<LaneRunEnd>;
 }
 
 function openLanes() {
@@ -42,7 +43,7 @@ function openLanes() {
       },
     },
     run: (lane, seen) => {
-      const end = Promise.withResolvers<void>();
+      const end = Promise.withResolvers<LaneRunEnd>();
       runs.push({ lane, seen, end });
       return end.promise;
     },
@@ -73,10 +74,10 @@ test('what is handed over with what was seen begins at once, and its job is queu
   ]);
   await turn();
   expect(queued).toEqual([]);
-  runs[1]?.end.resolve();
+  runs[1]?.end.resolve('idle');
   await turn();
   expect(queued).toEqual([[OTHER]]);
-  runs[0]?.end.resolve();
+  runs[0]?.end.resolve('idle');
   await turn();
   expect(queued).toEqual([[OTHER], [LANE]]);
   expect(timers.map(({ isOff }) => isOff)).toEqual([true, true]);
@@ -89,7 +90,7 @@ test('a run that goes on for long gets its job meanwhile, and no second one when
   timers[0]?.call();
   await turn();
   expect(queued).toEqual([[LANE]]);
-  runs[0]?.end.resolve();
+  runs[0]?.end.resolve('idle');
   await turn();
   expect(queued).toEqual([[LANE]]);
 });
@@ -118,7 +119,7 @@ test.each([NEXT_POLL_WITHIN_MS + 1, undefined])(
     expect(runs.map(({ lane }) => lane)).toEqual([LANE, OTHER]);
     expect(queued).toEqual([[LANE, OTHER]]);
     expect(timers).toEqual([]);
-    for (const { end } of runs) end.resolve();
+    for (const { end } of runs) end.resolve('idle');
     await turn();
     expect(queued).toEqual([[LANE, OTHER]]);
     // Nor does it where a run that was handed over by a poll before still owes one.
@@ -134,7 +135,7 @@ test('what is handed over while the run of a job goes on here gets a job of its 
   const job = lanes.run(LANE);
   await lanes.dispatch([LANE], SEEN);
   expect(queued).toEqual([[LANE]]);
-  runs[0]?.end.resolve();
+  runs[0]?.end.resolve('idle');
   await job;
   await turn();
   expect(queued).toEqual([[LANE]]);
@@ -155,11 +156,11 @@ test('a job that arrives while its lane runs here waits for that run, and then r
   const job = lanes.run(LANE).then(() => (isEnded = true));
   await turn();
   expect(runs).toHaveLength(1);
-  runs[0]?.end.resolve();
+  runs[0]?.end.resolve('idle');
   await turn();
   expect(runs[1]).toMatchObject({ lane: LANE, seen: undefined });
   expect(isEnded).toBe(false);
-  runs[1]?.end.resolve();
+  runs[1]?.end.resolve('idle');
   await job;
 });
 
@@ -171,10 +172,10 @@ test('a lane never runs twice at a time here, whoever asks for it', async () => 
   expect(runs).toHaveLength(1);
   // The job of the last hand-over stands in the queue.
   expect(queued).toEqual([[LANE]]);
-  runs[0]?.end.resolve();
+  runs[0]?.end.resolve('idle');
   await turn();
   expect(runs).toHaveLength(2);
-  runs[1]?.end.resolve();
+  runs[1]?.end.resolve('idle');
   await Promise.all(jobs);
   expect(runs).toHaveLength(2);
 });
@@ -203,7 +204,7 @@ test('a job that could not be queued is told of', async () => {
   const lost = new Error('the queue is lost');
   faults.push(lost);
   await lanes.dispatch([LANE], SEEN);
-  runs[0]?.end.resolve();
+  runs[0]?.end.resolve('idle');
   await turn();
   expect(errors).toEqual([[lost, LANE]]);
   await lanes.settled();
@@ -225,7 +226,7 @@ test('where the lane of the account is to run, the markets wait for it', async (
   await lanes.dispatch([OWN, LANE, OTHER], SEEN);
   expect(runs.map(({ lane }) => lane)).toEqual([OWN]);
   expect(queued).toEqual([[LANE, OTHER]]);
-  runs[0]?.end.resolve();
+  runs[0]?.end.resolve('idle');
   await turn();
   expect(queued).toEqual([[LANE, OTHER], [OWN]]);
 });
@@ -241,9 +242,28 @@ test('a process that is ending begins nothing any more, and its end waits for wh
   const settled = lanes.settled().then(() => (isSettled = true));
   await turn();
   expect(isSettled).toBe(false);
-  runs[0]?.end.resolve();
+  runs[0]?.end.resolve('stopped');
   await settled;
   expect(queued).toEqual([[OTHER], [LANE]]);
+});
+
+test('a process that is ending leaves no job behind for a lane that is done', async () => {
+  const { lanes, runs, queued, over } = openLanes();
+  await lanes.dispatch([LANE], SEEN);
+  over.abort();
+  runs[0]?.end.resolve('idle');
+  await lanes.settled();
+  expect(queued).toEqual([]);
+});
+
+test('a process that is ending leaves the job of a lane that was handed over again since it was begun', async () => {
+  const { lanes, runs, queued, over } = openLanes();
+  await lanes.dispatch([LANE], SEEN);
+  await lanes.dispatch([LANE], SEEN);
+  over.abort();
+  runs[0]?.end.resolve('idle');
+  await lanes.settled();
+  expect(queued).toEqual([[LANE]]);
 });
 
 test('whenever the end is asked for, it does not come before the job of a run that has just ended is queued', async () => {
@@ -253,7 +273,7 @@ test('whenever the end is asked for, it does not come before the job of a run th
     const { lanes, runs, queued, delay } = openLanes();
     await lanes.dispatch([LANE], SEEN);
     delay.until = turn();
-    runs[0]?.end.resolve();
+    runs[0]?.end.resolve('idle');
     for (let step = 0; step < later; step++) await Promise.resolve();
     await lanes.settled();
     found.push(queued.length);
@@ -266,7 +286,7 @@ test('the end waits for a job that is on its way to the queue', async () => {
   const onItsWay = Promise.withResolvers<void>();
   delay.until = onItsWay.promise;
   await lanes.dispatch([LANE], SEEN);
-  runs[0]?.end.resolve();
+  runs[0]?.end.resolve('idle');
   let isSettled = false;
   const settled = lanes.settled().then(() => (isSettled = true));
   await turn();
