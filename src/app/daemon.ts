@@ -124,7 +124,7 @@ const LANE_LEASE_MS = 3_000;
  * The lane of a process that died is free when its lease has ended. A poll that is meant to come within the latter
  * time hands it over again before, so that its job may come within the former.
  */
-const JOB_AFTER_MS = 250;
+const JOB_AFTER_MS = 1_000;
 const NEXT_POLL_WITHIN_MS = 2_000;
 const LONGEST_WAIT_MS = 10_000;
 const HISTORY_MS = 10_000;
