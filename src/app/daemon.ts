@@ -120,11 +120,9 @@ async function openWeb(
  */
 const CLAIM_MS = 1_500;
 const LANE_LEASE_MS = 3_000;
-/**
- * The lane of a process that died is free when its lease has ended. A poll that is meant to come within the latter
- * time hands it over again before, so that its job may come within the former.
- */
+/** A lane that was begun at once need not have its job before: a queue's work stands in the way of others that act. */
 const JOB_AFTER_MS = 1_000;
+/** Well before the lease of a process that died has ended: a poll by then hands its lane over again soon enough. */
 const NEXT_POLL_WITHIN_MS = 2_000;
 const LONGEST_WAIT_MS = 10_000;
 const HISTORY_MS = 10_000;

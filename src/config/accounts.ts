@@ -27,7 +27,7 @@ export const ruleUseSchema = z
         .describe('Replaces `where` of all its position rules, and `positions` of all others.'),
       mode: modeSchema().optional().describe('Replaces `mode` of all its rules.'),
       with: z
-        .record(name('a rule id') as unknown as z.ZodString, z.looseObject({}))
+        .record(name('a rule id'), z.looseObject({}))
         .optional()
         .describe('Changes by rule id: each key given here replaces that key of the rule.'),
     }),

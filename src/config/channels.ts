@@ -70,7 +70,7 @@ export function channelSchema(type: ChannelType): z.ZodType<WrittenChannel> {
 }
 
 export const channelsSchema = z.record(
-  name('a channel name') as unknown as z.ZodString,
+  name('a channel name'),
   z.union([CHANNELS.webhook, CHANNELS.slack, CHANNELS.telegram, CHANNELS.alertmanager]),
 );
 
@@ -82,7 +82,7 @@ export const notifySchema = section(
       'How often a rule that fires on is told again. Alertmanager ends an alert that is not told for three times this.',
     ),
     links: z
-      .record(linkTitle as unknown as z.ZodString, url('https:', 'http:'))
+      .record(linkTitle, url('https:', 'http:'))
       .describe(
         'Links in every message, by title; {account}, {rule}, {subject}, {market}, {episode}, {severity}, {key} and {page} (the path of what it is about on the status page, after an address without a slash at its end) are filled in.',
       ),

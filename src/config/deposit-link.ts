@@ -131,5 +131,5 @@ function compileCustomer(
   return {
     ...Object.fromEntries(values),
     address: Object.fromEntries([...lines, ...second]),
-  } as unknown as PersonalData;
+  } as PersonalData;
 }

@@ -76,7 +76,7 @@ interface SchemaNode {
 
 /** Every key outside of rules with its default: from the schemas that the loader reads by. */
 export function keyTable(): string {
-  const root = describedJsonSchema() as unknown as SchemaNode;
+  const root = describedJsonSchema() as SchemaNode;
   const rows: string[] = [];
   for (const [key, node] of Object.entries(root.properties ?? {})) {
     if (key !== 'rules') addRows(rows, key, node, root.required?.includes(key) ?? false);
@@ -86,7 +86,7 @@ export function keyTable(): string {
 
 /** Every key of a rule, whatever it judges. */
 export function ruleKeyTable(): string {
-  const root = describedJsonSchema() as unknown as SchemaNode & { definitions?: Record<string, SchemaNode> };
+  const root = describedJsonSchema() as SchemaNode & { definitions?: Record<string, SchemaNode> };
   const kinds = root.properties?.['rules']?.items?.anyOf ?? [];
   const actions = SUBJECT_KINDS.map((on) => root.definitions?.[`${on}Action`] ?? {});
   const { on, ...keys } = mergedProperties(kinds);

@@ -43,14 +43,15 @@ export class NearLanes implements LaneDispatcher {
 
   async dispatch(lanes: readonly LaneRef[], seen?: SeenAccount): Promise<void> {
     const { queue, signal } = this.#options;
-    const owed =
-      seen === undefined || signal.aborted ? [] : toBegin(lanes).filter((lane) => this.#owes(lane, seen));
-    const queued = lanes.filter((lane) => !owed.includes(lane));
-    if (queued.length > 0) await queue.dispatch(queued, seen);
+    const queued = new Set(lanes);
+    if (seen !== undefined && !signal.aborted) {
+      for (const lane of toBegin(lanes)) if (this.#begins(lane, seen)) queued.delete(lane);
+    }
+    if (queued.size > 0) await queue.dispatch([...queued], seen);
   }
 
   /** Begins the lane, unless it runs here. Whether this hand-over can count on a job that is still to come. */
-  #owes(lane: LaneRef, seen: SeenAccount): boolean {
+  #begins(lane: LaneRef, seen: SeenAccount): boolean {
     const nextPollMs = seen.stored.documents.evaluation?.passage?.plannedMs ?? Number.POSITIVE_INFINITY;
     const isPolledSoon = nextPollMs <= this.#options.nextPollWithinMs;
     const before = this.#running.get(keyOf(lane));
