@@ -63,6 +63,8 @@ export async function simulatorVocabulary(): Promise<{
  * @throws errors with a `code` and a message that says what to change.
  */
 export async function startDemo(options: DemoOptions): Promise<Demo> {
+  const { compileOnFirstCall } = await import('./app/compiler.ts');
+  compileOnFirstCall();
   const { openDemo } = await import('./app/demo/demo.ts');
   return await openDemo(options);
 }
@@ -73,6 +75,8 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
  * what to change.
  */
 export async function runDaemon(options: DaemonOptions): Promise<Daemon> {
+  const { compileOnFirstCall } = await import('./app/compiler.ts');
+  compileOnFirstCall();
   const { startDaemon } = await import('./app/daemon.ts');
   return await startDaemon(options);
 }

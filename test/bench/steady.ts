@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { startDaemon } from '../../src/app/daemon.ts';
+import { runDaemon } from '../../src/app.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import { startRedisServer } from '../support/redis.ts';
 
@@ -62,7 +62,7 @@ export async function openSteady(): Promise<Steady> {
       const emptyBytes = await redisFigure(redis, 'memory', 'used_memory');
       await writeFile(configFile, configOf(accounts, baseUrl, redisServer.url));
       const probe = new Probe();
-      const daemon = await startDaemon({
+      const daemon = await runDaemon({
         configFile,
         env: environmentOf(accounts),
         log: { stream: nowhere, isTerminal: false, colours: false },

@@ -7,6 +7,7 @@ import { EXIT } from '../../src/cli/exit-codes.ts';
 import { abortOnSignals, stopReason } from '../../src/cli/signals.ts';
 
 const FIXTURE = path.join(import.meta.dirname, 'fixtures/program.ts');
+const FIRST_CALL = path.join(import.meta.dirname, 'fixtures/first-call.ts');
 const MAIN = path.join(import.meta.dirname, '../../src/cli/main.ts');
 
 interface Running {
@@ -68,6 +69,30 @@ describe('a real process', () => {
     const [output] = (await once(child.stdout, 'data')) as [Buffer];
     expect(String(output)).toMatch(/^\d+\.\d+\.\d+\n$/);
     expect(await ended).toEqual({ exit: EXIT.ok, stderr: '' });
+  });
+});
+
+/** In a daemon the code that acts may run for the first time when everything depends on it. */
+describe('a function that is called for the first time', () => {
+  it.each([
+    { command: ['run', '--config', '/nonexistent.yaml'], compiled: true },
+    { command: ['demo', '--prices', MAIN], compiled: true },
+    { command: ['check', '/nonexistent.yaml'], compiled: false },
+  ])('is compiled by then: $compiled, in $command.0', async ({ command, compiled }) => {
+    const preload = ['--allow-natives-syntax', '--import', FIRST_CALL];
+    const child = spawn(process.execPath, [...preload, MAIN, ...command]);
+    let stdout = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      stdout += String(chunk);
+    });
+    let stderr = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      stderr += String(chunk);
+    });
+    const [code] = (await once(child, 'close')) as [number];
+    expect(code).not.toBe(0);
+    expect(stdout.trimEnd().split('\n').at(-1)).toBe(`compiled with its first call: ${compiled}`);
+    expect(stderr).not.toContain('unrecognized flag');
   });
 });
 
