@@ -8,27 +8,32 @@ interface Waiting {
 
 /**
  * Commits of one bucket, one call at a time: whatever is ready while a call is under way goes with the next one.
- * Alone, a commit goes at the end of the turn in which it became ready.
+ * Otherwise a commit goes at the end of the turn in which it became ready, or at once, with all that wait, if it is
+ * urgent: an action follows from it, and what else has arrived for this process to do would come before it.
  */
 export class BatchedCommits {
   readonly #store: StateStore;
   #waiting: Waiting[] = [];
   #isRunning = false;
+  #endOfTurn: NodeJS.Immediate | undefined;
 
   constructor(store: StateStore) {
     this.#store = store;
   }
 
-  add(commit: AccountCommit): Promise<CommitResult> {
+  add(commit: AccountCommit, isUrgent: boolean): Promise<CommitResult> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ commit, resolve, reject });
       if (this.#isRunning) return;
-      this.#isRunning = true;
-      setImmediate(() => void this.#run());
+      if (isUrgent) void this.#run();
+      else this.#endOfTurn ??= setImmediate(() => void this.#run());
     });
   }
 
   async #run(): Promise<void> {
+    clearImmediate(this.#endOfTurn);
+    this.#endOfTurn = undefined;
+    this.#isRunning = true;
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
       this.#waiting = [];

@@ -198,7 +198,7 @@ async function commitDecision(
     pass('poll.evaluated', about);
     const commit = commitOf(decided, tick, clock);
     pass('poll.committing', about);
-    const result = await tick.commits.add(commit);
+    const result = await tick.commits.add(commit, decided.lanes.length > 0);
     pass('poll.committed', about);
     tellCommit(context.telemetry, 'poll', loaded.stored, result);
     if (result.kind === 'committed') {
