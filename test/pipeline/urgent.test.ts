@@ -42,8 +42,6 @@ test('what leads to an action is committed in the turn in which it was decided, 
   const calm = polls().length;
   simulator.setPrice('BTC_PERP', '43000');
   await eventually(() => polls().some(({ intents }) => intents > 0), 'an intent');
-  const [breached] = polls()
-    .slice(calm)
-    .filter(({ intents }) => intents > 0);
+  const breached = polls().find(({ intents }, index) => index >= calm && intents > 0);
   expect(breached).toMatchObject({ sameTurn: true });
 });
