@@ -33,7 +33,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   'src/simulator': {
     imports: ['core/decimal.ts'],
-    rule: 'src/simulator may import src/core/decimal.ts only: it must not inherit the mistakes of the client.',
+    rule: 'src/simulator may import src/core/quantities/decimal.ts only: it must not inherit the mistakes of the client.',
   },
   'src/web': {
     imports: ['core/', 'app.ts'],
@@ -194,7 +194,7 @@ export default defineConfig({
   overrides: [
     ...Object.entries(LAYERS).flatMap(([folder, layer]) => layerRules(folder, layer)),
     {
-      files: ['src/core/decimal.ts'],
+      files: ['src/core/quantities/decimal.ts'],
       rules: {
         'no-restricted-imports': [
           'error',

@@ -1,12 +1,12 @@
 import type { CompiledAccount, CompiledConfig } from '../config/compiled.ts';
-import { leastIntervalMs } from '../core/cadence.ts';
-import { compileRules } from '../core/compiled-rules.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
 import type { RateLimitStore } from '../core/ports/limiter.ts';
 import type { NonceStore } from '../core/ports/nonce.ts';
 import { bucketOf } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
-import type { ConditionSpec } from '../core/rule.ts';
+import { leastIntervalMs } from '../core/risk/cadence.ts';
+import { compileRules } from '../core/rules/compiled-rules.ts';
+import type { ConditionSpec } from '../core/rules/rule.ts';
 import {
   createExchangeClient,
   createSharedConnections,

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { CompiledAccount, CompiledConfig } from '../config/compiled.ts';
 import { durationInWords } from '../config/shape/units.ts';
-import type { SourceName } from '../core/fields.ts';
+import type { SourceName } from '../core/fields/field-catalogue.ts';
 import type {
   ExchangeError,
   ExchangeReads,

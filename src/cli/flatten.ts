@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { compileGlobs } from '../core/filter.ts';
+import { compileGlobs } from '../core/rules/filter.ts';
 import type { CliIo } from './io.ts';
 import { type OrderFlags, orderByHand, withOrderOptions } from './operate/order.ts';
 import { nonEmpty } from './operate/values.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { percentInWords } from '../app.ts';
-import type { ReduceTarget } from '../core/rule.ts';
+import type { ReduceTarget } from '../core/rules/rule.ts';
 import { UsageError } from './errors.ts';
 import type { CliIo } from './io.ts';
 import { type OrderFlags, orderByHand, withdrawByHand, withOrderOptions } from './operate/order.ts';

@@ -1,4 +1,4 @@
-import type { Mode, Severity } from '../core/rule.ts';
+import type { Mode, Severity } from '../core/rules/rule.ts';
 import { checkConfig } from './load.ts';
 import { formatProblem, type Problem } from './problem.ts';
 import type { ConfigSurroundings } from './surroundings.ts';

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import { SOURCE_NAMES, type SourceName } from '../core/fields.ts';
-import { compileGlobs } from '../core/filter.ts';
-import type { Mode, RuleSpec } from '../core/rule.ts';
-import type { AccountSettings, MarketSettings } from '../core/settings.ts';
+import { SOURCE_NAMES, type SourceName } from '../core/fields/field-catalogue.ts';
+import type { AccountSettings, MarketSettings } from '../core/quantities/settings.ts';
+import { compileGlobs } from '../core/rules/filter.ts';
+import type { Mode, RuleSpec } from '../core/rules/rule.ts';
 import type { WrittenAccount } from './accounts.ts';
 import type { actingSchema, cadenceSchema } from './acting.ts';
 import type { WatchSettings } from './compiled.ts';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { DecimalString } from '../core/decimal.ts';
-import type { AccountSettings, MarketSettings } from '../core/settings.ts';
+import type { DecimalString } from '../core/quantities/decimal.ts';
+import type { AccountSettings, MarketSettings } from '../core/quantities/settings.ts';
 import type { WrittenAccount } from './accounts.ts';
 import { actionDefaults, compileSettings, compileWatch, type Defaults } from './compile-account.ts';
 import { channelNames, compileChannels, compileNotify, readChannels } from './compile-channels.ts';

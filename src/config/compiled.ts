@@ -1,7 +1,7 @@
-import type { DecimalString } from '../core/decimal.ts';
-import type { SourceName } from '../core/fields.ts';
-import type { Mode, RuleSpec } from '../core/rule.ts';
-import type { AccountSettings, MarketSettings } from '../core/settings.ts';
+import type { SourceName } from '../core/fields/field-catalogue.ts';
+import type { DecimalString } from '../core/quantities/decimal.ts';
+import type { AccountSettings, MarketSettings } from '../core/quantities/settings.ts';
+import type { Mode, RuleSpec } from '../core/rules/rule.ts';
 import type { Personal, Secret } from './secret.ts';
 
 /** The whole config, checked, with defaults filled in, references resolved, and frozen. */

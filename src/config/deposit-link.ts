@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type DecimalString, parseDecimal } from '../core/decimal.ts';
+import { type DecimalString, parseDecimal } from '../core/quantities/decimal.ts';
 import type { CompiledDepositLink, PersonalData } from './compiled.ts';
 import type { Path } from './problem.ts';
 import { Personal } from './secret.ts';

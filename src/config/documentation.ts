@@ -1,5 +1,5 @@
-import { type FieldSpec, fieldsOf } from '../core/fields.ts';
-import type { SubjectKind } from '../core/rule.ts';
+import { type FieldSpec, fieldsOf } from '../core/fields/field-catalogue.ts';
+import type { SubjectKind } from '../core/rules/rule.ts';
 import { describedJsonSchema } from './json-schema.ts';
 import { PARAMETER_KEYS } from './rules/condition.ts';
 import { SUBJECT_KINDS } from './rules/rule.ts';

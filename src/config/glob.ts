@@ -1,4 +1,4 @@
-import { compileGlobs } from '../core/filter.ts';
+import { compileGlobs } from '../core/rules/filter.ts';
 
 export function isGlob(text: string): boolean {
   return /[*?]/.test(text);

@@ -1,5 +1,5 @@
-import { findField, SOURCE_NAMES, type SourceName } from '../core/fields.ts';
-import type { ActionSpec, ConditionSpec, RuleSpec } from '../core/rule.ts';
+import { findField, SOURCE_NAMES, type SourceName } from '../core/fields/field-catalogue.ts';
+import type { ActionSpec, ConditionSpec, RuleSpec } from '../core/rules/rule.ts';
 
 /** Every comparison of a condition. */
 export function* comparisonsOf(

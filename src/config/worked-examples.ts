@@ -1,4 +1,4 @@
-import type { AccountSettings } from '../core/settings.ts';
+import type { AccountSettings } from '../core/quantities/settings.ts';
 import { checkConfig } from './load.ts';
 import { formatProblem } from './problem.ts';
 import type { ConfigSurroundings } from './surroundings.ts';

@@ -1,4 +1,3 @@
-import { parseDecimal, ZERO } from '../core/decimal.ts';
 import type {
   CallOptions,
   CommandOutcome,
@@ -12,6 +11,7 @@ import type {
   SetAsideRecord,
   StopLimitRequest,
 } from '../core/ports/exchange.ts';
+import { parseDecimal, ZERO } from '../core/quantities/decimal.ts';
 import type { Caller } from './caller.ts';
 import { ENDPOINTS, type Endpoint } from './endpoints.ts';
 import { finding, type Redact, redactor } from './errors.ts';

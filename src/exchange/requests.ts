@@ -1,4 +1,3 @@
-import { type DecimalString, formatDecimal, parseDecimal, ZERO } from '../core/decimal.ts';
 import type {
   CancelAllRequest,
   ExchangeError,
@@ -7,6 +6,7 @@ import type {
   StopLimitRequest,
   TransferQuery,
 } from '../core/ports/exchange.ts';
+import { type DecimalString, formatDecimal, parseDecimal, ZERO } from '../core/quantities/decimal.ts';
 import type { EndpointId } from './endpoints.ts';
 import { finding } from './errors.ts';
 

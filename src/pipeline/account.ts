@@ -1,11 +1,11 @@
-import type { CompiledRules } from '../core/compiled-rules.ts';
-import type { SourceName } from '../core/fields.ts';
+import type { SourceName } from '../core/fields/field-catalogue.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
 import type { CallPreparation, GuardedExchange } from '../core/ports/exchange.ts';
 import type { Notifier } from '../core/ports/notify.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import type { LaneDispatcher } from '../core/ports/work.ts';
+import type { CompiledRules } from '../core/rules/compiled-rules.ts';
 import type { ReadMemory } from './read-memory.ts';
 import type { LaneTime } from './time.ts';
 

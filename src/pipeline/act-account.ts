@@ -1,3 +1,4 @@
+import type { AuditEvent } from '../core/audit/audit-event.ts';
 import {
   ACCOUNT_HOLDER,
   type AccountChange,
@@ -8,10 +9,9 @@ import {
   finishAccountCancel,
   newAccountLane,
   recoverAccount,
-} from '../core/account-lane.ts';
-import type { AuditEvent } from '../core/audit-event.ts';
-import type { LaneState } from '../core/lane-state.ts';
-import { hold, recover, release } from '../core/life.ts';
+} from '../core/lanes/account-lane.ts';
+import type { LaneState } from '../core/lanes/lane-state.ts';
+import { hold, recover, release } from '../core/lanes/recover.ts';
 import type { LaneRunEnd } from '../core/ports/telemetry.ts';
 import type { PipelineContext } from './account.ts';
 import { LaneRunEnded, type LaneSession, type SessionChange, type SessionView } from './lane-session.ts';

@@ -1,5 +1,5 @@
-import type { InProgress, LaneState, ReadStep, RequestStep, Step } from '../core/lane-state.ts';
-import { finish, type StepResult } from '../core/lane-step.ts';
+import type { InProgress, LaneState, ReadStep, RequestStep, Step } from '../core/lanes/lane-state.ts';
+import { finish, type StepResult } from '../core/lanes/lane-step.ts';
 import type { CallOptions } from '../core/ports/exchange.ts';
 import type { LaneRunEnd } from '../core/ports/telemetry.ts';
 import type { LaneRef, SeenAccount } from '../core/ports/work.ts';

@@ -1,6 +1,6 @@
-import type { AuditEvent } from '../core/audit-event.ts';
-import { type Evaluation, positionViews } from '../core/evaluate.ts';
-import { admitEpisodes, EMPTY_LEDGER } from '../core/gate.ts';
+import type { AuditEvent } from '../core/audit/audit-event.ts';
+import { NO_ROUTES, routeRequests } from '../core/lanes/route.ts';
+import { admitEpisodes, EMPTY_LEDGER } from '../core/orders/gate.ts';
 import type { AuditDraft } from '../core/ports/audit.ts';
 import { type Controls, controlsInForce } from '../core/ports/controls.ts';
 import type {
@@ -10,9 +10,9 @@ import type {
   StoredRequests,
 } from '../core/ports/state-store.ts';
 import type { LaneRef } from '../core/ports/work.ts';
-import { NO_ROUTES, routeRequests } from '../core/route.ts';
-import type { Instant, Snapshot } from '../core/snapshot.ts';
-import type { ActionRequest, PositionView } from '../core/subject.ts';
+import type { Instant, Snapshot } from '../core/quantities/snapshot.ts';
+import { type Evaluation, positionViews } from '../core/rules/evaluate.ts';
+import type { ActionRequest, PositionView } from '../core/rules/subject.ts';
 import type { WatchedAccount } from './account.ts';
 import { laneContext, limitInputs } from './gate.ts';
 import { takeInbox } from './inbox.ts';

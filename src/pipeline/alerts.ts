@@ -1,14 +1,14 @@
-import { alarmWords } from '../core/alarm-words.ts';
-import type { AuditEvent } from '../core/audit-event.ts';
-import { CreditLineQuantities, curesOf } from '../core/credit-line.ts';
-import { actionKey } from '../core/intent.ts';
-import { creditLineKey } from '../core/memory.ts';
+import type { AuditEvent } from '../core/audit/audit-event.ts';
+import { actionKey } from '../core/orders/intent.ts';
 import { type ControlsInForce, isSilenced } from '../core/ports/controls.ts';
 import { type CureFigures, type Notice, type NoticeKind, RESOLVED } from '../core/ports/notify.ts';
 import type { StoredAlerts } from '../core/ports/state-store.ts';
-import type { Snapshot } from '../core/snapshot.ts';
-import type { ActionRequest } from '../core/subject.ts';
-import { positionKey } from '../core/subjects.ts';
+import { CreditLineQuantities, curesOf } from '../core/quantities/credit-line.ts';
+import type { Snapshot } from '../core/quantities/snapshot.ts';
+import { creditLineKey } from '../core/rules/memory.ts';
+import type { ActionRequest } from '../core/rules/subject.ts';
+import { positionKey } from '../core/rules/subjects.ts';
+import { alarmWords } from '../core/view/alarm-words.ts';
 import type { WatchedAccount } from './account.ts';
 import type { DepositCure } from './deposit-cure.ts';
 

@@ -1,12 +1,12 @@
-import { emptyAccountState } from '../core/account-state.ts';
-import { type Evaluation, evaluate } from '../core/evaluate.ts';
-import { figuresDue, figuresOf } from '../core/figures.ts';
 import type { AuditDraft } from '../core/ports/audit.ts';
 import { controlsInForce } from '../core/ports/controls.ts';
 import type { Notice } from '../core/ports/notify.ts';
 import type { AccountCommit, AccountDocuments } from '../core/ports/state-store.ts';
 import type { LaneRef } from '../core/ports/work.ts';
-import type { Instant, Snapshot } from '../core/snapshot.ts';
+import type { Instant, Snapshot } from '../core/quantities/snapshot.ts';
+import { emptyAccountState } from '../core/rules/account-state.ts';
+import { type Evaluation, evaluate } from '../core/rules/evaluate.ts';
+import { figuresDue, figuresOf } from '../core/view/stored-figures.ts';
 import type { WatchedAccount } from './account.ts';
 import { type Acted, type ActingInputs, act, isBusy } from './acted.ts';
 import { alertsDue } from './alerts.ts';

@@ -1,12 +1,12 @@
-import type { AccountState } from '../core/account-state.ts';
-import { CreditLineQuantities } from '../core/credit-line.ts';
-import type { Transition } from '../core/decision.ts';
-import { creditLineKey } from '../core/memory.ts';
 import type { AuditDraft } from '../core/ports/audit.ts';
-import type { AccountSettings } from '../core/settings.ts';
-import type { Snapshot } from '../core/snapshot.ts';
-import { isSuccessfulDeposit } from '../core/transfer.ts';
-import { figure } from '../core/words.ts';
+import { CreditLineQuantities } from '../core/quantities/credit-line.ts';
+import type { AccountSettings } from '../core/quantities/settings.ts';
+import type { Snapshot } from '../core/quantities/snapshot.ts';
+import { isSuccessfulDeposit } from '../core/quantities/transfer.ts';
+import type { AccountState } from '../core/rules/account-state.ts';
+import { figure } from '../core/rules/condition-words.ts';
+import type { Transition } from '../core/rules/decision.ts';
+import { creditLineKey } from '../core/rules/memory.ts';
 
 /** A rule about a loan that does not fire any more, and the deposits that arrived since it began to. */
 export interface DepositCure {

@@ -1,6 +1,6 @@
-import type { CadenceReason } from '../core/cadence.ts';
-import type { Evaluation } from '../core/evaluate.ts';
 import { BUCKETS } from '../core/ports/state-store.ts';
+import type { CadenceReason } from '../core/risk/cadence.ts';
+import type { Evaluation } from '../core/rules/evaluate.ts';
 
 /** Ticks come a little early or late; an account falls due this part of a tick before the one that takes it. */
 const EARLY_SHARE = 0.5;

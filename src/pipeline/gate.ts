@@ -1,9 +1,9 @@
-import type { LaneContext } from '../core/admission.ts';
-import { admitEpisodes, EMPTY_LEDGER, type GateContext, type LimitInputs } from '../core/gate.ts';
+import type { LaneContext } from '../core/orders/admission.ts';
+import { admitEpisodes, EMPTY_LEDGER, type GateContext, type LimitInputs } from '../core/orders/gate.ts';
 import type { ControlsInForce } from '../core/ports/controls.ts';
 import type { AccountDocuments } from '../core/ports/state-store.ts';
-import type { Mode } from '../core/rule.ts';
-import type { ActionRequest } from '../core/subject.ts';
+import type { Mode } from '../core/rules/rule.ts';
+import type { ActionRequest } from '../core/rules/subject.ts';
 import type { WatchedAccount } from './account.ts';
 
 /** What `admitEpisodes` is asked with, for one account now. */

@@ -1,10 +1,10 @@
-import type { CompiledRules } from '../core/compiled-rules.ts';
-import { CreditLineQuantities } from '../core/credit-line.ts';
-import { creditLineKey } from '../core/memory.ts';
 import type { HistorySample } from '../core/ports/history.ts';
-import { PositionQuantities } from '../core/position.ts';
-import type { Snapshot } from '../core/snapshot.ts';
-import { positionKey } from '../core/subjects.ts';
+import { CreditLineQuantities } from '../core/quantities/credit-line.ts';
+import { PositionQuantities } from '../core/quantities/position.ts';
+import type { Snapshot } from '../core/quantities/snapshot.ts';
+import type { CompiledRules } from '../core/rules/compiled-rules.ts';
+import { creditLineKey } from '../core/rules/memory.ts';
+import { positionKey } from '../core/rules/subjects.ts';
 
 /** The figures of each subject that curves are drawn from. */
 export function samplesOf({ sources }: Snapshot, { settings }: CompiledRules): readonly HistorySample[] {

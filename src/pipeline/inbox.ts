@@ -1,8 +1,8 @@
-import { compileGlobs } from '../core/filter.ts';
-import type { OperatorRequest } from '../core/intent.ts';
+import type { OperatorRequest } from '../core/orders/intent.ts';
 import type { AuditDraft } from '../core/ports/audit.ts';
 import type { Inbox, OperatorOrder } from '../core/ports/controls.ts';
-import type { PositionView } from '../core/subject.ts';
+import { compileGlobs } from '../core/rules/filter.ts';
+import type { PositionView } from '../core/rules/subject.ts';
 
 /** What an operator asked for, as a wish to one lane. */
 export type OperatorWish =

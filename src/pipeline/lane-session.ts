@@ -1,5 +1,5 @@
-import type { LaneContext } from '../core/admission.ts';
-import type { AuditEvent } from '../core/audit-event.ts';
+import type { AuditEvent } from '../core/audit/audit-event.ts';
+import type { LaneContext } from '../core/orders/admission.ts';
 import { controlsInForce } from '../core/ports/controls.ts';
 import type {
   AccountCommit,

@@ -1,19 +1,19 @@
+import { type AuditEvent, recorder } from '../core/audit/audit-event.ts';
 import {
   type AccountLane,
   advanceAccount,
   newAccountLane,
   observeAccountRequests,
-} from '../core/account-lane.ts';
-import type { LaneContext } from '../core/admission.ts';
-import { type AuditEvent, recorder } from '../core/audit-event.ts';
-import { type LaneRequest, operatorIntent, withdrawOperatorIntent } from '../core/intent.ts';
-import { advance } from '../core/lane.ts';
-import { type LaneChange, observeRead, observeRequests } from '../core/lane-observe.ts';
-import { type LaneState, newLane } from '../core/lane-state.ts';
-import { startLife } from '../core/life.ts';
+} from '../core/lanes/account-lane.ts';
+import { advance } from '../core/lanes/lane.ts';
+import { type LaneChange, observeRead, observeRequests } from '../core/lanes/lane-observe.ts';
+import { type LaneState, newLane } from '../core/lanes/lane-state.ts';
+import type { ReadObservation } from '../core/lanes/market-read.ts';
+import { startLife } from '../core/lanes/recover.ts';
+import type { LaneContext } from '../core/orders/admission.ts';
+import { type LaneRequest, operatorIntent, withdrawOperatorIntent } from '../core/orders/intent.ts';
 import type { StoredAccount } from '../core/ports/state-store.ts';
-import type { ReadObservation } from '../core/read-market.ts';
-import type { ActionRequest } from '../core/subject.ts';
+import type { ActionRequest } from '../core/rules/subject.ts';
 import type { OperatorWish } from './inbox.ts';
 
 /** What one evaluation asks of the lanes of an account. */

@@ -1,8 +1,8 @@
-import type { SourceName } from '../core/fields.ts';
-import { ownStopsOf } from '../core/own-stops.ts';
+import type { SourceName } from '../core/fields/field-catalogue.ts';
+import { ownStopsOf } from '../core/orders/own-stops.ts';
 import type { PositionRecord, RecordList } from '../core/ports/exchange.ts';
 import type { StoredAccount, StoredReadings } from '../core/ports/state-store.ts';
-import type { Instant, Snapshot, SnapshotSources, SourceReading } from '../core/snapshot.ts';
+import type { Instant, Snapshot, SnapshotSources, SourceReading } from '../core/quantities/snapshot.ts';
 import type { PipelineContext, WatchedAccount } from './account.ts';
 import { aged, type KeptReading, type ReadMemory } from './read-memory.ts';
 import { ageUnread, isDue, isSeldom, knownReading, readSources } from './read-sources.ts';

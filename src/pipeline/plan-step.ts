@@ -1,8 +1,8 @@
-import { advance } from '../core/lane.ts';
-import type { LaneChange } from '../core/lane-observe.ts';
-import type { LaneState, Step } from '../core/lane-state.ts';
-import { begin } from '../core/lane-step.ts';
-import { recover } from '../core/life.ts';
+import { advance } from '../core/lanes/lane.ts';
+import type { LaneChange } from '../core/lanes/lane-observe.ts';
+import type { LaneState, Step } from '../core/lanes/lane-state.ts';
+import { begin } from '../core/lanes/lane-step.ts';
+import { recover } from '../core/lanes/recover.ts';
 import type { LaneRunEnd } from '../core/ports/telemetry.ts';
 import type { SessionChange, SessionView } from './lane-session.ts';
 import { inLife } from './lanes.ts';

@@ -1,8 +1,8 @@
-import { emptyAccountState } from '../core/account-state.ts';
-import { positionViews } from '../core/evaluate.ts';
+import type { ReadObservation } from '../core/lanes/market-read.ts';
 import type { AccountDocuments } from '../core/ports/state-store.ts';
-import type { ReadObservation } from '../core/read-market.ts';
-import type { Snapshot } from '../core/snapshot.ts';
+import type { Snapshot } from '../core/quantities/snapshot.ts';
+import { emptyAccountState } from '../core/rules/account-state.ts';
+import { positionViews } from '../core/rules/evaluate.ts';
 import type { PipelineContext, WatchedAccount } from './account.ts';
 
 export interface MarketRecords {

@@ -1,5 +1,5 @@
-import type { SourceName } from '../core/fields.ts';
-import { elapsedMs, type Instant, type SourceReading } from '../core/snapshot.ts';
+import type { SourceName } from '../core/fields/field-catalogue.ts';
+import { elapsedMs, type Instant, type SourceReading } from '../core/quantities/snapshot.ts';
 
 /** A reading with the moment at which its age was what it says. */
 export interface KeptReading {

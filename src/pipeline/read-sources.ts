@@ -1,9 +1,9 @@
-import type { SourceName } from '../core/fields.ts';
+import type { SourceName } from '../core/fields/field-catalogue.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { ReadOutcome, RecordList, SetAsideRecord, TransferRecord } from '../core/ports/exchange.ts';
 import type { AccountDocuments } from '../core/ports/state-store.ts';
-import { elapsedMs, type Instant, type SourceReading } from '../core/snapshot.ts';
-import { knownTransfers } from '../core/transfer.ts';
+import { elapsedMs, type Instant, type SourceReading } from '../core/quantities/snapshot.ts';
+import { knownTransfers } from '../core/quantities/transfer.ts';
 import type { PipelineContext, WatchedAccount } from './account.ts';
 import { aged, type KeptReading, type ReadMemory } from './read-memory.ts';
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/ports/clock.ts';
-import type { Instant } from '../core/snapshot.ts';
+import type { Instant } from '../core/quantities/snapshot.ts';
 
 /**
  * The clock of the lanes: the same for all processes that share a store, as near as it can be known, and never

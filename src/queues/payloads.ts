@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { isDecimalString } from '../core/decimal.ts';
 import type { CureFigures, Notice } from '../core/ports/notify.ts';
 import { BUCKETS } from '../core/ports/state-store.ts';
+import { isDecimalString } from '../core/quantities/decimal.ts';
 
 /** What jobs carry. Whoever reads a job checks it: another version of this program may have written it. */
 const bucketSchema = z

@@ -1,4 +1,4 @@
-import { type Decimal, parseDecimal, ZERO } from '../core/decimal.ts';
+import { type Decimal, parseDecimal, ZERO } from '../core/quantities/decimal.ts';
 import { interpolate, type PricePoint, type PriceSource, sourceFromPoints } from './price-source.ts';
 
 /** One candle of a CSV file; times in Unix milliseconds. */

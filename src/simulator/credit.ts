@@ -7,7 +7,7 @@ import {
   ONE,
   toNumber,
   ZERO,
-} from '../core/decimal.ts';
+} from '../core/quantities/decimal.ts';
 import { BOOKS, transfer } from './ledger.ts';
 import { accrued, assetRate, pricingMarket } from './margin.ts';
 import { CODES, reject } from './rejection.ts';

@@ -1,4 +1,4 @@
-import { type Decimal, decimal, divide, roundToStep, ZERO } from '../core/decimal.ts';
+import { type Decimal, decimal, divide, roundToStep, ZERO } from '../core/quantities/decimal.ts';
 import type { SimulatedExchange } from './simulated-exchange.ts';
 import type { MarketSpec, SeedAccount, SeedPosition } from './types.ts';
 

@@ -1,4 +1,4 @@
-import { type Decimal, decimal, ONE, ZERO } from '../core/decimal.ts';
+import { type Decimal, decimal, ONE, ZERO } from '../core/quantities/decimal.ts';
 import { DEFAULT_READINGS } from './readings.ts';
 import type { AssetSpec, LiquidationPolicy, MarketSpec, ModelConfig } from './types.ts';
 

@@ -1,4 +1,4 @@
-import { type Decimal, formatDecimal, ZERO } from '../core/decimal.ts';
+import { type Decimal, formatDecimal, ZERO } from '../core/quantities/decimal.ts';
 import { Agenda } from './agenda.ts';
 import { cancelAllOrders, cancelOne, changeHedgeMode } from './cancellation.ts';
 import { addCollateral, creditLineView, grantLoan, repay } from './credit.ts';

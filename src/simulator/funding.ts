@@ -1,4 +1,4 @@
-import { formatDecimal, ZERO } from '../core/decimal.ts';
+import { formatDecimal, ZERO } from '../core/quantities/decimal.ts';
 import { BOOKS, transfer } from './ledger.ts';
 import { unrealizedFunding } from './margin.ts';
 import {

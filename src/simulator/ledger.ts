@@ -1,4 +1,4 @@
-import { type Decimal, formatDecimal, ZERO } from '../core/decimal.ts';
+import { type Decimal, formatDecimal, ZERO } from '../core/quantities/decimal.ts';
 import type { LedgerEntry, LedgerFilter, LedgerKind, Posting } from './types.ts';
 
 /** One leg of an entry before it is written. */

@@ -8,7 +8,7 @@ import {
   roundToStep,
   toNumber,
   ZERO,
-} from '../core/decimal.ts';
+} from '../core/quantities/decimal.ts';
 import { BOOKS, transfer } from './ledger.ts';
 import {
   assetRate,

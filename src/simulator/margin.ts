@@ -10,7 +10,7 @@ import {
   toNumber,
   writtenDecimalPlaces,
   ZERO,
-} from '../core/decimal.ts';
+} from '../core/quantities/decimal.ts';
 import { worstPrice } from './market.ts';
 import {
   type Account,

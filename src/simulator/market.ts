@@ -5,7 +5,7 @@ import {
   minDecimal,
   roundToStep,
   ZERO,
-} from '../core/decimal.ts';
+} from '../core/quantities/decimal.ts';
 import { Heap } from './heap.ts';
 import type { Market, Order, World } from './state.ts';
 import type { MarketSpec, MarketView, Side } from './types.ts';

@@ -1,4 +1,4 @@
-import { type Decimal, formatDecimal, minDecimal, ZERO } from '../core/decimal.ts';
+import { type Decimal, formatDecimal, minDecimal, ZERO } from '../core/quantities/decimal.ts';
 import { BOOKS, transfer } from './ledger.ts';
 import { directionOf, positionKey } from './margin.ts';
 import { type BookLevel, crosses, firstFreeLevel, scheduleRenewal, takeDepth } from './market.ts';

@@ -1,4 +1,4 @@
-import { formatDecimal, ZERO } from '../core/decimal.ts';
+import { formatDecimal, ZERO } from '../core/quantities/decimal.ts';
 import { type Account, isOpen, type Order, record, type World } from './state.ts';
 import type { OrderView } from './types.ts';
 

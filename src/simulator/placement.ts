@@ -1,4 +1,4 @@
-import { type Decimal, formatDecimal, minDecimal, ONE, ZERO } from '../core/decimal.ts';
+import { type Decimal, formatDecimal, minDecimal, ONE, ZERO } from '../core/quantities/decimal.ts';
 import {
   directionOf,
   exposurePrice,

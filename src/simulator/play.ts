@@ -1,4 +1,4 @@
-import type { Decimal } from '../core/decimal.ts';
+import type { Decimal } from '../core/quantities/decimal.ts';
 import { type Candle, candleSource, parseCandles } from './candles.ts';
 import { type PriceSource, walkSource } from './price-source.ts';
 import { isScenarioName, SCENARIOS, scenarioSource } from './scenarios.ts';

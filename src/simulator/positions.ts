@@ -1,4 +1,4 @@
-import { type Decimal, divide, formatDecimal, minDecimal, ZERO } from '../core/decimal.ts';
+import { type Decimal, divide, formatDecimal, minDecimal, ZERO } from '../core/quantities/decimal.ts';
 import { BOOKS, type Leg, transfer } from './ledger.ts';
 import { directionOf, initialMargin, positionKey, unrealizedFunding } from './margin.ts';
 import { cancel, createOrder, enterOrder, orderFields, shelve } from './order-book.ts';

@@ -1,4 +1,10 @@
-import { type Decimal, decimalFromNumber, divide, maxDecimal, roundToStep } from '../core/decimal.ts';
+import {
+  type Decimal,
+  decimalFromNumber,
+  divide,
+  maxDecimal,
+  roundToStep,
+} from '../core/quantities/decimal.ts';
 import { createRandom } from './random.ts';
 
 /**

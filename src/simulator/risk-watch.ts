@@ -1,4 +1,4 @@
-import { toNumber } from '../core/decimal.ts';
+import { toNumber } from '../core/quantities/decimal.ts';
 import type { Heap } from './heap.ts';
 import type { BandEdge, Market, RiskUnit, Threshold, World } from './state.ts';
 

@@ -1,4 +1,4 @@
-import { type Decimal, decimal, decimalFromNumber, ONE, roundToStep } from '../core/decimal.ts';
+import { type Decimal, decimal, decimalFromNumber, ONE, roundToStep } from '../core/quantities/decimal.ts';
 import { interpolate, type PricePoint, type PriceSource, sourceFromPoints } from './price-source.ts';
 import { createRandom } from './random.ts';
 

@@ -1,4 +1,4 @@
-import type { Decimal } from '../core/decimal.ts';
+import type { Decimal } from '../core/quantities/decimal.ts';
 import { movePrice } from './market.ts';
 import { matchMarket } from './matching.ts';
 import { collectCrossed, judge } from './risk-watch.ts';

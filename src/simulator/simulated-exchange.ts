@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import type { Decimal } from '../core/decimal.ts';
+import type { Decimal } from '../core/quantities/decimal.ts';
 import { type AccountAccess, AccountDirectory, ALL_PERMISSIONS } from './accounts.ts';
 import { DEPOSIT_PAGE_PREFIX, depositPage } from './deposit-page.ts';
 import { allEndpoints } from './endpoints/all.ts';

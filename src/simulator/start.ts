@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { type Decimal, parseDecimal, ZERO } from '../core/decimal.ts';
+import { type Decimal, parseDecimal, ZERO } from '../core/quantities/decimal.ts';
 import type { AccountAccess } from './accounts.ts';
 import { readFault } from './control/fault-routes.ts';
 import { ControlServer } from './control/server.ts';

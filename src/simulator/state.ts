@@ -1,4 +1,4 @@
-import { type Decimal, decimal, ONE, ZERO } from '../core/decimal.ts';
+import { type Decimal, decimal, ONE, ZERO } from '../core/quantities/decimal.ts';
 import type { Agenda } from './agenda.ts';
 import type { Heap } from './heap.ts';
 import type { EntryFields, Ledger, Leg } from './ledger.ts';

@@ -1,4 +1,4 @@
-import type { Decimal } from '../core/decimal.ts';
+import type { Decimal } from '../core/quantities/decimal.ts';
 import type { AccountReads } from './endpoints/parts.ts';
 import type { ExchangeClock } from './exchange-clock.ts';
 import type { ExchangeModel } from './model.ts';

@@ -1,4 +1,4 @@
-import type { Decimal, DecimalString } from '../core/decimal.ts';
+import type { Decimal, DecimalString } from '../core/quantities/decimal.ts';
 import type { Readings } from './readings.ts';
 
 /**

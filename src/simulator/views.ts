@@ -1,4 +1,4 @@
-import { type Decimal, decimal, divide, ZERO } from '../core/decimal.ts';
+import { type Decimal, decimal, divide, ZERO } from '../core/quantities/decimal.ts';
 import {
   basePrice,
   freeMargin,

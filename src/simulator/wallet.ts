@@ -1,4 +1,4 @@
-import { type Decimal, formatDecimal, ZERO } from '../core/decimal.ts';
+import { type Decimal, formatDecimal, ZERO } from '../core/quantities/decimal.ts';
 import { BOOKS, type Leg, transfer } from './ledger.ts';
 import { collateralRate, freeMargin, marginSums } from './margin.ts';
 import { availableSpot } from './placement.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { concealer } from '../core/conceal.ts';
+import { concealer } from '../core/redaction/conceal.ts';
 
 /** SHA-256 in hex. */
 export function sha256Hex(text: string): string {

@@ -1,4 +1,3 @@
-import type { AccountState } from '../core/account-state.ts';
 import type { AuditDraft, StoreRecord } from '../core/ports/audit.ts';
 import { GENESIS_HASH } from '../core/ports/audit.ts';
 import type {
@@ -8,6 +7,7 @@ import type {
   Life,
   StoredAccount,
 } from '../core/ports/state-store.ts';
+import type { AccountState } from '../core/rules/account-state.ts';
 import { type Appended, appendRecords } from './audit-chain.ts';
 import type { RawChange } from './backend.ts';
 import type { Redact } from './canonical.ts';

@@ -1,7 +1,7 @@
-import type { AccountLane } from '../core/account-lane.ts';
-import type { AccountState } from '../core/account-state.ts';
-import type { LimitLedger } from '../core/gate.ts';
-import { LANE_VERSION, type LaneState } from '../core/lane-state.ts';
+import type { AccountLane } from '../core/lanes/account-lane.ts';
+import { LANE_VERSION, type LaneState } from '../core/lanes/lane-state.ts';
+import type { RouteState } from '../core/lanes/route.ts';
+import type { LimitLedger } from '../core/orders/gate.ts';
 import type { Inbox } from '../core/ports/controls.ts';
 import type {
   AccountDocuments,
@@ -11,7 +11,7 @@ import type {
   StoredReadings,
   StoredRequests,
 } from '../core/ports/state-store.ts';
-import type { RouteState } from '../core/route.ts';
+import type { AccountState } from '../core/rules/account-state.ts';
 import {
   EVALUATION_VERSION,
   joinEvaluation,

@@ -1,6 +1,6 @@
-import { type AccountState, STATE_VERSION } from '../core/account-state.ts';
-import type { ForecastState } from '../core/forecast.ts';
-import type { PassageState } from '../core/passage.ts';
+import type { ForecastState } from '../core/risk/forecast.ts';
+import { type AccountState, STATE_VERSION } from '../core/rules/account-state.ts';
+import type { PassageState } from '../core/rules/passage.ts';
 
 /**
  * The evaluated state as it is stored, in two parts: what nearly always stays as it is, and the figures that move

@@ -1,5 +1,5 @@
-import { isDecimalString } from '../core/decimal.ts';
-import type { StoredFigures } from '../core/figures.ts';
+import { isDecimalString } from '../core/quantities/decimal.ts';
+import type { StoredFigures } from '../core/view/stored-figures.ts';
 
 /**
  * Checks stored figures through and through: what they are shown to must not stumble over them, and they, unlike

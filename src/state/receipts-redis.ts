@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
+import { sha256Hex } from '../core/orders/sha256.ts';
 import type { Receipt, ReceiptStore, Receipts, ThreadHold } from '../core/ports/delivery.ts';
-import { sha256Hex } from '../core/sha256.ts';
 import { KEEP_RECEIPTS_MS } from './receipts-memory.ts';
 import { prepareScripts, type RedisScript } from './redis-scripts.ts';
 

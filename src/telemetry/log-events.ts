@@ -1,7 +1,7 @@
 import type { Clock } from '../core/ports/clock.ts';
 import type { Message } from '../core/ports/delivery.ts';
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
-import { reasonWords } from '../core/reason.ts';
+import { reasonWords } from '../core/rules/reason.ts';
 import type { Logger, LogLevel } from './logger.ts';
 import { Repeats } from './repeats.ts';
 

@@ -1,4 +1,4 @@
-import { concealer } from '../core/conceal.ts';
+import { concealer } from '../core/redaction/conceal.ts';
 
 /**
  * Keeps secrets out of everything that is written, in one place: by their values, where they are known, and by

@@ -1,8 +1,8 @@
-import type { DecimalString } from '../core/decimal.ts';
 import type { AuditReader } from '../core/ports/audit.ts';
 import type { OperatorControls } from '../core/ports/controls.ts';
 import type { HistoryReader } from '../core/ports/history.ts';
-import type { SubjectKey } from '../core/subject.ts';
+import type { DecimalString } from '../core/quantities/decimal.ts';
+import type { SubjectKey } from '../core/rules/subject.ts';
 import type { AccountView } from '../core/view/account-view.ts';
 
 /** What the server shows and does, as it is handed to it. */

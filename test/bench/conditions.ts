@@ -1,14 +1,14 @@
 import { Environment } from '@marcbachmann/cel-js';
 import { Engine } from 'json-rules-engine';
-import { AccountQuantities } from '../../src/core/account.ts';
-import { compileCondition } from '../../src/core/condition.ts';
-import type { FieldQuantity } from '../../src/core/field-values.ts';
-import { findField } from '../../src/core/fields.ts';
+import { type FieldReader, type FieldSlot, Registers } from '../../src/core/fields/field-cache.ts';
+import { findField } from '../../src/core/fields/field-catalogue.ts';
+import type { FieldQuantity } from '../../src/core/fields/field-values.ts';
 import type { PositionRecord } from '../../src/core/ports/exchange.ts';
-import { PositionQuantities } from '../../src/core/position.ts';
-import { known, unknown } from '../../src/core/quantity.ts';
-import { type FieldReader, type FieldSlot, Registers } from '../../src/core/registers.ts';
-import type { ConditionSpec } from '../../src/core/rule.ts';
+import { AccountQuantities } from '../../src/core/quantities/account.ts';
+import { PositionQuantities } from '../../src/core/quantities/position.ts';
+import { known, unknown } from '../../src/core/quantities/quantity.ts';
+import { compileCondition } from '../../src/core/rules/condition.ts';
+import type { ConditionSpec } from '../../src/core/rules/rule.ts';
 import { at, d, position, positionsSnapshot, SETTINGS } from '../core/rules-fixtures.ts';
 import { interleavedRounds, median, report } from './rounds.ts';
 

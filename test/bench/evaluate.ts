@@ -1,8 +1,8 @@
-import { type AccountState, emptyAccountState } from '../../src/core/account-state.ts';
-import { compileRules } from '../../src/core/compiled-rules.ts';
-import { evaluate } from '../../src/core/evaluate.ts';
-import type { ConditionSpec, FieldParameter, RuleSpec } from '../../src/core/rule.ts';
-import type { Snapshot } from '../../src/core/snapshot.ts';
+import type { Snapshot } from '../../src/core/quantities/snapshot.ts';
+import { type AccountState, emptyAccountState } from '../../src/core/rules/account-state.ts';
+import { compileRules } from '../../src/core/rules/compiled-rules.ts';
+import { evaluate } from '../../src/core/rules/evaluate.ts';
+import type { ConditionSpec, FieldParameter, RuleSpec } from '../../src/core/rules/rule.ts';
 import {
   above,
   at,

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DemoCharacter, seedOf } from '../../src/app/demo/accounts.ts';
 import { COIN, demoMarkets, marketYaml, PERPETUAL } from '../../src/app/demo/market.ts';
-import { decimal } from '../../src/core/decimal.ts';
+import { decimal } from '../../src/core/quantities/decimal.ts';
 import { type RunningSimulator, startSimulatedExchange } from '../../src/simulator/start.ts';
 import { startRedisServer } from '../support/redis.ts';
 import { median, report } from './rounds.ts';

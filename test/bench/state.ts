@@ -1,10 +1,10 @@
 import { Redis } from 'ioredis';
-import { emptyAccountState } from '../../src/core/account-state.ts';
-import { compileRules } from '../../src/core/compiled-rules.ts';
-import { evaluate } from '../../src/core/evaluate.ts';
-import { figuresOf, type StoredFigures } from '../../src/core/figures.ts';
-import { newLane } from '../../src/core/lane-state.ts';
+import { newLane } from '../../src/core/lanes/lane-state.ts';
 import { type AccountCommit, BUCKETS, bucketOf } from '../../src/core/ports/state-store.ts';
+import { emptyAccountState } from '../../src/core/rules/account-state.ts';
+import { compileRules } from '../../src/core/rules/compiled-rules.ts';
+import { evaluate } from '../../src/core/rules/evaluate.ts';
+import { figuresOf, type StoredFigures } from '../../src/core/view/stored-figures.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { createRedisState } from '../../src/state/state.ts';
 import {

@@ -5,7 +5,7 @@ import { describedJsonSchema } from '../../src/config/json-schema.ts';
 import { nodeAt } from '../../src/config/yaml/document.ts';
 import { parseYaml } from '../../src/config/yaml/parse.ts';
 import { digitsOf } from '../../src/config/yaml/value.ts';
-import { compileRules } from '../../src/core/compiled-rules.ts';
+import { compileRules } from '../../src/core/rules/compiled-rules.ts';
 import { checked, linesOf, loaded } from './support.ts';
 
 const EXAMPLE = readFileSync(new URL('../../config/breakwater.example.yaml', import.meta.url), 'utf8');

@@ -8,7 +8,7 @@ import { ruleInWords } from '../../src/config/words/rules.ts';
 import type { YamlNode } from '../../src/config/yaml/document.ts';
 import { parseYaml } from '../../src/config/yaml/parse.ts';
 import { digitsOf } from '../../src/config/yaml/value.ts';
-import { compileRules } from '../../src/core/compiled-rules.ts';
+import { compileRules } from '../../src/core/rules/compiled-rules.ts';
 import { FILE, surroundings } from './support.ts';
 
 const EXAMPLE = readFileSync(new URL('../../config/breakwater.example.yaml', import.meta.url), 'utf8');

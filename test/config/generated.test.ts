@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { generatedFiles } from '../../src/config/generated.ts';
 import { nodeSurroundings } from '../../src/config/node-files.ts';
 import { exampleOutput, examplesOf } from '../../src/config/worked-examples.ts';
-import { FIELD_CATALOGUE } from '../../src/core/fields.ts';
+import { FIELD_CATALOGUE } from '../../src/core/fields/field-catalogue.ts';
 
 const read = (file: string): string => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 

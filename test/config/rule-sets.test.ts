@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { RULE_SET_NAMES } from '../../src/config/rules/rule-sets.ts';
-import { compileRules } from '../../src/core/compiled-rules.ts';
+import { compileRules } from '../../src/core/rules/compiled-rules.ts';
 import { linesOf, loaded, withRules } from './support.ts';
 
 const use = (entry: string, mode = 'observe'): string =>

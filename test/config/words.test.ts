@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { SUBJECT_KINDS } from '../../src/config/rules/rule.ts';
 import { ruleInWords } from '../../src/config/words/rules.ts';
-import { fieldsOf } from '../../src/core/fields.ts';
+import { fieldsOf } from '../../src/core/fields/field-catalogue.ts';
 import { linesOf, loaded, rule } from './support.ts';
 
 const words = (parts: Parameters<typeof rule>[0]): string => {

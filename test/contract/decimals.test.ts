@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decimal } from '../../src/core/decimal.ts';
 import type {
   CommandOutcome,
   PlacedOrder,
   ReadOutcome,
   StopLimitRequest,
 } from '../../src/core/ports/exchange.ts';
+import { decimal } from '../../src/core/quantities/decimal.ts';
 import { DEFAULT_ASSETS, DEFAULT_MARKETS } from '../../src/simulator/defaults.ts';
 import type { SeedAccount } from '../../src/simulator/types.ts';
 import { startTampering } from './support/tamper.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Decimal, decimal, toDecimal, ZERO } from '../../src/core/decimal.ts';
 import type { StopLimitRequest } from '../../src/core/ports/exchange.ts';
+import { type Decimal, decimal, toDecimal, ZERO } from '../../src/core/quantities/decimal.ts';
 import type { ExchangeClient } from '../../src/exchange/client.ts';
 import type { LedgerEntry } from '../../src/simulator/types.ts';
 import { connect, openExchange, ACCOUNTS as STANDARD } from './support/world.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compileActiveWindow } from '../../src/core/active-window.ts';
-import type { ActiveWindow } from '../../src/core/rule.ts';
+import { compileActiveWindow } from '../../src/core/rules/active-window.ts';
+import type { ActiveWindow } from '../../src/core/rules/rule.ts';
 
 const WEEKDAYS = [1, 2, 3, 4, 5];
 const ALL = [0, 1, 2, 3, 4, 5, 6];

@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { emptyAccountState } from '../../src/core/account-state.ts';
+import { Registers } from '../../src/core/fields/field-cache.ts';
+import type { PositionRecord } from '../../src/core/ports/exchange.ts';
+import { CreditLineQuantities, cureTo } from '../../src/core/quantities/credit-line.ts';
+import { PositionQuantities } from '../../src/core/quantities/position.ts';
+import { known, NONE, unknown } from '../../src/core/quantities/quantity.ts';
+import type { Snapshot } from '../../src/core/quantities/snapshot.ts';
 import {
   CADENCE_BOUND,
   leastIntervalMs,
@@ -9,18 +14,13 @@ import {
   nextDue,
   priceLevels,
   safeIntervalMs,
-} from '../../src/core/cadence.ts';
-import { compileRules } from '../../src/core/compiled-rules.ts';
-import { compileCondition } from '../../src/core/condition.ts';
-import { CreditLineQuantities, cureTo } from '../../src/core/credit-line.ts';
-import { type EvaluateOptions, evaluate } from '../../src/core/evaluate.ts';
-import { crossingProbability } from '../../src/core/forecast.ts';
-import type { PositionRecord } from '../../src/core/ports/exchange.ts';
-import { PositionQuantities } from '../../src/core/position.ts';
-import { known, NONE, unknown } from '../../src/core/quantity.ts';
-import { Registers } from '../../src/core/registers.ts';
-import type { ConditionSpec, RuleSpec } from '../../src/core/rule.ts';
-import type { Snapshot } from '../../src/core/snapshot.ts';
+} from '../../src/core/risk/cadence.ts';
+import { crossingProbability } from '../../src/core/risk/forecast.ts';
+import { emptyAccountState } from '../../src/core/rules/account-state.ts';
+import { compileRules } from '../../src/core/rules/compiled-rules.ts';
+import { compileCondition } from '../../src/core/rules/condition.ts';
+import { type EvaluateOptions, evaluate } from '../../src/core/rules/evaluate.ts';
+import type { ConditionSpec, RuleSpec } from '../../src/core/rules/rule.ts';
 import {
   above,
   at,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { concealer } from '../../src/core/conceal.ts';
+import { concealer } from '../../src/core/redaction/conceal.ts';
 
 /** What the pass over the text has to come to, the slow way: every place that lies within some value is hidden. */
 function slowly(text: string, values: readonly string[], instead: string): string {

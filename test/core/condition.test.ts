@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compileCondition, FALSE, TRUE, type Truth, UNKNOWN } from '../../src/core/condition.ts';
-import type { FieldQuantity } from '../../src/core/field-values.ts';
-import { findField } from '../../src/core/fields.ts';
-import { known, NONE, unknown } from '../../src/core/quantity.ts';
-import { type FieldReader, type FieldSlot, Registers } from '../../src/core/registers.ts';
-import type { Comparison, ConditionSpec } from '../../src/core/rule.ts';
-import { conditionWords } from '../../src/core/words.ts';
+import { type FieldReader, type FieldSlot, Registers } from '../../src/core/fields/field-cache.ts';
+import { findField } from '../../src/core/fields/field-catalogue.ts';
+import type { FieldQuantity } from '../../src/core/fields/field-values.ts';
+import { known, NONE, unknown } from '../../src/core/quantities/quantity.ts';
+import { compileCondition, FALSE, TRUE, type Truth, UNKNOWN } from '../../src/core/rules/condition.ts';
+import { conditionWords } from '../../src/core/rules/condition-words.ts';
+import type { Comparison, ConditionSpec } from '../../src/core/rules/rule.ts';
 import { above, below } from './rules-fixtures.ts';
 
 /** Values by field name, set by the test. */

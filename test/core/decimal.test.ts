@@ -10,7 +10,7 @@ import {
   roundToStep,
   toNumber,
   writtenDecimalPlaces,
-} from '../../src/core/decimal.ts';
+} from '../../src/core/quantities/decimal.ts';
 
 const plainDecimal = fc
   .tuple(fc.boolean(), fc.bigInt({ min: 0n, max: 10n ** 40n }), fc.integer({ min: 0, max: 30 }))

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PositionRecord } from '../../src/core/ports/exchange.ts';
-import { PositionQuantities } from '../../src/core/position.ts';
+import { PositionQuantities } from '../../src/core/quantities/position.ts';
 import { d, position, settings } from './rules-fixtures.ts';
 
 type Side = 'LONG' | 'SHORT' | 'BOTH' | 'absent' | 'odd';

@@ -1,19 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { PositionRecord } from '../../src/core/ports/exchange.ts';
+import type { AccountSettings } from '../../src/core/quantities/settings.ts';
+import type { Instant, Snapshot } from '../../src/core/quantities/snapshot.ts';
 import {
   type AccountState,
   AccountStateError,
   emptyAccountState,
   parseAccountState,
   serialiseAccountState,
-} from '../../src/core/account-state.ts';
-import { compileRules } from '../../src/core/compiled-rules.ts';
-import { type Evaluation, evaluate, explain, positionViews } from '../../src/core/evaluate.ts';
-import type { PositionRecord } from '../../src/core/ports/exchange.ts';
-import { DECISION_REASONS } from '../../src/core/reason.ts';
-import type { RuleSpec } from '../../src/core/rule.ts';
-import type { AccountSettings } from '../../src/core/settings.ts';
-import type { Instant, Snapshot } from '../../src/core/snapshot.ts';
+} from '../../src/core/rules/account-state.ts';
+import { compileRules } from '../../src/core/rules/compiled-rules.ts';
+import { type Evaluation, evaluate, explain, positionViews } from '../../src/core/rules/evaluate.ts';
+import { DECISION_REASONS } from '../../src/core/rules/reason.ts';
+import type { RuleSpec } from '../../src/core/rules/rule.ts';
 import {
   above,
   at,

@@ -1,22 +1,22 @@
 import { describe, expect, test } from 'vitest';
-import { AccountQuantities } from '../../src/core/account.ts';
-import { CreditLineQuantities } from '../../src/core/credit-line.ts';
-import type { FieldQuantity } from '../../src/core/field-values.ts';
-import { FIELD_CATALOGUE, fieldsOf, findField } from '../../src/core/fields.ts';
-import type { Motion } from '../../src/core/forecast.ts';
+import { Registers } from '../../src/core/fields/field-cache.ts';
+import { FIELD_CATALOGUE, fieldsOf, findField } from '../../src/core/fields/field-catalogue.ts';
+import type { FieldQuantity } from '../../src/core/fields/field-values.ts';
 import type {
   CreditLineRecord,
   PositionRecord,
   SpotOrderRecord,
   TransferRecord,
 } from '../../src/core/ports/exchange.ts';
-import { PositionQuantities } from '../../src/core/position.ts';
-import { known, NONE, type Quantity, unknown } from '../../src/core/quantity.ts';
-import { Registers } from '../../src/core/registers.ts';
-import type { FieldParameter } from '../../src/core/rule.ts';
-import type { AccountSettings } from '../../src/core/settings.ts';
-import type { OwnStop, Snapshot } from '../../src/core/snapshot.ts';
-import { knownTransfers } from '../../src/core/transfer.ts';
+import { AccountQuantities } from '../../src/core/quantities/account.ts';
+import { CreditLineQuantities } from '../../src/core/quantities/credit-line.ts';
+import { PositionQuantities } from '../../src/core/quantities/position.ts';
+import { known, NONE, type Quantity, unknown } from '../../src/core/quantities/quantity.ts';
+import type { AccountSettings } from '../../src/core/quantities/settings.ts';
+import type { OwnStop, Snapshot } from '../../src/core/quantities/snapshot.ts';
+import { knownTransfers } from '../../src/core/quantities/transfer.ts';
+import type { Motion } from '../../src/core/risk/forecast.ts';
+import type { FieldParameter } from '../../src/core/rules/rule.ts';
 import {
   at,
   d,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compileGlobs } from '../../src/core/filter.ts';
+import { compileGlobs } from '../../src/core/rules/filter.ts';
 
 describe('globs', () => {
   test.each([

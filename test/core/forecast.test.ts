@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { known, NONE } from '../../src/core/quantities/quantity.ts';
 import {
   type Crossing,
   crossingOf,
@@ -9,9 +10,8 @@ import {
   medianCrossingMs,
   motionOf,
   observe,
-} from '../../src/core/forecast.ts';
-import { erfc, erfcx, normalCdf } from '../../src/core/normal.ts';
-import { known, NONE } from '../../src/core/quantity.ts';
+} from '../../src/core/risk/forecast.ts';
+import { erfc, erfcx, normalCdf } from '../../src/core/risk/normal.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { FALSE, TRUE, type Truth, UNKNOWN } from '../../src/core/condition.ts';
+import { FALSE, TRUE, type Truth, UNKNOWN } from '../../src/core/rules/condition.ts';
 import {
   endRule,
   freezeRule,
@@ -8,7 +8,7 @@ import {
   type RuleTiming,
   type StepResult,
   stepRule,
-} from '../../src/core/rule-state.ts';
+} from '../../src/core/rules/rule-state.ts';
 
 const NO_STAGES: RuleTiming['escalate'] = [];
 const timing = (changes: Partial<RuleTiming> = {}): RuleTiming => ({

@@ -1,8 +1,13 @@
-import { type DecimalString, isDecimalString } from '../../src/core/decimal.ts';
 import type { CreditLineRecord, PositionRecord, RecordList } from '../../src/core/ports/exchange.ts';
-import type { ConditionSpec, RuleSpec, SubjectKind } from '../../src/core/rule.ts';
-import type { AccountSettings, MarketSettings } from '../../src/core/settings.ts';
-import type { Instant, Snapshot, SnapshotSources, SourceReading } from '../../src/core/snapshot.ts';
+import { type DecimalString, isDecimalString } from '../../src/core/quantities/decimal.ts';
+import type { AccountSettings, MarketSettings } from '../../src/core/quantities/settings.ts';
+import type {
+  Instant,
+  Snapshot,
+  SnapshotSources,
+  SourceReading,
+} from '../../src/core/quantities/snapshot.ts';
+import type { ConditionSpec, RuleSpec, SubjectKind } from '../../src/core/rules/rule.ts';
 
 /** Plain valid records and settings; each test overrides what it is about. */
 

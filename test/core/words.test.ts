@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { alarmWords } from '../../src/core/alarm-words.ts';
-import type { AuditEvent } from '../../src/core/audit-event.ts';
-import { compileCondition } from '../../src/core/condition.ts';
-import type { FieldQuantity } from '../../src/core/field-values.ts';
-import { FIELD_CATALOGUE, type FieldSpec, findField } from '../../src/core/fields.ts';
-import { known, NONE, unknown } from '../../src/core/quantity.ts';
-import type { FieldReader, FieldSlot } from '../../src/core/registers.ts';
-import type { Comparison, FieldParameter, FieldValue, SubjectKind } from '../../src/core/rule.ts';
-import { conditionWords } from '../../src/core/words.ts';
+import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
+import type { FieldReader, FieldSlot } from '../../src/core/fields/field-cache.ts';
+import { FIELD_CATALOGUE, type FieldSpec, findField } from '../../src/core/fields/field-catalogue.ts';
+import type { FieldQuantity } from '../../src/core/fields/field-values.ts';
+import { known, NONE, unknown } from '../../src/core/quantities/quantity.ts';
+import { compileCondition } from '../../src/core/rules/condition.ts';
+import { conditionWords } from '../../src/core/rules/condition-words.ts';
+import type { Comparison, FieldParameter, FieldValue, SubjectKind } from '../../src/core/rules/rule.ts';
+import { alarmWords } from '../../src/core/view/alarm-words.ts';
 
 const atLeast = (value: number): FieldQuantity => ({ kind: 'atLeast', value });
 const HOUR_MS = 3_600_000;

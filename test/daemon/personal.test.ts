@@ -1,10 +1,10 @@
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
-import { compileRules } from '../../src/core/compiled-rules.ts';
-import { evaluate } from '../../src/core/evaluate.ts';
 import type { ChainedRecord } from '../../src/core/ports/audit.ts';
-import type { RuleSpec } from '../../src/core/rule.ts';
-import type { AccountSettings } from '../../src/core/settings.ts';
+import type { AccountSettings } from '../../src/core/quantities/settings.ts';
+import { compileRules } from '../../src/core/rules/compiled-rules.ts';
+import { evaluate } from '../../src/core/rules/evaluate.ts';
+import type { RuleSpec } from '../../src/core/rules/rule.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { environment } from './config.ts';
 import { d, openScene } from './scene.ts';

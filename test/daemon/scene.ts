@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { decimal } from '../../src/core/decimal.ts';
+import { decimal } from '../../src/core/quantities/decimal.ts';
 import type { RunningSimulator, SimulatorOptions } from '../../src/simulator/start.ts';
 import { closeAfterTest, openExchange } from '../contract/support/world.ts';
 import { eventually } from '../pipeline/world.ts';

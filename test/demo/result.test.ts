@@ -8,7 +8,7 @@ import {
   loanWarningsOf,
   resultOf,
 } from '../../src/app/demo/result.ts';
-import { decimal, formatDecimal } from '../../src/core/decimal.ts';
+import { decimal, formatDecimal } from '../../src/core/quantities/decimal.ts';
 import type { LedgerEntry, LedgerKind } from '../../src/simulator/types.ts';
 
 /** What may have become of one account and its twin. */

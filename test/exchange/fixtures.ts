@@ -1,6 +1,6 @@
-import type { DecimalString } from '../../src/core/decimal.ts';
-import { isDecimalString } from '../../src/core/decimal.ts';
 import type { ReduceOnlyStopRequest } from '../../src/core/ports/exchange.ts';
+import type { DecimalString } from '../../src/core/quantities/decimal.ts';
+import { isDecimalString } from '../../src/core/quantities/decimal.ts';
 import {
   createExchangeClient,
   type ExchangeClient,

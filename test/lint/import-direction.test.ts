@@ -59,7 +59,7 @@ const MESSAGE: Readonly<Record<Layer, string>> = {
   telemetry: 'src/telemetry may import src/core and itself, no other layer',
   config: 'src/config may import src/core and itself, no other layer',
   pipeline: 'src/pipeline works on the core and the ports it is handed',
-  simulator: 'src/simulator may import src/core/decimal.ts only',
+  simulator: 'src/simulator may import src/core/quantities/decimal.ts only',
   web: 'it reaches other layers through src/app.ts only',
   cli: 'src/cli runs things through src/app.ts',
 };

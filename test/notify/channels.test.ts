@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { DecimalString } from '../../src/core/decimal.ts';
+import type { DecimalString } from '../../src/core/quantities/decimal.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import type { Attempt, Channel, Outgoing } from '../../src/notify/channel.ts';
 import { type ChannelOptions, openLanes } from '../../src/notify/channels.ts';

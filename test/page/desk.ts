@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Daemon, startDaemon } from '../../src/app/daemon.ts';
 import { startPrivateRedis } from '../../src/app/private-redis.ts';
-import { decimal as d } from '../../src/core/decimal.ts';
+import { decimal as d } from '../../src/core/quantities/decimal.ts';
 import { type RunningSimulator, startSimulatedExchange } from '../../src/simulator/start.ts';
 import type { SeedAccount } from '../../src/simulator/types.ts';
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { AuditEvent } from '../../src/core/audit-event.ts';
-import { compileRules } from '../../src/core/compiled-rules.ts';
+import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import type { ControlsInForce, Silence } from '../../src/core/ports/controls.ts';
 import type { StoredAlerts } from '../../src/core/ports/state-store.ts';
-import type { ActionRequest } from '../../src/core/subject.ts';
+import { compileRules } from '../../src/core/rules/compiled-rules.ts';
+import type { ActionRequest } from '../../src/core/rules/subject.ts';
 import type { WatchedAccount } from '../../src/pipeline/account.ts';
 import { type AlertScene, alertsDue, markHanded } from '../../src/pipeline/alerts.ts';
 import { at, settings } from '../core/rules-fixtures.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { type AccountState, emptyAccountState } from '../../src/core/account-state.ts';
-import type { Transition } from '../../src/core/decision.ts';
 import type { CreditLineRecord } from '../../src/core/ports/exchange.ts';
-import type { Snapshot } from '../../src/core/snapshot.ts';
-import type { KnownTransfer } from '../../src/core/transfer.ts';
+import type { Snapshot } from '../../src/core/quantities/snapshot.ts';
+import type { KnownTransfer } from '../../src/core/quantities/transfer.ts';
+import { type AccountState, emptyAccountState } from '../../src/core/rules/account-state.ts';
+import type { Transition } from '../../src/core/rules/decision.ts';
 import { depositCures } from '../../src/pipeline/deposit-cure.ts';
 import { at, d, LOAN, list, read, settings } from '../core/rules-fixtures.ts';
 

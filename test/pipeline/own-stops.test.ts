@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { LaneState } from '../../src/core/lane-state.ts';
+import type { LaneState } from '../../src/core/lanes/lane-state.ts';
 import type { StoredAccount } from '../../src/core/ports/state-store.ts';
 import { snapshotOf } from '../../src/pipeline/observe.ts';
 import { Driver, at as position } from '../core/orders/driver.ts';

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { emptyAccountState } from '../../src/core/account-state.ts';
-import { compileRules } from '../../src/core/compiled-rules.ts';
-import { evaluate } from '../../src/core/evaluate.ts';
 import { AuditFormatError, type DecisionDraft, GENESIS_HASH } from '../../src/core/ports/audit.ts';
 import { bucketOf } from '../../src/core/ports/state-store.ts';
-import type { RuleSpec } from '../../src/core/rule.ts';
+import { emptyAccountState } from '../../src/core/rules/account-state.ts';
+import { compileRules } from '../../src/core/rules/compiled-rules.ts';
+import { evaluate } from '../../src/core/rules/evaluate.ts';
+import type { RuleSpec } from '../../src/core/rules/rule.ts';
 import { ChainVerifier } from '../../src/state/audit-verify.ts';
 import type { RawRecord } from '../../src/state/backend.ts';
 import { canonicalJson, redactor, sha256Hex } from '../../src/state/canonical.ts';

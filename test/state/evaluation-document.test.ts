@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { AccountState, RuleSlot } from '../../src/core/account-state.ts';
+import type { AccountState, RuleSlot } from '../../src/core/rules/account-state.ts';
 import { type Entry, emptyEntry, prepareChange } from '../../src/state/change.ts';
 import { DocumentError, readDocuments, textsOf } from '../../src/state/documents.ts';
 import {

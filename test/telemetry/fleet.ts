@@ -1,10 +1,10 @@
 import type { CompiledConfig } from '../../src/config/compiled.ts';
-import { emptyAccountState } from '../../src/core/account-state.ts';
-import { type CompiledRules, compileRules } from '../../src/core/compiled-rules.ts';
-import { evaluate } from '../../src/core/evaluate.ts';
-import { figuresOf } from '../../src/core/figures.ts';
 import { bucketOf } from '../../src/core/ports/state-store.ts';
-import type { Instant } from '../../src/core/snapshot.ts';
+import type { Instant } from '../../src/core/quantities/snapshot.ts';
+import { emptyAccountState } from '../../src/core/rules/account-state.ts';
+import { type CompiledRules, compileRules } from '../../src/core/rules/compiled-rules.ts';
+import { evaluate } from '../../src/core/rules/evaluate.ts';
+import { figuresOf } from '../../src/core/view/stored-figures.ts';
 import type { State } from '../../src/state/state.ts';
 import { d, list, loan, position } from '../core/rules-fixtures.ts';
 import { configText } from '../daemon/config.ts';

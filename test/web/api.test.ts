@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
-import type { AuditEvent } from '../../src/core/audit-event.ts';
-import type { DecimalString } from '../../src/core/decimal.ts';
+import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import type { AuditDraft } from '../../src/core/ports/audit.ts';
 import { StoreLostError } from '../../src/core/ports/state-store.ts';
+import type { DecimalString } from '../../src/core/quantities/decimal.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import type { State } from '../../src/state/state.ts';
 import { API_ROUTES } from '../../src/web/api/openapi.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createDepositDesk } from '../../src/app/web-deposit.ts';
-import type { DecimalString } from '../../src/core/decimal.ts';
+import type { DecimalString } from '../../src/core/quantities/decimal.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { createMemoryState } from '../../src/state/state.ts';
 import { CONNECTION_TIMEOUT_MS } from '../../src/web/server.ts';

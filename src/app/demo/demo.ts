@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { toNumber } from '../../core/decimal.ts';
+import { toNumber } from '../../core/quantities/decimal.ts';
 import { DEFAULT_RATE_LIMITS } from '../../simulator/http/rate-limit.ts';
 import { type RunningSimulator, startSimulatedExchange } from '../../simulator/start.ts';
 import type { CreditLineView, LedgerEntry, MarketSpec, PositionView } from '../../simulator/types.ts';

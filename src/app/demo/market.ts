@@ -6,7 +6,7 @@ import {
   maxDecimal,
   ONE,
   roundToStep,
-} from '../../core/decimal.ts';
+} from '../../core/quantities/decimal.ts';
 import { DEFAULT_MARKETS } from '../../simulator/defaults.ts';
 import type { MarketSpec } from '../../simulator/types.ts';
 

@@ -1,4 +1,4 @@
-import { type Decimal, decimal } from '../../core/decimal.ts';
+import { type Decimal, decimal } from '../../core/quantities/decimal.ts';
 import { candleSource } from '../../simulator/candles.ts';
 import type { PriceSource } from '../../simulator/price-source.ts';
 import { isScenarioName, SCENARIOS, type ScenarioName, scenarioSource } from '../../simulator/scenarios.ts';

@@ -1,4 +1,4 @@
-import { decimal, parseDecimal, toNumber, ZERO } from '../../core/decimal.ts';
+import { decimal, parseDecimal, toNumber, ZERO } from '../../core/quantities/decimal.ts';
 import type { LedgerEntry } from '../../simulator/types.ts';
 import { CHARACTERS, type DemoCharacter, twinOf } from './accounts.ts';
 import { COVER_AT } from './config.ts';

@@ -1,4 +1,4 @@
-import { type Decimal, toNumber } from '../../core/decimal.ts';
+import { type Decimal, toNumber } from '../../core/quantities/decimal.ts';
 import type { PriceSource } from '../../simulator/price-source.ts';
 
 /** What a position can bear. */

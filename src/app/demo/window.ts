@@ -1,4 +1,4 @@
-import { toNumber } from '../../core/decimal.ts';
+import { toNumber } from '../../core/quantities/decimal.ts';
 import { type Candle, parseCandles, shortestDistance } from '../../simulator/candles.ts';
 import { SimulatorError } from '../../simulator/simulated-exchange.ts';
 

@@ -1,5 +1,5 @@
 import { suggest } from '../../app.ts';
-import { isDecimalString } from '../../core/decimal.ts';
+import { isDecimalString } from '../../core/quantities/decimal.ts';
 import { UsageError } from '../errors.ts';
 
 /** How the text of a parameter is read; `undefined` for a text that is not of the type. */

@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import type { Operations } from '../../app.ts';
 import type { OperatorOrder, OperatorOrderDraft } from '../../core/ports/controls.ts';
 import { StoreLostError } from '../../core/ports/state-store.ts';
-import type { ReduceTarget } from '../../core/rule.ts';
+import type { ReduceTarget } from '../../core/rules/rule.ts';
 import type { AccountView, PositionLine } from '../../core/view/account-view.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { type CliIo, confirm, paint, printJson, printLine, printNote } from '../io.ts';

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import { InvalidArgumentError } from 'commander';
 import { durationHint, parseDuration, parsePercent } from '../../app.ts';
-import { parseDecimal, toNumber, ZERO } from '../../core/decimal.ts';
+import { parseDecimal, toNumber, ZERO } from '../../core/quantities/decimal.ts';
 import type { CliIo } from '../io.ts';
 
 /** Readers of option values for operators' commands; the same words as in the config. */

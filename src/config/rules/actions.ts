@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ActionSpec, ReduceTarget, SubjectKind } from '../../core/rule.ts';
+import type { ActionSpec, ReduceTarget, SubjectKind } from '../../core/rules/rule.ts';
 import { protectAt, slippage, slippageSteps } from '../acting.ts';
 import { decimalText, marketGlob, oneOf, ratio, text } from '../shape/scalars.ts';
 import { list, oneOrMany } from '../shape/shape.ts';

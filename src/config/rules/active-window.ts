@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ActiveWindow } from '../../core/rule.ts';
+import type { ActiveWindow } from '../../core/rules/rule.ts';
 import { scalar } from '../shape/scalars.ts';
 import { suggest } from '../suggest.ts';
 import { refuse } from './condition.ts';

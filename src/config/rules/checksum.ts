@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ActionSpec, RuleSpec } from '../../core/rule.ts';
+import type { ActionSpec, RuleSpec } from '../../core/rules/rule.ts';
 
 /**
  * Of everything that decides when a rule fires and what it then does. Its severity and labels, and whom it tells,

@@ -1,4 +1,4 @@
-import type { ActionSpec, RuleSpec } from '../../core/rule.ts';
+import type { ActionSpec, RuleSpec } from '../../core/rules/rule.ts';
 import type { ActionDraft } from './actions.ts';
 import { checksumOf } from './checksum.ts';
 import type { RuleDraft } from './rule.ts';

@@ -5,8 +5,14 @@ import {
   fieldsOf,
   type NumberField,
   type ParameterSpec,
-} from '../../core/fields.ts';
-import type { Comparison, ConditionSpec, FieldParameter, FieldValue, SubjectKind } from '../../core/rule.ts';
+} from '../../core/fields/field-catalogue.ts';
+import type {
+  Comparison,
+  ConditionSpec,
+  FieldParameter,
+  FieldValue,
+  SubjectKind,
+} from '../../core/rules/rule.ts';
 import { duration, flag, oneOf, type ScalarIssue, text, ticker } from '../shape/scalars.ts';
 import { list } from '../shape/shape.ts';
 import { durationInWords } from '../shape/units.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { SubjectFilter, SubjectKind } from '../../core/rule.ts';
+import type { SubjectFilter, SubjectKind } from '../../core/rules/rule.ts';
 import { marketGlob, oneOf, text } from '../shape/scalars.ts';
 import { oneOrMany } from '../shape/shape.ts';
 

@@ -1,5 +1,5 @@
-import { findField } from '../../core/fields.ts';
-import type { SubjectKind } from '../../core/rule.ts';
+import { findField } from '../../core/fields/field-catalogue.ts';
+import type { SubjectKind } from '../../core/rules/rule.ts';
 import { formatPath, type Path } from '../problem.ts';
 import { problemAt, type Report, readShape } from '../shape/read.ts';
 import { oneOf } from '../shape/scalars.ts';

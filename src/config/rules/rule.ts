@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Mode, RuleLimits, RuleSpec, Severity, SubjectKind } from '../../core/rule.ts';
+import type { Mode, RuleLimits, RuleSpec, Severity, SubjectKind } from '../../core/rules/rule.ts';
 import { duration, name, number, oneOf, text } from '../shape/scalars.ts';
 import { list } from '../shape/shape.ts';
 import { type ActionDraft, actionsSchema } from './actions.ts';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import { isDecimalString } from '../../core/decimal.ts';
-import type { FieldUnit, NumberField } from '../../core/fields.ts';
+import type { FieldUnit, NumberField } from '../../core/fields/field-catalogue.ts';
+import { isDecimalString } from '../../core/quantities/decimal.ts';
 import { type Reading, readRatio, scalar, writtenText } from '../shape/scalars.ts';
 import { durationHint, parseDuration } from '../shape/units.ts';
 

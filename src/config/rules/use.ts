@@ -1,4 +1,4 @@
-import type { Mode, SubjectFilter } from '../../core/rule.ts';
+import type { Mode, SubjectFilter } from '../../core/rules/rule.ts';
 import type { RuleUse } from '../accounts.ts';
 import { formatPath, type Path } from '../problem.ts';
 import { didYouMean, problemAt, type Report } from '../shape/read.ts';

@@ -1,4 +1,4 @@
-import { decimal, formatDecimal, parseDecimal, toNumber } from '../../core/decimal.ts';
+import { decimal, formatDecimal, parseDecimal, toNumber } from '../../core/quantities/decimal.ts';
 
 const UNIT_MS = { w: 604_800_000, d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 } as const;
 type Unit = keyof typeof UNIT_MS;

@@ -1,5 +1,5 @@
-import { findField, type NumberField } from '../../core/fields.ts';
-import type { ConditionSpec, RuleSpec, SubjectKind } from '../../core/rule.ts';
+import { findField, type NumberField } from '../../core/fields/field-catalogue.ts';
+import type { ConditionSpec, RuleSpec, SubjectKind } from '../../core/rules/rule.ts';
 import { durationInWords } from '../shape/units.ts';
 import { valueInWords } from '../words/values.ts';
 

@@ -1,5 +1,5 @@
-import { type Decimal, decimal, divide, formatDecimal, toDecimal } from '../../core/decimal.ts';
-import type { RuleSpec } from '../../core/rule.ts';
+import { type Decimal, decimal, divide, formatDecimal, toDecimal } from '../../core/quantities/decimal.ts';
+import type { RuleSpec } from '../../core/rules/rule.ts';
 import type { UncheckedAccount, UncheckedConfig } from '../compile.ts';
 import { globCovers, globMatches, isGlob } from '../glob.ts';
 import type { Problem } from '../problem.ts';

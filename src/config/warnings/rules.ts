@@ -1,5 +1,5 @@
-import { fieldsOf } from '../../core/fields.ts';
-import type { ActionSpec, RuleSpec } from '../../core/rule.ts';
+import { fieldsOf } from '../../core/fields/field-catalogue.ts';
+import type { ActionSpec, RuleSpec } from '../../core/rules/rule.ts';
 import type { UncheckedAccount } from '../compile.ts';
 import type { Path, Problem, ProblemCode } from '../problem.ts';
 import type { UsedRule } from '../rules/use.ts';

@@ -1,5 +1,11 @@
-import { type FieldSpec, findField } from '../../core/fields.ts';
-import type { Comparison, ConditionSpec, FieldParameter, RuleSpec, SubjectKind } from '../../core/rule.ts';
+import { type FieldSpec, findField } from '../../core/fields/field-catalogue.ts';
+import type {
+  Comparison,
+  ConditionSpec,
+  FieldParameter,
+  RuleSpec,
+  SubjectKind,
+} from '../../core/rules/rule.ts';
 import { durationInWords } from '../shape/units.ts';
 import { comparisonsOf } from '../sources.ts';
 import { numberInWords, valueInWords } from './values.ts';

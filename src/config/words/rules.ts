@@ -1,5 +1,11 @@
-import type { ActionSpec, ActiveWindow, ReduceTarget, RuleSpec, SubjectFilter } from '../../core/rule.ts';
-import type { AccountSettings } from '../../core/settings.ts';
+import type { AccountSettings } from '../../core/quantities/settings.ts';
+import type {
+  ActionSpec,
+  ActiveWindow,
+  ReduceTarget,
+  RuleSpec,
+  SubjectFilter,
+} from '../../core/rules/rule.ts';
 import { durationInWords, percentInWords } from '../shape/units.ts';
 import { clearancesInWords, conditionInWords, listInWords } from './conditions.ts';
 import { numberInWords } from './values.ts';

@@ -1,4 +1,4 @@
-import type { NumberField } from '../../core/fields.ts';
+import type { NumberField } from '../../core/fields/field-catalogue.ts';
 import { durationInWords, percentInWords } from '../shape/units.ts';
 
 /** A value of a field for people: `5.0 %`, `2 h`, `50,000`. */

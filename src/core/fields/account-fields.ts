@@ -1,4 +1,4 @@
-import { assetParameter, type FieldSpec, sourceParameter, WINDOW_PARAMETER } from './spec.ts';
+import { assetParameter, type FieldSpec, sourceParameter, WINDOW_PARAMETER } from './field-spec.ts';
 
 const row = { on: 'account', source: 'positions', none: 'never', danger: 'neither', parameters: [] } as const;
 

@@ -1,4 +1,4 @@
-import { type FieldSpec, HORIZON_PARAMETER } from './spec.ts';
+import { type FieldSpec, HORIZON_PARAMETER } from './field-spec.ts';
 
 const row = {
   on: 'position',

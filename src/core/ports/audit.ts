@@ -1,9 +1,9 @@
-import type { AccountState } from '../account-state.ts';
-import type { AuditEvent } from '../audit-event.ts';
-import type { Decision, Transition } from '../decision.ts';
-import type { EvaluateOptions } from '../evaluate.ts';
-import type { Instant, Snapshot } from '../snapshot.ts';
-import type { ActionRequest } from '../subject.ts';
+import type { AuditEvent } from '../audit/audit-event.ts';
+import type { Instant, Snapshot } from '../quantities/snapshot.ts';
+import type { AccountState } from '../rules/account-state.ts';
+import type { Decision, Transition } from '../rules/decision.ts';
+import type { EvaluateOptions } from '../rules/evaluate.ts';
+import type { ActionRequest } from '../rules/subject.ts';
 import type { Authored, Control, OperatorOrder } from './controls.ts';
 
 /**

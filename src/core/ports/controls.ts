@@ -1,5 +1,5 @@
-import type { ReduceTarget } from '../rule.ts';
-import type { SubjectKey } from '../subject.ts';
+import type { ReduceTarget } from '../rules/rule.ts';
+import type { SubjectKey } from '../rules/subject.ts';
 
 /**
  * What operators put in the way of actions, and what they ask for by hand. Controls travel with every batched

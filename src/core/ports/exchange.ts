@@ -1,4 +1,4 @@
-import type { DecimalString } from '../decimal.ts';
+import type { DecimalString } from '../quantities/decimal.ts';
 
 /**
  * What the rest of Breakwater knows of an exchange: validated records, and outcomes instead of exceptions.

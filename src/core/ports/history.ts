@@ -1,4 +1,4 @@
-import type { SubjectKey } from '../subject.ts';
+import type { SubjectKey } from '../rules/subject.ts';
 
 /** Figures of one subject at one time, by name; prices and amounts as decimal texts. Keep it small. */
 export interface HistorySample {

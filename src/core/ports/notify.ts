@@ -1,6 +1,6 @@
-import type { DecimalString } from '../decimal.ts';
-import type { Mode, Severity } from '../rule.ts';
-import type { SubjectKey } from '../subject.ts';
+import type { DecimalString } from '../quantities/decimal.ts';
+import type { Mode, Severity } from '../rules/rule.ts';
+import type { SubjectKey } from '../rules/subject.ts';
 
 /**
  * What people are told, as plain JSON: it travels through the queue `notify`, so it holds neither secrets nor

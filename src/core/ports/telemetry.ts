@@ -1,8 +1,8 @@
-import type { AuditEvent } from '../audit-event.ts';
-import type { Evaluation } from '../evaluate.ts';
-import type { SourceName } from '../fields.ts';
-import type { AccountSettings } from '../settings.ts';
-import type { Snapshot } from '../snapshot.ts';
+import type { AuditEvent } from '../audit/audit-event.ts';
+import type { SourceName } from '../fields/field-catalogue.ts';
+import type { AccountSettings } from '../quantities/settings.ts';
+import type { Snapshot } from '../quantities/snapshot.ts';
+import type { Evaluation } from '../rules/evaluate.ts';
 import type { ChannelReport, DeliveryFailure, Message } from './delivery.ts';
 import type { CommandOutcome } from './exchange.ts';
 import type { Notice } from './notify.ts';

@@ -1,10 +1,10 @@
-import type { DecimalString } from '../decimal.ts';
-import type { OwnOrder } from '../lane-state.ts';
+import type { OwnOrder } from '../lanes/lane-state.ts';
 import type { OperatorOrder, Pause, Silence } from '../ports/controls.ts';
 import type { Life } from '../ports/state-store.ts';
-import type { Mode, Severity } from '../rule.ts';
-import type { Phase } from '../rule-state.ts';
-import type { Direction, LiquidationStateValue, SubjectKey } from '../subject.ts';
+import type { DecimalString } from '../quantities/decimal.ts';
+import type { Mode, Severity } from '../rules/rule.ts';
+import type { Phase } from '../rules/rule-state.ts';
+import type { Direction, LiquidationStateValue, SubjectKey } from '../rules/subject.ts';
 
 /**
  * One account as a person sees it: what is known, how endangered it is, what the rules say and what is being

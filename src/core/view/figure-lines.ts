@@ -1,10 +1,10 @@
-import { curesOf } from '../credit-line.ts';
-import type { FieldQuantity } from '../field-values.ts';
-import { CREDIT_LINE_VALUES, POSITION_VALUES } from '../field-values.ts';
-import { positionView } from '../position.ts';
-import type { Quantity } from '../quantity.ts';
-import type { Subject } from '../subjects.ts';
-import { MS_PER_HOUR } from '../units.ts';
+import type { FieldQuantity } from '../fields/field-values.ts';
+import { CREDIT_LINE_VALUES, POSITION_VALUES } from '../fields/field-values.ts';
+import { curesOf } from '../quantities/credit-line.ts';
+import { positionView } from '../quantities/position.ts';
+import type { Quantity } from '../quantities/quantity.ts';
+import { MS_PER_HOUR } from '../quantities/units.ts';
+import type { Subject } from '../rules/subjects.ts';
 import type {
   CreditLineFigures,
   CreditLineLine,

@@ -1,8 +1,8 @@
-import { GATE_WORDS } from '../gate.ts';
-import { BLOCK_WORDS } from '../intent.ts';
-import type { Intent, LaneState } from '../lane-state.ts';
-import type { ReduceTarget } from '../rule.ts';
-import { figure } from '../words.ts';
+import type { Intent, LaneState } from '../lanes/lane-state.ts';
+import { GATE_WORDS } from '../orders/gate.ts';
+import { BLOCK_WORDS } from '../orders/intent.ts';
+import { figure } from '../rules/condition-words.ts';
+import type { ReduceTarget } from '../rules/rule.ts';
 import type { AccountView, IntentFigures, IntentLine, OrderLine } from './account-view.ts';
 
 export function intentLines(lanes: readonly LaneState[]): readonly IntentLine[] {

@@ -1,8 +1,8 @@
-import type { CompiledRule, KindRules } from '../compiled-rules.ts';
-import type { ConditionTree } from '../condition.ts';
-import type { Filterable } from '../filter.ts';
-import type { FieldReader } from '../registers.ts';
-import type { SubjectKind } from '../rule.ts';
+import type { FieldReader } from '../fields/field-cache.ts';
+import type { CompiledRule, KindRules } from '../rules/compiled-rules.ts';
+import type { ConditionTree } from '../rules/condition.ts';
+import type { Filterable } from '../rules/filter.ts';
+import type { SubjectKind } from '../rules/rule.ts';
 import type { ThresholdMark } from './account-view.ts';
 
 /** Thresholds of the rules that look at a subject, for the bars of its figures. */

@@ -1,6 +1,6 @@
-import type { Transition } from '../decision.ts';
 import type { AuditContent } from '../ports/audit.ts';
 import type { Control, OperatorOrder } from '../ports/controls.ts';
+import type { Transition } from '../rules/decision.ts';
 
 /** What a record of the audit trail says, in one line for people. */
 export function contentWords(content: AuditContent): string {

@@ -1,15 +1,15 @@
-import type { RuleSlot } from '../account-state.ts';
-import type { CompiledRule, KindRules } from '../compiled-rules.ts';
-import { FALSE, TRUE, type Truth, UNKNOWN } from '../condition.ts';
 import { isSilenced } from '../ports/controls.ts';
-import type { UnknownReason } from '../quantity.ts';
-import { reasonWords } from '../reason.ts';
-import type { SubjectKind } from '../rule.ts';
-import { findEntry, loadLatches, NO_ENTRIES } from '../rule-run.ts';
-import type { RuleEntry } from '../rule-state.ts';
-import type { SubjectKey } from '../subject.ts';
-import type { SubjectList } from '../subjects.ts';
-import { conditionText, conditionWords, figure } from '../words.ts';
+import type { UnknownReason } from '../quantities/quantity.ts';
+import type { RuleSlot } from '../rules/account-state.ts';
+import type { CompiledRule, KindRules } from '../rules/compiled-rules.ts';
+import { FALSE, TRUE, type Truth, UNKNOWN } from '../rules/condition.ts';
+import { conditionText, conditionWords, figure } from '../rules/condition-words.ts';
+import { reasonWords } from '../rules/reason.ts';
+import type { SubjectKind } from '../rules/rule.ts';
+import { findEntry, loadLatches, NO_ENTRIES } from '../rules/rule-run.ts';
+import type { RuleEntry } from '../rules/rule-state.ts';
+import type { SubjectKey } from '../rules/subject.ts';
+import type { SubjectList } from '../rules/subjects.ts';
 import type { RuleLine } from './account-view.ts';
 import type { Scene } from './scene.ts';
 

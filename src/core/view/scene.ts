@@ -1,19 +1,19 @@
-import { AccountQuantities } from '../account.ts';
-import { type AccountState, emptyAccountState } from '../account-state.ts';
-import { type CompiledRules, compileRules } from '../compiled-rules.ts';
-import { SOURCE_NAMES, type SourceName } from '../fields.ts';
-import { ownStopsOf } from '../own-stops.ts';
+import { SOURCE_NAMES, type SourceName } from '../fields/field-catalogue.ts';
+import { ownStopsOf } from '../orders/own-stops.ts';
 import { type Controls, type ControlsInForce, controlsInForce } from '../ports/controls.ts';
 import type { AccountDocuments, StoredAccount } from '../ports/state-store.ts';
-import type { AccountSettings } from '../settings.ts';
+import { AccountQuantities } from '../quantities/account.ts';
+import type { AccountSettings } from '../quantities/settings.ts';
 import {
   elapsedMs,
   type Instant,
   type Snapshot,
   type SnapshotSources,
   type SourceReading,
-} from '../snapshot.ts';
-import { marketForecasts, type Subjects, subjectsOf } from '../subjects.ts';
+} from '../quantities/snapshot.ts';
+import { type AccountState, emptyAccountState } from '../rules/account-state.ts';
+import { type CompiledRules, compileRules } from '../rules/compiled-rules.ts';
+import { marketForecasts, type Subjects, subjectsOf } from '../rules/subjects.ts';
 
 /** A stored account put together again as it was judged, seen from now. */
 export interface Scene {

@@ -1,7 +1,7 @@
-import type { AuditEvent } from '../audit-event.ts';
+import type { AuditEvent } from '../audit/audit-event.ts';
 import type { AuditContent, AuditRecord, StoredDecision } from '../ports/audit.ts';
-import type { ActionRequest, SubjectKey } from '../subject.ts';
-import { positionKey } from '../subjects.ts';
+import type { ActionRequest, SubjectKey } from '../rules/subject.ts';
+import { positionKey } from '../rules/subjects.ts';
 import { contentWords, transitionWords } from './record-words.ts';
 
 /** One thing that happened, for people; several can come from one record of the audit trail. */

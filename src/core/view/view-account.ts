@@ -1,9 +1,9 @@
-import type { CompiledRules } from '../compiled-rules.ts';
-import { type DecimalString, isDecimalString, toDecimal, ZERO } from '../decimal.ts';
-import { SOURCE_NAMES } from '../fields.ts';
+import { SOURCE_NAMES } from '../fields/field-catalogue.ts';
 import { type Controls, controlsInForce } from '../ports/controls.ts';
 import type { AccountLoad, RefusedAccount } from '../ports/state-store.ts';
-import type { Severity } from '../rule.ts';
+import { type DecimalString, isDecimalString, toDecimal, ZERO } from '../quantities/decimal.ts';
+import type { CompiledRules } from '../rules/compiled-rules.ts';
+import type { Severity } from '../rules/rule.ts';
 import {
   type AccountFigures,
   type AccountView,

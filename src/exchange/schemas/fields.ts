@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type DecimalString, isDecimalString } from '../../core/decimal.ts';
 import type { Enumerated } from '../../core/ports/exchange.ts';
+import { type DecimalString, isDecimalString } from '../../core/quantities/decimal.ts';
 import { NumberText } from '../json.ts';
 
 /**

@@ -1,4 +1,3 @@
-import type { DecimalString } from '../../core/decimal.ts';
 import type {
   CreditLineRecord,
   MainBalance,
@@ -8,6 +7,7 @@ import type {
   SpotOrderRecord,
   TransferRecord,
 } from '../../core/ports/exchange.ts';
+import type { DecimalString } from '../../core/quantities/decimal.ts';
 import { isObject, NumberText, parseJsonKeepingDigits, shapeOf } from '../json.ts';
 import { decimalField } from './fields.ts';
 import type { RecordReader } from './record-reader.ts';

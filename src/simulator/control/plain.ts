@@ -1,4 +1,4 @@
-import { type Decimal, formatDecimal } from '../../core/decimal.ts';
+import { type Decimal, formatDecimal } from '../../core/quantities/decimal.ts';
 
 /** The same value as plain JSON data, with every decimal as text in plain notation. */
 export function plain(value: unknown): unknown {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Decimal, isDecimalString, toDecimal, ZERO } from '../../core/decimal.ts';
+import { type Decimal, isDecimalString, toDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
 import type { Outcome, Rejection } from '../types.ts';
 

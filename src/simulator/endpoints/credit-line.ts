@@ -1,4 +1,4 @@
-import { type Decimal, decimal, formatDecimal } from '../../core/decimal.ts';
+import { type Decimal, decimal, formatDecimal } from '../../core/quantities/decimal.ts';
 import type { Endpoint } from '../http/dispatch.ts';
 import { privateError, type Reply, success } from '../http/reply.ts';
 import type { ExchangeModel } from '../model.ts';

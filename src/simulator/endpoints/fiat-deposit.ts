@@ -1,4 +1,4 @@
-import { type Decimal, parseDecimal, ZERO } from '../../core/decimal.ts';
+import { type Decimal, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import type { Endpoint } from '../http/dispatch.ts';
 import { privateError, type Reply, success } from '../http/reply.ts';
 import type { FiatDepositRequest, Rejection } from '../types.ts';

@@ -1,4 +1,4 @@
-import { type Decimal, parseDecimal } from '../../core/decimal.ts';
+import { type Decimal, parseDecimal } from '../../core/quantities/decimal.ts';
 import type { RequestParams } from '../http/authenticate.ts';
 import type { FieldErrors } from '../http/reply.ts';
 

@@ -1,4 +1,4 @@
-import type { Decimal } from '../../core/decimal.ts';
+import type { Decimal } from '../../core/quantities/decimal.ts';
 import {
   emptyBody,
   type FieldErrors,

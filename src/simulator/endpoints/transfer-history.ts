@@ -1,4 +1,4 @@
-import { formatDecimal } from '../../core/decimal.ts';
+import { formatDecimal } from '../../core/quantities/decimal.ts';
 import type { Endpoint } from '../http/dispatch.ts';
 import { type Reply, success } from '../http/reply.ts';
 import type { TransferView } from '../types.ts';

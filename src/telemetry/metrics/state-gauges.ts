@@ -1,5 +1,5 @@
-import type { Mode } from '../../core/rule.ts';
-import type { Phase } from '../../core/rule-state.ts';
+import type { Mode } from '../../core/rules/rule.ts';
+import type { Phase } from '../../core/rules/rule-state.ts';
 import type {
   AccountFigures,
   CreditLineFigures,

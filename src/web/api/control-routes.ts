@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { isDecimalString, parseDecimal, ZERO } from '../../core/decimal.ts';
 import { type Control, ControlError, type Pause, type Silence } from '../../core/ports/controls.ts';
+import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { ApiError } from './errors.ts';
 import { accountId, NO_PARAMS, requireAccount } from './read-routes.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';

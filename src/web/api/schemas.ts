@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { DecimalString } from '../../core/decimal.ts';
 import type { Pause, Silence } from '../../core/ports/controls.ts';
-import type { ActionLine } from '../../core/view/actions.ts';
+import type { DecimalString } from '../../core/quantities/decimal.ts';
+import type { ActionLine } from '../../core/view/action-log.ts';
 import type { StoryEntry } from '../../core/view/story.ts';
 import type { TopUpOffer } from '../sources.ts';
 import { API_ERROR_CODES } from './errors.ts';

@@ -1,5 +1,5 @@
 import type { AuditReader } from '../../core/ports/audit.ts';
-import { type ActionLine, ActionLog } from '../../core/view/actions.ts';
+import { type ActionLine, ActionLog } from '../../core/view/action-log.ts';
 import type { SourcedView } from '../sources.ts';
 
 /** Lines kept over all accounts; the trail has the others. */

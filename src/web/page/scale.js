@@ -7,7 +7,7 @@ import { percent, shortPercent } from './format.js';
 
 /** @typedef {import('../../core/view/account-view.ts').PositionLine} PositionLine */
 /** @typedef {import('../../core/view/account-view.ts').CreditLineLine} CreditLineLine */
-/** @typedef {import('../../core/rule.ts').Severity} Severity */
+/** @typedef {import('../../core/rules/rule.ts').Severity} Severity */
 
 /**
  * @typedef {object} Mark

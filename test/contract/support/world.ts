@@ -1,6 +1,6 @@
 import { afterEach } from 'vitest';
-import { type Decimal, decimal } from '../../../src/core/decimal.ts';
 import type { StopLimitRequest } from '../../../src/core/ports/exchange.ts';
+import { type Decimal, decimal } from '../../../src/core/quantities/decimal.ts';
 import {
   createExchangeClient,
   type ExchangeClient,

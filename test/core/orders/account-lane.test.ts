@@ -9,15 +9,20 @@ import {
   newAccountLane,
   observeAccountRequests,
   recoverAccount,
-} from '../../../src/core/account-lane.ts';
-import { advance } from '../../../src/core/lane.ts';
-import { observeRead, observeRequests } from '../../../src/core/lane-observe.ts';
-import { type LaneState, newLane } from '../../../src/core/lane-state.ts';
-import { begin, finish } from '../../../src/core/lane-step.ts';
-import { acknowledgeNoPriorOrders, hold, release } from '../../../src/core/life.ts';
+} from '../../../src/core/lanes/account-lane.ts';
+import { advance } from '../../../src/core/lanes/lane.ts';
+import { observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
+import { type LaneState, newLane } from '../../../src/core/lanes/lane-state.ts';
+import { begin, finish } from '../../../src/core/lanes/lane-step.ts';
+import { acknowledgeNoPriorOrders, hold, release } from '../../../src/core/lanes/recover.ts';
+import {
+  NO_ROUTES,
+  type RouteInputs,
+  type RouteState,
+  routeRequests,
+} from '../../../src/core/lanes/route.ts';
 import type { CommandOutcome } from '../../../src/core/ports/exchange.ts';
-import { NO_ROUTES, type RouteInputs, type RouteState, routeRequests } from '../../../src/core/route.ts';
-import type { ActionSpec } from '../../../src/core/rule.ts';
+import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import { failure, placed } from './driver.ts';
 import { action, contextOf, half, protect, readAt, settings, view } from './fixtures.ts';
 

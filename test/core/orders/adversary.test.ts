@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { observeRequests } from '../../../src/core/lane-observe.ts';
-import { recover, startLife } from '../../../src/core/life.ts';
-import { known, unknown } from '../../../src/core/quantity.ts';
-import type { ActionSpec } from '../../../src/core/rule.ts';
-import type { PositionView } from '../../../src/core/subject.ts';
+import { observeRequests } from '../../../src/core/lanes/lane-observe.ts';
+import { recover, startLife } from '../../../src/core/lanes/recover.ts';
+import { known, unknown } from '../../../src/core/quantities/quantity.ts';
+import type { ActionSpec } from '../../../src/core/rules/rule.ts';
+import type { PositionView } from '../../../src/core/rules/subject.ts';
 import { at, Driver, failure } from './driver.ts';
 import { action, all, half, protect, view } from './fixtures.ts';
 

@@ -5,9 +5,9 @@ import {
   clientOrderId,
   MAX_CLIENT_ORDER_ID_LENGTH,
   type OrderIdentity,
-} from '../../../src/core/client-order-id.ts';
-import type { DecimalString } from '../../../src/core/decimal.ts';
-import { sha256Hex } from '../../../src/core/sha256.ts';
+} from '../../../src/core/orders/client-order-id.ts';
+import { sha256Hex } from '../../../src/core/orders/sha256.ts';
+import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 
 const text = fc.oneof(
   fc.string({ maxLength: 12 }),

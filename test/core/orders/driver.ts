@@ -1,16 +1,16 @@
-import type { LaneContext } from '../../../src/core/admission.ts';
-import type { AuditEvent } from '../../../src/core/audit-event.ts';
-import type { DecimalString } from '../../../src/core/decimal.ts';
-import type { GateContext } from '../../../src/core/gate.ts';
-import { advance } from '../../../src/core/lane.ts';
-import { type LaneChange, observeRead, observeRequests } from '../../../src/core/lane-observe.ts';
-import { type LaneState, newLane, type PlaceStep, type Step } from '../../../src/core/lane-state.ts';
-import { begin, finish, type StepResult } from '../../../src/core/lane-step.ts';
-import { acknowledgeNoPriorOrders } from '../../../src/core/life.ts';
+import type { AuditEvent } from '../../../src/core/audit/audit-event.ts';
+import { advance } from '../../../src/core/lanes/lane.ts';
+import { type LaneChange, observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
+import { type LaneState, newLane, type PlaceStep, type Step } from '../../../src/core/lanes/lane-state.ts';
+import { begin, finish, type StepResult } from '../../../src/core/lanes/lane-step.ts';
+import { acknowledgeNoPriorOrders } from '../../../src/core/lanes/recover.ts';
+import type { LaneContext } from '../../../src/core/orders/admission.ts';
+import type { GateContext } from '../../../src/core/orders/gate.ts';
 import type { ExchangeError, PlacedOrder } from '../../../src/core/ports/exchange.ts';
-import { known, NONE } from '../../../src/core/quantity.ts';
-import type { AccountSettings } from '../../../src/core/settings.ts';
-import type { ActionRequest, PositionView } from '../../../src/core/subject.ts';
+import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
+import { known, NONE } from '../../../src/core/quantities/quantity.ts';
+import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
+import type { ActionRequest, PositionView } from '../../../src/core/rules/subject.ts';
 import { contextOf, MARKET, readAt, view } from './fixtures.ts';
 
 /** Walks one lane step by step, with the answers that a test gives. */

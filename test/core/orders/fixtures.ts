@@ -1,11 +1,11 @@
-import type { LaneContext } from '../../../src/core/admission.ts';
-import type { DecimalString } from '../../../src/core/decimal.ts';
-import type { GateContext } from '../../../src/core/gate.ts';
-import { known } from '../../../src/core/quantity.ts';
-import type { ReadObservation } from '../../../src/core/read-market.ts';
-import type { ActionSpec, Mode } from '../../../src/core/rule.ts';
-import type { AccountSettings, MarketSettings } from '../../../src/core/settings.ts';
-import type { ActionRequest, PositionView } from '../../../src/core/subject.ts';
+import type { ReadObservation } from '../../../src/core/lanes/market-read.ts';
+import type { LaneContext } from '../../../src/core/orders/admission.ts';
+import type { GateContext } from '../../../src/core/orders/gate.ts';
+import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
+import { known } from '../../../src/core/quantities/quantity.ts';
+import type { AccountSettings, MarketSettings } from '../../../src/core/quantities/settings.ts';
+import type { ActionSpec, Mode } from '../../../src/core/rules/rule.ts';
+import type { ActionRequest, PositionView } from '../../../src/core/rules/subject.ts';
 
 /** Plain inputs for table tests; each is a complete, ordinary one, changed where a test says so. */
 export const market: MarketSettings = {

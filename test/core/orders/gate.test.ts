@@ -5,10 +5,10 @@ import {
   episodeKeyOf,
   gateRefusal,
   type LimitLedger,
-} from '../../../src/core/gate.ts';
-import { actionKey } from '../../../src/core/intent.ts';
-import type { RuleLimits } from '../../../src/core/rule.ts';
-import type { ActionRequest } from '../../../src/core/subject.ts';
+} from '../../../src/core/orders/gate.ts';
+import { actionKey } from '../../../src/core/orders/intent.ts';
+import type { RuleLimits } from '../../../src/core/rules/rule.ts';
+import type { ActionRequest } from '../../../src/core/rules/subject.ts';
 import { action, half } from './fixtures.ts';
 
 const subject = { mode: 'enforce', ruleId: 'near', episodeKey: 'e', exemptFromLimits: false } as const;

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { recorder } from '../../../src/core/audit-event.ts';
-import type { DecimalString } from '../../../src/core/decimal.ts';
-import { operatorIntent, withdrawOperatorIntent } from '../../../src/core/intent.ts';
-import { observeRead, observeRequests } from '../../../src/core/lane-observe.ts';
-import { parseLane } from '../../../src/core/lane-state.ts';
-import { finish } from '../../../src/core/lane-step.ts';
-import { acknowledgeNoPriorOrders, recover, startLife } from '../../../src/core/life.ts';
-import { standingStops } from '../../../src/core/protective-stop.ts';
-import { known, unknown } from '../../../src/core/quantity.ts';
-import type { ActionSpec } from '../../../src/core/rule.ts';
+import { recorder } from '../../../src/core/audit/audit-event.ts';
+import { observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
+import { parseLane } from '../../../src/core/lanes/lane-state.ts';
+import { finish } from '../../../src/core/lanes/lane-step.ts';
+import { acknowledgeNoPriorOrders, recover, startLife } from '../../../src/core/lanes/recover.ts';
+import { operatorIntent, withdrawOperatorIntent } from '../../../src/core/orders/intent.ts';
+import { standingStops } from '../../../src/core/orders/protective-stop.ts';
+import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
+import { known, unknown } from '../../../src/core/quantities/quantity.ts';
+import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import { at, Driver, failure } from './driver.ts';
 import { action, all, half, protect, readAt, view } from './fixtures.ts';
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { DecimalString } from '../../../src/core/decimal.ts';
-import { shapeProtect, shapeReduce } from '../../../src/core/order-shape.ts';
-import type { Direction } from '../../../src/core/subject.ts';
+import { shapeProtect, shapeReduce } from '../../../src/core/orders/order-shape.ts';
+import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
+import type { Direction } from '../../../src/core/rules/subject.ts';
 import { market } from './fixtures.ts';
 
 const price = fc.integer({ min: 500, max: 500_000 }).map((ticks) => (ticks / 7).toFixed(4) as DecimalString);

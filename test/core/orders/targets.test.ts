@@ -1,15 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
-  type Decimal,
-  type DecimalString,
-  decimal,
-  formatDecimal,
-  toNumber,
-  ZERO,
-} from '../../../src/core/decimal.ts';
-import type { MarketSettings } from '../../../src/core/settings.ts';
-import {
   boundedTarget,
   type DistanceInputs,
   distanceTarget,
@@ -17,7 +8,16 @@ import {
   fixedTarget,
   reachedBy,
   reductionAmount,
-} from '../../../src/core/targets.ts';
+} from '../../../src/core/orders/targets.ts';
+import {
+  type Decimal,
+  type DecimalString,
+  decimal,
+  formatDecimal,
+  toNumber,
+  ZERO,
+} from '../../../src/core/quantities/decimal.ts';
+import type { MarketSettings } from '../../../src/core/quantities/settings.ts';
 import { market } from './fixtures.ts';
 
 function basis(sizeBase: string, markPrice: string | null = '100') {

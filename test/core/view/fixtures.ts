@@ -1,12 +1,12 @@
-import { type AccountState, emptyAccountState } from '../../../src/core/account-state.ts';
-import { type CompiledRules, compileRules } from '../../../src/core/compiled-rules.ts';
-import { type Evaluation, evaluate } from '../../../src/core/evaluate.ts';
-import { figuresOf } from '../../../src/core/figures.ts';
 import { NO_CONTROLS } from '../../../src/core/ports/controls.ts';
 import type { AccountDocuments, StoredAccount } from '../../../src/core/ports/state-store.ts';
-import type { RuleSpec } from '../../../src/core/rule.ts';
-import type { Snapshot } from '../../../src/core/snapshot.ts';
+import type { Snapshot } from '../../../src/core/quantities/snapshot.ts';
+import { type AccountState, emptyAccountState } from '../../../src/core/rules/account-state.ts';
+import { type CompiledRules, compileRules } from '../../../src/core/rules/compiled-rules.ts';
+import { type Evaluation, evaluate } from '../../../src/core/rules/evaluate.ts';
+import type { RuleSpec } from '../../../src/core/rules/rule.ts';
 import type { AccountFigures, AccountView } from '../../../src/core/view/account-view.ts';
+import { figuresOf } from '../../../src/core/view/stored-figures.ts';
 import { accountFigures, type ViewInputs, viewAccount } from '../../../src/core/view/view-account.ts';
 import { settings } from '../rules-fixtures.ts';
 

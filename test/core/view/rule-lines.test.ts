@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compileRules } from '../../../src/core/compiled-rules.ts';
-import type { ConditionSpec, RuleSpec } from '../../../src/core/rule.ts';
-import type { Snapshot } from '../../../src/core/snapshot.ts';
+import type { Snapshot } from '../../../src/core/quantities/snapshot.ts';
+import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
+import type { ConditionSpec, RuleSpec } from '../../../src/core/rules/rule.ts';
 import {
   above,
   at,

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { AccountQuantities } from '../../../src/core/account.ts';
-import { POSITION_VALUES } from '../../../src/core/field-values.ts';
-import { FIGURES_EVERY_MS, figuresDue, figuresOf } from '../../../src/core/figures.ts';
+import { POSITION_VALUES } from '../../../src/core/fields/field-values.ts';
 import { NO_CONTROLS, type Pause, type Silence } from '../../../src/core/ports/controls.ts';
 import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
-import { type ConditionSpec } from '../../../src/core/rule.ts';
-import { marketForecasts, subjectsOf } from '../../../src/core/subjects.ts';
+import { AccountQuantities } from '../../../src/core/quantities/account.ts';
+import { type ConditionSpec } from '../../../src/core/rules/rule.ts';
+import { marketForecasts, subjectsOf } from '../../../src/core/rules/subjects.ts';
+import { FIGURES_EVERY_MS, figuresDue, figuresOf } from '../../../src/core/view/stored-figures.ts';
 import { viewAccount } from '../../../src/core/view/view-account.ts';
 import {
   above,

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { decimal, roundToStep } from '../../../src/core/decimal.ts';
+import { decimal, roundToStep } from '../../../src/core/quantities/decimal.ts';
 import type { ExchangeModel } from '../../../src/simulator/model.ts';
 import { walkSource } from '../../../src/simulator/price-source.ts';
 import type { PositionSide, Side } from '../../../src/simulator/types.ts';

@@ -1,4 +1,4 @@
-import { type Decimal, decimal, toDecimal, ZERO } from '../../../src/core/decimal.ts';
+import { type Decimal, decimal, toDecimal, ZERO } from '../../../src/core/quantities/decimal.ts';
 import { DEFAULT_LIQUIDATION, DEFAULT_MARKETS, defaultConfig } from '../../../src/simulator/defaults.ts';
 import { createExchangeModel } from '../../../src/simulator/exchange-model.ts';
 import type { ExchangeModel } from '../../../src/simulator/model.ts';

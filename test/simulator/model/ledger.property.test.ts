@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Decimal, decimal, toDecimal, ZERO } from '../../../src/core/decimal.ts';
+import { type Decimal, decimal, toDecimal, ZERO } from '../../../src/core/quantities/decimal.ts';
 import type { ExchangeModel } from '../../../src/simulator/model.ts';
 import type { Readings } from '../../../src/simulator/readings.ts';
 import type { LedgerEntry } from '../../../src/simulator/types.ts';

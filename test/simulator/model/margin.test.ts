@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ZERO } from '../../../src/core/decimal.ts';
+import { ZERO } from '../../../src/core/quantities/decimal.ts';
 import { DEFAULT_LIQUIDATION } from '../../../src/simulator/defaults.ts';
 import type { ExchangeModel } from '../../../src/simulator/model.ts';
 import type { SeedAccount } from '../../../src/simulator/types.ts';

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decimal } from '../../../src/core/decimal.ts';
+import { decimal } from '../../../src/core/quantities/decimal.ts';
 import { candleSource, parseCandles } from '../../../src/simulator/candles.ts';
 import { runningClock, steppedClock } from '../../../src/simulator/clock.ts';
 import { type PriceSource, walkSource } from '../../../src/simulator/price-source.ts';

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decimal } from '../../../src/core/decimal.ts';
+import { decimal } from '../../../src/core/quantities/decimal.ts';
 import {
   breakOneRecord,
   changeTypes,

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { afterEach } from 'vitest';
-import { decimal } from '../../../src/core/decimal.ts';
+import { decimal } from '../../../src/core/quantities/decimal.ts';
 import {
   type RunningSimulator,
   type SimulatorOptions,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { decimal } from '../../../src/core/decimal.ts';
+import { decimal } from '../../../src/core/quantities/decimal.ts';
 import type { RunningSimulator } from '../../../src/simulator/start.ts';
 import { type Answer, accountNamed, call, EMPTY, LONG, PATHS, STOP, send, simulator } from './support.ts';
 

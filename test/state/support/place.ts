@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
-import { emptyAccountState } from '../../../src/core/account-state.ts';
-import { type LaneState, newLane } from '../../../src/core/lane-state.ts';
+import { type LaneState, newLane } from '../../../src/core/lanes/lane-state.ts';
 import type { AccountCommit, CommitResult, StoredAccount } from '../../../src/core/ports/state-store.ts';
+import { emptyAccountState } from '../../../src/core/rules/account-state.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
 import type { Backend } from '../../../src/state/backend.ts';
 import { createRedisBackend } from '../../../src/state/backend-redis.ts';

@@ -7,8 +7,8 @@ import {
   finishAccountCancel,
   observeAccountRequests,
   recoverAccount,
-} from '../../../../src/core/account-lane.ts';
-import { hold, release } from '../../../../src/core/life.ts';
+} from '../../../../src/core/lanes/account-lane.ts';
+import { hold, release } from '../../../../src/core/lanes/recover.ts';
 import type { CommandOutcome } from '../../../../src/core/ports/exchange.ts';
 import type { Rules } from './rules.ts';
 import { timingAt } from './sender.ts';

@@ -1,4 +1,4 @@
-import type { LaneState } from '../../../../src/core/lane-state.ts';
+import type { LaneState } from '../../../../src/core/lanes/lane-state.ts';
 import { floorOf } from './ledger.ts';
 import { Violation } from './tally.ts';
 import type { World } from './world.ts';

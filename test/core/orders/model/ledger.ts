@@ -1,5 +1,5 @@
-import type { LaneState } from '../../../../src/core/lane-state.ts';
-import type { AccountSettings } from '../../../../src/core/settings.ts';
+import type { LaneState } from '../../../../src/core/lanes/lane-state.ts';
+import type { AccountSettings } from '../../../../src/core/quantities/settings.ts';
 import { type Seen, Violation } from './tally.ts';
 import type { Fill, ModelOrder, ModelPosition } from './terms.ts';
 import { lotsOf } from './views.ts';

@@ -1,5 +1,5 @@
-import type { RequestStep } from '../../../../src/core/lane-state.ts';
-import type { ReduceTarget } from '../../../../src/core/rule.ts';
+import type { RequestStep } from '../../../../src/core/lanes/lane-state.ts';
+import type { ReduceTarget } from '../../../../src/core/rules/rule.ts';
 import type { History } from './history.ts';
 import { MARKETS } from './setup.ts';
 import type { Fault } from './wire.ts';

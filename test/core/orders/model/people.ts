@@ -1,6 +1,6 @@
-import { recorder } from '../../../../src/core/audit-event.ts';
-import { operatorIntent, withdrawOperatorIntent } from '../../../../src/core/intent.ts';
-import type { MarketSettings } from '../../../../src/core/settings.ts';
+import { recorder } from '../../../../src/core/audit/audit-event.ts';
+import { operatorIntent, withdrawOperatorIntent } from '../../../../src/core/orders/intent.ts';
+import type { MarketSettings } from '../../../../src/core/quantities/settings.ts';
 import { MARKET } from './views.ts';
 import type { World } from './world.ts';
 

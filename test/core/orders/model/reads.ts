@@ -1,6 +1,6 @@
-import { observeRead, observeRequests } from '../../../../src/core/lane-observe.ts';
-import type { MarketRead } from '../../../../src/core/lane-state.ts';
-import type { ReadObservation } from '../../../../src/core/read-market.ts';
+import { observeRead, observeRequests } from '../../../../src/core/lanes/lane-observe.ts';
+import type { MarketRead } from '../../../../src/core/lanes/lane-state.ts';
+import type { ReadObservation } from '../../../../src/core/lanes/market-read.ts';
 import type { Rules } from './rules.ts';
 import { viewOf } from './views.ts';
 import { LATENCY_MS } from './wire.ts';

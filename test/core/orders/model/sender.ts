@@ -1,6 +1,6 @@
-import { advance } from '../../../../src/core/lane.ts';
-import type { CancelStep, PlaceStep, RequestStep, Step } from '../../../../src/core/lane-state.ts';
-import { begin, finish, type StepResult } from '../../../../src/core/lane-step.ts';
+import { advance } from '../../../../src/core/lanes/lane.ts';
+import type { CancelStep, PlaceStep, RequestStep, Step } from '../../../../src/core/lanes/lane-state.ts';
+import { begin, finish, type StepResult } from '../../../../src/core/lanes/lane-step.ts';
 import type { CommandOutcome } from '../../../../src/core/ports/exchange.ts';
 import { floorOf, type OrderTag } from './ledger.ts';
 import type { Reads } from './reads.ts';

@@ -1,5 +1,5 @@
-import type { DecimalString } from '../../../../src/core/decimal.ts';
-import type { AccountSettings, MarketSettings } from '../../../../src/core/settings.ts';
+import type { DecimalString } from '../../../../src/core/quantities/decimal.ts';
+import type { AccountSettings, MarketSettings } from '../../../../src/core/quantities/settings.ts';
 import type { Readings } from './terms.ts';
 import { MARKET } from './views.ts';
 

@@ -1,6 +1,6 @@
-import type { DecimalString } from '../../../../src/core/decimal.ts';
-import { known, NONE, type Quantity, unknown } from '../../../../src/core/quantity.ts';
-import type { PositionView } from '../../../../src/core/subject.ts';
+import type { DecimalString } from '../../../../src/core/quantities/decimal.ts';
+import { known, NONE, type Quantity, unknown } from '../../../../src/core/quantities/quantity.ts';
+import type { PositionView } from '../../../../src/core/rules/subject.ts';
 import { liquidationTicks } from './liquidation.ts';
 import type { ModelPosition, Snapshot } from './terms.ts';
 

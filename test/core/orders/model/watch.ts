@@ -1,7 +1,7 @@
-import type { AuditEvent } from '../../../../src/core/audit-event.ts';
-import type { LaneState, PlaceStep } from '../../../../src/core/lane-state.ts';
-import type { ReadObservation } from '../../../../src/core/read-market.ts';
-import type { AccountSettings } from '../../../../src/core/settings.ts';
+import type { AuditEvent } from '../../../../src/core/audit/audit-event.ts';
+import type { LaneState, PlaceStep } from '../../../../src/core/lanes/lane-state.ts';
+import type { ReadObservation } from '../../../../src/core/lanes/market-read.ts';
+import type { AccountSettings } from '../../../../src/core/quantities/settings.ts';
 import { type Seen, Violation } from './tally.ts';
 import { lotsOf } from './views.ts';
 

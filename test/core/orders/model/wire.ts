@@ -1,4 +1,4 @@
-import type { PlaceStep } from '../../../../src/core/lane-state.ts';
+import type { PlaceStep } from '../../../../src/core/lanes/lane-state.ts';
 import type { ExchangeError, PlacedOrder } from '../../../../src/core/ports/exchange.ts';
 import type { ModelRequest } from './terms.ts';
 import { lotsOf, lotsText, ticksOf } from './views.ts';

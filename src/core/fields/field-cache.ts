@@ -1,0 +1,103 @@
+import type { AccountQuantities } from '../quantities/account.ts';
+import type { FieldParameter, SubjectKind } from '../rules/rule.ts';
+import { type FieldSpec, findField } from './field-catalogue.ts';
+import {
+  ACCOUNT_VALUES,
+  type Compute,
+  CREDIT_LINE_VALUES,
+  type CreditLineSubject,
+  type FieldQuantity,
+  POSITION_VALUES,
+  type PositionSubject,
+} from './field-values.ts';
+
+/** What the fields of each kind of subject are computed from. */
+export interface SubjectOf {
+  readonly position: PositionSubject;
+  readonly creditLine: CreditLineSubject;
+  readonly account: AccountQuantities;
+}
+
+const VALUES: { readonly [K in SubjectKind]: Readonly<Record<string, Compute<SubjectOf[K]>>> } = {
+  position: POSITION_VALUES,
+  creditLine: CREDIT_LINE_VALUES,
+  account: ACCOUNT_VALUES,
+};
+
+/** A field with its parameter, as some condition asks for it. */
+export interface FieldSlot {
+  readonly spec: FieldSpec;
+  readonly parameter: FieldParameter;
+}
+
+/** What a condition needs of registers: slots when it is compiled, values when it is judged. */
+export interface FieldReader {
+  readonly slots: readonly FieldSlot[];
+  slot(field: string, parameter?: FieldParameter): number;
+  read(slot: number): FieldQuantity;
+}
+
+const NO_PARAMETER: FieldParameter = {};
+
+/**
+ * The fields that the conditions on one kind of subject ask for, each computed at most once per subject: `load`
+ * forgets, `read` computes. One instance is reused for all subjects, so judging allocates nothing of its own.
+ */
+export class Registers<K extends SubjectKind> implements FieldReader {
+  readonly slots: FieldSlot[] = [];
+  readonly #on: K;
+  readonly #computes: Compute<SubjectOf[K]>[] = [];
+  readonly #indexes = new Map<string, number>();
+  readonly #values: (FieldQuantity | undefined)[] = [];
+  #subject: SubjectOf[K] | undefined;
+
+  constructor(on: K) {
+    this.#on = on;
+  }
+
+  /** Index of the slot for a field; conditions on the same field and parameter share it. */
+  slot(field: string, parameter: FieldParameter = NO_PARAMETER): number {
+    const key = JSON.stringify([field, parameter.asset, parameter.source, parameter.windowMs]);
+    const existing = this.#indexes.get(key);
+    if (existing !== undefined) return existing;
+    const spec = findField(this.#on, field);
+    const compute = spec === undefined ? undefined : VALUES[this.#on][field];
+    if (spec === undefined || compute === undefined) {
+      throw new TypeError(`no field ${JSON.stringify(field)} for subjects of kind ${this.#on}`);
+    }
+    const missing = spec.parameters.find(({ name, required }) => required && parameter[name] === undefined);
+    if (missing !== undefined) throw new TypeError(`field ${field} needs the parameter ${missing.name}`);
+    this.slots.push({ spec, parameter });
+    this.#computes.push(compute);
+    this.#values.push(undefined);
+    this.#indexes.set(key, this.slots.length - 1);
+    return this.slots.length - 1;
+  }
+
+  load(subject: SubjectOf[K]): void {
+    this.clear();
+    this.#subject = subject;
+  }
+
+  /** Rules live on; the subject, with all that was read of its account, need not live with them. */
+  clear(): void {
+    this.#subject = undefined;
+    const values = this.#values;
+    for (let index = 0; index < values.length; index++) values[index] = undefined;
+  }
+
+  read(slot: number): FieldQuantity {
+    return this.#values[slot] ?? this.#compute(slot);
+  }
+
+  #compute(slot: number): FieldQuantity {
+    const compute = this.#computes[slot];
+    const field = this.slots[slot];
+    if (compute === undefined || field === undefined || this.#subject === undefined) {
+      throw new TypeError(`no field in slot ${slot}, or no subject loaded`);
+    }
+    const value = compute(this.#subject, field.parameter);
+    this.#values[slot] = value;
+    return value;
+  }
+}

@@ -1,0 +1,45 @@
+import type { SubjectKind } from '../rules/rule.ts';
+import { ACCOUNT_FIELDS } from './account-fields.ts';
+import { CREDIT_LINE_FIELDS } from './credit-line-fields.ts';
+import type { FieldSpec } from './field-spec.ts';
+import { POSITION_FIELDS } from './position-fields.ts';
+
+export type { AccountFieldName } from './account-fields.ts';
+export type { CreditLineFieldName } from './credit-line-fields.ts';
+export type {
+  EnumField,
+  FieldSpec,
+  FieldUnit,
+  NoneMeaning,
+  NumberField,
+  ParameterSpec,
+  SourceName,
+} from './field-spec.ts';
+export { SOURCE_NAMES } from './field-spec.ts';
+export type { PositionFieldName } from './position-fields.ts';
+
+/**
+ * Everything a rule can ask for, as one table: conditions are compiled, the JSON Schema, the documentation and
+ * the metrics are generated from it. A name is unique within its kind of subject, not across kinds.
+ */
+export const FIELD_CATALOGUE: readonly FieldSpec[] = [
+  ...POSITION_FIELDS,
+  ...CREDIT_LINE_FIELDS,
+  ...ACCOUNT_FIELDS,
+];
+
+const BY_KIND: Readonly<Record<SubjectKind, ReadonlyMap<string, FieldSpec>>> = {
+  position: new Map(POSITION_FIELDS.map((field) => [field.name, field])),
+  creditLine: new Map(CREDIT_LINE_FIELDS.map((field) => [field.name, field])),
+  account: new Map(ACCOUNT_FIELDS.map((field) => [field.name, field])),
+};
+
+/** The catalogue's row of that name, if subjects of that kind have one. */
+export function findField(on: SubjectKind, name: string): FieldSpec | undefined {
+  return BY_KIND[on].get(name);
+}
+
+/** The catalogue's rows for one kind of subject, in the order of the documentation. */
+export function fieldsOf(on: SubjectKind): readonly FieldSpec[] {
+  return [...BY_KIND[on].values()];
+}

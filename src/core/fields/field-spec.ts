@@ -1,0 +1,109 @@
+import type { SubjectKind } from '../rules/rule.ts';
+
+/** The parts of an account that are read from the exchange, each with its own age and completeness. */
+export type SourceName = 'positions' | 'creditLine' | 'mainBalance' | 'transfers' | 'spotOrders';
+
+export const SOURCE_NAMES: readonly SourceName[] = [
+  'positions',
+  'creditLine',
+  'mainBalance',
+  'transfers',
+  'spotOrders',
+];
+
+/**
+ * Unit of a number. `ratio` is a fraction (5 % is 0.05), `ratioPerHour` a fraction per hour. `money` is in the
+ * money currency of the market, `baseAmount` in its stock currency, `assetAmount` in the asset named by the
+ * record or the parameter.
+ */
+export type FieldUnit =
+  | 'ratio'
+  | 'ratioPerHour'
+  | 'seconds'
+  | 'minutes'
+  | 'money'
+  | 'price'
+  | 'baseAmount'
+  | 'assetAmount'
+  | 'count';
+
+/**
+ * What `none` - a valid statement that there is no such value - means to a comparison: `infinite` compares as a
+ * number greater than every threshold, `zero` as 0, `absent` makes every comparison false, and `never` marks
+ * fields that always have a value or are unknown.
+ */
+export type NoneMeaning = 'infinite' | 'zero' | 'absent' | 'never';
+
+export interface ParameterSpec {
+  readonly name: 'asset' | 'source' | 'windowMs';
+  readonly required: boolean;
+  readonly description: string;
+  /** Allowed values of `source`. */
+  readonly values?: readonly string[];
+  /** Bounds and default of `windowMs`, milliseconds. */
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly default?: number;
+}
+
+interface FieldBase {
+  readonly name: string;
+  readonly on: SubjectKind;
+  /** One sentence for people who write rules. */
+  readonly description: string;
+  /** How it is computed, from the names of the API and of this catalogue. */
+  readonly formula: string;
+  /** The read it stems from; `state` marks what the daemon itself keeps, such as the age of its data. */
+  readonly source: SourceName | 'state';
+  readonly none: NoneMeaning;
+  /** The side of a threshold that is dangerous; `neither` where it depends on the rule. */
+  readonly danger: 'below' | 'above' | 'neither';
+  readonly parameters: readonly ParameterSpec[];
+}
+
+export interface NumberField extends FieldBase {
+  readonly type: 'number';
+  readonly unit: FieldUnit;
+  /** Bounds that the value cannot leave, where there are any: a threshold outside can never fire. */
+  readonly minimum?: number;
+  readonly maximum?: number;
+}
+
+export interface EnumField extends FieldBase {
+  readonly type: 'enum';
+  readonly values: readonly string[];
+}
+
+export interface PlainField extends FieldBase {
+  readonly type: 'string' | 'boolean';
+}
+
+/** One row of the field catalogue. */
+export type FieldSpec = NumberField | EnumField | PlainField;
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+export const HORIZON_PARAMETER: ParameterSpec = {
+  name: 'windowMs',
+  required: true,
+  description: 'how far ahead to look',
+  minimum: 1_000,
+  maximum: 30 * DAY_MS,
+};
+
+export const WINDOW_PARAMETER: ParameterSpec = {
+  name: 'windowMs',
+  required: true,
+  description: 'how far back to look',
+  minimum: MINUTE_MS,
+  maximum: 30 * DAY_MS,
+};
+
+export function assetParameter(description: string): ParameterSpec {
+  return { name: 'asset', required: true, description };
+}
+
+export function sourceParameter(description: string): ParameterSpec {
+  return { name: 'source', required: false, description, values: SOURCE_NAMES };
+}

@@ -1,0 +1,257 @@
+import { type AuditEvent, type Recorder, recorder } from '../audit/audit-event.ts';
+import { admittedOf, type LaneContext } from '../orders/admission.ts';
+import { GATE_WORDS, gateRefusal } from '../orders/gate.ts';
+import { actionKey, openCancelTask } from '../orders/intent.ts';
+import { classifyRejection, isPassing, retryPauseMs } from '../orders/rejection.ts';
+import type { CancelAllRequest, CommandOutcome, ExchangeError, OrderType } from '../ports/exchange.ts';
+import type { AccountSettings } from '../quantities/settings.ts';
+import type { ActionRequest } from '../rules/subject.ts';
+import { doubtful } from './doubt.ts';
+import { type CancelStep, type CancelTask, type LaneState, orderTypesOf } from './lane-state.ts';
+import { beginCancel, cancelled } from './lane-step.ts';
+
+/** What concerns all lanes of an account: `cancelAll` of account scope. Plain JSON. */
+export interface AccountLane {
+  readonly version: 1;
+  readonly accountId: string;
+  readonly cancels: readonly CancelTask[];
+  readonly inProgress: AccountCancel | null;
+  readonly retryAtMs: number;
+  readonly refusals: number;
+}
+
+export interface AccountCancel {
+  readonly key: string;
+  readonly types: readonly OrderType[];
+  readonly startedMs: number;
+}
+
+/** Holds lanes under this name. */
+export const ACCOUNT_HOLDER = 'account';
+
+export type AccountStep =
+  /** Hold every lane (`hold`); one that is in the middle of a request is held when that has ended. */
+  | { readonly kind: 'takeLanes'; readonly markets: readonly string[] }
+  | { readonly kind: 'cancelAll'; readonly request: CancelAllRequest; readonly cancel: AccountCancel }
+  /** Release every lane (`release`): each places its set again. */
+  | { readonly kind: 'releaseLanes'; readonly markets: readonly string[] }
+  | { readonly kind: 'wait'; readonly untilMs: number }
+  | { readonly kind: 'idle' };
+
+export interface AccountChange {
+  readonly state: AccountLane;
+  readonly lanes: readonly LaneState[];
+  readonly events: readonly AuditEvent[];
+}
+
+export function newAccountLane(accountId: string): AccountLane {
+  return { version: 1, accountId, cancels: [], inProgress: null, retryAtMs: 0, refusals: 0 };
+}
+
+/** Opens the account-wide cancels that are asked for now, and forgets those that are not any more. */
+export function observeAccountRequests(
+  state: AccountLane,
+  accountWide: readonly ActionRequest[],
+  conclusive: boolean,
+  settings: AccountSettings,
+  nowMs: number,
+): AccountLane {
+  const active = new Map(accountWide.map((request) => [actionKey(request, null), request]));
+  const kept = state.cancels.flatMap((task) => {
+    const request = active.get(task.key);
+    if (request === undefined) return conclusive && state.inProgress?.key !== task.key ? [] : [task];
+    return [{ ...task, mode: request.mode, exemptFromLimits: request.exemptFromLimits }];
+  });
+  const known = new Set(kept.map((task) => task.key));
+  const opened = [...active].flatMap(([key, request]) =>
+    known.has(key) || request.action.kind !== 'cancelAll'
+      ? []
+      : [openCancelTask(key, request, request.action.types, settings, nowMs)],
+  );
+  return { ...state, cancels: [...kept, ...opened] };
+}
+
+/** What is to be done next for the account as a whole; lanes that are not held go their own way meanwhile. */
+export function advanceAccount(
+  state: AccountLane,
+  lanes: readonly LaneState[],
+  context: LaneContext,
+  nowMs: number,
+): { readonly state: AccountLane; readonly step: AccountStep; readonly events: readonly AuditEvent[] } {
+  const audit = recorder(state.accountId, undefined, nowMs);
+  const asked = askGate(state, context, nowMs, audit);
+  const step = nextAccountStep(asked, lanes, nowMs);
+  return { state: asked, step, events: audit.events };
+}
+
+function nextAccountStep(state: AccountLane, lanes: readonly LaneState[], nowMs: number): AccountStep {
+  if (state.inProgress !== null) return { kind: 'idle' };
+  const task = state.cancels.find((one) => one.state === 'open' && one.refusedBy === null);
+  const held = lanes.filter((lane) => lane.heldBy === ACCOUNT_HOLDER).map((lane) => lane.market);
+  const isWaiting = nowMs < state.retryAtMs;
+  // No position waits for its order while this waits for the exchange.
+  if ((task === undefined || isWaiting) && held.length > 0) return { kind: 'releaseLanes', markets: held };
+  if (task === undefined) return { kind: 'idle' };
+  if (isWaiting) return { kind: 'wait', untilMs: state.retryAtMs };
+  const free = lanes.filter((lane) => lane.heldBy !== ACCOUNT_HOLDER).map((lane) => lane.market);
+  if (free.length > 0) return { kind: 'takeLanes', markets: free };
+  const { key, types } = task;
+  return { kind: 'cancelAll', request: { types }, cancel: { key, types, startedMs: nowMs } };
+}
+
+function askGate(state: AccountLane, context: LaneContext, nowMs: number, audit: Recorder): AccountLane {
+  const cancels = state.cancels.map((task) => {
+    if (task.state !== 'open') return task;
+    const refusedBy = gateRefusal(task, context.gate);
+    const asked = refusedBy === task.refusedBy ? task : { ...task, refusedBy };
+    if (refusedBy !== null && refusedBy !== task.refusedBy) reportRefusal(asked, audit);
+    return failOverdue(asked, context.settings, nowMs, audit);
+  });
+  return { ...state, cancels };
+}
+
+function reportRefusal(task: CancelTask, audit: Recorder): void {
+  const { key, ruleId, refusedBy, types } = task;
+  if (refusedBy === null) return;
+  const about = { key, ruleId, reason: refusedBy, words: GATE_WORDS[refusedBy] };
+  audit.emit({ kind: 'refused', ...about });
+  if (refusedBy === 'observeMode') audit.emit({ kind: 'wouldCancel', ...about, cancel: { types } });
+}
+
+function failOverdue(
+  task: CancelTask,
+  settings: AccountSettings,
+  nowMs: number,
+  audit: Recorder,
+): CancelTask {
+  if (task.failures < settings.maxAttempts && nowMs < task.deadlineMs) return task;
+  const { key, ruleId, refusedBy } = task;
+  const reason = refusedBy === null ? 'failed:attempts' : `failed:refused:${refusedBy}`;
+  const words = 'the account-wide cancel was not carried out';
+  const alarm = refusedBy !== 'observeMode';
+  audit.emit({ kind: 'intentEnded', key, ruleId, reason, words, alarm });
+  return { ...task, state: 'failed' };
+}
+
+/** Writes ahead; every lane's generation rises, and each will read and place its set again. */
+export function beginAccountCancel(
+  state: AccountLane,
+  lanes: readonly LaneState[],
+  cancel: AccountCancel,
+  nowMs: number,
+): AccountChange {
+  const audit = recorder(state.accountId, undefined, nowMs);
+  const words = 'cancels all orders of these types in the account, the owner’s own included';
+  audit.emit({
+    kind: 'cancelling',
+    key: cancel.key,
+    reason: 'cancelAction',
+    words,
+    cancel: { types: cancel.types },
+  });
+  const started = lanes.map((lane) => beginCancel(lane, laneStep(lane, cancel), nowMs, silent(lane, nowMs)));
+  return { state: { ...state, inProgress: cancel }, lanes: started, events: audit.events };
+}
+
+/** The lane's part in an account-wide cancel. */
+function laneStep(lane: LaneState, cancel: AccountCancel): CancelStep {
+  const admitted = admittedOf(lane);
+  return {
+    kind: 'cancelAll',
+    request: { types: cancel.types },
+    why: 'cancelAction',
+    task: null,
+    admitted: [...admitted.intents, ...admitted.covers].map((subject) => subject.key),
+    unfilled: [],
+  };
+}
+
+/** Said once for the account, not once per lane. */
+function silent(lane: LaneState, nowMs: number): Recorder {
+  return recorder(lane.accountId, lane.market, nowMs);
+}
+
+/** Records the outcome; a second report changes nothing. */
+export function finishAccountCancel(
+  state: AccountLane,
+  lanes: readonly LaneState[],
+  outcome: CommandOutcome<null>,
+  settings: AccountSettings,
+  nowMs: number,
+): AccountChange {
+  const { inProgress } = state;
+  if (inProgress === null) return { state, lanes, events: [] };
+  const audit = recorder(state.accountId, undefined, nowMs);
+  const ended: AccountLane = { ...state, inProgress: null };
+  const about = { key: inProgress.key, cancel: { types: inProgress.types } };
+  if (outcome.kind === 'accepted') {
+    audit.emit({ ...about, kind: 'cancelAccepted', reason: 'cancelAction', words: 'accepted' });
+    const settled = lanes.map((lane) =>
+      cancelled(lane, laneStep(lane, inProgress), inProgress.startedMs, settings, nowMs, silent(lane, nowMs)),
+    );
+    return {
+      state: { ...mark(ended, inProgress.key, 'done'), refusals: 0 },
+      lanes: settled,
+      events: audit.events,
+    };
+  }
+  const { name, message, effect } = outcome.error;
+  const delayed = delay(ended, nowMs, outcome.error);
+  const failed = mark(delayed, inProgress.key, 'failed');
+  if (outcome.kind === 'rejected' && effect === 'none') {
+    const passing = isPassing(classifyRejection(outcome.error));
+    audit.emit({ ...about, kind: 'cancelRejected', reason: name, words: message, alarm: !passing });
+    return { state: passing ? delayed : failed, lanes, events: audit.events };
+  }
+  audit.emit({ ...about, kind: 'unknown', reason: name, words: message });
+  return {
+    state: failed,
+    lanes: inDoubt(lanes, inProgress, 'unknownOutcome', settings, nowMs),
+    events: audit.events,
+  };
+}
+
+function inDoubt(
+  lanes: readonly LaneState[],
+  cancel: AccountCancel,
+  why: 'unknownOutcome' | 'processDied',
+  settings: AccountSettings,
+  nowMs: number,
+): readonly LaneState[] {
+  return lanes.map((lane) =>
+    orderTypesOf(lane.market).some((type) => cancel.types.includes(type))
+      ? doubtful(lane, why, settings, nowMs, silent(lane, nowMs))
+      : lane,
+  );
+}
+
+function mark(state: AccountLane, key: string, how: 'done' | 'failed'): AccountLane {
+  const cancels = state.cancels.map((task) => {
+    if (task.key !== key) return task;
+    return how === 'done' ? { ...task, state: how } : { ...task, failures: task.failures + 1 };
+  });
+  return { ...state, cancels };
+}
+
+function delay(state: AccountLane, nowMs: number, error: ExchangeError): AccountLane {
+  const retryAtMs = nowMs + retryPauseMs(state.refusals, error);
+  return { ...state, refusals: state.refusals + 1, retryAtMs };
+}
+
+/** After the process that carried it out may have died: a cancel in progress has an unknown outcome. */
+export function recoverAccount(
+  state: AccountLane,
+  lanes: readonly LaneState[],
+  settings: AccountSettings,
+  nowMs: number,
+): AccountChange {
+  const { inProgress } = state;
+  const rebased = {
+    ...state,
+    inProgress: null,
+    retryAtMs: Math.min(state.retryAtMs, nowMs + settings.fillWithinMs),
+  };
+  if (inProgress === null) return { state: rebased, lanes, events: [] };
+  const failed = mark(rebased, inProgress.key, 'failed');
+  return { state: failed, lanes: inDoubt(lanes, inProgress, 'processDied', settings, nowMs), events: [] };
+}

@@ -1,0 +1,61 @@
+import type { Recorder } from '../audit/audit-event.ts';
+import type { AccountSettings } from '../quantities/settings.ts';
+import type { CancelStep, Doubt, LaneState, OwnOrder } from './lane-state.ts';
+
+export function isSameId(a: OwnOrder, b: OwnOrder): boolean {
+  return a.request.clientOrderId === b.request.clientOrderId;
+}
+
+/** Nobody knows what is open at the exchange any more. */
+export function doubtful(
+  state: LaneState,
+  why: Doubt['why'],
+  settings: AccountSettings,
+  nowMs: number,
+  audit: Recorder,
+): LaneState {
+  audit.emit({
+    kind: 'doubt',
+    reason: why,
+    words: 'what is open at the exchange is not known: fence, cancel, read, place',
+  });
+  const kept = state.doubt !== null && mayHideOrders(state.doubt) ? state.doubt.why : why;
+  const sentAhead = state.doubt?.sentAhead ?? [];
+  return {
+    ...state,
+    doubt: { why: kept, sinceMs: nowMs, sentAhead },
+    readAfterMs: nowMs + settings.readLagMs,
+    ignoreReadsBeforeMs: nowMs + settings.readLagMs,
+  };
+}
+
+/** The order may be there, may come, or may never have been sent. */
+export function unsure(
+  state: LaneState,
+  order: OwnOrder,
+  why: Doubt['why'],
+  settings: AccountSettings,
+  nowMs: number,
+  audit: Recorder,
+): LaneState {
+  const arrivedByMs = nowMs + settings.lateArrivalMs;
+  const orders = state.orders.map((other) =>
+    isSameId(other, order) ? { ...other, status: 'unsure' as const, arrivedByMs } : other,
+  );
+  return doubtful({ ...state, orders }, why, settings, nowMs, audit);
+}
+
+/** A rule's own cancel was carried out, or has to be tried again. */
+export function finishTask(state: LaneState, step: CancelStep, how: 'done' | 'failed'): LaneState {
+  if (step.task === null) return state;
+  const cancels = state.cancels.map((task) => {
+    if (task.key !== step.task) return task;
+    return how === 'done' ? { ...task, state: how } : { ...task, failures: task.failures + 1 };
+  });
+  return { ...state, cancels };
+}
+
+/** Whether there may be orders of ours that the lane has no record of. */
+export function mayHideOrders(doubt: Doubt): boolean {
+  return doubt.why === 'newLife' || doubt.why === 'duplicateUnexpected';
+}

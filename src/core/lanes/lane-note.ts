@@ -1,0 +1,105 @@
+import type { BlockReason } from '../audit/audit-event.ts';
+import { BLOCK_WORDS, endIntent, isOpen } from '../orders/intent.ts';
+import { distanceNumber } from '../orders/intent-target.ts';
+import { isHedged } from '../orders/net-exposure.ts';
+import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
+import { type Cover, findPosition, type Intent, type LaneState, type MarketRead } from './lane-state.ts';
+import type { Turn } from './lane-turn.ts';
+
+/** Records what the comparison found to be impossible. */
+export function note(state: LaneState, difference: SetDifference, read: MarketRead, turn: Turn): LaneState {
+  const blocked = new Map(difference.blocked.map(({ key, why }) => [key, why]));
+  const hedged = new Set(difference.hedged);
+  const intents = state.intents.map((intent) => {
+    if (!isOpen(intent)) return intent;
+    if (hedged.has(intent.key)) {
+      const distance = distanceNumber(findPosition(read, intent.positionId));
+      return endIntent(intent, { how: 'failed', why: 'hedged' }, distance, turn.nowMs, turn.audit);
+    }
+    const why = blocked.get(intent.key) ?? null;
+    // What has no target yet was blocked when the read was settled.
+    return why === null && intent.targetBase === null ? intent : withBlock(intent, why, turn);
+  });
+  const covers = state.covers.map((cover) => withBlock(cover, blocked.get(cover.key) ?? null, turn));
+  return noteStanding({ ...state, intents, covers }, difference.standing, turn);
+}
+
+/** In a market without settings no stop can be shaped; intents there fail when they are settled. */
+export function noteUnconfigured(state: LaneState, admitted: Admitted, turn: Turn): LaneState {
+  const keys = new Set(admitted.covers.map((cover) => cover.key));
+  const covers = state.covers.map((cover) =>
+    keys.has(cover.key) ? withBlock(cover, 'marketNotConfigured', turn) : cover,
+  );
+  return { ...state, covers };
+}
+
+function withBlock<T extends Intent | Cover>(subject: T, why: BlockReason | null, turn: Turn): T {
+  if (why === subject.blockedBy) return subject;
+  if (why !== null) {
+    const { key, positionId, ruleId } = subject;
+    const about = { key, positionId, ruleId, reason: why, words: BLOCK_WORDS[why], alarm: true };
+    turn.audit.emit({ kind: 'blocked', ...about });
+  }
+  return { ...subject, blockedBy: why };
+}
+
+/**
+ * Takes out what orders of an earlier life could add up with, where that is forbidden: a stop is blocked, an
+ * intent fails, loudly.
+ */
+export function withoutAddingUp(
+  difference: SetDifference,
+  state: LaneState,
+  read: MarketRead,
+  turn: Turn,
+): { readonly difference: SetDifference; readonly refused: readonly Want[] } {
+  const { settings } = turn.context;
+  const isAllowed = settings.overshoot === 'audited' && !(settings.hedge === 'net' && isHedged(read));
+  if (!state.priorOrdersPossible || isAllowed) return { difference, refused: [] };
+  const refused = difference.place.filter((want) => !want.isTrimmed);
+  const blocked = refused
+    .filter((want) => want.role === 'cover')
+    .map(({ key }) => ({ key, why: 'priorOrders' as const }));
+  return {
+    difference: {
+      ...difference,
+      place: difference.place.filter((want) => want.isTrimmed),
+      blocked: [...difference.blocked, ...blocked],
+    },
+    refused: refused.filter((want) => want.role === 'reduce'),
+  };
+}
+
+/** Ends the intents behind orders that could add up with those of an earlier life. */
+export function failPriorOrders(state: LaneState, refused: readonly Want[], turn: Turn): LaneState {
+  if (refused.length === 0) return state;
+  const intents = state.intents.map((intent) => {
+    const want = refused.find(({ position }) => position.positionId === intent.positionId);
+    if (want === undefined || !isOpen(intent)) return intent;
+    const distance = distanceNumber(want.position);
+    return endIntent(intent, { how: 'failed', why: 'priorOrders' }, distance, turn.nowMs, turn.audit);
+  });
+  return { ...state, intents };
+}
+
+/** Says once of each order that has to stay that it does. */
+export function noteStanding(state: LaneState, standing: readonly Removal[], turn: Turn): LaneState {
+  const ids = standing.map(({ order }) => `standing:${order.request.clientOrderId}`);
+  for (const { order, why } of standing) {
+    if (state.reported.includes(`standing:${order.request.clientOrderId}`)) continue;
+    turn.audit.emit({
+      kind: 'standingOrder',
+      key: order.key,
+      positionId: order.positionId,
+      ruleId: order.ruleId,
+      reason: why,
+      words: 'this order should go but cannot be cancelled; it stays, as cover, and is counted',
+      alarm: true,
+      order: order.request,
+    });
+  }
+  const others = state.reported.filter((entry) => !entry.startsWith('standing:'));
+  const same =
+    ids.length === state.reported.length - others.length && ids.every((id) => state.reported.includes(id));
+  return same ? state : { ...state, reported: [...others, ...ids] };
+}

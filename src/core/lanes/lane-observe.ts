@@ -1,0 +1,189 @@
+import { type AuditEvent, type Recorder, recorder } from '../audit/audit-event.ts';
+import { coverIntent, isOpen, type LaneRequest, reconcileRequests } from '../orders/intent.ts';
+import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orders/outstanding.ts';
+import { toDecimal } from '../quantities/decimal.ts';
+import type { AccountSettings } from '../quantities/settings.ts';
+import {
+  findPosition,
+  type Intent,
+  isSameHolding,
+  type LaneState,
+  type MarketRead,
+  type OwnOrder,
+  type ReadPosition,
+} from './lane-state.ts';
+import { marketRead, type ReadObservation } from './market-read.ts';
+import { settleIntents } from './settle.ts';
+
+export interface LaneChange {
+  readonly state: LaneState;
+  readonly events: readonly AuditEvent[];
+}
+
+/** What evaluating asks of this market at one poll. `conclusive`: what is absent has ended. */
+export function observeRequests(
+  state: LaneState,
+  requests: readonly LaneRequest[],
+  conclusive: boolean,
+  settings: AccountSettings,
+  nowMs: number,
+): LaneChange {
+  const audit = recorder(state.accountId, state.market, nowMs);
+  const reconciled = reconcileRequests(state, requests, conclusive, settings, nowMs, audit);
+  return { state: settleIntents(reconciled, false, settings, nowMs, audit), events: audit.events };
+}
+
+/**
+ * A read of the market, from a poll or the lane's own. Ignored for sizing: incomplete ones; ones that arrive
+ * while a request of ours is under way, were sent before the last one's effects must show, or are older than
+ * what is known; and, within the bound on stale reads, a size that grows again or an earlier position.
+ */
+export function observeRead(
+  state: LaneState,
+  observation: ReadObservation,
+  settings: AccountSettings,
+  nowMs: number,
+): LaneChange {
+  const audit = recorder(state.accountId, state.market, nowMs);
+  if (!observation.complete) return { state, events: audit.events };
+  const read = marketRead(observation, state.market, settings);
+  const glanced = isNewer(read, state.glance) ? { ...state, glance: read } : state;
+  const ignored = ignoreReason(glanced, read, settings);
+  if (ignored !== undefined) {
+    audit.emit({
+      kind: 'readIgnored',
+      reason: ignored,
+      words: `read of ${read.sentAtMs} not used for sizing`,
+    });
+    return { state: glanced, events: audit.events };
+  }
+  return { state: absorb(glanced, read, settings, nowMs, audit), events: audit.events };
+}
+
+function isNewer(read: MarketRead, than: MarketRead | null): boolean {
+  return than === null || read.sentAtMs > than.sentAtMs;
+}
+
+function ignoreReason(
+  state: LaneState,
+  read: MarketRead,
+  settings: AccountSettings,
+): 'underWay' | 'tooEarly' | 'older' | 'staleGrowth' | 'stalePosition' | undefined {
+  const { inProgress } = state;
+  if (inProgress !== null && inProgress.step.kind !== 'readPositions') return 'underWay';
+  if (read.sentAtMs < state.ignoreReadsBeforeMs) return 'tooEarly';
+  if (!isNewer(read, state.read)) return 'older';
+  const isWithinLag = state.read !== null && read.sentAtMs < state.read.receivedAtMs + settings.readLagMs;
+  if (!isWithinLag) return undefined;
+  if (showsEarlierPosition(read, state.read)) return 'stalePosition';
+  return hasGrown(read, state.read) ? 'staleGrowth' : undefined;
+}
+
+/**
+ * Within the bound on stale reads, one that shows an older date under a known id, or the other side without a
+ * newer date, may tell of what was there before. Ignored reads do not move the bound, so that what has really
+ * turned is believed when it has passed.
+ */
+function showsEarlierPosition(read: MarketRead, before: MarketRead | null): boolean {
+  return read.positions.some((position) => {
+    const known = findPosition(before, position.positionId);
+    if (known === undefined || isSameHolding(known, position)) return false;
+    const isNewer =
+      known.openDate !== null && position.openDate !== null && position.openDate > known.openDate;
+    return !isNewer;
+  });
+}
+
+/** Within the bound on stale reads a size that rises may be an old one: the smaller one is kept. */
+function hasGrown(read: MarketRead, before: MarketRead | null): boolean {
+  return read.positions.some((position) => {
+    const known = findPosition(before, position.positionId);
+    return known === undefined || toDecimal(position.sizeBase).gt(toDecimal(known.sizeBase));
+  });
+}
+
+function absorb(
+  state: LaneState,
+  read: MarketRead,
+  settings: AccountSettings,
+  nowMs: number,
+  audit: Recorder,
+): LaneState {
+  const absorbed = absorbRead(state.orders, read, settings);
+  for (const order of absorbed.filled) {
+    audit.emit({
+      ...aboutOrder(order),
+      kind: 'filled',
+      reason: 'positionMoved',
+      words: `${order.amount} filled`,
+    });
+  }
+  for (const order of absorbed.ambiguous) {
+    const words = 'the position fell by something else than the amount of our orders';
+    audit.emit({ ...aboutOrder(order), kind: 'ambiguousMove', reason: 'positionMoved', words });
+  }
+  const moved: LaneState = { ...state, read, orders: absorbed.orders };
+  const anchored = forgetAnchors(moved, read);
+  const triggered = triggerCovers(anchored, read, absorbed.filled, settings, nowMs, audit);
+  return settleIntents(triggered, true, settings, nowMs, audit);
+}
+
+function aboutOrder(order: OwnOrder): { positionId: string; key: string; order: OwnOrder['request'] } {
+  return { positionId: order.positionId, key: order.key, order: order.request };
+}
+
+/** What a stop was reckoned from counts for the position that it was placed for. */
+function forgetAnchors(state: LaneState, read: MarketRead): LaneState {
+  const covers = state.covers.map((cover) => {
+    if (cover.anchor === null) return cover;
+    const position = findPosition(read, cover.positionId);
+    const isSame = position !== undefined && isSameHolding(cover.anchor, position);
+    return isSame ? cover : { ...cover, anchor: null };
+  });
+  return { ...state, covers };
+}
+
+/** Once a protective stop triggers, the target is zero. */
+function triggerCovers(
+  state: LaneState,
+  read: MarketRead,
+  filled: readonly OwnOrder[],
+  settings: AccountSettings,
+  nowMs: number,
+  audit: Recorder,
+): LaneState {
+  const triggered = [
+    ...filled.filter((order) => order.role === 'cover'),
+    ...state.orders.filter((order) => order.role === 'cover' && isTriggered(order, read, settings)),
+  ];
+  let { intents } = state;
+  for (const order of triggered) {
+    const cover = state.covers.find((candidate) => candidate.key === order.key);
+    const position = findPosition(read, order.positionId);
+    if (cover === undefined || position === undefined || isFollowedUp(intents, order, position)) continue;
+    const words = `the stop at ${order.request.activationPrice} triggered: everything goes`;
+    audit.emit({ ...aboutOrder(order), kind: 'coverTriggered', reason: 'triggered', words, alarm: true });
+    const others = intents.filter((intent) => intent.key !== order.key);
+    intents = [...others, coverIntent(cover, settings, nowMs)];
+  }
+  return { ...state, intents };
+}
+
+/** It counts once for a position: what becomes of it afterwards is the intent's matter. */
+function isFollowedUp(intents: readonly Intent[], order: OwnOrder, position: ReadPosition): boolean {
+  return intents.some(
+    (intent) =>
+      intent.key === order.key &&
+      (isOpen(intent) || (intent.basis !== null && isSameHolding(intent.basis, position))),
+  );
+}
+
+function isTriggered(order: OwnOrder, read: MarketRead, settings: AccountSettings): boolean {
+  const position = findPosition(read, order.positionId);
+  const market = settings.marketSettings(order.request.market);
+  if (position === undefined || position.markPrice === null || market === undefined) return false;
+  if (!isSentFor(order, position)) return false;
+  if (order.activatedMs !== null) return true;
+  const offset = offsetFromActivation(order, position);
+  return offset !== undefined && isWellPast(offset, position, market);
+}

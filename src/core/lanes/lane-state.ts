@@ -1,0 +1,353 @@
+import type {
+  BlockReason,
+  DoubtReason,
+  GateReason,
+  IdleReason,
+  IntentEnd,
+  RemovalReason,
+  WaitReason,
+} from '../audit/audit-event.ts';
+import type { FiringBasis } from '../orders/targets.ts';
+import type { CancelAllRequest, OrderType, ReduceOnlyStopRequest } from '../ports/exchange.ts';
+import type { DecimalString } from '../quantities/decimal.ts';
+import type { Mode, ReduceTarget, Severity } from '../rules/rule.ts';
+import type { Direction, LiquidationStateValue, PositionView } from '../rules/subject.ts';
+
+/** Raised when stored lanes of an older form cannot be read any more. */
+export const LANE_VERSION = 1;
+
+/**
+ * Everything known about one account and market: plain JSON. All times are milliseconds of one clock that the
+ * caller keeps from stepping back while the lane lives in its memory (`recover` re-bases after a restart).
+ */
+export interface LaneState {
+  readonly version: typeof LANE_VERSION;
+  readonly accountId: string;
+  readonly market: string;
+  readonly life: string;
+  /** Rises with every cancel, before it is sent. */
+  readonly generation: number;
+  /** Rises with every order, before it is sent; never falls within a life. */
+  readonly attempt: number;
+  readonly intents: readonly Intent[];
+  readonly covers: readonly Cover[];
+  readonly cancels: readonly CancelTask[];
+  /** Our orders that may still fill (design: outstanding), in the order in which they were sent. */
+  readonly orders: readonly OwnOrder[];
+  /** The newest complete read that may be sized by. */
+  readonly read: MarketRead | null;
+  /** The newest complete read, also when something of ours was on its way: for prices and full closes only. */
+  readonly glance: MarketRead | null;
+  /** `read` counts only if it was sent at or after this: something of ours changed the market before. */
+  readonly readAfterMs: number;
+  /** New reads sent before this do not tell what became of our orders. */
+  readonly ignoreReadsBeforeMs: number;
+  readonly doubt: Doubt | null;
+  readonly change: Change | null;
+  readonly inProgress: InProgress | null;
+  /** The account-wide action that holds this lane. */
+  readonly heldBy: string | null;
+  /** After a refusal by the exchange or a failed read: nothing of this kind before. */
+  readonly retryAtMs: Readonly<Record<RetryKind, number>>;
+  /** Requests refused or unanswered since one was last accepted: lengthens the pause before the next try. */
+  readonly refusals: number;
+  /**
+   * Orders of an earlier life may be open that no cancel of ours can have removed (stops that cancel-all does
+   * not reach, or `cancel: never`), so that ours could add to them.
+   */
+  readonly priorOrdersPossible: boolean;
+  /** Closed windows of the gate and blocked orders already reported, so that each is said once. */
+  readonly reported: readonly string[];
+}
+
+export type RetryKind = 'reduce' | 'cover' | 'cancel' | 'read';
+
+export interface Intent {
+  /** Unique in the lane: rule, subject, episode, stage, action and position. */
+  readonly key: string;
+  readonly episodeKey: string;
+  readonly source: 'rule' | 'operator' | 'cover';
+  readonly ruleId: string;
+  readonly episode: number;
+  readonly stage: number;
+  readonly positionId: string;
+  readonly target: ReduceTarget;
+  /** The target as a size, persisted once known; within an episode it never rises. */
+  readonly targetBase: DecimalString | null;
+  readonly slippageSteps: readonly number[];
+  /** Lifts the bound to the market's net exposure. */
+  readonly perLeg: boolean;
+  readonly mode: Mode;
+  readonly severity: Severity;
+  readonly exemptFromLimits: boolean;
+  /** When the stage began; later stages of an episode whose target was reached before are not opened. */
+  readonly stageAtMs: number;
+  readonly openedMs: number;
+  readonly deadlineMs: number;
+  /** Orders that were activated and did not fill, or were refused: chooses the slippage step. */
+  readonly failures: number;
+  readonly renewals: number;
+  /** The exchange said that there is nothing to reduce on this side (116); the next read tells. */
+  readonly sideRefused: boolean;
+  readonly blockedBy: BlockReason | null;
+  readonly refusedBy: GateReason | null;
+  readonly end: IntentEnd | null;
+  readonly endedMs: number | null;
+  /** Distance when it ended: nearer than this (reached: well nearer) opens it again. */
+  readonly endDistance: number | null;
+  readonly basis: IntentBasis | null;
+}
+
+export interface IntentBasis extends FiringBasis {
+  readonly positionSide: ReadPosition['positionSide'];
+  readonly openDate: number | null;
+  readonly direction: Direction | null;
+  /** Beyond this the position has grown and the intent expires; renewed, it follows the size. */
+  readonly growthBoundBase: DecimalString;
+}
+
+export interface Cover {
+  readonly key: string;
+  readonly episodeKey: string;
+  readonly ruleId: string;
+  readonly episode: number;
+  readonly stage: number;
+  readonly positionId: string;
+  readonly at: number;
+  readonly slippage: number;
+  readonly anchor: CoverAnchor | null;
+  readonly mode: Mode;
+  readonly severity: Severity;
+  readonly exemptFromLimits: boolean;
+  readonly blockedBy: BlockReason | null;
+  readonly refusedBy: GateReason | null;
+}
+
+/** What the market was when a cover's stop was first placed for a position: while that lasts, it stays there. */
+export interface CoverAnchor {
+  readonly markPrice: DecimalString;
+  readonly liquidationPrice: DecimalString;
+  readonly openDate: number | null;
+  readonly direction: Direction | null;
+}
+
+/** A `cancelAll` action of a rule in this market; done once per episode and stage. */
+export interface CancelTask {
+  readonly key: string;
+  readonly episodeKey: string;
+  readonly ruleId: string;
+  readonly types: readonly OrderType[];
+  readonly mode: Mode;
+  readonly exemptFromLimits: boolean;
+  readonly failures: number;
+  readonly refusedBy: GateReason | null;
+  readonly openedMs: number;
+  readonly deadlineMs: number;
+  readonly state: 'open' | 'done' | 'failed';
+}
+
+export interface OwnOrder {
+  readonly role: 'reduce' | 'cover';
+  /** Intent or cover for which it was sent. */
+  readonly key: string;
+  readonly ruleId: string;
+  readonly positionId: string;
+  /** Of the position it was sent for: one rebuilt under the same id is another one. */
+  readonly openDate: number | null;
+  readonly request: ReduceOnlyStopRequest;
+  /** What may still fill: the amount as accepted. */
+  readonly amount: DecimalString;
+  readonly slippage: number;
+  /** `sending`: written ahead. `unsure`: the outcome is unknown. */
+  readonly status: 'sending' | 'open' | 'unsure';
+  readonly sentMs: number;
+  /** From this time on it is at the exchange, if ever: accepted, or the late arrival has passed. */
+  readonly arrivedByMs: number;
+  /**
+   * Size of its position in the read it was sized by, less what other orders of ours have filled since; and in
+   * the newest read since.
+   */
+  readonly placedSizeBase: DecimalString;
+  readonly baseSizeBase: DecimalString;
+  /** Mark seen for certain on this side of the activation since it arrived; both: it was activated. */
+  readonly seenAbove: boolean;
+  readonly seenBelow: boolean;
+  readonly activatedMs: number | null;
+  /** Since when, without a break, the mark has been at or past the activation; null while it is not. */
+  readonly reachedMs: number | null;
+  /**
+   * The position moved by exactly its amount. It counts as filled, but nothing proves that it was not somebody
+   * else who traded as much: it is cancelled before anything else is placed for the position, or when that is
+   * gone.
+   */
+  readonly presumedFilled: boolean;
+  /** The position moved in a way that this order may or may not explain. */
+  readonly ambiguous: boolean;
+  /** Sent before the fence had passed, or where earlier orders could not be ruled out. */
+  readonly overshoot: boolean;
+  /** What a cover was placed for; it changes only with these. */
+  readonly coverBasis: { readonly liquidationPrice: DecimalString; readonly roomBase: number } | null;
+}
+
+export interface Doubt {
+  readonly why: DoubtReason;
+  readonly sinceMs: number;
+  /** Positions for which an order was sent ahead of the fence. */
+  readonly sentAhead: readonly string[];
+}
+
+/** A started cancel-read-place. It completes whatever the gate says, for what was admitted when it started. */
+export interface Change {
+  readonly why: RemovalReason | 'doubt' | 'cancelAction';
+  readonly startedMs: number;
+  readonly phase: 'cancel' | 'place';
+  /** Keys of the intents and covers that are placed again. */
+  readonly admitted: readonly string[];
+  readonly rounds: number;
+}
+
+export interface MarketRead {
+  readonly sentAtMs: number;
+  readonly receivedAtMs: number;
+  readonly positions: readonly ReadPosition[];
+}
+
+/** A `PositionView` as plain data. `null` stands for unknown; `liquidationPrice: 'none'` for the API's null. */
+export interface ReadPosition {
+  readonly positionId: string;
+  readonly positionSide: PositionView['positionSide'];
+  readonly openDate: number | null;
+  readonly direction: Direction | null;
+  readonly sizeBase: DecimalString;
+  readonly markPrice: DecimalString | null;
+  readonly markError: number;
+  readonly liquidationPrice: DecimalString | 'none' | null;
+  readonly distance: number | 'none' | null;
+  readonly liquidationState: LiquidationStateValue | null;
+  readonly disagreement: boolean;
+  /** Chance of liquidation before a fence that starts now has passed; unknown is null. */
+  readonly fenceRisk: number | null;
+}
+
+/** What the executor is to do next, as data. Only the first three reach the exchange. */
+export type Step = RequestStep | WaitStep | IdleStep;
+export type RequestStep = CancelStep | PlaceStep | ReadStep;
+
+export interface CancelStep {
+  readonly kind: 'cancelAll';
+  readonly request: CancelAllRequest;
+  readonly why: Change['why'];
+  /** The rule's own action that this carries out; null when it serves the order set. */
+  readonly task: string | null;
+  /** Keys of what is placed again afterwards. */
+  readonly admitted: readonly string[];
+  /** Positions whose order was not filled in time: their next attempt takes the next slippage step. */
+  readonly unfilled: readonly string[];
+}
+
+export interface PlaceStep {
+  readonly kind: 'place';
+  readonly request: ReduceOnlyStopRequest;
+  readonly order: OwnOrder;
+  /** Sent before the fence has passed. */
+  readonly ahead: boolean;
+  /** An order of ours that is sent again under its own id. */
+  readonly isResend: boolean;
+  /** What a cover's activation was reckoned from; null for a reduction. */
+  readonly anchor: CoverAnchor | null;
+}
+
+export interface ReadStep {
+  readonly kind: 'readPositions';
+  readonly market: string;
+}
+
+export interface WaitStep {
+  readonly kind: 'wait';
+  readonly untilMs: number;
+  readonly why: WaitReason;
+}
+
+export interface IdleStep {
+  readonly kind: 'idle';
+  readonly why: IdleReason;
+  /** When time alone could change this. */
+  readonly wakeAtMs: number | null;
+}
+
+export interface InProgress {
+  readonly step: RequestStep;
+  readonly startedMs: number;
+}
+
+/** A lane of which nothing is known yet: what is open in its market at the exchange is in doubt. */
+export function newLane(accountId: string, market: string, life: string, nowMs: number): LaneState {
+  return {
+    version: LANE_VERSION,
+    accountId,
+    market,
+    life,
+    generation: 0,
+    attempt: 0,
+    intents: [],
+    covers: [],
+    cancels: [],
+    orders: [],
+    read: null,
+    glance: null,
+    readAfterMs: nowMs,
+    ignoreReadsBeforeMs: nowMs,
+    doubt: { why: 'newLife', sinceMs: nowMs, sentAhead: [] },
+    change: null,
+    inProgress: null,
+    heldBy: null,
+    retryAtMs: { reduce: nowMs, cover: nowMs, cancel: nowMs, read: nowMs },
+    refusals: 0,
+    priorOrdersPossible: false,
+    reported: [],
+  };
+}
+
+/** A stored lane, or why it cannot be used. */
+export function parseLane(text: string): LaneState {
+  const state = JSON.parse(text) as LaneState;
+  if (state.version !== LANE_VERSION) {
+    throw new LaneVersionError(String((state as { readonly version?: unknown }).version));
+  }
+  return state;
+}
+
+/** A stored lane of a form that this program does not know: start a new life for it. */
+export class LaneVersionError extends Error {
+  readonly code = 'LANE_VERSION';
+  constructor(found: string) {
+    super(`stored lane has version ${found}, expected ${LANE_VERSION}: start a new life for this account`);
+    this.name = 'LaneVersionError';
+  }
+}
+
+/** The cancel-all types that reach our orders in a market. */
+export function orderTypesOf(market: string): readonly OrderType[] {
+  // `_PERP` names futures markets "such as" (specification 4.6); in any other market both are named, since
+  // the type that does not exist there cancels nothing.
+  return market.endsWith('_PERP') ? ['futures'] : ['margin', 'futures'];
+}
+
+/**
+ * Whether a position is the one that was known before, not one rebuilt or turned around under its id. What the
+ * exchange leaves out on either side tells nothing.
+ */
+export function isSameHolding(
+  before: Pick<ReadPosition, 'openDate' | 'direction'>,
+  position: ReadPosition,
+): boolean {
+  const isReopened =
+    before.openDate !== null && position.openDate !== null && before.openDate !== position.openDate;
+  const isTurned =
+    before.direction !== null && position.direction !== null && before.direction !== position.direction;
+  return !isReopened && !isTurned;
+}
+
+export function findPosition(read: MarketRead | null, positionId: string): ReadPosition | undefined {
+  return read?.positions.find((position) => position.positionId === positionId);
+}

@@ -1,0 +1,103 @@
+import type { IdleReason, Recorder } from '../audit/audit-event.ts';
+import { admittedOf, type LaneContext } from '../orders/admission.ts';
+import { requestOf } from '../orders/order-request.ts';
+import type { Want } from '../orders/want.ts';
+import { formatDecimal } from '../quantities/decimal.ts';
+import type { MarketSettings } from '../quantities/settings.ts';
+import {
+  type CancelStep,
+  type LaneState,
+  type OwnOrder,
+  orderTypesOf,
+  type PlaceStep,
+  type RetryKind,
+  type Step,
+} from './lane-state.ts';
+
+/** One answer to what a lane is to do next. */
+export interface Turn {
+  readonly context: LaneContext;
+  readonly nowMs: number;
+  readonly audit: Recorder;
+  readonly market: MarketSettings | undefined;
+}
+
+/** A step, and the lane as it is then. */
+export interface Decided {
+  readonly state: LaneState;
+  readonly step: Step;
+}
+
+export function idle(why: IdleReason): Step {
+  return { kind: 'idle', why, wakeAtMs: null };
+}
+
+/** A cancel that is followed by reading and placing what is admitted now. */
+export function cancelStep(
+  state: LaneState,
+  request: CancelStep['request'],
+  why: CancelStep['why'],
+  task: string | null,
+  unfilled: readonly string[],
+): Step {
+  const admitted = admittedOf(state);
+  const keys = [...admitted.intents, ...admitted.covers].map((subject) => subject.key);
+  return { kind: 'cancelAll', request, why, task, admitted: keys, unfilled };
+}
+
+/** The cancel that reaches our own orders. */
+export function ownCancel(state: LaneState, why: CancelStep['why'], unfilled: readonly string[]): Step {
+  return cancelStep(state, { market: state.market, types: orderTypesOf(state.market) }, why, null, unfilled);
+}
+
+/** The wait after a refusal by the exchange, while it lasts. */
+export function pausedBy(state: LaneState, kind: RetryKind, nowMs: number): Step | undefined {
+  const untilMs = state.retryAtMs[kind];
+  return nowMs < untilMs ? { kind: 'wait', untilMs, why: 'backoff' } : undefined;
+}
+
+/** The request for a wanted order. `ahead`: before the fence has passed. */
+export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boolean): PlaceStep {
+  const overshoot = ahead ? !want.isTrimmed : state.priorOrdersPossible && !want.isTrimmed;
+  const isResend = want.resend !== null;
+  const request = want.resend?.request ?? requestOf(state, want);
+  const order: OwnOrder = {
+    role: want.role,
+    key: want.key,
+    ruleId: want.ruleId,
+    positionId: want.position.positionId,
+    openDate: want.position.openDate,
+    request,
+    amount: want.resend?.amount ?? request.amount,
+    slippage: want.slippage,
+    status: 'sending',
+    sentMs: turn.nowMs,
+    arrivedByMs: turn.nowMs,
+    placedSizeBase: want.position.sizeBase,
+    baseSizeBase: want.position.sizeBase,
+    seenAbove: false,
+    seenBelow: false,
+    activatedMs: null,
+    reachedMs: null,
+    presumedFilled: false,
+    ambiguous: false,
+    overshoot,
+    coverBasis: want.coverBasis,
+  };
+  if (overshoot) auditOvershoot(order, want, ahead, turn);
+  return { kind: 'place', request, order, ahead, isResend, anchor: want.anchor };
+}
+
+function auditOvershoot(order: OwnOrder, want: Want, ahead: boolean, turn: Turn): void {
+  turn.audit.emit({
+    kind: 'overshoot',
+    key: want.key,
+    positionId: order.positionId,
+    ruleId: want.ruleId,
+    reason: ahead ? 'liquidationLikely' : 'priorOrders',
+    words: 'sent although earlier orders may add up with it: over-reduction is better than liquidation',
+    alarm: true,
+    order: order.request,
+    targetBase: formatDecimal(want.targetBase),
+  });
+}

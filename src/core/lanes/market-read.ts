@@ -1,0 +1,53 @@
+import { fenceDurationMs } from '../orders/fence.ts';
+import { toDecimal, ZERO } from '../quantities/decimal.ts';
+import type { Quantity } from '../quantities/quantity.ts';
+import type { AccountSettings } from '../quantities/settings.ts';
+import type { PositionView } from '../rules/subject.ts';
+import type { MarketRead, ReadPosition } from './lane-state.ts';
+
+/** A read of open positions as an observation of one lane. */
+export interface ReadObservation {
+  readonly sentAtMs: number;
+  readonly receivedAtMs: number;
+  /** False when a record was set aside: absences prove nothing, and nothing is sized by it. */
+  readonly complete: boolean;
+  readonly positions: readonly PositionView[];
+}
+
+/** The open positions of one market as plain data; a size of zero is a closed one. */
+export function marketRead(
+  observation: ReadObservation,
+  market: string,
+  settings: AccountSettings,
+): MarketRead {
+  const horizonMs = fenceDurationMs(settings);
+  return {
+    sentAtMs: observation.sentAtMs,
+    receivedAtMs: observation.receivedAtMs,
+    positions: observation.positions
+      .filter((position) => position.market === market && !toDecimal(position.sizeBase).eq(ZERO))
+      .map((position) => readPosition(position, horizonMs)),
+  };
+}
+
+function readPosition(view: PositionView, horizonMs: number): ReadPosition {
+  const liquidationPrice = view.liquidationPrice.kind === 'none' ? 'none' : valueOf(view.liquidationPrice);
+  return {
+    positionId: view.positionId,
+    positionSide: view.positionSide,
+    openDate: view.openDate ?? null,
+    direction: valueOf(view.direction),
+    sizeBase: view.sizeBase,
+    markPrice: view.markError.kind === 'value' ? valueOf(view.markPrice) : null,
+    markError: valueOf(view.markError) ?? 0,
+    liquidationPrice,
+    distance: view.liquidationDistance.kind === 'none' ? 'none' : valueOf(view.liquidationDistance),
+    liquidationState: view.liquidationState ?? null,
+    disagreement: view.disagreement,
+    fenceRisk: valueOf(view.liquidationProbability(horizonMs)),
+  };
+}
+
+function valueOf<T>(quantity: Quantity<T>): T | null {
+  return quantity.kind === 'value' ? quantity.value : null;
+}

@@ -1,0 +1,95 @@
+import { recorder } from '../audit/audit-event.ts';
+import type { AccountSettings } from '../quantities/settings.ts';
+import { doubtful, finishTask, unsure } from './doubt.ts';
+import type { LaneChange } from './lane-observe.ts';
+import type { LaneState } from './lane-state.ts';
+
+/**
+ * After the process that held the lane may have died, or lost its hold of it: what was in progress has an
+ * unknown outcome, and all waiting starts again, as the clock may not be the same.
+ */
+export function recover(state: LaneState, settings: AccountSettings, nowMs: number): LaneChange {
+  const audit = recorder(state.accountId, state.market, nowMs);
+  const step = state.inProgress?.step;
+  const rebased = rebase({ ...state, inProgress: null }, settings, nowMs);
+  if (step?.kind === 'place') {
+    return {
+      state: unsure(rebased, step.order, 'processDied', settings, nowMs, audit),
+      events: audit.events,
+    };
+  }
+  if (step?.kind === 'cancelAll') {
+    return {
+      state: finishTask(doubtful(rebased, 'processDied', settings, nowMs, audit), step, 'failed'),
+      events: audit.events,
+    };
+  }
+  return { state: rebased, events: audit.events };
+}
+
+function rebase(state: LaneState, settings: AccountSettings, nowMs: number): LaneState {
+  const notAfter = (atMs: number, boundMs: number): number => Math.min(atMs, nowMs + boundMs);
+  const { reduce, cover, cancel, read } = state.retryAtMs;
+  return {
+    ...state,
+    read: null,
+    glance: null,
+    readAfterMs: nowMs + settings.readLagMs,
+    ignoreReadsBeforeMs: nowMs + settings.readLagMs,
+    doubt: state.doubt === null ? null : { ...state.doubt, sinceMs: nowMs },
+    change:
+      state.change === null ? null : { ...state.change, startedMs: notAfter(state.change.startedMs, 0) },
+    retryAtMs: {
+      reduce: notAfter(reduce, settings.fillWithinMs),
+      cover: notAfter(cover, settings.fillWithinMs),
+      cancel: notAfter(cancel, settings.fillWithinMs),
+      read: notAfter(read, settings.fillWithinMs),
+    },
+    intents: state.intents.map((intent) => ({
+      ...intent,
+      deadlineMs: notAfter(intent.deadlineMs, settings.intentTtlMs),
+      endedMs: intent.endedMs === null ? null : notAfter(intent.endedMs, 0),
+    })),
+    cancels: state.cancels.map((task) => ({
+      ...task,
+      deadlineMs: notAfter(task.deadlineMs, settings.intentTtlMs),
+    })),
+    orders: state.orders.map((order) => ({
+      ...order,
+      sentMs: notAfter(order.sentMs, 0),
+      arrivedByMs: order.status === 'open' ? nowMs : nowMs + settings.lateArrivalMs,
+      activatedMs: order.activatedMs === null ? null : notAfter(order.activatedMs, 0),
+      reachedMs: order.reachedMs === null ? null : notAfter(order.reachedMs, 0),
+    })),
+  };
+}
+
+/**
+ * A store that may have been rolled back, or a stand-in acting from its memory: nothing that it says about the
+ * exchange is taken for granted, and its orders bear ids that no other life uses.
+ */
+export function startLife(
+  state: LaneState,
+  life: string,
+  settings: AccountSettings,
+  nowMs: number,
+): LaneState {
+  const { state: recovered } = recover(state, settings, nowMs);
+  return { ...recovered, life, change: null, doubt: { why: 'newLife', sinceMs: nowMs, sentAhead: [] } };
+}
+
+/** An operator vouches that no order of ours from an earlier life is open in this market. */
+export function acknowledgeNoPriorOrders(state: LaneState): LaneState {
+  const doubt = state.doubt?.why === 'newLife' && state.orders.length === 0 ? null : state.doubt;
+  return { ...state, doubt, priorOrdersPossible: false };
+}
+
+/** Held, a lane does nothing by itself: an account-wide action is under way. */
+export function hold(state: LaneState, by: string): LaneState | undefined {
+  if (state.heldBy !== null && state.heldBy !== by) return undefined;
+  return state.inProgress === null ? { ...state, heldBy: by } : undefined;
+}
+
+export function release(state: LaneState, by: string): LaneState {
+  return state.heldBy === by ? { ...state, heldBy: null } : state;
+}

@@ -1,0 +1,204 @@
+import type { ExpiryReason, FailureReason, Recorder } from '../audit/audit-event.ts';
+import { endIntent, isOpen } from '../orders/intent.ts';
+import { distanceNumber, targetForDistance } from '../orders/intent-target.ts';
+import { mayReduce } from '../orders/net-exposure.ts';
+import { reachedBy } from '../orders/targets.ts';
+import { toDecimal } from '../quantities/decimal.ts';
+import type { AccountSettings } from '../quantities/settings.ts';
+import { findPosition, type Intent, type LaneState, type ReadPosition } from './lane-state.ts';
+import type { SettleScene } from './settle-scene.ts';
+
+/** Ends an intent as expired and, as its rule still fires, opens it again: up to a bound, then it failed. */
+export function renew(
+  intent: Intent,
+  why: ExpiryReason,
+  position: ReadPosition | undefined,
+  scene: Pick<SettleScene, 'state' | 'settings' | 'nowMs' | 'audit'>,
+): Intent {
+  const { settings, nowMs, audit } = scene;
+  const distance = distanceNumber(position);
+  const expired = endIntent(intent, { how: 'expired', why }, distance, nowMs, audit);
+  if (intent.source === 'operator') return expired;
+  // The stop that triggered was another position's.
+  if (intent.source === 'cover' && why === 'rebuilt') return expired;
+  if (intent.renewals >= settings.maxRenewals) {
+    return endIntent(
+      intent,
+      { how: 'failed', why: renewalFailure(intent, scene.state) },
+      distance,
+      nowMs,
+      audit,
+    );
+  }
+  audit.emit({
+    kind: 'intentRenewed',
+    key: intent.key,
+    positionId: intent.positionId,
+    ruleId: intent.ruleId,
+    reason: why,
+    words: `renewal ${intent.renewals + 1} of ${settings.maxRenewals}: the rule still fires`,
+  });
+  return {
+    ...intent,
+    renewals: intent.renewals + 1,
+    failures: 0,
+    deadlineMs: nowMs + settings.intentTtlMs,
+  };
+}
+
+function renewalFailure(intent: Intent, { doubt, refusals }: LaneState): FailureReason {
+  if (intent.refusedBy !== null) return `refused:${intent.refusedBy}`;
+  if (intent.blockedBy !== null) return `blocked:${intent.blockedBy}`;
+  return doubt !== null || refusals > 0 ? 'unanswered' : 'renewals';
+}
+
+/** Time alone: an intent older than its time to live expires, whatever was read. */
+export function expireIntents(
+  state: LaneState,
+  settings: AccountSettings,
+  nowMs: number,
+  audit: Recorder,
+): LaneState {
+  if (!state.intents.some((intent) => isOpen(intent) && nowMs >= intent.deadlineMs)) return state;
+  const intents = state.intents.map((intent) =>
+    isOpen(intent) && nowMs >= intent.deadlineMs
+      ? renew(intent, 'ttl', findPosition(state.read, intent.positionId), { state, settings, nowMs, audit })
+      : intent,
+  );
+  return { ...state, intents };
+}
+
+/** A failed intent is tried again when the distance has shrunk to this share of what it was then. */
+const WORSE_SHARE = 0.9;
+
+/**
+ * Giving up, or being done, is not final while the rule goes on firing: an intent that failed opens again when
+ * its cause is gone or the position is clearly nearer to liquidation than it was then; one until a distance,
+ * when half of what was won has been lost again; and one whose position was gone, when it is there again.
+ */
+export function reopenIfWorse(
+  intent: Intent,
+  position: ReadPosition | undefined,
+  scene: SettleScene,
+): Intent {
+  if (position === undefined || intent.source === 'operator' || position.disagreement) return intent;
+  const reason = reopenReason(intent, position, scene);
+  if (reason === undefined) return intent;
+  return reopen(intent, reason, scene);
+}
+
+export type ReopenReason = 'worse' | 'causeGone' | 'gateOpened' | 'backAgain';
+
+export function reopen(
+  intent: Intent,
+  reason: ReopenReason,
+  scene: Pick<SettleScene, 'settings' | 'nowMs' | 'audit'>,
+): Intent {
+  scene.audit.emit({
+    kind: 'intentReopened',
+    key: intent.key,
+    positionId: intent.positionId,
+    ruleId: intent.ruleId,
+    reason,
+    words: 'the rule still fires',
+  });
+  return {
+    ...intent,
+    end: null,
+    endedMs: null,
+    endDistance: null,
+    failures: 0,
+    renewals: 0,
+    sideRefused: false,
+    blockedBy: null,
+    refusedBy: null,
+    deadlineMs: scene.nowMs + scene.settings.intentTtlMs,
+  };
+}
+
+function reopenReason(intent: Intent, position: ReadPosition, scene: SettleScene): ReopenReason | undefined {
+  const { end } = intent;
+  if (end?.how === 'failed') return reopenFailed(intent, end.why, position, scene);
+  if (end?.how !== 'reached') return undefined;
+  if (end.why === 'positionGone') return isBackAgain(intent, position) ? 'backAgain' : undefined;
+  return isLostAgain(intent, position, scene) ? 'worse' : undefined;
+}
+
+/**
+ * The read that showed it gone was made before it was opened, or lagged. What was rebuilt under its id is not
+ * meant: the rule has to fire for that.
+ */
+function isBackAgain({ basis }: Intent, position: ReadPosition): boolean {
+  return basis === null || (basis.openDate !== null && basis.openDate === position.openDate);
+}
+
+function reopenFailed(
+  intent: Intent,
+  why: FailureReason,
+  position: ReadPosition,
+  scene: SettleScene,
+): ReopenReason | undefined {
+  if (isCauseGone(intent, why, position, scene)) return 'causeGone';
+  const distance = distanceNumber(position);
+  const isWorse =
+    distance !== null && intent.endDistance !== null && distance < intent.endDistance * WORSE_SHARE;
+  return isWorse ? 'worse' : undefined;
+}
+
+/** Half of the distance that was won has been lost again, and there is something left to reduce. */
+function isLostAgain(intent: Intent, position: ReadPosition, scene: SettleScene): boolean {
+  const distance = distanceNumber(position);
+  if (intent.target.kind !== 'untilDistance' || distance === null || scene.market === undefined) return false;
+  const { distance: wanted } = intent.target;
+  const start = Math.min(intent.basis?.distance ?? wanted, wanted);
+  if (distance > (start + wanted) / 2) return false;
+  const target = targetForDistance(position, wanted, scene.market, scene.read);
+  return target !== undefined && reachedBy(toDecimal(position.sizeBase), target, scene.market) === undefined;
+}
+
+function isCauseGone(
+  intent: Intent,
+  why: FailureReason,
+  position: ReadPosition,
+  scene: SettleScene,
+): boolean {
+  const { market, nowMs, read, settings, state } = scene;
+  if (market === undefined) return false;
+  switch (why) {
+    case 'marketNotConfigured':
+      return true;
+    case 'unanswered':
+      // After a pause as long as one time to live: it may answer again.
+      return intent.endedMs !== null && nowMs - intent.endedMs >= settings.intentTtlMs;
+    case 'priorOrders':
+      return !state.priorOrdersPossible;
+    case 'hedged':
+      return isHedgeGone(intent, position, scene);
+    case 'blocked:liquidationPriceUnknown':
+    case 'blocked:disagreement':
+      return position.direction !== null && position.distance !== null;
+    case 'blocked:directionUnknown':
+      return position.direction !== null;
+    case 'blocked:netExposure':
+      return mayReduce(intent, position, read, market, settings);
+    case 'blocked:markUnknown':
+    case 'blocked:markTooCoarse':
+      return position.direction !== null && position.markPrice !== null;
+    case 'blocked:stopNotCancellable':
+    case 'blocked:cancelForbidden':
+      return !state.orders.some((order) => order.positionId === position.positionId);
+    default:
+      return false;
+  }
+}
+
+/** This side may be reduced now, and that would help. */
+function isHedgeGone(intent: Intent, position: ReadPosition, scene: SettleScene): boolean {
+  const { market, read, settings } = scene;
+  if (market === undefined || !mayReduce(intent, position, read, market, settings)) return false;
+  const { target } = intent;
+  return (
+    target.kind !== 'untilDistance' ||
+    targetForDistance(position, target.distance, market, read) !== undefined
+  );
+}

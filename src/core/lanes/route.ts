@@ -1,0 +1,165 @@
+import { type AuditEvent, type FailureReason, recorder } from '../audit/audit-event.ts';
+import { figure } from '../fields/field-words.ts';
+import { episodeKeyOf } from '../orders/gate.ts';
+import { actionKey, type LaneRequest } from '../orders/intent.ts';
+import { compileGlobs } from '../rules/filter.ts';
+import type { ActionRequest, PositionView } from '../rules/subject.ts';
+import { positionKey } from '../rules/subjects.ts';
+
+/** Which positions each action concerns, fixed when it was first seen. Plain JSON. */
+export interface RouteState {
+  readonly version: 1;
+  readonly routes: Readonly<Record<string, readonly PositionRef[]>>;
+  /** Episodes that wait for their positions to be known, by `episodeKeyOf`. Absent: none. */
+  readonly waiting?: Readonly<Record<string, Waiting>>;
+}
+
+export interface Waiting {
+  /** Milliseconds on the lanes' clock. */
+  readonly sinceMs: number;
+  /** It has waited for as long as an intent may live, and that has been said. */
+  readonly failed: boolean;
+}
+
+export interface PositionRef {
+  readonly positionId: string;
+  readonly market: string;
+}
+
+export const NO_ROUTES: RouteState = { version: 1, routes: {} };
+
+export interface RouteInputs {
+  readonly active: readonly ActionRequest[];
+  /** Whether an action absent from `active` has ended. */
+  readonly conclusive: boolean;
+  readonly positions: readonly PositionView[];
+  /** Whether the list of positions is complete. */
+  readonly complete: boolean;
+  readonly accountId: string;
+  /** After waiting for so long an episode has failed. */
+  readonly intentTtlMs: number;
+  /** On the lanes' clock. */
+  readonly nowMs: number;
+}
+
+export interface Routed {
+  readonly state: RouteState;
+  /** What each market's lane is asked for. A lane that is not named is asked for nothing. */
+  readonly byMarket: ReadonlyMap<string, readonly LaneRequest[]>;
+  /** `cancelAll` of account scope, for the account's own lane. */
+  readonly accountWide: readonly ActionRequest[];
+  /** Actions whose positions are not known yet. */
+  readonly waiting: readonly ActionRequest[];
+  /** Episodes that failed for that. */
+  readonly events: readonly AuditEvent[];
+}
+
+/**
+ * Takes actions to the lanes of the markets they concern. An action of an account or credit-line rule concerns
+ * the matching positions of the first complete list after it appeared; what is opened later is not touched. Where
+ * no such list comes in time the episode has failed, which is said once; should one come after all, it acts.
+ */
+export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
+  const routes: Record<string, readonly PositionRef[]> = {};
+  if (!inputs.conclusive) Object.assign(routes, state.routes);
+  const byMarket = new Map<string, LaneRequest[]>();
+  const accountWide: ActionRequest[] = [];
+  const waiting: ActionRequest[] = [];
+  for (const request of inputs.active) {
+    if (request.action.kind === 'notify') continue;
+    if (request.action.kind === 'cancelAll' && request.action.scope === 'account') {
+      accountWide.push(request);
+      continue;
+    }
+    const key = actionKey(request, null);
+    const refs = state.routes[key] ?? concerned(request, inputs);
+    if (refs === undefined) {
+      waiting.push(request);
+      continue;
+    }
+    routes[key] = refs;
+    for (const [market, entry] of entries(request, refs)) {
+      const listed = byMarket.get(market) ?? [];
+      listed.push(entry);
+      byMarket.set(market, listed);
+    }
+  }
+  const kept = stillWaiting(state.waiting ?? {}, waiting, inputs);
+  const isNobody = Object.keys(kept.waiting).length === 0;
+  const next: RouteState = { version: 1, routes, ...(isNobody ? {} : { waiting: kept.waiting }) };
+  return { state: next, byMarket, accountWide, waiting, events: kept.events };
+}
+
+/** Who still waits, since when, and which of them has waited for too long just now. */
+function stillWaiting(
+  before: NonNullable<RouteState['waiting']>,
+  requests: readonly ActionRequest[],
+  { active, conclusive, accountId, intentTtlMs, nowMs }: RouteInputs,
+): { readonly waiting: NonNullable<RouteState['waiting']>; readonly events: readonly AuditEvent[] } {
+  const audit = recorder(accountId, undefined, nowMs);
+  const waiting: Record<string, Waiting> = {};
+  if (!conclusive) {
+    const asked = new Set(active.map(episodeKeyOf));
+    for (const [key, entry] of Object.entries(before)) if (!asked.has(key)) waiting[key] = entry;
+  }
+  for (const request of requests) {
+    const key = episodeKeyOf(request);
+    if (waiting[key] !== undefined) continue;
+    // A clock that was set back must not make anybody wait longer.
+    const sinceMs = Math.min(before[key]?.sinceMs ?? nowMs, nowMs);
+    const isOver = nowMs - sinceMs >= intentTtlMs;
+    if (isOver && before[key]?.failed !== true) {
+      const { ruleId, mode } = request;
+      audit.emit({
+        kind: 'intentEnded',
+        key,
+        ruleId,
+        reason: `failed:${WAITED_IN_VAIN}`,
+        words: vainWords(request, intentTtlMs),
+        // What is only watched has not failed anybody.
+        alarm: mode === 'enforce',
+      });
+    }
+    waiting[key] = { sinceMs, failed: isOver };
+  }
+  return { waiting, events: audit.events };
+}
+
+const WAITED_IN_VAIN: FailureReason = 'positionsUnknown';
+
+function vainWords({ subjectKind, subject }: ActionRequest, waitedMs: number): string {
+  const what =
+    subjectKind === 'position' ? `a read that shows ${subject}` : 'a complete list of the positions';
+  return `no action could begin, for ${figure(waitedMs / 1_000, 'seconds')} there was not ${what}`;
+}
+
+function concerned(request: ActionRequest, inputs: RouteInputs): readonly PositionRef[] | undefined {
+  if (request.subjectKind === 'position') {
+    const own = inputs.positions.filter((view) => positionKey(view.positionId) === request.subject);
+    return own.length === 0 ? undefined : own.map(refOf);
+  }
+  if (!inputs.complete) return undefined;
+  const globs = request.action.kind === 'cancelAll' ? ['*'] : (globsOf(request) ?? ['*']);
+  const matches = compileGlobs(globs);
+  return inputs.positions.filter((view) => matches(view.market)).map(refOf);
+}
+
+function globsOf({ action }: ActionRequest): readonly string[] | undefined {
+  return action.kind === 'reduce' || action.kind === 'protect' ? action.positions : undefined;
+}
+
+function refOf({ positionId, market }: PositionView): PositionRef {
+  return { positionId, market };
+}
+
+/** One entry per position, or, for a cancel, one per market. */
+function entries(
+  request: ActionRequest,
+  refs: readonly PositionRef[],
+): [market: string, entry: LaneRequest][] {
+  if (request.action.kind !== 'cancelAll') {
+    return refs.map(({ positionId, market }) => [market, { request, positionId }]);
+  }
+  const markets = new Set(refs.map(({ market }) => market));
+  return [...markets].map((market) => [market, { request, positionId: null }]);
+}

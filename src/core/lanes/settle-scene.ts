@@ -1,0 +1,15 @@
+import type { Recorder } from '../audit/audit-event.ts';
+import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
+import type { LaneState, MarketRead } from './lane-state.ts';
+
+/** What an intent is judged against: the lane as it is, and the newest read that may be sized by. */
+export interface SettleScene {
+  readonly state: LaneState;
+  readonly read: MarketRead;
+  /** Whether the read is what is known now, so that new intents may take their basis from it. */
+  readonly mayStart: boolean;
+  readonly market: MarketSettings | undefined;
+  readonly settings: AccountSettings;
+  readonly nowMs: number;
+  readonly audit: Recorder;
+}

@@ -1,0 +1,154 @@
+import type { Recorder } from '../audit/audit-event.ts';
+import { endIntent, isOpen } from '../orders/intent.ts';
+import { distanceNumber, withBasis, withTarget } from '../orders/intent-target.ts';
+import { reachedBy } from '../orders/targets.ts';
+import { toDecimal } from '../quantities/decimal.ts';
+import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
+import { findPosition, type Intent, isSameHolding, type LaneState, type ReadPosition } from './lane-state.ts';
+import { renew, reopenIfWorse } from './renewal.ts';
+import type { SettleScene } from './settle-scene.ts';
+
+/**
+ * What the newest read that may be sized by means for each intent: its target, its blocks and its end. Reads
+ * that are not conclusive never get here. `mayStart`: the read shows what the positions are now, so that
+ * intents without a basis take theirs from it.
+ */
+export function settleIntents(
+  state: LaneState,
+  mayStart: boolean,
+  settings: AccountSettings,
+  nowMs: number,
+  audit: Recorder,
+): LaneState {
+  const { read } = state;
+  const market = settings.marketSettings(state.market);
+  if (read === null) return state;
+  let intents = state.intents;
+  for (const { key } of state.intents) {
+    intents = intents.map((intent) => {
+      if (intent.key !== key) return intent;
+      const scene: SettleScene = {
+        state: { ...state, intents },
+        read,
+        mayStart,
+        market,
+        settings,
+        nowMs,
+        audit,
+      };
+      return settleOne(intent, scene);
+    });
+  }
+  return { ...state, intents: supersede(intents, nowMs, audit) };
+}
+
+function settleOne(intent: Intent, scene: SettleScene): Intent {
+  const position = findPosition(scene.read, intent.positionId);
+  if (isOpen(intent)) return settleOpen(intent, position, scene);
+  const reopened = reopenIfWorse(intent, position, scene);
+  // Whatever happened to the position since the intent ended comes first.
+  return isOpen(reopened) ? settleOpen(reopened, position, scene) : reopened;
+}
+
+function settleOpen(intent: Intent, position: ReadPosition | undefined, scene: SettleScene): Intent {
+  // What it was when it fired is read anew: an older read may show another size, or another position.
+  if (intent.basis === null && !scene.mayStart) return intent;
+  if (scene.market === undefined) {
+    return endIntent(intent, { how: 'failed', why: 'marketNotConfigured' }, null, scene.nowMs, scene.audit);
+  }
+  if (position === undefined) return endGone(intent, scene);
+  return settlePresent(intent, position, scene.market, scene);
+}
+
+function endGone(intent: Intent, scene: SettleScene): Intent {
+  const { nowMs, audit } = scene;
+  if (intent.basis === null && scene.read.sentAtMs < intent.openedMs) return intent;
+  const successor = scene.read.positions.find((other) => other.positionSide === intent.basis?.positionSide);
+  return successor === undefined
+    ? endIntent(intent, { how: 'reached', why: 'positionGone' }, null, nowMs, audit)
+    : endIntent(intent, { how: 'expired', why: 'newPosition' }, null, nowMs, audit);
+}
+
+function settlePresent(
+  intent: Intent,
+  position: ReadPosition,
+  market: MarketSettings,
+  scene: SettleScene,
+): Intent {
+  const handled = handledOwnership(intent, position, scene);
+  if (!isOpen(handled)) return handled;
+  const based = withBasis(handled, position, scene);
+  const aimed = withTarget(based, position, market, scene);
+  if (aimed.targetBase === null) return aimed;
+  return endIfReached(aimed, position, market, scene);
+}
+
+/** Another position under the same id, or grown beyond its size at firing: it changed hands. */
+function handledOwnership(intent: Intent, position: ReadPosition, scene: SettleScene): Intent {
+  const { basis } = intent;
+  if (basis === null) return intent;
+  if (!isSameHolding(basis, position)) {
+    const renewed = renew(intent, 'rebuilt', position, scene);
+    return isOpen(renewed) ? { ...renewed, basis: null, targetBase: null } : renewed;
+  }
+  if (toDecimal(position.sizeBase).gt(toDecimal(basis.growthBoundBase))) {
+    const renewed = renew(intent, 'grown', position, scene);
+    return { ...renewed, basis: { ...basis, growthBoundBase: position.sizeBase } };
+  }
+  return intent;
+}
+
+function endIfReached(
+  intent: Intent,
+  position: ReadPosition,
+  market: MarketSettings,
+  scene: SettleScene,
+): Intent {
+  const { basis, targetBase } = intent;
+  if (basis === null || targetBase === null) return intent;
+  const size = toDecimal(position.sizeBase);
+  const why = reachedBy(size, toDecimal(targetBase), market);
+  if (why !== undefined) {
+    const hadNothing = reachedBy(toDecimal(basis.sizeBase), toDecimal(targetBase), market) !== undefined;
+    const end = { how: 'reached', why: hadNothing ? 'nothingToReduce' : why } as const;
+    return endIntent(intent, end, distanceNumber(position), scene.nowMs, scene.audit);
+  }
+  return judgeSideRefusal(intent, scene);
+}
+
+/** After 116 the position was read again: it is there and above target, so the side was refused. */
+function judgeSideRefusal(intent: Intent, scene: SettleScene): Intent {
+  if (!intent.sideRefused) return intent;
+  scene.audit.emit({
+    kind: 'rejected',
+    key: intent.key,
+    positionId: intent.positionId,
+    ruleId: intent.ruleId,
+    reason: 'side',
+    words: 'the exchange sees nothing to reduce on this side, but the position is open and above its target',
+    alarm: true,
+  });
+  return { ...intent, sideRefused: false, failures: intent.failures + 1 };
+}
+
+/** Within one rule, a later stage with a target that is no higher takes over. */
+function supersede(intents: readonly Intent[], nowMs: number, audit: Recorder): readonly Intent[] {
+  return intents.map((intent) => {
+    if (!isOpen(intent) || intent.source !== 'rule' || intent.targetBase === null) return intent;
+    const target = toDecimal(intent.targetBase);
+    const isTakenOver = intents.some(
+      (later) =>
+        isOpen(later) &&
+        later.source === 'rule' &&
+        later.episodeKey === intent.episodeKey &&
+        later.positionId === intent.positionId &&
+        later.stage > intent.stage &&
+        later.mode === intent.mode &&
+        later.targetBase !== null &&
+        toDecimal(later.targetBase).lte(target),
+    );
+    return isTakenOver
+      ? endIntent(intent, { how: 'superseded', why: 'laterStage' }, null, nowMs, audit)
+      : intent;
+  });
+}

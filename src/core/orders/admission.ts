@@ -1,0 +1,147 @@
+import type { Recorder } from '../audit/audit-event.ts';
+import {
+  type CancelTask,
+  type Cover,
+  findPosition,
+  type Intent,
+  type LaneState,
+  type OwnOrder,
+} from '../lanes/lane-state.ts';
+import { reopen } from '../lanes/renewal.ts';
+import { settleIntents } from '../lanes/settle.ts';
+import type { AccountSettings } from '../quantities/settings.ts';
+import { GATE_WORDS, type GateContext, gateRefusal } from './gate.ts';
+import { endIntent, isOpen } from './intent.ts';
+import { distanceNumber } from './intent-target.ts';
+import type { Admitted, Removal } from './want.ts';
+
+export interface LaneContext {
+  readonly settings: AccountSettings;
+  readonly gate: GateContext;
+}
+
+/** Asks the gate for everything in the lane, and records each answer that is new. What it lets in again is settled. */
+export function askGate(state: LaneState, context: LaneContext, nowMs: number, audit: Recorder): LaneState {
+  const { gate, settings } = context;
+  const intents = state.intents.map((intent) => {
+    const refusedBy = gateRefusal(intent, gate);
+    if (isOpen(intent)) return withRefusal(intent, refusedBy, audit);
+    const failedAtGate = intent.end?.how === 'failed' && intent.end.why.startsWith('refused:');
+    if (!failedAtGate || refusedBy !== null) return intent;
+    return reopen(intent, 'gateOpened', { settings, nowMs, audit });
+  });
+  const covers = state.covers.map((cover) => withRefusal(cover, gateRefusal(cover, gate), audit));
+  const cancels = state.cancels.map((task) =>
+    task.state === 'open' ? withRefusal(task, gateRefusal(task, gate), audit) : task,
+  );
+  const asked = { ...state, intents, covers, cancels };
+  const hasReopened = intents.some(
+    (intent, index) => isOpen(intent) && !isOpen(state.intents[index] ?? intent),
+  );
+  if (!hasReopened) return asked;
+  // The position may have changed hands meanwhile, and that may open others, which are asked for as well.
+  const settled = settleIntents(asked, false, settings, nowMs, audit);
+  const again = settled.intents.map((intent) =>
+    isOpen(intent) ? withRefusal(intent, gateRefusal(intent, gate), audit) : intent,
+  );
+  return { ...settled, intents: again };
+}
+
+function withRefusal<T extends Intent | Cover | CancelTask>(
+  subject: T,
+  refusedBy: T['refusedBy'],
+  audit: Recorder,
+): T {
+  if (subject.refusedBy === refusedBy) return subject;
+  if (refusedBy !== null) {
+    audit.emit({
+      kind: 'refused',
+      key: subject.key,
+      ruleId: subject.ruleId,
+      reason: refusedBy,
+      words: GATE_WORDS[refusedBy],
+    });
+  }
+  return { ...subject, refusedBy };
+}
+
+/**
+ * What may act now: what the gate lets through, and what was let through when the cancel-read-place that is
+ * under way began - it completes, so that a pause never leaves a market half done.
+ */
+export function admittedOf(state: LaneState): Admitted {
+  const passes = (subject: Intent | Cover): boolean =>
+    subject.refusedBy === null || (state.change?.admitted.includes(subject.key) ?? false);
+  return {
+    intents: state.intents.filter((intent) => isOpen(intent) && passes(intent)),
+    covers: state.covers.filter(passes),
+  };
+}
+
+/** Rounds after which a cancel-read-place that never gets through is no longer exempt from the gate. */
+const MAX_ROUNDS = 5;
+
+/** A change whose cancels have failed that often, or that takes that long, is not completed at any price. */
+export function boundChange(
+  state: LaneState,
+  settings: AccountSettings,
+  nowMs: number,
+  audit: Recorder,
+): LaneState {
+  const { change } = state;
+  if (change === null) return state;
+  const isFruitless = change.phase === 'cancel' && change.rounds >= MAX_ROUNDS;
+  if (!isFruitless && nowMs - change.startedMs < settings.intentTtlMs) return state;
+  audit.emit({
+    kind: 'setChanged',
+    reason: 'givenUp',
+    words: `not completed after ${change.rounds} cancels: the gate counts again`,
+    alarm: true,
+  });
+  return { ...state, change: null };
+}
+
+/** Reasons to remove an order that serve what is wanted on its position, whoever placed the order. */
+function servesOthers({ order, why }: Removal, admitted: Admitted): boolean {
+  if (why === 'resolved' || why === 'positionGone') return false;
+  return admitted.intents.some((intent) => intent.positionId === order.positionId);
+}
+
+/** Whether a removal may be carried out now: a rule that is held back removes nothing, another one may need it. */
+export function mayCarryOut(
+  removal: Removal,
+  state: LaneState,
+  admitted: Admitted,
+  gate: GateContext,
+): boolean {
+  return mayRemove(removal.order, state, gate) || servesOthers(removal, admitted);
+}
+
+/** Whether an order whose intent may be gone may be cancelled now. */
+export function mayRemove(order: OwnOrder, state: LaneState, gate: GateContext): boolean {
+  if (state.change !== null) return true;
+  const subject = {
+    mode: gate.modeOf(order.ruleId),
+    ruleId: order.ruleId,
+    episodeKey: order.key,
+    exemptFromLimits: true,
+  };
+  return gateRefusal(subject, gate) === null;
+}
+
+/** Ends what has been tried as often as allowed. */
+export function failExhausted(
+  state: LaneState,
+  settings: AccountSettings,
+  nowMs: number,
+  audit: Recorder,
+): LaneState {
+  const isExhausted = (intent: Intent): boolean => isOpen(intent) && intent.failures >= settings.maxAttempts;
+  if (!state.intents.some(isExhausted)) return state;
+  const intents = state.intents.map((intent) => {
+    if (!isExhausted(intent)) return intent;
+    const distance = distanceNumber(findPosition(state.read, intent.positionId));
+    return endIntent(intent, { how: 'failed', why: 'attempts' }, distance, nowMs, audit);
+  });
+  return { ...state, intents };
+}

@@ -1,0 +1,176 @@
+import type { GateReason } from '../audit/audit-event.ts';
+import type { Mode, RuleLimits } from '../rules/rule.ts';
+import type { ActionRequest } from '../rules/subject.ts';
+
+/** What holds actions back besides their own mode, as it is now; read again before each request. */
+export interface GateContext {
+  /** Global or of the account. */
+  readonly paused: boolean;
+  readonly silencedRules: readonly string[];
+  /** Rules that are silent for one of their subjects only. */
+  readonly silencedSubjects?: readonly SilencedSubject[];
+  /** Episodes that the limits hold back, by `episodeKeyOf`. */
+  readonly limited: Readonly<Record<string, 'cooldown' | 'perHour'>>;
+  /** Mode of each rule as configured now, for orders whose intent is gone. */
+  readonly modeOf: (ruleId: string) => Mode;
+}
+
+export interface SilencedSubject {
+  readonly ruleId: string;
+  readonly subject: string;
+}
+
+/** What the gate has to know of whatever wants to act. */
+export interface GateSubject {
+  readonly mode: Mode;
+  readonly ruleId: string;
+  /** Or the key of one of its actions, which begins alike. */
+  readonly episodeKey: string;
+  readonly exemptFromLimits: boolean;
+}
+
+/** Why this may not act now; `null` when it may. The largest reduction is a bound, see `boundedTarget`. */
+export function gateRefusal(subject: GateSubject, gate: Omit<GateContext, 'modeOf'>): GateReason | null {
+  if (subject.mode !== 'enforce') return 'observeMode';
+  if (gate.paused) return 'paused';
+  if (isSilent(subject, gate)) return 'silenced';
+  if (subject.exemptFromLimits) return null;
+  return gate.limited[subject.episodeKey] ?? null;
+}
+
+function isSilent(
+  { ruleId, episodeKey }: GateSubject,
+  { silencedRules, silencedSubjects = [] }: Omit<GateContext, 'modeOf'>,
+): boolean {
+  if (silencedRules.includes(ruleId)) return true;
+  const silences = silencedSubjects.filter((silence) => silence.ruleId === ruleId);
+  if (silences.length === 0) return false;
+  const subject = subjectOf(episodeKey);
+  return silences.some((silence) => silence.subject === subject);
+}
+
+/** As `episodeKeyOf` and `actionKey` write it. */
+function subjectOf(key: string): unknown {
+  return (JSON.parse(key) as readonly unknown[])[2];
+}
+
+export const GATE_WORDS: Readonly<Record<GateReason, string>> = {
+  observeMode: 'the rule is in observe mode',
+  paused: 'actions are paused',
+  silenced: 'the rule is silenced',
+  cooldown: 'the last episode that acted ended less than the cooldown ago',
+  perHour: 'as many episodes acted within the last hour as the rule allows',
+  largestReduction: 'the account bounds how much of a position one intent may take away',
+};
+
+/** Episodes that acted, per rule and subject: what cooldown and perHour are counted from. Plain JSON. */
+export interface LimitLedger {
+  readonly version: 1;
+  readonly admitted: readonly AdmittedEpisode[];
+}
+
+export interface AdmittedEpisode {
+  readonly ruleId: string;
+  readonly ruleChecksum: string;
+  readonly subject: string;
+  readonly episode: number;
+  readonly atMs: number;
+  /** When its last action was withdrawn; null while it lasts. */
+  readonly endedMs: number | null;
+}
+
+export const EMPTY_LEDGER: LimitLedger = { version: 1, admitted: [] };
+
+const HOUR_MS = 3_600_000;
+
+export function episodeKeyOf(
+  request: Pick<ActionRequest, 'ruleId' | 'ruleChecksum' | 'subject' | 'episode'>,
+): string {
+  return JSON.stringify([request.ruleId, request.ruleChecksum, request.subject, request.episode]);
+}
+
+export interface LimitInputs {
+  readonly active: readonly ActionRequest[];
+  /** Whether an action that is absent from `active` has ended. */
+  readonly conclusive: boolean;
+  readonly limitsOf: (ruleId: string) => RuleLimits;
+  /** Without limits: an episode that is held back by these does not count as one that acts. */
+  readonly gate: Pick<GateContext, 'paused' | 'silencedRules' | 'silencedSubjects'>;
+}
+
+/**
+ * Admits the episodes that may act. Counts episodes, never stages, re-prices or retries: one that was admitted
+ * stays so. `margin_call`, `liquidation` and `unrecognised` are never held back, but counted.
+ */
+export function admitEpisodes(
+  ledger: LimitLedger,
+  inputs: LimitInputs,
+  nowMs: number,
+): { readonly ledger: LimitLedger; readonly limited: GateContext['limited'] } {
+  const acting = inputs.active.filter((request) => request.action.kind !== 'notify');
+  const admitted = [...closeEnded(ledger.admitted, acting, inputs, nowMs)];
+  const limited: Record<string, 'cooldown' | 'perHour'> = {};
+  const seen = new Set<string>();
+  for (const request of urgentFirst(acting)) {
+    const key = episodeKeyOf(request);
+    if (seen.has(key)) continue;
+    seen.add(key);
+    if (admitted.some((episode) => isSame(episode, request))) continue;
+    const refusal = request.exemptFromLimits ? null : limitOf(admitted, request, inputs, nowMs);
+    if (refusal !== null) limited[key] = refusal;
+    else if (gateRefusal({ ...request, episodeKey: key }, { ...inputs.gate, limited: {} }) === null) {
+      const { ruleId, ruleChecksum, subject, episode } = request;
+      admitted.push({ ruleId, ruleChecksum, subject, episode, atMs: nowMs, endedMs: null });
+    }
+  }
+  return { ledger: { version: 1, admitted }, limited };
+}
+
+/** An episode counts as exempt as soon as one of its actions is. */
+function urgentFirst(requests: readonly ActionRequest[]): readonly ActionRequest[] {
+  return [...requests].sort((a, b) => Number(b.exemptFromLimits) - Number(a.exemptFromLimits));
+}
+
+function isSame(episode: AdmittedEpisode, request: ActionRequest): boolean {
+  const isSameEpisode = episode.episode === request.episode && episode.ruleChecksum === request.ruleChecksum;
+  return isSameEpisode && isSameRule(episode, request);
+}
+
+function isSameRule(episode: AdmittedEpisode, request: ActionRequest): boolean {
+  return episode.ruleId === request.ruleId && episode.subject === request.subject;
+}
+
+function closeEnded(
+  admitted: readonly AdmittedEpisode[],
+  acting: readonly ActionRequest[],
+  inputs: LimitInputs,
+  nowMs: number,
+): readonly AdmittedEpisode[] {
+  return admitted
+    .map((episode) => {
+      const isActive = acting.some((request) => isSame(episode, request));
+      const hasEnded = episode.endedMs === null && !isActive && inputs.conclusive;
+      return hasEnded ? { ...episode, endedMs: nowMs } : episode;
+    })
+    .filter((episode) => {
+      const keepMs = Math.max(HOUR_MS, inputs.limitsOf(episode.ruleId).cooldownMs ?? 0);
+      return episode.endedMs === null || nowMs - Math.max(episode.endedMs, episode.atMs) < keepMs;
+    });
+}
+
+function limitOf(
+  admitted: readonly AdmittedEpisode[],
+  request: ActionRequest,
+  inputs: LimitInputs,
+  nowMs: number,
+): 'cooldown' | 'perHour' | null {
+  const limits = inputs.limitsOf(request.ruleId);
+  const earlier = admitted.filter((episode) => isSameRule(episode, request));
+  const { cooldownMs, perHour } = limits;
+  if (cooldownMs !== undefined) {
+    const isHot = earlier.some((episode) => nowMs - (episode.endedMs ?? nowMs) < cooldownMs);
+    if (isHot) return 'cooldown';
+  }
+  const recent = earlier.filter((episode) => nowMs - episode.atMs < HOUR_MS);
+  return perHour !== undefined && recent.length >= perHour ? 'perHour' : null;
+}

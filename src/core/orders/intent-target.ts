@@ -1,0 +1,174 @@
+import type { BlockReason } from '../audit/audit-event.ts';
+import {
+  type Intent,
+  type IntentBasis,
+  isSameHolding,
+  type MarketRead,
+  type ReadPosition,
+} from '../lanes/lane-state.ts';
+import type { SettleScene } from '../lanes/settle-scene.ts';
+import {
+  type Decimal,
+  formatDecimal,
+  maxDecimal,
+  minDecimal,
+  toDecimal,
+  ZERO,
+} from '../quantities/decimal.ts';
+import type { MarketSettings } from '../quantities/settings.ts';
+import { liquidationIsLikely } from './fence.ts';
+import { BLOCK_WORDS, endIntent } from './intent.ts';
+import { boundedTarget, distanceTarget, fixedTarget } from './targets.ts';
+
+/** The distance as a number; null when there is none or it is unknown. */
+export function distanceNumber(position: ReadPosition | undefined): number | null {
+  return typeof position?.distance === 'number' ? position.distance : null;
+}
+
+/** Fixes what the position was when the intent fired; the stages of an episode share one basis. */
+export function withBasis(intent: Intent, position: ReadPosition, scene: SettleScene): Intent {
+  if (intent.basis !== null) return intent;
+  const own: IntentBasis = {
+    sizeBase: position.sizeBase,
+    markPrice: position.markPrice,
+    distance: distanceNumber(position),
+    positionSide: position.positionSide,
+    openDate: position.openDate,
+    direction: position.direction,
+    growthBoundBase: position.sizeBase,
+  };
+  // All stages of an episode share the basis of its first one: `by: 75%` after `by: 50%` leaves a quarter.
+  const first = scene.state.intents.find(
+    (other) =>
+      other.source === 'rule' &&
+      other.episodeKey === intent.episodeKey &&
+      other.positionId === intent.positionId &&
+      other.basis !== null &&
+      other.basis.openDate === position.openDate &&
+      isSameHolding(other.basis, position),
+  )?.basis;
+  const isShared = first !== null && first !== undefined && intent.source === 'rule';
+  const basis = isShared ? { ...first, growthBoundBase: maxText(first.sizeBase, position.sizeBase) } : own;
+  return { ...intent, basis };
+}
+
+function maxText(a: IntentBasis['sizeBase'], b: IntentBasis['sizeBase']): IntentBasis['sizeBase'] {
+  return formatDecimal(maxDecimal(toDecimal(a), toDecimal(b)));
+}
+
+/** Fixes the target, or follows it where it depends on the distance. */
+export function withTarget(
+  intent: Intent,
+  position: ReadPosition,
+  market: MarketSettings,
+  scene: SettleScene,
+): Intent {
+  const { basis } = intent;
+  if (basis === null) return intent;
+  if (intent.target.kind === 'untilDistance') {
+    const started = basis.distance === null ? withDistance(intent, basis, position) : intent;
+    return followDistance(started, intent.target.distance, position, market, scene);
+  }
+  if (intent.targetBase !== null) return intent;
+  const target = fixedTarget(intent.target, basis, market);
+  if (target === undefined) {
+    // Priced at firing; when the mark was unknown then, at the first one that is known.
+    if (position.markPrice === null) return block(intent, 'markUnknown', scene);
+    const priced = { ...intent, basis: { ...basis, markPrice: position.markPrice } };
+    return withTarget(priced, position, market, scene);
+  }
+  return setTarget(intent, target, market, scene);
+}
+
+/** Where the distance was unknown at firing, the first one that is known counts. */
+function withDistance(intent: Intent, basis: IntentBasis, position: ReadPosition): Intent {
+  return { ...intent, basis: { ...basis, distance: distanceNumber(position) } };
+}
+
+/** Computed from each complete read with no order of ours in doubt, and may only fall. */
+function followDistance(
+  intent: Intent,
+  wanted: number,
+  position: ReadPosition,
+  market: MarketSettings,
+  scene: SettleScene,
+): Intent {
+  const inDoubt = scene.state.doubt !== null || scene.state.orders.some((order) => order.status !== 'open');
+  const mayStart = intent.targetBase === null && liquidationIsLikely(position);
+  if (inDoubt && !mayStart) return intent;
+  if (position.disagreement) return block(intent, 'disagreement', scene);
+  if (position.direction === null) return block(intent, 'directionUnknown', scene);
+  if (position.distance === null) return block(intent, 'liquidationPriceUnknown', scene);
+  const target = targetForDistance(position, wanted, market, scene.read);
+  if (target === undefined) {
+    // The other side is what is in danger: taking from this one would bring liquidation nearer.
+    const { nowMs, audit } = scene;
+    return endIntent(intent, { how: 'failed', why: 'hedged' }, distanceNumber(position), nowMs, audit);
+  }
+  return setTarget(unblock(intent), target, market, scene);
+}
+
+/** The size at which a position is that far from liquidation; `undefined` where no size of it is. */
+export function targetForDistance(
+  position: ReadPosition,
+  wanted: number,
+  market: MarketSettings,
+  read: MarketRead,
+): Decimal | undefined {
+  const sizeBase = toDecimal(position.sizeBase);
+  const { direction, distance } = position;
+  if (direction === null || distance === null) return undefined;
+  if (distance === 'none') return sizeBase;
+  const otherSideBase = read.positions
+    .filter((other) => other.direction !== null && other.direction !== direction)
+    .reduce((sum, other) => sum.plus(toDecimal(other.sizeBase)), ZERO);
+  return distanceTarget({ sizeBase, otherSideBase, direction, distance, wanted }, market);
+}
+
+function setTarget(intent: Intent, wanted: Decimal, market: MarketSettings, scene: SettleScene): Intent {
+  const { basis, targetBase } = intent;
+  if (basis === null) return intent;
+  const isBounded = intent.source === 'rule';
+  const bounded = isBounded ? boundedTarget(wanted, basis, scene.settings.largestReduction, market) : wanted;
+  const target = targetBase === null ? bounded : minDecimal(bounded, toDecimal(targetBase));
+  const isNew = targetBase === null || target.lt(toDecimal(targetBase));
+  if (!isNew) return intent;
+  const common = { key: intent.key, positionId: intent.positionId, ruleId: intent.ruleId };
+  const text = formatDecimal(target);
+  if (bounded.gt(wanted) && targetBase === null) {
+    scene.audit.emit({
+      kind: 'refused',
+      ...common,
+      reason: 'largestReduction',
+      words: `asked for ${formatDecimal(wanted)}, bounded to ${text} by the largest single reduction`,
+      alarm: true,
+    });
+  }
+  scene.audit.emit({
+    kind: 'targetSet',
+    ...common,
+    reason: intent.target.kind,
+    words: `at most ${text} of ${basis.sizeBase} at firing`,
+    targetBase: text,
+    sizeBase: basis.sizeBase,
+  });
+  return { ...intent, targetBase: text };
+}
+
+export function block(intent: Intent, why: BlockReason, scene: Pick<SettleScene, 'audit'>): Intent {
+  if (intent.blockedBy === why) return intent;
+  scene.audit.emit({
+    kind: 'blocked',
+    key: intent.key,
+    positionId: intent.positionId,
+    ruleId: intent.ruleId,
+    reason: why,
+    words: BLOCK_WORDS[why],
+    alarm: true,
+  });
+  return { ...intent, blockedBy: why };
+}
+
+export function unblock(intent: Intent): Intent {
+  return intent.blockedBy === null ? intent : { ...intent, blockedBy: null };
+}

@@ -1,0 +1,33 @@
+import type { LaneState } from '../lanes/lane-state.ts';
+import type { ReduceOnlyStopRequest } from '../ports/exchange.ts';
+import { formatDecimal } from '../quantities/decimal.ts';
+import { clientOrderId } from './client-order-id.ts';
+import type { Want } from './want.ts';
+
+/** The request for a wanted order, with an id that no other order of this life has. */
+export function requestOf(state: LaneState, want: Want): ReduceOnlyStopRequest {
+  const amount = formatDecimal(want.amount);
+  const identity = {
+    life: state.life,
+    accountId: state.accountId,
+    positionId: want.position.positionId,
+    ruleId: want.ruleId,
+    episode: want.episode,
+    stage: want.stage,
+    attempt: state.attempt + 1,
+    generation: state.generation,
+  };
+  const { side, activationPrice, price } = want.prices;
+  return {
+    market: state.market,
+    side,
+    amount,
+    price,
+    activationPrice,
+    clientOrderId:
+      want.role === 'reduce'
+        ? clientOrderId({ role: 'reduce', ...identity })
+        : clientOrderId({ role: 'cover', ...identity, activationPrice, amount }),
+    positionSide: want.position.positionSide,
+  };
+}

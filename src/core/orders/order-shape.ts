@@ -1,0 +1,122 @@
+import type { BlockReason } from '../audit/audit-event.ts';
+import type { OrderSide } from '../ports/exchange.ts';
+import {
+  type Decimal,
+  type DecimalString,
+  decimalFromNumber,
+  formatDecimal,
+  maxDecimal,
+  minDecimal,
+  ONE,
+  roundToStep,
+  toDecimal,
+  ZERO,
+} from '../quantities/decimal.ts';
+import type { MarketSettings } from '../quantities/settings.ts';
+import type { Direction } from '../rules/subject.ts';
+
+/** Prices of a reduce-only stop-limit order, on the price step of the market. */
+export interface OrderPrices {
+  readonly side: OrderSide;
+  readonly activationPrice: DecimalString;
+  readonly price: DecimalString;
+}
+
+export type Shape =
+  | { readonly ok: true; readonly prices: OrderPrices }
+  | { readonly ok: false; readonly why: BlockReason };
+
+export interface MarketView {
+  readonly direction: Direction;
+  readonly markPrice: DecimalString;
+  /** Bound on the error of the mark price, same unit. */
+  readonly markError: number;
+}
+
+/** The side that reduces a position. */
+export function reducingSide(direction: Direction): OrderSide {
+  return direction === 'long' ? 'sell' : 'buy';
+}
+
+/**
+ * How far from the mark an activation has to be so that it is on the right side of the market for certain:
+ * a price step, the mark's error, and the allowance for the gap between mark and last price.
+ */
+export function activationGap(view: Omit<MarketView, 'direction'>, market: MarketSettings): Decimal {
+  const basis = toDecimal(view.markPrice).times(decimalFromNumber(market.basisAllowance));
+  return toDecimal(market.priceStep).plus(decimalFromNumber(view.markError)).plus(basis);
+}
+
+/**
+ * A stop next to the market: it activates on the first move against the position, and its limit is `slippage`
+ * further, if need be beyond the liquidation price. The exchange infers the trigger's direction from the side
+ * of the market on which the activation lies, so a sell activates strictly below and a buy strictly above.
+ */
+export function shapeReduce(view: MarketView, slippage: number, market: MarketSettings): Shape {
+  const mark = toDecimal(view.markPrice);
+  if (view.markError > (slippage / 2) * Number(view.markPrice)) return { ok: false, why: 'markTooCoarse' };
+  const activation = stepAway(
+    away(view.direction, mark, activationGap(view, market)),
+    view.direction,
+    market,
+  );
+  return withLimit(view.direction, activation, slippage, market);
+}
+
+export interface ProtectInputs {
+  readonly liquidationPrice: DecimalString;
+  /** Mark price when the stop was first placed: it stays where it is while only the mark moves. */
+  readonly anchor: DecimalString;
+  /** Where between the anchor (0) and the liquidation price (1) it activates. */
+  readonly at: number;
+  readonly slippage: number;
+}
+
+/**
+ * A standing stop at `at` of the way from the anchor to liquidation: strictly between mark and liquidation
+ * price, on the right side of the market, and never beyond the liquidation price.
+ */
+export function shapeProtect(view: MarketView, inputs: ProtectInputs, market: MarketSettings): Shape {
+  const mark = toDecimal(view.markPrice);
+  const liquidation = toDecimal(inputs.liquidationPrice);
+  const step = toDecimal(market.priceStep);
+  const isLong = view.direction === 'long';
+  const given = toDecimal(inputs.anchor);
+  const anchor = (isLong ? given.gt(liquidation) : given.lt(liquidation)) ? given : mark;
+  const wished = anchor.plus(liquidation.minus(anchor).times(decimalFromNumber(inputs.at)));
+  const nearest = away(view.direction, mark, activationGap(view, market));
+  const farEnough = isLong ? minDecimal(wished, nearest) : maxDecimal(wished, nearest);
+  const activation = stepAway(farEnough, view.direction, market);
+  const isInside = isLong ? activation.gte(liquidation.plus(step)) : activation.lte(liquidation.minus(step));
+  if (!isInside) return { ok: false, why: 'noRoomForStop' };
+  return withLimit(view.direction, activation, inputs.slippage, market);
+}
+
+function away(direction: Direction, price: Decimal, by: Decimal): Decimal {
+  return direction === 'long' ? price.minus(by) : price.plus(by);
+}
+
+/** On the price step, rounded away from the market. */
+function stepAway(price: Decimal, direction: Direction, market: MarketSettings): Decimal {
+  if (price.lte(ZERO)) return ZERO;
+  return roundToStep(price, toDecimal(market.priceStep), direction === 'long' ? 'down' : 'up');
+}
+
+function withLimit(
+  direction: Direction,
+  activation: Decimal,
+  slippage: number,
+  market: MarketSettings,
+): Shape {
+  const factor = away(direction, ONE, decimalFromNumber(slippage));
+  const price = stepAway(activation.times(factor), direction, market);
+  if (activation.lte(ZERO) || price.lte(ZERO)) return { ok: false, why: 'priceNotPositive' };
+  return {
+    ok: true,
+    prices: {
+      side: reducingSide(direction),
+      activationPrice: formatDecimal(activation),
+      price: formatDecimal(price),
+    },
+  };
+}

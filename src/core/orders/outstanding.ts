@@ -1,0 +1,275 @@
+import { findPosition, type MarketRead, type OwnOrder, type ReadPosition } from '../lanes/lane-state.ts';
+import type { OrderType } from '../ports/exchange.ts';
+import {
+  type Decimal,
+  type DecimalString,
+  decimalFromNumber,
+  formatDecimal,
+  maxDecimal,
+  toDecimal,
+  ZERO,
+} from '../quantities/decimal.ts';
+import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
+import { activationGap, reducingSide } from './order-shape.ts';
+
+/** What our orders on a position may still take away; covers excluded unless asked for. */
+export function outstandingBase(orders: readonly OwnOrder[], matches: (order: OwnOrder) => boolean): Decimal {
+  return orders.filter(matches).reduce((sum, order) => sum.plus(toDecimal(order.amount)), ZERO);
+}
+
+export interface AbsorbedRead {
+  /** Those that may still fill. */
+  readonly orders: readonly OwnOrder[];
+  readonly filled: readonly OwnOrder[];
+  /** Orders newly marked ambiguous. */
+  readonly ambiguous: readonly OwnOrder[];
+}
+
+/**
+ * What a read tells about our orders. There is no endpoint for their state, so a fill is seen by the position
+ * moving: a fall by exactly the amount of some of them takes these out. Any other fall may be a partial fill
+ * or somebody else's doing: the orders stay outstanding in full and are marked, so that they are replaced.
+ */
+export function absorbRead(
+  orders: readonly OwnOrder[],
+  read: MarketRead,
+  settings: AccountSettings,
+): AbsorbedRead {
+  const market = orders.length > 0 ? settings.marketSettings(orders[0]?.request.market ?? '') : undefined;
+  const filled = new Set<OwnOrder>();
+  const moved = new Set<OwnOrder>();
+  for (const positionId of new Set(orders.map((order) => order.positionId))) {
+    const own = orders.filter((order) => order.positionId === positionId && !order.presumedFilled);
+    const position = findPosition(read, positionId);
+    const candidates = own.filter((order) => mayHaveFilled(order, position, market));
+    const explained = explainFall(own, candidates, sizeOf(position), settings);
+    for (const order of explained.filled) filled.add(order);
+    if (explained.unexplained) for (const order of own) if (!filled.has(order)) moved.add(order);
+  }
+  const remaining = orders
+    .map((order) => ({
+      ...order,
+      placedSizeBase: sizeLeft(order, [...filled]),
+      ambiguous: order.ambiguous || moved.has(order),
+      presumedFilled: order.presumedFilled || filled.has(order),
+    }))
+    .map((order) => witness(order, read, settings, market))
+    .filter((order) => !order.presumedFilled || isWithinReach(order, settings));
+  return {
+    orders: remaining,
+    filled: [...filled],
+    ambiguous: [...moved].filter((order) => !order.ambiguous),
+  };
+}
+
+/** A fall that is explained by the fills of some orders is not there to be explained by another one as well. */
+export function sizeLeft(order: OwnOrder, filled: readonly OwnOrder[]): DecimalString {
+  const taken = outstandingBase(
+    filled,
+    (other) => other.positionId === order.positionId && other.request !== order.request,
+  );
+  return formatDecimal(maxDecimal(toDecimal(order.placedSizeBase).minus(taken), ZERO));
+}
+
+/**
+ * Whether a fall of the position by the order's amount can pass for its fill. The owner may have traded just as
+ * much, so the mark has to be at the activation, give or take basis and error, or have passed it. Where the
+ * position is gone it may as well have been liquidated or closed by hand, and a stop left standing would hit
+ * whatever is built there next: such orders are cancelled, never presumed filled.
+ */
+function mayHaveFilled(
+  order: OwnOrder,
+  position: ReadPosition | undefined,
+  market: MarketSettings | undefined,
+): boolean {
+  if (position === undefined || market === undefined || !isSentFor(order, position)) return false;
+  if (order.activatedMs !== null) return true;
+  const offset = offsetFromActivation(order, position);
+  if (offset === undefined || position.markPrice === null) return false;
+  const gap = activationGap({ markPrice: position.markPrice, markError: position.markError }, market);
+  return offset.lt(gap);
+}
+
+function sizeOf(position: ReadPosition | undefined): Decimal {
+  return position === undefined ? ZERO : toDecimal(position.sizeBase);
+}
+
+interface ExplainedFall {
+  readonly filled: readonly OwnOrder[];
+  readonly unexplained: boolean;
+}
+
+function explainFall(
+  own: readonly OwnOrder[],
+  candidates: readonly OwnOrder[],
+  size: Decimal,
+  settings: AccountSettings,
+): ExplainedFall {
+  const newest = own.at(-1);
+  const base = newest === undefined ? size : toDecimal(newest.baseSizeBase);
+  const fall = base.minus(size);
+  if (fall.gt(ZERO)) {
+    const subset = subsetOfSum(candidates, fall);
+    if (subset !== undefined && isConclusive(subset, own, settings)) {
+      return { filled: subset, unexplained: false };
+    }
+  }
+  if (settings.cancel === 'never') {
+    return { filled: addedUp(own, candidates, size, settings), unexplained: false };
+  }
+  return { filled: [], unexplained: fall.gt(ZERO) };
+}
+
+/**
+ * Where nothing is ever cancelled, partial fills have to add up by themselves: to one order, or to all of them.
+ * A rule's own cancel may still take some away; if it does not take all, one alone may be another's fill.
+ */
+function addedUp(
+  own: readonly OwnOrder[],
+  candidates: readonly OwnOrder[],
+  size: Decimal,
+  settings: AccountSettings,
+): readonly OwnOrder[] {
+  const fellBy = (order: OwnOrder, amount: Decimal): boolean =>
+    toDecimal(order.placedSizeBase).minus(size).eq(amount);
+  const whole = candidates.filter((order) => fellBy(order, toDecimal(order.amount)));
+  if (whole.length === 1 && (settings.cancelCoversStops || own.length === 1)) return whole;
+  const [first] = own;
+  const isAll =
+    first !== undefined &&
+    fellBy(
+      first,
+      outstandingBase(own, () => true),
+    );
+  return isAll && candidates.length === own.length ? own : [];
+}
+
+/**
+ * What is presumed filled is cancelled all the same before anything is placed on top of it; an order that no
+ * cancel reaches for certain is not. It may only be left out when the fall has no other explanation among our own
+ * orders: another one that filled in part, or that the market reached and left again between two reads, would
+ * leave this one standing.
+ */
+function isConclusive(
+  subset: readonly OwnOrder[],
+  own: readonly OwnOrder[],
+  settings: AccountSettings,
+): boolean {
+  return subset.length === own.length || subset.every((order) => isWithinReach(order, settings));
+}
+
+/** More of our orders on one position than this are not matched: the market is replaced instead. */
+const MAX_MATCHED = 6;
+
+/**
+ * Orders whose amounts add up to exactly this: with the fewest covers, as they lie further from the market, then
+ * the fewest and oldest.
+ */
+function subsetOfSum(own: readonly OwnOrder[], sum: Decimal): readonly OwnOrder[] | undefined {
+  const candidates = own.slice(0, MAX_MATCHED);
+  let best: readonly OwnOrder[] | undefined;
+  for (let mask = 1; mask < 1 << candidates.length; mask++) {
+    const subset = candidates.filter((_, index) => (mask & (1 << index)) !== 0);
+    if (best !== undefined && burden(best) <= burden(subset)) continue;
+    if (outstandingBase(subset, () => true).eq(sum)) best = subset;
+  }
+  return best;
+}
+
+function burden(subset: readonly OwnOrder[]): number {
+  const covers = subset.filter((order) => order.role === 'cover').length;
+  return covers * (MAX_MATCHED + 1) + subset.length;
+}
+
+/** Notes on which sides of its activation the mark was seen for certain since the order arrived. */
+function witness(
+  order: OwnOrder,
+  read: MarketRead,
+  settings: AccountSettings,
+  market: MarketSettings | undefined,
+): OwnOrder {
+  const position = findPosition(read, order.positionId);
+  const baseSizeBase = formatDecimal(sizeOf(position));
+  const offset = position === undefined ? undefined : offsetFromActivation(order, position);
+  const isReached = offset !== undefined && offset.lte(ZERO);
+  const reachedMs =
+    offset === undefined ? order.reachedMs : isReached ? (order.reachedMs ?? read.sentAtMs) : null;
+  const updated = { ...order, baseSizeBase, reachedMs };
+  const isAfterArrival = read.sentAtMs - settings.readLagMs >= order.arrivedByMs;
+  const mark = position?.markPrice ?? null;
+  if (!isAfterArrival || mark === null || market === undefined) return updated;
+  const gap = activationGap({ markPrice: mark, markError: position?.markError ?? 0 }, market);
+  const distance = toDecimal(mark).minus(toDecimal(order.request.activationPrice));
+  const seenAbove = order.seenAbove || distance.gte(gap);
+  const seenBelow = order.seenBelow || distance.lte(gap.neg());
+  const activatedMs = order.activatedMs ?? (seenAbove && seenBelow ? read.sentAtMs : null);
+  return { ...updated, seenAbove, seenBelow, activatedMs };
+}
+
+/** Whether a cancel sent now would remove the order for certain, wherever it is. */
+export function isRemovable(order: OwnOrder, settings: AccountSettings, nowMs: number): boolean {
+  return isWithinReach(order, settings) && !mayArriveAfter(order, nowMs, settings);
+}
+
+/** Whether cancels remove such an order, once it is there. */
+function isWithinReach(order: OwnOrder, settings: AccountSettings): boolean {
+  if (settings.cancel === 'never') return false;
+  return settings.cancelCoversStops || order.activatedMs !== null;
+}
+
+/**
+ * Our orders that may still fill after a cancel of these types was accepted: those it does not reach, and those
+ * that may arrive after it.
+ */
+export function afterCancel(
+  orders: readonly OwnOrder[],
+  types: readonly OrderType[] | undefined,
+  cancelSentMs: number,
+  settings: AccountSettings,
+  ownTypes: readonly OrderType[],
+): readonly OwnOrder[] {
+  if (types !== undefined && !ownTypes.every((type) => types.includes(type))) return orders;
+  return orders.filter((order) => {
+    if (mayArriveAfter(order, cancelSentMs, settings)) return true;
+    if (settings.cancelCoversStops) return false;
+    return order.activatedMs === null || order.activatedMs > cancelSentMs;
+  });
+}
+
+/** With increasing nonces, what was sent before an accepted cancel is refused after it. */
+function mayArriveAfter(order: OwnOrder, cancelSentMs: number, settings: AccountSettings): boolean {
+  if (order.status === 'open' || settings.nonceMode === 'increasing') return false;
+  return order.arrivedByMs > cancelSentMs;
+}
+
+/** Whether an order was sent for this very position, not for an earlier one with the same id or the other side. */
+export function isSentFor(order: OwnOrder, position: ReadPosition): boolean {
+  const isSame =
+    order.openDate === null || position.openDate === null || order.openDate === position.openDate;
+  if (position.direction === null) return isSame;
+  return isSame && order.request.side === reducingSide(position.direction);
+}
+
+/** How far the market has run from an activation, in the direction away from it; negative: it went past. */
+export function offsetFromActivation(order: OwnOrder, position: ReadPosition): Decimal | undefined {
+  if (position.markPrice === null) return undefined;
+  const distance = toDecimal(position.markPrice).minus(toDecimal(order.request.activationPrice));
+  return order.request.side === 'sell' ? distance : distance.neg();
+}
+
+/** Whether the market is past an activation for certain, whatever the mark's error and the basis are. */
+export function isWellPast(offset: Decimal, position: ReadPosition, market: MarketSettings): boolean {
+  if (position.markPrice === null) return false;
+  return offset.lte(
+    activationGap({ markPrice: position.markPrice, markError: position.markError }, market).neg(),
+  );
+}
+
+/** Times the usual gap at which the market counts as moved away from an activation. */
+const AWAY_GAPS = 4;
+
+export function hasMovedAway(offset: Decimal, position: ReadPosition, market: MarketSettings): boolean {
+  if (position.markPrice === null) return false;
+  const gap = activationGap({ markPrice: position.markPrice, markError: position.markError }, market);
+  return offset.gt(gap.times(decimalFromNumber(AWAY_GAPS)));
+}

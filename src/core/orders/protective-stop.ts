@@ -1,0 +1,248 @@
+import type { BlockReason } from '../audit/audit-event.ts';
+import type { Cover, CoverAnchor, LaneState, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
+import {
+  type Decimal,
+  type DecimalString,
+  decimalFromNumber,
+  maxDecimal,
+  minDecimal,
+  roundToStep,
+  toDecimal,
+  ZERO,
+} from '../quantities/decimal.ts';
+import type { OwnStop } from '../quantities/snapshot.ts';
+import { leastAmount } from './net-exposure.ts';
+import { type OrderPrices, shapeProtect } from './order-shape.ts';
+import { isSentFor, offsetFromActivation } from './outstanding.ts';
+import type { Removal, SetScene, Want } from './want.ts';
+
+/** The one standing stop that a position should have, all its `protect` actions taken together. */
+export interface DesiredStop {
+  readonly cover: Cover;
+  readonly position: ReadPosition;
+  readonly amount: Decimal;
+  readonly prices: OrderPrices;
+  readonly slippage: number;
+  readonly isTrimmed: boolean;
+  readonly basis: NonNullable<OwnOrder['coverBasis']>;
+  readonly anchor: CoverAnchor;
+}
+
+export interface BlockedStop {
+  readonly key: string;
+  readonly blocked: BlockReason;
+}
+
+export function coverOrders(state: LaneState, position: ReadPosition): readonly OwnOrder[] {
+  return state.orders.filter(
+    (order) =>
+      order.role === 'cover' &&
+      !order.presumedFilled &&
+      order.positionId === position.positionId &&
+      isSentFor(order, position),
+  );
+}
+
+/**
+ * The protective stops of ours in a market, for judging what covers a position. Confirmed is only what certainly
+ * stands: not what was written in an earlier life (`lifeId` is the current one), what may have filled, or what the
+ * price has been at or past, whatever the exchange made of it.
+ */
+export function standingStops(state: LaneState, lifeId: string): readonly OwnStop[] {
+  const isCertain = state.life === lifeId && state.doubt === null;
+  return state.orders
+    .filter((order) => order.role === 'cover' && !order.presumedFilled)
+    .map((order) => ({
+      positionId: order.positionId,
+      activationPrice: order.request.activationPrice,
+      amount: order.amount,
+      confirmed:
+        isCertain &&
+        order.status === 'open' &&
+        !order.ambiguous &&
+        order.activatedMs === null &&
+        order.reachedMs === null,
+    }));
+}
+
+/**
+ * The stop nearest to the market of those asked for, for the whole position, with the largest slippage;
+ * `undefined` when none may act or none is needed (no liquidation price). `budget`: what the market's net
+ * exposure leaves for it.
+ */
+export function desiredStop(
+  position: ReadPosition,
+  budget: Decimal | undefined,
+  scene: SetScene,
+): DesiredStop | BlockedStop | undefined {
+  const asked = scene.admitted.covers.filter((cover) => cover.positionId === position.positionId);
+  const [first, ...others] = asked;
+  if (first === undefined || position.liquidationPrice === 'none') return undefined;
+  const cover = others.reduce((nearest, other) => (other.at < nearest.at ? other : nearest), first);
+  const slippage = Math.max(...asked.map((other) => other.slippage));
+  const why = stopBlock(position);
+  if (why !== undefined) return { key: cover.key, blocked: why };
+  const { direction, markPrice, liquidationPrice, markError } = position;
+  if (direction === null || markPrice === null || liquidationPrice === null) return undefined;
+  const amount = stopAmount(position, budget, scene);
+  if (amount === undefined) return { key: cover.key, blocked: 'netExposure' };
+  const view = { direction, markPrice, markError };
+  const anchor = anchorOf(cover, position, markPrice, liquidationPrice);
+  const inputs = { liquidationPrice, anchor: anchor.markPrice, at: cover.at, slippage };
+  const shape = shapeProtect(view, inputs, scene.market);
+  if (!shape.ok) return { key: cover.key, blocked: shape.why };
+  const roomBase = Math.abs(Number(markPrice) - Number(liquidationPrice));
+  return {
+    cover,
+    position,
+    amount,
+    prices: shape.prices,
+    slippage,
+    isTrimmed: budget === undefined,
+    basis: { liquidationPrice, roomBase },
+    anchor,
+  };
+}
+
+/**
+ * From where the stop is reckoned: the mark price when it was first placed, so that it does not run before the
+ * market. Not where the liquidation price has come so near since that the stop would lie at or past the market
+ * for that alone: a stop next to the market would close a position that is not in that danger.
+ */
+function anchorOf(
+  cover: Cover,
+  position: ReadPosition,
+  markPrice: DecimalString,
+  liquidationPrice: DecimalString,
+): CoverAnchor {
+  const { openDate, direction } = position;
+  const now: CoverAnchor = { markPrice, liquidationPrice, openDate, direction };
+  const before = cover.anchor;
+  if (before === null) return now;
+  const wished = stopAt(before.markPrice, liquidationPrice, cover.at);
+  const then = stopAt(before.markPrice, before.liquidationPrice, cover.at);
+  const isPast = (price: Decimal): boolean =>
+    direction === 'short' ? price.lte(toDecimal(markPrice)) : price.gte(toDecimal(markPrice));
+  return isPast(wished) && !isPast(then) ? now : before;
+}
+
+/** At this share of the way from the mark to the liquidation price. */
+function stopAt(markPrice: DecimalString, liquidationPrice: DecimalString, at: number): Decimal {
+  const mark = toDecimal(markPrice);
+  return mark.plus(toDecimal(liquidationPrice).minus(mark).times(decimalFromNumber(at)));
+}
+
+function stopBlock(position: ReadPosition): BlockReason | undefined {
+  if (position.disagreement) return 'disagreement';
+  if (position.direction === null) return 'directionUnknown';
+  if (position.markPrice === null) return 'markUnknown';
+  return position.liquidationPrice === null ? 'liquidationPriceUnknown' : undefined;
+}
+
+/** The whole position, rounded up (the exchange trims it), or what the net exposure allows, rounded down. */
+function stopAmount(
+  position: ReadPosition,
+  budget: Decimal | undefined,
+  scene: SetScene,
+): Decimal | undefined {
+  const { market } = scene;
+  const size = toDecimal(position.sizeBase);
+  const step = toDecimal(market.amountStep);
+  const least = leastAmount(market);
+  if (budget === undefined) return roundToStep(maxDecimal(size, least), step, 'up');
+  const allowed = roundToStep(minDecimal(size, maxDecimal(budget, ZERO)), step, 'down');
+  return allowed.gte(least) ? allowed : undefined;
+}
+
+/** A liquidation price that moved by less than this share of the room it had leaves the stop where it is. */
+const MOVED_SHARE = 0.05;
+/** Tightened stops are placed beside the old ones; from this many on the market is cleaned up. */
+const MAX_STANDING_STOPS = 3;
+
+export interface JudgedCovers {
+  readonly place: readonly Want[];
+  readonly remove: readonly Removal[];
+}
+
+/**
+ * Compares the stop that stands with the one that should: it is fixed when placed, and changes only with the
+ * size or the liquidation price. Tighter: the new one is placed first, beside the old one. Looser: the old
+ * one has to go.
+ */
+export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: SetScene): JudgedCovers {
+  const latest = own.at(-1);
+  if (latest === undefined) return { place: [wantOf(stop, null)], remove: [] };
+  const all = (why: Removal['why']): JudgedCovers => ({
+    place: [],
+    remove: own.map((order) => ({ order, why })),
+  });
+  if (own.length > MAX_STANDING_STOPS) return all('tooManyStops');
+  const standing = own.reduce((sum, order) => sum.plus(toDecimal(order.amount)), ZERO);
+  if (!stop.isTrimmed && standing.gt(stop.amount)) return all('exceedsNetExposure');
+  if (latest.status === 'unsure') return resend(stop, latest, scene);
+  if (liquidationMoved(stop, latest)) {
+    const compared = compareTightness(stop.prices, latest);
+    if (compared < 0) return all('stopLoosened');
+    if (compared === 0) return { place: [], remove: [] };
+    return stop.isTrimmed ? { place: [wantOf(stop, null)], remove: [] } : all('stopLoosened');
+  }
+  // A rounded-up amount may have been accepted as trimmed to the size.
+  const needed = minDecimal(stop.amount, toDecimal(stop.position.sizeBase));
+  if (toDecimal(latest.amount).lt(needed)) {
+    return stop.isTrimmed ? { place: [wantOf(stop, null)], remove: [] } : all('exceedsNetExposure');
+  }
+  return { place: [], remove: [] };
+}
+
+function liquidationMoved(stop: DesiredStop, latest: OwnOrder): boolean {
+  const { coverBasis } = latest;
+  if (coverBasis === null) return true;
+  const moved = Math.abs(Number(stop.basis.liquidationPrice) - Number(coverBasis.liquidationPrice));
+  const isBeyond = !isInside(latest, stop);
+  return isBeyond || moved > MOVED_SHARE * coverBasis.roomBase;
+}
+
+/** Whether the standing activation still lies before the liquidation price. */
+function isInside(order: OwnOrder, stop: DesiredStop): boolean {
+  const activation = toDecimal(order.request.activationPrice);
+  const liquidation = toDecimal(stop.basis.liquidationPrice);
+  return order.request.side === 'sell' ? activation.gt(liquidation) : activation.lt(liquidation);
+}
+
+/** Positive: the new prices activate nearer to the market than the order that stands. */
+function compareTightness(prices: OrderPrices, latest: OwnOrder): number {
+  const compared = toDecimal(prices.activationPrice).cmp(toDecimal(latest.request.activationPrice));
+  return prices.side === 'sell' ? compared : -compared;
+}
+
+/**
+ * A stop of which nobody knows whether it arrived, and which no cancel removes, is sent again under its own id:
+ * refused as a duplicate it is there, accepted it is there now. Only for full closes, where two of them
+ * cannot take too much, and only while its activation is still on the right side of the market.
+ */
+function resend(stop: DesiredStop, latest: OwnOrder, scene: SetScene): JudgedCovers {
+  const offset = offsetFromActivation(latest, stop.position);
+  const step = toDecimal(scene.market.priceStep);
+  if (!stop.isTrimmed || offset === undefined || offset.lt(step)) return { place: [], remove: [] };
+  return { place: [wantOf(stop, latest)], remove: [] };
+}
+
+function wantOf(stop: DesiredStop, resent: OwnOrder | null): Want {
+  const { cover } = stop;
+  return {
+    role: 'cover',
+    position: stop.position,
+    amount: stop.amount,
+    prices: stop.prices,
+    slippage: stop.slippage,
+    key: cover.key,
+    ruleId: cover.ruleId,
+    episode: cover.episode,
+    stage: cover.stage,
+    targetBase: ZERO,
+    isTrimmed: stop.isTrimmed,
+    coverBasis: stop.basis,
+    anchor: stop.anchor,
+    resend: resent,
+  };
+}

@@ -1,0 +1,129 @@
+import {
+  type Decimal,
+  type DecimalString,
+  decimalFromNumber,
+  divide,
+  maxDecimal,
+  minDecimal,
+  ONE,
+  roundToStep,
+  toDecimal,
+  ZERO,
+} from '../quantities/decimal.ts';
+import type { MarketSettings } from '../quantities/settings.ts';
+import type { ReduceTarget } from '../rules/rule.ts';
+import type { Direction } from '../rules/subject.ts';
+
+/** What a position was when the rule fired for it: targets are computed from this once, and never compound. */
+export interface FiringBasis {
+  readonly sizeBase: DecimalString;
+  readonly markPrice: DecimalString | null;
+  readonly distance: number | null;
+}
+
+export type FixedTarget = Exclude<ReduceTarget, { readonly kind: 'untilDistance' }>;
+
+/**
+ * `by`, `to` or `toNotional` as a size, rounded up to the amount step and never above the size at firing.
+ * `undefined`: `toNotional` without a mark price.
+ */
+export function fixedTarget(
+  target: FixedTarget,
+  basis: FiringBasis,
+  market: MarketSettings,
+): Decimal | undefined {
+  const size = toDecimal(basis.sizeBase);
+  const exact = exactTarget(target, size, basis.markPrice);
+  return exact === undefined ? undefined : clampTarget(exact, size, market);
+}
+
+function exactTarget(target: FixedTarget, size: Decimal, mark: DecimalString | null): Decimal | undefined {
+  switch (target.kind) {
+    case 'by':
+      return size.times(ONE.minus(decimalFromNumber(target.fraction)));
+    case 'to':
+      return size.times(decimalFromNumber(target.fraction));
+    case 'toNotional': {
+      if (mark === null) return undefined;
+      const notional = toDecimal(target.notional as DecimalString);
+      return divide(notional, toDecimal(mark), TARGET_PLACES, 'up');
+    }
+  }
+}
+
+/** More digits than any amount step; the result is rounded up to the step afterwards. */
+const TARGET_PLACES = 30;
+
+function clampTarget(target: Decimal, size: Decimal, market: MarketSettings): Decimal {
+  const positive = maxDecimal(target, ZERO);
+  return minDecimal(roundToStep(positive, toDecimal(market.amountStep), 'up'), size);
+}
+
+export interface DistanceInputs {
+  readonly sizeBase: Decimal;
+  /** Size of the opposite side of the same market (hedge mode), zero without one. */
+  readonly otherSideBase: Decimal;
+  readonly direction: Direction;
+  readonly distance: number;
+  readonly wanted: number;
+}
+
+/**
+ * The size at which the liquidation price is `wanted` away. At distance d the equity per unit of price is
+ * `N*d + m*G*(1 - dir*d)`, N the net and G the gross size, m the maintenance margin rate; a reduction by r
+ * takes r from both and leaves the equity, so `r = (wanted - d) * (N - dir*m*G) / (wanted + m*(1 - dir*wanted))`.
+ * One-sided (N = G = size) this is `size * (d + m') / (wanted + m')`, `m' = m/(1-m)` long, `m/(1+m)` short.
+ * Rounded up to the step, within [0, size]. `undefined` where taking from this side does not help, as the other
+ * one is as large.
+ */
+export function distanceTarget(inputs: DistanceInputs, market: MarketSettings): Decimal | undefined {
+  const { sizeBase, otherSideBase, distance, wanted } = inputs;
+  if (distance >= wanted) return sizeBase;
+  const sign = inputs.direction === 'long' ? 1 : -1;
+  const rate = market.maintenanceMargin;
+  const net = sizeBase.minus(otherSideBase);
+  const gross = sizeBase.plus(otherSideBase);
+  const lever = net.minus(gross.times(decimalFromNumber(sign * rate)));
+  if (lever.lte(ZERO)) return undefined;
+  const share = (wanted - distance) / (wanted + rate * (1 - sign * wanted));
+  const reduction = lever.times(decimalFromNumber(share));
+  return clampTarget(sizeBase.minus(reduction), sizeBase, market);
+}
+
+/** Why a size counts as at its target; `undefined` while there is something left to do. */
+export function reachedBy(
+  size: Decimal,
+  target: Decimal,
+  market: MarketSettings,
+): 'target' | 'dust' | undefined {
+  if (size.lte(target)) return 'target';
+  // A target of zero may send the minimum amount, which the exchange trims (specification 4.4, rule 2).
+  if (target.eq(ZERO)) return undefined;
+  const left = size.minus(target);
+  const least = maxDecimal(toDecimal(market.amountStep), toDecimal(market.minAmount));
+  return left.lt(least) ? 'dust' : undefined;
+}
+
+/**
+ * What to send to get from `size` to `target`: whole steps that never cross the target; for a target of zero
+ * at least the minimum amount. Zero when there is nothing to send.
+ */
+export function reductionAmount(size: Decimal, target: Decimal, market: MarketSettings): Decimal {
+  if (reachedBy(size, target, market) !== undefined) return ZERO;
+  const step = toDecimal(market.amountStep);
+  if (!target.eq(ZERO)) return roundToStep(size.minus(target), step, 'down');
+  return roundToStep(maxDecimal(size, toDecimal(market.minAmount)), step, 'up');
+}
+
+/** The target that takes away no more than `share` of the size at firing. */
+export function boundedTarget(
+  target: Decimal,
+  basis: FiringBasis,
+  share: number,
+  market: MarketSettings,
+): Decimal {
+  if (share >= 1) return target;
+  const size = toDecimal(basis.sizeBase);
+  const floor = clampTarget(size.times(ONE.minus(decimalFromNumber(share))), size, market);
+  return maxDecimal(target, floor);
+}

@@ -1,8 +1,0 @@
-import type { StoredAccount } from './ports/state-store.ts';
-import { standingStops } from './protective-stop.ts';
-import type { OwnStop } from './snapshot.ts';
-
-/** Our protective stops in all markets of an account, as far as its lanes know. */
-export function ownStopsOf({ lanes, life }: Pick<StoredAccount, 'lanes' | 'life'>): readonly OwnStop[] {
-  return [...lanes.values()].flatMap((lane) => standingStops(lane, life.id));
-}

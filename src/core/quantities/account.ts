@@ -1,0 +1,281 @@
+import { SOURCE_NAMES, type SourceName } from '../fields/field-catalogue.ts';
+import type { PositionRecord, RecordList, SpotOrderRecord } from '../ports/exchange.ts';
+import { CreditLineQuantities } from './credit-line.ts';
+import { netExposure, PositionQuantities } from './position.ts';
+import { known, NONE, type Quantity, unknown } from './quantity.ts';
+import type { AccountSettings } from './settings.ts';
+import { elapsedMs, type Instant, type Snapshot, type SourceReading } from './snapshot.ts';
+import { type StopCover, stopCover } from './stop-cover.ts';
+import type { KnownTransfer } from './transfer.ts';
+import { MS_PER_SECOND, moneyOf, reported } from './units.ts';
+
+/**
+ * A number of which only a lower bound is known: what was counted in a list of which a part is missing. It
+ * decides comparisons that no further record could change.
+ */
+export interface AtLeast {
+  readonly kind: 'atLeast';
+  readonly value: number;
+}
+
+/**
+ * An account's quantities at one moment. Each source is used only while it is no older than `maxSnapshotAgeMs`;
+ * `dataAge` itself is always known.
+ */
+export class AccountQuantities {
+  readonly snapshot: Snapshot;
+  readonly settings: AccountSettings;
+  /** Clock of the exchange now, Unix milliseconds: its last Date header plus the monotonic time since. */
+  readonly serverNowMs: number | undefined;
+  readonly #sinceSnapshotMs: number;
+  /** By the index of the position. */
+  readonly #covers: Quantity<StopCover>[] = [];
+  #positionList: Quantity<RecordList<PositionRecord>> | undefined;
+  #positions: readonly PositionQuantities[] | undefined;
+  #loans: readonly CreditLineQuantities[] | undefined;
+
+  constructor(snapshot: Snapshot, settings: AccountSettings, now: Instant) {
+    this.snapshot = snapshot;
+    this.settings = settings;
+    this.#sinceSnapshotMs = elapsedMs(snapshot.at, now);
+    this.serverNowMs = this.#latestServerTime();
+  }
+
+  #latestServerTime(): number | undefined {
+    let latest: number | undefined;
+    for (const source of SOURCE_NAMES) {
+      const reading = this.snapshot.sources[source];
+      if (reading?.kind !== 'read' || reading.serverDateMs === undefined) continue;
+      const serverMs = reading.serverDateMs + reading.ageMs + this.#sinceSnapshotMs;
+      if (latest === undefined || serverMs > latest) latest = serverMs;
+    }
+    return latest;
+  }
+
+  /** Age of a source in milliseconds, whether or not it was ever read; `undefined` when it is not watched. */
+  ageMs(source: SourceName): number | undefined {
+    const reading = this.snapshot.sources[source];
+    return reading === undefined ? undefined : reading.ageMs + this.#sinceSnapshotMs;
+  }
+
+  /** The content of a source if it may decide: read, and fresh enough. */
+  fresh<T>(reading: SourceReading<T> | undefined): Quantity<T> {
+    if (reading?.kind !== 'read') return unknown('notRead');
+    const ageMs = reading.ageMs + this.#sinceSnapshotMs;
+    return ageMs > this.settings.maxSnapshotAgeMs ? unknown('stale') : known(reading.value);
+  }
+
+  /** Whether a watched source is unread, or too old to decide. */
+  get isBlind(): boolean {
+    return SOURCE_NAMES.some((source) => {
+      const ageMs = this.ageMs(source);
+      if (ageMs === undefined) return false;
+      return this.snapshot.sources[source]?.kind !== 'read' || ageMs > this.settings.maxSnapshotAgeMs;
+    });
+  }
+
+  get positionList(): Quantity<RecordList<PositionRecord>> {
+    this.#positionList ??= this.fresh(this.snapshot.sources.positions);
+    return this.#positionList;
+  }
+
+  /** Quantities of every position of the last read, fresh or not. */
+  get positions(): readonly PositionQuantities[] {
+    if (this.#positions === undefined) {
+      const reading = this.snapshot.sources.positions;
+      const records = reading?.kind === 'read' ? reading.value.records : [];
+      this.#positions = records.map((record) => new PositionQuantities(record, this.settings));
+    }
+    return this.#positions;
+  }
+
+  /** Quantities of every loan of the last read, fresh or not. */
+  get loans(): readonly CreditLineQuantities[] {
+    if (this.#loans === undefined) {
+      const reading = this.snapshot.sources.creditLine;
+      const records = reading?.kind === 'read' ? reading.value.records : [];
+      this.#loans = records.map((record) => new CreditLineQuantities(record, this.settings));
+    }
+    return this.#loans;
+  }
+
+  /** How well stops cover a position of the last read; see `stopCover`. */
+  coverOf(position: PositionQuantities): Quantity<StopCover> {
+    const index = this.positions.indexOf(position);
+    const cover = this.#covers[index] ?? stopCover(position, this.snapshot.ownStops);
+    if (index >= 0) this.#covers[index] = cover;
+    return cover;
+  }
+
+  /** Seconds since the last good read of a source, of the oldest watched one without a name; `none` unwatched. */
+  dataAge(source: string | undefined): Quantity<number> {
+    let oldest: number | undefined;
+    for (const name of SOURCE_NAMES) {
+      if (source !== undefined && source !== name) continue;
+      const ageMs = this.ageMs(name);
+      if (ageMs !== undefined && (oldest === undefined || ageMs > oldest)) oldest = ageMs;
+    }
+    return oldest === undefined ? NONE : known(oldest / MS_PER_SECOND);
+  }
+
+  /**
+   * Records that the last reads set aside because they failed validation; a lower bound, or unknown, while a
+   * watched source is unread or too old. A source that is not watched adds none.
+   */
+  recordsSetAside(source: string | undefined): Quantity<number> | AtLeast {
+    let count = 0;
+    let gap: Quantity<number> | undefined;
+    for (const name of SOURCE_NAMES) {
+      if ((source !== undefined && source !== name) || name === 'mainBalance') continue;
+      const reading = this.snapshot.sources[name];
+      if (reading === undefined) continue;
+      const list = this.fresh<RecordList<unknown>>(reading);
+      if (list.kind === 'value') count += list.value.setAside.length;
+      else gap = list;
+    }
+    if (gap === undefined) return known(count);
+    return count === 0 ? gap : atLeast(count);
+  }
+
+  /** Available balance; an asset that is absent from a valid reply has 0 (specification 2.6). */
+  mainBalance(asset: string): Quantity<number> {
+    const balance = this.fresh(this.snapshot.sources.mainBalance);
+    if (balance.kind !== 'value') return balance;
+    return Object.hasOwn(balance.value, asset) ? reported(balance.value[asset]) : known(0);
+  }
+
+  /** How many records a list has; a lower bound when some were set aside. */
+  count<T>(reading: SourceReading<RecordList<T>> | undefined): Quantity<number> | AtLeast {
+    const list = this.fresh(reading);
+    if (list.kind !== 'value') return list;
+    return list.value.complete ? known(list.value.records.length) : atLeast(list.value.records.length);
+  }
+
+  /** Whether any position has passed its liquidation price; unknown when none has but some cannot be judged. */
+  get disagreement(): Quantity<boolean> {
+    const list = this.positionList;
+    if (list.kind !== 'value') return list;
+    let undecided: Quantity<boolean> | undefined = list.value.complete
+      ? undefined
+      : unknown('listIncomplete');
+    for (const position of this.positions) {
+      const one = position.disagreement;
+      if (one.kind === 'value' && one.value) return one;
+      if (one.kind === 'unknown') undecided ??= one;
+    }
+    return undecided ?? known(false);
+  }
+
+  /** Sum over the positions of one money currency; unknown as soon as one of them is, or one may be missing. */
+  total(money: string, of: (position: PositionQuantities) => Quantity<number>): Quantity<number> {
+    const list = this.positionList;
+    if (list.kind !== 'value') return list;
+    if (!list.value.complete) return unknown('listIncomplete');
+    let sum = 0;
+    for (const position of this.positionsIn(money)) {
+      const one = of(position);
+      if (one.kind !== 'value') return one;
+      sum += one.value;
+    }
+    return known(sum);
+  }
+
+  positionsIn(money: string): readonly PositionQuantities[] {
+    return this.positions.filter((position) => moneyOf(position.record.market, this.settings) === money);
+  }
+
+  /** Least reported freeMargin of one money currency (it is the account's, repeated in each position). */
+  freeMargin(money: string): Quantity<number> {
+    const list = this.positionList;
+    if (list.kind !== 'value') return list;
+    let least: number | undefined;
+    for (const position of this.positionsIn(money)) {
+      const free = reported(position.record.freeMargin);
+      if (free.kind !== 'value') return free;
+      if (least === undefined || free.value < least) least = free.value;
+    }
+    if (least !== undefined) return known(least);
+    return list.value.complete ? NONE : unknown('listIncomplete');
+  }
+
+  /** `totalMargin / (totalMargin + freeMargin)`; unknown unless the sum is positive. */
+  marginUsage(money: string): Quantity<number> {
+    const free = this.freeMargin(money);
+    if (free.kind !== 'value') return free;
+    const margin = this.total(money, (position) => reported(position.record.margin));
+    return margin.kind === 'value' ? usage(margin.value, free.value) : margin;
+  }
+
+  /** Net amount of the positions of a market, both sides together, base currency. */
+  netExposure(market: string): Quantity<number> {
+    const list = this.positionList;
+    if (list.kind !== 'value') return list;
+    if (!list.value.complete) return unknown('listIncomplete');
+    return netExposure(this.positions.filter((position) => position.record.market === market));
+  }
+
+  /** Seconds since a time that the exchange reported in Unix seconds, on its own clock; never negative. */
+  secondsSince(unixSeconds: number | undefined): Quantity<number> {
+    if (unixSeconds === undefined) return unknown('fieldMissing');
+    if (this.serverNowMs === undefined) return unknown('serverTimeUnknown');
+    return known(Math.max(0, this.serverNowMs / MS_PER_SECOND - unixSeconds));
+  }
+
+  /** Sum over the transfers of the last `windowMs`; `weigh` gives 0 for those that do not count. */
+  transfersWithin(windowMs: number, weigh: Weigh<KnownTransfer>): Quantity<number> | AtLeast {
+    return this.#within(this.snapshot.sources.transfers, windowMs, transferTime, weigh);
+  }
+
+  /** Sum over the spot orders of the last `windowMs` by a time of theirs. */
+  spotOrdersWithin(
+    windowMs: number,
+    by: 'ctime' | 'ftime',
+    weigh: Weigh<SpotOrderRecord>,
+  ): Quantity<number> | AtLeast {
+    return this.#within(this.snapshot.sources.spotOrders, windowMs, SPOT_TIME[by], weigh);
+  }
+
+  #within<T>(
+    reading: SourceReading<RecordList<T>> | undefined,
+    windowMs: number,
+    timeOf: (record: T) => number,
+    weigh: Weigh<T>,
+  ): Quantity<number> | AtLeast {
+    const list = this.fresh(reading);
+    if (list.kind !== 'value') return list;
+    if (this.serverNowMs === undefined) return unknown('serverTimeUnknown');
+    const fromMs = this.serverNowMs - windowMs;
+    const reachesBackToMs = reading?.kind === 'read' ? (reading.reachesBackToMs ?? 0) : 0;
+    let whole = list.value.complete && reachesBackToMs <= fromMs;
+    let sum = 0;
+    for (const record of list.value.records) {
+      if (timeOf(record) * MS_PER_SECOND < fromMs) continue;
+      const weight = weigh(record);
+      if (weight === undefined) whole = false;
+      else sum += weight;
+    }
+    return whole ? known(sum) : atLeast(sum);
+  }
+}
+
+/** What a record adds to a sum; `undefined` when it counts but does not say how much. */
+export type Weigh<T> = (record: T) => number | undefined;
+
+const SPOT_TIME = {
+  ctime: (order: SpotOrderRecord): number => order.ctime,
+  ftime: (order: SpotOrderRecord): number => order.ftime ?? order.ctime,
+};
+
+function transferTime(record: KnownTransfer): number {
+  return record.createdAt;
+}
+
+export function atLeast(value: number): AtLeast {
+  return { kind: 'atLeast', value };
+}
+
+/** `margin / (margin + free)`, a fraction. */
+export function usage(margin: number, free: number): Quantity<number> {
+  const funds = margin + free;
+  return funds > 0 ? known(margin / funds) : unknown('notPositive');
+}

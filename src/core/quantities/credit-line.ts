@@ -1,0 +1,132 @@
+import type { CreditLineRecord } from '../ports/exchange.ts';
+import type { CureFigures } from '../ports/notify.ts';
+import { type Crossing, crossingOf, type Motion } from '../risk/forecast.ts';
+import {
+  type DecimalString,
+  decimal,
+  decimalFromNumber,
+  formatDecimal,
+  roundToStep,
+  toDecimal,
+  toNumber,
+} from './decimal.ts';
+import { known, type Quantity, unknown } from './quantity.ts';
+import type { AccountSettings } from './settings.ts';
+import { type LtvScale, ltvScale, reported } from './units.ts';
+
+type LtvField = 'currentLtv' | 'initialLtv' | 'marginCallLtv' | 'liquidationLtv';
+
+/** What one credit line record says (specification 2.5), LTVs as fractions, each computed once. */
+export class CreditLineQuantities {
+  readonly record: CreditLineRecord;
+  readonly #scale: Quantity<LtvScale>;
+  readonly #ltvs: { [F in LtvField]?: Quantity<number> } = {};
+
+  constructor(record: CreditLineRecord, settings: AccountSettings) {
+    this.record = record;
+    this.#scale = ltvScale(record, settings.ltvUnit);
+  }
+
+  /** One of the record's LTVs as a fraction; unknown when it is missing, negative or of unclear unit. */
+  ltv(field: LtvField): Quantity<number> {
+    this.#ltvs[field] ??= this.#computeLtv(field);
+    return this.#ltvs[field];
+  }
+
+  #computeLtv(field: LtvField): Quantity<number> {
+    const text = this.record[field];
+    if (text === undefined) return unknown('fieldMissing');
+    if (this.#scale.kind !== 'value') return this.#scale;
+    const value = toNumber(text);
+    // Divided, not multiplied: 70 percent is then the same double as a threshold of 0.7.
+    return value < 0 ? unknown('notPositive') : known(this.#scale.value === 1 ? value : value / 100);
+  }
+
+  /** `currentLtv / limit`, a fraction of the way to a limit; unknown for a limit that is not positive. */
+  ltvTo(limit: 'marginCallLtv' | 'liquidationLtv'): Quantity<number> {
+    const current = this.ltv('currentLtv');
+    if (current.kind !== 'value') return current;
+    const bound = this.ltv(limit);
+    if (bound.kind !== 'value') return bound;
+    return bound.value > 0 ? known(current.value / bound.value) : unknown('notPositive');
+  }
+
+  /** `1 - currentLtv / limit`: how far the collateral may fall in value before the limit; negative past it. */
+  collateralMayFall(limit: 'marginCallLtv' | 'liquidationLtv'): Quantity<number> {
+    const used = this.ltvTo(limit);
+    return used.kind === 'value' ? known(1 - used.value) : used;
+  }
+
+  /** `amount + totalFunding`, in the loan's asset: what would have to be repaid now. */
+  get debt(): Quantity<number> {
+    const exact = this.exactDebt;
+    return exact.kind === 'value' ? known(toNumber(exact.value)) : exact;
+  }
+
+  /** The debt to the last digit. */
+  get exactDebt(): Quantity<DecimalString> {
+    const { amount, totalFunding } = this.record;
+    return totalFunding === undefined
+      ? unknown('fieldMissing')
+      : known(formatDecimal(toDecimal(amount).plus(toDecimal(totalFunding))));
+  }
+
+  get amount(): Quantity<number> {
+    return reported(this.record.amount);
+  }
+
+  /** The way of ln(currentLtv) up to ln(marginCallLtv). A loan without LTV (0) cannot move towards it: unknown. */
+  crossing(motion: Quantity<Motion>): Quantity<Crossing> {
+    const used = this.ltvTo('marginCallLtv');
+    if (used.kind !== 'value') return used;
+    if (used.value >= 1) return known({ logDistance: 0, variancePerMs: 0, adverseDriftPerMs: 0 });
+    if (used.value <= 0) return unknown('notPositive');
+    return motion.kind === 'value' ? known(crossingOf(used.value, 1, 'rise', motion.value)) : motion;
+  }
+}
+
+/** What would bring a loan from its current to a target LTV; the daemon can only say it. */
+export interface Cure {
+  readonly targetLtv: number;
+  /** Amount to repay, in the loan's asset. */
+  readonly repay: number;
+  /** Value of collateral to add instead, in the loan's asset. */
+  readonly addCollateral: number;
+}
+
+/**
+ * `repay = debt * (1 - target / current)` or `addCollateral = debt * (1 / target - 1 / current)`; `none` when the
+ * loan is already at or below the target.
+ */
+export function cureTo(loan: CreditLineQuantities, targetLtv: number): Quantity<Cure> {
+  const { debt } = loan;
+  if (debt.kind !== 'value') return debt;
+  const current = loan.ltv('currentLtv');
+  if (current.kind !== 'value') return current;
+  if (!(targetLtv > 0)) return unknown('notPositive');
+  if (current.value <= targetLtv) return { kind: 'none' };
+  return known({
+    targetLtv,
+    repay: debt.value * (1 - targetLtv / current.value),
+    addCollateral: debt.value * (1 / targetLtv - 1 / current.value),
+  });
+}
+
+/** For each target that is below the loan's LTV: what brings it there. */
+export function curesOf(loan: CreditLineQuantities, targets: readonly number[]): readonly CureFigures[] {
+  const current = loan.ltv('currentLtv');
+  return targets.flatMap((targetLtv) => {
+    const cure = cureTo(loan, targetLtv);
+    if (cure.kind !== 'value' || current.kind !== 'value') return [];
+    const { repay, addCollateral } = cure.value;
+    const figures = { repay: upwards(repay), addCollateral: upwards(addCollateral) };
+    return [{ asset: loan.record.asset, currentLtv: current.value, targetLtv, ...figures }];
+  });
+}
+
+const CURE_STEP = decimal('0.00000001');
+
+/** Rounded up: what is repaid suffices. */
+function upwards(amount: number): DecimalString {
+  return formatDecimal(roundToStep(decimalFromNumber(amount), CURE_STEP, 'up'));
+}

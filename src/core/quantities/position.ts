@@ -1,0 +1,318 @@
+import type { PositionRecord } from '../ports/exchange.ts';
+import { type Crossing, crossingOf, crossingProbability, type Motion } from '../risk/forecast.ts';
+import type { Direction, LiquidationStateValue, PositionView } from '../rules/subject.ts';
+import {
+  type DecimalString,
+  decimal,
+  divide,
+  formatDecimal,
+  toDecimal,
+  toNumber,
+  writtenDecimalPlaces,
+} from './decimal.ts';
+import { known, NONE, type Quantity, unknown } from './quantity.ts';
+import type { AccountSettings } from './settings.ts';
+import { reported } from './units.ts';
+
+/** The settings that say how a record is to be read. */
+export type PositionReading = Pick<AccountSettings, 'bothSign' | 'marketSettings'>;
+
+/**
+ * What one position record says (specification 2.4), each quantity computed when first asked for and kept. Values
+ * that are only compared are doubles; `positionView` gives the decimals that orders are made from.
+ */
+export class PositionQuantities {
+  readonly record: PositionRecord;
+  /** `|amount|`, base currency. */
+  readonly size: number;
+  readonly #amount: number;
+  readonly #settings: PositionReading;
+  #basePrice: Quantity<number> | undefined;
+  #unrealizedPnl: Quantity<number> | undefined;
+  #pnlPercent: Quantity<number> | undefined;
+  #liquidationPrice: Quantity<number> | undefined;
+  #markError: Quantity<number> | undefined;
+  #direction: Quantity<Direction> | undefined;
+  #mark: Quantity<number> | undefined;
+  #distance: Quantity<number> | undefined;
+
+  constructor(record: PositionRecord, settings: PositionReading) {
+    this.record = record;
+    this.#amount = toNumber(record.amount);
+    this.size = Math.abs(this.#amount);
+    this.#settings = settings;
+  }
+
+  get market(): string {
+    return this.record.market;
+  }
+
+  get positionId(): string {
+    return this.record.positionId;
+  }
+
+  /** As reported: average entry price, money per base unit. */
+  get basePrice(): Quantity<number> {
+    this.#basePrice ??= reported(this.record.basePrice);
+    return this.#basePrice;
+  }
+
+  /** As reported, money currency. */
+  get unrealizedPnl(): Quantity<number> {
+    this.#unrealizedPnl ??= reported(this.record.unrealizedPnl);
+    return this.#unrealizedPnl;
+  }
+
+  /** Floating profit and loss as a fraction; reported in percent. */
+  get pnlPercent(): Quantity<number> {
+    this.#pnlPercent ??= fractionOf(reported(this.record.pnlPercent));
+    return this.#pnlPercent;
+  }
+
+  /**
+   * Long or short. `positionSide` LONG or SHORT decides. For BOTH it is the sign of `amount`, or with
+   * `bothSign: unsigned` (and a positive amount) the side of basePrice on which the liquidation price lies.
+   * When both are there and contradict each other it is unknown (`directionContradicted`), and so it is when a
+   * record without a usable positionSide has nothing else that confirms its sign.
+   */
+  get direction(): Quantity<Direction> {
+    this.#direction ??= directionOf(this.record, this.#amount, this.#settings.bothSign);
+    return this.#direction;
+  }
+
+  /**
+   * `basePrice + dir * unrealizedPnl / size`, money per base unit. Unknown without direction, basePrice or
+   * unrealizedPnl, for a zero size, and when the result is not positive.
+   */
+  get markPrice(): Quantity<number> {
+    this.#mark ??= this.#computeMark();
+    return this.#mark;
+  }
+
+  #computeMark(): Quantity<number> {
+    if (this.size === 0) return unknown('zeroSize');
+    const direction = this.direction;
+    if (direction.kind !== 'value') return direction;
+    const { basePrice, unrealizedPnl } = this;
+    if (basePrice.kind !== 'value') return basePrice;
+    if (unrealizedPnl.kind !== 'value') return unrealizedPnl;
+    const mark = basePrice.value + (signOf(direction) * unrealizedPnl.value) / this.size;
+    return mark > 0 ? known(mark) : unknown('notPositive');
+  }
+
+  /**
+   * Bound on the error of `markPrice`, in its unit: half a unit of the last written digit of unrealizedPnl,
+   * divided by the size, plus half a unit of the last written digit of basePrice. The latter counts for at most
+   * half a price step where the market's step is known: exchanges average entry prices at least to the step, so
+   * fewer digits than that are stripped zeros and not a rounding.
+   */
+  get markError(): Quantity<number> {
+    this.#markError ??= this.#computeMarkError();
+    return this.#markError;
+  }
+
+  #computeMarkError(): Quantity<number> {
+    const { basePrice, unrealizedPnl, market } = this.record;
+    if (basePrice === undefined || unrealizedPnl === undefined) return unknown('fieldMissing');
+    if (this.size === 0) return unknown('zeroSize');
+    const step = this.#settings.marketSettings(market)?.priceStep;
+    const lastDigit = unitOfLastDigit(basePrice);
+    const isFineEnough = step === undefined || writtenDecimalPlaces(basePrice) > writtenDecimalPlaces(step);
+    const baseError = isFineEnough ? lastDigit : Math.min(lastDigit, toNumber(step));
+    return known((unitOfLastDigit(unrealizedPnl) / this.size + baseError) / 2);
+  }
+
+  /** As reported; `none` when the exchange says that there is none (null), unknown when it says nothing. */
+  get liquidationPrice(): Quantity<number> {
+    this.#liquidationPrice ??= liquidationPriceOf(this.record);
+    return this.#liquidationPrice;
+  }
+
+  /**
+   * `dir * (markPrice - liquidationPrice) / markPrice`, a fraction: how far the price may move against the
+   * position. `none` without a liquidation price (infinitely far); negative when the price is passed.
+   */
+  get liquidationDistance(): Quantity<number> {
+    this.#distance ??= this.#computeDistance();
+    return this.#distance;
+  }
+
+  #computeDistance(): Quantity<number> {
+    const liquidation = this.liquidationPrice;
+    if (liquidation.kind !== 'value') return liquidation;
+    const mark = this.markPrice;
+    if (mark.kind !== 'value') return mark;
+    return known((signOf(this.direction) * (mark.value - liquidation.value)) / mark.value);
+  }
+
+  /** As reported, null is `none`; a value that is not documented is `unrecognised`; absent is unknown. */
+  get liquidationState(): Quantity<LiquidationStateValue> {
+    const state = this.record.liquidationState;
+    if (state === undefined) return unknown('fieldMissing');
+    if (state === null) return known('none');
+    return known(state.known ? state.value : 'unrecognised');
+  }
+
+  /**
+   * Whether the liquidation price is passed although the exchange is not liquidating: hedged and
+   * cross-collateral accounts report such prices, and sizing by them would be wrong.
+   */
+  get disagreement(): Quantity<boolean> {
+    const distance = this.liquidationDistance;
+    if (distance.kind === 'unknown') return distance;
+    if (distance.kind === 'none' || distance.value >= 0) return known(false);
+    const state = this.record.liquidationState;
+    return known(!(state?.known === true && state.value === 'liquidation'));
+  }
+
+  /** `size * markPrice`, money currency. */
+  get notional(): Quantity<number> {
+    const mark = this.markPrice;
+    return mark.kind === 'value' ? known(this.size * mark.value) : mark;
+  }
+
+  /**
+   * The way to liquidation in log space: b = dir * ln(markPrice / liquidationPrice). `none` without a liquidation
+   * price, or for one that a positive price cannot reach.
+   */
+  crossing(motion: Quantity<Motion>): Quantity<Crossing> {
+    const distance = this.liquidationDistance;
+    const liquidation = this.liquidationPrice;
+    const mark = this.markPrice;
+    if (distance.kind !== 'value') return distance;
+    if (liquidation.kind !== 'value' || mark.kind !== 'value') return NONE;
+    const long = signOf(this.direction) > 0;
+    if (long && liquidation.value <= 0) return NONE;
+    if (distance.value <= 0) return REACHED;
+    if (motion.kind !== 'value') return motion;
+    return known(crossingOf(mark.value, liquidation.value, long ? 'fall' : 'rise', motion.value));
+  }
+}
+
+const REACHED: Quantity<Crossing> = known({ logDistance: 0, variancePerMs: 0, adverseDriftPerMs: 0 });
+
+function fractionOf(percent: Quantity<number>): Quantity<number> {
+  return percent.kind === 'value' ? known(percent.value / 100) : percent;
+}
+
+function liquidationPriceOf({ liquidationPrice }: PositionRecord): Quantity<number> {
+  if (liquidationPrice === null) return NONE;
+  return liquidationPrice === undefined ? unknown('fieldMissing') : known(toNumber(liquidationPrice));
+}
+
+/** +1 long, -1 short; only for a direction that is known. */
+function signOf(direction: Quantity<Direction>): number {
+  return direction.kind === 'value' && direction.value === 'short' ? -1 : 1;
+}
+
+/** The direction for which the liquidation price lies on the losing side of the entry price. */
+function liquidationSide(record: PositionRecord): Direction | undefined {
+  const { basePrice, liquidationPrice } = record;
+  if (basePrice === undefined || liquidationPrice === undefined || liquidationPrice === null)
+    return undefined;
+  const gap = toNumber(basePrice) - toNumber(liquidationPrice);
+  if (gap === 0) return undefined;
+  return gap > 0 ? 'long' : 'short';
+}
+
+/**
+ * Whether the record makes sense for a direction: positive mark price, liquidation price not yet passed. A long
+ * deep in profit whose collateral was withdrawn has its liquidation price above its entry; only the other
+ * direction's being impossible tells it from a short that was reported without a sign.
+ */
+function isPossible(record: PositionRecord, direction: Direction): boolean {
+  const { basePrice, liquidationPrice, unrealizedPnl } = record;
+  if (basePrice === undefined || unrealizedPnl === undefined) return true;
+  if (liquidationPrice === undefined || liquidationPrice === null) return true;
+  const dir = direction === 'long' ? 1 : -1;
+  const mark = toNumber(basePrice) + (dir * toNumber(unrealizedPnl)) / Math.abs(toNumber(record.amount));
+  return mark > 0 && dir * (mark - toNumber(liquidationPrice)) > 0;
+}
+
+function directionOf(
+  record: PositionRecord,
+  amount: number,
+  bothSign: AccountSettings['bothSign'],
+): Quantity<Direction> {
+  const side = record.positionSide?.known === true ? record.positionSide.value : undefined;
+  if (side === 'LONG') return amount < 0 ? unknown('directionContradicted') : known('long');
+  if (side === 'SHORT') return known('short');
+  if (amount === 0) return unknown('zeroSize');
+  const byLiquidation = liquidationSide(record);
+  if (amount > 0 && bothSign === 'unsigned') {
+    return byLiquidation === undefined ? unknown('directionUnknown') : known(byLiquidation);
+  }
+  const bySign: Direction = amount > 0 ? 'long' : 'short';
+  if (byLiquidation === bySign) return known(bySign);
+  if (byLiquidation === undefined) {
+    return side === 'BOTH' || bySign === 'short' ? known(bySign) : unknown('directionUnknown');
+  }
+  return isPossible(record, byLiquidation) ? unknown('directionContradicted') : known(bySign);
+}
+
+const TEN_TO_MINUS: readonly number[] = Array.from({ length: 20 }, (_, places) => Number(`1e-${places}`));
+
+/** `0.01` for "1.25", `1` for "7", `100` for "5e2". */
+function unitOfLastDigit(text: DecimalString): number {
+  const places = writtenDecimalPlaces(text);
+  return TEN_TO_MINUS[places] ?? Number(`1e${-places}`);
+}
+
+/** Digits kept beyond those of basePrice when a mark price is written out. */
+const MARK_EXTRA_PLACES = 8;
+
+function decimalMark(record: PositionRecord, direction: Direction): DecimalString | undefined {
+  const { basePrice, unrealizedPnl, amount } = record;
+  if (basePrice === undefined || unrealizedPnl === undefined) return undefined;
+  const places = Math.max(0, writtenDecimalPlaces(basePrice)) + MARK_EXTRA_PLACES;
+  const change = divide(toDecimal(unrealizedPnl), toDecimal(amount).abs(), places, 'halfUp');
+  const base = toDecimal(basePrice);
+  return formatDecimal(direction === 'long' ? base.plus(change) : base.minus(change));
+}
+
+/** The position as targets and order sets see it: decimals, from one complete read. */
+export function positionView(quantities: PositionQuantities, motion: Quantity<Motion>): PositionView {
+  const { record, direction, markPrice } = quantities;
+  const state = quantities.liquidationState;
+  const disagreement = quantities.disagreement;
+  const mark =
+    direction.kind === 'value' && markPrice.kind === 'value'
+      ? decimalMark(record, direction.value)
+      : undefined;
+  const crossing = quantities.crossing(motion);
+  return {
+    positionId: record.positionId,
+    market: record.market,
+    ...(record.openDate === undefined ? {} : { openDate: record.openDate }),
+    positionSide: record.positionSide?.known === true ? record.positionSide.value : 'BOTH',
+    direction,
+    sizeBase: formatDecimal(toDecimal(record.amount).abs()),
+    markPrice:
+      markPrice.kind === 'value' && mark !== undefined ? known(mark) : (markPrice as Quantity<never>),
+    markError: quantities.markError,
+    liquidationPrice: decimalLiquidationPrice(record),
+    liquidationDistance: quantities.liquidationDistance,
+    liquidationState: state.kind === 'value' ? state.value : undefined,
+    disagreement: disagreement.kind === 'value' && disagreement.value,
+    liquidationProbability: (horizonMs) =>
+      crossing.kind === 'value' ? known(crossingProbability(crossing.value, horizonMs)) : crossing,
+  };
+}
+
+function decimalLiquidationPrice(record: PositionRecord): Quantity<DecimalString> {
+  const price = record.liquidationPrice;
+  if (price === null) return NONE;
+  return price === undefined ? unknown('fieldMissing') : known(price);
+}
+
+/** Net amount of the positions of one market, base currency: `|sum of dir * size|`, exact. */
+export function netExposure(positions: readonly PositionQuantities[]): Quantity<number> {
+  let net = decimal('0');
+  for (const position of positions) {
+    const { direction } = position;
+    if (direction.kind !== 'value') return direction;
+    const size = toDecimal(position.record.amount).abs();
+    net = direction.value === 'long' ? net.plus(size) : net.minus(size);
+  }
+  return known(toNumber(net.abs()));
+}

@@ -1,0 +1,74 @@
+import type {
+  CreditLineRecord,
+  MainBalance,
+  PositionRecord,
+  RecordList,
+  SpotOrderRecord,
+} from '../ports/exchange.ts';
+import type { DecimalString } from './decimal.ts';
+import type { KnownTransfer } from './transfer.ts';
+
+/**
+ * A moment as seen by one process. Only `monotonicMs` measures durations, and only against another reading of
+ * the same `clockId`; `wallMs` labels things, and bounds durations across processes.
+ */
+export interface Instant {
+  /** Unix milliseconds. */
+  readonly wallMs: number;
+  /** From an arbitrary origin; never steps back. */
+  readonly monotonicMs: number;
+  /** Names the origin of `monotonicMs`: one per process. */
+  readonly clockId: string;
+}
+
+/**
+ * One part of an account. `ageMs` is measured at the snapshot's `at`: the time since the request of the last
+ * good read was sent, or, for `notRead`, since watching began without one. It is monotonic; whoever carries a
+ * reading over to a later snapshot adds the time that passed.
+ */
+export type SourceReading<T> =
+  | {
+      readonly kind: 'read';
+      readonly value: T;
+      readonly ageMs: number;
+      /** Clock of the exchange at the reply (HTTP Date), Unix milliseconds; absent when it sent none. */
+      readonly serverDateMs?: number;
+      /** For histories: the list is complete back to here, Unix milliseconds of the exchange; absent: for ever. */
+      readonly reachesBackToMs?: number;
+    }
+  | { readonly kind: 'notRead'; readonly ageMs: number };
+
+/** A protective stop of ours, from the daemon's own state. */
+export interface OwnStop {
+  readonly positionId: string;
+  readonly activationPrice: DecimalString;
+  readonly amount: DecimalString;
+  /** Whether it certainly stands; false while its placement is in doubt. */
+  readonly confirmed: boolean;
+}
+
+/**
+ * One account at one time: validated, immutable, plain JSON data. A source that is not watched has no key; one
+ * that could not be read keeps its last good reading with a growing age.
+ */
+export interface Snapshot {
+  readonly version: 1;
+  readonly accountId: string;
+  readonly at: Instant;
+  readonly sources: SnapshotSources;
+  readonly ownStops: readonly OwnStop[];
+}
+
+export interface SnapshotSources {
+  readonly positions?: SourceReading<RecordList<PositionRecord>>;
+  readonly creditLine?: SourceReading<RecordList<CreditLineRecord>>;
+  readonly mainBalance?: SourceReading<MainBalance>;
+  readonly transfers?: SourceReading<RecordList<KnownTransfer>>;
+  readonly spotOrders?: SourceReading<RecordList<SpotOrderRecord>>;
+}
+
+/** Milliseconds from one moment to a later one; across processes by the wall clocks, and never negative. */
+export function elapsedMs(from: Instant, to: Instant): number {
+  const elapsed = from.clockId === to.clockId ? to.monotonicMs - from.monotonicMs : to.wallMs - from.wallMs;
+  return Math.max(0, elapsed);
+}

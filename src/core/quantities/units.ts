@@ -1,0 +1,43 @@
+import type { CreditLineRecord } from '../ports/exchange.ts';
+import { type DecimalString, toNumber } from './decimal.ts';
+import { known, type Quantity, unknown } from './quantity.ts';
+import type { AccountSettings } from './settings.ts';
+
+export const MS_PER_SECOND = 1_000;
+export const MS_PER_MINUTE = 60_000;
+export const MS_PER_HOUR = 3_600_000;
+export const MS_PER_DAY = 86_400_000;
+
+/** A reported number as a double, for comparing; unknown when the exchange left the field out. */
+export function reported(text: DecimalString | undefined): Quantity<number> {
+  return text === undefined ? unknown('fieldMissing') : known(toNumber(text));
+}
+
+/** What one unit of the LTV fields is worth as a fraction: 0.01 for percent, 1 for fractions. */
+export type LtvScale = 0.01 | 1;
+
+/** A liquidation LTV above this cannot be a fraction, below it cannot be a percentage. */
+const LARGEST_FRACTION = 1;
+const SMALLEST_PERCENT = 10;
+const LARGEST_PERCENT = 100;
+
+/**
+ * The unit of a record's LTVs, which the specification leaves open (2.5): as forced by config, else from the
+ * record's own liquidation LTV (its margin-call or initial LTV where that is missing) - at most 1 is a
+ * fraction, from 10 to 100 is percent, and anything else is unclear rather than guessed.
+ */
+export function ltvScale(record: CreditLineRecord, unit: AccountSettings['ltvUnit']): Quantity<LtvScale> {
+  if (unit === 'percent') return known(0.01);
+  if (unit === 'fraction') return known(1);
+  const text = record.liquidationLtv ?? record.marginCallLtv ?? record.initialLtv;
+  if (text === undefined) return unknown('fieldMissing');
+  const limit = toNumber(text);
+  if (limit > 0 && limit <= LARGEST_FRACTION) return known(1);
+  return limit >= SMALLEST_PERCENT && limit <= LARGEST_PERCENT ? known(0.01) : unknown('ltvUnitUnclear');
+}
+
+/** The money currency by which totals are kept apart: the market's setting, else the end of its name. */
+export function moneyOf(market: string, settings: AccountSettings): string {
+  const money = settings.marketSettings(market)?.money;
+  return money ?? market.slice(market.lastIndexOf('_') + 1);
+}

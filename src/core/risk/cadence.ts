@@ -1,0 +1,265 @@
+import type { FieldReader } from '../fields/field-cache.ts';
+import type { CreditLineQuantities } from '../quantities/credit-line.ts';
+import type { PositionQuantities } from '../quantities/position.ts';
+import type { Quantity } from '../quantities/quantity.ts';
+import { MS_PER_DAY, MS_PER_MINUTE } from '../quantities/units.ts';
+import type { Leaf } from '../rules/condition.ts';
+import type { SubjectKey } from '../rules/subject.ts';
+import type { Motion } from './forecast.ts';
+import { normalCdf } from './normal.ts';
+
+/** Why the next poll is due when it is. Closed list, also a metric label. */
+export type CadenceReason =
+  /** Nothing is near. */
+  | 'calm'
+  /** A threshold is so near that the chance of crossing it earlier would exceed the bound. */
+  | 'nearThreshold'
+  /** A rule is pending or firing, or its timers wait for data. */
+  | 'ruleActive'
+  /** The exchange has called for margin or is liquidating. */
+  | 'marginCall'
+  /** A watched source is unread or too old to decide. */
+  | 'blind'
+  /** Risk asks for more than the request budget allows. */
+  | 'budget';
+
+export interface NextDue {
+  readonly inMs: number;
+  readonly reason: CadenceReason;
+  /** The subject whose risk decided. */
+  readonly subject?: SubjectKey;
+}
+
+/** Bound on the chance that a threshold is crossed between two polls. */
+const CROSSING_CHANCE = 1e-4;
+/** Deviations that a walk exceeds on either side of its start, at its farthest, with that chance: `-Phi^-1(p/2)`. */
+const DEVIATIONS = 3.890_591_886_4;
+/**
+ * Volatility below which no market is trusted to stay, a fraction per square root of a day: estimates lag behind
+ * the start of a crash. It also stands in while there is no estimate. With this figure the interval within 1 % of
+ * a threshold is short enough that even the fastest falling minute of recent crashes (10 %, ETH on 19 May 2021) does not
+ * carry the price past it between two polls: `distance / 0.16 % per second`.
+ */
+const LEAST_VOLATILITY_PER_DAY = 0.3;
+const LEAST_VARIANCE_PER_MS = LEAST_VOLATILITY_PER_DAY ** 2 / MS_PER_DAY;
+
+export const CADENCE_BOUND = CROSSING_CHANCE;
+
+/**
+ * Time within which a barrier at log distance `distance` is reached with a chance of at most `CADENCE_BOUND`: the
+ * T that solves `distance - aT = z * sigma * sqrt(T)`, a being the drift towards it.
+ */
+export function safeIntervalMs(distance: number, motion: Motion, towards: 'fall' | 'rise'): number {
+  const b = Math.abs(distance);
+  const z = DEVIATIONS * Math.sqrt(Math.max(motion.variancePerMs, LEAST_VARIANCE_PER_MS));
+  const a = Math.max(0, towards === 'fall' ? -motion.driftPerMs : motion.driftPerMs);
+  // With a = 0 this is (b / z)^2; written so that it has no cancellation and no division by a.
+  const root = (2 * b) / (z + Math.sqrt(z * z + 4 * a * b));
+  return root * root;
+}
+
+const UNKNOWN_MOTION: Motion = { variancePerMs: LEAST_VARIANCE_PER_MS, driftPerMs: 0 };
+
+/** Levels on both sides of a value; only the nearest one on either side counts. */
+export class NearestLevels {
+  readonly value: number;
+  /** 0 while there is none. */
+  lower = 0;
+  /** Infinite while there is none. */
+  upper = Number.POSITIVE_INFINITY;
+
+  constructor(value: number) {
+    this.value = value;
+  }
+
+  /** A level that is not a positive number counts for nothing. */
+  add(level: number): void {
+    if (level <= this.value) {
+      if (level > this.lower) this.lower = level;
+    } else if (level < this.upper) this.upper = level;
+  }
+
+  /** The sooner of the safe intervals to both; infinite without levels. */
+  safeIntervalMs(motion: Quantity<Motion>): number {
+    const moving = motion.kind === 'value' ? motion.value : UNKNOWN_MOTION;
+    const { value, lower, upper } = this;
+    const toLower =
+      lower > 0 ? safeIntervalMs(Math.log(value / lower), moving, 'fall') : Number.POSITIVE_INFINITY;
+    const toUpper =
+      upper < Number.POSITIVE_INFINITY
+        ? safeIntervalMs(Math.log(value / upper), moving, 'rise')
+        : Number.POSITIVE_INFINITY;
+    return Math.min(toLower, toUpper);
+  }
+}
+
+/** A threshold of some rule on a field that follows the price (or the LTV). */
+export interface LevelThreshold {
+  readonly field: string;
+  readonly threshold: number;
+  /** For forecasts: they cross their threshold about so many deviations of so much time before the barrier. */
+  readonly reach?: { readonly deviations: number; readonly windowMs: number };
+}
+
+/** Fields that are a function of the price (or the LTV) alone, so that a threshold is a level of it. */
+const FOLLOW_THE_PRICE: ReadonlySet<string> = new Set([
+  'liquidationDistance',
+  'markPrice',
+  'notional',
+  'unrealizedPnl',
+  'pnlPercent',
+  'currentLtv',
+  'ltvToMarginCall',
+  'ltvToLiquidation',
+  'collateralMayFall',
+  'collateralMayFallToLiquidation',
+]);
+
+/** The thresholds of conditions, each once. */
+export function levelThresholds(leaves: readonly Leaf[], registers: FieldReader): readonly LevelThreshold[] {
+  const found = new Map<string, LevelThreshold>();
+  for (const { slot, comparison } of leaves) {
+    const field = registers.slots[slot];
+    if (field === undefined || (comparison.op !== 'below' && comparison.op !== 'above')) continue;
+    const { threshold } = comparison;
+    const reach = forecastReach(field.spec.name, threshold, field.parameter.windowMs);
+    if (reach === undefined && !FOLLOW_THE_PRICE.has(field.spec.name)) continue;
+    const key = JSON.stringify([field.spec.name, threshold, field.parameter.windowMs]);
+    found.set(key, { field: field.spec.name, threshold, ...(reach !== undefined && { reach }) });
+  }
+  return [...found.values()];
+}
+
+/** Deviations at which a walk is at its farthest, on one side, in half of all cases. */
+const MEDIAN_DEVIATIONS = 0.674_489_750_196;
+
+function forecastReach(
+  field: string,
+  threshold: number,
+  windowMs: number | undefined,
+): LevelThreshold['reach'] {
+  if (field === 'minutesToLiquidation' || field === 'minutesToMarginCall') {
+    return { deviations: MEDIAN_DEVIATIONS, windowMs: Math.max(0, threshold) * MS_PER_MINUTE };
+  }
+  if (windowMs === undefined || !field.endsWith('Probability')) return undefined;
+  return { deviations: deviationsOf(threshold), windowMs };
+}
+
+/** `z` with `2 * Phi(-z) = chance`, by bisection. */
+function deviationsOf(chance: number): number {
+  let low = 0;
+  let high = 38;
+  for (let step = 0; step < 60; step++) {
+    const middle = (low + high) / 2;
+    if (2 * normalCdf(-middle) > chance) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Log distance from its barrier at which a forecast crosses its threshold. */
+function reachOf(
+  reach: NonNullable<LevelThreshold['reach']>,
+  motion: Quantity<Motion>,
+  dangerous: 'fall' | 'rise',
+): number {
+  if (motion.kind !== 'value') return 0;
+  const { variancePerMs, driftPerMs } = motion.value;
+  const drift = Math.max(0, dangerous === 'fall' ? -driftPerMs : driftPerMs);
+  return drift * reach.windowMs + reach.deviations * Math.sqrt(variancePerMs * reach.windowMs);
+}
+
+/**
+ * Mark prices next to the present one at which a position would reach one of its thresholds; its liquidation price
+ * is always one. `undefined` when the mark price is not known.
+ */
+export function priceLevels(
+  position: PositionQuantities,
+  thresholds: readonly LevelThreshold[],
+  motion: Quantity<Motion>,
+): NearestLevels | undefined {
+  const { markPrice, direction } = position;
+  if (markPrice.kind !== 'value' || direction.kind !== 'value') return undefined;
+  const dir = direction.value === 'long' ? 1 : -1;
+  const mark = markPrice.value;
+  const liquidation = orNaN(position.liquidationPrice);
+  const pnlNow = orNaN(position.unrealizedPnl);
+  const levels = new NearestLevels(mark);
+  levels.add(liquidation);
+  for (const { field, threshold, reach } of thresholds) {
+    if (reach !== undefined) {
+      levels.add(liquidation * Math.exp(dir * reachOf(reach, motion, dir > 0 ? 'fall' : 'rise')));
+    } else if (field === 'liquidationDistance') levels.add(liquidation / (1 - dir * threshold));
+    else if (field === 'markPrice') levels.add(threshold);
+    else if (field === 'notional') levels.add(threshold / position.size);
+    else if (field === 'unrealizedPnl') levels.add(mark + (dir * (threshold - pnlNow)) / position.size);
+    else if (field === 'pnlPercent') {
+      const pnlThere = (pnlNow / orNaN(position.pnlPercent)) * threshold;
+      levels.add(mark + (dir * (pnlThere - pnlNow)) / position.size);
+    }
+  }
+  return levels;
+}
+
+/**
+ * LTVs next to the present one at which a loan would reach one of its thresholds; its margin call and its liquidation
+ * are always two. `undefined` when the LTV is not known, or 0.
+ */
+export function ltvLevels(
+  loan: CreditLineQuantities,
+  thresholds: readonly LevelThreshold[],
+  motion: Quantity<Motion>,
+): NearestLevels | undefined {
+  const current = loan.ltv('currentLtv');
+  if (current.kind !== 'value' || current.value <= 0) return undefined;
+  const call = orNaN(loan.ltv('marginCallLtv'));
+  const end = orNaN(loan.ltv('liquidationLtv'));
+  const levels = new NearestLevels(current.value);
+  levels.add(call);
+  levels.add(end);
+  for (const { field, threshold, reach } of thresholds) {
+    if (reach !== undefined) levels.add(call * Math.exp(-reachOf(reach, motion, 'rise')));
+    else if (field === 'currentLtv') levels.add(threshold);
+    else if (field === 'ltvToMarginCall') levels.add(threshold * call);
+    else if (field === 'ltvToLiquidation') levels.add(threshold * end);
+    else if (field === 'collateralMayFall') levels.add((1 - threshold) * call);
+    else if (field === 'collateralMayFallToLiquidation') levels.add((1 - threshold) * end);
+  }
+  return levels;
+}
+
+/** A number that no level can be computed from stands in for one that is not known. */
+function orNaN(quantity: Quantity<number>): number {
+  return quantity.kind === 'value' ? quantity.value : Number.NaN;
+}
+
+export interface CadenceBounds {
+  readonly calmMs: number;
+  readonly alertMs: number;
+  /** The request budget allows no more than one poll in this time; 0 without a bound. */
+  readonly leastIntervalMs: number;
+}
+
+/**
+ * When to poll next: after the soonest safe interval, not before `alertMs` and not after `calmMs`, and then
+ * stretched to what the request budget allows.
+ */
+export function nextDue(bounds: CadenceBounds, wanted: NextDue): NextDue {
+  const inMs = Math.min(Math.max(wanted.inMs, bounds.alertMs), Math.max(bounds.calmMs, bounds.alertMs));
+  if (inMs < bounds.leastIntervalMs) return { ...wanted, inMs: bounds.leastIntervalMs, reason: 'budget' };
+  return { ...wanted, inMs };
+}
+
+/** The request budget of one egress address. */
+export interface RequestBudget {
+  readonly requests: number;
+  readonly perMs: number;
+  /** Part kept free for actions, a fraction. */
+  readonly reserved: number;
+}
+
+/** Shortest time between polls of one account when several share a budget, milliseconds. */
+export function leastIntervalMs(budget: RequestBudget, accounts: number, requestsPerPoll: number): number {
+  const usable = budget.requests * (1 - budget.reserved);
+  return usable > 0 ? (accounts * requestsPerPoll * budget.perMs) / usable : Number.MAX_SAFE_INTEGER;
+}

@@ -1,0 +1,121 @@
+import type { ForecastState } from '../risk/forecast.ts';
+import type { PassageState } from './passage.ts';
+import type { Mode } from './rule.ts';
+import type { RuleEntry } from './rule-state.ts';
+import type { SubjectKey } from './subject.ts';
+
+/** Raised when the shape of the state changes in a way that old state cannot be read. */
+export const STATE_VERSION = 1;
+
+/**
+ * Everything that evaluating remembers of an account. Plain JSON: it survives restarts in every state, and an
+ * evaluation replayed from its serialised inputs gives identical bytes.
+ */
+export interface AccountState {
+  readonly version: typeof STATE_VERSION;
+  readonly accountId: string;
+  readonly passage?: PassageState;
+  /** Number of the next episode; it never falls, so that no episode's number is used twice. */
+  readonly nextEpisode: number;
+  readonly rules: readonly RuleSlot[];
+  readonly markets: readonly MarketMemory[];
+  readonly loans: readonly LoanMemory[];
+  readonly positions: readonly PositionMemory[];
+  /** Ages at the last evaluation of the reads that forecasts are fed from. */
+  readonly ages: { readonly positions?: number; readonly creditLine?: number };
+}
+
+/** One rule's entries, under the checksum and mode for which they are valid. */
+export interface RuleSlot {
+  readonly ruleId: string;
+  readonly checksum: string;
+  readonly mode: Mode;
+  readonly entries: readonly RuleEntry[];
+}
+
+/** The mark price of a market, as its positions show it. */
+export interface MarketMemory {
+  readonly market: string;
+  readonly forecast: ForecastState;
+  /** Time for which no usable mark price of it was seen; 0 while there is one. */
+  readonly absentMs: number;
+}
+
+/** The LTV of a loan. */
+export interface LoanMemory {
+  readonly subject: SubjectKey;
+  readonly forecast: ForecastState;
+  /** Its last read gave no LTV: the next one only becomes the origin of the one after. */
+  readonly gap: boolean;
+}
+
+export interface PositionMemory {
+  readonly positionId: string;
+  /** Time without cover, since it was last covered or first seen. */
+  readonly unprotectedMs: number;
+  /** Cover when last looked at: an interval counts when it was known and open at both ends. */
+  readonly cover: 'covered' | 'open' | 'unknown';
+}
+
+/** The state of an account of which nothing is known. */
+export function emptyAccountState(accountId: string): AccountState {
+  return {
+    version: STATE_VERSION,
+    accountId,
+    nextEpisode: 1,
+    rules: [],
+    markets: [],
+    loans: [],
+    positions: [],
+    ages: {},
+  };
+}
+
+/** A stored state that cannot be used; `code` tells which way it is unusable. */
+export class AccountStateError extends Error {
+  readonly code: 'STATE_NOT_JSON' | 'STATE_VERSION' | 'STATE_SHAPE';
+
+  constructor(code: AccountStateError['code'], message: string) {
+    super(message);
+    this.name = 'AccountStateError';
+    this.code = code;
+  }
+}
+
+export function serialiseAccountState(state: AccountState): string {
+  return JSON.stringify(state);
+}
+
+/** Reads a stored state; throws an AccountStateError for anything that was not written by this version. */
+export function parseAccountState(text: string): AccountState {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new AccountStateError('STATE_NOT_JSON', 'the stored state of the account is not JSON');
+  }
+  const state = value as (Omit<Partial<AccountState>, 'version'> & { readonly version?: unknown }) | null;
+  if (typeof state !== 'object' || state === null || !('version' in state)) {
+    throw new AccountStateError('STATE_SHAPE', 'the stored state of the account is not an account state');
+  }
+  if (state.version !== STATE_VERSION) {
+    throw new AccountStateError(
+      'STATE_VERSION',
+      `the stored state of the account has version ${JSON.stringify(state.version)}, this program reads ${STATE_VERSION}`,
+    );
+  }
+  if (!hasShape(state)) {
+    throw new AccountStateError('STATE_SHAPE', 'the stored state of the account lacks some of its parts');
+  }
+  return state as AccountState;
+}
+
+function hasShape(state: Omit<Partial<AccountState>, 'version'>): boolean {
+  const lists: readonly unknown[] = [state.rules, state.markets, state.loans, state.positions];
+  return (
+    typeof state.accountId === 'string' &&
+    Number.isSafeInteger(state.nextEpisode) &&
+    lists.every((list) => Array.isArray(list)) &&
+    typeof state.ages === 'object'
+  );
+}

@@ -1,0 +1,76 @@
+import type { AccountQuantities } from '../quantities/account.ts';
+import type { PositionQuantities } from '../quantities/position.ts';
+import type { RuleSlot } from './account-state.ts';
+import type { CompiledRule, CompiledRules } from './compiled-rules.ts';
+import type { GlobJudge } from './filter.ts';
+import type { RuleEntry } from './rule-state.ts';
+import type { ActionRequest } from './subject.ts';
+import { positionKey } from './subjects.ts';
+
+/** Every action of every reached stage of every firing episode, in the order of the rules. */
+export function activeRequests(
+  rules: CompiledRules,
+  slots: readonly RuleSlot[],
+  account: AccountQuantities,
+): readonly ActionRequest[] {
+  const requests: ActionRequest[] = [];
+  for (const slot of slots) {
+    if (slot.entries.length === 0) continue;
+    const rule = rules.byId.get(slot.ruleId);
+    if (rule === undefined) continue;
+    for (const entry of slot.entries) {
+      if (entry.phase === 'firing') requests.push(...requestsOf(rule, entry, account));
+    }
+  }
+  return requests;
+}
+
+function requestsOf(
+  rule: CompiledRule,
+  entry: RuleEntry,
+  account: AccountQuantities,
+): readonly ActionRequest[] {
+  const { spec } = rule;
+  return entry.stages.flatMap(({ stage, atMs, because }) =>
+    (rule.stages[stage] ?? []).map((action, actionIndex) => ({
+      accountId: account.settings.accountId,
+      ruleId: spec.id,
+      ruleChecksum: spec.checksum,
+      subjectKind: spec.on,
+      subject: entry.subject,
+      episode: entry.episode,
+      stage,
+      actionIndex,
+      action: action.spec,
+      mode: rule.mode,
+      severity: spec.severity,
+      atMs,
+      because,
+      exemptFromLimits: isExempt(rule, entry, account, action.positions),
+    })),
+  );
+}
+
+/**
+ * Whether limits must not hold an action back: a position it concerns is called for margin, being liquidated, or
+ * in a state that the exchange does not document. Data too old to decide exempt nothing.
+ */
+function isExempt(
+  rule: CompiledRule,
+  entry: RuleEntry,
+  account: AccountQuantities,
+  selects: GlobJudge | undefined,
+): boolean {
+  if (account.positionList.kind !== 'value') return false;
+  return account.positions.some((position) => {
+    const { positionId, market } = position.record;
+    const isConcerned =
+      rule.spec.on === 'position' ? entry.subject === positionKey(positionId) : (selects?.(market) ?? true);
+    return isConcerned && isInDanger(position);
+  });
+}
+
+/** margin_call, liquidation, or a state that is not documented and therefore treated as margin_call. */
+export function isInDanger({ liquidationState }: PositionQuantities): boolean {
+  return liquidationState.kind === 'value' && liquidationState.value !== 'none';
+}

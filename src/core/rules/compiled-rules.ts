@@ -1,0 +1,117 @@
+import { type FieldReader, Registers } from '../fields/field-cache.ts';
+import type { AccountSettings } from '../quantities/settings.ts';
+import { type LevelThreshold, levelThresholds } from '../risk/cadence.ts';
+import type { RuleSlot } from './account-state.ts';
+import { compileActiveWindow, type WindowJudge } from './active-window.ts';
+import { type CompiledCondition, compileCondition, type Latches } from './condition.ts';
+import { compileFilter, compileGlobs, type FilterJudge, type GlobJudge } from './filter.ts';
+import type { ActionSpec, Mode, RuleSpec, SubjectFilter, SubjectKind } from './rule.ts';
+
+/** A rule ready to judge: closures instead of text. Made once per account and config. */
+export interface CompiledRule {
+  readonly spec: RuleSpec;
+  /** Position among all rules of the account. */
+  readonly index: number;
+  /** Its slot while it has nothing to remember. */
+  readonly emptySlot: RuleSlot;
+  /** The rule's own mode, else the account's. */
+  readonly mode: Mode;
+  readonly condition: CompiledCondition;
+  readonly filter: FilterJudge;
+  readonly window: WindowJudge | undefined;
+  /** Scratch for its latches, reused for all subjects. */
+  readonly latches: Latches;
+  readonly stages: readonly (readonly CompiledAction[])[];
+}
+
+export interface CompiledAction {
+  readonly spec: ActionSpec;
+  /** Markets whose positions it concerns, for actions of rules that do not judge positions. */
+  readonly positions: GlobJudge | undefined;
+}
+
+/** The rules on one kind of subject and the registers that they share. */
+export interface KindRules<K extends SubjectKind> {
+  readonly registers: Registers<K>;
+  readonly rules: readonly CompiledRule[];
+  /** What its conditions compare with, for the cadence. */
+  readonly thresholds: readonly LevelThreshold[];
+}
+
+/** All rules of one account. Holds scratch space: one evaluation at a time, which being synchronous it is. */
+export interface CompiledRules {
+  readonly settings: AccountSettings;
+  readonly all: readonly CompiledRule[];
+  readonly byId: ReadonlyMap<string, CompiledRule>;
+  readonly position: KindRules<'position'>;
+  readonly creditLine: KindRules<'creditLine'>;
+  readonly account: KindRules<'account'>;
+}
+
+/** Compiles an account's rules; throws a TypeError for what the config should have refused. */
+export function compileRules(specs: readonly RuleSpec[], settings: AccountSettings): CompiledRules {
+  const ids = new Set(specs.map(({ id }) => id));
+  if (ids.size !== specs.length) throw new TypeError('two rules of one account have the same id');
+  const position = new Registers('position');
+  const creditLine = new Registers('creditLine');
+  const account = new Registers('account');
+  const registersOf = { position, creditLine, account };
+  const filters = new Map<string, FilterJudge>();
+  const all = specs.map((spec, index) =>
+    compileRule(spec, index, settings, registersOf[spec.on], sharedFilter(spec.where, filters)),
+  );
+  return {
+    settings,
+    all,
+    byId: new Map(all.map((rule) => [rule.spec.id, rule])),
+    position: rulesOn('position', all, position),
+    creditLine: rulesOn('creditLine', all, creditLine),
+    account: rulesOn('account', all, account),
+  };
+}
+
+function rulesOn<K extends SubjectKind>(
+  kind: K,
+  all: readonly CompiledRule[],
+  registers: Registers<K>,
+): KindRules<K> {
+  const rules = all.filter(({ spec }) => spec.on === kind);
+  const leaves = rules.flatMap(({ condition }) => condition.leaves);
+  return { registers, rules, thresholds: levelThresholds(leaves, registers) };
+}
+
+function compileRule(
+  spec: RuleSpec,
+  index: number,
+  settings: AccountSettings,
+  registers: FieldReader,
+  filter: FilterJudge,
+): CompiledRule {
+  const condition = compileCondition(spec.when, registers);
+  const mode = spec.mode ?? settings.mode;
+  const stages = [spec.actions, ...spec.escalate.map(({ actions }) => actions)];
+  return {
+    spec,
+    index,
+    emptySlot: { ruleId: spec.id, checksum: spec.checksum, mode, entries: [] },
+    mode,
+    condition,
+    filter,
+    window: spec.activeWindow && compileActiveWindow(spec.activeWindow),
+    latches: new Uint8Array(condition.latchCount),
+    stages: stages.map((actions) => actions.map(compileAction)),
+  };
+}
+
+/** One judge for all rules with the same `where`, so that a subject is asked once for several of them. */
+function sharedFilter(where: SubjectFilter, filters: Map<string, FilterJudge>): FilterJudge {
+  const text = JSON.stringify(where);
+  const filter = filters.get(text) ?? compileFilter(where);
+  filters.set(text, filter);
+  return filter;
+}
+
+function compileAction(spec: ActionSpec): CompiledAction {
+  const globs = 'positions' in spec ? spec.positions : undefined;
+  return { spec, positions: globs && compileGlobs(globs) };
+}

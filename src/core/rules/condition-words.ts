@@ -1,0 +1,132 @@
+import type { FieldReader } from '../fields/field-cache.ts';
+import type { FieldSpec } from '../fields/field-catalogue.ts';
+import type { FieldQuantity } from '../fields/field-values.ts';
+import { caseWords, fieldWords, oneOfWords, quantityWords, valueWords } from '../fields/field-words.ts';
+import {
+  type ConditionTree,
+  FALSE,
+  type Latches,
+  type Leaf,
+  TRUE,
+  type Truth,
+  UNKNOWN,
+} from './condition.ts';
+import type { Comparison, FieldValue } from './rule.ts';
+
+export { figure } from '../fields/field-words.ts';
+
+/**
+ * Why a condition has the truth it has, for the subject in the registers: the comparisons that decided it, each
+ * with its figure, as in `distance to liquidation is 4.1 %, below 5 %`. `latches` are those after judging.
+ */
+export function conditionWords(tree: ConditionTree, registers: FieldReader, latches: Latches): string {
+  return deciding(tree, tree.judge(latches.slice()), registers, latches).join(' and ');
+}
+
+/** A condition as such: `distance to liquidation below 5 %, clears above 7 %`. */
+export function conditionText(tree: ConditionTree, registers: FieldReader): string {
+  if (tree.kind === 'not') return `not (${conditionText(tree.child, registers)})`;
+  if (tree.kind !== 'field') {
+    const parts = tree.children.map((child) => {
+      const text = conditionText(child, registers);
+      const isGroup = child.kind !== 'field' && child.kind !== 'not' && child.children.length > 1;
+      return isGroup && tree.children.length > 1 ? `(${text})` : text;
+    });
+    return parts.join(tree.kind === 'all' ? ' and ' : ' or ');
+  }
+  const field = registers.slots[tree.slot];
+  if (field === undefined) return '';
+  const { comparison } = tree;
+  const stated = comparison.op === 'equals' ? caseWords(field.spec, comparison.value) : undefined;
+  return stated ?? `${fieldWords(field.spec, field.parameter)} ${comparisonText(tree, field.spec)}`;
+}
+
+function comparisonText({ comparison }: Leaf, spec: FieldSpec): string {
+  switch (comparison.op) {
+    case 'below': {
+      const { threshold, clearAbove } = comparison;
+      const clears = clearAbove === undefined ? '' : `, clears above ${valueWords(clearAbove, spec)}`;
+      return `below ${valueWords(threshold, spec)}${clears}`;
+    }
+    case 'above': {
+      const { threshold, clearBelow } = comparison;
+      const clears = clearBelow === undefined ? '' : `, clears below ${valueWords(clearBelow, spec)}`;
+      return `above ${valueWords(threshold, spec)}${clears}`;
+    }
+    case 'equals':
+      return `is ${valueWords(comparison.value, spec)}`;
+    case 'in':
+      return `is one of ${comparison.values.map((value) => valueWords(value, spec)).join(', ')}`;
+  }
+}
+
+function deciding(
+  node: ConditionTree,
+  truth: Truth,
+  registers: FieldReader,
+  latches: Latches,
+): readonly string[] {
+  if (node.kind === 'field') return [leafWords(node, truth, registers, latches)];
+  if (node.kind === 'not') return deciding(node.child, negated(truth), registers, latches);
+  const words: string[] = [];
+  for (const child of node.children) {
+    const own = child.judge(latches.slice());
+    if (own === truth) words.push(...deciding(child, own, registers, latches));
+  }
+  return words.length > 0 ? words : [`"${node.kind}" is empty`];
+}
+
+function negated(truth: Truth): Truth {
+  if (truth === UNKNOWN) return UNKNOWN;
+  return truth === TRUE ? FALSE : TRUE;
+}
+
+function leafWords(leaf: Leaf, truth: Truth, registers: FieldReader, latches: Latches): string {
+  const field = registers.slots[leaf.slot];
+  if (field === undefined) return '';
+  const { spec, parameter } = field;
+  const quantity = registers.read(leaf.slot);
+  const stated = quantity.kind === 'value' ? caseWords(spec, quantity.value) : undefined;
+  if (stated !== undefined) return stated;
+  const what = `${fieldWords(spec, parameter)} ${quantityWords(quantity, spec)}`;
+  if (quantity.kind === 'unknown') return what;
+  const isHeld = leaf.latch >= 0 && latches[leaf.latch] === 1 && !isBeyondThreshold(leaf, quantity);
+  return `${what}${comparisonWords(leaf.comparison, truth, isHeld, spec)}`;
+}
+
+/** Whether a comparison with hysteresis is true by its threshold itself, not only because it was before. */
+function isBeyondThreshold({ comparison }: Leaf, quantity: FieldQuantity): boolean {
+  if (quantity.kind === 'none' || quantity.kind === 'unknown' || typeof quantity.value !== 'number')
+    return false;
+  if (comparison.op === 'below') return quantity.value < comparison.threshold;
+  return comparison.op === 'above' && quantity.value > comparison.threshold;
+}
+
+function comparisonWords(comparison: Comparison, truth: Truth, isHeld: boolean, spec: FieldSpec): string {
+  const link = truth === TRUE ? ', ' : truth === UNKNOWN ? ', which may or may not be ' : ', not ';
+  switch (comparison.op) {
+    case 'below': {
+      const { threshold, clearAbove } = comparison;
+      return isHeld && clearAbove !== undefined
+        ? `, after it was below ${valueWords(threshold, spec)}, and not yet above ${valueWords(clearAbove, spec)}`
+        : `${link}below ${valueWords(threshold, spec)}`;
+    }
+    case 'above': {
+      const { threshold, clearBelow } = comparison;
+      return isHeld && clearBelow !== undefined
+        ? `, after it was above ${valueWords(threshold, spec)}, and not yet below ${valueWords(clearBelow, spec)}`
+        : `${link}above ${valueWords(threshold, spec)}`;
+    }
+    case 'equals':
+      return exactWords([comparison.value], truth, spec);
+    case 'in':
+      return exactWords(comparison.values, truth, spec);
+  }
+}
+
+/** What it is has been said; which others it is not, only where that decides. */
+function exactWords(values: readonly FieldValue[], truth: Truth, spec: FieldSpec): string {
+  if (truth === TRUE) return '';
+  const items = oneOfWords(values.map((value) => valueWords(value, spec)));
+  return truth === UNKNOWN ? `, which may or may not be ${items}` : `, not ${items}`;
+}

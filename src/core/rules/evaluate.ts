@@ -1,0 +1,170 @@
+import { UNKNOWN_WORDS } from '../fields/field-words.ts';
+import { AccountQuantities } from '../quantities/account.ts';
+import { PositionQuantities, positionView } from '../quantities/position.ts';
+import type { Instant, Snapshot } from '../quantities/snapshot.ts';
+import type { NextDue } from '../risk/cadence.ts';
+import { planNext } from '../risk/plan-next.ts';
+import type { AccountState } from './account-state.ts';
+import { activeRequests } from './active-requests.ts';
+import type { CompiledRule, CompiledRules, KindRules } from './compiled-rules.ts';
+import { conditionWords } from './condition-words.ts';
+import type { Decision, Transition } from './decision.ts';
+import { type Memory, remember } from './memory.ts';
+import { type Passage, passageSince } from './passage.ts';
+import { reasonWords } from './reason.ts';
+import type { SubjectKind } from './rule.ts';
+import { findEntry, loadLatches, NO_ENTRIES, RuleRun } from './rule-run.ts';
+import type { ActionRequest, PositionView, SubjectKey } from './subject.ts';
+import {
+  type MarketForecast,
+  marketForecasts,
+  motionIn,
+  type SubjectList,
+  type Subjects,
+  subjectsOf,
+} from './subjects.ts';
+
+/** Everything that follows from one snapshot; plain JSON. */
+export interface Evaluation {
+  readonly state: AccountState;
+  /** One per rule and subject that the rule selects. */
+  readonly decisions: readonly Decision[];
+  readonly transitions: readonly Transition[];
+  /**
+   * Level-triggered: every action of every reached stage of every episode that is firing now. A request that was
+   * here before and is not any more is resolved.
+   */
+  readonly active: readonly ActionRequest[];
+  readonly forecasts: readonly MarketForecast[];
+  readonly nextDue: NextDue;
+}
+
+export interface EvaluateOptions {
+  /** Shortest time between polls that the request budget allows; see `leastIntervalMs`. */
+  readonly leastIntervalMs?: number;
+}
+
+/**
+ * Timers are credited with at most so many calm intervals at once, or with the interval that was planned when the
+ * request budget made it longer: of a longer gap nobody knows what it was.
+ */
+const MAX_CREDITED_INTERVALS = 3;
+
+/**
+ * Judges one account: a pure function, the same inputs give the same bytes. Only data that are complete, valid and
+ * no older than `maxSnapshotAgeMs` decide; whatever is unknown freezes the rules that need it, and nothing else.
+ *
+ * Timers run on the monotonic clock of `now` (see `passageSince`), windows and record ages on the clock of the
+ * exchange where it is known. A jump of the wall clock changes labels only.
+ */
+export function evaluate(
+  snapshot: Snapshot,
+  state: AccountState,
+  now: Instant,
+  rules: CompiledRules,
+  options: EvaluateOptions = {},
+): Evaluation {
+  const { account, memory, forecasts, passage, subjects } = prepare(snapshot, state, now, rules);
+  const run = new RuleRun(state, rules, now, passage.timerMs, account.serverNowMs ?? now.wallMs);
+  run.judge(rules.position, subjects.positions);
+  run.judge(rules.creditLine, subjects.loans);
+  run.judge(rules.account, subjects.account);
+  const slots = run.finish();
+  const due = planNext(rules, account, subjects, slots, options.leastIntervalMs ?? 0);
+  return {
+    state: {
+      version: state.version,
+      accountId: state.accountId,
+      passage: { at: now, plannedMs: due.inMs },
+      nextEpisode: run.nextEpisode,
+      rules: slots,
+      ...memory,
+    },
+    decisions: run.decisions,
+    transitions: run.transitions,
+    active: activeRequests(rules, slots, account),
+    forecasts,
+    nextDue: due,
+  };
+}
+
+interface Prepared {
+  readonly account: AccountQuantities;
+  readonly memory: Memory;
+  readonly forecasts: readonly MarketForecast[];
+  readonly passage: Passage;
+  readonly subjects: Subjects;
+}
+
+function prepare(snapshot: Snapshot, state: AccountState, now: Instant, rules: CompiledRules): Prepared {
+  const { settings } = rules;
+  if (snapshot.accountId !== settings.accountId || state.accountId !== settings.accountId) {
+    throw new TypeError(`snapshot, state and rules are not of one account (${settings.accountId})`);
+  }
+  const longestStepMs = Math.max(
+    MAX_CREDITED_INTERVALS * settings.cadence.calmMs,
+    state.passage?.plannedMs ?? 0,
+  );
+  const passage = passageSince(state.passage, now, longestStepMs);
+  const account = new AccountQuantities(snapshot, settings, now);
+  const memory = remember(state, account, passage);
+  const forecasts = marketForecasts(memory);
+  return { account, memory, forecasts, passage, subjects: subjectsOf(account, memory, forecasts) };
+}
+
+/**
+ * Puts a decision in words with its figures, from the inputs of its evaluation: recomputed when somebody asks,
+ * because nearly all decisions are that nothing has to be done.
+ */
+export function explain(
+  snapshot: Snapshot,
+  state: AccountState,
+  now: Instant,
+  rules: CompiledRules,
+  decision: Decision,
+): string {
+  const words = reasonWords(decision.reason);
+  if (decision.unknown !== undefined) return `${words}: ${UNKNOWN_WORDS[decision.unknown]}`;
+  const rule = rules.byId.get(decision.ruleId);
+  if (rule === undefined || decision.reason === 'outsideActiveWindow') return words;
+  const { subjects } = prepare(snapshot, state, now, rules);
+  const figures =
+    rule.spec.on === 'position'
+      ? figuresOf(rule, rules.position, subjects.positions, state, decision.subject)
+      : rule.spec.on === 'creditLine'
+        ? figuresOf(rule, rules.creditLine, subjects.loans, state, decision.subject)
+        : figuresOf(rule, rules.account, subjects.account, state, decision.subject);
+  return figures === undefined ? words : `${words}: ${figures}`;
+}
+
+function figuresOf<K extends SubjectKind>(
+  rule: CompiledRule,
+  kind: KindRules<K>,
+  list: SubjectList<K>,
+  state: AccountState,
+  key: SubjectKey,
+): string | undefined {
+  const subject = list.subjects.find((one) => one.key === key);
+  if (subject === undefined) return undefined;
+  const slot = state.rules.find(
+    ({ ruleId, checksum }) => ruleId === rule.spec.id && checksum === rule.spec.checksum,
+  );
+  kind.registers.load(subject.of);
+  loadLatches(rule.latches, findEntry(slot?.entries ?? NO_ENTRIES, key));
+  rule.condition.judge(rule.latches);
+  return conditionWords(rule.condition.tree, kind.registers, rule.latches);
+}
+
+/** What targets and order sets need of each position of the snapshot, with the forecasts of an evaluated state. */
+export function positionViews(
+  snapshot: Snapshot,
+  evaluated: AccountState,
+  rules: CompiledRules,
+): readonly PositionView[] {
+  const reading = snapshot.sources.positions;
+  if (reading?.kind !== 'read') return [];
+  const forecasts = marketForecasts(evaluated);
+  return reading.value.records.map((record) =>
+    positionView(new PositionQuantities(record, rules.settings), motionIn(forecasts, record.market)),
+  );
+}

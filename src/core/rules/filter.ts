@@ -1,0 +1,81 @@
+import type { Quantity, UnknownReason } from '../quantities/quantity.ts';
+import type { SubjectFilter } from './rule.ts';
+import type { Direction } from './subject.ts';
+
+/** Whether a text matches any of the globs; compiled once, answers remembered. */
+export type GlobJudge = (text: string) => boolean;
+
+/** Compiles globs in which `*` stands for any characters and `?` for one; case matters. */
+export function compileGlobs(globs: readonly string[]): GlobJudge {
+  const judges = globs.map(compileGlob);
+  const [only] = judges;
+  if (judges.length === 1 && only !== undefined) return only;
+  return (text) => judges.some((judge) => judge(text));
+}
+
+const WILDCARDS = /[*?]/;
+
+function compileGlob(glob: string): GlobJudge {
+  if (glob === '*') return () => true;
+  if (!WILDCARDS.test(glob)) return (text) => text === glob;
+  const [start, rest] = [glob.slice(0, -1), glob.slice(1)];
+  if (glob.startsWith('*') && !WILDCARDS.test(rest)) return (text) => text.endsWith(rest);
+  if (glob.endsWith('*') && !WILDCARDS.test(start)) return (text) => text.startsWith(start);
+  return (text) => matchesGlob(text, glob);
+}
+
+/** Backtracks only to the last `*`, so that no pattern takes more than `text * glob` steps. */
+function matchesGlob(text: string, glob: string): boolean {
+  let at = 0;
+  let pattern = 0;
+  let star = -1;
+  let resume = 0;
+  while (at < text.length) {
+    if (glob[pattern] === '*') {
+      star = pattern++;
+      resume = at;
+    } else if (pattern < glob.length && (glob[pattern] === '?' || glob[pattern] === text[at])) {
+      at++;
+      pattern++;
+    } else if (star >= 0) {
+      pattern = star + 1;
+      at = ++resume;
+    } else return false;
+  }
+  while (glob[pattern] === '*') pattern++;
+  return pattern === glob.length;
+}
+
+/** What a filter looks at; a key that a kind of subject does not have is not asked for. */
+export interface Filterable {
+  readonly market?: string;
+  readonly positionId?: string;
+  readonly asset?: string;
+  readonly direction?: Quantity<Direction>;
+}
+
+/** `true`, `false`, or why it cannot be told. */
+export type FilterVerdict = boolean | UnknownReason;
+export type FilterJudge = (subject: Filterable) => FilterVerdict;
+
+/** Compiles a rule's `where`: lists are an "or", keys an "and"; a key that is not written selects everything. */
+export function compileFilter(filter: SubjectFilter): FilterJudge {
+  const market = filter.market && compileGlobs(filter.market);
+  const asset = filter.asset && compileGlobs(filter.asset);
+  const positionId = filter.positionId && compileGlobs(filter.positionId);
+  const { direction } = filter;
+  return (subject) => {
+    if (market !== undefined && !isSelected(market, subject.market)) return false;
+    if (asset !== undefined && !isSelected(asset, subject.asset)) return false;
+    if (positionId !== undefined && !isSelected(positionId, subject.positionId)) return false;
+    if (direction === undefined) return true;
+    if (subject.direction?.kind !== 'value') {
+      return subject.direction?.kind === 'unknown' ? subject.direction.why : false;
+    }
+    return subject.direction.value === direction;
+  };
+}
+
+function isSelected(judge: GlobJudge, text: string | undefined): boolean {
+  return text !== undefined && judge(text);
+}

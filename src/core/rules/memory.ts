@@ -1,0 +1,187 @@
+import type { RecordList } from '../ports/exchange.ts';
+import type { AccountQuantities } from '../quantities/account.ts';
+import type { PositionQuantities } from '../quantities/position.ts';
+import type { SourceReading } from '../quantities/snapshot.ts';
+import { MS_PER_HOUR } from '../quantities/units.ts';
+import { observe } from '../risk/forecast.ts';
+import type { AccountState, LoanMemory, MarketMemory, PositionMemory } from './account-state.ts';
+import type { Passage } from './passage.ts';
+
+/** What is remembered between evaluations besides the rules. */
+export type Memory = Pick<AccountState, 'markets' | 'loans' | 'positions' | 'ages'>;
+
+/** A mark price coarser than this is no sample: its rounding would pass for volatility. */
+const COARSEST_SAMPLE = 0.001;
+/** A market without positions is forgotten after this time. */
+const FORGET_MARKET_AFTER_MS = MS_PER_HOUR;
+/** Two ages nearer than this stem from the same read. */
+const SAME_READ_MS = 0.5;
+
+/** Takes in what the snapshot adds: one sample per new read, and the time without cover. */
+export function remember(memory: Memory, account: AccountQuantities, passage: Passage): Memory {
+  const positionsAgeMs = account.ageMs('positions');
+  const creditLineAgeMs = account.ageMs('creditLine');
+  return {
+    markets: rememberMarkets(memory, account, passage),
+    loans: rememberLoans(memory, account, passage),
+    positions: rememberCover(memory.positions, account, passage.timerMs),
+    ages: {
+      ...(positionsAgeMs !== undefined && { positions: positionsAgeMs }),
+      ...(creditLineAgeMs !== undefined && { creditLine: creditLineAgeMs }),
+    },
+  };
+}
+
+/**
+ * Time between the last read that gave samples and this one; `undefined` when the clocks do not tell, and 0 when
+ * it is the same read.
+ */
+function sincePreviousRead(
+  previousAgeMs: number | undefined,
+  ageMs: number | undefined,
+  { measuredMs }: Passage,
+): number | undefined {
+  if (previousAgeMs === undefined || ageMs === undefined || measuredMs === undefined) return undefined;
+  const sinceMs = previousAgeMs + measuredMs - ageMs;
+  return sinceMs > SAME_READ_MS ? sinceMs : 0;
+}
+
+function isFresh(
+  account: AccountQuantities,
+  reading: SourceReading<RecordList<unknown>> | undefined,
+): boolean {
+  return account.fresh(reading).kind === 'value';
+}
+
+function rememberMarkets(
+  memory: Memory,
+  account: AccountQuantities,
+  passage: Passage,
+): readonly MarketMemory[] {
+  if (!isFresh(account, account.snapshot.sources.positions)) return memory.markets;
+  const sinceMs = sincePreviousRead(memory.ages.positions, account.ageMs('positions'), passage);
+  if (sinceMs === 0) return memory.markets;
+  const marks = finestMarks(account.positions);
+  const next: MarketMemory[] = [];
+  for (const before of memory.markets) {
+    const { market } = before;
+    const mark = findMarket(marks, market);
+    if (mark === undefined) {
+      const absentMs = Math.max(1, before.absentMs + passage.timerMs);
+      if (absentMs <= FORGET_MARKET_AFTER_MS) next.push({ ...before, absentMs });
+      continue;
+    }
+    const forecast = observe(before.forecast, mark.price, before.absentMs === 0 ? sinceMs : undefined);
+    next.push({ market, forecast: forecast ?? before.forecast, absentMs: 0 });
+  }
+  for (const { market, price } of marks) {
+    if (findMarket(memory.markets, market) !== undefined) continue;
+    const forecast = observe(undefined, price, undefined);
+    if (forecast !== undefined) next.push({ market, forecast, absentMs: 0 });
+  }
+  return next;
+}
+
+interface Mark {
+  readonly market: string;
+  readonly price: number;
+  readonly error: number;
+}
+
+/** Per market the mark price of the position that shows it most precisely. */
+function finestMarks(positions: readonly PositionQuantities[]): readonly Mark[] {
+  const marks: Mark[] = [];
+  for (const { market, markPrice, markError } of positions) {
+    if (markPrice.kind !== 'value' || markError.kind !== 'value') continue;
+    const mark = { market, price: markPrice.value, error: markError.value / markPrice.value };
+    if (mark.error > COARSEST_SAMPLE) continue;
+    const best = findMarket(marks, market);
+    if (best === undefined) marks.push(mark);
+    else if (mark.error < best.error) marks[marks.indexOf(best)] = mark;
+  }
+  return marks;
+}
+
+function findMarket<T extends { readonly market: string }>(
+  list: readonly T[],
+  market: string,
+): T | undefined {
+  for (const one of list) if (one.market === market) return one;
+  return undefined;
+}
+
+function rememberLoans(memory: Memory, account: AccountQuantities, passage: Passage): readonly LoanMemory[] {
+  const reading = account.snapshot.sources.creditLine;
+  if (reading?.kind !== 'read' || !isFresh(account, reading)) return memory.loans;
+  const sinceMs = sincePreviousRead(memory.ages.creditLine, account.ageMs('creditLine'), passage);
+  if (sinceMs === 0) return memory.loans;
+  const next: LoanMemory[] = [];
+  for (const loan of account.loans) {
+    const subject = creditLineKey(loan.record);
+    const before = memory.loans.find((one) => one.subject === subject);
+    const ltv = loan.ltv('currentLtv');
+    const gap = ltv.kind !== 'value';
+    const forecast = gap
+      ? before?.forecast
+      : observe(before?.forecast, ltv.value, before?.gap === true ? undefined : sinceMs);
+    if (forecast !== undefined) next.push({ subject, forecast, gap });
+  }
+  if (reading.value.complete) return next;
+  const seen = new Set(next.map(({ subject }) => subject));
+  for (const { subject, forecast } of memory.loans) {
+    if (!seen.has(subject)) next.push({ subject, forecast, gap: true });
+  }
+  return next;
+}
+
+/** Identity of a loan across polls. */
+export function creditLineKey(record: { readonly asset: string; readonly createdAt: number }): string {
+  return `creditLine:${record.asset}@${record.createdAt}`;
+}
+
+function rememberCover(
+  before: readonly PositionMemory[],
+  account: AccountQuantities,
+  timerMs: number,
+): readonly PositionMemory[] {
+  const list = account.positionList;
+  if (list.kind !== 'value') return before.map(coverUnknown);
+  const next: PositionMemory[] = [];
+  for (const position of account.positions) {
+    const { positionId } = position;
+    if (findCover(next, positionId) !== undefined) continue;
+    next.push(stepCover(findCover(before, positionId), position, account, timerMs));
+  }
+  if (list.value.complete) return next;
+  const unseen = before.filter(({ positionId }) => findCover(next, positionId) === undefined);
+  return [...next, ...unseen.map(coverUnknown)];
+}
+
+export function findCover(
+  memories: readonly PositionMemory[],
+  positionId: string,
+): PositionMemory | undefined {
+  for (const one of memories) if (one.positionId === positionId) return one;
+  return undefined;
+}
+
+function coverUnknown({ positionId, unprotectedMs }: PositionMemory): PositionMemory {
+  return { positionId, unprotectedMs, cover: 'unknown' };
+}
+
+function stepCover(
+  before: PositionMemory | undefined,
+  position: PositionQuantities,
+  account: AccountQuantities,
+  timerMs: number,
+): PositionMemory {
+  const { positionId } = position.record;
+  const unprotectedMs = before?.unprotectedMs ?? 0;
+  const cover = account.coverOf(position);
+  if (cover.kind !== 'value') return { positionId, unprotectedMs, cover: 'unknown' };
+  if (cover.value === 'ok') {
+    return before?.cover === 'covered' ? before : { positionId, unprotectedMs: 0, cover: 'covered' };
+  }
+  const creditMs = before?.cover === 'open' ? timerMs : 0;
+  return { positionId, unprotectedMs: unprotectedMs + creditMs, cover: 'open' };
+}

@@ -1,0 +1,39 @@
+import type { Instant } from '../quantities/snapshot.ts';
+
+/** Where the last evaluation stood in time; plain JSON, part of the account's state. */
+export interface PassageState {
+  readonly at: Instant;
+  /** In how many milliseconds that evaluation asked to be followed by the next. */
+  readonly plannedMs: number;
+}
+
+/** How much time passed since the last evaluation. */
+export interface Passage {
+  /** What timers may be credited with, milliseconds. */
+  readonly timerMs: number;
+  /** What most likely passed, for statistics; `undefined` when the clocks do not tell. */
+  readonly measuredMs: number | undefined;
+}
+
+/** Across processes a gap beyond so many planned intervals may as well be a jump of the clock. */
+const PLAUSIBLE_INTERVALS = 3;
+
+/**
+ * Time since the last evaluation, monotonic within one process. Another process has another monotonic clock:
+ * between two of them only the wall clock is left, which may have jumped, so timers are credited with at most the
+ * planned interval - that much was going to pass anyway, so no jump can fire or resolve anything. And they are
+ * never credited with more than `maxStepMs` at once: of a longer gap nobody knows what the condition did in it.
+ */
+export function passageSince(last: PassageState | undefined, now: Instant, maxStepMs: number): Passage {
+  if (last === undefined) return { timerMs: 0, measuredMs: undefined };
+  if (last.at.clockId === now.clockId) {
+    const measuredMs = Math.max(0, now.monotonicMs - last.at.monotonicMs);
+    return { timerMs: Math.min(measuredMs, maxStepMs), measuredMs };
+  }
+  const measuredMs = now.wallMs - last.at.wallMs;
+  const isPlausible = measuredMs >= 0 && measuredMs <= PLAUSIBLE_INTERVALS * last.plannedMs;
+  return {
+    timerMs: Math.min(Math.max(0, measuredMs), last.plannedMs, maxStepMs),
+    measuredMs: isPlausible ? measuredMs : undefined,
+  };
+}

@@ -1,0 +1,227 @@
+import type { Registers } from '../fields/field-cache.ts';
+import type { UnknownReason } from '../quantities/quantity.ts';
+import type { Instant } from '../quantities/snapshot.ts';
+import type { AccountState, RuleSlot } from './account-state.ts';
+import type { CompiledRule, CompiledRules, KindRules } from './compiled-rules.ts';
+import { FALSE, type Latches, type Truth, UNKNOWN } from './condition.ts';
+import { conditionWords } from './condition-words.ts';
+import type { Decision, Transition } from './decision.ts';
+import type { FilterJudge, FilterVerdict } from './filter.ts';
+import { type DecisionReason, reasonWords, type TransitionReason } from './reason.ts';
+import type { SubjectKind } from './rule.ts';
+import { endRule, freezeRule, type Phase, type RuleChange, type RuleEntry, stepRule } from './rule-state.ts';
+import type { SubjectKey } from './subject.ts';
+import type { Subject, SubjectList } from './subjects.ts';
+
+export const NO_ENTRIES: readonly RuleEntry[] = [];
+
+/** One evaluation in progress: the only mutable part, gone when it is over. */
+export class RuleRun {
+  readonly decisions: Decision[] = [];
+  readonly transitions: Transition[] = [];
+  nextEpisode: number;
+  readonly #rules: CompiledRules;
+  readonly #now: Instant;
+  readonly #timerMs: number;
+  readonly #windowNowMs: number;
+  /** Entries by the index of their rule. */
+  readonly #before: (readonly RuleEntry[])[];
+  readonly #after: (RuleEntry[] | undefined)[];
+
+  constructor(state: AccountState, rules: CompiledRules, now: Instant, timerMs: number, windowNowMs: number) {
+    this.nextEpisode = state.nextEpisode;
+    this.#rules = rules;
+    this.#now = now;
+    this.#timerMs = timerMs;
+    this.#windowNowMs = windowNowMs;
+    this.#before = rules.all.map(() => NO_ENTRIES);
+    this.#after = rules.all.map(() => undefined);
+    for (const slot of state.rules) if (slot.entries.length > 0) this.#takeOver(slot);
+  }
+
+  /** Keeps what is still valid of a rule's state, and ends the rest. */
+  #takeOver(slot: RuleSlot): void {
+    const rule = this.#rules.byId.get(slot.ruleId);
+    if (rule === undefined || rule.spec.checksum !== slot.checksum) {
+      const reason = rule === undefined ? 'ruleRemoved' : 'ruleChanged';
+      for (const entry of slot.entries)
+        this.#record(slot, entry.subject, endRule(entry, reason, false).changes);
+    } else if (slot.mode === 'observe' && rule.mode === 'enforce') {
+      const kept: RuleEntry[] = [];
+      for (const entry of slot.entries) {
+        const ended = endRule(entry, 'modeChanged', true);
+        this.#record(slot, entry.subject, ended.changes);
+        if (ended.entry !== undefined) kept.push(ended.entry);
+      }
+      this.#before[rule.index] = kept;
+    } else this.#before[rule.index] = slot.entries;
+  }
+
+  judge<K extends SubjectKind>(kind: KindRules<K>, list: SubjectList<K>): void {
+    if (kind.rules.length === 0) return;
+    for (const subject of list.subjects) {
+      if (subject.frozen === undefined) kind.registers.load(subject.of);
+      let filter: FilterJudge | undefined;
+      let selected: FilterVerdict = true;
+      for (const rule of kind.rules) {
+        // Rules of a set share their filter: one verdict serves as long as it stays the same.
+        if (rule.filter !== filter) {
+          filter = rule.filter;
+          selected = filter(subject.filterable);
+        }
+        this.#judgeOne(rule, subject, selected, kind.registers);
+      }
+    }
+    kind.registers.clear();
+    for (const rule of kind.rules) this.#judgeAbsent(rule, list);
+  }
+
+  #judgeOne<K extends SubjectKind>(
+    rule: CompiledRule,
+    subject: Subject<K>,
+    selected: FilterVerdict,
+    registers: Registers<K>,
+  ): void {
+    const entries = this.#before[rule.index] ?? NO_ENTRIES;
+    const entry = entries.length === 0 ? undefined : findEntry(entries, subject.key);
+    if (selected === false && subject.frozen !== undefined && entry !== undefined) {
+      // What cannot be judged cannot have left the selection either.
+      return this.#freeze(rule, subject.key, entry, subject.frozen);
+    }
+    if (selected === false) return this.#end(rule, subject.key, entry, 'notSelected');
+    if (rule.window !== undefined && !rule.window(this.#windowNowMs)) {
+      this.#decide(rule.spec.id, subject.key, 'inactive', 'outsideActiveWindow');
+      return this.#end(rule, subject.key, entry, 'outsideActiveWindow');
+    }
+    const why = subject.frozen ?? (selected === true ? undefined : selected);
+    if (why !== undefined) return this.#freeze(rule, subject.key, entry, why);
+    const { latches } = rule;
+    if (latches.length > 0) loadLatches(latches, entry);
+    const truth: Truth = rule.condition.judge(latches);
+    const latched = truth === UNKNOWN || latches.length === 0 ? '' : writeLatches(latches);
+    // Most rules are inactive for most subjects: nothing to step, nothing to keep.
+    if (truth === FALSE && entry === undefined && latched === '') {
+      return this.#decide(rule.spec.id, subject.key, 'inactive', 'conditionNotMet');
+    }
+    this.#step(rule, subject.key, entry, truth, latched, registers);
+  }
+
+  #step<K extends SubjectKind>(
+    rule: CompiledRule,
+    subject: SubjectKey,
+    entry: RuleEntry | undefined,
+    truth: Truth,
+    latches: string,
+    registers: Registers<K>,
+  ): void {
+    const figures = (): string => conditionWords(rule.condition.tree, registers, rule.latches);
+    const step = stepRule(subject, entry, rule.spec, {
+      truth,
+      latches,
+      timerMs: this.#timerMs,
+      atMs: this.#now.wallMs,
+      nextEpisode: () => this.nextEpisode++,
+      because: figures,
+    });
+    this.#keep(rule, step.entry);
+    this.#decide(rule.spec.id, subject, step.phase, step.reason);
+    if (step.changes.length > 0) this.#record(rule.emptySlot, subject, step.changes, figures());
+  }
+
+  /** Subjects that were seen before and are not in the list: gone if it is complete, else nobody knows. */
+  #judgeAbsent<K extends SubjectKind>(rule: CompiledRule, list: SubjectList<K>): void {
+    for (const entry of this.#before[rule.index] ?? NO_ENTRIES) {
+      if (list.subjects.some(({ key }) => key === entry.subject)) continue;
+      if (list.incomplete === undefined) this.#end(rule, entry.subject, entry, 'subjectGone');
+      else this.#freeze(rule, entry.subject, entry, list.incomplete);
+    }
+  }
+
+  #freeze(rule: CompiledRule, subject: SubjectKey, entry: RuleEntry | undefined, why: UnknownReason): void {
+    const frozen = freezeRule(entry);
+    this.#keep(rule, frozen.entry);
+    this.#decide(rule.spec.id, subject, frozen.phase, frozen.reason, why);
+  }
+
+  #end(
+    rule: CompiledRule,
+    subject: SubjectKey,
+    entry: RuleEntry | undefined,
+    reason: TransitionReason,
+  ): void {
+    const ended = endRule(entry, reason, reason === 'outsideActiveWindow');
+    this.#keep(rule, ended.entry);
+    this.#record(rule.emptySlot, subject, ended.changes);
+  }
+
+  #keep(rule: CompiledRule, entry: RuleEntry | undefined): void {
+    if (entry === undefined) return;
+    const entries = this.#after[rule.index];
+    if (entries === undefined) this.#after[rule.index] = [entry];
+    else entries.push(entry);
+  }
+
+  #decide(
+    ruleId: string,
+    subject: SubjectKey,
+    phase: Phase,
+    reason: DecisionReason,
+    why?: UnknownReason,
+  ): void {
+    this.decisions.push(
+      why === undefined
+        ? { ruleId, subject, phase, reason }
+        : { ruleId, subject, phase, reason, unknown: why },
+    );
+  }
+
+  #record(
+    slot: Pick<RuleSlot, 'ruleId' | 'checksum' | 'mode'>,
+    subject: SubjectKey,
+    changes: readonly RuleChange[],
+    figures?: string,
+  ): void {
+    const rule = this.#rules.byId.get(slot.ruleId);
+    for (const change of changes) {
+      const words = reasonWords(change.reason);
+      this.transitions.push({
+        ruleId: slot.ruleId,
+        ruleChecksum: slot.checksum,
+        subject,
+        ...change,
+        atMs: this.#now.wallMs,
+        words: figures === undefined ? words : `${words}: ${figures}`,
+        mode: slot.mode,
+        severity: rule?.spec.severity ?? 'info',
+        labels: rule?.spec.labels ?? {},
+      });
+    }
+  }
+
+  /** The next state of the rules, without those that have nothing to remember but their checksum. */
+  finish(): readonly RuleSlot[] {
+    return this.#rules.all.map((rule) => {
+      const entries = this.#after[rule.index];
+      return entries === undefined ? rule.emptySlot : { ...rule.emptySlot, entries };
+    });
+  }
+}
+
+export function findEntry(entries: readonly RuleEntry[], subject: SubjectKey): RuleEntry | undefined {
+  for (const entry of entries) if (entry.subject === subject) return entry;
+  return undefined;
+}
+
+const LATCHED = 49;
+
+export function loadLatches(latches: Latches, entry: RuleEntry | undefined): void {
+  const text = entry?.latches ?? '';
+  for (let index = 0; index < latches.length; index++) {
+    latches[index] = text.charCodeAt(index) === LATCHED ? 1 : 0;
+  }
+}
+
+/** `''` when none is set, so that a subject with nothing latched needs no entry. */
+function writeLatches(latches: Latches): string {
+  return latches.includes(1) ? latches.join('') : '';
+}

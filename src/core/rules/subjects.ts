@@ -1,0 +1,135 @@
+import type { SubjectOf } from '../fields/field-cache.ts';
+import type { CreditLineSubject, PositionSubject } from '../fields/field-values.ts';
+import type { AccountQuantities } from '../quantities/account.ts';
+import { known, type Quantity, type UnknownReason, unknown } from '../quantities/quantity.ts';
+import { type Motion, motionOf } from '../risk/forecast.ts';
+import type { Filterable } from './filter.ts';
+import { creditLineKey, findCover, type Memory } from './memory.ts';
+import type { SubjectKind } from './rule.ts';
+import type { SubjectKey } from './subject.ts';
+
+/** One subject of an evaluation. `frozen` tells why nothing can be said of it. */
+export interface Subject<K extends SubjectKind> {
+  readonly key: SubjectKey;
+  readonly of: SubjectOf[K];
+  readonly filterable: Filterable;
+  readonly frozen: UnknownReason | undefined;
+}
+
+/** The subjects of one kind that the snapshot shows, and whether one that is absent is gone. */
+export interface SubjectList<K extends SubjectKind> {
+  readonly subjects: readonly Subject<K>[];
+  /** Why an absence proves nothing; `undefined` when the list is complete. */
+  readonly incomplete: UnknownReason | undefined;
+}
+
+/** All subjects of one evaluation. */
+export interface Subjects {
+  readonly positions: SubjectList<'position'>;
+  readonly loans: SubjectList<'creditLine'>;
+  readonly account: SubjectList<'account'>;
+}
+
+/** How the mark price of a market has been moving. */
+export interface MarketForecast {
+  readonly market: string;
+  readonly motion: Quantity<Motion>;
+}
+
+export function marketForecasts({ markets }: Pick<Memory, 'markets'>): readonly MarketForecast[] {
+  return markets.map(({ market, forecast }) => ({ market, motion: motionOf(forecast) }));
+}
+
+export function subjectsOf(
+  account: AccountQuantities,
+  memory: Memory,
+  forecasts: readonly MarketForecast[],
+): Subjects {
+  return {
+    positions: positionSubjects(account, memory, forecasts),
+    loans: creditLineSubjects(account, memory),
+    account: accountSubject(account),
+  };
+}
+
+export const ACCOUNT_KEY: SubjectKey = 'account';
+
+export function positionKey(positionId: string): SubjectKey {
+  return `position:${positionId}`;
+}
+
+function positionSubjects(
+  account: AccountQuantities,
+  memory: Memory,
+  forecasts: readonly MarketForecast[],
+): SubjectList<'position'> {
+  const list = account.positionList;
+  const stale = list.kind === 'unknown' ? list.why : undefined;
+  const ids = account.positions.map(({ positionId }) => positionId);
+  const subjects = account.positions.map((position, index) => {
+    const { positionId, market } = position;
+    const of: PositionSubject = {
+      position,
+      account,
+      motion: motionIn(forecasts, market),
+      unprotectedMs: unprotectedTime(memory, positionId),
+    };
+    const frozen = stale ?? (isRepeated(ids, index) ? ('duplicateRecord' as const) : undefined);
+    return { key: positionKey(positionId), of, filterable: position, frozen };
+  });
+  return { subjects: unique(subjects), incomplete: incompleteness(list) };
+}
+
+function creditLineSubjects(account: AccountQuantities, memory: Memory): SubjectList<'creditLine'> {
+  const list = account.fresh(account.snapshot.sources.creditLine);
+  const stale = list.kind === 'unknown' ? list.why : undefined;
+  const keys = account.loans.map(({ record }) => creditLineKey(record));
+  const subjects = account.loans.map((loan, index) => {
+    const key = keys[index] ?? creditLineKey(loan.record);
+    const of: CreditLineSubject = {
+      loan,
+      account,
+      motion: motionOf(memory.loans.find(({ subject }) => subject === key)?.forecast),
+    };
+    const frozen = stale ?? (isRepeated(keys, index) ? ('duplicateRecord' as const) : undefined);
+    return { key, of, filterable: { asset: loan.record.asset }, frozen };
+  });
+  return { subjects: unique(subjects), incomplete: incompleteness(list) };
+}
+
+function isRepeated(keys: readonly SubjectKey[], index: number): boolean {
+  const key = keys[index];
+  for (let at = 0; at < keys.length; at++) if (at !== index && keys[at] === key) return true;
+  return false;
+}
+
+/** The account itself; each of its fields knows whether its own source may decide. */
+function accountSubject(account: AccountQuantities): SubjectList<'account'> {
+  return {
+    subjects: [{ key: ACCOUNT_KEY, of: account, filterable: {}, frozen: undefined }],
+    incomplete: undefined,
+  };
+}
+
+function incompleteness(list: Quantity<{ readonly complete: boolean }>): UnknownReason | undefined {
+  if (list.kind === 'value') return list.value.complete ? undefined : 'listIncomplete';
+  return list.kind === 'unknown' ? list.why : 'notRead';
+}
+
+/** One subject per key: records that share one are not told apart, and count once. */
+function unique<K extends SubjectKind>(subjects: readonly Subject<K>[]): readonly Subject<K>[] {
+  if (subjects.every(({ frozen }) => frozen === undefined)) return subjects;
+  const seen = new Set<SubjectKey>();
+  return subjects.filter(({ key }) => !seen.has(key) && seen.add(key));
+}
+
+export function motionIn(forecasts: readonly MarketForecast[], market: string): Quantity<Motion> {
+  for (const one of forecasts) if (one.market === market) return one.motion;
+  return motionOf(undefined);
+}
+
+function unprotectedTime(memory: Memory, positionId: string): Quantity<number> {
+  const one = findCover(memory.positions, positionId);
+  if (one === undefined || one.cover === 'unknown') return unknown('fieldMissing');
+  return known(one.unprotectedMs);
+}
