@@ -5,11 +5,11 @@ import type { Operations, OperationsPlace } from './app/operations.ts';
 import type { ChannelTest } from './app/test-channels.ts';
 import type { CheckReport } from './config/check-report.ts';
 import type { FullExchange } from './core/ports/exchange.ts';
+import type { ExchangeObserver } from './exchange/call/observer.ts';
 import type { ExchangeClientOptions } from './exchange/client.ts';
-import type { ExchangeObserver } from './exchange/observer.ts';
 import type * as requests from './exchange/requests.ts';
 import type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
-import type { FileVerdict } from './state/audit-file.ts';
+import type { FileVerdict } from './state/audit/audit-file.ts';
 
 /**
  * The composition root: the only place where parts meet. What a command line or a web page needs
@@ -35,11 +35,11 @@ export {
   percentInWords,
 } from './config/shape/units.ts';
 export { suggest } from './config/suggest.ts';
+export type { ExchangeObserver } from './exchange/call/observer.ts';
 export { ENDPOINTS } from './exchange/endpoints.ts';
-export type { ExchangeObserver } from './exchange/observer.ts';
 export type { Prepared } from './exchange/requests.ts';
 export type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
-export type { FileVerdict } from './state/audit-file.ts';
+export type { FileVerdict } from './state/audit/audit-file.ts';
 export type { LogLevel } from './telemetry/logger.ts';
 
 /** Starts the simulated exchange. @throws an error with a `code` and a message that says what to change. */
@@ -107,7 +107,7 @@ export async function examineSetup(options: DoctorOptions): Promise<DoctorReport
 
 /** Checks an exported part of an audit chain by itself; see there. */
 export async function verifyAuditFile(lines: AsyncIterable<string>): Promise<FileVerdict> {
-  const { verifyAuditFile: verify } = await import('./state/audit-file.ts');
+  const { verifyAuditFile: verify } = await import('./state/audit/audit-file.ts');
   return await verify(lines);
 }
 
@@ -210,10 +210,10 @@ export async function connectExchange(options: ExchangeConnectionOptions): Promi
 
 async function connectStores(shared: ExchangeConnectionOptions['shared']) {
   const { systemClock } = await import('./exchange/system-clock.ts');
-  const { createMemoryRateLimitStore } = await import('./state/limiter-memory.ts');
+  const { createMemoryRateLimitStore } = await import('./state/limits/limiter-memory.ts');
   const fallback = createMemoryRateLimitStore(systemClock);
   if (shared === undefined) {
-    const { createMemoryNonceStore } = await import('./state/nonce-memory.ts');
+    const { createMemoryNonceStore } = await import('./state/nonce/nonce-memory.ts');
     return {
       nonces: createMemoryNonceStore(systemClock),
       limits: fallback,
@@ -221,8 +221,8 @@ async function connectStores(shared: ExchangeConnectionOptions['shared']) {
       close: async () => {},
     };
   }
-  const { createRedisNonceStore } = await import('./state/nonce-redis.ts');
-  const { createRedisRateLimitStore } = await import('./state/limiter-redis.ts');
+  const { createRedisNonceStore } = await import('./state/nonce/nonce-redis.ts');
+  const { createRedisRateLimitStore } = await import('./state/limits/limiter-redis.ts');
   const { connectRedisOnce } = await import('./app/redis-once.ts');
   const redis = await connectRedisOnce(shared.redisUrl);
   const nonces = createRedisNonceStore({ redis, prefix: shared.prefix });

@@ -7,6 +7,7 @@ import type { Telemetry } from '../core/ports/telemetry.ts';
 import { leastIntervalMs } from '../core/risk/cadence.ts';
 import { compileRules } from '../core/rules/compiled-rules.ts';
 import type { ConditionSpec } from '../core/rules/rule.ts';
+import type { ExchangeObserver } from '../exchange/call/observer.ts';
 import {
   createExchangeClient,
   createSharedConnections,
@@ -16,8 +17,7 @@ import {
 } from '../exchange/client.ts';
 import { fiatDeposit } from '../exchange/fiat-deposit.ts';
 import { guard } from '../exchange/guarded-exchange.ts';
-import { limitsOf, overrideLimits } from '../exchange/limits.ts';
-import type { ExchangeObserver } from '../exchange/observer.ts';
+import { limitsOf, overrideLimits } from '../exchange/limits/limits.ts';
 import type { AccountBook, WatchedAccount } from '../pipeline/account.ts';
 import type { BudgetUse } from '../telemetry/record.ts';
 import type { DepositAccess } from './web-deposit.ts';

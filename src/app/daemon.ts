@@ -16,7 +16,7 @@ import { PollGuard } from '../pipeline/poll.ts';
 import type { Queues } from '../queues/producers.ts';
 import { assertSchedules, groupTicks, type Schedule, tickOf } from '../queues/schedules.ts';
 import type { RunningWorker, WorkerSettings } from '../queues/worker.ts';
-import { createRedisReceiptStore } from '../state/receipts-redis.ts';
+import { createRedisReceiptStore } from '../state/receipts/receipts-redis.ts';
 import type { State } from '../state/state.ts';
 import type { ConfiguredAccounts } from './accounts.ts';
 import { type Base, openBase } from './base.ts';

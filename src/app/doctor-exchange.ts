@@ -12,10 +12,10 @@ import type {
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
 import { createExchangeClient } from '../exchange/client.ts';
 import { systemClock } from '../exchange/system-clock.ts';
-import { createMemoryRateLimitStore } from '../state/limiter-memory.ts';
-import { createRedisRateLimitStore } from '../state/limiter-redis.ts';
-import { createMemoryNonceStore } from '../state/nonce-memory.ts';
-import { createRedisNonceStore } from '../state/nonce-redis.ts';
+import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
+import { createRedisRateLimitStore } from '../state/limits/limiter-redis.ts';
+import { createMemoryNonceStore } from '../state/nonce/nonce-memory.ts';
+import { createRedisNonceStore } from '../state/nonce/nonce-redis.ts';
 import { ConfiguredAccounts, countSharing, leastInterval } from './accounts.ts';
 import type { DoctorCheck } from './doctor.ts';
 

@@ -4,7 +4,7 @@ import type { Delivery, Message } from '../core/ports/delivery.ts';
 import { openLanes } from '../notify/channels.ts';
 import type { WriteLog } from '../notify/log.ts';
 import { deliverInThread } from '../notify/thread.ts';
-import { createMemoryReceiptStore } from '../state/receipts-memory.ts';
+import { createMemoryReceiptStore } from '../state/receipts/receipts-memory.ts';
 import { channelOptions } from './deliverer.ts';
 
 export interface ChannelTest {

@@ -1,4 +1,4 @@
-import { Deadline, Deadlines } from '../exchange/deadlines.ts';
+import { Deadline, Deadlines } from '../exchange/call/deadlines.ts';
 import type { Timers } from '../pipeline/account.ts';
 
 class Callback extends Deadline {

@@ -3,19 +3,19 @@ import type { Clock, Random } from '../core/ports/clock.ts';
 import type { FullExchange } from '../core/ports/exchange.ts';
 import type { RateLimitStore } from '../core/ports/limiter.ts';
 import type { NonceStore } from '../core/ports/nonce.ts';
-import { BaseUrls } from './base-urls.ts';
-import { Caller, type RetrySettings } from './caller.ts';
-import { redactor } from './errors.ts';
-import { Limiter } from './limiter.ts';
-import { overrideLimits, type RateLimit } from './limits.ts';
-import { createNonceSource, type NonceMode } from './nonce.ts';
-import { type ExchangeObserver, safely } from './observer.ts';
+import { BaseUrls } from './call/base-urls.ts';
+import { Caller, type RetrySettings } from './call/caller.ts';
+import { redactor } from './call/errors.ts';
+import { type ExchangeObserver, safely } from './call/observer.ts';
+import { signingKey } from './call/signer.ts';
+import { Connections, createTransport } from './call/transport.ts';
+import { Limiter } from './limits/limiter.ts';
+import { overrideLimits, type RateLimit } from './limits/limits.ts';
+import { Slots, withReserve } from './limits/slots.ts';
+import { createNonceSource, type NonceMode } from './nonce/nonce.ts';
 import { createOperations } from './operations.ts';
 import type { Dialect } from './requests.ts';
-import { signingKey } from './signer.ts';
-import { Slots, withReserve } from './slots.ts';
 import { systemClock } from './system-clock.ts';
-import { Connections, createTransport } from './transport.ts';
 
 export interface ExchangeClientOptions {
   /** Addresses of the exchange, the preferred one first, e.g. `https://exchange.example`. */

@@ -12,10 +12,9 @@ import type {
   StopLimitRequest,
 } from '../core/ports/exchange.ts';
 import { parseDecimal, ZERO } from '../core/quantities/decimal.ts';
-import type { Caller } from './caller.ts';
+import type { Caller } from './call/caller.ts';
+import { finding, type Redact, redactor } from './call/errors.ts';
 import { ENDPOINTS, type Endpoint } from './endpoints.ts';
-import { finding, type Redact, redactor } from './errors.ts';
-import { LIVE_BOUNDS, readHistory, SPEC_ORDER_BOUNDS, SPEC_TRANSFER_BOUNDS } from './history.ts';
 import {
   type Dialect,
   type Prepared,
@@ -28,6 +27,7 @@ import {
   prepareStopLimit,
   prepareTransfers,
 } from './requests.ts';
+import { LIVE_BOUNDS, readHistory, SPEC_ORDER_BOUNDS, SPEC_TRANSFER_BOUNDS } from './schemas/read-history.ts';
 import {
   type Parsed,
   type PlacedOrderReply,

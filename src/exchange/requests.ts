@@ -7,8 +7,8 @@ import type {
   TransferQuery,
 } from '../core/ports/exchange.ts';
 import { type DecimalString, formatDecimal, parseDecimal, ZERO } from '../core/quantities/decimal.ts';
+import { finding } from './call/errors.ts';
 import type { EndpointId } from './endpoints.ts';
-import { finding } from './errors.ts';
 
 /**
  * How requests spell the field that newer requests of the live service name differently: the client order

@@ -5,14 +5,14 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { OperatorControls } from '../core/ports/controls.ts';
 import type { HistoryPoint, HistoryReader } from '../core/ports/history.ts';
 import { bucketOf, type StateStore } from '../core/ports/state-store.ts';
-import { AccountStore } from './account-store.ts';
-import { createAuditLog } from './audit-log.ts';
-import { pruneChain } from './audit-prune.ts';
-import type { Backend, RawSample } from './backend.ts';
-import { createMemoryBackend } from './backend-memory.ts';
-import { createRedisBackend } from './backend-redis.ts';
+import type { Backend, RawSample } from './account/account-backend.ts';
+import { AccountStore } from './account/account-store.ts';
+import { createMemoryBackend } from './account/backend-memory.ts';
+import { createRedisBackend } from './account/backend-redis.ts';
+import { createAuditLog } from './audit/audit-log.ts';
+import { pruneChain } from './audit/audit-prune.ts';
 import { redactor } from './canonical.ts';
-import { createOperatorControls } from './operator-controls.ts';
+import { createOperatorControls } from './controls/operator-controls.ts';
 
 export interface StateOptions {
   readonly clock: Clock;

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Pool } from 'undici';
+import { sign, signingKey } from '../../src/exchange/call/signer.ts';
 import { createExchangeClient } from '../../src/exchange/client.ts';
-import { sign, signingKey } from '../../src/exchange/signer.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import { createMemoryRateLimitStore } from '../../src/state/limiter-memory.ts';
-import { createMemoryNonceStore } from '../../src/state/nonce-memory.ts';
+import { createMemoryRateLimitStore } from '../../src/state/limits/limiter-memory.ts';
+import { createMemoryNonceStore } from '../../src/state/nonce/nonce-memory.ts';
 import { interleavedRounds, keepInFlight, median, report } from './rounds.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
-import { sign, signingKey } from '../../src/exchange/signer.ts';
+import { sign, signingKey } from '../../src/exchange/call/signer.ts';
 import { median, report } from './rounds.ts';
 import { type Measured, openSteady } from './steady.ts';
 

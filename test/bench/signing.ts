@@ -1,4 +1,4 @@
-import { sign, signingKey } from '../../src/exchange/signer.ts';
+import { sign, signingKey } from '../../src/exchange/call/signer.ts';
 import { interleavedRounds, median, report } from './rounds.ts';
 
 const CALLS = 20_000;

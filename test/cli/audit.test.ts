@@ -9,7 +9,7 @@ import { EXIT } from '../../src/cli/exit-codes.ts';
 import { runCli } from '../../src/cli/run.ts';
 import { OPERATOR_CHAIN } from '../../src/core/ports/audit.ts';
 import { bucketOf } from '../../src/core/ports/state-store.ts';
-import { bucketKeys } from '../../src/state/keys.ts';
+import { bucketKeys } from '../../src/state/account/keys.ts';
 import { polls } from '../daemon/scene.ts';
 import { eventually } from '../daemon/world.ts';
 import { ctrlC } from '../support/cli.ts';

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import { bucketOf } from '../../src/core/ports/state-store.ts';
-import { bucketKeys } from '../../src/state/keys.ts';
+import { bucketKeys } from '../../src/state/account/keys.ts';
 import { ACCOUNTS } from '../contract/support/world.ts';
 import { d, polls } from '../daemon/scene.ts';
 import { eventually } from '../daemon/world.ts';

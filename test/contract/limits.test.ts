@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { ExchangeClient } from '../../src/exchange/client.ts';
-import { DEFAULT_RATE_LIMITS as CLIENT_LIMITS } from '../../src/exchange/limits.ts';
+import { DEFAULT_RATE_LIMITS as CLIENT_LIMITS } from '../../src/exchange/limits/limits.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import {
   DEFAULT_RATE_LIMITS as EXCHANGE_LIMITS,
   type RateLimit,
 } from '../../src/simulator/http/rate-limit.ts';
-import { createMemoryRateLimitStore } from '../../src/state/limiter-memory.ts';
+import { createMemoryRateLimitStore } from '../../src/state/limits/limiter-memory.ts';
 import { type Outcome, summary } from './support/outcomes.ts';
 import { connect, openExchange, STOP } from './support/world.ts';
 

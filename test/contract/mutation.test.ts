@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { CommandOutcome, ReadOutcome, RecordList } from '../../src/core/ports/exchange.ts';
 import type { ExchangeClient } from '../../src/exchange/client.ts';
-import { DEFAULT_RATE_LIMITS } from '../../src/exchange/limits.ts';
+import { DEFAULT_RATE_LIMITS } from '../../src/exchange/limits/limits.ts';
 import { startSimulatedExchange } from '../../src/simulator/start.ts';
 import { arbitraryDamages, Digits, damaged, parseExact, type Tree, textOf } from './support/json-mutation.ts';
 import { startCanned, startTampering } from './support/tamper.ts';

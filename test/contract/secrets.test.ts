@@ -5,8 +5,8 @@ import { createExchangeClient, type ExchangeClientOptions } from '../../src/exch
 import { fiatDeposit } from '../../src/exchange/fiat-deposit.ts';
 import { guard } from '../../src/exchange/guarded-exchange.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import { createMemoryRateLimitStore } from '../../src/state/limiter-memory.ts';
-import { createMemoryNonceStore } from '../../src/state/nonce-memory.ts';
+import { createMemoryRateLimitStore } from '../../src/state/limits/limiter-memory.ts';
+import { createMemoryNonceStore } from '../../src/state/nonce/nonce-memory.ts';
 import { startCanned } from './support/tamper.ts';
 import { connect, openExchange, STOP } from './support/world.ts';
 

@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
-import { sign, signingKey } from '../../src/exchange/signer.ts';
+import { sign, signingKey } from '../../src/exchange/call/signer.ts';
 import { freePort } from '../support/redis.ts';
 import { closeAfterTest, connect } from './support/world.ts';
 

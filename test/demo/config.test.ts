@@ -4,7 +4,7 @@ import { demoConfigText, secretNames } from '../../src/app/demo/config.ts';
 import { demoMarkets, PERPETUAL } from '../../src/app/demo/market.ts';
 import type { CompiledConfig } from '../../src/config/compiled.ts';
 import { decimal } from '../../src/core/quantities/decimal.ts';
-import { overrideLimits } from '../../src/exchange/limits.ts';
+import { overrideLimits } from '../../src/exchange/limits/limits.ts';
 import type { MarketSpec } from '../../src/simulator/types.ts';
 import { loaded, problemsOf } from '../config/support.ts';
 

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
+import type { CallEvent, DriftEvent } from '../../src/exchange/call/observer.ts';
+import { sign, signingKey } from '../../src/exchange/call/signer.ts';
 import type { ExchangeClientOptions } from '../../src/exchange/client.ts';
-import type { CallEvent, DriftEvent } from '../../src/exchange/observer.ts';
-import { sign, signingKey } from '../../src/exchange/signer.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import { createMemoryRateLimitStore } from '../../src/state/limiter-memory.ts';
-import { createMemoryNonceStore } from '../../src/state/nonce-memory.ts';
+import { createMemoryRateLimitStore } from '../../src/state/limits/limiter-memory.ts';
+import { createMemoryNonceStore } from '../../src/state/nonce/nonce-memory.ts';
 import {
   API_KEY,
   API_SECRET,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Deadline, Deadlines } from '../../src/exchange/deadlines.ts';
+import { Deadline, Deadlines } from '../../src/exchange/call/deadlines.ts';
 
 class Noted extends Deadline {
   readonly #note: () => void;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { CATALOGUE, CODES, entryForCode, FINDINGS } from '../../src/exchange/catalogue.ts';
+import { CATALOGUE, CODES, entryForCode, FINDINGS } from '../../src/exchange/call/error-catalogue.ts';
+import { errorOfReply, redactor } from '../../src/exchange/call/errors.ts';
 import { ENDPOINTS, type EndpointId } from '../../src/exchange/endpoints.ts';
-import { errorOfReply, redactor } from '../../src/exchange/errors.ts';
 
 const judge = (endpoint: EndpointId, status: number, body: unknown) =>
   errorOfReply({ endpoint, redact: redactor([]) }, status, body);

@@ -7,8 +7,8 @@ import {
   type ExchangeClientOptions,
 } from '../../src/exchange/client.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import { createMemoryRateLimitStore } from '../../src/state/limiter-memory.ts';
-import { createMemoryNonceStore } from '../../src/state/nonce-memory.ts';
+import { createMemoryRateLimitStore } from '../../src/state/limits/limiter-memory.ts';
+import { createMemoryNonceStore } from '../../src/state/nonce/nonce-memory.ts';
 
 export const API_KEY = 'planted-api-key-7f3a';
 export const API_SECRET = 'planted-api-secret-9c1e';

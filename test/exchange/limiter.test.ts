@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { RateLimitStore } from '../../src/core/ports/limiter.ts';
 import { ENDPOINTS } from '../../src/exchange/endpoints.ts';
-import { Limiter } from '../../src/exchange/limiter.ts';
-import { DEFAULT_RATE_LIMITS, limitsOf, overrideLimits } from '../../src/exchange/limits.ts';
-import { createMemoryRateLimitStore } from '../../src/state/limiter-memory.ts';
+import { Limiter } from '../../src/exchange/limits/limiter.ts';
+import { DEFAULT_RATE_LIMITS, limitsOf, overrideLimits } from '../../src/exchange/limits/limits.ts';
+import { createMemoryRateLimitStore } from '../../src/state/limits/limiter-memory.ts';
 import { type ManualClock, manualClock } from '../state/manual-clock.ts';
 
 const PATH = '/api/v4/x';

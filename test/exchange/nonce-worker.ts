@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis';
 import { createExchangeClient } from '../../src/exchange/client.ts';
-import type { NonceMode } from '../../src/exchange/nonce.ts';
+import type { NonceMode } from '../../src/exchange/nonce/nonce.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import { createMemoryRateLimitStore } from '../../src/state/limiter-memory.ts';
-import { createRedisNonceStore } from '../../src/state/nonce-redis.ts';
+import { createMemoryRateLimitStore } from '../../src/state/limits/limiter-memory.ts';
+import { createRedisNonceStore } from '../../src/state/nonce/nonce-redis.ts';
 
 /** One of several processes that use one key at once: makes its calls, tells what became of them, ends. */
 export interface WorkerTask {

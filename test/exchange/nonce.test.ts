@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { CallScope } from '../../src/exchange/call-scope.ts';
-import { createNonceSource } from '../../src/exchange/nonce.ts';
+import { CallScope } from '../../src/exchange/call/call-scope.ts';
+import { createNonceSource } from '../../src/exchange/nonce/nonce.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import { createMemoryNonceStore } from '../../src/state/nonce-memory.ts';
+import { createMemoryNonceStore } from '../../src/state/nonce/nonce-memory.ts';
 import { manualClock } from '../state/manual-clock.ts';
 
 describe('nonces of a sequence', () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import { createMemoryRateLimitStore } from '../../src/state/limiter-memory.ts';
-import { createMemoryNonceStore } from '../../src/state/nonce-memory.ts';
+import { createMemoryRateLimitStore } from '../../src/state/limits/limiter-memory.ts';
+import { createMemoryNonceStore } from '../../src/state/nonce/nonce-memory.ts';
 import { connect, openExchange, STOP } from '../contract/support/world.ts';
 import { eventually } from '../pipeline/world.ts';
 

@@ -1,9 +1,9 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { sign, signingKey } from '../../src/exchange/call/signer.ts';
 import { createExchangeClient, ExchangeOptionsError } from '../../src/exchange/client.ts';
 import { fiatDeposit } from '../../src/exchange/fiat-deposit.ts';
 import { guard } from '../../src/exchange/guarded-exchange.ts';
-import { sign, signingKey } from '../../src/exchange/signer.ts';
 import { API_KEY, API_SECRET, decimalText, openClient, STOP } from './fixtures.ts';
 import { type Answer, send, startServer } from './raw-server.ts';
 

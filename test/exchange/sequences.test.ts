@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { NonceStore } from '../../src/core/ports/nonce.ts';
-import { BoundedStore } from '../../src/exchange/bounded.ts';
-import { Sequences } from '../../src/exchange/sequences.ts';
-import { createMemoryNonceStore } from '../../src/state/nonce-memory.ts';
+import { BoundedStore } from '../../src/exchange/nonce/bounded-store.ts';
+import { Sequences } from '../../src/exchange/nonce/sequences.ts';
+import { createMemoryNonceStore } from '../../src/state/nonce/nonce-memory.ts';
 import { type ManualClock, manualClock } from '../state/manual-clock.ts';
 
 const KEY = 'key';

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { sign, signingKey } from '../../src/exchange/signer.ts';
+import { sign, signingKey } from '../../src/exchange/call/signer.ts';
 
 /**
  * Made with openssl 3, to be made again with:

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { CallScope } from '../../src/exchange/call-scope.ts';
-import { Slots } from '../../src/exchange/slots.ts';
+import { CallScope } from '../../src/exchange/call/call-scope.ts';
+import { Slots } from '../../src/exchange/limits/slots.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 
 test('urgent calls come first, some slots are theirs alone, and who gave up gets none', async () => {

@@ -8,7 +8,7 @@ import { openLanes } from '../../src/notify/channels.ts';
 import { createDeliverer } from '../../src/notify/deliverer.ts';
 import { Pace } from '../../src/notify/pace.ts';
 import type { Lane } from '../../src/notify/thread.ts';
-import { createMemoryReceiptStore } from '../../src/state/receipts-memory.ts';
+import { createMemoryReceiptStore } from '../../src/state/receipts/receipts-memory.ts';
 import { AT, message, type Receiver, startReceiver } from './receiver.ts';
 
 const closers: (() => Promise<void>)[] = [];

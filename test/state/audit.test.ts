@@ -6,8 +6,8 @@ import { emptyAccountState } from '../../src/core/rules/account-state.ts';
 import { compileRules } from '../../src/core/rules/compiled-rules.ts';
 import { evaluate } from '../../src/core/rules/evaluate.ts';
 import type { RuleSpec } from '../../src/core/rules/rule.ts';
-import { ChainVerifier } from '../../src/state/audit-verify.ts';
-import type { RawRecord } from '../../src/state/backend.ts';
+import type { RawRecord } from '../../src/state/account/account-backend.ts';
+import { ChainVerifier } from '../../src/state/audit/audit-verify.ts';
 import { canonicalJson, redactor, sha256Hex } from '../../src/state/canonical.ts';
 import type { State } from '../../src/state/state.ts';
 import { at, below, list, position, read, rule, SETTINGS, snapshot } from '../core/rules-fixtures.ts';
@@ -454,7 +454,7 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
   });
 
   test('a record of another form is refused with its number', async () => {
-    const raw = await import('../../src/state/audit-chain.ts');
+    const raw = await import('../../src/state/audit/audit-chain.ts');
     const record = { seq: 4, text: '{"version":2}', hash: '' };
     expect(() => raw.readRecord('acc', record)).toThrow(AuditFormatError);
     expect(() => raw.readRecord('acc', record)).toThrow(/record 4 of account "acc" has form 2/);

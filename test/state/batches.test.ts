@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bucketOf } from '../../src/core/ports/state-store.ts';
-import type { Backend, RawBatch, RawChange, RawOutcome } from '../../src/state/backend.ts';
+import type { Backend, RawBatch, RawChange, RawOutcome } from '../../src/state/account/account-backend.ts';
 import { openPlaces, type Places } from './support/place.ts';
 
 const BUCKET = 7;

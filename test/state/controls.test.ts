@@ -9,7 +9,7 @@ import {
 } from '../../src/core/ports/controls.ts';
 import { BUCKETS, bucketOf } from '../../src/core/ports/state-store.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import { writeControls } from '../../src/state/controls-text.ts';
+import { writeControls } from '../../src/state/controls/controls-text.ts';
 import { manualClock } from './manual-clock.ts';
 import {
   commit,

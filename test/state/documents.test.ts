@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type DocumentCodec, DocumentError, readDocument } from '../../src/state/documents.ts';
-import { type Header, readHeader, writeHeader } from '../../src/state/header.ts';
-import { bucketKeys } from '../../src/state/keys.ts';
-import { readLife, writeLife } from '../../src/state/life-text.ts';
+import { type DocumentCodec, DocumentError, readDocument } from '../../src/state/account/documents.ts';
+import { type Header, readHeader, writeHeader } from '../../src/state/account/header.ts';
+import { bucketKeys } from '../../src/state/account/keys.ts';
+import { readLife, writeLife } from '../../src/state/account/store-epoch-text.ts';
 
 interface Third {
   readonly version: 3;

@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { AccountState, RuleSlot } from '../../src/core/rules/account-state.ts';
-import { type Entry, emptyEntry, prepareChange } from '../../src/state/change.ts';
-import { DocumentError, readDocuments, textsOf } from '../../src/state/documents.ts';
+import { type Entry, emptyEntry, prepareChange } from '../../src/state/account/change.ts';
+import { DocumentError, readDocuments, textsOf } from '../../src/state/account/documents.ts';
 import {
   joinEvaluation,
   movingText,
   type RestingEvaluation,
   restingText,
   restsAlike,
-} from '../../src/state/evaluation-document.ts';
+} from '../../src/state/account/evaluation-document.ts';
 
 const figure = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0);
 const forecast = fc.record({

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bucketOf, StoreLostError } from '../../src/core/ports/state-store.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import type { Backend } from '../../src/state/backend.ts';
+import type { Backend } from '../../src/state/account/account-backend.ts';
 import { createMemoryPlace, createMemoryState, createRedisState, type State } from '../../src/state/state.ts';
 import { type RedisServer, startRedisServer } from '../support/redis.ts';
 import { commit, commitOne, connectTo, episodeOf, evaluation, lane, load, note } from './support/place.ts';

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { LaneSignal, NonceStore } from '../../src/core/ports/nonce.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import { createMemoryNonceStore } from '../../src/state/nonce-memory.ts';
-import { createRedisNonceStore, type RedisNonceStore } from '../../src/state/nonce-redis.ts';
+import { createMemoryNonceStore } from '../../src/state/nonce/nonce-memory.ts';
+import { createRedisNonceStore, type RedisNonceStore } from '../../src/state/nonce/nonce-redis.ts';
 import { type PrivateRedis, startRedis } from './redis-server.ts';
 
 let server: PrivateRedis;

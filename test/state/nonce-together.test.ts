@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
-import { createRedisNonceStore, type RedisNonceStore } from '../../src/state/nonce-redis.ts';
+import { createRedisNonceStore, type RedisNonceStore } from '../../src/state/nonce/nonce-redis.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { freePort, hasRedisServer, type RedisServer, startRedisServer } from '../support/redis.ts';
 

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RateLimitStore } from '../../src/core/ports/limiter.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import { createMemoryRateLimitStore } from '../../src/state/limiter-memory.ts';
-import { createRedisRateLimitStore } from '../../src/state/limiter-redis.ts';
+import { createMemoryRateLimitStore } from '../../src/state/limits/limiter-memory.ts';
+import { createRedisRateLimitStore } from '../../src/state/limits/limiter-redis.ts';
 import { manualClock } from './manual-clock.ts';
 import { type PrivateRedis, startRedis } from './redis-server.ts';
 

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Receipt, ReceiptStore } from '../../src/core/ports/delivery.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import { createMemoryReceiptStore } from '../../src/state/receipts-memory.ts';
-import { createRedisReceiptStore } from '../../src/state/receipts-redis.ts';
+import { createMemoryReceiptStore } from '../../src/state/receipts/receipts-memory.ts';
+import { createRedisReceiptStore } from '../../src/state/receipts/receipts-redis.ts';
 import { manualClock } from './manual-clock.ts';
 import { type PrivateRedis, startRedis } from './redis-server.ts';
 

@@ -1,4 +1,4 @@
-import { DEFAULT_RATE_LIMITS } from '../../exchange/limits.ts';
+import { DEFAULT_RATE_LIMITS } from '../../exchange/limits/limits.ts';
 import type { MarketSpec } from '../../simulator/types.ts';
 import { type DemoCharacter, twinOf } from './accounts.ts';
 import { marketYaml } from './market.ts';

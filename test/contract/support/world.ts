@@ -1,12 +1,12 @@
 import { afterEach } from 'vitest';
 import type { StopLimitRequest } from '../../../src/core/ports/exchange.ts';
 import { type Decimal, decimal } from '../../../src/core/quantities/decimal.ts';
+import type { CallEvent, DriftEvent } from '../../../src/exchange/call/observer.ts';
 import {
   createExchangeClient,
   type ExchangeClient,
   type ExchangeClientOptions,
 } from '../../../src/exchange/client.ts';
-import type { CallEvent, DriftEvent } from '../../../src/exchange/observer.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
 import {
   type RunningSimulator,
@@ -14,8 +14,8 @@ import {
   startSimulatedExchange,
 } from '../../../src/simulator/start.ts';
 import type { LedgerEntry, SeedAccount } from '../../../src/simulator/types.ts';
-import { createMemoryRateLimitStore } from '../../../src/state/limiter-memory.ts';
-import { createMemoryNonceStore } from '../../../src/state/nonce-memory.ts';
+import { createMemoryRateLimitStore } from '../../../src/state/limits/limiter-memory.ts';
+import { createMemoryNonceStore } from '../../../src/state/nonce/nonce-memory.ts';
 
 /** What a test opened; closed after it, the newest first. */
 const closers: (() => Promise<void>)[] = [];

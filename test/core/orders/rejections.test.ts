@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { classifyRejection, isPassing } from '../../../src/core/orders/rejection.ts';
-import { CATALOGUE } from '../../../src/exchange/catalogue.ts';
+import { CATALOGUE } from '../../../src/exchange/call/error-catalogue.ts';
 import { at, Driver, failure } from './driver.ts';
 import { action, half, protect } from './fixtures.ts';
 

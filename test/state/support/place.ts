@@ -3,8 +3,8 @@ import { type LaneState, newLane } from '../../../src/core/lanes/lane-state.ts';
 import type { AccountCommit, CommitResult, StoredAccount } from '../../../src/core/ports/state-store.ts';
 import { emptyAccountState } from '../../../src/core/rules/account-state.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
-import type { Backend } from '../../../src/state/backend.ts';
-import { createRedisBackend } from '../../../src/state/backend-redis.ts';
+import type { Backend } from '../../../src/state/account/account-backend.ts';
+import { createRedisBackend } from '../../../src/state/account/backend-redis.ts';
 import {
   createMemoryPlace,
   createMemoryState,

@@ -1,0 +1,71 @@
+import type { Clock, Random } from '../../core/ports/clock.ts';
+
+interface Health {
+  failures: number;
+  retryAtMs: number;
+}
+
+const FIRST_BACKOFF_MS = 500;
+const MAX_BACKOFF_MS = 30_000;
+
+/**
+ * Which of the base URLs to use: the first healthy one. One that failed is left alone for a time that
+ * doubles with every failure, with jitter, so that many processes do not return to it at once.
+ */
+export class BaseUrls {
+  readonly #health: Health[];
+  readonly #clock: Clock;
+  readonly #random: Random;
+
+  constructor(count: number, clock: Clock, random: Random) {
+    this.#health = Array.from({ length: count }, () => ({ failures: 0, retryAtMs: 0 }));
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /**
+   * Index of the base URL to use. With none healthy, the one that may be tried soonest. A command avoids
+   * one that has failed and not yet proved itself, as long as another is healthy.
+   */
+  pick(kind: 'read' | 'command'): number {
+    if (this.#health[0]?.failures === 0) return 0;
+    const now = this.#clock.monotonicMs();
+    const healthy = this.#health.findIndex((base) => base.failures === 0);
+    const usable = this.#health.findIndex((base) => base.retryAtMs <= now);
+    if (kind === 'command' && healthy !== -1) return healthy;
+    if (usable !== -1) {
+      // One read at a time tries out a base URL that has failed; the others keep to what works.
+      const base = this.#health[usable];
+      if (base !== undefined && base.failures > 0) base.retryAtMs = now + this.#backoffMs(base.failures);
+      return usable;
+    }
+    const soonest = Math.min(...this.#health.map((base) => base.retryAtMs));
+    return Math.max(
+      0,
+      this.#health.findIndex((base) => base.retryAtMs === soonest),
+    );
+  }
+
+  succeeded(index: number): void {
+    const base = this.#health[index];
+    if (base !== undefined && base.failures > 0) {
+      base.failures = 0;
+      base.retryAtMs = 0;
+    }
+  }
+
+  failed(index: number): void {
+    const base = this.#health[index];
+    if (base === undefined) return;
+    const now = this.#clock.monotonicMs();
+    // Requests that were in flight together fail together: that is one failure.
+    if (base.failures > 0 && base.retryAtMs > now) return;
+    base.failures += 1;
+    base.retryAtMs = now + this.#backoffMs(base.failures);
+  }
+
+  #backoffMs(failures: number): number {
+    const ceiling = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(failures - 1, 16));
+    return ceiling / 2 + (this.#random() * ceiling) / 2;
+  }
+}

@@ -1,0 +1,96 @@
+import type { Clock } from '../../core/ports/clock.ts';
+
+export type CancelReason = 'timeout' | 'aborted';
+
+/** Timers of the platform fire at once when they are set to more than this. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * The life of one call: its deadline and the caller's abort signal. At any moment the call does one thing
+ * (waits in the lane, sleeps, exchanges bytes), and that one thing is what a cancellation interrupts.
+ */
+export class CallScope {
+  readonly deadlineMs: number;
+  readonly #clock: Clock;
+  readonly #signal: AbortSignal | undefined;
+  #cancelled: CancelReason | undefined;
+  #interrupt: (() => void) | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #onAbort: (() => void) | undefined;
+
+  /** @param startedMs monotonic */
+  constructor(clock: Clock, startedMs: number, timeoutMs: number, signal: AbortSignal | undefined) {
+    this.#clock = clock;
+    this.deadlineMs = startedMs + timeoutMs;
+    this.#signal = signal;
+    if (signal === undefined) return;
+    if (signal.aborted) this.#cancelled = 'aborted';
+    else {
+      this.#onAbort = () => this.#cancel('aborted');
+      signal.addEventListener('abort', this.#onAbort, { once: true });
+    }
+  }
+
+  get cancelled(): CancelReason | undefined {
+    return this.#cancelled;
+  }
+
+  remainingMs(nowMs = this.#clock.monotonicMs()): number {
+    return Math.max(0, this.deadlineMs - nowMs);
+  }
+
+  /** Whether the call is over, by signal or by time. */
+  isOver(nowMs?: number): boolean {
+    if (this.#cancelled === undefined && this.remainingMs(nowMs) === 0) this.#cancelled = 'timeout';
+    return this.#cancelled !== undefined;
+  }
+
+  /** What to do on abort from now on; the time is kept by the one who waits. */
+  onAbort(action: (() => void) | undefined): void {
+    this.#interrupt = action;
+  }
+
+  /** What to do on abort or when the time is over; `undefined` when there is nothing to interrupt. */
+  onCancel(action: (() => void) | undefined): void {
+    this.#interrupt = action;
+    if (action !== undefined) {
+      this.#timer ??= setTimeout(() => this.#cancel('timeout'), Math.min(this.remainingMs(), MAX_TIMER_MS));
+    }
+  }
+
+  /** Waits; returns early when cancelled. */
+  sleep(delayMs: number): Promise<void> {
+    if (this.#cancelled !== undefined) return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        this.#interrupt = undefined;
+        resolve();
+      };
+      const timer = setTimeout(done, Math.min(delayMs, this.remainingMs(), MAX_TIMER_MS));
+      this.#interrupt = done;
+    });
+  }
+
+  /** What `promise` resolves to, or `undefined` as soon as the call is over; then nobody waits for it. */
+  within<T>(promise: Promise<T>): Promise<T | undefined> {
+    return new Promise((resolve, reject) => {
+      this.onCancel(() => resolve(undefined));
+      promise.finally(() => this.onCancel(undefined)).then(resolve, reject);
+    });
+  }
+
+  end(): void {
+    if (this.#timer !== undefined) clearTimeout(this.#timer);
+    if (this.#onAbort !== undefined) this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#interrupt = undefined;
+  }
+
+  #cancel(reason: CancelReason): void {
+    if (this.#cancelled !== undefined) return;
+    this.#cancelled = reason;
+    const interrupt = this.#interrupt;
+    this.#interrupt = undefined;
+    interrupt?.();
+  }
+}

@@ -1,0 +1,327 @@
+import type { Clock, Random } from '../../core/ports/clock.ts';
+import type {
+  CallOptions,
+  CommandOutcome,
+  ExchangeError,
+  ReadOutcome,
+  ReplyTiming,
+  SetAsideRecord,
+} from '../../core/ports/exchange.ts';
+import type { Endpoint } from '../endpoints.ts';
+import type { Slots } from '../limits/slots.ts';
+import { type NonceTicket, needsFresh } from '../nonce/nonce.ts';
+import type { Parsed } from '../schemas/replies.ts';
+import { CallScope } from './call-scope.ts';
+import { finding, type Redact } from './errors.ts';
+import { type Attempt, Judge, type JudgeParts, newProgress, type Progress, stop } from './judge.ts';
+import { safely } from './observer.ts';
+import { Sender, type SenderParts } from './sender.ts';
+import type { WireReply } from './transport.ts';
+
+export interface RetrySettings {
+  /** Requests sent for one read at most; those that gave way to an urgent one do not count. */
+  readonly maxAttempts: number;
+  readonly firstBackoffMs: number;
+  readonly maxBackoffMs: number;
+}
+
+export interface CallerParts extends SenderParts, JudgeParts {
+  readonly slots: Slots;
+  readonly random: Random;
+  readonly callTimeoutMs: number;
+  readonly retry: RetrySettings;
+}
+
+/** One request as an endpoint wants it. */
+export interface CallPlan<T> {
+  readonly endpoint: Endpoint;
+  /** The body's fields besides `request` and `nonce`. */
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly options: CallOptions | undefined;
+  /** Reads a successful reply. `undefined` stands for an empty body. */
+  readonly read: (body: unknown) => Parsed<T>;
+  /** What of a valid reply was not as documented: told to the observer. */
+  readonly setAside?: (value: T) => readonly SetAsideRecord[];
+  /** Turns an error that is a normal result of this endpoint into its value. */
+  readonly recover?: (error: ExchangeError) => { readonly value: T } | undefined;
+  /** The error that a valid reply under a success status tells: a command it answers is rejected. */
+  readonly refusal?: (value: T) => ExchangeError | undefined;
+  /** Sent once even where the nonce was refused: were that a mistake, nothing would stop a second effect. */
+  readonly sendOnce?: true;
+  /** An empty body under a 2xx status is a success. */
+  readonly emptyAllowed?: boolean;
+  /** Takes out more than the client's secrets. */
+  readonly redact?: Redact;
+}
+
+/** A slot, and the nonce where one is needed. */
+interface Turn {
+  readonly ticket: NonceTicket | undefined;
+}
+
+/** Leave to send: a turn and a permit; or why nothing is sent. */
+type Admission = Turn | { readonly error: Attempt<never> };
+
+/**
+ * Makes calls: waits for nonce and budget, signs, sends, judges the reply. Reads are repeated with jittered
+ * exponential backoff until their time is over. A command is sent once; it is sent again only after the
+ * exchange refused its nonce, because a refused request has had no effect - and not even then if only the
+ * refusal would stand between it and a second effect.
+ */
+export class Caller {
+  readonly #parts: CallerParts;
+  readonly #judge: Judge;
+  readonly #sender: Sender;
+  #closed = false;
+
+  constructor(parts: CallerParts) {
+    this.#parts = parts;
+    this.#judge = new Judge(parts);
+    this.#sender = new Sender(parts, this.#judge);
+  }
+
+  get clock(): Clock {
+    return this.#parts.clock;
+  }
+
+  get callTimeoutMs(): number {
+    return this.#parts.callTimeoutMs;
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  /** Fetches what a protective call has to wait for otherwise; with increasing nonces only the permit. */
+  makeReady({ path }: Endpoint): void {
+    if (this.#closed) return;
+    const { limiter, nonces } = this.#parts;
+    nonces.makeReady();
+    limiter.makeReady(path);
+  }
+
+  async read<T>(plan: CallPlan<T>): Promise<ReadOutcome<T>> {
+    const startedMs = this.#parts.clock.monotonicMs();
+    const progress = newProgress();
+    const scope = this.#scope(plan, startedMs);
+    let outcome: ReadOutcome<T>;
+    try {
+      const attempt = await this.#attempt(plan, scope, progress);
+      outcome =
+        attempt.kind === 'ok'
+          ? this.#ok(attempt, progress)
+          : await this.#readAgain(plan, scope, progress, attempt);
+    } finally {
+      scope.end();
+    }
+    this.#observe(
+      plan,
+      progress,
+      startedMs,
+      outcome.kind,
+      outcome.kind === 'failed' ? outcome.error : undefined,
+    );
+    return outcome;
+  }
+
+  async command<T>(plan: CallPlan<T>): Promise<CommandOutcome<T>> {
+    const startedMs = this.#parts.clock.monotonicMs();
+    const progress = newProgress();
+    const scope = this.#scope(plan, startedMs);
+    let outcome: CommandOutcome<T>;
+    try {
+      let attempt = await this.#attempt(plan, scope, progress);
+      while (attempt.kind === 'error' && attempt.after === 'nonce' && plan.sendOnce !== true) {
+        attempt = await this.#attempt(plan, scope, progress);
+      }
+      outcome = this.#commandOutcome(plan, attempt, progress);
+    } finally {
+      scope.end();
+    }
+    this.#observe(
+      plan,
+      progress,
+      startedMs,
+      outcome.kind,
+      outcome.kind === 'accepted' ? undefined : outcome.error,
+    );
+    return outcome;
+  }
+
+  /** Reports a reply that was not as documented. */
+  drift(endpoint: Endpoint, kind: 'record' | 'reply' | 'echo', problems: readonly SetAsideRecord[]): void {
+    this.#judge.drift(endpoint, kind, problems);
+  }
+
+  /** What follows the first attempt, which came to an error. */
+  async #readAgain<T>(
+    plan: CallPlan<T>,
+    scope: CallScope,
+    progress: Progress,
+    first: Attempt<T>,
+  ): Promise<ReadOutcome<T>> {
+    const { retry } = this.#parts;
+    let attempt = first;
+    for (let failures = 0; ; ) {
+      if (attempt.kind === 'ok') return this.#ok(attempt, progress);
+      const { error, after } = attempt;
+      if (after !== 'nonce' && after !== 'preempted') {
+        failures += 1;
+        const failed: ReadOutcome<T> = { kind: 'failed', error, attempts: progress.attempts };
+        if (after === 'stop' || failures >= retry.maxAttempts) return failed;
+        const delayMs = Math.max(this.#backoffMs(failures), error.retryAfterMs ?? 0);
+        if (delayMs >= scope.remainingMs()) return failed;
+        await scope.sleep(delayMs);
+      }
+      attempt = await this.#attempt(plan, scope, progress);
+    }
+  }
+
+  #ok<T>({ value, reply }: Attempt<T> & { kind: 'ok' }, progress: Progress): ReadOutcome<T> {
+    return { kind: 'ok', value, timing: this.#timing(reply, progress) };
+  }
+
+  #commandOutcome<T>(plan: CallPlan<T>, attempt: Attempt<T>, progress: Progress): CommandOutcome<T> {
+    if (attempt.kind === 'ok') {
+      const refusal = plan.refusal?.(attempt.value);
+      if (refusal !== undefined) return { kind: 'rejected', error: refusal };
+      return { kind: 'accepted', value: attempt.value, timing: this.#timing(attempt.reply, progress) };
+    }
+    return { kind: attempt.error.effect === 'none' ? 'rejected' : 'unknown', error: attempt.error };
+  }
+
+  #attempt<T>(plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Attempt<T>> {
+    const turn = this.#admitAtOnce(plan, scope);
+    return turn === undefined
+      ? this.#attemptLater(plan, scope, progress)
+      : this.#send(turn, plan, scope, progress);
+  }
+
+  async #attemptLater<T>(plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Attempt<T>> {
+    const admitted = await this.#admit(plan, scope, progress);
+    return 'error' in admitted ? admitted.error : this.#send(admitted, plan, scope, progress);
+  }
+
+  /** Admission without waiting, the usual case: nonce and budget are at hand. */
+  #admitAtOnce<T>(plan: CallPlan<T>, scope: CallScope): Turn | undefined {
+    const { limiter, nonces, slots, clock } = this.#parts;
+    const { endpoint } = plan;
+    const nowMs = clock.monotonicMs();
+    if (this.#closed || scope.isOver(nowMs) || nonces.mode === 'increasing') return undefined;
+    const protective = plan.options?.priority === 'protective';
+    if (!slots.takeAtOnce(protective)) return undefined;
+    const fresh = needsFresh(endpoint.kind, protective);
+    const ticket = endpoint.method === 'POST' ? nonces.takeAtOnce(nowMs, fresh) : undefined;
+    const hasNonce = ticket !== undefined || endpoint.method === 'GET';
+    // A nonce that is not used after all is no loss; a permit would be.
+    if (hasNonce && limiter.acquireAtOnce(endpoint.path, protective, nowMs)) return { ticket };
+    slots.release();
+    return undefined;
+  }
+
+  /**
+   * Waits for a nonce (and with it the lane), a slot and budget. The lane comes before the slot: one request
+   * of it is in flight at a time, and those that wait for it must not keep slots. Nothing is held while
+   * budget is waited for.
+   */
+  async #admit<T>(plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Admission> {
+    const { limiter, slots } = this.#parts;
+    const { endpoint } = plan;
+    const protective = plan.options?.priority === 'protective';
+    for (;;) {
+      const stopped = this.#unsent(plan, scope);
+      if (stopped !== undefined) return { error: stopped };
+      const turn = await this.#turn(endpoint, protective, scope);
+      if (turn === undefined) continue;
+      const permission = await scope.within(limiter.acquire(endpoint.path, protective));
+      const granted = permission?.kind === 'granted';
+      if (granted && !this.#closed && !scope.isOver() && turn.ticket?.isCurrent() !== false) return turn;
+      turn.ticket?.release();
+      slots.release();
+      if (permission === undefined || granted) continue;
+      const waitMs = permission.retryInMs * (1 + this.#parts.random() * 0.1);
+      if (waitMs >= scope.remainingMs()) return { error: stop(finding('rateBudgetSpent', endpoint.id)) };
+      progress.budgetWaitMs += waitMs;
+      await scope.sleep(waitMs);
+    }
+  }
+
+  /** Takes a slot and the nonce, if one is needed; neither when the call is over first. */
+  async #turn(endpoint: Endpoint, protective: boolean, scope: CallScope): Promise<Turn | undefined> {
+    const { nonces, slots } = this.#parts;
+    const isPost = endpoint.method === 'POST';
+    const laneFirst = nonces.mode === 'increasing';
+    if (!laneFirst && !(await slots.take(protective, scope))) return undefined;
+    const ticket = isPost ? await nonces.take({ kind: endpoint.kind, protective, scope }) : undefined;
+    const hasNonce = !isPost || ticket !== undefined;
+    if (hasNonce && (!laneFirst || (await slots.take(protective, scope)))) return { ticket };
+    ticket?.release();
+    if (!laneFirst) slots.release();
+    return undefined;
+  }
+
+  /** A call that ends before anything was sent. */
+  #unsent<T>(plan: CallPlan<T>, scope: CallScope): Attempt<never> | undefined {
+    const { id } = plan.endpoint;
+    if (this.#closed) return stop(finding('clientClosed', id));
+    if (!scope.isOver()) return undefined;
+    return stop(finding(scope.cancelled ?? 'timeout', id, { effect: 'none' }));
+  }
+
+  /** Sends one request and judges its reply; then the turn is over. */
+  async #send<T>(turn: Turn, plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Attempt<T>> {
+    try {
+      const { ticket } = turn;
+      const flight = this.#sender.depart(ticket, plan, scope, progress);
+      if (plan.endpoint.kind === 'read') ticket?.onPreempt(() => flight.end('preempted'));
+      const result = await flight.result;
+      ticket?.onPreempt(undefined);
+      return this.#sender.arrive(result, plan, scope, progress);
+    } finally {
+      turn.ticket?.release();
+      this.#parts.slots.release();
+    }
+  }
+
+  #backoffMs(failures: number): number {
+    const { retry, random } = this.#parts;
+    const ceiling = Math.min(retry.maxBackoffMs, retry.firstBackoffMs * 2 ** (failures - 1));
+    return ceiling / 2 + (random() * ceiling) / 2;
+  }
+
+  #timing(reply: WireReply, progress: Progress): ReplyTiming {
+    const serverDateMs = this.#judge.date(reply.date);
+    return {
+      sentAtMs: reply.sentAtMs,
+      receivedAtMs: reply.receivedAtMs,
+      ...(serverDateMs === undefined ? {} : { serverDateMs }),
+      attempts: progress.attempts,
+    };
+  }
+
+  #scope<T>(plan: CallPlan<T>, startedMs: number): CallScope {
+    const { clock, callTimeoutMs } = this.#parts;
+    return new CallScope(clock, startedMs, plan.options?.timeoutMs ?? callTimeoutMs, plan.options?.signal);
+  }
+
+  #observe<T>(
+    plan: CallPlan<T>,
+    progress: Progress,
+    startedMs: number,
+    outcome: 'ok' | 'failed' | 'accepted' | 'rejected' | 'unknown',
+    error: ExchangeError | undefined,
+  ): void {
+    const { observer, clock } = this.#parts;
+    if (observer.onCall === undefined) return;
+    const { nonceRepeats: _, baseUrlIndex, ...counts } = progress;
+    const event = {
+      endpoint: plan.endpoint.id,
+      outcome,
+      durationMs: clock.monotonicMs() - startedMs,
+      ...counts,
+      ...(baseUrlIndex === undefined ? {} : { baseUrlIndex }),
+      ...(error === undefined ? {} : { error: error.name }),
+    };
+    safely(() => observer.onCall?.(event));
+  }
+}

@@ -1,0 +1,135 @@
+import type { PossibleEffect } from '../../core/ports/exchange.ts';
+import type { EndpointId } from '../endpoints.ts';
+
+/**
+ * Every failure the client knows, by a stable name. Rules, metrics and texts refer to these names; what the
+ * exchange answers is matched by endpoint and code, because codes 0 and 10 mean different things on
+ * different endpoints (specification 7).
+ */
+export interface CatalogueEntry {
+  readonly name: string;
+  /** Endpoints on which `code` has this meaning; `*` for all that do not say otherwise. */
+  readonly endpoints: readonly EndpointId[] | '*';
+  /** The exchange's own code; absent for failures known by HTTP status or found by the client itself. */
+  readonly code?: number;
+  readonly httpStatuses: readonly number[];
+  /** Whether a request that failed so can have changed anything. */
+  readonly effect: PossibleEffect;
+  readonly meaning: string;
+}
+
+const INVALID = [400, 422];
+const ORDER: readonly EndpointId[] = ['stopLimit'];
+const COMMANDS: readonly EndpointId[] = ['stopLimit', 'cancelAll', 'hedgeMode'];
+
+const byCode = (
+  code: number,
+  name: string,
+  endpoints: CatalogueEntry['endpoints'],
+  meaning: string,
+): CatalogueEntry => ({ name, endpoints, code, httpStatuses: INVALID, effect: 'none', meaning });
+
+const byStatus = (
+  name: string,
+  httpStatuses: readonly number[],
+  effect: PossibleEffect,
+  meaning: string,
+): CatalogueEntry => ({ name, endpoints: '*', httpStatuses, effect, meaning });
+
+const local = (name: string, effect: PossibleEffect, meaning: string): CatalogueEntry => ({
+  name,
+  endpoints: '*',
+  httpStatuses: [],
+  effect,
+  meaning,
+});
+
+/** Meanings of the exchange's codes, the more particular ones first. */
+export const CODES: readonly CatalogueEntry[] = [
+  byCode(10, 'depositLinkFailed', ['fiatDeposit'], 'the deposit link could not be made'),
+  byCode(10, 'insufficientBalance', ORDER, 'not enough balance for the order'),
+  byCode(31, 'marketInvalid', COMMANDS, 'the market is not known or not open'),
+  byCode(32, 'amountInvalid', ORDER, 'the amount breaks a rule of the market'),
+  byCode(33, 'priceInvalid', ORDER, 'the price breaks a rule of the market'),
+  byCode(36, 'duplicateClientOrderId', ORDER, 'an order with this client order id was accepted before'),
+  byCode(36, 'clientOrderIdInvalid', ORDER, 'the client order id breaks a rule; it was not used before'),
+  byCode(111, 'positionLimit', ORDER, 'the position would be too large'),
+  byCode(112, 'pendingValueLimit', ORDER, 'the open orders would be worth too much'),
+  byCode(113, 'sideLocked', ORDER, 'the position side cannot change while orders are open'),
+  byCode(
+    113,
+    'hedgeModeLocked',
+    ['hedgeMode'],
+    'hedge mode cannot change while positions or orders are open',
+  ),
+  byCode(114, 'hedgeSideMismatch', ORDER, 'the position side does not fit the hedge mode of the account'),
+  byCode(115, 'oppositeDirection', ORDER, 'a position of the opposite direction is in the way'),
+  byCode(116, 'reduceOnlyRefused', ORDER, 'no open position, or the order side equals its direction'),
+  byCode(30, 'validationFailed', '*', 'the request broke a rule; the fields say which'),
+  byCode(0, 'validationFailed', '*', 'the request broke a rule; the fields say which'),
+];
+
+/** Failures told by the HTTP status, when no code says more. */
+const STATUSES: readonly CatalogueEntry[] = [
+  byStatus('invalidRequest', [400, 422], 'none', 'refused without a reason that the client knows'),
+  byStatus('unauthenticated', [401], 'none', 'key, signature or payload missing or invalid'),
+  byStatus('permissionDenied', [403], 'none', 'the key lacks a permission'),
+  byStatus('endpointNotFound', [404], 'none', 'the endpoint does not exist at this address'),
+  byStatus('rateLimited', [429], 'none', 'a request limit was reached'),
+  byStatus('internalError', [500], 'possible', 'the exchange failed inside'),
+  byStatus('temporarilyUnavailable', [503], 'possible', 'the exchange is not available at the moment'),
+];
+
+/** Failures found by the client, and readings of replies that take more than a code. */
+export const FINDINGS = {
+  nonceRefused: local('nonceRefused', 'none', 'the nonce was refused although it was new'),
+  loansNotAvailable: local('loansNotAvailable', 'none', 'credit lines are not enabled for the key'),
+  noActiveLoan: local('noActiveLoan', 'none', 'the account has no loan'),
+  cancelledOnCreation: local(
+    'cancelledOnCreation',
+    'none',
+    'the exchange cancelled the order as it was created',
+  ),
+  cancelledPartlyFilled: local(
+    'cancelledPartlyFilled',
+    'possible',
+    'cancelled as it was created, after a fill',
+  ),
+  replyInvalid: local('replyInvalid', 'possible', 'the reply was not as documented'),
+  replyNotJson: local('replyNotJson', 'possible', 'the reply was not JSON'),
+  replyTooLarge: local('replyTooLarge', 'possible', 'the reply was longer than allowed'),
+  unexpectedStatus: local(
+    'unexpectedStatus',
+    'possible',
+    'an HTTP status that the specification does not name',
+  ),
+  requestRejected: local(
+    'requestRejected',
+    'none',
+    'the request breaks a rule of the specification; not sent',
+  ),
+  timeout: local('timeout', 'possible', 'no reply in time'),
+  aborted: local('aborted', 'possible', 'given up by the caller'),
+  connectionLost: local('connectionLost', 'possible', 'the connection broke before the reply was complete'),
+  connectFailed: local('connectFailed', 'none', 'no connection to the exchange'),
+  proxyRefused: local('proxyRefused', 'possible', 'the proxy did not pass the request on'),
+  rateBudgetSpent: local('rateBudgetSpent', 'none', 'own request budget spent; not sent'),
+  clientClosed: local('clientClosed', 'none', 'the client is closed; not sent'),
+} as const satisfies Record<string, CatalogueEntry>;
+
+export type FindingName = keyof typeof FINDINGS;
+
+/** The whole catalogue, for documents and guards. */
+export const CATALOGUE: readonly CatalogueEntry[] = [...CODES, ...STATUSES, ...Object.values(FINDINGS)];
+
+export function entryForCode(endpoint: EndpointId, code: number): CatalogueEntry | undefined {
+  const entries = CODES.filter((entry) => entry.code === code);
+  return (
+    entries.find((entry) => entry.endpoints !== '*' && entry.endpoints.includes(endpoint)) ??
+    entries.find((entry) => entry.endpoints === '*')
+  );
+}
+
+export function entryForStatus(status: number): CatalogueEntry | undefined {
+  return STATUSES.find((entry) => entry.httpStatuses.includes(status));
+}

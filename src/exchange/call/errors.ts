@@ -1,0 +1,194 @@
+import type { ExchangeError, PossibleEffect } from '../../core/ports/exchange.ts';
+import type { EndpointId } from '../endpoints.ts';
+import { CODES, entryForCode, entryForStatus, FINDINGS, type FindingName } from './error-catalogue.ts';
+import { isObject } from './json.ts';
+
+/** Texts of the exchange that may be shown: without secrets and personal data, bounded, one line. */
+export type Redact = (text: string) => string;
+
+const MAX_MESSAGE = 300;
+const MAX_FIELDS = 50;
+const MAX_FIELD_MESSAGES = 10;
+
+/** Payloads, signatures, keys and tokens: nothing that a person needs to read is one run this long. */
+const OPAQUE_RUN = /[A-Za-z0-9+/=_-]{40,}/g;
+const MAX_READ = 10_000;
+/** At the end of a text that was cut there may stand a part of a secret that is not recognised. */
+const CUT_MARGIN = 500;
+
+/** Takes out every occurrence of the given secrets, in any letter case, and whatever looks like a token. */
+export function redactor(secrets: readonly string[]): Redact {
+  const patterns = [...new Set(secrets)]
+    .filter((secret) => secret.length > 1)
+    .sort((a, b) => b.length - a.length)
+    .map((secret) => secret.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'));
+  const pattern = patterns.length === 0 ? undefined : new RegExp(patterns.join('|'), 'gi');
+  return (text) => {
+    const bounded = text.length > MAX_READ ? text.slice(0, MAX_READ - CUT_MARGIN) : text;
+    const known = pattern === undefined ? bounded : bounded.replace(pattern, REDACTED);
+    const clean = known.replace(OPAQUE_RUN, REDACTED);
+    // oxlint-disable-next-line no-control-regex -- these are what must not get into a log line
+    return clean.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').slice(0, MAX_MESSAGE);
+  };
+}
+
+const REDACTED = '[redacted]';
+
+export interface ErrorContext {
+  readonly endpoint: EndpointId;
+  readonly redact: Redact;
+}
+
+/** A failure that the client found itself. */
+export function finding(
+  name: FindingName,
+  endpoint: EndpointId,
+  details: { effect?: PossibleEffect; message?: string; httpStatus?: number; code?: number } = {},
+): ExchangeError {
+  const { meaning, effect } = FINDINGS[name];
+  return { name, endpoint, message: meaning, effect, ...details };
+}
+
+/** What an error body says (specification 7), whatever its status. */
+interface ErrorBody {
+  readonly code: number | undefined;
+  readonly message: string;
+  readonly fields: Record<string, readonly string[]>;
+  readonly success: boolean | undefined;
+  /** Whether a body under status 2xx refuses all the same. */
+  readonly refused: boolean;
+}
+
+/**
+ * The error in a reply, or `undefined` when it is none. A body may refuse under status 200 (a key without
+ * access gets `success: false`, code 0); a status above 299 is an error whatever the body says.
+ */
+export function errorOfReply(
+  context: ErrorContext,
+  status: number,
+  body: unknown,
+  retryAfterMs?: number,
+): ExchangeError | undefined {
+  const success = status >= 200 && status < 300;
+  const said = readErrorBody(body, context.redact);
+  if (success && !said.refused) return undefined;
+  const base = {
+    endpoint: context.endpoint,
+    httpStatus: status,
+    ...(said.code === undefined ? {} : { code: said.code }),
+    ...(Object.keys(said.fields).length === 0 ? {} : { fields: said.fields }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  };
+  const { name, effect, meaning } = judge(context.endpoint, success ? 400 : status, said);
+  // Under a success status only `success: false` is a certain refusal: a code and words may be a receipt.
+  const certain = !success || said.success === false;
+  return { name, message: said.message || meaning, effect: certain ? effect : 'possible', ...base };
+}
+
+interface Judgement {
+  readonly name: string;
+  readonly effect: PossibleEffect;
+  readonly meaning: string;
+}
+
+function judge(endpoint: EndpointId, status: number, said: ErrorBody): Judgement {
+  const refusedByClientError = status >= 400 && status < 500 && status !== 408;
+  if (refusedByClientError) {
+    const reading = readMessage(endpoint, status, said);
+    if (reading !== undefined) return FINDINGS[reading];
+  }
+  if (status === 401 || status === 403 || status === 404 || status === 429 || !refusedByClientError) {
+    return entryForStatus(status) ?? FINDINGS.unexpectedStatus;
+  }
+  const hasFields = Object.keys(said.fields).length > 0;
+  if (said.code === 0 && !hasFields && deniesPermission(said)) return PERMISSION_DENIED;
+  if ((said.code === 0 || said.code === 30) && namesDuplicateId(said)) return DUPLICATE_ID;
+  if (said.code === 36 && endpoint === 'stopLimit' && namesInvalidId(said)) return INVALID_ID;
+  if (said.code === undefined)
+    return entryForStatus(status) ?? { ...FINDINGS.unexpectedStatus, effect: 'none' };
+  return entryForCode(endpoint, said.code) ?? unknownCode(said.code);
+}
+
+/** Meanings that the exchange gives in words only. */
+function readMessage(endpoint: EndpointId, status: number, said: ErrorBody): FindingName | undefined {
+  if (/\bnonce\b/i.test(said.message) && !/not provided|missing|required/i.test(said.message)) {
+    return 'nonceRefused';
+  }
+  if (endpoint !== 'creditLines') return undefined;
+  if (/no active loan/i.test(said.message)) return 'noActiveLoan';
+  return status === 404 ? 'loansNotAvailable' : undefined;
+}
+
+const PERMISSION_DENIED: Judgement = entryForStatus(403) ?? FINDINGS.unexpectedStatus;
+const DUPLICATE_ID: Judgement = entryForCode('stopLimit', 36) ?? FINDINGS.unexpectedStatus;
+const INVALID_ID: Judgement = CODES.find(({ name }) => name === 'clientOrderIdInvalid') ?? DUPLICATE_ID;
+
+/** Specification 5, rule 3: `success` false, code 0 and a message; without `success`, the message decides. */
+function deniesPermission({ success, message }: ErrorBody): boolean {
+  return success === false
+    ? !/validation/i.test(message)
+    : /permission|access|not enabled|not allowed/i.test(message);
+}
+
+/** A validation error that only its field tells to be a client order id used before. */
+function namesDuplicateId(said: ErrorBody): boolean {
+  return idTexts(said).some((text) =>
+    /unique|already|exist|duplicate|taken|in use|(?:been|is|was) used|repeat/i.test(text),
+  );
+}
+
+/**
+ * Code 36 is about the id in any way. A duplicate says that an order was accepted once, so an id that is
+ * told to be wrong in itself must not pass for one; without words the client's own checks leave only that.
+ */
+function namesInvalidId(said: ErrorBody): boolean {
+  return idTexts(said).length > 0 && !namesDuplicateId(said);
+}
+
+function idTexts(said: ErrorBody): string[] {
+  return Object.entries(said.fields).flatMap(([name, texts]) =>
+    /^client_?order_?id$/i.test(name) ? texts : [],
+  );
+}
+
+function unknownCode(code: number): Judgement {
+  return { name: `unknown code ${code}`, effect: 'none', meaning: `unknown code ${code}` };
+}
+
+function readErrorBody(body: unknown, redact: Redact): ErrorBody {
+  if (!isObject(body))
+    return { code: undefined, message: '', fields: {}, success: undefined, refused: false };
+  const own = (key: string): unknown => (Object.hasOwn(body, key) ? body[key] : undefined);
+  const code = own('code');
+  const message = own('message');
+  const success = own('success');
+  const known = typeof code === 'number' && Number.isSafeInteger(code) ? code : undefined;
+  const errors = own('errors');
+  return {
+    code: known,
+    message: typeof message === 'string' ? redact(message) : '',
+    fields: readFields(errors, redact),
+    success: typeof success === 'boolean' ? success : undefined,
+    refused: success === false || (known !== undefined && (typeof message === 'string' || isObject(errors))),
+  };
+}
+
+/** `errors` maps a parameter to its messages; a single text is taken for a list of one. */
+function readFields(errors: unknown, redact: Redact): Record<string, readonly string[]> {
+  if (!isObject(errors)) return {};
+  const entries = Object.entries(errors).slice(0, MAX_FIELDS);
+  return Object.fromEntries(
+    entries.map(([name, value]) => {
+      const texts = (Array.isArray(value) ? value : [value]).filter((text) => typeof text === 'string');
+      return [redact(name), texts.slice(0, MAX_FIELD_MESSAGES).map(redact)];
+    }),
+  );
+}
+
+/** Seconds or a date (RFC 9110, 10.2.3) as a delay; `undefined` when neither. */
+export function readRetryAfter(header: string | undefined, nowMs: number): number | undefined {
+  if (header === undefined) return undefined;
+  if (/^\d{1,6}$/.test(header.trim())) return Number(header) * 1000;
+  const atMs = Date.parse(header);
+  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
+}

@@ -1,0 +1,194 @@
+import type { Clock } from '../../core/ports/clock.ts';
+import type { ExchangeError, SetAsideRecord } from '../../core/ports/exchange.ts';
+import type { Endpoint } from '../endpoints.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import type { NonceSource } from '../nonce/nonce.ts';
+import { readReply } from '../schemas/replies.ts';
+import type { BaseUrls } from './base-urls.ts';
+import type { CallScope } from './call-scope.ts';
+import type { CallPlan } from './caller.ts';
+import { errorOfReply, finding, type Redact, readRetryAfter } from './errors.ts';
+import { parseJson } from './json.ts';
+import { type ExchangeObserver, safely } from './observer.ts';
+import type { WireFailure, WireReply } from './transport.ts';
+
+/** What one attempt came to. */
+export type Attempt<T> =
+  | { readonly kind: 'ok'; readonly value: T; readonly reply: WireReply }
+  | {
+      readonly kind: 'error';
+      readonly error: ExchangeError;
+      readonly after: 'stop' | 'backoff' | 'nonce' | 'preempted';
+    };
+
+/** A nonce refusal is repeated so often in a row; the next 429 is taken for a limit. */
+const MAX_NONCE_REPEATS = 2;
+/** Below this use of the tightest limit a 429 is not taken for a limit by itself. */
+const NEAR_LIMIT = 0.5;
+
+/** Counts of one call, for the observer. */
+export interface Progress {
+  attempts: number;
+  noncesRefused: number;
+  nonceRepeats: number;
+  limitsHit: number;
+  budgetWaitMs: number;
+  baseUrlIndex: number | undefined;
+}
+
+export const newProgress = (): Progress => ({
+  attempts: 0,
+  noncesRefused: 0,
+  nonceRepeats: 0,
+  limitsHit: 0,
+  budgetWaitMs: 0,
+  baseUrlIndex: undefined,
+});
+
+export const stop = (error: ExchangeError): Attempt<never> => ({ kind: 'error', error, after: 'stop' });
+
+function nonceRefused(error: ExchangeError): Pick<ExchangeError, 'name' | 'message'> {
+  const cure = 'another program may use the key with larger nonces: give this one a key of its own';
+  return { name: 'nonceRefused', message: `${error.message} (taken for a refused nonce; ${cure})` };
+}
+
+export interface JudgeParts {
+  readonly baseUrls: BaseUrls;
+  readonly limiter: Limiter;
+  readonly nonces: NonceSource;
+  readonly clock: Clock;
+  readonly observer: ExchangeObserver;
+  readonly redact: Redact;
+}
+
+/** Says what became of an attempt, and tells nonces, limits and base URLs what it means for them. */
+export class Judge {
+  readonly #parts: JudgeParts;
+  #dateText = '';
+  #dateMs = 0;
+
+  constructor(parts: JudgeParts) {
+    this.#parts = parts;
+  }
+
+  failure<T>(
+    plan: CallPlan<T>,
+    scope: CallScope,
+    failure: WireFailure,
+    baseUrlIndex: number,
+  ): Attempt<never> {
+    const { id } = plan.endpoint;
+    const effect = failure.left ? 'possible' : 'none';
+    switch (failure.reason) {
+      case 'preempted':
+        return { kind: 'error', error: finding('aborted', id, { effect }), after: 'preempted' };
+      case 'cancelled':
+        if (scope.cancelled === 'timeout') this.#parts.baseUrls.failed(baseUrlIndex);
+        return stop(finding(scope.cancelled ?? 'aborted', id, { effect }));
+      case 'replyTooLarge':
+        return stop(finding('replyTooLarge', id, { effect }));
+      case 'attemptTimeout':
+        this.#parts.baseUrls.failed(baseUrlIndex);
+        return { kind: 'error', error: finding('timeout', id, { effect }), after: 'backoff' };
+      case 'connectFailed':
+      case 'connectionLost':
+      case 'proxyRefused':
+        this.#parts.baseUrls.failed(baseUrlIndex);
+        return { kind: 'error', error: finding(failure.reason, id, { effect }), after: 'backoff' };
+    }
+  }
+
+  reply<T>(plan: CallPlan<T>, reply: WireReply, progress: Progress): Attempt<T> {
+    const { endpoint } = plan;
+    const { id } = endpoint;
+    const dateMs = this.date(reply.date);
+    if (dateMs !== undefined) this.#parts.nonces.observeDate(dateMs, reply.sentAtMs, reply.receivedAtMs);
+    const empty = plan.emptyAllowed === true && reply.body.trim() === '';
+    const json = empty ? { value: undefined } : parseJson(reply.body);
+    const success = reply.status >= 200 && reply.status < 300;
+    if (json === undefined && success) {
+      return {
+        kind: 'error',
+        error: finding('replyNotJson', id, { httpStatus: reply.status }),
+        after: 'backoff',
+      };
+    }
+    const retryAfterMs = readRetryAfter(reply.retryAfter, this.#parts.clock.nowMs());
+    const context = { endpoint: id, redact: plan.redact ?? this.#parts.redact };
+    const error = errorOfReply(context, reply.status, json?.value, retryAfterMs);
+    if (error !== undefined) return this.#error(plan, error, reply, progress);
+    const parsed = readReply(reply.body, json?.value, plan.read);
+    if (parsed.ok) {
+      const setAside = plan.setAside?.(parsed.value);
+      if (setAside !== undefined && setAside.length > 0) this.drift(endpoint, 'record', setAside);
+      return { kind: 'ok', value: parsed.value, reply };
+    }
+    this.drift(endpoint, 'reply', parsed.problems);
+    const [problem] = parsed.problems;
+    const message =
+      problem === undefined
+        ? 'the reply was not as documented'
+        : `${problem.path === '' ? 'the reply' : problem.path}: expected ${problem.expected}, got ${problem.got}`;
+    return stop(finding('replyInvalid', id, { message, httpStatus: reply.status }));
+  }
+
+  #error<T>(plan: CallPlan<T>, error: ExchangeError, reply: WireReply, progress: Progress): Attempt<T> {
+    const recovered = plan.recover?.(error);
+    if (recovered !== undefined) return { kind: 'ok', value: recovered.value, reply };
+    const { path } = plan.endpoint;
+    if (this.#isNonceRefusal(error, path, progress)) {
+      progress.noncesRefused += 1;
+      progress.nonceRepeats += 1;
+      const refused = { ...error, ...nonceRefused(error) };
+      if (progress.nonceRepeats > MAX_NONCE_REPEATS) return stop(refused);
+      this.#parts.nonces.refused(progress.nonceRepeats);
+      return { kind: 'error', error: refused, after: 'nonce' };
+    }
+    if (error.name === 'rateLimited') {
+      progress.limitsHit += 1;
+      this.#parts.limiter.refused(path, error.retryAfterMs);
+      this.#parts.nonces.doubted();
+      return { kind: 'error', error, after: 'backoff' };
+    }
+    const repeatable = (error.httpStatus ?? 0) >= 500 || error.httpStatus === 408;
+    return { kind: 'error', error, after: repeatable ? 'backoff' : 'stop' };
+  }
+
+  /**
+   * A stale nonce is answered 429 "Too many requests.", word for word like a limit. It is taken for the
+   * nonce when it cannot be told to be a limit: nonces have an order in this mode, the reply names no time
+   * to wait, this client has used less than half of the budget, and it has not just been repeated twice.
+   * Elsewhere a message that names the nonce decides.
+   */
+  #isNonceRefusal(error: ExchangeError, path: string, progress: Progress): boolean {
+    // Whoever repeats must know that there was no effect.
+    if (error.effect !== 'none') return false;
+    if (error.name === 'nonceRefused') return true;
+    const { nonces, limiter } = this.#parts;
+    return (
+      error.name === 'rateLimited' &&
+      nonces.mode !== 'unique' &&
+      error.retryAfterMs === undefined &&
+      progress.nonceRepeats < MAX_NONCE_REPEATS &&
+      limiter.ownUse(path) < NEAR_LIMIT
+    );
+  }
+
+  /** Replies within a second carry the same text. */
+  date(text: string | undefined): number | undefined {
+    if (text === undefined) return undefined;
+    if (text !== this.#dateText) {
+      this.#dateText = text;
+      this.#dateMs = Date.parse(text);
+    }
+    return Number.isNaN(this.#dateMs) ? undefined : this.#dateMs;
+  }
+
+  /** Reports a reply that was not as documented. */
+  drift(endpoint: Endpoint, kind: 'record' | 'reply' | 'echo', problems: readonly SetAsideRecord[]): void {
+    const { observer } = this.#parts;
+    for (const { path, expected, got } of problems) {
+      safely(() => observer.onDrift?.({ endpoint: endpoint.id, kind, path, expected, got }));
+    }
+  }
+}

@@ -1,0 +1,306 @@
+import { type Dispatcher, Pool, ProxyAgent } from 'undici';
+import type { Clock } from '../../core/ports/clock.ts';
+import type { CallScope } from './call-scope.ts';
+import { Deadline, Deadlines } from './deadlines.ts';
+
+export interface TransportSettings {
+  readonly baseUrls: readonly string[];
+  /** Most connections per base URL; absent: as many as there are requests at the same time. */
+  readonly connections?: number;
+  readonly keepAliveTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+  /** A reply longer than this, in bytes, is given up. */
+  readonly maxReplyBytes: number;
+  /** `http://[user:password@]host:port` of a proxy. */
+  readonly proxy?: string | undefined;
+  /** Certificates (PEM) to trust instead of the system's. */
+  readonly ca?: string | readonly string[] | undefined;
+}
+
+interface WireRequest {
+  readonly baseUrlIndex: number;
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly headers: string[];
+  readonly body: Buffer | null;
+  readonly timeoutMs: number;
+}
+
+export interface WireReply {
+  readonly kind: 'reply';
+  readonly status: number;
+  readonly body: string;
+  readonly date: string | undefined;
+  readonly retryAfter: string | undefined;
+  /** Monotonic. */
+  readonly sentAtMs: number;
+  readonly receivedAtMs: number;
+}
+
+type WireFailureReason =
+  | 'connectFailed'
+  | 'connectionLost'
+  | 'attemptTimeout'
+  | 'cancelled'
+  | 'preempted'
+  | 'replyTooLarge'
+  | 'proxyRefused';
+
+/** No reply. `left: false` is certain: not one byte of the request was written. */
+export interface WireFailure {
+  readonly kind: 'failure';
+  readonly reason: WireFailureReason;
+  readonly left: boolean;
+}
+
+export type WireResult = WireReply | WireFailure;
+
+/** An exchange of bytes in progress. */
+export interface Flight {
+  readonly result: Promise<WireResult>;
+  /** Ends it; the result says whether the request may have left. */
+  end(reason: WireFailureReason): void;
+}
+
+export interface Transport {
+  send(request: WireRequest, scope: CallScope): Flight;
+  /** Lets requests in flight end, then closes the connections. */
+  close(): Promise<void>;
+}
+
+interface Origin {
+  readonly dispatcher: Dispatcher;
+  readonly origin: string;
+  /** Path of the base URL, without a slash at the end. */
+  readonly prefix: string;
+}
+
+interface Shared {
+  readonly origins: readonly Origin[];
+  readonly deadlines: Deadlines;
+  users: number;
+}
+
+/** The part of shared connections that one client holds. */
+interface Share extends Pick<Shared, 'origins' | 'deadlines'> {
+  readonly release: () => Promise<void>;
+}
+
+/**
+ * Connections that clients with the same addresses, proxy and certificates share. A connection carries one request at
+ * a time, and who sent the one before makes no difference: each is signed by itself. Without this every account opens
+ * connections of its own, which lie idle from one poll to the next, or have to be made anew for each.
+ */
+export class Connections {
+  readonly #shared = new Map<string, Shared>();
+
+  /** Those for the settings, opened when they are needed, and closed when nobody uses them any more. */
+  take(settings: TransportSettings): Share {
+    const { maxReplyBytes: _, ...rest } = settings;
+    const key = JSON.stringify(Object.entries(rest).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+    let shared = this.#shared.get(key);
+    if (shared === undefined) {
+      const origins = settings.baseUrls.map((baseUrl) => openOrigin(baseUrl, settings));
+      shared = { origins, deadlines: new Deadlines(), users: 0 };
+      this.#shared.set(key, shared);
+    }
+    shared.users += 1;
+    const { origins, deadlines } = shared;
+    return {
+      origins,
+      deadlines,
+      release: async () => {
+        shared.users -= 1;
+        if (shared.users > 0) return;
+        this.#shared.delete(key);
+        await Promise.all(origins.map(({ dispatcher }) => dispatcher.close()));
+      },
+    };
+  }
+}
+
+/** HTTP/1.1 over undici pools, one per base URL. */
+export function createTransport(
+  settings: TransportSettings,
+  clock: Clock,
+  connections = new Connections(),
+): Transport {
+  const { origins, deadlines, release } = connections.take(settings);
+  let inFlight = 0;
+  let onIdle: (() => void) | undefined;
+  const ended = (): void => {
+    inFlight -= 1;
+    if (inFlight === 0) onIdle?.();
+  };
+  return {
+    send(request, scope) {
+      const target = origins[request.baseUrlIndex];
+      if (target === undefined) throw new RangeError(`no base URL ${request.baseUrlIndex}`);
+      inFlight += 1;
+      const flight = new HttpFlight(settings, clock, scope, deadlines, ended);
+      deadlines.add(flight, request.timeoutMs);
+      flight.dispatch(target, request);
+      return flight;
+    },
+    async close() {
+      if (inFlight > 0) {
+        await new Promise<void>((resolve) => {
+          onIdle = resolve;
+        });
+      }
+      await release();
+    },
+  };
+}
+
+function openOrigin(baseUrl: string, settings: TransportSettings): Origin {
+  const url = new URL(baseUrl);
+  const tls = settings.ca === undefined ? undefined : { ca: settings.ca as string | string[] };
+  const options = {
+    ...(settings.connections === undefined ? {} : { connections: settings.connections }),
+    keepAliveTimeout: settings.keepAliveTimeoutMs,
+    connectTimeout: settings.connectTimeoutMs,
+    // Timeouts are the flight's own; HTTP/2 would repeat streams by itself, which a command must not be.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    allowH2: false,
+  };
+  const dispatcher =
+    settings.proxy === undefined
+      ? new Pool(url.origin, { ...options, connect: { ...tls, timeout: settings.connectTimeoutMs } })
+      : new ProxyAgent({
+          ...options,
+          uri: settings.proxy,
+          ...(tls === undefined ? {} : { requestTls: tls, proxyTls: tls }),
+        });
+  return { dispatcher, origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') };
+}
+
+class HttpFlight extends Deadline implements Flight, Dispatcher.DispatchHandler {
+  readonly result: Promise<WireResult>;
+  readonly #clock: Clock;
+  readonly #scope: CallScope;
+  readonly #maxBytes: number;
+  readonly #proxied: boolean;
+  readonly #deadlines: Deadlines;
+  readonly #ended: () => void;
+  #settle: ((result: WireResult) => void) | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+  #sentAtMs = 0;
+  #status = 0;
+  #date: string | undefined;
+  #retryAfter: string | undefined;
+  #chunks: Buffer[] = [];
+  #size = 0;
+
+  constructor(
+    settings: TransportSettings,
+    clock: Clock,
+    scope: CallScope,
+    deadlines: Deadlines,
+    ended: () => void,
+  ) {
+    super();
+    this.#clock = clock;
+    this.#deadlines = deadlines;
+    this.#ended = ended;
+    this.#scope = scope;
+    this.#maxBytes = settings.maxReplyBytes;
+    this.#proxied = settings.proxy !== undefined;
+    this.result = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+    scope.onAbort(() => this.end('cancelled'));
+  }
+
+  dispatch({ dispatcher, origin, prefix }: Origin, request: WireRequest): void {
+    const { method, headers, body } = request;
+    const path = prefix + request.path;
+    try {
+      dispatcher.dispatch({ origin, path, method, headers, body, idempotent: false }, this);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  end(reason: WireFailureReason): void {
+    if (this.#settle === undefined) return;
+    const left = this.#controller !== undefined;
+    this.#finish({ kind: 'failure', reason, left });
+    this.#controller?.abort(new Error(reason));
+  }
+
+  override expire(): void {
+    this.end('attemptTimeout');
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    // Given up while it waited for a connection, or offered to a second connection: nothing is written.
+    if (this.#settle === undefined || this.#controller !== undefined) {
+      controller.abort(new Error('given up'));
+      if (this.#settle !== undefined) this.#finish({ kind: 'failure', reason: 'connectionLost', left: true });
+      return;
+    }
+    this.#controller = controller;
+    this.#sentAtMs = this.#clock.monotonicMs();
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    this.#status = status;
+    this.#date = single(headers['date']);
+    this.#retryAfter = single(headers['retry-after']);
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#size += chunk.length;
+    if (this.#size > this.#maxBytes) this.end('replyTooLarge');
+    else this.#chunks.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    const [first] = this.#chunks;
+    const body = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks);
+    this.#finish({
+      kind: 'reply',
+      status: this.#status,
+      body: body.toString('utf8'),
+      date: this.#date,
+      retryAfter: this.#retryAfter,
+      sentAtMs: this.#sentAtMs,
+      receivedAtMs: this.#clock.monotonicMs(),
+    });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(error);
+  }
+
+  /**
+   * Only a request that was never given to a connection is certain not to have left. The code of the error
+   * proves nothing: a host that becomes unreachable breaks connections that carried the request.
+   */
+  #fail(error: unknown): void {
+    const left = this.#controller !== undefined;
+    const proxy = this.#proxied && error instanceof Error && /proxy/i.test(error.message);
+    const reason = proxy ? 'proxyRefused' : left ? 'connectionLost' : 'connectFailed';
+    this.#finish({ kind: 'failure', reason, left });
+  }
+
+  #finish(result: WireResult): void {
+    const settle = this.#settle;
+    if (settle === undefined) return;
+    this.#settle = undefined;
+    this.#deadlines.remove(this);
+    this.#scope.onAbort(undefined);
+    settle(result);
+    this.#ended();
+  }
+}
+
+function single(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header;
+}

@@ -1,0 +1,271 @@
+import type { Clock } from '../../core/ports/clock.ts';
+import type { PermitGrant, RateLimitStore } from '../../core/ports/limiter.ts';
+import { BoundedStore } from '../nonce/bounded-store.ts';
+import { limitsOf, type RateLimit, type RateLimitTable } from './limits.ts';
+
+export interface LimiterSettings {
+  readonly store: RateLimitStore;
+  /** Used while the shared store is lost, with `fallbackShare` of each limit. */
+  readonly fallback: RateLimitStore;
+  readonly fallbackShare: number;
+  readonly table: RateLimitTable;
+  /** Processes behind one IP address name the same group. */
+  readonly egress: string;
+  /** Part of each limit that only protective calls may use, 0 to 1. */
+  readonly reservedShare: number;
+  readonly storeTimeoutMs: number;
+  readonly onStoreChange: (available: boolean) => void;
+}
+
+export type Permission = { readonly kind: 'granted' } | { readonly kind: 'wait'; readonly retryInMs: number };
+
+/** Permits taken in advance lapse after this time... */
+const BLOCK_VALIDITY_MS = 300;
+/** A store that answers later than this is lost: its permits would have lapsed. */
+const MAX_STORE_MS = 250;
+/** ...and travel time varies: the window kept is longer than the exchange's by both. */
+const TRAVEL_MARGIN_MS = 250;
+const MAX_BLOCK_SHARE = 0.02;
+const PENALTY = { factor: 0.5, floor: 0.1, recoveryMs: 60_000, defaultBlockMs: 1000 };
+
+/**
+ * Keeps the requests of this client, and of all that share the store and egress group, within the
+ * exchange's limits. Permits come in small blocks that lapse soon, so that most requests need no round trip;
+ * since the window is longer by the lapse time, no sliding window of the exchange can see too many.
+ */
+export class Limiter {
+  readonly #clock: Clock;
+  readonly #budgets = new Map<string, readonly Budget[]>();
+  readonly #byName = new Map<string, Budget>();
+  readonly #settings: LimiterSettings;
+  readonly #store: BoundedStore<RateLimitStore>;
+
+  constructor(clock: Clock, settings: LimiterSettings) {
+    this.#clock = clock;
+    this.#settings = settings;
+    this.#store = new BoundedStore(settings.store, {
+      clock,
+      timeoutMs: Math.min(settings.storeTimeoutMs, MAX_STORE_MS),
+      pauseMs: 1000,
+      onChange: settings.onStoreChange,
+    });
+  }
+
+  /** One permit in each budget of the path, if all are at hand. */
+  acquireAtOnce(path: string, protective: boolean, now: number): boolean {
+    return this.#useAll(this.#budgetsOf(path), protective, now);
+  }
+
+  /** Fetches a permit for a protective call that is about to be made. One that is not used after all lapses. */
+  makeReady(path: string): void {
+    const now = this.#clock.monotonicMs();
+    for (const budget of this.#budgetsOf(path)) {
+      if (budget.atHand(true, now)) continue;
+      void budget.refill(true, (count) => this.#take(budget, true, count)).catch(() => undefined);
+    }
+  }
+
+  /** One permit in each budget of the path, or how long to wait before asking again. */
+  async acquire(path: string, protective: boolean): Promise<Permission> {
+    const budgets = this.#budgetsOf(path);
+    for (;;) {
+      const held: Block[] = [];
+      for (const budget of budgets) {
+        let block = budget.use(protective, this.#clock.monotonicMs());
+        while (block === undefined) {
+          const grant = await budget.refill(protective, (count) => this.#take(budget, protective, count));
+          if (grant.granted === 0) return { kind: 'wait', retryInMs: grant.retryInMs };
+          block = budget.use(protective, this.#clock.monotonicMs());
+        }
+        held.push(block);
+      }
+      const now = this.#clock.monotonicMs();
+      if (held.every(({ untilMs }) => untilMs > now)) {
+        for (const budget of budgets) budget.countUse(now);
+        return GRANTED;
+      }
+      // The first ones lapsed while the last one was waited for.
+    }
+  }
+
+  /** The exchange answered 429 for the path because a limit was reached. */
+  refused(path: string, retryAfterMs: number | undefined): void {
+    for (const budget of this.#budgetsOf(path)) {
+      budget.drop();
+      const { factor, floor, recoveryMs, defaultBlockMs } = PENALTY;
+      const blockMs = Math.min(retryAfterMs ?? defaultBlockMs, 60_000);
+      const penalty = { scope: budget.scope, factor, floor, recoveryMs, blockMs };
+      void this.#settings.fallback.penalize(penalty);
+      void this.#store.use((store) => store.penalize(penalty));
+    }
+  }
+
+  /** How much of the tightest limit this client has itself used within the last period, 0 to 1. */
+  ownUse(path: string): number {
+    const now = this.#clock.monotonicMs();
+    return Math.max(0, ...this.#budgetsOf(path).map((budget) => budget.ownUse(now)));
+  }
+
+  /** By name of the limit: the share of it that this process has used within its last period. */
+  uses(): ReadonlyMap<string, number> {
+    const now = this.#clock.monotonicMs();
+    return new Map([...this.#byName].map(([name, budget]) => [name, budget.slidingUse(now)]));
+  }
+
+  #useAll(budgets: readonly Budget[], protective: boolean, now: number): boolean {
+    for (const budget of budgets) if (!budget.atHand(protective, now)) return false;
+    for (const budget of budgets) {
+      budget.use(protective, now);
+      budget.countUse(now);
+    }
+    return true;
+  }
+
+  async #take(budget: Budget, protective: boolean, count: number): Promise<PermitGrant> {
+    const request = {
+      scope: budget.scope,
+      limit: budget.limit,
+      periodMs: budget.periodMs + BLOCK_VALIDITY_MS + TRAVEL_MARGIN_MS,
+      share: protective ? 1 : 1 - this.#settings.reservedShare,
+      count,
+      ignorePenalty: protective,
+    };
+    const shared = await this.#store.use((store) => store.take(request));
+    if (shared !== undefined) return shared;
+    const share = request.share * this.#settings.fallbackShare;
+    return this.#settings.fallback.take({ ...request, share });
+  }
+
+  #budgetsOf(path: string): readonly Budget[] {
+    let budgets = this.#budgets.get(path);
+    if (budgets === undefined) {
+      // The tightest first: who waits for it must not use up the wider ones, which others wait for.
+      budgets = limitsOf(path, this.#settings.table)
+        .sort(([, a], [, b]) => a.limit / a.periodMs - b.limit / b.periodMs)
+        .map(([name, limit]) => this.#budgetNamed(name, limit));
+      this.#budgets.set(path, budgets);
+    }
+    return budgets;
+  }
+
+  #budgetNamed(name: string, { limit, periodMs }: RateLimit): Budget {
+    let budget = this.#byName.get(name);
+    if (budget === undefined) {
+      budget = new Budget(`${this.#settings.egress}/${name}`, limit, periodMs, this.#clock);
+      this.#byName.set(name, budget);
+    }
+    return budget;
+  }
+}
+
+const GRANTED: Permission = { kind: 'granted' };
+
+/** Permits at hand until they lapse; every refill makes a new block. */
+interface Block {
+  left: number;
+  readonly untilMs: number;
+}
+
+const NO_PERMITS: Block = { left: 0, untilMs: 0 };
+
+/** What this process holds of one budget. Permits from the reserved share are kept apart. */
+class Budget {
+  readonly scope: string;
+  readonly limit: number;
+  readonly periodMs: number;
+  readonly #clock: Clock;
+  readonly #blocks = { normal: NO_PERMITS, protective: NO_PERMITS };
+  readonly #refilling: { normal?: Promise<PermitGrant>; protective?: Promise<PermitGrant> } = {};
+  #waiting = 0;
+  #blockSize = 1;
+  /** Uses in the current and the previous period: enough to judge how near the limit this client is. */
+  #uses = { period: 0, current: 0, previous: 0 };
+
+  constructor(scope: string, limit: number, periodMs: number, clock: Clock) {
+    this.scope = scope;
+    this.limit = limit;
+    this.periodMs = periodMs;
+    this.#clock = clock;
+  }
+
+  atHand(protective: boolean, now: number): boolean {
+    return this.#blockWith(protective, now) !== undefined;
+  }
+
+  /** Takes one permit, if one is at hand; answers the block it came from. */
+  use(protective: boolean, now: number): Block | undefined {
+    const block = this.#blockWith(protective, now);
+    if (block !== undefined) block.left -= 1;
+    return block;
+  }
+
+  #blockWith(protective: boolean, now: number): Block | undefined {
+    const { normal, protective: reserved } = this.#blocks;
+    if (normal.left > 0 && normal.untilMs > now) return normal;
+    return protective && reserved.left > 0 && reserved.untilMs > now ? reserved : undefined;
+  }
+
+  /** One refill at a time for each kind of caller; who comes meanwhile waits for it. */
+  async refill(protective: boolean, take: (count: number) => Promise<PermitGrant>): Promise<PermitGrant> {
+    const kind = protective ? 'protective' : 'normal';
+    this.#waiting += 1;
+    try {
+      const refilling = (this.#refilling[kind] ??= this.#refill(kind, take));
+      return await refilling;
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
+  drop(): void {
+    this.#blocks.normal = NO_PERMITS;
+    this.#blocks.protective = NO_PERMITS;
+  }
+
+  ownUse(now: number): number {
+    this.#rollPeriod(now);
+    return (this.#uses.current + this.#uses.previous) / this.limit;
+  }
+
+  /** The same within one period: of the previous one what still falls into it, taken as evenly spread. */
+  slidingUse(now: number): number {
+    this.#rollPeriod(now);
+    const elapsed = (now % this.periodMs) / this.periodMs;
+    return (this.#uses.current + this.#uses.previous * (1 - elapsed)) / this.limit;
+  }
+
+  async #refill(
+    kind: 'normal' | 'protective',
+    take: (count: number) => Promise<PermitGrant>,
+  ): Promise<PermitGrant> {
+    try {
+      // Let those who ask in the same turn be counted before the size is chosen.
+      await Promise.resolve();
+      const startedMs = this.#clock.monotonicMs();
+      const usedUpInTime = this.#blocks[kind].untilMs > startedMs;
+      this.#blockSize = usedUpInTime ? this.#blockSize * 2 : Math.max(1, this.#blockSize / 2);
+      this.#blockSize = Math.min(this.#blockSize, Math.max(1, Math.floor(this.limit * MAX_BLOCK_SHARE)));
+      const count =
+        kind === 'protective' ? this.#waiting : Math.max(this.#waiting, Math.ceil(this.#blockSize));
+      const grant = await take(count);
+      if (grant.granted > 0) {
+        this.#blocks[kind] = { left: grant.granted, untilMs: startedMs + BLOCK_VALIDITY_MS };
+      }
+      return grant;
+    } finally {
+      delete this.#refilling[kind];
+    }
+  }
+
+  countUse(now: number): void {
+    this.#rollPeriod(now);
+    this.#uses.current += 1;
+  }
+
+  #rollPeriod(now: number): void {
+    const period = Math.floor(now / this.periodMs);
+    if (period === this.#uses.period) return;
+    const previous = period === this.#uses.period + 1 ? this.#uses.current : 0;
+    this.#uses = { period, current: 0, previous };
+  }
+}

@@ -1,0 +1,63 @@
+import type { CallScope } from '../call/call-scope.ts';
+
+/** Of so many connections one more is kept free for protective calls. */
+const CONNECTIONS_PER_RESERVED = 10;
+
+/** Connections to open for `normal` requests in flight and the protective ones beside them. */
+export const withReserve = (normal: number): number => normal + Math.ceil(normal / CONNECTIONS_PER_RESERVED);
+
+/**
+ * Bounds the requests in flight to the connections there are. A request that waited for a connection after
+ * its nonce and its permit were taken would arrive when both are stale, and a protective one would wait
+ * behind reads. Protective calls go first, and some slots are theirs alone.
+ */
+export class Slots {
+  readonly #normal: number;
+  readonly #all: number;
+  #taken = 0;
+  readonly #waiting = { normal: new Set<() => void>(), protective: new Set<() => void>() };
+
+  constructor(normal: number) {
+    this.#normal = normal;
+    this.#all = withReserve(normal);
+  }
+
+  takeAtOnce(protective: boolean): boolean {
+    if (!this.#isFree(protective)) return false;
+    this.#taken += 1;
+    return true;
+  }
+
+  /** Waits for a slot; false when the call was over first. */
+  async take(protective: boolean, scope: CallScope): Promise<boolean> {
+    if (this.takeAtOnce(protective)) return true;
+    const waiting = this.#waiting[protective ? 'protective' : 'normal'];
+    return new Promise((resolve) => {
+      const grant = () => {
+        scope.onCancel(undefined);
+        resolve(true);
+      };
+      waiting.add(grant);
+      scope.onCancel(() => {
+        waiting.delete(grant);
+        resolve(false);
+      });
+    });
+  }
+
+  /** Gives a slot back; who waits gets it at once, so that nobody overtakes. */
+  release(): void {
+    this.#taken -= 1;
+    const { normal, protective } = this.#waiting;
+    const waiting = protective.size > 0 ? protective : normal;
+    const [grant] = waiting;
+    if (grant === undefined || !this.#isFree(waiting === protective)) return;
+    waiting.delete(grant);
+    this.#taken += 1;
+    grant();
+  }
+
+  #isFree(protective: boolean): boolean {
+    return this.#taken < (protective ? this.#all : this.#normal);
+  }
+}

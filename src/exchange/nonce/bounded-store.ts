@@ -1,0 +1,62 @@
+import type { Clock } from '../../core/ports/clock.ts';
+
+/** A shared store that did not answer in time or answered with an error. */
+class StoreLost extends Error {
+  readonly code = 'STORE_LOST';
+}
+
+/**
+ * Calls to a store that may be lost, each bounded in time. After a failure the store is left alone for a
+ * while: callers get `undefined` at once and use what this process knows.
+ */
+export class BoundedStore<S> {
+  readonly #store: S;
+  readonly #clock: Clock;
+  readonly #timeoutMs: number;
+  readonly #pauseMs: number;
+  readonly #onChange: (available: boolean) => void;
+  #pausedUntilMs = -Infinity;
+  #available = true;
+
+  constructor(
+    store: S,
+    options: {
+      clock: Clock;
+      timeoutMs: number;
+      pauseMs: number;
+      onChange: (available: boolean) => void;
+    },
+  ) {
+    this.#store = store;
+    this.#clock = options.clock;
+    this.#timeoutMs = options.timeoutMs;
+    this.#pauseMs = options.pauseMs;
+    this.#onChange = options.onChange;
+  }
+
+  async use<T>(action: (store: S) => Promise<T>): Promise<T | undefined> {
+    if (this.#clock.monotonicMs() < this.#pausedUntilMs) return undefined;
+    try {
+      const result = await withTimeout(action(this.#store), this.#timeoutMs);
+      this.#report(true);
+      return result;
+    } catch {
+      this.#pausedUntilMs = this.#clock.monotonicMs() + this.#pauseMs;
+      this.#report(false);
+      return undefined;
+    }
+  }
+
+  #report(available: boolean): void {
+    if (available === this.#available) return;
+    this.#available = available;
+    this.#onChange(available);
+  }
+}
+
+function withTimeout<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new StoreLost(`no answer within ${timeoutMs} ms`)), timeoutMs);
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}

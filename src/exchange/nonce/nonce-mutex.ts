@@ -1,0 +1,233 @@
+import type { Clock } from '../../core/ports/clock.ts';
+import type { LaneEntry, NonceStore } from '../../core/ports/nonce.ts';
+import type { BoundedStore } from './bounded-store.ts';
+import type { NonceRequest, NonceResult, NonceTicket } from './nonce.ts';
+
+export interface LaneSettings {
+  readonly key: string;
+  readonly owner: string;
+  readonly leaseMs: number;
+  readonly floor: () => number;
+  /** The nonce of a sequence value; of a local one while the store is lost. */
+  readonly nonceOf: (sequence: number | undefined) => string;
+  readonly signals: NonceStore;
+}
+
+interface Waiter {
+  readonly request: NonceRequest;
+  readonly resolve: (result: NonceResult) => void;
+}
+
+interface Holder {
+  readonly abortable: boolean;
+  preempt: (() => void) | undefined;
+  preempted: boolean;
+}
+
+/** A process gives the lane to others after this many requests or this time, if others wait. */
+const MAX_TURN_REQUESTS = 16;
+const MAX_TURN_MS = 100;
+/** Signals are hints; without one a waiting process looks again after this time. */
+const POLL_MS = 15;
+
+/**
+ * One request of a key at a time, across processes: the nonce is assigned inside the lane, and the lane is
+ * held until the reply came or the request was given up. A holder that stalls loses its lease; should its
+ * request reach the exchange later, its nonce is the smaller one and the exchange refuses it, so the nonce
+ * itself is the fence. Urgent requests go first and make a read in flight give way, in any process.
+ */
+export class Lane {
+  readonly #clock: Clock;
+  readonly #store: BoundedStore<NonceStore>;
+  readonly #settings: LaneSettings;
+  readonly #queue: Waiter[] = [];
+  #urgentCount = 0;
+  #holder: Holder | undefined;
+  #pumping = false;
+  #leaseUntilMs = 0;
+  #yieldWanted = false;
+  /** Some process, perhaps this one, has asked for the lane urgently since it was last given up. */
+  #urgentAsked = false;
+  #wake: (() => void) | undefined;
+  #stopListening: (() => void) | undefined;
+
+  constructor(clock: Clock, store: BoundedStore<NonceStore>, settings: LaneSettings) {
+    this.#clock = clock;
+    this.#store = store;
+    this.#settings = settings;
+  }
+
+  take(request: NonceRequest): Promise<NonceResult> {
+    if (request.scope.isOver()) return Promise.resolve(undefined);
+    this.#stopListening ??= this.#settings.signals.onLaneSignal((signal) => {
+      if (signal.key === this.#settings.key) this.#onSignal(signal.kind);
+    });
+    return new Promise((resolve) => {
+      const waiter: Waiter = { request, resolve };
+      if (request.protective) {
+        this.#queue.splice(this.#urgentCount, 0, waiter);
+        this.#urgentCount += 1;
+        this.#preemptRead();
+        this.#wake?.();
+      } else {
+        this.#queue.push(waiter);
+      }
+      request.scope.onCancel(() => this.#withdraw(waiter));
+      if (!this.#pumping) void this.#pump();
+    });
+  }
+
+  close(): void {
+    this.#stopListening?.();
+    this.#stopListening = undefined;
+  }
+
+  #onSignal(kind: 'free' | 'urgent'): void {
+    if (kind === 'urgent') {
+      this.#urgentAsked = true;
+      this.#makeWay();
+    }
+    this.#wake?.();
+  }
+
+  /** Something urgent waits in another process: it goes first, unless something here is urgent, too. */
+  #makeWay(): void {
+    if (this.#urgentCount > 0) return;
+    this.#yieldWanted = true;
+    this.#preemptRead();
+  }
+
+  #preemptRead(): void {
+    const holder = this.#holder;
+    if (holder === undefined || !holder.abortable || holder.preempted) return;
+    holder.preempted = true;
+    holder.preempt?.();
+  }
+
+  #withdraw(waiter: Waiter): void {
+    const index = this.#queue.indexOf(waiter);
+    if (index === -1) return;
+    this.#remove(index);
+    waiter.resolve(undefined);
+    this.#wake?.();
+  }
+
+  #remove(index: number): void {
+    this.#queue.splice(index, 1);
+    if (index < this.#urgentCount) this.#urgentCount -= 1;
+  }
+
+  /** Serves the queue until it is empty; one pump runs at a time. */
+  async #pump(): Promise<void> {
+    this.#pumping = true;
+    try {
+      while (this.#queue.length > 0) {
+        const entered = await this.#enter();
+        if (entered.kind === 'busy') await this.#pause(Math.min(entered.retryInMs, POLL_MS));
+        else await this.#turn(entered);
+      }
+      // Nothing may be waited for here: who queues up from now on starts a pump of its own.
+    } finally {
+      this.#pumping = false;
+      this.#leave();
+    }
+  }
+
+  async #enter(): Promise<LaneEntry | { kind: 'local' }> {
+    const { key, owner, leaseMs } = this.#settings;
+    const urgent = this.#urgentCount > 0;
+    const askedAtMs = this.#clock.monotonicMs();
+    const entry = await this.#store.use((store) =>
+      store.enterLane(key, { owner, floor: this.#settings.floor(), leaseMs, urgent }),
+    );
+    this.#leaseUntilMs = askedAtMs + leaseMs;
+    return entry ?? { kind: 'local' };
+  }
+
+  /** Serves several requests in a row, as long as nobody else is kept waiting for too long. */
+  async #turn(first: Exclude<LaneEntry, { kind: 'busy' }> | { kind: 'local' }): Promise<void> {
+    const startedMs = this.#clock.monotonicMs();
+    let entry: LaneEntry | { kind: 'local' } = first;
+    for (let served = 1; ; served += 1) {
+      if (entry.kind === 'busy') return;
+      const waiter = this.#queue[0];
+      if (waiter === undefined) return;
+      this.#remove(0);
+      waiter.request.scope.onCancel(undefined);
+      await this.#serve(waiter, entry);
+      const turnOver = served >= MAX_TURN_REQUESTS || this.#clock.monotonicMs() - startedMs > MAX_TURN_MS;
+      const contended = entry.kind === 'granted' && entry.contended;
+      // Urgent requests give way to urgent ones only, and then only after their turn.
+      const waitedFor = this.#urgentCount > 0 ? this.#urgentAsked : contended;
+      if ((this.#urgentCount === 0 && this.#yieldWanted) || (waitedFor && turnOver)) {
+        this.#yieldWanted = false;
+        this.#urgentAsked = false;
+        this.#leave();
+        await this.#pause(POLL_MS);
+        return;
+      }
+      if (this.#queue.length === 0) return;
+      entry = await this.#enter();
+    }
+  }
+
+  async #serve(waiter: Waiter, entry: LaneEntry | { kind: 'local' }): Promise<void> {
+    const { request } = waiter;
+    const holder: Holder = {
+      abortable: request.kind === 'read' && !request.protective,
+      preempt: undefined,
+      preempted: false,
+    };
+    this.#holder = holder;
+    const renewal = setInterval(() => void this.#renew(), this.#settings.leaseMs / 3);
+    try {
+      const sequence = entry.kind === 'granted' ? entry.sequence : undefined;
+      const nonce = this.#settings.nonceOf(sequence);
+      await new Promise<void>((released) => waiter.resolve(this.#ticket(nonce, holder, released)));
+    } finally {
+      clearInterval(renewal);
+      this.#holder = undefined;
+    }
+  }
+
+  #ticket(nonce: string, holder: Holder, released: () => void): NonceTicket {
+    return {
+      nonce,
+      onPreempt: (action) => {
+        holder.preempt = action;
+        if (holder.preempted) action?.();
+      },
+      isCurrent: () => this.#clock.monotonicMs() < this.#leaseUntilMs,
+      release: released,
+    };
+  }
+
+  async #renew(): Promise<void> {
+    const { key, owner, leaseMs } = this.#settings;
+    const askedAtMs = this.#clock.monotonicMs();
+    const renewal = await this.#store.use((store) => store.renewLane(key, owner, leaseMs));
+    if (renewal === undefined || renewal === 'lost') return;
+    this.#leaseUntilMs = askedAtMs + leaseMs;
+    if (renewal === 'urgentWaiting') {
+      this.#urgentAsked = true;
+      this.#makeWay();
+    }
+  }
+
+  #leave(): void {
+    const { key, owner } = this.#settings;
+    void this.#store.use((store) => store.leaveLane(key, owner));
+  }
+
+  #pause(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        this.#wake = undefined;
+        resolve();
+      };
+      const timer = setTimeout(done, delayMs);
+      this.#wake = done;
+    });
+  }
+}

@@ -1,0 +1,311 @@
+import type { Clock } from '../../core/ports/clock.ts';
+import type { NonceStore } from '../../core/ports/nonce.ts';
+import type { CallScope } from '../call/call-scope.ts';
+import { BoundedStore } from './bounded-store.ts';
+import { Lane } from './nonce-mutex.ts';
+import { Sequences } from './sequences.ts';
+
+export type NonceMode = 'unique' | 'increasing' | 'window';
+
+export interface NonceSettings {
+  readonly mode: NonceMode;
+  readonly store: NonceStore;
+  /** Names the API key in the store, without telling it: a digest. */
+  readonly key: string;
+  /** Names this client among all that share the key. */
+  readonly owner: string;
+  /** Tells processes apart that generate nonces while the store is lost: 0 to `ordinals` - 1. */
+  readonly ordinal: number;
+  readonly ordinals: number;
+  readonly storeTimeoutMs: number;
+  readonly leaseMs: number;
+  readonly onStoreChange: (available: boolean) => void;
+}
+
+export interface NonceRequest {
+  readonly kind: 'read' | 'command';
+  readonly protective: boolean;
+  readonly scope: CallScope;
+}
+
+/** A nonce to be used at once, and in `increasing` mode the lane until `release`. */
+export interface NonceTicket {
+  readonly nonce: string;
+  /** Calls back when the lane is wanted by something urgent and the holder should give up its read. */
+  onPreempt(action: (() => void) | undefined): void;
+  /** False when the lane was lost before the request could be sent. */
+  isCurrent(): boolean;
+  release(): void;
+}
+
+/**
+ * Whether a request must not be the one that finds out that somebody else uses the key: a command that is refused for
+ * its nonce may have to be given up, and what protects has no time to lose.
+ */
+export const needsFresh = (kind: NonceRequest['kind'], protective: boolean): boolean =>
+  kind === 'command' || protective;
+
+/** `undefined`: cancelled while waiting. */
+export type NonceResult = NonceTicket | undefined;
+
+export interface NonceSource {
+  readonly mode: NonceMode;
+  /**
+   * A nonce if one is at hand without waiting, `nowMs` by the monotonic clock; never in `increasing` mode.
+   * @param fresh see `needsFresh`
+   */
+  takeAtOnce(nowMs: number, fresh: boolean): NonceResult;
+  /** Has fresh ones at hand soon, unless it has or they come with the lane. */
+  makeReady(): void;
+  take(request: NonceRequest): Promise<NonceResult>;
+  /** The exchange refused a nonce; `repeats` says how often in a row. Later nonces jump ahead. */
+  refused(repeats: number): void;
+  /** A refusal was taken for a limit's; were it the nonce's after all, the next one must not be as old. */
+  doubted(): void;
+  /** What a reply says of the exchange's clock: its Date header, and when the request was sent and answered. */
+  observeDate(serverDateMs: number, sentAtMs: number, receivedAtMs: number): void;
+  close(): void;
+}
+
+/** Milliseconds reserved in advance lapse after this time: they have to arrive near the exchange's time. */
+const WINDOW_VALIDITY_MS = 200;
+const MAX_BLOCK = 256;
+/** Bounds of `window` mode around the exchange's time; it accepts 5 s to either side. */
+const WINDOW_BACK_MS = 1000;
+const WINDOW_AHEAD_MS = 2000;
+/** How far ahead a second refusal in a row jumps: past the clock of whoever else used the key. */
+const REFUSED_JUMP_MS = 600_000;
+
+/** Nonces for one API key (specification 5, rule 1) in one of the three modes. */
+export function createNonceSource(clock: Clock, settings: NonceSettings): NonceSource {
+  const store = new BoundedStore(settings.store, {
+    clock,
+    timeoutMs: settings.storeTimeoutMs,
+    pauseMs: 1000,
+    onChange: settings.onStoreChange,
+  });
+  if (settings.mode === 'window') return new WindowSource(clock, settings, store);
+  const sequences = new Sequences(clock, settings, store);
+  return settings.mode === 'unique'
+    ? new UniqueSource(sequences)
+    : new IncreasingSource(clock, sequences, settings, store);
+}
+
+const nothing = (): void => undefined;
+const always = (): boolean => true;
+const ticketOf = (nonce: string): NonceTicket => ({
+  nonce,
+  onPreempt: nothing,
+  isCurrent: always,
+  release: nothing,
+});
+
+class UniqueSource implements NonceSource {
+  readonly mode = 'unique';
+  readonly #sequences: Sequences;
+
+  constructor(sequences: Sequences) {
+    this.#sequences = sequences;
+  }
+
+  takeAtOnce(nowMs: number, fresh: boolean): NonceResult {
+    const nonce = this.#sequences.nextAtOnce(nowMs, fresh);
+    return nonce === undefined ? undefined : ticketOf(nonce);
+  }
+
+  makeReady(): void {
+    this.#sequences.makeReady();
+  }
+
+  async take({ kind, protective, scope }: NonceRequest): Promise<NonceResult> {
+    const nonce = await scope.within(this.#sequences.next(needsFresh(kind, protective)));
+    return nonce === undefined ? undefined : ticketOf(nonce);
+  }
+
+  refused(repeats: number): void {
+    this.#sequences.jump(repeats > 1 ? REFUSED_JUMP_MS : 1);
+  }
+
+  doubted(): void {
+    this.#sequences.doubt();
+  }
+
+  observeDate(): void {}
+
+  close(): void {}
+}
+
+class IncreasingSource implements NonceSource {
+  readonly mode = 'increasing';
+  readonly #sequences: Sequences;
+  readonly #lane: Lane;
+
+  constructor(clock: Clock, sequences: Sequences, settings: NonceSettings, store: BoundedStore<NonceStore>) {
+    this.#sequences = sequences;
+    this.#lane = new Lane(clock, store, {
+      key: settings.key,
+      owner: settings.owner,
+      leaseMs: settings.leaseMs,
+      floor: () => sequences.floor(),
+      nonceOf: (sequence) => (sequence === undefined ? sequences.local() : sequences.format(sequence)),
+      signals: settings.store,
+    });
+  }
+
+  takeAtOnce(): undefined {}
+
+  makeReady(): void {}
+
+  take(request: NonceRequest): Promise<NonceResult> {
+    return this.#lane.take(request);
+  }
+
+  refused(repeats: number): void {
+    this.#sequences.jump(repeats > 1 ? REFUSED_JUMP_MS : 1);
+  }
+
+  doubted(): void {}
+
+  observeDate(): void {}
+
+  close(): void {
+    this.#lane.close();
+  }
+}
+
+class WindowSource implements NonceSource {
+  readonly mode = 'window';
+  readonly #clock: Clock;
+  readonly #settings: NonceSettings;
+  readonly #store: BoundedStore<NonceStore>;
+  /** Wall clock minus monotonic clock at the start: steps of the wall clock do not matter afterwards. */
+  readonly #anchorMs: number;
+  /** The exchange's clock minus ours, moved only as far as replies prove. */
+  #skewMs = 0;
+  #next = 0;
+  #end = 0;
+  #validUntilMs = 0;
+  #blockSize = 1;
+  #waiting = 0;
+  #refilling: Promise<number> | undefined;
+  #lastLocal = 0;
+  /** Everything below has been handed out by this process or passed over: a store that forgot does not matter. */
+  #floor = 0;
+
+  constructor(clock: Clock, settings: NonceSettings, store: BoundedStore<NonceStore>) {
+    this.#clock = clock;
+    this.#settings = settings;
+    this.#store = store;
+    this.#anchorMs = clock.nowMs() - clock.monotonicMs();
+  }
+
+  takeAtOnce(nowMs: number): NonceResult {
+    const nonce = this.#fromBlock(nowMs);
+    return nonce === undefined ? undefined : ticketOf(nonce);
+  }
+
+  makeReady(): void {
+    if (this.#next < this.#end && this.#clock.monotonicMs() < this.#validUntilMs) return;
+    void (this.#refilling ??= this.#refill());
+  }
+
+  async take({ scope }: NonceRequest): Promise<NonceResult> {
+    return this.takeAtOnce(this.#clock.monotonicMs()) ?? (await this.#takeSlowly(scope));
+  }
+
+  refused(repeats: number): void {
+    this.#end = this.#next;
+    // Others may have used what a store that forgot hands out again: most of that lies behind.
+    if (repeats > 1) this.#floor = Math.max(this.#floor, this.#now() + WINDOW_AHEAD_MS / 2);
+  }
+
+  doubted(): void {}
+
+  observeDate(serverDateMs: number, sentAtMs: number, receivedAtMs: number): void {
+    const least = serverDateMs - (this.#anchorMs + receivedAtMs);
+    const most = serverDateMs + 1000 - (this.#anchorMs + sentAtMs);
+    const skewMs = Math.min(most, Math.max(least, this.#skewMs));
+    if (skewMs === this.#skewMs) return;
+    this.#skewMs = skewMs;
+    this.#end = this.#next;
+  }
+
+  close(): void {}
+
+  #now(): number {
+    return Math.floor(this.#anchorMs + this.#clock.monotonicMs() + this.#skewMs);
+  }
+
+  #fromBlock(nowMs: number): string | undefined {
+    if (nowMs >= this.#validUntilMs) return undefined;
+    while (this.#next < this.#end) {
+      this.#next += 1;
+      const value = this.#next - 1;
+      this.#floor = Math.max(this.#floor, this.#next);
+      if (value % 10 !== LOCAL_DIGIT) return String(value);
+    }
+    return undefined;
+  }
+
+  async #takeSlowly(scope: CallScope): Promise<NonceResult> {
+    for (;;) {
+      this.#waiting += 1;
+      const waitMs = await scope.within((this.#refilling ??= this.#refill()));
+      this.#waiting -= 1;
+      if (waitMs === undefined || scope.isOver()) return undefined;
+      const nonce = this.#fromBlock(this.#clock.monotonicMs());
+      if (nonce !== undefined) return ticketOf(nonce);
+      if (waitMs < 0) {
+        const local = this.#fromMemory();
+        if (local.nonce !== undefined) return ticketOf(local.nonce);
+        await scope.sleep(local.waitMs);
+      } else if (waitMs > 0) {
+        await scope.sleep(waitMs);
+      }
+      if (scope.isOver()) return undefined;
+    }
+  }
+
+  /** Reserves a block; resolves to how long to wait when there is none, or -1 when the store is lost. */
+  async #refill(): Promise<number> {
+    await Promise.resolve();
+    try {
+      const usedUpInTime = this.#validUntilMs > this.#clock.monotonicMs();
+      this.#blockSize = usedUpInTime ? Math.min(MAX_BLOCK, this.#blockSize * 2) : 2;
+      const count = Math.max(Math.ceil(this.#waiting * 1.2), this.#blockSize);
+      const to = this.#now() + WINDOW_AHEAD_MS;
+      // A floor far beyond the window stems from a clock that was put right since.
+      const floor = this.#floor <= to + WINDOW_BACK_MS ? this.#floor : 0;
+      if (floor > to) return floor - to;
+      const from = Math.max(to - WINDOW_AHEAD_MS - WINDOW_BACK_MS, floor);
+      const block = await this.#store.use((store) =>
+        store.reserveWindow(this.#settings.key, from, to, count),
+      );
+      if (block === undefined) return -1;
+      if (block.kind === 'exhausted') return Math.max(1, block.waitMs);
+      this.#next = block.first;
+      this.#end = block.first + block.count;
+      this.#validUntilMs = this.#clock.monotonicMs() + WINDOW_VALIDITY_MS;
+      return 0;
+    } finally {
+      this.#refilling = undefined;
+    }
+  }
+
+  /**
+   * While the store is lost: of every 10 * ordinals milliseconds one belongs to this process alone, and
+   * none of them is ever handed out from the store.
+   */
+  #fromMemory(): { nonce?: string; waitMs: number } {
+    const period = 10 * this.#settings.ordinals;
+    const own = 10 * this.#settings.ordinal + LOCAL_DIGIT;
+    const now = this.#now();
+    const least = Math.max(now - 2 * WINDOW_BACK_MS, this.#lastLocal + 1);
+    const value = least + ((own - (least % period) + period) % period);
+    if (value > now + WINDOW_AHEAD_MS) return { waitMs: value - now - WINDOW_AHEAD_MS };
+    this.#lastLocal = value;
+    return { nonce: String(value), waitMs: 0 };
+  }
+}
+
+const LOCAL_DIGIT = 9;

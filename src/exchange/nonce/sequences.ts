@@ -1,0 +1,174 @@
+import type { Clock } from '../../core/ports/clock.ts';
+import type { NonceStore } from '../../core/ports/nonce.ts';
+import type { BoundedStore } from './bounded-store.ts';
+
+export interface SequenceSettings {
+  /** Names the API key in the store. */
+  readonly key: string;
+  /** Low digits of every nonce of this process: 0 to 99. */
+  readonly ordinal: number;
+}
+
+/** Sequence values per millisecond: so many nonces each ms before they run ahead of the clock. */
+const PER_MS = 10;
+/** Low digits of a nonce hold the ordinal, so that a nonce is ms * 1000 and stays below 2^53 until 2255. */
+const ORDINAL_SPAN = 100;
+const TAIL_SPAN = 1_000_000;
+const MAX_BLOCK = 256;
+/** Fetched at once for what is about to be sent: cancel, read and place follow each other closely. */
+const STEPS_AHEAD = 3;
+/** Nonces reserved in advance are fresh for this time, and last no longer where others use the key as well... */
+const FRESH_MS = 200;
+/** ...but for this part of the time that the process is known to have had the key to itself... */
+const ALONE_SHARE = 0.5;
+/** ...and at most this long. */
+const ALONE_MAX_MS = 10_000;
+/** After a refusal the key counts as shared for this time: whoever else uses it need not use the store. */
+const DOUBT_MS = 600_000;
+
+/**
+ * Rising sequence values of one key, in blocks from the store, or from memory while the store is lost.
+ *
+ * No value is used twice. A block is this process's alone whatever its age: the store hands each value out once, and a
+ * store that was emptied or lost, where a block may come to overlap another process's, leaves the ordinals in the low
+ * digits. Within the process a new block replaces the rest of the old one and begins above every value used.
+ *
+ * Age disturbs only the order, which the specification does not ask for but some exchanges do: values of an old block
+ * are below those that another process has reserved since. So how long a block lasts depends on whether there is
+ * another process. Each reservation tells: unless its `previous` is the end of our own last block, somebody else has
+ * reserved, or the store has forgotten, and the process counts as alone only from then on. A block lasts for half of
+ * the time it has been alone, up to 10 s, counted from when it was asked for, and 200 ms from when it came at least.
+ * Hence when another process begins to use the key, values below its own are handed out no longer than that, and
+ * processes that take turns stay near the least. A refusal ends the block, and long ones for ten minutes, for it may
+ * come from somebody who does not use the store. What acts takes fresh values only, which came no more than 200 ms
+ * ago, as if the key were always shared.
+ */
+export class Sequences {
+  readonly #clock: Clock;
+  readonly #settings: SequenceSettings;
+  readonly #store: BoundedStore<NonceStore>;
+  #next = 0;
+  #end = 0;
+  /** Values in the block when it was reserved. */
+  #count = 0;
+  #freshUntilMs = 0;
+  #validUntilMs = 0;
+  /** Below this nothing is handed out any more by this process. */
+  #floor = 0;
+  /** The last value that the store is known to have reserved for this process. */
+  #reservedTo: number | undefined;
+  /** Since when nobody else has used the key as far as is known; in the future after a refusal. */
+  #aloneFromMs = 0;
+  #blockSize = 1;
+  #waiting = 0;
+  #refilling: Promise<void> | undefined;
+  #head = 0;
+  #headText = '';
+
+  constructor(clock: Clock, settings: SequenceSettings, store: BoundedStore<NonceStore>) {
+    this.#clock = clock;
+    this.#settings = settings;
+    this.#store = store;
+  }
+
+  floor(): number {
+    return Math.max(this.#floor, Math.floor(this.#clock.nowMs()) * PER_MS);
+  }
+
+  format(sequence: number): string {
+    if (sequence >= this.#floor) this.#floor = sequence + 1;
+    const nonce = sequence * ORDINAL_SPAN + this.#settings.ordinal;
+    // Large doubles take long to write; the first digits stay the same for a second.
+    const head = Math.floor(nonce / TAIL_SPAN);
+    if (head === 0) return String(nonce);
+    if (head !== this.#head) {
+      this.#head = head;
+      this.#headText = String(head);
+    }
+    return this.#headText + String(nonce - head * TAIL_SPAN + TAIL_SPAN).slice(1);
+  }
+
+  /** The exchange has refused a value: later ones are above those of `byMs` from now. */
+  jump(byMs: number): void {
+    this.#floor = Math.max(this.#floor, this.floor() + byMs * PER_MS);
+    this.doubt();
+  }
+
+  /** Somebody else may use the key. */
+  doubt(): void {
+    this.#drop();
+    this.#aloneFromMs = this.#clock.monotonicMs() + DOUBT_MS;
+  }
+
+  /** From memory alone. */
+  local(): string {
+    return this.format(this.floor());
+  }
+
+  nextAtOnce(nowMs: number, fresh: boolean): string | undefined {
+    if (!this.#hasAtHand(nowMs, fresh)) return undefined;
+    this.#next += 1;
+    return this.format(this.#next - 1);
+  }
+
+  makeReady(): void {
+    if (this.#hasAtHand(this.#clock.monotonicMs(), true)) return;
+    this.#refilling ??= this.#refill(STEPS_AHEAD);
+  }
+
+  async next(fresh: boolean): Promise<string> {
+    const atHand = this.nextAtOnce(this.#clock.monotonicMs(), fresh);
+    if (atHand !== undefined) return atHand;
+    for (;;) {
+      this.#waiting += 1;
+      await (this.#refilling ??= this.#refill());
+      this.#waiting -= 1;
+      if (this.#next < this.#end) {
+        this.#next += 1;
+        return this.format(this.#next - 1);
+      }
+    }
+  }
+
+  #hasAtHand(nowMs: number, fresh: boolean): boolean {
+    return this.#next < this.#end && nowMs < (fresh ? this.#freshUntilMs : this.#validUntilMs);
+  }
+
+  async #refill(least = 1): Promise<void> {
+    // Those who ask in the same turn are counted before the size is chosen.
+    await Promise.resolve();
+    const startedMs = this.#clock.monotonicMs();
+    this.#adaptSize(startedMs);
+    const count = Math.max(this.#waiting, this.#blockSize, least);
+    const floor = this.floor();
+    const block = await this.#store.use((store) => store.reserve(this.#settings.key, floor, count));
+    if (block === undefined || block.previous !== this.#reservedTo) {
+      this.#aloneFromMs = Math.max(this.#aloneFromMs, startedMs);
+    }
+    this.#reservedTo = block === undefined ? undefined : block.first + block.count - 1;
+    // A jump while the store was asked wins: what it answered is below.
+    const first = block === undefined ? this.floor() : Math.max(block.first, this.#floor);
+    this.#next = first;
+    this.#end = block === undefined ? first + count : Math.max(first, block.first + block.count);
+    this.#count = this.#end - first;
+    const aloneMs = (startedMs - this.#aloneFromMs) * ALONE_SHARE;
+    // From now on: what a slow store was asked for ahead of an action must not be stale when it comes.
+    this.#freshUntilMs = this.#clock.monotonicMs() + FRESH_MS;
+    this.#validUntilMs = Math.max(this.#freshUntilMs, startedMs + Math.min(ALONE_MAX_MS, aloneMs));
+    this.#refilling = undefined;
+  }
+
+  /** More for the next block if the last one was used up in time, less if not even half of it was. */
+  #adaptSize(nowMs: number): void {
+    const left = this.#end - this.#next;
+    const inTime = nowMs < this.#validUntilMs;
+    if (inTime && left === 0) this.#blockSize = Math.min(MAX_BLOCK, this.#blockSize * 2);
+    else if (!inTime && left * 2 > this.#count) this.#blockSize = Math.max(1, this.#blockSize / 2);
+  }
+
+  #drop(): void {
+    this.#next = this.#end;
+    this.#count = 0;
+    this.#validUntilMs = 0;
+  }
+}

@@ -1,0 +1,170 @@
+import type {
+  CallOptions,
+  ReadOutcome,
+  RecordList,
+  ReplyTiming,
+  SetAsideRecord,
+} from '../../core/ports/exchange.ts';
+import type { Caller } from '../call/caller.ts';
+import type { Endpoint } from '../endpoints.ts';
+import type { Page, Parsed } from './replies.ts';
+
+export interface HistoryPlan<T> {
+  readonly endpoint: Endpoint;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly options: CallOptions | undefined;
+  readonly since: number | undefined;
+  readonly maxRecords: number | undefined;
+  readonly bounds: PagingBounds;
+  readonly readPage: (body: unknown) => Parsed<Page<T>>;
+  /** What tells records apart; `undefined` when a record has nothing of the kind. */
+  readonly idOf: (record: T) => string | undefined;
+  /** Seconds; records come newest first by it, where the exchange keeps an order at all. */
+  readonly timeOf: (record: T) => number;
+  /** Lists within the reply that are ordered each for itself. */
+  readonly groupOf: (record: T) => string;
+}
+
+export interface PagingBounds {
+  /** Records per page, 1 to 500 (specification 8). */
+  readonly pageSize: number;
+  readonly maxOffset: number;
+  /** Bound on offset + limit. */
+  readonly maxReach: number;
+}
+
+/** Specification 8. */
+export const SPEC_TRANSFER_BOUNDS: PagingBounds = { pageSize: 500, maxOffset: 100_000, maxReach: 100_500 };
+export const SPEC_ORDER_BOUNDS: PagingBounds = { pageSize: 500, maxOffset: 100_000, maxReach: 100_500 };
+/** The live service bounds offset + limit for histories. */
+export const LIVE_BOUNDS: PagingBounds = { pageSize: 500, maxOffset: 100_000, maxReach: 10_000 };
+
+/** Pages overlap by this many records, so that one removed in between hides none. */
+const OVERLAP = 3;
+
+interface Collected<T> {
+  readonly byId: Map<string, T>;
+  readonly setAside: SetAsideRecord[];
+  complete: boolean;
+}
+
+/**
+ * Reads a history from its newest record to its end, to `since`, or to the bounds of the exchange; the list
+ * is complete only in the first two cases. Records that arrive meanwhile push others to the next page: they
+ * are recognised by their id. Records that vanish pull others up: pages overlap, and when the overlap does
+ * not match, the list is not complete.
+ */
+export async function readHistory<T>(
+  caller: Caller,
+  plan: HistoryPlan<T>,
+): Promise<ReadOutcome<RecordList<T>>> {
+  const collected: Collected<T> = { byId: new Map(), setAside: [], complete: true };
+  const deadlineMs = caller.clock.monotonicMs() + (plan.options?.timeoutMs ?? caller.callTimeoutMs);
+  const wanted = plan.maxRecords ?? Infinity;
+  let timing: ReplyTiming | undefined;
+  let offset = 0;
+  let leastTotal = 0;
+  let countsPerList = false;
+  let lastIds: ReadonlySet<string> | undefined;
+  for (;;) {
+    const limit = Math.min(plan.bounds.pageSize, plan.bounds.maxReach - offset);
+    const outcome = await readPage(caller, plan, { limit, offset }, deadlineMs);
+    if (outcome.kind === 'failed') {
+      return { ...outcome, attempts: outcome.attempts + (timing?.attempts ?? 0) };
+    }
+    const page = outcome.value;
+    timing = joined(timing, outcome.timing);
+    // More than the limit in all: it counts for each market.
+    countsPerList ||= page.received > limit;
+    const bounded = countsPerList ? page.longest : page.received;
+    const ids = collect(collected, plan, page);
+    if (lastIds !== undefined && !page.setAside.length && !overlaps(lastIds, ids) && offset > 0) {
+      collected.complete = false;
+    }
+    lastIds = ids;
+    leastTotal = offset === 0 ? (page.total ?? 0) : Math.min(leastTotal, page.total ?? 0);
+    if (reachedSince(plan, page)) break;
+    if (isLast(page, bounded, limit, offset)) {
+      // Fewer than there are in all: pages repeated records instead of going on.
+      if (collected.byId.size + collected.setAside.length < leastTotal) collected.complete = false;
+      break;
+    }
+    const next = offset + Math.max(1, Math.min(bounded, limit) - OVERLAP);
+    const beyond = next > plan.bounds.maxOffset || next >= plan.bounds.maxReach;
+    if (page.received === 0 || collected.byId.size >= wanted || beyond) {
+      collected.complete = false;
+      break;
+    }
+    offset = next;
+  }
+  return { kind: 'ok', value: finish(collected, plan, wanted), timing };
+}
+
+async function readPage<T>(
+  caller: Caller,
+  plan: HistoryPlan<T>,
+  range: { limit: number; offset: number },
+  deadlineMs: number,
+): Promise<ReadOutcome<Page<T>>> {
+  const timeoutMs = Math.max(1, deadlineMs - caller.clock.monotonicMs());
+  return caller.read({
+    endpoint: plan.endpoint,
+    params: { ...plan.params, ...range },
+    options: { ...plan.options, timeoutMs },
+    read: plan.readPage,
+  });
+}
+
+/** Adds a page; the later reading of a record wins. Answers which records the page held. */
+function collect<T>(collected: Collected<T>, plan: HistoryPlan<T>, page: Page<T>): Set<string> {
+  const ids = new Set<string>();
+  page.records.forEach((record) => {
+    const id = plan.idOf(record) ?? nameless(JSON.stringify(record), ids);
+    ids.add(id);
+    collected.byId.set(id, record);
+  });
+  collected.setAside.push(...page.setAside);
+  return ids;
+}
+
+const overlaps = (before: ReadonlySet<string>, now: ReadonlySet<string>): boolean =>
+  [...now].some((id) => before.has(id));
+
+/** Records without an id that look alike are two on one page, but one where pages overlap. */
+function nameless(text: string, onThisPage: ReadonlySet<string>): string {
+  let id = text;
+  for (let copy = 2; onThisPage.has(id); copy += 1) id = `${text}#${copy}`;
+  return id;
+}
+
+function isLast(page: Page<unknown>, bounded: number, limit: number, offset: number): boolean {
+  if (page.total !== undefined) return offset + page.received >= page.total;
+  return bounded < limit;
+}
+
+/** Whether every list on the page is in order, newest first, and has come to records older than wanted. */
+function reachedSince<T>(plan: HistoryPlan<T>, page: Page<T>): boolean {
+  const { since } = plan;
+  if (since === undefined || page.setAside.length > 0 || page.records.length === 0) return false;
+  const oldest = new Map<string, number>();
+  for (const record of page.records) {
+    const group = plan.groupOf(record);
+    const time = plan.timeOf(record);
+    if (time > (oldest.get(group) ?? Infinity)) return false;
+    oldest.set(group, time);
+  }
+  return [...oldest.values()].every((time) => time < since);
+}
+
+function finish<T>(collected: Collected<T>, plan: HistoryPlan<T>, wanted: number): RecordList<T> {
+  const since = plan.since ?? -Infinity;
+  const records = [...collected.byId.values()].filter((record) => plan.timeOf(record) >= since);
+  const complete = collected.complete && collected.setAside.length === 0 && records.length <= wanted;
+  return { records: records.slice(0, wanted), setAside: collected.setAside, complete };
+}
+
+/** From when the first page was sent to when the last one came. */
+function joined(before: ReplyTiming | undefined, page: ReplyTiming): ReplyTiming {
+  if (before === undefined) return page;
+  return { ...page, sentAtMs: before.sentAtMs, attempts: before.attempts + page.attempts };
+}

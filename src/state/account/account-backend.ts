@@ -1,0 +1,123 @@
+import type { LaneLeases } from '../../core/ports/state-store.ts';
+
+/**
+ * What a place to keep state in has to be able to do, with texts only: everything that the texts mean is decided
+ * once, above it. Each call is atomic within its bucket.
+ */
+export interface Backend {
+  readonly leases: LaneLeases;
+  view(bucket: number, request: RawRequest): Promise<RawView>;
+  /** Changes each account whose header is still the expected one. */
+  commit(bucket: number, batch: RawBatch): Promise<RawCommitReply>;
+  /** Replaces the bucket's life if it is still `expected`; resolves to the one that holds now. */
+  startLife(bucket: number, expected: string | null, next: string): Promise<string>;
+  /** Replaces the bucket's controls if their stamp is still `expected`; resolves to those that hold now. */
+  setControls(bucket: number, expected: string, next: string): Promise<string>;
+  /** Controls of all buckets, by bucket; empty where there are none. */
+  allControls(): Promise<readonly string[]>;
+  /** Due after `inMs`, unless it is earlier. */
+  makeDue(bucket: number, accountId: string, inMs: number): Promise<void>;
+  /** Due after `inMs` and no earlier, but for what is due now. */
+  holdDue(bucket: number, accountIds: readonly string[], inMs: number): Promise<void>;
+  fields(bucket: number, accountId: string): Promise<ReadonlyMap<string, string>>;
+  forget(bucket: number, accountId: string): Promise<void>;
+  /** Records from `fromSeq` to `toSeq`, both inclusive: the first `count` of them, or the last. */
+  records(bucket: number, accountId: string, range: RecordRange): Promise<readonly RawRecord[]>;
+  file(bucket: number, accountId: string, hash: string): Promise<string | null>;
+  fileHashes(bucket: number, accountId: string): Promise<readonly string[]>;
+  history(bucket: number, accountId: string, fromMs: number, count: number): Promise<readonly RawSample[]>;
+}
+
+export interface RecordRange {
+  readonly fromSeq: number;
+  readonly toSeq: number;
+  readonly count: number;
+  readonly newest: boolean;
+}
+
+export interface RawRequest {
+  /** Fields of an account that this writer committed last are not sent. */
+  readonly writer: string;
+  /** Controls that bear this stamp are not sent. */
+  readonly stamp: string;
+  readonly accountIds: readonly string[];
+  /** Only those that are due, and these are due again after `claimMs`. */
+  readonly due: { readonly claimMs: number; readonly maxAheadMs: number } | null;
+}
+
+export interface RawAccount {
+  readonly accountId: string;
+  /** Empty: never committed. */
+  readonly header: string;
+  /** Everything, header included; null: not sent, the caller wrote it itself. */
+  readonly fields: ReadonlyMap<string, string> | null;
+}
+
+export interface RawView {
+  /** Identity of the server that answered: changes whenever it may have lost something. */
+  readonly run: string;
+  readonly life: string | null;
+  /** null: those with the stamp of the request. */
+  readonly controls: string | null;
+  readonly accounts: readonly RawAccount[];
+  readonly nextDueInMs: number | null;
+}
+
+export interface RawBatch {
+  readonly life: string;
+  readonly changes: readonly RawChange[];
+  /** Replaces the controls, if all changes are made; refuses all of them unless the stamp is the expected one. */
+  readonly controls: { readonly expected: string; readonly next: string } | null;
+}
+
+export interface RawRecord {
+  readonly seq: number;
+  readonly text: string;
+  readonly hash: string;
+}
+
+export interface RawChange {
+  readonly accountId: string;
+  readonly expected: string;
+  readonly header: string;
+  /** Further fields and their texts by turns. */
+  readonly set: readonly string[];
+  readonly remove: readonly string[];
+  readonly dueInMs: number | null;
+  readonly records: readonly RawRecord[];
+  /** Hashes and texts by turns; those that are there already stay. */
+  readonly files: readonly string[];
+  readonly removeFiles: readonly string[];
+  /** Takes away the records before this one; 0: none. */
+  readonly trimBefore: number;
+  /** Subjects and values by turns; empty: no sample. */
+  readonly history: readonly string[];
+  readonly lease: { readonly market: string | null; readonly token: number } | null;
+  /** The stamp that the controls must bear; null: any. */
+  readonly stamp: string | null;
+}
+
+export type RawOutcome = 'committed' | 'conflict' | 'leaseLost' | 'controlsChanged' | 'auditContradicts';
+
+export type RawCommitReply =
+  | { readonly kind: 'lifeChanged' }
+  | {
+      readonly kind: 'answered';
+      readonly run: string;
+      readonly outcomes: readonly RawOutcome[];
+      /** As they were when some outcome is `controlsChanged`. */
+      readonly controls: string;
+    };
+
+export interface RawSample {
+  readonly atMs: number;
+  readonly values: ReadonlyMap<string, string>;
+}
+
+/** Length of the stamp that a text of controls begins with. */
+export const STAMP_LENGTH = 12;
+
+export interface Bounds {
+  /** Samples kept per account; the trimming may leave some more. */
+  readonly historySamples: number;
+}

@@ -1,0 +1,170 @@
+import type { RedisScript } from '../redis-scripts.ts';
+import { STAMP_LENGTH } from './account-backend.ts';
+import { WRITER_LENGTH } from './header.ts';
+
+const NOW = `
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)`;
+
+/**
+ * KEYS: life, controls, due, then one hash per account. ARGV: writer, stamp, claim ('' = no matter whether due),
+ * the farthest plausible due time, then the account ids in the order of the keys.
+ */
+export const VIEW: RedisScript = {
+  name: 'bwStateView',
+  lua: `
+local claim, count = tonumber(ARGV[3]), #KEYS - 3
+local controls = redis.call('GET', KEYS[2]) or ''
+local out = { redis.call('GET', KEYS[1]) or '', controls, -1 }
+if controls ~= '' and string.sub(controls, 1, ${STAMP_LENGTH}) == ARGV[2] then out[2] = 0 end
+local function give(index)
+  local key = KEYS[3 + index]
+  local header = redis.call('HGET', key, 'h') or ''
+  out[#out + 1] = index
+  out[#out + 1] = header
+  if header == '' or string.sub(header, 3, ${WRITER_LENGTH + 2}) == ARGV[1] then out[#out + 1] = 0
+  else out[#out + 1] = redis.call('HGETALL', key) end
+end
+if not claim then
+  for index = 1, count do give(index) end
+  return out
+end
+${NOW}
+local farthest, nextDue, claimed = now + tonumber(ARGV[4]), nil, { 'ZADD', KEYS[3] }
+local scores = count > 0 and redis.call('ZMSCORE', KEYS[3], unpack(ARGV, 5, 4 + count)) or {}
+for index = 1, count do
+  local due = tonumber(scores[index] or 0)
+  if due <= now or due > farthest then
+    give(index)
+    due = now + claim
+    claimed[#claimed + 1] = due
+    claimed[#claimed + 1] = ARGV[4 + index]
+  end
+  if nextDue == nil or due < nextDue then nextDue = due end
+end
+if #claimed > 2 then redis.call(unpack(claimed)) end
+if nextDue then out[3] = nextDue - now end
+return out`,
+};
+
+/**
+ * KEYS: life, controls, due, then per change its hash and, as far as it needs them, leases, audit, files, history.
+ * ARGV: life, stamp and text of new controls ('' = none), samples of history to keep, then the changes.
+ * A change begins with account id, expected header, due time ('' = as it was), new header, and how many values of
+ * further fields to set follow; that is all of most. Any other says 'more' there, then that number, stamp to insist on
+ * ('-' = none), lease field ('' = none), its token, how many values of each kind follow: fields to remove, records,
+ * files, files to remove, then the first record to keep (0 = all), and how many of history.
+ */
+export const COMMIT: RedisScript = {
+  name: 'bwStateCommit',
+  lua: `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return { 0 } end
+local controls = redis.call('GET', KEYS[2]) or ''
+local stamp = string.sub(controls, 1, ${STAMP_LENGTH})
+local setsControls = ARGV[3] ~= ''
+local out, key, at, last, all, now = { 1, '' }, 4, 5, #ARGV, true, nil
+local function clock()
+  if now == nil then
+    ${NOW.replace('local now =', 'now =')}
+  end
+  return now
+end
+while at <= last do
+  local id, expected, due, header, sets = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], tonumber(ARGV[at + 4])
+  local insist, leaseField, token, keepFrom = '-', '', '', '0'
+  local removes, records, files, fileRemoves, history = 0, 0, 0, 0, 0
+  if sets then at = at + 5
+  else
+    sets, insist, leaseField, token = tonumber(ARGV[at + 5]), ARGV[at + 6], ARGV[at + 7], ARGV[at + 8]
+    removes, records, files = tonumber(ARGV[at + 9]), tonumber(ARGV[at + 10]), tonumber(ARGV[at + 11])
+    fileRemoves, keepFrom, history = tonumber(ARGV[at + 12]), ARGV[at + 13], tonumber(ARGV[at + 14])
+    at = at + 15
+  end
+  local account, leases, audit, filed, series = KEYS[key], nil, nil, nil, nil
+  key = key + 1
+  if leaseField ~= '' then leases = KEYS[key] key = key + 1 end
+  if records > 0 or keepFrom ~= '0' then audit = KEYS[key] key = key + 1 end
+  if files > 0 or fileRemoves > 0 then filed = KEYS[key] key = key + 1 end
+  if history > 0 then series = KEYS[key] key = key + 1 end
+  local code = 1
+  if (redis.call('HGET', account, 'h') or '') ~= expected then code = 2
+  elseif setsControls and ARGV[2] ~= stamp or insist ~= '-' and insist ~= stamp then
+    code = 4
+    out[2] = controls
+  elseif leases then
+    local held = redis.call('HGET', leases, leaseField)
+    if not held or string.sub(held, 1, #token + 1) ~= token .. '|' then code = 3 end
+  end
+  local setFrom = at
+  local removeFrom = setFrom + sets
+  local recordFrom = removeFrom + removes
+  local fileFrom = recordFrom + 3 * records
+  local fileRemoveFrom = fileFrom + files
+  local historyFrom = fileRemoveFrom + fileRemoves
+  at = historyFrom + history
+  if code == 1 and records > 0 then
+    for index = recordFrom, fileFrom - 3, 3 do
+      local added = redis.pcall('XADD', audit, ARGV[index] .. '-0', 't', ARGV[index + 1], 'h', ARGV[index + 2])
+      if type(added) == 'table' and added.err then code = 5 break end
+    end
+  end
+  if code == 1 then
+    redis.call('HSET', account, 'h', header, unpack(ARGV, setFrom, removeFrom - 1))
+    if removes > 0 then redis.call('HDEL', account, unpack(ARGV, removeFrom, recordFrom - 1)) end
+    if keepFrom ~= '0' then redis.call('XTRIM', audit, 'MINID', keepFrom .. '-0') end
+    for index = fileFrom, fileRemoveFrom - 2, 2 do redis.call('HSETNX', filed, ARGV[index], ARGV[index + 1]) end
+    if fileRemoves > 0 then redis.call('HDEL', filed, unpack(ARGV, fileRemoveFrom, historyFrom - 1)) end
+    if history > 0 then
+      redis.call('XADD', series, 'MAXLEN', '~', ARGV[4], '*', unpack(ARGV, historyFrom, at - 1))
+      redis.call('PEXPIRE', series, 2592000000)
+    end
+    if due ~= '' then redis.call('ZADD', KEYS[3], clock() + tonumber(due), id) end
+  else all = false end
+  out[#out + 1] = code
+end
+if setsControls and all then redis.call('SET', KEYS[2], ARGV[3]) end
+return out`,
+};
+
+/** Sets KEYS[1] to ARGV[2] if it is ARGV[1] ('' = absent); its value afterwards. */
+export const START_LIFE: RedisScript = {
+  name: 'bwStateLife',
+  numberOfKeys: 1,
+  lua: `
+local current = redis.call('GET', KEYS[1]) or ''
+if current ~= ARGV[1] then return current end
+redis.call('SET', KEYS[1], ARGV[2])
+return ARGV[2]`,
+};
+
+/** Sets KEYS[1] to ARGV[2] if it bears the stamp ARGV[1] ('' = absent); its value afterwards. */
+export const SET_CONTROLS: RedisScript = {
+  name: 'bwStateControls',
+  numberOfKeys: 1,
+  lua: `
+local current = redis.call('GET', KEYS[1]) or ''
+if string.sub(current, 1, ${STAMP_LENGTH}) ~= ARGV[1] then return current end
+redis.call('SET', KEYS[1], ARGV[2])
+return ARGV[2]`,
+};
+
+export const MAKE_DUE: RedisScript = {
+  name: 'bwStateMakeDue',
+  numberOfKeys: 1,
+  lua: `${NOW}
+redis.call('ZADD', KEYS[1], 'LT', now + tonumber(ARGV[1]), ARGV[2])
+return 1`,
+};
+
+/** ARGV: how long from now on, then the accounts. What is due now, or later than that, stays as it is. */
+export const HOLD_DUE: RedisScript = {
+  name: 'bwStateHoldDue',
+  numberOfKeys: 1,
+  lua: `${NOW}
+local till = now + tonumber(ARGV[1])
+for index = 2, #ARGV do
+  local due = redis.call('ZSCORE', KEYS[1], ARGV[index])
+  if due and tonumber(due) > now and tonumber(due) < till then redis.call('ZADD', KEYS[1], till, ARGV[index]) end
+end
+return 1`,
+};

@@ -1,0 +1,437 @@
+import type { Clock } from '../../core/ports/clock.ts';
+import { type Controls, NO_CONTROLS } from '../../core/ports/controls.ts';
+import {
+  type AccountLoad,
+  BUCKETS,
+  type BucketView,
+  bucketOf,
+  type CommitResult,
+  type DiscardRequest,
+  type DueView,
+  type LaneLeases,
+  type Life,
+  type LifeStart,
+  type ReadOptions,
+  type StateStore,
+  type StoredAccount,
+  type TakeDueRequest,
+} from '../../core/ports/state-store.ts';
+import type { Redact } from '../canonical.ts';
+import { readControls } from '../controls/controls-text.ts';
+import type {
+  Backend,
+  RawAccount,
+  RawBatch,
+  RawCommitReply,
+  RawRequest,
+  RawView,
+} from './account-backend.ts';
+import {
+  type ChangeContext,
+  type Entry,
+  emptyEntry,
+  type InternalCommit,
+  type PreparedChange,
+  prepareChange,
+} from './change.ts';
+import { DocumentError, fieldsOf, HEADER_FIELD, readDocuments, textsOf } from './documents.ts';
+import { readHeader, WRITER_LENGTH } from './header.ts';
+import { readLife, type StoredLife, writeLife } from './store-epoch-text.ts';
+
+export interface AccountStoreOptions {
+  readonly backend: Backend;
+  readonly clock: Clock;
+  /** So many random letters and digits. */
+  readonly randomText: (length: number) => string;
+  readonly redact: Redact;
+  readonly historyEveryMs: number;
+  /** Accounts kept in the memory of this process, at most. */
+  readonly remembered: number;
+  /** Beyond that many records, the chain of an account is pruned with the commit that added the last. */
+  readonly mostAuditRecords: number;
+  /** Resolves to the account as it is then. */
+  readonly pruneAudit: (account: StoredAccount) => Promise<StoredAccount>;
+}
+
+/** What this process has last seen of an account within a life; the store may not know less. */
+interface Seen {
+  readonly life: string;
+  readonly version: number;
+  readonly headerText: string;
+}
+
+/** An account as sent, with what was remembered of it. */
+interface Found {
+  readonly account: RawAccount;
+  readonly known: Entry | undefined;
+}
+
+type RefusedLoad = Extract<AccountLoad, { readonly kind: 'refused' }>;
+
+const LIFE_ID_LENGTH = 10;
+const LIFE_ATTEMPTS = 5;
+
+/** State of accounts over any backend: documents, lives, versions, and the memory of this process. */
+export class AccountStore implements StateStore {
+  readonly leases: LaneLeases;
+  readonly #options: AccountStoreOptions;
+  readonly #backend: Backend;
+  readonly #writer: string;
+  readonly #entries = new Map<string, Entry>();
+  readonly #seen = new Map<string, Seen>();
+  /** Of the accounts handed out, however long the caller keeps them. */
+  readonly #entryOf = new WeakMap<StoredAccount, Entry>();
+  readonly #lives: (StoredLife | undefined)[] = Array.from({ length: BUCKETS });
+  readonly #controls: Controls[] = Array.from({ length: BUCKETS }, () => NO_CONTROLS);
+
+  constructor(options: AccountStoreOptions) {
+    this.#options = options;
+    this.#backend = options.backend;
+    this.leases = options.backend.leases;
+    this.#writer = options.randomText(WRITER_LENGTH);
+  }
+
+  async takeDue(bucket: number, { accountIds, claimMs, maxAheadMs }: TakeDueRequest): Promise<DueView> {
+    const due = { claimMs: Math.round(claimMs), maxAheadMs: Math.round(maxAheadMs) };
+    const { view, raw } = await this.#view(bucket, accountIds, due);
+    return { ...view, nextDueInMs: raw.nextDueInMs };
+  }
+
+  async holdClaims(bucket: number, accountIds: readonly string[], claimMs: number): Promise<void> {
+    if (accountIds.length > 0) await this.#backend.holdDue(bucket, accountIds, Math.round(claimMs));
+  }
+
+  async readBucket(
+    bucket: number,
+    accountIds: readonly string[],
+    { remember = true }: ReadOptions = {},
+  ): Promise<BucketView> {
+    return (await this.#view(bucket, accountIds, null, remember)).view;
+  }
+
+  async read(accountId: string): Promise<{ readonly load: AccountLoad; readonly controls: Controls }> {
+    const { accounts, controls } = await this.readBucket(bucketOf(accountId), [accountId]);
+    return { load: accounts[0]!, controls };
+  }
+
+  commit(changes: readonly InternalCommit[]): Promise<readonly CommitResult[]> {
+    return this.commitWith(changes, null);
+  }
+
+  /** Commits, and with it replaces the controls of the bucket. */
+  async commitWith(
+    changes: readonly InternalCommit[],
+    controls: RawBatch['controls'],
+  ): Promise<readonly CommitResult[]> {
+    const results = await this.#commitBuckets(changes, controls);
+    const isBeyond = results.some((result) => this.#isBeyondBound(result));
+    return isBeyond ? Promise.all(results.map((result) => this.#bounded(result))) : results;
+  }
+
+  /** Nearly always of one bucket: a poll's commits go by themselves. */
+  async #commitBuckets(
+    changes: readonly InternalCommit[],
+    controls: RawBatch['controls'],
+  ): Promise<readonly CommitResult[]> {
+    const buckets = changes.map(({ base }) => bucketOf(base.accountId));
+    const [first] = buckets;
+    if (first === undefined) return [];
+    if (buckets.every((bucket) => bucket === first)) return this.#commitBucket(first, changes, controls);
+    const results: CommitResult[] = [];
+    await Promise.all(
+      Array.from(new Set(buckets), async (bucket) => {
+        const indices = [...buckets.keys()].filter((index) => buckets[index] === bucket);
+        const group = indices.map((index) => changes[index]!);
+        const answers = await this.#commitBucket(bucket, group, controls);
+        for (const [turn, index] of indices.entries()) results[index] = answers[turn]!;
+      }),
+    );
+    return results;
+  }
+
+  async makeDue(accountId: string, inMs: number): Promise<void> {
+    await this.#backend.makeDue(bucketOf(accountId), accountId, Math.max(0, Math.round(inMs)));
+  }
+
+  remembered(accountId: string): StoredAccount | undefined {
+    return this.#entries.get(accountId)?.account;
+  }
+
+  async discard(accountId: string, request: DiscardRequest): Promise<boolean> {
+    const { document, author, reason, atMs } = request;
+    const bucket = bucketOf(accountId);
+    const fields = fieldsOf(document);
+    const [field] = fields;
+    for (;;) {
+      const { life } = await this.readBucket(bucket, []);
+      const texts = await this.#backend.fields(bucket, accountId);
+      const text = texts.get(field);
+      if (text === undefined || field === HEADER_FIELD) return false;
+      const entry = rawEntry(accountId, texts, life);
+      const words = `${author} discarded the stored ${document}: ${reason}`;
+      const note = { kind: 'note', atMs, about: 'documentDiscarded', words } as const;
+      const found = fields.filter((name) => texts.has(name));
+      const attachments = Object.fromEntries(
+        found.map((name) => [name === field ? document : name, texts.get(name)]),
+      );
+      const audit = [{ ...note, detail: { document, author, reason }, attachments }];
+      const base = entry.account;
+      const prepared = prepareChange(entry, { base, audit, removeFields: found }, this.#context());
+      const batch = { life: this.#lives[bucket]!.text, changes: [prepared.raw], controls: null };
+      const reply = await this.#backend.commit(bucket, batch);
+      this.#entries.delete(accountId);
+      if (reply.kind === 'answered' && reply.outcomes[0] === 'committed') return true;
+    }
+  }
+
+  async forget(accountId: string): Promise<void> {
+    await this.#backend.forget(bucketOf(accountId), accountId);
+    this.#entries.delete(accountId);
+    this.#seen.delete(accountId);
+  }
+
+  /** Header and chain of an account, whether or not its documents can be read. */
+  async headerOf(accountId: string): Promise<Entry['header']> {
+    const fields = await this.#backend.fields(bucketOf(accountId), accountId);
+    const text = fields.get(HEADER_FIELD);
+    if (text === undefined) return undefined;
+    const header = readHeader(text);
+    return 'writer' in header ? header : undefined;
+  }
+
+  #context(): ChangeContext {
+    const { clock, historyEveryMs, redact } = this.#options;
+    return { writer: this.#writer, nowMs: clock.nowMs(), historyEveryMs, redact };
+  }
+
+  async #view(
+    bucket: number,
+    accountIds: readonly string[],
+    due: RawRequest['due'],
+    remember = true,
+  ): Promise<{ view: BucketView; raw: RawView }> {
+    const request = { writer: this.#writer, accountIds, due };
+    let seen = this.#seenOf(accountIds);
+    const raw = await this.#backend.view(bucket, { ...request, stamp: this.#controls[bucket]!.stamp });
+    // What was claimed is claimed: if it has to be read again, then as it is.
+    const taken = raw.accounts.map(({ accountId }) => accountId);
+    let current = raw;
+    for (let attempt = 0; attempt < LIFE_ATTEMPTS; attempt++) {
+      const start = this.#lifeToStart(bucket, current, seen);
+      if (start === undefined) return { view: await this.#show(bucket, current, remember), raw };
+      await this.#startLife(bucket, current, start);
+      const again = { writer: this.#writer, accountIds: taken, due: null };
+      seen = this.#seenOf(taken);
+      current = await this.#backend.view(bucket, { ...again, stamp: this.#controls[bucket]!.stamp });
+    }
+    throw new Error(`bucket ${bucket} changes its life faster than it can be read`);
+  }
+
+  /** As it is before a question is sent: what is learnt until the answer comes may be newer than the answer. */
+  #seenOf(accountIds: readonly string[]): ReadonlyMap<string, Seen> {
+    const seen = new Map<string, Seen>();
+    for (const accountId of accountIds) {
+      const one = this.#seen.get(accountId);
+      if (one !== undefined) seen.set(accountId, one);
+    }
+    return seen;
+  }
+
+  /** Why a new life has to begin before anything of this view may be used. */
+  #lifeToStart(bucket: number, raw: RawView, before: ReadonlyMap<string, Seen>): LifeStart | undefined {
+    const stored = readLife(raw.life);
+    if (stored === undefined) return 'empty';
+    if (stored.run !== raw.run) return 'serverChanged';
+    if (this.#lives[bucket]?.text !== stored.text) this.#lives[bucket] = stored;
+    const isRolledBack = raw.accounts.some(({ accountId, header }) => {
+      const seen = before.get(accountId);
+      if (seen === undefined || seen.life !== stored.life.id || seen.headerText === header) return false;
+      const parsed = readHeader(header);
+      return !('writer' in parsed) ? header === '' : parsed.version <= seen.version;
+    });
+    return isRolledBack ? 'rolledBack' : undefined;
+  }
+
+  async #startLife(bucket: number, raw: RawView, why: LifeStart): Promise<void> {
+    const { clock, randomText } = this.#options;
+    const life: Life = { id: randomText(LIFE_ID_LENGTH), why, sinceMs: clock.nowMs() };
+    const text = await this.#backend.startLife(bucket, raw.life, writeLife(life, raw.run));
+    this.#lives[bucket] = readLife(text);
+  }
+
+  async #show(bucket: number, raw: RawView, remember: boolean): Promise<BucketView> {
+    const { life } = this.#lives[bucket]!;
+    if (raw.controls !== null) this.#controls[bucket] = readControls(raw.controls);
+    const complete = await this.#complete(bucket, raw.accounts);
+    const loads = complete.map(({ account, known }): AccountLoad => {
+      const read = this.#read(bucket, account, known, life);
+      if ('kind' in read) return read;
+      if (remember) this.#remember(read);
+      return { kind: 'loaded', account: read.account };
+    });
+    const accounts = loads.sort((a, b) => dangerOf(b) - dangerOf(a));
+    return { bucket, life, controls: this.#controls[bucket]!, accounts };
+  }
+
+  /**
+   * Fields that were not sent, because this process wrote them, but are not in its memory (any more). What is
+   * remembered is looked up once: it may change while the rest is fetched.
+   */
+  async #complete(bucket: number, accounts: readonly RawAccount[]): Promise<readonly Found[]> {
+    const found = accounts.map((account) => ({ account, known: this.#entries.get(account.accountId) }));
+    const missing = found.filter(
+      ({ account, known }) =>
+        account.header !== '' && account.fields === null && known?.headerText !== account.header,
+    );
+    if (missing.length === 0) return found;
+    const accountIds = missing.map(({ account }) => account.accountId);
+    const request = { writer: '', stamp: this.#controls[bucket]!.stamp, accountIds, due: null };
+    const again = await this.#backend.view(bucket, request);
+    const sent = new Map(again.accounts.map((account) => [account.accountId, account]));
+    return found.map(({ account, known }) => ({ account: sent.get(account.accountId) ?? account, known }));
+  }
+
+  #read(bucket: number, raw: RawAccount, known: Entry | undefined, life: Life): Entry | RefusedLoad {
+    const { accountId, header: headerText } = raw;
+    if (headerText === '') {
+      if (bucketOf(accountId) !== bucket)
+        throw new RangeError(`account ${accountId} is not of bucket ${bucket}`);
+      return emptyEntry(accountId, life);
+    }
+    if (known?.headerText === headerText && known.account.life === life) return known;
+    const header = readHeader(headerText);
+    if (!('writer' in header)) return refusedHeader(accountId, header.form);
+    const stored = known?.headerText === headerText ? known : raw.fields && textsOf(raw.fields);
+    if (stored === null) throw new Error(`the fields of account ${accountId} were not sent`);
+    this.#note(accountId, life, header.version, headerText);
+    try {
+      const { documents, lanes } = readDocuments(accountId, stored, known && { ...known.account, ...known });
+      const account: StoredAccount = {
+        accountId,
+        version: header.version,
+        life,
+        isNewLife: header.life !== life.id,
+        documents,
+        lanes,
+        danger: header.danger,
+        revision: headerText,
+      };
+      const isSameSweep = known?.header?.sweep === header.sweep && known.account.life === life;
+      const { texts, moving } = stored;
+      return { account, headerText, header, texts, moving, files: isSameSweep ? known.files : new Set() };
+    } catch (error) {
+      if (!(error instanceof DocumentError)) throw error;
+      const { code, document, message } = error;
+      return { kind: 'refused', problem: { accountId, version: header.version, document, code, message } };
+    }
+  }
+
+  #remember(entry: Entry): void {
+    const { account, headerText } = entry;
+    this.#entryOf.set(account, entry);
+    const kept = this.#entries.get(account.accountId)?.account;
+    if (kept?.life === account.life && kept.version > account.version) return;
+    this.#entries.delete(account.accountId);
+    this.#entries.set(account.accountId, entry);
+    if (account.version > 0) this.#note(account.accountId, account.life, account.version, headerText);
+    if (this.#entries.size <= this.#options.remembered) return;
+    const [oldest] = this.#entries.keys();
+    if (oldest !== undefined) this.#entries.delete(oldest);
+  }
+
+  #note(accountId: string, life: Life, version: number, headerText: string): void {
+    const seen = this.#seen.get(accountId);
+    if (seen?.life === life.id && seen.version > version) return;
+    this.#seen.set(accountId, { life: life.id, version, headerText });
+  }
+
+  async #commitBucket(
+    bucket: number,
+    group: readonly InternalCommit[],
+    controls: RawBatch['controls'],
+  ): Promise<readonly CommitResult[]> {
+    const life = this.#lives[bucket];
+    const context = this.#context();
+    const prepared = group.map((commit) => {
+      const entry = this.#entryOf.get(commit.base);
+      if (entry === undefined) throw new TypeError('a commit is based on what this store has read');
+      return life !== undefined && entry.account.life.id === life.life.id
+        ? prepareChange(entry, commit, context)
+        : undefined;
+    });
+    const sent = prepared.filter((change) => change !== undefined);
+    if (life === undefined || sent.length === 0) return group.map(() => ({ kind: 'lifeChanged' }));
+    const batch = { life: life.text, changes: sent.map(({ raw }) => raw), controls };
+    const reply = await this.#backend.commit(bucket, batch);
+    const answers = this.#answers(life, sent, reply);
+    let next = 0;
+    return prepared.map((change) => (change === undefined ? { kind: 'lifeChanged' } : answers[next++]!));
+  }
+
+  #answers(
+    life: StoredLife,
+    sent: readonly PreparedChange[],
+    reply: RawCommitReply,
+  ): readonly CommitResult[] {
+    if (reply.kind === 'lifeChanged' || reply.run !== life.run)
+      return sent.map(() => ({ kind: 'lifeChanged' }));
+    return sent.map(({ next, raw }, index): CommitResult => {
+      const outcome = reply.outcomes[index]!;
+      if (outcome === 'controlsChanged') return { kind: outcome, controls: readControls(reply.controls) };
+      if (outcome === 'auditContradicts') return contradiction(next.account, raw.records[0]?.seq ?? 0);
+      if (outcome !== 'committed') return { kind: outcome };
+      this.#remember(next);
+      return { kind: 'committed', account: next.account };
+    });
+  }
+
+  #isBeyondBound(result: CommitResult): boolean {
+    if (result.kind !== 'committed') return false;
+    const header = this.#entryOf.get(result.account)?.header;
+    return header !== undefined && header.seq - header.firstSeq + 1 > this.#options.mostAuditRecords;
+  }
+
+  async #bounded(result: CommitResult): Promise<CommitResult> {
+    if (result.kind !== 'committed' || !this.#isBeyondBound(result)) return result;
+    return { kind: 'committed', account: await this.#options.pruneAudit(result.account) };
+  }
+}
+
+function rawEntry(accountId: string, fields: ReadonlyMap<string, string>, life: Life): Entry {
+  const headerText = fields.get(HEADER_FIELD) ?? '';
+  const header = readHeader(headerText);
+  const empty = emptyEntry(accountId, life);
+  if (!('writer' in header))
+    throw new DocumentError('DOCUMENT_NEWER', 'header', headerWords(accountId, header.form));
+  const account = { ...empty.account, version: header.version, danger: header.danger };
+  return { ...empty, account, headerText, header, ...textsOf(fields) };
+}
+
+function refusedHeader(accountId: string, form: string): RefusedLoad {
+  const message = headerWords(accountId, form);
+  return {
+    kind: 'refused',
+    problem: { accountId, version: 0, document: 'header', code: 'DOCUMENT_NEWER', message },
+  };
+}
+
+function headerWords(accountId: string, form: string): string {
+  return (
+    `the stored header of account ${JSON.stringify(accountId)} has form ${JSON.stringify(form)}, this program ` +
+    'reads 1: run the program that wrote it'
+  );
+}
+
+function contradiction({ accountId, version }: StoredAccount, seq: number): CommitResult {
+  const message =
+    `the audit trail of account ${JSON.stringify(accountId)} already has a record ${seq}, which its state does ` +
+    'not know: export the trail, then move it away';
+  return {
+    kind: 'refused',
+    problem: { accountId, version, document: 'audit', code: 'AUDIT_CONTRADICTS', message },
+  };
+}
+
+function dangerOf(load: AccountLoad): number {
+  return load.kind === 'loaded' ? load.account.danger : Number.NEGATIVE_INFINITY;
+}

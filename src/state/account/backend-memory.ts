@@ -1,0 +1,224 @@
+import type { Clock } from '../../core/ports/clock.ts';
+import { BUCKETS } from '../../core/ports/state-store.ts';
+import { createMemoryLeases, type MemoryLeases } from '../leases/leases-memory.ts';
+import {
+  type Backend,
+  type Bounds,
+  type RawAccount,
+  type RawBatch,
+  type RawChange,
+  type RawCommitReply,
+  type RawOutcome,
+  type RawRecord,
+  type RawRequest,
+  type RawSample,
+  type RawView,
+  type RecordRange,
+  STAMP_LENGTH,
+} from './account-backend.ts';
+import { HEADER_FIELD } from './documents.ts';
+import { readHeader } from './header.ts';
+
+interface Account {
+  fields: Map<string, string>;
+  records: RawRecord[];
+  files: Map<string, string>;
+  history: RawSample[];
+}
+
+interface Bucket {
+  life: string | null;
+  controls: string;
+  readonly due: Map<string, number>;
+  readonly accounts: Map<string, Account>;
+}
+
+/** State within one process; several stores may share one backend, as several processes share one Redis. */
+export function createMemoryBackend(clock: Clock, bounds: Bounds): Backend {
+  return new MemoryBackend(clock, bounds);
+}
+
+class MemoryBackend implements Backend {
+  readonly leases: MemoryLeases;
+  readonly #clock: Clock;
+  readonly #bounds: Bounds;
+  readonly #buckets: readonly Bucket[] = Array.from({ length: BUCKETS }, () => ({
+    life: null,
+    controls: '',
+    due: new Map(),
+    accounts: new Map(),
+  }));
+
+  constructor(clock: Clock, bounds: Bounds) {
+    this.#clock = clock;
+    this.#bounds = bounds;
+    this.leases = createMemoryLeases(clock);
+  }
+
+  async view(index: number, request: RawRequest): Promise<RawView> {
+    const bucket = this.#bucket(index);
+    const taken = request.due === null ? request.accountIds : this.#take(bucket, request, request.due);
+    const known = bucket.controls !== '' && bucket.controls.slice(0, STAMP_LENGTH) === request.stamp;
+    return {
+      run: 'memory',
+      life: bucket.life,
+      controls: known ? null : bucket.controls,
+      accounts: taken.map((accountId) => readRaw(bucket, accountId, request.writer)),
+      nextDueInMs: request.due === null ? null : this.#nextDue(bucket, request.accountIds),
+    };
+  }
+
+  async commit(index: number, batch: RawBatch): Promise<RawCommitReply> {
+    const bucket = this.#bucket(index);
+    if (bucket.life !== batch.life) return { kind: 'lifeChanged' };
+    const { controls } = bucket;
+    const stamp = controls.slice(0, STAMP_LENGTH);
+    const isStale = batch.controls !== null && batch.controls.expected !== stamp;
+    const outcomes = batch.changes.map((change) => {
+      const outcome = this.#judge(bucket, change, stamp, isStale);
+      if (outcome === 'committed') this.#apply(bucket, change);
+      return outcome;
+    });
+    if (batch.controls !== null && outcomes.every((outcome) => outcome === 'committed')) {
+      bucket.controls = batch.controls.next;
+    }
+    return { kind: 'answered', run: 'memory', outcomes, controls };
+  }
+
+  async startLife(index: number, expected: string | null, next: string): Promise<string> {
+    const bucket = this.#bucket(index);
+    if (bucket.life === expected) bucket.life = next;
+    return bucket.life ?? '';
+  }
+
+  async setControls(index: number, expected: string, next: string): Promise<string> {
+    const bucket = this.#bucket(index);
+    if (bucket.controls.slice(0, STAMP_LENGTH) === expected) bucket.controls = next;
+    return bucket.controls;
+  }
+
+  async allControls(): Promise<readonly string[]> {
+    return this.#buckets.map(({ controls }) => controls);
+  }
+
+  async makeDue(index: number, accountId: string, inMs: number): Promise<void> {
+    const { due } = this.#bucket(index);
+    const atMs = this.#clock.monotonicMs() + inMs;
+    due.set(accountId, Math.min(atMs, due.get(accountId) ?? atMs));
+  }
+
+  async fields(index: number, accountId: string): Promise<ReadonlyMap<string, string>> {
+    return new Map(this.#bucket(index).accounts.get(accountId)?.fields);
+  }
+
+  async forget(index: number, accountId: string): Promise<void> {
+    const bucket = this.#bucket(index);
+    bucket.accounts.delete(accountId);
+    bucket.due.delete(accountId);
+  }
+
+  async records(
+    index: number,
+    accountId: string,
+    { fromSeq, toSeq, count, newest }: RecordRange,
+  ): Promise<readonly RawRecord[]> {
+    const all = this.#bucket(index).accounts.get(accountId)?.records ?? [];
+    const found = all.filter(({ seq }) => seq >= fromSeq && seq <= toSeq);
+    return newest ? found.slice(Math.max(0, found.length - count)) : found.slice(0, count);
+  }
+
+  async holdDue(index: number, accountIds: readonly string[], inMs: number): Promise<void> {
+    const { due } = this.#bucket(index);
+    const now = this.#clock.monotonicMs();
+    for (const accountId of accountIds) {
+      const atMs = due.get(accountId) ?? 0;
+      if (atMs > now) due.set(accountId, Math.max(atMs, now + inMs));
+    }
+  }
+
+  async file(index: number, accountId: string, hash: string): Promise<string | null> {
+    return this.#bucket(index).accounts.get(accountId)?.files.get(hash) ?? null;
+  }
+
+  async fileHashes(index: number, accountId: string): Promise<readonly string[]> {
+    return [...(this.#bucket(index).accounts.get(accountId)?.files.keys() ?? [])];
+  }
+
+  async history(
+    index: number,
+    accountId: string,
+    fromMs: number,
+    count: number,
+  ): Promise<readonly RawSample[]> {
+    const all = this.#bucket(index).accounts.get(accountId)?.history ?? [];
+    const found = all.filter(({ atMs }) => atMs >= fromMs);
+    return found.slice(Math.max(0, found.length - count));
+  }
+
+  #bucket(index: number): Bucket {
+    const bucket = this.#buckets[index];
+    if (bucket === undefined) throw new RangeError(`there is no bucket ${index}`);
+    return bucket;
+  }
+
+  #take(bucket: Bucket, request: RawRequest, due: NonNullable<RawRequest['due']>): readonly string[] {
+    const now = this.#clock.monotonicMs();
+    const isDue = (atMs: number): boolean => atMs <= now || atMs > now + due.maxAheadMs;
+    const taken = request.accountIds.filter((accountId) => isDue(bucket.due.get(accountId) ?? 0));
+    for (const accountId of taken) bucket.due.set(accountId, now + due.claimMs);
+    return taken;
+  }
+
+  #nextDue(bucket: Bucket, accountIds: readonly string[]): number | null {
+    if (accountIds.length === 0) return null;
+    const next = Math.min(...accountIds.map((accountId) => bucket.due.get(accountId) ?? 0));
+    return Math.max(0, next - this.#clock.monotonicMs());
+  }
+
+  #judge(bucket: Bucket, change: RawChange, stamp: string, isStale: boolean): RawOutcome {
+    const { accountId, lease } = change;
+    const account = bucket.accounts.get(accountId);
+    if ((account?.fields.get(HEADER_FIELD) ?? '') !== change.expected) return 'conflict';
+    if (isStale || (change.stamp !== null && change.stamp !== stamp)) return 'controlsChanged';
+    if (lease !== null && !this.leases.isHeld(accountId, lease.market, lease.token)) return 'leaseLost';
+    const lastSeq = account?.records.at(-1)?.seq ?? 0;
+    return (change.records[0]?.seq ?? Number.POSITIVE_INFINITY) <= lastSeq ? 'auditContradicts' : 'committed';
+  }
+
+  #apply(bucket: Bucket, change: RawChange): void {
+    const { accountId } = change;
+    let account = bucket.accounts.get(accountId);
+    if (account === undefined) {
+      account = { fields: new Map(), records: [], files: new Map(), history: [] };
+      bucket.accounts.set(accountId, account);
+    }
+    account.fields.set(HEADER_FIELD, change.header);
+    for (const [field, text] of turns(change.set)) account.fields.set(field, text);
+    for (const field of change.remove) account.fields.delete(field);
+    account.records.push(...change.records);
+    if (change.trimBefore > 0) {
+      account.records = account.records.filter(({ seq }) => seq >= change.trimBefore);
+    }
+    for (const [hash, text] of turns(change.files)) account.files.set(hash, text);
+    for (const hash of change.removeFiles) account.files.delete(hash);
+    if (change.history.length > 0) {
+      account.history.push({ atMs: this.#clock.nowMs(), values: new Map(turns(change.history)) });
+      account.history.splice(0, Math.max(0, account.history.length - this.#bounds.historySamples));
+    }
+    if (change.dueInMs !== null) bucket.due.set(accountId, this.#clock.monotonicMs() + change.dueInMs);
+  }
+}
+
+function readRaw(bucket: Bucket, accountId: string, writer: string): RawAccount {
+  const fields = bucket.accounts.get(accountId)?.fields;
+  const header = fields?.get(HEADER_FIELD) ?? '';
+  const parsed = readHeader(header);
+  const isOwn = 'writer' in parsed && parsed.writer === writer;
+  return { accountId, header, fields: fields === undefined || isOwn ? null : new Map(fields) };
+}
+
+function turns(values: readonly string[]): [string, string][] {
+  const result: [string, string][] = [];
+  for (let index = 0; index < values.length; index += 2) result.push([values[index]!, values[index + 1]!]);
+  return result;
+}

@@ -1,0 +1,307 @@
+import type { Redis } from 'ioredis';
+import { BUCKETS, StoreLostError } from '../../core/ports/state-store.ts';
+import { createRedisLeases, leaseField } from '../leases/leases-redis.ts';
+import { prepareScripts, type RedisScript, type ScriptArgument } from '../redis-scripts.ts';
+import type {
+  Backend,
+  Bounds,
+  RawAccount,
+  RawBatch,
+  RawChange,
+  RawCommitReply,
+  RawOutcome,
+  RawRecord,
+  RawRequest,
+  RawSample,
+  RawView,
+  RecordRange,
+} from './account-backend.ts';
+import { COMMIT, HOLD_DUE, MAKE_DUE, SET_CONTROLS, START_LIFE, VIEW } from './account-scripts.ts';
+import { type BucketKeys, bucketKeys } from './keys.ts';
+
+export interface RedisBackendOptions extends Bounds {
+  readonly redis: Redis;
+  readonly prefix: string;
+  /** A call that takes longer counts as a lost store. */
+  readonly timeoutMs: number;
+}
+
+export interface RedisBackend extends Backend {
+  /** Takes its listener off the connection, which stays the caller's. */
+  close(): void;
+}
+
+export function createRedisBackend(options: RedisBackendOptions): RedisBackend {
+  return new RedisStateBackend(options);
+}
+
+type Doing = <T>(doing: string, call: () => Promise<T>) => Promise<T>;
+
+class RedisStateBackend implements RedisBackend {
+  readonly leases;
+  readonly #redis: Redis;
+  readonly #run: (script: RedisScript, ...args: ScriptArgument[]) => Promise<unknown>;
+  readonly #keys: readonly BucketKeys[];
+  readonly #historySamples: number;
+  readonly #within: Doing;
+  /** Rises whenever the connection ends: what comes next may be another server. */
+  #connection = 0;
+  #server: { readonly run: Promise<string>; readonly connection: number } | undefined;
+  readonly #onClose = (): void => {
+    this.#connection += 1;
+  };
+
+  constructor({ redis, prefix, timeoutMs, historySamples }: RedisBackendOptions) {
+    this.#redis = redis;
+    this.#historySamples = historySamples;
+    this.#keys = Array.from({ length: BUCKETS }, (_, bucket) => bucketKeys(prefix, bucket));
+    this.#run = prepareScripts(redis, [VIEW, COMMIT, START_LIFE, SET_CONTROLS, MAKE_DUE, HOLD_DUE]);
+    this.#within = (doing, call) => withinTime(doing, timeoutMs, call);
+    this.leases = createRedisLeases(redis, (bucket) => this.#of(bucket), this.#within);
+    redis.on('close', this.#onClose);
+  }
+
+  close(): void {
+    this.#redis.off('close', this.#onClose);
+  }
+
+  view(bucket: number, request: RawRequest): Promise<RawView> {
+    const keys = this.#of(bucket);
+    const { writer, stamp, accountIds, due } = request;
+    const names = accountIds.map((accountId) => keys.account(accountId));
+    const args = [writer, stamp, due?.claimMs ?? '', due?.maxAheadMs ?? '', ...accountIds];
+    const keyed = [names.length + 3, keys.life, keys.controls, keys.due, ...names];
+    return this.#within('reading accounts', async () => {
+      const { reply, run } = await this.#identified(() => this.#run(VIEW, ...keyed, ...args));
+      return readView(reply as unknown[], accountIds, run);
+    });
+  }
+
+  commit(bucket: number, batch: RawBatch): Promise<RawCommitReply> {
+    const keys = this.#of(bucket);
+    const names: string[] = [keys.life, keys.controls, keys.due];
+    const { expected = '', next = '' } = batch.controls ?? {};
+    const args: ScriptArgument[] = [batch.life, expected, next, this.#historySamples];
+    for (const change of batch.changes) {
+      nameKeys(names, keys, change);
+      writeChange(args, change);
+    }
+    return this.#within('committing accounts', async () => {
+      const call = (): Promise<unknown> => this.#run(COMMIT, names.length, ...names, ...args);
+      const { reply, run } = await this.#identified(call);
+      return readCommitReply(reply as unknown[], run);
+    });
+  }
+
+  async startLife(bucket: number, expected: string | null, next: string): Promise<string> {
+    const call = (): Promise<unknown> => this.#run(START_LIFE, this.#of(bucket).life, expected ?? '', next);
+    return String(await this.#within('starting a life', call));
+  }
+
+  async setControls(bucket: number, expected: string, next: string): Promise<string> {
+    const call = (): Promise<unknown> => this.#run(SET_CONTROLS, this.#of(bucket).controls, expected, next);
+    return String(await this.#within('changing controls', call));
+  }
+
+  allControls(): Promise<readonly string[]> {
+    return this.#within('reading controls', async () => {
+      const texts = await Promise.all(this.#keys.map((keys) => this.#redis.get(keys.controls)));
+      return texts.map((text) => text ?? '');
+    });
+  }
+
+  async makeDue(bucket: number, accountId: string, inMs: number): Promise<void> {
+    const call = (): Promise<unknown> => this.#run(MAKE_DUE, this.#of(bucket).due, inMs, accountId);
+    await this.#within('making an account due', call);
+  }
+
+  async holdDue(bucket: number, accountIds: readonly string[], inMs: number): Promise<void> {
+    const call = (): Promise<unknown> => this.#run(HOLD_DUE, this.#of(bucket).due, inMs, ...accountIds);
+    await this.#within('holding claims', call);
+  }
+
+  fields(bucket: number, accountId: string): Promise<ReadonlyMap<string, string>> {
+    const key = this.#of(bucket).account(accountId);
+    return this.#within(
+      'reading an account',
+      async () => new Map(Object.entries(await this.#redis.hgetall(key))),
+    );
+  }
+
+  async forget(bucket: number, accountId: string): Promise<void> {
+    const keys = this.#of(bucket);
+    const names = [keys.account, keys.audit, keys.files, keys.history, keys.leases].map((of) =>
+      of(accountId),
+    );
+    await this.#within('forgetting an account', async () => {
+      const results = await this.#redis
+        .multi()
+        .unlink(...names)
+        .zrem(keys.due, accountId)
+        .exec();
+      for (const [error] of results ?? []) if (error) throw error;
+    });
+  }
+
+  records(bucket: number, accountId: string, range: RecordRange): Promise<readonly RawRecord[]> {
+    const key = this.#of(bucket).audit(accountId);
+    const from = `${range.fromSeq}-0`;
+    const to = Number.isFinite(range.toSeq) ? `${range.toSeq}-0` : '+';
+    return this.#within('reading audit records', async () => {
+      const entries = range.newest
+        ? (await this.#redis.xrevrange(key, to, from, 'COUNT', range.count)).reverse()
+        : await this.#redis.xrange(key, from, to, 'COUNT', range.count);
+      return entries.map(([id, values]) => {
+        const fields = pairs(values);
+        return { seq: Number.parseInt(id, 10), text: fields.get('t') ?? '', hash: fields.get('h') ?? '' };
+      });
+    });
+  }
+
+  file(bucket: number, accountId: string, hash: string): Promise<string | null> {
+    const key = this.#of(bucket).files(accountId);
+    return this.#within('reading an attachment', () => this.#redis.hget(key, hash));
+  }
+
+  fileHashes(bucket: number, accountId: string): Promise<readonly string[]> {
+    const key = this.#of(bucket).files(accountId);
+    return this.#within('listing attachments', () => this.#redis.hkeys(key));
+  }
+
+  history(bucket: number, accountId: string, fromMs: number, count: number): Promise<readonly RawSample[]> {
+    const key = this.#of(bucket).history(accountId);
+    return this.#within('reading history', async () => {
+      const entries = await this.#redis.xrevrange(key, '+', String(fromMs), 'COUNT', count);
+      return entries
+        .reverse()
+        .map(([id, values]) => ({ atMs: Number.parseInt(id, 10), values: pairs(values) }));
+    });
+  }
+
+  #of(bucket: number): BucketKeys {
+    const keys = this.#keys[bucket];
+    if (keys === undefined) throw new RangeError(`there is no bucket ${bucket}`);
+    return keys;
+  }
+
+  /** A reply with the identity of the server that gave it, also when the connection was made anew meanwhile. */
+  async #identified(call: () => Promise<unknown>): Promise<{ reply: unknown; run: string }> {
+    await this.#serverRun();
+    const reply = await call();
+    return { reply, run: await this.#serverRun() };
+  }
+
+  #serverRun(): Promise<string> {
+    if (this.#server?.connection === this.#connection) return this.#server.run;
+    const run = this.#redis.info('server').then(runIdOf);
+    this.#server = { run, connection: this.#connection };
+    run.catch(() => {
+      this.#server = undefined;
+    });
+    return run;
+  }
+}
+
+function runIdOf(info: string): string {
+  const run = /^run_id:(\w+)/m.exec(info)?.[1];
+  if (run === undefined) throw new Error('Redis did not tell its run id (INFO server)');
+  return run;
+}
+
+async function withinTime<T>(doing: string, timeoutMs: number, call: () => Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
+  });
+  try {
+    return await Promise.race([call(), late]);
+  } catch (error) {
+    throw new StoreLostError(doing, error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function pairs(values: readonly string[]): Map<string, string> {
+  const fields = new Map<string, string>();
+  for (let index = 0; index < values.length; index += 2) fields.set(values[index]!, values[index + 1]!);
+  return fields;
+}
+
+function readView(reply: readonly unknown[], accountIds: readonly string[], run: string): RawView {
+  const [life, controls, nextDue] = reply;
+  const accounts: RawAccount[] = [];
+  for (let at = 3; at < reply.length; at += 3) {
+    const fields = reply[at + 2];
+    accounts.push({
+      accountId: accountIds[Number(reply[at]) - 1]!,
+      header: String(reply[at + 1]),
+      fields: Array.isArray(fields) ? pairs(fields as string[]) : null,
+    });
+  }
+  return {
+    run,
+    life: life === '' ? null : String(life),
+    controls: controls === 0 ? null : String(controls),
+    accounts,
+    nextDueInMs: nextDue === -1 ? null : Number(nextDue),
+  };
+}
+
+const OUTCOMES: readonly (RawOutcome | undefined)[] = [
+  undefined,
+  'committed',
+  'conflict',
+  'leaseLost',
+  'controlsChanged',
+  'auditContradicts',
+];
+
+function readCommitReply(reply: readonly unknown[], run: string): RawCommitReply {
+  if (reply[0] === 0) return { kind: 'lifeChanged' };
+  const outcomes = reply.slice(2).map((code) => {
+    const outcome = OUTCOMES[Number(code)];
+    if (outcome === undefined) throw new TypeError('unexpected reply of a Redis script');
+    return outcome;
+  });
+  return { kind: 'answered', run, outcomes, controls: String(reply[1]) };
+}
+
+function nameKeys(names: string[], keys: BucketKeys, change: RawChange): void {
+  const { accountId, lease, records, trimBefore, files, removeFiles, history } = change;
+  names.push(keys.account(accountId));
+  if (lease !== null) names.push(keys.leases(accountId));
+  if (records.length > 0 || trimBefore > 0) names.push(keys.audit(accountId));
+  if (files.length > 0 || removeFiles.length > 0) names.push(keys.files(accountId));
+  if (history.length > 0) names.push(keys.history(accountId));
+}
+
+function writeChange(args: ScriptArgument[], change: RawChange): void {
+  const { accountId, expected, dueInMs, header, set, remove, records, files, removeFiles, history } = change;
+  args.push(accountId, expected, dueInMs ?? '', header);
+  if (onlySets(change)) {
+    args.push(set.length, ...set);
+    return;
+  }
+  const { stamp, lease, trimBefore } = change;
+  args.push('more', set.length, stamp ?? '-', lease === null ? '' : leaseField(lease.market));
+  args.push(lease?.token ?? '', remove.length, records.length, files.length, removeFiles.length);
+  args.push(trimBefore, history.length, ...set, ...remove);
+  for (const { seq, text, hash } of records) args.push(seq, text, hash);
+  args.push(...files, ...removeFiles, ...history);
+}
+
+/** As nearly every poll of an account in which nothing happens: what it writes is most of what Redis is sent. */
+function onlySets({
+  remove,
+  records,
+  trimBefore,
+  files,
+  removeFiles,
+  history,
+  lease,
+  stamp,
+}: RawChange): boolean {
+  const others = remove.length + records.length + files.length + removeFiles.length + history.length;
+  return others === 0 && trimBefore === 0 && lease === null && stamp === null;
+}

@@ -1,0 +1,261 @@
+import type { AccountLane } from '../../core/lanes/account-lane.ts';
+import { LANE_VERSION, type LaneState } from '../../core/lanes/lane-state.ts';
+import type { RouteState } from '../../core/lanes/route.ts';
+import type { LimitLedger } from '../../core/orders/gate.ts';
+import type { Inbox } from '../../core/ports/controls.ts';
+import type {
+  AccountDocuments,
+  DocumentName,
+  RefusedAccount,
+  StoredAlerts,
+  StoredReadings,
+  StoredRequests,
+} from '../../core/ports/state-store.ts';
+import type { AccountState } from '../../core/rules/account-state.ts';
+import {
+  EVALUATION_VERSION,
+  joinEvaluation,
+  type RestingEvaluation,
+  splitEvaluation,
+} from './evaluation-document.ts';
+import { parseFigures } from './figures-document.ts';
+
+/** How a stored document is read: which version this program writes, and how older ones become it. */
+export interface DocumentCodec<T> {
+  readonly version: number;
+  /** By the version that they read; each yields the next one. */
+  readonly migrations: Readonly<Record<number, (old: unknown) => unknown>>;
+  /** Of the current version, with what is stored beside it; throws when the value does not have its shape. */
+  readonly parse: (value: unknown, moving?: string) => T;
+}
+
+export class DocumentError extends Error {
+  readonly code: Exclude<RefusedAccount['code'], 'AUDIT_CONTRADICTS'>;
+  readonly document: string;
+
+  constructor(code: DocumentError['code'], document: string, message: string) {
+    super(message);
+    this.name = 'DocumentError';
+    this.code = code;
+    this.document = document;
+  }
+}
+
+/** Reads a document, migrating it if it is older; throws a DocumentError that names place and cure. */
+export function readDocument<T>(
+  codec: DocumentCodec<T>,
+  text: string,
+  document: string,
+  accountId: string,
+  moving?: string,
+): T {
+  const where = `the stored ${document} of account ${JSON.stringify(accountId)}`;
+  const cure = 'restore it, or discard it (docs/redis-keys.md)';
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new DocumentError('DOCUMENT_UNREADABLE', document, `${where} is not JSON: ${cure}`);
+  }
+  const version = (value as { readonly version?: unknown } | null)?.version;
+  if (typeof version !== 'number' || !Number.isSafeInteger(version) || version < 1) {
+    throw new DocumentError('DOCUMENT_UNREADABLE', document, `${where} bears no version: ${cure}`);
+  }
+  if (version > codec.version) {
+    throw new DocumentError(
+      'DOCUMENT_NEWER',
+      document,
+      `${where} has version ${version}, this program reads up to ${codec.version}: run the newer program`,
+    );
+  }
+  try {
+    return codec.parse(migrate(codec, value, version), moving);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new DocumentError('DOCUMENT_UNREADABLE', document, `${where} cannot be read (${why}): ${cure}`);
+  }
+}
+
+function migrate(codec: DocumentCodec<unknown>, value: unknown, version: number): unknown {
+  let current = value;
+  for (let step = version; step < codec.version; step++) {
+    const migration = codec.migrations[step];
+    if (migration === undefined) throw new Error(`version ${step} is not read any more`);
+    current = migration(current);
+  }
+  return current;
+}
+
+type MemberKind = 'array' | 'object' | 'number' | 'string';
+
+/** Checks that these members are there; their contents are this program's own writing. */
+function shaped<T>(
+  members: Readonly<Partial<Record<keyof T & string, MemberKind>>>,
+): DocumentCodec<T>['parse'] {
+  return (value) => {
+    const object = value as Readonly<Record<string, unknown>>;
+    for (const [name, kind] of Object.entries<MemberKind | undefined>(members)) {
+      const member = object[name];
+      const found = Array.isArray(member) ? 'array' : member === null ? 'null' : typeof member;
+      if (found !== kind) throw new Error(`"${name}" is not ${kind === 'array' ? 'a list' : `a ${kind}`}`);
+    }
+    return value as T;
+  };
+}
+
+type Codecs = { readonly [K in DocumentName]: DocumentCodec<NonNullable<AccountDocuments[K]>> };
+
+function withoutTransfers(value: unknown): unknown {
+  const { sources, ...readings } = value as StoredReadings;
+  const { transfers: _personal, ...others } = sources;
+  return { ...readings, version: 2, sources: others };
+}
+
+const EVALUATION_MEMBERS = {
+  accountId: 'string',
+  nextEpisode: 'number',
+  rules: 'array',
+  markets: 'array',
+  loans: 'array',
+  positions: 'array',
+} as const;
+const checkWhole = shaped<AccountState>({ ...EVALUATION_MEMBERS, ages: 'object' });
+const checkResting = shaped<RestingEvaluation>(EVALUATION_MEMBERS);
+
+/** Another document: an entry here and a member of `AccountDocuments`. */
+export const DOCUMENT_CODECS: Codecs = {
+  evaluation: {
+    version: EVALUATION_VERSION,
+    // The first version was in one part.
+    migrations: { 1: (old) => splitEvaluation(checkWhole(old)) },
+    parse: (value, moving) => joinEvaluation(checkResting(value), moving),
+  },
+  limits: { version: 1, migrations: {}, parse: shaped<LimitLedger>({ admitted: 'array' }) },
+  readings: {
+    version: 2,
+    // The first version kept addresses; histories are read again anyway.
+    migrations: { 1: withoutTransfers },
+    parse: shaped<StoredReadings>({ at: 'object', sources: 'object' }),
+  },
+  requests: {
+    version: 1,
+    migrations: {},
+    parse: shaped<StoredRequests>({ active: 'array', atMs: 'number' }),
+  },
+  alerts: { version: 1, migrations: {}, parse: shaped<StoredAlerts>({ entries: 'object' }) },
+  inbox: { version: 1, migrations: {}, parse: shaped<Inbox>({ orders: 'array' }) },
+  routes: { version: 1, migrations: {}, parse: shaped<RouteState>({ routes: 'object' }) },
+  accountLane: {
+    version: 1,
+    migrations: {},
+    parse: shaped<AccountLane>({ cancels: 'array', retryAtMs: 'number' }),
+  },
+  figures: { version: 1, migrations: {}, parse: parseFigures },
+};
+
+export const LANE_CODEC: DocumentCodec<LaneState> = {
+  version: LANE_VERSION,
+  migrations: {},
+  parse: shaped<LaneState>({
+    market: 'string',
+    life: 'string',
+    intents: 'array',
+    covers: 'array',
+    cancels: 'array',
+    orders: 'array',
+    retryAtMs: 'object',
+  }),
+};
+
+/**
+ * Fields of the account's hash: `h` the header, `d:<name>` documents, `l:<market>` lanes, `m` what moves of the
+ * document `evaluation`.
+ */
+export const HEADER_FIELD = 'h';
+export const MOVING_FIELD = 'm';
+const DOCUMENT_FIELD = 'd:';
+const LANE_FIELD = 'l:';
+
+export function documentField(name: DocumentName): string {
+  return DOCUMENT_FIELD + name;
+}
+
+export function laneField(market: string): string {
+  return LANE_FIELD + market;
+}
+
+/** The fields of a document as `RefusedAccount.document` names it; the first one is there if it is. */
+export function fieldsOf(document: string): readonly [string, ...string[]] {
+  if (document.startsWith('lane:')) return [laneField(document.slice('lane:'.length))];
+  return document === 'evaluation' ? [DOCUMENT_FIELD + document, MOVING_FIELD] : [DOCUMENT_FIELD + document];
+}
+
+export interface ReadDocuments {
+  readonly documents: AccountDocuments;
+  /** By market. */
+  readonly lanes: ReadonlyMap<string, LaneState>;
+}
+
+/** The documents of an account as they are stored. */
+export interface StoredTexts {
+  /** By field, but for what moves of the evaluation. */
+  readonly texts: ReadonlyMap<string, string>;
+  /** Apart, as nearly every commit replaces it alone. */
+  readonly moving: string | undefined;
+}
+
+export function textsOf(fields: ReadonlyMap<string, string>): StoredTexts {
+  const texts = new Map(fields);
+  texts.delete(HEADER_FIELD);
+  texts.delete(MOVING_FIELD);
+  return { texts, moving: fields.get(MOVING_FIELD) };
+}
+
+/** What was read before, with its texts: what has the same text is not parsed again. */
+export type KnownDocuments = ReadDocuments & StoredTexts;
+
+/** All documents of an account; throws the DocumentError of the first that this program must not touch. */
+export function readDocuments(
+  accountId: string,
+  { texts, moving }: StoredTexts,
+  known?: KnownDocuments,
+): ReadDocuments {
+  const documents: Partial<Record<DocumentName, unknown>> = {};
+  const lanes = new Map<string, LaneState>();
+  const hasMoved = known?.moving !== moving;
+  for (const [field, text] of texts) {
+    const isKnown = known?.texts.get(field) === text;
+    if (field.startsWith(LANE_FIELD)) {
+      const market = field.slice(LANE_FIELD.length);
+      const same = isKnown ? known.lanes.get(market) : undefined;
+      lanes.set(market, same ?? readDocument(LANE_CODEC, text, `lane:${market}`, accountId));
+      continue;
+    }
+    const name = documentNameOf(field, accountId);
+    const same = isKnown && !(name === 'evaluation' && hasMoved) ? known.documents[name] : undefined;
+    const read = same ?? readNamed(name, text, accountId, moving);
+    if (read !== undefined) documents[name] = read;
+  }
+  return { documents: documents as AccountDocuments, lanes };
+}
+
+/** What is only shown refuses no account: unreadable, it is as if it were not there, and is written anew. */
+function readNamed(name: DocumentName, text: string, accountId: string, moving?: string): unknown {
+  try {
+    return readDocument<unknown>(DOCUMENT_CODECS[name], text, name, accountId, moving);
+  } catch (error) {
+    if (name === 'figures' && error instanceof DocumentError) return undefined;
+    throw error;
+  }
+}
+
+function documentNameOf(field: string, accountId: string): DocumentName {
+  const name = field.slice(DOCUMENT_FIELD.length);
+  if (field.startsWith(DOCUMENT_FIELD) && Object.hasOwn(DOCUMENT_CODECS, name)) return name as DocumentName;
+  throw new DocumentError(
+    'DOCUMENT_UNKNOWN',
+    name,
+    `account ${JSON.stringify(accountId)} has a stored ${JSON.stringify(field)}, which this program does not ` +
+      'know: run the newer program',
+  );
+}

@@ -1,0 +1,147 @@
+import {
+  type AuditContent,
+  type AuditDraft,
+  AuditFormatError,
+  type AuditRecord,
+  type ChainedRecord,
+  type DecisionInputs,
+  type StoreRecord,
+} from '../../core/ports/audit.ts';
+import type { TransferRecord } from '../../core/ports/exchange.ts';
+import type { RawRecord } from '../account/account-backend.ts';
+import { canonicalJson, orderedJson, type Redact, sha256Hex } from '../canonical.ts';
+
+/** Where a chain ends, and what has been counted since. */
+export interface ChainEnd {
+  readonly seq: number;
+  readonly head: string;
+  readonly quiet: number;
+  readonly quietSinceMs: number;
+}
+
+export interface Appended {
+  readonly end: ChainEnd;
+  readonly records: readonly RawRecord[];
+  /** Attachments by hash. */
+  readonly files: ReadonlyMap<string, string>;
+}
+
+export interface AppendInput {
+  readonly accountId: string;
+  readonly life: string;
+  readonly atMs: number;
+  readonly end: ChainEnd;
+  readonly drafts: readonly (AuditDraft | StoreRecord)[];
+  readonly redact: Redact;
+}
+
+/** The records that continue a chain. */
+export function appendRecords({ accountId, life, atMs, end, drafts, redact }: AppendInput): Appended {
+  if (drafts.length === 0) return { end, records: [], files: NO_FILES };
+  const files = new Map<string, string>();
+  const records: RawRecord[] = [];
+  let { seq, head } = end;
+  let quiet = end.quiet === 0 ? null : { count: end.quiet, sinceMs: end.quietSinceMs };
+  for (const draft of drafts) {
+    const attachments: Record<string, string> = {};
+    const attach = (name: string, value: unknown): void => {
+      const text = orderedJson(value, redact);
+      const hash = sha256Hex(text);
+      files.set(hash, text);
+      attachments[name] = hash;
+    };
+    const content = contentOf(draft, attach);
+    seq += 1;
+    const record: AuditRecord = {
+      version: 1,
+      accountId,
+      seq,
+      atMs,
+      life,
+      previous: head,
+      quiet,
+      content,
+      attachments,
+    };
+    // The id is how a record is found again: it must stay what it is.
+    const text = canonicalJson(record, (value) => (value === accountId ? value : redact(value)));
+    head = sha256Hex(text);
+    records.push({ seq, text, hash: head });
+    quiet = null;
+  }
+  return { end: { seq, head, quiet: 0, quietSinceMs: 0 }, records, files };
+}
+
+const NO_FILES: ReadonlyMap<string, string> = new Map();
+
+type Attach = (name: string, value: unknown) => void;
+
+/** Readings longer than this are kept once, by their hash: histories hardly change from one decision to the next. */
+const LONG_READING = 1_000;
+const RULES = 'rules';
+const SOURCE = 'source:';
+
+type Sources = Record<string, { readonly kind: string; readonly value?: unknown }>;
+
+function contentOf(draft: AuditDraft | StoreRecord, attach: Attach): AuditContent {
+  if (draft.kind === 'note') {
+    const { attachments = {}, ...content } = draft;
+    for (const [name, value] of Object.entries(attachments)) attach(name, value);
+    return content;
+  }
+  if (draft.kind !== 'decision') return draft;
+  const { snapshot, rules, ...inputs } = draft.inputs;
+  attach(RULES, rules);
+  const sources: Sources = {};
+  for (const [name, full] of Object.entries(snapshot.sources as Sources)) {
+    const reading = name === 'transfers' ? withoutRemarks(full) : full;
+    if (reading.kind === 'read' && JSON.stringify(reading.value).length > LONG_READING) {
+      attach(SOURCE + name, reading.value);
+      sources[name] = { ...reading, value: null };
+    } else sources[name] = reading;
+  }
+  return { ...draft, inputs: orderedJson({ ...inputs, snapshot: { ...snapshot, sources } }) };
+}
+
+/** What people write beside a transfer decides nothing and may be personal: it stays out of the audit. */
+function withoutRemarks(reading: Sources[string]): Sources[string] {
+  const list = reading.value as { readonly records?: readonly TransferRecord[] } | undefined;
+  if (list?.records === undefined) return reading;
+  const records = list.records.map(({ memo: _memo, description: _description, ...record }) => record);
+  return { ...reading, value: { ...list, records } };
+}
+
+/** The inputs of a decision with what was kept apart put back; `fileOf` has to know every attachment. */
+export async function restoreInputs(
+  record: AuditRecord,
+  fileOf: (hash: string) => Promise<string | undefined>,
+): Promise<DecisionInputs | undefined> {
+  if (record.content.kind !== 'decision') return undefined;
+  const { snapshot, ...inputs } = JSON.parse(record.content.inputs) as DecisionInputs;
+  const sources: Sources = { ...(snapshot.sources as Sources) };
+  let rules: unknown;
+  for (const [name, hash] of Object.entries(record.attachments)) {
+    const text = await fileOf(hash);
+    if (text === undefined) throw new Error(`attachment ${hash} of audit record ${record.seq} is missing`);
+    const value: unknown = JSON.parse(text);
+    if (name === RULES) rules = value;
+    else if (name.startsWith(SOURCE)) {
+      const source = name.slice(SOURCE.length);
+      sources[source] = { ...sources[source]!, value };
+    }
+  }
+  return { ...inputs, rules, snapshot: { ...snapshot, sources } };
+}
+
+/** Throws an AuditFormatError for a record of a form that this program does not know. */
+export function readRecord(accountId: string, { seq, text, hash }: RawRecord): ChainedRecord {
+  let record: AuditRecord;
+  try {
+    record = JSON.parse(text) as AuditRecord;
+  } catch {
+    throw new AuditFormatError(accountId, seq, 'unknown (not JSON)');
+  }
+  const { version } = record as { readonly version?: unknown };
+  if (version !== 1) throw new AuditFormatError(accountId, seq, JSON.stringify(version) ?? 'unknown');
+  return { record, hash, text };
+}

@@ -1,0 +1,71 @@
+import type { AuditRecord, ChainVerdict } from '../../core/ports/audit.ts';
+import { sha256Hex } from '../canonical.ts';
+import { broken, ChainVerifier } from './audit-verify.ts';
+
+/** An exported part of a chain, checked by itself; `head` is what the next part has to follow. */
+export type FileVerdict =
+  | {
+      readonly kind: 'intact';
+      /** Empty for a file without records. */
+      readonly accountId: string;
+      readonly firstSeq: number;
+      readonly lastSeq: number;
+      /** What the first record follows. */
+      readonly previousHash: string;
+      readonly headHash: string;
+    }
+  | Extract<ChainVerdict, { kind: 'broken' }>;
+
+const LINE = /^([0-9a-f]{64}) (.*)$/s;
+
+/**
+ * Checks the lines of an export (`hash`, space, text; records in order, then attachments): each hash, each link,
+ * and that every attachment is there. What comes before and after has to be compared with other parts.
+ */
+export async function verifyAuditFile(lines: AsyncIterable<string> | Iterable<string>): Promise<FileVerdict> {
+  let verifier: ChainVerifier | undefined;
+  let first: AuditRecord | undefined;
+  let last = { seq: 0, hash: '' };
+  const files = new Set<string>();
+  for await (const line of lines) {
+    const [, hash, text] = LINE.exec(line) ?? [];
+    if (hash === undefined || text === undefined) {
+      return broken(last.seq + 1, 'form', 'its line is not a hash, a space and a text');
+    }
+    const record = files.size === 0 ? recordOf(text) : undefined;
+    if (record === undefined) {
+      if (sha256Hex(text) !== hash) return broken(last.seq, 'attachment', `attachment ${hash} was changed`);
+      files.add(hash);
+      continue;
+    }
+    first ??= record;
+    verifier ??= new ChainVerifier(record.accountId);
+    const wrong = verifier.add({ seq: record.seq, text, hash });
+    if (wrong !== undefined) return wrong;
+    last = { seq: record.seq, hash };
+  }
+  for (const [hash, seq] of verifier?.attachments ?? []) {
+    if (!files.has(hash)) return broken(seq, 'attachment', `its attachment ${hash} is missing`);
+  }
+  return {
+    kind: 'intact',
+    accountId: first?.accountId ?? '',
+    firstSeq: first?.seq ?? 0,
+    lastSeq: last.seq,
+    previousHash: first?.previous ?? '',
+    headHash: last.hash,
+  };
+}
+
+/** Attachments are other JSON: readings and rules. */
+function recordOf(text: string): AuditRecord | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  const isRecord = ['seq', 'previous', 'accountId', 'content', 'life'].every((name) => name in value);
+  return isRecord ? (value as AuditRecord) : undefined;
+}

@@ -1,0 +1,41 @@
+import { type Control, type Controls, NO_CONTROLS } from '../../core/ports/controls.ts';
+import { STAMP_LENGTH } from '../account/account-backend.ts';
+
+const VERSION = 1;
+
+/** Controls as they are stored: the stamp, which scripts compare, and JSON. */
+export function writeControls(stamp: string, entries: readonly Control[]): string {
+  if (stamp.length !== STAMP_LENGTH) throw new TypeError('a stamp has a fixed length');
+  return stamp + JSON.stringify({ version: VERSION, entries });
+}
+
+/** Controls that this program cannot read may hold anything back, so they hold everything back. */
+export function readControls(text: string): Controls {
+  if (text === '') return NO_CONTROLS;
+  const stamp = text.slice(0, STAMP_LENGTH);
+  try {
+    const body = JSON.parse(text.slice(STAMP_LENGTH)) as { version?: unknown; entries?: unknown };
+    if (body.version === VERSION && Array.isArray(body.entries)) {
+      return { stamp, entries: body.entries as Control[] };
+    }
+    return {
+      stamp,
+      entries: [unreadable(`have version ${String(body.version)}, this program reads ${VERSION}`)],
+    };
+  } catch {
+    return { stamp, entries: [unreadable('are not JSON')] };
+  }
+}
+
+function unreadable(why: string): Control {
+  const reason = `the stored controls ${why}: run the program that wrote them, or lift this pause`;
+  return {
+    kind: 'pause',
+    id: 'unreadable',
+    accountId: null,
+    author: 'breakwater',
+    reason,
+    atMs: 0,
+    expiresAtMs: null,
+  };
+}

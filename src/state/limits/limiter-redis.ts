@@ -1,0 +1,100 @@
+import type { Redis } from 'ioredis';
+import {
+  type Penalty,
+  type PermitGrant,
+  type PermitRequest,
+  type RateLimitStore,
+  WINDOW_BUCKETS,
+} from '../../core/ports/limiter.ts';
+import { prepareScripts, type RedisScript, toNumbers } from '../redis-scripts.ts';
+
+/**
+ * The Redis server's clock may step back, or another server with another clock takes over. What then lies
+ * further in the future than it can be is forgotten; else it would block requests until the clock gets there.
+ */
+const CLOCK_STEP_MS = 1000;
+
+const TIME_AND_FACTOR = `
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local function factorNow()
+  local state = redis.call('HMGET', KEYS[2], 'factor', 'at', 'recovery', 'blockedUntil')
+  if not state[1] then return 1, 0 end
+  if tonumber(state[2]) > now + ${CLOCK_STEP_MS} then return 1, 0 end
+  local factor = tonumber(state[1])
+  local recovered = math.max(0, (now - tonumber(state[2])) / tonumber(state[3]))
+  return math.min(1, factor + (1 - factor) * recovered), tonumber(state[4])
+end`;
+
+/** Buckets are fields of one hash: index of the bucket to permits granted in it. */
+const TAKE: RedisScript = {
+  name: 'bwLimitTake',
+  numberOfKeys: 2,
+  lua: `${TIME_AND_FACTOR}
+local limit, period, share = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local count, ignorePenalty, buckets = tonumber(ARGV[4]), ARGV[5] == '1', tonumber(ARGV[6])
+local width = math.ceil(period / buckets)
+local current = math.floor(now / width)
+local used, oldest = 0, current
+local fields = redis.call('HGETALL', KEYS[1])
+for index = 1, #fields, 2 do
+  local bucket = tonumber(fields[index])
+  if bucket < current - buckets or bucket > current + buckets then
+    redis.call('HDEL', KEYS[1], fields[index])
+  else
+    used = used + tonumber(fields[index + 1])
+    if bucket < oldest then oldest = bucket end
+  end
+end
+local factor, blockedUntil = factorNow()
+if ignorePenalty then factor = 1
+elseif blockedUntil > now then return { 0, blockedUntil - now } end
+local granted = math.max(0, math.min(count, math.max(1, math.floor(limit * share * factor)) - used))
+if granted == 0 then return { 0, math.max(1, (oldest + buckets + 1) * width - now) } end
+redis.call('HINCRBY', KEYS[1], string.format('%.0f', current), granted)
+redis.call('PEXPIRE', KEYS[1], period * 2)
+return { granted, 0 }`,
+};
+
+const PENALIZE: RedisScript = {
+  name: 'bwLimitPenalize',
+  numberOfKeys: 2,
+  lua: `${TIME_AND_FACTOR}
+local factor, floor, recovery, block = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local before, blockedUntil = factorNow()
+redis.call('HSET', KEYS[2], 'factor', math.max(floor, before * factor), 'at', now, 'recovery', recovery,
+  'blockedUntil', math.max(blockedUntil, now + block))
+redis.call('PEXPIRE', KEYS[2], math.max(recovery, block) + 1000)
+return 1`,
+};
+
+/** Request budgets that all processes behind one IP address share; time is the Redis server's. */
+export function createRedisRateLimitStore(options: { redis: Redis; prefix?: string }): RateLimitStore {
+  const { redis, prefix = 'breakwater' } = options;
+  const run = prepareScripts(redis, [TAKE, PENALIZE]);
+  const names = (scope: string): [string, string] => {
+    const tag = `${prefix}:{limit/${scope}}`;
+    return [`${tag}:window`, `${tag}:penalty`];
+  };
+  return {
+    async take(request: PermitRequest): Promise<PermitGrant> {
+      const { limit, periodMs, share, count, ignorePenalty } = request;
+      const reply = await run(
+        TAKE,
+        ...names(request.scope),
+        limit,
+        periodMs,
+        share,
+        count,
+        ignorePenalty ? '1' : '0',
+        WINDOW_BUCKETS,
+      );
+      const [granted = 0, retryInMs = 0] = toNumbers(reply);
+      return { granted, retryInMs };
+    },
+    async penalize(penalty: Penalty): Promise<void> {
+      const { factor, floor, recoveryMs, blockMs } = penalty;
+      await run(PENALIZE, ...names(penalty.scope), factor, floor, recoveryMs, blockMs);
+    },
+  };
+}

@@ -1,0 +1,302 @@
+import type { Redis } from 'ioredis';
+import type {
+  LaneEntry,
+  LaneRenewal,
+  LaneRequest,
+  LaneSignal,
+  NonceStore,
+  ReservedSequence,
+  WindowReservation,
+} from '../../core/ports/nonce.ts';
+import { prepareScripts, type RedisScript, type ScriptArgument, toNumbers } from '../redis-scripts.ts';
+import { MAX_GAP_MS, MAX_RUNS } from './nonce-window.ts';
+
+export interface RedisNonceStore extends NonceStore {
+  /** Ends the subscription of its own; the given connection stays the caller's. */
+  close(): Promise<void>;
+}
+
+/** Keys of one API key share a hash tag, so that the scripts also run on a Redis Cluster. */
+interface KeyNames {
+  readonly sequence: string;
+  readonly runs: string;
+  readonly lane: string;
+}
+
+/**
+ * Sequences outlive the process by this long. Losing one is harmless: sequences restart at the clock, which
+ * is ahead of every sequence given out before unless more were used than the clock advanced by.
+ */
+const KEEP_MS = 30 * 24 * 3600 * 1000;
+
+/**
+ * KEYS: sequences. ARGV: how long each is kept, then for each its floor and how many values. Answers for each the
+ * first value and the highest one before.
+ */
+const RESERVE: RedisScript = {
+  name: 'bwNonceReserve',
+  lua: `
+local out = {}
+for index, key in ipairs(KEYS) do
+  local previous = redis.call('GET', key) or '0'
+  local first = math.max(tonumber(ARGV[2 * index]), tonumber(previous) + 1)
+  redis.call('SET', key, string.format('%.0f', first + tonumber(ARGV[2 * index + 1]) - 1), 'PX', ARGV[1])
+  out[2 * index - 1] = string.format('%.0f', first)
+  out[2 * index] = previous
+end
+return out`,
+};
+
+/** The same steps as reserveFromRuns: runs are stored as "from to from to ...", most recently used last. */
+const RESERVE_WINDOW: RedisScript = {
+  name: 'bwNonceReserveWindow',
+  numberOfKeys: 1,
+  lua: `
+local lowest, highest, count = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local maxRuns, maxGap = tonumber(ARGV[4]), tonumber(ARGV[5])
+local runs, sorted = {}, {}
+local text = redis.call('GET', KEYS[1]) or ''
+for from, to in string.gmatch(text, '(%d+) (%d+)') do
+  local run = { from = tonumber(from), to = tonumber(to) }
+  runs[#runs + 1] = run
+  sorted[#sorted + 1] = run
+end
+table.sort(sorted, function(a, b) return a.from < b.from end)
+local first, ceiling = lowest, highest
+for _, run in ipairs(sorted) do
+  if run.from <= first and first <= run.to then first = run.to + 1
+  elseif run.from > first then ceiling = math.min(ceiling, run.from - 1) break end
+end
+if first > highest then return { 0, first - highest } end
+local last = math.min(first + count - 1, ceiling)
+local below
+for index, run in ipairs(runs) do
+  if run.to < first and (below == nil or run.to > runs[below].to) then below = index end
+end
+if below ~= nil and first - runs[below].to <= maxGap then
+  local run = table.remove(runs, below)
+  runs[#runs + 1] = { from = run.from, to = last }
+else
+  runs[#runs + 1] = { from = first, to = last }
+end
+if #runs > maxRuns then table.remove(runs, 1) end
+local out = {}
+for _, run in ipairs(runs) do out[#out + 1] = string.format('%.0f %.0f', run.from, run.to) end
+redis.call('SET', KEYS[1], table.concat(out, ' '), 'PX', ARGV[6])
+return { 1, string.format('%.0f', first), last - first + 1 }`,
+};
+
+/** A lease that ends further off than this stems from before the server's clock stepped back. */
+const LONGEST_LEASE_MS = 60_000;
+
+const LANE_TIME = `
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local function live(name, lease)
+  local owner = redis.call('HGET', KEYS[1], name)
+  if not owner then return nil, 0 end
+  local till = tonumber(redis.call('HGET', KEYS[1], name .. 'Until'))
+  if till <= now or till > now + math.max(lease, ${LONGEST_LEASE_MS}) then return nil, 0 end
+  return owner, till
+end`;
+
+const ENTER_LANE: RedisScript = {
+  name: 'bwLaneEnter',
+  numberOfKeys: 2,
+  lua: `${LANE_TIME}
+local owner, floor, lease, urgent = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
+local holder, holderUntil = live('holder', lease)
+local wisher, wisherUntil = live('urgent', lease)
+local held = holder ~= nil and holder ~= owner
+local wished = wisher ~= nil and wisher ~= owner
+if held or (wished and not urgent) then
+  redis.call('HSET', KEYS[1], 'contendedUntil', now + lease)
+  redis.call('PEXPIRE', KEYS[1], lease * 10)
+  if holder == owner then
+    redis.call('HDEL', KEYS[1], 'holder', 'holderUntil')
+    redis.call('PUBLISH', ARGV[5], 'free ' .. ARGV[6])
+  end
+  if urgent and not wished then
+    redis.call('HSET', KEYS[1], 'urgent', owner, 'urgentUntil', now + lease)
+    redis.call('PUBLISH', ARGV[5], 'urgent ' .. ARGV[6])
+  end
+  return { 0, math.max(1, (held and holderUntil or wisherUntil) - now) }
+end
+if wisher == owner then redis.call('HDEL', KEYS[1], 'urgent', 'urgentUntil') end
+local contended = wished or tonumber(redis.call('HGET', KEYS[1], 'contendedUntil') or '0') > now
+redis.call('HSET', KEYS[1], 'holder', owner, 'holderUntil', now + lease)
+redis.call('PEXPIRE', KEYS[1], lease * 10)
+local sequence = math.max(floor, tonumber(redis.call('GET', KEYS[2]) or '0') + 1)
+redis.call('SET', KEYS[2], string.format('%.0f', sequence), 'PX', ARGV[7])
+return { 1, string.format('%.0f', sequence), contended and 1 or 0 }`,
+};
+
+const RENEW_LANE: RedisScript = {
+  name: 'bwLaneRenew',
+  numberOfKeys: 1,
+  lua: `${LANE_TIME}
+local owner, lease = ARGV[1], tonumber(ARGV[2])
+if live('holder', lease) ~= owner then return 0 end
+redis.call('HSET', KEYS[1], 'holderUntil', now + lease)
+redis.call('PEXPIRE', KEYS[1], lease * 10)
+local wisher = live('urgent', lease)
+if wisher ~= nil and wisher ~= owner then return 2 end
+return 1`,
+};
+
+const LEAVE_LANE: RedisScript = {
+  name: 'bwLaneLeave',
+  numberOfKeys: 1,
+  lua: `
+if redis.call('HGET', KEYS[1], 'urgent') == ARGV[1] then redis.call('HDEL', KEYS[1], 'urgent', 'urgentUntil') end
+if redis.call('HGET', KEYS[1], 'holder') == ARGV[1] then
+  redis.call('HDEL', KEYS[1], 'holder', 'holderUntil', 'contendedUntil')
+end
+redis.call('PUBLISH', ARGV[2], 'free ' .. ARGV[3])
+return 1`,
+};
+
+/**
+ * Nonces and lanes that processes on several hosts share. `prefix` keeps installations apart. Times of
+ * leases are the Redis server's, so that clocks of hosts do not matter.
+ */
+export function createRedisNonceStore(options: { redis: Redis; prefix?: string }): RedisNonceStore {
+  const { redis, prefix = 'breakwater' } = options;
+  const run = prepareScripts(redis, [RESERVE, RESERVE_WINDOW, ENTER_LANE, RENEW_LANE, LEAVE_LANE]);
+  // Every account has a key of its own, and those of a bucket are polled in the same turn.
+  const reserve = reserver((keys, args) => run(RESERVE, keys.length, ...keys, KEEP_MS, ...args));
+  const channel = `${prefix}:lanes`;
+  const signals = createLaneSignals(redis, channel);
+  const names = (key: string): KeyNames => {
+    const tag = `${prefix}:{nonce/${key}}`;
+    return { sequence: `${tag}:sequence`, runs: `${tag}:runs`, lane: `${tag}:lane` };
+  };
+  return {
+    reserve: (key, floor, count) => reserve(names(key).sequence, floor, count),
+    async reserveWindow(key, fromMs, toMs, count): Promise<WindowReservation> {
+      const reply = await run(
+        RESERVE_WINDOW,
+        names(key).runs,
+        fromMs,
+        toMs,
+        count,
+        MAX_RUNS,
+        MAX_GAP_MS,
+        KEEP_MS,
+      );
+      const [reserved, first = 0, granted = 0] = toNumbers(reply);
+      if (reserved !== 1) return { kind: 'exhausted', waitMs: first };
+      return { kind: 'reserved', first, count: granted };
+    },
+    async enterLane(key, request: LaneRequest): Promise<LaneEntry> {
+      const { lane, sequence } = names(key);
+      const { owner, floor, leaseMs, urgent } = request;
+      const reply = await run(
+        ENTER_LANE,
+        lane,
+        sequence,
+        owner,
+        floor,
+        leaseMs,
+        urgent ? '1' : '0',
+        channel,
+        key,
+        KEEP_MS,
+      );
+      const [granted, value = 0, contended] = toNumbers(reply);
+      if (granted !== 1) return { kind: 'busy', retryInMs: value };
+      return { kind: 'granted', sequence: value, contended: contended === 1 };
+    },
+    async renewLane(key, owner, leaseMs): Promise<LaneRenewal> {
+      const reply = Number(await run(RENEW_LANE, names(key).lane, owner, leaseMs));
+      if (reply === 0) return 'lost';
+      return reply === 2 ? 'urgentWaiting' : 'held';
+    },
+    async leaveLane(key, owner): Promise<void> {
+      await run(LEAVE_LANE, names(key).lane, owner, channel, key);
+    },
+    onLaneSignal: (listener) => signals.listen(listener),
+    close: () => signals.close(),
+  };
+}
+
+interface Reservation {
+  readonly key: string;
+  readonly floor: number;
+  readonly count: number;
+  readonly resolve: (reserved: ReservedSequence) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+type Reserve = (keys: readonly string[], args: readonly ScriptArgument[]) => Promise<unknown>;
+
+/**
+ * Reservations that are asked for in the same turn go to the server as one call: the way there and back costs many
+ * times what a reservation does. A server that is part of a cluster refuses keys of several slots; there each goes
+ * by itself.
+ */
+function reserver(reserve: Reserve): NonceStore['reserve'] {
+  let waiting: Reservation[] = [];
+  let isTogether = true;
+  const send = async (batch: readonly Reservation[]): Promise<void> => {
+    const args = batch.flatMap(({ floor, count }) => [floor, count]);
+    try {
+      const values = toNumbers(
+        await reserve(
+          batch.map(({ key }) => key),
+          args,
+        ),
+      );
+      for (const [index, { count, resolve }] of batch.entries()) {
+        const [first = Number.NaN, previous = Number.NaN] = values.slice(2 * index, 2 * index + 2);
+        resolve({ first, count, previous });
+      }
+    } catch (error) {
+      const { name, message } = error as Error;
+      if (message.startsWith('CROSSSLOT')) isTogether = false;
+      // What the server refuses for one of them must not keep the others from theirs.
+      if (batch.length > 1 && name === 'ReplyError') for (const one of batch) void send([one]);
+      else for (const { reject } of batch) reject(error);
+    }
+  };
+  const sendWaiting = (): void => {
+    const batch = waiting;
+    waiting = [];
+    if (isTogether) void send(batch);
+    else for (const one of batch) void send([one]);
+  };
+  return (key, floor, count) =>
+    new Promise((resolve, reject) => {
+      if (waiting.length === 0) process.nextTick(sendWaiting);
+      waiting.push({ key, floor, count, resolve, reject });
+    });
+}
+
+/** One subscription per store, opened with the first listener; a lost message costs time, never order. */
+function createLaneSignals(redis: Redis, channel: string) {
+  const listeners = new Set<(signal: LaneSignal) => void>();
+  let subscriber: Redis | undefined;
+  const receive = (_channel: string, message: string) => {
+    const space = message.indexOf(' ');
+    const kind = message.slice(0, space) === 'urgent' ? 'urgent' : 'free';
+    for (const listener of listeners) listener({ key: message.slice(space + 1), kind });
+  };
+  return {
+    listen(listener: (signal: LaneSignal) => void): () => void {
+      listeners.add(listener);
+      if (subscriber === undefined) {
+        subscriber = redis.duplicate();
+        // Signals are hints: without them lanes are polled, so a failing subscription is not an error.
+        subscriber.on('error', () => undefined);
+        subscriber.on('message', receive);
+        subscriber.subscribe(channel).catch(() => undefined);
+      }
+      return () => listeners.delete(listener);
+    },
+    async close(): Promise<void> {
+      listeners.clear();
+      subscriber?.disconnect();
+      subscriber = undefined;
+    },
+  };
+}
