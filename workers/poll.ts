@@ -1,6 +1,6 @@
 import type { Job } from 'bullmq';
-import type { PipelineContext } from '../src/pipeline/account.ts';
-import { type PollGuard, pollBucket } from '../src/pipeline/poll.ts';
+import type { PipelineContext } from '../src/pipeline/pipeline-context.ts';
+import { type PollGuard, pollBucket } from '../src/pipeline/poll/poll.ts';
 import { type PollJob, pollJobSchema, readPayload } from '../src/queues/payloads.ts';
 import { delaysOf, meantAt } from '../src/queues/schedules.ts';
 import { type RunningWorker, startWorker, type WorkerSettings } from '../src/queues/worker.ts';

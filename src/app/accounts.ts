@@ -18,7 +18,7 @@ import {
 import { fiatDeposit } from '../exchange/fiat-deposit.ts';
 import { guard } from '../exchange/guarded-exchange.ts';
 import { limitsOf, overrideLimits } from '../exchange/limits/limits.ts';
-import type { AccountBook, WatchedAccount } from '../pipeline/account.ts';
+import type { AccountBook, WatchedAccount } from '../pipeline/pipeline-context.ts';
 import type { BudgetUse } from '../telemetry/record.ts';
 import type { DepositAccess } from './web-deposit.ts';
 

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import type { Clock } from '../core/ports/clock.ts';
-import type { SharedTime } from '../pipeline/time.ts';
+import type { SharedTime } from '../pipeline/shared-time.ts';
 import { reconnectPause } from '../queues/connection.ts';
 
 /** Redis cannot be used; the message says why and names no password. */

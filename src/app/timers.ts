@@ -1,5 +1,5 @@
 import { Deadline, Deadlines } from '../exchange/call/deadlines.ts';
-import type { Timers } from '../pipeline/account.ts';
+import type { Timers } from '../pipeline/pipeline-context.ts';
 
 class Callback extends Deadline {
   readonly #call: () => void;

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { schedule } from 'node-cron';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
-import type { SharedTime } from '../pipeline/time.ts';
+import type { SharedTime } from '../pipeline/shared-time.ts';
 import type { Queues } from '../queues/producers.ts';
 import { assertSchedules, removeLeftovers, repairSchedules, type Schedule } from '../queues/schedules.ts';
 import type { ConfigWatch } from './config-watch.ts';

@@ -1,6 +1,6 @@
 import { type Decimal, decimal, divide, roundToStep, ZERO } from '../core/quantities/decimal.ts';
+import type { MarketSpec, SeedAccount, SeedPosition } from './model/types.ts';
 import type { SimulatedExchange } from './simulated-exchange.ts';
-import type { MarketSpec, SeedAccount, SeedPosition } from './types.ts';
 
 /** Sizes are worth so much in the reference asset, whatever the price at the start. */
 interface Holding {

@@ -1,6 +1,6 @@
 import { type Decimal, decimal, ONE, ZERO } from '../core/quantities/decimal.ts';
-import { DEFAULT_READINGS } from './readings.ts';
-import type { AssetSpec, LiquidationPolicy, MarketSpec, ModelConfig } from './types.ts';
+import { DEFAULT_READINGS } from './model/readings.ts';
+import type { AssetSpec, LiquidationPolicy, MarketSpec, ModelConfig } from './model/types.ts';
 
 /** A small exchange to start from: two coins, their spot and perpetual markets, and fiat with providers. */
 

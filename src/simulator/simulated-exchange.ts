@@ -1,9 +1,10 @@
 import { performance } from 'node:perf_hooks';
 import type { Decimal } from '../core/quantities/decimal.ts';
 import { type AccountAccess, AccountDirectory, ALL_PERMISSIONS } from './accounts.ts';
-import { DEPOSIT_PAGE_PREFIX, depositPage } from './deposit-page.ts';
 import { allEndpoints } from './endpoints/all.ts';
+import { DEPOSIT_PAGE_PREFIX, depositPage } from './endpoints/deposit-page.ts';
 import type { AccountReads, EndpointParts, FiatService } from './endpoints/parts.ts';
+import { Revision } from './endpoints/revision.ts';
 import type { ExchangeClock } from './exchange-clock.ts';
 import { type Dispatched, Dispatcher, type IncomingRequest, type Permissions } from './http/dispatch.ts';
 import { FaultBook, type FaultSpec } from './http/faults.ts';
@@ -11,12 +12,11 @@ import { type RateLimit, RateLimiter } from './http/rate-limit.ts';
 import { privateError, type Reply } from './http/reply.ts';
 import { RequestLog } from './http/request-log.ts';
 import { ExchangeServer } from './http/server.ts';
-import type { ExchangeModel } from './model.ts';
-import type { PriceSource } from './price-source.ts';
-import { changeReadings, type Readings } from './readings.ts';
-import { Revision } from './revision.ts';
+import type { ExchangeModel } from './model/model.ts';
+import { changeReadings, type Readings } from './model/readings.ts';
+import type { LedgerDetail, SeedAccount } from './model/types.ts';
+import type { PriceSource } from './scenarios/price-source.ts';
 import { Timeline } from './timeline.ts';
-import type { LedgerDetail, SeedAccount } from './types.ts';
 
 export interface ExchangeSetup {
   readonly model: ExchangeModel;

@@ -6,13 +6,15 @@ import { ControlServer } from './control/server.ts';
 import { openDefaultAccounts } from './default-accounts.ts';
 import { CARD_PROVIDER, defaultConfig } from './defaults.ts';
 import { ExchangeClock } from './exchange-clock.ts';
-import { createExchangeModel } from './exchange-model.ts';
-import { parseFaultText } from './fault-text.ts';
+import { parseFaultText } from './http/fault-text.ts';
 import type { FaultSpec } from './http/faults.ts';
 import { DEFAULT_RATE_LIMITS, type RateLimit } from './http/rate-limit.ts';
 import type { RequestFilter, RequestRecord } from './http/request-log.ts';
 import type { RegionState } from './http/server.ts';
-import type { ExchangeModel } from './model.ts';
+import { createExchangeModel } from './model/exchange-model.ts';
+import type { ExchangeModel } from './model/model.ts';
+import { changeReadings, DEFAULT_READINGS, type Readings } from './model/readings.ts';
+import type { LedgerEntry, LedgerFilter, MarketSpec, ModelConfig, SeedAccount } from './model/types.ts';
 import {
   type CandlesPlay,
   playCandles,
@@ -21,11 +23,9 @@ import {
   readCandles,
   type ScenarioPlay,
   type WalkPlay,
-} from './play.ts';
-import { createRandom } from './random.ts';
-import { changeReadings, DEFAULT_READINGS, type Readings } from './readings.ts';
+} from './scenarios/play.ts';
+import { createRandom } from './scenarios/random.ts';
 import { SimulatedExchange, SimulatorError } from './simulated-exchange.ts';
-import type { LedgerEntry, LedgerFilter, MarketSpec, ModelConfig, SeedAccount } from './types.ts';
 
 export interface SimulatorOptions {
   /** Keys, prices, faults and tokens follow from it; 1 if absent. */

@@ -1,6 +1,6 @@
 import { FAULT_KINDS } from './http/faults.ts';
-import { READING_CHOICES, READING_DURATIONS } from './readings.ts';
-import { SCENARIOS } from './scenarios.ts';
+import { READING_CHOICES, READING_DURATIONS } from './model/readings.ts';
+import { SCENARIOS } from './scenarios/scenarios.ts';
 
 /** Every word that the simulator's settings know, with one line of explanation each. */
 export function vocabulary() {

@@ -8,7 +8,7 @@ import type {
 } from '../../src/core/ports/exchange.ts';
 import { decimal } from '../../src/core/quantities/decimal.ts';
 import { DEFAULT_ASSETS, DEFAULT_MARKETS } from '../../src/simulator/defaults.ts';
-import type { SeedAccount } from '../../src/simulator/types.ts';
+import type { SeedAccount } from '../../src/simulator/model/types.ts';
 import { startTampering } from './support/tamper.ts';
 import { accountNamed, connect, openExchange, placed } from './support/world.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { readinessOf } from '../../src/app/readiness.ts';
 import type { SharedAccount, SharedView } from '../../src/app/shared-view.ts';
-import type { WatchedAccount } from '../../src/pipeline/account.ts';
+import type { WatchedAccount } from '../../src/pipeline/pipeline-context.ts';
 import { manualClock } from '../state/manual-clock.ts';
 
 const NOW = 1_760_000_000_000;

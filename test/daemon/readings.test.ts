@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Readings } from '../../src/simulator/readings.ts';
+import type { Readings } from '../../src/simulator/model/readings.ts';
 import { drift, openScene, ours, polls, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 

@@ -5,7 +5,7 @@ import { demoMarkets, PERPETUAL } from '../../src/app/demo/market.ts';
 import type { CompiledConfig } from '../../src/config/compiled.ts';
 import { decimal } from '../../src/core/quantities/decimal.ts';
 import { overrideLimits } from '../../src/exchange/limits/limits.ts';
-import type { MarketSpec } from '../../src/simulator/types.ts';
+import type { MarketSpec } from '../../src/simulator/model/types.ts';
 import { loaded, problemsOf } from '../config/support.ts';
 
 const market = demoMarkets(decimal('60000')).find(({ name }) => name === PERPETUAL) as MarketSpec;

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { demoMarkets, SPOT } from '../../src/app/demo/market.ts';
 import { type PlayedPrices, playedPrices } from '../../src/app/demo/prices.ts';
 import { toNumber } from '../../src/core/quantities/decimal.ts';
-import { SCENARIOS } from '../../src/simulator/scenarios.ts';
-import type { MarketSpec } from '../../src/simulator/types.ts';
+import type { MarketSpec } from '../../src/simulator/model/types.ts';
+import { SCENARIOS } from '../../src/simulator/scenarios/scenarios.ts';
 
 const MINUTE_MS = 60_000;
 

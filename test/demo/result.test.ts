@@ -9,7 +9,7 @@ import {
   resultOf,
 } from '../../src/app/demo/result.ts';
 import { decimal, formatDecimal } from '../../src/core/quantities/decimal.ts';
-import type { LedgerEntry, LedgerKind } from '../../src/simulator/types.ts';
+import type { LedgerEntry, LedgerKind } from '../../src/simulator/model/types.ts';
 
 /** What may have become of one account and its twin. */
 interface Fate {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { largestMove } from '../../src/app/demo/window.ts';
 import { toNumber } from '../../src/core/quantities/decimal.ts';
-import { parseCandles } from '../../src/simulator/candles.ts';
+import { parseCandles } from '../../src/simulator/scenarios/candles.ts';
 
 const MINUTE_MS = 60_000;
 const FIRST_MS = 1_600_000_000_000;

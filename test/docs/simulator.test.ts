@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FAULT_KINDS } from '../../src/simulator/http/faults.ts';
-import { READING_CHOICES, READING_DURATIONS } from '../../src/simulator/readings.ts';
-import { SCENARIOS } from '../../src/simulator/scenarios.ts';
+import { READING_CHOICES, READING_DURATIONS } from '../../src/simulator/model/readings.ts';
+import { SCENARIOS } from '../../src/simulator/scenarios/scenarios.ts';
 import { type RunningSimulator, startSimulatedExchange } from '../../src/simulator/start.ts';
 import { runCommandLine } from '../support/cli.ts';
 

@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Daemon, startDaemon } from '../../src/app/daemon.ts';
 import { startPrivateRedis } from '../../src/app/private-redis.ts';
 import { decimal as d } from '../../src/core/quantities/decimal.ts';
+import type { SeedAccount } from '../../src/simulator/model/types.ts';
 import { type RunningSimulator, startSimulatedExchange } from '../../src/simulator/start.ts';
-import type { SeedAccount } from '../../src/simulator/types.ts';
 
 /** What the pictures in docs/images show: a real daemon on a real Redis, and the simulated exchange. */
 export interface Desk {

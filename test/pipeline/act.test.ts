@@ -3,11 +3,11 @@ import { expect, test } from 'vitest';
 import type { AccountCommit } from '../../src/core/ports/state-store.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import type { LaneRef, SeenAccount } from '../../src/core/ports/work.ts';
-import type { PipelineContext } from '../../src/pipeline/account.ts';
-import { runLane } from '../../src/pipeline/act.ts';
+import { runLane } from '../../src/pipeline/act/run-lane.ts';
+import type { PipelineContext } from '../../src/pipeline/pipeline-context.ts';
 import { POINT_PREFIX } from '../../src/pipeline/points.ts';
-import { PollGuard, pollBucket } from '../../src/pipeline/poll.ts';
-import { SharedTime } from '../../src/pipeline/time.ts';
+import { PollGuard, pollBucket } from '../../src/pipeline/poll/poll.ts';
+import { SharedTime } from '../../src/pipeline/shared-time.ts';
 import { openExchange } from '../contract/support/world.ts';
 import { eventually, openWorld, type World } from './world.ts';
 

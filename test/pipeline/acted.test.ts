@@ -11,9 +11,15 @@ import { emptyAccountState } from '../../src/core/rules/account-state.ts';
 import { compileRules } from '../../src/core/rules/compiled-rules.ts';
 import { type Evaluation, evaluate } from '../../src/core/rules/evaluate.ts';
 import type { ActionRequest } from '../../src/core/rules/subject.ts';
-import type { WatchedAccount } from '../../src/pipeline/account.ts';
-import { type ActingInputs, act, actOn, isAtRest, NOTHING_ACTED } from '../../src/pipeline/acted.ts';
-import { type Observation, snapshotOf } from '../../src/pipeline/observe.ts';
+import {
+  type ActingInputs,
+  act,
+  actOn,
+  isAtRest,
+  NOTHING_ACTED,
+} from '../../src/pipeline/act/route-decisions.ts';
+import type { WatchedAccount } from '../../src/pipeline/pipeline-context.ts';
+import { type Observation, snapshotOf } from '../../src/pipeline/poll/observe.ts';
 import { action, half, settings as laneSettings, protect } from '../core/orders/fixtures.ts';
 import { at, below, list, position, read, rule, settings } from '../core/rules-fixtures.ts';
 import { storedWith } from '../core/view/fixtures.ts';

@@ -4,8 +4,8 @@ import type { ControlsInForce, Silence } from '../../src/core/ports/controls.ts'
 import type { StoredAlerts } from '../../src/core/ports/state-store.ts';
 import { compileRules } from '../../src/core/rules/compiled-rules.ts';
 import type { ActionRequest } from '../../src/core/rules/subject.ts';
-import type { WatchedAccount } from '../../src/pipeline/account.ts';
-import { type AlertScene, alertsDue, markHanded } from '../../src/pipeline/alerts.ts';
+import { type AlertScene, alertsDue, markHanded } from '../../src/pipeline/alerts/alerts.ts';
+import type { WatchedAccount } from '../../src/pipeline/pipeline-context.ts';
 import { at, settings } from '../core/rules-fixtures.ts';
 
 const REQUEST: ActionRequest = {

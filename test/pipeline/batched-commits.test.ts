@@ -1,7 +1,7 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { AccountCommit, CommitResult, StateStore } from '../../src/core/ports/state-store.ts';
-import { BatchedCommits } from '../../src/pipeline/batched-commits.ts';
+import { BatchedCommits } from '../../src/pipeline/poll/batched-commits.ts';
 
 const LIFE_CHANGED: CommitResult = { kind: 'lifeChanged' };
 

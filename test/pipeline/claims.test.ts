@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { HeldClaims } from '../../src/pipeline/claims.ts';
+import { HeldClaims } from '../../src/pipeline/poll/claims.ts';
 
 type Context = ConstructorParameters<typeof HeldClaims>[0];
 

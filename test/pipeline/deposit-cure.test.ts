@@ -4,7 +4,7 @@ import type { Snapshot } from '../../src/core/quantities/snapshot.ts';
 import type { KnownTransfer } from '../../src/core/quantities/transfer.ts';
 import { type AccountState, emptyAccountState } from '../../src/core/rules/account-state.ts';
 import type { Transition } from '../../src/core/rules/decision.ts';
-import { depositCures } from '../../src/pipeline/deposit-cure.ts';
+import { depositCures } from '../../src/pipeline/alerts/deposit-cure.ts';
 import { at, d, LOAN, list, read, settings } from '../core/rules-fixtures.ts';
 
 const SUBJECT = `creditLine:${LOAN.asset}@${LOAN.createdAt}` as const;

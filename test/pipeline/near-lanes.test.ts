@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { LaneRunEnd } from '../../src/core/ports/telemetry.ts';
 import type { LaneRef, SeenAccount } from '../../src/core/ports/work.ts';
-import { NearLanes } from '../../src/pipeline/near-lanes.ts';
+import { NearLanes } from '../../src/pipeline/act/near-lanes.ts';
 
 const LANE: LaneRef = { accountId: 'desk-1', market: 'BTC_PERP' };
 const OTHER: LaneRef = { accountId: 'desk-1', market: 'ETH_PERP' };

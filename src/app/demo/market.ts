@@ -8,7 +8,7 @@ import {
   roundToStep,
 } from '../../core/quantities/decimal.ts';
 import { DEFAULT_MARKETS } from '../../simulator/defaults.ts';
-import type { MarketSpec } from '../../simulator/types.ts';
+import type { MarketSpec } from '../../simulator/model/types.ts';
 
 export const SPOT = 'BTC_USDT';
 export const PERPETUAL = 'BTC_PERP';

@@ -1,9 +1,14 @@
 import { type Decimal, decimal } from '../../core/quantities/decimal.ts';
-import { candleSource } from '../../simulator/candles.ts';
-import type { PriceSource } from '../../simulator/price-source.ts';
-import { isScenarioName, SCENARIOS, type ScenarioName, scenarioSource } from '../../simulator/scenarios.ts';
+import type { MarketSpec } from '../../simulator/model/types.ts';
+import { candleSource } from '../../simulator/scenarios/candles.ts';
+import type { PriceSource } from '../../simulator/scenarios/price-source.ts';
+import {
+  isScenarioName,
+  SCENARIOS,
+  type ScenarioName,
+  scenarioSource,
+} from '../../simulator/scenarios/scenarios.ts';
 import { SimulatorError } from '../../simulator/simulated-exchange.ts';
-import type { MarketSpec } from '../../simulator/types.ts';
 import { type CandleWindow, largestMove } from './window.ts';
 
 const START_PRICE = '60000';

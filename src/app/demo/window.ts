@@ -1,5 +1,5 @@
 import { toNumber } from '../../core/quantities/decimal.ts';
-import { type Candle, parseCandles, shortestDistance } from '../../simulator/candles.ts';
+import { type Candle, parseCandles, shortestDistance } from '../../simulator/scenarios/candles.ts';
 import { SimulatorError } from '../../simulator/simulated-exchange.ts';
 
 /** The part of a file of candles that the demo plays. */

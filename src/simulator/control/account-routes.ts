@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Permissions } from '../http/dispatch.ts';
+import type { PositionView, SeedAccount } from '../model/types.ts';
 import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
-import type { PositionView, SeedAccount } from '../types.ts';
 import { accepted, accountIdOf, type ControlRoute, marketOf, parseWith, positiveDecimal } from './route.ts';
 
 const AMOUNTS = z.record(z.string(), positiveDecimal);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { FAULT_KINDS, type FaultSpec } from '../http/faults.ts';
-import { READING_CHOICES, READING_DURATIONS } from '../readings.ts';
+import { READING_CHOICES, READING_DURATIONS } from '../model/readings.ts';
 import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
 import { type ControlRoute, integerOf, milliseconds, parseWith } from './route.ts';
 

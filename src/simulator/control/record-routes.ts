@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { RequestFilter } from '../http/request-log.ts';
+import type { LedgerFilter, LedgerKind } from '../model/types.ts';
 import type { SimulatedExchange } from '../simulated-exchange.ts';
-import type { LedgerFilter, LedgerKind } from '../types.ts';
 import { type ControlRoute, parseWith, queryInteger } from './route.ts';
 
 const LEDGER_QUERY = z.strictObject({

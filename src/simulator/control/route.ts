@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Decimal, isDecimalString, toDecimal, ZERO } from '../../core/quantities/decimal.ts';
+import type { Outcome, Rejection } from '../model/types.ts';
 import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
-import type { Outcome, Rejection } from '../types.ts';
 
 /** One operation of the control API: what the listing at `GET /` says, and what it does. */
 export interface ControlRoute {

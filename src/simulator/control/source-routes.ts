@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { playCandles, playScenario, playWalk } from '../play.ts';
-import { SCENARIOS } from '../scenarios.ts';
+import { playCandles, playScenario, playWalk } from '../scenarios/play.ts';
+import { SCENARIOS } from '../scenarios/scenarios.ts';
 import type { SimulatedExchange } from '../simulated-exchange.ts';
 import { type ControlRoute, parseWith, positiveDecimal } from './route.ts';
 

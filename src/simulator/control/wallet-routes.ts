@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import type { OpenLoan, SpotOrderRequest, StopLimitRequest, TransferRequest } from '../model/types.ts';
 import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
-import type { OpenLoan, SpotOrderRequest, StopLimitRequest, TransferRequest } from '../types.ts';
 import {
   accepted,
   accountIdOf,

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../http/dispatch.ts';
 import type { Reply } from '../http/reply.ts';
-import type { OrderClass } from '../types.ts';
+import type { OrderClass } from '../model/types.ts';
 import { ParamReader } from './params.ts';
 import { commandReply, type EndpointParts, invalidParams, optionalMarket, rejected } from './parts.ts';
 

@@ -1,9 +1,9 @@
 import { type Decimal, decimal, formatDecimal } from '../../core/quantities/decimal.ts';
 import type { Endpoint } from '../http/dispatch.ts';
 import { privateError, type Reply, success } from '../http/reply.ts';
-import type { ExchangeModel } from '../model.ts';
-import type { Readings } from '../readings.ts';
-import type { CreditLineView } from '../types.ts';
+import type { ExchangeModel } from '../model/model.ts';
+import type { Readings } from '../model/readings.ts';
+import type { CreditLineView } from '../model/types.ts';
 import { type EndpointParts, emptyResult } from './parts.ts';
 
 const HUNDRED = decimal('100');

@@ -1,7 +1,7 @@
 import { type Decimal, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import type { Endpoint } from '../http/dispatch.ts';
 import { privateError, type Reply, success } from '../http/reply.ts';
-import type { FiatDepositRequest, Rejection } from '../types.ts';
+import type { FiatDepositRequest, Rejection } from '../model/types.ts';
 import { ParamReader } from './params.ts';
 import { type EndpointParts, type FiatService, invalidFiatParams } from './parts.ts';
 

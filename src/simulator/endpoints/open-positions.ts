@@ -1,8 +1,8 @@
 import { formatDecimal } from '../../core/quantities/decimal.ts';
 import type { Endpoint } from '../http/dispatch.ts';
 import { type Reply, success } from '../http/reply.ts';
-import type { Readings } from '../readings.ts';
-import type { PositionView } from '../types.ts';
+import type { Readings } from '../model/readings.ts';
+import type { PositionView } from '../model/types.ts';
 import { ParamReader } from './params.ts';
 import { type EndpointParts, invalidParams, optionalMarket, unixSeconds } from './parts.ts';
 

@@ -7,10 +7,10 @@ import {
   success,
   successText,
 } from '../http/reply.ts';
-import type { ExchangeModel } from '../model.ts';
-import type { Revision } from '../revision.ts';
-import type { CreditLineView, OrderView, PositionView, Rejection, TransferView } from '../types.ts';
+import type { ExchangeModel } from '../model/model.ts';
+import type { CreditLineView, OrderView, PositionView, Rejection, TransferView } from '../model/types.ts';
 import type { ParamReader } from './params.ts';
+import type { Revision } from './revision.ts';
 
 /** What one account's reads show, now or as of some time ago. */
 export interface AccountReads {

@@ -1,7 +1,7 @@
 import { formatDecimal } from '../../core/quantities/decimal.ts';
 import type { Endpoint } from '../http/dispatch.ts';
 import { success } from '../http/reply.ts';
-import type { AssetStatus } from '../types.ts';
+import type { AssetStatus } from '../model/types.ts';
 import type { EndpointParts } from './parts.ts';
 
 /** Specification 1: the liveness check. */

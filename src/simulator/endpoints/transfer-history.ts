@@ -1,7 +1,7 @@
 import { formatDecimal } from '../../core/quantities/decimal.ts';
 import type { Endpoint } from '../http/dispatch.ts';
 import { type Reply, success } from '../http/reply.ts';
-import type { TransferView } from '../types.ts';
+import type { TransferView } from '../model/types.ts';
 import { isInteger, isString, ParamReader } from './params.ts';
 import { type EndpointParts, invalidParams } from './parts.ts';
 

@@ -8,12 +8,12 @@ import {
   type ExchangeClientOptions,
 } from '../../../src/exchange/client.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
+import type { LedgerEntry, SeedAccount } from '../../../src/simulator/model/types.ts';
 import {
   type RunningSimulator,
   type SimulatorOptions,
   startSimulatedExchange,
 } from '../../../src/simulator/start.ts';
-import type { LedgerEntry, SeedAccount } from '../../../src/simulator/types.ts';
 import { createMemoryRateLimitStore } from '../../../src/state/limits/limiter-memory.ts';
 import { createMemoryNonceStore } from '../../../src/state/nonce/nonce-memory.ts';
 

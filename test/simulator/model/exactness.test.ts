@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { candleSource, parseCandles } from '../../../src/simulator/candles.ts';
-import type { ExchangeModel } from '../../../src/simulator/model.ts';
-import type { PriceSource } from '../../../src/simulator/price-source.ts';
-import type { SeedAccount } from '../../../src/simulator/types.ts';
+import type { ExchangeModel } from '../../../src/simulator/model/model.ts';
+import type { SeedAccount } from '../../../src/simulator/model/types.ts';
+import { candleSource, parseCandles } from '../../../src/simulator/scenarios/candles.ts';
+import type { PriceSource } from '../../../src/simulator/scenarios/price-source.ts';
 import {
   accepted,
   account,

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { decimal, roundToStep } from '../../../src/core/quantities/decimal.ts';
-import type { ExchangeModel } from '../../../src/simulator/model.ts';
-import { walkSource } from '../../../src/simulator/price-source.ts';
-import type { PositionSide, Side } from '../../../src/simulator/types.ts';
+import type { ExchangeModel } from '../../../src/simulator/model/model.ts';
+import type { PositionSide, Side } from '../../../src/simulator/model/types.ts';
+import { walkSource } from '../../../src/simulator/scenarios/price-source.ts';
 import { START_MS } from './helpers.ts';
 
 /** Any order flow: what customers, markets and the control API can do, as data. */

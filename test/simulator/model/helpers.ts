@@ -1,8 +1,8 @@
 import { type Decimal, decimal, toDecimal, ZERO } from '../../../src/core/quantities/decimal.ts';
 import { DEFAULT_LIQUIDATION, DEFAULT_MARKETS, defaultConfig } from '../../../src/simulator/defaults.ts';
-import { createExchangeModel } from '../../../src/simulator/exchange-model.ts';
-import type { ExchangeModel } from '../../../src/simulator/model.ts';
-import { DEFAULT_READINGS, type Readings } from '../../../src/simulator/readings.ts';
+import { createExchangeModel } from '../../../src/simulator/model/exchange-model.ts';
+import type { ExchangeModel } from '../../../src/simulator/model/model.ts';
+import { DEFAULT_READINGS, type Readings } from '../../../src/simulator/model/readings.ts';
 import type {
   LedgerEntry,
   LedgerKind,
@@ -13,7 +13,7 @@ import type {
   Rejection,
   SeedAccount,
   StopLimitRequest,
-} from '../../../src/simulator/types.ts';
+} from '../../../src/simulator/model/types.ts';
 
 export const START_MS = 1_700_000_000_000;
 export const d = decimal;

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Decimal, decimal, toDecimal, ZERO } from '../../../src/core/quantities/decimal.ts';
-import type { ExchangeModel } from '../../../src/simulator/model.ts';
-import type { Readings } from '../../../src/simulator/readings.ts';
-import type { LedgerEntry } from '../../../src/simulator/types.ts';
+import type { ExchangeModel } from '../../../src/simulator/model/model.ts';
+import type { Readings } from '../../../src/simulator/model/readings.ts';
+import type { LedgerEntry } from '../../../src/simulator/model/types.ts';
 import { arbitraryStep, perform, populate, type Step } from './flow.ts';
 import { markets, replay, text, world } from './helpers.ts';
 

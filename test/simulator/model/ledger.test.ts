@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Heap } from '../../../src/simulator/heap.ts';
-import { BOOKS, Ledger, transfer } from '../../../src/simulator/ledger.ts';
+import { Heap } from '../../../src/simulator/model/heap.ts';
+import { BOOKS, Ledger, transfer } from '../../../src/simulator/model/ledger.ts';
 import { d, text } from './helpers.ts';
 
 describe('ledger', () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { ZERO } from '../../../src/core/quantities/decimal.ts';
 import { DEFAULT_LIQUIDATION } from '../../../src/simulator/defaults.ts';
-import type { ExchangeModel } from '../../../src/simulator/model.ts';
-import type { SeedAccount } from '../../../src/simulator/types.ts';
+import type { ExchangeModel } from '../../../src/simulator/model/model.ts';
+import type { SeedAccount } from '../../../src/simulator/model/types.ts';
 import {
   accepted,
   account,

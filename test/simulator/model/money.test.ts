@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CARD_PROVIDER } from '../../../src/simulator/defaults.ts';
-import type { ExchangeModel } from '../../../src/simulator/model.ts';
-import type { OpenLoan } from '../../../src/simulator/types.ts';
+import type { ExchangeModel } from '../../../src/simulator/model/model.ts';
+import type { OpenLoan } from '../../../src/simulator/model/types.ts';
 import { accepted, account, d, kinds, refused, START_MS, text, world } from './helpers.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { ExchangeModel } from '../../../src/simulator/model.ts';
-import type { SeedAccount } from '../../../src/simulator/types.ts';
+import type { ExchangeModel } from '../../../src/simulator/model/model.ts';
+import type { SeedAccount } from '../../../src/simulator/model/types.ts';
 import { accepted, account, d, longOf, onlyPosition, refused, stop, text, world } from './helpers.ts';
 
 function withFunds(usdt: string, changes: Partial<SeedAccount> = {}): ExchangeModel {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { ExchangeModel } from '../../../src/simulator/model.ts';
-import { scenarioSource } from '../../../src/simulator/scenarios.ts';
-import type { SeedAccount } from '../../../src/simulator/types.ts';
+import type { ExchangeModel } from '../../../src/simulator/model/model.ts';
+import type { SeedAccount } from '../../../src/simulator/model/types.ts';
+import { scenarioSource } from '../../../src/simulator/scenarios/scenarios.ts';
 import {
   accepted,
   account,

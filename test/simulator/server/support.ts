@@ -2,12 +2,12 @@ import { createHmac } from 'node:crypto';
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { afterEach } from 'vitest';
 import { decimal } from '../../../src/core/quantities/decimal.ts';
+import type { SeedAccount } from '../../../src/simulator/model/types.ts';
 import {
   type RunningSimulator,
   type SimulatorOptions,
   startSimulatedExchange,
 } from '../../../src/simulator/start.ts';
-import type { SeedAccount } from '../../../src/simulator/types.ts';
 
 /** A client of its own, written from section 5 of the specification with nothing but node:http and node:crypto. */
 

@@ -1,0 +1,45 @@
+import type { LaneDispatcher, LaneRef } from '../../core/ports/work.ts';
+
+/**
+ * Runs lanes in this process, without a queue: one run per lane at a time, and one more after it when the lane
+ * was handed over again meanwhile.
+ */
+export class DirectLanes implements LaneDispatcher {
+  readonly #run: (lane: LaneRef) => Promise<unknown>;
+  readonly #onError: (error: unknown, lane: LaneRef) => void;
+  readonly #running = new Map<string, { again: boolean; readonly ended: Promise<void> }>();
+  #isClosed = false;
+
+  constructor(run: (lane: LaneRef) => Promise<unknown>, onError: (error: unknown, lane: LaneRef) => void) {
+    this.#run = run;
+    this.#onError = onError;
+  }
+
+  async dispatch(lanes: readonly LaneRef[]): Promise<void> {
+    if (this.#isClosed) return;
+    for (const lane of lanes) {
+      const key = JSON.stringify([lane.accountId, lane.market]);
+      const running = this.#running.get(key);
+      if (running !== undefined) running.again = true;
+      else this.#running.set(key, { again: false, ended: this.#runOften(key, lane) });
+    }
+  }
+
+  async #runOften(key: string, lane: LaneRef): Promise<void> {
+    // Not before the caller has noted that this lane runs.
+    await Promise.resolve();
+    for (;;) {
+      await this.#run(lane).catch((error: unknown) => this.#onError(error, lane));
+      const running = this.#running.get(key);
+      if (running === undefined || !running.again || this.#isClosed) break;
+      running.again = false;
+    }
+    this.#running.delete(key);
+  }
+
+  /** Takes nothing more, and resolves when what runs has ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#running.values()].map(({ ended }) => ended));
+  }
+}

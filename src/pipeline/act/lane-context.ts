@@ -1,0 +1,56 @@
+import type { LaneContext } from '../../core/orders/admission.ts';
+import { admitEpisodes, EMPTY_LEDGER, type GateContext, type LimitInputs } from '../../core/orders/gate.ts';
+import type { ControlsInForce } from '../../core/ports/controls.ts';
+import type { AccountDocuments } from '../../core/ports/state-store.ts';
+import type { Mode } from '../../core/rules/rule.ts';
+import type { ActionRequest } from '../../core/rules/subject.ts';
+import type { WatchedAccount } from '../pipeline-context.ts';
+
+/** What `admitEpisodes` is asked with, for one account now. */
+export function limitInputs(
+  account: WatchedAccount,
+  inForce: ControlsInForce,
+  active: readonly ActionRequest[],
+  conclusive: boolean,
+): LimitInputs {
+  return {
+    active,
+    conclusive,
+    limitsOf: (ruleId) => account.rules.byId.get(ruleId)?.spec.limits ?? {},
+    gate: heldBack(inForce),
+  };
+}
+
+function heldBack({
+  pause,
+  silencedRules,
+  silences,
+}: ControlsInForce): Pick<GateContext, 'paused' | 'silencedRules' | 'silencedSubjects'> {
+  const silencedSubjects = silences.flatMap(({ ruleId, subject }) =>
+    subject === null ? [] : [{ ruleId, subject }],
+  );
+  return { paused: pause !== undefined, silencedRules, silencedSubjects };
+}
+
+/**
+ * The gate as it is now, for a lane: controls as just read, limits as the last evaluation's requests have them.
+ * An order whose rule is gone may be removed only if the account acts at all.
+ */
+export function laneContext(
+  account: WatchedAccount,
+  documents: AccountDocuments,
+  inForce: ControlsInForce,
+  nowMs: number,
+): LaneContext {
+  const { settings } = account.rules;
+  const inputs = limitInputs(account, inForce, documents.requests?.active ?? [], false);
+  const { limited } = admitEpisodes(documents.limits ?? EMPTY_LEDGER, inputs, nowMs);
+  return {
+    settings,
+    gate: {
+      ...heldBack(inForce),
+      limited,
+      modeOf: (ruleId): Mode => account.rules.byId.get(ruleId)?.mode ?? settings.mode,
+    },
+  };
+}

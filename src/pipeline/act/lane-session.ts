@@ -1,0 +1,192 @@
+import type { AuditEvent } from '../../core/audit/audit-event.ts';
+import type { LaneContext } from '../../core/orders/admission.ts';
+import { controlsInForce } from '../../core/ports/controls.ts';
+import type {
+  AccountCommit,
+  LaneLease,
+  LeaseRenewal,
+  RefusedAccount,
+  StoredAccount,
+} from '../../core/ports/state-store.ts';
+import type { SeenAccount } from '../../core/ports/work.ts';
+import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
+import { tellCommit } from '../poll/committed.ts';
+import { laneContext } from './lane-context.ts';
+
+/** Why a run has to end at once; nothing that it did is undone. */
+export class LaneRunEnded extends Error {
+  readonly code = 'LANE_RUN_ENDED';
+  readonly end: 'leaseLost' | 'contended' | 'refused';
+  readonly problem: RefusedAccount | undefined;
+
+  constructor(end: LaneRunEnded['end'], problem?: RefusedAccount) {
+    super(`the run of the lane ended: ${end}`);
+    this.name = 'LaneRunEnded';
+    this.end = end;
+    this.problem = problem;
+  }
+}
+
+/** A change of the account that a run makes, and what it wants to know of it afterwards. */
+export interface SessionChange<T> {
+  readonly commit: Omit<AccountCommit, 'base' | 'lease' | 'controls' | 'audit'>;
+  readonly events: readonly AuditEvent[];
+  /** Nothing is written: only what was read counts. */
+  readonly isSame?: boolean;
+  /** Done while the change is on its way to the store: nothing that has an effect without it. */
+  readonly meanwhile?: () => void;
+  readonly value: T;
+}
+
+export interface HeldLane {
+  readonly lease: LaneLease;
+  /** Monotonic milliseconds of this process. */
+  readonly heldUntilMs: number;
+  readonly seen: SeenAccount | undefined;
+}
+
+export interface SessionView {
+  readonly stored: StoredAccount;
+  readonly context: LaneContext;
+  readonly nowMs: number;
+}
+
+/** The account as it was seen, judged by what holds now. */
+export function viewOf(
+  { clock, time }: PipelineContext,
+  account: WatchedAccount,
+  { stored, controls }: SeenAccount,
+): SessionView {
+  const nowMs = time.nowMs();
+  const inForce = controlsInForce(controls, account.id, clock.nowMs());
+  return { stored, context: laneContext(account, stored.documents, inForce, nowMs), nowMs };
+}
+
+/** A store that answers with conflicts more often than this in a row is not getting anywhere. */
+const MOST_ATTEMPTS = 20;
+const FIRST_PAUSE_MS = 2;
+const LONGEST_PAUSE_MS = 50;
+const RENEWALS_PER_LEASE = 3;
+
+/**
+ * One run's hold of a lane (or of all lanes of an account): the lease, kept while the run lasts, and the account
+ * as this run last saw it. Whatever it writes is refused once the lease is lost.
+ */
+export class LaneSession {
+  readonly account: WatchedAccount;
+  readonly #context: PipelineContext;
+  readonly #lease: LaneLease;
+  #heldUntilMs: number;
+  #isWanted = false;
+  #isOver = false;
+  #callOff: (() => void) | undefined;
+  #renewal: Promise<void> = Promise.resolve();
+  #seen: SeenAccount | undefined;
+
+  /** `seen`: where the first change starts from; one that is out of date is found out when it is written. */
+  constructor(context: PipelineContext, account: WatchedAccount, { lease, heldUntilMs, seen }: HeldLane) {
+    this.#context = context;
+    this.account = account;
+    this.#lease = lease;
+    this.#heldUntilMs = heldUntilMs;
+    this.#seen = seen;
+  }
+
+  /** Keeps the lease until `release`. */
+  keep(): void {
+    const { timers, settings } = this.#context;
+    this.#callOff = timers.after(settings.laneLeaseMs / RENEWALS_PER_LEASE, () => {
+      this.#renewal = this.#renew();
+    });
+  }
+
+  /** An account-wide action waits for this lane. */
+  get isWanted(): boolean {
+    return this.#isWanted;
+  }
+
+  /** Whether the lease is certainly held now, by the clock of this process. */
+  get isHeld(): boolean {
+    return this.#context.clock.monotonicMs() < this.#heldUntilMs;
+  }
+
+  /** Reads what the next change starts from, unless that is known. */
+  async load(): Promise<void> {
+    await this.#load();
+  }
+
+  /** Forgets what was read: the next change starts from what is stored then. */
+  refresh(): void {
+    this.#seen = undefined;
+  }
+
+  /**
+   * Computes a change from the account as stored now, and makes it; computes again when somebody else was faster.
+   * `guarded`: the controls must still be the ones that it was computed with.
+   */
+  async change<T>(compute: (view: SessionView) => SessionChange<T>, guarded: boolean): Promise<T> {
+    const { store, telemetry, clock } = this.#context;
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+      const { stored, controls } = await this.#load();
+      const change = compute(viewOf(this.#context, this.account, { stored, controls }));
+      if (change.isSame === true) return change.value;
+      change.meanwhile?.();
+      const [result] = await store.commit([
+        {
+          ...change.commit,
+          base: stored,
+          ...(change.events.length === 0
+            ? {}
+            : { audit: change.events.map((event) => ({ kind: 'action' as const, event })) }),
+          lease: this.#lease,
+          ...(guarded ? { controls } : {}),
+        },
+      ]);
+      if (result === undefined) throw new TypeError('the store did not answer');
+      tellCommit(telemetry, 'act', stored, result);
+      if (result.kind === 'committed') {
+        this.#seen = { stored: result.account, controls };
+        for (const event of change.events) telemetry.emit({ kind: 'audited', event });
+        return change.value;
+      }
+      if (result.kind === 'leaseLost') throw new LaneRunEnded('leaseLost');
+      if (result.kind === 'refused') throw new LaneRunEnded('refused', result.problem);
+      this.refresh();
+      if (attempt > 0) await clock.sleep(this.#pauseMs(attempt));
+    }
+    throw new LaneRunEnded('contended');
+  }
+
+  #pauseMs(attempt: number): number {
+    return Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS) * (0.5 + this.#context.random());
+  }
+
+  async #load(): Promise<SeenAccount> {
+    if (this.#seen !== undefined) return this.#seen;
+    const { load, controls } = await this.#context.store.read(this.account.id);
+    if (load.kind === 'refused') throw new LaneRunEnded('refused', load.problem);
+    this.#seen = { stored: load.account, controls };
+    return this.#seen;
+  }
+
+  async #renew(): Promise<void> {
+    const { clock, store, settings } = this.#context;
+    const { laneLeaseMs } = settings;
+    const askedAtMs = clock.monotonicMs();
+    // A store that does not answer for long enough has let the lease end: `isHeld` says so.
+    const renewal = await store.leases
+      .renew(this.#lease, laneLeaseMs)
+      .catch((): LeaseRenewal | undefined => undefined);
+    if (renewal === 'held' || renewal === 'wanted') this.#heldUntilMs = askedAtMs + laneLeaseMs;
+    if (renewal === 'wanted') this.#isWanted = true;
+    if (renewal === 'lost') this.#heldUntilMs = Number.NEGATIVE_INFINITY;
+    if (!this.#isOver) this.keep();
+  }
+
+  async release(): Promise<void> {
+    this.#isOver = true;
+    this.#callOff?.();
+    await this.#renewal;
+    await this.#context.store.leases.release(this.#lease);
+  }
+}

@@ -1,0 +1,127 @@
+import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
+import type { LaneDispatcher, LaneRef, SeenAccount } from '../../core/ports/work.ts';
+import type { Timers } from '../pipeline-context.ts';
+
+export interface NearLanesOptions {
+  readonly queue: LaneDispatcher;
+  readonly run: (lane: LaneRef, seen: SeenAccount | undefined) => Promise<LaneRunEnd>;
+  /** Of a run that was begun at once, which its job repeats, or of a job that could not be queued. */
+  readonly onError: (error: unknown, lane: LaneRef) => void;
+  readonly timers: Timers;
+  /** A run that takes longer than this gets its job while it goes on. */
+  readonly jobAfterMs: number;
+  /** The job of an account that is not polled again within this time does not wait for anything. */
+  readonly nextPollWithinMs: number;
+  /** From here on nothing is begun at once any more. */
+  readonly signal: AbortSignal;
+}
+
+interface Run {
+  readonly ended: Promise<unknown>;
+  /** Whether its job is still to come: that one will find whatever is handed over until then. */
+  owesJob: boolean;
+  /** Whether its lane was handed over again meanwhile. */
+  isAskedAgain: boolean;
+}
+
+/**
+ * The act queue, in a process that also takes jobs from it: a lane that is handed over is begun here at once, and its
+ * job follows when the run has ended, or after a while. The job is what nothing is lost without: wherever it arrives,
+ * the lane is run again when this run has ended or its process has died, and finds what is left to do, which usually
+ * is nothing. It does not come first because a queue's work for a hundred lanes at once would make the last of them
+ * wait. Should the process die before, the account's next poll hands the lane over again; where that poll is too far
+ * off, the job is queued at once.
+ */
+export class NearLanes implements LaneDispatcher {
+  readonly #options: NearLanesOptions;
+  readonly #running = new Map<string, Run>();
+  readonly #queueing = new Set<Promise<void>>();
+
+  constructor(options: NearLanesOptions) {
+    this.#options = options;
+  }
+
+  async dispatch(lanes: readonly LaneRef[], seen?: SeenAccount): Promise<void> {
+    const { queue, signal } = this.#options;
+    const queued = new Set(lanes);
+    if (seen !== undefined && !signal.aborted) {
+      for (const lane of toBegin(lanes)) if (this.#begins(lane, seen)) queued.delete(lane);
+    }
+    if (queued.size > 0) await queue.dispatch([...queued], seen);
+  }
+
+  /** Begins the lane, unless it runs here. Whether this hand-over can count on a job that is still to come. */
+  #begins(lane: LaneRef, seen: SeenAccount): boolean {
+    const nextPollMs = seen.stored.documents.evaluation?.passage?.plannedMs ?? Number.POSITIVE_INFINITY;
+    const isPolledSoon = nextPollMs <= this.#options.nextPollWithinMs;
+    const before = this.#running.get(keyOf(lane));
+    if (before !== undefined) before.isAskedAgain = true;
+    const running = before ?? this.#begin(lane, seen, isPolledSoon);
+    return running.owesJob && isPolledSoon;
+  }
+
+  /** For the lane's job. While a run goes on here the job waits for it, so that the next job waits in the queue. */
+  async run(lane: LaneRef): Promise<void> {
+    const key = keyOf(lane);
+    for (let before = this.#running.get(key); before !== undefined; before = this.#running.get(key)) {
+      await before.ended;
+    }
+    const run = this.#options.run(lane, undefined);
+    this.#track(lane, run, false);
+    await run;
+  }
+
+  #begin(lane: LaneRef, seen: SeenAccount, owesJob: boolean): Run {
+    const { run, timers, jobAfterMs, onError } = this.#options;
+    const begun = run(lane, seen).catch((error: unknown) => {
+      onError(error, lane);
+      return undefined;
+    });
+    const running = this.#track(lane, begun, owesJob);
+    if (owesJob) void running.ended.then(timers.after(jobAfterMs, () => this.#queue(running, lane)));
+    return running;
+  }
+
+  #track(lane: LaneRef, run: Promise<LaneRunEnd | undefined>, owesJob: boolean): Run {
+    const key = keyOf(lane);
+    const over = (end?: LaneRunEnd): void => {
+      // Both in one step: between them nothing would be waited for.
+      this.#running.delete(key);
+      // Nothing is left to do, and this process will not take the job any more that would find so.
+      const isDone = end === 'idle' && !running.isAskedAgain && this.#options.signal.aborted;
+      if (!isDone) this.#queue(running, lane);
+    };
+    const ended = run.then(over, () => over());
+    const running: Run = { ended, owesJob, isAskedAgain: false };
+    this.#running.set(key, running);
+    return running;
+  }
+
+  #queue(running: Run, lane: LaneRef): void {
+    if (!running.owesJob) return;
+    running.owesJob = false;
+    const { queue, onError } = this.#options;
+    const queued = queue
+      .dispatch([lane])
+      .catch((error: unknown) => onError(error, lane))
+      .finally(() => this.#queueing.delete(queued));
+    this.#queueing.add(queued);
+  }
+
+  /** Resolves when what runs has ended and its jobs are queued. */
+  async settled(): Promise<void> {
+    while (this.#running.size + this.#queueing.size > 0) {
+      await Promise.all([...this.#queueing, ...Array.from(this.#running.values(), ({ ended }) => ended)]);
+    }
+  }
+}
+
+/** An account's own lane takes all others: they would only wait for it, and it hands them over again itself. */
+function toBegin(lanes: readonly LaneRef[]): readonly LaneRef[] {
+  const own = lanes.filter(({ market }) => market === null);
+  return own.length > 0 ? own : lanes;
+}
+
+function keyOf({ accountId, market }: LaneRef): string {
+  return JSON.stringify([accountId, market]);
+}

@@ -1,0 +1,163 @@
+import { type AuditEvent, recorder } from '../../core/audit/audit-event.ts';
+import {
+  type AccountLane,
+  advanceAccount,
+  newAccountLane,
+  observeAccountRequests,
+} from '../../core/lanes/account-lane.ts';
+import { advance } from '../../core/lanes/lane.ts';
+import { type LaneChange, observeRead, observeRequests } from '../../core/lanes/lane-observe.ts';
+import { type LaneState, newLane } from '../../core/lanes/lane-state.ts';
+import type { ReadObservation } from '../../core/lanes/market-read.ts';
+import { startLife } from '../../core/lanes/recover.ts';
+import type { LaneContext } from '../../core/orders/admission.ts';
+import { type LaneRequest, operatorIntent, withdrawOperatorIntent } from '../../core/orders/intent.ts';
+import type { StoredAccount } from '../../core/ports/state-store.ts';
+import type { ActionRequest } from '../../core/rules/subject.ts';
+import type { OperatorWish } from '../poll/inbox.ts';
+
+/** What one evaluation asks of the lanes of an account. */
+export interface LaneWishes {
+  readonly byMarket: ReadonlyMap<string, readonly LaneRequest[]>;
+  readonly accountWide: readonly ActionRequest[];
+  readonly operator: readonly OperatorWish[];
+  /** Whether what is not asked for any more has ended. */
+  readonly conclusive: boolean;
+  /** Markets with positions that some rule could act on: their lanes exist before they are needed. */
+  readonly markets: readonly string[];
+  /** The read that came with the evaluation, if any. */
+  readonly read: ReadObservation | undefined;
+}
+
+export interface LanesChanged {
+  readonly lanes: ReadonlyMap<string, LaneState>;
+  readonly accountLane: AccountLane | undefined;
+  readonly events: readonly AuditEvent[];
+  /** Markets whose lane has something to do, or may have. */
+  readonly toRun: readonly string[];
+  /** Whether the account's own lane has. */
+  readonly accountToRun: boolean;
+}
+
+/** Brings all lanes of an account in line with what is asked for and seen now. Pure. */
+export function observeLanes(
+  stored: StoredAccount,
+  wishes: LaneWishes,
+  context: LaneContext,
+  nowMs: number,
+): LanesChanged {
+  const lanes = new Map<string, LaneState>();
+  const events: AuditEvent[] = [];
+  const toRun: string[] = [];
+  for (const market of marketsOf(stored, wishes)) {
+    const before = stored.lanes.get(market);
+    const asked = wishes.byMarket.get(market) ?? [];
+    const operator = wishes.operator.filter((wish) => wish.market === market);
+    const living = inLife(stored, market, before, context, nowMs);
+    if (living === before && asked.length === 0 && operator.length === 0 && isQuiet(living)) continue;
+    const { lane, wants } = observeLane(living, { ...wishes, asked, operator }, context, nowMs, events);
+    if (lane !== before) lanes.set(market, lane);
+    if (wants) toRun.push(market);
+  }
+  const all = [...stored.lanes.values()].map((lane) => lanes.get(lane.market) ?? lane);
+  const own = observeAccountLane(stored, wishes, all, context, nowMs, events);
+  return { lanes, events, toRun, ...own };
+}
+
+function marketsOf(stored: StoredAccount, wishes: LaneWishes): Set<string> {
+  const operator = wishes.operator.map(({ market }) => market);
+  return new Set([...stored.lanes.keys(), ...wishes.byMarket.keys(), ...operator, ...wishes.markets]);
+}
+
+/** The lane as it is in this life; one of an earlier life, or of none, trusts nothing that it does not read. */
+export function inLife(
+  stored: StoredAccount,
+  market: string,
+  lane: LaneState | undefined,
+  { settings }: LaneContext,
+  nowMs: number,
+): LaneState {
+  const { id } = stored.life;
+  if (lane === undefined) return newLane(stored.accountId, market, id, nowMs);
+  return lane.life === id ? lane : startLife(lane, id, settings, nowMs);
+}
+
+/** Nothing is wanted, nothing of ours is open: the lane need not be looked at. */
+export function isQuiet(lane: LaneState): boolean {
+  const { intents, covers, cancels, orders, inProgress, heldBy, change } = lane;
+  const kept = intents.length + covers.length + cancels.length + orders.length;
+  return kept === 0 && inProgress === null && heldBy === null && change === null;
+}
+
+interface Asked extends LaneWishes {
+  readonly asked: readonly LaneRequest[];
+}
+
+function observeLane(
+  lane: LaneState,
+  { asked, operator, conclusive, read }: Asked,
+  context: LaneContext,
+  nowMs: number,
+  events: AuditEvent[],
+): { readonly lane: LaneState; readonly wants: boolean } {
+  const { settings } = context;
+  const take = ({ state, events: said }: LaneChange): LaneState => {
+    events.push(...said);
+    return state;
+  };
+  let state = withOperator(lane, operator, context, nowMs, events);
+  state = take(observeRequests(state, asked, conclusive, settings, nowMs));
+  if (read !== undefined) state = take(observeRead(state, read, settings, nowMs));
+  if (isQuiet(state)) return { lane: state, wants: false };
+  const { step, ...ahead } = advance(state, context, nowMs);
+  // What is going to be sent is decided again, and said, by the run that sends it.
+  if (step.kind !== 'idle' && step.kind !== 'wait') return { lane: state, wants: true };
+  events.push(...ahead.events);
+  const rests = step.kind === 'idle' && step.why !== 'busy' && step.why !== 'held';
+  return { lane: ahead.state, wants: !rests };
+}
+
+function withOperator(
+  lane: LaneState,
+  wishes: readonly OperatorWish[],
+  { settings }: LaneContext,
+  nowMs: number,
+  events: AuditEvent[],
+): LaneState {
+  if (wishes.length === 0) return lane;
+  const audit = recorder(lane.accountId, lane.market, nowMs);
+  let state = lane;
+  for (const wish of wishes) {
+    state =
+      wish.kind === 'withdraw'
+        ? withdrawOperatorIntent(state, wish.orderId, nowMs, audit)
+        : operatorIntent(state, wish.request, settings, nowMs, audit);
+  }
+  events.push(...audit.events);
+  return state;
+}
+
+function observeAccountLane(
+  stored: StoredAccount,
+  { accountWide, conclusive }: LaneWishes,
+  lanes: readonly LaneState[],
+  context: LaneContext,
+  nowMs: number,
+  events: AuditEvent[],
+): Pick<LanesChanged, 'accountLane' | 'accountToRun'> {
+  const before = stored.documents.accountLane;
+  const isHeld = lanes.some(({ heldBy }) => heldBy !== null);
+  if (before === undefined && accountWide.length === 0 && !isHeld) {
+    return { accountLane: undefined, accountToRun: false };
+  }
+  const { settings } = context;
+  const known = before ?? newAccountLane(stored.accountId);
+  if (accountWide.length === 0 && known.cancels.length === 0 && known.inProgress === null && !isHeld) {
+    return { accountLane: undefined, accountToRun: false };
+  }
+  const asked = observeAccountRequests(known, accountWide, conclusive, settings, nowMs);
+  const ahead = advanceAccount(asked, lanes, context, nowMs);
+  events.push(...ahead.events);
+  const wants = ahead.step.kind !== 'idle' || asked.inProgress !== null;
+  return { accountLane: ahead.state, accountToRun: wants };
+}

@@ -1,0 +1,72 @@
+import { advance } from '../../core/lanes/lane.ts';
+import type { LaneChange } from '../../core/lanes/lane-observe.ts';
+import type { LaneState, Step } from '../../core/lanes/lane-state.ts';
+import { begin } from '../../core/lanes/lane-step.ts';
+import { recover } from '../../core/lanes/recover.ts';
+import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
+import type { SessionChange, SessionView } from './lane-session.ts';
+import { inLife } from './observe-lanes.ts';
+
+/** From the lane as stored to the lane that the next step is decided for. */
+export type Before = (lane: LaneState, view: SessionView) => LaneChange;
+
+/** What a run before this one left in progress has an unknown outcome: whoever holds the lane knows that one ended. */
+export const takenUp: Before = (lane, { context, nowMs }) =>
+  needsRecovery(lane, nowMs) ? recover(lane, context.settings, nowMs) : { state: lane, events: [] };
+
+/** Within a run, which has taken up the lane already: taken up again and again, what it waits for would never end. */
+export const asStored: Before = (state) => ({ state, events: [] });
+
+/** A time further ahead than this was written by a clock that has been set back since. */
+const CLOCK_TOLERANCE_MS = 1_000;
+
+function needsRecovery(lane: LaneState, nowMs: number): boolean {
+  const latestMs = Math.max(
+    lane.read?.sentAtMs ?? 0,
+    lane.doubt?.sinceMs ?? 0,
+    ...lane.orders.map(({ sentMs }) => sentMs),
+    ...lane.intents.map(({ openedMs }) => openedMs),
+  );
+  return lane.inProgress !== null || latestMs > nowMs + CLOCK_TOLERANCE_MS;
+}
+
+/** The next step of a lane, or why its run ends before that. */
+export type Planned =
+  | { readonly step: Step; readonly startedMs: number }
+  | { readonly step: null; readonly end: LaneRunEnd };
+
+/** What came before and, unless the run ends, the next step; one that changes something is written ahead. Pure. */
+export function planStep(
+  view: SessionView,
+  market: string,
+  before: Before,
+  endOf: (lane: LaneState) => LaneRunEnd | undefined,
+): SessionChange<Planned> {
+  const known = before(laneOf(view, market), view);
+  const end = endOf(known.state);
+  if (end !== undefined) return written(view, known, { step: null, end });
+  const { state, step, events } = advance(known.state, view.context, view.nowMs);
+  const value = { step, startedMs: view.nowMs };
+  const soFar = [...known.events, ...events];
+  if (step.kind !== 'place' && step.kind !== 'cancelAll') {
+    return written(view, { state, events: soFar }, value);
+  }
+  const begun = begin(state, step, view.nowMs);
+  return written(view, { state: begun.state, events: [...soFar, ...begun.events] }, value);
+}
+
+/** Whether a run of the lane would do nothing and write nothing: then it need not be held for that. Pure. */
+export function isAtRest(view: SessionView, market: string): boolean {
+  const { isSame, value } = planStep(view, market, takenUp, () => undefined);
+  return isSame === true && value.step?.kind === 'idle';
+}
+
+function laneOf({ stored, context, nowMs }: SessionView, market: string): LaneState {
+  return inLife(stored, market, stored.lanes.get(market), context, nowMs);
+}
+
+function written<T>(view: SessionView, { state, events }: LaneChange, value: T): SessionChange<T> {
+  const stored = view.stored.lanes.get(state.market);
+  const isSame = events.length === 0 && JSON.stringify(state) === JSON.stringify(stored);
+  return { commit: { lanes: new Map([[state.market, state]]) }, events, isSame, value };
+}

@@ -1,0 +1,47 @@
+import type { ReadObservation } from '../../core/lanes/market-read.ts';
+import type { AccountDocuments } from '../../core/ports/state-store.ts';
+import type { Snapshot } from '../../core/quantities/snapshot.ts';
+import { emptyAccountState } from '../../core/rules/account-state.ts';
+import { positionViews } from '../../core/rules/evaluate.ts';
+import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
+
+export interface MarketRecords {
+  /** With the forecasts of the account as stored now. */
+  observationFor(documents: AccountDocuments): ReadObservation;
+}
+
+/** A lane's own read of its market; null when it failed. */
+export async function readMarket(
+  { clock, telemetry, time }: PipelineContext,
+  account: WatchedAccount,
+  market: string,
+): Promise<MarketRecords | null> {
+  const startedMs = clock.monotonicMs();
+  const outcome = await account.exchange.openPositions({ market }, { priority: 'protective' });
+  const about = { kind: 'step', accountId: account.id, market, step: 'readPositions' } as const;
+  const durationMs = clock.monotonicMs() - startedMs;
+  if (outcome.kind === 'failed') {
+    telemetry.emit({ ...about, outcome: 'failed', error: outcome.error.name, durationMs });
+    return null;
+  }
+  telemetry.emit({ ...about, outcome: 'read', durationMs });
+  const { value, timing } = outcome;
+  const snapshot: Snapshot = {
+    version: 1,
+    accountId: account.id,
+    at: time.instant(),
+    sources: { positions: { kind: 'read', value, ageMs: 0 } },
+    ownStops: [],
+  };
+  // Rounded up, as the lane's own clock is: a read sent after something is never stated to be from before it.
+  const sentAtMs = Math.ceil(time.ofMonotonic(timing.sentAtMs));
+  const receivedAtMs = Math.ceil(time.ofMonotonic(timing.receivedAtMs));
+  return {
+    observationFor: ({ evaluation }) => ({
+      sentAtMs,
+      receivedAtMs,
+      complete: value.complete,
+      positions: positionViews(snapshot, evaluation ?? emptyAccountState(account.id), account.rules),
+    }),
+  };
+}

@@ -1,0 +1,204 @@
+import type { AuditEvent } from '../../core/audit/audit-event.ts';
+import { NO_ROUTES, routeRequests } from '../../core/lanes/route.ts';
+import { admitEpisodes, EMPTY_LEDGER } from '../../core/orders/gate.ts';
+import type { AuditDraft } from '../../core/ports/audit.ts';
+import { type Controls, controlsInForce } from '../../core/ports/controls.ts';
+import type {
+  AccountCommit,
+  AccountDocuments,
+  StoredAccount,
+  StoredRequests,
+} from '../../core/ports/state-store.ts';
+import type { LaneRef } from '../../core/ports/work.ts';
+import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
+import { type Evaluation, positionViews } from '../../core/rules/evaluate.ts';
+import type { ActionRequest, PositionView } from '../../core/rules/subject.ts';
+import type { WatchedAccount } from '../pipeline-context.ts';
+import { takeInbox } from '../poll/inbox.ts';
+import type { Observation } from '../poll/observe.ts';
+import { laneContext, limitInputs } from './lane-context.ts';
+import { isQuiet, observeLanes } from './observe-lanes.ts';
+
+export interface ActingInputs {
+  readonly account: WatchedAccount;
+  readonly stored: StoredAccount;
+  readonly controls: Controls;
+  readonly observation: Observation;
+  readonly now: Instant;
+  /** On the lanes' clock. */
+  readonly laneMs: number;
+}
+
+/** What an evaluation means for lanes, limits and routes. */
+export interface Acted {
+  readonly documents: Partial<AccountDocuments>;
+  readonly lanes: NonNullable<AccountCommit['lanes']>;
+  readonly audit: readonly AuditDraft[];
+  readonly events: readonly AuditEvent[];
+  readonly toRun: readonly LaneRef[];
+}
+
+export const NOTHING_ACTED: Acted = { documents: {}, lanes: new Map(), audit: [], events: [], toRun: [] };
+
+/** Pure. */
+export function act(
+  inputs: ActingInputs,
+  snapshot: Snapshot,
+  evaluation: Evaluation,
+  conclusive: boolean,
+): Acted {
+  return isAtRest(inputs, evaluation, conclusive)
+    ? NOTHING_ACTED
+    : actOn(inputs, snapshot, evaluation, conclusive);
+}
+
+/**
+ * Whether `actOn` certainly comes to nothing: nothing is asked for, nothing of ours is open, nothing remembers an
+ * episode, and every market that could be acted on has its lane. So it is with nearly every poll.
+ */
+export function isAtRest(
+  { account, stored, observation }: ActingInputs,
+  { active }: Evaluation,
+  conclusive: boolean,
+): boolean {
+  for (const { action } of active) if (action.kind !== 'notify') return false;
+  const { requests, limits, routes, inbox, accountLane } = stored.documents;
+  if (requests !== undefined && (requests.active.length > 0 || requests.conclusive !== conclusive))
+    return false;
+  if (limits !== undefined && limits.admitted.length > 0) return false;
+  if (routes !== undefined && (routes.waiting !== undefined || Object.keys(routes.routes).length > 0))
+    return false;
+  if (inbox !== undefined && inbox.orders.length > 0) return false;
+  if (accountLane !== undefined && (accountLane.cancels.length > 0 || accountLane.inProgress !== null))
+    return false;
+  for (const lane of stored.lanes.values()) {
+    if (lane.life !== stored.life.id || !isQuiet(lane)) return false;
+  }
+  const { positions } = observation.sources;
+  if (positions?.kind !== 'read' || positions.value.records.length === 0) return true;
+  return positions.value.records.every(({ market }) => stored.lanes.has(market)) || !canAct(account);
+}
+
+/** The same for an account in which there is something to do. */
+export function actOn(
+  { account, stored, controls, observation, now, laneMs }: ActingInputs,
+  snapshot: Snapshot,
+  evaluation: Evaluation,
+  conclusive: boolean,
+): Acted {
+  const { documents } = stored;
+  const { rules } = account;
+  const acting = evaluation.active.filter(({ action }) => action.kind !== 'notify');
+  const inForce = controlsInForce(controls, account.id, now.wallMs);
+  const requests = requestsOf(documents.requests, acting, conclusive, now.wallMs);
+  const ledger = documents.limits ?? EMPTY_LEDGER;
+  const admitted = admitEpisodes(ledger, limitInputs(account, inForce, acting, conclusive), laneMs);
+  const views = viewsWhenNeeded(account, stored, acting, observation, snapshot, evaluation);
+  const { positions } = observation;
+  const isComplete = positions?.list.complete === true;
+  const routes = documents.routes ?? NO_ROUTES;
+  const routed = routeRequests(routes, {
+    active: acting,
+    conclusive,
+    positions: positions === undefined ? [] : views,
+    complete: isComplete,
+    accountId: account.id,
+    intentTtlMs: rules.settings.intentTtlMs,
+    nowMs: laneMs,
+  });
+  const inbox = takeInbox(documents.inbox, {
+    positions: isComplete ? views : undefined,
+    markets: [...stored.lanes.keys()],
+    nowMs: now.wallMs,
+  });
+  const context = laneContext(
+    account,
+    { ...documents, ...(requests === undefined ? {} : { requests }), limits: admitted.ledger },
+    inForce,
+    laneMs,
+  );
+  const changed = observeLanes(
+    stored,
+    {
+      byMarket: routed.byMarket,
+      accountWide: routed.accountWide,
+      operator: inbox.wishes,
+      conclusive,
+      markets: canAct(account) ? marketsOf(observation) : [],
+      read: positions && {
+        sentAtMs: positions.sentAtMs,
+        receivedAtMs: positions.receivedAtMs,
+        complete: isComplete,
+        positions: views,
+      },
+    },
+    context,
+    laneMs,
+  );
+  const events = [...routed.events, ...changed.events];
+  const isSameLedger = JSON.stringify(admitted.ledger) === JSON.stringify(ledger);
+  const isSameRoutes = JSON.stringify(routed.state) === JSON.stringify(routes);
+  return {
+    documents: {
+      ...(requests === undefined ? {} : { requests }),
+      ...(isSameLedger ? {} : { limits: admitted.ledger }),
+      ...(isSameRoutes ? {} : { routes: routed.state }),
+      ...(inbox.rest === undefined ? {} : { inbox: inbox.rest }),
+      ...(changed.accountLane === undefined ? {} : { accountLane: changed.accountLane }),
+    },
+    lanes: changed.lanes,
+    audit: [...inbox.notes, ...events.map((event): AuditDraft => ({ kind: 'action', event }))],
+    events,
+    toRun: [
+      ...(changed.accountToRun ? [{ accountId: account.id, market: null }] : []),
+      ...changed.toRun.map((market) => ({ accountId: account.id, market })),
+    ],
+  };
+}
+
+/** Whether any rule of the account can touch a market. */
+function canAct({ rules }: WatchedAccount): boolean {
+  return rules.all.some(({ stages }) =>
+    stages.some((actions) => actions.some(({ spec }) => spec.kind !== 'notify')),
+  );
+}
+
+function marketsOf({ sources }: Observation): readonly string[] {
+  const { positions } = sources;
+  return positions?.kind === 'read' ? [...new Set(positions.value.records.map(({ market }) => market))] : [];
+}
+
+/** Computed with decimals, so only where a lane or an order asks for them. */
+function viewsWhenNeeded(
+  account: WatchedAccount,
+  stored: StoredAccount,
+  acting: readonly ActionRequest[],
+  observation: Observation,
+  snapshot: Snapshot,
+  evaluation: Evaluation,
+): readonly PositionView[] {
+  const hasOrders = (stored.documents.inbox?.orders.length ?? 0) > 0;
+  if (observation.positions === undefined || !(isBusy(stored) || hasOrders || acting.length > 0)) return [];
+  return positionViews(snapshot, evaluation.state, account.rules);
+}
+
+/** Whether anything is wanted or open in some market. */
+export function isBusy({ lanes }: StoredAccount): boolean {
+  return [...lanes.values()].some(
+    ({ intents, covers, orders, cancels }) =>
+      intents.length + covers.length + orders.length + cancels.length > 0,
+  );
+}
+
+/** What lanes have to know of the evaluation; unchanged requests are not written again. */
+function requestsOf(
+  before: StoredRequests | undefined,
+  active: readonly ActionRequest[],
+  conclusive: boolean,
+  atMs: number,
+): StoredRequests | undefined {
+  if (before === undefined && active.length === 0) return undefined;
+  if (before?.conclusive === conclusive && JSON.stringify(before.active) === JSON.stringify(active))
+    return undefined;
+  return { version: 1, active, conclusive, atMs };
+}

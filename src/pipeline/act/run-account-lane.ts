@@ -1,0 +1,177 @@
+import type { AuditEvent } from '../../core/audit/audit-event.ts';
+import {
+  ACCOUNT_HOLDER,
+  type AccountChange,
+  type AccountLane,
+  type AccountStep,
+  advanceAccount,
+  beginAccountCancel,
+  finishAccountCancel,
+  newAccountLane,
+  recoverAccount,
+} from '../../core/lanes/account-lane.ts';
+import type { LaneState } from '../../core/lanes/lane-state.ts';
+import { hold, recover, release } from '../../core/lanes/recover.ts';
+import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
+import type { PipelineContext } from '../pipeline-context.ts';
+import { pass } from '../points.ts';
+import { LaneRunEnded, type LaneSession, type SessionChange, type SessionView } from './lane-session.ts';
+import { inLife } from './observe-lanes.ts';
+
+const MOST_STEPS = 50;
+
+/**
+ * Runs what concerns all lanes of an account. The session holds every lane's lease, so nothing of ours moves in
+ * any market meanwhile; what their last runs left in progress is unknown.
+ */
+export async function runAccountLane(
+  context: PipelineContext,
+  session: LaneSession,
+  steps: { count: number },
+  signal: AbortSignal,
+): Promise<LaneRunEnd> {
+  await session.change(takeUpAll, false);
+  const about = { accountId: session.account.id, market: null };
+  while (steps.count < MOST_STEPS) {
+    pass('account.beginning', about);
+    const step = await session.change(nextStep, true);
+    pass('account.begun', { ...about, step: step.kind });
+    if (step.kind === 'idle') {
+      await redispatch(context, session);
+      return 'idle';
+    }
+    if (step.kind === 'wait') {
+      const waitMs = step.untilMs - context.time.nowMs();
+      if (waitMs > context.settings.longestWaitMs) return 'later';
+      await context.clock.sleep(Math.max(1, waitMs), signal).catch(() => undefined);
+      session.refresh();
+      if (signal.aborted) return 'stopped';
+      continue;
+    }
+    steps.count += 1;
+    if (step.kind === 'cancelAll') await cancel(context, session, step);
+    else pass(step.kind === 'takeLanes' ? 'account.held' : 'account.releasing', about);
+  }
+  return 'later';
+}
+
+function lanesOf(view: SessionView): readonly LaneState[] {
+  const { stored, context, nowMs } = view;
+  return [...stored.lanes.values()].map((lane) => inLife(stored, lane.market, lane, context, nowMs));
+}
+
+function accountLaneOf({ stored }: SessionView): AccountLane {
+  return stored.documents.accountLane ?? newAccountLane(stored.accountId);
+}
+
+function changed<T>(
+  view: SessionView,
+  state: AccountLane,
+  lanes: readonly LaneState[],
+  events: readonly AuditEvent[],
+  value: T,
+): SessionChange<T> {
+  const written = lanes.filter((lane) => view.stored.lanes.get(lane.market) !== lane);
+  return {
+    commit: {
+      documents: { accountLane: state },
+      ...(written.length === 0 ? {} : { lanes: new Map(written.map((lane) => [lane.market, lane])) }),
+    },
+    events,
+    value,
+  };
+}
+
+function takeUpAll(view: SessionView): SessionChange<undefined> {
+  const events: AuditEvent[] = [];
+  const { settings } = view.context;
+  const lanes = lanesOf(view).map((lane) => {
+    if (lane.inProgress === null) return lane;
+    const recovered = recover(lane, settings, view.nowMs);
+    events.push(...recovered.events);
+    return recovered.state;
+  });
+  const before = accountLaneOf(view);
+  const isRecovering = before.inProgress !== null || view.stored.isNewLife;
+  if (!isRecovering) return changed(view, before, lanes, events, undefined);
+  const recovered = recoverAccount(before, lanes, settings, view.nowMs);
+  return changed(view, recovered.state, recovered.lanes, [...events, ...recovered.events], undefined);
+}
+
+/** The next step, taken if it only changes what is stored, written ahead if it is a request. */
+function nextStep(view: SessionView): SessionChange<AccountStep> {
+  const lanes = lanesOf(view);
+  const { state, step, events } = advanceAccount(accountLaneOf(view), lanes, view.context, view.nowMs);
+  switch (step.kind) {
+    case 'takeLanes':
+      return changed(
+        view,
+        state,
+        lanes.map((lane) => hold(lane, ACCOUNT_HOLDER) ?? lane),
+        events,
+        step,
+      );
+    case 'releaseLanes':
+      return changed(
+        view,
+        state,
+        lanes.map((lane) => release(lane, ACCOUNT_HOLDER)),
+        events,
+        step,
+      );
+    case 'cancelAll': {
+      const begun: AccountChange = beginAccountCancel(state, lanes, step.cancel, view.nowMs);
+      return changed(view, begun.state, begun.lanes, [...events, ...begun.events], step);
+    }
+    default:
+      return changed(view, state, lanes, events, step);
+  }
+}
+
+async function cancel(
+  context: PipelineContext,
+  session: LaneSession,
+  step: Extract<AccountStep, { kind: 'cancelAll' }>,
+): Promise<void> {
+  const { clock, memory, telemetry } = context;
+  const accountId = session.account.id;
+  if (!session.isHeld) throw new LaneRunEnded('leaseLost');
+  memory.abortReads(accountId);
+  const startedMs = clock.monotonicMs();
+  pass('account.sending', { accountId });
+  const outcome = await session.account.exchange.cancelAll(step.request, { priority: 'protective' });
+  pass('account.answered', { accountId });
+  const durationMs = clock.monotonicMs() - startedMs;
+  const error = outcome.kind === 'accepted' ? {} : { error: outcome.error.name };
+  telemetry.emit({
+    kind: 'step',
+    accountId,
+    market: null,
+    step: 'cancelAll',
+    outcome: outcome.kind,
+    durationMs,
+    ...error,
+  });
+  pass('account.finishing', { accountId });
+  await session.change((view) => {
+    const ended = finishAccountCancel(
+      accountLaneOf(view),
+      lanesOf(view),
+      outcome,
+      view.context.settings,
+      view.nowMs,
+    );
+    return changed(view, ended.state, ended.lanes, ended.events, undefined);
+  }, false);
+  pass('account.finished', { accountId });
+}
+
+/** Each lane reads and places its set again. */
+async function redispatch(context: PipelineContext, session: LaneSession): Promise<void> {
+  const accountId = session.account.id;
+  const markets = await session.change(
+    (view) => ({ commit: {}, events: [], isSame: true, value: [...view.stored.lanes.keys()] }),
+    false,
+  );
+  if (markets.length > 0) await context.lanes.dispatch(markets.map((market) => ({ accountId, market })));
+}

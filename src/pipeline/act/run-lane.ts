@@ -1,0 +1,261 @@
+import type { InProgress, LaneState, ReadStep, RequestStep, Step } from '../../core/lanes/lane-state.ts';
+import { finish, type StepResult } from '../../core/lanes/lane-step.ts';
+import type { CallOptions } from '../../core/ports/exchange.ts';
+import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
+import type { LaneRef, SeenAccount } from '../../core/ports/work.ts';
+import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
+import { pass } from '../points.ts';
+import { LaneRunEnded, LaneSession, viewOf } from './lane-session.ts';
+import { asStored, type Before, isAtRest, type Planned, planStep, takenUp } from './plan-step.ts';
+import { type MarketRecords, readMarket } from './read-market.ts';
+import { runAccountLane } from './run-account-lane.ts';
+
+/** Steps of one run; a lane that has more to do is taken up again. */
+const MOST_STEPS = 200;
+
+/**
+ * Runs a lane until it has nothing to do now: each request is written ahead, sent once, and its outcome recorded.
+ * One run per lane at a time, by its lease. Rejects only when the store is lost, or for a defect; what was in
+ * progress is then taken up as unknown by the next run. `seen`: the account as whoever handed the lane over knows it.
+ */
+export async function runLane(
+  context: PipelineContext,
+  lane: LaneRef,
+  signal: AbortSignal,
+  seen?: SeenAccount,
+): Promise<LaneRunEnd> {
+  const { accountId, market } = lane;
+  const { accounts, clock, telemetry } = context;
+  const startedMs = clock.monotonicMs();
+  const account = accounts.get(accountId);
+  const steps = { count: 0 };
+  const end =
+    account === undefined
+      ? 'unknownAccount'
+      : await runHeld({ context, account, market, steps, signal, seen });
+  const durationMs = clock.monotonicMs() - startedMs;
+  telemetry.emit({ kind: 'laneRun', accountId, market, end, steps: steps.count, durationMs });
+  return end;
+}
+
+interface Run {
+  readonly context: PipelineContext;
+  readonly account: WatchedAccount;
+  readonly market: string | null;
+  readonly steps: { count: number };
+  readonly signal: AbortSignal;
+  readonly seen: SeenAccount | undefined;
+}
+
+async function runHeld(asked: Run): Promise<LaneRunEnd> {
+  const { context, account, market, steps, signal } = asked;
+  const run = asked.seen === undefined ? { ...asked, seen: await look(context, account) } : asked;
+  if (run !== asked && isDone(run)) return 'idle';
+  const session = await acquire(run);
+  if (session === undefined) return signal.aborted ? 'stopped' : 'busy';
+  const about = { accountId: account.id, market };
+  pass('lane.acquired', about);
+  try {
+    return market === null
+      ? await runAccountLane(context, session, steps, signal)
+      : await runMarket({ context, session, market, steps, signal });
+  } catch (error) {
+    if (!(error instanceof LaneRunEnded)) throw error;
+    if (error.problem !== undefined)
+      context.telemetry.emit({ kind: 'accountRefused', problem: error.problem });
+    return error.end;
+  } finally {
+    pass('lane.releasing', about);
+    await session.release().catch(() => undefined);
+    pass('lane.released', about);
+  }
+}
+
+/** A lane is often done when its job comes: that costs one read. Undefined: the account cannot be read. */
+async function look({ store }: PipelineContext, { id }: WatchedAccount): Promise<SeenAccount | undefined> {
+  const { load, controls } = await store.read(id);
+  return load.kind === 'loaded' ? { stored: load.account, controls } : undefined;
+}
+
+function isDone({ context, account, market, seen }: Run): boolean {
+  return market !== null && seen !== undefined && isAtRest(viewOf(context, account, seen), market);
+}
+
+/** Longest pause between two attempts at a lane that somebody else holds. */
+const ACQUIRE_PAUSE_MS = 100;
+
+async function acquire({ context, account, market, signal, seen }: Run): Promise<LaneSession | undefined> {
+  const { clock, store, settings, random } = context;
+  const owner = `${settings.instance}.${Math.floor(random() * 2 ** 48).toString(36)}`;
+  const giveUpMs = clock.monotonicMs() + settings.longestWaitMs;
+  pass('lane.acquiring', { accountId: account.id, market });
+  for (let isFirst = true; ; isFirst = false) {
+    const askedAtMs = clock.monotonicMs();
+    const reply = await store.leases.acquire(account.id, market, owner, settings.laneLeaseMs);
+    if (reply.kind === 'held') {
+      const heldUntilMs = askedAtMs + settings.laneLeaseMs;
+      // Whoever had to wait knows that somebody else has changed the lane since.
+      const known = isFirst ? seen : undefined;
+      const session = new LaneSession(context, account, { lease: reply.lease, heldUntilMs, seen: known });
+      session.keep();
+      return session;
+    }
+    if (signal.aborted || clock.monotonicMs() >= giveUpMs) {
+      await store.leases.release({ accountId: account.id, market, owner });
+      return undefined;
+    }
+    await clock.sleep(Math.min(reply.retryInMs, ACQUIRE_PAUSE_MS), signal).catch(() => undefined);
+  }
+}
+
+interface MarketRun {
+  readonly context: PipelineContext;
+  readonly session: LaneSession;
+  readonly market: string;
+  readonly steps: { count: number };
+  readonly signal: AbortSignal;
+}
+
+async function runMarket(run: MarketRun): Promise<LaneRunEnd> {
+  const { session, market, steps } = run;
+  const about = { accountId: session.account.id, market };
+  await session.load();
+  pass('lane.loaded', about);
+  let next = await nextStep(run, takenUp);
+  while (next.step !== null) {
+    const { step } = next;
+    pass('lane.advanced', { ...about, step: step.kind });
+    if (step.kind === 'idle') return 'idle';
+    if (step.kind === 'wait') {
+      const waited = await wait(run, step.untilMs);
+      if (waited !== undefined) return waited;
+      next = await nextStep(run, asStored);
+      continue;
+    }
+    steps.count += 1;
+    next =
+      step.kind === 'readPositions'
+        ? await nextStep(run, await readStep(run, step, next))
+        : await carryOutStep(run, step);
+  }
+  return next.end;
+}
+
+type Records = Promise<MarketRecords | null>;
+
+/** `records`: of a read that is under way already. */
+type NextStep = Planned & { readonly records?: Records | undefined };
+
+/**
+ * Records what came before, decides the next step and, if it is one that changes something, writes it ahead: all in
+ * one commit, so that what a request came to and what follows from it are never known apart. A read changes nothing,
+ * so it need not wait for the commit.
+ */
+async function nextStep(run: MarketRun, before: Before, finished?: RequestStep): Promise<NextStep> {
+  const { session, market } = run;
+  const about = { accountId: session.account.id, market };
+  pass('step.beginning', about);
+  let records: Records | undefined;
+  const ahead = ({ step }: Planned): void => {
+    if (step?.kind === 'place') session.account.makeReady('reduceOnlyStop');
+    else if (step?.kind === 'cancelAll') session.account.makeReady('cancelAll');
+    else if (step?.kind === 'readPositions') records ??= startRead(run);
+  };
+  // The gate was asked with controls that may have changed since: the commit holds only if they have not.
+  const next = await session.change((view) => {
+    const change = planStep(view, market, before, (lane) => endOf(run, lane));
+    return { ...change, meanwhile: () => ahead(change.value) };
+  }, true);
+  if (finished !== undefined) pass('step.finished', { ...about, step: finished.kind });
+  if (next.step !== null) pass('step.begun', { ...about, step: next.step.kind });
+  return { ...next, records };
+}
+
+/** Whether a run ends here: between two steps, never within a change that can be completed. */
+function endOf({ session, steps, signal }: MarketRun, lane: LaneState): LaneRunEnd | undefined {
+  if (session.isWanted) return 'wanted';
+  if (signal.aborted && lane.change === null) return 'stopped';
+  return steps.count < MOST_STEPS ? undefined : 'later';
+}
+
+async function wait(
+  { context, session, market, signal }: MarketRun,
+  untilMs: number,
+): Promise<LaneRunEnd | undefined> {
+  const { clock, time, settings } = context;
+  const waitMs = Math.max(1, untilMs - time.nowMs());
+  if (waitMs > settings.longestWaitMs) return 'later';
+  pass('lane.waiting', { accountId: session.account.id, market });
+  await clock.sleep(Math.min(waitMs, WAIT_PIECE_MS), signal).catch(() => undefined);
+  session.refresh();
+  if (signal.aborted) return 'stopped';
+  return session.isWanted ? 'wanted' : undefined;
+}
+
+/** What is polled meanwhile may change the plan. */
+const WAIT_PIECE_MS = 250;
+
+async function carryOutStep(run: MarketRun, step: Exclude<RequestStep, ReadStep>): Promise<NextStep> {
+  const { context, session, market } = run;
+  const about = { accountId: session.account.id, market, step: step.kind };
+  // Written ahead, but not sent: whoever takes the lane up next treats it as unknown.
+  if (!session.isHeld) throw new LaneRunEnded('leaseLost');
+  context.memory.abortReads(session.account.id);
+  pass('step.sending', about);
+  const result = await send(context, session.account, step);
+  // The same in every attempt to record it: a read that has begun since is later than it, whatever the commit meets.
+  const answeredMs = context.time.nowMs();
+  pass('step.answered', about);
+  pass('step.finishing', about);
+  const before: Before = (lane, view) => finish(lane, result, view.context.settings, answeredMs);
+  return await nextStep(run, before, step);
+}
+
+const PROTECTIVE: CallOptions = { priority: 'protective' };
+
+async function send(
+  { clock, telemetry }: PipelineContext,
+  { id: accountId, exchange }: WatchedAccount,
+  step: Exclude<RequestStep, ReadStep>,
+): Promise<StepResult> {
+  const startedMs = clock.monotonicMs();
+  const result: StepResult =
+    step.kind === 'place'
+      ? { kind: 'place', outcome: await exchange.reduceOnlyStop(step.request, PROTECTIVE) }
+      : { kind: 'cancelAll', outcome: await exchange.cancelAll(step.request, PROTECTIVE) };
+  const { outcome } = result;
+  telemetry.emit({
+    kind: 'step',
+    accountId,
+    market: step.request.market ?? null,
+    step: step.kind,
+    outcome: outcome.kind,
+    ...(outcome.kind === 'accepted' ? {} : { error: outcome.error.name }),
+    durationMs: clock.monotonicMs() - startedMs,
+  });
+  return result;
+}
+
+function startRead({ context, session, market }: MarketRun): Records {
+  pass('lane.reading', { accountId: session.account.id, market });
+  const records = readMarket(context, session.account, market);
+  // Whoever does not come to wait for it has failed for a reason of its own.
+  records.catch(() => undefined);
+  return records;
+}
+
+/** A read changes nothing at the exchange, so it is not written ahead; what it says is recorded with its end. */
+async function readStep(
+  run: MarketRun,
+  step: ReadStep,
+  { startedMs, records: underWay = startRead(run) }: Extract<NextStep, { readonly step: Step }>,
+): Promise<Before> {
+  const records = await underWay;
+  pass('lane.read', { accountId: run.session.account.id, market: run.market });
+  return (lane, view) => {
+    const inProgress: InProgress = { step, startedMs };
+    const begun = lane.inProgress === null ? { ...lane, inProgress } : lane;
+    const observation = records === null ? null : records.observationFor(view.stored.documents);
+    return finish(begun, { kind: 'readPositions', observation }, view.context.settings, view.nowMs);
+  };
+}

@@ -1,0 +1,217 @@
+import type { AuditEvent } from '../../core/audit/audit-event.ts';
+import { actionKey } from '../../core/orders/intent.ts';
+import { type ControlsInForce, isSilenced } from '../../core/ports/controls.ts';
+import { type CureFigures, type Notice, type NoticeKind, RESOLVED } from '../../core/ports/notify.ts';
+import type { StoredAlerts } from '../../core/ports/state-store.ts';
+import { CreditLineQuantities, curesOf } from '../../core/quantities/credit-line.ts';
+import type { Snapshot } from '../../core/quantities/snapshot.ts';
+import { creditLineKey } from '../../core/rules/memory.ts';
+import type { ActionRequest } from '../../core/rules/subject.ts';
+import { positionKey } from '../../core/rules/subjects.ts';
+import { alarmWords } from '../../core/view/alarm-words.ts';
+import type { WatchedAccount } from '../pipeline-context.ts';
+import type { DepositCure } from './deposit-cure.ts';
+
+/**
+ * What has been said. An entry lives as long as its episode, and until what it says last has been handed over.
+ */
+export interface AlertEntry {
+  readonly notice: Notice;
+  readonly saidMs: number;
+  /** How often this was said, counting reminders. */
+  readonly count: number;
+  readonly handed: boolean;
+}
+
+export interface AlertScene {
+  readonly account: WatchedAccount;
+  readonly stored: StoredAlerts | undefined;
+  readonly active: readonly ActionRequest[];
+  readonly conclusive: boolean;
+  readonly events: readonly AuditEvent[];
+  readonly inForce: ControlsInForce;
+  readonly snapshot: Snapshot;
+  /** Of loans whose rules end with this evaluation. */
+  readonly cures: readonly DepositCure[];
+  readonly reminderMs: number;
+  readonly nowMs: number;
+}
+
+export interface AlertsDue {
+  /** Absent when nothing changed. */
+  readonly alerts: StoredAlerts | undefined;
+  /** To be handed over once the commit has been made, those of earlier polls that were not included. */
+  readonly notices: readonly Notice[];
+}
+
+const NOTHING_DUE: AlertsDue = { alerts: undefined, notices: [] };
+
+/** Alarms kept until they are handed over; of more than these the oldest are let go. */
+const MOST_ALARMS = 50;
+
+/**
+ * What has to be said now. The entries are committed before anything is handed over, and marked when that is
+ * done: whatever a process that dies in between has not handed over, the next poll hands over under the same id.
+ */
+export function alertsDue(scene: AlertScene): AlertsDue {
+  const { stored, active, events } = scene;
+  const before = (stored?.entries ?? {}) as Readonly<Record<string, AlertEntry>>;
+  const entries = new Map(Object.entries(before));
+  if (entries.size === 0 && active.length === 0 && events.length === 0) return NOTHING_DUE;
+  const wanted = wantedNotices(scene);
+  for (const [key, request] of wanted) sayFiring(entries, key, request, scene);
+  if (scene.conclusive) sayResolved(entries, wanted, scene);
+  for (const event of events) if (event.alarm) sayAlarm(entries, event, scene);
+  dropOldAlarms(entries);
+  const notices = [...entries.values()].filter(({ handed }) => !handed).map(({ notice }) => notice);
+  const isSame =
+    entries.size === Object.keys(before).length &&
+    [...entries].every(([key, entry]) => before[key] === entry);
+  return {
+    alerts: isSame ? undefined : { version: 1, entries: Object.fromEntries(entries) },
+    notices,
+  };
+}
+
+/** The entries after these notices were handed over. */
+export function markHanded(stored: StoredAlerts, ids: ReadonlySet<string>): StoredAlerts {
+  const entries = Object.entries(stored.entries as Readonly<Record<string, AlertEntry>>).flatMap(
+    ([key, entry]): [string, AlertEntry][] => {
+      if (!ids.has(entry.notice.id)) return [[key, entry]];
+      const isOver = entry.notice.kind === 'resolved' || entry.notice.kind === 'alarm';
+      return isOver ? [] : [[key, { ...entry, handed: true }]];
+    },
+  );
+  return { version: 1, entries: Object.fromEntries(entries) };
+}
+
+function wantedNotices({ active, inForce }: AlertScene): ReadonlyMap<string, ActionRequest> {
+  const wanted = active.filter(
+    ({ action, ruleId, subject }) => action.kind === 'notify' && !isSilenced(inForce, ruleId, subject),
+  );
+  return new Map(wanted.map((request) => [actionKey(request, null), request]));
+}
+
+function sayFiring(
+  entries: Map<string, AlertEntry>,
+  key: string,
+  request: ActionRequest,
+  scene: AlertScene,
+): void {
+  const entry = entries.get(key);
+  const isNew = entry === undefined || entry.notice.kind === 'resolved';
+  if (!isNew && scene.nowMs - entry.saidMs < scene.reminderMs) return;
+  const count = (entry?.count ?? 0) + 1;
+  const notice = noticeOf(request, key, isNew ? 'firing' : 'reminder', count, scene);
+  entries.set(key, { notice, saidMs: scene.nowMs, count, handed: false });
+}
+
+function sayResolved(
+  entries: Map<string, AlertEntry>,
+  wanted: ReadonlyMap<string, ActionRequest>,
+  scene: AlertScene,
+): void {
+  const firing = new Set(scene.active.map((request) => actionKey(request, null)));
+  for (const [key, entry] of entries) {
+    const { kind } = entry.notice;
+    // A rule that was silenced while firing is not resolved by that.
+    if (kind === 'alarm' || kind === 'resolved' || wanted.has(key) || firing.has(key)) continue;
+    const count = entry.count + 1;
+    const id = noticeId(key, count, 'resolved', scene);
+    const { ruleId, subject } = entry.notice;
+    const cure = scene.cures.find((one) => one.ruleId === ruleId && one.subject === subject);
+    const words = cure?.words ?? RESOLVED;
+    const notice: Notice = { ...entry.notice, id, kind: 'resolved', atMs: scene.nowMs, words };
+    entries.set(key, { notice, saidMs: scene.nowMs, count, handed: false });
+  }
+}
+
+function noticeOf(
+  request: ActionRequest,
+  key: string,
+  kind: NoticeKind,
+  count: number,
+  scene: AlertScene,
+): Notice {
+  const { ruleId, subject, episode, stage, severity, mode, because, action, atMs } = request;
+  const notify = action.kind === 'notify' ? action : { channels: [], cure: [] };
+  return {
+    version: 1,
+    id: noticeId(key, count, kind, scene),
+    key: `${scene.account.id}|${key}`,
+    kind,
+    accountId: scene.account.id,
+    ruleId,
+    subject,
+    ...marketOf(subject, scene),
+    episode,
+    stage,
+    severity,
+    mode,
+    labels: labelsOf(scene.account, ruleId),
+    words: because,
+    sinceMs: atMs,
+    atMs: scene.nowMs,
+    channels: notify.channels,
+    cures: curesFor(subject, notify.cure, scene),
+  };
+}
+
+function marketOf(subject: string, { snapshot }: AlertScene): Pick<Notice, 'market'> {
+  const { positions } = snapshot.sources;
+  if (positions?.kind !== 'read') return {};
+  const record = positions.value.records.find(({ positionId }) => positionKey(positionId) === subject);
+  return record === undefined ? {} : { market: record.market };
+}
+
+function noticeId(key: string, count: number, kind: NoticeKind, { account }: AlertScene): string {
+  return JSON.stringify([account.id, key, count, kind]);
+}
+
+function labelsOf({ rules }: WatchedAccount, ruleId: string): Readonly<Record<string, string>> {
+  return { ...rules.settings.labels, ...rules.byId.get(ruleId)?.spec.labels };
+}
+
+function curesFor(subject: string, targets: readonly number[], scene: AlertScene): readonly CureFigures[] {
+  const reading = scene.snapshot.sources.creditLine;
+  if (targets.length === 0 || reading?.kind !== 'read') return [];
+  const record = reading.value.records.find((one) => creditLineKey(one) === subject);
+  if (record === undefined) return [];
+  return curesOf(new CreditLineQuantities(record, scene.account.rules.settings), targets);
+}
+
+function sayAlarm(entries: Map<string, AlertEntry>, event: AuditEvent, scene: AlertScene): void {
+  const { ruleId = '', key = '', market = '', positionId, kind, reason } = event;
+  const subject =
+    positionId === undefined ? (market === '' ? 'account' : `market:${market}`) : `position:${positionId}`;
+  if (isSilenced(scene.inForce, ruleId, subject)) return;
+  const place = JSON.stringify(['alarm', kind, reason, market, positionId ?? null, key]);
+  const rule = scene.account.rules.byId.get(ruleId);
+  const id = JSON.stringify([scene.account.id, place, event.atMs]);
+  const notice: Notice = {
+    version: 1,
+    id,
+    key: `${scene.account.id}|${place}`,
+    kind: 'alarm',
+    accountId: scene.account.id,
+    ruleId,
+    subject,
+    ...(market === '' ? {} : { market }),
+    episode: 0,
+    stage: 0,
+    severity: rule?.spec.severity ?? 'critical',
+    mode: rule?.mode ?? scene.account.rules.settings.mode,
+    labels: labelsOf(scene.account, ruleId),
+    words: alarmWords(event),
+    sinceMs: event.atMs,
+    atMs: scene.nowMs,
+    channels: [],
+    cures: [],
+  };
+  entries.set(`${place}@${event.atMs}`, { notice, saidMs: scene.nowMs, count: 1, handed: false });
+}
+
+function dropOldAlarms(entries: Map<string, AlertEntry>): void {
+  const alarms = [...entries].filter(([, { notice }]) => notice.kind === 'alarm');
+  for (const [key] of alarms.slice(0, Math.max(0, alarms.length - MOST_ALARMS))) entries.delete(key);
+}

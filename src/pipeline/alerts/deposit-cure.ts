@@ -1,0 +1,93 @@
+import type { AuditDraft } from '../../core/ports/audit.ts';
+import { CreditLineQuantities } from '../../core/quantities/credit-line.ts';
+import type { AccountSettings } from '../../core/quantities/settings.ts';
+import type { Snapshot } from '../../core/quantities/snapshot.ts';
+import { isSuccessfulDeposit } from '../../core/quantities/transfer.ts';
+import type { AccountState } from '../../core/rules/account-state.ts';
+import { figure } from '../../core/rules/condition-words.ts';
+import type { Transition } from '../../core/rules/decision.ts';
+import { creditLineKey } from '../../core/rules/memory.ts';
+
+/** A rule about a loan that does not fire any more, and the deposits that arrived since it began to. */
+export interface DepositCure {
+  readonly ruleId: string;
+  readonly subject: string;
+  /** `a deposit of 500 EUR arrived at 2026-01-31 23:59:59 UTC; the loan-to-value is 55 % now`. */
+  readonly words: string;
+  readonly deposits: readonly { readonly ticker: string; readonly amount: string; readonly atMs: number }[];
+  /** A fraction; null: the loan is gone, or its LTV is not known. */
+  readonly ltv: number | null;
+}
+
+export interface CureScene {
+  readonly snapshot: Snapshot;
+  /** Before the evaluation: when each rule began to fire. */
+  readonly before: AccountState;
+  readonly transitions: readonly Transition[];
+  readonly settings: AccountSettings;
+}
+
+/**
+ * What people want to know when a loan is safe again: whether it was their money. That a deposit came in between
+ * does not prove that it was the cause, so no more is said than that it came.
+ */
+export function depositCures(scene: CureScene): readonly DepositCure[] {
+  return scene.transitions.flatMap(({ ruleId, subject, from, to }): readonly DepositCure[] => {
+    if (from !== 'firing' || to !== 'inactive' || !subject.startsWith('creditLine:')) return [];
+    const sinceMs = firingSince(scene.before, ruleId, subject);
+    const deposits = sinceMs === undefined ? [] : depositsSince(scene.snapshot, sinceMs);
+    if (deposits.length === 0) return [];
+    const { ltv, words } = loanNow(scene, subject);
+    return [{ ruleId, subject, deposits, ltv, words: `${depositWords(deposits)}; ${words}` }];
+  });
+}
+
+/** For the audit trail, and with it for the story of the loan. */
+export function cureNote({ words, ...detail }: DepositCure, atMs: number): AuditDraft {
+  return { kind: 'note', atMs, about: 'depositArrived', words, detail: { ...detail } };
+}
+
+function firingSince(before: AccountState, ruleId: string, subject: string): number | undefined {
+  const slot = before.rules.find((rule) => rule.ruleId === ruleId);
+  return slot?.entries.find((entry) => entry.subject === subject)?.stages[0]?.atMs;
+}
+
+function depositsSince({ sources }: Snapshot, sinceMs: number): DepositCure['deposits'] {
+  const { transfers } = sources;
+  if (transfers?.kind !== 'read') return [];
+  // The exchange dates them in whole seconds.
+  return transfers.value.records
+    .filter((record) => isSuccessfulDeposit(record) && record.createdAt * 1000 + 999 >= sinceMs)
+    .map(({ ticker, amount, createdAt }) => ({ ticker, amount, atMs: createdAt * 1000 }));
+}
+
+const MOST_NAMED = 3;
+
+function depositWords(deposits: DepositCure['deposits']): string {
+  const named = deposits
+    .slice(0, MOST_NAMED)
+    .map(
+      ({ ticker, amount, atMs }) =>
+        `a deposit of ${amount} ${ticker} arrived at ${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`,
+    );
+  const more = deposits.length - named.length;
+  return more === 0 ? named.join(', ') : `${named.join(', ')}, and ${more} more`;
+}
+
+function loanNow(
+  { snapshot, settings }: CureScene,
+  subject: string,
+): { readonly ltv: number | null; readonly words: string } {
+  const reading = snapshot.sources.creditLine;
+  const list = reading?.kind === 'read' ? reading.value : undefined;
+  const record = list?.records.find((one) => creditLineKey(one) === subject);
+  if (record === undefined) {
+    // Only a list that is complete proves that something is not there.
+    const words = list?.complete === true ? 'the loan is gone' : 'whether it is safe now is not known';
+    return { ltv: null, words };
+  }
+  const ltv = new CreditLineQuantities(record, settings).ltv('currentLtv');
+  return ltv.kind === 'value'
+    ? { ltv: ltv.value, words: `the loan-to-value is ${figure(ltv.value, 'ratio')} now` }
+    : { ltv: null, words: 'its loan-to-value is not known' };
+}

@@ -1,0 +1,69 @@
+import type { SourceName } from '../core/fields/field-catalogue.ts';
+import type { Clock, Random } from '../core/ports/clock.ts';
+import type { CallPreparation, GuardedExchange } from '../core/ports/exchange.ts';
+import type { Notifier } from '../core/ports/notify.ts';
+import type { StateStore } from '../core/ports/state-store.ts';
+import type { Telemetry } from '../core/ports/telemetry.ts';
+import type { LaneDispatcher } from '../core/ports/work.ts';
+import type { CompiledRules } from '../core/rules/compiled-rules.ts';
+import type { ReadMemory } from './poll/read-memory.ts';
+import type { LaneTime } from './shared-time.ts';
+
+/** One configured account with the hands that reach its exchange. Replaced as a whole when the config changes. */
+export interface WatchedAccount {
+  readonly id: string;
+  /** Holds the account's settings, too. */
+  readonly rules: CompiledRules;
+  /** What the rules are compiled from, as plain JSON: goes to the audit with each decision. */
+  readonly rulesSource: unknown;
+  /** What is read at all. */
+  readonly sources: readonly SourceName[];
+  /** How far back histories are read, milliseconds; 0 where no rule looks at one. */
+  readonly lookbackMs: { readonly transfers: number; readonly spotOrders: number };
+  /** Shortest time between polls that the request budget allows. */
+  readonly leastIntervalMs: number;
+  readonly exchange: GuardedExchange;
+  readonly makeReady: CallPreparation['makeReady'];
+}
+
+/** The accounts as configured now. */
+export interface AccountBook {
+  get(accountId: string): WatchedAccount | undefined;
+  /** Ids of the accounts of a bucket. */
+  inBucket(bucket: number): readonly string[];
+}
+
+/** All that the steps of the pipeline work with. They do not know who calls them, nor what is behind these. */
+export interface PipelineContext {
+  readonly accounts: AccountBook;
+  readonly store: StateStore;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly random: Random;
+  readonly time: LaneTime;
+  readonly telemetry: Telemetry;
+  readonly lanes: LaneDispatcher;
+  readonly notifier: Notifier;
+  readonly memory: ReadMemory;
+  readonly settings: PipelineSettings;
+}
+
+/** Calls back once after a time; returns how to call it off. For what nearly always is called off. */
+export interface Timers {
+  after(delayMs: number, call: () => void): () => void;
+}
+
+export interface PipelineSettings {
+  /** Names this process among those that share the store: owner of lanes, name of its clock. */
+  readonly instance: string;
+  /** A poll that has not been heard of for this time was lost with its process: the account is due again. */
+  readonly claimMs: number;
+  /** How long a lane is held without a sign of life. */
+  readonly laneLeaseMs: number;
+  /** A run of a lane waits at most so long for a fence or a pause to pass; a later run takes it up. */
+  readonly longestWaitMs: number;
+  /** What still fires is said again after this time. */
+  readonly reminderMs: number;
+  /** How often figures of each account are kept for curves. */
+  readonly historyMs: number;
+}

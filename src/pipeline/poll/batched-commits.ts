@@ -1,0 +1,53 @@
+import type { AccountCommit, CommitResult, StateStore } from '../../core/ports/state-store.ts';
+
+interface Waiting {
+  readonly commit: AccountCommit;
+  readonly resolve: (result: CommitResult) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Commits of one bucket, one call at a time: whatever is ready while a call is under way goes with the next one.
+ * Otherwise a commit goes at the end of the turn in which it became ready, or at once, with all that wait, if it is
+ * urgent: an action follows from it, and what else has arrived for this process to do would come before it.
+ */
+export class BatchedCommits {
+  readonly #store: StateStore;
+  #waiting: Waiting[] = [];
+  #isRunning = false;
+  #endOfTurn: NodeJS.Immediate | undefined;
+
+  constructor(store: StateStore) {
+    this.#store = store;
+  }
+
+  add(commit: AccountCommit, isUrgent: boolean): Promise<CommitResult> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ commit, resolve, reject });
+      if (this.#isRunning) return;
+      if (isUrgent) void this.#run();
+      else this.#endOfTurn ??= setImmediate(() => void this.#run());
+    });
+  }
+
+  async #run(): Promise<void> {
+    clearImmediate(this.#endOfTurn);
+    this.#endOfTurn = undefined;
+    this.#isRunning = true;
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting;
+      this.#waiting = [];
+      try {
+        const results = await this.#store.commit(batch.map(({ commit }) => commit));
+        for (const [index, { resolve, reject }] of batch.entries()) {
+          const result = results[index];
+          if (result === undefined) reject(new TypeError('the store did not answer for every account'));
+          else resolve(result);
+        }
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    this.#isRunning = false;
+  }
+}

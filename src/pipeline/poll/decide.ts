@@ -1,0 +1,109 @@
+import type { AuditDraft } from '../../core/ports/audit.ts';
+import { controlsInForce } from '../../core/ports/controls.ts';
+import type { Notice } from '../../core/ports/notify.ts';
+import type { AccountCommit, AccountDocuments } from '../../core/ports/state-store.ts';
+import type { LaneRef } from '../../core/ports/work.ts';
+import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
+import { emptyAccountState } from '../../core/rules/account-state.ts';
+import { type Evaluation, evaluate } from '../../core/rules/evaluate.ts';
+import { figuresDue, figuresOf } from '../../core/view/stored-figures.ts';
+import { type Acted, type ActingInputs, act, isBusy } from '../act/route-decisions.ts';
+import { alertsDue } from '../alerts/alerts.ts';
+import { cureNote, depositCures } from '../alerts/deposit-cure.ts';
+import type { WatchedAccount } from '../pipeline-context.ts';
+import { samplesOf } from './history.ts';
+import { snapshotOf } from './observe.ts';
+
+export interface DecideInputs extends ActingInputs {
+  readonly reminderMs: number;
+  /** Whether figures for curves are wanted with this commit. */
+  readonly withHistory: boolean;
+}
+
+/** Step two of a poll: everything that follows, as one change of the stored account. */
+export interface Decided {
+  readonly snapshot: Snapshot;
+  readonly evaluation: Evaluation;
+  /** Without its due time, which depends on when the poll is over. */
+  readonly commit: AccountCommit;
+  readonly lanes: readonly LaneRef[];
+  readonly notices: readonly Notice[];
+  readonly events: Acted['events'];
+}
+
+/** Pure: the same inputs give the same change. */
+export function decide(inputs: DecideInputs): Decided {
+  const { account, stored, observation, now } = inputs;
+  const { rules } = account;
+  const { documents } = stored;
+  const snapshot = snapshotOf(observation, stored);
+  const state = documents.evaluation ?? emptyAccountState(account.id);
+  const options = { leastIntervalMs: account.leastIntervalMs };
+  const evaluation = evaluate(snapshot, state, now, rules, options);
+  // Without an earlier evaluation nothing can have ended: its absence only says that nobody remembers.
+  const conclusive = documents.evaluation !== undefined;
+  const acted = act(inputs, snapshot, evaluation, conclusive);
+  const { settings } = rules;
+  const cures = depositCures({ snapshot, before: state, transitions: evaluation.transitions, settings });
+  const alerts = alertsDue({
+    account,
+    stored: documents.alerts,
+    active: evaluation.active,
+    conclusive,
+    events: acted.events,
+    inForce: controlsInForce(inputs.controls, account.id, now.wallMs),
+    snapshot,
+    cures,
+    reminderMs: inputs.reminderMs,
+    nowMs: now.wallMs,
+  });
+  const isNews = evaluation.transitions.length > 0;
+  const decision: AuditDraft[] = isNews
+    ? [decisionDraft(account, snapshot, evaluation, { state, now, options })]
+    : [];
+  const audit = [...decision, ...cures.map((cure) => cureNote(cure, now.wallMs)), ...acted.audit];
+  const commit: AccountCommit = {
+    base: stored,
+    documents: {
+      evaluation: evaluation.state,
+      ...acted.documents,
+      ...(observation.readings === undefined ? {} : { readings: observation.readings }),
+      ...(alerts.alerts === undefined ? {} : { alerts: alerts.alerts }),
+      ...figuresToStore(inputs, snapshot, evaluation),
+    },
+    ...(acted.lanes.size === 0 ? {} : { lanes: acted.lanes }),
+    ...(audit.length === 0 ? { quiet: 1 } : { audit }),
+    ...(inputs.withHistory ? { history: samplesOf(snapshot, rules) } : {}),
+  };
+  return { snapshot, evaluation, commit, lanes: acted.toRun, notices: alerts.notices, events: acted.events };
+}
+
+/** Of an account in which nothing happens not with every poll; see there. */
+function figuresToStore(
+  { account, stored }: DecideInputs,
+  snapshot: Snapshot,
+  evaluation: Evaluation,
+): Pick<AccountDocuments, 'figures'> {
+  const scene = { before: stored.documents.figures, snapshot, evaluation, isBusy: isBusy(stored) };
+  return figuresDue(scene) ? { figures: figuresOf(snapshot, account.rules.settings) } : {};
+}
+
+function decisionDraft(
+  account: WatchedAccount,
+  snapshot: Snapshot,
+  { transitions, decisions, active }: Evaluation,
+  inputs: {
+    readonly state: Evaluation['state'];
+    readonly now: Instant;
+    readonly options: { readonly leastIntervalMs: number };
+  },
+): AuditDraft {
+  return {
+    kind: 'decision',
+    atMs: inputs.now.wallMs,
+    transitions,
+    decisions,
+    active,
+    inputs: { snapshot, ...inputs, rules: account.rulesSource },
+  };
+}

@@ -1,0 +1,45 @@
+import { BUCKETS } from '../../core/ports/state-store.ts';
+import type { CadenceReason } from '../../core/risk/cadence.ts';
+import type { Evaluation } from '../../core/rules/evaluate.ts';
+
+/** Ticks come a little early or late; an account falls due this part of a tick before the one that takes it. */
+const EARLY_SHARE = 0.5;
+/** A wish that exceeds whole ticks by less than this is met by them. */
+const SLACK_SHARE = 0.05;
+
+/**
+ * When an account falls due, counted from now, so that the last tick that is not later than wanted takes it:
+ * accounts then share ticks, and reads and commits are batched. At least one tick lies between.
+ */
+export function dueIn(wantedMs: number, tick: { readonly everyMs: number }, sinceTickMs: number): number {
+  const ticks = Math.max(1, Math.floor(wantedMs / tick.everyMs + SLACK_SHARE));
+  const inMs = (ticks - EARLY_SHARE) * tick.everyMs - sinceTickMs;
+  return Math.max(0, Math.round(inMs));
+}
+
+/** Less than this apart, they had better share commits. */
+const LEAST_APART_MS = 3;
+
+/**
+ * A bucket has its part of the interval to itself. Few accounts spread over it, so that what one of them needs at once
+ * waits for no other; each keeps its place, and so its pace. Milliseconds; 0: all at once.
+ */
+export function timeApart(everyMs: number, count: number): number {
+  const apartMs = everyMs / BUCKETS / Math.max(1, count);
+  return apartMs < LEAST_APART_MS ? 0 : apartMs;
+}
+
+const RANKS: Readonly<Record<CadenceReason, number>> = {
+  calm: 0,
+  budget: 0,
+  nearThreshold: 1,
+  blind: 2,
+  ruleActive: 3,
+  marginCall: 4,
+};
+
+/** By how much an account goes before others: first by why it is watched closely, then by how soon. */
+export function dangerOf({ nextDue, active }: Pick<Evaluation, 'nextDue' | 'active'>): number {
+  const rank = RANKS[nextDue.reason] + (active.some(({ severity }) => severity === 'critical') ? 0.5 : 0);
+  return rank + 0.4 / (1 + nextDue.inMs / 1000);
+}

@@ -1,0 +1,74 @@
+import type { OperatorRequest } from '../../core/orders/intent.ts';
+import type { AuditDraft } from '../../core/ports/audit.ts';
+import type { Inbox, OperatorOrder } from '../../core/ports/controls.ts';
+import { compileGlobs } from '../../core/rules/filter.ts';
+import type { PositionView } from '../../core/rules/subject.ts';
+
+/** What an operator asked for, as a wish to one lane. */
+export type OperatorWish =
+  | { readonly kind: 'reduce'; readonly market: string; readonly request: OperatorRequest }
+  | { readonly kind: 'withdraw'; readonly market: string; readonly orderId: string };
+
+export interface InboxTaken {
+  readonly wishes: readonly OperatorWish[];
+  /** What has to wait for a read of the positions; absent when nothing was in the inbox. */
+  readonly rest: Inbox | undefined;
+  readonly notes: readonly AuditDraft[];
+}
+
+interface InboxScene {
+  /** The positions of a complete list; undefined: which there are is not known now. */
+  readonly positions: readonly PositionView[] | undefined;
+  readonly markets: readonly string[];
+  /** Unix milliseconds by the clock that orders expire by. */
+  readonly nowMs: number;
+}
+
+/** Turns an operator's orders into wishes of lanes, each once: with the commit they leave the inbox. */
+export function takeInbox(inbox: Inbox | undefined, scene: InboxScene): InboxTaken {
+  if (inbox === undefined || inbox.orders.length === 0) return { wishes: [], rest: undefined, notes: [] };
+  const wishes: OperatorWish[] = [];
+  const waiting: OperatorOrder[] = [];
+  const notes: AuditDraft[] = [];
+  for (const order of inbox.orders) {
+    if (order.kind === 'withdraw') {
+      wishes.push(...scene.markets.map((market) => ({ ...order, market })));
+      continue;
+    }
+    if (scene.nowMs >= order.expiresAtMs) {
+      notes.push(note(order, scene.nowMs, 'the order expired before the positions could be read'));
+      continue;
+    }
+    if (scene.positions === undefined) {
+      waiting.push(order);
+      continue;
+    }
+    const meant = scene.positions.filter((view) => concerns(order, view));
+    if (meant.length === 0) notes.push(note(order, scene.nowMs, 'no open position is meant by the order'));
+    wishes.push(...meant.map((view) => wishOf(order, view)));
+  }
+  const isWithdrawn = (id: string): boolean =>
+    inbox.orders.some((order) => order.kind === 'withdraw' && order.orderId === id);
+  return {
+    wishes: wishes.filter((wish) => wish.kind === 'withdraw' || !isWithdrawn(wish.request.id)),
+    rest: { version: 1, orders: waiting.filter(({ id }) => !isWithdrawn(id)) },
+    notes,
+  };
+}
+
+type ReduceOrder = Extract<OperatorOrder, { kind: 'reduce' }>;
+
+function concerns({ positionId, markets }: ReduceOrder, view: PositionView): boolean {
+  if (positionId !== undefined) return view.positionId === positionId;
+  return compileGlobs(markets ?? [])(view.market);
+}
+
+function wishOf(order: ReduceOrder, { market, positionId }: PositionView): OperatorWish {
+  const { id, target, slippageSteps, flatten, author, reason } = order;
+  const because = `${author}: ${reason}`;
+  return { kind: 'reduce', market, request: { id, positionId, target, slippageSteps, flatten, because } };
+}
+
+function note(order: OperatorOrder, atMs: number, words: string): AuditDraft {
+  return { kind: 'note', atMs, about: 'operatorOrderNotBegun', words, detail: { orderId: order.id } };
+}

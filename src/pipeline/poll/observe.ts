@@ -1,0 +1,118 @@
+import type { SourceName } from '../../core/fields/field-catalogue.ts';
+import { ownStopsOf } from '../../core/orders/own-stops.ts';
+import type { PositionRecord, RecordList } from '../../core/ports/exchange.ts';
+import type { StoredAccount, StoredReadings } from '../../core/ports/state-store.ts';
+import type { Instant, Snapshot, SnapshotSources, SourceReading } from '../../core/quantities/snapshot.ts';
+import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
+import { aged, type KeptReading, type ReadMemory } from './read-memory.ts';
+import { ageUnread, isDue, isSeldom, knownReading, readSources } from './read-sources.ts';
+
+/** Step one of a poll: what is known of the account now. */
+export interface Observation {
+  /** Without our own stops: they come from the state that it is judged with. */
+  readonly sources: SnapshotSources;
+  readonly at: Instant;
+  /** The positions, if a read of them arrived with this poll. */
+  readonly positions: PositionsRead | undefined;
+  /** To be stored, when something that is read seldom was read. */
+  readonly readings: StoredReadings | undefined;
+}
+
+export interface PositionsRead {
+  readonly list: RecordList<PositionRecord>;
+  /** Milliseconds on the lanes' clock; the sending is stated as early as the clocks' error allows. */
+  readonly sentAtMs: number;
+  readonly receivedAtMs: number;
+}
+
+/** @returns undefined when a request of ours overtook the reads: they are out of date. */
+export async function observeAccount(
+  context: PipelineContext,
+  account: WatchedAccount,
+  stored: StoredAccount,
+): Promise<Observation | undefined> {
+  // As it was: what arrives later is told by being another.
+  const arrived = { ...context.memory.recall(account.id) };
+  const ended = await readSources(context, account, sourcesDue(context, account, stored));
+  return ended.aborted ? undefined : observationOf(context, account, stored, arrived);
+}
+
+function sourcesDue(
+  { memory, time }: PipelineContext,
+  account: WatchedAccount,
+  { documents }: StoredAccount,
+): readonly SourceName[] {
+  const now = time.instant();
+  return account.sources.filter((source) =>
+    isDue(source, knownReading(source, memory, account.id, documents), account, now),
+  );
+}
+
+function observationOf(
+  context: PipelineContext,
+  account: WatchedAccount,
+  stored: StoredAccount,
+  arrived: ReturnType<ReadMemory['recall']>,
+): Observation {
+  const { memory, time } = context;
+  const { id, sources } = account;
+  const { documents } = stored;
+  const at = time.instant();
+  const kept = memory.recall(id);
+  const observed: { -readonly [S in SourceName]?: SourceReading<unknown> } = {};
+  for (const source of sources) {
+    const known = knownReading(source, memory, id, documents);
+    observed[source] =
+      known === undefined
+        ? { kind: 'notRead', ageMs: ageUnread(source, documents, at) }
+        : aged(known.reading, known.at, at);
+  }
+  const isNew = (source: SourceName): boolean => kept[source] !== arrived[source];
+  return {
+    sources: observed as SnapshotSources,
+    at,
+    positions: isNew('positions') ? positionsRead(context, kept.positions, at) : undefined,
+    readings: readingsToStore(account, stored, observed, isNew, at),
+  };
+}
+
+function positionsRead(
+  { time }: PipelineContext,
+  kept: KeptReading | undefined,
+  at: Instant,
+): PositionsRead | undefined {
+  if (kept === undefined || kept.reading.kind !== 'read') return undefined;
+  return {
+    list: kept.reading.value as RecordList<PositionRecord>,
+    sentAtMs: Math.floor(time.ofMonotonic(kept.at.monotonicMs) - time.errorMs),
+    receivedAtMs: Math.ceil(time.ofMonotonic(at.monotonicMs)),
+  };
+}
+
+function readingsToStore(
+  account: WatchedAccount,
+  stored: StoredAccount,
+  observed: Readonly<Partial<Record<SourceName, SourceReading<unknown>>>>,
+  isNew: (source: SourceName) => boolean,
+  at: Instant,
+): StoredReadings | undefined {
+  const before = stored.documents.readings?.sources ?? NO_READINGS;
+  const seldom = account.sources.filter(isSeldom);
+  const changed = seldom.some((source) => isNew(source) || before[source] === undefined);
+  const dropped = Object.keys(before).some((source) => !seldom.includes(source as SourceName));
+  if (!changed && !dropped) return undefined;
+  return { version: 2, at, sources: Object.fromEntries(seldom.map((source) => [source, observed[source]])) };
+}
+
+const NO_READINGS: StoredReadings['sources'] = {};
+
+/** The snapshot that an observation makes together with what the state says about our own stops. */
+export function snapshotOf(observation: Observation, stored: StoredAccount): Snapshot {
+  return {
+    version: 1,
+    accountId: stored.accountId,
+    at: observation.at,
+    sources: observation.sources,
+    ownStops: ownStopsOf(stored),
+  };
+}

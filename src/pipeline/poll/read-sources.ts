@@ -1,0 +1,215 @@
+import type { SourceName } from '../../core/fields/field-catalogue.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import type { ReadOutcome, RecordList, SetAsideRecord, TransferRecord } from '../../core/ports/exchange.ts';
+import type { AccountDocuments } from '../../core/ports/state-store.ts';
+import { elapsedMs, type Instant, type SourceReading } from '../../core/quantities/snapshot.ts';
+import { knownTransfers } from '../../core/quantities/transfer.ts';
+import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
+import { aged, type KeptReading, type ReadMemory } from './read-memory.ts';
+
+/** Read at every poll; the others only as often as their age matters. */
+const EVERY_POLL: ReadonlySet<SourceName> = new Set(['positions', 'creditLine']);
+
+/** A source that is read seldom is read again after this part of the age at which it could not decide any more. */
+const SELDOM_SHARE = 1 / 3;
+
+/** A poll goes on without what has not arrived after this time; it counts when it does. */
+const LEAST_PATIENCE_MS = 500;
+const MOST_PATIENCE_MS = 2_000;
+
+export function isSeldom(source: SourceName): boolean {
+  return !EVERY_POLL.has(source);
+}
+
+/** What is known of a source before anything is read: from this process's memory, else from the store. */
+export function knownReading(
+  source: SourceName,
+  memory: ReadMemory,
+  accountId: string,
+  documents: AccountDocuments,
+): KeptReading | undefined {
+  const kept = memory.recall(accountId)[source];
+  if (kept !== undefined) return kept;
+  const stored = documents.readings?.sources[source];
+  return stored === undefined || documents.readings === undefined
+    ? undefined
+    : { at: documents.readings.at, reading: stored };
+}
+
+export function isDue(
+  source: SourceName,
+  known: KeptReading | undefined,
+  account: WatchedAccount,
+  now: Instant,
+): boolean {
+  if (!isSeldom(source) || known === undefined || known.reading.kind === 'notRead') return true;
+  const { ageMs } = aged(known.reading, known.at, now);
+  return ageMs >= account.rules.settings.maxSnapshotAgeMs * SELDOM_SHARE;
+}
+
+export interface ReadsEnded {
+  /** A request of ours overtook them: whatever came is out of date. */
+  readonly aborted: boolean;
+}
+
+/**
+ * Reads sources at the same time and waits for them, but not for ever: one that is slow must not keep the others
+ * from being judged. It goes on by itself, and its result is kept for the next poll.
+ */
+export async function readSources(
+  context: PipelineContext,
+  account: WatchedAccount,
+  sources: readonly SourceName[],
+): Promise<ReadsEnded> {
+  const { memory } = context;
+  const signal = memory.signalFor(account.id);
+  const reads = sources
+    .filter((source) => !memory.isReading(account.id, source))
+    .map((source) => memory.track(account.id, source, readOne(context, account, source, signal)));
+  const { alertMs } = account.rules.settings.cadence;
+  const patienceMs = Math.min(Math.max(alertMs, LEAST_PATIENCE_MS), MOST_PATIENCE_MS);
+  await within(context, Promise.all(reads), patienceMs);
+  return { aborted: signal.aborted };
+}
+
+/** Resolves with the work, or when patience is over. */
+function within({ timers }: PipelineContext, work: Promise<unknown>, patienceMs: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const cancel = timers.after(patienceMs, resolve);
+    work.then(
+      () => {
+        cancel();
+        resolve();
+      },
+      (error: unknown) => {
+        cancel();
+        reject(error);
+      },
+    );
+  });
+}
+
+async function readOne(
+  context: PipelineContext,
+  account: WatchedAccount,
+  source: SourceName,
+  signal: AbortSignal,
+): Promise<void> {
+  const startedMs = context.clock.monotonicMs();
+  keepRead(context, account, { source, signal, startedMs }, await request(context, account, source, signal));
+}
+
+interface Asked {
+  readonly source: SourceName;
+  readonly signal: AbortSignal;
+  readonly startedMs: number;
+}
+
+function keepRead(
+  { clock, memory, telemetry, time }: PipelineContext,
+  account: WatchedAccount,
+  { source, signal, startedMs }: Asked,
+  outcome: ReadOutcome<unknown>,
+): void {
+  const durationMs = clock.monotonicMs() - startedMs;
+  if (outcome.kind === 'failed') {
+    const error = outcome.error.name;
+    const how = signal.aborted ? 'aborted' : 'failed';
+    telemetry.emit({
+      kind: 'read',
+      accountId: account.id,
+      source,
+      durationMs,
+      outcome: how,
+      error,
+      setAside: 0,
+    });
+    return;
+  }
+  const setAside = setAsideOf(outcome.value).length;
+  telemetry.emit({ kind: 'read', accountId: account.id, source, durationMs, outcome: 'ok', setAside });
+  const { sentAtMs, serverDateMs } = outcome.timing;
+  const now = time.instant();
+  const sinceSentMs = now.monotonicMs - sentAtMs;
+  memory.keep(account.id, source, {
+    at: { clockId: now.clockId, monotonicMs: sentAtMs, wallMs: now.wallMs - sinceSentMs },
+    reading: {
+      kind: 'read',
+      value: valueToKeep(source, account, outcome.value),
+      ageMs: 0,
+      // The reply's date, moved back to when the request was sent, as the age is.
+      ...(serverDateMs === undefined
+        ? {}
+        : { serverDateMs: serverDateMs - (outcome.timing.receivedAtMs - sentAtMs) }),
+      ...reach(source, account, outcome.timing.serverDateMs ?? now.wallMs),
+    },
+  });
+}
+
+/** What is personal is left out at once: from here on it would be stored and recorded. */
+function valueToKeep(source: SourceName, { rules }: WatchedAccount, value: unknown): unknown {
+  if (source !== 'transfers') return value;
+  const allowList = rules.settings.withdrawalAllowList ?? [];
+  return knownTransfers(value as RecordList<TransferRecord>, allowList);
+}
+
+function setAsideOf(value: unknown): readonly SetAsideRecord[] {
+  return (value as Partial<RecordList<unknown>>).setAside ?? NONE_SET_ASIDE;
+}
+
+const NONE_SET_ASIDE: readonly SetAsideRecord[] = [];
+
+/** Histories are read as far back as rules look, plus this, for clocks that differ. */
+const LOOKBACK_SLACK_MS = 120_000;
+/** More records than this are not read at every look; the list then says that it is not complete. */
+const MOST_RECORDS = 5_000;
+
+function lookback(source: SourceName, account: WatchedAccount): number | undefined {
+  if (source !== 'transfers' && source !== 'spotOrders') return undefined;
+  return account.lookbackMs[source];
+}
+
+function reach(
+  source: SourceName,
+  account: WatchedAccount,
+  serverNowMs: number,
+): Pick<Extract<SourceReading<unknown>, { kind: 'read' }>, 'reachesBackToMs'> {
+  const backMs = lookback(source, account);
+  return backMs === undefined ? {} : { reachesBackToMs: Math.floor(serverNowMs - backMs) };
+}
+
+function request(
+  { clock }: PipelineContext,
+  { exchange, lookbackMs }: WatchedAccount,
+  source: SourceName,
+  signal: AbortSignal,
+): Promise<ReadOutcome<unknown>> {
+  const options = { signal };
+  switch (source) {
+    case 'positions':
+      return exchange.openPositions({}, options);
+    case 'creditLine':
+      return exchange.creditLines(options);
+    case 'mainBalance':
+      return exchange.mainBalance(options);
+    case 'transfers':
+      return exchange.transfers(historyQuery(clock, lookbackMs.transfers), options);
+    case 'spotOrders':
+      return exchange.spotOrders(historyQuery(clock, lookbackMs.spotOrders), options);
+  }
+}
+
+function historyQuery(clock: Clock, backMs: number) {
+  return {
+    since: Math.floor((clock.nowMs() - backMs - LOOKBACK_SLACK_MS) / 1000),
+    maxRecords: MOST_RECORDS,
+  };
+}
+
+/** Age of something that was never read by this process: as far as the last evaluation knew, and since. */
+export function ageUnread(source: SourceName, documents: AccountDocuments, now: Instant): number {
+  const { evaluation } = documents;
+  const ageMs = source === 'positions' || source === 'creditLine' ? evaluation?.ages[source] : undefined;
+  if (ageMs === undefined || evaluation?.passage === undefined) return 0;
+  return ageMs + elapsedMs(evaluation.passage.at, now);
+}

@@ -1,0 +1,273 @@
+import {
+  type Decimal,
+  decimal,
+  divide,
+  formatDecimal,
+  minDecimal,
+  ONE,
+  toNumber,
+  ZERO,
+} from '../../core/quantities/decimal.ts';
+import { BOOKS, transfer } from './ledger.ts';
+import { accrued, assetRate, pricingMarket } from './margin.ts';
+import { CODES, reject } from './rejection.ts';
+import {
+  type Account,
+  isZero,
+  type Loan,
+  type Market,
+  MONEY_PLACES,
+  record,
+  type Threshold,
+  type World,
+} from './state.ts';
+import type { CreditLineView, LedgerKind, OpenLoan, Outcome } from './types.ts';
+
+/** Terms unless the loan names its own; the levels are those of the live service's example. */
+const DEFAULT_TERMS = {
+  initialLtv: decimal('0.6'),
+  marginCallLtv: decimal('0.75'),
+  liquidationLtv: decimal('0.85'),
+  fundingPerDay: decimal('0.0003'),
+};
+const LTV_PLACES = 6;
+
+function pledgeBook(loan: Loan): string {
+  return `pledge:${loan.loanId}`;
+}
+
+function collateralOf(world: World, loan: Loan): Decimal {
+  return world.ledger.balance(pledgeBook(loan), loan.collateralAsset);
+}
+
+function totalFunding(world: World, loan: Loan): Decimal {
+  return loan.fundingCarried.plus(accrued(loan.amount, loan.fundingPerDay, world.nowMs - loan.accrualFromMs));
+}
+
+function debtOf(world: World, loan: Loan): Decimal {
+  return loan.amount.plus(totalFunding(world, loan));
+}
+
+interface LoanValues {
+  readonly debt: Decimal;
+  readonly collateral: Decimal;
+}
+
+/** Both sides in the reference asset. */
+function valuesOf(world: World, loan: Loan): LoanValues {
+  return {
+    debt: debtOf(world, loan).times(assetRate(world, loan.asset)),
+    collateral: collateralOf(world, loan).times(assetRate(world, loan.collateralAsset)),
+  };
+}
+
+export function creditLineView(world: World, loan: Loan): CreditLineView {
+  const { debt, collateral } = valuesOf(world, loan);
+  const { loanId, account, asset, amount, collateralAsset, state, createdMs } = loan;
+  const { initialLtv, marginCallLtv, liquidationLtv } = loan;
+  return {
+    loanId,
+    accountId: account.id,
+    asset,
+    amount,
+    collateralAsset,
+    collateralAmount: collateralOf(world, loan),
+    totalFunding: totalFunding(world, loan),
+    currentLtv: isZero(collateral) ? ONE : divide(debt, collateral, LTV_PLACES, 'halfUp'),
+    initialLtv,
+    marginCallLtv,
+    liquidationLtv,
+    state,
+    createdMs,
+  };
+}
+
+export function grantLoan(
+  world: World,
+  account: Account,
+  request: OpenLoan,
+): Outcome<{ readonly loan: CreditLineView }> {
+  const { asset, collateralAsset, amount, collateralAmount } = request;
+  for (const [field, ticker] of Object.entries({ asset, collateralAsset })) {
+    if (isZero(assetRate(world, ticker))) return reject(CODES.invalid, field, `${ticker} has no price`);
+  }
+  if (amount.lte(ZERO) || collateralAmount.lte(ZERO))
+    return reject(CODES.invalid, 'amount', 'Amounts must be greater than 0');
+  if (collateralAmount.gt(world.ledger.balance(`main:${account.id}`, collateralAsset)))
+    return reject(CODES.noBalance, 'collateralAmount', 'Not enough balance');
+  const loan = createLoan(world, account, request);
+  const value = collateralAmount.times(assetRate(world, collateralAsset));
+  if (amount.times(assetRate(world, asset)).gt(value.times(loan.initialLtv)))
+    return reject(CODES.invalid, 'amount', 'Loan exceeds the initial LTV');
+  world.nextLoanId += 1;
+  world.loans.set(loan.loanId, loan);
+  account.loans.set(loan.loanId, loan);
+  writeLoan(world, loan, 'loan_opened', amount, [
+    ...transfer(`main:${account.id}`, pledgeBook(loan), collateralAsset, collateralAmount),
+    ...transfer(BOOKS.lending, `main:${account.id}`, asset, amount),
+  ]);
+  world.dirtyUnits.add(loan);
+  return { ok: true, loan: creditLineView(world, loan) };
+}
+
+function createLoan(world: World, account: Account, request: OpenLoan): Loan {
+  const loan: Loan = {
+    loanId: world.nextLoanId,
+    account,
+    asset: request.asset,
+    collateralAsset: request.collateralAsset,
+    amount: request.amount,
+    fundingCarried: ZERO,
+    accrualFromMs: world.nowMs,
+    fundingPerDay: request.fundingPerDay ?? DEFAULT_TERMS.fundingPerDay,
+    initialLtv: request.initialLtv ?? DEFAULT_TERMS.initialLtv,
+    marginCallLtv: request.marginCallLtv ?? DEFAULT_TERMS.marginCallLtv,
+    liquidationLtv: request.liquidationLtv ?? DEFAULT_TERMS.liquidationLtv,
+    createdMs: world.nowMs,
+    state: null,
+    open: true,
+    generation: 0,
+    deadlineMs: 0,
+    isLive: () => loan.open,
+    check: () => checkLoan(world, loan),
+  };
+  return loan;
+}
+
+function writeLoan(
+  world: World,
+  loan: Loan,
+  kind: LedgerKind,
+  amount: Decimal,
+  legs: Parameters<typeof record>[3] = [],
+  reason?: string,
+): void {
+  record(
+    world,
+    kind,
+    {
+      accountId: loan.account.id,
+      amount: formatDecimal(amount),
+      ...(reason === undefined ? {} : { reason }),
+      details: {
+        loanId: loan.loanId,
+        asset: loan.asset,
+        collateralAsset: loan.collateralAsset,
+        ...(kind === 'loan_opened' ? {} : { debt: formatDecimal(debtOf(world, loan)) }),
+      },
+    },
+    legs,
+  );
+}
+
+function checkLoan(world: World, loan: Loan): readonly Threshold[] {
+  const { debt, collateral } = valuesOf(world, loan);
+  if (debt.gte(collateral.times(loan.liquidationLtv))) {
+    liquidateLoan(world, loan);
+    return [];
+  }
+  const called = debt.gte(collateral.times(loan.marginCallLtv));
+  if (called !== (loan.state === 'margin_call')) {
+    loan.state = called ? 'margin_call' : null;
+    writeLoan(world, loan, called ? 'loan_margin_call' : 'loan_margin_call_cleared', loan.amount);
+  }
+  return called
+    ? [against(world, loan, loan.liquidationLtv, 1), against(world, loan, loan.marginCallLtv, -1)]
+    : [against(world, loan, loan.marginCallLtv, 1)];
+}
+
+/** `collateral value * ltv - debt value`, linear in the prices of both assets. */
+function against(world: World, loan: Loan, ltv: Decimal, direction: 1 | -1): Threshold {
+  const { debt, collateral } = valuesOf(world, loan);
+  const slopes = new Map<Market, number>();
+  const add = (asset: string, slope: Decimal): void => {
+    const market = pricingMarket(world, asset);
+    if (market !== undefined) slopes.set(market, (slopes.get(market) ?? 0) + toNumber(slope) * direction);
+  };
+  add(loan.collateralAsset, collateralOf(world, loan).times(ltv));
+  add(loan.asset, ZERO.minus(debtOf(world, loan)));
+  const perDay = toNumber(loan.amount.times(loan.fundingPerDay).times(assetRate(world, loan.asset)));
+  return {
+    slack: toNumber(collateral.times(ltv).minus(debt)) * direction,
+    slopes,
+    drainPerMs: (perDay / 86_400_000) * direction,
+  };
+}
+
+/** Sells as much collateral at mark as repays the debt and the fee; the rest goes back to its owner. */
+function liquidateLoan(world: World, loan: Loan): void {
+  const { asset, collateralAsset, account } = loan;
+  const debt = debtOf(world, loan);
+  const funding = debt.minus(loan.amount);
+  const pledged = collateralOf(world, loan);
+  const debtRate = assetRate(world, asset);
+  const collateralRate = assetRate(world, collateralAsset);
+  const fee = debt.times(world.config.liquidation.loanFee);
+  const needed = divide(debt.plus(fee).times(debtRate), collateralRate, MONEY_PLACES, 'up');
+  const sold = minDecimal(pledged, needed);
+  const proceeds = divide(sold.times(collateralRate), debtRate, MONEY_PLACES, 'down');
+  writeLoan(
+    world,
+    loan,
+    'loan_liquidation',
+    sold,
+    [
+      ...transfer(pledgeBook(loan), BOOKS.counterparty, collateralAsset, sold),
+      ...transfer(pledgeBook(loan), `main:${account.id}`, collateralAsset, pledged.minus(sold)),
+      ...transfer(BOOKS.counterparty, BOOKS.insurance, asset, proceeds),
+      ...transfer(BOOKS.insurance, BOOKS.lending, asset, loan.amount),
+      ...transfer(BOOKS.insurance, BOOKS.funding, asset, funding),
+    ],
+    'LTV at or above the liquidation LTV',
+  );
+  closeLoan(loan);
+}
+
+function closeLoan(loan: Loan): void {
+  loan.open = false;
+  loan.state = null;
+  loan.account.loans.delete(loan.loanId);
+}
+
+/** Pays the funding first, then the loan; overpaying is cut to the debt. */
+export function repay(
+  world: World,
+  loan: Loan,
+  offered: Decimal,
+): Outcome<{ readonly loan: CreditLineView | null }> {
+  const main = `main:${loan.account.id}`;
+  if (offered.lte(ZERO)) return reject(CODES.invalid, 'amount', 'amount must be greater than 0');
+  const funding = totalFunding(world, loan);
+  const amount = minDecimal(offered, loan.amount.plus(funding));
+  if (amount.gt(world.ledger.balance(main, loan.asset)))
+    return reject(CODES.noBalance, 'amount', 'Not enough balance');
+  const fundingPaid = minDecimal(amount, funding);
+  const principal = amount.minus(fundingPaid);
+  loan.amount = loan.amount.minus(principal);
+  loan.fundingCarried = funding.minus(fundingPaid);
+  loan.accrualFromMs = world.nowMs;
+  const closes = isZero(loan.amount) && isZero(loan.fundingCarried);
+  writeLoan(world, loan, 'loan_repaid', amount, [
+    ...transfer(main, BOOKS.funding, loan.asset, fundingPaid),
+    ...transfer(main, BOOKS.lending, loan.asset, principal),
+    ...(closes ? transfer(pledgeBook(loan), main, loan.collateralAsset, collateralOf(world, loan)) : []),
+  ]);
+  if (closes) closeLoan(loan);
+  world.dirtyUnits.add(loan);
+  return { ok: true, loan: closes ? null : creditLineView(world, loan) };
+}
+
+export function addCollateral(
+  world: World,
+  loan: Loan,
+  amount: Decimal,
+): Outcome<{ readonly loan: CreditLineView }> {
+  const main = `main:${loan.account.id}`;
+  if (amount.lte(ZERO)) return reject(CODES.invalid, 'amount', 'amount must be greater than 0');
+  if (amount.gt(world.ledger.balance(main, loan.collateralAsset)))
+    return reject(CODES.noBalance, 'amount', 'Not enough balance');
+  const legs = transfer(main, pledgeBook(loan), loan.collateralAsset, amount);
+  writeLoan(world, loan, 'loan_collateral', amount, legs);
+  world.dirtyUnits.add(loan);
+  return { ok: true, loan: creditLineView(world, loan) };
+}

@@ -1,0 +1,61 @@
+import { formatDecimal, ZERO } from '../../core/quantities/decimal.ts';
+import { BOOKS, transfer } from './ledger.ts';
+import { unrealizedFunding } from './margin.ts';
+import {
+  collateralBook,
+  isZero,
+  type Market,
+  marginBook,
+  record,
+  sign,
+  touchAccount,
+  type World,
+} from './state.ts';
+
+/** Periodic funding of a perpetual: longs pay shorts `size * mark * rate`, as a balance update. */
+export function scheduleFunding(world: World, market: Market): void {
+  if (market.spec.kind !== 'perpetual') return;
+  const interval = market.spec.fundingIntervalMs;
+  const nextMs = (Math.floor(world.nowMs / interval) + 1) * interval;
+  world.agenda.schedule(nextMs, () => {
+    payFunding(world, market);
+    scheduleFunding(world, market);
+  });
+}
+
+function payFunding(world: World, market: Market): void {
+  if (isZero(market.fundingRate)) return;
+  for (const position of market.positions) {
+    const { account } = position;
+    const payment = position.size
+      .times(market.mark)
+      .times(market.fundingRate)
+      .times(sign(position.direction));
+    const payer = world.readings.marginModel === 'isolated' ? marginBook(position) : collateralBook(account);
+    record(
+      world,
+      'funding',
+      {
+        accountId: account.id,
+        market: market.spec.name,
+        positionId: position.positionId,
+        amount: formatDecimal(ZERO.minus(payment)),
+        price: formatDecimal(market.mark),
+        details: { rate: formatDecimal(market.fundingRate), size: formatDecimal(position.size) },
+      },
+      transfer(payer, BOOKS.funding, market.spec.quote, payment),
+    );
+    touchAccount(world, account);
+    world.dirtyUnits.add(position.unit);
+  }
+}
+
+/** A new rate; what margin positions have accrued at the old one stays theirs. */
+export function changeFundingRate(world: World, market: Market, rate: Market['fundingRate']): void {
+  for (const position of market.positions) {
+    position.fundingCarried = unrealizedFunding(world, position);
+    position.accrualFromMs = world.nowMs;
+    world.dirtyUnits.add(position.unit);
+  }
+  market.fundingRate = rate;
+}

@@ -1,0 +1,258 @@
+import {
+  type Decimal,
+  divide,
+  formatDecimal,
+  maxDecimal,
+  minDecimal,
+  ONE,
+  roundToStep,
+  toNumber,
+  ZERO,
+} from '../../core/quantities/decimal.ts';
+import { BOOKS, transfer } from './ledger.ts';
+import {
+  assetRate,
+  drainPerMs,
+  type MarginSums,
+  maintenanceOf,
+  marginSums,
+  marketSlopes,
+  pricingMarket,
+  unitPositions,
+} from './margin.ts';
+import { cancel } from './order-book.ts';
+import { applyFill } from './positions.ts';
+import { checkAgainAt } from './risk-watch.ts';
+import {
+  type Account,
+  collateralBook,
+  type MarginUnit,
+  type Market,
+  MONEY_PLACES,
+  type Position,
+  record,
+  type Threshold,
+  type World,
+} from './state.ts';
+import type { LedgerKind } from './types.ts';
+
+/** Makes the unit that judges a whole account, or one isolated position. */
+export function createMarginUnit(world: World, account: Account, position: Position | null): MarginUnit {
+  const unit: MarginUnit = {
+    account,
+    position,
+    state: null,
+    nextStepMs: 0,
+    generation: 0,
+    deadlineMs: 0,
+    isLive: () => position === null || account.positions.get(position.key) === position,
+    check: () => checkUnit(world, unit),
+  };
+  return unit;
+}
+
+function checkUnit(world: World, unit: MarginUnit): readonly Threshold[] {
+  // Under isolated margin the positions have units of their own, and the account's has nothing to judge.
+  if (unit.position === null && world.readings.marginModel === 'isolated') return [];
+  if (unitPositions(unit).length === 0) return settleWithoutPositions(world, unit);
+  // A liquidation is judged again at its next step, so that its state lasts long enough to be seen.
+  if (unit.state === 'liquidation' && world.nowMs < unit.nextStepMs) return liquidateOn(world, unit);
+  const sums = marginSums(world, unit);
+  if (unit.state === 'liquidation') {
+    const enough = sums.maintenance.times(world.config.liquidation.restoreRatio);
+    if (sums.equity.lte(enough)) return liquidateOn(world, unit);
+    changeState(world, unit, null, 'liquidation_ended', sums, 'margin restored');
+  }
+  if (sums.equity.lte(sums.maintenance)) {
+    changeState(
+      world,
+      unit,
+      'liquidation',
+      'liquidation_started',
+      sums,
+      'equity at or below maintenance margin',
+    );
+    begin(world, unit);
+    return liquidateOn(world, unit);
+  }
+  const called = sums.equity.lte(sums.maintenance.times(world.config.liquidation.marginCallRatio));
+  if (called && unit.state === null) changeState(world, unit, 'margin_call', 'margin_call', sums);
+  if (!called && unit.state === 'margin_call') changeState(world, unit, null, 'margin_call_cleared', sums);
+  return thresholds(world, unit, sums);
+}
+
+/** How far a change of judgement is: the worse one always, the better one while called. */
+function thresholds(world: World, unit: MarginUnit, sums: MarginSums): readonly Threshold[] {
+  const slopes = marketSlopes(world, unit);
+  const drain = drainPerMs(unit);
+  const against = (ratio: Decimal, direction: 1 | -1): Threshold => ({
+    slack: toNumber(sums.equity.minus(sums.maintenance.times(ratio))) * direction,
+    slopes: new Map(
+      [...slopes].map(([market, slope]): [Market, number] => [
+        market,
+        toNumber(slope.equity.minus(slope.maintenance.times(ratio))) * direction,
+      ]),
+    ),
+    drainPerMs: drain * direction,
+  });
+  const callRatio = world.config.liquidation.marginCallRatio;
+  return unit.state === 'margin_call' ? [against(ONE, 1), against(callRatio, -1)] : [against(callRatio, 1)];
+}
+
+function changeState(
+  world: World,
+  unit: MarginUnit,
+  state: MarginUnit['state'],
+  kind: LedgerKind,
+  sums: MarginSums,
+  reason?: string,
+): void {
+  unit.state = state;
+  record(world, kind, {
+    accountId: unit.account.id,
+    ...(unit.position === null
+      ? {}
+      : { positionId: unit.position.positionId, market: unit.position.market.spec.name }),
+    ...(reason === undefined ? {} : { reason }),
+    details: {
+      equity: formatDecimal(sums.equity),
+      maintenanceMargin: formatDecimal(sums.maintenance),
+    },
+  });
+}
+
+/** At the start every order that could open or grow a position goes; reduce-only orders may still help. */
+function begin(world: World, unit: MarginUnit): void {
+  unit.nextStepMs = world.nowMs;
+  for (const order of unit.account.openOrders.values()) {
+    const concerned = unit.position === null || order.market === unit.position.market;
+    if (concerned && order.orderClass !== 'spot' && !order.closesOnly) cancel(world, order, 'liquidation');
+  }
+  for (const position of unitPositions(unit)) position.liquidationSize = position.size;
+}
+
+/** One part per step: margin positions, then borrows, then futures; the largest first. */
+function liquidateOn(world: World, unit: MarginUnit): readonly Threshold[] {
+  if (world.nowMs >= unit.nextStepMs) {
+    unit.nextStepMs = world.nowMs + world.config.liquidation.stepMs;
+    const target = nextTarget(world, unit);
+    if (target !== undefined) closePart(world, target);
+  }
+  if (unit.isLive()) checkAgainAt(world, unit, unit.nextStepMs);
+  else
+    changeState(
+      world,
+      unit,
+      null,
+      'liquidation_ended',
+      { equity: ZERO, maintenance: ZERO },
+      'nothing left open',
+    );
+  return [];
+}
+
+function nextTarget(world: World, unit: MarginUnit): Position | undefined {
+  const positions = [...unitPositions(unit)].sort((a, b) => {
+    const difference = maintenanceOf(b).cmp(maintenanceOf(a));
+    return difference === 0 ? a.positionId - b.positionId : difference;
+  });
+  const margin = positions.find((position) => position.market.orderClass === 'margin');
+  if (margin !== undefined) return margin;
+  if (unit.position === null && repayBorrow(world, unit.account)) return undefined;
+  return positions[0];
+}
+
+function closePart(world: World, position: Position): void {
+  const { market, account } = position;
+  const { amountStep, minAmount, liquidationFee } = market.spec;
+  const part = (position.liquidationSize ?? position.size).times(world.config.liquidation.part);
+  const wanted = maxDecimal(roundToStep(part, amountStep, 'up'), minAmount);
+  const rest = position.size.minus(wanted);
+  const amount = rest.lt(minAmount) ? position.size : wanted;
+  applyFill(world, {
+    account,
+    market,
+    side: position.direction === 'long' ? 'sell' : 'buy',
+    positionSide: position.positionSide,
+    amount,
+    price: market.mark,
+    feeRate: liquidationFee,
+    kind: 'liquidation',
+    order: null,
+    role: 'engine',
+  });
+}
+
+/**
+ * A negative money balance is a borrow against the other collateral: sells as much of that, at mark and with
+ * the liquidation fee, as repays it. False when there is nothing to repay or nothing to sell.
+ */
+export function repayBorrow(world: World, account: Account): boolean {
+  const money = world.config.referenceAsset;
+  const book = collateralBook(account);
+  let sold = false;
+  for (const [asset, balance] of new Map(world.ledger.balances(book))) {
+    const owed = ZERO.minus(world.ledger.balance(book, money));
+    const market = pricingMarket(world, asset);
+    if (owed.lte(ZERO)) break;
+    if (market === undefined || balance.lte(ZERO)) continue;
+    const rate = assetRate(world, asset);
+    const kept = ONE.minus(market.spec.liquidationFee);
+    const needed = divide(owed, rate.times(kept), MONEY_PLACES, 'up');
+    const amount = minDecimal(balance, needed);
+    const proceeds = amount.times(rate);
+    record(
+      world,
+      'borrow_repaid',
+      {
+        accountId: account.id,
+        market: market.spec.name,
+        amount: formatDecimal(amount),
+        price: formatDecimal(rate),
+        fee: formatDecimal(proceeds.times(market.spec.liquidationFee)),
+        reason: 'liquidation',
+      },
+      [
+        ...transfer(book, BOOKS.counterparty, asset, amount),
+        ...transfer(BOOKS.counterparty, book, money, proceeds),
+        ...transfer(book, BOOKS.insurance, money, proceeds.times(market.spec.liquidationFee)),
+      ],
+    );
+    sold = true;
+  }
+  return sold;
+}
+
+/** Nothing is open any more: a liquidation ends, and what is still owed is paid by the insurance. */
+function settleWithoutPositions(world: World, unit: MarginUnit): readonly Threshold[] {
+  const { account } = unit;
+  const money = world.config.referenceAsset;
+  const book = collateralBook(account);
+  const sums = marginSums(world, unit);
+  const owes = world.ledger.balance(book, money).lt(ZERO);
+  if (owes && (unit.state === 'liquidation' || sums.equity.lte(ZERO))) {
+    repayBorrow(world, account);
+    coverShortfall(world, account);
+  }
+  if (unit.state === 'liquidation')
+    changeState(world, unit, null, 'liquidation_ended', marginSums(world, unit), 'nothing left open');
+  if (unit.state === 'margin_call') changeState(world, unit, null, 'margin_call_cleared', sums);
+  if (!world.ledger.balance(book, money).lt(ZERO)) return [];
+  const slopes = [...marketSlopes(world, unit)].map(([market, slope]): [Market, number] => [
+    market,
+    toNumber(slope.equity),
+  ]);
+  return [{ slack: toNumber(sums.equity), slopes: new Map(slopes), drainPerMs: 0 }];
+}
+
+function coverShortfall(world: World, account: Account): void {
+  const money = world.config.referenceAsset;
+  const owed = ZERO.minus(world.ledger.balance(collateralBook(account), money));
+  if (owed.lte(ZERO)) return;
+  record(
+    world,
+    'insurance',
+    { accountId: account.id, amount: formatDecimal(owed), reason: 'negative equity' },
+    transfer(BOOKS.insurance, collateralBook(account), money, owed),
+  );
+}

@@ -1,0 +1,250 @@
+import {
+  type Decimal,
+  decimalFromNumber,
+  divide,
+  formatDecimal,
+  maxDecimal,
+  minDecimal,
+  ONE,
+  roundToStep,
+  toNumber,
+  writtenDecimalPlaces,
+  ZERO,
+} from '../../core/quantities/decimal.ts';
+import { worstPrice } from './market.ts';
+import {
+  type Account,
+  collateralBook,
+  isZero,
+  type MarginUnit,
+  type Market,
+  MONEY_PLACES,
+  marginOf,
+  type Order,
+  type Position,
+  sign,
+  type World,
+} from './state.ts';
+
+const DAY_MS = decimalFromNumber(86_400_000);
+
+/** The market that says what an asset is worth; `undefined` for the reference itself or an unpriced asset. */
+export function pricingMarket(world: World, asset: string): Market | undefined {
+  return asset === world.config.referenceAsset
+    ? undefined
+    : world.markets.get(`${asset}_${world.config.referenceAsset}`);
+}
+
+/** Value of one unit of an asset in the reference asset, at mark; zero when nothing prices it. */
+export function assetRate(world: World, asset: string): Decimal {
+  if (asset === world.config.referenceAsset) return ONE;
+  return pricingMarket(world, asset)?.mark ?? ZERO;
+}
+
+/** What one unit counts for as collateral; debts count in full. */
+export function collateralRate(world: World, asset: string): Decimal {
+  return (world.assets.get(asset)?.collateralWeight ?? ZERO).times(assetRate(world, asset));
+}
+
+function weight(world: World, asset: string, balance: Decimal): Decimal {
+  return balance.lt(ZERO) ? ONE : (world.assets.get(asset)?.collateralWeight ?? ZERO);
+}
+
+export function collateralValue(world: World, account: Account): Decimal {
+  let value = ZERO;
+  for (const [asset, balance] of world.ledger.balances(collateralBook(account))) {
+    value = value.plus(balance.times(weight(world, asset, balance)).times(assetRate(world, asset)));
+  }
+  return value;
+}
+
+export function unrealizedPnl(position: Position): Decimal {
+  const worth = position.size.times(position.market.mark);
+  return position.direction === 'long' ? worth.minus(position.cost) : position.cost.minus(worth);
+}
+
+/** `amount * ratePerDay * elapsed` to the places that money is rounded to. */
+export function accrued(amount: Decimal, ratePerDay: Decimal, elapsedMs: number): Decimal {
+  if (elapsedMs === 0 || isZero(ratePerDay)) return ZERO;
+  return divide(amount.times(ratePerDay).times(decimalFromNumber(elapsedMs)), DAY_MS, MONEY_PLACES, 'halfUp');
+}
+
+/** Funding of a margin position since it was last settled; always zero on perpetuals (specification 2.4). */
+export function unrealizedFunding(world: World, position: Position): Decimal {
+  if (position.market.spec.kind === 'perpetual') return ZERO;
+  const elapsed = world.nowMs - position.accrualFromMs;
+  return position.fundingCarried.plus(accrued(position.cost, position.market.fundingRate, elapsed));
+}
+
+export function initialMargin(value: Decimal, leverage: number): Decimal {
+  return divide(value, decimalFromNumber(leverage), MONEY_PLACES, 'up');
+}
+
+export function positionMargin(world: World, position: Position): Decimal {
+  return world.readings.marginModel === 'isolated'
+    ? marginOf(world, position)
+    : initialMargin(position.cost, position.account.leverage);
+}
+
+export function basePrice(position: Position): Decimal {
+  return divide(position.cost, position.size, pricePlaces(position.market), 'halfUp');
+}
+
+/** Coins worth a fraction of a cent have prices with more places than money has. */
+function pricePlaces({ spec }: Market): number {
+  return Math.max(MONEY_PLACES, writtenDecimalPlaces(formatDecimal(spec.priceStep)));
+}
+
+export function unitPositions(unit: MarginUnit): readonly Position[] {
+  return unit.position === null ? [...unit.account.positions.values()] : [unit.position];
+}
+
+export interface MarginSums {
+  readonly equity: Decimal;
+  readonly maintenance: Decimal;
+}
+
+export function marginSums(world: World, unit: MarginUnit): MarginSums {
+  let equity = unit.position === null ? collateralValue(world, unit.account) : marginOf(world, unit.position);
+  let maintenance = ZERO;
+  for (const position of unitPositions(unit)) {
+    equity = equity.plus(unrealizedPnl(position)).minus(unrealizedFunding(world, position));
+    maintenance = maintenance.plus(maintenanceOf(position));
+  }
+  return { equity, maintenance };
+}
+
+export function maintenanceOf(position: Position): Decimal {
+  return position.size.times(position.market.mark).times(position.market.spec.maintenanceMargin);
+}
+
+/** d(equity) / d(mark) and d(maintenance) / d(mark) of a unit, per market. */
+export interface MarketSlopes {
+  readonly equity: Decimal;
+  readonly maintenance: Decimal;
+}
+
+export function marketSlopes(world: World, unit: MarginUnit): ReadonlyMap<Market, MarketSlopes> {
+  const slopes = new Map<Market, MarketSlopes>();
+  const add = (market: Market, equity: Decimal, maintenance: Decimal): void => {
+    const known = slopes.get(market);
+    slopes.set(market, {
+      equity: known?.equity.plus(equity) ?? equity,
+      maintenance: known?.maintenance.plus(maintenance) ?? maintenance,
+    });
+  };
+  for (const { market, size, direction } of unitPositions(unit)) {
+    add(market, size.times(sign(direction)), size.times(market.spec.maintenanceMargin));
+  }
+  if (unit.position !== null) return slopes;
+  for (const [asset, balance] of world.ledger.balances(collateralBook(unit.account))) {
+    const market = pricingMarket(world, asset);
+    if (market !== undefined) add(market, balance.times(weight(world, asset, balance)), ZERO);
+  }
+  return slopes;
+}
+
+/** What unrealized funding takes from the unit per millisecond; negative when it is paid. */
+export function drainPerMs(unit: MarginUnit): number {
+  let perDay = 0;
+  for (const { market, cost } of unitPositions(unit)) {
+    if (market.spec.kind === 'spot') perDay += toNumber(cost) * toNumber(market.fundingRate);
+  }
+  return perDay / 86_400_000;
+}
+
+/**
+ * The mark price of the position's market at which equity equals maintenance margin, all else unchanged:
+ * `mark - (equity - maintenance) / slope`. Null when no positive price does. Rounded to the price step
+ * towards the safe side of the position, so that nothing is liquidated before the price that was shown.
+ */
+export function liquidationPrice(
+  position: Position,
+  sums: MarginSums,
+  slopes: ReadonlyMap<Market, MarketSlopes>,
+): Decimal | null {
+  const { market } = position;
+  const known = slopes.get(market);
+  if (known === undefined) return null;
+  const slope = known.equity.minus(known.maintenance);
+  if (isZero(slope)) return null;
+  const distance = divide(sums.equity.minus(sums.maintenance), slope, pricePlaces(market), 'halfUp');
+  const price = roundToStep(
+    market.mark.minus(distance),
+    market.spec.priceStep,
+    slope.gt(ZERO) ? 'up' : 'down',
+  );
+  return price.gt(ZERO) ? price : null;
+}
+
+/** Margin that open orders would need if they filled, beyond what reduces existing positions. */
+export function reservedMargin(account: Account): Decimal {
+  const covers = new Map<string, Decimal>();
+  let reserved = ZERO;
+  for (const order of account.openOrders.values()) {
+    if (!canOpen(order)) continue;
+    const key = `${positionKey(order.market, order.positionSide)}|${order.side}`;
+    const cover = covers.get(key) ?? opposingSize(account, order);
+    const closing = minDecimal(cover, order.left);
+    covers.set(key, cover.minus(closing));
+    const value = order.left.minus(closing).times(exposurePrice(order));
+    reserved = reserved.plus(initialMargin(value, account.leverage));
+  }
+  return reserved;
+}
+
+/**
+ * What an order has to be secured at: the worst price that it can open a position at. A sell fills at its limit
+ * or better, and better is more to secure: at least the best bid, or what the market is at once a stop activates.
+ */
+export function exposurePrice(order: Order): Decimal {
+  const { market, side, price, activationPrice } = order;
+  if (side === 'buy') return isZero(price) ? worstPrice(market, 'buy') : price;
+  return maxDecimal(price, order.active ? market.bestBid : (activationPrice ?? market.bestBid));
+}
+
+/** The part of a new order that would open or grow a position, once the open orders of its side have filled. */
+export function openingAmount(account: Account, order: Order): Decimal {
+  let cover = opposingSize(account, order);
+  for (const other of account.openOrders.values()) {
+    if (canOpen(other) && isAlike(other, order)) cover = cover.minus(other.left);
+  }
+  return order.amount.minus(minDecimal(order.amount, maxDecimal(ZERO, cover)));
+}
+
+function canOpen(order: Order): boolean {
+  return order.orderClass !== 'spot' && !order.closesOnly;
+}
+
+function isAlike(a: Order, b: Order): boolean {
+  return a.market === b.market && a.positionSide === b.positionSide && a.side === b.side;
+}
+
+/** How much of an order would only reduce. */
+function opposingSize(account: Account, order: Order): Decimal {
+  const position = account.positions.get(positionKey(order.market, order.positionSide));
+  return position === undefined || position.direction === directionOf(order.side) ? ZERO : position.size;
+}
+
+export function directionOf(side: 'buy' | 'sell'): 'long' | 'short' {
+  return side === 'buy' ? 'long' : 'short';
+}
+
+export function positionKey(market: Market, positionSide: string): string {
+  return `${market.spec.name}|${positionSide}`;
+}
+
+export function usedMargin(world: World, account: Account): Decimal {
+  let used = ZERO;
+  for (const position of account.positions.values()) used = used.plus(positionMargin(world, position));
+  return used;
+}
+
+/** Free funds for trading, never below zero. Under isolated margin, used margin has left the pool already. */
+export function freeMargin(world: World, account: Account, equity: Decimal): Decimal {
+  const pool =
+    world.readings.marginModel === 'isolated'
+      ? collateralValue(world, account)
+      : equity.minus(usedMargin(world, account));
+  return maxDecimal(ZERO, pool.minus(reservedMargin(account)));
+}

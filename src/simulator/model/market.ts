@@ -1,0 +1,134 @@
+import {
+  type Decimal,
+  decimalFromNumber,
+  formatDecimal,
+  minDecimal,
+  roundToStep,
+  ZERO,
+} from '../../core/quantities/decimal.ts';
+import { Heap } from './heap.ts';
+import type { Market, Order, World } from './state.ts';
+import type { MarketSpec, MarketView, Side } from './types.ts';
+
+/** Best price first, then who came first; orders at market come before all. */
+function restingBefore(side: Side): (a: Order, b: Order) => boolean {
+  return (a, b) => {
+    if (a.price.eq(b.price)) return a.orderId < b.orderId;
+    if (a.price.eq(ZERO) || b.price.eq(ZERO)) return a.price.eq(ZERO);
+    return side === 'sell' ? a.price.lt(b.price) : a.price.gt(b.price);
+  };
+}
+
+function stopBefore(trigger: 'rise' | 'fall'): (a: Order, b: Order) => boolean {
+  return (a, b) => {
+    const first = a.activationPrice ?? ZERO;
+    const second = b.activationPrice ?? ZERO;
+    if (first.eq(second)) return a.orderId < b.orderId;
+    return trigger === 'rise' ? first.lt(second) : first.gt(second);
+  };
+}
+
+export function createMarket(spec: MarketSpec): Market {
+  const market: Market = {
+    spec,
+    orderClass: spec.kind === 'perpetual' ? 'futures' : 'margin',
+    last: spec.price,
+    mark: spec.price.plus(spec.basis),
+    basis: spec.basis,
+    fundingRate: spec.fundingRate,
+    bestBid: ZERO,
+    bestAsk: ZERO,
+    source: null,
+    followers: [],
+    taken: { buy: new Map(), sell: new Map() },
+    depthPeriod: 0,
+    renewalScheduled: false,
+    resting: { buy: new Heap(restingBefore('buy')), sell: new Heap(restingBefore('sell')) },
+    stops: { rise: new Heap(stopBefore('rise')), fall: new Heap(stopBefore('fall')) },
+    positions: new Set(),
+    lowEdges: new Heap((a, b) => a.price > b.price),
+    highEdges: new Heap((a, b) => a.price < b.price),
+  };
+  placeBook(market);
+  return market;
+}
+
+/** Levels lie on a fixed grid of prices, so that depth once taken stays taken when the price comes back. */
+function placeBook(market: Market): void {
+  const { halfSpread, levelStep } = market.spec.depth;
+  const below = market.last.minus(halfSpread);
+  market.bestBid = below.gt(ZERO) ? roundToStep(below, levelStep, 'down') : ZERO;
+  market.bestAsk = roundToStep(market.last.plus(halfSpread), levelStep, 'up');
+}
+
+/** A new price of the market and of those that follow it; matching and judging happen at the next settling. */
+export function movePrice(world: World, market: Market, last: Decimal, mark?: Decimal): void {
+  market.last = last;
+  market.mark = mark ?? last.plus(market.basis);
+  if (market.mark.lte(ZERO)) market.mark = market.spec.priceStep;
+  placeBook(market);
+  world.dirtyMarkets.add(market);
+  for (const follower of market.followers) {
+    if (follower.source === null) movePrice(world, follower, last);
+  }
+}
+
+export function marketView(market: Market): MarketView {
+  const { spec, last, mark, bestBid, bestAsk } = market;
+  return { spec, last, mark, bid: bestBid, ask: bestAsk };
+}
+
+/** Whether an order at this price may trade with a level; an order at market always may. */
+export function crosses(order: Order, level: Decimal): boolean {
+  if (order.price.eq(ZERO)) return true;
+  return order.side === 'sell' ? level.gte(order.price) : level.lte(order.price);
+}
+
+export interface BookLevel {
+  readonly price: Decimal;
+  readonly free: Decimal;
+}
+
+function renewDepth(world: World, market: Market): void {
+  const period = Math.floor(world.nowMs / market.spec.depth.renewMs);
+  if (period === market.depthPeriod) return;
+  market.depthPeriod = period;
+  market.taken.buy.clear();
+  market.taken.sell.clear();
+}
+
+/** The first level with something left that an order of this side can trade with. */
+export function firstFreeLevel(world: World, order: Order): BookLevel | undefined {
+  const { market, side } = order;
+  renewDepth(world, market);
+  const { levelStep, levels, amountPerLevel } = market.spec.depth;
+  let price = side === 'sell' ? market.bestBid : market.bestAsk;
+  for (let index = 0; index < levels && price.gt(ZERO) && crosses(order, price); index += 1) {
+    const free = amountPerLevel.minus(market.taken[side].get(formatDecimal(price)) ?? ZERO);
+    if (free.gt(ZERO)) return { price, free };
+    price = side === 'sell' ? price.minus(levelStep) : price.plus(levelStep);
+  }
+  return undefined;
+}
+
+export function takeDepth(market: Market, side: Side, level: BookLevel, amount: Decimal): void {
+  const key = formatDecimal(level.price);
+  market.taken[side].set(key, (market.taken[side].get(key) ?? ZERO).plus(minDecimal(amount, level.free)));
+}
+
+/** The price at the far end of the book: the worst that an order at market can get. */
+export function worstPrice(market: Market, side: Side): Decimal {
+  const span = market.spec.depth.levelStep.times(decimalFromNumber(market.spec.depth.levels - 1));
+  return side === 'buy' ? market.bestAsk.plus(span) : market.bestBid.minus(span);
+}
+
+/** Comes back when depth is renewed, for orders that found too little of it. */
+export function scheduleRenewal(world: World, market: Market): void {
+  if (market.renewalScheduled) return;
+  market.renewalScheduled = true;
+  const { renewMs } = market.spec.depth;
+  world.agenda.schedule((Math.floor(world.nowMs / renewMs) + 1) * renewMs, () => {
+    market.renewalScheduled = false;
+    world.dirtyMarkets.add(market);
+  });
+}

@@ -1,0 +1,170 @@
+import { type Decimal, formatDecimal, minDecimal, ZERO } from '../../core/quantities/decimal.ts';
+import { BOOKS, transfer } from './ledger.ts';
+import { directionOf, positionKey } from './margin.ts';
+import { type BookLevel, crosses, firstFreeLevel, scheduleRenewal, takeDepth } from './market.ts';
+import { cancel, finishOrder, orderFields, shelve } from './order-book.ts';
+import { applyFill, attachTpsl } from './positions.ts';
+import { isOpen, type Market, type Order, record, type World } from './state.ts';
+
+export type Role = 'taker' | 'maker';
+
+/**
+ * Trades an active order against the book as far as it goes. A taker gets the price of each level; an order
+ * that rested gets its own. What a reduce-only order may still do is decided fill by fill.
+ */
+export function matchOrder(world: World, order: Order, role: Role): void {
+  while (isOpen(order)) {
+    const level = firstFreeLevel(world, order);
+    if (level === undefined) break;
+    const wanted = fillable(world, order);
+    if (wanted === undefined) {
+      cancel(world, order, 'nothing to reduce');
+      return;
+    }
+    fill(world, order, level, minDecimal(wanted, level.free), role);
+  }
+  if (isOpen(order) && crosses(order, bestOpposite(order))) scheduleRenewal(world, order.market);
+}
+
+function bestOpposite(order: Order): Decimal {
+  return order.side === 'sell' ? order.market.bestBid : order.market.bestAsk;
+}
+
+/** How much of an order may fill now; `undefined` when it is reduce-only and nothing is left to reduce. */
+function fillable(world: World, order: Order): Decimal | undefined {
+  if (!order.closesOnly) return order.left;
+  const position = world.accounts
+    .get(order.accountId)
+    ?.positions.get(positionKey(order.market, order.positionSide));
+  if (position === undefined || position.direction === directionOf(order.side)) return undefined;
+  return minDecimal(order.left, position.size);
+}
+
+function fill(world: World, order: Order, level: BookLevel, amount: Decimal, role: Role): void {
+  const { market } = order;
+  const price = role === 'taker' || order.price.eq(ZERO) ? level.price : order.price;
+  const feeRate = role === 'taker' ? order.takerFee : order.makerFee;
+  takeDepth(market, order.side, level, amount);
+  order.left = order.left.minus(amount);
+  order.dealStock = order.dealStock.plus(amount);
+  order.dealMoney = order.dealMoney.plus(amount.times(price));
+  order.dealFee = order.dealFee.plus(amount.times(price).times(feeRate));
+  if (order.left.eq(ZERO)) finishOrder(world, order, 'FILLED');
+  else order.status = 'PARTIALLY_FILLED';
+  if (order.orderClass === 'spot') {
+    spotFill(world, order, amount, price, feeRate, role);
+    return;
+  }
+  const account = world.accounts.get(order.accountId);
+  if (account === undefined) throw new Error(`order ${order.orderId} of an unknown account`);
+  const { side, positionSide } = order;
+  applyFill(world, {
+    account,
+    market,
+    side,
+    positionSide,
+    amount,
+    price,
+    feeRate,
+    kind: 'fill',
+    order,
+    role,
+  });
+  attachTpsl(world, order);
+}
+
+function spotFill(
+  world: World,
+  order: Order,
+  amount: Decimal,
+  price: Decimal,
+  feeRate: Decimal,
+  role: Role,
+): void {
+  const { base, quote } = order.market.spec;
+  const wallet = `spot:${order.accountId}`;
+  const money = amount.times(price);
+  const [giver, taker] = order.side === 'buy' ? [BOOKS.counterparty, wallet] : [wallet, BOOKS.counterparty];
+  record(
+    world,
+    'fill',
+    {
+      ...orderFields(order),
+      amount: formatDecimal(amount),
+      price: formatDecimal(price),
+      fee: formatDecimal(money.times(feeRate)),
+      details: { role },
+    },
+    [
+      ...transfer(giver, taker, base, amount),
+      ...transfer(taker, giver, quote, money),
+      ...transfer(wallet, BOOKS.fees, quote, money.times(feeRate)),
+    ],
+  );
+}
+
+/** Activates what the price has reached, then fills what rests within reach of the book. */
+export function matchMarket(world: World, market: Market): void {
+  triggerStops(world, market, 'fall');
+  triggerStops(world, market, 'rise');
+  matchResting(world, market, 'sell');
+  matchResting(world, market, 'buy');
+}
+
+function triggerStops(world: World, market: Market, direction: 'rise' | 'fall'): void {
+  const heap = market.stops[direction];
+  for (let order = heap.peek(); order !== undefined; order = heap.peek()) {
+    if (isOpen(order) && !isReached(world, order, direction)) return;
+    heap.pop();
+    if (isOpen(order)) activate(world, order);
+  }
+}
+
+export function triggerPrice(world: World, market: Market): Decimal {
+  return world.readings.stopTriggerSource === 'mark' ? market.mark : market.last;
+}
+
+function isReached(world: World, order: Order, direction: 'rise' | 'fall'): boolean {
+  const price = triggerPrice(world, order.market);
+  const activation = order.activationPrice ?? ZERO;
+  if (price.eq(activation)) return world.readings.stopTriggersAtEquality === 'yes';
+  return direction === 'rise' ? price.gt(activation) : price.lt(activation);
+}
+
+/** From here on a stop is a limit order (or an order at market, for take profit and stop loss). */
+export function activate(world: World, order: Order): void {
+  order.trigger = null;
+  order.active = true;
+  if (order.ofPosition !== null) {
+    order.amount = order.ofPosition.size;
+    order.left = order.amount;
+  }
+  record(world, 'stop_triggered', {
+    ...orderFields(order),
+    price: formatDecimal(triggerPrice(world, order.market)),
+    details: {
+      last: formatDecimal(order.market.last),
+      mark: formatDecimal(order.market.mark),
+      activationPrice: order.activationPrice === null ? null : formatDecimal(order.activationPrice),
+    },
+  });
+  enterMatching(world, order);
+}
+
+/** Takes what the book offers; the rest is shelved at its price. */
+export function enterMatching(world: World, order: Order): void {
+  matchOrder(world, order, 'taker');
+  if (isOpen(order)) shelve(order);
+}
+
+function matchResting(world: World, market: Market, side: 'buy' | 'sell'): void {
+  const heap = market.resting[side];
+  for (let order = heap.peek(); order !== undefined; order = heap.peek()) {
+    if (isOpen(order)) {
+      if (!crosses(order, bestOpposite(order))) return;
+      matchOrder(world, order, 'maker');
+      if (isOpen(order)) return;
+    }
+    heap.pop();
+  }
+}

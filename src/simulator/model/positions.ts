@@ -1,0 +1,301 @@
+import { type Decimal, divide, formatDecimal, minDecimal, ZERO } from '../../core/quantities/decimal.ts';
+import { BOOKS, type Leg, transfer } from './ledger.ts';
+import { directionOf, initialMargin, positionKey, unrealizedFunding } from './margin.ts';
+import { cancel, createOrder, enterOrder, orderFields, shelve } from './order-book.ts';
+import {
+  type Account,
+  collateralBook,
+  isZero,
+  type Market,
+  MONEY_PLACES,
+  marginBook,
+  marginOf,
+  type Order,
+  type Position,
+  positionBook,
+  record,
+  sideSign,
+  sign,
+  touchAccount,
+  type World,
+} from './state.ts';
+import type { PositionSide, Side } from './types.ts';
+
+export interface PositionFill {
+  readonly account: Account;
+  readonly market: Market;
+  readonly side: Side;
+  readonly positionSide: PositionSide;
+  readonly amount: Decimal;
+  readonly price: Decimal;
+  readonly feeRate: Decimal;
+  readonly kind: 'fill' | 'liquidation' | 'position_seeded';
+  readonly order: Order | null;
+  readonly role: 'taker' | 'maker' | 'engine';
+}
+
+/** What a fill did to the positions, for the ledger. */
+interface FillEffect {
+  readonly legs: Leg[];
+  position: Position;
+  reduced: boolean;
+  closed: boolean;
+  realized: Decimal;
+  fundingSettled: Decimal;
+  /** Loss beyond an isolated position's margin, paid by the insurance. */
+  insured: Decimal;
+}
+
+/**
+ * Applies one fill: first it reduces an opposite position in the same key, what remains opens or grows one.
+ * All money of it is one balanced entry: size and cost lie in the position's own book, profit moves to the
+ * collateral (or the position's margin) and the fee to the exchange.
+ */
+export function applyFill(world: World, fill: PositionFill): void {
+  const key = positionKey(fill.market, fill.positionSide);
+  const existing = fill.account.positions.get(key);
+  const effects: FillEffect[] = [];
+  let left = fill.amount;
+  if (existing !== undefined && existing.direction !== directionOf(fill.side)) {
+    const amount = minDecimal(left, existing.size);
+    effects.push(reduce(world, existing, fill, amount));
+    left = left.minus(amount);
+  }
+  if (left.gt(ZERO)) effects.push(grow(world, fill, key, left));
+  writeFill(world, fill, effects);
+  touchAccount(world, fill.account);
+  for (const effect of effects) {
+    if (effect.closed) afterClose(world, effect.position);
+    else world.dirtyUnits.add(effect.position.unit);
+  }
+}
+
+function tradeLegs(position: Position, side: Side, amount: Decimal, price: Decimal): readonly Leg[] {
+  const { name, quote } = position.market.spec;
+  const signed = amount.times(sideSign(side));
+  return [
+    ...transfer(BOOKS.counterparty, positionBook(position), name, signed),
+    ...transfer(positionBook(position), BOOKS.counterparty, quote, signed.times(price)),
+  ];
+}
+
+function grow(world: World, fill: PositionFill, key: string, amount: Decimal): FillEffect {
+  const { account, market, side, price } = fill;
+  const position = account.positions.get(key) ?? openPosition(world, fill, key);
+  position.fundingCarried = unrealizedFunding(world, position);
+  position.accrualFromMs = world.nowMs;
+  position.modifyMs = world.nowMs;
+  position.size = position.size.plus(amount);
+  position.cost = position.cost.plus(amount.times(price));
+  const { quote } = market.spec;
+  const legs: Leg[] = [...tradeLegs(position, side, amount, price)];
+  if (world.readings.marginModel === 'isolated') {
+    const margin = initialMargin(amount.times(price), account.leverage);
+    legs.push(...transfer(collateralBook(account), marginBook(position), quote, margin));
+  }
+  legs.push(...feeLegs(collateralBook(account), fill, amount));
+  return {
+    legs,
+    position,
+    reduced: false,
+    closed: false,
+    realized: ZERO,
+    fundingSettled: ZERO,
+    insured: ZERO,
+  };
+}
+
+function feeLegs(payer: string, fill: PositionFill, amount: Decimal): readonly Leg[] {
+  const taker = fill.kind === 'liquidation' ? BOOKS.insurance : BOOKS.fees;
+  return transfer(payer, taker, fill.market.spec.quote, amount.times(fill.price).times(fill.feeRate));
+}
+
+function openPosition(world: World, fill: PositionFill, key: string): Position {
+  const { account, market, side, positionSide } = fill;
+  const known = world.readings.positionIds === 'reused' ? account.positionIds.get(key) : undefined;
+  const positionId = known ?? world.nextPositionId;
+  if (known === undefined) world.nextPositionId += 1;
+  account.positionIds.set(key, positionId);
+  const position: Position = {
+    positionId,
+    account,
+    market,
+    key,
+    positionSide,
+    direction: directionOf(side),
+    size: ZERO,
+    cost: ZERO,
+    openMs: world.nowMs,
+    modifyMs: world.nowMs,
+    pnl: ZERO,
+    funding: ZERO,
+    fundingCarried: ZERO,
+    accrualFromMs: world.nowMs,
+    takeProfit: null,
+    stopLoss: null,
+    unit: account.unit,
+    liquidationSize: null,
+  };
+  if (world.readings.marginModel === 'isolated') position.unit = world.makeUnit(account, position);
+  account.positions.set(key, position);
+  market.positions.add(position);
+  return position;
+}
+
+/** The part of the cost that leaves with `amount`; the last part takes exactly what is left. */
+function costOf(position: Position, amount: Decimal): Decimal {
+  if (amount.eq(position.size)) return position.cost;
+  return divide(position.cost.times(amount), position.size, MONEY_PLACES, 'halfUp');
+}
+
+function reduce(world: World, position: Position, fill: PositionFill, amount: Decimal): FillEffect {
+  const { quote } = position.market.spec;
+  const isolated = world.readings.marginModel === 'isolated';
+  const purse = isolated ? marginBook(position) : collateralBook(position.account);
+  const cost = costOf(position, amount);
+  const realized = amount.times(fill.price).minus(cost).times(sign(position.direction));
+  const fundingSettled = unrealizedFunding(world, position);
+  const legs: Leg[] = [
+    ...tradeLegs(position, fill.side, amount, fill.price),
+    ...transfer(positionBook(position), purse, quote, realized),
+    ...transfer(purse, BOOKS.funding, quote, fundingSettled),
+    ...feeLegs(purse, fill, amount),
+  ];
+  position.size = position.size.minus(amount);
+  position.cost = position.cost.minus(cost);
+  position.pnl = position.pnl.plus(realized);
+  position.funding = position.funding.plus(fundingSettled);
+  position.fundingCarried = ZERO;
+  position.accrualFromMs = world.nowMs;
+  position.modifyMs = world.nowMs;
+  const closed = isZero(position.size);
+  const balance = isolated ? marginAfter(world, position, legs) : ZERO;
+  const insured = closed && balance.lt(ZERO) ? ZERO.minus(balance) : ZERO;
+  legs.push(...transfer(BOOKS.insurance, purse, quote, insured));
+  if (isolated) legs.push(...releaseMargin(position, fill, balance.plus(insured), closed));
+  if (closed) {
+    position.account.positions.delete(position.key);
+    position.market.positions.delete(position);
+  }
+  return { legs, position, reduced: true, closed, realized, fundingSettled, insured };
+}
+
+function marginAfter(world: World, position: Position, legs: readonly Leg[]): Decimal {
+  const { quote } = position.market.spec;
+  const book = marginBook(position);
+  return legs
+    .filter((leg) => leg.book === book && leg.asset === quote)
+    .reduce((sum, leg) => sum.plus(leg.amount), marginOf(world, position));
+}
+
+/**
+ * Isolated margin: a customer's own reduction gives back what exceeds the margin of the remainder; a closed
+ * position gives back everything. The loss of a position ends at its margin: the insurance pays the rest.
+ */
+function releaseMargin(
+  position: Position,
+  fill: PositionFill,
+  balance: Decimal,
+  closed: boolean,
+): readonly Leg[] {
+  const { account, market } = position;
+  const needed = closed ? ZERO : initialMargin(position.cost, account.leverage);
+  const surplus = balance.minus(needed);
+  const held = fill.kind === 'liquidation' && !closed;
+  return held || surplus.lte(ZERO)
+    ? []
+    : transfer(marginBook(position), collateralBook(account), market.spec.quote, surplus);
+}
+
+function writeFill(world: World, fill: PositionFill, effects: readonly FillEffect[]): void {
+  const last = effects.at(-1);
+  const sum = (pick: (effect: FillEffect) => Decimal): Decimal =>
+    effects.reduce((total, effect) => total.plus(pick(effect)), ZERO);
+  record(
+    world,
+    fill.kind,
+    {
+      ...(fill.order === null
+        ? { accountId: fill.account.id, market: fill.market.spec.name, side: fill.side }
+        : orderFields(fill.order)),
+      ...(last === undefined ? {} : { positionId: last.position.positionId }),
+      amount: formatDecimal(fill.amount),
+      price: formatDecimal(fill.price),
+      fee: formatDecimal(fill.amount.times(fill.price).times(fill.feeRate)),
+      details: {
+        role: fill.role,
+        positionSide: fill.positionSide,
+        reduced: effects.some((effect) => effect.reduced),
+        realizedPnl: formatDecimal(sum((effect) => effect.realized)),
+        fundingSettled: formatDecimal(sum((effect) => effect.fundingSettled)),
+        insured: formatDecimal(sum((effect) => effect.insured)),
+        direction: last?.position.direction ?? null,
+        sizeAfter: formatDecimal(last?.position.size ?? ZERO),
+      },
+    },
+    effects.flatMap((effect) => effect.legs),
+  );
+}
+
+/** The position is gone: its take profit and stop loss go, and under one reading its reduce-only orders too. */
+function afterClose(world: World, position: Position): void {
+  const { account, market } = position;
+  for (const order of account.openOrders.values()) {
+    const attached = order.ofPosition === position;
+    const reducer =
+      world.readings.reduceOnlyAfterClose === 'cancelled' &&
+      order.closesOnly &&
+      order.market === market &&
+      order.positionSide === position.positionSide &&
+      directionOf(order.side) !== position.direction;
+    if (attached || reducer) cancel(world, order, 'position closed');
+  }
+}
+
+/** Attaches the stop loss and take profit of a filled order to its position, replacing earlier ones. */
+export function attachTpsl(world: World, order: Order): void {
+  const { oto } = order;
+  const account = world.accounts.get(order.accountId);
+  const position = account?.positions.get(positionKey(order.market, order.positionSide));
+  if (oto === null || position === undefined || position.direction !== directionOf(order.side)) return;
+  if (oto.stopLoss !== null && position.stopLoss?.activationPrice?.eq(oto.stopLoss) !== true) {
+    if (position.stopLoss !== null) cancel(world, position.stopLoss, 'replaced');
+    position.stopLoss = tpslOrder(world, position, oto.stopLoss, 'stopLoss');
+  }
+  if (oto.takeProfit !== null && position.takeProfit?.activationPrice?.eq(oto.takeProfit) !== true) {
+    if (position.takeProfit !== null) cancel(world, position.takeProfit, 'replaced');
+    position.takeProfit = tpslOrder(world, position, oto.takeProfit, 'takeProfit');
+  }
+}
+
+function tpslOrder(
+  world: World,
+  position: Position,
+  activationPrice: Decimal,
+  role: 'stopLoss' | 'takeProfit',
+): Order {
+  const falls = (role === 'stopLoss') === (position.direction === 'long');
+  const order = createOrder(world, {
+    accountId: position.account.id,
+    clientOrderId: '',
+    market: position.market,
+    orderClass: position.market.orderClass,
+    type: 'stop market',
+    side: position.direction === 'long' ? 'sell' : 'buy',
+    positionSide: position.positionSide,
+    reduceOnly: true,
+    closesOnly: true,
+    amount: position.size,
+    price: ZERO,
+    activationPrice,
+    trigger: falls ? 'fall' : 'rise',
+    ofPosition: position,
+    postOnly: false,
+    ioc: false,
+    oto: null,
+  });
+  enterOrder(world, order, role);
+  shelve(order);
+  world.dirtyMarkets.add(position.market);
+  return order;
+}

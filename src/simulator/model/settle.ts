@@ -1,0 +1,46 @@
+import type { Decimal } from '../../core/quantities/decimal.ts';
+import { movePrice } from './market.ts';
+import { matchMarket } from './matching.ts';
+import { collectCrossed, judge } from './risk-watch.ts';
+import type { Market, World } from './state.ts';
+
+/**
+ * Lets every consequence of a change happen before anything else does: markets match (stops first), then
+ * units whose band was left or whose money moved are judged, until nothing is left to do.
+ */
+export function settle(world: World): void {
+  while (world.dirtyMarkets.size > 0 || world.dirtyUnits.size > 0) {
+    for (const market of world.dirtyMarkets) {
+      world.dirtyMarkets.delete(market);
+      matchMarket(world, market);
+      collectCrossed(world, market);
+    }
+    for (const unit of world.dirtyUnits) {
+      world.dirtyUnits.delete(unit);
+      judge(world, unit);
+    }
+  }
+}
+
+/** Plays everything that is due up to `toMs`, each thing at its own time. */
+export function advance(world: World, toMs: number): void {
+  for (let task = world.agenda.takeDue(toMs); task !== undefined; task = world.agenda.takeDue(toMs)) {
+    world.nowMs = Math.max(world.nowMs, task.atMs);
+    task.run();
+    settle(world);
+  }
+  world.nowMs = Math.max(world.nowMs, toMs);
+}
+
+/** Lets the market's source set its price, point by point, for as long as it is the market's source. */
+export function followSource(world: World, market: Market): void {
+  const { source } = market;
+  const atMs = source?.nextMs();
+  if (source === null || atMs === undefined) return;
+  world.agenda.schedule(Math.max(atMs, world.nowMs), () => {
+    if (market.source !== source) return;
+    const price: Decimal = source.take(market.last);
+    movePrice(world, market, price);
+    followSource(world, market);
+  });
+}

@@ -1,0 +1,119 @@
+import { type Decimal, decimal, divide, ZERO } from '../../core/quantities/decimal.ts';
+import {
+  basePrice,
+  freeMargin,
+  liquidationPrice,
+  type MarginSums,
+  type MarketSlopes,
+  marginSums,
+  marketSlopes,
+  positionMargin,
+  unrealizedFunding,
+  unrealizedPnl,
+  usedMargin,
+} from './margin.ts';
+import { type Account, type MarginUnit, type Market, type Position, type World } from './state.ts';
+import type { AccountView, PositionView, WalletName } from './types.ts';
+
+const HUNDRED = decimal('100');
+const PERCENT_PLACES = 2;
+
+interface UnitNumbers {
+  readonly sums: MarginSums;
+  readonly slopes: ReadonlyMap<Market, MarketSlopes>;
+}
+
+function numbersOf(world: World, unit: MarginUnit): UnitNumbers {
+  return { sums: marginSums(world, unit), slopes: marketSlopes(world, unit) };
+}
+
+/** Specification 2.4: the account's positions; what they share is computed once. */
+export function positionViews(world: World, account: Account, market?: string): readonly PositionView[] {
+  const positions = [...account.positions.values()].filter(
+    (position) => market === undefined || position.market.spec.name === market,
+  );
+  if (positions.length === 0) return [];
+  const shared = numbersOf(world, account.unit);
+  const free = freeMargin(world, account, shared.sums.equity);
+  return positions.map((position) => {
+    const numbers = position.unit === account.unit ? shared : numbersOf(world, position.unit);
+    return positionView(world, position, numbers, free);
+  });
+}
+
+function positionView(world: World, position: Position, numbers: UnitNumbers, free: Decimal): PositionView {
+  const { market, account, unit } = position;
+  const margin = positionMargin(world, position);
+  const profit = unrealizedPnl(position);
+  return {
+    positionId: position.positionId,
+    accountId: account.id,
+    market: market.spec.name,
+    orderClass: market.orderClass,
+    direction: position.direction,
+    positionSide: position.positionSide,
+    amount: position.size,
+    openMs: position.openMs,
+    modifyMs: position.modifyMs,
+    basePrice: basePrice(position),
+    markPrice: market.mark,
+    liquidationPrice: liquidationPrice(position, numbers.sums, numbers.slopes),
+    liquidationState: unit.state,
+    pnl: position.pnl,
+    pnlPercent: margin.lte(ZERO) ? ZERO : divide(profit.times(HUNDRED), margin, PERCENT_PLACES, 'halfUp'),
+    margin,
+    freeMargin: free,
+    funding: position.funding,
+    unrealizedFunding: unrealizedFunding(world, position),
+    unrealizedPnl: profit,
+    tpsl: tpslView(position),
+  };
+}
+
+function tpslView({ takeProfit, stopLoss }: Position): PositionView['tpsl'] {
+  if (takeProfit === null && stopLoss === null) return null;
+  return {
+    takeProfitId: takeProfit?.orderId ?? null,
+    takeProfit: takeProfit?.activationPrice ?? null,
+    stopLossId: stopLoss?.orderId ?? null,
+    stopLoss: stopLoss?.activationPrice ?? null,
+  };
+}
+
+export function walletView(world: World, account: Account, wallet: WalletName): Record<string, Decimal> {
+  return Object.fromEntries(world.ledger.balances(`${wallet}:${account.id}`));
+}
+
+export function accountView(world: World, account: Account): AccountView {
+  const { sums, state } = accountSums(world, account);
+  return {
+    accountId: account.id,
+    hedgeMode: account.hedgeMode,
+    leverage: account.leverage,
+    collateral: walletView(world, account, 'collateral'),
+    main: walletView(world, account, 'main'),
+    spot: walletView(world, account, 'spot'),
+    equity: sums.equity,
+    maintenanceMargin: sums.maintenance,
+    usedMargin: usedMargin(world, account),
+    freeMargin: freeMargin(world, account, sums.equity),
+    liquidationState: state,
+  };
+}
+
+/** Under isolated margin the account's equity is its pool and that of its positions; its state the worst one. */
+function accountSums(
+  world: World,
+  account: Account,
+): { readonly sums: MarginSums; readonly state: AccountView['liquidationState'] } {
+  const pool = marginSums(world, account.unit);
+  if (world.readings.marginModel === 'cross') return { sums: pool, state: account.unit.state };
+  const units = [...account.positions.values()].map((position) => position.unit);
+  const margins = units.reduce(
+    (sum, unit) => (unit.position === null ? sum : sum.plus(positionMargin(world, unit.position))),
+    ZERO,
+  );
+  const states = units.map((unit) => unit.state);
+  const state = states.find((each) => each === 'liquidation') ?? states.find((each) => each !== null) ?? null;
+  return { sums: { ...pool, equity: pool.equity.plus(margins) }, state };
+}

@@ -1,0 +1,236 @@
+import { type Decimal, formatDecimal, ZERO } from '../../core/quantities/decimal.ts';
+import { BOOKS, type Leg, transfer } from './ledger.ts';
+import { collateralRate, freeMargin, marginSums } from './margin.ts';
+import { availableSpot } from './placement.ts';
+import { CODES, reject } from './rejection.ts';
+import { type Account, record, type Transfer, touchAccount, type World } from './state.ts';
+import type {
+  AssetSpec,
+  FiatDepositLink,
+  FiatDepositRequest,
+  LedgerKind,
+  Outcome,
+  TransferRequest,
+  TransferView,
+  WalletName,
+} from './types.ts';
+
+/** Status codes of the live notes, as far as the model sets them by itself. */
+const STATUS = { success: 3, depositPending: 15, withdrawalPending: 1, withdrawalPartial: 18 } as const;
+const CREDITED: ReadonlySet<number> = new Set([3, 7]);
+const GIVEN_BACK: ReadonlySet<number> = new Set([4, 9]);
+
+type Moved = Outcome<{ readonly transfer: TransferView }>;
+
+export function transferView(world: World, item: Transfer): TransferView {
+  const { requiredConfirmations: required, settleMs, ...rest } = item;
+  const span = settleMs - item.createdMs;
+  const elapsed = Math.min(span, world.nowMs - item.createdMs);
+  const actual = span === 0 ? required : Math.floor((required * elapsed) / span);
+  return { ...rest, confirmations: { actual, required } };
+}
+
+function checkAmount(asset: AssetSpec | undefined, amount: Decimal): ReturnType<typeof reject> | undefined {
+  if (asset === undefined) return reject(CODES.invalid, 'ticker', 'The selected ticker is invalid');
+  return amount.lte(ZERO) ? reject(CODES.invalid, 'amount', 'amount must be greater than 0') : undefined;
+}
+
+function createTransfer(
+  world: World,
+  account: Account,
+  asset: AssetSpec,
+  method: Transfer['method'],
+  request: TransferRequest,
+): Transfer {
+  const { random } = world;
+  const isCoin = !asset.fiat;
+  return {
+    transactionId: [8, 4, 4, 4, 12].map((length) => random.hex(length)).join('-'),
+    accountId: account.id,
+    method,
+    address: request.address ?? (isCoin ? `0x${random.hex(40)}` : ''),
+    uniqueId: request.uniqueId ?? null,
+    createdMs: world.nowMs,
+    currency: asset.name,
+    ticker: asset.ticker,
+    amount: request.amount,
+    description: request.description ?? '',
+    memo: request.memo ?? '',
+    fee: method === 'deposit' ? asset.depositFee : asset.withdrawalFee,
+    status: method === 'deposit' ? STATUS.depositPending : STATUS.withdrawalPending,
+    network: request.network ?? asset.networks[0] ?? null,
+    transactionHash: isCoin ? `0x${random.hex(64)}` : '',
+    partial: null,
+    requiredConfirmations: isCoin ? asset.confirmationsRequired : 0,
+    settleMs: world.nowMs + (request.settleAfterMs ?? 0),
+  };
+}
+
+function settleLater(world: World, item: Transfer, run: () => void): void {
+  if (item.settleMs === world.nowMs) run();
+  else world.agenda.schedule(item.settleMs, run);
+}
+
+function write(world: World, kind: LedgerKind, item: Transfer, legs: readonly Leg[]): void {
+  record(
+    world,
+    kind,
+    {
+      accountId: item.accountId,
+      amount: formatDecimal(item.amount),
+      fee: formatDecimal(item.fee),
+      details: { transactionId: item.transactionId, ticker: item.ticker, status: item.status },
+    },
+    legs,
+  );
+}
+
+export function makeDeposit(world: World, account: Account, request: TransferRequest): Moved {
+  const asset = world.assets.get(request.ticker);
+  const invalid = checkAmount(asset, request.amount);
+  if (asset === undefined || invalid !== undefined)
+    return invalid ?? reject(CODES.invalid, 'ticker', 'invalid');
+  const item = createTransfer(world, account, asset, 'deposit', request);
+  if (item.fee.gt(item.amount)) item.fee = item.amount;
+  account.transfers.push(item);
+  write(world, 'deposit', item, []);
+  settleLater(world, item, () => {
+    item.status = request.finalStatus ?? STATUS.success;
+    const main = `main:${account.id}`;
+    const legs = [
+      ...transfer(BOOKS.outside, main, item.ticker, item.amount),
+      ...transfer(main, BOOKS.fees, item.ticker, item.fee),
+    ];
+    write(world, 'deposit', item, CREDITED.has(item.status) ? legs : []);
+  });
+  return { ok: true, transfer: transferView(world, item) };
+}
+
+export function makeWithdrawal(world: World, account: Account, request: TransferRequest): Moved {
+  const asset = world.assets.get(request.ticker);
+  const invalid = checkAmount(asset, request.amount);
+  if (asset === undefined || invalid !== undefined)
+    return invalid ?? reject(CODES.invalid, 'ticker', 'invalid');
+  const processed = request.processedAmount ?? request.amount;
+  if (processed.lt(ZERO) || processed.gt(request.amount))
+    return reject(CODES.invalid, 'processedAmount', 'must be between 0 and amount');
+  const main = `main:${account.id}`;
+  const held = request.amount.plus(asset.withdrawalFee);
+  if (held.gt(world.ledger.balance(main, asset.ticker)))
+    return reject(CODES.noBalance, 'amount', 'Not enough balance');
+  const item = createTransfer(world, account, asset, 'withdrawal', request);
+  const transit = `transit:${item.transactionId}`;
+  account.transfers.push(item);
+  write(world, 'withdrawal', item, transfer(main, transit, item.ticker, held));
+  settleLater(world, item, () => finishWithdrawal(world, item, request, processed));
+  return { ok: true, transfer: transferView(world, item) };
+}
+
+function finishWithdrawal(world: World, item: Transfer, request: TransferRequest, processed: Decimal): void {
+  const partly = processed.lt(item.amount);
+  item.status = request.finalStatus ?? (partly ? STATUS.withdrawalPartial : STATUS.success);
+  const main = `main:${item.accountId}`;
+  const transit = `transit:${item.transactionId}`;
+  const sent = CREDITED.has(item.status) || item.status === STATUS.withdrawalPartial;
+  if (sent && partly) {
+    item.partial = {
+      requestAmount: item.amount,
+      processedAmount: processed,
+      processedFee: item.fee,
+      normalizeTransaction: item.transactionHash,
+    };
+  }
+  const sentLegs = [
+    ...transfer(transit, BOOKS.outside, item.ticker, processed),
+    ...transfer(transit, BOOKS.fees, item.ticker, item.fee),
+    ...transfer(transit, main, item.ticker, item.amount.minus(processed)),
+  ];
+  const backLegs = transfer(transit, main, item.ticker, item.amount.plus(item.fee));
+  write(world, 'withdrawal', item, sent ? sentLegs : GIVEN_BACK.has(item.status) ? backLegs : []);
+}
+
+/** Whether a wallet can give this much: nothing that open orders or positions stand on. */
+function canGive(
+  world: World,
+  account: Account,
+  wallet: WalletName,
+  ticker: string,
+  amount: Decimal,
+): boolean {
+  if (amount.gt(world.ledger.balance(`${wallet}:${account.id}`, ticker))) return false;
+  if (wallet === 'main') return true;
+  if (wallet === 'spot') return amount.lte(availableSpot(world, account, ticker));
+  const { equity } = marginSums(world, account.unit);
+  return amount.times(collateralRate(world, ticker)).lte(freeMargin(world, account, equity));
+}
+
+export function moveBetweenWallets(
+  world: World,
+  account: Account,
+  move: {
+    readonly from: WalletName;
+    readonly to: WalletName;
+    readonly ticker: string;
+    readonly amount: Decimal;
+  },
+): Outcome<{ readonly balance: Decimal }> {
+  const { from, to, ticker, amount } = move;
+  const invalid = checkAmount(world.assets.get(ticker), amount);
+  if (invalid !== undefined) return invalid;
+  if (!canGive(world, account, from, ticker, amount))
+    return reject(CODES.noBalance, 'amount', 'Not enough balance');
+  record(
+    world,
+    'internal_transfer',
+    { accountId: account.id, amount: formatDecimal(amount), details: { from, to, ticker } },
+    transfer(`${from}:${account.id}`, `${to}:${account.id}`, ticker, amount),
+  );
+  touchAccount(world, account);
+  return { ok: true, balance: world.ledger.balance(`${to}:${account.id}`, ticker) };
+}
+
+/** Specification 4.1, as far as state decides; unique ids are taken for ever and by anybody. */
+export function makeFiatDeposit(
+  world: World,
+  account: Account,
+  request: FiatDepositRequest,
+): Outcome<{ readonly link: FiatDepositLink }> {
+  const asset = world.assets.get(request.ticker);
+  if (asset === undefined || !asset.fiat || !asset.canDeposit)
+    return reject(CODES.invalid, 'ticker', 'The selected ticker is invalid');
+  if (!asset.providers.includes(request.provider)) {
+    const known = [...world.assets.values()].some(({ providers }) => providers.includes(request.provider));
+    const text = known ? 'There is no such currency for the provider' : 'The selected provider is invalid';
+    return reject(CODES.invalid, 'provider', text);
+  }
+  if (request.amount.lt(asset.minDeposit) || request.amount.lte(ZERO))
+    return reject(CODES.invalid, 'amount', 'Amount is too little for deposit');
+  if (world.fiatUniqueIds.has(request.uniqueId))
+    return reject(CODES.invalid, 'uniqueId', 'The unique id has already been taken');
+  const link: FiatDepositLink = {
+    ...request,
+    token: world.random.hex(32),
+    accountId: account.id,
+    createdMs: world.nowMs,
+    paid: false,
+  };
+  world.fiatUniqueIds.add(request.uniqueId);
+  world.fiatDeposits.set(link.token, link);
+  record(world, 'fiat_link', {
+    accountId: account.id,
+    amount: formatDecimal(request.amount),
+    details: { ticker: request.ticker, provider: request.provider, uniqueId: request.uniqueId },
+  });
+  return { ok: true, link };
+}
+
+export function payFiat(world: World, token: string): Moved {
+  const link = world.fiatDeposits.get(token);
+  const account = link === undefined ? undefined : world.accounts.get(link.accountId);
+  if (link === undefined || account === undefined)
+    return reject(CODES.invalid, 'token', 'There is no such deposit link');
+  if (link.paid) return reject(CODES.invalid, 'token', 'The deposit link has already been paid');
+  world.fiatDeposits.set(token, { ...link, paid: true });
+  const { ticker, amount, uniqueId, provider } = link;
+  return makeDeposit(world, account, { ticker, amount, uniqueId, description: provider });
+}

@@ -1,0 +1,128 @@
+import type { Decimal } from '../../core/quantities/decimal.ts';
+import type { MarketView } from '../model/types.ts';
+import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
+import { type Candle, candleSource, parseCandles } from './candles.ts';
+import { type PriceSource, walkSource } from './price-source.ts';
+import { isScenarioName, SCENARIOS, scenarioSource } from './scenarios.ts';
+
+export interface ScenarioPlay {
+  readonly name: string;
+  /** All markets that lead others if absent. */
+  readonly market?: string | undefined;
+  /** Largest move as a fraction of the price. */
+  readonly magnitude?: Decimal | undefined;
+  readonly durationMs?: number | undefined;
+  readonly tickMs?: number | undefined;
+  /** Seeded noise as a fraction of the price. */
+  readonly noise?: number | undefined;
+}
+
+export interface CandlesPlay {
+  /** `timestamp_ms,open,high,low,close,volume` with that header. */
+  readonly csv: string;
+  readonly market?: string | undefined;
+  /** The extreme that comes first: `low` hurts longs, `high` hurts shorts. */
+  readonly adverse?: 'low' | 'high' | undefined;
+  readonly tickMs?: number | undefined;
+}
+
+export interface WalkPlay {
+  readonly market?: string | undefined;
+  /** 0.04 is 4 % a day. */
+  readonly dailyVolatility?: number | undefined;
+  readonly jumpsPerDay?: number | undefined;
+  readonly jumpSize?: number | undefined;
+  readonly tickMs?: number | undefined;
+  readonly seed?: number | undefined;
+}
+
+/** Starts a scripted scenario now, from the present price; answers the markets that play it. */
+export function playScenario(exchange: SimulatedExchange, play: ScenarioPlay, seed: number): string[] {
+  const { name, magnitude, durationMs, tickMs, noise } = play;
+  if (!isScenarioName(name)) {
+    const known = Object.keys(SCENARIOS).join(', ');
+    throw new SimulatorError('invalid-input', `no scenario ${JSON.stringify(name)}; there are ${known}`);
+  }
+  return playIn(exchange, play.market, (market, index) =>
+    scenarioSource({
+      name,
+      startMs: exchange.model.nowMs(),
+      startPrice: market.last,
+      priceStep: market.spec.priceStep,
+      ...(magnitude === undefined ? {} : { magnitude }),
+      ...(durationMs === undefined ? {} : { durationMs }),
+      ...(tickMs === undefined ? {} : { tickMs }),
+      ...(noise === undefined ? {} : { noise: { seed: seed + index, size: noise } }),
+    }),
+  );
+}
+
+/** @throws SimulatorError naming the line that is wrong. */
+export function readCandles(csv: string): readonly Candle[] {
+  const parsed = parseCandles(csv);
+  if (!parsed.ok) throw new SimulatorError('invalid-input', `prices: ${parsed.message}`);
+  return parsed.candles;
+}
+
+/** Plays candles from now on, in one market: the first that leads others unless one is named. */
+export function playCandles(exchange: SimulatedExchange, play: CandlesPlay): string[] {
+  const candles = readCandles(play.csv);
+  const leader = exchange.model.markets().find((market) => market.spec.follows === undefined);
+  return playIn(exchange, play.market ?? leader?.spec.name, (market) =>
+    candleSource({
+      candles,
+      startMs: exchange.model.nowMs(),
+      priceStep: market.spec.priceStep,
+      ...(play.adverse === undefined ? {} : { adverse: play.adverse }),
+      ...(play.tickMs === undefined ? {} : { tickMs: play.tickMs }),
+    }),
+  );
+}
+
+/** A seeded random walk with jumps from now on, without end. */
+export function playWalk(exchange: SimulatedExchange, play: WalkPlay, seed: number): string[] {
+  return playIn(exchange, play.market, (market, index) =>
+    walkSource({
+      seed: (play.seed ?? seed) + index,
+      startMs: exchange.model.nowMs(),
+      tickMs: play.tickMs ?? 500,
+      priceStep: market.spec.priceStep,
+      dailyVolatility: play.dailyVolatility ?? 0.04,
+      jumpsPerDay: play.jumpsPerDay ?? 24,
+      jumpSize: play.jumpSize ?? 0.01,
+    }),
+  );
+}
+
+function playIn(
+  exchange: SimulatedExchange,
+  name: string | undefined,
+  sourceOf: (market: MarketView, index: number) => PriceSource,
+): string[] {
+  exchange.catchUp();
+  const markets = chosenMarkets(exchange, name);
+  const sources = markets.map((market, index) => makeSource(() => sourceOf(market, index)));
+  for (const [index, market] of markets.entries()) {
+    exchange.setPriceSource(market.spec.name, sources[index] ?? null);
+  }
+  return markets.map((market) => market.spec.name);
+}
+
+/** The factories refuse impossible parameters with a RangeError, which is the caller's mistake here. */
+function makeSource(make: () => PriceSource): PriceSource {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof RangeError) throw new SimulatorError('invalid-input', error.message);
+    throw error;
+  }
+}
+
+function chosenMarkets(exchange: SimulatedExchange, name: string | undefined): readonly MarketView[] {
+  const markets = exchange.model.markets();
+  if (name === undefined) return markets.filter((market) => market.spec.follows === undefined);
+  const market = exchange.model.market(name);
+  if (market !== undefined) return [market];
+  const known = markets.map((each) => each.spec.name).join(', ');
+  throw new SimulatorError('invalid-input', `no market ${JSON.stringify(name)}; there are ${known}`);
+}

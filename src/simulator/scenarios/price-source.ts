@@ -1,0 +1,103 @@
+import {
+  type Decimal,
+  decimalFromNumber,
+  divide,
+  maxDecimal,
+  roundToStep,
+} from '../../core/quantities/decimal.ts';
+import { createRandom } from './random.ts';
+
+/**
+ * A source of prices of one market in virtual time. The market asks for the time of the next price, and at
+ * that time takes it, telling the price it has then: a walk goes on from a price set by hand.
+ */
+export interface PriceSource {
+  /** Unix milliseconds of the next price; `undefined` = ended, the price stays where it is. */
+  nextMs(): number | undefined;
+  take(last: Decimal): Decimal;
+}
+
+export interface PricePoint {
+  readonly atMs: number;
+  readonly price: Decimal;
+}
+
+/** Plays given points; they must come in order of time. */
+export function sourceFromPoints(points: Iterable<PricePoint>): PriceSource {
+  const iterator = points[Symbol.iterator]();
+  let upcoming = iterator.next();
+  return {
+    nextMs: () => (upcoming.done === true ? undefined : upcoming.value.atMs),
+    take: (last) => {
+      if (upcoming.done === true) return last;
+      const { price } = upcoming.value;
+      upcoming = iterator.next();
+      return price;
+    },
+  };
+}
+
+/** The points and, every `tickMs` between two of them, the straight line rounded to the price step. */
+export function* interpolate(
+  points: Iterable<PricePoint>,
+  tickMs: number,
+  priceStep: Decimal,
+): Generator<PricePoint> {
+  let from: PricePoint | undefined;
+  for (const to of points) {
+    if (from !== undefined) yield* between(from, to, tickMs, priceStep);
+    yield to;
+    from = to;
+  }
+}
+
+function* between(
+  from: PricePoint,
+  to: PricePoint,
+  tickMs: number,
+  priceStep: Decimal,
+): Generator<PricePoint> {
+  const span = to.atMs - from.atMs;
+  const rise = to.price.minus(from.price);
+  for (let elapsed = tickMs; elapsed < span; elapsed += tickMs) {
+    const part = divide(rise.times(decimalFromNumber(elapsed)), decimalFromNumber(span), 12, 'halfUp');
+    const price = maxDecimal(priceStep, roundToStep(from.price.plus(part), priceStep, 'halfUp'));
+    yield { atMs: from.atMs + elapsed, price };
+  }
+}
+
+export interface WalkSpec {
+  readonly seed: number;
+  readonly startMs: number;
+  readonly tickMs: number;
+  readonly priceStep: Decimal;
+  /** Standard deviation of the relative change per square root of a day (0.04 = 4 % a day). */
+  readonly dailyVolatility: number;
+  /** Expected number of jumps a day, and the largest relative size of one. */
+  readonly jumpsPerDay: number;
+  readonly jumpSize: number;
+}
+
+const DAY_MS = 86_400_000;
+/** No single tick takes more than half of the price away or doubles it. */
+const LARGEST_CHANGE = 0.5;
+
+/** Seeded random walk with jumps; never ends, never falls below one price step. */
+export function walkSource(spec: WalkSpec): PriceSource {
+  const random = createRandom(spec.seed);
+  const deviation = spec.dailyVolatility * Math.sqrt(spec.tickMs / DAY_MS);
+  const jumpChance = (spec.jumpsPerDay * spec.tickMs) / DAY_MS;
+  let atMs = spec.startMs;
+  return {
+    nextMs: () => atMs + spec.tickMs,
+    take: (last) => {
+      atMs += spec.tickMs;
+      const jump = random.uniform() < jumpChance ? (random.uniform() * 2 - 1) * spec.jumpSize : 0;
+      const change = random.normal() * deviation + jump;
+      const bounded = Math.min(LARGEST_CHANGE, Math.max(-LARGEST_CHANGE, change));
+      const factor = decimalFromNumber(1 + Math.round(bounded * 1e9) / 1e9);
+      const price = roundToStep(last.times(factor), spec.priceStep, 'halfUp');
+      return price.gte(spec.priceStep) ? price : spec.priceStep;
+    },
+  };
+}
