@@ -1,10 +1,10 @@
 import type { Daemon, DaemonOptions } from './app/daemon.ts';
-import type { Demo, DemoOptions } from './app/demo/demo.ts';
-import type { DoctorOptions, DoctorReport } from './app/doctor.ts';
 import type { Operations, OperationsPlace } from './app/operations.ts';
 import type { ChannelTest } from './app/test-channels.ts';
 import type { CheckReport } from './config/check-report.ts';
 import type { FullExchange } from './core/ports/exchange.ts';
+import type { Demo, DemoOptions } from './demo/demo.ts';
+import type { DoctorOptions, DoctorReport } from './doctor/examine-setup.ts';
 import type { ExchangeObserver } from './exchange/call/observer.ts';
 import type { ExchangeClientOptions } from './exchange/client.ts';
 import type * as requests from './exchange/requests.ts';
@@ -19,10 +19,6 @@ import type { FileVerdict } from './state/audit/audit-file.ts';
  */
 
 export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
-export type { DemoCharacter } from './app/demo/accounts.ts';
-export type { Demo, DemoOptions, DemoOutcome } from './app/demo/demo.ts';
-export type { AccountResult, LoanWarning } from './app/demo/result.ts';
-export type { DoctorCheck, DoctorOptions, DoctorReport } from './app/doctor.ts';
 export type { Operations, OperationsPlace } from './app/operations.ts';
 export type { LogOutput } from './app/telemetry.ts';
 export type { ChannelTest } from './app/test-channels.ts';
@@ -35,6 +31,10 @@ export {
   percentInWords,
 } from './config/shape/units.ts';
 export { suggest } from './config/suggest.ts';
+export type { DemoCharacter } from './demo/accounts.ts';
+export type { Demo, DemoOptions, DemoOutcome } from './demo/demo.ts';
+export type { AccountResult, LoanWarning } from './demo/result.ts';
+export type { DoctorCheck, DoctorOptions, DoctorReport } from './doctor/examine-setup.ts';
 export type { ExchangeObserver } from './exchange/call/observer.ts';
 export { ENDPOINTS } from './exchange/endpoints.ts';
 export type { Prepared } from './exchange/requests.ts';
@@ -65,7 +65,7 @@ export async function simulatorVocabulary(): Promise<{
 export async function startDemo(options: DemoOptions): Promise<Demo> {
   const { compileOnFirstCall } = await import('./app/compiler.ts');
   compileOnFirstCall();
-  const { openDemo } = await import('./app/demo/demo.ts');
+  const { openDemo } = await import('./demo/demo.ts');
   return await openDemo(options);
 }
 
@@ -101,7 +101,7 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
 
 /** Everything that has to be right for the daemon to run with this config; see there. */
 export async function examineSetup(options: DoctorOptions): Promise<DoctorReport> {
-  const { examineSetup: examine } = await import('./app/doctor.ts');
+  const { examineSetup: examine } = await import('./doctor/examine-setup.ts');
   return await examine(options);
 }
 

@@ -20,7 +20,7 @@ import { guard } from '../exchange/guarded-exchange.ts';
 import { limitsOf, overrideLimits } from '../exchange/limits/limits.ts';
 import type { AccountBook, WatchedAccount } from '../pipeline/pipeline-context.ts';
 import type { BudgetUse } from '../telemetry/record.ts';
-import type { DepositAccess } from './web-deposit.ts';
+import type { DepositAccess } from './web/web-deposit.ts';
 
 export interface AccountParts {
   readonly clock: Clock;

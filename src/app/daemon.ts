@@ -26,7 +26,7 @@ import { Replaceable } from './replaceable.ts';
 import { type LogOutput, openTelemetry } from './telemetry.ts';
 import { systemTimers } from './timers.ts';
 import { startWatchdog, type WantedSchedules, type Watchdog } from './watchdog.ts';
-import type { WebListener } from './web-listener.ts';
+import type { WebListener } from './web/web-listener.ts';
 
 export const ROLES = ['poll', 'act', 'notify', 'web'] as const;
 export type Role = (typeof ROLES)[number];
@@ -104,8 +104,8 @@ async function openWeb(
   { webPort }: DaemonOptions,
 ): Promise<WebListener> {
   const [{ WebListener }, { webContent }] = await Promise.all([
-    import('./web-listener.ts'),
-    import('./web-content.ts'),
+    import('./web/web-listener.ts'),
+    import('./web/web-content.ts'),
   ]);
   return await WebListener.open(web, {
     content: webContent(base),

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { registerAudit } from './audit.ts';
 import { registerCall } from './call.ts';
 import { registerCheck } from './check.ts';
-import { registerDemo } from './demo/command.ts';
+import { registerDemo } from './demo.ts';
 import { registerDoctor } from './doctor.ts';
 import { registerFlatten } from './flatten.ts';
 import type { CliIo } from './io.ts';

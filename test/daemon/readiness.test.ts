@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { readinessOf } from '../../src/app/readiness.ts';
-import type { SharedAccount, SharedView } from '../../src/app/shared-view.ts';
+import { readinessOf } from '../../src/app/web/readiness.ts';
+import type { SharedAccount, SharedView } from '../../src/app/web/shared-view.ts';
 import type { WatchedAccount } from '../../src/pipeline/pipeline-context.ts';
 import { manualClock } from '../state/manual-clock.ts';
 

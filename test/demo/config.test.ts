@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { CHARACTERS, twinOf } from '../../src/app/demo/accounts.ts';
-import { demoConfigText, secretNames } from '../../src/app/demo/config.ts';
-import { demoMarkets, PERPETUAL } from '../../src/app/demo/market.ts';
 import type { CompiledConfig } from '../../src/config/compiled.ts';
 import { decimal } from '../../src/core/quantities/decimal.ts';
+import { CHARACTERS, twinOf } from '../../src/demo/accounts.ts';
+import { demoConfigText, secretNames } from '../../src/demo/config.ts';
+import { demoMarkets, PERPETUAL } from '../../src/demo/market.ts';
 import { overrideLimits } from '../../src/exchange/limits/limits.ts';
 import type { MarketSpec } from '../../src/simulator/model/types.ts';
 import { loaded, problemsOf } from '../config/support.ts';

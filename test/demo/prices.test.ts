@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { demoMarkets, SPOT } from '../../src/app/demo/market.ts';
-import { type PlayedPrices, playedPrices } from '../../src/app/demo/prices.ts';
 import { toNumber } from '../../src/core/quantities/decimal.ts';
+import { demoMarkets, SPOT } from '../../src/demo/market.ts';
+import { type PlayedPrices, playedPrices } from '../../src/demo/prices.ts';
 import type { MarketSpec } from '../../src/simulator/model/types.ts';
 import { SCENARIOS } from '../../src/simulator/scenarios/scenarios.ts';
 

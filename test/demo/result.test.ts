@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { CHARACTERS, twinOf } from '../../src/app/demo/accounts.ts';
+import { decimal, formatDecimal } from '../../src/core/quantities/decimal.ts';
+import { CHARACTERS, twinOf } from '../../src/demo/accounts.ts';
 import {
   type CureAlert,
   type Evidence,
   failuresOf,
   loanWarningsOf,
   resultOf,
-} from '../../src/app/demo/result.ts';
-import { decimal, formatDecimal } from '../../src/core/quantities/decimal.ts';
+} from '../../src/demo/result.ts';
 import type { LedgerEntry, LedgerKind } from '../../src/simulator/model/types.ts';
 
 /** What may have become of one account and its twin. */

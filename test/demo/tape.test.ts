@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Bound, Tape } from '../../src/app/demo/tape.ts';
 import { decimal } from '../../src/core/quantities/decimal.ts';
+import { type Bound, Tape } from '../../src/demo/tape.ts';
 import { sourceFromPoints } from '../../src/simulator/scenarios/price-source.ts';
 
 const bound = (direction: Bound['direction'], price: number, accountId: string = direction): Bound => ({

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { largestMove } from '../../src/app/demo/window.ts';
 import { toNumber } from '../../src/core/quantities/decimal.ts';
+import { largestMove } from '../../src/demo/window.ts';
 import { parseCandles } from '../../src/simulator/scenarios/candles.ts';
 
 const MINUTE_MS = 60_000;

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Daemon, startDaemon } from '../../src/app/daemon.ts';
-import { startPrivateRedis } from '../../src/app/private-redis.ts';
 import { decimal as d } from '../../src/core/quantities/decimal.ts';
+import { startPrivateRedis } from '../../src/demo/private-redis.ts';
 import type { SeedAccount } from '../../src/simulator/model/types.ts';
 import { type RunningSimulator, startSimulatedExchange } from '../../src/simulator/start.ts';
 

@@ -1,14 +1,14 @@
 import process from 'node:process';
-import { type PrivateRedis, startPrivateRedis as start } from '../../src/app/private-redis.ts';
+import { type PrivateRedis, startPrivateRedis as start } from '../../src/demo/private-redis.ts';
 
-export type { PrivateRedis } from '../../src/app/private-redis.ts';
+export type { PrivateRedis } from '../../src/demo/private-redis.ts';
 export {
   freePort,
   hasRedisServer,
   type RedisServer,
   type RedisServerOptions,
   startRedisServer,
-} from '../../src/app/redis-server.ts';
+} from '../../src/demo/redis-server.ts';
 
 /** A place in some Redis that is this test's alone, as REDIS_URL, REDIS_SERVER or the PATH offer it. */
 export async function startPrivateRedis(): Promise<PrivateRedis> {

@@ -2,8 +2,8 @@ import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import type { DemoOutcome } from '../../../src/app.ts';
-import { outcomeLines } from '../../../src/cli/demo/outcome.ts';
 import type { CliIo } from '../../../src/cli/io.ts';
+import { outcomeLines } from '../../../src/demo/outcome.ts';
 
 const characters = [
   { id: 'a', kind: 'long', required: true, about: 'long at 10x', leverage: 10 },

@@ -1,5 +1,5 @@
-import { type Decimal, decimal, divide, roundToStep } from '../../core/quantities/decimal.ts';
-import type { MarketSpec, SeedAccount, SeedPosition } from '../../simulator/model/types.ts';
+import { type Decimal, decimal, divide, roundToStep } from '../core/quantities/decimal.ts';
+import type { MarketSpec, SeedAccount, SeedPosition } from '../simulator/model/types.ts';
 
 /** The accounts of the demo: all of the same notional, each with a twin that is only observed. */
 

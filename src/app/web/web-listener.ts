@@ -1,6 +1,6 @@
-import type { WebSettings } from '../config/compiled.ts';
-import type { Secret } from '../config/secret.ts';
-import { startWebServer, type WebOptions, type WebServer } from '../web/server.ts';
+import type { WebSettings } from '../../config/compiled.ts';
+import type { Secret } from '../../config/secret.ts';
+import { startWebServer, type WebOptions, type WebServer } from '../../web/server.ts';
 
 /** What the server shows; the rest is settings. */
 export type WebContent = Pick<

@@ -6,9 +6,9 @@ import {
   maxDecimal,
   ONE,
   roundToStep,
-} from '../../core/quantities/decimal.ts';
-import { DEFAULT_MARKETS } from '../../simulator/defaults.ts';
-import type { MarketSpec } from '../../simulator/model/types.ts';
+} from '../core/quantities/decimal.ts';
+import { DEFAULT_MARKETS } from '../simulator/defaults.ts';
+import type { MarketSpec } from '../simulator/model/types.ts';
 
 export const SPOT = 'BTC_USDT';
 export const PERPETUAL = 'BTC_PERP';

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import type { Style } from '../io.ts';
+import type { Style } from '../cli/io.ts';
 
 /**
  * Draws the demo's live table. Pure: what to show and how wide the terminal is come in, lines of text go out.

@@ -1,4 +1,4 @@
-import type { Demo, DemoCharacter } from '../../app.ts';
+import type { Demo, DemoCharacter } from '../app.ts';
 import { remarkOn } from './remarks.ts';
 import type { DemoEvent, DemoFrame, DemoRow, WatchedSide } from './view.ts';
 

@@ -1,15 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { type Command, InvalidArgumentError } from 'commander';
-import type { Demo } from '../../app.ts';
-import { UsageError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
-import { type CliIo, paint, printJson, printLine, printNote } from '../io.ts';
-import { withExamples, withJson } from '../program.ts';
-import { explainSimulatorError } from '../simulator-errors.ts';
-import { outcomeLines } from './outcome.ts';
-import { createScreen } from './screen.ts';
-import { renderFrame } from './view.ts';
-import { delay, Watcher } from './watcher.ts';
+import type { Demo } from '../app.ts';
+import { outcomeLines } from '../demo/outcome.ts';
+import { createScreen } from '../demo/screen.ts';
+import { renderFrame } from '../demo/view.ts';
+import { delay, Watcher } from '../demo/watcher.ts';
+import { UsageError } from './errors.ts';
+import { EXIT } from './exit-codes.ts';
+import { type CliIo, paint, printJson, printLine, printNote } from './io.ts';
+import { withExamples, withJson } from './program.ts';
+import { explainSimulatorError } from './simulator-errors.ts';
 
 interface Flags {
   readonly duration: number;
@@ -93,7 +93,7 @@ async function open(io: CliIo, flags: Flags): Promise<Demo> {
     throw new UsageError('--prices and --scenario both say what the market does.', 'Leave one out.');
   }
   const pricesCsv = flags.prices === undefined ? undefined : await readPrices(flags.prices);
-  const { startDemo } = await import('../../app.ts');
+  const { startDemo } = await import('../app.ts');
   return await startDemo({
     seed: flags.seed,
     scenario: flags.scenario ?? 'crashThenRally',

@@ -1,14 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Queue } from 'bullmq';
-import type { Clock } from '../core/ports/clock.ts';
-import { type Controls, hasExpired } from '../core/ports/controls.ts';
-import type { StateStore } from '../core/ports/state-store.ts';
-import { accountFigures } from '../core/view/view-account.ts';
-import type { WatchedAccount } from '../pipeline/pipeline-context.ts';
-import type { LaneTime } from '../pipeline/shared-time.ts';
-import { meantAt } from '../queues/schedules.ts';
-import { StateSeries } from '../telemetry/metrics/state-gauges.ts';
-import type { QueueFigures, SharedFigures } from '../telemetry/record.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import { type Controls, hasExpired } from '../../core/ports/controls.ts';
+import type { StateStore } from '../../core/ports/state-store.ts';
+import { accountFigures } from '../../core/view/view-account.ts';
+import type { WatchedAccount } from '../../pipeline/pipeline-context.ts';
+import type { LaneTime } from '../../pipeline/shared-time.ts';
+import { meantAt } from '../../queues/schedules.ts';
+import { StateSeries } from '../../telemetry/metrics/state-gauges.ts';
+import type { QueueFigures, SharedFigures } from '../../telemetry/record.ts';
 import { readBuckets, within } from './shared-view.ts';
 
 export interface FigureParts {

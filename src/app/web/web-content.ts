@@ -1,12 +1,12 @@
-import type { Clock } from '../core/ports/clock.ts';
-import type { QueueFigures } from '../telemetry/record.ts';
-import { pageDirectory } from '../web/page.ts';
-import type { QueueLine } from '../web/sources.ts';
-import type { Base } from './base.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import type { QueueFigures } from '../../telemetry/record.ts';
+import { pageDirectory } from '../../web/page.ts';
+import type { QueueLine } from '../../web/sources.ts';
+import type { Base } from '../base.ts';
+import { readVersion } from '../version.ts';
 import { readinessOf } from './readiness.ts';
 import { readQueues, readSharedFigures } from './shared-figures.ts';
 import { readSharedView, remembering } from './shared-view.ts';
-import { readVersion } from './version.ts';
 import { createDepositDesk } from './web-deposit.ts';
 import type { WebContent } from './web-listener.ts';
 import { createViewSource } from './web-views.ts';

@@ -1,4 +1,4 @@
-import type { CliIo } from '../io.ts';
+import type { CliIo } from '../cli/io.ts';
 
 const ESC = '\u001b[';
 const HIDE_CURSOR = `${ESC}?25l`;

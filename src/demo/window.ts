@@ -1,6 +1,6 @@
-import { toNumber } from '../../core/quantities/decimal.ts';
-import { type Candle, parseCandles, shortestDistance } from '../../simulator/scenarios/candles.ts';
-import { SimulatorError } from '../../simulator/simulated-exchange.ts';
+import { toNumber } from '../core/quantities/decimal.ts';
+import { type Candle, parseCandles, shortestDistance } from '../simulator/scenarios/candles.ts';
+import { SimulatorError } from '../simulator/simulated-exchange.ts';
 
 /** The part of a file of candles that the demo plays. */
 export interface CandleWindow {

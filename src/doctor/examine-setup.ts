@@ -1,3 +1,4 @@
+import { connectRedisOnce } from '../app/redis-once.ts';
 import type { CompiledConfig } from '../config/compiled.ts';
 import { loadWithoutSecrets } from '../config/load.ts';
 import { nodeSurroundings } from '../config/node-files.ts';
@@ -6,8 +7,7 @@ import { StoreLostError } from '../core/ports/state-store.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { examineRedis, type RedisFinding } from '../queues/redis-sanity.ts';
 import { createRedisState } from '../state/state.ts';
-import { examineExchange, type SharedStores } from './doctor-exchange.ts';
-import { connectRedisOnce } from './redis-once.ts';
+import { examineExchange, type SharedStores } from './examine-exchange.ts';
 
 /** One thing that was looked at. */
 export interface DoctorCheck {

@@ -1,17 +1,17 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { toNumber } from '../../core/quantities/decimal.ts';
-import { DEFAULT_RATE_LIMITS } from '../../simulator/http/rate-limit.ts';
-import type { CreditLineView, LedgerEntry, MarketSpec, PositionView } from '../../simulator/model/types.ts';
-import { type RunningSimulator, startSimulatedExchange } from '../../simulator/start.ts';
-import { type Daemon, startDaemon } from '../daemon.ts';
-import { watchOverDeath } from '../death-watch.ts';
-import { startPrivateRedis } from '../private-redis.ts';
+import { type Daemon, startDaemon } from '../app/daemon.ts';
+import { toNumber } from '../core/quantities/decimal.ts';
+import { DEFAULT_RATE_LIMITS } from '../simulator/http/rate-limit.ts';
+import type { CreditLineView, LedgerEntry, MarketSpec, PositionView } from '../simulator/model/types.ts';
+import { type RunningSimulator, startSimulatedExchange } from '../simulator/start.ts';
 import { CHARACTERS, type DemoCharacter, loanOf, seedOf, twinOf } from './accounts.ts';
 import { demoConfigText, FIRES_BELOW, secretNames } from './config.ts';
+import { watchOverDeath } from './death-watch.ts';
 import { COIN, demoMarkets, PERPETUAL, SPOT } from './market.ts';
 import { type PlayedPrices, playedPrices } from './prices.ts';
+import { startPrivateRedis } from './private-redis.ts';
 import {
   type DemoResult,
   type Evidence,

@@ -1,14 +1,14 @@
-import { type Decimal, decimal } from '../../core/quantities/decimal.ts';
-import type { MarketSpec } from '../../simulator/model/types.ts';
-import { candleSource } from '../../simulator/scenarios/candles.ts';
-import type { PriceSource } from '../../simulator/scenarios/price-source.ts';
+import { type Decimal, decimal } from '../core/quantities/decimal.ts';
+import type { MarketSpec } from '../simulator/model/types.ts';
+import { candleSource } from '../simulator/scenarios/candles.ts';
+import type { PriceSource } from '../simulator/scenarios/price-source.ts';
 import {
   isScenarioName,
   SCENARIOS,
   type ScenarioName,
   scenarioSource,
-} from '../../simulator/scenarios/scenarios.ts';
-import { SimulatorError } from '../../simulator/simulated-exchange.ts';
+} from '../simulator/scenarios/scenarios.ts';
+import { SimulatorError } from '../simulator/simulated-exchange.ts';
 import { type CandleWindow, largestMove } from './window.ts';
 
 const START_PRICE = '60000';

@@ -1,7 +1,7 @@
-import type { Clock } from '../core/ports/clock.ts';
-import type { StoredAccount } from '../core/ports/state-store.ts';
-import type { WatchedAccount } from '../pipeline/pipeline-context.ts';
-import type { Readiness } from '../web/server.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import type { StoredAccount } from '../../core/ports/state-store.ts';
+import type { WatchedAccount } from '../../pipeline/pipeline-context.ts';
+import type { Readiness } from '../../web/server.ts';
 import { type SharedAccount, type SharedView, within } from './shared-view.ts';
 
 export interface ReadinessParts {

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { CompiledDepositLink, PersonalData } from '../config/compiled.ts';
-import type { AuditDraft } from '../core/ports/audit.ts';
-import type { Clock } from '../core/ports/clock.ts';
-import type { DepositCustomer, ExchangeError, FiatDeposit } from '../core/ports/exchange.ts';
-import type { StateStore } from '../core/ports/state-store.ts';
-import type { DepositDesk, TopUpOrder, TopUpOutcome } from '../web/sources.ts';
+import type { CompiledDepositLink, PersonalData } from '../../config/compiled.ts';
+import type { AuditDraft } from '../../core/ports/audit.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import type { DepositCustomer, ExchangeError, FiatDeposit } from '../../core/ports/exchange.ts';
+import type { StateStore } from '../../core/ports/state-store.ts';
+import type { DepositDesk, TopUpOrder, TopUpOutcome } from '../../web/sources.ts';
 
 /** What an account needs for deposit links. */
 export interface DepositAccess {

@@ -1,5 +1,5 @@
-import { DEFAULT_RATE_LIMITS } from '../../exchange/limits/limits.ts';
-import type { MarketSpec } from '../../simulator/model/types.ts';
+import { DEFAULT_RATE_LIMITS } from '../exchange/limits/limits.ts';
+import type { MarketSpec } from '../simulator/model/types.ts';
 import { type DemoCharacter, twinOf } from './accounts.ts';
 import { marketYaml } from './market.ts';
 

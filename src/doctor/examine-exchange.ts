@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { ConfiguredAccounts, countSharing, leastInterval } from '../app/accounts.ts';
 import type { CompiledAccount, CompiledConfig } from '../config/compiled.ts';
 import { durationInWords } from '../config/shape/units.ts';
 import type { SourceName } from '../core/fields/field-catalogue.ts';
@@ -16,8 +17,7 @@ import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createRedisRateLimitStore } from '../state/limits/limiter-redis.ts';
 import { createMemoryNonceStore } from '../state/nonce/nonce-memory.ts';
 import { createRedisNonceStore } from '../state/nonce/nonce-redis.ts';
-import { ConfiguredAccounts, countSharing, leastInterval } from './accounts.ts';
-import type { DoctorCheck } from './doctor.ts';
+import type { DoctorCheck } from './examine-setup.ts';
 
 export interface SharedStores {
   readonly redis: Redis;

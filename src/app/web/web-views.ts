@@ -1,10 +1,10 @@
-import type { Clock } from '../core/ports/clock.ts';
-import { type Controls, hasExpired, NO_CONTROLS } from '../core/ports/controls.ts';
-import type { AccountLoad, StateStore } from '../core/ports/state-store.ts';
-import type { AccountView } from '../core/view/account-view.ts';
-import { viewAccount } from '../core/view/view-account.ts';
-import type { SourcedView, ViewSource } from '../web/sources.ts';
-import type { ConfiguredAccounts } from './accounts.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import { type Controls, hasExpired, NO_CONTROLS } from '../../core/ports/controls.ts';
+import type { AccountLoad, StateStore } from '../../core/ports/state-store.ts';
+import type { AccountView } from '../../core/view/account-view.ts';
+import { viewAccount } from '../../core/view/view-account.ts';
+import type { SourcedView, ViewSource } from '../../web/sources.ts';
+import type { ConfiguredAccounts } from '../accounts.ts';
 import { readSharedView, remembering, type SharedAccount } from './shared-view.ts';
 
 export interface ViewSourceParts {

@@ -1,6 +1,6 @@
-import type { AccountResult, Demo, DemoCharacter, DemoOutcome, LoanWarning } from '../../app.ts';
-import { type CliIo, paint } from '../io.ts';
-import { tableLines } from '../table.ts';
+import type { AccountResult, Demo, DemoCharacter, DemoOutcome, LoanWarning } from '../app.ts';
+import { type CliIo, paint } from '../cli/io.ts';
+import { tableLines } from '../cli/table.ts';
 
 type Shown = Pick<Demo, 'characters' | 'speed'>;
 

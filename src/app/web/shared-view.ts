@@ -1,6 +1,11 @@
-import type { Clock } from '../core/ports/clock.ts';
-import type { Controls } from '../core/ports/controls.ts';
-import { type AccountLoad, bucketOf, type ReadOptions, type StateStore } from '../core/ports/state-store.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import type { Controls } from '../../core/ports/controls.ts';
+import {
+  type AccountLoad,
+  bucketOf,
+  type ReadOptions,
+  type StateStore,
+} from '../../core/ports/state-store.ts';
 
 /** The configured accounts as the shared state has them: what any process tells alike. */
 export interface SharedView {
