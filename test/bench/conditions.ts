@@ -9,7 +9,7 @@ import { PositionQuantities } from '../../src/core/quantities/position.ts';
 import { known, unknown } from '../../src/core/quantities/quantity.ts';
 import { compileCondition } from '../../src/core/rules/condition.ts';
 import type { ConditionSpec } from '../../src/core/rules/rule.ts';
-import { at, d, position, positionsSnapshot, SETTINGS } from '../core/rules-fixtures.ts';
+import { at, d, position, positionsSnapshot, SETTINGS } from '../core/rules/fixtures.ts';
 import { interleavedRounds, median, report } from './rounds.ts';
 
 /**

@@ -15,7 +15,7 @@ import {
   rule,
   SETTINGS,
   snapshot,
-} from '../core/rules-fixtures.ts';
+} from '../core/rules/fixtures.ts';
 import { positionsReply } from './replies.ts';
 import { interleavedRounds, median, report } from './rounds.ts';
 

@@ -19,7 +19,7 @@ import {
   rule,
   SETTINGS,
   snapshot,
-} from '../core/rules-fixtures.ts';
+} from '../core/rules/fixtures.ts';
 import { startRedisServer } from '../support/redis.ts';
 
 /**

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { readinessOf } from '../../src/app/web/readiness.ts';
 import type { SharedAccount, SharedView } from '../../src/app/web/shared-view.ts';
 import type { WatchedAccount } from '../../src/pipeline/pipeline-context.ts';
-import { manualClock } from '../state/manual-clock.ts';
+import { manualClock } from '../state/support/manual-clock.ts';
 
 const NOW = 1_760_000_000_000;
 

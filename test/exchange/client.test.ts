@@ -8,6 +8,7 @@ import type { ExchangeClientOptions } from '../../src/exchange/client.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { createMemoryRateLimitStore } from '../../src/state/limits/limiter-memory.ts';
 import { createMemoryNonceStore } from '../../src/state/nonce/nonce-memory.ts';
+import { type Answer, always, send, startServer } from './call/raw-server.ts';
 import {
   API_KEY,
   API_SECRET,
@@ -19,7 +20,6 @@ import {
   STOP,
   TRANSFER,
 } from './fixtures.ts';
-import { type Answer, always, send, startServer } from './raw-server.ts';
 
 const cleanups: (() => Promise<void>)[] = [];
 afterEach(async () => {

@@ -6,7 +6,7 @@ import { type CompiledRules, compileRules } from '../../src/core/rules/compiled-
 import { evaluate } from '../../src/core/rules/evaluate.ts';
 import { figuresOf } from '../../src/core/view/stored-figures.ts';
 import type { State } from '../../src/state/state.ts';
-import { d, list, loan, position } from '../core/rules-fixtures.ts';
+import { d, list, loan, position } from '../core/rules/fixtures.ts';
 import { configText } from '../daemon/config.ts';
 
 /** Many accounts as polls leave them in the store, without anybody polling them. */

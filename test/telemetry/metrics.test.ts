@@ -6,7 +6,7 @@ import { createLogger } from '../../src/telemetry/logger.ts';
 import { createTelemetry, type DaemonTelemetry } from '../../src/telemetry/telemetry.ts';
 import { startWebServer } from '../../src/web/server.ts';
 import { AT, message } from '../notify/receiver.ts';
-import { type ManualClock, manualClock } from '../state/manual-clock.ts';
+import { type ManualClock, manualClock } from '../state/support/manual-clock.ts';
 import { promtool } from '../support/promtool.ts';
 import { textOf } from './parts.ts';
 import { seriesOf, viewOf } from './views.ts';

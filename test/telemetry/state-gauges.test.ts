@@ -9,7 +9,7 @@ import type {
 } from '../../src/core/view/account-view.ts';
 import { MOST_SUBJECTS, stateGaugesText } from '../../src/telemetry/metrics/state-gauges.ts';
 import { STATE_METRICS } from '../../src/telemetry/metrics/state-metrics.ts';
-import { d } from '../core/rules-fixtures.ts';
+import { d } from '../core/rules/fixtures.ts';
 import { promtool } from '../support/promtool.ts';
 import { textOf } from './parts.ts';
 import { seriesOf, viewOf } from './views.ts';

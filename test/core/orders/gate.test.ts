@@ -9,7 +9,7 @@ import {
 import { actionKey } from '../../../src/core/orders/intent.ts';
 import type { RuleLimits } from '../../../src/core/rules/rule.ts';
 import type { ActionRequest } from '../../../src/core/rules/subject.ts';
-import { action, half } from './fixtures.ts';
+import { action, half } from '../lanes/fixtures.ts';
 
 const subject = { mode: 'enforce', ruleId: 'near', episodeKey: 'e', exemptFromLimits: false } as const;
 const open = { paused: false, silencedRules: [], limited: {} };

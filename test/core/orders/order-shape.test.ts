@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { shapeProtect, shapeReduce } from '../../../src/core/orders/order-shape.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import type { Direction } from '../../../src/core/rules/subject.ts';
-import { market } from './fixtures.ts';
+import { market } from '../lanes/fixtures.ts';
 
 const price = fc.integer({ min: 500, max: 500_000 }).map((ticks) => (ticks / 7).toFixed(4) as DecimalString);
 const direction = fc.constantFrom<Direction>('long', 'short');

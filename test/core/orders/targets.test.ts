@@ -18,7 +18,7 @@ import {
   ZERO,
 } from '../../../src/core/quantities/decimal.ts';
 import type { MarketSettings } from '../../../src/core/quantities/settings.ts';
-import { market } from './fixtures.ts';
+import { market } from '../lanes/fixtures.ts';
 
 function basis(sizeBase: string, markPrice: string | null = '100') {
   return {

@@ -8,7 +8,7 @@ import type { RuleSpec } from '../../../src/core/rules/rule.ts';
 import type { AccountFigures, AccountView } from '../../../src/core/view/account-view.ts';
 import { figuresOf } from '../../../src/core/view/stored-figures.ts';
 import { accountFigures, type ViewInputs, viewAccount } from '../../../src/core/view/view-account.ts';
-import { settings } from '../rules-fixtures.ts';
+import { settings } from '../rules/fixtures.ts';
 
 /** An account that was polled: evaluated from snapshot after snapshot, and stored as a poll stores it. */
 export interface Polled {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { intentLines, orderLines } from '../../../src/core/view/lane-lines.ts';
-import { at, Driver } from '../orders/driver.ts';
-import { action, half } from '../orders/fixtures.ts';
+import { at, Driver } from '../lanes/driver.ts';
+import { action, half } from '../lanes/fixtures.ts';
 
 /** An order for half of the position has been placed. */
 function placed(): Driver {

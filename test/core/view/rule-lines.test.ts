@@ -17,7 +17,7 @@ import {
   SERVER_MS,
   settings,
   snapshot,
-} from '../rules-fixtures.ts';
+} from '../rules/fixtures.ts';
 import { figures, poll, storedWith, view } from './fixtures.ts';
 
 const NEAR = rule('position', below('liquidationDistance', 0.2), { id: 'near' });

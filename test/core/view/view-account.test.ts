@@ -24,7 +24,7 @@ import {
   settings,
   short,
   snapshot,
-} from '../rules-fixtures.ts';
+} from '../rules/fixtures.ts';
 import { poll, storedWith, view } from './fixtures.ts';
 
 const NEAR = rule('position', below('liquidationDistance', 0.2, 0.3), { id: 'near' });

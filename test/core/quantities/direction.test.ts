@@ -1,0 +1,113 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
+import { PositionQuantities } from '../../../src/core/quantities/position.ts';
+import { d, position, settings } from '../rules/fixtures.ts';
+
+type Side = 'LONG' | 'SHORT' | 'BOTH' | 'absent' | 'odd';
+
+interface Row {
+  readonly side?: Side;
+  readonly amount?: string;
+  readonly pnl?: string | undefined;
+  readonly liquidation?: string | null | undefined;
+  readonly bothSign?: 'signed' | 'unsigned';
+  readonly gives: string;
+}
+
+const recordOf = (row: Row): PositionRecord => {
+  const side = row.side ?? 'BOTH';
+  const liquidation = 'liquidation' in row ? row.liquidation : '81';
+  return position({
+    amount: d(row.amount ?? '2'),
+    unrealizedPnl: 'pnl' in row && row.pnl === undefined ? undefined : d(row.pnl ?? '0.00'),
+    liquidationPrice: typeof liquidation === 'string' ? d(liquidation) : liquidation,
+    positionSide:
+      side === 'absent'
+        ? undefined
+        : side === 'odd'
+          ? { known: false, raw: 'odd' }
+          : { known: true, value: side },
+  });
+};
+
+const given = (row: Row): string => {
+  const { direction } = new PositionQuantities(
+    recordOf(row),
+    settings({ bothSign: row.bothSign ?? 'signed' }),
+  );
+  return direction.kind === 'value' ? direction.value : direction.kind === 'unknown' ? direction.why : 'none';
+};
+
+describe('direction, entered at 100', () => {
+  test.each<Row>([
+    // Hedge mode says it outright; a price on the other side is a disagreement, not a contradiction.
+    { side: 'LONG', gives: 'long' },
+    { side: 'SHORT', liquidation: '121', gives: 'short' },
+    { side: 'SHORT', amount: '-2', liquidation: '121', gives: 'short' },
+    { side: 'LONG', liquidation: '121', gives: 'long' },
+    { side: 'LONG', amount: '-2', gives: 'directionContradicted' },
+    { side: 'LONG', amount: '0', gives: 'long' },
+    // One-way mode, signed.
+    { gives: 'long' },
+    { amount: '-2', liquidation: '121', gives: 'short' },
+    { liquidation: null, gives: 'long' },
+    { amount: '-2', liquidation: undefined, gives: 'short' },
+    { liquidation: '100', gives: 'long' },
+    { liquidation: '121', gives: 'directionContradicted' },
+    { amount: '-2', gives: 'directionContradicted' },
+    { liquidation: '121', pnl: undefined, gives: 'directionContradicted' },
+    { amount: '0', gives: 'zeroSize' },
+    // In profit, where its mark price alone would not show that an unsigned short is no long.
+    { liquidation: '115', pnl: '40.00', gives: 'directionContradicted' },
+    // A long that tripled and whose collateral was withdrawn: a short cannot have gained more than it was worth.
+    { liquidation: '150', pnl: '400.00', gives: 'long' },
+    // Past its liquidation price while it is being liquidated: the entry price still tells.
+    { pnl: '-40.00', gives: 'long' },
+    // One-way mode, unsigned.
+    { bothSign: 'unsigned', gives: 'long' },
+    { bothSign: 'unsigned', liquidation: '121', gives: 'short' },
+    { bothSign: 'unsigned', liquidation: '115', pnl: '40.00', gives: 'short' },
+    { bothSign: 'unsigned', amount: '-2', liquidation: '121', gives: 'short' },
+    { bothSign: 'unsigned', amount: '-2', liquidation: '81', gives: 'directionContradicted' },
+    { bothSign: 'unsigned', liquidation: null, gives: 'directionUnknown' },
+    { bothSign: 'unsigned', liquidation: undefined, gives: 'directionUnknown' },
+    { bothSign: 'unsigned', liquidation: '100', gives: 'directionUnknown' },
+    // No usable positionSide: a plus sign alone proves nothing.
+    { side: 'absent', gives: 'long' },
+    { side: 'absent', liquidation: '121', gives: 'directionContradicted' },
+    { side: 'absent', liquidation: null, gives: 'directionUnknown' },
+    { side: 'odd', liquidation: null, gives: 'directionUnknown' },
+    { side: 'absent', amount: '-2', liquidation: null, gives: 'short' },
+  ])('%j', (row) => {
+    expect(given(row)).toBe(row.gives);
+  });
+
+  test('a position of either direction is never taken for the other while its price is short of liquidation', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom('long' as const, 'short' as const),
+        fc.boolean(),
+        fc.integer({ min: 1, max: 60 }),
+        fc.double({ min: 0.01, max: 0.99, noNaN: true }),
+        fc.constantFrom('signed' as const, 'unsigned' as const),
+        (direction, isSigned, gap, share, bothSign) => {
+          const dir = direction === 'long' ? 1 : -1;
+          const liquidation = 100 - dir * gap;
+          // Anywhere from just short of liquidation to as far on the profitable side of the entry.
+          const mark = liquidation + dir * gap * 2 * share;
+          const record = recordOf({
+            amount: direction === 'short' && isSigned ? '-2' : '2',
+            liquidation: String(liquidation),
+            pnl: (dir * (mark - 100) * 2).toFixed(6),
+            gives: '',
+          });
+          const found = new PositionQuantities(record, settings({ bothSign })).direction;
+          if (found.kind === 'value') expect(found.value).toBe(direction);
+          if (isSigned && bothSign === 'signed') expect(found.kind).toBe('value');
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+});

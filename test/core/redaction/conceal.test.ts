@@ -1,0 +1,62 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { concealer } from '../../../src/core/redaction/conceal.ts';
+
+/** What the pass over the text has to come to, the slow way: every place that lies within some value is hidden. */
+function slowly(text: string, values: readonly string[], instead: string): string {
+  const spans: [number, number][] = [];
+  for (const value of values) {
+    if (value.length < 6) continue;
+    for (let at = text.indexOf(value); at >= 0; at = text.indexOf(value, at + 1))
+      spans.push([at, at + value.length]);
+  }
+  spans.sort(([a], [b]) => a - b);
+  const merged: [number, number][] = [];
+  for (const [from, to] of spans) {
+    const before = merged.at(-1);
+    if (before !== undefined && from < before[1]) before[1] = Math.max(before[1], to);
+    else merged.push([from, to]);
+  }
+  let shown = '';
+  let shownTo = 0;
+  for (const [from, to] of merged) {
+    shown += text.slice(shownTo, from) + instead;
+    shownTo = to;
+  }
+  return shown + text.slice(shownTo);
+}
+
+describe('values that must not be shown', () => {
+  // Few different characters: values overlap, repeat and begin with one another.
+  const word = fc.string({ unit: fc.constantFrom('a', 'b', '\\'), minLength: 0, maxLength: 12 });
+  const text = fc.string({ unit: fc.constantFrom('a', 'b', '\\'), maxLength: 60 });
+
+  test('every one of them is hidden, those that overlap as one', () => {
+    fc.assert(
+      fc.property(fc.array(word, { maxLength: 8 }), text, (values, given) => {
+        expect(concealer(values, '*')(given)).toBe(slowly(given, values, '*'));
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  test('whatever characters they are made of, wherever they stand', () => {
+    const any = fc.string({ unit: 'binary', minLength: 6, maxLength: 40 });
+    fc.assert(
+      fc.property(fc.array(any, { minLength: 1 }), fc.string(), fc.string(), (values, before, after) => {
+        const given = before + values.join(after) + after;
+        expect(concealer(values, '*')(given)).toBe(slowly(given, values, '*'));
+      }),
+    );
+  });
+
+  test('among thousands of them the one that occurs is found, and a text without any stays the same', () => {
+    const values = Array.from({ length: 5_000 }, (_, index) => `secret-number-${index}-of-many`);
+    const conceal = concealer(values, '[x]');
+    expect(conceal('said secret-number-4999-of-many twice: secret-number-4999-of-many')).toBe(
+      'said [x] twice: [x]',
+    );
+    expect(conceal('secret-number-5000-of-many')).toBe('secret-number-5000-of-many');
+    expect(conceal('short')).toBe('short');
+  });
+});

@@ -1,0 +1,781 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
+import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
+import type { Instant, Snapshot } from '../../../src/core/quantities/snapshot.ts';
+import {
+  type AccountState,
+  AccountStateError,
+  emptyAccountState,
+  parseAccountState,
+  serialiseAccountState,
+} from '../../../src/core/rules/account-state.ts';
+import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
+import { type Evaluation, evaluate, explain, positionViews } from '../../../src/core/rules/evaluate.ts';
+import { DECISION_REASONS } from '../../../src/core/rules/reason.ts';
+import type { RuleSpec } from '../../../src/core/rules/rule.ts';
+import {
+  above,
+  at,
+  below,
+  d,
+  LOAN,
+  list,
+  loan,
+  position,
+  positionsSnapshot,
+  read,
+  rule,
+  settings,
+  short,
+  snapshot,
+} from './fixtures.ts';
+
+const NEAR = below('liquidationDistance', 0.05, 0.07);
+/** Mark 85 with liquidation at 81: 4.7 % away. */
+const near = (changes: Parameters<typeof position>[0] = {}): PositionRecord =>
+  position({ unrealizedPnl: d('-30.00'), ...changes });
+
+interface Poll {
+  readonly snapshot: Snapshot;
+  readonly now: Instant;
+}
+
+/** An account over several polls, its state through JSON between any two. */
+class Account {
+  state: AccountState = emptyAccountState('desk-1');
+  last: Evaluation | undefined;
+  rules: readonly RuleSpec[];
+  settings: AccountSettings;
+
+  constructor(rules: readonly RuleSpec[], changes: Partial<AccountSettings> = {}) {
+    this.rules = rules;
+    this.settings = settings(changes);
+  }
+
+  poll({ snapshot: taken, now }: Poll): Evaluation {
+    const compiled = compileRules(this.rules, this.settings);
+    this.last = evaluate(taken, this.state, now, compiled);
+    this.state = parseAccountState(serialiseAccountState(this.last.state));
+    return this.last;
+  }
+
+  positions(ms: number, records: readonly PositionRecord[], complete = true): Evaluation {
+    return this.poll({ snapshot: positionsSnapshot(records, at(ms), complete), now: at(ms) });
+  }
+}
+
+const reasons = (evaluation: Evaluation): string[] =>
+  evaluation.decisions.map(({ subject, phase, reason }) => `${subject} ${phase} ${reason}`);
+const changes = (evaluation: Evaluation): string[] =>
+  evaluation.transitions.map(({ subject, from, to, reason }) => `${subject} ${from}>${to} ${reason}`);
+
+describe('what a rule asks for', () => {
+  const reduce = rule('position', NEAR, {
+    forMs: 3_000,
+    actions: [
+      { kind: 'notify', channels: ['ops'], cure: [] },
+      { kind: 'reduce', target: { kind: 'by', fraction: 0.5 }, slippageSteps: [0.005] },
+    ],
+    escalate: [
+      {
+        afterMs: 2_000,
+        actions: [{ kind: 'reduce', target: { kind: 'to', fraction: 0 }, slippageSteps: [0.02] }],
+      },
+    ],
+  });
+
+  test('is level-triggered: all actions of all reached stages, until it resolves', () => {
+    const account = new Account([reduce]);
+    expect(account.positions(0, [near()]).active).toEqual([]);
+    expect(
+      account.positions(3_000, [near()]).active.map(({ stage, actionIndex }) => [stage, actionIndex]),
+    ).toEqual([
+      [0, 0],
+      [0, 1],
+    ]);
+    const escalated = account.positions(5_000, [near()]);
+    expect(escalated.active.map(({ stage, actionIndex }) => [stage, actionIndex])).toEqual([
+      [0, 0],
+      [0, 1],
+      [1, 0],
+    ]);
+    expect(escalated.active[2]).toEqual({
+      accountId: 'desk-1',
+      ruleId: 'rule-1',
+      ruleChecksum: 'c1',
+      subjectKind: 'position',
+      subject: 'position:42',
+      episode: 1,
+      stage: 1,
+      actionIndex: 0,
+      action: reduce.escalate[0]?.actions[0],
+      mode: 'enforce',
+      severity: 'critical',
+      atMs: at(5_000).wallMs,
+      because: 'distance to liquidation is 4.706 %, below 5 %',
+      exemptFromLimits: false,
+    });
+    expect(account.positions(6_000, [near()]).active).toEqual(escalated.active);
+    expect(account.positions(7_000, [position()]).active).toEqual([]);
+  });
+
+  test.each([
+    ['margin_call', { known: true, value: 'margin_call' }, true],
+    ['liquidation', { known: true, value: 'liquidation' }, true],
+    ['a state that is not documented', { known: false, raw: 'odd' }, true],
+    ['no state', null, false],
+  ] as const)('limits do not hold it back in %s', (_, liquidationState, exempt) => {
+    const own = new Account([{ ...reduce, forMs: 0 }]).positions(0, [near({ liquidationState })]);
+    expect(own.active.every(({ exemptFromLimits }) => exemptFromLimits === exempt)).toBe(true);
+    const byAccount = rule('account', above('positionCount', 0), {
+      actions: [
+        { kind: 'reduce', target: { kind: 'by', fraction: 1 }, slippageSteps: [0.01], positions: ['BTC_*'] },
+        { kind: 'reduce', target: { kind: 'by', fraction: 1 }, slippageSteps: [0.01], positions: ['ETH_*'] },
+      ],
+    });
+    const whole = new Account([byAccount]).positions(0, [near({ liquidationState })]);
+    expect(whole.active.map(({ exemptFromLimits }) => exemptFromLimits)).toEqual([exempt, false]);
+  });
+});
+
+test('data too old to decide lift no limit', () => {
+  const spec = rule('position', NEAR, { actions: [{ kind: 'protect', at: 0.6, slippage: 0.01 }] });
+  const account = new Account([spec]);
+  const called = near({ liquidationState: { known: true, value: 'margin_call' } });
+  expect(account.positions(0, [called]).active[0]?.exemptFromLimits).toBe(true);
+  const stale = snapshot({ positions: read(list([called]), 10_001) }, at(1_000));
+  expect(account.poll({ snapshot: stale, now: at(1_000) }).active[0]?.exemptFromLimits).toBe(false);
+});
+
+describe('a cadence that the request budget stretches', () => {
+  test('is what timers run by: a minute that was planned counts as a minute', () => {
+    const rules = compileRules([rule('position', NEAR, { forMs: 120_000 })], settings());
+    let state = emptyAccountState('desk-1');
+    const phases = [0, 60_000, 120_000].map((ms) => {
+      const evaluation = evaluate(positionsSnapshot([near()], at(ms)), state, at(ms), rules, {
+        leastIntervalMs: 60_000,
+      });
+      state = evaluation.state;
+      return evaluation.decisions[0]?.phase;
+    });
+    expect(phases).toEqual(['pending', 'pending', 'firing']);
+  });
+});
+
+describe('subjects that go', () => {
+  const firing = (): Account => {
+    const account = new Account([rule('position', NEAR, { keepFiringForMs: 60_000 })]);
+    account.positions(0, [near(), near({ positionId: '43' })]);
+    return account;
+  };
+
+  test('a position gone from a complete list is closed, whatever its timers say', () => {
+    const account = firing();
+    const gone = account.positions(1_000, [near()]);
+    expect(changes(gone)).toEqual(['position:43 firing>inactive subjectGone']);
+    expect(gone.active.map(({ subject }) => subject)).toEqual(['position:42']);
+  });
+
+  test('a position gone from an incomplete list is frozen, and goes on asking', () => {
+    const account = firing();
+    const incomplete = account.positions(1_000, [near()], false);
+    expect(changes(incomplete)).toEqual([]);
+    expect(incomplete.decisions).toContainEqual({
+      ruleId: 'rule-1',
+      subject: 'position:43',
+      phase: 'firing',
+      reason: 'frozenByUnknown',
+      unknown: 'listIncomplete',
+    });
+    expect(incomplete.active.map(({ subject }) => subject)).toEqual(['position:42', 'position:43']);
+  });
+
+  test('a position that comes back under its old id starts a new episode', () => {
+    const account = firing();
+    account.positions(1_000, []);
+    expect(account.positions(2_000, [near()]).active.map(({ episode }) => episode)).toEqual([3]);
+  });
+
+  test('records that share an id are not told apart: frozen, not judged by either', () => {
+    const account = firing();
+    const twice = account.positions(1_000, [near(), position(), near({ positionId: '43' })]);
+    expect(twice.decisions.filter(({ unknown }) => unknown === 'duplicateRecord').length).toBe(1);
+    expect(changes(twice)).toEqual([]);
+  });
+
+  test('a rule that selects by direction is not ended by records that share an id', () => {
+    const account = new Account([rule('position', NEAR, { where: { direction: 'long' } })]);
+    account.positions(0, [near()]);
+    const flipped = short();
+    expect(changes(account.positions(1_000, [flipped, near()]))).toEqual([]);
+    expect(changes(account.positions(2_000, [flipped]))).toEqual(['position:42 firing>inactive notSelected']);
+  });
+
+  test('a loan that was repaid resolves its rules', () => {
+    const account = new Account([rule('creditLine', above('currentLtv', 0.5))]);
+    const from = (ms: number, records: readonly (typeof LOAN)[]): Poll => ({
+      snapshot: snapshot({ creditLine: read(list(records)) }, at(ms)),
+      now: at(ms),
+    });
+    expect(changes(account.poll(from(0, [LOAN, loan({ asset: 'BTC' })])))).toEqual([
+      'creditLine:USDT@1700000000 inactive>firing heldLongEnough',
+      'creditLine:BTC@1700000000 inactive>firing heldLongEnough',
+    ]);
+    expect(changes(account.poll(from(1_000, [LOAN])))).toEqual([
+      'creditLine:BTC@1700000000 firing>inactive subjectGone',
+    ]);
+  });
+});
+
+describe('selection', () => {
+  test.each([
+    [{ market: ['ETH_*', 'BTC_?ERP'] }, true],
+    [{ market: ['btc_*'] }, false],
+    [{ positionId: ['4*'] }, true],
+    [{ direction: 'long' }, true],
+    [{ direction: 'short' }, false],
+    [{ market: ['*'], direction: 'short' }, false],
+    [{ market: [] }, false],
+  ] as const)('%j selects: %s', (where, selected) => {
+    const account = new Account([rule('position', NEAR, { where })]);
+    expect(account.positions(0, [near()]).decisions.length).toBe(selected ? 1 : 0);
+  });
+
+  test('a direction that is not known freezes a rule that asks for it', () => {
+    const account = new Account([rule('position', above('size', 0), { where: { direction: 'long' } })]);
+    account.positions(0, [position()]);
+    const contradicted = account.positions(1_000, [
+      position({ liquidationPrice: d('121'), unrealizedPnl: d('20') }),
+    ]);
+    expect(reasons(contradicted)).toEqual(['position:42 firing frozenByUnknown']);
+  });
+});
+
+describe('rules that share a filter and rules that do not', () => {
+  test('each judges what its own `where` selects, in whatever order they stand', () => {
+    const btc = { market: ['BTC_PERP'] };
+    const eth = { market: ['ETH_PERP'] };
+    const wheres = [btc, eth, {}, btc, {}, eth, eth, btc];
+    const account = new Account(
+      wheres.map((where, index) => rule('position', NEAR, { id: `r${index}`, where })),
+    );
+    const { decisions } = account.positions(0, [near(), near({ positionId: '43', market: 'ETH_PERP' })]);
+    const judged = (subject: string): string[] =>
+      decisions.filter((one) => one.subject === subject).map(({ ruleId }) => ruleId);
+    expect(judged('position:42')).toEqual(['r0', 'r2', 'r3', 'r4', 'r7']);
+    expect(judged('position:43')).toEqual(['r1', 'r2', 'r4', 'r5', 'r6']);
+  });
+});
+
+describe('changes of the config', () => {
+  const spec = rule('position', NEAR);
+  const firing = (mode: 'observe' | 'enforce'): Account => {
+    const account = new Account([spec], { mode });
+    account.positions(0, [near()]);
+    return account;
+  };
+
+  test('a rule that changed starts fresh; the others keep their state', () => {
+    const account = new Account([spec, { ...spec, id: 'rule-2', keepFiringForMs: 60_000 }]);
+    account.positions(0, [near()]);
+    account.rules = [{ ...spec, checksum: 'c2', forMs: 1_000 }, account.rules[1] ?? spec];
+    // 6 % is beyond the threshold but within the hysteresis: only the rule that kept its state still fires.
+    const after = account.positions(1_000, [position({ unrealizedPnl: d('-27.60') })]);
+    expect(changes(after)).toEqual(['position:42 firing>inactive ruleChanged']);
+    expect(reasons(after)).toEqual([
+      'position:42 inactive conditionNotMet',
+      'position:42 firing stillFiring',
+    ]);
+  });
+
+  test('a rule that was removed ends', () => {
+    const account = firing('enforce');
+    account.rules = [];
+    expect(changes(account.positions(1_000, [near()]))).toEqual(['position:42 firing>inactive ruleRemoved']);
+    expect(account.state.rules).toEqual([]);
+  });
+
+  test('from observe to enforce starts new episodes, and back does not', () => {
+    const account = firing('observe');
+    account.settings = settings({ mode: 'enforce' });
+    const enforced = account.positions(1_000, [near()]);
+    expect(changes(enforced)).toEqual([
+      'position:42 firing>inactive modeChanged',
+      'position:42 inactive>firing heldLongEnough',
+    ]);
+    expect(enforced.active.map(({ episode, mode }) => [episode, mode])).toEqual([[2, 'enforce']]);
+    account.settings = settings({ mode: 'observe' });
+    expect(account.positions(2_000, [near()]).active.map(({ episode, mode }) => [episode, mode])).toEqual([
+      [2, 'observe'],
+    ]);
+  });
+
+  test("a rule's own mode wins over the account's", () => {
+    const account = new Account([{ ...spec, mode: 'observe' }], { mode: 'enforce' });
+    expect(account.positions(0, [near()]).active[0]?.mode).toBe('observe');
+  });
+
+  test('two rules with one id, and parts of different accounts, are refused', () => {
+    expect(() => compileRules([spec, spec], settings())).toThrow('same id');
+    const rules = compileRules([spec], settings({ accountId: 'desk-2' }));
+    expect(() => evaluate(positionsSnapshot([]), emptyAccountState('desk-1'), at(0), rules)).toThrow(
+      'one account',
+    );
+  });
+});
+
+describe('active windows', () => {
+  // The exchange's clock of the snapshots reads Tuesday 2023-11-14 22:30 UTC.
+  const open = { days: [2], fromMinute: 22 * 60, toMinute: 6 * 60, timeZone: 'UTC' };
+
+  test('outside nothing is judged, and what fires ends', () => {
+    const account = new Account([rule('position', NEAR, { activeWindow: open })]);
+    expect(reasons(account.positions(0, [near()]))).toEqual(['position:42 firing heldLongEnough']);
+    const later = { ...at(1_000) };
+    const morning = { ...read(list([near()])), serverDateMs: Date.UTC(2023, 10, 15, 6, 0, 0) };
+    const after = account.poll({
+      snapshot: snapshot({ positions: morning }, later),
+      now: later,
+    });
+    expect(changes(after)).toEqual(['position:42 firing>inactive outsideActiveWindow']);
+    expect(reasons(after)).toEqual(['position:42 inactive outsideActiveWindow']);
+  });
+});
+
+describe('time without cover', () => {
+  test('counts while it is known to be open, and starts over when covered', () => {
+    const account = new Account([rule('position', above('unprotectedSeconds', 5))]);
+    const at1 = (ms: number, tpsl: PositionRecord['tpsl']): string[] =>
+      reasons(account.positions(ms, [position({ tpsl })]));
+    expect(at1(0, null)).toEqual(['position:42 inactive conditionNotMet']);
+    expect(at1(5_000, null)).toEqual(['position:42 inactive conditionNotMet']);
+    expect(at1(5_001, null)).toEqual(['position:42 firing heldLongEnough']);
+    expect(at1(6_000, undefined)).toEqual(['position:42 firing frozenByUnknown']);
+    expect(at1(7_000, { stopLoss: d('85') })).toEqual(['position:42 inactive conditionCleared']);
+    expect(at1(8_000, null)).toEqual(['position:42 inactive conditionNotMet']);
+  });
+
+  test('an interval that begins or ends with unknown cover does not count', () => {
+    const account = new Account([]);
+    const openFor = (ms: number, tpsl: PositionRecord['tpsl']): number | undefined => {
+      account.positions(ms, [position({ tpsl })]);
+      return account.state.positions[0]?.unprotectedMs;
+    };
+    expect(openFor(0, null)).toBe(0);
+    expect(openFor(1_000, null)).toBe(1_000);
+    expect(openFor(3_000, undefined)).toBe(1_000);
+    expect(openFor(7_000, null)).toBe(1_000);
+    expect(openFor(8_000, null)).toBe(2_000);
+    account.positions(9_000, [], false);
+    expect(account.state.positions).toEqual([{ positionId: '42', unprotectedMs: 2_000, cover: 'unknown' }]);
+    account.positions(10_000, []);
+    expect(account.state.positions).toEqual([]);
+  });
+});
+
+describe('forecasts', () => {
+  test('are fed once per read, by the time between the reads', () => {
+    const account = new Account([]);
+    const price = (i: number): PositionRecord =>
+      position({ unrealizedPnl: d((-20 + Math.sin(i) / 5).toFixed(4)) });
+    for (let i = 0; i <= 40; i++) {
+      account.positions(i * 1_000, [price(i)]);
+      // A second look at the same read, and a read that is no price, add nothing.
+      const again = at(i * 1_000 + 500);
+      account.poll({ snapshot: snapshot({ positions: read(list([price(i)]), 500) }, again), now: again });
+    }
+    const memory = account.state.markets.find(({ market }) => market === 'BTC_PERP');
+    expect(memory?.forecast.returns).toBe(40);
+    expect(account.last?.forecasts).toMatchObject([{ market: 'BTC_PERP', motion: { kind: 'value' } }]);
+  });
+
+  test('a price across a gap, or too coarse to be a sample, adds no return', () => {
+    const account = new Account([]);
+    const returns = (): number | undefined => account.state.markets[0]?.forecast.returns;
+    account.positions(0, [position()]);
+    account.positions(1_000, [position({ unrealizedPnl: d('-20.10') })]);
+    expect(returns()).toBe(1);
+    account.positions(2_000, [position({ unrealizedPnl: undefined })]);
+    account.positions(3_000, [position({ unrealizedPnl: d('-24.00') })]);
+    expect(returns()).toBe(1);
+    account.positions(4_000, [position({ unrealizedPnl: d('-24') })]);
+    account.positions(5_000, [position({ unrealizedPnl: d('-24.10') })]);
+    expect(returns()).toBe(1);
+    account.positions(6_000, [position({ unrealizedPnl: d('-24.20') })]);
+    expect(returns()).toBe(2);
+  });
+
+  test('a market without positions is forgotten after an hour', () => {
+    const account = new Account([]);
+    account.positions(0, [position()]);
+    for (let i = 1; i <= 120; i++) account.positions(i * 30_000, []);
+    expect(account.state.markets.length).toBe(1);
+    account.positions(121 * 30_000, []);
+    expect(account.state.markets).toEqual([]);
+  });
+
+  test('an LTV across a read without one adds no return', () => {
+    const account = new Account([]);
+    const poll = (ms: number, ltv: string | undefined, complete = true): number | undefined => {
+      const records = ltv === 'gone' ? [] : [loan({ currentLtv: ltv === undefined ? undefined : d(ltv) })];
+      account.poll({
+        snapshot: snapshot({ creditLine: read(list(records, complete)) }, at(ms)),
+        now: at(ms),
+      });
+      return account.state.loans[0]?.forecast.returns;
+    };
+    expect(poll(0, '60')).toBe(0);
+    expect(poll(1_000, '61')).toBe(1);
+    expect(poll(2_000, undefined)).toBe(1);
+    expect(poll(3_000, '62')).toBe(1);
+    expect(poll(4_000, '63')).toBe(2);
+    expect(poll(5_000, 'gone', false)).toBe(2);
+    expect(poll(6_000, '64')).toBe(2);
+    expect(poll(7_000, 'gone')).toBeUndefined();
+  });
+
+  test('a process that takes over across a gap adds no return', () => {
+    const account = new Account([]);
+    account.positions(0, [position()]);
+    const later: Instant = { clockId: 'process-2', monotonicMs: 5, wallMs: at(3_600_000).wallMs };
+    account.poll({ snapshot: positionsSnapshot([near()], later), now: later });
+    expect(account.state.markets[0]?.forecast.returns).toBe(0);
+  });
+
+  test('the views for orders carry decimals and the forecast', () => {
+    const rules = compileRules([], settings());
+    const taken = positionsSnapshot([
+      position({ basePrice: d('100.1'), amount: d('3'), unrealizedPnl: d('-30.10') }),
+    ]);
+    const { state } = evaluate(taken, emptyAccountState('desk-1'), at(0), rules);
+    const [view] = positionViews(taken, state, rules);
+    expect(view).toMatchObject({
+      positionId: '42',
+      positionSide: 'BOTH',
+      direction: { kind: 'value', value: 'long' },
+      sizeBase: '3',
+      markPrice: { kind: 'value', value: '90.066666667' },
+      liquidationPrice: { kind: 'value', value: '81' },
+      liquidationState: 'none',
+      disagreement: false,
+    });
+    expect(view?.liquidationProbability(1_000)).toEqual({ kind: 'unknown', why: 'tooFewSamples' });
+  });
+});
+
+describe('explaining', () => {
+  test('every decision can be put in words with figures', () => {
+    const rules = compileRules(
+      [rule('position', NEAR), rule('creditLine', above('currentLtv', 0.7), { id: 'ltv' })],
+      settings(),
+    );
+    const taken = snapshot({
+      positions: read(list([position(), near({ positionId: '43', unrealizedPnl: undefined })])),
+      creditLine: read(list([LOAN])),
+    });
+    const state = emptyAccountState('desk-1');
+    const { decisions } = evaluate(taken, state, at(0), rules);
+    expect(decisions.map((decision) => explain(taken, state, at(0), rules, decision))).toEqual([
+      'the condition is not met: distance to liquidation is 10 %, not below 5 %',
+      'the data do not decide: distance to liquidation is unknown: the exchange did not say it',
+      'the condition is not met: LTV is 60 %, not above 70 %',
+    ]);
+  });
+
+  test('transitions carry theirs', () => {
+    const { transitions } = new Account([rule('position', NEAR, { labels: { desk: 'arb' } })]).positions(0, [
+      near(),
+    ]);
+    expect(transitions).toMatchObject([
+      {
+        words: 'the condition has held long enough: distance to liquidation is 4.706 %, below 5 %',
+        labels: { desk: 'arb' },
+      },
+    ]);
+  });
+});
+
+describe('the stored state', () => {
+  test.each([
+    ['', 'STATE_NOT_JSON'],
+    ['null', 'STATE_SHAPE'],
+    ['[]', 'STATE_SHAPE'],
+    ['{"version":2}', 'STATE_VERSION'],
+    ['{"version":1}', 'STATE_SHAPE'],
+  ])('%j is refused as %s', (text, code) => {
+    expect(() => parseAccountState(text)).toThrow(AccountStateError);
+    expect(() => parseAccountState(text)).toThrow(expect.objectContaining({ code }));
+  });
+});
+
+/** Polls of one account: prices that wander, fields and records that go missing, reads that fail or lag. */
+const anyRecord = fc
+  .record({
+    positionId: fc.constantFrom('41', '42', '43'),
+    pnl: fc.constantFrom('-10.00', '-26.00', '-28.00', '-30.00', '-37.00', '-40.00', undefined),
+    liquidationPrice: fc.constantFrom('81', '81', null, undefined),
+    state: fc.constantFrom(
+      null,
+      null,
+      undefined,
+      { known: true, value: 'margin_call' } as const,
+      { known: false, raw: 'x' } as const,
+    ),
+    tpsl: fc.constantFrom(null, undefined, { stopLoss: d('85') }),
+  })
+  .map(({ positionId, pnl, liquidationPrice, state, tpsl }) =>
+    position({
+      positionId,
+      unrealizedPnl: pnl === undefined ? undefined : d(pnl),
+      liquidationPrice: typeof liquidationPrice === 'string' ? d(liquidationPrice) : liquidationPrice,
+      liquidationState: state,
+      tpsl,
+    }),
+  );
+const anyPoll = fc.record({
+  stepMs: fc.constantFrom(0, 500, 1_000, 2_500, 10_000, 45_000),
+  records: fc.array(anyRecord, { maxLength: 4 }),
+  complete: fc.boolean(),
+  ageMs: fc.constantFrom(0, 0, 0, 400, 9_999, 10_001),
+  ltv: fc.constantFrom('60', '74', undefined),
+  read: fc.constantFrom(true, true, true, false),
+});
+type AnyPoll = typeof anyPoll extends fc.Arbitrary<infer T> ? T : never;
+
+const RULES: readonly RuleSpec[] = [
+  rule('position', NEAR, {
+    id: 'near',
+    forMs: 2_000,
+    keepFiringForMs: 3_000,
+    escalate: [{ afterMs: 3_000, actions: [{ kind: 'notify', channels: ['boss'], cure: [] }] }],
+  }),
+  rule(
+    'position',
+    { kind: 'any', conditions: [above('unprotectedSeconds', 2), below('liquidationDistance', 0)] },
+    { id: 'open' },
+  ),
+  rule('creditLine', above('ltvToMarginCall', 0.9, 0.85), { id: 'ltv', forMs: 1_000 }),
+  rule('account', above('dataAge', 5), { id: 'blind' }),
+  rule('account', above('positionCount', 2), { id: 'many', keepFiringForMs: 1_000 }),
+];
+
+const build = (poll: AnyPoll, now: Instant): Snapshot =>
+  snapshot(
+    {
+      positions: poll.read
+        ? read(list(poll.records, poll.complete), poll.ageMs)
+        : { kind: 'notRead', ageMs: 1_000 },
+      creditLine: read(list([loan({ currentLtv: poll.ltv === undefined ? undefined : d(poll.ltv) })])),
+    },
+    now,
+  );
+
+/** All polls at the instants that `clock` gives for their monotonic times. */
+function history(
+  polls: readonly AnyPoll[],
+  clock: (ms: number, index: number) => Instant,
+): readonly Evaluation[] {
+  const account = new Account(RULES);
+  let ms = 0;
+  return polls.map((poll, index) => {
+    ms += poll.stepMs;
+    const now = clock(ms, index);
+    return account.poll({ snapshot: build(poll, now), now });
+  });
+}
+
+/** What was decided, without the labels that show the wall clock. */
+const decided = (evaluations: readonly Evaluation[]): unknown =>
+  evaluations.map(({ decisions, transitions, active, nextDue }) => ({
+    decisions,
+    nextDue,
+    transitions: transitions.map((one) => Object.assign({}, one, { atMs: 0 })),
+    active: active.map((one) => Object.assign({}, one, { atMs: 0 })),
+  }));
+
+describe('properties', () => {
+  test('an evaluation replayed from its serialised inputs gives identical bytes', () => {
+    fc.assert(
+      fc.property(fc.array(anyPoll, { minLength: 1, maxLength: 12 }), (polls) => {
+        let state = emptyAccountState('desk-1');
+        let ms = 0;
+        for (const poll of polls) {
+          ms += poll.stepMs;
+          const now = at(ms);
+          const taken = build(poll, now);
+          const inputs = JSON.stringify({ taken, state, now });
+          const evaluation = evaluate(taken, state, now, compileRules(RULES, settings()));
+          const replayed = JSON.parse(inputs) as { taken: Snapshot; state: AccountState; now: Instant };
+          const again = evaluate(
+            replayed.taken,
+            replayed.state,
+            replayed.now,
+            compileRules(RULES, settings()),
+          );
+          expect(JSON.stringify(again)).toBe(JSON.stringify(evaluation));
+          expect(JSON.parse(JSON.stringify(evaluation))).toEqual(evaluation);
+          expect(JSON.stringify({ taken, state, now })).toBe(inputs);
+          ({ state } = evaluation);
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('every reason is in the closed list', () => {
+    fc.assert(
+      fc.property(fc.array(anyPoll, { maxLength: 12 }), (polls) => {
+        for (const { decisions, transitions } of history(polls, (ms) => at(ms))) {
+          for (const { reason } of [...decisions, ...transitions]) expect(DECISION_REASONS).toContain(reason);
+          for (const { words } of transitions) expect(words).not.toBe('');
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test('invariant 2: stale, unread or partial lists decide nothing about what they do not show', () => {
+    fc.assert(
+      fc.property(fc.array(anyPoll, { maxLength: 20 }), (polls) => {
+        history(polls, (ms) => at(ms)).forEach(({ transitions, decisions }, index) => {
+          const poll = polls[index];
+          if (poll === undefined) return;
+          const mayDecide = poll.read && poll.ageMs <= 10_000;
+          const aboutPositions = transitions.filter(({ subject }) => subject.startsWith('position:'));
+          if (!mayDecide) expect(aboutPositions).toEqual([]);
+          if (!poll.complete)
+            expect(aboutPositions.filter(({ reason }) => reason === 'subjectGone')).toEqual([]);
+          if (!mayDecide) {
+            for (const { subject, reason } of decisions) {
+              if (subject.startsWith('position:')) expect(reason).toBe('frozenByUnknown');
+            }
+          }
+        });
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('invariant 2: a record that was set aside, or cannot be judged, changes nothing for those beside it', () => {
+    fc.assert(
+      fc.property(fc.array(anyPoll, { maxLength: 12 }), (polls) => {
+        const about41 = (evaluations: readonly Evaluation[]): unknown =>
+          evaluations.map(({ decisions }) => decisions.filter(({ subject }) => subject === 'position:41'));
+        const only = (poll: AnyPoll): AnyPoll => {
+          const one =
+            poll.records.find(({ positionId }) => positionId === '41') ?? position({ positionId: '41' });
+          return { ...poll, records: [one] };
+        };
+        const bad = position({
+          positionId: '99',
+          unrealizedPnl: undefined,
+          tpsl: undefined,
+          liquidationPrice: undefined,
+        });
+        const alone = history(
+          polls.map((poll) => ({ ...only(poll), complete: true })),
+          (ms) => at(ms),
+        );
+        const beside = history(
+          polls.map((poll) => ({ ...only(poll), records: [bad, ...only(poll).records], complete: false })),
+          (ms) => at(ms),
+        );
+        expect(about41(beside)).toEqual(about41(alone));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('invariant 3: unknown resolves nothing, clears nothing, and lets no timer run', () => {
+    fc.assert(
+      fc.property(
+        fc.array(anyPoll, { minLength: 1, maxLength: 12 }),
+        fc.array(anyPoll, { minLength: 1, maxLength: 4 }),
+        (polls, blind) => {
+          const account = new Account(RULES);
+          let ms = 0;
+          for (const poll of polls) {
+            ms += poll.stepMs;
+            account.poll({ snapshot: build(poll, at(ms)), now: at(ms) });
+          }
+          const before = account.state;
+          const askedBefore = account.last?.active.filter(({ subjectKind }) => subjectKind !== 'account');
+          for (const poll of blind) {
+            ms += poll.stepMs;
+            const unread = { kind: 'notRead' as const, ageMs: 1_000 };
+            const taken = snapshot({ positions: unread, creditLine: unread }, at(ms));
+            const evaluation = account.poll({ snapshot: taken, now: at(ms) });
+            expect(evaluation.transitions.filter(({ subject }) => subject !== 'account')).toEqual([]);
+            // Limits are not lifted on old data; what is asked for is otherwise the same.
+            expect(evaluation.active.filter(({ subjectKind }) => subjectKind !== 'account')).toEqual(
+              (askedBefore ?? []).map((request) => Object.assign({}, request, { exemptFromLimits: false })),
+            );
+          }
+          const timers = (state: AccountState): unknown =>
+            state.rules
+              .filter(({ ruleId }) => ['near', 'open', 'ltv'].includes(ruleId))
+              .map(({ entries }) => entries.map((entry) => Object.assign({}, entry, { frozen: true })));
+          expect(timers(account.state)).toEqual(timers(before));
+          expect(account.state.positions.map(({ unprotectedMs }) => unprotectedMs)).toEqual(
+            before.positions.map(({ unprotectedMs }) => unprotectedMs),
+          );
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  test('invariant 11: the wall clock may say anything, it fires and resolves nothing', () => {
+    fc.assert(
+      fc.property(
+        fc.array(anyPoll, { maxLength: 15 }),
+        fc.array(fc.integer({ min: -1e12, max: 1e12 }), { minLength: 15, maxLength: 15 }),
+        (polls, jumps) => {
+          const steady = history(polls, (ms) => at(ms));
+          const jumping = history(polls, (ms, index) => at(ms, 'process-1', jumps[index]));
+          expect(decided(jumping)).toEqual(decided(steady));
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  test('invariant 11: a jump while another process takes over advances timers by no more than was planned', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: -1e12, max: 1e12 }), (jumpMs) => {
+        const account = new Account([rule('position', NEAR, { forMs: 3_000 })]);
+        const { nextDue } = account.positions(0, [near()]);
+        expect(nextDue).toMatchObject({ inMs: 1_000, reason: 'ruleActive' });
+        const other: Instant = { clockId: 'process-2', monotonicMs: 77, wallMs: at(0).wallMs + jumpMs };
+        account.poll({ snapshot: positionsSnapshot([near()], other), now: other });
+        const heldMs = account.state.rules[0]?.entries[0]?.heldMs ?? Number.NaN;
+        expect(heldMs).toBeGreaterThanOrEqual(0);
+        expect(heldMs).toBeLessThanOrEqual(1_000);
+        expect(account.state.rules[0]?.entries[0]?.phase).toBe('pending');
+      }),
+    );
+  });
+
+  test('a gap in the same process is credited with at most three calm intervals', () => {
+    const account = new Account([rule('position', NEAR, { forMs: 60_000 })]);
+    account.positions(0, [near()]);
+    account.positions(3_600_000, [near()]);
+    expect(account.state.rules[0]?.entries[0]?.heldMs).toBe(30_000);
+  });
+});
+
+test('rules, which live on, keep nothing of the account that was judged by them', () => {
+  const rules = compileRules(
+    [
+      rule('position', below('liquidationDistance', 0.05)),
+      rule('creditLine', above('currentLtv', 0.7), { id: 'r2' }),
+    ],
+    settings(),
+  );
+  const taken = snapshot({ positions: read(list([position()])), creditLine: read(list([loan()])) });
+  evaluate(taken, emptyAccountState('desk-1'), at(0), rules);
+  for (const { registers } of [rules.position, rules.creditLine]) {
+    expect(() => registers.read(0)).toThrow('no subject loaded');
+  }
+});

@@ -1,0 +1,94 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Deadline, Deadlines } from '../../../src/exchange/call/deadlines.ts';
+
+class Noted extends Deadline {
+  readonly #note: () => void;
+
+  constructor(note: () => void) {
+    super();
+    this.#note = note;
+  }
+
+  override expire(): void {
+    this.#note();
+  }
+}
+
+describe('deadlines of requests in flight', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  test('each expires once, in time and in order, unless it was taken back, whatever was added before', () => {
+    const step = fc.record({
+      inMs: fc.integer({ min: 1, max: 60 }),
+      removes: fc.option(fc.nat(40), { nil: undefined }),
+      passMs: fc.integer({ min: 0, max: 20 }),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const deadlines = new Deadlines(() => Date.now());
+        const expired: { entry: number; atMs: number }[] = [];
+        const entries: { deadline: Noted; dueAtMs: number; isRemoved: boolean }[] = [];
+        for (const { inMs, removes, passMs } of steps) {
+          const index = entries.length;
+          const deadline = new Noted(() => expired.push({ entry: index, atMs: Date.now() }));
+          entries.push({ deadline, dueAtMs: Date.now() + inMs, isRemoved: false });
+          deadlines.add(deadline, inMs);
+          const taken = removes === undefined ? undefined : entries[removes];
+          if (taken !== undefined) {
+            taken.isRemoved ||= taken.dueAtMs > Date.now();
+            deadlines.remove(taken.deadline);
+          }
+          vi.advanceTimersByTime(passMs);
+        }
+        vi.advanceTimersByTime(100);
+        const due = entries.flatMap(({ dueAtMs, isRemoved }, entry) =>
+          isRemoved ? [] : [{ entry, atMs: dueAtMs }],
+        );
+        expect(expired).toEqual(due.toSorted((a, b) => a.atMs - b.atMs || a.entry - b.entry));
+        expect(vi.getTimerCount()).toBe(0);
+      }),
+    );
+  });
+
+  test('what one of them throws keeps no other from its own', () => {
+    const deadlines = new Deadlines(() => Date.now());
+    const rung: string[] = [];
+    const broken = new Noted(() => {
+      throw new Error('a defect');
+    });
+    deadlines.add(broken, 10);
+    deadlines.add(new Noted(() => rung.push('at the same time')), 10);
+    deadlines.add(new Noted(() => rung.push('later')), 20);
+    expect(() => vi.advanceTimersByTime(10)).toThrow('a defect');
+    vi.advanceTimersByTime(20);
+    expect(rung).toEqual(['at the same time', 'later']);
+  });
+
+  test('what is no number is refused, and holds up nothing', () => {
+    const deadlines = new Deadlines(() => Date.now());
+    let rung = 0;
+    expect(() => deadlines.add(new Noted(() => (rung += 1)), Number.NaN)).toThrow(RangeError);
+    deadlines.add(new Noted(() => (rung += 1)), 10);
+    vi.advanceTimersByTime(10);
+    expect(rung).toBe(1);
+  });
+
+  test('a timer that nobody needs any more keeps no process alive', () => {
+    vi.useRealTimers();
+    const before = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    const deadlines = new Deadlines();
+    const count = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length - before;
+    const [first, second] = [new Noted(() => undefined), new Noted(() => undefined)];
+    deadlines.add(first, 60_000);
+    expect(count()).toBe(1);
+    deadlines.remove(first);
+    expect(count()).toBe(0);
+    deadlines.add(second, 60_000);
+    expect(count()).toBe(1);
+    deadlines.remove(second);
+    deadlines.remove(second);
+    expect(count()).toBe(0);
+  });
+});

@@ -1,0 +1,39 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { CallScope } from '../../../src/exchange/call/call-scope.ts';
+import { Slots } from '../../../src/exchange/limits/slots.ts';
+import { systemClock } from '../../../src/exchange/system-clock.ts';
+
+test('urgent calls come first, some slots are theirs alone, and who gave up gets none', async () => {
+  const slots = new Slots(2);
+  const scope = () => new CallScope(systemClock, systemClock.monotonicMs(), 60_000, undefined);
+  expect([slots.takeAtOnce(false), slots.takeAtOnce(false), slots.takeAtOnce(false)]).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  expect([slots.takeAtOnce(true), slots.takeAtOnce(true)]).toEqual([true, false]);
+  const order: string[] = [];
+  const giveUp = new AbortController();
+  const scopes = [
+    new CallScope(systemClock, systemClock.monotonicMs(), 60_000, giveUp.signal),
+    scope(),
+    scope(),
+  ];
+  const [gone, normal, urgent] = scopes;
+  if (gone === undefined || normal === undefined || urgent === undefined) throw new Error('three');
+  const waits = [
+    slots.take(false, gone).then((taken) => order.push(`gone ${taken}`)),
+    slots.take(false, normal).then((taken) => order.push(`normal ${taken}`)),
+    slots.take(true, urgent).then((taken) => order.push(`urgent ${taken}`)),
+  ];
+  giveUp.abort();
+  // Three are taken: the first to come back is for the urgent one, and two more make room for a normal one.
+  for (let release = 0; release < 3; release += 1) {
+    slots.release();
+    await delay(0);
+  }
+  await Promise.all(waits);
+  expect(order).toEqual(['gone false', 'urgent true', 'normal true']);
+  for (const each of scopes) each.end();
+});

@@ -1,0 +1,340 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { NonceStore } from '../../../src/core/ports/nonce.ts';
+import { BoundedStore } from '../../../src/exchange/nonce/bounded-store.ts';
+import { Sequences } from '../../../src/exchange/nonce/sequences.ts';
+import { createMemoryNonceStore } from '../../../src/state/nonce/nonce-memory.ts';
+import { type ManualClock, manualClock } from '../../state/support/manual-clock.ts';
+
+const KEY = 'key';
+const FRESH_MS = 200;
+const LONGEST_MS = 10_000;
+const SECONDS = 1_000;
+
+/** A store that can be lost and emptied, and says what it was asked for. */
+class FragileStore {
+  readonly #clock: ManualClock;
+  #store: NonceStore;
+  isLost = false;
+  /** Time until it answers. */
+  takesMs = 0;
+  reservations = 0;
+  valuesReserved = 0;
+
+  constructor(clock: ManualClock) {
+    this.#clock = clock;
+    this.#store = createMemoryNonceStore(clock);
+  }
+
+  empty(): void {
+    this.#store = createMemoryNonceStore(this.#clock);
+  }
+
+  forget(): void {
+    this.reservations = 0;
+    this.valuesReserved = 0;
+  }
+
+  readonly port: NonceStore = {
+    reserve: async (key, floor, count) => {
+      if (this.isLost) throw new Error('lost');
+      this.reservations += 1;
+      this.valuesReserved += count;
+      const reserved = await this.#store.reserve(key, floor, count);
+      this.#clock.advance(this.takesMs);
+      return reserved;
+    },
+    reserveWindow: (...args) => this.#store.reserveWindow(...args),
+    enterLane: (...args) => this.#store.enterLane(...args),
+    renewLane: (...args) => this.#store.renewLane(...args),
+    leaveLane: (...args) => this.#store.leaveLane(...args),
+    onLaneSignal: (listener) => this.#store.onLaneSignal(listener),
+  };
+}
+
+/** One process; the wall clocks of several may differ, time passes for all of them. */
+function openProcess(clock: ManualClock, store: FragileStore, ordinal: number) {
+  let offsetMs = 0;
+  const own = { ...clock, nowMs: () => clock.nowMs() + offsetMs };
+  const bounded = new BoundedStore(store.port, {
+    clock,
+    timeoutMs: 5_000,
+    pauseMs: 1_000,
+    onChange: () => undefined,
+  });
+  const sequences = new Sequences(own, { key: KEY, ordinal }, bounded);
+  return {
+    sequences,
+    stepWall(byMs: number) {
+      offsetMs += byMs;
+    },
+    take: async (fresh = false) => Number(await sequences.next(fresh)),
+    /** What one poll takes: two at once. */
+    poll: () =>
+      Promise.all([sequences.next(false), sequences.next(false)].map(async (one) => Number(await one))),
+  };
+}
+
+function openWorld(ordinals: readonly number[]) {
+  const clock = manualClock();
+  const store = new FragileStore(clock);
+  return { clock, store, processes: ordinals.map((ordinal) => openProcess(clock, store, ordinal)) };
+}
+
+async function pollEverySecond({ clock }: { clock: ManualClock }, process: Process, times: number) {
+  const nonces: number[] = [];
+  for (let index = 0; index < times; index++) {
+    nonces.push(...(await process.poll()));
+    clock.advance(SECONDS);
+  }
+  return nonces;
+}
+
+type Process = ReturnType<typeof openProcess>;
+
+const expectRising = (nonces: readonly number[]): void => {
+  expect(nonces).toEqual([...new Set(nonces)].toSorted((a, b) => a - b));
+};
+
+const pause = fc.oneof(fc.nat(400), fc.nat(3_000), fc.nat(60_000));
+const who = fc.nat(3);
+const use = fc.oneof(
+  { weight: 8, arbitrary: fc.record({ do: fc.constant('take' as const), who, fresh: fc.boolean() }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('poll' as const), who }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('makeReady' as const), who }) },
+  { weight: 8, arbitrary: fc.record({ do: fc.constant('pause' as const), forMs: pause }) },
+);
+const refusal = fc.oneof(
+  fc.record({ do: fc.constant('refused' as const), who, byMs: fc.constantFrom(1, 600_000) }),
+  fc.record({ do: fc.constant('doubted' as const), who }),
+);
+const trouble = fc.oneof(
+  fc.record({ do: fc.constant('empty' as const) }),
+  fc.record({ do: fc.constant('lose' as const), isLost: fc.boolean() }),
+  fc.record({
+    do: fc.constant('step' as const),
+    who,
+    byMs: fc.constantFrom(-3_600_000, -5_000, -7, 7, 5_000, 3_600_000),
+  }),
+);
+type Step = typeof use | typeof refusal | typeof trouble extends fc.Arbitrary<infer T> ? T : never;
+
+/** Runs the steps and answers which process took what, in the order of asking. */
+async function run(world: ReturnType<typeof openWorld>, steps: readonly Step[]) {
+  const { clock, store, processes } = world;
+  const taken: { atMs: number; who: number; nonce: number; fresh: boolean }[] = [];
+  const keep = (at: number, fresh: boolean, nonces: readonly number[]): void => {
+    for (const nonce of nonces) taken.push({ atMs: clock.monotonicMs(), who: at, nonce, fresh });
+  };
+  for (const step of steps) {
+    const process = processes['who' in step ? step.who % processes.length : 0];
+    if (process === undefined) throw new Error('a process');
+    const at = processes.indexOf(process);
+    if (step.do === 'take') keep(at, step.fresh, [await process.take(step.fresh)]);
+    else if (step.do === 'poll') keep(at, false, await process.poll());
+    else if (step.do === 'makeReady') process.sequences.makeReady();
+    else if (step.do === 'pause') clock.advance(step.forMs);
+    else if (step.do === 'refused') process.sequences.jump(step.byMs);
+    else if (step.do === 'doubted') process.sequences.doubt();
+    else if (step.do === 'empty') store.empty();
+    else if (step.do === 'lose') store.isLost = step.isLost;
+    else process.stepWall(step.byMs);
+  }
+  return taken;
+}
+
+const stepsOf = (...kinds: fc.Arbitrary<Step>[]): fc.Arbitrary<Step[]> =>
+  fc.array(fc.oneof(...kinds), { minLength: 20, maxLength: 120, size: 'max' });
+
+describe('values of a key that several processes use', () => {
+  test('are never used twice: by the ordinals, whatever becomes of the store and the clocks', () =>
+    fc.assert(
+      fc.asyncProperty(stepsOf(use, use, refusal, trouble), async (steps) => {
+        const taken = await run(openWorld([0, 1, 42, 99]), steps);
+        expect(new Set(taken.map(({ nonce }) => nonce)).size).toBe(taken.length);
+        for (const one of [0, 1, 2, 3]) {
+          expectRising(taken.filter(({ who: at }) => at === one).map(({ nonce }) => nonce));
+        }
+      }),
+      { numRuns: 150 },
+    ));
+
+  test('are never used twice: by the store alone, whatever the clocks do', () => {
+    const steps = stepsOf(
+      use,
+      use,
+      refusal,
+      trouble.filter((step) => step.do === 'step'),
+    );
+    return fc.assert(
+      fc.asyncProperty(steps, async (sequence) => {
+        const taken = await run(openWorld([7, 7, 7, 7]), sequence);
+        expect(new Set(taken.map(({ nonce }) => nonce)).size).toBe(taken.length);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  test('are above all that any of them used ten seconds ago, and fresh ones 200 ms ago', () =>
+    fc.assert(
+      fc.asyncProperty(stepsOf(use, use, use, refusal), async (steps) => {
+        const taken = await run(openWorld([0, 1, 2, 3]), steps);
+        for (const [index, { atMs, nonce, fresh }] of taken.entries()) {
+          const oldMs = fresh ? FRESH_MS : LONGEST_MS;
+          const older = taken.slice(0, index).filter((one) => one.atMs <= atMs - oldMs);
+          expect(nonce).toBeGreaterThan(Math.max(0, ...older.map((one) => one.nonce)));
+        }
+      }),
+      { numRuns: 150 },
+    ));
+
+  test('when another process begins to use the key, are out of order for half of the time before at most', () => {
+    const pauseMs = fc.oneof(fc.nat(100), fc.integer({ min: 500, max: 2_500 }));
+    const pauses = fc.array(pauseMs, { minLength: 20, maxLength: 80, size: 'max' });
+    const positive = fc.integer({ min: 1, max: 79 });
+    return fc.assert(
+      fc.asyncProperty(pauses, positive, async (pausesMs, begins) => {
+        const world = openWorld([0, 1]);
+        const [first, other] = world.processes;
+        if (first === undefined || other === undefined) throw new Error('two processes');
+        const startedMs = world.clock.monotonicMs();
+        const others: { atMs: number; nonce: number }[] = [];
+        for (const [index, forMs] of pausesMs.entries()) {
+          const nowMs = world.clock.monotonicMs();
+          const lastsMs = (aloneMs: number) => Math.min(LONGEST_MS, Math.max(FRESH_MS, aloneMs / 2));
+          const older = others.filter(({ atMs }) => atMs + lastsMs(atMs - startedMs) <= nowMs);
+          for (const nonce of await first.poll()) {
+            expect(nonce).toBeGreaterThan(Math.max(0, ...older.map((one) => one.nonce)));
+          }
+          if (index >= begins) others.push({ atMs: nowMs, nonce: await other.take() });
+          world.clock.advance(forMs);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('stay in order where processes take turns', async () => {
+    const world = openWorld([0, 1]);
+    const nonces: number[] = [];
+    for (let turn = 0; turn < 100; turn++) {
+      for (const process of world.processes) nonces.push(...(await pollEverySecond(world, process, 1)));
+    }
+    expectRising(nonces);
+  });
+});
+
+describe('a process that has the key to itself', () => {
+  async function openSettled() {
+    const world = openWorld([0]);
+    const [process] = world.processes;
+    if (process === undefined) throw new Error('a process');
+    const nonces = await pollEverySecond(world, process, 60);
+    world.store.forget();
+    return { ...world, process, nonces };
+  }
+
+  test('asks the store once in several polls, for no more than twice what it uses', async () => {
+    const { process, store, nonces, ...world } = await openSettled();
+    nonces.push(...(await pollEverySecond(world, process, 100)));
+    expect(store.reservations).toBeGreaterThanOrEqual(10);
+    expect(store.reservations).toBeLessThanOrEqual(12);
+    expect(store.valuesReserved).toBeLessThanOrEqual(400);
+    expectRising(nonces);
+  });
+
+  test('asks for less when it uses less, step by step', async () => {
+    const { process, store, clock } = await openSettled();
+    const sizes: number[] = [];
+    for (let index = 0; index < 7; index++) {
+      clock.advance(LONGEST_MS + 1);
+      store.forget();
+      await process.take();
+      sizes.push(store.valuesReserved);
+    }
+    const halved = sizes.map((_, index) => Math.max(2, (sizes[0] ?? 0) / 2 ** index));
+    expect(sizes).toEqual(halved);
+    expect(sizes[0]).toBeGreaterThanOrEqual(16);
+  });
+
+  test('is told of a refusal while the store is asked: what it was asked for is not used', async () => {
+    const { process, clock } = await openSettled();
+    const asked = process.take(true);
+    await Promise.resolve();
+    process.sequences.jump(600_000);
+    expect(await asked).toBeGreaterThanOrEqual((clock.nowMs() + 600_000) * 1_000);
+  });
+
+  test('asks anew before it acts, but not for each step', async () => {
+    const { process, store, clock } = await openSettled();
+    await process.take();
+    clock.advance(FRESH_MS);
+    store.forget();
+    process.sequences.makeReady();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(store.reservations).toBe(1);
+    const steps = [await process.take(true), await process.take(true), await process.take(true)];
+    expect(store.reservations).toBe(1);
+    expectRising(steps);
+  });
+
+  test('has what it fetched before it acts, also from a store that answers slowly', async () => {
+    const { process, store, clock } = await openSettled();
+    clock.advance(LONGEST_MS);
+    store.takesMs = FRESH_MS + 20;
+    store.forget();
+    process.sequences.makeReady();
+    await new Promise((resolve) => setImmediate(resolve));
+    await process.take(true);
+    expect(store.reservations).toBe(1);
+    clock.advance(FRESH_MS);
+    await process.take(true);
+    expect(store.reservations).toBe(2);
+  });
+
+  test.each([
+    ['its nonce was refused', ({ sequences }: Process) => sequences.jump(1)],
+    ['a refusal may have been for the nonce', ({ sequences }: Process) => sequences.doubt()],
+  ])('asks for each poll for ten minutes after %s', async (_why, tell) => {
+    const { process, store, ...world } = await openSettled();
+    tell(process);
+    await pollEverySecond(world, process, 600);
+    expect(store.reservations).toBe(600);
+    await pollEverySecond(world, process, 60);
+    store.forget();
+    await pollEverySecond(world, process, 100);
+    expect(store.reservations).toBeLessThanOrEqual(12);
+  });
+
+  test.each([
+    [
+      'was lost',
+      async ({ process, store, clock }: { process: Process; store: FragileStore; clock: ManualClock }) => {
+        store.isLost = true;
+        clock.advance(LONGEST_MS);
+        await process.poll();
+        clock.advance(SECONDS);
+        // From memory they are as young as they can be.
+        for (const nonce of await process.poll()) {
+          expect(nonce).toBeGreaterThanOrEqual(clock.nowMs() * 1_000);
+        }
+        store.isLost = false;
+        clock.advance(60 * SECONDS);
+      },
+    ],
+    [
+      'was emptied',
+      async ({ store, clock }: { store: FragileStore; clock: ManualClock }) => {
+        store.empty();
+        clock.advance(LONGEST_MS);
+      },
+    ],
+  ])('begins to find out anew whether it is when the store %s', async (_what, upset) => {
+    const settled = await openSettled();
+    await upset(settled);
+    const { process, store, ...world } = settled;
+    store.forget();
+    await pollEverySecond(world, process, 3);
+    expect(store.reservations).toBe(3);
+  });
+});

@@ -1,0 +1,240 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { recorder } from '../../../src/core/audit/audit-event.ts';
+import { newAccountLane } from '../../../src/core/lanes/account-lane.ts';
+import { observeRequests } from '../../../src/core/lanes/lane-observe.ts';
+import { type LaneState, newLane, type RequestStep } from '../../../src/core/lanes/lane-state.ts';
+import { operatorIntent } from '../../../src/core/orders/intent.ts';
+import { NO_CONTROLS, type OperatorOrder } from '../../../src/core/ports/controls.ts';
+import type { AccountDocuments, StoredAccount } from '../../../src/core/ports/state-store.ts';
+import { emptyAccountState } from '../../../src/core/rules/account-state.ts';
+import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
+import { type Evaluation, evaluate } from '../../../src/core/rules/evaluate.ts';
+import type { ActionRequest } from '../../../src/core/rules/subject.ts';
+import {
+  type ActingInputs,
+  act,
+  actOn,
+  isAtRest,
+  NOTHING_ACTED,
+} from '../../../src/pipeline/act/route-decisions.ts';
+import type { WatchedAccount } from '../../../src/pipeline/pipeline-context.ts';
+import { type Observation, snapshotOf } from '../../../src/pipeline/poll/observe.ts';
+import { action, half, settings as laneSettings, protect } from '../../core/lanes/fixtures.ts';
+import { at, below, list, position, read, rule, settings } from '../../core/rules/fixtures.ts';
+import { storedWith } from '../../core/view/fixtures.ts';
+
+const NOW_MS = 1_700_001_000_000;
+const LIFE = 'life1';
+const MARKETS = ['BTC_PERP', 'ETH_PERP'] as const;
+
+const notifying = rule('position', below('liquidationDistance', 0.01));
+const acting = rule('position', below('liquidationDistance', 0.01), { id: 'acts', actions: [half] });
+
+function accountWith(rules: readonly (typeof acting)[]): WatchedAccount {
+  return { id: 'desk-1', rules: compileRules(rules, settings()) } as unknown as WatchedAccount;
+}
+
+const quiet = (market: string, life = LIFE): LaneState => newLane('desk-1', market, life, NOW_MS - 5_000);
+const asked = (spec: ActionRequest['action'], changed: Partial<ActionRequest> = {}): ActionRequest =>
+  action(spec, { accountId: 'desk-1', ruleId: 'acts', ...changed });
+
+const order: OperatorOrder = {
+  id: 'op1',
+  author: 'ann',
+  reason: 'because',
+  atMs: NOW_MS,
+  kind: 'reduce',
+  markets: ['*'],
+  target: { kind: 'to', fraction: 0 },
+  slippageSteps: [0.01],
+  flatten: false,
+  expiresAtMs: NOW_MS + 60_000,
+};
+
+const withdrawal: OperatorOrder = { ...order, kind: 'withdraw', orderId: 'op0' };
+
+/** Every way in which something may be going on, each absent more often than not. */
+const lanes = fc.array(
+  fc.record({
+    market: fc.constantFrom(...MARKETS, 'SOL_PERP'),
+    life: fc.constantFrom(LIFE, LIFE, LIFE, LIFE, LIFE, 'life0'),
+    busy: fc.constantFrom('no', 'no', 'no', 'no', 'no', 'no', 'intent', 'operator', 'held', 'inProgress'),
+  }),
+  { maxLength: 3 },
+);
+const seldom = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
+  fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: value });
+const scenes = fc.record({
+  lanes,
+  positions: fc.option(fc.subarray([...MARKETS]), { nil: undefined }),
+  complete: fc.boolean(),
+  conclusive: fc.boolean(),
+  canAct: fc.boolean(),
+  active: seldom(fc.constantFrom('notify', 'reduce', 'protect')),
+  requests: seldom(fc.record({ active: fc.constantFrom('none', 'none', 'half'), conclusive: fc.boolean() })),
+  limits: seldom(fc.constantFrom('empty', 'open', 'old')),
+  routes: seldom(fc.constantFrom('empty', 'route', 'waiting')),
+  inbox: seldom(fc.constantFrom('empty', 'order', 'withdraw')),
+  accountLane: seldom(fc.constantFrom('new', 'cancel')),
+});
+type Scene = typeof scenes extends fc.Arbitrary<infer S> ? S : never;
+
+test('what is taken for an account at rest comes to nothing', () => {
+  const seen = { atRest: 0, busy: 0 };
+  fc.assert(
+    fc.property(scenes, (scene) => {
+      const { inputs, evaluation, conclusive } = built(scene);
+      const snapshot = snapshotOf(inputs.observation, inputs.stored);
+      if (!isAtRest(inputs, evaluation, conclusive)) {
+        seen.busy += 1;
+        expect(act(inputs, snapshot, evaluation, conclusive)).toEqual(
+          actOn(inputs, snapshot, evaluation, conclusive),
+        );
+        return;
+      }
+      seen.atRest += 1;
+      expect(actOn(inputs, snapshot, evaluation, conclusive)).toEqual(NOTHING_ACTED);
+    }),
+    { numRuns: 5_000 },
+  );
+  expect(seen.atRest).toBeGreaterThan(100);
+  expect(seen.busy).toBeGreaterThan(100);
+});
+
+test('an ordinary calm account is at rest', () => {
+  const ordinary: Scene = {
+    lanes: MARKETS.map((market) => ({ market, life: LIFE, busy: 'no' })),
+    positions: [...MARKETS],
+    complete: true,
+    conclusive: true,
+    canAct: true,
+    active: 'notify',
+    requests: { active: 'none', conclusive: true },
+    limits: 'empty',
+    routes: 'empty',
+    inbox: 'empty',
+    accountLane: 'new',
+  };
+  const { inputs, evaluation, conclusive } = built(ordinary);
+  expect(isAtRest(inputs, evaluation, conclusive)).toBe(true);
+});
+
+function built(scene: Scene) {
+  const records = (scene.positions ?? []).map((market, index) =>
+    position({ market, positionId: String(42 + index) }),
+  );
+  const value = list(records, scene.complete);
+  const now = at(0);
+  const observation = {
+    sources: scene.positions === undefined ? {} : { positions: read(value) },
+    at: now,
+    positions:
+      scene.positions === undefined
+        ? undefined
+        : { list: value, sentAtMs: NOW_MS - 20, receivedAtMs: NOW_MS - 10 },
+    readings: undefined,
+  } as Observation;
+  const account = accountWith(scene.canAct ? [acting, notifying] : [notifying]);
+  const stored = storedWith(documentsOf(scene), {
+    lanes: lanesOf(scene),
+    life: { id: LIFE, why: 'empty', sinceMs: 0 },
+  });
+  const inputs: ActingInputs = { account, stored, controls: NO_CONTROLS, observation, now, laneMs: NOW_MS };
+  const calm = evaluate(snapshotOf(observation, stored), emptyAccountState('desk-1'), now, account.rules);
+  const evaluation: Evaluation = { ...calm, active: activeOf(scene) };
+  return { inputs, evaluation, conclusive: scene.conclusive };
+}
+
+function activeOf({ active }: Scene): readonly ActionRequest[] {
+  switch (active) {
+    case undefined:
+      return [];
+    case 'notify':
+      return [asked({ kind: 'notify', channels: [], cure: [] })];
+    case 'reduce':
+      return [asked(half)];
+    case 'protect':
+      return [asked(protect)];
+  }
+}
+
+function lanesOf({ lanes: wanted }: Scene): StoredAccount['lanes'] {
+  return new Map(
+    wanted.map(({ market, life, busy }): [string, LaneState] => {
+      const lane = quiet(market, life);
+      switch (busy) {
+        case 'no':
+          return [market, lane];
+        case 'held':
+          return [market, { ...lane, heldBy: 'account' }];
+        case 'inProgress':
+          return [
+            market,
+            { ...lane, inProgress: { step: { kind: 'readPositions' } as RequestStep, startedMs: NOW_MS } },
+          ];
+        case 'operator': {
+          const target = { kind: 'to', fraction: 0 } as const;
+          const request = {
+            id: 'op',
+            positionId: '42',
+            target,
+            slippageSteps: [0.01],
+            flatten: false,
+            because: 'x',
+          };
+          const audit = recorder('desk-1', market, NOW_MS);
+          return [market, operatorIntent(lane, request, laneSettings, NOW_MS, audit)];
+        }
+        case 'intent': {
+          const wish = [{ request: asked(half), positionId: '42' }];
+          return [market, observeRequests(lane, wish, true, laneSettings, NOW_MS).state];
+        }
+      }
+    }),
+  );
+}
+
+function documentsOf(scene: Scene): AccountDocuments {
+  const { requests, limits, routes, inbox, accountLane } = scene;
+  const episode = { ruleId: 'acts', ruleChecksum: 'abc', subject: 'position:42', episode: 1 };
+  const ref = { positionId: '42', market: MARKETS[0] };
+  return {
+    ...(requests && {
+      requests: {
+        version: 1,
+        active: requests.active === 'none' ? [] : [asked(half)],
+        conclusive: requests.conclusive,
+        atMs: NOW_MS,
+      },
+    }),
+    ...(limits && {
+      limits: {
+        version: 1,
+        admitted:
+          limits === 'empty'
+            ? []
+            : [{ ...episode, atMs: NOW_MS - 1_000, endedMs: limits === 'open' ? null : NOW_MS - 7_200_000 }],
+      },
+    }),
+    ...(routes && {
+      routes: {
+        version: 1,
+        routes: routes === 'route' ? { key: [ref] } : {},
+        ...(routes === 'waiting' ? { waiting: { key: { sinceMs: NOW_MS, failed: false } } } : {}),
+      },
+    }),
+    ...(inbox && {
+      inbox: {
+        version: 1,
+        orders: inbox === 'empty' ? [] : [inbox === 'order' ? order : withdrawal],
+      },
+    }),
+    ...(accountLane && {
+      accountLane:
+        accountLane === 'new'
+          ? newAccountLane('desk-1')
+          : { ...newAccountLane('desk-1'), inProgress: { key: 'k', types: [], startedMs: NOW_MS } },
+    }),
+  };
+}

@@ -1,0 +1,244 @@
+import { channel } from 'node:diagnostics_channel';
+import { expect, test } from 'vitest';
+import type { AccountCommit } from '../../../src/core/ports/state-store.ts';
+import type { DaemonEvent } from '../../../src/core/ports/telemetry.ts';
+import type { LaneRef, SeenAccount } from '../../../src/core/ports/work.ts';
+import { runLane } from '../../../src/pipeline/act/run-lane.ts';
+import type { PipelineContext } from '../../../src/pipeline/pipeline-context.ts';
+import { POINT_PREFIX } from '../../../src/pipeline/points.ts';
+import { PollGuard, pollBucket } from '../../../src/pipeline/poll/poll.ts';
+import { SharedTime } from '../../../src/pipeline/shared-time.ts';
+import { openExchange } from '../../contract/support/world.ts';
+import { eventually, openWorld, type World } from '../world.ts';
+
+const RULE = `  - id: half
+    on: position
+    when: { amount: { above: 0.3 } }
+    keepFiringFor: 10s
+    do: [DO]
+`;
+const REDUCE = '{ reduce: { by: 50%, slippage: 1% } }';
+const LANE: LaneRef = { accountId: 'long', market: 'BTC_PERP' };
+/** However slow the machine is, no order is followed up while a test looks. */
+const NO_FOLLOW_UP = '{ fillWithin: 10m }';
+const NEVER = new AbortController().signal;
+
+/** An account whose rule fires at the first poll, and a poll whose lanes are handed over, but not begun. */
+async function openScene(actions: string, exchange = '', acting = NO_FOLLOW_UP) {
+  const simulator = await openExchange({ speed: 1 });
+  const rules = RULE.replace('DO', actions);
+  const world = openWorld(simulator, { accounts: { long: { rules: ['half'] } }, rules, exchange, acting });
+  const handed: (SeenAccount | undefined)[] = [];
+  const context: PipelineContext = {
+    ...world.context,
+    lanes: { dispatch: async (_lanes, seen) => void handed.push(seen) },
+  };
+  const poll = async (by: PipelineContext = context): Promise<void> => {
+    for (const bucket of world.accounts.buckets()) {
+      await world.state.store.makeDue('long', 0);
+      await pollBucket(by, new PollGuard(), { bucket, everyMs: 50, lagMs: 0 });
+    }
+  };
+  const requests = () =>
+    simulator
+      .requestLog({ account: 'long' })
+      .map(({ endpoint }) => endpoint)
+      .slice(1);
+  return { simulator, world, context, handed, poll, requests };
+}
+
+/** The same, after that poll. */
+async function openFired(exchange?: string) {
+  const scene = await openScene(REDUCE, exchange);
+  await scene.poll();
+  const [seen] = scene.handed;
+  if (seen === undefined) throw new Error('the lane was not handed over with what was seen');
+  return { ...scene, seen };
+}
+
+/** A context with a look at what is committed. */
+function watched(context: PipelineContext) {
+  const commits: AccountCommit[] = [];
+  let reads = 0;
+  const { store } = context;
+  const watching: PipelineContext['store'] = {
+    leases: store.leases,
+    takeDue: (bucket, request) => store.takeDue(bucket, request),
+    holdClaims: (bucket, ids, claimMs) => store.holdClaims(bucket, ids, claimMs),
+    readBucket: (bucket, ids) => store.readBucket(bucket, ids),
+    read: (accountId) => {
+      reads += 1;
+      return store.read(accountId);
+    },
+    commit: (changes) => {
+      commits.push(...changes);
+      return store.commit(changes);
+    },
+    makeDue: (accountId, inMs) => store.makeDue(accountId, inMs),
+    remembered: (accountId) => store.remembered(accountId),
+    discard: (accountId, request) => store.discard(accountId, request),
+    forget: (accountId) => store.forget(accountId),
+  };
+  return { context: { ...context, store: watching }, commits, reads: () => reads };
+}
+
+const audited = (world: World): readonly string[] =>
+  world.events.flatMap((event) =>
+    event.kind === 'audited' ? [`${event.event.kind}:${event.event.reason}`] : [],
+  );
+const ends = (events: readonly DaemonEvent[]) =>
+  events.flatMap((event) => (event.kind === 'laneRun' ? [event.end] : []));
+
+test('a lane that is begun with what was seen asks the store for nothing, and writes each outcome with what follows', async () => {
+  // Then the cancel is the fence, and nothing waits for time to pass.
+  const { context, seen, requests } = await openFired('  nonce: increasing');
+  const watching = watched(context);
+  expect(await runLane(watching.context, LANE, NEVER, seen)).toBe('idle');
+  expect(requests()).toEqual(['cancelAll', 'openPositions', 'stopLimit']);
+  expect(watching.reads()).toBe(0);
+  const inProgress = watching.commits.map(
+    ({ lanes }) => lanes?.get('BTC_PERP')?.inProgress?.step.kind ?? null,
+  );
+  expect(inProgress).toEqual(['cancelAll', null, 'place', null]);
+});
+
+test('a lane that is begun with what was seen before somebody else acted places nothing twice', async () => {
+  const { simulator, context, seen } = await openFired();
+  const orders = () => simulator.ledger({ accountId: 'long', kinds: ['order_placed'] });
+  await runLane(context, LANE, NEVER);
+  expect(orders()).toHaveLength(1);
+  await runLane(context, LANE, NEVER, seen);
+  expect(orders()).toHaveLength(1);
+});
+
+test('what a process left in progress is unknown also to a run that was begun with what was seen before it', async () => {
+  const { simulator, world, context, seen } = await openFired();
+  const orders = () => simulator.ledger({ accountId: 'long', kinds: ['order_placed'] });
+  const account = context.accounts.get('long');
+  if (account === undefined) throw new Error('no account');
+  // As if it had died after the exchange got the order: neither the outcome is recorded nor the lane given back.
+  const dying = {
+    ...account,
+    exchange: {
+      ...account.exchange,
+      reduceOnlyStop: async (...args: Parameters<typeof account.exchange.reduceOnlyStop>) => {
+        await account.exchange.reduceOnlyStop(...args);
+        throw new Error('died');
+      },
+    },
+  };
+  const accounts = { get: () => dying, inBucket: () => [] };
+  await expect(runLane({ ...context, accounts }, LANE, NEVER)).rejects.toThrow('died');
+  expect(orders()).toHaveLength(1);
+  expect(audited(world)).not.toContain('doubt:processDied');
+  const before = simulator.requestLog({ account: 'long' }).length;
+  await runLane(context, LANE, NEVER, seen);
+  expect(audited(world)).toContain('doubt:processDied');
+  const endpoints = simulator
+    .requestLog({ account: 'long' })
+    .slice(before)
+    .map(({ endpoint }) => endpoint);
+  expect(endpoints).toEqual(['cancelAll', 'openPositions', 'stopLimit']);
+  expect(simulator.model.openOrders('long')).toHaveLength(1);
+});
+
+test('a job whose lane is done already reads once and holds nothing', async () => {
+  const { world, context, seen, requests } = await openFired();
+  await runLane(context, LANE, NEVER, seen);
+  const before = requests().length;
+  const watching = watched(context);
+  const asked: string[] = [];
+  const { leases } = context.store;
+  const store = {
+    ...watching.context.store,
+    leases: {
+      ...leases,
+      acquire: async (...args: Parameters<typeof leases.acquire>) => (
+        asked.push('acquire'), await leases.acquire(...args)
+      ),
+    },
+  };
+  await runLane({ ...watching.context, store }, LANE, NEVER);
+  expect(ends(world.events)).toEqual(['idle', 'idle']);
+  expect([watching.reads(), watching.commits, asked]).toEqual([1, [], []]);
+  expect(requests()).toHaveLength(before);
+});
+
+test('a pause that comes between the poll and its lane keeps the lane from sending anything', async () => {
+  const { world, context, seen, requests } = await openFired('  nonce: increasing');
+  await world.state.controls.put({
+    kind: 'pause',
+    accountId: null,
+    author: 'test',
+    reason: 'a test',
+    expiresAtMs: null,
+  });
+  await runLane(context, LANE, NEVER, seen);
+  expect(requests()).toEqual([]);
+});
+
+test('a notice is handed over once, though its mark meets a lane that changes the account at the same time', async () => {
+  const { world, context, handed, poll } = await openScene(`{ notify: { channels: [log] } }, ${REDUCE}`);
+  const { store } = context;
+  let wasMet = false;
+  const meeting = async (changes: readonly AccountCommit[]) => {
+    const isMark = changes.some(({ documents, due }) => documents?.alerts !== undefined && due === undefined);
+    if (isMark && !wasMet) {
+      wasMet = true;
+      await runLane(context, LANE, NEVER, handed[0]);
+    }
+    return await store.commit(changes);
+  };
+  await poll({ ...context, store: { ...watched(context).context.store, commit: meeting } });
+  await poll();
+  expect(wasMet).toBe(true);
+  expect(world.notices.map(({ kind, ruleId }) => [kind, ruleId])).toEqual([['firing', 'half']]);
+});
+
+test('a read that is under way when its commit meets a poll counts: it was sent after the reply that it has to be later than', async () => {
+  const { simulator, world, context, seen, requests } = await openFired('  nonce: increasing');
+  const { store } = context;
+  // The one of the poll, by which nothing is known of the market yet.
+  const ignored = audited(world).filter((one) => one === 'readIgnored:tooEarly').length;
+  let wasMet = false;
+  const meeting = async (changes: readonly AccountCommit[]) => {
+    const isAfterCancel = changes.some(({ lanes }) => lanes?.get('BTC_PERP')?.inProgress === null);
+    if (isAfterCancel && !wasMet) {
+      wasMet = true;
+      await eventually(() => requests().includes('openPositions'), 'the read on its way');
+      const before = world.context.time.nowMs();
+      await eventually(() => world.context.time.nowMs() > before, 'the next millisecond');
+      const { load } = await store.read('long');
+      if (load.kind === 'refused') throw new Error(load.problem.message);
+      await store.commit([{ base: load.account, quiet: 1 }]);
+    }
+    return await store.commit(changes);
+  };
+  const met = { ...context, store: { ...watched(context).context.store, commit: meeting } };
+  expect(await runLane(met, LANE, NEVER, seen)).toBe('idle');
+  expect(wasMet).toBe(true);
+  expect(requests()).toEqual(['cancelAll', 'openPositions', 'stopLimit']);
+  expect(audited(world).filter((one) => one === 'readIgnored:tooEarly')).toHaveLength(ignored);
+  expect(simulator.model.openOrders('long')).toHaveLength(1);
+});
+
+test('a lane that was written by a clock ahead of this one waits for its fence once, not again after each piece of it', async () => {
+  const { world, context, poll, requests } = await openScene(REDUCE, '', '{ fillWithin: 1s }');
+  const { time, clock } = world.context;
+  const wrong = new SharedTime(clock, 'wrong');
+  const nowMs = clock.monotonicMs();
+  wrong.adopt({ storeMs: time.ofMonotonic(nowMs) + 3_600_000, askedAtMs: nowMs, answeredAtMs: nowMs });
+  await poll({ ...context, time: wrong });
+  // What it has to wait for is over after a few pieces of waiting.
+  const over = new AbortController();
+  let pieces = 0;
+  const waiting = channel(`${POINT_PREFIX}lane.waiting`);
+  const count = (): void => {
+    pieces += 1;
+    if (pieces > 40) over.abort();
+  };
+  waiting.subscribe(count);
+  await runLane(context, LANE, over.signal);
+  waiting.unsubscribe(count);
+  expect(requests().slice(0, 3)).toEqual(['cancelAll', 'openPositions', 'stopLimit']);
+});

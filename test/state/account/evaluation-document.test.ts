@@ -1,0 +1,186 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { AccountState, RuleSlot } from '../../../src/core/rules/account-state.ts';
+import { type Entry, emptyEntry, prepareChange } from '../../../src/state/account/change.ts';
+import { DocumentError, readDocuments, textsOf } from '../../../src/state/account/documents.ts';
+import {
+  joinEvaluation,
+  movingText,
+  type RestingEvaluation,
+  restingText,
+  restsAlike,
+} from '../../../src/state/account/evaluation-document.ts';
+
+const figure = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0);
+const forecast = fc.record({
+  lastLog: figure,
+  returns: fc.nat(),
+  sumReturn: figure,
+  sumSquare: figure,
+  sumTimeMs: figure,
+});
+const slot: fc.Arbitrary<RuleSlot> = fc.record({
+  ruleId: fc.string(),
+  checksum: fc.string(),
+  mode: fc.constantFrom('observe', 'enforce'),
+  entries: fc.constant([]),
+});
+const passage = fc.record({
+  at: fc.record({ wallMs: figure, monotonicMs: figure, clockId: fc.string() }),
+  plannedMs: figure,
+});
+const states: fc.Arbitrary<AccountState> = fc.record(
+  {
+    version: fc.constant(1 as const),
+    accountId: fc.string(),
+    passage,
+    nextEpisode: fc.nat(),
+    rules: fc.array(slot, { maxLength: 3 }),
+    markets: fc.array(fc.record({ market: fc.string(), forecast, absentMs: figure }), { maxLength: 3 }),
+    loans: fc.array(fc.record({ subject: fc.string(), forecast, gap: fc.boolean() }), { maxLength: 2 }),
+    positions: fc.array(
+      fc.record({
+        positionId: fc.string(),
+        unprotectedMs: figure,
+        cover: fc.constantFrom('covered', 'open', 'unknown'),
+      }),
+      { maxLength: 3 },
+    ),
+    ages: fc.record({ positions: figure, creditLine: figure }, { requiredKeys: [] }),
+  },
+  {
+    requiredKeys: ['version', 'accountId', 'nextEpisode', 'rules', 'markets', 'loans', 'positions', 'ages'],
+  },
+);
+
+const RESTING = 'd:evaluation';
+const MOVING = 'm';
+
+test('both parts together are the state that was split, bit for bit', () => {
+  fc.assert(
+    fc.property(states, (state) => {
+      const joined = joinEvaluation(JSON.parse(restingText(state)) as RestingEvaluation, movingText(state));
+      expect(joined).toEqual(state);
+      expect(JSON.stringify(joined)).toBe(JSON.stringify({ ...state, version: 1 }));
+    }),
+  );
+});
+
+test('what is taken to rest has the same text', () => {
+  fc.assert(
+    fc.property(
+      states,
+      states,
+      fc.constantFrom(...(Object.keys(SAMPLE) as (keyof AccountState)[])),
+      (a, b, part) => {
+        const next = { ...a, [part]: b[part], accountId: a.accountId };
+        if (restsAlike(a, next)) expect(restingText(next)).toBe(restingText(a));
+        expect(restsAlike(a, { ...a, rules: [...a.rules] })).toBe(true);
+      },
+    ),
+  );
+});
+
+const FORECAST = { lastLog: 10, returns: 2, sumReturn: 0.5, sumSquare: 0.25, sumTimeMs: 2_000 };
+const SAMPLE: AccountState = {
+  version: 1,
+  accountId: 'acc',
+  passage: { at: { wallMs: 5, monotonicMs: 6, clockId: 'c' }, plannedMs: 1_000 },
+  nextEpisode: 3,
+  rules: [{ ruleId: 'r', checksum: 'x', mode: 'observe', entries: [] }],
+  markets: [{ market: 'BTC_PERP', forecast: FORECAST, absentMs: 0 }],
+  loans: [{ subject: 'creditLine:USDT@1', forecast: FORECAST, gap: true }],
+  positions: [{ positionId: '7', unprotectedMs: 12, cover: 'open' }],
+  ages: { positions: 8.5 },
+};
+
+/** A calm poll later. */
+const LATER: AccountState = {
+  ...SAMPLE,
+  passage: { at: { wallMs: 1_005, monotonicMs: 1_006, clockId: 'c' }, plannedMs: 1_000 },
+  rules: [...SAMPLE.rules],
+  markets: [{ market: 'BTC_PERP', forecast: { ...FORECAST, returns: 3 }, absentMs: 0 }],
+  positions: [{ positionId: '7', unprotectedMs: 1_012, cover: 'open' }],
+};
+
+const LIFE = { id: 'life1', why: 'empty', sinceMs: 1 } as const;
+const CONTEXT = {
+  writer: 'abcdefghijkl',
+  nowMs: 9,
+  historyEveryMs: 10_000,
+  redact: (text: string) => text,
+};
+
+function written(entry: Entry, evaluation: AccountState | null) {
+  const commit = { base: entry.account, documents: { evaluation } };
+  const { raw, next } = prepareChange(entry, commit, CONTEXT);
+  const fields = raw.set.filter((_text, index) => index % 2 === 0);
+  return { fields: fields.toSorted(), remove: raw.remove, next };
+}
+
+test('of an account in which nothing happens only the figures that move are written', () => {
+  const first = written(emptyEntry('acc', LIFE), SAMPLE);
+  expect(first.fields).toEqual([RESTING, MOVING]);
+  const second = written(first.next, LATER);
+  expect(second.fields).toEqual([MOVING]);
+  expect(readDocuments('acc', second.next).documents.evaluation).toEqual(LATER);
+  const fired = { ...LATER, rules: [{ ...LATER.rules[0]!, mode: 'enforce' as const }] };
+  const third = written(second.next, fired);
+  expect(third.fields).toEqual([RESTING]);
+  expect(readDocuments('acc', third.next).documents.evaluation).toEqual(fired);
+  const gone = written(third.next, null);
+  expect(gone.remove.toSorted()).toEqual([RESTING, MOVING]);
+  expect(readDocuments('acc', gone.next).documents.evaluation).toBeUndefined();
+});
+
+test('a state of the first version is read, whatever lies beside it, and rewritten in two parts', () => {
+  const texts = new Map([
+    [RESTING, JSON.stringify(SAMPLE)],
+    [MOVING, movingText({ ...LATER, ages: {} })],
+  ]);
+  const stored = textsOf(texts);
+  const { documents, lanes } = readDocuments('acc', stored);
+  expect(documents.evaluation).toEqual(SAMPLE);
+  const empty = emptyEntry('acc', LIFE);
+  const entry: Entry = { ...empty, account: { ...empty.account, documents, lanes }, ...stored };
+  const next = written(entry, { ...LATER, rules: documents.evaluation!.rules });
+  expect(next.fields).toEqual([RESTING, MOVING]);
+  expect(readDocuments('acc', next.next).documents.evaluation).toEqual(LATER);
+});
+
+test('another process is given the new figures, also when what rests is known to it', () => {
+  const texts = new Map([
+    [RESTING, restingText(SAMPLE)],
+    [MOVING, movingText(SAMPLE)],
+  ]);
+  const stored = textsOf(texts);
+  const known = { ...readDocuments('acc', stored), ...stored };
+  const later = { ...stored, moving: movingText(LATER) };
+  expect(readDocuments('acc', later, known).documents.evaluation).toEqual(LATER);
+  expect(readDocuments('acc', stored, known).documents.evaluation).toBe(known.documents.evaluation);
+});
+
+const [, ...MOVED] = JSON.parse(movingText(SAMPLE)) as unknown[];
+
+test.each([
+  ['nothing', undefined, /missing/],
+  ['no JSON', '{', /JSON/],
+  ['another form', '{}', /lacks some/],
+  ['a later version', JSON.stringify([3, ...MOVED]), /of another version/],
+  ['too few figures', JSON.stringify([2, ...MOVED.slice(1)]), /lacks some/],
+  ['those of other markets', JSON.stringify([2, ...MOVED.with(2, [])]), /of another evaluation/],
+  ['a null for a figure', JSON.stringify([2, ...MOVED.with(4, [null])]), /something else/],
+  ['no name of a clock', JSON.stringify([2, [1, 2, 3, 4], ...MOVED.slice(1)]), /no clock/],
+])('%s beside it makes the state unreadable, never zero', (_what, moving, why) => {
+  const texts = new Map([[RESTING, restingText(SAMPLE)]]);
+  if (moving !== undefined) texts.set(MOVING, moving);
+  expect(() => readDocuments('acc', textsOf(texts))).toThrow(DocumentError);
+  expect(() => readDocuments('acc', textsOf(texts))).toThrow(why);
+});
+
+test('what moves is nothing without the document: it was taken away by hand', () => {
+  expect(readDocuments('acc', textsOf(new Map([[MOVING, 'whatever']])))).toEqual({
+    documents: {},
+    lanes: new Map(),
+  });
+});

@@ -1,0 +1,249 @@
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { bucketOf, StoreLostError } from '../../../src/core/ports/state-store.ts';
+import { systemClock } from '../../../src/exchange/system-clock.ts';
+import type { Backend } from '../../../src/state/account/account-backend.ts';
+import {
+  createMemoryPlace,
+  createMemoryState,
+  createRedisState,
+  type State,
+} from '../../../src/state/state.ts';
+import { type RedisServer, startRedisServer } from '../../support/redis.ts';
+import { commit, commitOne, connectTo, episodeOf, evaluation, lane, load, note } from '../support/place.ts';
+
+/** A new life: what stored lanes say about the exchange is not taken for granted any more. */
+
+let server: RedisServer;
+const connections: Redis[] = [];
+const states: State[] = [];
+let prefixes = 0;
+
+beforeAll(async () => {
+  server = await startRedisServer({ persistent: true, args: ['--appendfsync', 'always'] });
+});
+afterAll(async () => {
+  for (const state of states) state.close();
+  for (const redis of connections) redis.disconnect();
+  await server.stop();
+});
+
+function connect(): Redis {
+  const redis = connectTo(server.url);
+  connections.push(redis);
+  return redis;
+}
+
+function open(prefix: string, timeoutMs = 10_000): State {
+  const state = createRedisState({ redis: connect(), prefix, clock: systemClock, timeoutMs });
+  states.push(state);
+  return state;
+}
+
+const newPrefix = (): string => `life${(prefixes += 1)}`;
+
+async function withLane(state: State, accountId: string) {
+  const base = await load(state, accountId);
+  return commit(state, {
+    base,
+    documents: { evaluation: evaluation(accountId, 5) },
+    lanes: new Map([['BTC_PERP', lane(base, 'BTC_PERP', 3)]]),
+    audit: [note('before')],
+  });
+}
+
+test('one life from the first commit on, for every process', async () => {
+  const prefix = newPrefix();
+  const [a, b] = [open(prefix), open(prefix)];
+  const written = await withLane(a, 'calm');
+  const read = await load(b, 'calm');
+  expect(read.life).toEqual(written.life);
+  expect(read.life.why).toBe('empty');
+  expect(read.isNewLife).toBe(false);
+});
+
+test('a server that was started again begins a new life once, for all processes, and keeps what it had', async () => {
+  const prefix = newPrefix();
+  const [a, b] = [open(prefix), open(prefix)];
+  const before = await withLane(a, 'restart');
+  await load(b, 'restart');
+  await server.kill();
+  await server.start();
+  // What was read before is of the old life, whoever notices first.
+  expect((await commitOne(a, { base: before, quiet: 1 })).kind).toBe('lifeChanged');
+  const [first, second] = await Promise.all([load(a, 'restart'), load(b, 'restart')]);
+  expect(first.life.id).not.toBe(before.life.id);
+  expect(second.life).toEqual(first.life);
+  expect(first.life.why).toBe('serverChanged');
+  expect(first.isNewLife).toBe(true);
+  expect(first.lanes.get('BTC_PERP')?.life).toBe(before.life.id);
+  expect(episodeOf(first)).toBe(5);
+  const after = await commit(b, { base: second });
+  expect(after.isNewLife).toBe(false);
+  const records = await b.audit.tail('restart', 1);
+  expect(records[0]?.record.content).toMatchObject({
+    kind: 'lifeStarted',
+    life: first.life.id,
+    previousLife: before.life.id,
+    why: 'serverChanged',
+  });
+  expect(await b.audit.verify('restart')).toMatchObject({ kind: 'intact' });
+});
+
+test('an emptied store begins a new life', async () => {
+  const prefix = newPrefix();
+  const state = open(prefix);
+  const before = await withLane(state, 'emptied');
+  await connections[0]!.flushall();
+  expect((await commitOne(state, { base: before })).kind).toBe('lifeChanged');
+  const after = await load(state, 'emptied');
+  expect(after).toMatchObject({ version: 0, documents: {} });
+  expect(after.life.why).toBe('empty');
+  expect(after.life.id).not.toBe(before.life.id);
+});
+
+test('an account that the store has forgotten begins a new life although the server is the same', async () => {
+  const prefix = newPrefix();
+  const [a, b] = [open(prefix), open(prefix)];
+  const before = await withLane(a, 'vanished');
+  await connect().del(`${prefix}:{b${bucketOf('vanished')}}:account:vanished`);
+  const after = await load(a, 'vanished');
+  expect(after.life).toMatchObject({ why: 'rolledBack' });
+  expect(after.life.id).not.toBe(before.life.id);
+  expect((await load(b, 'vanished')).life).toEqual(after.life);
+});
+
+test('a version below one that this process has committed begins a new life', async () => {
+  const prefix = newPrefix();
+  const state = open(prefix);
+  const redis = connect();
+  const key = `${prefix}:{b${bucketOf('older')}}:account:older`;
+  const before = await withLane(state, 'older');
+  const dump = await redis.dumpBuffer(key);
+  await commit(state, { base: before, documents: { evaluation: evaluation('older', 6) } });
+  await redis.restore(key, 0, dump, 'REPLACE');
+  const after = await load(state, 'older');
+  expect(after.life).toMatchObject({ why: 'rolledBack' });
+  expect(after.isNewLife).toBe(true);
+  expect(episodeOf(after)).toBe(5);
+});
+
+test('the same version by another hand begins a new life: a commit of this process is lost', async () => {
+  const prefix = newPrefix();
+  const [a, b] = [open(prefix), open(prefix)];
+  const redis = connect();
+  const key = `${prefix}:{b${bucketOf('twice')}}:account:twice`;
+  await withLane(a, 'twice');
+  const dump = await redis.dumpBuffer(key);
+  await commit(a, { base: await load(a, 'twice'), documents: { evaluation: evaluation('twice', 6) } });
+  await redis.restore(key, 0, dump, 'REPLACE');
+  await commit(b, { base: await load(b, 'twice'), documents: { evaluation: evaluation('twice', 7) } });
+  const after = await load(a, 'twice');
+  expect(after.life.why).toBe('rolledBack');
+  expect(episodeOf(after)).toBe(7);
+});
+
+test('reads and commits of one process that overlap begin no new life', async () => {
+  const prefix = newPrefix();
+  const state = open(prefix);
+  let base = await withLane(state, 'interleaved');
+  const life = base.life.id;
+  for (let turn = 0; turn < 30; turn += 1) {
+    const reading = [1, 2, 3].map(() => state.store.read('interleaved'));
+    base = await commit(state, { base, documents: { evaluation: evaluation('interleaved', turn + 10) } });
+    await Promise.all(reading);
+  }
+  const after = await load(state, 'interleaved');
+  expect(after.life.id).toBe(life);
+  expect(after.version).toBe(base.version);
+});
+
+test.each([
+  // What this process wrote is not sent, so it is fetched once more, as it is by then.
+  ['this process', 2],
+  ['another process', 1],
+])(
+  'an answer about a commit of %s that arrives after a later commit begins no new life',
+  async (who, version) => {
+    const place = createMemoryPlace({ clock: systemClock });
+    const answered = Promise.withResolvers<void>();
+    const arriving = Promise.withResolvers<void>();
+    let isSlow = false;
+    const slow = new Proxy(place.backend, {
+      get(backend, name: keyof Backend) {
+        if (name !== 'view') {
+          const member: unknown = backend[name];
+          return typeof member === 'function' ? (member.bind(backend) as unknown) : member;
+        }
+        return async (...args: Parameters<Backend['view']>) => {
+          const view = await backend.view(...args);
+          if (isSlow) {
+            isSlow = false;
+            answered.resolve();
+            await arriving.promise;
+          }
+          return view;
+        };
+      },
+    });
+    const state = createMemoryState({ clock: systemClock }, { backend: slow });
+    const other = createMemoryState({ clock: systemClock }, place);
+    await withLane(who === 'this process' ? state : other, 'late');
+    const base = await load(state, 'late');
+    isSlow = true;
+    const reading = state.store.read('late');
+    await answered.promise;
+    const next = await commit(state, { base, documents: { evaluation: evaluation('late', 6) } });
+    arriving.resolve();
+    const { load: found } = await reading;
+    expect(found).toMatchObject({ account: { version, life: { id: base.life.id } } });
+    expect(state.store.remembered('late')?.version).toBe(next.version);
+    expect((await load(state, 'late')).life.id).toBe(base.life.id);
+  },
+);
+
+test('a claim handed out just when a life began is handed out all the same', async () => {
+  const prefix = newPrefix();
+  const state = open(prefix);
+  const bucket = bucketOf('claimed');
+  const view = await state.store.takeDue(bucket, {
+    accountIds: ['claimed'],
+    claimMs: 30_000,
+    maxAheadMs: 60_000,
+  });
+  expect(view.life.why).toBe('empty');
+  expect(view.accounts).toHaveLength(1);
+});
+
+test('a store that does not answer is lost within the time allowed, and found again', async () => {
+  const prefix = newPrefix();
+  const state = open(prefix, 100);
+  await withLane(state, 'silent');
+  server.pause();
+  try {
+    await expect(state.store.read('silent')).rejects.toThrow(StoreLostError);
+    expect(episodeOf(state.store.remembered('silent')!)).toBe(5);
+  } finally {
+    server.resume();
+  }
+  const patient = open(prefix);
+  expect(episodeOf(await load(patient, 'silent'))).toBe(5);
+});
+
+test('a commit whose answer was lost is found by reading, and its process goes on from it', async () => {
+  const prefix = newPrefix();
+  const state = open(prefix, 150);
+  const base = await withLane(state, 'lostReply');
+  server.pause();
+  try {
+    const change = { base, documents: { evaluation: evaluation('lostReply', 6) } };
+    await expect(state.store.commit([change])).rejects.toThrow(StoreLostError);
+  } finally {
+    server.resume();
+  }
+  const after = await load(open(prefix), 'lostReply');
+  expect(episodeOf(after)).toBe(6);
+  const own = await load(state, 'lostReply');
+  expect(own).toMatchObject({ version: after.version, documents: after.documents, life: base.life });
+  await commit(state, { base: own, documents: { evaluation: evaluation('lostReply', 7) } });
+});

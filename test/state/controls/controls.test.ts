@@ -1,0 +1,276 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OPERATOR_CHAIN } from '../../../src/core/ports/audit.ts';
+import {
+  type Control,
+  controlsInForce,
+  isSilenced,
+  MAX_CONTROLS,
+  MAX_INBOX_ORDERS,
+} from '../../../src/core/ports/controls.ts';
+import { BUCKETS, bucketOf } from '../../../src/core/ports/state-store.ts';
+import { systemClock } from '../../../src/exchange/system-clock.ts';
+import { writeControls } from '../../../src/state/controls/controls-text.ts';
+import { manualClock } from '../support/manual-clock.ts';
+import {
+  commit,
+  commitOne,
+  load,
+  openPlaces,
+  PLACE_KINDS,
+  type Place,
+  type Places,
+} from '../support/place.ts';
+
+const BY = { author: 'ann', reason: 'maintenance' };
+const HOUR = 3_600_000;
+
+test('the pause that ends last is the one in force, and nothing holds beyond its expiry', () => {
+  const pause = (accountId: string | null, expiresAtMs: number | null): Control => ({
+    kind: 'pause',
+    id: `${accountId}-${expiresAtMs}`,
+    accountId,
+    ...BY,
+    atMs: 0,
+    expiresAtMs,
+  });
+  const controls = { stamp: 's', entries: [pause('a', 100), pause(null, 50), pause('b', null)] };
+  const until = (accountId: string, nowMs: number) =>
+    controlsInForce(controls, accountId, nowMs).pause?.expiresAtMs;
+  expect(until('a', 0)).toBe(100);
+  expect(until('a', 99)).toBe(100);
+  expect(until('a', 100)).toBeUndefined();
+  expect(until('c', 49)).toBe(50);
+  expect(until('c', 50)).toBeUndefined();
+  expect(until('b', 1e15)).toBeNull();
+});
+
+describe.each(PLACE_KINDS)('operator controls in %s', (kind) => {
+  let places: Places;
+  beforeAll(async () => {
+    places = await openPlaces(kind);
+  });
+  afterAll(() => places.close());
+
+  async function pausedBy(place: Place, accountId: string): Promise<string | undefined> {
+    const { controls } = await place.open().store.read(accountId);
+    return controlsInForce(controls, accountId, systemClock.nowMs()).pause?.reason;
+  }
+
+  test('a global pause holds in every bucket when it resolves, and is lifted in every bucket', async () => {
+    const place = places.open();
+    const { controls, store, audit } = place.open();
+    await controls.put({ kind: 'pause', accountId: null, ...BY, expiresAtMs: null });
+    for (let bucket = 0; bucket < BUCKETS; bucket += 1) {
+      const view = await store.readBucket(bucket, []);
+      expect(controlsInForce(view.controls, 'any', 0).pause).toMatchObject(BY);
+    }
+    expect(await controls.list()).toHaveLength(1);
+    const lifted = await controls.lift({ kind: 'pause', accountId: null }, BY);
+    expect(lifted).toHaveLength(1);
+    for (let bucket = 0; bucket < BUCKETS; bucket += 1) {
+      const view = await store.readBucket(bucket, []);
+      expect(view.controls.entries).toEqual([]);
+    }
+    expect(await audit.verify(OPERATOR_CHAIN)).toMatchObject({ kind: 'intact' });
+    const contents = (await audit.tail(OPERATOR_CHAIN, 2)).map(({ record }) => record.content);
+    expect(contents).toMatchObject([
+      { kind: 'control', change: 'put', by: BY },
+      { kind: 'control', change: 'lifted', by: BY },
+    ]);
+  });
+
+  test('a pause of one account is in its own chain and holds nobody else', async () => {
+    const place = places.open();
+    const { controls, audit } = place.open();
+    await controls.put({ kind: 'pause', accountId: 'mine', ...BY, expiresAtMs: null });
+    expect(await pausedBy(place, 'mine')).toBe(BY.reason);
+    expect(await pausedBy(place, 'yours')).toBeUndefined();
+    const [record] = await audit.tail('mine', 1);
+    expect(record?.record.content).toMatchObject({ kind: 'control', change: 'put' });
+  });
+
+  test('a process that has the controls already learns of a change with its next read and before its next commit', async () => {
+    const place = places.open();
+    const worker = place.open();
+    const first = await worker.store.read('busy');
+    if (first.load.kind !== 'loaded') throw new Error('refused');
+    expect(first.controls.entries).toEqual([]);
+    const base = await commit(worker, { base: first.load.account, controls: first.controls });
+    await place.open().controls.put({ kind: 'pause', accountId: null, ...BY, expiresAtMs: null });
+    const refused = await commitOne(worker, { base, controls: first.controls });
+    expect(refused.kind).toBe('controlsChanged');
+    if (refused.kind === 'controlsChanged') expect(refused.controls.entries).toMatchObject([BY]);
+    const { controls } = await worker.store.read('busy');
+    expect(controls.entries).toMatchObject([{ kind: 'pause', ...BY }]);
+    await commit(worker, { base: await load(worker, 'busy'), controls });
+  });
+
+  test('said again under one key an order is there once, also at the same time and after it was taken', async () => {
+    const place = places.open();
+    const expiresAtMs = systemClock.nowMs() + HOUR;
+    const order = {
+      kind: 'reduce',
+      positionId: '42',
+      target: { kind: 'by', fraction: 0.5 },
+      slippageSteps: [0.01],
+      flatten: false,
+      ...BY,
+      expiresAtMs,
+    } as const;
+    const said = await Promise.all(
+      Array.from({ length: 5 }, () => place.open().controls.submit('keyed', order, 'k')),
+    );
+    expect(new Set(said.map(({ id }) => id)).size).toBe(1);
+    const worker = place.open();
+    const waiting = await load(worker, 'keyed');
+    expect(waiting.documents.inbox?.orders).toEqual([said[0]]);
+    // Taken by a daemon: only the audit remembers it.
+    await commit(worker, { base: waiting, documents: { inbox: null } });
+    const { controls } = place.open();
+    const again = await controls.submit('keyed', { ...order, expiresAtMs: expiresAtMs + 1 }, 'k');
+    expect(again).toEqual(said[0]);
+    expect((await load(worker, 'keyed')).documents.inbox).toBeUndefined();
+    const other = { ...order, positionId: '43' };
+    await expect(controls.submit('keyed', other, 'k')).rejects.toMatchObject({ code: 'KEY_REUSED' });
+    const free = await Promise.all([controls.submit('keyed', order, 'k2'), controls.submit('keyed', order)]);
+    expect(new Set([...free, again].map(({ id }) => id)).size).toBe(3);
+  });
+
+  test('silences count per rule and per subject, and replace one another by scope', async () => {
+    const place = places.open();
+    const { controls, store } = place.open();
+    const expiresAtMs = systemClock.nowMs() + HOUR;
+    const silence = { kind: 'silence', accountId: 'acc', ...BY, expiresAtMs } as const;
+    await controls.put({ ...silence, ruleId: 'whole', subject: null });
+    await controls.put({ ...silence, ruleId: 'part', subject: 'position:1' });
+    await controls.put({ ...silence, ruleId: 'part', subject: 'position:1', reason: 'again' });
+    const { controls: read } = await store.read('acc');
+    const inForce = controlsInForce(read, 'acc', systemClock.nowMs());
+    expect(inForce.silencedRules).toEqual(['whole']);
+    expect(inForce.silences.map(({ reason }) => reason)).toEqual([BY.reason, 'again']);
+    expect(isSilenced(inForce, 'whole', 'position:9')).toBe(true);
+    expect(isSilenced(inForce, 'part', 'position:1')).toBe(true);
+    expect(isSilenced(inForce, 'part', 'position:2')).toBe(false);
+    expect(isSilenced(controlsInForce(read, 'acc', expiresAtMs), 'whole', 'position:9')).toBe(false);
+    await controls.lift({ kind: 'silence', accountId: 'acc', ruleId: 'part', subject: 'position:1' }, BY);
+    expect((await controls.list()).map((control) => control.kind === 'silence' && control.ruleId)).toEqual([
+      'whole',
+    ]);
+  });
+
+  test('many operators at once lose none of their controls', async () => {
+    const place = places.open();
+    const expiresAtMs = systemClock.nowMs() + HOUR;
+    await Promise.all(
+      Array.from({ length: 8 }, (_, index) =>
+        place.open().controls.put({
+          kind: 'silence',
+          accountId: index % 2 === 0 ? 'acc' : null,
+          ruleId: `rule-${index}`,
+          subject: null,
+          ...BY,
+          expiresAtMs,
+        }),
+      ),
+    );
+    const { controls } = await place.open().store.readBucket(bucketOf('acc'), []);
+    expect(controls.entries).toHaveLength(8);
+    const { controls: elsewhere } = await place.open().store.readBucket((bucketOf('acc') + 1) % BUCKETS, []);
+    expect(elsewhere.entries).toHaveLength(4);
+  });
+
+  test('expired controls make room; without room, without author or already expired they are refused', async () => {
+    const place = places.open();
+    const clock = manualClock(systemClock.nowMs());
+    const { controls } = place.open({ clock });
+    const silence = (index: number) => ({
+      kind: 'silence' as const,
+      accountId: 'acc',
+      ruleId: `rule-${index}`,
+      subject: null,
+      ...BY,
+      expiresAtMs: clock.nowMs() + 1_000,
+    });
+    const [bucket, stamp] = [bucketOf('acc'), 'x'.repeat(12)];
+    const entries = Array.from({ length: MAX_CONTROLS }, (_, index) => ({
+      ...silence(index),
+      id: `id${index}`,
+      atMs: 0,
+    }));
+    await place.raw.setControls(bucket, '', writeControls(stamp, entries));
+    await expect(controls.put(silence(9_999))).rejects.toMatchObject({ code: 'CONTROLS_FULL' });
+    clock.advance(1_001);
+    await controls.put(silence(9_999));
+    expect(await controls.list()).toHaveLength(1);
+    await expect(controls.put({ ...silence(1), author: ' ' })).rejects.toMatchObject({
+      code: 'CONTROL_INVALID',
+    });
+    const late = { ...silence(1), expiresAtMs: clock.nowMs() };
+    await expect(controls.put(late)).rejects.toMatchObject({ code: 'CONTROL_INVALID' });
+  });
+
+  test.each(['{"version":2,"entries":[]}', 'nonsense'])(
+    'controls that read %s pause everything',
+    async (body) => {
+      const place = places.open();
+      await place.raw.setControls(bucketOf('acc'), '', 'y'.repeat(12) + body);
+      expect(await pausedBy(place, 'acc')).toMatch(/the stored controls/);
+      const { controls } = place.open();
+      await controls.put({ kind: 'pause', accountId: 'acc', ...BY, expiresAtMs: null });
+      expect(await controls.list()).toHaveLength(2);
+      await controls.lift({ kind: 'id', id: 'unreadable' }, BY);
+      await controls.lift({ kind: 'pause', accountId: 'acc' }, BY);
+      expect(await pausedBy(place, 'acc')).toBeUndefined();
+    },
+  );
+
+  test('an order is in the inbox, in the audit, makes its account due, and is consumed once', async () => {
+    const place = places.open();
+    const worker = place.open();
+    const bucket = bucketOf('inbox');
+    const take = { accountIds: ['inbox'], claimMs: 30_000, maxAheadMs: 60_000 };
+    await worker.store.takeDue(bucket, take);
+    const before = await commit(worker, {
+      base: await load(worker, 'inbox'),
+      due: { inMs: 20_000, danger: 0.3 },
+    });
+    const order = await place.open().controls.submit('inbox', {
+      kind: 'reduce',
+      ...BY,
+      expiresAtMs: systemClock.nowMs() + HOUR,
+      markets: ['*_PERP'],
+      target: { kind: 'to', fraction: 0 },
+      slippageSteps: [0.01],
+      flatten: true,
+    });
+    expect((await commitOne(worker, { base: before })).kind).toBe('conflict');
+    const due = await worker.store.takeDue(bucket, take);
+    const [found] = due.accounts;
+    if (found?.kind !== 'loaded') throw new Error('not due');
+    expect(found.account.documents.inbox?.orders).toEqual([order]);
+    expect(found.account.danger).toBe(0.3);
+    const rival = await load(place.open(), 'inbox');
+    expect(rival.documents.inbox?.orders).toHaveLength(1);
+    await commit(worker, { base: found.account, documents: { inbox: { version: 1, orders: [] } } });
+    const other = place.open();
+    await load(other, 'inbox');
+    expect((await load(other, 'inbox')).documents.inbox?.orders).toEqual([]);
+    const [record] = await other.audit.tail('inbox', 1);
+    expect(record?.record.content).toMatchObject({ kind: 'operatorOrder', order: { id: order.id } });
+  });
+
+  test('orders submitted together all arrive, up to a bound', async () => {
+    const place = places.open();
+    const draft = { kind: 'withdraw', ...BY, expiresAtMs: systemClock.nowMs() + HOUR, orderId: 'x' } as const;
+    const submit = () => place.open().controls.submit('full', draft);
+    const orders = await Promise.all(Array.from({ length: 10 }, submit));
+    const account = await load(place.open(), 'full');
+    expect(account.documents.inbox?.orders.map(({ id }) => id).sort()).toEqual(
+      orders.map(({ id }) => id).sort(),
+    );
+    const { controls } = place.open();
+    for (let index = orders.length; index < MAX_INBOX_ORDERS; index += 1)
+      await controls.submit('full', draft);
+    await expect(controls.submit('full', draft)).rejects.toMatchObject({ code: 'INBOX_FULL' });
+  });
+});

@@ -1,0 +1,196 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { LaneSignal, NonceStore } from '../../../src/core/ports/nonce.ts';
+import { systemClock } from '../../../src/exchange/system-clock.ts';
+import { createMemoryNonceStore } from '../../../src/state/nonce/nonce-memory.ts';
+import { createRedisNonceStore, type RedisNonceStore } from '../../../src/state/nonce/nonce-redis.ts';
+import { type PrivateRedis, startRedis } from '../support/redis-server.ts';
+
+let server: PrivateRedis;
+const opened: RedisNonceStore[] = [];
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(async () => {
+  await Promise.all(opened.map((store) => store.close()));
+  await server.stop();
+});
+
+let prefixes = 0;
+const openRedisStores = (): [NonceStore, NonceStore] => {
+  prefixes += 1;
+  const prefix = `test${prefixes}`;
+  const stores = [1, 2].map(() => createRedisNonceStore({ redis: server.connect(), prefix }));
+  opened.push(...stores);
+  return stores as [RedisNonceStore, RedisNonceStore];
+};
+const openMemoryStores = (): [NonceStore, NonceStore] => {
+  const store = createMemoryNonceStore(systemClock);
+  return [store, store];
+};
+
+const LEASE = { leaseMs: 2000, floor: 1, urgent: false };
+
+describe.each([
+  ['memory', openMemoryStores],
+  ['redis', openRedisStores],
+])('nonce store in %s', (_name, open) => {
+  test('sequences rise for ever, also when the clock of a caller steps back', async () => {
+    const [a, b] = open();
+    let run = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(
+          fc.record({ floor: fc.integer({ min: 1, max: 1e12 }), count: fc.integer({ min: 1, max: 50 }) }),
+          {
+            maxLength: 15,
+          },
+        ),
+        async (requests) => {
+          run += 1;
+          let last = 0;
+          for (const [index, { floor, count }] of requests.entries()) {
+            const block = await (index % 2 === 0 ? a : b).reserve(`key${run}`, floor, count);
+            expect(block.count).toBe(count);
+            expect(block.first).toBe(Math.max(floor, last + 1));
+            expect(block.previous).toBe(last);
+            last = block.first + count - 1;
+          }
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
+  test('sequences as large as real ones lose no digit', async () => {
+    const [a] = open();
+    const floor = 17_600_000_000_001;
+    expect(await a.reserve('large', floor, 3)).toEqual({ first: floor, count: 3, previous: 0 });
+    expect(await a.reserve('large', 5, 1)).toEqual({ first: floor + 3, count: 1, previous: floor + 2 });
+  });
+
+  test('a value that came with the lane is the previous one of the next reservation, too', async () => {
+    const [a, b] = open();
+    await a.reserve('both', 10, 5);
+    expect(await b.enterLane('both', { ...LEASE, owner: 'b' })).toMatchObject({ sequence: 15 });
+    expect(await a.reserve('both', 10, 1)).toEqual({ first: 16, count: 1, previous: 15 });
+  });
+
+  test('no millisecond is reserved twice and all lie within the bounds, whatever the clock does', async () => {
+    const [a, b] = open();
+    let run = 0;
+    const request = fc.record({
+      from: fc.oneof(fc.integer({ min: 1e6, max: 1e6 + 3000 }), fc.integer({ min: 5e6, max: 5e6 + 3000 })),
+      width: fc.integer({ min: 0, max: 2000 }),
+      count: fc.integer({ min: 1, max: 400 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(request, { maxLength: 20 }), async (requests) => {
+        run += 1;
+        const used = new Set<number>();
+        for (const [index, { from, width, count }] of requests.entries()) {
+          const store = index % 2 === 0 ? a : b;
+          const reserved = await store.reserveWindow(`window${run}`, from, from + width, count);
+          if (reserved.kind === 'exhausted') {
+            expect(reserved.waitMs).toBeGreaterThan(0);
+            continue;
+          }
+          expect(reserved.count).toBeGreaterThan(0);
+          expect(reserved.count).toBeLessThanOrEqual(count);
+          for (let ms = reserved.first; ms < reserved.first + reserved.count; ms += 1) {
+            expect(used.has(ms)).toBe(false);
+            expect(ms).toBeGreaterThanOrEqual(from);
+            expect(ms).toBeLessThanOrEqual(from + width);
+            used.add(ms);
+          }
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test('a clock that was an hour ahead does not block the key once it is put right', async () => {
+    const [a] = open();
+    const now = 1_760_000_000_000;
+    await a.reserveWindow('hour', now + 3_600_000, now + 3_602_000, 5);
+    expect(await a.reserveWindow('hour', now, now + 2000, 5)).toEqual({
+      kind: 'reserved',
+      first: now,
+      count: 5,
+    });
+  });
+
+  test('one holder at a time; each entry has a larger sequence; the waiting one makes it contended', async () => {
+    const [a, b] = open();
+    const first = await a.enterLane('lane', { ...LEASE, owner: 'a' });
+    expect(first).toMatchObject({ kind: 'granted', contended: false });
+    expect(await b.enterLane('lane', { ...LEASE, owner: 'b' })).toMatchObject({ kind: 'busy' });
+    const again = await a.enterLane('lane', { ...LEASE, owner: 'a' });
+    expect(again).toMatchObject({ kind: 'granted', contended: true });
+    await a.leaveLane('lane', 'a');
+    const second = await b.enterLane('lane', { ...LEASE, owner: 'b' });
+    expect(second.kind).toBe('granted');
+    const sequences = [first, again, second].map((entry) => (entry.kind === 'granted' ? entry.sequence : 0));
+    expect(sequences).toEqual(sequences.toSorted((x, y) => x - y));
+    expect(new Set(sequences).size).toBe(3);
+  });
+
+  test('a holder that neither renews nor leaves loses the lane after its lease; a renewing one keeps it', async () => {
+    const [a, b] = open();
+    await a.enterLane('lease', { ...LEASE, leaseMs: 600, owner: 'a' });
+    await delay(350);
+    expect(await a.renewLane('lease', 'a', 600)).toBe('held');
+    await delay(350);
+    expect(await b.enterLane('lease', { ...LEASE, leaseMs: 600, owner: 'b' })).toMatchObject({
+      kind: 'busy',
+    });
+    await delay(700);
+    expect((await b.enterLane('lease', { ...LEASE, leaseMs: 600, owner: 'b' })).kind).toBe('granted');
+    expect(await a.renewLane('lease', 'a', 600)).toBe('lost');
+    await a.leaveLane('lease', 'a');
+    expect(await b.renewLane('lease', 'b', 600)).toBe('held');
+  });
+
+  test('an urgent wish is signalled to the holder, keeps everybody else out and ends with its entry', async () => {
+    const [a, b] = open();
+    const signals: LaneSignal[] = [];
+    const stop = a.onLaneSignal((signal) => signals.push(signal));
+    await a.enterLane('urgent', { ...LEASE, leaseMs: 5000, owner: 'a' });
+    // A subscription takes a moment to stand; signals are hints, so wishes are repeated until one arrives.
+    let entry = await b.enterLane('urgent', { ...LEASE, leaseMs: 20, owner: 'b', urgent: true });
+    expect(entry.kind).toBe('busy');
+    while (!signals.some(({ kind, key }) => kind === 'urgent' && key === 'urgent')) {
+      await delay(25);
+      entry = await b.enterLane('urgent', { ...LEASE, leaseMs: 20, owner: 'b', urgent: true });
+      expect(entry.kind).toBe('busy');
+    }
+    await b.enterLane('urgent', { ...LEASE, leaseMs: 5000, owner: 'b', urgent: true });
+    expect(await a.renewLane('urgent', 'a', 5000)).toMatch(/urgentWaiting|held/);
+    stop();
+  });
+
+  test('a holder that is told to make way has lost the lane at once', async () => {
+    const [a, b] = open();
+    await a.enterLane('way', { ...LEASE, leaseMs: 5000, owner: 'a' });
+    await b.enterLane('way', { ...LEASE, leaseMs: 5000, owner: 'b', urgent: true });
+    expect(await a.renewLane('way', 'a', 5000)).toBe('urgentWaiting');
+    expect((await a.enterLane('way', { ...LEASE, leaseMs: 5000, owner: 'a' })).kind).toBe('busy');
+    expect((await b.enterLane('way', { ...LEASE, leaseMs: 5000, owner: 'b', urgent: true })).kind).toBe(
+      'granted',
+    );
+    expect((await a.enterLane('way', { ...LEASE, leaseMs: 5000, owner: 'a' })).kind).toBe('busy');
+    await b.leaveLane('way', 'b');
+    expect((await a.enterLane('way', { ...LEASE, leaseMs: 5000, owner: 'a' })).kind).toBe('granted');
+  });
+});
+
+test('a lane whose holder and wisher stem from before the Redis server stepped its clock back is free', async () => {
+  const redis = server.connect();
+  const store = createRedisNonceStore({ redis, prefix: 'stepped' });
+  opened.push(store);
+  const until = Date.now() + 3_600_000;
+  const left = { holder: 'dead', holderUntil: until, urgent: 'dead', urgentUntil: until };
+  await redis.hset('stepped:{nonce/lane}:lane', left);
+  expect((await store.enterLane('lane', { ...LEASE, owner: 'a' })).kind).toBe('granted');
+});
