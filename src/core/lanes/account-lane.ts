@@ -1,7 +1,7 @@
 import { type AuditEvent, type Recorder, recorder } from '../audit/audit-event.ts';
-import { admittedOf, type LaneContext } from '../orders/admission.ts';
-import { GATE_WORDS, gateRefusal } from '../orders/gate.ts';
-import { actionKey, openCancelTask } from '../orders/intent.ts';
+import { admittedOf, type LaneContext } from '../intents/admission.ts';
+import { GATE_WORDS, gateRefusal } from '../intents/gate.ts';
+import { actionKey, openCancelTask } from '../intents/intent.ts';
 import { classifyRejection, isPassing, retryPauseMs } from '../orders/rejection.ts';
 import type { CancelAllRequest, CommandOutcome, ExchangeError, OrderType } from '../ports/exchange.ts';
 import type { AccountSettings } from '../quantities/settings.ts';

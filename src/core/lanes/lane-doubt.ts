@@ -1,5 +1,5 @@
+import { BLOCK_WORDS } from '../intents/intent.ts';
 import { fenceEndMs, liquidationIsLikely } from '../orders/fence.ts';
-import { BLOCK_WORDS } from '../orders/intent.ts';
 import { isHedged } from '../orders/net-exposure.ts';
 import { differ } from '../orders/order-set.ts';
 import type { Admitted } from '../orders/want.ts';

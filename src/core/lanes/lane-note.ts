@@ -1,6 +1,6 @@
 import type { BlockReason } from '../audit/audit-event.ts';
-import { BLOCK_WORDS, endIntent, isOpen } from '../orders/intent.ts';
-import { distanceNumber } from '../orders/intent-target.ts';
+import { BLOCK_WORDS, endIntent, isOpen } from '../intents/intent.ts';
+import { distanceNumber } from '../intents/intent-target.ts';
 import { isHedged } from '../orders/net-exposure.ts';
 import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
 import { type Cover, findPosition, type Intent, type LaneState, type MarketRead } from './lane-state.ts';

@@ -1,5 +1,6 @@
 import { type AuditEvent, type Recorder, recorder } from '../audit/audit-event.ts';
-import { coverIntent, isOpen, type LaneRequest, reconcileRequests } from '../orders/intent.ts';
+import { coverIntent, isOpen, type LaneRequest, reconcileRequests } from '../intents/intent.ts';
+import { settleIntents } from '../intents/settle.ts';
 import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orders/outstanding.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
@@ -13,7 +14,6 @@ import {
   type ReadPosition,
 } from './lane-state.ts';
 import { marketRead, type ReadObservation } from './market-read.ts';
-import { settleIntents } from './settle.ts';
 
 export interface LaneChange {
   readonly state: LaneState;

@@ -7,7 +7,7 @@ import type {
   RemovalReason,
   WaitReason,
 } from '../audit/audit-event.ts';
-import type { FiringBasis } from '../orders/targets.ts';
+import type { FiringBasis } from '../intents/targets.ts';
 import type { CancelAllRequest, OrderType, ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import type { DecimalString } from '../quantities/decimal.ts';
 import type { Mode, ReduceTarget, Severity } from '../rules/rule.ts';

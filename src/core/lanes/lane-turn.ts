@@ -1,5 +1,5 @@
 import type { IdleReason, Recorder } from '../audit/audit-event.ts';
-import { admittedOf, type LaneContext } from '../orders/admission.ts';
+import { admittedOf, type LaneContext } from '../intents/admission.ts';
 import { requestOf } from '../orders/order-request.ts';
 import type { Want } from '../orders/want.ts';
 import { formatDecimal } from '../quantities/decimal.ts';

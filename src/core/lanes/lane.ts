@@ -7,9 +7,11 @@ import {
   type LaneContext,
   mayCarryOut,
   mayRemove,
-} from '../orders/admission.ts';
+} from '../intents/admission.ts';
+import { isOpen } from '../intents/intent.ts';
+import { expireIntents } from '../intents/renewal.ts';
+import { settleIntents } from '../intents/settle.ts';
 import { fenceEndMs } from '../orders/fence.ts';
-import { isOpen } from '../orders/intent.ts';
 import { differ } from '../orders/order-set.ts';
 import { isRemovable } from '../orders/outstanding.ts';
 import { coverOrders } from '../orders/protective-stop.ts';
@@ -20,8 +22,6 @@ import { failPriorOrders, note, noteStanding, noteUnconfigured, withoutAddingUp 
 import type { CancelTask, LaneState, OwnOrder, Step } from './lane-state.ts';
 import { cancelStep, type Decided, idle, ownCancel, pausedBy, placeStep, type Turn } from './lane-turn.ts';
 import { recordObserved } from './record-observed.ts';
-import { expireIntents } from './renewal.ts';
-import { settleIntents } from './settle.ts';
 
 export interface Advance {
   /** To be persisted before the step is carried out. */

@@ -1,5 +1,5 @@
 import type { Recorder } from '../audit/audit-event.ts';
-import { isOpen } from '../orders/intent.ts';
+import { isOpen } from '../intents/intent.ts';
 import { requestOf } from '../orders/order-request.ts';
 import { differ } from '../orders/order-set.ts';
 import type { AccountSettings } from '../quantities/settings.ts';

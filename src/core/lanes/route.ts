@@ -1,7 +1,7 @@
 import { type AuditEvent, type FailureReason, recorder } from '../audit/audit-event.ts';
 import { figure } from '../fields/field-words.ts';
-import { episodeKeyOf } from '../orders/gate.ts';
-import { actionKey, type LaneRequest } from '../orders/intent.ts';
+import { episodeKeyOf } from '../intents/gate.ts';
+import { actionKey, type LaneRequest } from '../intents/intent.ts';
 import { compileGlobs } from '../rules/filter.ts';
 import type { ActionRequest, PositionView } from '../rules/subject.ts';
 import { positionKey } from '../rules/subjects.ts';

@@ -1,4 +1,6 @@
 import type { BlockReason, RemovalReason } from '../audit/audit-event.ts';
+import { isOpen, slippageOf } from '../intents/intent.ts';
+import { reductionAmount } from '../intents/targets.ts';
 import { findPosition, type Intent, type OwnOrder, type ReadPosition } from '../lanes/lane-state.ts';
 import {
   type Decimal,
@@ -10,7 +12,6 @@ import {
   toDecimal,
   ZERO,
 } from '../quantities/decimal.ts';
-import { isOpen, slippageOf } from './intent.ts';
 import { isHedged, leastAmount, netExposure } from './net-exposure.ts';
 import { shapeReduce } from './order-shape.ts';
 import {
@@ -22,7 +23,6 @@ import {
   outstandingBase,
 } from './outstanding.ts';
 import { coverOrders, desiredStop, judgeCovers } from './protective-stop.ts';
-import { reductionAmount } from './targets.ts';
 import type { Removal, SetDifference, SetScene, Want } from './want.ts';
 
 interface Plan {

@@ -1,7 +1,7 @@
+import type { LimitLedger } from '../intents/gate.ts';
 import type { AccountLane } from '../lanes/account-lane.ts';
 import type { LaneState } from '../lanes/lane-state.ts';
 import type { RouteState } from '../lanes/route.ts';
-import type { LimitLedger } from '../orders/gate.ts';
 import type { Instant, SnapshotSources } from '../quantities/snapshot.ts';
 import type { AccountState } from '../rules/account-state.ts';
 import type { ActionRequest } from '../rules/subject.ts';

@@ -1,6 +1,6 @@
 import type { AuditEvent, ExpiryReason, FailureReason, GateReason } from '../audit/audit-event.ts';
-import { GATE_WORDS } from '../orders/gate.ts';
-import { BLOCK_WORDS } from '../orders/intent.ts';
+import { GATE_WORDS } from '../intents/gate.ts';
+import { BLOCK_WORDS } from '../intents/intent.ts';
 
 const FAILURE_WORDS: Readonly<
   Record<Exclude<FailureReason, `refused:${string}` | `blocked:${string}`>, string>

@@ -1,6 +1,6 @@
+import { GATE_WORDS } from '../intents/gate.ts';
+import { BLOCK_WORDS } from '../intents/intent.ts';
 import type { Intent, LaneState } from '../lanes/lane-state.ts';
-import { GATE_WORDS } from '../orders/gate.ts';
-import { BLOCK_WORDS } from '../orders/intent.ts';
 import { figure } from '../rules/condition-words.ts';
 import type { ReduceTarget } from '../rules/rule.ts';
 import type { AccountView, IntentFigures, IntentLine, OrderLine } from './account-view.ts';

@@ -1,5 +1,5 @@
-import type { LaneContext } from '../../core/orders/admission.ts';
-import { admitEpisodes, EMPTY_LEDGER, type GateContext, type LimitInputs } from '../../core/orders/gate.ts';
+import type { LaneContext } from '../../core/intents/admission.ts';
+import { admitEpisodes, EMPTY_LEDGER, type GateContext, type LimitInputs } from '../../core/intents/gate.ts';
 import type { ControlsInForce } from '../../core/ports/controls.ts';
 import type { AccountDocuments } from '../../core/ports/state-store.ts';
 import type { Mode } from '../../core/rules/rule.ts';

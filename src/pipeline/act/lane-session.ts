@@ -1,5 +1,5 @@
 import type { AuditEvent } from '../../core/audit/audit-event.ts';
-import type { LaneContext } from '../../core/orders/admission.ts';
+import type { LaneContext } from '../../core/intents/admission.ts';
 import { controlsInForce } from '../../core/ports/controls.ts';
 import type {
   AccountCommit,

@@ -1,4 +1,6 @@
 import { type AuditEvent, recorder } from '../../core/audit/audit-event.ts';
+import type { LaneContext } from '../../core/intents/admission.ts';
+import { type LaneRequest, operatorIntent, withdrawOperatorIntent } from '../../core/intents/intent.ts';
 import {
   type AccountLane,
   advanceAccount,
@@ -10,8 +12,6 @@ import { type LaneChange, observeRead, observeRequests } from '../../core/lanes/
 import { type LaneState, newLane } from '../../core/lanes/lane-state.ts';
 import type { ReadObservation } from '../../core/lanes/market-read.ts';
 import { startLife } from '../../core/lanes/recover.ts';
-import type { LaneContext } from '../../core/orders/admission.ts';
-import { type LaneRequest, operatorIntent, withdrawOperatorIntent } from '../../core/orders/intent.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
 import type { OperatorWish } from '../poll/inbox.ts';

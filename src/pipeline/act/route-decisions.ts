@@ -1,6 +1,6 @@
 import type { AuditEvent } from '../../core/audit/audit-event.ts';
+import { admitEpisodes, EMPTY_LEDGER } from '../../core/intents/gate.ts';
 import { NO_ROUTES, routeRequests } from '../../core/lanes/route.ts';
-import { admitEpisodes, EMPTY_LEDGER } from '../../core/orders/gate.ts';
 import type { AuditDraft } from '../../core/ports/audit.ts';
 import { type Controls, controlsInForce } from '../../core/ports/controls.ts';
 import type {

@@ -1,4 +1,4 @@
-import type { OperatorRequest } from '../../core/orders/intent.ts';
+import type { OperatorRequest } from '../../core/intents/intent.ts';
 import type { AuditDraft } from '../../core/ports/audit.ts';
 import type { Inbox, OperatorOrder } from '../../core/ports/controls.ts';
 import { compileGlobs } from '../../core/rules/filter.ts';

@@ -1,11 +1,11 @@
 import type { AuditEvent } from '../../../src/core/audit/audit-event.ts';
+import type { LaneContext } from '../../../src/core/intents/admission.ts';
+import type { GateContext } from '../../../src/core/intents/gate.ts';
 import { advance } from '../../../src/core/lanes/lane.ts';
 import { type LaneChange, observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
 import { type LaneState, newLane, type PlaceStep, type Step } from '../../../src/core/lanes/lane-state.ts';
 import { begin, finish, type StepResult } from '../../../src/core/lanes/lane-step.ts';
 import { acknowledgeNoPriorOrders } from '../../../src/core/lanes/recover.ts';
-import type { LaneContext } from '../../../src/core/orders/admission.ts';
-import type { GateContext } from '../../../src/core/orders/gate.ts';
 import type { ExchangeError, PlacedOrder } from '../../../src/core/ports/exchange.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { known, NONE } from '../../../src/core/quantities/quantity.ts';

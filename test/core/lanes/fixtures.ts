@@ -1,6 +1,6 @@
+import type { LaneContext } from '../../../src/core/intents/admission.ts';
+import type { GateContext } from '../../../src/core/intents/gate.ts';
 import type { ReadObservation } from '../../../src/core/lanes/market-read.ts';
-import type { LaneContext } from '../../../src/core/orders/admission.ts';
-import type { GateContext } from '../../../src/core/orders/gate.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { known } from '../../../src/core/quantities/quantity.ts';
 import type { AccountSettings, MarketSettings } from '../../../src/core/quantities/settings.ts';

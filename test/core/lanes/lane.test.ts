@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { recorder } from '../../../src/core/audit/audit-event.ts';
+import { operatorIntent, withdrawOperatorIntent } from '../../../src/core/intents/intent.ts';
 import { observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
 import { parseLane } from '../../../src/core/lanes/lane-state.ts';
 import { finish } from '../../../src/core/lanes/lane-step.ts';
 import { acknowledgeNoPriorOrders, recover, startLife } from '../../../src/core/lanes/recover.ts';
-import { operatorIntent, withdrawOperatorIntent } from '../../../src/core/orders/intent.ts';
 import { standingStops } from '../../../src/core/orders/protective-stop.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { known, unknown } from '../../../src/core/quantities/quantity.ts';

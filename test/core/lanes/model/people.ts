@@ -1,5 +1,5 @@
 import { recorder } from '../../../../src/core/audit/audit-event.ts';
-import { operatorIntent, withdrawOperatorIntent } from '../../../../src/core/orders/intent.ts';
+import { operatorIntent, withdrawOperatorIntent } from '../../../../src/core/intents/intent.ts';
 import type { MarketSettings } from '../../../../src/core/quantities/settings.ts';
 import { MARKET } from './views.ts';
 import type { World } from './world.ts';

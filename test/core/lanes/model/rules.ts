@@ -1,5 +1,5 @@
+import type { LaneRequest } from '../../../../src/core/intents/intent.ts';
 import type { ReadObservation } from '../../../../src/core/lanes/market-read.ts';
-import type { LaneRequest } from '../../../../src/core/orders/intent.ts';
 import type { ActionSpec, Mode, ReduceTarget } from '../../../../src/core/rules/rule.ts';
 import type { ActionRequest } from '../../../../src/core/rules/subject.ts';
 import type { ModelPosition } from './terms.ts';

@@ -1,8 +1,8 @@
 import type { AuditEvent } from '../../../../src/core/audit/audit-event.ts';
+import type { LaneContext } from '../../../../src/core/intents/admission.ts';
 import { type AccountLane, newAccountLane } from '../../../../src/core/lanes/account-lane.ts';
 import { type LaneState, newLane, parseLane } from '../../../../src/core/lanes/lane-state.ts';
 import { acknowledgeNoPriorOrders, recover, startLife } from '../../../../src/core/lanes/recover.ts';
-import type { LaneContext } from '../../../../src/core/orders/admission.ts';
 import { ModelExchange } from './exchange.ts';
 import { Ledger, type OrderTag } from './ledger.ts';
 import type { Setup } from './setup.ts';

@@ -1,6 +1,6 @@
 import type { Recorder } from '../audit/audit-event.ts';
+import type { LaneState, MarketRead } from '../lanes/lane-state.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
-import type { LaneState, MarketRead } from './lane-state.ts';
 
 /** What an intent is judged against: the lane as it is, and the newest read that may be sized by. */
 export interface SettleScene {

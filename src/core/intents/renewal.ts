@@ -1,12 +1,12 @@
 import type { ExpiryReason, FailureReason, Recorder } from '../audit/audit-event.ts';
-import { endIntent, isOpen } from '../orders/intent.ts';
-import { distanceNumber, targetForDistance } from '../orders/intent-target.ts';
+import { findPosition, type Intent, type LaneState, type ReadPosition } from '../lanes/lane-state.ts';
 import { mayReduce } from '../orders/net-exposure.ts';
-import { reachedBy } from '../orders/targets.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
-import { findPosition, type Intent, type LaneState, type ReadPosition } from './lane-state.ts';
+import { endIntent, isOpen } from './intent.ts';
+import { distanceNumber, targetForDistance } from './intent-target.ts';
 import type { SettleScene } from './settle-scene.ts';
+import { reachedBy } from './targets.ts';
 
 /** Ends an intent as expired and, as its rule still fires, opens it again: up to a bound, then it failed. */
 export function renew(

@@ -8,7 +8,7 @@ import {
   fixedTarget,
   reachedBy,
   reductionAmount,
-} from '../../../src/core/orders/targets.ts';
+} from '../../../src/core/intents/targets.ts';
 import {
   type Decimal,
   type DecimalString,

@@ -1,12 +1,18 @@
 import type { Recorder } from '../audit/audit-event.ts';
-import { endIntent, isOpen } from '../orders/intent.ts';
-import { distanceNumber, withBasis, withTarget } from '../orders/intent-target.ts';
-import { reachedBy } from '../orders/targets.ts';
+import {
+  findPosition,
+  type Intent,
+  isSameHolding,
+  type LaneState,
+  type ReadPosition,
+} from '../lanes/lane-state.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
-import { findPosition, type Intent, isSameHolding, type LaneState, type ReadPosition } from './lane-state.ts';
+import { endIntent, isOpen } from './intent.ts';
+import { distanceNumber, withBasis, withTarget } from './intent-target.ts';
 import { renew, reopenIfWorse } from './renewal.ts';
 import type { SettleScene } from './settle-scene.ts';
+import { reachedBy } from './targets.ts';
 
 /**
  * What the newest read that may be sized by means for each intent: its target, its blocks and its end. Reads

@@ -5,8 +5,8 @@ import {
   episodeKeyOf,
   gateRefusal,
   type LimitLedger,
-} from '../../../src/core/orders/gate.ts';
-import { actionKey } from '../../../src/core/orders/intent.ts';
+} from '../../../src/core/intents/gate.ts';
+import { actionKey } from '../../../src/core/intents/intent.ts';
 import type { RuleLimits } from '../../../src/core/rules/rule.ts';
 import type { ActionRequest } from '../../../src/core/rules/subject.ts';
 import { action, half } from '../lanes/fixtures.ts';

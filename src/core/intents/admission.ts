@@ -7,13 +7,13 @@ import {
   type LaneState,
   type OwnOrder,
 } from '../lanes/lane-state.ts';
-import { reopen } from '../lanes/renewal.ts';
-import { settleIntents } from '../lanes/settle.ts';
+import type { Admitted, Removal } from '../orders/want.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { GATE_WORDS, type GateContext, gateRefusal } from './gate.ts';
 import { endIntent, isOpen } from './intent.ts';
 import { distanceNumber } from './intent-target.ts';
-import type { Admitted, Removal } from './want.ts';
+import { reopen } from './renewal.ts';
+import { settleIntents } from './settle.ts';
 
 export interface LaneContext {
   readonly settings: AccountSettings;

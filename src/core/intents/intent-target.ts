@@ -6,7 +6,7 @@ import {
   type MarketRead,
   type ReadPosition,
 } from '../lanes/lane-state.ts';
-import type { SettleScene } from '../lanes/settle-scene.ts';
+import { liquidationIsLikely } from '../orders/fence.ts';
 import {
   type Decimal,
   formatDecimal,
@@ -16,8 +16,8 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
-import { liquidationIsLikely } from './fence.ts';
 import { BLOCK_WORDS, endIntent } from './intent.ts';
+import type { SettleScene } from './settle-scene.ts';
 import { boundedTarget, distanceTarget, fixedTarget } from './targets.ts';
 
 /** The distance as a number; null when there is none or it is unknown. */
