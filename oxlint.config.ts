@@ -1,118 +1,7 @@
-import { defineConfig, type OxlintOverride } from 'oxlint';
-
-/**
- * Type-aware linting, and the layers: who may import whom is an error here, proven by
- * test/lint/import-direction.test.ts, which plants a violation of every kind.
- */
+import { defineConfig } from 'oxlint';
+import { layerOverrides } from './oxlint.layers.ts';
 
 const CORE_IS_PURE = 'src/core is a pure function of its arguments: time, randomness and I/O are passed in.';
-
-interface Layer {
-  /** Folders below src/ that it may import from besides itself; a file allows just that file. */
-  readonly imports: readonly string[];
-  readonly rule: string;
-  /** npm packages and node: modules; all of them unless listed. */
-  readonly packages?: readonly string[];
-}
-
-const LAYERS: Readonly<Record<string, Layer>> = {
-  'src/core': {
-    imports: [],
-    packages: [],
-    rule: 'src/core is pure: it imports nothing but itself (and the decimal library, in decimal.ts).',
-  },
-  'src/exchange': coreOnly('src/exchange'),
-  'src/state': coreOnly('src/state'),
-  'src/queues': coreOnly('src/queues'),
-  'src/notify': coreOnly('src/notify'),
-  'src/telemetry': coreOnly('src/telemetry'),
-  'src/config': coreOnly('src/config'),
-  'src/pipeline': {
-    imports: ['core/'],
-    rule: 'src/pipeline works on the core and the ports it is handed; it imports no other layer.',
-  },
-  'src/simulator': {
-    imports: ['core/decimal.ts'],
-    rule: 'src/simulator may import src/core/quantities/decimal.ts only: it must not inherit the mistakes of the client.',
-  },
-  'src/web': {
-    imports: ['core/', 'app.ts'],
-    rule: 'src/web shows what it is handed; it reaches other layers through src/app.ts only.',
-  },
-  'src/cli': {
-    imports: ['core/', 'app.ts'],
-    rule: 'src/cli runs things through src/app.ts; it does not reach into other layers.',
-  },
-};
-
-function coreOnly(name: string): Layer {
-  return { imports: ['core/'], rule: `${name} may import src/core and itself, no other layer.` };
-}
-
-/** Matches nothing. */
-const NEVER = '[^\\s\\S]';
-
-/** How deep folders nest inside a layer, at most; test/lint checks that none is deeper. */
-const DEPTHS = [0, 1, 2, 3];
-
-/**
- * A file n folders deep in its layer leaves the layer with n + 1 times `../`, whatever the target is called:
- * everything that climbs that far is refused unless listed.
- */
-function layerRules(folder: string, layer: Layer): OxlintOverride[] {
-  return DEPTHS.map((depth) => ({
-    files: [`${folder}/${'*/'.repeat(depth)}*.ts`],
-    rules: {
-      'no-restricted-imports': ['error', { patterns: restrictions(layer, depth) }],
-      'typescript/no-require-imports': 'error',
-      'import/no-dynamic-require': ['error', { esmodule: true }],
-    },
-  }));
-}
-
-function restrictions({ imports, rule, packages }: Layer, depth: number) {
-  const patterns = [
-    { regex: `^(?:\\.\\./){${depth + 1}}${noneOf(imports)}`, message: rule },
-    {
-      regex: '^\\./(?:.*/)?\\.\\.(?:/|$)|[^./][^/]*/\\.\\.(?:/|$)',
-      message: `${rule} Write the shortest path.`,
-    },
-    { regex: '^(?:/|file:|data:|#)', message: `${rule} Use a relative path.` },
-    { regex: '^(?:node:)?module$', message: `${rule} No require.` },
-  ];
-  return packages === undefined
-    ? patterns
-    : [...patterns, { regex: `^${noneOf(packages, './#')}`, message: rule }];
-}
-
-/**
- * A regular expression for a text that is none of these names, where `name/` stands for everything that starts
- * so; letter by letter, as the lint engine has no lookahead. It does not match what starts with one of `except`.
- */
-function noneOf(names: readonly string[], except = ''): string {
-  const ends = names.map((name) => (name.endsWith('/') ? name : `${name}${END}`));
-  return names.length === 0 && except === '' ? '' : mismatch(ends, except);
-}
-
-/** Stands for the end of a name that is a file. */
-const END = '\0';
-
-function mismatch(rests: readonly string[], except = ''): string {
-  if (rests.includes('')) return NEVER;
-  const firsts = [...new Set(rests.map((rest) => rest.charAt(0)))];
-  const letters = firsts.filter((first) => first !== END);
-  const known = `${letters.join('')}${except}`;
-  const other = known === '' ? '.' : `[^${escaped(known)}]`;
-  const deeper = letters.map((letter) => {
-    const after = rests.filter((rest) => rest.startsWith(letter)).map((rest) => rest.slice(1));
-    return `${escaped(letter)}${mismatch(after)}`;
-  });
-  return `(?:${[other, ...deeper, ...(firsts.includes(END) ? [] : ['$'])].join('|')})`;
-}
-
-function escaped(text: string): string {
-  return text.replaceAll('.', '\\.');
-}
 
 const IMPURE_GLOBALS = [
   'process',
@@ -140,7 +29,7 @@ export default defineConfig({
   env: { builtin: true, node: true, es2024: true },
   rules: {
     'import/no-default-export': 'error',
-    'import/no-cycle': 'error',
+    'import/no-cycle': ['error', { ignoreTypes: false }],
     'typescript/no-explicit-any': 'error',
     'typescript/no-floating-promises': 'error',
     'typescript/no-misused-promises': 'error',
@@ -192,21 +81,7 @@ export default defineConfig({
     'import/no-named-as-default': 'off',
   },
   overrides: [
-    ...Object.entries(LAYERS).flatMap(([folder, layer]) => layerRules(folder, layer)),
-    {
-      files: ['src/core/quantities/decimal.ts'],
-      rules: {
-        'no-restricted-imports': [
-          'error',
-          {
-            patterns: restrictions(
-              { imports: [], packages: ['big.js'], rule: LAYERS['src/core']?.rule ?? '' },
-              0,
-            ),
-          },
-        ],
-      },
-    },
+    ...layerOverrides(),
     {
       files: ['src/core/**/*.ts'],
       rules: {

@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
-import { withGenerated } from '../src/config/documentation.ts';
-import { generatedFiles } from '../src/config/generated.ts';
-import { metricTables } from '../src/telemetry/metrics/documentation.ts';
+import { withGenerated } from './documents/config-tables.ts';
+import { generatedFiles } from './documents/generated-files.ts';
+import { metricTables } from './documents/metric-tables.ts';
 import { dashboardFiles } from './grafana/dashboards.ts';
 
 /** Writes what is made from the sources: `config/schema.json`, the tables and examples in `docs/`, the dashboards. */

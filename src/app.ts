@@ -4,7 +4,8 @@ import type { ChannelTest } from './app/test-channels.ts';
 import type { CheckReport } from './config/check-report.ts';
 import type { FullExchange } from './core/ports/exchange.ts';
 import type { Demo, DemoOptions } from './demo/demo.ts';
-import type { DoctorOptions, DoctorReport } from './doctor/examine-setup.ts';
+import type { DoctorReport } from './doctor/doctor-report.ts';
+import type { DoctorOptions } from './doctor/examine-setup.ts';
 import type { ExchangeObserver } from './exchange/call/observer.ts';
 import type { ExchangeClientOptions } from './exchange/client.ts';
 import type * as requests from './exchange/requests.ts';
@@ -31,10 +32,9 @@ export {
   percentInWords,
 } from './config/shape/units.ts';
 export { suggest } from './config/suggest.ts';
-export type { DemoCharacter } from './demo/accounts.ts';
-export type { Demo, DemoOptions, DemoOutcome } from './demo/demo.ts';
-export type { AccountResult, LoanWarning } from './demo/result.ts';
-export type { DoctorCheck, DoctorOptions, DoctorReport } from './doctor/examine-setup.ts';
+export type { Demo, DemoOptions } from './demo/demo.ts';
+export type { DoctorCheck, DoctorReport } from './doctor/doctor-report.ts';
+export type { DoctorOptions } from './doctor/examine-setup.ts';
 export type { ExchangeObserver } from './exchange/call/observer.ts';
 export { ENDPOINTS } from './exchange/endpoints.ts';
 export type { Prepared } from './exchange/requests.ts';

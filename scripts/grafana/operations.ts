@@ -113,8 +113,8 @@ function versions(): readonly Panel[] {
       description: 'A refused one changes nothing; see its errors with `breakwater check`.',
       size: [8, 5],
     }),
-    counts('lives_started_total', ['why'], {
-      title: 'New lives',
+    counts('store_epochs_started_total', ['why'], {
+      title: 'New store epochs',
       description: 'Accounts whose stored state was new, lost or rolled back.',
       size: [8, 5],
     }),

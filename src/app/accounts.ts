@@ -276,7 +276,7 @@ function watchedAccount(
     },
     leastIntervalMs: leastInterval(account, config, sharing),
     exchange: guard(client),
-    makeReady: (call) => client.makeReady(call),
+    prefetch: (call) => client.prefetch(call),
   };
 }
 

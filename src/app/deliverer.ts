@@ -15,15 +15,15 @@ export interface DelivererParts {
 
 /** The channels of a config, with their secrets in the clear inside of them only. */
 export async function delivererOf(config: CompiledConfig, parts: DelivererParts): Promise<Deliverer> {
-  const [{ openLanes }, { createDeliverer }] = await Promise.all([
+  const [{ openChannels }, { createDeliverer }] = await Promise.all([
     import('../notify/channels.ts'),
     import('../notify/deliverer.ts'),
   ]);
   const { clock, random, receipts, instance, log, observer } = parts;
   const channels = config.channels.map((channel) => channelOptions(channel, config));
-  const lanes = openLanes(channels, { clock, links: config.notify.links, log });
+  const opened = openChannels(channels, { clock, links: config.notify.links, log });
   return createDeliverer({
-    lanes,
+    opened,
     receipts,
     clock,
     random,

@@ -1,7 +1,7 @@
 import type { CompiledConfig } from '../config/compiled.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
 import type { Delivery, Message } from '../core/ports/delivery.ts';
-import { openLanes } from '../notify/channels.ts';
+import { openChannels } from '../notify/channels.ts';
 import type { WriteLog } from '../notify/log.ts';
 import { deliverInThread } from '../notify/thread.ts';
 import { createMemoryReceiptStore } from '../state/receipts/receipts-memory.ts';
@@ -28,7 +28,7 @@ export async function testChannels(
   },
 ): Promise<readonly ChannelTest[]> {
   const { clock, random, log, signal } = parts;
-  const lanes = openLanes(
+  const opened = openChannels(
     config.channels.map((channel) => channelOptions(channel, config)),
     { clock, log, links: config.notify.links },
   );
@@ -38,17 +38,17 @@ export async function testChannels(
   const context = { receipts, clock, random, owner: 'test', unstored: new Map(), onRetry: () => undefined };
   try {
     return await Promise.all(
-      lanes
+      opened
         .filter(({ channel }) => only === undefined || channel.name === only)
-        .map(async (lane): Promise<ChannelTest> => {
-          const { channel, limits } = lane;
+        .map(async (open): Promise<ChannelTest> => {
+          const { channel, limits } = open;
           const bounded = { ...limits, giveUpAfterMs: Math.min(limits.giveUpAfterMs, LONGEST_TEST_MS) };
-          const delivery = await deliverInThread(message, { ...lane, limits: bounded }, [], context, signal);
+          const delivery = await deliverInThread(message, { ...open, limits: bounded }, [], context, signal);
           return { channel: channel.name, type: channel.type, delivery };
         }),
     );
   } finally {
-    await Promise.all(lanes.map(({ channel }) => channel.close()));
+    await Promise.all(opened.map(({ channel }) => channel.close()));
   }
 }
 

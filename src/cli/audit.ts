@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { registerExport, registerPrune } from './audit/keep.ts';
 import { registerShow, registerTail, registerVerify } from './audit/look.ts';
+import { withExamples } from './help.ts';
 import type { CliIo } from './io.ts';
-import { withExamples } from './program.ts';
 
 /** `breakwater audit`: why the daemons did what they did, and proof that nobody changed it since. */
 export function registerAudit(program: Command, io: CliIo): void {

@@ -8,9 +8,9 @@ import { readParameters, type Values } from './call/parameters.ts';
 import { report } from './call/report.ts';
 import { baseUrlsOf, credentialsOf, customerOf, ENVIRONMENT, redisUrlOf } from './call/settings.ts';
 import { CliError, UsageError } from './errors.ts';
+import { withExamples, withJson } from './help.ts';
 import { type CliIo, confirm, paint, printNote } from './io.ts';
 import { collect, whole } from './option-values.ts';
-import { withExamples, withJson } from './program.ts';
 import { fieldLines, printable } from './table.ts';
 
 interface Flags {

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { CheckReport } from '../app.ts';
 import { EXIT } from './exit-codes.ts';
+import { withExamples, withJson } from './help.ts';
 import { type CliIo, paint, printJson, printLine } from './io.ts';
-import { withExamples, withJson } from './program.ts';
 
 interface Flags {
   readonly print?: boolean;

@@ -7,8 +7,8 @@ import { renderFrame } from '../demo/view.ts';
 import { delay, Watcher } from '../demo/watcher.ts';
 import { UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
+import { withExamples, withJson } from './help.ts';
 import { type CliIo, paint, printJson, printLine, printNote } from './io.ts';
-import { withExamples, withJson } from './program.ts';
 import { explainSimulatorError } from './simulator-errors.ts';
 
 interface Flags {

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import type { DoctorCheck, DoctorReport } from '../app.ts';
 import { EXIT } from './exit-codes.ts';
+import { withExamples, withJson } from './help.ts';
 import { type CliIo, paint, printJson, printLine, type Style } from './io.ts';
 import { DEFAULT_CONFIG } from './operate/place.ts';
 import { whole } from './option-values.ts';
-import { withExamples, withJson } from './program.ts';
 import { printable } from './table.ts';
 
 interface Flags {

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { compileGlobs } from '../core/rules/filter.ts';
+import { withExamples, withJson } from './help.ts';
 import type { CliIo } from './io.ts';
 import { type OrderFlags, orderByHand, withOrderOptions } from './operate/order.ts';
 import { nonEmpty } from './operate/values.ts';
 import { collect } from './option-values.ts';
-import { withExamples, withJson } from './program.ts';
 
 interface Flags extends OrderFlags {
   readonly market?: readonly string[];

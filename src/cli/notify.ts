@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import type { ChannelTest } from '../app.ts';
 import { CliError, UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
+import { withExamples, withJson } from './help.ts';
 import { type CliIo, paint, printJson, printLine, printNote } from './io.ts';
-import { withExamples, withJson } from './program.ts';
 
 interface Flags {
   readonly config: string;

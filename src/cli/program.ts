@@ -3,23 +3,6 @@ import type { RegisterCommand } from './commands.ts';
 import { EXIT, EXIT_MEANING } from './exit-codes.ts';
 import { type CliIo, hasColours, paint } from './io.ts';
 
-export interface Example {
-  /** What follows `breakwater `. */
-  readonly line: string;
-  readonly does: string;
-}
-
-/** Appends an Examples section to the help of a command. */
-export function withExamples(command: Command, examples: readonly Example[]): Command {
-  const text = examples.map(({ line, does }) => `  ${does}\n    $ breakwater ${line}`).join('\n');
-  return command.addHelpText('after', `\nExamples:\n${text}`);
-}
-
-/** The `--json` option in its one wording; a command that offers it prints through `printJson` only. */
-export function withJson(command: Command): Command {
-  return command.option('--json', 'print JSON, one value per line; errors too (on standard error)');
-}
-
 /** The whole command line, not yet run. Commander throws instead of exiting, and prints to `io` only. */
 export function buildProgram(io: CliIo, version: string, commands: readonly RegisterCommand[]): Command {
   const program = new Command('breakwater')

@@ -2,10 +2,10 @@ import type { Command } from 'commander';
 import { percentInWords } from '../app.ts';
 import type { ReduceTarget } from '../core/rules/rule.ts';
 import { UsageError } from './errors.ts';
+import { withExamples, withJson } from './help.ts';
 import type { CliIo } from './io.ts';
 import { type OrderFlags, orderByHand, withdrawByHand, withOrderOptions } from './operate/order.ts';
 import { nonEmpty, positiveAmount, ratio } from './operate/values.ts';
-import { withExamples, withJson } from './program.ts';
 
 interface Flags extends OrderFlags {
   readonly position?: string;

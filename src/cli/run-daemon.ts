@@ -3,9 +3,9 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Daemon, LogLevel, LogOutput, Role } from '../app.ts';
 import { CliError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
+import { withExamples, withJson } from './help.ts';
 import { type CliIo, hasColours } from './io.ts';
 import { whole } from './option-values.ts';
-import { withExamples, withJson } from './program.ts';
 
 interface Flags {
   readonly config: string;

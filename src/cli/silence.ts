@@ -2,11 +2,11 @@ import type { Command } from 'commander';
 import type { Operations } from '../app.ts';
 import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
+import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
 import { printControls } from './operate/controls.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './operate/place.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
-import { withExamples, withJson } from './program.ts';
 
 interface Flags extends PlaceFlags {
   readonly rule?: string;

@@ -6,9 +6,9 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { RunningSimulator, SimulatorOptions } from '../app.ts';
 import { CliError, UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
+import { withExamples, withJson } from './help.ts';
 import { type CliIo, paint, printJson, printLine } from './io.ts';
 import { collect, whole } from './option-values.ts';
-import { withExamples, withJson } from './program.ts';
 import { explainSimulatorError } from './simulator-errors.ts';
 
 interface Flags {

@@ -1,45 +1,19 @@
 import type { Command } from 'commander';
 import type { Operations } from '../app.ts';
 import type { AuditRecord } from '../core/ports/audit.ts';
-import type { Control } from '../core/ports/controls.ts';
-import type { AccountView } from '../core/view/account-view.ts';
 import { UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
+import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson } from './io.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './operate/place.ts';
+import type { StatusAccount, StatusEvent, StatusReport } from './operate/status-report.ts';
 import { printStatus } from './operate/status-text.ts';
 import { nonEmpty } from './operate/values.ts';
 import { collect } from './option-values.ts';
-import { withExamples, withJson } from './program.ts';
 
 interface Flags extends PlaceFlags {
   readonly account?: readonly string[];
   readonly json?: boolean;
-}
-
-/** What `status` knows; with `--json` one of these in one line. */
-export interface StatusReport {
-  /** Unix milliseconds. */
-  readonly atMs: number;
-  readonly controls: readonly Control[];
-  readonly accounts: readonly StatusAccount[];
-}
-
-export interface StatusAccount extends AccountView {
-  /** Longest time between polls that the config allows; null without one. */
-  readonly calmMs: number | null;
-  /** The newest actions and outcomes in the audit, oldest first. */
-  readonly events: readonly StatusEvent[];
-}
-
-export interface StatusEvent {
-  readonly seq: number;
-  readonly atMs: number;
-  readonly kind: string;
-  readonly market: string | null;
-  readonly reason: string;
-  readonly words: string;
-  readonly alarm: boolean;
 }
 
 /** `breakwater status`: what the daemons have last seen and done, from the shared state alone. */

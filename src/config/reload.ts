@@ -6,16 +6,16 @@ export interface ConfigChange {
   readonly added: readonly string[];
   readonly removed: readonly string[];
   /** Accounts that are in both and differ. */
-  readonly changed: readonly AccountChange[];
+  readonly changed: readonly AccountConfigChange[];
   /** Sections outside of accounts that differ. */
   readonly sections: readonly (typeof SECTIONS)[number][];
   /** Sections among these that only a restart brings into force. */
   readonly needsRestart: readonly (typeof SECTIONS)[number][];
 }
 
-export interface AccountChange {
+export interface AccountConfigChange {
   readonly accountId: string;
-  readonly rules: RuleChange;
+  readonly rules: RuleConfigChange;
   /** Key or secret: rotated. */
   readonly credentials: boolean;
   /** Settings that differ, by name. */
@@ -25,7 +25,7 @@ export interface AccountChange {
   readonly depositLink: boolean;
 }
 
-export interface RuleChange {
+export interface RuleConfigChange {
   readonly added: readonly string[];
   readonly removed: readonly string[];
   /** Another checksum: such a rule starts fresh. */
@@ -62,7 +62,7 @@ function byId<T extends { readonly id: string }>(items: readonly T[]): ReadonlyM
   return new Map(items.map((item) => [item.id, item]));
 }
 
-function compareAccounts(before: CompiledAccount, after: CompiledAccount): readonly AccountChange[] {
+function compareAccounts(before: CompiledAccount, after: CompiledAccount): readonly AccountConfigChange[] {
   const rules = compareRules(before.rules, after.rules);
   const names = new Set([...Object.keys(before.settings), ...Object.keys(after.settings)]);
   const settings = [...names].filter((name) => {
@@ -70,7 +70,7 @@ function compareAccounts(before: CompiledAccount, after: CompiledAccount): reado
     // A function of its own in each; the markets section tells whether it answers differently.
     return key !== 'marketSettings' && !same(before.settings[key], after.settings[key]);
   });
-  const change: AccountChange = {
+  const change: AccountConfigChange = {
     accountId: after.id,
     rules,
     credentials: !before.apiKey.equals(after.apiKey) || !before.apiSecret.equals(after.apiSecret),
@@ -90,7 +90,7 @@ function compareAccounts(before: CompiledAccount, after: CompiledAccount): reado
     : [];
 }
 
-function compareRules(before: CompiledAccount['rules'], after: CompiledAccount['rules']): RuleChange {
+function compareRules(before: CompiledAccount['rules'], after: CompiledAccount['rules']): RuleConfigChange {
   const [old, now] = [byId(before), byId(after)];
   const common = [...now.values()].flatMap((rule) => {
     const previous = old.get(rule.id);

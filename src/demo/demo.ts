@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type Daemon, startDaemon } from '../app/daemon.ts';
 import { toNumber } from '../core/quantities/decimal.ts';
-import { DEFAULT_RATE_LIMITS } from '../simulator/http/rate-limit.ts';
-import type { CreditLineView, LedgerEntry, MarketSpec, PositionView } from '../simulator/model/types.ts';
+import { ENFORCED_RATE_LIMITS } from '../simulator/http/rate-limit.ts';
+import type { CreditLineView, LedgerEntry, MarketSpec, PositionSheet } from '../simulator/model/types.ts';
 import { type RunningSimulator, startSimulatedExchange } from '../simulator/start.ts';
 import { CHARACTERS, type DemoCharacter, loanOf, seedOf, twinOf } from './accounts.ts';
 import { demoConfigText, FIRES_BELOW, secretNames } from './config.ts';
@@ -13,11 +13,11 @@ import { COIN, demoMarkets, PERPETUAL, SPOT } from './market.ts';
 import { type PlayedPrices, playedPrices } from './prices.ts';
 import { startPrivateRedis } from './private-redis.ts';
 import {
+  type CreditLineWarning,
   type DemoResult,
   type Evidence,
   type Failures,
   failuresOf,
-  type LoanWarning,
   loanWarningsOf,
   resultOf,
 } from './result.ts';
@@ -42,7 +42,7 @@ export interface DemoOptions {
 
 /** An account as the exchange has it now. */
 export interface DemoAccount {
-  readonly positions: readonly PositionView[];
+  readonly positions: readonly PositionSheet[];
   readonly loans: readonly CreditLineView[];
   readonly wasLiquidated: boolean;
 }
@@ -51,7 +51,7 @@ export interface DemoAccount {
 export interface DemoOutcome {
   readonly result: DemoResult;
   readonly failures: Failures;
-  readonly loanWarnings: readonly LoanWarning[];
+  readonly loanWarnings: readonly CreditLineWarning[];
   /** Longest time for which the machine let nothing of the demo run, the daemon included; real time. */
   readonly longestStallMs: number;
 }
@@ -147,7 +147,7 @@ async function openExchange(
     speed: 0,
     startMs: Date.now(),
     readings: { marginModel: 'cross' },
-    limits: DEFAULT_RATE_LIMITS.map(({ path: limited, requests, periodMs }) => ({
+    limits: ENFORCED_RATE_LIMITS.map(({ path: limited, requests, periodMs }) => ({
       path: limited,
       requests,
       periodMs: periodMs / speed,
@@ -247,7 +247,7 @@ function demoOf({ options, played, simulator, witness, stalls, close }: Parts): 
 }
 
 /** Not of legs that their other side outweighs: their price of liquidation lies where they earn. */
-function* boundsOf(positions: readonly PositionView[]): Generator<Bound, void> {
+function* boundsOf(positions: readonly PositionSheet[]): Generator<Bound, void> {
   for (const { accountId, direction, liquidationPrice, markPrice } of positions) {
     if (liquidationPrice === null) continue;
     const isBelow = liquidationPrice.lt(markPrice);

@@ -1,6 +1,8 @@
-import type { AccountResult, Demo, DemoCharacter, DemoOutcome, LoanWarning } from '../app.ts';
 import { type CliIo, paint } from '../cli/io.ts';
 import { tableLines } from '../cli/table.ts';
+import type { DemoCharacter } from './accounts.ts';
+import type { Demo, DemoOutcome } from './demo.ts';
+import type { AccountResult, CreditLineWarning } from './result.ts';
 
 type Shown = Pick<Demo, 'characters' | 'speed'>;
 
@@ -61,7 +63,7 @@ function stallLine(longestStallMs: number, speed: number): string {
 function cells(
   { about, required }: DemoCharacter,
   account: AccountResult,
-  warning: LoanWarning | undefined,
+  warning: CreditLineWarning | undefined,
 ): readonly string[] {
   const { liquidated, twinLiquidated, closedFraction } = account;
   if (liquidated === null || twinLiquidated === null || closedFraction === null) {
@@ -76,7 +78,7 @@ function cells(
 }
 
 /** Orders cannot cure a loan: all that counts is that its owner was told while there was time. */
-function loanWords({ calledAtMs, toldAtMs, inTime }: LoanWarning): string {
+function loanWords({ calledAtMs, toldAtMs, inTime }: CreditLineWarning): string {
   if (calledAtMs === null) return toldAtMs === null ? 'no need to tell' : 'told; no margin call came';
   if (toldAtMs === null) return 'margin call, and never told';
   if (!inTime) return 'told only after its margin call';

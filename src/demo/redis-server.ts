@@ -40,11 +40,6 @@ export interface RedisServer {
   stop(): Promise<void>;
 }
 
-/** Whether `startRedisServer` can work here; with only a REDIS_URL it cannot. */
-export function hasRedisServer(): boolean {
-  return serverProgram() !== undefined;
-}
-
 export class NoRedisServerError extends Error {
   readonly code = 'no-redis-server';
   constructor() {
@@ -176,7 +171,7 @@ async function end(running: Launched | undefined, signal: NodeJS.Signals): Promi
   clearTimeout(timer);
 }
 
-function serverProgram(env: Environment = process.env): string | undefined {
+export function serverProgram(env: Environment = process.env): string | undefined {
   const named = env['REDIS_SERVER'];
   if (named !== undefined && named !== '') return named;
   const folders = (env['PATH'] ?? '').split(path.delimiter).filter((folder) => folder !== '');

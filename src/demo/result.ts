@@ -31,7 +31,7 @@ export interface AccountResult {
 export type Failures = readonly string[];
 
 /** Whether the borrower was told in time. All by the order of the exchange's ledger. */
-export interface LoanWarning {
+export interface CreditLineWarning {
   readonly id: string;
   /** `null`: its margin call never came. */
   readonly calledAtMs: number | null;
@@ -136,7 +136,7 @@ function reactionTimes(
 }
 
 /** What the loans' owners were told, and when. */
-export function loanWarningsOf({ ledger, cureAlerts }: Evidence): readonly LoanWarning[] {
+export function loanWarningsOf({ ledger, cureAlerts }: Evidence): readonly CreditLineWarning[] {
   return CHARACTERS.filter(({ kind }) => kind === 'borrower').map(({ id }) => {
     const call = ledger.find(({ accountId, kind }) => accountId === id && LOAN_CALLS.has(kind));
     const told = cureAlerts.find(({ accountId }) => accountId === id);

@@ -1,4 +1,5 @@
-import type { Demo, DemoCharacter } from '../app.ts';
+import type { DemoCharacter } from './accounts.ts';
+import type { Demo } from './demo.ts';
 import { remarkOn } from './remarks.ts';
 import type { DemoEvent, DemoFrame, DemoRow, WatchedSide } from './view.ts';
 

@@ -17,7 +17,7 @@ import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createRedisRateLimitStore } from '../state/limits/limiter-redis.ts';
 import { createMemoryNonceStore } from '../state/nonce/nonce-memory.ts';
 import { createRedisNonceStore } from '../state/nonce/nonce-redis.ts';
-import type { DoctorCheck } from './examine-setup.ts';
+import type { DoctorCheck } from './doctor-report.ts';
 
 export interface SharedStores {
   readonly redis: Redis;

@@ -29,7 +29,7 @@ export interface ExchangeClientOptions {
     readonly ordinal?: number;
     /** How many processes there may be, 1 to 100; default 10. */
     readonly ordinals?: number;
-    /** In `increasing` mode: how long a holder that died keeps the lane; default 3000. */
+    /** In `increasing` mode: how long a holder that died keeps the mutex; default 3000. */
     readonly leaseMs?: number;
   };
   readonly limiter: {

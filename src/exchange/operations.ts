@@ -59,7 +59,7 @@ export function createOperations(caller: Caller, settings: OperationSettings): F
   return {
     ...createReads(caller, settings),
     ...createCommands(caller, settings),
-    makeReady: (call) => caller.makeReady(CALLED[call]),
+    prefetch: (call) => caller.prefetch(CALLED[call]),
   };
 }
 

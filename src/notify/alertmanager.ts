@@ -1,5 +1,5 @@
 import type { Message } from '../core/ports/delivery.ts';
-import type { Attempt, Channel, Outgoing } from './channel.ts';
+import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
 import { type HttpSender, httpFailure, safeWords } from './http.ts';
 import { assetOf, type LinkTemplate, wordingOf } from './wording.ts';
 
@@ -24,10 +24,10 @@ export function createAlertmanager(options: AlertmanagerOptions): Channel {
   return {
     name,
     type: 'alertmanager',
-    async send(outgoing, signal): Promise<Attempt> {
+    async send(outgoing, signal): Promise<DeliveryAttempt> {
       const body = JSON.stringify(alertmanagerPayload(outgoing, options));
       const attempts = await Promise.all(
-        urls.map(async (url): Promise<Attempt> => {
+        urls.map(async (url): Promise<DeliveryAttempt> => {
           const result = await http.post({ url: `${url}/api/v2/alerts`, headers, body }, signal);
           if (result.kind === 'failed') return result;
           const { reply } = result;
@@ -41,7 +41,7 @@ export function createAlertmanager(options: AlertmanagerOptions): Channel {
   };
 }
 
-function best(attempts: readonly Attempt[]): Attempt {
+function best(attempts: readonly DeliveryAttempt[]): DeliveryAttempt {
   const found =
     attempts.find(({ kind }) => kind === 'delivered') ??
     attempts.find((attempt) => attempt.kind === 'failed' && !attempt.permanent) ??

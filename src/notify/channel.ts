@@ -1,7 +1,7 @@
 import type { DeliveryFailure, Message, Receipts } from '../core/ports/delivery.ts';
 
 /** One attempt at one message. `permanent`: repeating it would give the same. */
-export type Attempt =
+export type DeliveryAttempt =
   | { readonly kind: 'delivered'; readonly reference?: string }
   | {
       readonly kind: 'failed';
@@ -26,7 +26,7 @@ export interface Outgoing {
 export interface Channel {
   readonly name: string;
   readonly type: string;
-  send(outgoing: Outgoing, signal?: AbortSignal): Promise<Attempt>;
+  send(outgoing: Outgoing, signal?: AbortSignal): Promise<DeliveryAttempt>;
   close(): Promise<void>;
 }
 

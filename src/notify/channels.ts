@@ -6,7 +6,7 @@ import { createLogChannel, type WriteLog } from './log.ts';
 import { Pace } from './pace.ts';
 import { createSlack } from './slack.ts';
 import { createTelegram } from './telegram.ts';
-import type { Lane } from './thread.ts';
+import type { OpenChannel } from './thread.ts';
 import { createWebhook } from './webhook.ts';
 import type { LinkTemplate } from './wording.ts';
 
@@ -46,19 +46,19 @@ const INTERVAL_MS = {
 const LOG_LIMITS: ChannelLimits = { timeoutMs: 1000, giveUpAfterMs: 1000 };
 
 /** The channels in their order, and the log after them. */
-export function openLanes(
+export function openChannels(
   configured: readonly ChannelOptions[],
   surroundings: { readonly clock: Clock; readonly links: readonly LinkTemplate[]; readonly log: WriteLog },
-): readonly Lane[] {
+): readonly OpenChannel[] {
   const { clock, links, log } = surroundings;
-  const lanes = configured.map((options): Lane => {
+  const opened = configured.map((options): OpenChannel => {
     const { name, timeoutMs, giveUpAfterMs, proxyUrl } = options;
     const nowMs = (): number => clock.nowMs();
     const http = createHttpSender({ timeoutMs, nowMs, ...(proxyUrl === undefined ? {} : { proxyUrl }) });
     const channel = openChannel(options, { name, links, http, nowMs });
     return { channel, limits: { timeoutMs, giveUpAfterMs }, pace: new Pace(clock, intervalOf(options)) };
   });
-  return [...lanes, { channel: createLogChannel(log), limits: LOG_LIMITS, pace: new Pace(clock, 0) }];
+  return [...opened, { channel: createLogChannel(log), limits: LOG_LIMITS, pace: new Pace(clock, 0) }];
 }
 
 interface Common {
@@ -68,7 +68,7 @@ interface Common {
   readonly nowMs: () => number;
 }
 
-function openChannel(options: ChannelOptions, common: Common): Lane['channel'] {
+function openChannel(options: ChannelOptions, common: Common): OpenChannel['channel'] {
   switch (options.type) {
     case 'webhook':
       return createWebhook({ ...options, ...common });

@@ -11,11 +11,11 @@ import type {
 } from '../core/ports/delivery.ts';
 import type { Outgoing } from './channel.ts';
 import { LOG_CHANNEL } from './log.ts';
-import { deliverInThread, type Lane, threadOf } from './thread.ts';
+import { deliverInThread, type OpenChannel, threadOf } from './thread.ts';
 
 export interface DelivererOptions {
   /** In the order in which they stand in for each other; the log last. */
-  readonly lanes: readonly Lane[];
+  readonly opened: readonly OpenChannel[];
   readonly receipts: ReceiptStore;
   readonly clock: Clock;
   readonly random: Random;
@@ -25,7 +25,7 @@ export interface DelivererOptions {
 }
 
 export function createDeliverer(options: DelivererOptions): Deliverer {
-  const byName = new Map(options.lanes.map((lane) => [lane.channel.name, lane]));
+  const byName = new Map(options.opened.map((open) => [open.channel.name, open]));
   const unstored = new Map<string, Receipt>();
   let undertakings = 0;
   return {
@@ -52,7 +52,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
       return await fanOut(targets, [...byName.keys()], one);
     },
     async close() {
-      await Promise.all(options.lanes.map(({ channel }) => channel.close()));
+      await Promise.all(options.opened.map(({ channel }) => channel.close()));
     },
   };
 }
@@ -65,27 +65,27 @@ interface OneContext extends DelivererOptions {
 
 async function deliverOne(
   message: Message,
-  lane: Lane | undefined,
+  open: OpenChannel | undefined,
   name: string,
   insteadOf: Outgoing['insteadOf'],
   { receipts, clock, random, owner, unstored, observer, signal }: OneContext,
 ): Promise<Delivery> {
-  if (lane === undefined) {
+  if (open === undefined) {
     const words = 'no channel of this name is configured';
     return { kind: 'failed', reason: 'noSuchChannel', words, attempts: 0, durationMs: 0 };
   }
   const onRetry = (reason: Parameters<NonNullable<DeliveryObserver['onRetry']>>[2], inMs: number): void =>
     safely(() => observer?.onRetry?.(message, name, reason, inMs));
   const context = { receipts, clock, random, owner, unstored, onRetry };
-  return await deliverInThread(message, lane, insteadOf, context, signal);
+  return await deliverInThread(message, open, insteadOf, context, signal);
 }
 
 /** Those named, and for what goes on those who were told of its beginning instead of others. */
 async function targetsOf(
   message: Message,
-  { lanes, receipts }: DelivererOptions,
+  { opened, receipts }: DelivererOptions,
 ): Promise<readonly string[]> {
-  const all = lanes.map(({ channel }) => channel.name);
+  const all = opened.map(({ channel }) => channel.name);
   const named = new Set(message.channels.length === 0 ? all : message.channels);
   if (message.kind !== 'resolved' && message.kind !== 'reminder') return [...named];
   const others = all.filter((name) => !named.has(name));

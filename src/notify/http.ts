@@ -1,5 +1,5 @@
 import { Agent, type Dispatcher, ProxyAgent, request } from 'undici';
-import type { Attempt } from './channel.ts';
+import type { DeliveryAttempt } from './channel.ts';
 
 /** What a receiver said; the body cut off at `MAX_REPLY_BYTES`. */
 export interface HttpReply {
@@ -17,7 +17,7 @@ export interface HttpPost {
 
 export type HttpResult =
   | { readonly kind: 'reply'; readonly reply: HttpReply }
-  | (Attempt & { kind: 'failed' });
+  | (DeliveryAttempt & { kind: 'failed' });
 
 export interface HttpSender {
   post(post: HttpPost, signal?: AbortSignal): Promise<HttpResult>;
@@ -129,11 +129,11 @@ function codeOf(error: unknown): string {
 }
 
 export function failed(
-  reason: (Attempt & { kind: 'failed' })['reason'],
+  reason: (DeliveryAttempt & { kind: 'failed' })['reason'],
   words: string,
   permanent: boolean,
   retryAfterMs?: number,
-): Attempt & { kind: 'failed' } {
+): DeliveryAttempt & { kind: 'failed' } {
   return {
     kind: 'failed',
     reason,
@@ -144,7 +144,10 @@ export function failed(
 }
 
 /** How HTTP itself reads a reply that is no success; `said` is the receiver's own error, already made safe. */
-export function httpFailure({ status, retryAfterMs }: HttpReply, said = ''): Attempt & { kind: 'failed' } {
+export function httpFailure(
+  { status, retryAfterMs }: HttpReply,
+  said = '',
+): DeliveryAttempt & { kind: 'failed' } {
   const words = said === '' ? `HTTP ${status}` : `HTTP ${status}: ${said}`;
   if (status === 429) return failed('rateLimited', words, false, retryAfterMs ?? 1000);
   if (status === 408 || status === 425 || status >= 500)

@@ -1,4 +1,4 @@
-import type { Attempt, Channel, Outgoing } from './channel.ts';
+import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
 import { failed, type HttpReply, type HttpSender, httpFailure, safeWords } from './http.ts';
 import { cut, type LinkTemplate, wordingOf } from './wording.ts';
 
@@ -18,7 +18,7 @@ export function createSlack({ name, url, links, http }: SlackOptions): Channel {
   return {
     name,
     type: 'slack',
-    async send(outgoing, signal): Promise<Attempt> {
+    async send(outgoing, signal): Promise<DeliveryAttempt> {
       const body = JSON.stringify(slackPayload(outgoing, links));
       const result = await http.post({ url, headers: {}, body }, signal);
       return result.kind === 'failed' ? result : judge(result.reply, url);
@@ -86,7 +86,7 @@ function secretsOf(url: string): readonly string[] {
 const SECRET_PART = 8;
 
 /** Slack answers `ok`; others answer something else or nothing with a 2xx. Errors are plain words such as `no_service`. */
-function judge(reply: HttpReply, url: string): Attempt {
+function judge(reply: HttpReply, url: string): DeliveryAttempt {
   if (reply.status >= 200 && reply.status < 300) return { kind: 'delivered' };
   const said = safeWords(reply.body, secretsOf(url));
   if (reply.status === 403 && /^(invalid_token|token_)/.test(reply.body)) {

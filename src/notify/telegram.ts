@@ -1,5 +1,5 @@
 import type { Message, Receipts } from '../core/ports/delivery.ts';
-import type { Attempt, Channel, Outgoing } from './channel.ts';
+import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
 import { failed, type HttpReply, type HttpSender, httpFailure, safeWords } from './http.ts';
 import { cut, type LinkTemplate, wordingOf } from './wording.ts';
 
@@ -29,7 +29,7 @@ export function createTelegram(options: TelegramOptions): Channel {
   return {
     name,
     type: 'telegram',
-    async send(outgoing, signal): Promise<Attempt> {
+    async send(outgoing, signal): Promise<DeliveryAttempt> {
       const first = await post(outgoing, signal);
       if (first.movedTo === undefined) return first.attempt;
       // The group became a supergroup, which has another number; the config still has the old one.
@@ -114,7 +114,7 @@ export function escapeHtml(text: string): string {
 }
 
 interface Verdict {
-  readonly attempt: Attempt;
+  readonly attempt: DeliveryAttempt;
   readonly movedTo?: string;
 }
 

@@ -7,11 +7,11 @@ import type {
   ReceiptStore,
   Receipts,
 } from '../core/ports/delivery.ts';
-import type { Attempt, Channel, ChannelLimits, Outgoing } from './channel.ts';
+import type { Channel, ChannelLimits, DeliveryAttempt, Outgoing } from './channel.ts';
 import type { Pace } from './pace.ts';
 
 /** A channel with what it takes to use it. */
-export interface Lane {
+export interface OpenChannel {
   readonly channel: Channel;
   readonly limits: ChannelLimits;
   readonly pace: Pace;
@@ -41,31 +41,31 @@ export function threadOf(message: Pick<Message, 'key'>, channel: string): string
 /** One message on one channel, to its end: delivered, known to be delivered, or given up within the bound. */
 export async function deliverInThread(
   message: Message,
-  lane: Lane,
+  open: OpenChannel,
   insteadOf: Outgoing['insteadOf'],
   context: ThreadContext,
   signal?: AbortSignal,
 ): Promise<Delivery> {
   const { clock } = context;
   const startedMs = clock.monotonicMs();
-  const deadlineMs = startedMs + lane.limits.giveUpAfterMs;
+  const deadlineMs = startedMs + open.limits.giveUpAfterMs;
   let attempts = 0;
   let last: Failure = { reason: 'backlog', words: 'its turn did not come in time' };
   const gaveUp = async (failure: Failure): Promise<Delivery> => {
-    await recordFailure(message, lane, failure, context);
+    await recordFailure(message, open, failure, context);
     return { kind: 'failed', ...failure, attempts, durationMs: clock.monotonicMs() - startedMs };
   };
   for (;;) {
-    if (!(await lane.pace.turn(rankOf(message), deadlineMs, signal))) return await gaveUp(last);
-    const held = await holdThread(message, lane, deadlineMs, context, signal);
+    if (!(await open.pace.turn(rankOf(message), deadlineMs, signal))) return await gaveUp(last);
+    const held = await holdThread(message, open, deadlineMs, context, signal);
     if (held === undefined) return await gaveUp(last);
-    const settled = settledBefore(message, held, context.unstored.get(storedKey(message, lane)));
+    const settled = settledBefore(message, held, context.unstored.get(storedKey(message, open)));
     if (settled !== undefined) {
-      await context.receipts.settle(threadOf(message, lane.channel.name), context.owner, {});
+      await context.receipts.settle(threadOf(message, open.channel.name), context.owner, {});
       return settled;
     }
     attempts++;
-    const attempt = await sendHeld(message, lane, held, insteadOf, context, signal);
+    const attempt = await sendHeld(message, open, held, insteadOf, context, signal);
     if (attempt.kind === 'delivered') {
       return {
         kind: 'delivered',
@@ -75,7 +75,7 @@ export async function deliverInThread(
       };
     }
     last = { reason: attempt.reason, words: attempt.words };
-    if (attempt.retryAfterMs !== undefined) lane.pace.block(attempt.retryAfterMs);
+    if (attempt.retryAfterMs !== undefined) open.pace.block(attempt.retryAfterMs);
     const waitMs = Math.max(attempt.retryAfterMs ?? 0, backoffMs(attempts, context.random));
     if (attempt.permanent || clock.monotonicMs() + waitMs > deadlineMs) return await gaveUp(last);
     context.onRetry(attempt.reason, waitMs);
@@ -91,16 +91,16 @@ interface Failure {
 /** Ends with receipts written and the thread free, whatever happens. */
 async function sendHeld(
   message: Message,
-  { channel }: Lane,
+  { channel }: OpenChannel,
   receipts: Receipts,
   insteadOf: Outgoing['insteadOf'],
   { receipts: store, owner, clock, unstored }: ThreadContext,
   signal: AbortSignal | undefined,
-): Promise<Attempt> {
+): Promise<DeliveryAttempt> {
   const thread = threadOf(message, channel.name);
   const told = Object.values(receipts).some(({ kind }) => kind === 'delivered');
   const beginningUntold = !told && (message.kind === 'resolved' || message.kind === 'reminder');
-  let attempt: Attempt;
+  let attempt: DeliveryAttempt;
   try {
     attempt = await channel.send({ message, receipts, insteadOf, beginningUntold }, signal);
   } catch (error) {
@@ -131,7 +131,7 @@ function remember(unstored: Map<string, Receipt>, key: string, receipt: Receipt)
   unstored.set(key, receipt);
 }
 
-function storedKey(message: Message, { channel }: Lane): string {
+function storedKey(message: Message, { channel }: OpenChannel): string {
   return `${threadOf(message, channel.name)}/${message.id}`;
 }
 
@@ -156,7 +156,7 @@ function settledBefore(
 
 async function holdThread(
   message: Message,
-  { channel, limits }: Lane,
+  { channel, limits }: OpenChannel,
   deadlineMs: number,
   { receipts, owner, clock }: ThreadContext,
   signal: AbortSignal | undefined,
@@ -176,7 +176,7 @@ const BUSY_POLL_MS = 200;
 
 async function recordFailure(
   message: Message,
-  { channel }: Lane,
+  { channel }: OpenChannel,
   { reason, words }: Failure,
   { receipts, owner, clock }: ThreadContext,
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto';
-import type { Attempt, Channel, Outgoing } from './channel.ts';
+import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
 import { type HttpSender, httpFailure } from './http.ts';
 import { type LinkTemplate, plainText, subjectWords, timeWords, wordingOf } from './wording.ts';
 
@@ -19,7 +19,7 @@ export function createWebhook(options: WebhookOptions): Channel {
   return {
     name,
     type: 'webhook',
-    async send(outgoing, signal): Promise<Attempt> {
+    async send(outgoing, signal): Promise<DeliveryAttempt> {
       const body = JSON.stringify(webhookPayload(name, outgoing, links));
       const seconds = Math.floor(nowMs() / 1000);
       const headers = {

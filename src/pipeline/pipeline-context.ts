@@ -1,6 +1,6 @@
 import type { SourceName } from '../core/fields/field-catalogue.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
-import type { CallPreparation, GuardedExchange } from '../core/ports/exchange.ts';
+import type { CallPrefetch, GuardedExchange } from '../core/ports/exchange.ts';
 import type { Notifier } from '../core/ports/notify.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
@@ -23,7 +23,7 @@ export interface WatchedAccount {
   /** Shortest time between polls that the request budget allows. */
   readonly leastIntervalMs: number;
   readonly exchange: GuardedExchange;
-  readonly makeReady: CallPreparation['makeReady'];
+  readonly prefetch: CallPrefetch['prefetch'];
 }
 
 /** The accounts as configured now. */

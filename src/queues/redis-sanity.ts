@@ -86,7 +86,8 @@ function examineEviction(info: Texts, settings: Texts): RedisFinding {
 function examinePersistence(info: Texts, settings: Texts): RedisFinding {
   const aspect = 'persistence';
   if (info['aof_enabled'] !== '1') {
-    const words = 'Redis keeps no append-only file, so that after its restart the daemon starts a new life';
+    const words =
+      'Redis keeps no append-only file, so that after its restart the daemon starts a new store epoch';
     return { aspect, level: 'warning', words, cure: 'set appendonly to yes' };
   }
   if (settings['appendfsync'] === 'no') {

@@ -1,8 +1,10 @@
 import { type Job, Worker, type WorkerOptions } from 'bullmq';
+import type { z } from 'zod';
 import type { QueueName, Telemetry } from '../core/ports/telemetry.ts';
 import { workerConnection } from './connection.ts';
 import { closeWorker, Reconnecting } from './ending.ts';
 import { queuePrefix } from './names.ts';
+import { readPayload } from './payloads.ts';
 
 export interface WorkerSettings {
   readonly url: string;
@@ -41,21 +43,30 @@ export function workerOptions(
   };
 }
 
-/** A worker whose every trouble is told. */
+/**
+ * Works on the jobs of a queue and reports all errors to telemetry. A job whose payload does not have its shape was
+ * written by another version of this program: it is reported and dropped.
+ */
 export function startWorker<T>(
   name: QueueName,
   settings: WorkerSettings,
-  work: (job: Job<T>) => Promise<void>,
+  schema: z.ZodType<T>,
+  work: (payload: T, job: Job<unknown>) => Promise<unknown>,
 ): RunningWorker {
   const { telemetry } = settings;
   const reconnecting = new Reconnecting();
-  const running = new Set<Promise<void>>();
-  const tracked = async (job: Job<T>): Promise<void> => {
-    const run = work(job);
+  const running = new Set<Promise<unknown>>();
+  const tracked = async (job: Job<unknown>): Promise<void> => {
+    const read = readPayload(schema, job.data);
+    if (!read.ok) {
+      telemetry.emit({ kind: 'jobRefused', queue: name, job: job.id ?? '', why: read.why });
+      return;
+    }
+    const run = work(read.payload, job);
     running.add(run);
     await run.finally(() => running.delete(run));
   };
-  const worker = new Worker<T>(name, tracked, workerOptions(settings, reconnecting));
+  const worker = new Worker<unknown>(name, tracked, workerOptions(settings, reconnecting));
   worker.on('error', (error) => telemetry.emit({ kind: 'workerError', queue: name, error }));
   worker.on('failed', (job, error) =>
     telemetry.emit({ kind: 'jobFailed', queue: name, job: job?.id ?? 'unknown', error }),

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { type ApiKey, makeApiKey } from './http/authenticate.ts';
-import type { Permission, Permissions } from './http/dispatch.ts';
+import type { KeyPermission, KeyPermissions } from './http/dispatch.ts';
 import type { NonceRule } from './http/nonce-check.ts';
 
 /** An account's way in: its key pair, what the key may do, and how its nonces are judged. */
@@ -8,7 +8,7 @@ export interface AccountAccess {
   readonly id: string;
   readonly apiKey: string;
   readonly apiSecret: string;
-  readonly permissions: Permissions;
+  readonly permissions: KeyPermissions;
   /** `null`: as the reading `nonceRule` says. */
   readonly nonceRule: NonceRule | null;
 }
@@ -19,7 +19,7 @@ interface Entry {
   generation: number;
 }
 
-export const ALL_PERMISSIONS: Permissions = { creditLine: true, fiatDeposit: true, trading: true };
+export const ALL_PERMISSIONS: KeyPermissions = { creditLine: true, fiatDeposit: true, trading: true };
 
 /** The key pairs of the exchange; derived from the seed, so that a run can be repeated with the same keys. */
 export class AccountDirectory {
@@ -31,7 +31,7 @@ export class AccountDirectory {
     this.#seed = String(seed);
   }
 
-  add(id: string, permissions: Permissions = ALL_PERMISSIONS): AccountAccess {
+  add(id: string, permissions: KeyPermissions = ALL_PERMISSIONS): AccountAccess {
     const pair = this.#derive(id, 0);
     const entry: Entry = {
       access: { id, ...pair, permissions, nonceRule: null },
@@ -59,7 +59,7 @@ export class AccountDirectory {
   change(
     id: string,
     change: {
-      readonly permissions?: Partial<Record<Permission, boolean | undefined>> | undefined;
+      readonly permissions?: Partial<Record<KeyPermission, boolean | undefined>> | undefined;
       readonly nonceRule?: NonceRule | null | undefined;
     },
   ): AccountAccess {

@@ -6,9 +6,9 @@ import { DEPOSIT_PAGE_PREFIX, depositPage } from './endpoints/deposit-page.ts';
 import type { AccountReads, EndpointParts, FiatService } from './endpoints/parts.ts';
 import { Revision } from './endpoints/revision.ts';
 import type { ExchangeClock } from './exchange-clock.ts';
-import { type Dispatched, Dispatcher, type IncomingRequest, type Permissions } from './http/dispatch.ts';
+import { type Dispatched, Dispatcher, type IncomingRequest, type KeyPermissions } from './http/dispatch.ts';
 import { FaultBook, type FaultSpec } from './http/faults.ts';
-import { type RateLimit, RateLimiter } from './http/rate-limit.ts';
+import { type EnforcedLimit, RateLimiter } from './http/rate-limit.ts';
 import { privateError, type Reply } from './http/reply.ts';
 import { RequestLog } from './http/request-log.ts';
 import { ExchangeServer } from './http/server.ts';
@@ -24,7 +24,7 @@ export interface ExchangeSetup {
   readonly seed: number;
   /** For the faults' draws. */
   readonly random: () => number;
-  readonly limits: readonly RateLimit[];
+  readonly limits: readonly EnforcedLimit[];
   readonly cardProvider: string;
   readonly allowedDomains: readonly string[];
   readonly logCapacity: number;
@@ -184,7 +184,7 @@ export class SimulatedExchange {
   }
 
   /** @throws SimulatorError when the id is taken or cannot be one. */
-  createAccount(seed: SeedAccount, permissions: Permissions = ALL_PERMISSIONS): AccountAccess {
+  createAccount(seed: SeedAccount, permissions: KeyPermissions = ALL_PERMISSIONS): AccountAccess {
     if (!ACCOUNT_ID_SYNTAX.test(seed.id)) {
       throw new SimulatorError(
         'invalid-account',

@@ -8,7 +8,7 @@ import { CARD_PROVIDER, defaultConfig } from './defaults.ts';
 import { ExchangeClock } from './exchange-clock.ts';
 import { parseFaultText } from './http/fault-text.ts';
 import type { FaultSpec } from './http/faults.ts';
-import { DEFAULT_RATE_LIMITS, type RateLimit } from './http/rate-limit.ts';
+import { ENFORCED_RATE_LIMITS, type EnforcedLimit } from './http/rate-limit.ts';
 import type { RequestFilter, RequestRecord } from './http/request-log.ts';
 import type { RegionState } from './http/server.ts';
 import { createExchangeModel } from './model/exchange-model.ts';
@@ -49,7 +49,7 @@ export interface SimulatorOptions {
   /** Prices stand still unless a walk, a scenario or candles move them. */
   readonly walk?: WalkPlay;
   /** Replaces the rate limits; an empty list lifts them. */
-  readonly limits?: readonly RateLimit[];
+  readonly limits?: readonly EnforcedLimit[];
   /** Faults in force from the start; as text `kind,key=value,...`. */
   readonly faults?: readonly (FaultSpec | string)[];
   /** Multiplies the amount at every level of the order books. */
@@ -136,7 +136,7 @@ function assemble(options: SimulatorOptions): SimulatedExchange {
     clock,
     seed,
     random: () => faultRandom.uniform(),
-    limits: options.limits ?? DEFAULT_RATE_LIMITS,
+    limits: options.limits ?? ENFORCED_RATE_LIMITS,
     cardProvider: CARD_PROVIDER,
     allowedDomains: options.allowedDomains ?? ['example.com'],
     logCapacity: options.logCapacity ?? 100_000,

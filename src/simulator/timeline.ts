@@ -2,11 +2,11 @@ import type { Decimal } from '../core/quantities/decimal.ts';
 import type { AccountReads } from './endpoints/parts.ts';
 import type { ExchangeClock } from './exchange-clock.ts';
 import type { ExchangeModel } from './model/model.ts';
-import type { CreditLineView, OrderView, PositionView, TransferView } from './model/types.ts';
+import type { CreditLineView, OrderView, PositionSheet, TransferView } from './model/types.ts';
 
 /** What the reads of one account showed at one time. */
 interface AccountState {
-  readonly positions: readonly PositionView[];
+  readonly positions: readonly PositionSheet[];
   readonly loans: readonly CreditLineView[];
   readonly balance: Readonly<Record<string, Decimal>>;
   readonly transfers: readonly TransferView[];

@@ -10,7 +10,7 @@ export interface RedisScript {
 
 export type ScriptArgument = string | number;
 
-/** Registers scripts on a connection; ioredis falls back from EVALSHA to EVAL by itself. */
+/** FieldCache scripts on a connection; ioredis falls back from EVALSHA to EVAL by itself. */
 export function prepareScripts(
   redis: Redis,
   scripts: readonly RedisScript[],

@@ -68,7 +68,7 @@ function readWriters(logger: Logger, repeats: Repeats): Pick<Writers, ReadKind> 
   };
 }
 
-type PollKind = 'evaluated' | 'commit' | 'pollFailed' | 'accountRefused' | 'lifeStarted';
+type PollKind = 'evaluated' | 'commit' | 'pollFailed' | 'accountRefused' | 'epochStarted';
 
 function pollWriters(logger: Logger, repeats: Repeats): Pick<Writers, PollKind> {
   return {
@@ -90,7 +90,7 @@ function pollWriters(logger: Logger, repeats: Repeats): Pick<Writers, PollKind> 
       }
     },
     commit({ accountId, by, result }) {
-      const level = result === 'committed' ? 'trace' : result === 'lifeChanged' ? 'warn' : 'debug';
+      const level = result === 'committed' ? 'trace' : result === 'epochChanged' ? 'warn' : 'debug';
       if (!logger.writes(level)) return;
       logger.log(level, 'commit', `commit by ${by}: ${result}`, { account: accountId, reason: result });
     },
@@ -114,9 +114,9 @@ function pollWriters(logger: Logger, repeats: Repeats): Pick<Writers, PollKind> 
         }),
       );
     },
-    lifeStarted({ accountId, life, why }) {
-      const words = 'a new life of its stored state: what is open at the exchange is found out first';
-      logger.log('warn', 'lifeStarted', words, { account: accountId, reason: why, life });
+    epochStarted({ accountId, epoch, why }) {
+      const words = 'a new store epoch of its stored state: what is open at the exchange is found out first';
+      logger.log('warn', 'epochStarted', words, { account: accountId, reason: why, epoch });
     },
   };
 }

@@ -200,7 +200,7 @@ function pollHandlers(
     commit: ({ by, result }) => tallies.commits.add(by, result),
     accountRefused: ({ problem: { document } }) =>
       metrics.refusedAccounts.inc({ document: document.startsWith('lane:') ? 'lane' : document }),
-    lifeStarted: ({ why }) => metrics.lives.inc({ why }),
+    epochStarted: ({ why }) => metrics.storeEpochs.inc({ why }),
   };
 }
 

@@ -1,6 +1,5 @@
 import type { AccountView } from '../core/view/account-view.ts';
-import type { Immutable } from './api/route.ts';
-import type { OverviewReply } from './api/schemas.ts';
+import type { Immutable, OverviewReply } from './api/schemas.ts';
 import { inTime } from './in-time.ts';
 import type { Readiness, WebSources } from './sources.ts';
 

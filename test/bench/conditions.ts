@@ -1,6 +1,6 @@
 import { Environment } from '@marcbachmann/cel-js';
 import { Engine } from 'json-rules-engine';
-import { type FieldReader, type FieldSlot, Registers } from '../../src/core/fields/field-cache.ts';
+import { FieldCache, type FieldReader, type FieldSlot } from '../../src/core/fields/field-cache.ts';
 import { findField } from '../../src/core/fields/field-catalogue.ts';
 import type { FieldQuantity } from '../../src/core/fields/field-values.ts';
 import type { PositionRecord } from '../../src/core/ports/exchange.ts';
@@ -59,15 +59,15 @@ const facts = records.map((record) => {
   };
 });
 
-const registers = new Registers('position');
-const condition = compileCondition(SPEC, registers);
+const fieldCache = new FieldCache('position');
+const condition = compileCondition(SPEC, fieldCache);
 const latches = new Uint8Array(condition.latchCount);
 const judge = (quantities: PositionQuantities): boolean => {
-  registers.load({ position: quantities, account, motion, unprotectedMs: motion });
+  fieldCache.load({ position: quantities, account, motion, unprotectedMs: motion });
   return condition.judge(latches) === 1;
 };
 
-/** The finished facts as registers hold them after the first rule has asked for them. */
+/** The finished facts as fieldCache hold them after the first rule has asked for them. */
 class Facts implements FieldReader {
   readonly slots: FieldSlot[] = [];
   values: readonly FieldQuantity[] = [];

@@ -18,7 +18,7 @@ import { median, report } from './rounds.ts';
  * in a process of its own, in enforce mode, against the simulated exchange over HTTP. All accounts are long at 10x and
  * breached by one move of the price. For each, from the arrival of the first request for its positions after the move
  * to the arrival of the first order; and, as a figure of its own, from the end of that request's reply. The first wave
- * warms up and does not count: a daemon has run for long in life. Every wave counts in full what follows a fill that
+ * warms up and does not count: a daemon has run for long in epoch. Every wave counts in full what follows a fill that
  * only the position showed: the daemon cancels, reads and only then places, so that three requests are in each figure.
  * The limiter's budgets are overridden, so that what is measured is not how few orders one address may send.
  */

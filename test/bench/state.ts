@@ -114,7 +114,7 @@ async function pollAll(round: number, writers: number, withHistory: boolean): Pr
           base: account,
           documents: { evaluation, ...(withFigures && { figures }) },
           ...(account.version === 0 && {
-            lanes: new Map([['BTC_PERP', newLane(account.accountId, 'BTC_PERP', account.life.id, 0)]]),
+            lanes: new Map([['BTC_PERP', newLane(account.accountId, 'BTC_PERP', account.epoch.id, 0)]]),
           }),
           quiet: 1,
           due: { inMs: 0, danger: 0.1 },

@@ -18,7 +18,7 @@ import { expectOk, json, jsonLines, type OperatorWorld, openOperatorWorld } from
 const WHY = ['--reason', 'test', '--author', 'ann'];
 const LONG = ['--account', 'long'];
 
-/** So many records in the chain of `long`, besides the beginning of its life. */
+/** So many records in the chain of `long`, besides the beginning of its epoch. */
 async function fill(world: OperatorWorld, count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) {
     const { load } = await world.state.store.read('long');
@@ -45,7 +45,7 @@ test('tail prints the newest records in words or JSON, show one in full', async 
     /^2 \S+Z pause put for account long by ann: test\n3 \S+ test0: note 0\n4 .*\n5 .*note 2\n$/,
   );
   const [first, ...rest] = jsonLines(await world.cli(['audit', 'tail', ...LONG, '--json']));
-  expect(first).toMatchObject({ seq: 1, accountId: 'long', content: { kind: 'lifeStarted' } });
+  expect(first).toMatchObject({ seq: 1, accountId: 'long', content: { kind: 'epochStarted' } });
   expect(first?.['hash']).toMatch(/^[0-9a-f]{64}$/);
   expect(rest).toHaveLength(4);
   expect(json(await world.cli(['audit', 'show', '3', ...LONG, '--json']))).toMatchObject({

@@ -41,7 +41,7 @@ test('pause and resume, everywhere and of one account, are in force in the share
 
   const chain = await world.state.audit.tail(OPERATOR_CHAIN, 10);
   expect(chain.map(({ record }) => record.content)).toMatchObject([
-    { kind: 'lifeStarted' },
+    { kind: 'epochStarted' },
     { kind: 'control', change: 'put', by: { author: 'ann', reason: BY[3] } },
     { kind: 'control', change: 'lifted', by: { author: 'ann' } },
   ]);

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { RegisterCommand } from '../../src/cli/commands.ts';
 import { CliError } from '../../src/cli/errors.ts';
 import { EXIT, EXIT_MEANING } from '../../src/cli/exit-codes.ts';
+import { withExamples, withJson } from '../../src/cli/help.ts';
 import { type CliIo, confirm, paint, printJson, printLine } from '../../src/cli/io.ts';
-import { withExamples, withJson } from '../../src/cli/program.ts';
 import { ctrlC, runCommandLine } from '../support/cli.ts';
 
 type Action = (io: CliIo, options: Record<string, unknown>) => Promise<void> | void;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { describedJsonSchema } from '../../src/config/json-schema.ts';
+import { describedJsonSchema } from '../../scripts/documents/json-schema.ts';
 import { nodeAt } from '../../src/config/yaml/document.ts';
 import { parseYaml } from '../../src/config/yaml/parse.ts';
 import { digitsOf } from '../../src/config/yaml/value.ts';

@@ -3,8 +3,8 @@ import type { ExchangeClient } from '../../src/exchange/client.ts';
 import { DEFAULT_RATE_LIMITS as CLIENT_LIMITS } from '../../src/exchange/limits/limits.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import {
-  DEFAULT_RATE_LIMITS as EXCHANGE_LIMITS,
-  type RateLimit,
+  type EnforcedLimit,
+  ENFORCED_RATE_LIMITS as EXCHANGE_LIMITS,
 } from '../../src/simulator/http/rate-limit.ts';
 import { createMemoryRateLimitStore } from '../../src/state/limits/limiter-memory.ts';
 import { type Outcome, summary } from './support/outcomes.ts';
@@ -19,7 +19,7 @@ const FACTOR = 1000;
 const PERIOD_MS = 150;
 const scaled = (limit: number) => Math.max(1, Math.floor(limit / FACTOR));
 
-const exchangeLimits: readonly RateLimit[] = EXCHANGE_LIMITS.map(({ path, requests }) => ({
+const exchangeLimits: readonly EnforcedLimit[] = EXCHANGE_LIMITS.map(({ path, requests }) => ({
   path,
   requests: scaled(requests),
   periodMs: PERIOD_MS,
@@ -75,7 +75,7 @@ describe('the request budget', () => {
     const table = Object.values(CLIENT_LIMITS).flatMap(({ limit, periodMs, paths }) =>
       paths.map((path) => ({ path: path === '/api/v4/order/*' ? '*' : path, requests: limit, periodMs })),
     );
-    const byPath = (one: RateLimit, other: RateLimit) => one.path.localeCompare(other.path);
+    const byPath = (one: EnforcedLimit, other: EnforcedLimit) => one.path.localeCompare(other.path);
     expect(table.toSorted(byPath)).toEqual(EXCHANGE_LIMITS.toSorted(byPath));
   });
 
@@ -98,7 +98,7 @@ describe('the request budget', () => {
 });
 
 describe('a 429', () => {
-  const tight: readonly RateLimit[] = [
+  const tight: readonly EnforcedLimit[] = [
     { path: '/api/v4/collateral-account/positions/open', requests: 3, periodMs: 60_000 },
     { path: '/api/v4/order/*', requests: 3, periodMs: 60_000 },
   ];

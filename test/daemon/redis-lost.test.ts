@@ -55,7 +55,7 @@ test.runIf(hasServer)(
   },
 );
 
-test('Redis emptied: a new life, in which nothing adds up with the orders of the old one', async () => {
+test('Redis emptied: a new store epoch, in which nothing adds up with the orders of the old one', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: HALVE });
   const daemon = await world.start();
@@ -71,17 +71,17 @@ test('Redis emptied: a new life, in which nothing adds up with the orders of the
   await redis.unlink(...keys);
   await eventually(
     () => ours(simulator, 'long').length > 1,
-    'an order of the new life',
+    'an order of the new store epoch',
     () => troubles(world.events),
   );
   const after = await daemon.state.store.read('long');
   if (before.load.kind !== 'loaded' || after.load.kind !== 'loaded') throw new Error('refused');
-  expect(after.load.account.life.id).not.toBe(before.load.account.life.id);
+  expect(after.load.account.epoch.id).not.toBe(before.load.account.epoch.id);
   // The old order was cancelled before the new one was placed.
   expect(simulator.model.openOrders('long')).toHaveLength(1);
   await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.5, 'a fill', world);
   await polls(world, 'long', 6);
-  // A new life knows no earlier target: what it halves is what it finds.
+  // A new store epoch knows no earlier target: what it halves is what it finds.
   expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
 });
 

@@ -44,7 +44,7 @@ const NOT_HERE: ReadonlySet<string> = new Set([
   'position_liquidation_probability_ratio',
   'credit_line_margin_call_seconds',
   // Nothing of the kind went wrong, so no label has a series.
-  'lives_started_total',
+  'store_epochs_started_total',
   'polls_skipped_in_flight_total',
   'records_set_aside_total',
   'accounts_refused_total',

@@ -129,10 +129,10 @@ async function checkFigures({ simulator }: Scene, prometheus: Prometheus): Promi
   await expect.poll(shown, { timeout: 30_000 }).toEqual(ids(open));
 }
 
-/** New lives were in the audit alone: no event, no log line, and a metric that never moved. */
+/** New store epochs were in the audit alone: no event, no log line, and a metric that never moved. */
 function checkLives({ simulator, events }: Scene): void {
   const begun = events.flatMap((event) =>
-    event.kind === 'lifeStarted' ? [`${event.accountId} ${event.life}`] : [],
+    event.kind === 'epochStarted' ? [`${event.accountId} ${event.epoch}`] : [],
   );
   expect(new Set(begun).size).toBe(begun.length);
   const accounts = new Set(begun.map((text) => text.split(' ')[0] ?? ''));

@@ -69,7 +69,7 @@ export async function openEverything(): Promise<Scene> {
   return { simulator, daemon, events, goOn: story(simulator) };
 }
 
-/** Redis does not know any more which life it is in: a new one begins. */
+/** Redis does not know any more which epoch it is in: a new one begins. */
 async function forgetLives(daemon: Daemon, events: readonly DaemonEvent[], prefix: string): Promise<void> {
   const stored = () =>
     new Set(
@@ -78,8 +78,8 @@ async function forgetLives(daemon: Daemon, events: readonly DaemonEvent[], prefi
       ),
     );
   await expect.poll(() => stored().size, { timeout: 60_000 }).toBe(daemon.config().accounts.length);
-  const keys = await daemon.redis.keys(`${prefix}:*:life`);
-  if ((await daemon.redis.del(...keys)) === 0) throw new Error('there are no lives');
+  const keys = await daemon.redis.keys(`${prefix}:*:epoch`);
+  if ((await daemon.redis.del(...keys)) === 0) throw new Error('there is no store epoch');
 }
 
 function keysOf({ accounts }: RunningSimulator): Record<string, string> {

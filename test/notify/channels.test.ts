@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { DecimalString } from '../../src/core/quantities/decimal.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import type { Attempt, Channel, Outgoing } from '../../src/notify/channel.ts';
-import { type ChannelOptions, openLanes } from '../../src/notify/channels.ts';
+import type { Channel, DeliveryAttempt, Outgoing } from '../../src/notify/channel.ts';
+import { type ChannelOptions, openChannels } from '../../src/notify/channels.ts';
 import { escapeSlack } from '../../src/notify/slack.ts';
 import { escapeHtml, telegramPayload } from '../../src/notify/telegram.ts';
 import { plainText, wordingOf } from '../../src/notify/wording.ts';
@@ -45,7 +45,7 @@ function open(options: Options, timeoutMs = 2000): Channel {
   const full = { name: 'ops', timeoutMs, giveUpAfterMs: 5000, ...options } as unknown as ChannelOptions;
   const clock = { ...systemClock, nowMs: () => AT };
   const channel =
-    openLanes([full], { clock, links: LINKS, log: () => undefined })[0]?.channel ?? expect.fail();
+    openChannels([full], { clock, links: LINKS, log: () => undefined })[0]?.channel ?? expect.fail();
   opened.push(channel);
   return channel;
 }
@@ -431,7 +431,8 @@ const SECRETS: Readonly<Record<Kind, readonly string[]>> = {
 };
 
 describe.each(KINDS)('%s, when things go wrong', (kind) => {
-  const send = async (timeoutMs?: number): Promise<Attempt> => await open4[kind](timeoutMs).send(outgoing());
+  const send = async (timeoutMs?: number): Promise<DeliveryAttempt> =>
+    await open4[kind](timeoutMs).send(outgoing());
 
   test.each([
     ['silent', 'timeout', false],

@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { ChannelReport, Message, ReceiptStore } from '../../src/core/ports/delivery.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import type { Attempt, Channel, Outgoing } from '../../src/notify/channel.ts';
-import { openLanes } from '../../src/notify/channels.ts';
+import type { Channel, DeliveryAttempt, Outgoing } from '../../src/notify/channel.ts';
+import { openChannels } from '../../src/notify/channels.ts';
 import { createDeliverer } from '../../src/notify/deliverer.ts';
 import { Pace } from '../../src/notify/pace.ts';
-import type { Lane } from '../../src/notify/thread.ts';
+import type { OpenChannel } from '../../src/notify/thread.ts';
 import { createMemoryReceiptStore } from '../../src/state/receipts/receipts-memory.ts';
 import { AT, message, type Receiver, startReceiver } from './receiver.ts';
 
@@ -46,7 +46,7 @@ function setUp({ receivers = {}, receipts, giveUpAfterMs = 60_000, hurryMs = 5, 
       skippedMs += Math.max(0, ms - hurryMs);
     },
   };
-  const lanes = openLanes(
+  const opened = openChannels(
     Object.entries(receivers).map(([name, { url }]) => ({
       name,
       type: 'webhook' as const,
@@ -57,7 +57,7 @@ function setUp({ receivers = {}, receipts, giveUpAfterMs = 60_000, hurryMs = 5, 
     { clock, links: [], log: (line) => logged.push(line) },
   );
   const deliverer = createDeliverer({
-    lanes,
+    opened,
     clock,
     random: () => 0.5,
     instance,
@@ -272,7 +272,7 @@ describe('the order within an episode', () => {
           const receipts = createMemoryReceiptStore(systemClock);
           const deliverers = ['one', 'two'].map((instance) =>
             createDeliverer({
-              lanes: [laneOf(channel)],
+              opened: [laneOf(channel)],
               clock: hurried,
               random: Math.random,
               receipts,
@@ -302,7 +302,10 @@ const hurried = {
   sleep: (_ms: number, signal?: AbortSignal) => systemClock.sleep(1, signal),
 };
 
-function scripted(name: string, send: (outgoing: Outgoing) => Attempt | Promise<Attempt>): Channel {
+function scripted(
+  name: string,
+  send: (outgoing: Outgoing) => DeliveryAttempt | Promise<DeliveryAttempt>,
+): Channel {
   return {
     name,
     type: 'webhook',
@@ -311,7 +314,7 @@ function scripted(name: string, send: (outgoing: Outgoing) => Attempt | Promise<
   };
 }
 
-function laneOf(channel: Channel): Lane {
+function laneOf(channel: Channel): OpenChannel {
   return { channel, limits: { timeoutMs: 1000, giveUpAfterMs: 60_000 }, pace: new Pace(hurried, 0) };
 }
 

@@ -366,7 +366,7 @@ export function account(accountId: string, changed: Partial<AccountView> = {}): 
     mode: 'enforce',
     pause: null,
     silences: [],
-    life: null,
+    epoch: null,
     judgedAtMs: atMs,
     nextDueAtMs: atMs + 5_000,
     figuresAtMs: atMs,

@@ -528,14 +528,14 @@ export const CASES: readonly AlertCase[] = [
   },
   {
     alert: 'BreakwaterStateLost',
-    firing: { [`breakwater_lives_started_total{why="rolledBack",${WHERE}}`]: APPEARED(1) },
-    calm: { [`breakwater_lives_started_total{why="rolledBack",${WHERE}}`]: PAST },
+    firing: { [`breakwater_store_epochs_started_total{why="rolledBack",${WHERE}}`]: APPEARED(1) },
+    calm: { [`breakwater_store_epochs_started_total{why="rolledBack",${WHERE}}`]: PAST },
     at: '15m',
     labels: { why: 'rolledBack' },
     severity: 'warning',
     summary: 'Stored state was lost or rolled back: rolledBack',
     description:
-      '1 accounts began a new life within 15 minutes because Redis was restarted, replaced or restored. Each market in use is cancelled and read before anything is placed there; pauses and silences may be gone.',
+      '1 accounts began a new store epoch within 15 minutes because Redis was restarted, replaced or restored. Each market in use is cancelled and read before anything is placed there; pauses and silences may be gone.',
   },
   {
     alert: 'BreakwaterQueueStuck',

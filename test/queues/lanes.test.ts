@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import type { ActJob } from '../../src/queues/payloads.ts';
+import { type ActJob, actJobSchema } from '../../src/queues/payloads.ts';
 import { startWorker } from '../../src/queues/worker.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { eventually } from '../pipeline/world.ts';
 import { openQueueWorld, type QueueWorld } from './support.ts';
 
 function runs(world: QueueWorld, work: (job: ActJob) => Promise<void>) {
-  const worker = startWorker<ActJob>('act', world.settings, async ({ data }) => await work(data));
+  const worker = startWorker('act', world.settings, actJobSchema, work);
   closeAfterTest(() => worker.close(AbortSignal.timeout(5_000)));
   return worker;
 }

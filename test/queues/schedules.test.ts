@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import { bucketsOf, schedulerId } from '../../src/queues/names.ts';
-import type { PollJob } from '../../src/queues/payloads.ts';
+import { pollJobSchema } from '../../src/queues/payloads.ts';
 import { examineRedis } from '../../src/queues/redis-sanity.ts';
 import {
   assertSchedules,
@@ -28,8 +28,8 @@ const WANTED = Array.from({ length: 8 }, (_, index) => ({
 
 function ticks(world: QueueWorld, work: () => Promise<void> = async () => {}) {
   const seen: { buckets: readonly number[]; id: string }[] = [];
-  const worker = startWorker<PollJob>('poll', world.settings, async ({ data, id }) => {
-    seen.push({ buckets: data.buckets, id: id ?? '' });
+  const worker = startWorker('poll', world.settings, pollJobSchema, async ({ buckets }, { id }) => {
+    seen.push({ buckets, id: id ?? '' });
     await work();
   });
   closeAfterTest(() => worker.close(AbortSignal.timeout(5_000)));

@@ -4,6 +4,7 @@ import { Queue } from 'bullmq';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import type { Notice } from '../../src/core/ports/notify.ts';
 import { producerConnection, workerConnection } from '../../src/queues/connection.ts';
 import { Reconnecting } from '../../src/queues/ending.ts';
@@ -124,7 +125,8 @@ test('a job without priority runs before one of priority 1, so nothing here has 
   const worker = startWorker(
     'act',
     { ...settings, concurrency: 1 },
-    async ({ name }) => void seen.push(name),
+    z.unknown(),
+    async (_, { name }) => void seen.push(name),
   );
   closeAfterTest(() => worker.close(NEVER));
   await eventually(() => seen.length === 2, 'both');
@@ -141,7 +143,7 @@ test('a job id is refused silently while a job of that id is there, so an ended 
   closeAfterTest(() => queue.close());
   await queue.waitUntilReady();
   let runs = 0;
-  const worker = startWorker('act', settings, async () => void (runs += 1));
+  const worker = startWorker('act', settings, z.unknown(), async () => void (runs += 1));
   closeAfterTest(() => worker.close(NEVER));
   await queue.add('kept', {}, { jobId: 'same' });
   await eventually(async () => (await queue.getCompletedCount()) === 1, 'the first run');

@@ -288,7 +288,7 @@ describe('every route', () => {
     expect(local.topUps).toEqual([]);
     expect(
       (await local.state.audit.tail('desk-1', 10)).filter(
-        ({ record }) => !['control', 'lifeStarted'].includes(record.content.kind),
+        ({ record }) => !['control', 'epochStarted'].includes(record.content.kind),
       ),
     ).toEqual([]);
   });

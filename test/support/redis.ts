@@ -1,10 +1,11 @@
 import process from 'node:process';
 import { type PrivateRedis, startPrivateRedis as start } from '../../src/demo/private-redis.ts';
 
+import { serverProgram } from '../../src/demo/redis-server.ts';
+
 export type { PrivateRedis } from '../../src/demo/private-redis.ts';
 export {
   freePort,
-  hasRedisServer,
   type RedisServer,
   type RedisServerOptions,
   startRedisServer,
@@ -13,4 +14,9 @@ export {
 /** A place in some Redis that is this test's alone, as REDIS_URL, REDIS_SERVER or the PATH offer it. */
 export async function startPrivateRedis(): Promise<PrivateRedis> {
   return await start({ env: process.env, name: 'test' });
+}
+
+/** Whether `startRedisServer` can work here; with only a REDIS_URL it cannot. */
+export function hasRedisServer(): boolean {
+  return serverProgram() !== undefined;
 }

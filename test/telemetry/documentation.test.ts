@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { withGenerated } from '../../src/config/documentation.ts';
-import { metricTables } from '../../src/telemetry/metrics/documentation.ts';
+import { withGenerated } from '../../scripts/documents/config-tables.ts';
+import { metricTables } from '../../scripts/documents/metric-tables.ts';
 import { EVENT_METRICS } from '../../src/telemetry/metrics/event-metrics.ts';
 import { createMetrics } from '../../src/telemetry/metrics/registry.ts';
 import type { MetricSpec } from '../../src/telemetry/metrics/spec.ts';

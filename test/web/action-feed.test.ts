@@ -24,8 +24,8 @@ async function cancel(state: State, accountId: string, atMs: number): Promise<vo
   await state.store.commit([{ base: load.account, audit }]);
 }
 
-const living = (accountId: string, life: string, acted: number) => ({
-  view: accountView(accountId, { life: { id: life, why: 'empty', sinceMs: 1 } }),
+const living = (accountId: string, epoch: string, acted: number) => ({
+  view: accountView(accountId, { epoch: { id: epoch, why: 'empty', sinceMs: 1 } }),
   acted,
 });
 

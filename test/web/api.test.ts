@@ -229,7 +229,7 @@ describe('what happened', () => {
     const { server, state } = await start();
     await record(state, PLACED);
     const whole = expectReply('getStory', await ask(server, '/api/v1/accounts/desk-1/story'));
-    // The account's first commit also begins its life.
+    // The account's first commit also begins its epoch.
     expect((whole as { entries: unknown[] }).entries).toHaveLength(PLACED.length + 1);
     const url = '/api/v1/accounts/desk-1/story?subject=position%3A42';
     const { entries } = expectReply('getStory', await ask(server, url)) as {

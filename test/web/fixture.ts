@@ -30,7 +30,7 @@ export function accountView(accountId: string, changes: Partial<AccountView> = {
     mode: 'enforce',
     pause: null,
     silences: [],
-    life: { id: 'life1', why: 'empty', sinceMs: 1 },
+    epoch: { id: 'life1', why: 'empty', sinceMs: 1 },
     judgedAtMs: 1000,
     nextDueAtMs: 2000,
     figuresAtMs: 1000,

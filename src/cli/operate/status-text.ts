@@ -1,9 +1,9 @@
 import type { IntentLine, RuleLine } from '../../core/view/account-view.ts';
 import { type CliIo, paint, printLine } from '../io.ts';
-import type { StatusAccount, StatusReport } from '../status.ts';
 import { printable, type Table, tableLines } from '../table.ts';
 import { controlWords } from './controls.ts';
 import { loanWords, positionWords } from './position-words.ts';
+import type { StatusAccount, StatusReport } from './status-report.ts';
 import { roughly, timeOf } from './values.ts';
 
 /** The report for people: a table of the accounts, then what there is to say of each. */

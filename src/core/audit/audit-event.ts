@@ -60,7 +60,7 @@ export type RemovalReason =
   | 'coverTriggered';
 
 /** Why the lane does not know what is open at the exchange. */
-export type DoubtReason = 'newLife' | 'unknownOutcome' | 'processDied' | 'duplicateUnexpected';
+export type DoubtReason = 'newStore' | 'unknownOutcome' | 'processDied' | 'duplicateUnexpected';
 
 /** Why a lane does nothing at the moment. */
 export type IdleReason = 'nothingWanted' | 'setInPlace' | 'held' | 'busy' | 'gateClosed' | 'blocked';

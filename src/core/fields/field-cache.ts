@@ -30,7 +30,7 @@ export interface FieldSlot {
   readonly parameter: FieldParameter;
 }
 
-/** What a condition needs of registers: slots when it is compiled, values when it is judged. */
+/** What a condition needs of fieldCache: slots when it is compiled, values when it is judged. */
 export interface FieldReader {
   readonly slots: readonly FieldSlot[];
   slot(field: string, parameter?: FieldParameter): number;
@@ -43,7 +43,7 @@ const NO_PARAMETER: FieldParameter = {};
  * The fields that the conditions on one kind of subject ask for, each computed at most once per subject: `load`
  * forgets, `read` computes. One instance is reused for all subjects, so judging allocates nothing of its own.
  */
-export class Registers<K extends SubjectKind> implements FieldReader {
+export class FieldCache<K extends SubjectKind> implements FieldReader {
   readonly slots: FieldSlot[] = [];
   readonly #on: K;
   readonly #computes: Compute<SubjectOf[K]>[] = [];

@@ -28,18 +28,16 @@ export const FIELD_CATALOGUE: readonly FieldSpec[] = [
   ...ACCOUNT_FIELDS,
 ];
 
-const BY_KIND: Readonly<Record<SubjectKind, ReadonlyMap<string, FieldSpec>>> = {
-  position: new Map(POSITION_FIELDS.map((field) => [field.name, field])),
-  creditLine: new Map(CREDIT_LINE_FIELDS.map((field) => [field.name, field])),
-  account: new Map(ACCOUNT_FIELDS.map((field) => [field.name, field])),
-};
+const BY_KEY: ReadonlyMap<string, FieldSpec> = new Map(
+  FIELD_CATALOGUE.map((field) => [`${field.on}.${field.name}`, field]),
+);
 
 /** The catalogue's row of that name, if subjects of that kind have one. */
 export function findField(on: SubjectKind, name: string): FieldSpec | undefined {
-  return BY_KIND[on].get(name);
+  return BY_KEY.get(`${on}.${name}`);
 }
 
 /** The catalogue's rows for one kind of subject, in the order of the documentation. */
 export function fieldsOf(on: SubjectKind): readonly FieldSpec[] {
-  return [...BY_KIND[on].values()];
+  return FIELD_CATALOGUE.filter((field) => field.on === on);
 }

@@ -380,7 +380,7 @@ export const BLOCK_WORDS: Readonly<Record<BlockReason, string>> = {
   noRoomForStop: 'there is no room for a stop between mark and liquidation price',
   positionNotSeen: 'the position was not in the last complete read',
   netExposure: 'the other side of the market is open: more would raise the net exposure',
-  priorOrders: 'orders of an earlier life may still be open, and overshoot is forbidden',
+  priorOrders: 'orders of an earlier store epoch may still be open, and overshoot is forbidden',
   stopNotCancellable: 'an order of ours stands that cancel-all does not reach',
   cancelForbidden: 'an order of ours stands and cancel is forbidden',
 };

@@ -57,5 +57,5 @@ export function finishTask(state: LaneState, step: CancelStep, how: 'done' | 'fa
 
 /** Whether there may be orders of ours that the lane has no record of. */
 export function mayHideOrders(doubt: Doubt): boolean {
-  return doubt.why === 'newLife' || doubt.why === 'duplicateUnexpected';
+  return doubt.why === 'newStore' || doubt.why === 'duplicateUnexpected';
 }

@@ -1,7 +1,7 @@
 import { BLOCK_WORDS } from '../intents/intent.ts';
 import { fenceEndMs, liquidationIsLikely } from '../orders/fence.ts';
 import { isHedged } from '../orders/net-exposure.ts';
-import { differ } from '../orders/order-set.ts';
+import { orderSetDifference } from '../orders/order-set.ts';
 import type { Admitted } from '../orders/want.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
@@ -14,7 +14,7 @@ import {
   type MarketRead,
   type Step,
 } from './lane-state.ts';
-import { type Decided, ownCancel, pausedBy, placeStep, type Turn } from './lane-turn.ts';
+import { type DecidedStep, ownCancel, pausedBy, placeStep, type Turn } from './lane-turn.ts';
 
 /**
  * Something of ours may be open or still on its way: let the fence pass, cancel, read, place. The fence comes
@@ -25,7 +25,7 @@ export function resolveDoubt(
   admitted: Admitted,
   turn: Turn,
   market: MarketSettings,
-): Decided | { readonly state: LaneState; readonly step: null } {
+): DecidedStep | { readonly state: LaneState; readonly step: null } {
   const { settings } = turn.context;
   const { doubt } = state;
   if (doubt === null) return { state, step: null };
@@ -64,41 +64,41 @@ function placeAhead(
   market: MarketSettings,
 ): Step | undefined {
   const { settings } = turn.context;
-  const { doubt, glance } = state;
+  const { doubt, latestRead } = state;
   if (doubt === null || pausedBy(state, 'reduce', turn.nowMs) !== undefined) return undefined;
   const candidates = admitted.intents.filter((intent) => mayGoAhead(intent, state, turn));
   if (candidates.length === 0) return undefined;
   const isFresh =
-    glance !== null &&
-    glance.sentAtMs >= doubt.sinceMs &&
-    turn.nowMs - glance.receivedAtMs <= settings.maxSnapshotAgeMs;
-  if (!isFresh || glance === null) {
+    latestRead !== null &&
+    latestRead.sentAtMs >= doubt.sinceMs &&
+    turn.nowMs - latestRead.receivedAtMs <= settings.maxSnapshotAgeMs;
+  if (!isFresh || latestRead === null) {
     return turn.nowMs < state.retryAtMs.read ? undefined : { kind: 'readPositions', market: state.market };
   }
-  if (settings.hedge === 'net' && isHedged(glance)) return undefined;
-  const meant = candidates.filter((intent) => isMeant(intent, glance));
+  if (settings.hedge === 'net' && isHedged(latestRead)) return undefined;
+  const meant = candidates.filter((intent) => isMeant(intent, latestRead));
   const alone: LaneState = { ...state, orders: [], intents: meant };
-  const scene = { state: alone, read: glance, admitted: { intents: meant, covers: [] } };
-  const { place } = differ({ ...scene, market, settings, nowMs: turn.nowMs });
+  const scene = { state: alone, read: latestRead, admitted: { intents: meant, covers: [] } };
+  const { place } = orderSetDifference({ ...scene, market, settings, nowMs: turn.nowMs });
   const want = place.find((candidate) => candidate.role === 'reduce');
   if (want === undefined) return undefined;
   return placeStep(state, want, turn, true);
 }
 
-/** Whether what was glanced at is still the position that the target is for. */
-function isMeant({ basis, positionId }: Intent, glance: MarketRead): boolean {
-  const position = findPosition(glance, positionId);
+/** Whether what was read last is still the position that the target is for. */
+function isMeant({ basis, positionId }: Intent, latestRead: MarketRead): boolean {
+  const position = findPosition(latestRead, positionId);
   if (basis === null || position === undefined) return false;
   const hasGrown = toDecimal(position.sizeBase).gt(toDecimal(basis.growthBoundBase));
   return isSameHolding(basis, position) && !hasGrown;
 }
 
 function mayGoAhead(intent: Intent, state: LaneState, turn: Turn): boolean {
-  const { doubt, glance } = state;
+  const { doubt, latestRead } = state;
   if (doubt === null || intent.targetBase === null || doubt.sentAhead.includes(intent.positionId))
     return false;
   if (intent.targetBase === '0') return true;
   if (turn.context.settings.overshoot === 'never') return false;
-  const position = findPosition(glance, intent.positionId) ?? findPosition(state.read, intent.positionId);
+  const position = findPosition(latestRead, intent.positionId) ?? findPosition(state.read, intent.positionId);
   return position !== undefined && liquidationIsLikely(position);
 }

@@ -44,7 +44,7 @@ function withBlock<T extends Intent | Cover>(subject: T, why: BlockReason | null
 }
 
 /**
- * Takes out what orders of an earlier life could add up with, where that is forbidden: a stop is blocked, an
+ * Takes out what orders of an earlier store epoch could add up with, where that is forbidden: a stop is blocked, an
  * intent fails, loudly.
  */
 export function withoutAddingUp(
@@ -70,7 +70,7 @@ export function withoutAddingUp(
   };
 }
 
-/** Ends the intents behind orders that could add up with those of an earlier life. */
+/** Ends the intents behind orders that could add up with those of an earlier store epoch. */
 export function failPriorOrders(state: LaneState, refused: readonly Want[], turn: Turn): LaneState {
   if (refused.length === 0) return state;
   const intents = state.intents.map((intent) => {

@@ -47,17 +47,17 @@ export function observeRead(
   const audit = recorder(state.accountId, state.market, nowMs);
   if (!observation.complete) return { state, events: audit.events };
   const read = marketRead(observation, state.market, settings);
-  const glanced = isNewer(read, state.glance) ? { ...state, glance: read } : state;
-  const ignored = ignoreReason(glanced, read, settings);
+  const noted = isNewer(read, state.latestRead) ? { ...state, latestRead: read } : state;
+  const ignored = ignoreReason(noted, read, settings);
   if (ignored !== undefined) {
     audit.emit({
       kind: 'readIgnored',
       reason: ignored,
       words: `read of ${read.sentAtMs} not used for sizing`,
     });
-    return { state: glanced, events: audit.events };
+    return { state: noted, events: audit.events };
   }
-  return { state: absorb(glanced, read, settings, nowMs, audit), events: audit.events };
+  return { state: absorb(noted, read, settings, nowMs, audit), events: audit.events };
 }
 
 function isNewer(read: MarketRead, than: MarketRead | null): boolean {

@@ -14,7 +14,7 @@ import type { Mode, ReduceTarget, Severity } from '../rules/rule.ts';
 import type { Direction, LiquidationStateValue, PositionView } from '../rules/subject.ts';
 
 /** Raised when stored lanes of an older form cannot be read any more. */
-export const LANE_VERSION = 1;
+export const LANE_VERSION = 2;
 
 /**
  * Everything known about one account and market: plain JSON. All times are milliseconds of one clock that the
@@ -24,10 +24,10 @@ export interface LaneState {
   readonly version: typeof LANE_VERSION;
   readonly accountId: string;
   readonly market: string;
-  readonly life: string;
+  readonly epoch: string;
   /** Rises with every cancel, before it is sent. */
   readonly generation: number;
-  /** Rises with every order, before it is sent; never falls within a life. */
+  /** Rises with every order, before it is sent; never falls within a store epoch. */
   readonly attempt: number;
   readonly intents: readonly Intent[];
   readonly covers: readonly Cover[];
@@ -37,7 +37,7 @@ export interface LaneState {
   /** The newest complete read that may be sized by. */
   readonly read: MarketRead | null;
   /** The newest complete read, also when something of ours was on its way: for prices and full closes only. */
-  readonly glance: MarketRead | null;
+  readonly latestRead: MarketRead | null;
   /** `read` counts only if it was sent at or after this: something of ours changed the market before. */
   readonly readAfterMs: number;
   /** New reads sent before this do not tell what became of our orders. */
@@ -52,7 +52,7 @@ export interface LaneState {
   /** Requests refused or unanswered since one was last accepted: lengthens the pause before the next try. */
   readonly refusals: number;
   /**
-   * Orders of an earlier life may be open that no cancel of ours can have removed (stops that cancel-all does
+   * Orders of an earlier store epoch may be open that no cancel of ours can have removed (stops that cancel-all does
    * not reach, or `cancel: never`), so that ours could add to them.
    */
   readonly priorOrdersPossible: boolean;
@@ -281,12 +281,12 @@ export interface InProgress {
 }
 
 /** A lane of which nothing is known yet: what is open in its market at the exchange is in doubt. */
-export function newLane(accountId: string, market: string, life: string, nowMs: number): LaneState {
+export function newLane(accountId: string, market: string, epoch: string, nowMs: number): LaneState {
   return {
     version: LANE_VERSION,
     accountId,
     market,
-    life,
+    epoch,
     generation: 0,
     attempt: 0,
     intents: [],
@@ -294,10 +294,10 @@ export function newLane(accountId: string, market: string, life: string, nowMs: 
     cancels: [],
     orders: [],
     read: null,
-    glance: null,
+    latestRead: null,
     readAfterMs: nowMs,
     ignoreReadsBeforeMs: nowMs,
-    doubt: { why: 'newLife', sinceMs: nowMs, sentAhead: [] },
+    doubt: { why: 'newStore', sinceMs: nowMs, sentAhead: [] },
     change: null,
     inProgress: null,
     heldBy: null,
@@ -306,24 +306,6 @@ export function newLane(accountId: string, market: string, life: string, nowMs: 
     priorOrdersPossible: false,
     reported: [],
   };
-}
-
-/** A stored lane, or why it cannot be used. */
-export function parseLane(text: string): LaneState {
-  const state = JSON.parse(text) as LaneState;
-  if (state.version !== LANE_VERSION) {
-    throw new LaneVersionError(String((state as { readonly version?: unknown }).version));
-  }
-  return state;
-}
-
-/** A stored lane of a form that this program does not know: start a new life for it. */
-export class LaneVersionError extends Error {
-  readonly code = 'LANE_VERSION';
-  constructor(found: string) {
-    super(`stored lane has version ${found}, expected ${LANE_VERSION}: start a new life for this account`);
-    this.name = 'LaneVersionError';
-  }
 }
 
 /** The cancel-all types that reach our orders in a market. */

@@ -137,9 +137,9 @@ function finishRead(
 ): LaneChange {
   if (observation !== null && observation.complete) {
     const observed = observeRead(state, observation, settings, nowMs);
-    // In doubt a glance serves as well: for a full close ahead of the fence.
-    const isGlanced = state.doubt !== null && observed.state.glance !== state.glance;
-    const isUsed = observed.state.read !== state.read || isGlanced;
+    // In doubt the latest read serves as well: for a full close ahead of the fence.
+    const isNewestRead = state.doubt !== null && observed.state.latestRead !== state.latestRead;
+    const isUsed = observed.state.read !== state.read || isNewestRead;
     return isUsed ? observed : { state: delay(observed.state, 'read', nowMs), events: observed.events };
   }
   return { state: delay(state, 'read', nowMs), events: [] };

@@ -23,7 +23,7 @@ export interface Turn {
 }
 
 /** A step, and the lane as it is then. */
-export interface Decided {
+export interface DecidedStep {
   readonly state: LaneState;
   readonly step: Step;
 }

@@ -12,7 +12,7 @@ import { isOpen } from '../intents/intent.ts';
 import { expireIntents } from '../intents/renewal.ts';
 import { settleIntents } from '../intents/settle.ts';
 import { fenceEndMs } from '../orders/fence.ts';
-import { differ } from '../orders/order-set.ts';
+import { orderSetDifference } from '../orders/order-set.ts';
 import { isRemovable } from '../orders/outstanding.ts';
 import { coverOrders } from '../orders/protective-stop.ts';
 import type { Admitted, SetDifference, Want } from '../orders/want.ts';
@@ -20,7 +20,15 @@ import type { AccountSettings, MarketSettings } from '../quantities/settings.ts'
 import { resolveDoubt } from './lane-doubt.ts';
 import { failPriorOrders, note, noteStanding, noteUnconfigured, withoutAddingUp } from './lane-note.ts';
 import type { CancelTask, LaneState, OwnOrder, Step } from './lane-state.ts';
-import { cancelStep, type Decided, idle, ownCancel, pausedBy, placeStep, type Turn } from './lane-turn.ts';
+import {
+  cancelStep,
+  type DecidedStep,
+  idle,
+  ownCancel,
+  pausedBy,
+  placeStep,
+  type Turn,
+} from './lane-turn.ts';
 import { recordObserved } from './record-observed.ts';
 
 export interface Advance {
@@ -52,9 +60,9 @@ export function advance(state: LaneState, context: LaneContext, nowMs: number): 
 
 /** Whether the read that may be sized by is the newest one, and not too old. */
 function isCurrent(state: LaneState, settings: AccountSettings, nowMs: number): boolean {
-  const { read, glance } = state;
+  const { read, latestRead } = state;
   if (read === null || read.sentAtMs < state.readAfterMs) return false;
-  const isNewest = glance === null || glance.sentAtMs <= read.sentAtMs;
+  const isNewest = latestRead === null || latestRead.sentAtMs <= read.sentAtMs;
   return isNewest && nowMs - read.receivedAtMs <= settings.maxSnapshotAgeMs;
 }
 
@@ -70,13 +78,13 @@ function startIntents(
   return settleIntents(state, true, settings, nowMs, audit);
 }
 
-function decide(state: LaneState, turn: Turn): Decided {
+function decide(state: LaneState, turn: Turn): DecidedStep {
   const { state: current, step } = dueTask(state, turn);
   return step === null ? decideSet(current, turn) : { state: current, step };
 }
 
 /** What the order set needs next. */
-function decideSet(state: LaneState, turn: Turn): Decided {
+function decideSet(state: LaneState, turn: Turn): DecidedStep {
   const admitted = admittedOf(state);
   const removable = state.orders.some((order) => mayRemove(order, state, turn.context.gate));
   if (admitted.intents.length === 0 && admitted.covers.length === 0 && !removable) {
@@ -93,7 +101,7 @@ function decideSet(state: LaneState, turn: Turn): Decided {
  * A market whose entry was taken out of the config: nothing can be shaped there. What nobody wants any more is
  * still cancelled, unless something that is wanted would go with it and could not come back.
  */
-function withoutSettings(state: LaneState, admitted: Admitted, turn: Turn): Decided {
+function withoutSettings(state: LaneState, admitted: Admitted, turn: Turn): DecidedStep {
   const { settings, gate } = turn.context;
   const noted = noteUnconfigured(state, admitted, turn);
   const isUnwanted = (order: OwnOrder): boolean =>
@@ -115,7 +123,10 @@ function isWanted({ role, positionId }: OwnOrder, state: LaneState): boolean {
 }
 
 /** The rule's own cancel actions come first, as they do in its `do`. */
-function dueTask(state: LaneState, turn: Turn): Decided | { readonly state: LaneState; readonly step: null } {
+function dueTask(
+  state: LaneState,
+  turn: Turn,
+): DecidedStep | { readonly state: LaneState; readonly step: null } {
   const { nowMs } = turn;
   const cancels = state.cancels.map((task) => overdue(task, turn));
   const expired = { ...state, cancels };
@@ -139,7 +150,7 @@ function overdue(task: CancelTask, turn: Turn): CancelTask {
 }
 
 /** Nothing is in doubt: read if need be, compare, and take the first difference. */
-function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: MarketSettings): Decided {
+function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: MarketSettings): DecidedStep {
   const { settings } = turn.context;
   const { read } = state;
   const isUsable =
@@ -148,7 +159,7 @@ function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: Market
     turn.nowMs - read.receivedAtMs <= settings.maxSnapshotAgeMs;
   const isMissed = admitted.intents.some((intent) => intent.basis === null);
   if (!isUsable || isMissed || read === null) return { state, step: readStep(state, turn) };
-  const wished = differ({ state, read, admitted, market, settings, nowMs: turn.nowMs });
+  const wished = orderSetDifference({ state, read, admitted, market, settings, nowMs: turn.nowMs });
   const { difference, refused } = withoutAddingUp(wished, state, read, turn);
   const noted = failPriorOrders(note(state, difference, read, turn), refused, turn);
   const { gate } = turn.context;
@@ -180,7 +191,7 @@ function placeFirst(
   wants: readonly Want[],
   turn: Turn,
   difference: SetDifference,
-): Decided {
+): DecidedStep {
   let waiting: Step | undefined;
   for (const want of wants) {
     const pause = pausedBy(state, want.role, turn.nowMs);

@@ -1,7 +1,7 @@
 import type { Recorder } from '../audit/audit-event.ts';
 import { isOpen } from '../intents/intent.ts';
 import { requestOf } from '../orders/order-request.ts';
-import { differ } from '../orders/order-set.ts';
+import { orderSetDifference } from '../orders/order-set.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { LaneState } from './lane-state.ts';
 
@@ -22,7 +22,7 @@ export function recordObserved(
   if (state.read === null || market === undefined || intents.length + covers.length === 0) return cancelled;
   const alone: LaneState = { ...state, intents, covers, orders: [], change: null };
   const admitted = { intents, covers };
-  const { place } = differ({ state: alone, read: state.read, admitted, market, settings, nowMs });
+  const { place } = orderSetDifference({ state: alone, read: state.read, admitted, market, settings, nowMs });
   const reported = [...cancelled.reported];
   for (const want of place) {
     const mark = `would:${want.key}:${want.targetBase.toFixed()}`;

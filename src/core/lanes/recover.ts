@@ -33,7 +33,7 @@ function rebase(state: LaneState, settings: AccountSettings, nowMs: number): Lan
   return {
     ...state,
     read: null,
-    glance: null,
+    latestRead: null,
     readAfterMs: nowMs + settings.readLagMs,
     ignoreReadsBeforeMs: nowMs + settings.readLagMs,
     doubt: state.doubt === null ? null : { ...state.doubt, sinceMs: nowMs },
@@ -66,22 +66,16 @@ function rebase(state: LaneState, settings: AccountSettings, nowMs: number): Lan
 
 /**
  * A store that may have been rolled back, or a stand-in acting from its memory: nothing that it says about the
- * exchange is taken for granted, and its orders bear ids that no other life uses.
+ * exchange is taken for granted, and its orders bear ids that no other store epoch uses.
  */
-export function startLife(
+export function startEpoch(
   state: LaneState,
-  life: string,
+  epoch: string,
   settings: AccountSettings,
   nowMs: number,
 ): LaneState {
   const { state: recovered } = recover(state, settings, nowMs);
-  return { ...recovered, life, change: null, doubt: { why: 'newLife', sinceMs: nowMs, sentAhead: [] } };
-}
-
-/** An operator vouches that no order of ours from an earlier life is open in this market. */
-export function acknowledgeNoPriorOrders(state: LaneState): LaneState {
-  const doubt = state.doubt?.why === 'newLife' && state.orders.length === 0 ? null : state.doubt;
-  return { ...state, doubt, priorOrdersPossible: false };
+  return { ...recovered, epoch, change: null, doubt: { why: 'newStore', sinceMs: nowMs, sentAhead: [] } };
 }
 
 /** Held, a lane does nothing by itself: an account-wide action is under way. */

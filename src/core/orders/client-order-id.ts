@@ -5,7 +5,7 @@ import { sha256Hex } from './sha256.ts';
 export type OrderIdentity =
   | {
       readonly role: 'reduce';
-      readonly life: string;
+      readonly epoch: string;
       readonly accountId: string;
       readonly positionId: string;
       readonly ruleId: string;
@@ -16,7 +16,7 @@ export type OrderIdentity =
     }
   | {
       readonly role: 'cover';
-      readonly life: string;
+      readonly epoch: string;
       readonly accountId: string;
       readonly positionId: string;
       readonly ruleId: string;
@@ -41,7 +41,7 @@ const HASHED_PREFIX = 'bw2';
 export function clientOrderId(identity: OrderIdentity): string {
   const parts: (string | number)[] = [
     identity.role === 'reduce' ? 'r' : 'c',
-    identity.life,
+    identity.epoch,
     identity.accountId,
     identity.positionId,
     identity.ruleId,

@@ -4,11 +4,11 @@ import { formatDecimal } from '../quantities/decimal.ts';
 import { clientOrderId } from './client-order-id.ts';
 import type { Want } from './want.ts';
 
-/** The request for a wanted order, with an id that no other order of this life has. */
+/** The request for a wanted order, with an id that no other order of this store epoch has. */
 export function requestOf(state: LaneState, want: Want): ReduceOnlyStopRequest {
   const amount = formatDecimal(want.amount);
   const identity = {
-    life: state.life,
+    epoch: state.epoch,
     accountId: state.accountId,
     positionId: want.position.positionId,
     ruleId: want.ruleId,

@@ -33,7 +33,7 @@ interface Plan {
 }
 
 /** Compares what is wanted in a market with what of ours may be open there. */
-export function differ(scene: SetScene): SetDifference {
+export function orderSetDifference(scene: SetScene): SetDifference {
   const plan: Plan = { place: [], remove: [], blocked: [], hedged: [] };
   removeOrphans(scene, plan);
   for (const position of scene.read.positions) differOne(position, scene, plan);

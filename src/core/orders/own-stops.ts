@@ -3,6 +3,6 @@ import type { OwnStop } from '../quantities/snapshot.ts';
 import { standingStops } from './protective-stop.ts';
 
 /** Our protective stops in all markets of an account, as far as its lanes know. */
-export function ownStopsOf({ lanes, life }: Pick<StoredAccount, 'lanes' | 'life'>): readonly OwnStop[] {
-  return [...lanes.values()].flatMap((lane) => standingStops(lane, life.id));
+export function ownStopsOf({ lanes, epoch }: Pick<StoredAccount, 'lanes' | 'epoch'>): readonly OwnStop[] {
+  return [...lanes.values()].flatMap((lane) => standingStops(lane, epoch.id));
 }

@@ -45,11 +45,11 @@ export function coverOrders(state: LaneState, position: ReadPosition): readonly 
 
 /**
  * The protective stops of ours in a market, for judging what covers a position. Confirmed is only what certainly
- * stands: not what was written in an earlier life (`lifeId` is the current one), what may have filled, or what the
+ * stands: not what was written in an earlier store epoch (`epochId` is the current one), what may have filled, or what the
  * price has been at or past, whatever the exchange made of it.
  */
-export function standingStops(state: LaneState, lifeId: string): readonly OwnStop[] {
-  const isCertain = state.life === lifeId && state.doubt === null;
+export function standingStops(state: LaneState, epochId: string): readonly OwnStop[] {
+  const isCertain = state.epoch === epochId && state.doubt === null;
   return state.orders
     .filter((order) => order.role === 'cover' && !order.presumedFilled)
     .map((order) => ({

@@ -66,11 +66,11 @@ export interface DecisionInputs {
 /** What the store itself writes. */
 export type StoreRecord =
   | {
-      /** The account's first commit in a new life. */
-      readonly kind: 'lifeStarted';
+      /** The account's first commit in a new store epoch. */
+      readonly kind: 'epochStarted';
       readonly atMs: number;
-      readonly life: string;
-      readonly previousLife: string | null;
+      readonly epoch: string;
+      readonly previousEpoch: string | null;
       readonly why: string;
     }
   | {
@@ -99,7 +99,7 @@ export interface AuditRecord {
   readonly seq: number;
   /** Unix milliseconds at the process that committed it. */
   readonly atMs: number;
-  readonly life: string;
+  readonly epoch: string;
   /** Hash of the record before; `GENESIS_HASH` for the first. */
   readonly previous: string;
   /** Evaluations since the record before that only repeated their decisions, and when the first of them was. */

@@ -268,9 +268,9 @@ export interface GuardedExchange extends ExchangeReads {
 }
 
 /** Apart from `GuardedExchange`, which has the reads and the two tools and nothing else. */
-export interface CallPreparation {
+export interface CallPrefetch {
   /** A protective call of this kind follows in a moment: nonce and permit are fetched ahead. Sends nothing. */
-  makeReady(call: 'openPositions' | 'cancelAll' | 'reduceOnlyStop'): void;
+  prefetch(call: 'openPositions' | 'cancelAll' | 'reduceOnlyStop'): void;
 }
 
 /** Any order of specification 4.4: it can open or grow a position. Never in the hands of the daemon. */
@@ -330,7 +330,7 @@ export interface FiatDeposit {
 }
 
 /** Every endpoint of specification 4, for an operator's own hands. */
-export interface FullExchange extends GuardedExchange, CallPreparation {
+export interface FullExchange extends GuardedExchange, CallPrefetch {
   stopLimit(request: StopLimitRequest, options?: CallOptions): Promise<CommandOutcome<PlacedOrder>>;
   /** Specification 4.7: true for long and short positions at once, false for one-way mode. */
   setHedgeMode(hedgeMode: boolean, options?: CallOptions): Promise<CommandOutcome<null>>;

@@ -1,5 +1,5 @@
 /**
- * Where nonces of a key are reserved, and the lane in which requests of a key go one after another. One
+ * Where nonces of a key are reserved, and the mutex in which requests of a key go one after another. One
  * implementation lives in the memory of a process, one in Redis; both pass the same conformance suite.
  * A rejected promise means that the store is lost; expected refusals are data.
  */
@@ -23,34 +23,34 @@ export type WindowReservation =
   /** Every millisecond between the bounds is taken; the next one comes free in `waitMs`. */
   | { readonly kind: 'exhausted'; readonly waitMs: number };
 
-export type LaneEntry =
+export type MutexEntry =
   | {
       readonly kind: 'granted';
       /** Larger than every sequence value handed out before for the key. */
       readonly sequence: number;
-      /** Somebody else waits for the lane: leave it soon. */
+      /** Somebody else waits for the mutex: leave it soon. */
       readonly contended: boolean;
     }
   /**
    * Held by somebody else or wanted urgently by somebody else, at the latest until `retryInMs` has passed
-   * unless it is renewed. A holder that is told so has lost the lane.
+   * unless it is renewed. A holder that is told so has lost the mutex.
    */
   | { readonly kind: 'busy'; readonly retryInMs: number };
 
-export type LaneRenewal = 'held' | 'urgentWaiting' | 'lost';
+export type MutexRenewal = 'held' | 'urgentWaiting' | 'lost';
 
-export interface LaneRequest {
-  /** Who asks: unique per waiting process and client, so that two never share the lane. */
+export interface MutexRequest {
+  /** Who asks: unique per waiting process and client, so that two never share the mutex. */
   readonly owner: string;
   /** The sequence value is at least this. */
   readonly floor: number;
-  /** A holder that neither renews nor leaves loses the lane after this time. */
+  /** A holder that neither renews nor leaves loses the mutex after this time. */
   readonly leaseMs: number;
   /** Goes ahead of everything that is not urgent, and asks the holder to give up a read in flight. */
   readonly urgent: boolean;
 }
 
-export interface LaneSignal {
+export interface MutexSignal {
   readonly key: string;
   readonly kind: 'free' | 'urgent';
 }
@@ -66,12 +66,12 @@ export interface NonceStore {
    * value reserved once is not reserved again, also when the bounds move backwards.
    */
   reserveWindow(key: string, fromMs: number, toMs: number, count: number): Promise<WindowReservation>;
-  /** Enters the lane, or stays in it as its holder, and reserves one sequence value. */
-  enterLane(key: string, request: LaneRequest): Promise<LaneEntry>;
-  /** Prolongs the lease of the holder; `lost` when the lane is somebody else's by now. */
-  renewLane(key: string, owner: string, leaseMs: number): Promise<LaneRenewal>;
-  /** Gives the lane up, and withdraws an urgent wish of the owner; no effect for anybody else. */
-  leaveLane(key: string, owner: string): Promise<void>;
-  /** Hints that a lane came free or is wanted urgently; they may get lost. Returns the way to stop. */
-  onLaneSignal(listener: (signal: LaneSignal) => void): () => void;
+  /** Enters the mutex, or stays in it as its holder, and reserves one sequence value. */
+  enterMutex(key: string, request: MutexRequest): Promise<MutexEntry>;
+  /** Prolongs the lease of the holder; `lost` when the mutex is somebody else's by now. */
+  renewMutex(key: string, owner: string, leaseMs: number): Promise<MutexRenewal>;
+  /** Gives the mutex up, and withdraws an urgent request of the owner; no effect for anybody else. */
+  leaveMutex(key: string, owner: string): Promise<void>;
+  /** Hints that a mutex came free or is wanted urgently; they may get lost. Returns the way to stop. */
+  onMutexSignal(listener: (signal: MutexSignal) => void): () => void;
 }

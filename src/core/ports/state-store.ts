@@ -32,17 +32,17 @@ export function bucketOf(accountId: string): number {
 
 /**
  * One uninterrupted history of a bucket. A new one begins when the store is empty, its server was started again
- * or replaced, or it has forgotten a commit of this process (design: lives).
+ * or replaced, or it has forgotten a commit of this process (design: store epochs).
  */
-export interface Life {
+export interface StoreEpoch {
   /** Letters and digits, never used twice: part of client order ids. */
   readonly id: string;
-  readonly why: LifeStart;
+  readonly why: EpochStart;
   /** Unix milliseconds of the process that noticed. */
   readonly sinceMs: number;
 }
 
-export type LifeStart = 'empty' | 'serverChanged' | 'rolledBack';
+export type EpochStart = 'empty' | 'serverChanged' | 'rolledBack';
 
 /** The parts of an account's state besides its lanes; absent until first committed. */
 export interface AccountDocuments {
@@ -89,12 +89,12 @@ export interface StoredAccount {
   readonly accountId: string;
   /** Rises by one with every commit; 0: never committed. */
   readonly version: number;
-  readonly life: Life;
+  readonly epoch: StoreEpoch;
   /**
-   * True: last committed in an earlier life. A lane whose own `life` is not `life.id` needs `startLife` before
+   * True: last committed in an earlier store epoch. A lane whose own `epoch` is not `epoch.id` needs `startEpoch` before
    * anything else.
    */
-  readonly isNewLife: boolean;
+  readonly isNewEpoch: boolean;
   readonly documents: AccountDocuments;
   /** By market. */
   readonly lanes: ReadonlyMap<string, LaneState>;
@@ -122,7 +122,7 @@ export type AccountLoad =
 /** A bucket as read at one moment. */
 export interface BucketView {
   readonly bucket: number;
-  readonly life: Life;
+  readonly epoch: StoreEpoch;
   /** Every control that concerns the bucket; see `controlsInForce`. */
   readonly controls: Controls;
   /** Most endangered first. */
@@ -170,7 +170,7 @@ export interface AccountCommit {
 export type CommitResult =
   | { readonly kind: 'committed'; readonly account: StoredAccount }
   | { readonly kind: 'conflict' }
-  | { readonly kind: 'lifeChanged' }
+  | { readonly kind: 'epochChanged' }
   | { readonly kind: 'controlsChanged'; readonly controls: Controls }
   | { readonly kind: 'leaseLost' }
   /** What is stored contradicts itself; the account stays as it is until a person has looked. */

@@ -6,7 +6,7 @@ import type { Evaluation } from '../rules/evaluate.ts';
 import type { ChannelReport, DeliveryFailure, Message } from './delivery.ts';
 import type { CommandOutcome } from './exchange.ts';
 import type { Notice } from './notify.ts';
-import type { CommitResult, LifeStart, RefusedAccount } from './state-store.ts';
+import type { CommitResult, EpochStart, RefusedAccount } from './state-store.ts';
 import type { LaneRef } from './work.ts';
 
 /**
@@ -83,10 +83,10 @@ export type PollEvent =
     }
   | { readonly kind: 'accountRefused'; readonly problem: RefusedAccount }
   | {
-      readonly kind: 'lifeStarted';
+      readonly kind: 'epochStarted';
       readonly accountId: string;
-      readonly life: string;
-      readonly why: LifeStart;
+      readonly epoch: string;
+      readonly why: EpochStart;
     }
   /** What a lane or an account's lane recorded, once committed. */
   | { readonly kind: 'audited'; readonly event: AuditEvent }

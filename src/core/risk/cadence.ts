@@ -30,9 +30,10 @@ export interface NextDue {
   readonly subject?: SubjectKey;
 }
 
-/** Bound on the chance that a threshold is crossed between two polls. */
-const CROSSING_CHANCE = 1e-4;
-/** Deviations that a walk exceeds on either side of its start, at its farthest, with that chance: `-Phi^-1(p/2)`. */
+/**
+ * Deviations that a walk exceeds on either side of its start, at its farthest, with a chance of p = 1e-4: `-Phi^-1(p/2)`.
+ * This is the bound on the chance that a threshold is crossed between two polls.
+ */
 const DEVIATIONS = 3.890_591_886_4;
 /**
  * Volatility below which no market is trusted to stay, a fraction per square root of a day: estimates lag behind
@@ -43,10 +44,8 @@ const DEVIATIONS = 3.890_591_886_4;
 const LEAST_VOLATILITY_PER_DAY = 0.3;
 const LEAST_VARIANCE_PER_MS = LEAST_VOLATILITY_PER_DAY ** 2 / MS_PER_DAY;
 
-export const CADENCE_BOUND = CROSSING_CHANCE;
-
 /**
- * Time within which a barrier at log distance `distance` is reached with a chance of at most `CADENCE_BOUND`: the
+ * Time within which a barrier at log distance `distance` is reached with a chance of at most 1e-4: the
  * T that solves `distance - aT = z * sigma * sqrt(T)`, a being the drift towards it.
  */
 export function safeIntervalMs(distance: number, motion: Motion, towards: 'fall' | 'rise'): number {
@@ -116,10 +115,10 @@ const FOLLOW_THE_PRICE: ReadonlySet<string> = new Set([
 ]);
 
 /** The thresholds of conditions, each once. */
-export function levelThresholds(leaves: readonly Leaf[], registers: FieldReader): readonly LevelThreshold[] {
+export function levelThresholds(leaves: readonly Leaf[], fieldCache: FieldReader): readonly LevelThreshold[] {
   const found = new Map<string, LevelThreshold>();
   for (const { slot, comparison } of leaves) {
-    const field = registers.slots[slot];
+    const field = fieldCache.slots[slot];
     if (field === undefined || (comparison.op !== 'below' && comparison.op !== 'above')) continue;
     const { threshold } = comparison;
     const reach = forecastReach(field.spec.name, threshold, field.parameter.windowMs);

@@ -19,7 +19,7 @@ export interface AccountState {
   readonly nextEpisode: number;
   readonly rules: readonly RuleSlot[];
   readonly markets: readonly MarketMemory[];
-  readonly loans: readonly LoanMemory[];
+  readonly loans: readonly CreditLineMemory[];
   readonly positions: readonly PositionMemory[];
   /** Ages at the last evaluation of the reads that forecasts are fed from. */
   readonly ages: { readonly positions?: number; readonly creditLine?: number };
@@ -42,7 +42,7 @@ export interface MarketMemory {
 }
 
 /** The LTV of a loan. */
-export interface LoanMemory {
+export interface CreditLineMemory {
   readonly subject: SubjectKey;
   readonly forecast: ForecastState;
   /** Its last read gave no LTV: the next one only becomes the origin of the one after. */
@@ -72,50 +72,3 @@ export function emptyAccountState(accountId: string): AccountState {
 }
 
 /** A stored state that cannot be used; `code` tells which way it is unusable. */
-export class AccountStateError extends Error {
-  readonly code: 'STATE_NOT_JSON' | 'STATE_VERSION' | 'STATE_SHAPE';
-
-  constructor(code: AccountStateError['code'], message: string) {
-    super(message);
-    this.name = 'AccountStateError';
-    this.code = code;
-  }
-}
-
-export function serialiseAccountState(state: AccountState): string {
-  return JSON.stringify(state);
-}
-
-/** Reads a stored state; throws an AccountStateError for anything that was not written by this version. */
-export function parseAccountState(text: string): AccountState {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new AccountStateError('STATE_NOT_JSON', 'the stored state of the account is not JSON');
-  }
-  const state = value as (Omit<Partial<AccountState>, 'version'> & { readonly version?: unknown }) | null;
-  if (typeof state !== 'object' || state === null || !('version' in state)) {
-    throw new AccountStateError('STATE_SHAPE', 'the stored state of the account is not an account state');
-  }
-  if (state.version !== STATE_VERSION) {
-    throw new AccountStateError(
-      'STATE_VERSION',
-      `the stored state of the account has version ${JSON.stringify(state.version)}, this program reads ${STATE_VERSION}`,
-    );
-  }
-  if (!hasShape(state)) {
-    throw new AccountStateError('STATE_SHAPE', 'the stored state of the account lacks some of its parts');
-  }
-  return state as AccountState;
-}
-
-function hasShape(state: Omit<Partial<AccountState>, 'version'>): boolean {
-  const lists: readonly unknown[] = [state.rules, state.markets, state.loans, state.positions];
-  return (
-    typeof state.accountId === 'string' &&
-    Number.isSafeInteger(state.nextEpisode) &&
-    lists.every((list) => Array.isArray(list)) &&
-    typeof state.ages === 'object'
-  );
-}

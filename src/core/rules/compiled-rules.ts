@@ -1,4 +1,4 @@
-import { type FieldReader, Registers } from '../fields/field-cache.ts';
+import { FieldCache, type FieldReader } from '../fields/field-cache.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { type LevelThreshold, levelThresholds } from '../risk/cadence.ts';
 import type { RuleSlot } from './account-state.ts';
@@ -30,9 +30,9 @@ export interface CompiledAction {
   readonly positions: GlobJudge | undefined;
 }
 
-/** The rules on one kind of subject and the registers that they share. */
+/** The rules on one kind of subject and the field cache that they share. */
 export interface KindRules<K extends SubjectKind> {
-  readonly registers: Registers<K>;
+  readonly fieldCache: FieldCache<K>;
   readonly rules: readonly CompiledRule[];
   /** What its conditions compare with, for the cadence. */
   readonly thresholds: readonly LevelThreshold[];
@@ -52,9 +52,9 @@ export interface CompiledRules {
 export function compileRules(specs: readonly RuleSpec[], settings: AccountSettings): CompiledRules {
   const ids = new Set(specs.map(({ id }) => id));
   if (ids.size !== specs.length) throw new TypeError('two rules of one account have the same id');
-  const position = new Registers('position');
-  const creditLine = new Registers('creditLine');
-  const account = new Registers('account');
+  const position = new FieldCache('position');
+  const creditLine = new FieldCache('creditLine');
+  const account = new FieldCache('account');
   const registersOf = { position, creditLine, account };
   const filters = new Map<string, FilterJudge>();
   const all = specs.map((spec, index) =>
@@ -73,21 +73,21 @@ export function compileRules(specs: readonly RuleSpec[], settings: AccountSettin
 function rulesOn<K extends SubjectKind>(
   kind: K,
   all: readonly CompiledRule[],
-  registers: Registers<K>,
+  fieldCache: FieldCache<K>,
 ): KindRules<K> {
   const rules = all.filter(({ spec }) => spec.on === kind);
   const leaves = rules.flatMap(({ condition }) => condition.leaves);
-  return { registers, rules, thresholds: levelThresholds(leaves, registers) };
+  return { fieldCache, rules, thresholds: levelThresholds(leaves, fieldCache) };
 }
 
 function compileRule(
   spec: RuleSpec,
   index: number,
   settings: AccountSettings,
-  registers: FieldReader,
+  fieldCache: FieldReader,
   filter: FilterJudge,
 ): CompiledRule {
-  const condition = compileCondition(spec.when, registers);
+  const condition = compileCondition(spec.when, fieldCache);
   const mode = spec.mode ?? settings.mode;
   const stages = [spec.actions, ...spec.escalate.map(({ actions }) => actions)];
   return {

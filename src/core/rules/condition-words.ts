@@ -16,25 +16,25 @@ import type { Comparison, FieldValue } from './rule.ts';
 export { figure } from '../fields/field-words.ts';
 
 /**
- * Why a condition has the truth it has, for the subject in the registers: the comparisons that decided it, each
+ * Why a condition has the truth it has, for the subject in the field cache: the comparisons that decided it, each
  * with its figure, as in `distance to liquidation is 4.1 %, below 5 %`. `latches` are those after judging.
  */
-export function conditionWords(tree: ConditionTree, registers: FieldReader, latches: Latches): string {
-  return deciding(tree, tree.judge(latches.slice()), registers, latches).join(' and ');
+export function conditionWords(tree: ConditionTree, fieldCache: FieldReader, latches: Latches): string {
+  return deciding(tree, tree.judge(latches.slice()), fieldCache, latches).join(' and ');
 }
 
 /** A condition as such: `distance to liquidation below 5 %, clears above 7 %`. */
-export function conditionText(tree: ConditionTree, registers: FieldReader): string {
-  if (tree.kind === 'not') return `not (${conditionText(tree.child, registers)})`;
+export function conditionText(tree: ConditionTree, fieldCache: FieldReader): string {
+  if (tree.kind === 'not') return `not (${conditionText(tree.child, fieldCache)})`;
   if (tree.kind !== 'field') {
     const parts = tree.children.map((child) => {
-      const text = conditionText(child, registers);
+      const text = conditionText(child, fieldCache);
       const isGroup = child.kind !== 'field' && child.kind !== 'not' && child.children.length > 1;
       return isGroup && tree.children.length > 1 ? `(${text})` : text;
     });
     return parts.join(tree.kind === 'all' ? ' and ' : ' or ');
   }
-  const field = registers.slots[tree.slot];
+  const field = fieldCache.slots[tree.slot];
   if (field === undefined) return '';
   const { comparison } = tree;
   const stated = comparison.op === 'equals' ? caseWords(field.spec, comparison.value) : undefined;
@@ -63,15 +63,15 @@ function comparisonText({ comparison }: Leaf, spec: FieldSpec): string {
 function deciding(
   node: ConditionTree,
   truth: Truth,
-  registers: FieldReader,
+  fieldCache: FieldReader,
   latches: Latches,
 ): readonly string[] {
-  if (node.kind === 'field') return [leafWords(node, truth, registers, latches)];
-  if (node.kind === 'not') return deciding(node.child, negated(truth), registers, latches);
+  if (node.kind === 'field') return [leafWords(node, truth, fieldCache, latches)];
+  if (node.kind === 'not') return deciding(node.child, negated(truth), fieldCache, latches);
   const words: string[] = [];
   for (const child of node.children) {
     const own = child.judge(latches.slice());
-    if (own === truth) words.push(...deciding(child, own, registers, latches));
+    if (own === truth) words.push(...deciding(child, own, fieldCache, latches));
   }
   return words.length > 0 ? words : [`"${node.kind}" is empty`];
 }
@@ -81,11 +81,11 @@ function negated(truth: Truth): Truth {
   return truth === TRUE ? FALSE : TRUE;
 }
 
-function leafWords(leaf: Leaf, truth: Truth, registers: FieldReader, latches: Latches): string {
-  const field = registers.slots[leaf.slot];
+function leafWords(leaf: Leaf, truth: Truth, fieldCache: FieldReader, latches: Latches): string {
+  const field = fieldCache.slots[leaf.slot];
   if (field === undefined) return '';
   const { spec, parameter } = field;
-  const quantity = registers.read(leaf.slot);
+  const quantity = fieldCache.read(leaf.slot);
   const stated = quantity.kind === 'value' ? caseWords(spec, quantity.value) : undefined;
   if (stated !== undefined) return stated;
   const what = `${fieldWords(spec, parameter)} ${quantityWords(quantity, spec)}`;

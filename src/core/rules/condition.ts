@@ -29,20 +29,20 @@ export type ConditionTree =
   | { readonly kind: 'all' | 'any'; readonly children: readonly ConditionTree[]; readonly judge: Judge }
   | { readonly kind: 'not'; readonly child: ConditionTree; readonly judge: Judge };
 
-/** A condition compiled to closures over the registers of its kind of subject. */
+/** A condition compiled to closures over the field cache of its kind of subject. */
 export interface CompiledCondition {
   readonly tree: ConditionTree;
   readonly leaves: readonly Leaf[];
   readonly latchCount: number;
   /**
-   * Truth for the subject loaded in the registers. Updates the latches of the comparisons it reaches, and it
+   * Truth for the subject loaded in the field cache. Updates the latches of the comparisons it reaches, and it
    * reaches all that have one; the caller keeps the update only when the result is known.
    */
   readonly judge: Judge;
 }
 
 /** Compiles a condition once; throws a TypeError for a field that the catalogue does not have. */
-export function compileCondition(spec: ConditionSpec, registers: FieldReader): CompiledCondition {
+export function compileCondition(spec: ConditionSpec, fieldCache: FieldReader): CompiledCondition {
   const leaves: Leaf[] = [];
   let latchCount = 0;
 
@@ -51,10 +51,10 @@ export function compileCondition(spec: ConditionSpec, registers: FieldReader): C
     parameter: FieldParameter | undefined,
     comparison: Comparison,
   ): Leaf => {
-    const slot = registers.slot(field, parameter);
-    const none = registers.slots[slot]?.spec.none ?? 'never';
+    const slot = fieldCache.slot(field, parameter);
+    const none = fieldCache.slots[slot]?.spec.none ?? 'never';
     const latch = hysteresisBound(comparison) === undefined ? -1 : latchCount++;
-    const judge = compileComparison(registers, slot, comparison, noneValue(none), latch);
+    const judge = compileComparison(fieldCache, slot, comparison, noneValue(none), latch);
     const leaf: Leaf = { kind: 'field', slot, comparison, latch, judge };
     leaves.push(leaf);
     return leaf;
@@ -127,7 +127,7 @@ function noneValue(meaning: NoneMeaning): number | undefined {
 }
 
 function compileComparison(
-  registers: FieldReader,
+  fieldCache: FieldReader,
   slot: number,
   comparison: Comparison,
   none: number | undefined,
@@ -137,17 +137,17 @@ function compileComparison(
     case 'below': {
       const { threshold, clearAbove } = comparison;
       const clear = clearAbove === undefined ? undefined : Math.max(threshold, clearAbove);
-      return compileBelow(registers, slot, { threshold, clear, latch, none });
+      return compileBelow(fieldCache, slot, { threshold, clear, latch, none });
     }
     case 'above': {
       const { threshold, clearBelow } = comparison;
       const clear = clearBelow === undefined ? undefined : Math.min(threshold, clearBelow);
-      return compileAbove(registers, slot, { threshold, clear, latch, none });
+      return compileAbove(fieldCache, slot, { threshold, clear, latch, none });
     }
     case 'equals':
-      return compileIn(registers, slot, [comparison.value], none);
+      return compileIn(fieldCache, slot, [comparison.value], none);
     case 'in':
-      return compileIn(registers, slot, comparison.values, none);
+      return compileIn(fieldCache, slot, comparison.values, none);
   }
 }
 
@@ -159,7 +159,7 @@ interface Threshold {
 }
 
 function compileBelow(
-  registers: FieldReader,
+  fieldCache: FieldReader,
   slot: number,
   { threshold, clear, latch, none }: Threshold,
 ): Judge {
@@ -179,13 +179,13 @@ function compileBelow(
   };
   if (clear === undefined) {
     return (latches) => {
-      const quantity = registers.read(slot);
+      const quantity = fieldCache.read(slot);
       if (quantity.kind === 'value') return (quantity.value as number) < threshold ? TRUE : FALSE;
       return otherwise(quantity, latches);
     };
   }
   return (latches) => {
-    const quantity = registers.read(slot);
+    const quantity = fieldCache.read(slot);
     return quantity.kind === 'value'
       ? isBelow(quantity.value as number, latches)
       : otherwise(quantity, latches);
@@ -193,7 +193,7 @@ function compileBelow(
 }
 
 function compileAbove(
-  registers: FieldReader,
+  fieldCache: FieldReader,
   slot: number,
   { threshold, clear, latch, none }: Threshold,
 ): Judge {
@@ -213,13 +213,13 @@ function compileAbove(
   };
   if (clear === undefined) {
     return (latches) => {
-      const quantity = registers.read(slot);
+      const quantity = fieldCache.read(slot);
       if (quantity.kind === 'value') return (quantity.value as number) > threshold ? TRUE : FALSE;
       return otherwise(quantity, latches);
     };
   }
   return (latches) => {
-    const quantity = registers.read(slot);
+    const quantity = fieldCache.read(slot);
     return quantity.kind === 'value'
       ? isAbove(quantity.value as number, latches)
       : otherwise(quantity, latches);
@@ -232,7 +232,7 @@ function released(latch: number, latches: Latches): Truth {
 }
 
 function compileIn(
-  registers: FieldReader,
+  fieldCache: FieldReader,
   slot: number,
   values: readonly FieldValue[],
   none: number | undefined,
@@ -240,7 +240,7 @@ function compileIn(
   const isOne = (value: FieldValue): Truth => (values.includes(value) ? TRUE : FALSE);
   const largest = Math.max(...values.map((value) => (typeof value === 'number' ? value : Number.NaN)));
   return () => {
-    const quantity = registers.read(slot);
+    const quantity = fieldCache.read(slot);
     if (quantity.kind === 'value') return values.includes(quantity.value) ? TRUE : FALSE;
     if (quantity.kind === 'unknown') return UNKNOWN;
     if (quantity.kind === 'none') return none === undefined ? FALSE : isOne(none);

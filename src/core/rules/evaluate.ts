@@ -1,4 +1,3 @@
-import { UNKNOWN_WORDS } from '../fields/field-words.ts';
 import { AccountQuantities } from '../quantities/account.ts';
 import { PositionQuantities, positionView } from '../quantities/position.ts';
 import type { Instant, Snapshot } from '../quantities/snapshot.ts';
@@ -6,23 +5,13 @@ import type { NextDue } from '../risk/cadence.ts';
 import { planNext } from '../risk/plan-next.ts';
 import type { AccountState } from './account-state.ts';
 import { activeRequests } from './active-requests.ts';
-import type { CompiledRule, CompiledRules, KindRules } from './compiled-rules.ts';
-import { conditionWords } from './condition-words.ts';
+import type { CompiledRules } from './compiled-rules.ts';
 import type { Decision, Transition } from './decision.ts';
 import { type Memory, remember } from './memory.ts';
 import { type Passage, passageSince } from './passage.ts';
-import { reasonWords } from './reason.ts';
-import type { SubjectKind } from './rule.ts';
-import { findEntry, loadLatches, NO_ENTRIES, RuleRun } from './rule-run.ts';
-import type { ActionRequest, PositionView, SubjectKey } from './subject.ts';
-import {
-  type MarketForecast,
-  marketForecasts,
-  motionIn,
-  type SubjectList,
-  type Subjects,
-  subjectsOf,
-} from './subjects.ts';
+import { RuleRun } from './rule-run.ts';
+import type { ActionRequest, PositionView } from './subject.ts';
+import { type MarketForecast, marketForecasts, motionIn, type Subjects, subjectsOf } from './subjects.ts';
 
 /** Everything that follows from one snapshot; plain JSON. */
 export interface Evaluation {
@@ -110,49 +99,6 @@ function prepare(snapshot: Snapshot, state: AccountState, now: Instant, rules: C
   const memory = remember(state, account, passage);
   const forecasts = marketForecasts(memory);
   return { account, memory, forecasts, passage, subjects: subjectsOf(account, memory, forecasts) };
-}
-
-/**
- * Puts a decision in words with its figures, from the inputs of its evaluation: recomputed when somebody asks,
- * because nearly all decisions are that nothing has to be done.
- */
-export function explain(
-  snapshot: Snapshot,
-  state: AccountState,
-  now: Instant,
-  rules: CompiledRules,
-  decision: Decision,
-): string {
-  const words = reasonWords(decision.reason);
-  if (decision.unknown !== undefined) return `${words}: ${UNKNOWN_WORDS[decision.unknown]}`;
-  const rule = rules.byId.get(decision.ruleId);
-  if (rule === undefined || decision.reason === 'outsideActiveWindow') return words;
-  const { subjects } = prepare(snapshot, state, now, rules);
-  const figures =
-    rule.spec.on === 'position'
-      ? figuresOf(rule, rules.position, subjects.positions, state, decision.subject)
-      : rule.spec.on === 'creditLine'
-        ? figuresOf(rule, rules.creditLine, subjects.loans, state, decision.subject)
-        : figuresOf(rule, rules.account, subjects.account, state, decision.subject);
-  return figures === undefined ? words : `${words}: ${figures}`;
-}
-
-function figuresOf<K extends SubjectKind>(
-  rule: CompiledRule,
-  kind: KindRules<K>,
-  list: SubjectList<K>,
-  state: AccountState,
-  key: SubjectKey,
-): string | undefined {
-  const subject = list.subjects.find((one) => one.key === key);
-  if (subject === undefined) return undefined;
-  const slot = state.rules.find(
-    ({ ruleId, checksum }) => ruleId === rule.spec.id && checksum === rule.spec.checksum,
-  );
-  kind.registers.load(subject.of);
-  loadLatches(rule.latches, findEntry(slot?.entries ?? NO_ENTRIES, key));
-  rule.condition.judge(rule.latches);
-  return conditionWords(rule.condition.tree, kind.registers, rule.latches);
 }
 
 /** What targets and order sets need of each position of the snapshot, with the forecasts of an evaluated state. */

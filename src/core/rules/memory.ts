@@ -4,7 +4,7 @@ import type { PositionQuantities } from '../quantities/position.ts';
 import type { SourceReading } from '../quantities/snapshot.ts';
 import { MS_PER_HOUR } from '../quantities/units.ts';
 import { observe } from '../risk/forecast.ts';
-import type { AccountState, LoanMemory, MarketMemory, PositionMemory } from './account-state.ts';
+import type { AccountState, CreditLineMemory, MarketMemory, PositionMemory } from './account-state.ts';
 import type { Passage } from './passage.ts';
 
 /** What is remembered between evaluations besides the rules. */
@@ -110,12 +110,16 @@ function findMarket<T extends { readonly market: string }>(
   return undefined;
 }
 
-function rememberLoans(memory: Memory, account: AccountQuantities, passage: Passage): readonly LoanMemory[] {
+function rememberLoans(
+  memory: Memory,
+  account: AccountQuantities,
+  passage: Passage,
+): readonly CreditLineMemory[] {
   const reading = account.snapshot.sources.creditLine;
   if (reading?.kind !== 'read' || !isFresh(account, reading)) return memory.loans;
   const sinceMs = sincePreviousRead(memory.ages.creditLine, account.ageMs('creditLine'), passage);
   if (sinceMs === 0) return memory.loans;
-  const next: LoanMemory[] = [];
+  const next: CreditLineMemory[] = [];
   for (const loan of account.loans) {
     const subject = creditLineKey(loan.record);
     const before = memory.loans.find((one) => one.subject === subject);

@@ -59,9 +59,6 @@ const REASONS: Readonly<Record<DecisionReason, string>> = {
   frozenByUnknown: 'the data do not decide',
 };
 
-/** The closed list of reasons, in a fixed order. */
-export const DECISION_REASONS: readonly DecisionReason[] = Object.keys(REASONS) as DecisionReason[];
-
 export function reasonWords(reason: DecisionReason): string {
   return REASONS[reason];
 }

@@ -1,4 +1,4 @@
-import type { Registers } from '../fields/field-cache.ts';
+import type { FieldCache } from '../fields/field-cache.ts';
 import type { UnknownReason } from '../quantities/quantity.ts';
 import type { Instant } from '../quantities/snapshot.ts';
 import type { AccountState, RuleSlot } from './account-state.ts';
@@ -60,7 +60,7 @@ export class RuleRun {
   judge<K extends SubjectKind>(kind: KindRules<K>, list: SubjectList<K>): void {
     if (kind.rules.length === 0) return;
     for (const subject of list.subjects) {
-      if (subject.frozen === undefined) kind.registers.load(subject.of);
+      if (subject.frozen === undefined) kind.fieldCache.load(subject.of);
       let filter: FilterJudge | undefined;
       let selected: FilterVerdict = true;
       for (const rule of kind.rules) {
@@ -69,10 +69,10 @@ export class RuleRun {
           filter = rule.filter;
           selected = filter(subject.filterable);
         }
-        this.#judgeOne(rule, subject, selected, kind.registers);
+        this.#judgeOne(rule, subject, selected, kind.fieldCache);
       }
     }
-    kind.registers.clear();
+    kind.fieldCache.clear();
     for (const rule of kind.rules) this.#judgeAbsent(rule, list);
   }
 
@@ -80,7 +80,7 @@ export class RuleRun {
     rule: CompiledRule,
     subject: Subject<K>,
     selected: FilterVerdict,
-    registers: Registers<K>,
+    fieldCache: FieldCache<K>,
   ): void {
     const entries = this.#before[rule.index] ?? NO_ENTRIES;
     const entry = entries.length === 0 ? undefined : findEntry(entries, subject.key);
@@ -103,7 +103,7 @@ export class RuleRun {
     if (truth === FALSE && entry === undefined && latched === '') {
       return this.#decide(rule.spec.id, subject.key, 'inactive', 'conditionNotMet');
     }
-    this.#step(rule, subject.key, entry, truth, latched, registers);
+    this.#step(rule, subject.key, entry, truth, latched, fieldCache);
   }
 
   #step<K extends SubjectKind>(
@@ -112,9 +112,9 @@ export class RuleRun {
     entry: RuleEntry | undefined,
     truth: Truth,
     latches: string,
-    registers: Registers<K>,
+    fieldCache: FieldCache<K>,
   ): void {
-    const figures = (): string => conditionWords(rule.condition.tree, registers, rule.latches);
+    const figures = (): string => conditionWords(rule.condition.tree, fieldCache, rule.latches);
     const step = stepRule(subject, entry, rule.spec, {
       truth,
       latches,

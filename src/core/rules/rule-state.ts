@@ -60,7 +60,7 @@ export interface RuleChange {
   readonly stage?: number;
 }
 
-export interface StepResult {
+export interface RuleStepResult {
   readonly entry: RuleEntry | undefined;
   readonly phase: Phase;
   readonly reason: DecisionReason;
@@ -68,13 +68,13 @@ export interface StepResult {
 }
 
 const NO_CHANGES: readonly RuleChange[] = [];
-const STAYS_INACTIVE: StepResult = {
+const STAYS_INACTIVE: RuleStepResult = {
   entry: undefined,
   phase: 'inactive',
   reason: 'conditionNotMet',
   changes: NO_CHANGES,
 };
-const FROZEN_INACTIVE: StepResult = { ...STAYS_INACTIVE, reason: 'frozenByUnknown' };
+const FROZEN_INACTIVE: RuleStepResult = { ...STAYS_INACTIVE, reason: 'frozenByUnknown' };
 
 /**
  * One evaluation of one rule for one subject, with the semantics of Prometheus alerts: true makes it pending,
@@ -86,7 +86,7 @@ export function stepRule(
   entry: RuleEntry | undefined,
   rule: RuleTiming,
   input: StepInput,
-): StepResult {
+): RuleStepResult {
   if (input.truth === UNKNOWN) return freezeRule(entry);
   if (entry === undefined) {
     if (input.truth === FALSE && input.latches === '') return STAYS_INACTIVE;
@@ -101,7 +101,7 @@ export function stepRule(
 }
 
 /** What unknown data do to a rule: nothing, and they are remembered as a gap that no timer counts. */
-export function freezeRule(entry: RuleEntry | undefined): StepResult {
+export function freezeRule(entry: RuleEntry | undefined): RuleStepResult {
   if (entry === undefined) return FROZEN_INACTIVE;
   return {
     entry: entry.frozen ? entry : { ...entry, frozen: true },
@@ -145,7 +145,7 @@ function rest(entry: RuleEntry): RuleEntry | undefined {
   return { ...entry, phase: 'inactive', episode: 0, heldMs: 0, clearMs: 0, stages: [] };
 }
 
-function begin(entry: RuleEntry, rule: RuleTiming, input: StepInput): StepResult {
+function begin(entry: RuleEntry, rule: RuleTiming, input: StepInput): RuleStepResult {
   if (!entry.holds) {
     return { entry: rest(entry), phase: 'inactive', reason: 'conditionNotMet', changes: NO_CHANGES };
   }
@@ -165,7 +165,7 @@ function begin(entry: RuleEntry, rule: RuleTiming, input: StepInput): StepResult
   };
 }
 
-function stepPending(entry: RuleEntry, rule: RuleTiming, input: StepInput, creditMs: number): StepResult {
+function stepPending(entry: RuleEntry, rule: RuleTiming, input: StepInput, creditMs: number): RuleStepResult {
   if (!entry.holds) {
     const reason = 'clearedWhilePending';
     const change = { reason, from: 'pending', to: 'inactive', episode: entry.episode } as const;
@@ -176,7 +176,7 @@ function stepPending(entry: RuleEntry, rule: RuleTiming, input: StepInput, credi
   return { entry: { ...entry, heldMs }, phase: 'pending', reason: 'waitingFor', changes: NO_CHANGES };
 }
 
-function fire(entry: RuleEntry, from: Phase, rule: RuleTiming, input: StepInput): StepResult {
+function fire(entry: RuleEntry, from: Phase, rule: RuleTiming, input: StepInput): RuleStepResult {
   const reason = 'heldLongEnough';
   const first: StageMark = { stage: 0, atMs: input.atMs, because: input.because() };
   const firing: RuleEntry = { ...entry, phase: 'firing', heldMs: 0, clearMs: 0, stages: [first] };
@@ -185,7 +185,7 @@ function fire(entry: RuleEntry, from: Phase, rule: RuleTiming, input: StepInput)
   return { entry: escalated.entry, phase: 'firing', reason, changes: [change, ...escalated.changes] };
 }
 
-function stepHolding(entry: RuleEntry, rule: RuleTiming, input: StepInput, creditMs: number): StepResult {
+function stepHolding(entry: RuleEntry, rule: RuleTiming, input: StepInput, creditMs: number): RuleStepResult {
   const held = { ...entry, heldMs: entry.heldMs + creditMs, clearMs: 0 };
   const { entry: next, changes } = reachStages(held, rule, input);
   return {
@@ -196,7 +196,7 @@ function stepHolding(entry: RuleEntry, rule: RuleTiming, input: StepInput, credi
   };
 }
 
-function stepClear(entry: RuleEntry, rule: RuleTiming, creditMs: number): StepResult {
+function stepClear(entry: RuleEntry, rule: RuleTiming, creditMs: number): RuleStepResult {
   const clearMs = entry.clearMs + creditMs;
   if (clearMs < rule.keepFiringForMs) {
     return { entry: { ...entry, clearMs }, phase: 'firing', reason: 'keptFiring', changes: NO_CHANGES };

@@ -1,6 +1,6 @@
 import type { OwnOrder } from '../lanes/lane-state.ts';
 import type { OperatorOrder, Pause, Silence } from '../ports/controls.ts';
-import type { Life } from '../ports/state-store.ts';
+import type { StoreEpoch } from '../ports/state-store.ts';
 import type { DecimalString } from '../quantities/decimal.ts';
 import type { Mode, Severity } from '../rules/rule.ts';
 import type { Phase } from '../rules/rule-state.ts';
@@ -22,7 +22,7 @@ export interface AccountView {
   /** The pause that holds back all actions of the account, if any. */
   readonly pause: Pause | null;
   readonly silences: readonly Silence[];
-  readonly life: Life | null;
+  readonly epoch: StoreEpoch | null;
   /** When it was last judged; null: never yet. */
   readonly judgedAtMs: number | null;
   readonly nextDueAtMs: number | null;
@@ -55,7 +55,7 @@ export function emptyView(accountId: string): AccountView {
     mode: null,
     pause: null,
     silences: [],
-    life: null,
+    epoch: null,
     judgedAtMs: null,
     nextDueAtMs: null,
     figuresAtMs: null,

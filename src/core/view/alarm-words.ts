@@ -9,7 +9,7 @@ const FAILURE_WORDS: Readonly<
   attempts: 'every attempt that the config allows was made',
   renewals: 'it was not finished in time, as often as it was begun again',
   unanswered: 'the exchange did not answer, or would not say',
-  priorOrders: 'orders of an earlier life may still be open, and adding up with them is forbidden',
+  priorOrders: 'orders of an earlier store epoch may still be open, and adding up with them is forbidden',
   marketNotConfigured: 'the market has no entry in the config',
   positionsUnknown: 'which positions it concerns could not be told in time',
 };

@@ -7,20 +7,20 @@ import type { ThresholdMark } from './account-view.ts';
 
 /** Thresholds of the rules that look at a subject, for the bars of its figures. */
 export function marksOf<K extends SubjectKind>(
-  { rules, registers }: KindRules<K>,
+  { rules, fieldCache }: KindRules<K>,
   filterable: Filterable,
 ): readonly ThresholdMark[] {
-  return rules.flatMap((rule) => (rule.filter(filterable) === false ? [] : marksOfRule(rule, registers)));
+  return rules.flatMap((rule) => (rule.filter(filterable) === false ? [] : marksOfRule(rule, fieldCache)));
 }
 
 /** The same for all subjects of a rule, as long as the rule lives. */
 const KNOWN = new WeakMap<CompiledRule, readonly ThresholdMark[]>();
 
-function marksOfRule(rule: CompiledRule, registers: FieldReader): readonly ThresholdMark[] {
+function marksOfRule(rule: CompiledRule, fieldCache: FieldReader): readonly ThresholdMark[] {
   let marks = KNOWN.get(rule);
   if (marks === undefined) {
     const { id: ruleId, severity } = rule.spec;
-    marks = thresholdsIn(rule.condition.tree, registers, false).map(({ field, op, threshold }) => {
+    marks = thresholdsIn(rule.condition.tree, fieldCache, false).map(({ field, op, threshold }) => {
       return { ruleId, severity, field, op, threshold };
     });
     KNOWN.set(rule, marks);
@@ -31,13 +31,17 @@ function marksOfRule(rule: CompiledRule, registers: FieldReader): readonly Thres
 type Threshold = Pick<ThresholdMark, 'field' | 'op' | 'threshold'>;
 
 /** Within a `not` a threshold is dangerous from its other side. */
-function thresholdsIn(tree: ConditionTree, registers: FieldReader, isNegated: boolean): readonly Threshold[] {
-  if (tree.kind === 'not') return thresholdsIn(tree.child, registers, !isNegated);
+function thresholdsIn(
+  tree: ConditionTree,
+  fieldCache: FieldReader,
+  isNegated: boolean,
+): readonly Threshold[] {
+  if (tree.kind === 'not') return thresholdsIn(tree.child, fieldCache, !isNegated);
   if (tree.kind !== 'field') {
-    return tree.children.flatMap((child) => thresholdsIn(child, registers, isNegated));
+    return tree.children.flatMap((child) => thresholdsIn(child, fieldCache, isNegated));
   }
   const { comparison } = tree;
-  const field = registers.slots[tree.slot];
+  const field = fieldCache.slots[tree.slot];
   if (field === undefined || (comparison.op !== 'below' && comparison.op !== 'above')) return [];
   const isBelow = (comparison.op === 'below') !== isNegated;
   return [{ field: field.spec.name, op: isBelow ? 'below' : 'above', threshold: comparison.threshold }];

@@ -27,9 +27,9 @@ export function contentWords(content: AuditContent): string {
       return `by hand: ${orderWords(content.order)} by ${content.order.author}: ${content.order.reason}`;
     case 'note':
       return `${content.about}: ${content.words}`;
-    case 'lifeStarted': {
-      const before = content.previousLife === null ? '' : ` after ${content.previousLife}`;
-      return `life ${content.life} began${before} (${content.why})`;
+    case 'epochStarted': {
+      const before = content.previousEpoch === null ? '' : ` after ${content.previousEpoch}`;
+      return `epoch ${content.epoch} began${before} (${content.why})`;
     }
     case 'checkpoint': {
       const exported = content.exportSha256 === null ? 'not exported' : `export ${content.exportSha256}`;

@@ -39,7 +39,7 @@ function linesOf<K extends SubjectKind>(
     scene.evaluation.rules.find(({ ruleId }) => ruleId === rule.spec.id),
   );
   for (const subject of list.subjects) {
-    kind.registers.load(subject.of);
+    kind.fieldCache.load(subject.of);
     // By index: this is done for every rule of every subject of all accounts when somebody scrapes.
     for (let index = 0; index < kind.rules.length; index += 1) {
       const rule = kind.rules[index]!;
@@ -52,7 +52,7 @@ function linesOf<K extends SubjectKind>(
       lines.push(lineOf(scene, rule, kind, found, judge(scene, rule, kind, found)));
     }
   }
-  kind.registers.clear();
+  kind.fieldCache.clear();
   for (const [index, rule] of kind.rules.entries()) {
     const slot = slots[index];
     for (const entry of slot?.entries ?? NO_ENTRIES) {
@@ -83,7 +83,7 @@ interface Found {
 function lineOf<K extends SubjectKind>(
   scene: Scene,
   rule: CompiledRule,
-  { registers }: KindRules<K>,
+  { fieldCache }: KindRules<K>,
   { subject, entry, slot }: Found,
   { reason, frozen }: Standing,
 ): RuleLine {
@@ -102,7 +102,7 @@ function lineOf<K extends SubjectKind>(
     frozen,
     silenced: isSilenced(scene.inForce, id, subject),
     reason,
-    condition: textOf(rule, registers),
+    condition: textOf(rule, fieldCache),
   };
 }
 
@@ -124,10 +124,10 @@ function phaseOf(
 
 const TEXTS = new WeakMap<CompiledRule, string>();
 
-function textOf<K extends SubjectKind>(rule: CompiledRule, registers: KindRules<K>['registers']): string {
+function textOf<K extends SubjectKind>(rule: CompiledRule, fieldCache: KindRules<K>['fieldCache']): string {
   let text = TEXTS.get(rule);
   if (text === undefined) {
-    text = conditionText(rule.condition.tree, registers);
+    text = conditionText(rule.condition.tree, fieldCache);
     TEXTS.set(rule, text);
   }
   return text;
@@ -141,11 +141,11 @@ interface Judged extends Found {
 const SILENT: Standing = { reason: '', frozen: false };
 const SILENTLY_FROZEN: Standing = { reason: '', frozen: true };
 
-/** The subject is in the registers. */
+/** The subject is in the field cache. */
 function judge<K extends SubjectKind>(
   scene: Scene,
   rule: CompiledRule,
-  { registers }: KindRules<K>,
+  { fieldCache }: KindRules<K>,
   { slot, entry, why }: Judged,
 ): Standing {
   if (!scene.isJudged) return { reason: NOT_JUDGED, frozen: false };
@@ -158,7 +158,7 @@ function judge<K extends SubjectKind>(
   loadLatches(rule.latches, entry);
   const truth = rule.condition.judge(rule.latches);
   if (!scene.withReasons) return entry?.frozen === true || truth === UNKNOWN ? SILENTLY_FROZEN : SILENT;
-  const words = conditionWords(rule.condition.tree, registers, rule.latches);
+  const words = conditionWords(rule.condition.tree, fieldCache, rule.latches);
   if (entry?.frozen === true || truth === UNKNOWN) return { reason: undecided(words, entry), frozen: true };
   return {
     reason: entry === undefined ? atRest(truth, words) : inEpisode(rule, entry, truth, words),

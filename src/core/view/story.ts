@@ -107,7 +107,7 @@ function partsOf(content: AuditContent, atMs: number): readonly Part[] {
       return [{ atMs, kind, words: `${about}: ${words}`, ...subject, reason: about, detail, scope }];
     }
     case 'notification':
-    case 'lifeStarted':
+    case 'epochStarted':
     case 'checkpoint': {
       const { kind: reason, atMs: _atMs, ...detail } = content;
       return [{ atMs, kind: 'other', words: contentWords(content), reason, detail, scope: 'all' }];

@@ -45,7 +45,7 @@ export function viewAccount(inputs: ViewInputs): AccountView {
     mode: rules?.settings.mode ?? documents.figures?.settings.mode ?? null,
     pause: inForce.pause ?? null,
     silences: inForce.silences,
-    life: stored.version === 0 ? null : stored.life,
+    epoch: stored.version === 0 ? null : stored.epoch,
     judgedAtMs: passage?.at.wallMs ?? null,
     nextDueAtMs: passage === undefined ? null : passage.at.wallMs + passage.plannedMs,
     figuresAtMs: documents.figures?.at.wallMs ?? null,

@@ -7,7 +7,7 @@ export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * The life of one call: its deadline and the caller's abort signal. At any moment the call does one thing
- * (waits in the lane, sleeps, exchanges bytes), and that one thing is what a cancellation interrupts.
+ * (waits for a nonce, sleeps, exchanges bytes), and that one thing is what a cancellation interrupts.
  */
 export class CallScope {
   readonly deadlineMs: number;

@@ -1,6 +1,5 @@
 import type { Clock, Random } from '../../core/ports/clock.ts';
 import type {
-  CallOptions,
   CommandOutcome,
   ExchangeError,
   ReadOutcome,
@@ -9,10 +8,10 @@ import type {
 } from '../../core/ports/exchange.ts';
 import type { Endpoint } from '../endpoints.ts';
 import type { Slots } from '../limits/slots.ts';
-import { type NonceTicket, needsFresh } from '../nonce/nonce.ts';
-import type { Parsed } from '../schemas/replies.ts';
+import { type NonceTicket, needsFresh } from '../nonce/nonce-ticket.ts';
+import type { CallPlan } from './call-plan.ts';
 import { CallScope } from './call-scope.ts';
-import { finding, type Redact } from './errors.ts';
+import { finding } from './errors.ts';
 import { type Attempt, Judge, type JudgeParts, newProgress, type Progress, stop } from './judge.ts';
 import { safely } from './observer.ts';
 import { Sender, type SenderParts } from './sender.ts';
@@ -30,28 +29,6 @@ export interface CallerParts extends SenderParts, JudgeParts {
   readonly random: Random;
   readonly callTimeoutMs: number;
   readonly retry: RetrySettings;
-}
-
-/** One request as an endpoint wants it. */
-export interface CallPlan<T> {
-  readonly endpoint: Endpoint;
-  /** The body's fields besides `request` and `nonce`. */
-  readonly params: Readonly<Record<string, unknown>>;
-  readonly options: CallOptions | undefined;
-  /** Reads a successful reply. `undefined` stands for an empty body. */
-  readonly read: (body: unknown) => Parsed<T>;
-  /** What of a valid reply was not as documented: told to the observer. */
-  readonly setAside?: (value: T) => readonly SetAsideRecord[];
-  /** Turns an error that is a normal result of this endpoint into its value. */
-  readonly recover?: (error: ExchangeError) => { readonly value: T } | undefined;
-  /** The error that a valid reply under a success status tells: a command it answers is rejected. */
-  readonly refusal?: (value: T) => ExchangeError | undefined;
-  /** Sent once even where the nonce was refused: were that a mistake, nothing would stop a second effect. */
-  readonly sendOnce?: true;
-  /** An empty body under a 2xx status is a success. */
-  readonly emptyAllowed?: boolean;
-  /** Takes out more than the client's secrets. */
-  readonly redact?: Redact;
 }
 
 /** A slot, and the nonce where one is needed. */
@@ -93,11 +70,11 @@ export class Caller {
   }
 
   /** Fetches what a protective call has to wait for otherwise; with increasing nonces only the permit. */
-  makeReady({ path }: Endpoint): void {
+  prefetch({ path }: Endpoint): void {
     if (this.#closed) return;
     const { limiter, nonces } = this.#parts;
-    nonces.makeReady();
-    limiter.makeReady(path);
+    nonces.prefetch();
+    limiter.prefetch(path);
   }
 
   async read<T>(plan: CallPlan<T>): Promise<ReadOutcome<T>> {
@@ -220,7 +197,7 @@ export class Caller {
   }
 
   /**
-   * Waits for a nonce (and with it the lane), a slot and budget. The lane comes before the slot: one request
+   * Waits for a nonce (and with it the mutex), a slot and budget. The mutex comes before the slot: one request
    * of it is in flight at a time, and those that wait for it must not keep slots. Nothing is held while
    * budget is waited for.
    */

@@ -70,7 +70,7 @@ export const CODES: readonly CatalogueEntry[] = [
 ];
 
 /** Failures told by the HTTP status, when no code says more. */
-const STATUSES: readonly CatalogueEntry[] = [
+export const STATUSES: readonly CatalogueEntry[] = [
   byStatus('invalidRequest', [400, 422], 'none', 'refused without a reason that the client knows'),
   byStatus('unauthenticated', [401], 'none', 'key, signature or payload missing or invalid'),
   byStatus('permissionDenied', [403], 'none', 'the key lacks a permission'),
@@ -118,9 +118,6 @@ export const FINDINGS = {
 } as const satisfies Record<string, CatalogueEntry>;
 
 export type FindingName = keyof typeof FINDINGS;
-
-/** The whole catalogue, for documents and guards. */
-export const CATALOGUE: readonly CatalogueEntry[] = [...CODES, ...STATUSES, ...Object.values(FINDINGS)];
 
 export function entryForCode(endpoint: EndpointId, code: number): CatalogueEntry | undefined {
   const entries = CODES.filter((entry) => entry.code === code);

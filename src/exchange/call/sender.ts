@@ -1,9 +1,10 @@
 import type { KeyObject } from 'node:crypto';
 import type { Endpoint } from '../endpoints.ts';
-import type { NonceSource, NonceTicket } from '../nonce/nonce.ts';
+import type { NonceSource } from '../nonce/nonce.ts';
+import type { NonceTicket } from '../nonce/nonce-ticket.ts';
 import type { BaseUrls } from './base-urls.ts';
+import type { CallPlan } from './call-plan.ts';
 import type { CallScope } from './call-scope.ts';
-import type { CallPlan } from './caller.ts';
 import type { Attempt, Judge, Progress } from './judge.ts';
 import { sign } from './signer.ts';
 import type { Flight, Transport, WireResult } from './transport.ts';

@@ -17,7 +17,7 @@ export interface LimiterSettings {
   readonly onStoreChange: (available: boolean) => void;
 }
 
-export type Permission = { readonly kind: 'granted' } | { readonly kind: 'wait'; readonly retryInMs: number };
+export type Permit = { readonly kind: 'granted' } | { readonly kind: 'wait'; readonly retryInMs: number };
 
 /** Permits taken in advance lapse after this time... */
 const BLOCK_VALIDITY_MS = 300;
@@ -57,7 +57,7 @@ export class Limiter {
   }
 
   /** Fetches a permit for a protective call that is about to be made. One that is not used after all lapses. */
-  makeReady(path: string): void {
+  prefetch(path: string): void {
     const now = this.#clock.monotonicMs();
     for (const budget of this.#budgetsOf(path)) {
       if (budget.atHand(true, now)) continue;
@@ -66,7 +66,7 @@ export class Limiter {
   }
 
   /** One permit in each budget of the path, or how long to wait before asking again. */
-  async acquire(path: string, protective: boolean): Promise<Permission> {
+  async acquire(path: string, protective: boolean): Promise<Permit> {
     const budgets = this.#budgetsOf(path);
     for (;;) {
       const held: Block[] = [];
@@ -158,7 +158,7 @@ export class Limiter {
   }
 }
 
-const GRANTED: Permission = { kind: 'granted' };
+const GRANTED: Permit = { kind: 'granted' };
 
 /** Permits at hand until they lapse; every refill makes a new block. */
 interface Block {

@@ -1,9 +1,9 @@
 import type { Clock } from '../../core/ports/clock.ts';
-import type { LaneEntry, NonceStore } from '../../core/ports/nonce.ts';
+import type { MutexEntry, NonceStore } from '../../core/ports/nonce.ts';
 import type { BoundedStore } from './bounded-store.ts';
-import type { NonceRequest, NonceResult, NonceTicket } from './nonce.ts';
+import type { NonceRequest, NonceResult, NonceTicket } from './nonce-ticket.ts';
 
-export interface LaneSettings {
+export interface NonceMutexSettings {
   readonly key: string;
   readonly owner: string;
   readonly leaseMs: number;
@@ -24,34 +24,34 @@ interface Holder {
   preempted: boolean;
 }
 
-/** A process gives the lane to others after this many requests or this time, if others wait. */
+/** A process gives the mutex to others after this many requests or this time, if others wait. */
 const MAX_TURN_REQUESTS = 16;
 const MAX_TURN_MS = 100;
 /** Signals are hints; without one a waiting process looks again after this time. */
 const POLL_MS = 15;
 
 /**
- * One request of a key at a time, across processes: the nonce is assigned inside the lane, and the lane is
+ * One request of a key at a time, across processes: the nonce is assigned inside the mutex, and the mutex is
  * held until the reply came or the request was given up. A holder that stalls loses its lease; should its
  * request reach the exchange later, its nonce is the smaller one and the exchange refuses it, so the nonce
  * itself is the fence. Urgent requests go first and make a read in flight give way, in any process.
  */
-export class Lane {
+export class NonceMutex {
   readonly #clock: Clock;
   readonly #store: BoundedStore<NonceStore>;
-  readonly #settings: LaneSettings;
+  readonly #settings: NonceMutexSettings;
   readonly #queue: Waiter[] = [];
   #urgentCount = 0;
   #holder: Holder | undefined;
   #pumping = false;
   #leaseUntilMs = 0;
   #yieldWanted = false;
-  /** Some process, perhaps this one, has asked for the lane urgently since it was last given up. */
+  /** Some process, perhaps this one, has asked for the mutex urgently since it was last given up. */
   #urgentAsked = false;
   #wake: (() => void) | undefined;
   #stopListening: (() => void) | undefined;
 
-  constructor(clock: Clock, store: BoundedStore<NonceStore>, settings: LaneSettings) {
+  constructor(clock: Clock, store: BoundedStore<NonceStore>, settings: NonceMutexSettings) {
     this.#clock = clock;
     this.#store = store;
     this.#settings = settings;
@@ -59,7 +59,7 @@ export class Lane {
 
   take(request: NonceRequest): Promise<NonceResult> {
     if (request.scope.isOver()) return Promise.resolve(undefined);
-    this.#stopListening ??= this.#settings.signals.onLaneSignal((signal) => {
+    this.#stopListening ??= this.#settings.signals.onMutexSignal((signal) => {
       if (signal.key === this.#settings.key) this.#onSignal(signal.kind);
     });
     return new Promise((resolve) => {
@@ -133,21 +133,21 @@ export class Lane {
     }
   }
 
-  async #enter(): Promise<LaneEntry | { kind: 'local' }> {
+  async #enter(): Promise<MutexEntry | { kind: 'local' }> {
     const { key, owner, leaseMs } = this.#settings;
     const urgent = this.#urgentCount > 0;
     const askedAtMs = this.#clock.monotonicMs();
     const entry = await this.#store.use((store) =>
-      store.enterLane(key, { owner, floor: this.#settings.floor(), leaseMs, urgent }),
+      store.enterMutex(key, { owner, floor: this.#settings.floor(), leaseMs, urgent }),
     );
     this.#leaseUntilMs = askedAtMs + leaseMs;
     return entry ?? { kind: 'local' };
   }
 
   /** Serves several requests in a row, as long as nobody else is kept waiting for too long. */
-  async #turn(first: Exclude<LaneEntry, { kind: 'busy' }> | { kind: 'local' }): Promise<void> {
+  async #turn(first: Exclude<MutexEntry, { kind: 'busy' }> | { kind: 'local' }): Promise<void> {
     const startedMs = this.#clock.monotonicMs();
-    let entry: LaneEntry | { kind: 'local' } = first;
+    let entry: MutexEntry | { kind: 'local' } = first;
     for (let served = 1; ; served += 1) {
       if (entry.kind === 'busy') return;
       const waiter = this.#queue[0];
@@ -171,7 +171,7 @@ export class Lane {
     }
   }
 
-  async #serve(waiter: Waiter, entry: LaneEntry | { kind: 'local' }): Promise<void> {
+  async #serve(waiter: Waiter, entry: MutexEntry | { kind: 'local' }): Promise<void> {
     const { request } = waiter;
     const holder: Holder = {
       abortable: request.kind === 'read' && !request.protective,
@@ -205,7 +205,7 @@ export class Lane {
   async #renew(): Promise<void> {
     const { key, owner, leaseMs } = this.#settings;
     const askedAtMs = this.#clock.monotonicMs();
-    const renewal = await this.#store.use((store) => store.renewLane(key, owner, leaseMs));
+    const renewal = await this.#store.use((store) => store.renewMutex(key, owner, leaseMs));
     if (renewal === undefined || renewal === 'lost') return;
     this.#leaseUntilMs = askedAtMs + leaseMs;
     if (renewal === 'urgentWaiting') {
@@ -216,7 +216,7 @@ export class Lane {
 
   #leave(): void {
     const { key, owner } = this.#settings;
-    void this.#store.use((store) => store.leaveLane(key, owner));
+    void this.#store.use((store) => store.leaveMutex(key, owner));
   }
 
   #pause(delayMs: number): Promise<void> {

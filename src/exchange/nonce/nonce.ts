@@ -2,7 +2,8 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { NonceStore } from '../../core/ports/nonce.ts';
 import type { CallScope } from '../call/call-scope.ts';
 import { BoundedStore } from './bounded-store.ts';
-import { Lane } from './nonce-mutex.ts';
+import { NonceMutex } from './nonce-mutex.ts';
+import { type NonceRequest, type NonceResult, type NonceTicket, needsFresh } from './nonce-ticket.ts';
 import { Sequences } from './sequences.ts';
 
 export type NonceMode = 'unique' | 'increasing' | 'window';
@@ -22,32 +23,6 @@ export interface NonceSettings {
   readonly onStoreChange: (available: boolean) => void;
 }
 
-export interface NonceRequest {
-  readonly kind: 'read' | 'command';
-  readonly protective: boolean;
-  readonly scope: CallScope;
-}
-
-/** A nonce to be used at once, and in `increasing` mode the lane until `release`. */
-export interface NonceTicket {
-  readonly nonce: string;
-  /** Calls back when the lane is wanted by something urgent and the holder should give up its read. */
-  onPreempt(action: (() => void) | undefined): void;
-  /** False when the lane was lost before the request could be sent. */
-  isCurrent(): boolean;
-  release(): void;
-}
-
-/**
- * Whether a request must not be the one that finds out that somebody else uses the key: a command that is refused for
- * its nonce may have to be given up, and what protects has no time to lose.
- */
-export const needsFresh = (kind: NonceRequest['kind'], protective: boolean): boolean =>
-  kind === 'command' || protective;
-
-/** `undefined`: cancelled while waiting. */
-export type NonceResult = NonceTicket | undefined;
-
 export interface NonceSource {
   readonly mode: NonceMode;
   /**
@@ -55,8 +30,8 @@ export interface NonceSource {
    * @param fresh see `needsFresh`
    */
   takeAtOnce(nowMs: number, fresh: boolean): NonceResult;
-  /** Has fresh ones at hand soon, unless it has or they come with the lane. */
-  makeReady(): void;
+  /** Has fresh ones at hand soon, unless it has or they come with the mutex. */
+  prefetch(): void;
   take(request: NonceRequest): Promise<NonceResult>;
   /** The exchange refused a nonce; `repeats` says how often in a row. Later nonces jump ahead. */
   refused(repeats: number): void;
@@ -113,8 +88,8 @@ class UniqueSource implements NonceSource {
     return nonce === undefined ? undefined : ticketOf(nonce);
   }
 
-  makeReady(): void {
-    this.#sequences.makeReady();
+  prefetch(): void {
+    this.#sequences.prefetch();
   }
 
   async take({ kind, protective, scope }: NonceRequest): Promise<NonceResult> {
@@ -138,11 +113,11 @@ class UniqueSource implements NonceSource {
 class IncreasingSource implements NonceSource {
   readonly mode = 'increasing';
   readonly #sequences: Sequences;
-  readonly #lane: Lane;
+  readonly #mutex: NonceMutex;
 
   constructor(clock: Clock, sequences: Sequences, settings: NonceSettings, store: BoundedStore<NonceStore>) {
     this.#sequences = sequences;
-    this.#lane = new Lane(clock, store, {
+    this.#mutex = new NonceMutex(clock, store, {
       key: settings.key,
       owner: settings.owner,
       leaseMs: settings.leaseMs,
@@ -154,10 +129,10 @@ class IncreasingSource implements NonceSource {
 
   takeAtOnce(): undefined {}
 
-  makeReady(): void {}
+  prefetch(): void {}
 
   take(request: NonceRequest): Promise<NonceResult> {
-    return this.#lane.take(request);
+    return this.#mutex.take(request);
   }
 
   refused(repeats: number): void {
@@ -169,7 +144,7 @@ class IncreasingSource implements NonceSource {
   observeDate(): void {}
 
   close(): void {
-    this.#lane.close();
+    this.#mutex.close();
   }
 }
 
@@ -204,7 +179,7 @@ class WindowSource implements NonceSource {
     return nonce === undefined ? undefined : ticketOf(nonce);
   }
 
-  makeReady(): void {
+  prefetch(): void {
     if (this.#next < this.#end && this.#clock.monotonicMs() < this.#validUntilMs) return;
     void (this.#refilling ??= this.#refill());
   }

@@ -111,7 +111,7 @@ export class Sequences {
     return this.format(this.#next - 1);
   }
 
-  makeReady(): void {
+  prefetch(): void {
     if (this.#hasAtHand(this.#clock.monotonicMs(), true)) return;
     this.#refilling ??= this.#refill(STEPS_AHEAD);
   }

@@ -11,16 +11,16 @@ import { advance } from '../../core/lanes/lane.ts';
 import { type LaneChange, observeRead, observeRequests } from '../../core/lanes/lane-observe.ts';
 import { type LaneState, newLane } from '../../core/lanes/lane-state.ts';
 import type { ReadObservation } from '../../core/lanes/market-read.ts';
-import { startLife } from '../../core/lanes/recover.ts';
+import { startEpoch } from '../../core/lanes/recover.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
-import type { OperatorWish } from '../poll/inbox.ts';
+import type { LaneOrder } from '../poll/inbox.ts';
 
 /** What one evaluation asks of the lanes of an account. */
-export interface LaneWishes {
+export interface LaneInputs {
   readonly byMarket: ReadonlyMap<string, readonly LaneRequest[]>;
   readonly accountWide: readonly ActionRequest[];
-  readonly operator: readonly OperatorWish[];
+  readonly operator: readonly LaneOrder[];
   /** Whether what is not asked for any more has ended. */
   readonly conclusive: boolean;
   /** Markets with positions that some rule could act on: their lanes exist before they are needed. */
@@ -42,54 +42,65 @@ export interface LanesChanged {
 /** Brings all lanes of an account in line with what is asked for and seen now. Pure. */
 export function observeLanes(
   stored: StoredAccount,
-  wishes: LaneWishes,
+  operatorOrders: LaneInputs,
   context: LaneContext,
   nowMs: number,
 ): LanesChanged {
   const lanes = new Map<string, LaneState>();
   const events: AuditEvent[] = [];
   const toRun: string[] = [];
-  for (const market of marketsOf(stored, wishes)) {
+  for (const market of marketsOf(stored, operatorOrders)) {
     const before = stored.lanes.get(market);
-    const asked = wishes.byMarket.get(market) ?? [];
-    const operator = wishes.operator.filter((wish) => wish.market === market);
-    const living = inLife(stored, market, before, context, nowMs);
-    if (living === before && asked.length === 0 && operator.length === 0 && isQuiet(living)) continue;
-    const { lane, wants } = observeLane(living, { ...wishes, asked, operator }, context, nowMs, events);
+    const asked = operatorOrders.byMarket.get(market) ?? [];
+    const operator = operatorOrders.operator.filter((order) => order.market === market);
+    const living = inEpoch(stored, market, before, context, nowMs);
+    if (living === before && asked.length === 0 && operator.length === 0 && hasNothingToDo(living)) continue;
+    const { lane, wants } = observeLane(
+      living,
+      { ...operatorOrders, asked, operator },
+      context,
+      nowMs,
+      events,
+    );
     if (lane !== before) lanes.set(market, lane);
     if (wants) toRun.push(market);
   }
   const all = [...stored.lanes.values()].map((lane) => lanes.get(lane.market) ?? lane);
-  const own = observeAccountLane(stored, wishes, all, context, nowMs, events);
+  const own = observeAccountLane(stored, operatorOrders, all, context, nowMs, events);
   return { lanes, events, toRun, ...own };
 }
 
-function marketsOf(stored: StoredAccount, wishes: LaneWishes): Set<string> {
-  const operator = wishes.operator.map(({ market }) => market);
-  return new Set([...stored.lanes.keys(), ...wishes.byMarket.keys(), ...operator, ...wishes.markets]);
+function marketsOf(stored: StoredAccount, operatorOrders: LaneInputs): Set<string> {
+  const operator = operatorOrders.operator.map(({ market }) => market);
+  return new Set([
+    ...stored.lanes.keys(),
+    ...operatorOrders.byMarket.keys(),
+    ...operator,
+    ...operatorOrders.markets,
+  ]);
 }
 
-/** The lane as it is in this life; one of an earlier life, or of none, trusts nothing that it does not read. */
-export function inLife(
+/** The lane as it is in this store epoch; one of an earlier store epoch, or of none, trusts nothing that it does not read. */
+export function inEpoch(
   stored: StoredAccount,
   market: string,
   lane: LaneState | undefined,
   { settings }: LaneContext,
   nowMs: number,
 ): LaneState {
-  const { id } = stored.life;
+  const { id } = stored.epoch;
   if (lane === undefined) return newLane(stored.accountId, market, id, nowMs);
-  return lane.life === id ? lane : startLife(lane, id, settings, nowMs);
+  return lane.epoch === id ? lane : startEpoch(lane, id, settings, nowMs);
 }
 
 /** Nothing is wanted, nothing of ours is open: the lane need not be looked at. */
-export function isQuiet(lane: LaneState): boolean {
+export function hasNothingToDo(lane: LaneState): boolean {
   const { intents, covers, cancels, orders, inProgress, heldBy, change } = lane;
   const kept = intents.length + covers.length + cancels.length + orders.length;
   return kept === 0 && inProgress === null && heldBy === null && change === null;
 }
 
-interface Asked extends LaneWishes {
+interface Asked extends LaneInputs {
   readonly asked: readonly LaneRequest[];
 }
 
@@ -108,7 +119,7 @@ function observeLane(
   let state = withOperator(lane, operator, context, nowMs, events);
   state = take(observeRequests(state, asked, conclusive, settings, nowMs));
   if (read !== undefined) state = take(observeRead(state, read, settings, nowMs));
-  if (isQuiet(state)) return { lane: state, wants: false };
+  if (hasNothingToDo(state)) return { lane: state, wants: false };
   const { step, ...ahead } = advance(state, context, nowMs);
   // What is going to be sent is decided again, and said, by the run that sends it.
   if (step.kind !== 'idle' && step.kind !== 'wait') return { lane: state, wants: true };
@@ -119,19 +130,19 @@ function observeLane(
 
 function withOperator(
   lane: LaneState,
-  wishes: readonly OperatorWish[],
+  operatorOrders: readonly LaneOrder[],
   { settings }: LaneContext,
   nowMs: number,
   events: AuditEvent[],
 ): LaneState {
-  if (wishes.length === 0) return lane;
+  if (operatorOrders.length === 0) return lane;
   const audit = recorder(lane.accountId, lane.market, nowMs);
   let state = lane;
-  for (const wish of wishes) {
+  for (const order of operatorOrders) {
     state =
-      wish.kind === 'withdraw'
-        ? withdrawOperatorIntent(state, wish.orderId, nowMs, audit)
-        : operatorIntent(state, wish.request, settings, nowMs, audit);
+      order.kind === 'withdraw'
+        ? withdrawOperatorIntent(state, order.orderId, nowMs, audit)
+        : operatorIntent(state, order.request, settings, nowMs, audit);
   }
   events.push(...audit.events);
   return state;
@@ -139,7 +150,7 @@ function withOperator(
 
 function observeAccountLane(
   stored: StoredAccount,
-  { accountWide, conclusive }: LaneWishes,
+  { accountWide, conclusive }: LaneInputs,
   lanes: readonly LaneState[],
   context: LaneContext,
   nowMs: number,

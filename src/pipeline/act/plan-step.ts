@@ -5,7 +5,7 @@ import { begin } from '../../core/lanes/lane-step.ts';
 import { recover } from '../../core/lanes/recover.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
 import type { SessionChange, SessionView } from './lane-session.ts';
-import { inLife } from './observe-lanes.ts';
+import { inEpoch } from './observe-lanes.ts';
 
 /** From the lane as stored to the lane that the next step is decided for. */
 export type Before = (lane: LaneState, view: SessionView) => LaneChange;
@@ -56,13 +56,13 @@ export function planStep(
 }
 
 /** Whether a run of the lane would do nothing and write nothing: then it need not be held for that. Pure. */
-export function isAtRest(view: SessionView, market: string): boolean {
+export function hasNothingToDo(view: SessionView, market: string): boolean {
   const { isSame, value } = planStep(view, market, takenUp, () => undefined);
   return isSame === true && value.step?.kind === 'idle';
 }
 
 function laneOf({ stored, context, nowMs }: SessionView, market: string): LaneState {
-  return inLife(stored, market, stored.lanes.get(market), context, nowMs);
+  return inEpoch(stored, market, stored.lanes.get(market), context, nowMs);
 }
 
 function written<T>(view: SessionView, { state, events }: LaneChange, value: T): SessionChange<T> {

@@ -17,7 +17,7 @@ import type { WatchedAccount } from '../pipeline-context.ts';
 import { takeInbox } from '../poll/inbox.ts';
 import type { Observation } from '../poll/observe.ts';
 import { laneContext, limitInputs } from './lane-context.ts';
-import { isQuiet, observeLanes } from './observe-lanes.ts';
+import { hasNothingToDo, observeLanes } from './observe-lanes.ts';
 
 export interface ActingInputs {
   readonly account: WatchedAccount;
@@ -41,13 +41,13 @@ export interface Acted {
 export const NOTHING_ACTED: Acted = { documents: {}, lanes: new Map(), audit: [], events: [], toRun: [] };
 
 /** Pure. */
-export function act(
+export function routeDecisions(
   inputs: ActingInputs,
   snapshot: Snapshot,
   evaluation: Evaluation,
   conclusive: boolean,
 ): Acted {
-  return isAtRest(inputs, evaluation, conclusive)
+  return hasNothingToRoute(inputs, evaluation, conclusive)
     ? NOTHING_ACTED
     : actOn(inputs, snapshot, evaluation, conclusive);
 }
@@ -56,7 +56,7 @@ export function act(
  * Whether `actOn` certainly comes to nothing: nothing is asked for, nothing of ours is open, nothing remembers an
  * episode, and every market that could be acted on has its lane. So it is with nearly every poll.
  */
-export function isAtRest(
+export function hasNothingToRoute(
   { account, stored, observation }: ActingInputs,
   { active }: Evaluation,
   conclusive: boolean,
@@ -72,7 +72,7 @@ export function isAtRest(
   if (accountLane !== undefined && (accountLane.cancels.length > 0 || accountLane.inProgress !== null))
     return false;
   for (const lane of stored.lanes.values()) {
-    if (lane.life !== stored.life.id || !isQuiet(lane)) return false;
+    if (lane.epoch !== stored.epoch.id || !hasNothingToDo(lane)) return false;
   }
   const { positions } = observation.sources;
   if (positions?.kind !== 'read' || positions.value.records.length === 0) return true;
@@ -122,7 +122,7 @@ export function actOn(
     {
       byMarket: routed.byMarket,
       accountWide: routed.accountWide,
-      operator: inbox.wishes,
+      operator: inbox.operatorOrders,
       conclusive,
       markets: canAct(account) ? marketsOf(observation) : [],
       read: positions && {

@@ -16,7 +16,7 @@ import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
 import type { PipelineContext } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
 import { LaneRunEnded, type LaneSession, type SessionChange, type SessionView } from './lane-session.ts';
-import { inLife } from './observe-lanes.ts';
+import { inEpoch } from './observe-lanes.ts';
 
 const MOST_STEPS = 50;
 
@@ -57,7 +57,7 @@ export async function runAccountLane(
 
 function lanesOf(view: SessionView): readonly LaneState[] {
   const { stored, context, nowMs } = view;
-  return [...stored.lanes.values()].map((lane) => inLife(stored, lane.market, lane, context, nowMs));
+  return [...stored.lanes.values()].map((lane) => inEpoch(stored, lane.market, lane, context, nowMs));
 }
 
 function accountLaneOf({ stored }: SessionView): AccountLane {
@@ -92,7 +92,7 @@ function takeUpAll(view: SessionView): SessionChange<undefined> {
     return recovered.state;
   });
   const before = accountLaneOf(view);
-  const isRecovering = before.inProgress !== null || view.stored.isNewLife;
+  const isRecovering = before.inProgress !== null || view.stored.isNewEpoch;
   if (!isRecovering) return changed(view, before, lanes, events, undefined);
   const recovered = recoverAccount(before, lanes, settings, view.nowMs);
   return changed(view, recovered.state, recovered.lanes, [...events, ...recovered.events], undefined);

@@ -6,7 +6,7 @@ import type { LaneRef, SeenAccount } from '../../core/ports/work.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
 import { LaneRunEnded, LaneSession, viewOf } from './lane-session.ts';
-import { asStored, type Before, isAtRest, type Planned, planStep, takenUp } from './plan-step.ts';
+import { asStored, type Before, hasNothingToDo, type Planned, planStep, takenUp } from './plan-step.ts';
 import { type MarketRecords, readMarket } from './read-market.ts';
 import { runAccountLane } from './run-account-lane.ts';
 
@@ -78,7 +78,7 @@ async function look({ store }: PipelineContext, { id }: WatchedAccount): Promise
 }
 
 function isDone({ context, account, market, seen }: Run): boolean {
-  return market !== null && seen !== undefined && isAtRest(viewOf(context, account, seen), market);
+  return market !== null && seen !== undefined && hasNothingToDo(viewOf(context, account, seen), market);
 }
 
 /** Longest pause between two attempts at a lane that somebody else holds. */
@@ -157,8 +157,8 @@ async function nextStep(run: MarketRun, before: Before, finished?: RequestStep):
   pass('step.beginning', about);
   let records: Records | undefined;
   const ahead = ({ step }: Planned): void => {
-    if (step?.kind === 'place') session.account.makeReady('reduceOnlyStop');
-    else if (step?.kind === 'cancelAll') session.account.makeReady('cancelAll');
+    if (step?.kind === 'place') session.account.prefetch('reduceOnlyStop');
+    else if (step?.kind === 'cancelAll') session.account.prefetch('cancelAll');
     else if (step?.kind === 'readPositions') records ??= startRead(run);
   };
   // The gate was asked with controls that may have changed since: the commit holds only if they have not.

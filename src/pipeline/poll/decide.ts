@@ -7,7 +7,7 @@ import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
 import { emptyAccountState } from '../../core/rules/account-state.ts';
 import { type Evaluation, evaluate } from '../../core/rules/evaluate.ts';
 import { figuresDue, figuresOf } from '../../core/view/stored-figures.ts';
-import { type Acted, type ActingInputs, act, isBusy } from '../act/route-decisions.ts';
+import { type Acted, type ActingInputs, isBusy, routeDecisions } from '../act/route-decisions.ts';
 import { alertsDue } from '../alerts/alerts.ts';
 import { cureNote, depositCures } from '../alerts/deposit-cure.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
@@ -42,7 +42,7 @@ export function decide(inputs: DecideInputs): Decided {
   const evaluation = evaluate(snapshot, state, now, rules, options);
   // Without an earlier evaluation nothing can have ended: its absence only says that nobody remembers.
   const conclusive = documents.evaluation !== undefined;
-  const acted = act(inputs, snapshot, evaluation, conclusive);
+  const acted = routeDecisions(inputs, snapshot, evaluation, conclusive);
   const { settings } = rules;
   const cures = depositCures({ snapshot, before: state, transitions: evaluation.transitions, settings });
   const alerts = alertsDue({

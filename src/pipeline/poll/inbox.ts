@@ -4,13 +4,13 @@ import type { Inbox, OperatorOrder } from '../../core/ports/controls.ts';
 import { compileGlobs } from '../../core/rules/filter.ts';
 import type { PositionView } from '../../core/rules/subject.ts';
 
-/** What an operator asked for, as a wish to one lane. */
-export type OperatorWish =
+/** What an operator asked for, as an operator order for one lane. */
+export type LaneOrder =
   | { readonly kind: 'reduce'; readonly market: string; readonly request: OperatorRequest }
   | { readonly kind: 'withdraw'; readonly market: string; readonly orderId: string };
 
 export interface InboxTaken {
-  readonly wishes: readonly OperatorWish[];
+  readonly operatorOrders: readonly LaneOrder[];
   /** What has to wait for a read of the positions; absent when nothing was in the inbox. */
   readonly rest: Inbox | undefined;
   readonly notes: readonly AuditDraft[];
@@ -24,15 +24,16 @@ interface InboxScene {
   readonly nowMs: number;
 }
 
-/** Turns an operator's orders into wishes of lanes, each once: with the commit they leave the inbox. */
+/** Turns an operator's orders into orders for lanes, each once: with the commit they leave the inbox. */
 export function takeInbox(inbox: Inbox | undefined, scene: InboxScene): InboxTaken {
-  if (inbox === undefined || inbox.orders.length === 0) return { wishes: [], rest: undefined, notes: [] };
-  const wishes: OperatorWish[] = [];
+  if (inbox === undefined || inbox.orders.length === 0)
+    return { operatorOrders: [], rest: undefined, notes: [] };
+  const operatorOrders: LaneOrder[] = [];
   const waiting: OperatorOrder[] = [];
   const notes: AuditDraft[] = [];
   for (const order of inbox.orders) {
     if (order.kind === 'withdraw') {
-      wishes.push(...scene.markets.map((market) => ({ ...order, market })));
+      operatorOrders.push(...scene.markets.map((market) => ({ ...order, market })));
       continue;
     }
     if (scene.nowMs >= order.expiresAtMs) {
@@ -45,12 +46,14 @@ export function takeInbox(inbox: Inbox | undefined, scene: InboxScene): InboxTak
     }
     const meant = scene.positions.filter((view) => concerns(order, view));
     if (meant.length === 0) notes.push(note(order, scene.nowMs, 'no open position is meant by the order'));
-    wishes.push(...meant.map((view) => wishOf(order, view)));
+    operatorOrders.push(...meant.map((view) => laneOrderOf(order, view)));
   }
   const isWithdrawn = (id: string): boolean =>
     inbox.orders.some((order) => order.kind === 'withdraw' && order.orderId === id);
   return {
-    wishes: wishes.filter((wish) => wish.kind === 'withdraw' || !isWithdrawn(wish.request.id)),
+    operatorOrders: operatorOrders.filter(
+      (order) => order.kind === 'withdraw' || !isWithdrawn(order.request.id),
+    ),
     rest: { version: 1, orders: waiting.filter(({ id }) => !isWithdrawn(id)) },
     notes,
   };
@@ -63,7 +66,7 @@ function concerns({ positionId, markets }: ReduceOrder, view: PositionView): boo
   return compileGlobs(markets ?? [])(view.market);
 }
 
-function wishOf(order: ReduceOrder, { market, positionId }: PositionView): OperatorWish {
+function laneOrderOf(order: ReduceOrder, { market, positionId }: PositionView): LaneOrder {
   const { id, target, slippageSteps, flatten, author, reason } = order;
   const because = `${author}: ${reason}`;
   return { kind: 'reduce', market, request: { id, positionId, target, slippageSteps, flatten, because } };

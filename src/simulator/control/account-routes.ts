@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Permissions } from '../http/dispatch.ts';
-import type { PositionView, SeedAccount } from '../model/types.ts';
+import type { KeyPermissions } from '../http/dispatch.ts';
+import type { PositionSheet, SeedAccount } from '../model/types.ts';
 import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
 import { accepted, accountIdOf, type ControlRoute, marketOf, parseWith, positiveDecimal } from './route.ts';
 
@@ -114,7 +114,7 @@ function keyRoutes(exchange: SimulatedExchange): readonly ControlRoute[] {
   ];
 }
 
-function withDefaults(permissions: z.infer<typeof PERMISSIONS> | undefined): Permissions {
+function withDefaults(permissions: z.infer<typeof PERMISSIONS> | undefined): KeyPermissions {
   const { creditLine = true, fiatDeposit = true, trading = true } = permissions ?? {};
   return { creditLine, fiatDeposit, trading };
 }
@@ -173,7 +173,7 @@ function positionToClose(
   exchange: SimulatedExchange,
   accountId: string,
   { market, direction }: z.infer<typeof CLOSE>,
-): PositionView {
+): PositionSheet {
   const open = exchange.model
     .openPositions(accountId, marketOf(exchange, market))
     .filter((position) => direction === undefined || position.direction === direction);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { OpenLoan, SpotOrderRequest, StopLimitRequest, TransferRequest } from '../model/types.ts';
+import type { OpenLoan, SpotOrderRequest, StopLimitPlacement, TransferRequest } from '../model/types.ts';
 import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
 import {
   accepted,
@@ -122,7 +122,7 @@ function orderRoutes(exchange: SimulatedExchange): readonly ControlRoute[] {
       effect: (model, id, body) =>
         accepted(
           body.activationPrice === undefined
-            ? model.placeCollateralLimit(id, body as StopLimitRequest)
+            ? model.placeCollateralLimit(id, body as StopLimitPlacement)
             : model.placeCollateralStopLimit(id, asStop(body)),
         ),
     }),
@@ -147,10 +147,10 @@ function orderRoutes(exchange: SimulatedExchange): readonly ControlRoute[] {
   ];
 }
 
-function asStop(body: z.infer<typeof COLLATERAL_ORDER>): StopLimitRequest {
+function asStop(body: z.infer<typeof COLLATERAL_ORDER>): StopLimitPlacement {
   if (body.price === undefined)
     throw new SimulatorError('invalid-input', 'body.price: a stop-limit needs one');
-  return body as StopLimitRequest;
+  return body as StopLimitPlacement;
 }
 
 function loanRoutes(exchange: SimulatedExchange): readonly ControlRoute[] {

@@ -1,4 +1,4 @@
-import type { Endpoint } from '../http/dispatch.ts';
+import type { ServedEndpoint } from '../http/dispatch.ts';
 import { cancelAllEndpoint } from './cancel-all.ts';
 import { creditLineEndpoint } from './credit-line.ts';
 import { fiatDepositEndpoint } from './fiat-deposit.ts';
@@ -12,7 +12,7 @@ import { stopLimitEndpoint } from './stop-limit.ts';
 import { transferHistoryEndpoint } from './transfer-history.ts';
 
 /** Everything the exchange answers, by path. */
-export function allEndpoints(parts: EndpointParts): ReadonlyMap<string, Endpoint> {
+export function allEndpoints(parts: EndpointParts): ReadonlyMap<string, ServedEndpoint> {
   const endpoints = [
     pingEndpoint(),
     assetsEndpoint(parts),

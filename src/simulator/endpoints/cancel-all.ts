@@ -1,4 +1,4 @@
-import type { Endpoint } from '../http/dispatch.ts';
+import type { ServedEndpoint } from '../http/dispatch.ts';
 import type { Reply } from '../http/reply.ts';
 import type { OrderClass } from '../model/types.ts';
 import { ParamReader } from './params.ts';
@@ -7,7 +7,7 @@ import { commandReply, type EndpointParts, invalidParams, optionalMarket, reject
 const ORDER_CLASSES: readonly unknown[] = ['spot', 'margin', 'futures'] satisfies OrderClass[];
 
 /** Specification 4.6. */
-export function cancelAllEndpoint(parts: EndpointParts): Endpoint {
+export function cancelAllEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'cancelAll',
     httpMethod: 'POST',

@@ -1,5 +1,5 @@
 import { type Decimal, decimal, formatDecimal } from '../../core/quantities/decimal.ts';
-import type { Endpoint } from '../http/dispatch.ts';
+import type { ServedEndpoint } from '../http/dispatch.ts';
 import { privateError, type Reply, success } from '../http/reply.ts';
 import type { ExchangeModel } from '../model/model.ts';
 import type { Readings } from '../model/readings.ts';
@@ -9,7 +9,7 @@ import { type EndpointParts, emptyResult } from './parts.ts';
 const HUNDRED = decimal('100');
 
 /** Specification 4.6b. Whether the record is wrapped, and what an account without a loan gets, are readings. */
-export function creditLineEndpoint(parts: EndpointParts): Endpoint {
+export function creditLineEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'creditLine',
     httpMethod: 'POST',

@@ -1,5 +1,5 @@
 import type { Reply } from '../http/reply.ts';
-import type { FiatDepositLink } from '../model/types.ts';
+import type { IssuedDepositLink } from '../model/types.ts';
 import type { EndpointParts } from './parts.ts';
 
 export const DEPOSIT_PAGE_PREFIX = '/fiat-deposit/';
@@ -27,7 +27,7 @@ export function depositPage(
 
 const HTML = 'text/html; charset=utf-8';
 
-function paid(parts: EndpointParts, link: FiatDepositLink): Reply {
+function paid(parts: EndpointParts, link: IssuedDepositLink): Reply {
   const outcome = parts.model.payFiatDeposit(link.token);
   const target = outcome.ok ? link.successLink : link.failureLink;
   if (target !== undefined) return { status: 303, body: '', contentType: HTML, location: target };
@@ -37,12 +37,12 @@ function paid(parts: EndpointParts, link: FiatDepositLink): Reply {
     : page(409, 'Deposit refused', `<p>${escaped(outcome.message)}</p>${back}`);
 }
 
-function backOption({ returnLink }: FiatDepositLink): string {
+function backOption({ returnLink }: IssuedDepositLink): string {
   const isWebPage = /^https?:$/.test(URL.parse(returnLink ?? '')?.protocol ?? '');
   return isWebPage ? `<p><a href="${escaped(returnLink ?? '')}">Back</a></p>` : '';
 }
 
-function offer(link: FiatDepositLink): string {
+function offer(link: IssuedDepositLink): string {
   const sum = `${link.amount.toFixed()} ${link.ticker} by ${link.provider}`;
   if (link.paid) return `<p>${escaped(sum)}: paid.</p>`;
   return `<p>${escaped(sum)}</p><form method="post"><button>Pay</button></form>`;

@@ -1,7 +1,7 @@
 import { type Decimal, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
-import type { Endpoint } from '../http/dispatch.ts';
+import type { ServedEndpoint } from '../http/dispatch.ts';
 import { privateError, type Reply, success } from '../http/reply.ts';
-import type { FiatDepositRequest, Rejection } from '../model/types.ts';
+import type { DepositLinkRequest, Rejection } from '../model/types.ts';
 import { ParamReader } from './params.ts';
 import { type EndpointParts, type FiatService, invalidFiatParams } from './parts.ts';
 
@@ -13,7 +13,7 @@ const REDIRECTS = ['successLink', 'failureLink'] as const;
 const DATE_SYNTAX = /^\d{4}-\d{2}-\d{2}$/;
 
 /** Specification 4.1. */
-export function fiatDepositEndpoint(parts: EndpointParts): Endpoint {
+export function fiatDepositEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'fiatDepositUrl',
     httpMethod: 'POST',
@@ -68,7 +68,7 @@ function readAmount(reader: ParamReader): Decimal | undefined {
 }
 
 /** Where a redirect may go is ruled; the target of the back option may be anything. */
-function readLinks(reader: ParamReader, fiat: FiatService): Pick<FiatDepositRequest, LinkName> {
+function readLinks(reader: ParamReader, fiat: FiatService): Pick<DepositLinkRequest, LinkName> {
   const links: { [name in LinkName]?: string } = {};
   for (const name of [...REDIRECTS, 'returnLink'] as const) {
     const text = reader.optionalString(name);

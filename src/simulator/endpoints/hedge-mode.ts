@@ -1,10 +1,10 @@
-import type { Endpoint } from '../http/dispatch.ts';
+import type { ServedEndpoint } from '../http/dispatch.ts';
 import type { Reply } from '../http/reply.ts';
 import { ParamReader } from './params.ts';
 import { commandReply, type EndpointParts, invalidParams, rejected } from './parts.ts';
 
 /** Specification 4.7. */
-export function hedgeModeEndpoint(parts: EndpointParts): Endpoint {
+export function hedgeModeEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'hedgeMode',
     httpMethod: 'POST',

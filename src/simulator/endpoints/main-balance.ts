@@ -1,10 +1,10 @@
 import { formatDecimal } from '../../core/quantities/decimal.ts';
-import type { Endpoint } from '../http/dispatch.ts';
+import type { ServedEndpoint } from '../http/dispatch.ts';
 import { type Reply, success } from '../http/reply.ts';
 import { type EndpointParts, emptyResult } from './parts.ts';
 
 /** Specification 4.8 and 2.6; assets with a zero balance are left out. */
-export function mainBalanceEndpoint(parts: EndpointParts): Endpoint {
+export function mainBalanceEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'mainBalance',
     httpMethod: 'POST',

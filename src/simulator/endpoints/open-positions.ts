@@ -1,13 +1,13 @@
 import { formatDecimal } from '../../core/quantities/decimal.ts';
-import type { Endpoint } from '../http/dispatch.ts';
+import type { ServedEndpoint } from '../http/dispatch.ts';
 import { type Reply, success } from '../http/reply.ts';
 import type { Readings } from '../model/readings.ts';
-import type { PositionView } from '../model/types.ts';
+import type { PositionSheet } from '../model/types.ts';
 import { ParamReader } from './params.ts';
 import { type EndpointParts, invalidParams, optionalMarket, unixSeconds } from './parts.ts';
 
 /** Specification 4.3. */
-export function openPositionsEndpoint(parts: EndpointParts): Endpoint {
+export function openPositionsEndpoint(parts: EndpointParts): ServedEndpoint {
   const cache = new ReplyCache();
   return {
     name: 'openPositions',
@@ -63,7 +63,7 @@ function listing(
 }
 
 /** Specification 2.4. */
-function positionRecord(view: PositionView, readings: Readings): object {
+function positionRecord(view: PositionSheet, readings: Readings): object {
   return {
     positionId: view.positionId,
     market: view.market,
@@ -86,14 +86,14 @@ function positionRecord(view: PositionView, readings: Readings): object {
 }
 
 /** A short in one-way mode is signed or not: the specification does not say. */
-function positionAmount(view: PositionView, readings: Readings): string {
+function positionAmount(view: PositionSheet, readings: Readings): string {
   const negative =
     view.direction === 'short' && view.positionSide === 'BOTH' && readings.shortAmount === 'signed';
   return formatDecimal(negative ? view.amount.neg() : view.amount);
 }
 
 /** Only what is attached is shown. */
-function tpslRecord(tpsl: PositionView['tpsl']): object | null {
+function tpslRecord(tpsl: PositionSheet['tpsl']): object | null {
   if (tpsl === null) return null;
   const { takeProfitId, takeProfit, stopLossId, stopLoss } = tpsl;
   return {

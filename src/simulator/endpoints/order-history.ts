@@ -1,5 +1,5 @@
 import { formatDecimal } from '../../core/quantities/decimal.ts';
-import type { Endpoint } from '../http/dispatch.ts';
+import type { ServedEndpoint } from '../http/dispatch.ts';
 import { type Reply, success } from '../http/reply.ts';
 import type { Readings } from '../model/readings.ts';
 import type { OrderView } from '../model/types.ts';
@@ -7,7 +7,7 @@ import { ParamReader } from './params.ts';
 import { type EndpointParts, emptyResult, invalidParams, optionalMarket, unixSeconds } from './parts.ts';
 
 /** Specification 4.5; newest first, the page is cut before the records are grouped by market. */
-export function orderHistoryEndpoint(parts: EndpointParts): Endpoint {
+export function orderHistoryEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'orderHistory',
     httpMethod: 'POST',

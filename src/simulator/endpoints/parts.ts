@@ -8,13 +8,13 @@ import {
   successText,
 } from '../http/reply.ts';
 import type { ExchangeModel } from '../model/model.ts';
-import type { CreditLineView, OrderView, PositionView, Rejection, TransferView } from '../model/types.ts';
+import type { CreditLineView, OrderView, PositionSheet, Rejection, TransferView } from '../model/types.ts';
 import type { ParamReader } from './params.ts';
 import type { Revision } from './revision.ts';
 
 /** What one account's reads show, now or as of some time ago. */
 export interface AccountReads {
-  openPositions(market?: string): readonly PositionView[];
+  openPositions(market?: string): readonly PositionSheet[];
   creditLines(): readonly CreditLineView[];
   mainBalance(): Readonly<Record<string, Decimal>>;
   transfers(): readonly TransferView[];

@@ -1,11 +1,11 @@
 import { formatDecimal } from '../../core/quantities/decimal.ts';
-import type { Endpoint } from '../http/dispatch.ts';
+import type { ServedEndpoint } from '../http/dispatch.ts';
 import { success } from '../http/reply.ts';
 import type { AssetStatus } from '../model/types.ts';
 import type { EndpointParts } from './parts.ts';
 
 /** Specification 1: the liveness check. */
-export function pingEndpoint(): Endpoint {
+export function pingEndpoint(): ServedEndpoint {
   const reply = success(['pong']);
   return { name: 'ping', httpMethod: 'GET', path: '/api/v4/public/ping', handle: () => reply };
 }
@@ -15,7 +15,7 @@ export function pingEndpoint(): Endpoint {
  * here it is an object keyed by ticker with `can_deposit`, `can_withdraw` and the providers and networks per
  * direction.
  */
-export function assetsEndpoint(parts: EndpointParts): Endpoint {
+export function assetsEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'assets',
     httpMethod: 'GET',

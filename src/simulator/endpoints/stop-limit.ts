@@ -1,13 +1,13 @@
 import { formatDecimal } from '../../core/quantities/decimal.ts';
-import type { Endpoint } from '../http/dispatch.ts';
+import type { ServedEndpoint } from '../http/dispatch.ts';
 import { type Reply, success } from '../http/reply.ts';
 import type { Readings } from '../model/readings.ts';
-import type { OrderView, StopLimitRequest } from '../model/types.ts';
+import type { OrderView, StopLimitPlacement } from '../model/types.ts';
 import { ParamReader } from './params.ts';
 import { type EndpointParts, invalidParams, rejected, unixSeconds } from './parts.ts';
 
 /** Specification 4.4. */
-export function stopLimitEndpoint(parts: EndpointParts): Endpoint {
+export function stopLimitEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'stopLimit',
     httpMethod: 'POST',
@@ -25,7 +25,7 @@ export function stopLimitEndpoint(parts: EndpointParts): Endpoint {
   };
 }
 
-function readRequest(reader: ParamReader): StopLimitRequest | undefined {
+function readRequest(reader: ParamReader): StopLimitPlacement | undefined {
   const market = reader.requiredString('market');
   const side = readSide(reader);
   const amount = reader.requiredDecimal('amount');

@@ -1,5 +1,5 @@
 import { formatDecimal } from '../../core/quantities/decimal.ts';
-import type { Endpoint } from '../http/dispatch.ts';
+import type { ServedEndpoint } from '../http/dispatch.ts';
 import { type Reply, success } from '../http/reply.ts';
 import type { TransferView } from '../model/types.ts';
 import { isInteger, isString, ParamReader } from './params.ts';
@@ -14,7 +14,7 @@ const STATUS_CODES: Readonly<Record<1 | 2, readonly number[]>> = {
 };
 
 /** Specification 4.2; newest first. */
-export function transferHistoryEndpoint(parts: EndpointParts): Endpoint {
+export function transferHistoryEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'transferHistory',
     httpMethod: 'POST',

@@ -4,9 +4,9 @@ import type { RateLimiter } from './rate-limit.ts';
 import { permissionError, privateError, publicError, type Reply } from './reply.ts';
 
 /** What a key needs support to have enabled, or its owner to have granted. */
-export type Permission = 'creditLine' | 'fiatDeposit' | 'trading';
+export type KeyPermission = 'creditLine' | 'fiatDeposit' | 'trading';
 
-export type Permissions = Readonly<Record<Permission, boolean>>;
+export type KeyPermissions = Readonly<Record<KeyPermission, boolean>>;
 
 export interface EndpointRequest {
   /** Empty for public endpoints. */
@@ -17,11 +17,11 @@ export interface EndpointRequest {
 }
 
 /** One endpoint: where it is, who may use it, and what it answers. */
-export interface Endpoint {
+export interface ServedEndpoint {
   readonly name: string;
   readonly httpMethod: 'GET' | 'POST';
   readonly path: string;
-  readonly permission?: Permission;
+  readonly permission?: KeyPermission;
   /** It changes something; all others only read. */
   readonly isCommand?: boolean;
   readonly handle: (request: EndpointRequest) => Reply;
@@ -53,10 +53,10 @@ export interface Dispatched {
 }
 
 export interface DispatchParts {
-  readonly endpoints: ReadonlyMap<string, Endpoint>;
+  readonly endpoints: ReadonlyMap<string, ServedEndpoint>;
   readonly limiter: RateLimiter;
   readonly findKey: (apiKey: string) => ApiKey | undefined;
-  readonly permissionsOf: (accountId: string) => Permissions;
+  readonly permissionsOf: (accountId: string) => KeyPermissions;
   readonly nonceRuleOf: (accountId: string) => NonceRule;
   /** HTTP status of a permission refusal: the specification leaves it open. */
   readonly permissionStatus: () => number;
@@ -99,7 +99,7 @@ export class Dispatcher {
     return unreadable(request) ?? this.#dispatchPrivate(endpoint, request, staleMs);
   }
 
-  #dispatchPrivate(endpoint: Endpoint, request: IncomingRequest, staleMs: number): Dispatched {
+  #dispatchPrivate(endpoint: ServedEndpoint, request: IncomingRequest, staleMs: number): Dispatched {
     const authentication = authenticate(request, this.#parts.findKey);
     if (authentication.kind === 'refused') return authentication;
     const { accountId, apiKey, nonce, params } = authentication;
@@ -117,7 +117,7 @@ export class Dispatcher {
     return { ...known, reply: this.#run(endpoint, { accountId, params, staleMs }) };
   }
 
-  #run(endpoint: Endpoint, request: EndpointRequest): Reply {
+  #run(endpoint: ServedEndpoint, request: EndpointRequest): Reply {
     try {
       return endpoint.handle(request);
     } catch (error) {

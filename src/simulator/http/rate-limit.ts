@@ -2,14 +2,14 @@
  * Limits of specification 8 and, where it states none, of the live service. A rule admits `requests` per
  * `periodMs` and client address, as a sliding window: at no moment have more arrived in the last period.
  */
-export interface RateLimit {
+export interface EnforcedLimit {
   /** An exact path, or a prefix ending in `*`. `*` alone applies to what no other rule names. */
   readonly path: string;
   readonly requests: number;
   readonly periodMs: number;
 }
 
-export const DEFAULT_RATE_LIMITS: readonly RateLimit[] = [
+export const ENFORCED_RATE_LIMITS: readonly EnforcedLimit[] = [
   { path: '/api/v4/public/*', requests: 20_000, periodMs: 10_000 },
   { path: '/api/v4/trade-account/*', requests: 12_000, periodMs: 10_000 },
   { path: '/api/v4/main-account/*', requests: 1_000, periodMs: 10_000 },
@@ -25,20 +25,20 @@ const MAX_WINDOWS = 4_096;
 
 /** Every rule that matches the path must have room; a refused request does not count. */
 export class RateLimiter {
-  #rules: readonly RateLimit[];
-  readonly #rulesOfPath = new Map<string, readonly RateLimit[]>();
+  #rules: readonly EnforcedLimit[];
+  readonly #rulesOfPath = new Map<string, readonly EnforcedLimit[]>();
   readonly #windows = new Map<string, SlidingWindow>();
 
-  constructor(rules: readonly RateLimit[]) {
+  constructor(rules: readonly EnforcedLimit[]) {
     this.#rules = rules;
   }
 
-  get rules(): readonly RateLimit[] {
+  get rules(): readonly EnforcedLimit[] {
     return this.#rules;
   }
 
   /** New rules start with empty windows. */
-  replace(rules: readonly RateLimit[]): void {
+  replace(rules: readonly EnforcedLimit[]): void {
     this.#rules = rules;
     this.#rulesOfPath.clear();
     this.#windows.clear();
@@ -51,7 +51,7 @@ export class RateLimiter {
     return true;
   }
 
-  #matching(path: string): readonly RateLimit[] {
+  #matching(path: string): readonly EnforcedLimit[] {
     let rules = this.#rulesOfPath.get(path);
     if (rules === undefined) {
       const named = this.#rules.filter((rule) => rule.path !== '*' && matches(rule.path, path));
@@ -62,7 +62,7 @@ export class RateLimiter {
     return rules;
   }
 
-  #window(rule: RateLimit, address: string): SlidingWindow {
+  #window(rule: EnforcedLimit, address: string): SlidingWindow {
     const key = `${address} ${rule.path}`;
     let window = this.#windows.get(key);
     if (window === undefined) {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Delays } from './delays.ts';
-import type { Dispatched, Endpoint, IncomingRequest } from './dispatch.ts';
+import type { Dispatched, IncomingRequest, ServedEndpoint } from './dispatch.ts';
 import { damagedBody, type FaultPlan, faultReply, NO_FAULTS, planOf } from './fault-plan.ts';
 import type { FaultBook, LostConnection } from './faults.ts';
 import { privateError, publicError, type Reply } from './reply.ts';
@@ -14,7 +14,7 @@ export type RegionState =
   | { readonly mode: 'slow'; readonly delayMs: number };
 
 export interface ServerParts {
-  readonly endpoints: ReadonlyMap<string, Endpoint>;
+  readonly endpoints: ReadonlyMap<string, ServedEndpoint>;
   readonly dispatch: (request: IncomingRequest, staleMs: number) => Dispatched;
   /** Account of a key, for faults aimed at one; nothing is verified here. */
   readonly accountOfKey: (apiKey: string) => string | undefined;

@@ -8,7 +8,7 @@ import {
 } from '../../core/quantities/decimal.ts';
 import { Heap } from './heap.ts';
 import type { Market, Order, World } from './state.ts';
-import type { MarketSpec, MarketView, Side } from './types.ts';
+import type { MarketSheet, MarketSpec, Side } from './types.ts';
 
 /** Best price first, then who came first; orders at market come before all. */
 function restingBefore(side: Side): (a: Order, b: Order) => boolean {
@@ -73,7 +73,7 @@ export function movePrice(world: World, market: Market, last: Decimal, mark?: De
   }
 }
 
-export function marketView(market: Market): MarketView {
+export function marketView(market: Market): MarketSheet {
   const { spec, last, mark, bestBid, bestAsk } = market;
   return { spec, last, mark, bid: bestBid, ask: bestAsk };
 }

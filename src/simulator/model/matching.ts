@@ -6,13 +6,13 @@ import { cancel, finishOrder, orderFields, shelve } from './order-book.ts';
 import { applyFill, attachTpsl } from './positions.ts';
 import { isOpen, type Market, type Order, record, type World } from './state.ts';
 
-export type Role = 'taker' | 'maker';
+export type LiquidityRole = 'taker' | 'maker';
 
 /**
  * Trades an active order against the book as far as it goes. A taker gets the price of each level; an order
  * that rested gets its own. What a reduce-only order may still do is decided fill by fill.
  */
-export function matchOrder(world: World, order: Order, role: Role): void {
+export function matchOrder(world: World, order: Order, role: LiquidityRole): void {
   while (isOpen(order)) {
     const level = firstFreeLevel(world, order);
     if (level === undefined) break;
@@ -40,7 +40,7 @@ function fillable(world: World, order: Order): Decimal | undefined {
   return minDecimal(order.left, position.size);
 }
 
-function fill(world: World, order: Order, level: BookLevel, amount: Decimal, role: Role): void {
+function fill(world: World, order: Order, level: BookLevel, amount: Decimal, role: LiquidityRole): void {
   const { market } = order;
   const price = role === 'taker' || order.price.eq(ZERO) ? level.price : order.price;
   const feeRate = role === 'taker' ? order.takerFee : order.makerFee;
@@ -79,7 +79,7 @@ function spotFill(
   amount: Decimal,
   price: Decimal,
   feeRate: Decimal,
-  role: Role,
+  role: LiquidityRole,
 ): void {
   const { base, quote } = order.market.spec;
   const wallet = `spot:${order.accountId}`;

@@ -2,24 +2,24 @@ import type { Decimal } from '../../core/quantities/decimal.ts';
 import type { PriceSource } from '../scenarios/price-source.ts';
 import type { Readings } from './readings.ts';
 import type {
-  AccountView,
+  AccountSheet,
   AssetStatus,
   CollateralLimitRequest,
   CreditLineView,
-  FiatDepositLink,
-  FiatDepositRequest,
+  DepositLinkRequest,
+  IssuedDepositLink,
   LedgerDetail,
   LedgerEntry,
   LedgerFilter,
-  MarketView,
+  MarketSheet,
   OpenLoan,
   OrderClass,
   OrderView,
   Outcome,
-  PositionView,
+  PositionSheet,
   SeedAccount,
   SpotOrderRequest,
-  StopLimitRequest,
+  StopLimitPlacement,
   TransferRequest,
   TransferView,
   WalletName,
@@ -39,8 +39,8 @@ export interface ExchangeModel {
   /** Takes effect for what happens from now on; `marginModel` cannot change while positions are open. */
   setReadings(readings: Readings): Outcome<{ readonly readings: Readings }>;
 
-  markets(): readonly MarketView[];
-  market(name: string): MarketView | undefined;
+  markets(): readonly MarketSheet[];
+  market(name: string): MarketSheet | undefined;
   /** Sets prices by hand, at once and as a gap; a walk goes on from here. `last` and `mark` override `price`. */
   setPrice(
     market: string,
@@ -53,13 +53,13 @@ export interface ExchangeModel {
 
   createAccount(seed: SeedAccount): void;
   accountIds(): readonly string[];
-  account(accountId: string): AccountView;
+  account(accountId: string): AccountSheet;
   setLeverage(accountId: string, leverage: number): void;
 
   /** Specification 4.4; a reduce-only amount may come back trimmed. */
   placeCollateralStopLimit(
     accountId: string,
-    request: StopLimitRequest,
+    request: StopLimitPlacement,
   ): Outcome<{ readonly order: OrderView }>;
   placeCollateralLimit(
     accountId: string,
@@ -79,7 +79,7 @@ export interface ExchangeModel {
   order(accountId: string, orderId: number): OrderView | undefined;
   /** Finished and partly executed spot orders, newest first (specification 2.1, 4.5). */
   spotOrderHistory(accountId: string, market?: string): readonly OrderView[];
-  openPositions(accountId: string, market?: string): readonly PositionView[];
+  openPositions(accountId: string, market?: string): readonly PositionSheet[];
 
   creditLines(accountId: string): readonly CreditLineView[];
   openLoan(accountId: string, loan: OpenLoan): Outcome<{ readonly loan: CreditLineView }>;
@@ -117,9 +117,9 @@ export interface ExchangeModel {
   /** Specification 4.1, the checks that need state (ticker, provider, amount bounds, unique id for ever). */
   createFiatDeposit(
     accountId: string,
-    request: FiatDepositRequest,
-  ): Outcome<{ readonly link: FiatDepositLink }>;
-  fiatDeposit(token: string): FiatDepositLink | undefined;
+    request: DepositLinkRequest,
+  ): Outcome<{ readonly link: IssuedDepositLink }>;
+  fiatDeposit(token: string): IssuedDepositLink | undefined;
   /** The customer pays at the provider: the deposit arrives. Paying twice is refused. */
   payFiatDeposit(token: string): Outcome<{ readonly transfer: TransferView }>;
 

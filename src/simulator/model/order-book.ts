@@ -24,7 +24,7 @@ export function orderFields(order: Order): {
   };
 }
 
-/** Registers an order as open and writes it down. */
+/** FieldCache an order as open and writes it down. */
 export function enterOrder(world: World, order: Order, reason?: string): void {
   const account = accountOf(world, order);
   world.orders.set(order.orderId, order);

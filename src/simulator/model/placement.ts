@@ -17,11 +17,11 @@ import type {
   CollateralLimitRequest,
   OrderView,
   Outcome,
-  PositionSide,
+  PositionLeg,
   Rejection,
   Side,
   SpotOrderRequest,
-  StopLimitRequest,
+  StopLimitPlacement,
 } from './types.ts';
 
 const CLIENT_ORDER_ID = /^[A-Za-z0-9._-]+$/;
@@ -37,12 +37,12 @@ interface CollateralRequest {
   readonly stopLoss: Decimal | undefined;
   readonly takeProfit: Decimal | undefined;
   readonly clientOrderId: string;
-  readonly positionSide: PositionSide | undefined;
+  readonly positionSide: PositionLeg | undefined;
   readonly reduceOnly: boolean;
 }
 
 /** Specification 4.4. */
-export function placeStopLimit(world: World, account: Account, request: StopLimitRequest): Placed {
+export function placeStopLimit(world: World, account: Account, request: StopLimitPlacement): Placed {
   return placeCollateral(world, account, normalise(request, request.price, request.activationPrice));
 }
 
@@ -171,7 +171,7 @@ function checkClientOrderId(
 }
 
 /** Hedge mode names the position to trade; one-way mode has one per market and ignores the field. */
-function sideOfPosition(account: Account, request: CollateralRequest): PositionSide {
+function sideOfPosition(account: Account, request: CollateralRequest): PositionLeg {
   return account.hedgeMode ? (request.positionSide ?? 'BOTH') : 'BOTH';
 }
 
@@ -206,7 +206,7 @@ function checkCollateral(
 function trimmed(
   account: Account,
   market: Market,
-  positionSide: PositionSide,
+  positionSide: PositionLeg,
   request: CollateralRequest,
 ): Decimal {
   const position = account.positions.get(positionKey(market, positionSide));
@@ -218,7 +218,7 @@ function collateralOrder(
   account: Account,
   market: Market,
   request: CollateralRequest,
-  positionSide: PositionSide,
+  positionSide: PositionLeg,
   amount: Decimal,
 ): NewOrder {
   const { activationPrice = null, stopLoss = null, takeProfit = null, price, side } = request;

@@ -19,13 +19,13 @@ import {
   touchAccount,
   type World,
 } from './state.ts';
-import type { PositionSide, Side } from './types.ts';
+import type { PositionLeg, Side } from './types.ts';
 
 export interface PositionFill {
   readonly account: Account;
   readonly market: Market;
   readonly side: Side;
-  readonly positionSide: PositionSide;
+  readonly positionSide: PositionLeg;
   readonly amount: Decimal;
   readonly price: Decimal;
   readonly feeRate: Decimal;

@@ -1,20 +1,20 @@
 import { type Decimal, decimal, ONE, ZERO } from '../../core/quantities/decimal.ts';
 import type { PriceSource } from '../scenarios/price-source.ts';
-import type { Random } from '../scenarios/random.ts';
+import type { SeededRandom } from '../scenarios/random.ts';
 import type { Agenda } from './agenda.ts';
 import type { Heap } from './heap.ts';
 import type { EntryFields, Ledger, Leg } from './ledger.ts';
 import type { Readings } from './readings.ts';
 import type {
   AssetSpec,
-  FiatDepositLink,
+  IssuedDepositLink,
   LedgerEntry,
   LedgerKind,
-  LiquidationState,
+  LiquidationStage,
   MarketSpec,
   ModelConfig,
   OrderView,
-  PositionSide,
+  PositionLeg,
   Side,
   TransferView,
 } from './types.ts';
@@ -37,7 +37,7 @@ export interface Position {
   readonly account: Account;
   readonly market: Market;
   readonly key: string;
-  readonly positionSide: PositionSide;
+  readonly positionSide: PositionLeg;
   readonly direction: 'long' | 'short';
   size: Decimal;
   /** Total paid for what is still open; exact except for the rounding that a partial close carries over. */
@@ -80,7 +80,7 @@ export interface Threshold {
 export interface MarginUnit extends RiskUnit {
   readonly account: Account;
   readonly position: Position | null;
-  state: LiquidationState | null;
+  state: LiquidationStage | null;
   nextStepMs: number;
 }
 
@@ -97,7 +97,7 @@ export interface Loan extends RiskUnit {
   readonly marginCallLtv: Decimal;
   readonly liquidationLtv: Decimal;
   readonly createdMs: number;
-  state: LiquidationState | null;
+  state: LiquidationStage | null;
   open: boolean;
 }
 
@@ -155,13 +155,13 @@ export interface World {
   nowMs: number;
   readonly ledger: Ledger;
   readonly agenda: Agenda;
-  readonly random: Random;
+  readonly random: SeededRandom;
   readonly markets: Map<string, Market>;
   readonly assets: Map<string, AssetSpec>;
   readonly accounts: Map<string, Account>;
   readonly orders: Map<number, Order>;
   readonly loans: Map<number, Loan>;
-  readonly fiatDeposits: Map<string, FiatDepositLink>;
+  readonly fiatDeposits: Map<string, IssuedDepositLink>;
   readonly fiatUniqueIds: Set<string>;
   /** Markets to match and units to judge before the current call ends. */
   readonly dirtyMarkets: Set<Market>;

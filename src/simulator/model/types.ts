@@ -6,10 +6,10 @@ import type { Readings } from './readings.ts';
  * market's base asset, prices and costs in its quote ("money") asset, rates are fractions (0.001 = 0.1 %).
  */
 export type Side = 'buy' | 'sell';
-export type PositionSide = 'LONG' | 'SHORT' | 'BOTH';
+export type PositionLeg = 'LONG' | 'SHORT' | 'BOTH';
 /** Order classes as cancel-all names them (specification 4.6). */
 export type OrderClass = 'spot' | 'margin' | 'futures';
-export type LiquidationState = 'margin_call' | 'liquidation';
+export type LiquidationStage = 'margin_call' | 'liquidation';
 export type WalletName = 'main' | 'spot' | 'collateral';
 
 /** Synthetic order book: `amountPerLevel` at every level on both sides, renewed every `renewMs`. */
@@ -125,7 +125,7 @@ export interface Rejection {
 }
 export type Outcome<T> = ({ readonly ok: true } & T) | Rejection;
 
-export interface StopLimitRequest {
+export interface StopLimitPlacement {
   readonly market: string;
   readonly side: Side;
   readonly amount: Decimal;
@@ -134,12 +134,12 @@ export interface StopLimitRequest {
   readonly stopLoss?: Decimal;
   readonly takeProfit?: Decimal;
   readonly clientOrderId?: string;
-  readonly positionSide?: PositionSide;
+  readonly positionSide?: PositionLeg;
   readonly reduceOnly?: boolean;
 }
 
 /** A plain collateral order (opens positions through the control API); `price` absent = at market. */
-export type CollateralLimitRequest = Omit<StopLimitRequest, 'price' | 'activationPrice'> & {
+export type CollateralLimitRequest = Omit<StopLimitPlacement, 'price' | 'activationPrice'> & {
   readonly price?: Decimal;
 };
 
@@ -154,7 +154,7 @@ export interface SpotOrderRequest {
   readonly ioc?: boolean;
 }
 
-export type OrderStatus = 'NEW' | 'PARTIALLY_FILLED' | 'FILLED' | 'CANCELLED';
+export type OrderState = 'NEW' | 'PARTIALLY_FILLED' | 'FILLED' | 'CANCELLED';
 
 /** An order as it stands; the server writes specification 2.1 and 2.2 records from it. */
 export interface OrderView {
@@ -165,7 +165,7 @@ export interface OrderView {
   readonly orderClass: OrderClass;
   readonly type: 'limit' | 'market' | 'stop limit' | 'stop market';
   readonly side: Side;
-  readonly positionSide: PositionSide;
+  readonly positionSide: PositionLeg;
   readonly reduceOnly: boolean;
   /** After any trimming of a reduce-only order at placement. */
   readonly amount: Decimal;
@@ -175,7 +175,7 @@ export interface OrderView {
   readonly activationPrice: Decimal | null;
   /** Whether a stop has been triggered; true for orders that are not stops. */
   readonly active: boolean;
-  readonly status: OrderStatus;
+  readonly status: OrderState;
   readonly dealStock: Decimal;
   readonly dealMoney: Decimal;
   readonly dealFee: Decimal;
@@ -195,14 +195,14 @@ export interface OrderView {
 }
 
 /** What a specification 2.4 record is written from. */
-export interface PositionView {
+export interface PositionSheet {
   readonly positionId: number;
   readonly accountId: string;
   readonly market: string;
   readonly orderClass: 'margin' | 'futures';
   readonly direction: 'long' | 'short';
   /** LONG or SHORT in hedge mode, else BOTH. */
-  readonly positionSide: PositionSide;
+  readonly positionSide: PositionLeg;
   /** Unsigned. */
   readonly amount: Decimal;
   readonly openMs: number;
@@ -210,7 +210,7 @@ export interface PositionView {
   readonly basePrice: Decimal;
   readonly markPrice: Decimal;
   readonly liquidationPrice: Decimal | null;
-  readonly liquidationState: LiquidationState | null;
+  readonly liquidationState: LiquidationStage | null;
   /** Realized by partial closes. */
   readonly pnl: Decimal;
   /** Unrealized pnl in percent of the margin. */
@@ -241,7 +241,7 @@ export interface CreditLineView {
   readonly initialLtv: Decimal;
   readonly marginCallLtv: Decimal;
   readonly liquidationLtv: Decimal;
-  readonly state: LiquidationState | null;
+  readonly state: LiquidationStage | null;
   readonly createdMs: number;
 }
 
@@ -298,7 +298,7 @@ export interface TransferRequest {
   readonly finalStatus?: number;
 }
 
-export interface FiatDepositRequest {
+export interface DepositLinkRequest {
   readonly ticker: string;
   readonly provider: string;
   readonly amount: Decimal;
@@ -309,7 +309,7 @@ export interface FiatDepositRequest {
   readonly returnLink?: string;
 }
 
-export interface FiatDepositLink extends FiatDepositRequest {
+export interface IssuedDepositLink extends DepositLinkRequest {
   /** Opaque and unguessable enough for tests: part of the returned URL. */
   readonly token: string;
   readonly accountId: string;
@@ -328,7 +328,7 @@ export interface AssetStatus {
   readonly minDeposit: Decimal;
 }
 
-export interface MarketView {
+export interface MarketSheet {
   readonly spec: MarketSpec;
   readonly last: Decimal;
   readonly mark: Decimal;
@@ -336,7 +336,7 @@ export interface MarketView {
   readonly ask: Decimal;
 }
 
-export interface AccountView {
+export interface AccountSheet {
   readonly accountId: string;
   readonly hedgeMode: boolean;
   readonly leverage: number;
@@ -348,7 +348,7 @@ export interface AccountView {
   readonly maintenanceMargin: Decimal;
   readonly usedMargin: Decimal;
   readonly freeMargin: Decimal;
-  readonly liquidationState: LiquidationState | null;
+  readonly liquidationState: LiquidationStage | null;
 }
 
 export type LedgerKind =

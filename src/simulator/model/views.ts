@@ -13,7 +13,7 @@ import {
   usedMargin,
 } from './margin.ts';
 import { type Account, type MarginUnit, type Market, type Position, type World } from './state.ts';
-import type { AccountView, PositionView, WalletName } from './types.ts';
+import type { AccountSheet, PositionSheet, WalletName } from './types.ts';
 
 const HUNDRED = decimal('100');
 const PERCENT_PLACES = 2;
@@ -28,7 +28,7 @@ function numbersOf(world: World, unit: MarginUnit): UnitNumbers {
 }
 
 /** Specification 2.4: the account's positions; what they share is computed once. */
-export function positionViews(world: World, account: Account, market?: string): readonly PositionView[] {
+export function positionViews(world: World, account: Account, market?: string): readonly PositionSheet[] {
   const positions = [...account.positions.values()].filter(
     (position) => market === undefined || position.market.spec.name === market,
   );
@@ -41,7 +41,7 @@ export function positionViews(world: World, account: Account, market?: string): 
   });
 }
 
-function positionView(world: World, position: Position, numbers: UnitNumbers, free: Decimal): PositionView {
+function positionView(world: World, position: Position, numbers: UnitNumbers, free: Decimal): PositionSheet {
   const { market, account, unit } = position;
   const margin = positionMargin(world, position);
   const profit = unrealizedPnl(position);
@@ -70,7 +70,7 @@ function positionView(world: World, position: Position, numbers: UnitNumbers, fr
   };
 }
 
-function tpslView({ takeProfit, stopLoss }: Position): PositionView['tpsl'] {
+function tpslView({ takeProfit, stopLoss }: Position): PositionSheet['tpsl'] {
   if (takeProfit === null && stopLoss === null) return null;
   return {
     takeProfitId: takeProfit?.orderId ?? null,
@@ -84,7 +84,7 @@ export function walletView(world: World, account: Account, wallet: WalletName): 
   return Object.fromEntries(world.ledger.balances(`${wallet}:${account.id}`));
 }
 
-export function accountView(world: World, account: Account): AccountView {
+export function accountView(world: World, account: Account): AccountSheet {
   const { sums, state } = accountSums(world, account);
   return {
     accountId: account.id,
@@ -105,7 +105,7 @@ export function accountView(world: World, account: Account): AccountView {
 function accountSums(
   world: World,
   account: Account,
-): { readonly sums: MarginSums; readonly state: AccountView['liquidationState'] } {
+): { readonly sums: MarginSums; readonly state: AccountSheet['liquidationState'] } {
   const pool = marginSums(world, account.unit);
   if (world.readings.marginModel === 'cross') return { sums: pool, state: account.unit.state };
   const units = [...account.positions.values()].map((position) => position.unit);

@@ -6,8 +6,8 @@ import { CODES, reject } from './rejection.ts';
 import { type Account, record, type Transfer, touchAccount, type World } from './state.ts';
 import type {
   AssetSpec,
-  FiatDepositLink,
-  FiatDepositRequest,
+  DepositLinkRequest,
+  IssuedDepositLink,
   LedgerKind,
   Outcome,
   TransferRequest,
@@ -193,8 +193,8 @@ export function moveBetweenWallets(
 export function makeFiatDeposit(
   world: World,
   account: Account,
-  request: FiatDepositRequest,
-): Outcome<{ readonly link: FiatDepositLink }> {
+  request: DepositLinkRequest,
+): Outcome<{ readonly link: IssuedDepositLink }> {
   const asset = world.assets.get(request.ticker);
   if (asset === undefined || !asset.fiat || !asset.canDeposit)
     return reject(CODES.invalid, 'ticker', 'The selected ticker is invalid');
@@ -207,7 +207,7 @@ export function makeFiatDeposit(
     return reject(CODES.invalid, 'amount', 'Amount is too little for deposit');
   if (world.fiatUniqueIds.has(request.uniqueId))
     return reject(CODES.invalid, 'uniqueId', 'The unique id has already been taken');
-  const link: FiatDepositLink = {
+  const link: IssuedDepositLink = {
     ...request,
     token: world.random.hex(32),
     accountId: account.id,

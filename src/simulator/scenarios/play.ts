@@ -1,5 +1,5 @@
 import type { Decimal } from '../../core/quantities/decimal.ts';
-import type { MarketView } from '../model/types.ts';
+import type { MarketSheet } from '../model/types.ts';
 import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
 import { type Candle, candleSource, parseCandles } from './candles.ts';
 import { type PriceSource, walkSource } from './price-source.ts';
@@ -97,7 +97,7 @@ export function playWalk(exchange: SimulatedExchange, play: WalkPlay, seed: numb
 function playIn(
   exchange: SimulatedExchange,
   name: string | undefined,
-  sourceOf: (market: MarketView, index: number) => PriceSource,
+  sourceOf: (market: MarketSheet, index: number) => PriceSource,
 ): string[] {
   exchange.catchUp();
   const markets = chosenMarkets(exchange, name);
@@ -118,7 +118,7 @@ function makeSource(make: () => PriceSource): PriceSource {
   }
 }
 
-function chosenMarkets(exchange: SimulatedExchange, name: string | undefined): readonly MarketView[] {
+function chosenMarkets(exchange: SimulatedExchange, name: string | undefined): readonly MarketSheet[] {
   const markets = exchange.model.markets();
   if (name === undefined) return markets.filter((market) => market.spec.follows === undefined);
   const market = exchange.model.market(name);

@@ -1,5 +1,5 @@
 /** Seeded random numbers from integer and basic float arithmetic only: equal on every platform. */
-export interface Random {
+export interface SeededRandom {
   /** In [0, 1). */
   uniform(): number;
   /** Mean 0, deviation 1, within +-6 (sum of twelve uniforms). */
@@ -11,7 +11,7 @@ export interface Random {
 }
 
 /** Weyl sequence with a 32-bit mixing function (splitmix style). */
-export function createRandom(seed: number): Random {
+export function createRandom(seed: number): SeededRandom {
   let state = seed >>> 0;
   const uniform = (): number => {
     state = (state + 0x9e_37_79_b9) >>> 0;

@@ -9,8 +9,8 @@ export interface Backend {
   view(bucket: number, request: RawRequest): Promise<RawView>;
   /** Changes each account whose header is still the expected one. */
   commit(bucket: number, batch: RawBatch): Promise<RawCommitReply>;
-  /** Replaces the bucket's life if it is still `expected`; resolves to the one that holds now. */
-  startLife(bucket: number, expected: string | null, next: string): Promise<string>;
+  /** Replaces the bucket's store epoch if it is still `expected`; resolves to the one that holds now. */
+  startEpoch(bucket: number, expected: string | null, next: string): Promise<string>;
   /** Replaces the bucket's controls if their stamp is still `expected`; resolves to those that hold now. */
   setControls(bucket: number, expected: string, next: string): Promise<string>;
   /** Controls of all buckets, by bucket; empty where there are none. */
@@ -56,7 +56,7 @@ export interface RawAccount {
 export interface RawView {
   /** Identity of the server that answered: changes whenever it may have lost something. */
   readonly run: string;
-  readonly life: string | null;
+  readonly epoch: string | null;
   /** null: those with the stamp of the request. */
   readonly controls: string | null;
   readonly accounts: readonly RawAccount[];
@@ -64,7 +64,7 @@ export interface RawView {
 }
 
 export interface RawBatch {
-  readonly life: string;
+  readonly epoch: string;
   readonly changes: readonly RawChange[];
   /** Replaces the controls, if all changes are made; refuses all of them unless the stamp is the expected one. */
   readonly controls: { readonly expected: string; readonly next: string } | null;
@@ -100,7 +100,7 @@ export interface RawChange {
 export type RawOutcome = 'committed' | 'conflict' | 'leaseLost' | 'controlsChanged' | 'auditContradicts';
 
 export type RawCommitReply =
-  | { readonly kind: 'lifeChanged' }
+  | { readonly kind: 'epochChanged' }
   | {
       readonly kind: 'answered';
       readonly run: string;

@@ -7,7 +7,7 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)`;
 
 /**
- * KEYS: life, controls, due, then one hash per account. ARGV: writer, stamp, claim ('' = no matter whether due),
+ * KEYS: epoch, controls, due, then one hash per account. ARGV: writer, stamp, claim ('' = no matter whether due),
  * the farthest plausible due time, then the account ids in the order of the keys.
  */
 export const VIEW: RedisScript = {
@@ -48,8 +48,8 @@ return out`,
 };
 
 /**
- * KEYS: life, controls, due, then per change its hash and, as far as it needs them, leases, audit, files, history.
- * ARGV: life, stamp and text of new controls ('' = none), samples of history to keep, then the changes.
+ * KEYS: epoch, controls, due, then per change its hash and, as far as it needs them, leases, audit, files, history.
+ * ARGV: epoch, stamp and text of new controls ('' = none), samples of history to keep, then the changes.
  * A change begins with account id, expected header, due time ('' = as it was), new header, and how many values of
  * further fields to set follow; that is all of most. Any other says 'more' there, then that number, stamp to insist on
  * ('-' = none), lease field ('' = none), its token, how many values of each kind follow: fields to remove, records,
@@ -127,8 +127,8 @@ return out`,
 };
 
 /** Sets KEYS[1] to ARGV[2] if it is ARGV[1] ('' = absent); its value afterwards. */
-export const START_LIFE: RedisScript = {
-  name: 'bwStateLife',
+export const START_EPOCH: RedisScript = {
+  name: 'bwStateEpoch',
   numberOfKeys: 1,
   lua: `
 local current = redis.call('GET', KEYS[1]) or ''

@@ -8,12 +8,12 @@ import {
   type CommitResult,
   type DiscardRequest,
   type DueView,
+  type EpochStart,
   type LaneLeases,
-  type Life,
-  type LifeStart,
   type ReadOptions,
   type StateStore,
   type StoredAccount,
+  type StoreEpoch,
   type TakeDueRequest,
 } from '../../core/ports/state-store.ts';
 import type { Redact } from '../canonical.ts';
@@ -36,7 +36,7 @@ import {
 } from './change.ts';
 import { DocumentError, fieldsOf, HEADER_FIELD, readDocuments, textsOf } from './documents.ts';
 import { readHeader, WRITER_LENGTH } from './header.ts';
-import { readLife, type StoredLife, writeLife } from './store-epoch-text.ts';
+import { readEpoch, type StoredEpoch, writeEpoch } from './store-epoch-text.ts';
 
 export interface AccountStoreOptions {
   readonly backend: Backend;
@@ -53,9 +53,9 @@ export interface AccountStoreOptions {
   readonly pruneAudit: (account: StoredAccount) => Promise<StoredAccount>;
 }
 
-/** What this process has last seen of an account within a life; the store may not know less. */
+/** What this process has last seen of an account within a store epoch; the store may not know less. */
 interface Seen {
-  readonly life: string;
+  readonly epoch: string;
   readonly version: number;
   readonly headerText: string;
 }
@@ -68,10 +68,10 @@ interface Found {
 
 type RefusedLoad = Extract<AccountLoad, { readonly kind: 'refused' }>;
 
-const LIFE_ID_LENGTH = 10;
-const LIFE_ATTEMPTS = 5;
+const EPOCH_ID_LENGTH = 10;
+const EPOCH_ATTEMPTS = 5;
 
-/** State of accounts over any backend: documents, lives, versions, and the memory of this process. */
+/** State of accounts over any backend: documents, store epochs, versions, and the memory of this process. */
 export class AccountStore implements StateStore {
   readonly leases: LaneLeases;
   readonly #options: AccountStoreOptions;
@@ -81,7 +81,7 @@ export class AccountStore implements StateStore {
   readonly #seen = new Map<string, Seen>();
   /** Of the accounts handed out, however long the caller keeps them. */
   readonly #entryOf = new WeakMap<StoredAccount, Entry>();
-  readonly #lives: (StoredLife | undefined)[] = Array.from({ length: BUCKETS });
+  readonly #epochs: (StoredEpoch | undefined)[] = Array.from({ length: BUCKETS });
   readonly #controls: Controls[] = Array.from({ length: BUCKETS }, () => NO_CONTROLS);
 
   constructor(options: AccountStoreOptions) {
@@ -163,11 +163,11 @@ export class AccountStore implements StateStore {
     const fields = fieldsOf(document);
     const [field] = fields;
     for (;;) {
-      const { life } = await this.readBucket(bucket, []);
+      const { epoch } = await this.readBucket(bucket, []);
       const texts = await this.#backend.fields(bucket, accountId);
       const text = texts.get(field);
       if (text === undefined || field === HEADER_FIELD) return false;
-      const entry = rawEntry(accountId, texts, life);
+      const entry = rawEntry(accountId, texts, epoch);
       const words = `${author} discarded the stored ${document}: ${reason}`;
       const note = { kind: 'note', atMs, about: 'documentDiscarded', words } as const;
       const found = fields.filter((name) => texts.has(name));
@@ -177,7 +177,7 @@ export class AccountStore implements StateStore {
       const audit = [{ ...note, detail: { document, author, reason }, attachments }];
       const base = entry.account;
       const prepared = prepareChange(entry, { base, audit, removeFields: found }, this.#context());
-      const batch = { life: this.#lives[bucket]!.text, changes: [prepared.raw], controls: null };
+      const batch = { epoch: this.#epochs[bucket]!.text, changes: [prepared.raw], controls: null };
       const reply = await this.#backend.commit(bucket, batch);
       this.#entries.delete(accountId);
       if (reply.kind === 'answered' && reply.outcomes[0] === 'committed') return true;
@@ -216,15 +216,15 @@ export class AccountStore implements StateStore {
     // What was claimed is claimed: if it has to be read again, then as it is.
     const taken = raw.accounts.map(({ accountId }) => accountId);
     let current = raw;
-    for (let attempt = 0; attempt < LIFE_ATTEMPTS; attempt++) {
-      const start = this.#lifeToStart(bucket, current, seen);
+    for (let attempt = 0; attempt < EPOCH_ATTEMPTS; attempt++) {
+      const start = this.#epochToStart(bucket, current, seen);
       if (start === undefined) return { view: await this.#show(bucket, current, remember), raw };
-      await this.#startLife(bucket, current, start);
+      await this.#startEpoch(bucket, current, start);
       const again = { writer: this.#writer, accountIds: taken, due: null };
       seen = this.#seenOf(taken);
       current = await this.#backend.view(bucket, { ...again, stamp: this.#controls[bucket]!.stamp });
     }
-    throw new Error(`bucket ${bucket} changes its life faster than it can be read`);
+    throw new Error(`bucket ${bucket} changes its store epoch faster than it can be read`);
   }
 
   /** As it is before a question is sent: what is learnt until the answer comes may be newer than the answer. */
@@ -237,40 +237,40 @@ export class AccountStore implements StateStore {
     return seen;
   }
 
-  /** Why a new life has to begin before anything of this view may be used. */
-  #lifeToStart(bucket: number, raw: RawView, before: ReadonlyMap<string, Seen>): LifeStart | undefined {
-    const stored = readLife(raw.life);
+  /** Why a new store epoch has to begin before anything of this view may be used. */
+  #epochToStart(bucket: number, raw: RawView, before: ReadonlyMap<string, Seen>): EpochStart | undefined {
+    const stored = readEpoch(raw.epoch);
     if (stored === undefined) return 'empty';
     if (stored.run !== raw.run) return 'serverChanged';
-    if (this.#lives[bucket]?.text !== stored.text) this.#lives[bucket] = stored;
+    if (this.#epochs[bucket]?.text !== stored.text) this.#epochs[bucket] = stored;
     const isRolledBack = raw.accounts.some(({ accountId, header }) => {
       const seen = before.get(accountId);
-      if (seen === undefined || seen.life !== stored.life.id || seen.headerText === header) return false;
+      if (seen === undefined || seen.epoch !== stored.epoch.id || seen.headerText === header) return false;
       const parsed = readHeader(header);
       return !('writer' in parsed) ? header === '' : parsed.version <= seen.version;
     });
     return isRolledBack ? 'rolledBack' : undefined;
   }
 
-  async #startLife(bucket: number, raw: RawView, why: LifeStart): Promise<void> {
+  async #startEpoch(bucket: number, raw: RawView, why: EpochStart): Promise<void> {
     const { clock, randomText } = this.#options;
-    const life: Life = { id: randomText(LIFE_ID_LENGTH), why, sinceMs: clock.nowMs() };
-    const text = await this.#backend.startLife(bucket, raw.life, writeLife(life, raw.run));
-    this.#lives[bucket] = readLife(text);
+    const epoch: StoreEpoch = { id: randomText(EPOCH_ID_LENGTH), why, sinceMs: clock.nowMs() };
+    const text = await this.#backend.startEpoch(bucket, raw.epoch, writeEpoch(epoch, raw.run));
+    this.#epochs[bucket] = readEpoch(text);
   }
 
   async #show(bucket: number, raw: RawView, remember: boolean): Promise<BucketView> {
-    const { life } = this.#lives[bucket]!;
+    const { epoch } = this.#epochs[bucket]!;
     if (raw.controls !== null) this.#controls[bucket] = readControls(raw.controls);
     const complete = await this.#complete(bucket, raw.accounts);
     const loads = complete.map(({ account, known }): AccountLoad => {
-      const read = this.#read(bucket, account, known, life);
+      const read = this.#read(bucket, account, known, epoch);
       if ('kind' in read) return read;
       if (remember) this.#remember(read);
       return { kind: 'loaded', account: read.account };
     });
     const accounts = loads.sort((a, b) => dangerOf(b) - dangerOf(a));
-    return { bucket, life, controls: this.#controls[bucket]!, accounts };
+    return { bucket, epoch, controls: this.#controls[bucket]!, accounts };
   }
 
   /**
@@ -291,32 +291,32 @@ export class AccountStore implements StateStore {
     return found.map(({ account, known }) => ({ account: sent.get(account.accountId) ?? account, known }));
   }
 
-  #read(bucket: number, raw: RawAccount, known: Entry | undefined, life: Life): Entry | RefusedLoad {
+  #read(bucket: number, raw: RawAccount, known: Entry | undefined, epoch: StoreEpoch): Entry | RefusedLoad {
     const { accountId, header: headerText } = raw;
     if (headerText === '') {
       if (bucketOf(accountId) !== bucket)
         throw new RangeError(`account ${accountId} is not of bucket ${bucket}`);
-      return emptyEntry(accountId, life);
+      return emptyEntry(accountId, epoch);
     }
-    if (known?.headerText === headerText && known.account.life === life) return known;
+    if (known?.headerText === headerText && known.account.epoch === epoch) return known;
     const header = readHeader(headerText);
     if (!('writer' in header)) return refusedHeader(accountId, header.form);
     const stored = known?.headerText === headerText ? known : raw.fields && textsOf(raw.fields);
     if (stored === null) throw new Error(`the fields of account ${accountId} were not sent`);
-    this.#note(accountId, life, header.version, headerText);
+    this.#note(accountId, epoch, header.version, headerText);
     try {
       const { documents, lanes } = readDocuments(accountId, stored, known && { ...known.account, ...known });
       const account: StoredAccount = {
         accountId,
         version: header.version,
-        life,
-        isNewLife: header.life !== life.id,
+        epoch,
+        isNewEpoch: header.epoch !== epoch.id,
         documents,
         lanes,
         danger: header.danger,
         revision: headerText,
       };
-      const isSameSweep = known?.header?.sweep === header.sweep && known.account.life === life;
+      const isSameSweep = known?.header?.sweep === header.sweep && known.account.epoch === epoch;
       const { texts, moving } = stored;
       return { account, headerText, header, texts, moving, files: isSameSweep ? known.files : new Set() };
     } catch (error) {
@@ -330,19 +330,19 @@ export class AccountStore implements StateStore {
     const { account, headerText } = entry;
     this.#entryOf.set(account, entry);
     const kept = this.#entries.get(account.accountId)?.account;
-    if (kept?.life === account.life && kept.version > account.version) return;
+    if (kept?.epoch === account.epoch && kept.version > account.version) return;
     this.#entries.delete(account.accountId);
     this.#entries.set(account.accountId, entry);
-    if (account.version > 0) this.#note(account.accountId, account.life, account.version, headerText);
+    if (account.version > 0) this.#note(account.accountId, account.epoch, account.version, headerText);
     if (this.#entries.size <= this.#options.remembered) return;
     const [oldest] = this.#entries.keys();
     if (oldest !== undefined) this.#entries.delete(oldest);
   }
 
-  #note(accountId: string, life: Life, version: number, headerText: string): void {
+  #note(accountId: string, epoch: StoreEpoch, version: number, headerText: string): void {
     const seen = this.#seen.get(accountId);
-    if (seen?.life === life.id && seen.version > version) return;
-    this.#seen.set(accountId, { life: life.id, version, headerText });
+    if (seen?.epoch === epoch.id && seen.version > version) return;
+    this.#seen.set(accountId, { epoch: epoch.id, version, headerText });
   }
 
   async #commitBucket(
@@ -350,31 +350,31 @@ export class AccountStore implements StateStore {
     group: readonly InternalCommit[],
     controls: RawBatch['controls'],
   ): Promise<readonly CommitResult[]> {
-    const life = this.#lives[bucket];
+    const epoch = this.#epochs[bucket];
     const context = this.#context();
     const prepared = group.map((commit) => {
       const entry = this.#entryOf.get(commit.base);
       if (entry === undefined) throw new TypeError('a commit is based on what this store has read');
-      return life !== undefined && entry.account.life.id === life.life.id
+      return epoch !== undefined && entry.account.epoch.id === epoch.epoch.id
         ? prepareChange(entry, commit, context)
         : undefined;
     });
     const sent = prepared.filter((change) => change !== undefined);
-    if (life === undefined || sent.length === 0) return group.map(() => ({ kind: 'lifeChanged' }));
-    const batch = { life: life.text, changes: sent.map(({ raw }) => raw), controls };
+    if (epoch === undefined || sent.length === 0) return group.map(() => ({ kind: 'epochChanged' }));
+    const batch = { epoch: epoch.text, changes: sent.map(({ raw }) => raw), controls };
     const reply = await this.#backend.commit(bucket, batch);
-    const answers = this.#answers(life, sent, reply);
+    const answers = this.#answers(epoch, sent, reply);
     let next = 0;
-    return prepared.map((change) => (change === undefined ? { kind: 'lifeChanged' } : answers[next++]!));
+    return prepared.map((change) => (change === undefined ? { kind: 'epochChanged' } : answers[next++]!));
   }
 
   #answers(
-    life: StoredLife,
+    epoch: StoredEpoch,
     sent: readonly PreparedChange[],
     reply: RawCommitReply,
   ): readonly CommitResult[] {
-    if (reply.kind === 'lifeChanged' || reply.run !== life.run)
-      return sent.map(() => ({ kind: 'lifeChanged' }));
+    if (reply.kind === 'epochChanged' || reply.run !== epoch.run)
+      return sent.map(() => ({ kind: 'epochChanged' }));
     return sent.map(({ next, raw }, index): CommitResult => {
       const outcome = reply.outcomes[index]!;
       if (outcome === 'controlsChanged') return { kind: outcome, controls: readControls(reply.controls) };
@@ -397,10 +397,10 @@ export class AccountStore implements StateStore {
   }
 }
 
-function rawEntry(accountId: string, fields: ReadonlyMap<string, string>, life: Life): Entry {
+function rawEntry(accountId: string, fields: ReadonlyMap<string, string>, epoch: StoreEpoch): Entry {
   const headerText = fields.get(HEADER_FIELD) ?? '';
   const header = readHeader(headerText);
-  const empty = emptyEntry(accountId, life);
+  const empty = emptyEntry(accountId, epoch);
   if (!('writer' in header))
     throw new DocumentError('DOCUMENT_NEWER', 'header', headerWords(accountId, header.form));
   const account = { ...empty.account, version: header.version, danger: header.danger };

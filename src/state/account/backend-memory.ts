@@ -27,7 +27,7 @@ interface Account {
 }
 
 interface Bucket {
-  life: string | null;
+  epoch: string | null;
   controls: string;
   readonly due: Map<string, number>;
   readonly accounts: Map<string, Account>;
@@ -43,7 +43,7 @@ class MemoryBackend implements Backend {
   readonly #clock: Clock;
   readonly #bounds: Bounds;
   readonly #buckets: readonly Bucket[] = Array.from({ length: BUCKETS }, () => ({
-    life: null,
+    epoch: null,
     controls: '',
     due: new Map(),
     accounts: new Map(),
@@ -61,7 +61,7 @@ class MemoryBackend implements Backend {
     const known = bucket.controls !== '' && bucket.controls.slice(0, STAMP_LENGTH) === request.stamp;
     return {
       run: 'memory',
-      life: bucket.life,
+      epoch: bucket.epoch,
       controls: known ? null : bucket.controls,
       accounts: taken.map((accountId) => readRaw(bucket, accountId, request.writer)),
       nextDueInMs: request.due === null ? null : this.#nextDue(bucket, request.accountIds),
@@ -70,7 +70,7 @@ class MemoryBackend implements Backend {
 
   async commit(index: number, batch: RawBatch): Promise<RawCommitReply> {
     const bucket = this.#bucket(index);
-    if (bucket.life !== batch.life) return { kind: 'lifeChanged' };
+    if (bucket.epoch !== batch.epoch) return { kind: 'epochChanged' };
     const { controls } = bucket;
     const stamp = controls.slice(0, STAMP_LENGTH);
     const isStale = batch.controls !== null && batch.controls.expected !== stamp;
@@ -85,10 +85,10 @@ class MemoryBackend implements Backend {
     return { kind: 'answered', run: 'memory', outcomes, controls };
   }
 
-  async startLife(index: number, expected: string | null, next: string): Promise<string> {
+  async startEpoch(index: number, expected: string | null, next: string): Promise<string> {
     const bucket = this.#bucket(index);
-    if (bucket.life === expected) bucket.life = next;
-    return bucket.life ?? '';
+    if (bucket.epoch === expected) bucket.epoch = next;
+    return bucket.epoch ?? '';
   }
 
   async setControls(index: number, expected: string, next: string): Promise<string> {

@@ -16,7 +16,7 @@ import type {
   RawView,
   RecordRange,
 } from './account-backend.ts';
-import { COMMIT, HOLD_DUE, MAKE_DUE, SET_CONTROLS, START_LIFE, VIEW } from './account-scripts.ts';
+import { COMMIT, HOLD_DUE, MAKE_DUE, SET_CONTROLS, START_EPOCH, VIEW } from './account-scripts.ts';
 import { type BucketKeys, bucketKeys } from './keys.ts';
 
 export interface RedisBackendOptions extends Bounds {
@@ -55,7 +55,7 @@ class RedisStateBackend implements RedisBackend {
     this.#redis = redis;
     this.#historySamples = historySamples;
     this.#keys = Array.from({ length: BUCKETS }, (_, bucket) => bucketKeys(prefix, bucket));
-    this.#run = prepareScripts(redis, [VIEW, COMMIT, START_LIFE, SET_CONTROLS, MAKE_DUE, HOLD_DUE]);
+    this.#run = prepareScripts(redis, [VIEW, COMMIT, START_EPOCH, SET_CONTROLS, MAKE_DUE, HOLD_DUE]);
     this.#within = (doing, call) => withinTime(doing, timeoutMs, call);
     this.leases = createRedisLeases(redis, (bucket) => this.#of(bucket), this.#within);
     redis.on('close', this.#onClose);
@@ -70,7 +70,7 @@ class RedisStateBackend implements RedisBackend {
     const { writer, stamp, accountIds, due } = request;
     const names = accountIds.map((accountId) => keys.account(accountId));
     const args = [writer, stamp, due?.claimMs ?? '', due?.maxAheadMs ?? '', ...accountIds];
-    const keyed = [names.length + 3, keys.life, keys.controls, keys.due, ...names];
+    const keyed = [names.length + 3, keys.epoch, keys.controls, keys.due, ...names];
     return this.#within('reading accounts', async () => {
       const { reply, run } = await this.#identified(() => this.#run(VIEW, ...keyed, ...args));
       return readView(reply as unknown[], accountIds, run);
@@ -79,9 +79,9 @@ class RedisStateBackend implements RedisBackend {
 
   commit(bucket: number, batch: RawBatch): Promise<RawCommitReply> {
     const keys = this.#of(bucket);
-    const names: string[] = [keys.life, keys.controls, keys.due];
+    const names: string[] = [keys.epoch, keys.controls, keys.due];
     const { expected = '', next = '' } = batch.controls ?? {};
-    const args: ScriptArgument[] = [batch.life, expected, next, this.#historySamples];
+    const args: ScriptArgument[] = [batch.epoch, expected, next, this.#historySamples];
     for (const change of batch.changes) {
       nameKeys(names, keys, change);
       writeChange(args, change);
@@ -93,9 +93,9 @@ class RedisStateBackend implements RedisBackend {
     });
   }
 
-  async startLife(bucket: number, expected: string | null, next: string): Promise<string> {
-    const call = (): Promise<unknown> => this.#run(START_LIFE, this.#of(bucket).life, expected ?? '', next);
-    return String(await this.#within('starting a life', call));
+  async startEpoch(bucket: number, expected: string | null, next: string): Promise<string> {
+    const call = (): Promise<unknown> => this.#run(START_EPOCH, this.#of(bucket).epoch, expected ?? '', next);
+    return String(await this.#within('starting a store epoch', call));
   }
 
   async setControls(bucket: number, expected: string, next: string): Promise<string> {
@@ -229,7 +229,7 @@ function pairs(values: readonly string[]): Map<string, string> {
 }
 
 function readView(reply: readonly unknown[], accountIds: readonly string[], run: string): RawView {
-  const [life, controls, nextDue] = reply;
+  const [epoch, controls, nextDue] = reply;
   const accounts: RawAccount[] = [];
   for (let at = 3; at < reply.length; at += 3) {
     const fields = reply[at + 2];
@@ -241,7 +241,7 @@ function readView(reply: readonly unknown[], accountIds: readonly string[], run:
   }
   return {
     run,
-    life: life === '' ? null : String(life),
+    epoch: epoch === '' ? null : String(epoch),
     controls: controls === 0 ? null : String(controls),
     accounts,
     nextDueInMs: nextDue === -1 ? null : Number(nextDue),
@@ -258,7 +258,7 @@ const OUTCOMES: readonly (RawOutcome | undefined)[] = [
 ];
 
 function readCommitReply(reply: readonly unknown[], run: string): RawCommitReply {
-  if (reply[0] === 0) return { kind: 'lifeChanged' };
+  if (reply[0] === 0) return { kind: 'epochChanged' };
   const outcomes = reply.slice(2).map((code) => {
     const outcome = OUTCOMES[Number(code)];
     if (outcome === undefined) throw new TypeError('unexpected reply of a Redis script');

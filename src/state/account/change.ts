@@ -4,8 +4,8 @@ import type {
   AccountCommit,
   AccountDocuments,
   DocumentName,
-  Life,
   StoredAccount,
+  StoreEpoch,
 } from '../../core/ports/state-store.ts';
 import type { AccountState } from '../../core/rules/account-state.ts';
 import { type Appended, appendRecords } from '../audit/audit-chain.ts';
@@ -53,7 +53,7 @@ export function prepareChange(entry: Entry, commit: InternalCommit, context: Cha
   const written = changedTexts(entry, commit);
   const appended = appendRecords({
     accountId: account.accountId,
-    life: account.life.id,
+    epoch: account.epoch.id,
     atMs: nowMs,
     end: chainEnd(header, commit.quiet ?? 0, nowMs),
     drafts: draftsOf(entry, commit, nowMs),
@@ -64,7 +64,7 @@ export function prepareChange(entry: Entry, commit: InternalCommit, context: Cha
   const nextHeader: Header = {
     writer: context.writer,
     version: account.version + 1,
-    life: account.life.id,
+    epoch: account.epoch.id,
     danger: commit.due?.danger ?? account.danger,
     seq: appended.end.seq,
     head: appended.end.head,
@@ -192,9 +192,12 @@ function draftsOf(
   const { account, header } = entry;
   const { audit = [], storeRecords = [] } = commit;
   const drafts = storeRecords.length === 0 ? audit : [...audit, ...storeRecords];
-  if (header?.life === account.life.id) return drafts;
-  const { id, why } = account.life;
-  return [{ kind: 'lifeStarted', atMs: nowMs, life: id, previousLife: header?.life ?? null, why }, ...drafts];
+  if (header?.epoch === account.epoch.id) return drafts;
+  const { id, why } = account.epoch;
+  return [
+    { kind: 'epochStarted', atMs: nowMs, epoch: id, previousEpoch: header?.epoch ?? null, why },
+    ...drafts,
+  ];
 }
 
 /** A sample of all subjects, if the last one is old enough; a clock that stepped back does not stop them. */
@@ -214,8 +217,8 @@ function nextAccount(
   return {
     accountId: before.accountId,
     version: header.version,
-    life: before.life,
-    isNewLife: false,
+    epoch: before.epoch,
+    isNewEpoch: false,
     documents: nextDocuments(before.documents, commit),
     lanes: nextLanes(before.lanes, commit),
     danger: header.danger,
@@ -245,12 +248,12 @@ function nextLanes(before: StoredAccount['lanes'], commit: AccountCommit): Store
 }
 
 /** An account that was never committed. */
-export function emptyEntry(accountId: string, life: Life): Entry {
+export function emptyEntry(accountId: string, epoch: StoreEpoch): Entry {
   const account: StoredAccount = {
     accountId,
     version: 0,
-    life,
-    isNewLife: false,
+    epoch,
+    isNewEpoch: false,
     documents: {},
     lanes: new Map(),
     danger: 0,

@@ -153,12 +153,31 @@ export const DOCUMENT_CODECS: Codecs = {
   figures: { version: 1, migrations: {}, parse: parseFigures },
 };
 
+/** A lane as its first version wrote it. */
+type FirstLane = Omit<LaneState, 'epoch' | 'latestRead'> & {
+  readonly life: string;
+  readonly glance: LaneState['latestRead'];
+};
+
+function withStoreEpoch(value: unknown): LaneState {
+  const { life, glance, doubt, ...lane } = value as FirstLane;
+  const isNewStore = (doubt?.why as string | undefined) === 'newLife';
+  return {
+    ...lane,
+    version: LANE_VERSION,
+    epoch: life,
+    latestRead: glance,
+    doubt: doubt !== null && isNewStore ? { ...doubt, why: 'newStore' } : doubt,
+  };
+}
+
 export const LANE_CODEC: DocumentCodec<LaneState> = {
   version: LANE_VERSION,
-  migrations: {},
+  // The first version had other words for the store epoch and for the latest read.
+  migrations: { 1: withStoreEpoch },
   parse: shaped<LaneState>({
     market: 'string',
-    life: 'string',
+    epoch: 'string',
     intents: 'array',
     covers: 'array',
     cancels: 'array',

@@ -6,7 +6,7 @@ export interface Header {
   /** The store that committed last; `WRITER_LENGTH` characters. */
   readonly writer: string;
   readonly version: number;
-  readonly life: string;
+  readonly epoch: string;
   readonly danger: number;
   /** The audit chain: last record, its hash, first record that is still there. */
   readonly seq: number;
@@ -25,16 +25,16 @@ const FORM = '1';
 const PARTS = 12;
 
 export function writeHeader(header: Header): string {
-  const { writer, version, life, danger, seq, head, firstSeq, sweep, quiet, quietSinceMs, historyMs } =
+  const { writer, version, epoch, danger, seq, head, firstSeq, sweep, quiet, quietSinceMs, historyMs } =
     header;
   const chain = `${seq}|${head}|${firstSeq}|${sweep}|${quiet}|${quietSinceMs}`;
-  return `${FORM}|${writer}|${version}|${life}|${danger}|${chain}|${historyMs}`;
+  return `${FORM}|${writer}|${version}|${epoch}|${danger}|${chain}|${historyMs}`;
 }
 
 /** A header of another form, or none at all, comes back as its form. */
 export function readHeader(text: string): Header | { readonly form: string } {
   const parts = text.split('|');
-  const [form = '', writer = '', version, life = '', danger, seq, head = '', ...rest] = parts;
+  const [form = '', writer = '', version, epoch = '', danger, seq, head = '', ...rest] = parts;
   const numbers = [version, danger, seq, ...rest].map(Number);
   if (form !== FORM || parts.length !== PARTS || numbers.some((value) => !Number.isFinite(value))) {
     return { form };
@@ -44,7 +44,7 @@ export function readHeader(text: string): Header | { readonly form: string } {
   return {
     writer,
     version: versionNumber,
-    life,
+    epoch,
     danger: dangerNumber,
     seq: seqNumber,
     head,

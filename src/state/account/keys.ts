@@ -4,7 +4,7 @@
  * characters an account id contains.
  */
 export interface BucketKeys {
-  readonly life: string;
+  readonly epoch: string;
   readonly controls: string;
   readonly due: string;
   readonly account: (accountId: string) => string;
@@ -18,7 +18,7 @@ export function bucketKeys(prefix: string, bucket: number): BucketKeys {
   if (/[{}]/.test(prefix)) throw new TypeError('the prefix of Redis keys must not contain braces');
   const tag = `${prefix}:{b${bucket}}`;
   return {
-    life: `${tag}:life`,
+    epoch: `${tag}:epoch`,
     controls: `${tag}:controls`,
     due: `${tag}:due`,
     account: (accountId) => `${tag}:account:${accountId}`,

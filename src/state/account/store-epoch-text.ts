@@ -1,21 +1,21 @@
-import type { Life, LifeStart } from '../../core/ports/state-store.ts';
+import type { EpochStart, StoreEpoch } from '../../core/ports/state-store.ts';
 
-/** A life as it is stored, with the identity of the server on which it began. */
-export interface StoredLife {
-  readonly life: Life;
+/** A store epoch as it is stored, with the identity of the server on which it began. */
+export interface StoredEpoch {
+  readonly epoch: StoreEpoch;
   readonly run: string;
   readonly text: string;
 }
 
-const STARTS: readonly string[] = ['empty', 'serverChanged', 'rolledBack'] satisfies LifeStart[];
+const STARTS: readonly string[] = ['empty', 'serverChanged', 'rolledBack'] satisfies EpochStart[];
 
-export function writeLife(life: Life, run: string): string {
-  return `${life.id}|${life.why}|${life.sinceMs}|${run}`;
+export function writeEpoch(epoch: StoreEpoch, run: string): string {
+  return `${epoch.id}|${epoch.why}|${epoch.sinceMs}|${run}`;
 }
 
 /** `undefined`: there is none, or nothing that this program has written. */
-export function readLife(text: string | null): StoredLife | undefined {
+export function readEpoch(text: string | null): StoredEpoch | undefined {
   const [id = '', why = '', since = '', run = '', ...rest] = text?.split('|') ?? [];
   if (text === null || !/^[a-z0-9]+$/.test(id) || !STARTS.includes(why) || rest.length > 0) return undefined;
-  return { life: { id, why: why as LifeStart, sinceMs: Number(since) }, run, text };
+  return { epoch: { id, why: why as EpochStart, sinceMs: Number(since) }, run, text };
 }

@@ -28,7 +28,7 @@ export interface Appended {
 
 export interface AppendInput {
   readonly accountId: string;
-  readonly life: string;
+  readonly epoch: string;
   readonly atMs: number;
   readonly end: ChainEnd;
   readonly drafts: readonly (AuditDraft | StoreRecord)[];
@@ -36,7 +36,7 @@ export interface AppendInput {
 }
 
 /** The records that continue a chain. */
-export function appendRecords({ accountId, life, atMs, end, drafts, redact }: AppendInput): Appended {
+export function appendRecords({ accountId, epoch, atMs, end, drafts, redact }: AppendInput): Appended {
   if (drafts.length === 0) return { end, records: [], files: NO_FILES };
   const files = new Map<string, string>();
   const records: RawRecord[] = [];
@@ -57,7 +57,7 @@ export function appendRecords({ accountId, life, atMs, end, drafts, redact }: Ap
       accountId,
       seq,
       atMs,
-      life,
+      epoch,
       previous: head,
       quiet,
       content,

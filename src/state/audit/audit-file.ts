@@ -66,6 +66,6 @@ function recordOf(text: string): AuditRecord | undefined {
     return undefined;
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-  const isRecord = ['seq', 'previous', 'accountId', 'content', 'life'].every((name) => name in value);
+  const isRecord = ['seq', 'previous', 'accountId', 'content', 'epoch'].every((name) => name in value);
   return isRecord ? (value as AuditRecord) : undefined;
 }

@@ -1,23 +1,23 @@
 import type { Clock } from '../../core/ports/clock.ts';
 import type {
-  LaneEntry,
-  LaneRenewal,
-  LaneRequest,
-  LaneSignal,
+  MutexEntry,
+  MutexRenewal,
+  MutexRequest,
+  MutexSignal,
   NonceStore,
   ReservedSequence,
   WindowReservation,
 } from '../../core/ports/nonce.ts';
 import { type ReservedRun, reserveFromRuns } from './nonce-window.ts';
 
-interface Lane {
+interface HeldMutex {
   holder: { owner: string; until: number } | undefined;
   urgent: { owner: string; until: number } | undefined;
   /** Until when somebody other than the holder is known to wait. */
   contendedUntil: number;
 }
 
-/** Nonces and lanes within one process: for tests, the simulated exchange's demo, and life without Redis. */
+/** Nonces and mutexes within one process: for tests, the simulated exchange's demo, and life without Redis. */
 export function createMemoryNonceStore(clock: Clock): NonceStore {
   return new MemoryNonceStore(clock);
 }
@@ -26,8 +26,8 @@ class MemoryNonceStore implements NonceStore {
   readonly #clock: Clock;
   readonly #sequences = new Map<string, number>();
   readonly #runs = new Map<string, ReservedRun[]>();
-  readonly #lanes = new Map<string, Lane>();
-  readonly #listeners = new Set<(signal: LaneSignal) => void>();
+  readonly #mutexes = new Map<string, HeldMutex>();
+  readonly #listeners = new Set<(signal: MutexSignal) => void>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -43,50 +43,52 @@ class MemoryNonceStore implements NonceStore {
     return reserveFromRuns(runs, fromMs, toMs, count);
   }
 
-  async enterLane(key: string, request: LaneRequest): Promise<LaneEntry> {
+  async enterMutex(key: string, request: MutexRequest): Promise<MutexEntry> {
     const now = this.#clock.monotonicMs();
-    const lane = this.#lane(key, now);
+    const mutex = this.#mutex(key, now);
     const { owner, leaseMs } = request;
-    const foreignUrgent = lane.urgent !== undefined && lane.urgent.owner !== owner ? lane.urgent : undefined;
-    const foreignHolder = lane.holder !== undefined && lane.holder.owner !== owner ? lane.holder : undefined;
+    const foreignUrgent =
+      mutex.urgent !== undefined && mutex.urgent.owner !== owner ? mutex.urgent : undefined;
+    const foreignHolder =
+      mutex.holder !== undefined && mutex.holder.owner !== owner ? mutex.holder : undefined;
     if (foreignHolder !== undefined || (foreignUrgent !== undefined && !request.urgent)) {
-      lane.contendedUntil = now + leaseMs;
-      if (lane.holder?.owner === owner) {
-        lane.holder = undefined;
+      mutex.contendedUntil = now + leaseMs;
+      if (mutex.holder?.owner === owner) {
+        mutex.holder = undefined;
         this.#signal({ key, kind: 'free' });
       }
       if (request.urgent && foreignUrgent === undefined) {
-        lane.urgent = { owner, until: now + leaseMs };
+        mutex.urgent = { owner, until: now + leaseMs };
         this.#signal({ key, kind: 'urgent' });
       }
       return { kind: 'busy', retryInMs: Math.max(1, (foreignHolder ?? foreignUrgent)!.until - now) };
     }
-    if (lane.urgent?.owner === owner) lane.urgent = undefined;
-    const contended = lane.contendedUntil > now || foreignUrgent !== undefined;
-    lane.holder = { owner, until: now + leaseMs };
+    if (mutex.urgent?.owner === owner) mutex.urgent = undefined;
+    const contended = mutex.contendedUntil > now || foreignUrgent !== undefined;
+    mutex.holder = { owner, until: now + leaseMs };
     return { kind: 'granted', sequence: this.#reserve(key, request.floor, 1).first, contended };
   }
 
-  async renewLane(key: string, owner: string, leaseMs: number): Promise<LaneRenewal> {
+  async renewMutex(key: string, owner: string, leaseMs: number): Promise<MutexRenewal> {
     const now = this.#clock.monotonicMs();
-    const lane = this.#lane(key, now);
-    if (lane.holder?.owner !== owner) return 'lost';
-    lane.holder.until = now + leaseMs;
-    return lane.urgent !== undefined && lane.urgent.owner !== owner ? 'urgentWaiting' : 'held';
+    const mutex = this.#mutex(key, now);
+    if (mutex.holder?.owner !== owner) return 'lost';
+    mutex.holder.until = now + leaseMs;
+    return mutex.urgent !== undefined && mutex.urgent.owner !== owner ? 'urgentWaiting' : 'held';
   }
 
-  async leaveLane(key: string, owner: string): Promise<void> {
-    const lane = this.#lanes.get(key);
-    if (lane === undefined) return;
-    if (lane.urgent?.owner === owner) lane.urgent = undefined;
-    if (lane.holder?.owner === owner) {
-      lane.holder = undefined;
-      lane.contendedUntil = 0;
+  async leaveMutex(key: string, owner: string): Promise<void> {
+    const mutex = this.#mutexes.get(key);
+    if (mutex === undefined) return;
+    if (mutex.urgent?.owner === owner) mutex.urgent = undefined;
+    if (mutex.holder?.owner === owner) {
+      mutex.holder = undefined;
+      mutex.contendedUntil = 0;
     }
     this.#signal({ key, kind: 'free' });
   }
 
-  onLaneSignal(listener: (signal: LaneSignal) => void): () => void {
+  onMutexSignal(listener: (signal: MutexSignal) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -98,18 +100,18 @@ class MemoryNonceStore implements NonceStore {
     return { first, count, previous };
   }
 
-  /** The lane with what has expired taken off. */
-  #lane(key: string, now: number): Lane {
-    let lane = this.#lanes.get(key);
-    if (lane === undefined) {
-      this.#lanes.set(key, (lane = { holder: undefined, urgent: undefined, contendedUntil: 0 }));
+  /** The mutex with what has expired taken off. */
+  #mutex(key: string, now: number): HeldMutex {
+    let mutex = this.#mutexes.get(key);
+    if (mutex === undefined) {
+      this.#mutexes.set(key, (mutex = { holder: undefined, urgent: undefined, contendedUntil: 0 }));
     }
-    if (lane.holder !== undefined && lane.holder.until <= now) lane.holder = undefined;
-    if (lane.urgent !== undefined && lane.urgent.until <= now) lane.urgent = undefined;
-    return lane;
+    if (mutex.holder !== undefined && mutex.holder.until <= now) mutex.holder = undefined;
+    if (mutex.urgent !== undefined && mutex.urgent.until <= now) mutex.urgent = undefined;
+    return mutex;
   }
 
-  #signal(signal: LaneSignal): void {
+  #signal(signal: MutexSignal): void {
     for (const listener of this.#listeners) listener(signal);
   }
 }

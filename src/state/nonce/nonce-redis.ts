@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 import type {
-  LaneEntry,
-  LaneRenewal,
-  LaneRequest,
-  LaneSignal,
+  MutexEntry,
+  MutexRenewal,
+  MutexRequest,
+  MutexSignal,
   NonceStore,
   ReservedSequence,
   WindowReservation,
@@ -20,7 +20,7 @@ export interface RedisNonceStore extends NonceStore {
 interface KeyNames {
   readonly sequence: string;
   readonly runs: string;
-  readonly lane: string;
+  readonly mutex: string;
 }
 
 /**
@@ -100,8 +100,8 @@ local function live(name, lease)
   return owner, till
 end`;
 
-const ENTER_LANE: RedisScript = {
-  name: 'bwLaneEnter',
+const ENTER_MUTEX: RedisScript = {
+  name: 'bwNonceMutexEnter',
   numberOfKeys: 2,
   lua: `${LANE_TIME}
 local owner, floor, lease, urgent = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
@@ -131,8 +131,8 @@ redis.call('SET', KEYS[2], string.format('%.0f', sequence), 'PX', ARGV[7])
 return { 1, string.format('%.0f', sequence), contended and 1 or 0 }`,
 };
 
-const RENEW_LANE: RedisScript = {
-  name: 'bwLaneRenew',
+const RENEW_MUTEX: RedisScript = {
+  name: 'bwNonceMutexRenew',
   numberOfKeys: 1,
   lua: `${LANE_TIME}
 local owner, lease = ARGV[1], tonumber(ARGV[2])
@@ -144,8 +144,8 @@ if wisher ~= nil and wisher ~= owner then return 2 end
 return 1`,
 };
 
-const LEAVE_LANE: RedisScript = {
-  name: 'bwLaneLeave',
+const LEAVE_MUTEX: RedisScript = {
+  name: 'bwNonceMutexLeave',
   numberOfKeys: 1,
   lua: `
 if redis.call('HGET', KEYS[1], 'urgent') == ARGV[1] then redis.call('HDEL', KEYS[1], 'urgent', 'urgentUntil') end
@@ -157,19 +157,19 @@ return 1`,
 };
 
 /**
- * Nonces and lanes that processes on several hosts share. `prefix` keeps installations apart. Times of
+ * Nonces and mutexes that processes on several hosts share. `prefix` keeps installations apart. Times of
  * leases are the Redis server's, so that clocks of hosts do not matter.
  */
 export function createRedisNonceStore(options: { redis: Redis; prefix?: string }): RedisNonceStore {
   const { redis, prefix = 'breakwater' } = options;
-  const run = prepareScripts(redis, [RESERVE, RESERVE_WINDOW, ENTER_LANE, RENEW_LANE, LEAVE_LANE]);
+  const run = prepareScripts(redis, [RESERVE, RESERVE_WINDOW, ENTER_MUTEX, RENEW_MUTEX, LEAVE_MUTEX]);
   // Every account has a key of its own, and those of a bucket are polled in the same turn.
   const reserve = reserver((keys, args) => run(RESERVE, keys.length, ...keys, KEEP_MS, ...args));
-  const channel = `${prefix}:lanes`;
+  const channel = `${prefix}:mutexes`;
   const signals = createLaneSignals(redis, channel);
   const names = (key: string): KeyNames => {
     const tag = `${prefix}:{nonce/${key}}`;
-    return { sequence: `${tag}:sequence`, runs: `${tag}:runs`, lane: `${tag}:lane` };
+    return { sequence: `${tag}:sequence`, runs: `${tag}:runs`, mutex: `${tag}:mutex` };
   };
   return {
     reserve: (key, floor, count) => reserve(names(key).sequence, floor, count),
@@ -188,12 +188,12 @@ export function createRedisNonceStore(options: { redis: Redis; prefix?: string }
       if (reserved !== 1) return { kind: 'exhausted', waitMs: first };
       return { kind: 'reserved', first, count: granted };
     },
-    async enterLane(key, request: LaneRequest): Promise<LaneEntry> {
-      const { lane, sequence } = names(key);
+    async enterMutex(key, request: MutexRequest): Promise<MutexEntry> {
+      const { mutex, sequence } = names(key);
       const { owner, floor, leaseMs, urgent } = request;
       const reply = await run(
-        ENTER_LANE,
-        lane,
+        ENTER_MUTEX,
+        mutex,
         sequence,
         owner,
         floor,
@@ -207,15 +207,15 @@ export function createRedisNonceStore(options: { redis: Redis; prefix?: string }
       if (granted !== 1) return { kind: 'busy', retryInMs: value };
       return { kind: 'granted', sequence: value, contended: contended === 1 };
     },
-    async renewLane(key, owner, leaseMs): Promise<LaneRenewal> {
-      const reply = Number(await run(RENEW_LANE, names(key).lane, owner, leaseMs));
+    async renewMutex(key, owner, leaseMs): Promise<MutexRenewal> {
+      const reply = Number(await run(RENEW_MUTEX, names(key).mutex, owner, leaseMs));
       if (reply === 0) return 'lost';
       return reply === 2 ? 'urgentWaiting' : 'held';
     },
-    async leaveLane(key, owner): Promise<void> {
-      await run(LEAVE_LANE, names(key).lane, owner, channel, key);
+    async leaveMutex(key, owner): Promise<void> {
+      await run(LEAVE_MUTEX, names(key).mutex, owner, channel, key);
     },
-    onLaneSignal: (listener) => signals.listen(listener),
+    onMutexSignal: (listener) => signals.listen(listener),
     close: () => signals.close(),
   };
 }
@@ -274,7 +274,7 @@ function reserver(reserve: Reserve): NonceStore['reserve'] {
 
 /** One subscription per store, opened with the first listener; a lost message costs time, never order. */
 function createLaneSignals(redis: Redis, channel: string) {
-  const listeners = new Set<(signal: LaneSignal) => void>();
+  const listeners = new Set<(signal: MutexSignal) => void>();
   let subscriber: Redis | undefined;
   const receive = (_channel: string, message: string) => {
     const space = message.indexOf(' ');
@@ -282,11 +282,11 @@ function createLaneSignals(redis: Redis, channel: string) {
     for (const listener of listeners) listener({ key: message.slice(space + 1), kind });
   };
   return {
-    listen(listener: (signal: LaneSignal) => void): () => void {
+    listen(listener: (signal: MutexSignal) => void): () => void {
       listeners.add(listener);
       if (subscriber === undefined) {
         subscriber = redis.duplicate();
-        // Signals are hints: without them lanes are polled, so a failing subscription is not an error.
+        // Signals are hints: without them mutexes are polled, so a failing subscription is not an error.
         subscriber.on('error', () => undefined);
         subscriber.on('message', receive);
         subscriber.subscribe(channel).catch(() => undefined);

@@ -68,11 +68,11 @@ const POLL_METRICS = {
     labels: ['document'],
     help: 'Polls that left an account alone because its stored state cannot be read, by document.',
   },
-  lives: {
+  storeEpochs: {
     ...counter,
-    name: 'lives_started_total',
+    name: 'store_epochs_started_total',
     labels: ['why'],
-    help: 'New lives of the stored state of an account, by cause.',
+    help: 'New store epochs of the stored state of an account, by cause.',
   },
 } as const satisfies MetricTable;
 

@@ -143,7 +143,7 @@ export const account = z
     mode: mode().nullable(),
     pause: pause.nullable(),
     silences: z.array(silence),
-    life: z
+    epoch: z
       .strictObject({
         id: z.string(),
         why: z.enum(['empty', 'serverChanged', 'rolledBack']),

@@ -3,6 +3,7 @@ import type { Access } from '../access.ts';
 import type { ActionFeed } from '../events/action-feed.ts';
 import type { OverviewSource } from '../overview.ts';
 import type { WebSources } from '../sources.ts';
+import type { Immutable } from './schemas.ts';
 
 /** What the routes answer from. */
 export interface ApiContext extends WebSources {
@@ -41,13 +42,6 @@ interface Draft<P, Q, B, R>
     input: { readonly params: P; readonly query: Q; readonly body: B },
   ) => Promise<Immutable<R>>;
 }
-
-/** What is answered is written out, never changed. */
-export type Immutable<T> = unknown extends T
-  ? T
-  : T extends string | number | boolean | null | undefined
-    ? T
-    : { readonly [K in keyof T]: Immutable<T[K]> };
 
 export function route<P, Q, B, R>(draft: Draft<P, Q, B, R>): ApiRoute {
   const { query, body, status = 200, answer, ...rest } = draft;

@@ -192,3 +192,10 @@ export const liftedReply = z
 export const errorReply = z
   .strictObject({ error: z.strictObject({ code: z.enum(API_ERROR_CODES), message: z.string() }) })
   .meta({ id: 'Error' });
+
+/** What is answered is written out, never changed. */
+export type Immutable<T> = unknown extends T
+  ? T
+  : T extends string | number | boolean | null | undefined
+    ? T
+    : { readonly [K in keyof T]: Immutable<T[K]> };

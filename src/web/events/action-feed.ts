@@ -12,7 +12,7 @@ const AT_ONCE = 8;
 interface Followed {
   readonly log: ActionLog;
   /** Of the stored state: a new one may have lost records, and then numbers them from an earlier one on. */
-  readonly life: string | undefined;
+  readonly epoch: string | undefined;
   readonly acted: number;
   readonly seq: number;
 }
@@ -75,8 +75,8 @@ export class ActionFeed {
     for (const one of ended) if (one.status === 'rejected') throw one.reason;
   }
 
-  async #follow({ view: { accountId, life }, acted }: SourcedView): Promise<ActionLine[]> {
-    const before = this.#before(accountId, life?.id);
+  async #follow({ view: { accountId, epoch }, acted }: SourcedView): Promise<ActionLine[]> {
+    const before = this.#before(accountId, epoch?.id);
     const log = before?.log ?? new ActionLog(accountId);
     const lines: ActionLine[] = [];
     let seq = before?.seq ?? 0;
@@ -89,13 +89,13 @@ export class ActionFeed {
       seq = records.at(-1)?.record.seq ?? seq;
       if (records.length < PAGE) break;
     }
-    this.#followed.set(accountId, { log, life: life?.id, acted, seq });
+    this.#followed.set(accountId, { log, epoch: epoch?.id, acted, seq });
     return lines;
   }
 
-  #before(accountId: string, life: string | undefined): Followed | undefined {
+  #before(accountId: string, epoch: string | undefined): Followed | undefined {
     const before = this.#followed.get(accountId);
-    if (before === undefined || before.life === life) return before;
+    if (before === undefined || before.epoch === epoch) return before;
     this.#followed.delete(accountId);
     for (const [id, { line }] of this.#lines) if (line.accountId === accountId) this.#lines.delete(id);
     return undefined;

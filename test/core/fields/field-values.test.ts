@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Registers } from '../../../src/core/fields/field-cache.ts';
+import { FieldCache } from '../../../src/core/fields/field-cache.ts';
 import { FIELD_CATALOGUE, fieldsOf, findField } from '../../../src/core/fields/field-catalogue.ts';
 import type { FieldQuantity } from '../../../src/core/fields/field-values.ts';
 import type {
@@ -638,15 +638,15 @@ describe('every field of the catalogue', () => {
         settings(row.settings),
         at(0),
       );
-      const registers = new Registers('position');
-      const slot = registers.slot(row.field, row.parameter);
-      registers.load({
+      const fieldCache = new FieldCache('position');
+      const slot = fieldCache.slot(row.field, row.parameter);
+      fieldCache.load({
         position: new PositionQuantities(record, settings(row.settings)),
         account,
         motion: row.motion ?? known(MOTION),
         unprotectedMs: known(7_000),
       });
-      check(registers.read(slot), row.gives);
+      check(fieldCache.read(slot), row.gives);
     },
   );
 
@@ -659,18 +659,18 @@ describe('every field of the catalogue', () => {
         settings(row.settings),
         at(0),
       );
-      const registers = new Registers('creditLine');
-      const slot = registers.slot(row.field, row.parameter);
+      const fieldCache = new FieldCache('creditLine');
+      const slot = fieldCache.slot(row.field, row.parameter);
       const motion = row.motion ?? known(RISING);
-      registers.load({ loan: new CreditLineQuantities(record, settings(row.settings)), account, motion });
-      check(registers.read(slot), row.gives);
+      fieldCache.load({ loan: new CreditLineQuantities(record, settings(row.settings)), account, motion });
+      check(fieldCache.read(slot), row.gives);
     },
   );
 
   test.each(ACCOUNT_ROWS.map((row, index) => [titleOf(row, index), row] as const))('account %s', (_, row) => {
-    const registers = new Registers('account');
-    const slot = registers.slot(row.field, row.parameter);
-    registers.load(new AccountQuantities(row.from ?? snapshot({}), settings(row.settings), at(0)));
-    check(registers.read(slot), row.gives);
+    const fieldCache = new FieldCache('account');
+    const slot = fieldCache.slot(row.field, row.parameter);
+    fieldCache.load(new AccountQuantities(row.from ?? snapshot({}), settings(row.settings), at(0)));
+    check(fieldCache.read(slot), row.gives);
   });
 });

@@ -14,7 +14,7 @@ import { advance } from '../../../src/core/lanes/lane.ts';
 import { observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
 import { type LaneState, newLane } from '../../../src/core/lanes/lane-state.ts';
 import { begin, finish } from '../../../src/core/lanes/lane-step.ts';
-import { acknowledgeNoPriorOrders, hold, release } from '../../../src/core/lanes/recover.ts';
+import { hold, release } from '../../../src/core/lanes/recover.ts';
 import {
   NO_ROUTES,
   type RouteInputs,
@@ -24,7 +24,16 @@ import {
 import type { CommandOutcome } from '../../../src/core/ports/exchange.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import { failure, placed } from './driver.ts';
-import { action, contextOf, half, protect, readAt, settings, view } from './fixtures.ts';
+import {
+  acknowledgeNoPriorOrders,
+  action,
+  contextOf,
+  half,
+  protect,
+  readAt,
+  settings,
+  view,
+} from './fixtures.ts';
 
 const everything: ActionSpec = { kind: 'cancelAll', types: ['spot', 'margin', 'futures'], scope: 'account' };
 const wide = action(everything, { ruleId: 'ltv', subjectKind: 'creditLine', subject: 'creditLine:BTC@1' });
@@ -43,7 +52,7 @@ class Account {
 
   constructor() {
     this.lanes = ['BTC_PERP', 'ETH_PERP'].map((market) => {
-      const lane = acknowledgeNoPriorOrders(newLane('desk', market, 'life', this.nowMs));
+      const lane = acknowledgeNoPriorOrders(newLane('desk', market, 'epoch', this.nowMs));
       return this.settle(lane);
     });
     this.account = observeAccountRequests(this.account, [wide], true, settings, this.nowMs);

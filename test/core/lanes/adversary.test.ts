@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { observeRequests } from '../../../src/core/lanes/lane-observe.ts';
-import { recover, startLife } from '../../../src/core/lanes/recover.ts';
+import { recover, startEpoch } from '../../../src/core/lanes/recover.ts';
 import { known, unknown } from '../../../src/core/quantities/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import type { PositionView } from '../../../src/core/rules/subject.ts';
@@ -597,9 +597,9 @@ describe('stops', () => {
     expect(driver.read(at({})).place().order.role).toBe('cover');
   });
 
-  test('that could add up with those of an earlier life are blocked loudly, and fail no intent', () => {
+  test('that could add up with those of an earlier store epoch are blocked loudly, and fail no intent', () => {
     const driver = new Driver({ cancelCoversStops: false, overshoot: 'never' });
-    driver.state = startLife(driver.state, 'second', driver.context.settings, driver.nowMs);
+    driver.state = startEpoch(driver.state, 'second', driver.context.settings, driver.nowMs);
     const cover = action(protect, { subject: 'position:1', ruleId: 'cover' });
     driver.read(long, short).ask(cover).later(5_000).cancel();
     driver.answerRead(long, short);

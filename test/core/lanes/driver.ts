@@ -5,13 +5,12 @@ import { advance } from '../../../src/core/lanes/lane.ts';
 import { type LaneChange, observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
 import { type LaneState, newLane, type PlaceStep, type Step } from '../../../src/core/lanes/lane-state.ts';
 import { begin, finish, type StepResult } from '../../../src/core/lanes/lane-step.ts';
-import { acknowledgeNoPriorOrders } from '../../../src/core/lanes/recover.ts';
 import type { ExchangeError, PlacedOrder } from '../../../src/core/ports/exchange.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { known, NONE } from '../../../src/core/quantities/quantity.ts';
 import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
 import type { ActionRequest, PositionView } from '../../../src/core/rules/subject.ts';
-import { contextOf, MARKET, readAt, view } from './fixtures.ts';
+import { acknowledgeNoPriorOrders, contextOf, MARKET, readAt, view } from './fixtures.ts';
 
 /** Walks one lane step by step, with the answers that a test gives. */
 export class Driver {
@@ -22,7 +21,7 @@ export class Driver {
 
   constructor(settings: Partial<AccountSettings> = {}, gate: Partial<GateContext> = {}) {
     this.context = contextOf(settings, gate);
-    this.state = acknowledgeNoPriorOrders(newLane('desk', MARKET, 'life', this.nowMs));
+    this.state = acknowledgeNoPriorOrders(newLane('desk', MARKET, 'epoch', this.nowMs));
   }
 
   apply(change: LaneChange): void {

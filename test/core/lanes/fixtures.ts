@@ -1,5 +1,6 @@
 import type { LaneContext } from '../../../src/core/intents/admission.ts';
 import type { GateContext } from '../../../src/core/intents/gate.ts';
+import type { LaneState } from '../../../src/core/lanes/lane-state.ts';
 import type { ReadObservation } from '../../../src/core/lanes/market-read.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { known } from '../../../src/core/quantities/quantity.ts';
@@ -105,3 +106,9 @@ export const half: ActionSpec = {
 };
 export const all: ActionSpec = { kind: 'reduce', target: { kind: 'to', fraction: 0 }, slippageSteps: [0.02] };
 export const protect: ActionSpec = { kind: 'protect', at: 0.6, slippage: 0.01 };
+
+/** An operator vouches that no order of ours from an earlier store epoch is open in this market. */
+export function acknowledgeNoPriorOrders(state: LaneState): LaneState {
+  const doubt = state.doubt?.why === 'newStore' && state.orders.length === 0 ? null : state.doubt;
+  return { ...state, doubt, priorOrdersPossible: false };
+}

@@ -66,7 +66,7 @@ const LEAST_SHARES: Readonly<Record<string, number>> = {
   late: 0.15,
   pollMeanwhile: 0.3,
   crash: 0.5,
-  newLife: 0.25,
+  newStore: 0.25,
   turns: 0.25,
   paused: 0.25,
   ownerActed: 0.3,

@@ -2,15 +2,15 @@ import { describe, expect, test } from 'vitest';
 import { recorder } from '../../../src/core/audit/audit-event.ts';
 import { operatorIntent, withdrawOperatorIntent } from '../../../src/core/intents/intent.ts';
 import { observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
-import { parseLane } from '../../../src/core/lanes/lane-state.ts';
+import type { LaneState } from '../../../src/core/lanes/lane-state.ts';
 import { finish } from '../../../src/core/lanes/lane-step.ts';
-import { acknowledgeNoPriorOrders, recover, startLife } from '../../../src/core/lanes/recover.ts';
+import { recover, startEpoch } from '../../../src/core/lanes/recover.ts';
 import { standingStops } from '../../../src/core/orders/protective-stop.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { known, unknown } from '../../../src/core/quantities/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import { at, Driver, failure } from './driver.ts';
-import { action, all, half, protect, readAt, view } from './fixtures.ts';
+import { acknowledgeNoPriorOrders, action, all, half, protect, readAt, view } from './fixtures.ts';
 
 const untilTenPercent: ActionSpec = {
   kind: 'reduce',
@@ -199,20 +199,20 @@ describe('protect', () => {
   test('counts as cover once it is accepted, and not while anything is in doubt', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.start('place');
-    expect(standingStops(driver.state, 'life')).toMatchObject([{ confirmed: false }]);
+    expect(standingStops(driver.state, 'epoch')).toMatchObject([{ confirmed: false }]);
     const other = new Driver().read(at({})).ask(action(protect));
     other.place();
-    expect(standingStops(other.state, 'life')).toEqual([
+    expect(standingStops(other.state, 'epoch')).toEqual([
       { positionId: '42', activationPrice: '970', amount: '1', confirmed: true },
     ]);
     other.ask(action(protect), action(half, { ruleId: 'other' })).lose('place');
-    expect(standingStops(other.state, 'life')).toMatchObject([{ confirmed: false }]);
+    expect(standingStops(other.state, 'epoch')).toMatchObject([{ confirmed: false }]);
   });
 
   test('is no confirmed cover once the mark has been at its activation, nor any cover once it has filled', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
-    const confirmed = () => standingStops(driver.state, 'life').map((stop) => stop.confirmed);
+    const confirmed = () => standingStops(driver.state, 'epoch').map((stop) => stop.confirmed);
     driver.read(at({ mark: '990' }));
     expect(confirmed()).toEqual([true]);
     driver.read(at({ mark: '970' }));
@@ -227,13 +227,13 @@ describe('protect', () => {
       ...driver.state,
       orders: driver.state.orders.map((order) => Object.assign({}, order, { presumedFilled: true })),
     };
-    expect(standingStops(filled, 'life')).toEqual([]);
+    expect(standingStops(filled, 'epoch')).toEqual([]);
   });
 
-  test('of an earlier life is no confirmed cover before the lane has begun this one', () => {
+  test('of an earlier store epoch is no confirmed cover before the lane has begun this one', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
-    expect(standingStops(driver.state, 'life')).toMatchObject([{ confirmed: true }]);
+    expect(standingStops(driver.state, 'epoch')).toMatchObject([{ confirmed: true }]);
     expect(standingStops(driver.state, 'another')).toMatchObject([{ confirmed: false }]);
   });
 
@@ -241,7 +241,7 @@ describe('protect', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
     const orders = driver.state.orders.map((order) => Object.assign({}, order, { ambiguous: true }));
-    expect(standingStops({ ...driver.state, orders }, 'life')).toMatchObject([{ confirmed: false }]);
+    expect(standingStops({ ...driver.state, orders }, 'epoch')).toMatchObject([{ confirmed: false }]);
   });
 
   test('stays where it is while only the mark moves', () => {
@@ -657,15 +657,15 @@ describe('unknown', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.start('place');
     driver.later(60_000);
-    driver.state = parseLane(JSON.stringify(driver.state));
+    driver.state = JSON.parse(JSON.stringify(driver.state)) as LaneState;
     driver.apply(recover(driver.state, driver.context.settings, driver.nowMs));
     expect(driver.state.doubt).toMatchObject({ why: 'processDied', sinceMs: driver.nowMs });
     expect(driver.state.orders).toMatchObject([{ status: 'unsure' }]);
   });
 
-  test('the first step of a new life is a cancel after the fence, before anything is placed', () => {
+  test('the first step of a new store epoch is a cancel after the fence, before anything is placed', () => {
     const driver = new Driver();
-    driver.state = startLife(driver.state, 'second', driver.context.settings, driver.nowMs);
+    driver.state = startEpoch(driver.state, 'second', driver.context.settings, driver.nowMs);
     driver.read(at({})).ask(action(half));
     expect(driver.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
     driver.later(5_000).cancel();
@@ -673,10 +673,10 @@ describe('unknown', () => {
     driver.place();
   });
 
-  test('where a cancel cannot clear an earlier life, orders are audited as overshoot, or fail', () => {
+  test('where a cancel cannot clear an earlier store epoch, orders are audited as overshoot, or fail', () => {
     for (const overshoot of ['audited', 'never'] as const) {
       const driver = new Driver({ cancelCoversStops: false, overshoot });
-      driver.state = startLife(driver.state, 'second', driver.context.settings, driver.nowMs);
+      driver.state = startEpoch(driver.state, 'second', driver.context.settings, driver.nowMs);
       driver.read(at({})).ask(action(half)).later(5_000).cancel();
       driver.answerRead(at({}));
       if (overshoot === 'audited') expect(driver.place().order.overshoot).toBe(true);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { classifyRejection, isPassing } from '../../../src/core/orders/rejection.ts';
-import { CATALOGUE } from '../../../src/exchange/call/error-catalogue.ts';
+import { ERROR_CATALOGUE } from '../../exchange/error-catalogue.ts';
 import { at, Driver, failure } from './driver.ts';
 import { action, half, protect } from './fixtures.ts';
 
@@ -59,7 +59,7 @@ const EXPECTED: Readonly<Record<string, Consequence>> = {
 /** Names that no order can end with. */
 const ELSEWHERE = ['depositLinkFailed', 'hedgeModeLocked', 'loansNotAvailable', 'noActiveLoan'];
 
-const names = new Map(CATALOGUE.map(({ name, effect, code }) => [name, { effect, code }]));
+const names = new Map(ERROR_CATALOGUE.map(({ name, effect, code }) => [name, { effect, code }]));
 names.set('unknown code 987', { effect: 'none', code: 987 });
 
 test('every entry of the catalogue has a consequence here, and nothing else has', () => {

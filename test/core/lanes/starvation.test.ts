@@ -6,7 +6,6 @@ import { observeRead, observeRequests } from '../../../src/core/lanes/lane-obser
 import { type LaneState, newLane, type RequestStep } from '../../../src/core/lanes/lane-state.ts';
 import { begin, finish, type StepResult } from '../../../src/core/lanes/lane-step.ts';
 import type { ReadObservation } from '../../../src/core/lanes/market-read.ts';
-import { acknowledgeNoPriorOrders } from '../../../src/core/lanes/recover.ts';
 import type { CommandOutcome } from '../../../src/core/ports/exchange.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { known, unknown } from '../../../src/core/quantities/quantity.ts';
@@ -14,7 +13,7 @@ import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
 import type { ActionSpec, ReduceTarget } from '../../../src/core/rules/rule.ts';
 import type { PositionView } from '../../../src/core/rules/subject.ts';
 import { at, failure, placed } from './driver.ts';
-import { action, contextOf, MARKET, settings as usual, view } from './fixtures.ts';
+import { acknowledgeNoPriorOrders, action, contextOf, MARKET, settings as usual, view } from './fixtures.ts';
 
 /**
  * Invariant 5: whatever the exchange does, and for however long, every intent ends within its time to live times
@@ -70,7 +69,7 @@ class Sky {
   constructor(scenario: Scenario) {
     this.scenario = scenario;
     this.weather = scenario.weather;
-    this.state = acknowledgeNoPriorOrders(newLane('desk', MARKET, 'life', this.nowMs));
+    this.state = acknowledgeNoPriorOrders(newLane('desk', MARKET, 'epoch', this.nowMs));
   }
 
   #take(change: { readonly state: LaneState; readonly events: readonly AuditEvent[] }): void {

@@ -18,7 +18,7 @@ const text = fc.oneof(
 const number = fc.nat(12);
 const decimalText = fc.constantFrom('1', '1.0', '0.1', '10', '01').map((value) => value as DecimalString);
 const common = {
-  life: text,
+  epoch: text,
   accountId: text,
   positionId: text,
   ruleId: text,
@@ -64,7 +64,7 @@ test('different orders have different ids', () => {
 
 test('two that differ in one part only have different ids', () => {
   const keys = [
-    'life',
+    'epoch',
     'accountId',
     'positionId',
     'ruleId',

@@ -1,13 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Registers } from '../../../src/core/fields/field-cache.ts';
+import { FieldCache } from '../../../src/core/fields/field-cache.ts';
 import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
 import { CreditLineQuantities, cureTo } from '../../../src/core/quantities/credit-line.ts';
 import { PositionQuantities } from '../../../src/core/quantities/position.ts';
 import { known, NONE, unknown } from '../../../src/core/quantities/quantity.ts';
 import type { Snapshot } from '../../../src/core/quantities/snapshot.ts';
 import {
-  CADENCE_BOUND,
   leastIntervalMs,
   levelThresholds,
   ltvLevels,
@@ -38,6 +37,9 @@ import {
   snapshot,
 } from '../rules/fixtures.ts';
 
+/** What the polls are spaced by: the chance of crossing a threshold between two of them. */
+const CROSSING_CHANCE = 1e-4;
+
 const DAY = 86_400_000;
 const due = (rules: readonly RuleSpec[], taken: Snapshot, options: EvaluateOptions = {}) =>
   evaluate(taken, emptyAccountState('desk-1'), at(0), compileRules(rules, settings()), options).nextDue;
@@ -59,9 +61,9 @@ describe('how long it is safe to look away', () => {
             adverseDriftPerMs: drift / DAY,
           };
           const chance = crossingProbability(crossing, safe);
-          expect(chance).toBeLessThanOrEqual(CADENCE_BOUND * (1 + 1e-6));
+          expect(chance).toBeLessThanOrEqual(CROSSING_CHANCE * (1 + 1e-6));
           // With drift only one of the formula's two terms is left, so it may be half of the bound.
-          expect(chance).toBeGreaterThan(CADENCE_BOUND * 0.49);
+          expect(chance).toBeGreaterThan(CROSSING_CHANCE * 0.49);
           expect(safeIntervalMs(distance, motion, 'rise')).toBeGreaterThanOrEqual(safe);
         },
       ),
@@ -228,7 +230,7 @@ describe('next due', () => {
   });
 
   test('thresholds of conditions are found with their reach, each once', () => {
-    const registers = new Registers('position');
+    const fieldCache = new FieldCache('position');
     const chance: ConditionSpec = {
       kind: 'field',
       field: 'liquidationProbability',
@@ -242,8 +244,8 @@ describe('next due', () => {
       below('notional', 1),
       below('size', 1),
     ];
-    const { leaves } = compileCondition({ kind: 'any', conditions }, registers);
-    const [minutes, probability, notional, ...rest] = levelThresholds(leaves, registers);
+    const { leaves } = compileCondition({ kind: 'any', conditions }, fieldCache);
+    const [minutes, probability, notional, ...rest] = levelThresholds(leaves, fieldCache);
     expect(minutes).toMatchObject({
       field: 'minutesToLiquidation',
       threshold: 30,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type FieldReader, type FieldSlot, Registers } from '../../../src/core/fields/field-cache.ts';
+import { FieldCache, type FieldReader, type FieldSlot } from '../../../src/core/fields/field-cache.ts';
 import { findField } from '../../../src/core/fields/field-catalogue.ts';
 import type { FieldQuantity } from '../../../src/core/fields/field-values.ts';
 import { known, NONE, unknown } from '../../../src/core/quantities/quantity.ts';
@@ -210,20 +210,20 @@ describe('groups', () => {
 
 describe('compiling', () => {
   test('refuses fields that do not exist, and missing parameters', () => {
-    expect(() => compileCondition(above('size', 1), new Registers('account'))).toThrow('no field "size"');
-    expect(() => compileCondition(above('mainBalance', 1), new Registers('account'))).toThrow(
+    expect(() => compileCondition(above('size', 1), new FieldCache('account'))).toThrow('no field "size"');
+    expect(() => compileCondition(above('mainBalance', 1), new FieldCache('account'))).toThrow(
       'parameter asset',
     );
   });
 
   test('conditions on the same field and parameter share one computation', () => {
-    const registers = new Registers('position');
-    compileCondition({ kind: 'any', conditions: [below('size', 1), above('size', 2)] }, registers);
-    expect(registers.slots.length).toBe(1);
-    registers.slot('liquidationProbability', { windowMs: 1_000 });
-    registers.slot('liquidationProbability', { windowMs: 2_000 });
-    registers.slot('liquidationProbability', { windowMs: 1_000 });
-    expect(registers.slots.length).toBe(3);
+    const fieldCache = new FieldCache('position');
+    compileCondition({ kind: 'any', conditions: [below('size', 1), above('size', 2)] }, fieldCache);
+    expect(fieldCache.slots.length).toBe(1);
+    fieldCache.slot('liquidationProbability', { windowMs: 1_000 });
+    fieldCache.slot('liquidationProbability', { windowMs: 2_000 });
+    fieldCache.slot('liquidationProbability', { windowMs: 1_000 });
+    expect(fieldCache.slots.length).toBe(3);
   });
 });
 

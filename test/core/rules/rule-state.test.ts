@@ -5,8 +5,8 @@ import {
   endRule,
   freezeRule,
   type RuleEntry,
+  type RuleStepResult,
   type RuleTiming,
-  type StepResult,
   stepRule,
 } from '../../../src/core/rules/rule-state.ts';
 
@@ -23,7 +23,7 @@ function run(
   rule: RuleTiming,
   steps: readonly (readonly [Truth, number])[],
   restart = true,
-): readonly StepResult[] {
+): readonly RuleStepResult[] {
   let entry: RuleEntry | undefined;
   let episode = 0;
   return steps.map(([truth, timerMs], index) => {
@@ -41,7 +41,7 @@ function run(
   });
 }
 
-const story = (results: readonly StepResult[]): string[] =>
+const story = (results: readonly RuleStepResult[]): string[] =>
   results.map(({ phase, reason }) => `${phase}: ${reason}`);
 
 describe('transitions, each across a restart', () => {

@@ -23,8 +23,8 @@ export const storedWith = (
 ): StoredAccount => ({
   accountId: 'desk-1',
   version: 1,
-  life: { id: 'life1', why: 'empty', sinceMs: 0 },
-  isNewLife: false,
+  epoch: { id: 'life1', why: 'empty', sinceMs: 0 },
+  isNewEpoch: false,
   documents,
   lanes: new Map(),
   danger: 0.5,

@@ -356,7 +356,7 @@ describe('what stands besides', () => {
     });
     expect(never).toMatchObject({
       mode: 'enforce',
-      life: null,
+      epoch: null,
       judgedAtMs: null,
       nextDueAtMs: null,
       figuresAtMs: null,

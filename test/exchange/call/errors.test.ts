@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { CATALOGUE, CODES, entryForCode, FINDINGS } from '../../../src/exchange/call/error-catalogue.ts';
+import { CODES, entryForCode, FINDINGS } from '../../../src/exchange/call/error-catalogue.ts';
 import { errorOfReply, redactor } from '../../../src/exchange/call/errors.ts';
 import { ENDPOINTS, type EndpointId } from '../../../src/exchange/endpoints.ts';
+import { ERROR_CATALOGUE } from '../error-catalogue.ts';
 
 const judge = (endpoint: EndpointId, status: number, body: unknown) =>
   errorOfReply({ endpoint, redact: redactor([]) }, status, body);
@@ -9,7 +10,7 @@ const judge = (endpoint: EndpointId, status: number, body: unknown) =>
 describe('catalogue', () => {
   test('names are stable words, each with one effect; only code 36 has two meanings on one endpoint', () => {
     const effects = new Map<string, string>();
-    for (const { name, effect, meaning } of CATALOGUE) {
+    for (const { name, effect, meaning } of ERROR_CATALOGUE) {
       expect(name).toMatch(/^[a-z][A-Za-z]+$/);
       expect(meaning).not.toBe('');
       expect(effects.get(name) ?? effect).toBe(effect);

@@ -122,10 +122,10 @@ describe('time', () => {
   const nonces: NonceStore = {
     reserve: never,
     reserveWindow: never,
-    enterLane: never,
-    renewLane: never,
-    leaveLane: never,
-    onLaneSignal: () => () => undefined,
+    enterMutex: never,
+    renewMutex: never,
+    leaveMutex: never,
+    onMutexSignal: () => () => undefined,
   };
   const limits: RateLimitStore = { take: never, penalize: never };
 

@@ -76,7 +76,7 @@ describe('1,000 calls at once from 4 processes on one key', { timeout: 120_000 }
   });
 });
 
-describe('the lane of `increasing` mode', () => {
+describe('the mutex of `increasing` mode', () => {
   test('an urgent call makes a read in flight give way, in the same process and in another', async () => {
     const stores = [1, 2].map(() => createRedisNonceStore({ redis: redis.connect() }));
     const held: string[] = [];
@@ -126,7 +126,7 @@ describe('the lane of `increasing` mode', () => {
   test('a holder that vanished holds nobody up for longer than its lease', async () => {
     const store = createRedisNonceStore({ redis: redis.connect(), prefix: 'vanished' });
     const key = createHash('sha256').update(API_KEY).digest('hex').slice(0, 32);
-    await store.enterLane(key, { owner: 'vanished', floor: 1, leaseMs: 400, urgent: false });
+    await store.enterMutex(key, { owner: 'vanished', floor: 1, leaseMs: 400, urgent: false });
     const server = await startServer((_request, response) => send(response, 200, {}));
     const client = openClient([server.baseUrl], {
       nonce: { mode: 'increasing', store },
@@ -138,7 +138,7 @@ describe('the lane of `increasing` mode', () => {
     await server.close();
   });
 
-  test('a call that gives up waiting leaves the lane to the others', async () => {
+  test('a call that gives up waiting leaves the mutex to the others', async () => {
     const store = createRedisNonceStore({ redis: redis.connect(), prefix: 'waiting' });
     const held: (() => void)[] = [];
     const server = await startServer(({ path }, response) => {

@@ -33,7 +33,7 @@ test.each(['unique', 'window'] as const)(
   'with %s nonces, what is made ready sends nothing, and asks the shared stores for what the call needs',
   async (mode) => {
     const { exchange, client, asked } = await openClient(mode);
-    client.makeReady('reduceOnlyStop');
+    client.prefetch('reduceOnlyStop');
     await eventually(() => asked.length === 2, 'both stores asked');
     expect(asked.toSorted()).toEqual([mode === 'unique' ? 'reserve' : 'reserveWindow', 'take']);
     expect(exchange.requestLog()).toEqual([]);
@@ -42,16 +42,16 @@ test.each(['unique', 'window'] as const)(
 
 test('a call that was made ready asks for nothing more; one that comes at once waits for what was asked', async () => {
   const { client, asked } = await openClient();
-  client.makeReady('reduceOnlyStop');
+  client.prefetch('reduceOnlyStop');
   // Once more is not more than once.
-  client.makeReady('reduceOnlyStop');
+  client.prefetch('reduceOnlyStop');
   expect(await client.reduceOnlyStop(STOP, { priority: 'protective' })).toMatchObject({ kind: 'accepted' });
   expect(asked.toSorted()).toEqual(['reserve', 'take']);
 });
 
-test('increasing nonces come with the lane: only the permit is fetched ahead', async () => {
+test('increasing nonces come with the mutex: only the permit is fetched ahead', async () => {
   const { client, asked } = await openClient('increasing');
-  client.makeReady('cancelAll');
+  client.prefetch('cancelAll');
   await eventually(() => asked.length === 1, 'the permit');
   expect(asked).toEqual(['take']);
   expect(await client.cancelAll({}, { priority: 'protective' })).toMatchObject({ kind: 'accepted' });
@@ -60,7 +60,7 @@ test('increasing nonces come with the lane: only the permit is fetched ahead', a
 test('a client that is closed makes nothing ready', async () => {
   const { client, asked } = await openClient();
   await client.close();
-  client.makeReady('openPositions');
+  client.prefetch('openPositions');
   await new Promise((resolve) => setImmediate(resolve));
   expect(asked).toEqual([]);
 });

@@ -45,10 +45,10 @@ class FragileStore {
       return reserved;
     },
     reserveWindow: (...args) => this.#store.reserveWindow(...args),
-    enterLane: (...args) => this.#store.enterLane(...args),
-    renewLane: (...args) => this.#store.renewLane(...args),
-    leaveLane: (...args) => this.#store.leaveLane(...args),
-    onLaneSignal: (listener) => this.#store.onLaneSignal(listener),
+    enterMutex: (...args) => this.#store.enterMutex(...args),
+    renewMutex: (...args) => this.#store.renewMutex(...args),
+    leaveMutex: (...args) => this.#store.leaveMutex(...args),
+    onMutexSignal: (listener) => this.#store.onMutexSignal(listener),
   };
 }
 
@@ -101,7 +101,7 @@ const who = fc.nat(3);
 const use = fc.oneof(
   { weight: 8, arbitrary: fc.record({ do: fc.constant('take' as const), who, fresh: fc.boolean() }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('poll' as const), who }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('makeReady' as const), who }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('prefetch' as const), who }) },
   { weight: 8, arbitrary: fc.record({ do: fc.constant('pause' as const), forMs: pause }) },
 );
 const refusal = fc.oneof(
@@ -132,7 +132,7 @@ async function run(world: ReturnType<typeof openWorld>, steps: readonly Step[]) 
     const at = processes.indexOf(process);
     if (step.do === 'take') keep(at, step.fresh, [await process.take(step.fresh)]);
     else if (step.do === 'poll') keep(at, false, await process.poll());
-    else if (step.do === 'makeReady') process.sequences.makeReady();
+    else if (step.do === 'prefetch') process.sequences.prefetch();
     else if (step.do === 'pause') clock.advance(step.forMs);
     else if (step.do === 'refused') process.sequences.jump(step.byMs);
     else if (step.do === 'doubted') process.sequences.doubt();
@@ -270,7 +270,7 @@ describe('a process that has the key to itself', () => {
     await process.take();
     clock.advance(FRESH_MS);
     store.forget();
-    process.sequences.makeReady();
+    process.sequences.prefetch();
     await new Promise((resolve) => setImmediate(resolve));
     expect(store.reservations).toBe(1);
     const steps = [await process.take(true), await process.take(true), await process.take(true)];
@@ -283,7 +283,7 @@ describe('a process that has the key to itself', () => {
     clock.advance(LONGEST_MS);
     store.takesMs = FRESH_MS + 20;
     store.forget();
-    process.sequences.makeReady();
+    process.sequences.prefetch();
     await new Promise((resolve) => setImmediate(resolve));
     await process.take(true);
     expect(store.reservations).toBe(1);

@@ -12,10 +12,10 @@ function lane(): LaneState {
   return driver.state;
 }
 
-function seen(lanes: readonly LaneState[], lifeId = 'life') {
+function seen(lanes: readonly LaneState[], epochId = 'epoch') {
   const stored = {
     accountId: 'desk',
-    life: { id: lifeId, why: 'empty', sinceMs: 0 },
+    epoch: { id: epochId, why: 'empty', sinceMs: 0 },
     lanes: new Map(lanes.map((one) => [one.market, one])),
   } as unknown as StoredAccount;
   const observation = { sources: {}, at: at(0), positions: undefined, readings: undefined };
@@ -36,5 +36,5 @@ test('what is judged as cover is what the lanes of all markets hold for certain'
   expect(seen([standing, other({ activatedMs: 1 })])).toEqual([true, false]);
   expect(seen([standing, other({ reachedMs: 1 })])).toEqual([true, false]);
   expect(seen([standing, other({ status: 'unsure' })])).toEqual([true, false]);
-  expect(seen([standing], 'a life that began since')).toEqual([false]);
+  expect(seen([standing], 'a store epoch that began since')).toEqual([false]);
 });

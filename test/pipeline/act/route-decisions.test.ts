@@ -13,10 +13,10 @@ import { type Evaluation, evaluate } from '../../../src/core/rules/evaluate.ts';
 import type { ActionRequest } from '../../../src/core/rules/subject.ts';
 import {
   type ActingInputs,
-  act,
   actOn,
-  isAtRest,
+  hasNothingToRoute,
   NOTHING_ACTED,
+  routeDecisions,
 } from '../../../src/pipeline/act/route-decisions.ts';
 import type { WatchedAccount } from '../../../src/pipeline/pipeline-context.ts';
 import { type Observation, snapshotOf } from '../../../src/pipeline/poll/observe.ts';
@@ -35,7 +35,7 @@ function accountWith(rules: readonly (typeof acting)[]): WatchedAccount {
   return { id: 'desk-1', rules: compileRules(rules, settings()) } as unknown as WatchedAccount;
 }
 
-const quiet = (market: string, life = LIFE): LaneState => newLane('desk-1', market, life, NOW_MS - 5_000);
+const quiet = (market: string, epoch = LIFE): LaneState => newLane('desk-1', market, epoch, NOW_MS - 5_000);
 const asked = (spec: ActionRequest['action'], changed: Partial<ActionRequest> = {}): ActionRequest =>
   action(spec, { accountId: 'desk-1', ruleId: 'acts', ...changed });
 
@@ -58,7 +58,7 @@ const withdrawal: OperatorOrder = { ...order, kind: 'withdraw', orderId: 'op0' }
 const lanes = fc.array(
   fc.record({
     market: fc.constantFrom(...MARKETS, 'SOL_PERP'),
-    life: fc.constantFrom(LIFE, LIFE, LIFE, LIFE, LIFE, 'life0'),
+    epoch: fc.constantFrom(LIFE, LIFE, LIFE, LIFE, LIFE, 'life0'),
     busy: fc.constantFrom('no', 'no', 'no', 'no', 'no', 'no', 'intent', 'operator', 'held', 'inProgress'),
   }),
   { maxLength: 3 },
@@ -86,9 +86,9 @@ test('what is taken for an account at rest comes to nothing', () => {
     fc.property(scenes, (scene) => {
       const { inputs, evaluation, conclusive } = built(scene);
       const snapshot = snapshotOf(inputs.observation, inputs.stored);
-      if (!isAtRest(inputs, evaluation, conclusive)) {
+      if (!hasNothingToRoute(inputs, evaluation, conclusive)) {
         seen.busy += 1;
-        expect(act(inputs, snapshot, evaluation, conclusive)).toEqual(
+        expect(routeDecisions(inputs, snapshot, evaluation, conclusive)).toEqual(
           actOn(inputs, snapshot, evaluation, conclusive),
         );
         return;
@@ -104,7 +104,7 @@ test('what is taken for an account at rest comes to nothing', () => {
 
 test('an ordinary calm account is at rest', () => {
   const ordinary: Scene = {
-    lanes: MARKETS.map((market) => ({ market, life: LIFE, busy: 'no' })),
+    lanes: MARKETS.map((market) => ({ market, epoch: LIFE, busy: 'no' })),
     positions: [...MARKETS],
     complete: true,
     conclusive: true,
@@ -117,7 +117,7 @@ test('an ordinary calm account is at rest', () => {
     accountLane: 'new',
   };
   const { inputs, evaluation, conclusive } = built(ordinary);
-  expect(isAtRest(inputs, evaluation, conclusive)).toBe(true);
+  expect(hasNothingToRoute(inputs, evaluation, conclusive)).toBe(true);
 });
 
 function built(scene: Scene) {
@@ -138,7 +138,7 @@ function built(scene: Scene) {
   const account = accountWith(scene.canAct ? [acting, notifying] : [notifying]);
   const stored = storedWith(documentsOf(scene), {
     lanes: lanesOf(scene),
-    life: { id: LIFE, why: 'empty', sinceMs: 0 },
+    epoch: { id: LIFE, why: 'empty', sinceMs: 0 },
   });
   const inputs: ActingInputs = { account, stored, controls: NO_CONTROLS, observation, now, laneMs: NOW_MS };
   const calm = evaluate(snapshotOf(observation, stored), emptyAccountState('desk-1'), now, account.rules);
@@ -161,8 +161,8 @@ function activeOf({ active }: Scene): readonly ActionRequest[] {
 
 function lanesOf({ lanes: wanted }: Scene): StoredAccount['lanes'] {
   return new Map(
-    wanted.map(({ market, life, busy }): [string, LaneState] => {
-      const lane = quiet(market, life);
+    wanted.map(({ market, epoch, busy }): [string, LaneState] => {
+      const lane = quiet(market, epoch);
       switch (busy) {
         case 'no':
           return [market, lane];
@@ -187,8 +187,8 @@ function lanesOf({ lanes: wanted }: Scene): StoredAccount['lanes'] {
           return [market, operatorIntent(lane, request, laneSettings, NOW_MS, audit)];
         }
         case 'intent': {
-          const wish = [{ request: asked(half), positionId: '42' }];
-          return [market, observeRequests(lane, wish, true, laneSettings, NOW_MS).state];
+          const order = [{ request: asked(half), positionId: '42' }];
+          return [market, observeRequests(lane, order, true, laneSettings, NOW_MS).state];
         }
       }
     }),

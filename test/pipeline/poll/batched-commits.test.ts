@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { AccountCommit, CommitResult, StateStore } from '../../../src/core/ports/state-store.ts';
 import { BatchedCommits } from '../../../src/pipeline/poll/batched-commits.ts';
 
-const LIFE_CHANGED: CommitResult = { kind: 'lifeChanged' };
+const EPOCH_CHANGED: CommitResult = { kind: 'epochChanged' };
 
 /** A store that answers when it is told to. */
 class SlowStore {
@@ -22,7 +22,7 @@ class SlowStore {
   }
 
   answer(call: number): void {
-    this.calls[call]?.answer(this.calls[call].names.map(() => LIFE_CHANGED));
+    this.calls[call]?.answer(this.calls[call].names.map(() => EPOCH_CHANGED));
   }
 }
 
@@ -43,12 +43,12 @@ describe('commits of one bucket', () => {
     await endOfTurn();
     expect(store.names).toEqual([['a', 'b']]);
     store.answer(0);
-    expect(await Promise.all(results)).toEqual([LIFE_CHANGED, LIFE_CHANGED]);
+    expect(await Promise.all(results)).toEqual([EPOCH_CHANGED, EPOCH_CHANGED]);
     const later = commits.add(commitOf('c'), false);
     await endOfTurn();
     expect(store.names).toEqual([['a', 'b'], ['c']]);
     store.answer(1);
-    expect(await later).toEqual(LIFE_CHANGED);
+    expect(await later).toEqual(EPOCH_CHANGED);
   });
 
   it('go at once with the first that is urgent, and none of them twice or beside it', async () => {
@@ -90,7 +90,7 @@ describe('commits of one bucket', () => {
     const store = {
       commit: async (all: readonly AccountCommit[]) => {
         if (isLost) throw new Error('lost');
-        return all.map(() => LIFE_CHANGED);
+        return all.map(() => EPOCH_CHANGED);
       },
     } as unknown as StateStore;
     const commits = new BatchedCommits(store);
@@ -100,6 +100,6 @@ describe('commits of one bucket', () => {
     ]);
     expect(lost.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     isLost = false;
-    expect(await commits.add(commitOf('a'), true)).toEqual(LIFE_CHANGED);
+    expect(await commits.add(commitOf('a'), true)).toEqual(EPOCH_CHANGED);
   });
 });

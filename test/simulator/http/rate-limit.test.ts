@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { DEFAULT_RATE_LIMITS, RateLimiter } from '../../../src/simulator/http/rate-limit.ts';
+import { ENFORCED_RATE_LIMITS, RateLimiter } from '../../../src/simulator/http/rate-limit.ts';
 
 test('for any arrivals, no window of one period ever admits more than the limit, and room is never refused', () => {
   // Small figures meet the edges of the window; large ones outgrow what is allocated at first.
@@ -32,7 +32,7 @@ test('for any arrivals, no window of one period ever admits more than the limit,
 
 test('the defaults are those of specification 8 and of the live service', () => {
   const limitOf = (path: string) => {
-    const limiter = new RateLimiter(DEFAULT_RATE_LIMITS);
+    const limiter = new RateLimiter(ENFORCED_RATE_LIMITS);
     let count = 0;
     while (limiter.admit(path, '::1', 0)) count += 1;
     return count;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { decimal, roundToStep } from '../../../src/core/quantities/decimal.ts';
 import type { ExchangeModel } from '../../../src/simulator/model/model.ts';
-import type { PositionSide, Side } from '../../../src/simulator/model/types.ts';
+import type { PositionLeg, Side } from '../../../src/simulator/model/types.ts';
 import { walkSource } from '../../../src/simulator/scenarios/price-source.ts';
 import { START_MS } from './helpers.ts';
 
@@ -15,7 +15,7 @@ export type Step =
       readonly account: number;
       readonly market: string;
       readonly side: Side;
-      readonly positionSide: PositionSide;
+      readonly positionSide: PositionLeg;
       readonly units: number;
       readonly away: number;
       readonly slip: number;
@@ -47,7 +47,7 @@ const arbitraryOrder = fc.record({
   account: accountIndex,
   market,
   side,
-  positionSide: fc.constantFrom<PositionSide>('LONG', 'SHORT', 'BOTH'),
+  positionSide: fc.constantFrom<PositionLeg>('LONG', 'SHORT', 'BOTH'),
   units: fc.integer({ min: 1, max: 3000 }),
   away: fc.integer({ min: -30, max: 30 }),
   slip: fc.integer({ min: -10, max: 10 }),

@@ -9,10 +9,10 @@ import type {
   MarketSpec,
   ModelConfig,
   Outcome,
-  PositionView,
+  PositionSheet,
   Rejection,
   SeedAccount,
-  StopLimitRequest,
+  StopLimitPlacement,
 } from '../../../src/simulator/model/types.ts';
 
 export const START_MS = 1_700_000_000_000;
@@ -52,7 +52,7 @@ export function shortOf(amount: string, market = 'BTC_PERP'): NonNullable<SeedAc
   return { market, direction: 'short', amount: d(amount) };
 }
 
-export function stop(changes: Partial<StopLimitRequest> = {}): StopLimitRequest {
+export function stop(changes: Partial<StopLimitPlacement> = {}): StopLimitPlacement {
   return {
     market: 'BTC_PERP',
     side: 'sell',
@@ -78,7 +78,7 @@ export function kinds(model: ExchangeModel, ...wanted: LedgerKind[]): readonly L
   return model.ledger({ kinds: wanted });
 }
 
-export function onlyPosition(model: ExchangeModel, id = 'a'): PositionView {
+export function onlyPosition(model: ExchangeModel, id = 'a'): PositionSheet {
   const positions = model.openPositions(id);
   const [position] = positions;
   if (positions.length !== 1 || position === undefined)

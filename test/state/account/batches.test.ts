@@ -125,7 +125,7 @@ async function contentsOf(backend: Backend) {
 
 /** Makes the changes on a fresh place, and tells what came of them; the predicted outcomes are asserted. */
 async function play(backend: Backend, batches: readonly (readonly Wish[])[]) {
-  await backend.startLife(BUCKET, null, 'life');
+  await backend.startEpoch(BUCKET, null, 'epoch');
   await backend.setControls(BUCKET, '', `${STAMP}{}`);
   const tokens = await Promise.all(
     ACCOUNTS.map(async (accountId) => {
@@ -146,7 +146,7 @@ async function play(backend: Backend, batches: readonly (readonly Wish[])[]) {
       }
       return change;
     });
-    const raw: RawBatch = { life: 'life', changes, controls: null };
+    const raw: RawBatch = { epoch: 'epoch', changes, controls: null };
     expect(await backend.commit(BUCKET, raw)).toMatchObject({ kind: 'answered', outcomes: expected });
   }
   return contentsOf(backend);

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type DocumentCodec, DocumentError, readDocument } from '../../../src/state/account/documents.ts';
 import { type Header, readHeader, writeHeader } from '../../../src/state/account/header.ts';
 import { bucketKeys } from '../../../src/state/account/keys.ts';
-import { readLife, writeLife } from '../../../src/state/account/store-epoch-text.ts';
+import { readEpoch, writeEpoch } from '../../../src/state/account/store-epoch-text.ts';
 
 interface Third {
   readonly version: 3;
@@ -72,7 +72,7 @@ test('a header comes back as it was written, and other forms are told apart', ()
   const header: fc.Arbitrary<Header> = fc.record({
     writer: fc.constantFrom('abcdefghijkl', '000000000000'),
     version: counter,
-    life: fc.constantFrom('life1', 'x'),
+    epoch: fc.constantFrom('life1', 'x'),
     danger: fc.double({ min: 0, max: 1, noNaN: true }).map((value) => value + 0),
     seq: counter,
     head: fc.constantFrom('0'.repeat(64), 'f'.repeat(64)),
@@ -92,17 +92,17 @@ test('a header comes back as it was written, and other forms are told apart', ()
   }
 });
 
-test('a life comes back as it was written; anything else is none', () => {
-  const life = { id: 'abc123', why: 'serverChanged', sinceMs: 5 } as const;
-  expect(readLife(writeLife(life, 'run'))).toMatchObject({ life, run: 'run' });
+test('a store epoch comes back as it was written; anything else is none', () => {
+  const epoch = { id: 'abc123', why: 'serverChanged', sinceMs: 5 } as const;
+  expect(readEpoch(writeEpoch(epoch, 'run'))).toMatchObject({ epoch, run: 'run' });
   for (const text of [null, '', 'abc', 'abc|other|5|run', 'A B|empty|5|run', 'abc|empty|5|run|more']) {
-    expect(readLife(text)).toBeUndefined();
+    expect(readEpoch(text)).toBeUndefined();
   }
 });
 
 test('all keys of a bucket have its hash tag, whatever the account is called', () => {
   const keys = bucketKeys('breakwater', 17);
-  const names = [keys.life, keys.due, keys.account('}{a}'), keys.audit('{b3}'), keys.leases('')];
+  const names = [keys.epoch, keys.due, keys.account('}{a}'), keys.audit('{b3}'), keys.leases('')];
   for (const name of names) expect(/\{(.*?)\}/.exec(name)?.[1]).toBe('b17');
   expect(() => bucketKeys('a{b}', 1)).toThrow(TypeError);
 });

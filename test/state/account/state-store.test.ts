@@ -51,9 +51,9 @@ const NO_CHANGE = {
 
 async function rawOf(place: Place, bucket: number, accountId: string) {
   const request = { writer: '', stamp: '', accountIds: [accountId], due: null };
-  const { life, accounts } = await place.raw.view(bucket, request);
+  const { epoch, accounts } = await place.raw.view(bucket, request);
   const header = accounts[0]?.header ?? '';
-  return { life: life ?? '', header, writer: header.split('|')[1] ?? '' };
+  return { epoch: epoch ?? '', header, writer: header.split('|')[1] ?? '' };
 }
 
 /** Ids of one bucket. */
@@ -93,7 +93,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
     expect(read.danger).toBe(0.25);
     expect(read.documents).toEqual(written.documents);
     expect([...read.lanes]).toEqual([...written.lanes]);
-    expect(read.life).toEqual(written.life);
+    expect(read.epoch).toEqual(written.epoch);
     const removed = await commit(b, {
       base: read,
       documents: { requests: null },
@@ -141,11 +141,11 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
     expect((await load(b, 'shown')).documents).toEqual(documents);
     const bucket = bucketOf('shown');
     const damage = async (text: string) => {
-      const { header, life, writer } = await rawOf(place, bucket, 'shown');
+      const { header, epoch, writer } = await rawOf(place, bucket, 'shown');
       const set = ['d:figures', text];
       const change = { ...NO_CHANGE, accountId: 'shown', expected: header, header, set };
       expect(writer).not.toBe('');
-      const reply = await place.raw.commit(bucket, { life, changes: [change], controls: null });
+      const reply = await place.raw.commit(bucket, { epoch, changes: [change], controls: null });
       expect(reply).toMatchObject({ kind: 'answered', outcomes: ['committed'] });
     };
     const [record] = FIGURES.positions.value.records;
@@ -402,9 +402,9 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
     const overwrite = async (state: State, accountId: string, field: string, text: string): Promise<void> => {
       const account = await load(state, accountId);
       const bucket = bucketOf(accountId);
-      const { life } = await place.raw.view(bucket, { writer: '', stamp: '', accountIds: [], due: null });
+      const { epoch } = await place.raw.view(bucket, { writer: '', stamp: '', accountIds: [], due: null });
       const reply = await place.raw.commit(bucket, {
-        life: life ?? '',
+        epoch: epoch ?? '',
         controls: null,
         changes: [
           {

@@ -12,7 +12,7 @@ import {
 import { type RedisServer, startRedisServer } from '../../support/redis.ts';
 import { commit, commitOne, connectTo, episodeOf, evaluation, lane, load, note } from '../support/place.ts';
 
-/** A new life: what stored lanes say about the exchange is not taken for granted any more. */
+/** A new store epoch: what stored lanes say about the exchange is not taken for granted any more. */
 
 let server: RedisServer;
 const connections: Redis[] = [];
@@ -40,7 +40,7 @@ function open(prefix: string, timeoutMs = 10_000): State {
   return state;
 }
 
-const newPrefix = (): string => `life${(prefixes += 1)}`;
+const newPrefix = (): string => `epoch${(prefixes += 1)}`;
 
 async function withLane(state: State, accountId: string) {
   const base = await load(state, accountId);
@@ -52,68 +52,68 @@ async function withLane(state: State, accountId: string) {
   });
 }
 
-test('one life from the first commit on, for every process', async () => {
+test('one epoch from the first commit on, for every process', async () => {
   const prefix = newPrefix();
   const [a, b] = [open(prefix), open(prefix)];
   const written = await withLane(a, 'calm');
   const read = await load(b, 'calm');
-  expect(read.life).toEqual(written.life);
-  expect(read.life.why).toBe('empty');
-  expect(read.isNewLife).toBe(false);
+  expect(read.epoch).toEqual(written.epoch);
+  expect(read.epoch.why).toBe('empty');
+  expect(read.isNewEpoch).toBe(false);
 });
 
-test('a server that was started again begins a new life once, for all processes, and keeps what it had', async () => {
+test('a server that was started again begins a new store epoch once, for all processes, and keeps what it had', async () => {
   const prefix = newPrefix();
   const [a, b] = [open(prefix), open(prefix)];
   const before = await withLane(a, 'restart');
   await load(b, 'restart');
   await server.kill();
   await server.start();
-  // What was read before is of the old life, whoever notices first.
-  expect((await commitOne(a, { base: before, quiet: 1 })).kind).toBe('lifeChanged');
+  // What was read before is of the old store epoch, whoever notices first.
+  expect((await commitOne(a, { base: before, quiet: 1 })).kind).toBe('epochChanged');
   const [first, second] = await Promise.all([load(a, 'restart'), load(b, 'restart')]);
-  expect(first.life.id).not.toBe(before.life.id);
-  expect(second.life).toEqual(first.life);
-  expect(first.life.why).toBe('serverChanged');
-  expect(first.isNewLife).toBe(true);
-  expect(first.lanes.get('BTC_PERP')?.life).toBe(before.life.id);
+  expect(first.epoch.id).not.toBe(before.epoch.id);
+  expect(second.epoch).toEqual(first.epoch);
+  expect(first.epoch.why).toBe('serverChanged');
+  expect(first.isNewEpoch).toBe(true);
+  expect(first.lanes.get('BTC_PERP')?.epoch).toBe(before.epoch.id);
   expect(episodeOf(first)).toBe(5);
   const after = await commit(b, { base: second });
-  expect(after.isNewLife).toBe(false);
+  expect(after.isNewEpoch).toBe(false);
   const records = await b.audit.tail('restart', 1);
   expect(records[0]?.record.content).toMatchObject({
-    kind: 'lifeStarted',
-    life: first.life.id,
-    previousLife: before.life.id,
+    kind: 'epochStarted',
+    epoch: first.epoch.id,
+    previousEpoch: before.epoch.id,
     why: 'serverChanged',
   });
   expect(await b.audit.verify('restart')).toMatchObject({ kind: 'intact' });
 });
 
-test('an emptied store begins a new life', async () => {
+test('an emptied store begins a new store epoch', async () => {
   const prefix = newPrefix();
   const state = open(prefix);
   const before = await withLane(state, 'emptied');
   await connections[0]!.flushall();
-  expect((await commitOne(state, { base: before })).kind).toBe('lifeChanged');
+  expect((await commitOne(state, { base: before })).kind).toBe('epochChanged');
   const after = await load(state, 'emptied');
   expect(after).toMatchObject({ version: 0, documents: {} });
-  expect(after.life.why).toBe('empty');
-  expect(after.life.id).not.toBe(before.life.id);
+  expect(after.epoch.why).toBe('empty');
+  expect(after.epoch.id).not.toBe(before.epoch.id);
 });
 
-test('an account that the store has forgotten begins a new life although the server is the same', async () => {
+test('an account that the store has forgotten begins a new store epoch although the server is the same', async () => {
   const prefix = newPrefix();
   const [a, b] = [open(prefix), open(prefix)];
   const before = await withLane(a, 'vanished');
   await connect().del(`${prefix}:{b${bucketOf('vanished')}}:account:vanished`);
   const after = await load(a, 'vanished');
-  expect(after.life).toMatchObject({ why: 'rolledBack' });
-  expect(after.life.id).not.toBe(before.life.id);
-  expect((await load(b, 'vanished')).life).toEqual(after.life);
+  expect(after.epoch).toMatchObject({ why: 'rolledBack' });
+  expect(after.epoch.id).not.toBe(before.epoch.id);
+  expect((await load(b, 'vanished')).epoch).toEqual(after.epoch);
 });
 
-test('a version below one that this process has committed begins a new life', async () => {
+test('a version below one that this process has committed begins a new store epoch', async () => {
   const prefix = newPrefix();
   const state = open(prefix);
   const redis = connect();
@@ -123,12 +123,12 @@ test('a version below one that this process has committed begins a new life', as
   await commit(state, { base: before, documents: { evaluation: evaluation('older', 6) } });
   await redis.restore(key, 0, dump, 'REPLACE');
   const after = await load(state, 'older');
-  expect(after.life).toMatchObject({ why: 'rolledBack' });
-  expect(after.isNewLife).toBe(true);
+  expect(after.epoch).toMatchObject({ why: 'rolledBack' });
+  expect(after.isNewEpoch).toBe(true);
   expect(episodeOf(after)).toBe(5);
 });
 
-test('the same version by another hand begins a new life: a commit of this process is lost', async () => {
+test('the same version by another hand begins a new store epoch: a commit of this process is lost', async () => {
   const prefix = newPrefix();
   const [a, b] = [open(prefix), open(prefix)];
   const redis = connect();
@@ -139,22 +139,22 @@ test('the same version by another hand begins a new life: a commit of this proce
   await redis.restore(key, 0, dump, 'REPLACE');
   await commit(b, { base: await load(b, 'twice'), documents: { evaluation: evaluation('twice', 7) } });
   const after = await load(a, 'twice');
-  expect(after.life.why).toBe('rolledBack');
+  expect(after.epoch.why).toBe('rolledBack');
   expect(episodeOf(after)).toBe(7);
 });
 
-test('reads and commits of one process that overlap begin no new life', async () => {
+test('reads and commits of one process that overlap begin no new store epoch', async () => {
   const prefix = newPrefix();
   const state = open(prefix);
   let base = await withLane(state, 'interleaved');
-  const life = base.life.id;
+  const epoch = base.epoch.id;
   for (let turn = 0; turn < 30; turn += 1) {
     const reading = [1, 2, 3].map(() => state.store.read('interleaved'));
     base = await commit(state, { base, documents: { evaluation: evaluation('interleaved', turn + 10) } });
     await Promise.all(reading);
   }
   const after = await load(state, 'interleaved');
-  expect(after.life.id).toBe(life);
+  expect(after.epoch.id).toBe(epoch);
   expect(after.version).toBe(base.version);
 });
 
@@ -163,7 +163,7 @@ test.each([
   ['this process', 2],
   ['another process', 1],
 ])(
-  'an answer about a commit of %s that arrives after a later commit begins no new life',
+  'an answer about a commit of %s that arrives after a later commit begins no new store epoch',
   async (who, version) => {
     const place = createMemoryPlace({ clock: systemClock });
     const answered = Promise.withResolvers<void>();
@@ -196,13 +196,13 @@ test.each([
     const next = await commit(state, { base, documents: { evaluation: evaluation('late', 6) } });
     arriving.resolve();
     const { load: found } = await reading;
-    expect(found).toMatchObject({ account: { version, life: { id: base.life.id } } });
+    expect(found).toMatchObject({ account: { version, epoch: { id: base.epoch.id } } });
     expect(state.store.remembered('late')?.version).toBe(next.version);
-    expect((await load(state, 'late')).life.id).toBe(base.life.id);
+    expect((await load(state, 'late')).epoch.id).toBe(base.epoch.id);
   },
 );
 
-test('a claim handed out just when a life began is handed out all the same', async () => {
+test('a claim handed out just when a store epoch began is handed out all the same', async () => {
   const prefix = newPrefix();
   const state = open(prefix);
   const bucket = bucketOf('claimed');
@@ -211,7 +211,7 @@ test('a claim handed out just when a life began is handed out all the same', asy
     claimMs: 30_000,
     maxAheadMs: 60_000,
   });
-  expect(view.life.why).toBe('empty');
+  expect(view.epoch.why).toBe('empty');
   expect(view.accounts).toHaveLength(1);
 });
 
@@ -244,6 +244,6 @@ test('a commit whose answer was lost is found by reading, and its process goes o
   const after = await load(open(prefix), 'lostReply');
   expect(episodeOf(after)).toBe(6);
   const own = await load(state, 'lostReply');
-  expect(own).toMatchObject({ version: after.version, documents: after.documents, life: base.life });
+  expect(own).toMatchObject({ version: after.version, documents: after.documents, epoch: base.epoch });
   await commit(state, { base: own, documents: { evaluation: evaluation('lostReply', 7) } });
 });

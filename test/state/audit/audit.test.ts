@@ -59,7 +59,7 @@ describe('verification', () => {
         accountId,
         seq,
         atMs: 0,
-        life: 'l',
+        epoch: 'l',
         previous,
         quiet: null,
         content,
@@ -194,7 +194,7 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
     const { audit } = place.open();
     const all = await audit.read('reading', { fromSeq: 1 });
     expect(all.map(({ record }) => record.seq)).toEqual([1, 2, 3, 4, 5, 6, 7]);
-    expect(all[0]?.record.content.kind).toBe('lifeStarted');
+    expect(all[0]?.record.content.kind).toBe('epochStarted');
     expect((await audit.tail('reading', 2)).map(({ record }) => record.seq)).toEqual([6, 7]);
     const range = await audit.read('reading', { fromSeq: 3, toSeq: 5, limit: 2 });
     expect(range.map(({ record }) => record.seq)).toEqual([3, 4]);
@@ -424,7 +424,7 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
       due: null,
     });
     await place.raw.commit(bucketOf('contradicts'), {
-      life: view.life ?? '',
+      epoch: view.epoch ?? '',
       controls: null,
       changes: [
         {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { LaneSignal, NonceStore } from '../../../src/core/ports/nonce.ts';
+import type { MutexSignal, NonceStore } from '../../../src/core/ports/nonce.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
 import { createMemoryNonceStore } from '../../../src/state/nonce/nonce-memory.ts';
 import { createRedisNonceStore, type RedisNonceStore } from '../../../src/state/nonce/nonce-redis.ts';
@@ -70,10 +70,10 @@ describe.each([
     expect(await a.reserve('large', 5, 1)).toEqual({ first: floor + 3, count: 1, previous: floor + 2 });
   });
 
-  test('a value that came with the lane is the previous one of the next reservation, too', async () => {
+  test('a value that came with the mutex is the previous one of the next reservation, too', async () => {
     const [a, b] = open();
     await a.reserve('both', 10, 5);
-    expect(await b.enterLane('both', { ...LEASE, owner: 'b' })).toMatchObject({ sequence: 15 });
+    expect(await b.enterMutex('both', { ...LEASE, owner: 'b' })).toMatchObject({ sequence: 15 });
     expect(await a.reserve('both', 10, 1)).toEqual({ first: 16, count: 1, previous: 15 });
   });
 
@@ -123,74 +123,74 @@ describe.each([
 
   test('one holder at a time; each entry has a larger sequence; the waiting one makes it contended', async () => {
     const [a, b] = open();
-    const first = await a.enterLane('lane', { ...LEASE, owner: 'a' });
+    const first = await a.enterMutex('mutex', { ...LEASE, owner: 'a' });
     expect(first).toMatchObject({ kind: 'granted', contended: false });
-    expect(await b.enterLane('lane', { ...LEASE, owner: 'b' })).toMatchObject({ kind: 'busy' });
-    const again = await a.enterLane('lane', { ...LEASE, owner: 'a' });
+    expect(await b.enterMutex('mutex', { ...LEASE, owner: 'b' })).toMatchObject({ kind: 'busy' });
+    const again = await a.enterMutex('mutex', { ...LEASE, owner: 'a' });
     expect(again).toMatchObject({ kind: 'granted', contended: true });
-    await a.leaveLane('lane', 'a');
-    const second = await b.enterLane('lane', { ...LEASE, owner: 'b' });
+    await a.leaveMutex('mutex', 'a');
+    const second = await b.enterMutex('mutex', { ...LEASE, owner: 'b' });
     expect(second.kind).toBe('granted');
     const sequences = [first, again, second].map((entry) => (entry.kind === 'granted' ? entry.sequence : 0));
     expect(sequences).toEqual(sequences.toSorted((x, y) => x - y));
     expect(new Set(sequences).size).toBe(3);
   });
 
-  test('a holder that neither renews nor leaves loses the lane after its lease; a renewing one keeps it', async () => {
+  test('a holder that neither renews nor leaves loses the mutex after its lease; a renewing one keeps it', async () => {
     const [a, b] = open();
-    await a.enterLane('lease', { ...LEASE, leaseMs: 600, owner: 'a' });
+    await a.enterMutex('lease', { ...LEASE, leaseMs: 600, owner: 'a' });
     await delay(350);
-    expect(await a.renewLane('lease', 'a', 600)).toBe('held');
+    expect(await a.renewMutex('lease', 'a', 600)).toBe('held');
     await delay(350);
-    expect(await b.enterLane('lease', { ...LEASE, leaseMs: 600, owner: 'b' })).toMatchObject({
+    expect(await b.enterMutex('lease', { ...LEASE, leaseMs: 600, owner: 'b' })).toMatchObject({
       kind: 'busy',
     });
     await delay(700);
-    expect((await b.enterLane('lease', { ...LEASE, leaseMs: 600, owner: 'b' })).kind).toBe('granted');
-    expect(await a.renewLane('lease', 'a', 600)).toBe('lost');
-    await a.leaveLane('lease', 'a');
-    expect(await b.renewLane('lease', 'b', 600)).toBe('held');
+    expect((await b.enterMutex('lease', { ...LEASE, leaseMs: 600, owner: 'b' })).kind).toBe('granted');
+    expect(await a.renewMutex('lease', 'a', 600)).toBe('lost');
+    await a.leaveMutex('lease', 'a');
+    expect(await b.renewMutex('lease', 'b', 600)).toBe('held');
   });
 
-  test('an urgent wish is signalled to the holder, keeps everybody else out and ends with its entry', async () => {
+  test('an urgent request is signalled to the holder, keeps everybody else out and ends with its entry', async () => {
     const [a, b] = open();
-    const signals: LaneSignal[] = [];
-    const stop = a.onLaneSignal((signal) => signals.push(signal));
-    await a.enterLane('urgent', { ...LEASE, leaseMs: 5000, owner: 'a' });
+    const signals: MutexSignal[] = [];
+    const stop = a.onMutexSignal((signal) => signals.push(signal));
+    await a.enterMutex('urgent', { ...LEASE, leaseMs: 5000, owner: 'a' });
     // A subscription takes a moment to stand; signals are hints, so wishes are repeated until one arrives.
-    let entry = await b.enterLane('urgent', { ...LEASE, leaseMs: 20, owner: 'b', urgent: true });
+    let entry = await b.enterMutex('urgent', { ...LEASE, leaseMs: 20, owner: 'b', urgent: true });
     expect(entry.kind).toBe('busy');
     while (!signals.some(({ kind, key }) => kind === 'urgent' && key === 'urgent')) {
       await delay(25);
-      entry = await b.enterLane('urgent', { ...LEASE, leaseMs: 20, owner: 'b', urgent: true });
+      entry = await b.enterMutex('urgent', { ...LEASE, leaseMs: 20, owner: 'b', urgent: true });
       expect(entry.kind).toBe('busy');
     }
-    await b.enterLane('urgent', { ...LEASE, leaseMs: 5000, owner: 'b', urgent: true });
-    expect(await a.renewLane('urgent', 'a', 5000)).toMatch(/urgentWaiting|held/);
+    await b.enterMutex('urgent', { ...LEASE, leaseMs: 5000, owner: 'b', urgent: true });
+    expect(await a.renewMutex('urgent', 'a', 5000)).toMatch(/urgentWaiting|held/);
     stop();
   });
 
-  test('a holder that is told to make way has lost the lane at once', async () => {
+  test('a holder that is told to make way has lost the mutex at once', async () => {
     const [a, b] = open();
-    await a.enterLane('way', { ...LEASE, leaseMs: 5000, owner: 'a' });
-    await b.enterLane('way', { ...LEASE, leaseMs: 5000, owner: 'b', urgent: true });
-    expect(await a.renewLane('way', 'a', 5000)).toBe('urgentWaiting');
-    expect((await a.enterLane('way', { ...LEASE, leaseMs: 5000, owner: 'a' })).kind).toBe('busy');
-    expect((await b.enterLane('way', { ...LEASE, leaseMs: 5000, owner: 'b', urgent: true })).kind).toBe(
+    await a.enterMutex('way', { ...LEASE, leaseMs: 5000, owner: 'a' });
+    await b.enterMutex('way', { ...LEASE, leaseMs: 5000, owner: 'b', urgent: true });
+    expect(await a.renewMutex('way', 'a', 5000)).toBe('urgentWaiting');
+    expect((await a.enterMutex('way', { ...LEASE, leaseMs: 5000, owner: 'a' })).kind).toBe('busy');
+    expect((await b.enterMutex('way', { ...LEASE, leaseMs: 5000, owner: 'b', urgent: true })).kind).toBe(
       'granted',
     );
-    expect((await a.enterLane('way', { ...LEASE, leaseMs: 5000, owner: 'a' })).kind).toBe('busy');
-    await b.leaveLane('way', 'b');
-    expect((await a.enterLane('way', { ...LEASE, leaseMs: 5000, owner: 'a' })).kind).toBe('granted');
+    expect((await a.enterMutex('way', { ...LEASE, leaseMs: 5000, owner: 'a' })).kind).toBe('busy');
+    await b.leaveMutex('way', 'b');
+    expect((await a.enterMutex('way', { ...LEASE, leaseMs: 5000, owner: 'a' })).kind).toBe('granted');
   });
 });
 
-test('a lane whose holder and wisher stem from before the Redis server stepped its clock back is free', async () => {
+test('a mutex whose holder and wisher stem from before the Redis server stepped its clock back is free', async () => {
   const redis = server.connect();
   const store = createRedisNonceStore({ redis, prefix: 'stepped' });
   opened.push(store);
   const until = Date.now() + 3_600_000;
   const left = { holder: 'dead', holderUntil: until, urgent: 'dead', urgentUntil: until };
-  await redis.hset('stepped:{nonce/lane}:lane', left);
-  expect((await store.enterLane('lane', { ...LEASE, owner: 'a' })).kind).toBe('granted');
+  await redis.hset('stepped:{nonce/mutex}:mutex', left);
+  expect((await store.enterMutex('mutex', { ...LEASE, owner: 'a' })).kind).toBe('granted');
 });

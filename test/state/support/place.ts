@@ -126,7 +126,7 @@ export const evaluation = (accountId: string, nextEpisode: number) => ({
 export const episodeOf = (account: StoredAccount): number => account.documents.evaluation?.nextEpisode ?? 0;
 
 export const lane = (account: StoredAccount, market: string, attempt = 0): LaneState => ({
-  ...newLane(account.accountId, market, account.life.id, 0),
+  ...newLane(account.accountId, market, account.epoch.id, 0),
   attempt,
 });
 

@@ -100,7 +100,7 @@ const deliverLate: Play = (history) => history.reads.deliverLate();
 const upset: Play = (history, a, b) => {
   const kind = b % 8;
   if (kind < 3) history.world.crash();
-  else if (kind === 3) history.world.newLife();
+  else if (kind === 3) history.world.newStore();
   else if (kind === 4) history.world.takeTurns();
   else if (kind === 5) history.world.silence();
   else if (a % 2 === 0) history.world.pause();
@@ -149,7 +149,7 @@ const overtake: Play = (history, a, b, c) => {
   if (kind < 2) fire(history, 3, 0, 0);
   else if (kind === 2) history.accountWide.cancel('none');
   else if (kind === 3) history.people.operate('reduce', (b % 4) / 4);
-  else if (kind === 4) history.world.newLife();
+  else if (kind === 4) history.world.newStore();
   else escalate(history, a, b + 1, 0);
   history.reads.poll(0, true, true, false);
   workOn(history, 'none', 'place', 0);

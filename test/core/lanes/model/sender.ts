@@ -137,7 +137,7 @@ export class Sender {
   #checkShape(step: PlaceStep): void {
     const { state } = this.#world.actor;
     const { order, request } = step;
-    const read = step.ahead ? state.glance : state.read;
+    const read = step.ahead ? state.latestRead : state.read;
     const position = read?.positions.find((candidate) => candidate.positionId === order.positionId);
     if (position === undefined || position.markPrice === null)
       throw new Violation('an order without a price');
@@ -155,7 +155,7 @@ export class Sender {
     const { actor, ledger, setup } = this.#world;
     const { state } = actor;
     const { order } = step;
-    const read = step.ahead ? state.glance : state.read;
+    const read = step.ahead ? state.latestRead : state.read;
     const tag: OrderTag = {
       role: order.role,
       floorLots: order.role === 'cover' ? 0 : floorOf(state, order.positionId),

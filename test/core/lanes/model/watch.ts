@@ -52,7 +52,7 @@ export class Watch {
       const { targetBase, basis } = intent;
       if (targetBase === null || basis === null) continue;
       const times = this.#rebuilt.get(intent.key) ?? 0;
-      const key = `${state.life}|${intent.key}|${basis.openDate}|${intent.source}|${times}`;
+      const key = `${state.epoch}|${intent.key}|${basis.openDate}|${intent.source}|${times}`;
       const before = this.#targets.get(key);
       if (before === targetBase) continue;
       this.#targets.set(key, targetBase);

@@ -1,8 +1,9 @@
 import type { AuditEvent } from '../../../../src/core/audit/audit-event.ts';
 import type { LaneContext } from '../../../../src/core/intents/admission.ts';
 import { type AccountLane, newAccountLane } from '../../../../src/core/lanes/account-lane.ts';
-import { type LaneState, newLane, parseLane } from '../../../../src/core/lanes/lane-state.ts';
-import { acknowledgeNoPriorOrders, recover, startLife } from '../../../../src/core/lanes/recover.ts';
+import { type LaneState, newLane } from '../../../../src/core/lanes/lane-state.ts';
+import { recover, startEpoch } from '../../../../src/core/lanes/recover.ts';
+import { acknowledgeNoPriorOrders } from '../fixtures.ts';
 import { ModelExchange } from './exchange.ts';
 import { Ledger, type OrderTag } from './ledger.ts';
 import type { Setup } from './setup.ts';
@@ -30,7 +31,7 @@ export class World {
   readonly actors: Actor[];
   current = 0;
   nonce = 0;
-  #lives = 0;
+  #epochs = 0;
   #silenced: string[] = [];
 
   constructor(setup: Setup, seen: Seen) {
@@ -64,15 +65,15 @@ export class World {
     }
   }
 
-  /** The first life of all: where the setup says so, the operator vouches that nothing was placed before. */
+  /** The first epoch of all: where the setup says so, the operator vouches that nothing was placed before. */
   #firstLane(): LaneState {
     const lane = this.#freshLane();
     return this.setup.vouched ? acknowledgeNoPriorOrders(lane) : lane;
   }
 
   #freshLane(): LaneState {
-    this.#lives += 1;
-    return newLane('desk', MARKET, `L${this.#lives}`, this.exchange.nowMs);
+    this.#epochs += 1;
+    return newLane('desk', MARKET, `L${this.#epochs}`, this.exchange.nowMs);
   }
 
   get actor(): Actor {
@@ -130,11 +131,11 @@ export class World {
     this.seen('paused');
   }
 
-  newLife(): void {
+  newStore(): void {
     this.actor.state = this.#freshLane();
     this.actor.account = newAccountLane('desk');
     this.actor.grace = false;
-    this.seen('newLife');
+    this.seen('newStore');
   }
 
   /** Turns are longer than a request may take to arrive; each begins with cancel, read, place. */
@@ -142,16 +143,16 @@ export class World {
     const { settings } = this.setup;
     this.exchange.advanceTo(this.nowMs + settings.lateArrivalMs + TIMEOUT_MS);
     this.current = 1 - this.current;
-    this.#lives += 1;
+    this.#epochs += 1;
     const { state } = this.actor;
-    this.actor.state = startLife(state, `L${this.#lives}`, settings, this.nowMs);
+    this.actor.state = startEpoch(state, `L${this.#epochs}`, settings, this.nowMs);
     this.actor.grace = false;
     this.seen('turns');
   }
 
   /** The process dies between two steps, or in the middle of one. */
   crash(): void {
-    this.actor.state = parseLane(JSON.stringify(this.actor.state));
+    this.actor.state = JSON.parse(JSON.stringify(this.actor.state)) as LaneState;
     this.apply(recover(this.actor.state, this.setup.settings, this.nowMs));
     this.seen('crash');
   }

@@ -1,7 +1,7 @@
-import { fieldTables, keyTable, ruleKeyTable, withGenerated } from './documentation.ts';
+import { nodeSurroundings } from '../../src/config/node-files.ts';
+import { RULE_SET_NAMES, readRuleSet } from '../../src/config/rules/rule-sets.ts';
+import { fieldTables, keyTable, ruleKeyTable, withGenerated } from './config-tables.ts';
 import { configJsonSchema } from './json-schema.ts';
-import { nodeSurroundings } from './node-files.ts';
-import { RULE_SET_NAMES, readRuleSet } from './rules/rule-sets.ts';
 import { withExampleOutput } from './worked-examples.ts';
 
 /** Files that are made from the sources, with their text as it should be; `scripts/generate.mjs` writes them. */

@@ -7,7 +7,7 @@ import {
   renderFrame,
   sparkline,
   type WatchedSide,
-} from '../../../src/demo/view.ts';
+} from '../../src/demo/view.ts';
 
 const side: WatchedSide = { size: '0.5', distance: 0.05, state: 'ok', wasLiquidated: false };
 const row: DemoRow = { about: 'long at 10x', protectedSide: side, twinSide: side };

@@ -1,16 +1,11 @@
-import type { AccountSettings } from '../core/quantities/settings.ts';
-import { checkConfig } from './load.ts';
-import { formatProblem } from './problem.ts';
-import type { ConfigSurroundings } from './surroundings.ts';
-import { ruleInWords } from './words/rules.ts';
+import { checkConfig } from '../../src/config/load.ts';
+import { formatProblem } from '../../src/config/problem.ts';
+import type { ConfigSurroundings } from '../../src/config/surroundings.ts';
+import { ruleInWords } from '../../src/config/words/rules.ts';
+import type { AccountSettings } from '../../src/core/quantities/settings.ts';
 
 /** A piece of a document that is a config: what is said of it stands in the block after it. */
 const EXAMPLE = /```yaml example\n([\s\S]*?)```\n\n```text\n[\s\S]*?```/g;
-
-/** The worked examples of a document, as YAML. */
-export function examplesOf(document: string): readonly string[] {
-  return [...document.matchAll(EXAMPLE)].map(([, yaml = '']) => yaml);
-}
 
 /** The document with what `check --print` says of each example below it. */
 export function withExampleOutput(document: string, surroundings: ConfigSurroundings): string {

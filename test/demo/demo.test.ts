@@ -4,8 +4,8 @@ import path from 'node:path';
 import process from 'node:process';
 import { PassThrough } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { runCli } from '../../../src/cli/run.ts';
-import { ctrlC, runCommandLine } from '../../support/cli.ts';
+import { runCli } from '../../src/cli/run.ts';
+import { ctrlC, runCommandLine } from '../support/cli.ts';
 
 interface Line {
   readonly event: string;

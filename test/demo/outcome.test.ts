@@ -1,9 +1,9 @@
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import type { DemoOutcome } from '../../../src/app.ts';
-import type { CliIo } from '../../../src/cli/io.ts';
-import { outcomeLines } from '../../../src/demo/outcome.ts';
+import type { CliIo } from '../../src/cli/io.ts';
+import type { DemoOutcome } from '../../src/demo/demo.ts';
+import { outcomeLines } from '../../src/demo/outcome.ts';
 
 const characters = [
   { id: 'a', kind: 'long', required: true, about: 'long at 10x', leverage: 10 },

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ROOT_KEYS } from './root.ts';
+import { ROOT_KEYS } from '../../src/config/root.ts';
 
 /** For editors: what a config file may look like. Generated from the schemas that the loader reads by. */
 export function configJsonSchema(): Record<string, unknown> {

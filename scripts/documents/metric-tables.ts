@@ -1,6 +1,6 @@
-import { EVENT_GROUPS } from './event-metrics.ts';
-import { type MetricSpec, type MetricTable, PREFIX } from './spec.ts';
-import { STATE_METRICS } from './state-metrics.ts';
+import { EVENT_GROUPS } from '../../src/telemetry/metrics/event-metrics.ts';
+import { type MetricSpec, type MetricTable, PREFIX } from '../../src/telemetry/metrics/spec.ts';
+import { STATE_METRICS } from '../../src/telemetry/metrics/state-metrics.ts';
 
 /** The generated parts of docs/metrics.md, by name. */
 export function metricTables(): Readonly<Record<string, string>> {

@@ -1,8 +1,8 @@
-import { type FieldSpec, fieldsOf } from '../core/fields/field-catalogue.ts';
-import type { SubjectKind } from '../core/rules/rule.ts';
+import { PARAMETER_KEYS } from '../../src/config/rules/condition.ts';
+import { SUBJECT_KINDS } from '../../src/config/rules/rule.ts';
+import { type FieldSpec, fieldsOf } from '../../src/core/fields/field-catalogue.ts';
+import type { SubjectKind } from '../../src/core/rules/rule.ts';
 import { describedJsonSchema } from './json-schema.ts';
-import { PARAMETER_KEYS } from './rules/condition.ts';
-import { SUBJECT_KINDS } from './rules/rule.ts';
 
 /** The tables of docs/rules.md and docs/config.md, as Markdown. */
 

@@ -1,0 +1,246 @@
+import type { OxlintOverride } from 'oxlint';
+
+/**
+ * Who may import whom below src/, as rules of the linter. test/lint/import-direction.test.ts proves them: it plants a
+ * violation of every kind.
+ */
+
+interface Layer {
+  /** Folders below src/ that it may import from, itself apart; a file allows just that file. Absent: all of them. */
+  readonly imports?: readonly string[];
+  readonly rule: string;
+  /** npm packages and node: modules; absent: all of them. */
+  readonly packages?: readonly string[];
+}
+
+const LAYERS: Readonly<Record<string, Layer>> = {
+  'src/core': {
+    imports: [],
+    packages: [],
+    rule: 'src/core is pure: it imports nothing but itself (and the decimal library, in quantities/decimal.ts).',
+  },
+  'src/exchange': coreOnly('src/exchange'),
+  'src/state': coreOnly('src/state'),
+  'src/queues': coreOnly('src/queues'),
+  'src/notify': coreOnly('src/notify'),
+  'src/telemetry': coreOnly('src/telemetry'),
+  'src/config': coreOnly('src/config'),
+  'src/pipeline': {
+    imports: ['core/'],
+    rule: 'src/pipeline works on the core and the ports it is handed; it imports no other layer.',
+  },
+  'src/simulator': {
+    imports: ['core/quantities/decimal.ts'],
+    rule: 'src/simulator may import src/core/quantities/decimal.ts only: it must not inherit the mistakes of the client.',
+  },
+  'src/web': {
+    imports: ['core/', 'app.ts'],
+    rule: 'src/web shows what it is handed; it reaches other layers through src/app.ts only.',
+  },
+  'src/demo': {
+    imports: ['core/', 'simulator/', 'exchange/limits/', 'app/', 'cli/io.ts', 'cli/table.ts'],
+    rule: 'src/demo runs the daemon of src/app against src/simulator; it imports no other layer.',
+  },
+  'src/doctor': {
+    imports: ['core/', 'config/', 'exchange/', 'state/', 'queues/', 'app/'],
+    rule: 'src/doctor tries the parts that it names; src/app.ts hands it to the command line.',
+  },
+  'src/cli': {
+    imports: ['core/', 'app.ts', 'demo/'],
+    rule: 'src/cli runs things through src/app.ts; it does not reach into other layers.',
+  },
+  'src/app': { rule: 'src/app puts the parts together.' },
+};
+
+/**
+ * The rooms of the core, each with the files that it means others to import. The rest of a room is its own business:
+ * what is outside reaches it through these.
+ */
+const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
+  quantities: [
+    'account',
+    'credit-line',
+    'decimal',
+    'position',
+    'quantity',
+    'settings',
+    'snapshot',
+    'transfer',
+    'units',
+  ],
+  fields: ['field-cache', 'field-catalogue', 'field-values', 'field-words'],
+  rules: [
+    'account-state',
+    'active-requests',
+    'compiled-rules',
+    'condition',
+    'condition-words',
+    'decision',
+    'evaluate',
+    'filter',
+    'memory',
+    'passage',
+    'reason',
+    'rule',
+    'rule-run',
+    'rule-state',
+    'subject',
+    'subjects',
+  ],
+  risk: ['cadence', 'forecast', 'plan-next'],
+  intents: ['admission', 'gate', 'intent', 'intent-target', 'renewal', 'settle', 'targets'],
+  orders: [
+    'fence',
+    'net-exposure',
+    'order-request',
+    'order-set',
+    'outstanding',
+    'own-stops',
+    'protective-stop',
+    'rejection',
+    'sha256',
+    'want',
+  ],
+  lanes: [
+    'account-lane',
+    'lane',
+    'lane-observe',
+    'lane-state',
+    'lane-step',
+    'market-read',
+    'recover',
+    'route',
+  ],
+  audit: ['audit-event'],
+  view: [
+    'account-view',
+    'action-log',
+    'alarm-words',
+    'record-words',
+    'stored-figures',
+    'story',
+    'view-account',
+  ],
+  redaction: ['conceal'],
+  ports: 'all',
+};
+
+function coreOnly(name: string): Layer {
+  return { imports: ['core/'], rule: `${name} may import src/core and itself, no other layer.` };
+}
+
+/** Matches nothing. */
+const NEVER = '[^\\s\\S]';
+
+/** How deep folders nest inside a layer, at most; test/lint checks that none is deeper. */
+const DEPTHS = [0, 1, 2, 3];
+
+/** The rules of all layers, of the rooms of the core, and of what puts the parts together. */
+export function layerOverrides(): OxlintOverride[] {
+  return [
+    ...Object.entries(LAYERS).flatMap(([folder, layer]) => layerRules(folder, layer)),
+    override(['src/*.ts', 'workers/*.ts'], roomPatterns('')),
+    override(
+      ['src/core/quantities/decimal.ts'],
+      restrictions('src/core', { ...layerOf('src/core'), packages: ['big.js'] }, 1),
+    ),
+  ];
+}
+
+function layerOf(folder: string): Layer {
+  const layer = LAYERS[folder];
+  if (layer === undefined) throw new RangeError(`no layer ${folder}`);
+  return layer;
+}
+
+/**
+ * A file n folders deep in its layer leaves the layer with n + 1 times `../`, whatever the target is called:
+ * everything that climbs that far is refused unless listed.
+ */
+function layerRules(folder: string, layer: Layer): OxlintOverride[] {
+  return DEPTHS.map((depth) =>
+    override([`${folder}/${'*/'.repeat(depth)}*.ts`], restrictions(folder, layer, depth)),
+  );
+}
+
+interface Pattern {
+  readonly regex: string;
+  readonly message: string;
+}
+
+function override(files: string[], patterns: readonly Pattern[]): OxlintOverride {
+  return {
+    files,
+    rules: {
+      'no-restricted-imports': ['error', { patterns: [...patterns] }],
+      'typescript/no-require-imports': 'error',
+      'import/no-dynamic-require': ['error', { esmodule: true }],
+    },
+  };
+}
+
+function restrictions(folder: string, { imports, rule, packages }: Layer, depth: number): Pattern[] {
+  const outside =
+    imports === undefined ? [] : [{ regex: `^(?:\\.\\./){${depth + 1}}${noneOf(imports)}`, message: rule }];
+  const other = packages === undefined ? [] : [{ regex: `^${noneOf(packages, './#')}`, message: rule }];
+  return [
+    ...outside,
+    ...roomPatterns(folder),
+    {
+      regex: '^\\./(?:.*/)?\\.\\.(?:/|$)|[^./][^/]*/\\.\\.(?:/|$)',
+      message: `${rule} Write the shortest path.`,
+    },
+    { regex: '^(?:/|file:|data:|#)', message: `${rule} Use a relative path.` },
+    { regex: '^(?:node:)?module$', message: `${rule} No require.` },
+    ...other,
+  ];
+}
+
+/** Refuses what lies deeper in a room of the core than the room means to show. */
+function roomPatterns(folder: string): Pattern[] {
+  const toCore = folder === 'src/core' ? '^\\.\\./' : '^(?:\\./|(?:\\.\\./)+(?:src/)?)core/';
+  const rooms = Object.entries(CORE_ROOMS).flatMap(([room, shown]) =>
+    shown === 'all'
+      ? []
+      : [
+          {
+            regex: `${toCore}${room}/${noneOf(shown.map((name) => `${name}.ts`))}`,
+            message: `src/core/${room} shows ${shown.join(', ')} only (oxlint.layers.ts); the rest is its own.`,
+          },
+        ],
+  );
+  const names = Object.keys(CORE_ROOMS).map((room) => `${room}/`);
+  return [
+    ...rooms,
+    { regex: `${toCore}${noneOf(names)}`, message: 'src/core has no such room: add it to oxlint.layers.ts.' },
+  ];
+}
+
+/**
+ * A regular expression for a text that is none of these names, where `name/` stands for everything that starts
+ * so; letter by letter, as the lint engine has no lookahead. It does not match what starts with one of `except`.
+ */
+function noneOf(names: readonly string[], except = ''): string {
+  const ends = names.map((name) => (name.endsWith('/') ? name : `${name}${END}`));
+  return names.length === 0 && except === '' ? '' : mismatch(ends, except);
+}
+
+/** Stands for the end of a name that is a file. */
+const END = '\0';
+
+function mismatch(rests: readonly string[], except = ''): string {
+  if (rests.includes('')) return NEVER;
+  const firsts = [...new Set(rests.map((rest) => rest.charAt(0)))];
+  const letters = firsts.filter((first) => first !== END);
+  const known = `${letters.join('')}${except}`;
+  const other = known === '' ? '.' : `[^${escaped(known)}]`;
+  const deeper = letters.map((letter) => {
+    const after = rests.filter((rest) => rest.startsWith(letter)).map((rest) => rest.slice(1));
+    return `${escaped(letter)}${mismatch(after)}`;
+  });
+  return `(?:${[other, ...deeper, ...(firsts.includes(END) ? [] : ['$'])].join('|')})`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('.', '\\.');
+}
