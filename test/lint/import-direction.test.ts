@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import {
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -13,6 +14,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CORE_ROOMS } from '../../oxlint.layers.ts';
 
 /**
  * The layers of the design, proven by planting: a copy of the project's lint configuration is run on
@@ -31,6 +33,8 @@ const LAYERS = [
   'pipeline',
   'simulator',
   'web',
+  'demo',
+  'doctor',
   'cli',
 ] as const;
 type Layer = (typeof LAYERS)[number];
@@ -38,16 +42,25 @@ type Layer = (typeof LAYERS)[number];
 /** What a layer may import besides itself, as design section 6 says. */
 const MAY_IMPORT: Readonly<Record<Layer, readonly string[]>> = {
   core: [],
-  exchange: ['core/decimal.ts', 'core/ports/clock.ts'],
-  state: ['core/decimal.ts', 'core/ports/clock.ts'],
-  queues: ['core/decimal.ts'],
-  notify: ['core/decimal.ts'],
-  telemetry: ['core/decimal.ts'],
-  config: ['core/decimal.ts'],
-  pipeline: ['core/decimal.ts', 'core/ports/clock.ts'],
-  simulator: ['core/decimal.ts'],
-  web: ['core/decimal.ts', 'app.ts'],
-  cli: ['core/decimal.ts', 'app.ts'],
+  exchange: ['core/quantities/decimal.ts', 'core/ports/clock.ts'],
+  state: ['core/quantities/decimal.ts', 'core/ports/clock.ts'],
+  queues: ['core/quantities/decimal.ts'],
+  notify: ['core/quantities/decimal.ts'],
+  telemetry: ['core/quantities/decimal.ts'],
+  config: ['core/quantities/decimal.ts'],
+  pipeline: ['core/quantities/decimal.ts', 'core/ports/clock.ts'],
+  simulator: ['core/quantities/decimal.ts'],
+  web: ['core/quantities/decimal.ts', 'app.ts'],
+  demo: ['core/quantities/decimal.ts', 'simulator/thing.ts', 'app/thing.ts', 'cli/io.ts'],
+  doctor: [
+    'core/quantities/decimal.ts',
+    'config/thing.ts',
+    'exchange/thing.ts',
+    'state/thing.ts',
+    'queues/thing.ts',
+    'app/thing.ts',
+  ],
+  cli: ['core/quantities/decimal.ts', 'app.ts', 'demo/thing.ts'],
 };
 
 const MESSAGE: Readonly<Record<Layer, string>> = {
@@ -61,6 +74,8 @@ const MESSAGE: Readonly<Record<Layer, string>> = {
   pipeline: 'src/pipeline works on the core and the ports it is handed',
   simulator: 'src/simulator may import src/core/quantities/decimal.ts only',
   web: 'it reaches other layers through src/app.ts only',
+  demo: 'src/demo runs the daemon of src/app against src/simulator',
+  doctor: 'src/doctor tries the parts that it names',
   cli: 'src/cli runs things through src/app.ts',
 };
 
@@ -126,7 +141,7 @@ for (const layer of LAYERS) {
   }
 
   // Every way to write it, to one neighbour that nobody may import.
-  const target = `../${layer === 'queues' ? 'state' : 'queues'}/thing.ts`;
+  const target = `../${layer === 'notify' ? 'state' : 'notify'}/thing.ts`;
   const spellings: Record<string, string> = {
     type: `import type { Thing } from '${target}';\nexport type Own = Thing;\n`,
     reexport: `export { thing } from '${target}';\n`,
@@ -135,7 +150,7 @@ for (const layer of LAYERS) {
     dynamic: `export const own = await import('${target}');\n`,
     detour: `export { thing } from './one/../../${target.slice(3)}';\n`,
     detourThroughOwn: `export { thing } from '../${layer}/${target}';\n`,
-    absolute: `export { thing } from '/src/queues/thing.ts';\n`,
+    absolute: `export { thing } from '/src/notify/thing.ts';\n`,
   };
   for (const [name, text] of Object.entries(spellings)) plant(refused, layer, 0, name, text);
   plant(
@@ -180,7 +195,13 @@ for (const other of ['exchange', 'core/ports']) {
     `export { thing } from '../../${other}/clock.ts';\n`,
   );
 }
-plant(refused, 'simulator', 0, 'decimalLookalike', "export { thing } from '../core/decimal.ts.ts';\n");
+plant(
+  refused,
+  'simulator',
+  0,
+  'decimalLookalike',
+  "export { thing } from '../core/quantities/decimal.ts.ts';\n",
+);
 plant(
   refused,
   'core',
@@ -221,15 +242,49 @@ plant(
   "import { readFileSync } from 'node:fs';\nexport { z } from 'zod';\nexport { readFileSync };\n",
 );
 plant(accepted, 'cli', 0, 'lazyApp', "export const load = (): Promise<unknown> => import('../app.ts');\n");
-accepted.set('core/decimal.ts', "export { Big } from 'big.js';\nexport const thing = 1;\n");
+accepted.set('core/quantities/decimal.ts', "export { Big } from 'big.js';\nexport const thing = 1;\n");
+
+/** Files that import each other, by name; only together they are a circle. */
+const circles = {
+  values: [
+    "import { two } from './TWO.ts';\nexport const one: number = two;\n",
+    "import { one } from './ONE.ts';\nexport const two: number = one;\n",
+  ],
+  types: [
+    "import type { Two } from './TWO.ts';\nexport type One = Two[];\n",
+    "import type { One } from './ONE.ts';\nexport type Two = One[];\n",
+  ],
+} as const;
+const planted: Plants = new Map([...refused, ...accepted]);
+for (const [name, [first, second]] of Object.entries(circles)) {
+  const named = (text: string): string => text.replace('TWO', `${name}-two`).replace('ONE', `${name}-one`);
+  planted.set(`state/${name}-one.ts`, named(first));
+  planted.set(`state/${name}-two.ts`, named(second));
+}
+
+/** What looks into a room of the core past what it shows, and what does not. */
+const looks = {
+  deep: "import { note } from '../core/lanes/lane-note.ts';\nexport const own: unknown = note;\n",
+  deepType: "import type { Turn } from '../core/lanes/lane-turn.ts';\nexport type Own = Turn;\n",
+  deepReexport: "export { resolveDoubt } from '../core/lanes/lane-doubt.ts';\n",
+  unknownRoom: "export { thing } from '../core/attic/thing.ts';\n",
+  rootOfTheCore: "export { thing } from '../core/thing.ts';\n",
+} as const;
+for (const [name, text] of Object.entries(looks)) {
+  for (const folder of ['pipeline', 'app', 'demo']) planted.set(`${folder}/${name}.ts`, text);
+}
+planted.set('composition.ts', "export { note } from './core/lanes/lane-note.ts';\n");
+planted.set('core/view/neighbour.ts', "export { note } from '../lanes/lane-note.ts';\n");
+planted.set('core/view/shown.ts', "export { advance } from '../lanes/lane.ts';\n");
+planted.set('app/shown.ts', "export { advance } from '../core/lanes/lane.ts';\n");
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'breakwater-lint-'));
-  for (const file of ['oxlint.config.ts', 'tsconfig.json', 'package.json']) {
+  for (const file of ['oxlint.config.ts', 'oxlint.layers.ts', 'tsconfig.json', 'package.json']) {
     cpSync(path.join(ROOT, file), path.join(folder, file));
   }
   symlinkSync(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'));
-  for (const [file, text] of [...refused, ...accepted]) {
+  for (const [file, text] of planted) {
     const full = path.join(folder, 'src', file);
     mkdirSync(path.dirname(full), { recursive: true });
     writeFileSync(full, text);
@@ -251,7 +306,7 @@ async function lint(): Promise<Map<string, Diagnostic[]>> {
 
 /** The rules about layers and purity; other rules may have opinions on the planted files. */
 function verdicts(file: string): string[] {
-  const rules = /no-restricted|no-require-imports|no-dynamic-require/;
+  const rules = /no-restricted|no-require-imports|no-dynamic-require|no-cycle/;
   return (found.get(file) ?? [])
     .filter(({ code }) => rules.test(code))
     .map(({ code, message, help }) => `${code}: ${message} ${help ?? ''}`);
@@ -277,10 +332,63 @@ describe('an import across layers', () => {
   });
 });
 
-describe('the sources', () => {
-  const files = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) =>
+describe('a circle between files', () => {
+  it.each(Object.keys(circles))('is refused, made of %s', (name) => {
+    expect(verdicts(`state/${name}-one.ts`).join()).toMatch(/no-cycle/);
+    expect(verdicts(`state/${name}-two.ts`).join()).toMatch(/no-cycle/);
+  });
+});
+
+describe('a room of the core', () => {
+  it.each(Object.keys(looks))('is entered through what it shows only: %s', (name) => {
+    for (const folder of ['pipeline', 'app', 'demo']) {
+      expect(verdicts(`${folder}/${name}.ts`).join()).toMatch(/src\/core(\/lanes shows| has no such room)/);
+    }
+  });
+
+  it('is entered so by its neighbours and by the composition root, too', () => {
+    expect(verdicts('composition.ts').join()).toMatch(/src\/core\/lanes shows/);
+    expect(verdicts('core/view/neighbour.ts').join()).toMatch(/src\/core\/lanes shows/);
+    expect(verdicts('core/view/shown.ts')).toEqual([]);
+    expect(verdicts('app/shown.ts')).toEqual([]);
+  });
+
+  it('shows what is there and is used from outside', () => {
+    const idle = Object.entries(CORE_ROOMS).flatMap(([room, shown]) =>
+      shown === 'all' ? [] : shown.map((name) => `${room}/${name}.ts`).filter((file) => !isUsedOutside(file)),
+    );
+    expect(idle).toEqual([]);
+  });
+
+  it('has at most twenty files', () => {
+    for (const room of Object.keys(CORE_ROOMS)) {
+      expect(readdirSync(path.join(ROOT, 'src/core', room)).length, room).toBeLessThanOrEqual(20);
+    }
+  });
+});
+
+/** Whether a file of `src/core`, named as `room/file.ts`, is there and imported by a file outside its room. */
+function isUsedOutside(file: string): boolean {
+  const [room = ''] = file.split('/');
+  const importing = new RegExp(`from '[./]*(?:src/)?(?:core/)?${file.replaceAll('.', '\\.')}'`);
+  return (
+    existsSync(path.join(ROOT, 'src/core', file)) &&
+    sources().some((source) => !source.startsWith(`core/${room}/`) && importing.test(textOf(source)))
+  );
+}
+
+function sources(): string[] {
+  return readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) =>
     file.endsWith('.ts'),
   );
+}
+
+function textOf(file: string): string {
+  return readFileSync(path.join(ROOT, 'src', file), 'utf8');
+}
+
+describe('the sources', () => {
+  const files = sources();
 
   it('lie in a known layer, at a depth that the rules reach', () => {
     const strays = files.filter((file) => {
@@ -294,9 +402,7 @@ describe('the sources', () => {
   it('never switch the rules of the layers off', () => {
     const disabling =
       /(?:oxlint|eslint)-disable(?:-next-line|-line)?(?:\s*(?:\*\/|--|$)|.*\b(?:no-restricted-|no-require-imports|no-dynamic-require))/m;
-    const offenders = files.filter((file) =>
-      disabling.test(readFileSync(path.join(ROOT, 'src', file), 'utf8')),
-    );
+    const offenders = files.filter((file) => disabling.test(textOf(file)));
     expect(offenders).toEqual([]);
   });
 });
