@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Pause } from '../core/ports/controls.ts';
+import type { Pause } from '../core/controls/controls.ts';
 import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Operations } from '../app.ts';
-import type { AuditRecord } from '../core/ports/audit.ts';
+import type { AuditRecord } from '../core/audit/audit-record.ts';
 import { UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson } from './help.ts';

@@ -7,7 +7,7 @@ import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import { runCli } from '../../src/cli/run.ts';
-import { OPERATOR_CHAIN } from '../../src/core/ports/audit.ts';
+import { OPERATOR_CHAIN } from '../../src/core/audit/audit-record.ts';
 import { bucketOf } from '../../src/core/ports/state-store.ts';
 import { bucketKeys } from '../../src/state/account/keys.ts';
 import { polls } from '../daemon/scene.ts';

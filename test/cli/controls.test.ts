@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
-import { OPERATOR_CHAIN } from '../../src/core/ports/audit.ts';
-import { controlsInForce, isSilenced } from '../../src/core/ports/controls.ts';
+import { OPERATOR_CHAIN } from '../../src/core/audit/audit-record.ts';
+import { controlsInForce, isSilenced } from '../../src/core/controls/controls.ts';
 import { runCommandLine } from '../support/cli.ts';
 import { freePort } from '../support/redis.ts';
 import { expectOk, json, jsonLines, openOperatorWorld, stored } from './operator.ts';

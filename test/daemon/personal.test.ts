@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
-import type { ChainedRecord } from '../../src/core/ports/audit.ts';
+import type { ChainedRecord } from '../../src/core/audit/audit-record.ts';
 import type { AccountSettings } from '../../src/core/quantities/settings.ts';
 import { compileRules } from '../../src/core/rules/compiled-rules.ts';
 import { evaluate } from '../../src/core/rules/evaluate.ts';

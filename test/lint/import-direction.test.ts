@@ -362,7 +362,7 @@ describe('a room of the core', () => {
 
   it('has at most twenty files', () => {
     for (const room of Object.keys(CORE_ROOMS)) {
-      expect(readdirSync(path.join(ROOT, 'src/core', room)).length, room).toBeLessThanOrEqual(20);
+      expect(readdirSync(path.join(ROOT, 'src/core', room)).length).toBeLessThanOrEqual(20);
     }
   });
 });

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import type { Daemon } from '../../src/app/daemon.ts';
-import { OPERATOR_CHAIN } from '../../src/core/ports/audit.ts';
+import { OPERATOR_CHAIN } from '../../src/core/audit/audit-record.ts';
 import type { RunningSimulator } from '../../src/simulator/start.ts';
 import { API_ROUTES } from '../../src/web/api/openapi.ts';
 import { closeAfterTest } from '../contract/support/world.ts';

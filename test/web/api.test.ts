@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
-import type { AuditDraft } from '../../src/core/ports/audit.ts';
+import type { AuditDraft } from '../../src/core/audit/audit-record.ts';
 import { StoreLostError } from '../../src/core/ports/state-store.ts';
 import type { DecimalString } from '../../src/core/quantities/decimal.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { controlsInForce } from '../../src/core/ports/controls.ts';
+import { controlsInForce } from '../../src/core/controls/controls.ts';
 import type { DecimalString } from '../../src/core/quantities/decimal.ts';
 import type { AccountView } from '../../src/core/view/account-view.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';

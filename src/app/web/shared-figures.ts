@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Queue } from 'bullmq';
+import { type Controls, hasExpired } from '../../core/controls/controls.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import { type Controls, hasExpired } from '../../core/ports/controls.ts';
 import type { StateStore } from '../../core/ports/state-store.ts';
 import { accountFigures } from '../../core/view/view-account.ts';
 import type { WatchedAccount } from '../../pipeline/pipeline-context.ts';

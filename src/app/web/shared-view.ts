@@ -1,5 +1,5 @@
+import type { Controls } from '../../core/controls/controls.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import type { Controls } from '../../core/ports/controls.ts';
 import {
   type AccountLoad,
   bucketOf,

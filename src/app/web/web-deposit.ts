@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { CompiledDepositLink, PersonalData } from '../../config/compiled.ts';
-import type { AuditDraft } from '../../core/ports/audit.ts';
+import type { AuditDraft } from '../../core/audit/audit-record.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { DepositCustomer, ExchangeError, FiatDeposit } from '../../core/ports/exchange.ts';
 import type { StateStore } from '../../core/ports/state-store.ts';

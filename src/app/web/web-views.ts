@@ -1,5 +1,5 @@
+import { type Controls, hasExpired, NO_CONTROLS } from '../../core/controls/controls.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import { type Controls, hasExpired, NO_CONTROLS } from '../../core/ports/controls.ts';
 import type { AccountLoad, StateStore } from '../../core/ports/state-store.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { viewAccount } from '../../core/view/view-account.ts';

@@ -1,4 +1,4 @@
-import type { AuditRecord } from '../../core/ports/audit.ts';
+import type { AuditRecord } from '../../core/audit/audit-record.ts';
 import { contentWords } from '../../core/view/record-words.ts';
 import { timeOf } from '../operate/values.ts';
 

@@ -1,4 +1,4 @@
-import type { Control } from '../../core/ports/controls.ts';
+import type { Control } from '../../core/controls/controls.ts';
 import { scopeWords } from '../../core/view/record-words.ts';
 import type { CliIo } from '../io.ts';
 import { printJson, printLine } from '../io.ts';

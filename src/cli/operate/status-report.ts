@@ -1,4 +1,4 @@
-import type { Control } from '../../core/ports/controls.ts';
+import type { Control } from '../../core/controls/controls.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 
 /** What `status` knows; with `--json` one of these in one line. */

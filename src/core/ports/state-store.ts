@@ -1,3 +1,5 @@
+import type { AuditDraft } from '../audit/audit-record.ts';
+import type { Controls, Inbox } from '../controls/controls.ts';
 import type { LimitLedger } from '../intents/gate.ts';
 import type { AccountLane } from '../lanes/account-lane.ts';
 import type { LaneState } from '../lanes/lane-state.ts';
@@ -6,8 +8,6 @@ import type { Instant, SnapshotSources } from '../quantities/snapshot.ts';
 import type { AccountState } from '../rules/account-state.ts';
 import type { ActionRequest } from '../rules/subject.ts';
 import type { StoredFigures } from '../view/stored-figures.ts';
-import type { AuditDraft } from './audit.ts';
-import type { Controls, Inbox } from './controls.ts';
 import type { HistorySample } from './history.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { Controls } from './controls.ts';
+import type { Controls } from '../controls/controls.ts';
 import type { StoredAccount } from './state-store.ts';
 
 /** A lane that has something to do: one market, or (`market: null`) all of them at once. */

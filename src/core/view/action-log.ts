@@ -1,5 +1,5 @@
 import type { AuditEvent } from '../audit/audit-event.ts';
-import type { AuditRecord } from '../ports/audit.ts';
+import type { AuditRecord } from '../audit/audit-record.ts';
 
 /**
  * What was sent to the exchange and what became of it, from the audit trail: a request is recorded before it is

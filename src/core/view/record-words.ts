@@ -1,5 +1,5 @@
-import type { AuditContent } from '../ports/audit.ts';
-import type { Control, OperatorOrder } from '../ports/controls.ts';
+import type { AuditContent } from '../audit/audit-record.ts';
+import type { Control, OperatorOrder } from '../controls/controls.ts';
 import type { Transition } from '../rules/decision.ts';
 
 /** What a record of the audit trail says, in one line for people. */

@@ -1,4 +1,4 @@
-import { isSilenced } from '../ports/controls.ts';
+import { isSilenced } from '../controls/controls.ts';
 import type { UnknownReason } from '../quantities/quantity.ts';
 import type { RuleSlot } from '../rules/account-state.ts';
 import type { CompiledRule, KindRules } from '../rules/compiled-rules.ts';

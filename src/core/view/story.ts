@@ -1,5 +1,5 @@
 import type { AuditEvent } from '../audit/audit-event.ts';
-import type { AuditContent, AuditRecord, StoredDecision } from '../ports/audit.ts';
+import type { AuditContent, AuditRecord, StoredDecision } from '../audit/audit-record.ts';
 import type { ActionRequest, SubjectKey } from '../rules/subject.ts';
 import { positionKey } from '../rules/subjects.ts';
 import { contentWords, transitionWords } from './record-words.ts';

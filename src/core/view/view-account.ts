@@ -1,5 +1,5 @@
+import { type Controls, controlsInForce } from '../controls/controls.ts';
 import { SOURCE_NAMES } from '../fields/field-catalogue.ts';
-import { type Controls, controlsInForce } from '../ports/controls.ts';
 import type { AccountLoad, RefusedAccount } from '../ports/state-store.ts';
 import { type DecimalString, isDecimalString, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { CompiledRules } from '../rules/compiled-rules.ts';

@@ -1,6 +1,6 @@
+import type { ControlsInForce } from '../../core/controls/controls.ts';
 import type { LaneContext } from '../../core/intents/admission.ts';
 import { admitEpisodes, EMPTY_LEDGER, type GateContext, type LimitInputs } from '../../core/intents/gate.ts';
-import type { ControlsInForce } from '../../core/ports/controls.ts';
 import type { AccountDocuments } from '../../core/ports/state-store.ts';
 import type { Mode } from '../../core/rules/rule.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';

@@ -1,6 +1,6 @@
 import type { AuditEvent } from '../../core/audit/audit-event.ts';
+import { controlsInForce } from '../../core/controls/controls.ts';
 import type { LaneContext } from '../../core/intents/admission.ts';
-import { controlsInForce } from '../../core/ports/controls.ts';
 import type {
   AccountCommit,
   LaneLease,

@@ -1,8 +1,8 @@
 import type { AuditEvent } from '../../core/audit/audit-event.ts';
+import type { AuditDraft } from '../../core/audit/audit-record.ts';
+import { type Controls, controlsInForce } from '../../core/controls/controls.ts';
 import { admitEpisodes, EMPTY_LEDGER } from '../../core/intents/gate.ts';
 import { NO_ROUTES, routeRequests } from '../../core/lanes/route.ts';
-import type { AuditDraft } from '../../core/ports/audit.ts';
-import { type Controls, controlsInForce } from '../../core/ports/controls.ts';
 import type {
   AccountCommit,
   AccountDocuments,

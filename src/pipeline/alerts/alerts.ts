@@ -1,6 +1,6 @@
 import type { AuditEvent } from '../../core/audit/audit-event.ts';
+import { type ControlsInForce, isSilenced } from '../../core/controls/controls.ts';
 import { actionKey } from '../../core/intents/intent.ts';
-import { type ControlsInForce, isSilenced } from '../../core/ports/controls.ts';
 import { type CureFigures, type Notice, type NoticeKind, RESOLVED } from '../../core/ports/notify.ts';
 import type { StoredAlerts } from '../../core/ports/state-store.ts';
 import { CreditLineQuantities, curesOf } from '../../core/quantities/credit-line.ts';

@@ -1,4 +1,4 @@
-import type { AuditDraft } from '../../core/ports/audit.ts';
+import type { AuditDraft } from '../../core/audit/audit-record.ts';
 import { CreditLineQuantities } from '../../core/quantities/credit-line.ts';
 import type { AccountSettings } from '../../core/quantities/settings.ts';
 import type { Snapshot } from '../../core/quantities/snapshot.ts';

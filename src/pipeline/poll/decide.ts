@@ -1,5 +1,5 @@
-import type { AuditDraft } from '../../core/ports/audit.ts';
-import { controlsInForce } from '../../core/ports/controls.ts';
+import type { AuditDraft } from '../../core/audit/audit-record.ts';
+import { controlsInForce } from '../../core/controls/controls.ts';
 import type { Notice } from '../../core/ports/notify.ts';
 import type { AccountCommit, AccountDocuments } from '../../core/ports/state-store.ts';
 import type { LaneRef } from '../../core/ports/work.ts';

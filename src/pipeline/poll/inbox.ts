@@ -1,6 +1,6 @@
+import type { AuditDraft } from '../../core/audit/audit-record.ts';
+import type { Inbox, OperatorOrder } from '../../core/controls/controls.ts';
 import type { OperatorRequest } from '../../core/intents/intent.ts';
-import type { AuditDraft } from '../../core/ports/audit.ts';
-import type { Inbox, OperatorOrder } from '../../core/ports/controls.ts';
 import { compileGlobs } from '../../core/rules/filter.ts';
 import type { PositionView } from '../../core/rules/subject.ts';
 

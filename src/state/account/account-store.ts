@@ -1,5 +1,5 @@
+import { type Controls, NO_CONTROLS } from '../../core/controls/controls.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import { type Controls, NO_CONTROLS } from '../../core/ports/controls.ts';
 import {
   type AccountLoad,
   BUCKETS,

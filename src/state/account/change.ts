@@ -1,5 +1,5 @@
-import type { AuditDraft, StoreRecord } from '../../core/ports/audit.ts';
-import { GENESIS_HASH } from '../../core/ports/audit.ts';
+import type { AuditDraft, StoreRecord } from '../../core/audit/audit-record.ts';
+import { GENESIS_HASH } from '../../core/audit/audit-record.ts';
 import type {
   AccountCommit,
   AccountDocuments,

@@ -6,7 +6,7 @@ import {
   type ChainedRecord,
   type DecisionInputs,
   type StoreRecord,
-} from '../../core/ports/audit.ts';
+} from '../../core/audit/audit-record.ts';
 import type { TransferRecord } from '../../core/ports/exchange.ts';
 import type { RawRecord } from '../account/account-backend.ts';
 import { canonicalJson, orderedJson, type Redact, sha256Hex } from '../canonical.ts';

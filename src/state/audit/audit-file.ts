@@ -1,4 +1,5 @@
-import type { AuditRecord, ChainVerdict } from '../../core/ports/audit.ts';
+import type { AuditRecord } from '../../core/audit/audit-record.ts';
+import type { ChainVerdict } from '../../core/ports/audit.ts';
 import { sha256Hex } from '../canonical.ts';
 import { broken, ChainVerifier } from './audit-verify.ts';
 

@@ -1,14 +1,12 @@
+import type { AuditRecord, ChainedRecord, DecisionInputs } from '../../core/audit/audit-record.ts';
+import { GENESIS_HASH } from '../../core/audit/audit-record.ts';
 import type {
   AuditQuery,
   AuditReader,
-  AuditRecord,
-  ChainedRecord,
   ChainVerdict,
-  DecisionInputs,
   PruneRequest,
   PruneResult,
 } from '../../core/ports/audit.ts';
-import { GENESIS_HASH } from '../../core/ports/audit.ts';
 import { bucketOf } from '../../core/ports/state-store.ts';
 import type { Backend } from '../account/account-backend.ts';
 import type { AccountStore } from '../account/account-store.ts';

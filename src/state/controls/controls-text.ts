@@ -1,4 +1,4 @@
-import { type Control, type Controls, NO_CONTROLS } from '../../core/ports/controls.ts';
+import { type Control, type Controls, NO_CONTROLS } from '../../core/controls/controls.ts';
 import { STAMP_LENGTH } from '../account/account-backend.ts';
 
 const VERSION = 1;

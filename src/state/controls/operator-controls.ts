@@ -1,18 +1,20 @@
-import type { AuditDraft } from '../../core/ports/audit.ts';
-import { OPERATOR_CHAIN } from '../../core/ports/audit.ts';
-import type { Clock } from '../../core/ports/clock.ts';
+import type { AuditDraft } from '../../core/audit/audit-record.ts';
+import { OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
 import {
   type Authored,
   type Control,
-  type ControlDraft,
-  ControlError,
-  type ControlSelector,
   type Controls,
   hasExpired,
   MAX_CONTROLS,
   MAX_INBOX_ORDERS,
-  type OperatorControls,
   type OperatorOrder,
+} from '../../core/controls/controls.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import {
+  type ControlDraft,
+  ControlError,
+  type ControlSelector,
+  type OperatorControls,
   type OperatorOrderDraft,
 } from '../../core/ports/controls.ts';
 import { BUCKETS, bucketOf, type StoredAccount } from '../../core/ports/state-store.ts';

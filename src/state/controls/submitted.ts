@@ -1,4 +1,4 @@
-import type { OperatorOrder } from '../../core/ports/controls.ts';
+import type { OperatorOrder } from '../../core/controls/controls.ts';
 import type { Backend } from '../account/account-backend.ts';
 import { readRecord } from '../audit/audit-chain.ts';
 import { recordsBetween } from '../audit/audit-prune.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { OperatorOrder } from '../../core/ports/controls.ts';
+import type { OperatorOrder } from '../../core/controls/controls.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { decimal, mode, pause, severity, silence, timeMs } from './schemas.ts';
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type Control, ControlError, type Pause, type Silence } from '../../core/ports/controls.ts';
+import { type Control, type Pause, type Silence } from '../../core/controls/controls.ts';
+import { ControlError } from '../../core/ports/controls.ts';
 import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { ApiError } from './errors.ts';
 import { accountId, NO_PARAMS, requireAccount } from './read-routes.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AuditRecord } from '../../core/ports/audit.ts';
+import type { AuditRecord } from '../../core/audit/audit-record.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { storyOf } from '../../core/view/story.ts';
 import { account, accountsReply } from './account-schema.ts';

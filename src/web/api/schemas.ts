@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Pause, Silence } from '../../core/ports/controls.ts';
+import type { Pause, Silence } from '../../core/controls/controls.ts';
 import type { DecimalString } from '../../core/quantities/decimal.ts';
 import type { ActionLine } from '../../core/view/action-log.ts';
 import type { StoryEntry } from '../../core/view/story.ts';

@@ -1,4 +1,4 @@
-import { NO_CONTROLS } from '../../../src/core/ports/controls.ts';
+import { NO_CONTROLS } from '../../../src/core/controls/controls.ts';
 import type { AccountDocuments, StoredAccount } from '../../../src/core/ports/state-store.ts';
 import type { Snapshot } from '../../../src/core/quantities/snapshot.ts';
 import { type AccountState, emptyAccountState } from '../../../src/core/rules/account-state.ts';

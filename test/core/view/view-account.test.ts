@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { NO_CONTROLS, type Pause, type Silence } from '../../../src/core/controls/controls.ts';
 import { POSITION_VALUES } from '../../../src/core/fields/field-values.ts';
-import { NO_CONTROLS, type Pause, type Silence } from '../../../src/core/ports/controls.ts';
 import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
 import { AccountQuantities } from '../../../src/core/quantities/account.ts';
 import { type ConditionSpec } from '../../../src/core/rules/rule.ts';

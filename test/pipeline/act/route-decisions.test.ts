@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { recorder } from '../../../src/core/audit/audit-event.ts';
+import { NO_CONTROLS, type OperatorOrder } from '../../../src/core/controls/controls.ts';
 import { operatorIntent } from '../../../src/core/intents/intent.ts';
 import { newAccountLane } from '../../../src/core/lanes/account-lane.ts';
 import { observeRequests } from '../../../src/core/lanes/lane-observe.ts';
 import { type LaneState, newLane, type RequestStep } from '../../../src/core/lanes/lane-state.ts';
-import { NO_CONTROLS, type OperatorOrder } from '../../../src/core/ports/controls.ts';
 import type { AccountDocuments, StoredAccount } from '../../../src/core/ports/state-store.ts';
 import { emptyAccountState } from '../../../src/core/rules/account-state.ts';
 import { compileRules } from '../../../src/core/rules/compiled-rules.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { AuditEvent } from '../../../src/core/audit/audit-event.ts';
-import type { ControlsInForce, Silence } from '../../../src/core/ports/controls.ts';
+import type { ControlsInForce, Silence } from '../../../src/core/controls/controls.ts';
 import type { StoredAlerts } from '../../../src/core/ports/state-store.ts';
 import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
 import type { ActionRequest } from '../../../src/core/rules/subject.ts';

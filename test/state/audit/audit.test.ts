@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { AuditFormatError, type DecisionDraft, GENESIS_HASH } from '../../../src/core/ports/audit.ts';
+import { AuditFormatError, type DecisionDraft, GENESIS_HASH } from '../../../src/core/audit/audit-record.ts';
 import { bucketOf } from '../../../src/core/ports/state-store.ts';
 import { emptyAccountState } from '../../../src/core/rules/account-state.ts';
 import { compileRules } from '../../../src/core/rules/compiled-rules.ts';

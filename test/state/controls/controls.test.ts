@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { OPERATOR_CHAIN } from '../../../src/core/ports/audit.ts';
+import { OPERATOR_CHAIN } from '../../../src/core/audit/audit-record.ts';
 import {
   type Control,
   controlsInForce,
   isSilenced,
   MAX_CONTROLS,
   MAX_INBOX_ORDERS,
-} from '../../../src/core/ports/controls.ts';
+} from '../../../src/core/controls/controls.ts';
 import { BUCKETS, bucketOf } from '../../../src/core/ports/state-store.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
 import { writeControls } from '../../../src/state/controls/controls-text.ts';

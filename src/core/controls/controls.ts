@@ -1,0 +1,121 @@
+import type { ReduceTarget } from '../rules/rule.ts';
+import type { SubjectKey } from '../rules/subject.ts';
+
+/**
+ * What operators put in the way of actions, and what they ask for by hand. Controls travel with every batched
+ * read of a bucket, and a commit can be made to depend on them, so that they count before the next step.
+ */
+
+/** Who did something by hand, why, and when (Unix milliseconds). */
+export interface Authored {
+  readonly author: string;
+  readonly reason: string;
+  readonly atMs: number;
+}
+
+/** No actions; `accountId: null` is everywhere. */
+export interface Pause extends Authored {
+  readonly kind: 'pause';
+  readonly id: string;
+  readonly accountId: string | null;
+  /** Unix milliseconds; null: until it is lifted. */
+  readonly expiresAtMs: number | null;
+}
+
+/** No actions and no notifications of one rule, for all its subjects (`subject: null`) or for one. */
+export interface Silence extends Authored {
+  readonly kind: 'silence';
+  readonly id: string;
+  readonly accountId: string | null;
+  readonly ruleId: string;
+  readonly subject: SubjectKey | null;
+  readonly expiresAtMs: number;
+}
+
+export type Control = Pause | Silence;
+
+/** The controls that concern one bucket of accounts. */
+export interface Controls {
+  /** Changes with every change of the controls. */
+  readonly stamp: string;
+  readonly entries: readonly Control[];
+}
+
+export const NO_CONTROLS: Controls = { stamp: '', entries: [] };
+
+/** The controls that hold for one account now. */
+export interface ControlsInForce {
+  /** The pause that ends last, if any. */
+  readonly pause: Pause | undefined;
+  /** Rules that are silent for all of their subjects. */
+  readonly silencedRules: readonly string[];
+  /** Every silence in force, also those for one subject only. */
+  readonly silences: readonly Silence[];
+}
+
+const NOTHING_IN_FORCE: ControlsInForce = { pause: undefined, silencedRules: [], silences: [] };
+
+export function controlsInForce(controls: Controls, accountId: string, nowMs: number): ControlsInForce {
+  if (controls.entries.length === 0) return NOTHING_IN_FORCE;
+  let pause: Pause | undefined;
+  const silences: Silence[] = [];
+  for (const control of controls.entries) {
+    const concerns = control.accountId === null || control.accountId === accountId;
+    if (!concerns || hasExpired(control, nowMs)) continue;
+    if (control.kind === 'silence') silences.push(control);
+    else if (pause === undefined || endOf(control) > endOf(pause)) pause = control;
+  }
+  const silencedRules = silences.filter(({ subject }) => subject === null).map(({ ruleId }) => ruleId);
+  return { pause, silencedRules: [...new Set(silencedRules)], silences };
+}
+
+export function hasExpired(control: Control, nowMs: number): boolean {
+  return control.expiresAtMs !== null && nowMs >= control.expiresAtMs;
+}
+
+function endOf(control: Control): number {
+  return control.expiresAtMs ?? Number.POSITIVE_INFINITY;
+}
+
+/** Whether a rule is silent for one subject. */
+export function isSilenced(inForce: ControlsInForce, ruleId: string, subject: SubjectKey): boolean {
+  return inForce.silences.some(
+    (silence) => silence.ruleId === ruleId && (silence.subject === null || silence.subject === subject),
+  );
+}
+
+/** Asked for by hand; goes the way of a rule's intents, gate included. */
+export type OperatorOrder = Authored & {
+  /** Unique; part of client order ids: letters and digits. */
+  readonly id: string;
+  /** Not begun after this, Unix milliseconds. */
+  readonly expiresAtMs: number;
+} & (
+    | {
+        readonly kind: 'reduce';
+        /** Positions by id, or globs of markets; exactly one of the two. */
+        readonly positionId?: string;
+        readonly markets?: readonly string[];
+        readonly target: ReduceTarget;
+        readonly slippageSteps: readonly number[];
+        /** Also where it raises the net exposure of its market. */
+        readonly flatten: boolean;
+      }
+    | {
+        /** Withdraws an earlier order of this inbox, begun or not. */
+        readonly kind: 'withdraw';
+        readonly orderId: string;
+      }
+  );
+
+/** Orders that wait to be turned into intents: a document of the account, emptied by the commit that does so. */
+export interface Inbox {
+  readonly version: 1;
+  readonly orders: readonly OperatorOrder[];
+}
+
+/** More orders than this do not wait at once. */
+export const MAX_INBOX_ORDERS = 64;
+
+/** More controls than this are not in force at once. */
+export const MAX_CONTROLS = 512;
