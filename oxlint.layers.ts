@@ -88,7 +88,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'subjects',
   ],
   risk: ['cadence', 'forecast', 'plan-next'],
-  intents: ['admission', 'gate', 'intent', 'intent-target', 'renewal', 'settle', 'targets'],
+  intents: ['admission', 'gate', 'intent', 'intent-target', 'renew', 'settle-intents', 'targets'],
   orders: [
     'fence',
     'net-exposure',
@@ -109,9 +109,10 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'lane-step',
     'market-read',
     'recover',
-    'route',
+    'route-requests',
   ],
-  audit: ['audit-event'],
+  audit: ['audit-event', 'audit-record'],
+  controls: ['controls'],
   view: [
     'account-view',
     'action-log',

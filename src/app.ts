@@ -3,7 +3,7 @@ import type { Operations, OperationsPlace } from './app/operations.ts';
 import type { ChannelTest } from './app/test-channels.ts';
 import type { CheckReport } from './config/check-report.ts';
 import type { FullExchange } from './core/ports/exchange.ts';
-import type { Demo, DemoOptions } from './demo/demo.ts';
+import type { Demo, DemoOptions } from './demo/open-demo.ts';
 import type { DoctorReport } from './doctor/doctor-report.ts';
 import type { DoctorOptions } from './doctor/examine-setup.ts';
 import type { ExchangeObserver } from './exchange/call/observer.ts';
@@ -21,9 +21,9 @@ import type { FileVerdict } from './state/audit/audit-file.ts';
 
 export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
 export type { Operations, OperationsPlace } from './app/operations.ts';
-export type { LogOutput } from './app/telemetry.ts';
+export type { LogOutput } from './app/process-telemetry.ts';
+export { readVersion } from './app/read-version.ts';
 export type { ChannelTest } from './app/test-channels.ts';
-export { readVersion } from './app/version.ts';
 export type { CheckReport } from './config/check-report.ts';
 export {
   durationHint,
@@ -32,7 +32,7 @@ export {
   percentInWords,
 } from './config/shape/units.ts';
 export { suggest } from './config/suggest.ts';
-export type { Demo, DemoOptions } from './demo/demo.ts';
+export type { Demo, DemoOptions } from './demo/open-demo.ts';
 export type { DoctorCheck, DoctorReport } from './doctor/doctor-report.ts';
 export type { DoctorOptions } from './doctor/examine-setup.ts';
 export type { ExchangeObserver } from './exchange/call/observer.ts';
@@ -63,9 +63,9 @@ export async function simulatorVocabulary(): Promise<{
  * @throws errors with a `code` and a message that says what to change.
  */
 export async function startDemo(options: DemoOptions): Promise<Demo> {
-  const { compileOnFirstCall } = await import('./app/compiler.ts');
+  const { compileOnFirstCall } = await import('./app/compile-on-first-call.ts');
   compileOnFirstCall();
-  const { openDemo } = await import('./demo/demo.ts');
+  const { openDemo } = await import('./demo/open-demo.ts');
   return await openDemo(options);
 }
 
@@ -75,7 +75,7 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
  * what to change.
  */
 export async function runDaemon(options: DaemonOptions): Promise<Daemon> {
-  const { compileOnFirstCall } = await import('./app/compiler.ts');
+  const { compileOnFirstCall } = await import('./app/compile-on-first-call.ts');
   compileOnFirstCall();
   const { startDaemon } = await import('./app/daemon.ts');
   return await startDaemon(options);
@@ -126,7 +126,7 @@ export async function testNotifications(
 ): Promise<NotifyTest> {
   const [{ loadConfig }, { nodeSurroundings }, { formatProblem }, { testChannels }, { systemClock }] =
     await Promise.all([
-      import('./config/load.ts'),
+      import('./config/load-config.ts'),
       import('./config/node-files.ts'),
       import('./config/problem.ts'),
       import('./app/test-channels.ts'),
@@ -223,7 +223,7 @@ async function connectStores(shared: ExchangeConnectionOptions['shared']) {
   }
   const { createRedisNonceStore } = await import('./state/nonce/nonce-redis.ts');
   const { createRedisRateLimitStore } = await import('./state/limits/limiter-redis.ts');
-  const { connectRedisOnce } = await import('./app/redis-once.ts');
+  const { connectRedisOnce } = await import('./app/connect-redis-once.ts');
   const redis = await connectRedisOnce(shared.redisUrl);
   const nonces = createRedisNonceStore({ redis, prefix: shared.prefix });
   const limits = createRedisRateLimitStore({ redis, prefix: shared.prefix });

@@ -1,4 +1,4 @@
-import type { LaneRef } from '../src/core/ports/work.ts';
+import type { LaneRef } from '../src/core/ports/lane-dispatcher.ts';
 import { actJobSchema } from '../src/queues/payloads.ts';
 import { type RunningWorker, startWorker, type WorkerSettings } from '../src/queues/worker.ts';
 

@@ -1,4 +1,4 @@
-import { checkConfig } from '../../src/config/load.ts';
+import { checkConfig } from '../../src/config/load-config.ts';
 import { formatProblem } from '../../src/config/problem.ts';
 import type { ConfigSurroundings } from '../../src/config/surroundings.ts';
 import { ruleInWords } from '../../src/config/words/rules.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import type { CompiledConfig } from '../config/compiled.ts';
+import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { ReadMemory } from '../pipeline/poll/read-memory.ts';
@@ -11,9 +11,9 @@ import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createRedisRateLimitStore } from '../state/limits/limiter-redis.ts';
 import { createRedisNonceStore, type RedisNonceStore } from '../state/nonce/nonce-redis.ts';
 import { createRedisState, type State } from '../state/state.ts';
-import { ConfiguredAccounts } from './accounts.ts';
-import { connectRedis, followClock, RedisUnusableError } from './redis.ts';
-import type { ProcessTelemetry } from './telemetry.ts';
+import { ConfiguredAccounts } from './configured-accounts.ts';
+import { connectRedis, followClock, RedisUnusableError } from './connect-redis.ts';
+import type { ProcessTelemetry } from './process-telemetry.ts';
 
 export interface Surroundings {
   readonly clock: Clock;

@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
-import type { CompiledConfig } from '../config/compiled.ts';
-import { type LoadResult, loadConfig } from '../config/load.ts';
+import { type ConfigChange, compareConfigs, isUnchanged } from '../config/compare-configs.ts';
+import type { CompiledConfig } from '../config/compiled-config.ts';
+import { type LoadResult, loadConfig } from '../config/load-config.ts';
 import { nodeSurroundings } from '../config/node-files.ts';
 import type { Problem } from '../config/problem.ts';
-import { type ConfigChange, compareConfigs, isUnchanged } from '../config/reload.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 
 export interface ConfigWatchOptions {

@@ -2,31 +2,31 @@ import type { Redis } from 'ioredis';
 import { startActWorker } from '../../workers/act.ts';
 import { startNotifyWorker } from '../../workers/notify.ts';
 import { startPollWorker } from '../../workers/poll.ts';
-import type { CompiledConfig } from '../config/compiled.ts';
-import type { ConfigChange } from '../config/reload.ts';
+import type { ConfigChange } from '../config/compare-configs.ts';
+import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
 import type { Deliverer } from '../core/ports/delivery.ts';
+import type { LaneDispatcher } from '../core/ports/lane-dispatcher.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
-import type { LaneDispatcher } from '../core/ports/work.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { NearLanes } from '../pipeline/act/near-lanes.ts';
 import { runLane } from '../pipeline/act/run-lane.ts';
 import type { PipelineContext } from '../pipeline/pipeline-context.ts';
-import { PollGuard } from '../pipeline/poll/poll.ts';
+import { PollGuard } from '../pipeline/poll/poll-bucket.ts';
 import type { Queues } from '../queues/producers.ts';
 import { assertSchedules, groupTicks, type Schedule, tickOf } from '../queues/schedules.ts';
 import type { RunningWorker, WorkerSettings } from '../queues/worker.ts';
 import { createRedisReceiptStore } from '../state/receipts/receipts-redis.ts';
 import type { State } from '../state/state.ts';
-import type { ConfiguredAccounts } from './accounts.ts';
 import { type Base, openBase } from './base.ts';
 import { ConfigWatch, loadOrThrow, problemWords, type ReloadResult } from './config-watch.ts';
-import { delivererOf } from './deliverer.ts';
+import type { ConfiguredAccounts } from './configured-accounts.ts';
+import { delivererOf } from './open-deliverer.ts';
+import { type LogOutput, openTelemetry } from './process-telemetry.ts';
 import { Replaceable } from './replaceable.ts';
-import { type LogOutput, openTelemetry } from './telemetry.ts';
-import { systemTimers } from './timers.ts';
+import { systemTimers } from './system-timers.ts';
 import { startWatchdog, type WantedSchedules, type Watchdog } from './watchdog.ts';
-import type { WebListener } from './web/web-listener.ts';
+import type { WebListener } from './web/listener.ts';
 
 export const ROLES = ['poll', 'act', 'notify', 'web'] as const;
 export type Role = (typeof ROLES)[number];
@@ -104,8 +104,8 @@ async function openWeb(
   { webPort }: DaemonOptions,
 ): Promise<WebListener> {
   const [{ WebListener }, { webContent }] = await Promise.all([
-    import('./web/web-listener.ts'),
-    import('./web/web-content.ts'),
+    import('./web/listener.ts'),
+    import('./web/content.ts'),
   ]);
   return await WebListener.open(web, {
     content: webContent(base),

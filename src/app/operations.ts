@@ -1,11 +1,11 @@
-import type { CompiledAccount, CompiledConfig } from '../config/compiled.ts';
-import { loadWithoutSecrets } from '../config/load.ts';
+import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.ts';
+import { loadWithoutSecrets } from '../config/load-config.ts';
 import { nodeSurroundings } from '../config/node-files.ts';
 import { formatProblem } from '../config/problem.ts';
 import { secretValues } from '../config/secret-values.ts';
-import type { AuditReader } from '../core/ports/audit.ts';
-import type { OperatorControls } from '../core/ports/controls.ts';
-import type { HistoryReader } from '../core/ports/history.ts';
+import type { AuditReader } from '../core/ports/audit-reader.ts';
+import type { HistoryReader } from '../core/ports/history-reader.ts';
+import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import { compileRules } from '../core/rules/compiled-rules.ts';
 import type { Mode } from '../core/rules/rule.ts';
@@ -13,7 +13,7 @@ import type { AccountView } from '../core/view/account-view.ts';
 import { viewAccount } from '../core/view/view-account.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { createRedisState } from '../state/state.ts';
-import { connectRedisOnce } from './redis-once.ts';
+import { connectRedisOnce } from './connect-redis-once.ts';
 
 /** Where the shared state is: a config file, a Redis server, or both, of which the latter then wins. */
 export interface OperationsPlace {

@@ -1,11 +1,11 @@
-import type { CompiledConfig } from '../config/compiled.ts';
+import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
 import type { Delivery, Message } from '../core/ports/delivery.ts';
 import { openChannels } from '../notify/channels.ts';
-import type { WriteLog } from '../notify/log.ts';
+import type { WriteLog } from '../notify/log-channel.ts';
 import { deliverInThread } from '../notify/thread.ts';
 import { createMemoryReceiptStore } from '../state/receipts/receipts-memory.ts';
-import { channelOptions } from './deliverer.ts';
+import { channelOptions } from './open-deliverer.ts';
 
 export interface ChannelTest {
   readonly channel: string;

@@ -6,7 +6,7 @@ import type { SharedTime } from '../pipeline/shared-time.ts';
 import type { Queues } from '../queues/producers.ts';
 import { assertSchedules, removeLeftovers, repairSchedules, type Schedule } from '../queues/schedules.ts';
 import type { ConfigWatch } from './config-watch.ts';
-import { followClock } from './redis.ts';
+import { followClock } from './connect-redis.ts';
 
 export interface WatchdogParts {
   readonly clock: Clock;

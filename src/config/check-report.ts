@@ -1,5 +1,5 @@
 import type { Mode, Severity } from '../core/rules/rule.ts';
-import { checkConfig } from './load.ts';
+import { checkConfig } from './load-config.ts';
 import { formatProblem, type Problem } from './problem.ts';
 import type { ConfigSurroundings } from './surroundings.ts';
 import { modeOf, ruleInWords } from './words/rules.ts';

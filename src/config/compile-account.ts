@@ -5,7 +5,7 @@ import { compileGlobs } from '../core/rules/filter.ts';
 import type { Mode, RuleSpec } from '../core/rules/rule.ts';
 import type { WrittenAccount } from './accounts.ts';
 import type { actingSchema, cadenceSchema } from './acting.ts';
-import type { WatchSettings } from './compiled.ts';
+import type { WatchSettings } from './compiled-config.ts';
 import type { exchangeSchema } from './exchange.ts';
 import { isGlob } from './glob.ts';
 import type { ActionDefaults } from './rules/compile-rule.ts';

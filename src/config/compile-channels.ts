@@ -8,7 +8,7 @@ import {
   type notifySchema,
   type WrittenChannel,
 } from './channels.ts';
-import type { CompiledChannel, NotifySettings } from './compiled.ts';
+import type { CompiledChannel, NotifySettings } from './compiled-config.ts';
 import type { Path } from './problem.ts';
 import type { Secret } from './secret.ts';
 import { resolveSecret, resolveUrl, type SecretContext } from './secrets.ts';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { ExchangeSettings } from './compiled.ts';
+import type { ExchangeSettings } from './compiled-config.ts';
 import { type exchangeSchema, KNOWN_LIMITS } from './exchange.ts';
 import type { SecretContext } from './secrets.ts';
 import { didYouMean, problemAt } from './shape/read.ts';

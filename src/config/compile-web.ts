@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { WebSettings } from './compiled.ts';
+import type { WebSettings } from './compiled-config.ts';
 import type { Secret } from './secret.ts';
 import { resolveSecret, type SecretContext } from './secrets.ts';
 import { problemAt } from './shape/read.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type DecimalString, parseDecimal } from '../core/quantities/decimal.ts';
-import type { CompiledDepositLink, PersonalData } from './compiled.ts';
+import type { CompiledDepositLink, PersonalData } from './compiled-config.ts';
 import type { Path } from './problem.ts';
 import { Personal } from './secret.ts';
 import { resolveSecret, type SecretContext } from './secrets.ts';

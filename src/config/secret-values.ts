@@ -1,4 +1,4 @@
-import type { CompiledConfig } from './compiled.ts';
+import type { CompiledConfig } from './compiled-config.ts';
 import { Personal, Secret } from './secret.ts';
 
 /**

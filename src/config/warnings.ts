@@ -1,4 +1,4 @@
-import type { UncheckedAccount, UncheckedConfig } from './compile.ts';
+import type { UncheckedAccount, UncheckedConfig } from './compile-config.ts';
 import type { Path, Problem, ProblemCode } from './problem.ts';
 import { problemAt } from './shape/read.ts';
 import { actionsOf } from './sources.ts';

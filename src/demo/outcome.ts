@@ -1,7 +1,7 @@
 import { type CliIo, paint } from '../cli/io.ts';
 import { tableLines } from '../cli/table.ts';
 import type { DemoCharacter } from './accounts.ts';
-import type { Demo, DemoOutcome } from './demo.ts';
+import type { Demo, DemoOutcome } from './open-demo.ts';
 import type { AccountResult, CreditLineWarning } from './result.ts';
 
 type Shown = Pick<Demo, 'characters' | 'speed'>;

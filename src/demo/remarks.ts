@@ -1,4 +1,4 @@
-import type { Demo } from './demo.ts';
+import type { Demo } from './open-demo.ts';
 import type { DemoEvent } from './view.ts';
 
 type LedgerEntry = ReturnType<Demo['ledger']>[number];

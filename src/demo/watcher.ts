@@ -1,5 +1,5 @@
 import type { DemoCharacter } from './accounts.ts';
-import type { Demo } from './demo.ts';
+import type { Demo } from './open-demo.ts';
 import { remarkOn } from './remarks.ts';
 import type { DemoEvent, DemoFrame, DemoRow, WatchedSide } from './view.ts';
 

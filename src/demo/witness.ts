@@ -1,4 +1,4 @@
-import type { CureFigures } from '../core/ports/notify.ts';
+import type { CureFigures } from '../core/ports/notifier.ts';
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
 import type { RunningSimulator } from '../simulator/start.ts';
 import { CHARACTERS } from './accounts.ts';

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
-import { ConfiguredAccounts, countSharing, leastInterval } from '../app/accounts.ts';
-import type { CompiledAccount, CompiledConfig } from '../config/compiled.ts';
+import { ConfiguredAccounts, countSharing, leastInterval } from '../app/configured-accounts.ts';
+import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.ts';
 import { durationInWords } from '../config/shape/units.ts';
 import type { SourceName } from '../core/fields/field-catalogue.ts';
 import type {

@@ -1,6 +1,6 @@
-import { connectRedisOnce } from '../app/redis-once.ts';
-import type { CompiledConfig } from '../config/compiled.ts';
-import { loadWithoutSecrets } from '../config/load.ts';
+import { connectRedisOnce } from '../app/connect-redis-once.ts';
+import type { CompiledConfig } from '../config/compiled-config.ts';
+import { loadWithoutSecrets } from '../config/load-config.ts';
 import { nodeSurroundings } from '../config/node-files.ts';
 import { formatProblem, type Problem } from '../config/problem.ts';
 import { StoreLostError } from '../core/ports/state-store.ts';

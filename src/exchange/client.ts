@@ -1,19 +1,19 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Clock, Random } from '../core/ports/clock.ts';
 import type { FullExchange } from '../core/ports/exchange.ts';
-import type { RateLimitStore } from '../core/ports/limiter.ts';
-import type { NonceStore } from '../core/ports/nonce.ts';
+import type { NonceStore } from '../core/ports/nonce-store.ts';
+import type { RateLimitStore } from '../core/ports/rate-limit-store.ts';
 import { BaseUrls } from './call/base-urls.ts';
 import { Caller, type RetrySettings } from './call/caller.ts';
 import { redactor } from './call/errors.ts';
 import { type ExchangeObserver, safely } from './call/observer.ts';
 import { signingKey } from './call/signer.ts';
 import { Connections, createTransport } from './call/transport.ts';
+import { createOperations } from './endpoint-operations.ts';
 import { Limiter } from './limits/limiter.ts';
 import { overrideLimits, type RateLimit } from './limits/limits.ts';
 import { Slots, withReserve } from './limits/slots.ts';
 import { createNonceSource, type NonceMode } from './nonce/nonce.ts';
-import { createOperations } from './operations.ts';
 import type { Dialect } from './requests.ts';
 import { systemClock } from './system-clock.ts';
 

@@ -1,6 +1,6 @@
 import type { Message } from '../core/ports/delivery.ts';
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
-import { type HttpSender, httpFailure, safeWords } from './http.ts';
+import { type HttpSender, httpFailure, safeWords } from './http-sender.ts';
 import { assetOf, type LinkTemplate, wordingOf } from './wording.ts';
 
 export interface AlertmanagerOptions {

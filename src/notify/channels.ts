@@ -1,8 +1,8 @@
 import type { Clock } from '../core/ports/clock.ts';
 import { createAlertmanager } from './alertmanager.ts';
 import type { ChannelLimits } from './channel.ts';
-import { createHttpSender, type HttpSender } from './http.ts';
-import { createLogChannel, type WriteLog } from './log.ts';
+import { createHttpSender, type HttpSender } from './http-sender.ts';
+import { createLogChannel, type WriteLog } from './log-channel.ts';
 import { Pace } from './pace.ts';
 import { createSlack } from './slack.ts';
 import { createTelegram } from './telegram.ts';

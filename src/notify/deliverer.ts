@@ -10,7 +10,7 @@ import type {
   ReceiptStore,
 } from '../core/ports/delivery.ts';
 import type { Outgoing } from './channel.ts';
-import { LOG_CHANNEL } from './log.ts';
+import { LOG_CHANNEL } from './log-channel.ts';
 import { deliverInThread, type OpenChannel, threadOf } from './thread.ts';
 
 export interface DelivererOptions {

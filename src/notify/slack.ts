@@ -1,5 +1,5 @@
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
-import { failed, type HttpReply, type HttpSender, httpFailure, safeWords } from './http.ts';
+import { failed, type HttpReply, type HttpSender, httpFailure, safeWords } from './http-sender.ts';
 import { cut, type LinkTemplate, wordingOf } from './wording.ts';
 
 export interface SlackOptions {

@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
-import { type HttpSender, httpFailure } from './http.ts';
+import { type HttpSender, httpFailure } from './http-sender.ts';
 import { type LinkTemplate, plainText, subjectWords, timeWords, wordingOf } from './wording.ts';
 
 export interface WebhookOptions {

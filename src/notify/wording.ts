@@ -1,5 +1,5 @@
 import type { Message } from '../core/ports/delivery.ts';
-import { type CureFigures, RESOLVED } from '../core/ports/notify.ts';
+import { type CureFigures, RESOLVED } from '../core/ports/notifier.ts';
 import { figure } from '../core/rules/condition-words.ts';
 import type { Outgoing } from './channel.ts';
 

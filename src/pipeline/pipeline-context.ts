@@ -1,10 +1,10 @@
 import type { SourceName } from '../core/fields/field-catalogue.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
 import type { CallPrefetch, GuardedExchange } from '../core/ports/exchange.ts';
-import type { Notifier } from '../core/ports/notify.ts';
+import type { LaneDispatcher } from '../core/ports/lane-dispatcher.ts';
+import type { Notifier } from '../core/ports/notifier.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
-import type { LaneDispatcher } from '../core/ports/work.ts';
 import type { CompiledRules } from '../core/rules/compiled-rules.ts';
 import type { ReadMemory } from './poll/read-memory.ts';
 import type { LaneTime } from './shared-time.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { CureFigures, Notice } from '../core/ports/notify.ts';
+import type { CureFigures, Notice } from '../core/ports/notifier.ts';
 import { BUCKETS } from '../core/ports/state-store.ts';
 import { isDecimalString } from '../core/quantities/decimal.ts';
 

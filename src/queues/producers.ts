@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Queue } from 'bullmq';
-import type { Notice, Notifier } from '../core/ports/notify.ts';
-import type { LaneDispatcher, LaneRef } from '../core/ports/work.ts';
+import type { LaneDispatcher, LaneRef } from '../core/ports/lane-dispatcher.ts';
+import type { Notice, Notifier } from '../core/ports/notifier.ts';
 import { producerConnection } from './connection.ts';
 import { laneJobKey, queuePrefix } from './names.ts';
 import type { ActJob, NotifyJob, PollJob } from './payloads.ts';

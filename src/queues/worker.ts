@@ -1,8 +1,8 @@
 import { type Job, Worker, type WorkerOptions } from 'bullmq';
 import type { z } from 'zod';
 import type { QueueName, Telemetry } from '../core/ports/telemetry.ts';
+import { closeWorker, Reconnecting } from './close-worker.ts';
 import { workerConnection } from './connection.ts';
-import { closeWorker, Reconnecting } from './ending.ts';
 import { queuePrefix } from './names.ts';
 import { readPayload } from './payloads.ts';
 

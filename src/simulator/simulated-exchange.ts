@@ -12,7 +12,7 @@ import { type EnforcedLimit, RateLimiter } from './http/rate-limit.ts';
 import { privateError, type Reply } from './http/reply.ts';
 import { RequestLog } from './http/request-log.ts';
 import { ExchangeServer } from './http/server.ts';
-import type { ExchangeModel } from './model/model.ts';
+import type { ExchangeModel } from './model/exchange-model.ts';
 import { changeReadings, type Readings } from './model/readings.ts';
 import type { LedgerDetail, SeedAccount } from './model/types.ts';
 import type { PriceSource } from './scenarios/price-source.ts';

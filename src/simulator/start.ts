@@ -11,8 +11,8 @@ import type { FaultSpec } from './http/faults.ts';
 import { ENFORCED_RATE_LIMITS, type EnforcedLimit } from './http/rate-limit.ts';
 import type { RequestFilter, RequestRecord } from './http/request-log.ts';
 import type { RegionState } from './http/server.ts';
-import { createExchangeModel } from './model/exchange-model.ts';
-import type { ExchangeModel } from './model/model.ts';
+import { createExchangeModel } from './model/create-exchange-model.ts';
+import type { ExchangeModel } from './model/exchange-model.ts';
 import { changeReadings, DEFAULT_READINGS, type Readings } from './model/readings.ts';
 import type { LedgerEntry, LedgerFilter, MarketSpec, ModelConfig, SeedAccount } from './model/types.ts';
 import {

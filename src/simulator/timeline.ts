@@ -1,7 +1,7 @@
 import type { Decimal } from '../core/quantities/decimal.ts';
 import type { AccountReads } from './endpoints/parts.ts';
 import type { ExchangeClock } from './exchange-clock.ts';
-import type { ExchangeModel } from './model/model.ts';
+import type { ExchangeModel } from './model/exchange-model.ts';
 import type { CreditLineView, OrderView, PositionSheet, TransferView } from './model/types.ts';
 
 /** What the reads of one account showed at one time. */

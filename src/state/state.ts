@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import type { AuditReader } from '../core/ports/audit.ts';
+import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { Clock } from '../core/ports/clock.ts';
-import type { OperatorControls } from '../core/ports/controls.ts';
-import type { HistoryPoint, HistoryReader } from '../core/ports/history.ts';
+import type { HistoryPoint, HistoryReader } from '../core/ports/history-reader.ts';
+import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import { bucketOf, type StateStore } from '../core/ports/state-store.ts';
 import type { Backend, RawSample } from './account/account-backend.ts';
 import { AccountStore } from './account/account-store.ts';

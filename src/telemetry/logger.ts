@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import { type DestinationStream, type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino';
-import { prettyLine } from './pretty.ts';
-import { createRedactor, type Redactor } from './redact.ts';
+import { prettyLine } from './pretty-line.ts';
+import { createRedactor, type Redactor } from './redactor.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
 

@@ -1,6 +1,6 @@
-import type { AuditReader } from '../core/ports/audit.ts';
-import type { OperatorControls } from '../core/ports/controls.ts';
-import type { HistoryReader } from '../core/ports/history.ts';
+import type { AuditReader } from '../core/ports/audit-reader.ts';
+import type { HistoryReader } from '../core/ports/history-reader.ts';
+import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import type { DecimalString } from '../core/quantities/decimal.ts';
 import type { SubjectKey } from '../core/rules/subject.ts';
 import type { AccountView } from '../core/view/account-view.ts';

@@ -1,4 +1,4 @@
-import { parseJson } from '../../src/exchange/call/json.ts';
+import { parseJson } from '../../src/exchange/call/parse-json.ts';
 import { readPositions, readReply } from '../../src/exchange/schemas/replies.ts';
 import { positionsReply } from './replies.ts';
 import { interleavedRounds, median, report } from './rounds.ts';

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { compareConfigs } from '../../src/config/reload.ts';
+import { compareConfigs } from '../../src/config/compare-configs.ts';
 import { secretValues } from '../../src/config/secret-values.ts';
 import { checked, linesOf, loaded, withRules } from './support.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { compareConfigs, isUnchanged } from '../../src/config/reload.ts';
+import { compareConfigs, isUnchanged } from '../../src/config/compare-configs.ts';
 import { loaded, rule } from './support.ts';
 
 const text = rule({ do: '[{ reduce: { untilDistance: 10% } }]' });

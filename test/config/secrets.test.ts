@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { loadConfig } from '../../src/config/load.ts';
+import { loadConfig } from '../../src/config/load-config.ts';
 import { nodeSurroundings } from '../../src/config/node-files.ts';
 import { formatProblem } from '../../src/config/problem.ts';
 import { Secret } from '../../src/config/secret.ts';

@@ -1,5 +1,5 @@
-import type { CompiledConfig } from '../../src/config/compiled.ts';
-import { checkConfig, loadConfig } from '../../src/config/load.ts';
+import type { CompiledConfig } from '../../src/config/compiled-config.ts';
+import { checkConfig, loadConfig } from '../../src/config/load-config.ts';
 import { nodeSurroundings } from '../../src/config/node-files.ts';
 import { formatProblem, type Problem } from '../../src/config/problem.ts';
 import type { ConfigSurroundings, FileReading } from '../../src/config/surroundings.ts';

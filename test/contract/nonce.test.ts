@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { NonceStore } from '../../src/core/ports/nonce.ts';
+import type { NonceStore } from '../../src/core/ports/nonce-store.ts';
 import { createSharedLimiter, type ExchangeClient } from '../../src/exchange/client.ts';
 import type { NonceMode } from '../../src/exchange/nonce/nonce.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';

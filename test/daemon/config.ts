@@ -1,5 +1,5 @@
-import type { CompiledConfig } from '../../src/config/compiled.ts';
-import { loadConfig } from '../../src/config/load.ts';
+import type { CompiledConfig } from '../../src/config/compiled-config.ts';
+import { loadConfig } from '../../src/config/load-config.ts';
 import { nodeSurroundings } from '../../src/config/node-files.ts';
 import type { RunningSimulator } from '../../src/simulator/start.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { CompiledConfig } from '../../src/config/compiled.ts';
+import type { CompiledConfig } from '../../src/config/compiled-config.ts';
 import { decimal } from '../../src/core/quantities/decimal.ts';
 import { CHARACTERS, twinOf } from '../../src/demo/accounts.ts';
 import { demoConfigText, secretNames } from '../../src/demo/config.ts';

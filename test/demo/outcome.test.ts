@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import type { CliIo } from '../../src/cli/io.ts';
-import type { DemoOutcome } from '../../src/demo/demo.ts';
+import type { DemoOutcome } from '../../src/demo/open-demo.ts';
 import { outcomeLines } from '../../src/demo/outcome.ts';
 
 const characters = [

@@ -1,4 +1,4 @@
-import type { CompiledConfig } from '../../src/config/compiled.ts';
+import type { CompiledConfig } from '../../src/config/compiled-config.ts';
 import { bucketOf } from '../../src/core/ports/state-store.ts';
 import type { Instant } from '../../src/core/quantities/snapshot.ts';
 import { emptyAccountState } from '../../src/core/rules/account-state.ts';

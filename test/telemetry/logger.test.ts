@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Secret } from '../../src/config/secret.ts';
 import { createLogger, type Logger, type LoggerOptions } from '../../src/telemetry/logger.ts';
-import { createRedactor } from '../../src/telemetry/redact.ts';
+import { createRedactor } from '../../src/telemetry/redactor.ts';
 
 interface Line {
   readonly [key: string]: unknown;

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import type { AuditReader } from '../../src/core/ports/audit.ts';
+import type { AuditReader } from '../../src/core/ports/audit-reader.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { createMemoryState, type State } from '../../src/state/state.ts';
 import { ActionFeed } from '../../src/web/events/action-feed.ts';

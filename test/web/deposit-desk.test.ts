@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createDepositDesk } from '../../src/app/web/web-deposit.ts';
+import { createDepositDesk } from '../../src/app/web/deposit-desk.ts';
 import type { DecimalString } from '../../src/core/quantities/decimal.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { createMemoryState } from '../../src/state/state.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import type { AuditExporter } from '../../core/ports/audit.ts';
+import type { AuditExporter } from '../../core/ports/audit-reader.ts';
 import { CliError } from '../errors.ts';
 import type { CliIo } from '../io.ts';
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Operations } from '../../app.ts';
 import { GENESIS_HASH } from '../../core/audit/audit-record.ts';
-import type { AuditExporter } from '../../core/ports/audit.ts';
+import type { AuditExporter } from '../../core/ports/audit-reader.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { type CliIo, confirm, printJson, printLine, printNote } from '../io.ts';
 import { requireAccount, withOperations } from '../operate/place.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import type { Operations } from '../../app.ts';
 import type { OperatorOrder } from '../../core/controls/controls.ts';
-import type { OperatorOrderDraft } from '../../core/ports/controls.ts';
+import type { OperatorOrderDraft } from '../../core/ports/operator-controls.ts';
 import { StoreLostError } from '../../core/ports/state-store.ts';
 import type { ReduceTarget } from '../../core/rules/rule.ts';
 import type { AccountView, PositionLine } from '../../core/view/account-view.ts';

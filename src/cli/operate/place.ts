@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Operations, OperationsPlace } from '../../app.ts';
 import { OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
-import { ControlError } from '../../core/ports/controls.ts';
+import { ControlError } from '../../core/ports/operator-controls.ts';
 import { CliError, UsageError } from '../errors.ts';
 import type { CliIo } from '../io.ts';
 

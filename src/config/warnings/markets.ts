@@ -1,6 +1,6 @@
 import { type Decimal, decimal, divide, formatDecimal, toDecimal } from '../../core/quantities/decimal.ts';
 import type { RuleSpec } from '../../core/rules/rule.ts';
-import type { UncheckedAccount, UncheckedConfig } from '../compile.ts';
+import type { UncheckedAccount, UncheckedConfig } from '../compile-config.ts';
 import { globCovers, globMatches, isGlob } from '../glob.ts';
 import type { Problem } from '../problem.ts';
 import { problemAt } from '../shape/read.ts';

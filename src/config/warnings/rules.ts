@@ -1,6 +1,6 @@
 import { fieldsOf } from '../../core/fields/field-catalogue.ts';
 import type { ActionSpec, RuleSpec } from '../../core/rules/rule.ts';
-import type { UncheckedAccount } from '../compile.ts';
+import type { UncheckedAccount } from '../compile-config.ts';
 import type { Path, Problem, ProblemCode } from '../problem.ts';
 import type { UsedRule } from '../rules/use.ts';
 import { problemAt } from '../shape/read.ts';

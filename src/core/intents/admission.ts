@@ -12,8 +12,8 @@ import type { AccountSettings } from '../quantities/settings.ts';
 import { GATE_WORDS, type GateContext, gateRefusal } from './gate.ts';
 import { endIntent, isOpen } from './intent.ts';
 import { distanceNumber } from './intent-target.ts';
-import { reopen } from './renewal.ts';
-import { settleIntents } from './settle.ts';
+import { reopen } from './renew.ts';
+import { settleIntents } from './settle-intents.ts';
 
 export interface LaneContext {
   readonly settings: AccountSettings;

@@ -6,7 +6,7 @@ import { classifyRejection, isPassing, retryPauseMs } from '../orders/rejection.
 import type { CancelAllRequest, CommandOutcome, ExchangeError, OrderType } from '../ports/exchange.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { ActionRequest } from '../rules/subject.ts';
-import { doubtful } from './doubt.ts';
+import { doubtful } from './doubtful.ts';
 import { type CancelStep, type CancelTask, type LaneState, orderTypesOf } from './lane-state.ts';
 import { beginCancel, cancelled } from './lane-step.ts';
 

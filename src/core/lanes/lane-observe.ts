@@ -1,6 +1,6 @@
 import { type AuditEvent, type Recorder, recorder } from '../audit/audit-event.ts';
 import { coverIntent, isOpen, type LaneRequest, reconcileRequests } from '../intents/intent.ts';
-import { settleIntents } from '../intents/settle.ts';
+import { settleIntents } from '../intents/settle-intents.ts';
 import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orders/outstanding.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';

@@ -5,7 +5,7 @@ import { classifyRejection, isPassing, retryPauseMs } from '../orders/rejection.
 import type { CommandOutcome, ExchangeError, PlacedOrder } from '../ports/exchange.ts';
 import { type Decimal, formatDecimal, maxDecimal, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
-import { doubtful, finishTask, isSameId, mayHideOrders, unsure } from './doubt.ts';
+import { doubtful, finishTask, isSameId, mayHideOrders, unsure } from './doubtful.ts';
 import { type LaneChange, observeRead } from './lane-observe.ts';
 import {
   type CancelStep,

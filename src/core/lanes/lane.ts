@@ -9,15 +9,14 @@ import {
   mayRemove,
 } from '../intents/admission.ts';
 import { isOpen } from '../intents/intent.ts';
-import { expireIntents } from '../intents/renewal.ts';
-import { settleIntents } from '../intents/settle.ts';
+import { expireIntents } from '../intents/renew.ts';
+import { settleIntents } from '../intents/settle-intents.ts';
 import { fenceEndMs } from '../orders/fence.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import { isRemovable } from '../orders/outstanding.ts';
 import { coverOrders } from '../orders/protective-stop.ts';
 import type { Admitted, SetDifference, Want } from '../orders/want.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
-import { resolveDoubt } from './lane-doubt.ts';
 import { failPriorOrders, note, noteStanding, noteUnconfigured, withoutAddingUp } from './lane-note.ts';
 import type { CancelTask, LaneState, OwnOrder, Step } from './lane-state.ts';
 import {
@@ -30,6 +29,7 @@ import {
   type Turn,
 } from './lane-turn.ts';
 import { recordObserved } from './record-observed.ts';
+import { resolveDoubt } from './resolve-doubt.ts';
 
 export interface Advance {
   /** To be persisted before the step is carried out. */

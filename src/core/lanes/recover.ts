@@ -1,6 +1,6 @@
 import { recorder } from '../audit/audit-event.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
-import { doubtful, finishTask, unsure } from './doubt.ts';
+import { doubtful, finishTask, unsure } from './doubtful.ts';
 import type { LaneChange } from './lane-observe.ts';
 import type { LaneState } from './lane-state.ts';
 

@@ -1,4 +1,4 @@
-import type { Notice } from './notify.ts';
+import type { Notice } from './notifier.ts';
 
 /**
  * Delivering notices: what becomes of one on each channel, and how that is remembered, so that it is delivered

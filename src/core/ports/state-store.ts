@@ -3,12 +3,12 @@ import type { Controls, Inbox } from '../controls/controls.ts';
 import type { LimitLedger } from '../intents/gate.ts';
 import type { AccountLane } from '../lanes/account-lane.ts';
 import type { LaneState } from '../lanes/lane-state.ts';
-import type { RouteState } from '../lanes/route.ts';
+import type { RouteState } from '../lanes/route-requests.ts';
 import type { Instant, SnapshotSources } from '../quantities/snapshot.ts';
 import type { AccountState } from '../rules/account-state.ts';
 import type { ActionRequest } from '../rules/subject.ts';
 import type { StoredFigures } from '../view/stored-figures.ts';
-import type { HistorySample } from './history.ts';
+import type { HistorySample } from './history-reader.ts';
 
 /**
  * Where everything that has to outlive a process is kept. Accounts fall into fixed buckets, so that an edit of

@@ -5,9 +5,9 @@ import type { Snapshot } from '../quantities/snapshot.ts';
 import type { Evaluation } from '../rules/evaluate.ts';
 import type { ChannelReport, DeliveryFailure, Message } from './delivery.ts';
 import type { CommandOutcome } from './exchange.ts';
-import type { Notice } from './notify.ts';
+import type { LaneRef } from './lane-dispatcher.ts';
+import type { Notice } from './notifier.ts';
 import type { CommitResult, EpochStart, RefusedAccount } from './state-store.ts';
-import type { LaneRef } from './work.ts';
 
 /**
  * What happens, one event per thing, for logs and metrics. Events are handed over as they are, not copied: an

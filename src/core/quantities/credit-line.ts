@@ -1,5 +1,5 @@
 import type { CreditLineRecord } from '../ports/exchange.ts';
-import type { CureFigures } from '../ports/notify.ts';
+import type { CureFigures } from '../ports/notifier.ts';
 import { type Crossing, crossingOf, type Motion } from '../risk/forecast.ts';
 import {
   type DecimalString,

@@ -1,7 +1,7 @@
 import type { ExchangeError, PossibleEffect } from '../../core/ports/exchange.ts';
 import type { EndpointId } from '../endpoints.ts';
 import { CODES, entryForCode, entryForStatus, FINDINGS, type FindingName } from './error-catalogue.ts';
-import { isObject } from './json.ts';
+import { isObject } from './parse-json.ts';
 
 /** Texts of the exchange that may be shown: without secrets and personal data, bounded, one line. */
 export type Redact = (text: string) => string;

@@ -8,8 +8,8 @@ import type { BaseUrls } from './base-urls.ts';
 import type { CallPlan } from './call-plan.ts';
 import type { CallScope } from './call-scope.ts';
 import { errorOfReply, finding, type Redact, readRetryAfter } from './errors.ts';
-import { parseJson } from './json.ts';
 import { type ExchangeObserver, safely } from './observer.ts';
+import { parseJson } from './parse-json.ts';
 import type { WireFailure, WireReply } from './transport.ts';
 
 /** What one attempt came to. */

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/ports/clock.ts';
-import type { PermitGrant, RateLimitStore } from '../../core/ports/limiter.ts';
+import type { PermitGrant, RateLimitStore } from '../../core/ports/rate-limit-store.ts';
 import { BoundedStore } from '../nonce/bounded-store.ts';
 import { limitsOf, type RateLimit, type RateLimitTable } from './limits.ts';
 

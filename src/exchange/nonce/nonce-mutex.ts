@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/ports/clock.ts';
-import type { MutexEntry, NonceStore } from '../../core/ports/nonce.ts';
+import type { MutexEntry, NonceStore } from '../../core/ports/nonce-store.ts';
 import type { BoundedStore } from './bounded-store.ts';
 import type { NonceRequest, NonceResult, NonceTicket } from './nonce-ticket.ts';
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/ports/clock.ts';
-import type { NonceStore } from '../../core/ports/nonce.ts';
+import type { NonceStore } from '../../core/ports/nonce-store.ts';
 import type { CallScope } from '../call/call-scope.ts';
 import { BoundedStore } from './bounded-store.ts';
 import { NonceMutex } from './nonce-mutex.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/ports/clock.ts';
-import type { NonceStore } from '../../core/ports/nonce.ts';
+import type { NonceStore } from '../../core/ports/nonce-store.ts';
 import type { BoundedStore } from './bounded-store.ts';
 
 export interface SequenceSettings {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Enumerated } from '../../core/ports/exchange.ts';
 import { type DecimalString, isDecimalString } from '../../core/quantities/decimal.ts';
-import { NumberText } from '../call/json.ts';
+import { NumberText } from '../call/parse-json.ts';
 
 /**
  * Types of fields, made for one pass over a reply: each checks and converts at once. The message of an issue

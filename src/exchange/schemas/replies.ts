@@ -8,7 +8,7 @@ import type {
   TransferRecord,
 } from '../../core/ports/exchange.ts';
 import type { DecimalString } from '../../core/quantities/decimal.ts';
-import { isObject, NumberText, parseJsonKeepingDigits, shapeOf } from '../call/json.ts';
+import { isObject, NumberText, parseJsonKeepingDigits, shapeOf } from '../call/parse-json.ts';
 import { decimalField } from './fields.ts';
 import type { RecordReader } from './record-reader.ts';
 import {

@@ -1,4 +1,4 @@
-import type { LaneDispatcher, LaneRef } from '../../core/ports/work.ts';
+import type { LaneDispatcher, LaneRef } from '../../core/ports/lane-dispatcher.ts';
 
 /**
  * Runs lanes in this process, without a queue: one run per lane at a time, and one more after it when the lane

@@ -1,6 +1,7 @@
 import type { AuditEvent } from '../../core/audit/audit-event.ts';
 import { controlsInForce } from '../../core/controls/controls.ts';
 import type { LaneContext } from '../../core/intents/admission.ts';
+import type { SeenAccount } from '../../core/ports/lane-dispatcher.ts';
 import type {
   AccountCommit,
   LaneLease,
@@ -8,9 +9,8 @@ import type {
   RefusedAccount,
   StoredAccount,
 } from '../../core/ports/state-store.ts';
-import type { SeenAccount } from '../../core/ports/work.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
-import { tellCommit } from '../poll/committed.ts';
+import { tellCommit } from '../poll/tell-commit.ts';
 import { laneContext } from './lane-context.ts';
 
 /** Why a run has to end at once; nothing that it did is undone. */

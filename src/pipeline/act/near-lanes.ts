@@ -1,5 +1,5 @@
+import type { LaneDispatcher, LaneRef, SeenAccount } from '../../core/ports/lane-dispatcher.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
-import type { LaneDispatcher, LaneRef, SeenAccount } from '../../core/ports/work.ts';
 import type { Timers } from '../pipeline-context.ts';
 
 export interface NearLanesOptions {

@@ -14,7 +14,7 @@ import type { ReadObservation } from '../../core/lanes/market-read.ts';
 import { startEpoch } from '../../core/lanes/recover.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
-import type { LaneOrder } from '../poll/inbox.ts';
+import type { LaneOrder } from '../poll/take-inbox.ts';
 
 /** What one evaluation asks of the lanes of an account. */
 export interface LaneInputs {

@@ -2,20 +2,20 @@ import type { AuditEvent } from '../../core/audit/audit-event.ts';
 import type { AuditDraft } from '../../core/audit/audit-record.ts';
 import { type Controls, controlsInForce } from '../../core/controls/controls.ts';
 import { admitEpisodes, EMPTY_LEDGER } from '../../core/intents/gate.ts';
-import { NO_ROUTES, routeRequests } from '../../core/lanes/route.ts';
+import { NO_ROUTES, routeRequests } from '../../core/lanes/route-requests.ts';
+import type { LaneRef } from '../../core/ports/lane-dispatcher.ts';
 import type {
   AccountCommit,
   AccountDocuments,
   StoredAccount,
   StoredRequests,
 } from '../../core/ports/state-store.ts';
-import type { LaneRef } from '../../core/ports/work.ts';
 import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
 import { type Evaluation, positionViews } from '../../core/rules/evaluate.ts';
 import type { ActionRequest, PositionView } from '../../core/rules/subject.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
-import { takeInbox } from '../poll/inbox.ts';
-import type { Observation } from '../poll/observe.ts';
+import type { Observation } from '../poll/observe-account.ts';
+import { takeInbox } from '../poll/take-inbox.ts';
 import { laneContext, limitInputs } from './lane-context.ts';
 import { hasNothingToDo, observeLanes } from './observe-lanes.ts';
 

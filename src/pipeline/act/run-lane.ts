@@ -1,8 +1,8 @@
 import type { InProgress, LaneState, ReadStep, RequestStep, Step } from '../../core/lanes/lane-state.ts';
 import { finish, type StepResult } from '../../core/lanes/lane-step.ts';
 import type { CallOptions } from '../../core/ports/exchange.ts';
+import type { LaneRef, SeenAccount } from '../../core/ports/lane-dispatcher.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
-import type { LaneRef, SeenAccount } from '../../core/ports/work.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
 import { LaneRunEnded, LaneSession, viewOf } from './lane-session.ts';

@@ -1,7 +1,7 @@
 import type { AuditEvent } from '../../core/audit/audit-event.ts';
 import { type ControlsInForce, isSilenced } from '../../core/controls/controls.ts';
 import { actionKey } from '../../core/intents/intent.ts';
-import { type CureFigures, type Notice, type NoticeKind, RESOLVED } from '../../core/ports/notify.ts';
+import { type CureFigures, type Notice, type NoticeKind, RESOLVED } from '../../core/ports/notifier.ts';
 import type { StoredAlerts } from '../../core/ports/state-store.ts';
 import { CreditLineQuantities, curesOf } from '../../core/quantities/credit-line.ts';
 import type { Snapshot } from '../../core/quantities/snapshot.ts';

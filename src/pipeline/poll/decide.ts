@@ -1,8 +1,8 @@
 import type { AuditDraft } from '../../core/audit/audit-record.ts';
 import { controlsInForce } from '../../core/controls/controls.ts';
-import type { Notice } from '../../core/ports/notify.ts';
+import type { LaneRef } from '../../core/ports/lane-dispatcher.ts';
+import type { Notice } from '../../core/ports/notifier.ts';
 import type { AccountCommit, AccountDocuments } from '../../core/ports/state-store.ts';
-import type { LaneRef } from '../../core/ports/work.ts';
 import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
 import { emptyAccountState } from '../../core/rules/account-state.ts';
 import { type Evaluation, evaluate } from '../../core/rules/evaluate.ts';
@@ -11,8 +11,8 @@ import { type Acted, type ActingInputs, isBusy, routeDecisions } from '../act/ro
 import { alertsDue } from '../alerts/alerts.ts';
 import { cureNote, depositCures } from '../alerts/deposit-cure.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
-import { samplesOf } from './history.ts';
-import { snapshotOf } from './observe.ts';
+import { snapshotOf } from './observe-account.ts';
+import { samplesOf } from './samples.ts';
 
 export interface DecideInputs extends ActingInputs {
   readonly reminderMs: number;

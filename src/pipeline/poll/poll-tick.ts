@@ -1,5 +1,5 @@
 import type { PipelineContext } from '../pipeline-context.ts';
-import { type PollGuard, pollBucket } from './poll.ts';
+import { type PollGuard, pollBucket } from './poll-bucket.ts';
 
 export interface BucketTick {
   /** Time between ticks. */

@@ -1,7 +1,7 @@
 import { type Decimal, decimal, formatDecimal } from '../../core/quantities/decimal.ts';
 import type { ServedEndpoint } from '../http/dispatch.ts';
 import { privateError, type Reply, success } from '../http/reply.ts';
-import type { ExchangeModel } from '../model/model.ts';
+import type { ExchangeModel } from '../model/exchange-model.ts';
 import type { Readings } from '../model/readings.ts';
 import type { CreditLineView } from '../model/types.ts';
 import { type EndpointParts, emptyResult } from './parts.ts';

@@ -7,7 +7,7 @@ import {
   success,
   successText,
 } from '../http/reply.ts';
-import type { ExchangeModel } from '../model/model.ts';
+import type { ExchangeModel } from '../model/exchange-model.ts';
 import type { CreditLineView, OrderView, PositionSheet, Rejection, TransferView } from '../model/types.ts';
 import type { ParamReader } from './params.ts';
 import type { Revision } from './revision.ts';

@@ -1,5 +1,5 @@
 import type { Decimal } from '../../core/quantities/decimal.ts';
-import type { ExchangeModel } from '../model/model.ts';
+import type { ExchangeModel } from '../model/exchange-model.ts';
 
 /**
  * A number that rises whenever something happened that a read could show: an entry in the ledger, or another

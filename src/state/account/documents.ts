@@ -2,7 +2,7 @@ import type { Inbox } from '../../core/controls/controls.ts';
 import type { LimitLedger } from '../../core/intents/gate.ts';
 import type { AccountLane } from '../../core/lanes/account-lane.ts';
 import { LANE_VERSION, type LaneState } from '../../core/lanes/lane-state.ts';
-import type { RouteState } from '../../core/lanes/route.ts';
+import type { RouteState } from '../../core/lanes/route-requests.ts';
 import type {
   AccountDocuments,
   DocumentName,

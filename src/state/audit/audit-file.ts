@@ -1,5 +1,5 @@
 import type { AuditRecord } from '../../core/audit/audit-record.ts';
-import type { ChainVerdict } from '../../core/ports/audit.ts';
+import type { ChainVerdict } from '../../core/ports/audit-reader.ts';
 import { sha256Hex } from '../canonical.ts';
 import { broken, ChainVerifier } from './audit-verify.ts';
 

@@ -6,7 +6,7 @@ import type {
   ChainVerdict,
   PruneRequest,
   PruneResult,
-} from '../../core/ports/audit.ts';
+} from '../../core/ports/audit-reader.ts';
 import { bucketOf } from '../../core/ports/state-store.ts';
 import type { Backend } from '../account/account-backend.ts';
 import type { AccountStore } from '../account/account-store.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { AuditExporter, PruneRequest, PruneResult } from '../../core/ports/audit.ts';
+import type { AuditExporter, PruneRequest, PruneResult } from '../../core/ports/audit-reader.ts';
 import { bucketOf, type StoredAccount } from '../../core/ports/state-store.ts';
 import type { Backend, RawRecord } from '../account/account-backend.ts';
 import type { AccountStore } from '../account/account-store.ts';

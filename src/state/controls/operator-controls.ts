@@ -16,7 +16,7 @@ import {
   type ControlSelector,
   type OperatorControls,
   type OperatorOrderDraft,
-} from '../../core/ports/controls.ts';
+} from '../../core/ports/operator-controls.ts';
 import { BUCKETS, bucketOf, type StoredAccount } from '../../core/ports/state-store.ts';
 import { type Backend, STAMP_LENGTH } from '../account/account-backend.ts';
 import type { AccountStore } from '../account/account-store.ts';

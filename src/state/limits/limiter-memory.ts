@@ -5,7 +5,7 @@ import {
   type PermitRequest,
   type RateLimitStore,
   WINDOW_BUCKETS,
-} from '../../core/ports/limiter.ts';
+} from '../../core/ports/rate-limit-store.ts';
 
 interface Budget {
   readonly buckets: Map<number, number>;

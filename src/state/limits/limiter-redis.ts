@@ -5,7 +5,7 @@ import {
   type PermitRequest,
   type RateLimitStore,
   WINDOW_BUCKETS,
-} from '../../core/ports/limiter.ts';
+} from '../../core/ports/rate-limit-store.ts';
 import { prepareScripts, type RedisScript, toNumbers } from '../redis-scripts.ts';
 
 /**

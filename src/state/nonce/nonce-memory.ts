@@ -7,7 +7,7 @@ import type {
   NonceStore,
   ReservedSequence,
   WindowReservation,
-} from '../../core/ports/nonce.ts';
+} from '../../core/ports/nonce-store.ts';
 import { type ReservedRun, reserveFromRuns } from './nonce-window.ts';
 
 interface HeldMutex {

@@ -7,7 +7,7 @@ import type {
   NonceStore,
   ReservedSequence,
   WindowReservation,
-} from '../../core/ports/nonce.ts';
+} from '../../core/ports/nonce-store.ts';
 import { prepareScripts, type RedisScript, type ScriptArgument, toNumbers } from '../redis-scripts.ts';
 import { MAX_GAP_MS, MAX_RUNS } from './nonce-window.ts';
 

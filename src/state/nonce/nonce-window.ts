@@ -1,4 +1,4 @@
-import type { WindowReservation } from '../../core/ports/nonce.ts';
+import type { WindowReservation } from '../../core/ports/nonce-store.ts';
 
 /** A run of reserved milliseconds, both ends inclusive. */
 export interface ReservedRun {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Control, type Pause, type Silence } from '../../core/controls/controls.ts';
-import { ControlError } from '../../core/ports/controls.ts';
+import { ControlError } from '../../core/ports/operator-controls.ts';
 import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { ApiError } from './errors.ts';
 import { accountId, NO_PARAMS, requireAccount } from './read-routes.ts';

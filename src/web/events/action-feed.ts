@@ -1,4 +1,4 @@
-import type { AuditReader } from '../../core/ports/audit.ts';
+import type { AuditReader } from '../../core/ports/audit-reader.ts';
 import { type ActionLine, ActionLog } from '../../core/view/action-log.ts';
 import type { SourcedView } from '../sources.ts';
 

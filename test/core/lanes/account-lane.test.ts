@@ -20,7 +20,7 @@ import {
   type RouteInputs,
   type RouteState,
   routeRequests,
-} from '../../../src/core/lanes/route.ts';
+} from '../../../src/core/lanes/route-requests.ts';
 import type { CommandOutcome } from '../../../src/core/ports/exchange.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import { failure, placed } from './driver.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { RecordList } from '../../../src/core/ports/exchange.ts';
-import { parseJson } from '../../../src/exchange/call/json.ts';
+import { parseJson } from '../../../src/exchange/call/parse-json.ts';
 import {
   type Parsed,
   readCreditLines,

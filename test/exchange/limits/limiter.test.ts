@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { RateLimitStore } from '../../../src/core/ports/limiter.ts';
+import type { RateLimitStore } from '../../../src/core/ports/rate-limit-store.ts';
 import { ENDPOINTS } from '../../../src/exchange/endpoints.ts';
 import { Limiter } from '../../../src/exchange/limits/limiter.ts';
 import { DEFAULT_RATE_LIMITS, limitsOf, overrideLimits } from '../../../src/exchange/limits/limits.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { NonceStore } from '../../../src/core/ports/nonce.ts';
+import type { NonceStore } from '../../../src/core/ports/nonce-store.ts';
 import { BoundedStore } from '../../../src/exchange/nonce/bounded-store.ts';
 import { Sequences } from '../../../src/exchange/nonce/sequences.ts';
 import { createMemoryNonceStore } from '../../../src/state/nonce/nonce-memory.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { NumberText } from '../../../src/exchange/call/json.ts';
+import { NumberText } from '../../../src/exchange/call/parse-json.ts';
 import { positionReader, positionSchema } from '../../../src/exchange/schemas/records.ts';
 import { readWholePosition } from '../../../src/exchange/schemas/whole-position.ts';
 import { POSITION } from '../fixtures.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import type { LaneRef, SeenAccount } from '../../../src/core/ports/lane-dispatcher.ts';
 import type { LaneRunEnd } from '../../../src/core/ports/telemetry.ts';
-import type { LaneRef, SeenAccount } from '../../../src/core/ports/work.ts';
 import { NearLanes } from '../../../src/pipeline/act/near-lanes.ts';
 
 const LANE: LaneRef = { accountId: 'desk-1', market: 'BTC_PERP' };

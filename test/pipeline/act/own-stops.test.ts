@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { LaneState } from '../../../src/core/lanes/lane-state.ts';
 import type { StoredAccount } from '../../../src/core/ports/state-store.ts';
-import { snapshotOf } from '../../../src/pipeline/poll/observe.ts';
+import { snapshotOf } from '../../../src/pipeline/poll/observe-account.ts';
 import { Driver, at as position } from '../../core/lanes/driver.ts';
 import { action, protect } from '../../core/lanes/fixtures.ts';
 import { at } from '../../core/rules/fixtures.ts';

@@ -19,7 +19,7 @@ import {
   routeDecisions,
 } from '../../../src/pipeline/act/route-decisions.ts';
 import type { WatchedAccount } from '../../../src/pipeline/pipeline-context.ts';
-import { type Observation, snapshotOf } from '../../../src/pipeline/poll/observe.ts';
+import { type Observation, snapshotOf } from '../../../src/pipeline/poll/observe-account.ts';
 import { action, half, settings as laneSettings, protect } from '../../core/lanes/fixtures.ts';
 import { at, below, list, position, read, rule, settings } from '../../core/rules/fixtures.ts';
 import { storedWith } from '../../core/view/fixtures.ts';

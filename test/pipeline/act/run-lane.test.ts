@@ -1,12 +1,12 @@
 import { channel } from 'node:diagnostics_channel';
 import { expect, test } from 'vitest';
+import type { LaneRef, SeenAccount } from '../../../src/core/ports/lane-dispatcher.ts';
 import type { AccountCommit } from '../../../src/core/ports/state-store.ts';
 import type { DaemonEvent } from '../../../src/core/ports/telemetry.ts';
-import type { LaneRef, SeenAccount } from '../../../src/core/ports/work.ts';
 import { runLane } from '../../../src/pipeline/act/run-lane.ts';
 import type { PipelineContext } from '../../../src/pipeline/pipeline-context.ts';
 import { POINT_PREFIX } from '../../../src/pipeline/points.ts';
-import { PollGuard, pollBucket } from '../../../src/pipeline/poll/poll.ts';
+import { PollGuard, pollBucket } from '../../../src/pipeline/poll/poll-bucket.ts';
 import { SharedTime } from '../../../src/pipeline/shared-time.ts';
 import { openExchange } from '../../contract/support/world.ts';
 import { eventually, openWorld, type World } from '../world.ts';

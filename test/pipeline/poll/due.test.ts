@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { dueIn, timeApart } from '../../../src/pipeline/poll/due.ts';
+import { dueIn, timeApart } from '../../../src/pipeline/poll/due-in.ts';
 
 const ticks = fc.integer({ min: 50, max: 1_000 });
 

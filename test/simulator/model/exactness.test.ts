@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ExchangeModel } from '../../../src/simulator/model/model.ts';
+import type { ExchangeModel } from '../../../src/simulator/model/exchange-model.ts';
 import type { SeedAccount } from '../../../src/simulator/model/types.ts';
 import { candleSource, parseCandles } from '../../../src/simulator/scenarios/candles.ts';
 import type { PriceSource } from '../../../src/simulator/scenarios/price-source.ts';

@@ -1,7 +1,7 @@
 import { type Decimal, decimal, toDecimal, ZERO } from '../../../src/core/quantities/decimal.ts';
 import { DEFAULT_LIQUIDATION, DEFAULT_MARKETS, defaultConfig } from '../../../src/simulator/defaults.ts';
-import { createExchangeModel } from '../../../src/simulator/model/exchange-model.ts';
-import type { ExchangeModel } from '../../../src/simulator/model/model.ts';
+import { createExchangeModel } from '../../../src/simulator/model/create-exchange-model.ts';
+import type { ExchangeModel } from '../../../src/simulator/model/exchange-model.ts';
 import { DEFAULT_READINGS, type Readings } from '../../../src/simulator/model/readings.ts';
 import type {
   LedgerEntry,

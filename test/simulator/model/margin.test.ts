@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ZERO } from '../../../src/core/quantities/decimal.ts';
 import { DEFAULT_LIQUIDATION } from '../../../src/simulator/defaults.ts';
-import type { ExchangeModel } from '../../../src/simulator/model/model.ts';
+import type { ExchangeModel } from '../../../src/simulator/model/exchange-model.ts';
 import type { SeedAccount } from '../../../src/simulator/model/types.ts';
 import {
   accepted,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CARD_PROVIDER } from '../../../src/simulator/defaults.ts';
-import type { ExchangeModel } from '../../../src/simulator/model/model.ts';
+import type { ExchangeModel } from '../../../src/simulator/model/exchange-model.ts';
 import type { OpenLoan } from '../../../src/simulator/model/types.ts';
 import { accepted, account, d, kinds, refused, START_MS, text, world } from './helpers.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RateLimitStore } from '../../../src/core/ports/limiter.ts';
+import type { RateLimitStore } from '../../../src/core/ports/rate-limit-store.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
 import { createMemoryRateLimitStore } from '../../../src/state/limits/limiter-memory.ts';
 import { createRedisRateLimitStore } from '../../../src/state/limits/limiter-redis.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { MutexSignal, NonceStore } from '../../../src/core/ports/nonce.ts';
+import type { MutexSignal, NonceStore } from '../../../src/core/ports/nonce-store.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
 import { createMemoryNonceStore } from '../../../src/state/nonce/nonce-memory.ts';
 import { createRedisNonceStore, type RedisNonceStore } from '../../../src/state/nonce/nonce-redis.ts';

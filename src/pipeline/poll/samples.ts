@@ -1,4 +1,4 @@
-import type { HistorySample } from '../../core/ports/history.ts';
+import type { HistorySample } from '../../core/ports/history-reader.ts';
 import { CreditLineQuantities } from '../../core/quantities/credit-line.ts';
 import { PositionQuantities } from '../../core/quantities/position.ts';
 import type { Snapshot } from '../../core/quantities/snapshot.ts';

@@ -1,8 +1,8 @@
-import type { CompiledChannel, CompiledConfig } from '../config/compiled.ts';
+import type { CompiledChannel, CompiledConfig } from '../config/compiled-config.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
 import type { Deliverer, DeliveryObserver, ReceiptStore } from '../core/ports/delivery.ts';
 import type { ChannelOptions } from '../notify/channels.ts';
-import type { WriteLog } from '../notify/log.ts';
+import type { WriteLog } from '../notify/log-channel.ts';
 
 export interface DelivererParts {
   readonly clock: Clock;

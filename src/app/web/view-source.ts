@@ -4,7 +4,7 @@ import type { AccountLoad, StateStore } from '../../core/ports/state-store.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { viewAccount } from '../../core/view/view-account.ts';
 import type { SourcedView, ViewSource } from '../../web/sources.ts';
-import type { ConfiguredAccounts } from '../accounts.ts';
+import type { ConfiguredAccounts } from '../configured-accounts.ts';
 import { readSharedView, remembering, type SharedAccount } from './shared-view.ts';
 
 export interface ViewSourceParts {

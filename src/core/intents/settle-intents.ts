@@ -10,7 +10,7 @@ import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { endIntent, isOpen } from './intent.ts';
 import { distanceNumber, withBasis, withTarget } from './intent-target.ts';
-import { renew, reopenIfWorse } from './renewal.ts';
+import { renew, reopenIfWorse } from './renew.ts';
 import type { SettleScene } from './settle-scene.ts';
 import { reachedBy } from './targets.ts';
 

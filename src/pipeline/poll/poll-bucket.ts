@@ -1,15 +1,15 @@
 import type { Clock } from '../../core/ports/clock.ts';
+import type { SeenAccount } from '../../core/ports/lane-dispatcher.ts';
 import type { AccountCommit, AccountLoad, CommitResult, DueView } from '../../core/ports/state-store.ts';
-import type { SeenAccount } from '../../core/ports/work.ts';
-import { carryOut } from '../act/follow-up.ts';
+import { carryOut } from '../act/carry-out.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
 import { BatchedCommits } from './batched-commits.ts';
-import { HeldClaims } from './claims.ts';
-import { tellCommit } from './committed.ts';
 import { type Decided, decide } from './decide.ts';
-import { dangerOf, dueIn, timeApart } from './due.ts';
-import { type Observation, observeAccount } from './observe.ts';
+import { dangerOf, dueIn, timeApart } from './due-in.ts';
+import { HeldClaims } from './held-claims.ts';
+import { type Observation, observeAccount } from './observe-account.ts';
+import { tellCommit } from './tell-commit.ts';
 
 export interface Tick {
   readonly bucket: number;

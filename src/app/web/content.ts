@@ -3,13 +3,13 @@ import type { QueueFigures } from '../../telemetry/record.ts';
 import { pageDirectory } from '../../web/page.ts';
 import type { QueueLine } from '../../web/sources.ts';
 import type { Base } from '../base.ts';
-import { readVersion } from '../version.ts';
+import { readVersion } from '../read-version.ts';
+import { createDepositDesk } from './deposit-desk.ts';
+import type { WebContent } from './listener.ts';
 import { readinessOf } from './readiness.ts';
 import { readQueues, readSharedFigures } from './shared-figures.ts';
 import { readSharedView, remembering } from './shared-view.ts';
-import { createDepositDesk } from './web-deposit.ts';
-import type { WebContent } from './web-listener.ts';
-import { createViewSource } from './web-views.ts';
+import { createViewSource } from './view-source.ts';
 
 /** Several who ask at once, or again and again, ask Redis once. */
 const MAX_AGE_MS = 1_000;

@@ -1,6 +1,6 @@
-import { compileConfig, type UncheckedConfig } from './compile.ts';
-import type { CompiledConfig } from './compiled.ts';
-import { deepFreeze } from './freeze.ts';
+import { compileConfig, type UncheckedConfig } from './compile-config.ts';
+import type { CompiledConfig } from './compiled-config.ts';
+import { deepFreeze } from './deep-freeze.ts';
 import { type Problem, sortProblems } from './problem.ts';
 import type { RuleSet } from './rules/rule-sets.ts';
 import type { ConfigSurroundings } from './surroundings.ts';

@@ -5,7 +5,7 @@ import { orderSetDifference } from '../orders/order-set.ts';
 import type { Admitted } from '../orders/want.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
-import { mayHideOrders } from './doubt.ts';
+import { mayHideOrders } from './doubtful.ts';
 import {
   findPosition,
   type Intent,

@@ -1,4 +1,4 @@
-import type { CompiledAccount, CompiledConfig } from './compiled.ts';
+import type { CompiledAccount, CompiledConfig } from './compiled-config.ts';
 import { Secret } from './secret.ts';
 
 /** What differs between two configs, as far as a running daemon has to know. */

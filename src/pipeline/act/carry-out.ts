@@ -1,11 +1,11 @@
-import type { Notice } from '../../core/ports/notify.ts';
+import type { SeenAccount } from '../../core/ports/lane-dispatcher.ts';
+import type { Notice } from '../../core/ports/notifier.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
-import type { SeenAccount } from '../../core/ports/work.ts';
 import { markHanded } from '../alerts/alerts.ts';
 import type { PipelineContext } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
-import { tellCommit } from '../poll/committed.ts';
 import type { Decided } from '../poll/decide.ts';
+import { tellCommit } from '../poll/tell-commit.ts';
 
 /** The last step of a poll: what was decided and is durable is handed to those who carry it out. */
 export async function carryOut(

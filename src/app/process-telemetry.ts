@@ -1,12 +1,12 @@
 import { Writable } from 'node:stream';
-import type { CompiledConfig } from '../config/compiled.ts';
+import type { CompiledConfig } from '../config/compiled-config.ts';
 import { secretValues } from '../config/secret-values.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
 import { createLogger, type LogFormat, type Logger, type LogLevel } from '../telemetry/logger.ts';
 import type { MetricsRecorder } from '../telemetry/record.ts';
 import { createTelemetry } from '../telemetry/telemetry.ts';
-import { readVersion } from './version.ts';
+import { readVersion } from './read-version.ts';
 
 /** Where the log goes; what is given here wins over the config. */
 export interface LogOutput {

@@ -1,4 +1,4 @@
-import type { WebSettings } from '../../config/compiled.ts';
+import type { WebSettings } from '../../config/compiled-config.ts';
 import type { Secret } from '../../config/secret.ts';
 import { startWebServer, type WebOptions, type WebServer } from '../../web/server.ts';
 

@@ -6,7 +6,12 @@ import { actionDefaults, compileSettings, compileWatch, type Defaults } from './
 import { channelNames, compileChannels, compileNotify, readChannels } from './compile-channels.ts';
 import { checkNewLimits, compileExchange } from './compile-exchange.ts';
 import { compileWeb } from './compile-web.ts';
-import type { CompiledAccount, CompiledConfig, CompiledDepositLink, EgressSettings } from './compiled.ts';
+import type {
+  CompiledAccount,
+  CompiledConfig,
+  CompiledDepositLink,
+  EgressSettings,
+} from './compiled-config.ts';
 import { compileDepositLink } from './deposit-link.ts';
 import type { MarketEntry } from './markets.ts';
 import type { Path } from './problem.ts';

@@ -1,7 +1,7 @@
-import type { CompiledAccount, CompiledConfig } from '../config/compiled.ts';
+import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
-import type { RateLimitStore } from '../core/ports/limiter.ts';
-import type { NonceStore } from '../core/ports/nonce.ts';
+import type { NonceStore } from '../core/ports/nonce-store.ts';
+import type { RateLimitStore } from '../core/ports/rate-limit-store.ts';
 import { bucketOf } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { leastIntervalMs } from '../core/risk/cadence.ts';
@@ -20,7 +20,7 @@ import { guard } from '../exchange/guarded-exchange.ts';
 import { limitsOf, overrideLimits } from '../exchange/limits/limits.ts';
 import type { AccountBook, WatchedAccount } from '../pipeline/pipeline-context.ts';
 import type { BudgetUse } from '../telemetry/record.ts';
-import type { DepositAccess } from './web/web-deposit.ts';
+import type { DepositAccess } from './web/deposit-desk.ts';
 
 export interface AccountParts {
   readonly clock: Clock;
