@@ -18,7 +18,7 @@ const PROMETHEUS = {
 };
 
 /**
- * What the tests use besides Redis. Tests skip what they cannot run without one of these.
+ * What the tests use in addition to Redis. Tests skip what they cannot run without one of these.
  * @type {readonly Tool[]}
  */
 export const TEST_TOOLS = [
