@@ -6,21 +6,23 @@ import { findNode } from './lib/node.mjs';
 import { ensureRedis } from './lib/redis.mjs';
 import { SetupError, say } from './lib/say.mjs';
 import { runInstead } from './lib/spawn.mjs';
+import { ensureTestTools } from './lib/tools.mjs';
 
 /**
- * Behind `npm start`, `npm run demo`, `npm test`, `npm run breakwater` and `npm run bench`: makes sure of the packages,
- * of a Node that runs TypeScript and, where it is needed, of a Redis server; then runs what was asked for.
- * Plain JavaScript without dependencies, as it runs before anything is installed, on Node 20 too.
+ * Behind `npm start`, `npm run demo`, `npm test`, `npm run breakwater` and `npm run bench`. It makes sure of the
+ * packages and of a Node that runs TypeScript; where the task needs them, also of a Redis server and of the tools
+ * that tests use. Then it runs the task.
+ * Plain JavaScript without dependencies: it runs before anything is installed, on Node 20 too.
  */
 
 const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
-/** @type {Readonly<Record<string, { script: string, args?: string[], redis?: boolean }>>} */
+/** @type {Readonly<Record<string, { script: string, args?: string[], redis?: boolean, tools?: boolean }>>} */
 const TASKS = {
   breakwater: { script: 'src/cli/main.ts' },
   start: { script: 'src/cli/main.ts', args: ['run'] },
   demo: { script: 'src/cli/main.ts', args: ['demo'], redis: true },
-  test: { script: 'node_modules/vitest/vitest.mjs', args: ['run'], redis: true },
+  test: { script: 'node_modules/vitest/vitest.mjs', args: ['run'], redis: true, tools: true },
   bench: { script: 'test/bench/main.ts' },
 };
 
@@ -33,7 +35,10 @@ async function main() {
   }
   await ensureInstalled(ROOT);
   const node = findNode(ROOT);
-  const environment = task.redis === true ? await ensureRedis() : {};
+  const environment = {
+    ...(task.redis === true ? await ensureRedis() : {}),
+    ...(task.tools === true ? await ensureTestTools(ROOT, rest) : {}),
+  };
   const script = path.join(ROOT, task.script);
   const args = [...(task.args ?? []), ...rest];
   if (node.isThisProcess) {

@@ -2,7 +2,6 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { simulatorVocabulary } from '../../src/app.ts';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import { ENDPOINTS } from '../../src/exchange/endpoints.ts';
 import { runCommandLine } from '../support/cli.ts';
@@ -11,28 +10,6 @@ const root = new URL('../../', import.meta.url);
 const readme = readFileSync(new URL('README.md', root), 'utf8');
 
 describe('the README', () => {
-  test('names every scenario, fault and reading of the simulated exchange', async () => {
-    const words = Object.values(await simulatorVocabulary()).flatMap((entries) => Object.keys(entries));
-    const missing = words
-      .map((word) => word.split('=')[0] ?? word)
-      .filter((word) => !readme.includes(`\`${word}\``));
-    expect(missing).toEqual([]);
-  });
-
-  test('names every value of every reading', async () => {
-    const { readings } = await simulatorVocabulary();
-    for (const reading of Object.keys(readings).filter((text) => text.includes('|'))) {
-      const [name = '', values = ''] = reading.split('=');
-      const row = readme.split('\n').find((line) => line.startsWith(`| \`${name}\` |`));
-      expect(row).toBe(
-        `| \`${name}\` | ${values
-          .split('|')
-          .map((value) => `\`${value}\``)
-          .join(', ')} |`,
-      );
-    }
-  });
-
   test('names every endpoint by its path', () => {
     for (const { path } of Object.values(ENDPOINTS)) {
       expect(readme).toContain(`\`${path.replace('/api/v4/', '')}\``);

@@ -2,8 +2,15 @@ import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { runCommandLine } from '../support/cli.ts';
 
-const NAMES = ['runbook', 'deployment'];
-const placeOf = (name: string): URL => new URL(`../../docs/${name}.md`, import.meta.url);
+const NAMES = ['docs/runbook.md', 'docs/deployment.md'];
+/** Further files whose command lines people copy. */
+const MORE = [
+  'README.md',
+  'SECURITY.md',
+  '.github/ISSUE_TEMPLATE/bug.yml',
+  '.github/ISSUE_TEMPLATE/did-not-protect.yml',
+];
+const placeOf = (name: string): URL => new URL(`../../${name}`, import.meta.url);
 
 /** Command lines, in blocks and in the middle of a sentence; a line break in a sentence is a space. */
 function commandsOf(text: string): string[] {
@@ -15,7 +22,7 @@ function commandsOf(text: string): string[] {
     .filter((line) => /^breakwater [a-z]/.test(line));
 }
 
-test.each(NAMES)('every command in docs/%s.md exists, with the options it is given', async (name) => {
+test.each([...NAMES, ...MORE])('every command in %s exists, with the options it is given', async (name) => {
   const commands = commandsOf(readFileSync(placeOf(name), 'utf8'));
   expect(commands.length).toBeGreaterThan(1);
   for (const line of commands) {
@@ -34,7 +41,7 @@ test.each(NAMES)('every command in docs/%s.md exists, with the options it is giv
   }
 });
 
-test.each(NAMES)('docs/%s.md links only to what is there', (name) => {
+test.each(NAMES)('%s links only to what is there', (name) => {
   const text = readFileSync(placeOf(name), 'utf8');
   const links = [...text.matchAll(/\]\((?!https?:)([^)#]*)/g)].map(([, link = '']) => link);
   expect(links.filter((link) => link !== '' && !existsSync(new URL(link, placeOf(name))))).toEqual([]);

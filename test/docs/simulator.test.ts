@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { simulatorVocabulary } from '../../src/app.ts';
 import { FAULT_KINDS } from '../../src/simulator/http/faults.ts';
 import { READING_CHOICES, READING_DURATIONS } from '../../src/simulator/model/readings.ts';
 import { SCENARIOS } from '../../src/simulator/scenarios/scenarios.ts';
@@ -81,6 +82,28 @@ describe('docs/simulator.md', () => {
     ]);
     const durations = Object.entries(READING_DURATIONS).map(([name, note]) => [code(name), 'ms, 0', note]);
     expect(section('readings')).toBe(table(['Reading', 'Values', 'Decides'], [...choices, ...durations]));
+  });
+
+  it('names every scenario, fault and reading that the command line knows', async () => {
+    const words = Object.values(await simulatorVocabulary()).flatMap((entries) => Object.keys(entries));
+    const missing = words
+      .map((word) => word.split('=')[0] ?? word)
+      .filter((word) => !guide.includes(code(word)));
+    expect(missing).toEqual([]);
+  });
+
+  it('names every value of every reading that the command line knows', async () => {
+    const { readings } = await simulatorVocabulary();
+    const withValues = Object.keys(readings).filter((text) => text.includes('|'));
+    expect(withValues.length).toBeGreaterThan(0);
+    for (const reading of withValues) {
+      const [name = '', values = ''] = reading.split('=');
+      const row = guide.split('\n').find((line) => line.startsWith(`| ${code(name)} |`));
+      expect({ name, values: row?.split(' | ')[1] }).toEqual({
+        name,
+        values: values.split('|').map(code).join(', '),
+      });
+    }
   });
 
   it('has curl examples that the control API accepts', async () => {
