@@ -37,7 +37,7 @@ export type { DoctorCheck, DoctorReport } from './doctor/doctor-report.ts';
 export type { DoctorOptions } from './doctor/examine-setup.ts';
 export type { ExchangeObserver } from './exchange/call/observer.ts';
 export { ENDPOINTS } from './exchange/endpoints.ts';
-export type { Prepared } from './exchange/requests.ts';
+export type { Dialect, Prepared } from './exchange/requests.ts';
 export type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
 export type { FileVerdict } from './state/audit/audit-file.ts';
 export type { LogLevel } from './telemetry/logger.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
-import type { ExchangeConnection, ExchangeConnectionOptions, ExchangeObserver } from '../app.ts';
-import type { CallEndpoint, Dialect, PlannedCall } from './call/endpoint.ts';
+import type { Dialect, ExchangeConnection, ExchangeConnectionOptions, ExchangeObserver } from '../app.ts';
+import type { CallEndpoint, PlannedCall } from './call/endpoint.ts';
 import { CALL_ENDPOINTS, findEndpoint } from './call/endpoints.ts';
 import { endpointSummary, listEndpoints } from './call/listing.ts';
 import { readParameters, type Values } from './call/parameters.ts';

@@ -1,5 +1,5 @@
 import { decimal, parseDecimal, toNumber, ZERO } from '../core/quantities/decimal.ts';
-import type { LedgerEntry } from '../simulator/model/types.ts';
+import type { LedgerEntry } from '../simulator/model/ledger-entry.ts';
 import { CHARACTERS, type DemoCharacter, twinOf } from './accounts.ts';
 import { COVER_AT } from './config.ts';
 import type { Breach } from './tape.ts';

@@ -12,8 +12,9 @@ import type {
   StopLimitRequest,
 } from '../core/ports/exchange.ts';
 import { parseDecimal, ZERO } from '../core/quantities/decimal.ts';
+import type { Conceal } from '../core/redaction/conceal.ts';
 import type { Caller } from './call/caller.ts';
-import { finding, type Redact, redactor } from './call/errors.ts';
+import { finding, redactor } from './call/errors.ts';
 import { ENDPOINTS, type Endpoint } from './endpoints.ts';
 import {
   type Dialect,
@@ -46,7 +47,7 @@ export interface OperationSettings {
   /** Names of the provider with which USD and EUR need customer data. */
   readonly cardProviders: readonly string[];
   /** What the client takes out of every text; the deposit link takes out the customer's data besides. */
-  readonly redact: Redact;
+  readonly redact: Conceal;
 }
 
 const refusedRead = (error: ExchangeError): ReadOutcome<never> => ({ kind: 'failed', error, attempts: 0 });

@@ -13,8 +13,9 @@ import { privateError, type Reply } from './http/reply.ts';
 import { RequestLog } from './http/request-log.ts';
 import { ExchangeServer } from './http/server.ts';
 import type { ExchangeModel } from './model/exchange-model.ts';
+import type { LedgerDetail } from './model/ledger-entry.ts';
 import { changeReadings, type Readings } from './model/readings.ts';
-import type { LedgerDetail, SeedAccount } from './model/types.ts';
+import type { SeedAccount } from './model/types.ts';
 import type { PriceSource } from './scenarios/price-source.ts';
 import { Timeline } from './timeline.ts';
 

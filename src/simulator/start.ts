@@ -13,8 +13,9 @@ import type { RequestFilter, RequestRecord } from './http/request-log.ts';
 import type { RegionState } from './http/server.ts';
 import { createExchangeModel } from './model/create-exchange-model.ts';
 import type { ExchangeModel } from './model/exchange-model.ts';
+import type { LedgerEntry, LedgerFilter } from './model/ledger-entry.ts';
 import { changeReadings, DEFAULT_READINGS, type Readings } from './model/readings.ts';
-import type { LedgerEntry, LedgerFilter, MarketSpec, ModelConfig, SeedAccount } from './model/types.ts';
+import type { MarketSpec, ModelConfig, SeedAccount } from './model/types.ts';
 import {
   type CandlesPlay,
   playCandles,

@@ -1,28 +1,26 @@
 import { createHash } from 'node:crypto';
-import { concealer } from '../core/redaction/conceal.ts';
+import { type Conceal, concealer } from '../core/redaction/conceal.ts';
 
 /** SHA-256 in hex. */
 export function sha256Hex(text: string): string {
   return createHash('sha256').update(text, 'utf8').digest('hex');
 }
 
-export type Redact = (text: string) => string;
-
 /**
  * JSON with sorted keys and no spaces (the form of RFC 8785): equal data give equal bytes. Keys without a value
  * are left out, as in JSON.stringify; what JSON cannot say (NaN, functions, bigints) is a TypeError, because a
  * record that silently lost a figure would prove nothing. Texts pass through `redact`.
  */
-export function canonicalJson(value: unknown, redact: Redact = (text) => text): string {
+export function canonicalJson(value: unknown, redact: Conceal = (text) => text): string {
   return write(value, redact, (keys) => keys.sort());
 }
 
 /** The same with keys in their own order, on which a computation may depend. */
-export function orderedJson(value: unknown, redact: Redact = (text) => text): string {
+export function orderedJson(value: unknown, redact: Conceal = (text) => text): string {
   return write(value, redact, (keys) => keys);
 }
 
-function write(value: unknown, redact: Redact, arrange: (keys: string[]) => string[]): string {
+function write(value: unknown, redact: Conceal, arrange: (keys: string[]) => string[]): string {
   if (value === null || typeof value === 'boolean') return String(value);
   if (typeof value === 'string') return JSON.stringify(redact(value));
   if (typeof value === 'number') {
@@ -43,7 +41,7 @@ function write(value: unknown, redact: Redact, arrange: (keys: string[]) => stri
 }
 
 /** Replaces every secret value wherever it occurs in a text. Secrets are asked for anew, as they may rotate. */
-export function redactor(secrets: () => readonly string[]): Redact {
+export function redactor(secrets: () => readonly string[]): Conceal {
   let known: readonly string[] = [];
   let conceal = concealer(known, REDACTED);
   return (text) => {

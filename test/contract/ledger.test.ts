@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { StopLimitRequest } from '../../src/core/ports/exchange.ts';
 import { type Decimal, decimal, toDecimal, ZERO } from '../../src/core/quantities/decimal.ts';
 import type { ExchangeClient } from '../../src/exchange/client.ts';
-import type { LedgerEntry } from '../../src/simulator/model/types.ts';
+import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import { connect, openExchange, ACCOUNTS as STANDARD } from './support/world.ts';
 
 /**

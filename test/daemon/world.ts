@@ -4,7 +4,7 @@ import path from 'node:path';
 import { Redis } from 'ioredis';
 import { type Daemon, type DaemonOptions, startDaemon } from '../../src/app/daemon.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
-import type { LedgerEntry } from '../../src/simulator/model/types.ts';
+import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import type { RunningSimulator } from '../../src/simulator/start.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { startPrivateRedis } from '../support/redis.ts';

@@ -9,7 +9,7 @@ import {
   loanWarningsOf,
   resultOf,
 } from '../../src/demo/result.ts';
-import type { LedgerEntry, LedgerKind } from '../../src/simulator/model/types.ts';
+import type { LedgerEntry, LedgerKind } from '../../src/simulator/model/ledger-entry.ts';
 
 /** What may have become of one account and its twin. */
 interface Fate {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { account as accountSchema } from '../../src/web/api/account-schema.ts';
 import { actionLine, overview as overviewSchema, storyEntry } from '../../src/web/api/schemas.ts';
-import type { ActionLine, Overview, StoryEntry } from '../../src/web/page/contract.d.ts';
+import type { PageAction, PageOverview, PageStoryEntry } from '../../src/web/page/contract.d.ts';
 import { account, creditLine, endangered, overview } from './fixture.ts';
 
 /** What the page's tests feed it is what the real API answers, and the page expects no more than that. */
@@ -10,9 +10,9 @@ type Output<T extends { readonly _output: unknown }> = T['_output'];
 
 /** Compiles only while what the API answers is all that the page reads. */
 const READ: {
-  overview: (from: Output<typeof overviewSchema>) => Overview;
-  action: (from: Output<typeof actionLine>) => ActionLine;
-  story: (from: Output<typeof storyEntry>) => StoryEntry;
+  overview: (from: Output<typeof overviewSchema>) => PageOverview;
+  action: (from: Output<typeof actionLine>) => PageAction;
+  story: (from: Output<typeof storyEntry>) => PageStoryEntry;
 } = {
   overview: (from) => from,
   action: (from) => from,

@@ -8,7 +8,7 @@ import type {
   PositionLine,
   RuleLine,
 } from '../../src/core/view/account-view.ts';
-import type { ActionLine, Overview, StoryEntry } from '../../src/web/page/contract.d.ts';
+import type { PageAction, PageOverview, PageStoryEntry } from '../../src/web/page/contract.d.ts';
 
 /**
  * A server that serves the page as the daemon does, under the same policy, in front of an API that does as it is
@@ -38,10 +38,10 @@ export interface Asked {
 }
 
 export interface FixtureState {
-  overview: Overview;
+  overview: PageOverview;
   accounts: AccountView[];
-  actions: ActionLine[];
-  stories: Record<string, StoryEntry[]>;
+  actions: PageAction[];
+  stories: Record<string, PageStoryEntry[]>;
   history: { atMs: number; values: Record<string, number | string> }[];
   readToken: string | undefined;
   controlToken: string;
@@ -59,7 +59,7 @@ export interface Fixture {
   emit(name: string, data: unknown): void;
   /** Changes an account and tells of it. */
   changeAccount(accountId: string, changed: Partial<AccountView>): void;
-  changeOverview(changed: Partial<Overview>): void;
+  changeOverview(changed: Partial<PageOverview>): void;
   /** Cuts every stream. */
   cut(): void;
   close(): Promise<void>;
@@ -252,7 +252,7 @@ function change({ method, path: asked, body }: Asked, state: FixtureState): [num
   return [404, { error: { code: 'notFound', message: 'nothing here' } }];
 }
 
-export function overview(changed: Partial<Overview> = {}): Overview {
+export function overview(changed: Partial<PageOverview> = {}): PageOverview {
   const atMs = Date.now();
   return {
     version: '0.1.0',

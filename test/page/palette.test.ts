@@ -1,10 +1,11 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 /** Contrast of the palette (WCAG 2.2, 1.4.3 and 1.4.11), computed from the style sheet itself for both themes. */
 
-const CSS = readFileSync(path.resolve(import.meta.dirname, '../../src/web/page/theme.css'), 'utf8');
+const PAGE = path.resolve(import.meta.dirname, '../../src/web/page');
+const CSS = readFileSync(path.join(PAGE, 'theme.css'), 'utf8');
 
 type Theme = 'light' | 'dark';
 
@@ -65,7 +66,8 @@ describe.each<Theme>(['light', 'dark'])('the %s palette', (theme) => {
   );
 
   it('has every colour that the page uses', () => {
-    const page = readFileSync(path.resolve(import.meta.dirname, '../../src/web/page/page.css'), 'utf8');
+    const sheets = readdirSync(PAGE).filter((file) => file.endsWith('.css') && file !== 'theme.css');
+    const page = sheets.map((file) => readFileSync(path.join(PAGE, file), 'utf8')).join('\n');
     const own = new Set(['fill', 'at', 'row', 'rows']);
     const used = [...page.matchAll(/var\(--([\w-]+)\)/g)].map(([, name = '']) => name);
     expect(used.filter((name) => !own.has(name) && !colours.has(name))).toEqual([]);

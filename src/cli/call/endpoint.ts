@@ -1,4 +1,4 @@
-import type { ENDPOINTS, ExchangeRequests, Prepared } from '../../app.ts';
+import type { Dialect, ENDPOINTS, ExchangeRequests, Prepared } from '../../app.ts';
 import type {
   CallOptions,
   CommandOutcome,
@@ -8,8 +8,6 @@ import type {
 } from '../../core/ports/exchange.ts';
 import type { Table } from '../table.ts';
 import type { Parameterized, Values } from './parameters.ts';
-
-export type Dialect = 'spec' | 'camel';
 
 /** A result for people: standard output gets what was asked for, the notes go to standard error. */
 export interface View {

@@ -1,7 +1,7 @@
 import type { CallOptions, ExchangeError, SetAsideRecord } from '../../core/ports/exchange.ts';
+import type { Conceal } from '../../core/redaction/conceal.ts';
 import type { Endpoint } from '../endpoints.ts';
 import type { Parsed } from '../schemas/replies.ts';
-import type { Redact } from './errors.ts';
 
 /** One request as an endpoint wants it. */
 export interface CallPlan<T> {
@@ -22,5 +22,5 @@ export interface CallPlan<T> {
   /** An empty body under a 2xx status is a success. */
   readonly emptyAllowed?: boolean;
   /** Takes out more than the client's secrets. */
-  readonly redact?: Redact;
+  readonly redact?: Conceal;
 }

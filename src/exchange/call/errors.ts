@@ -1,11 +1,10 @@
 import type { ExchangeError, PossibleEffect } from '../../core/ports/exchange.ts';
+import type { Conceal } from '../../core/redaction/conceal.ts';
 import type { EndpointId } from '../endpoints.ts';
 import { CODES, entryForCode, entryForStatus, FINDINGS, type FindingName } from './error-catalogue.ts';
 import { isObject } from './parse-json.ts';
 
 /** Texts of the exchange that may be shown: without secrets and personal data, bounded, one line. */
-export type Redact = (text: string) => string;
-
 const MAX_MESSAGE = 300;
 const MAX_FIELDS = 50;
 const MAX_FIELD_MESSAGES = 10;
@@ -17,7 +16,7 @@ const MAX_READ = 10_000;
 const CUT_MARGIN = 500;
 
 /** Takes out every occurrence of the given secrets, in any letter case, and whatever looks like a token. */
-export function redactor(secrets: readonly string[]): Redact {
+export function redactor(secrets: readonly string[]): Conceal {
   const patterns = [...new Set(secrets)]
     .filter((secret) => secret.length > 1)
     .sort((a, b) => b.length - a.length)
@@ -36,7 +35,7 @@ const REDACTED = '[redacted]';
 
 export interface ErrorContext {
   readonly endpoint: EndpointId;
-  readonly redact: Redact;
+  readonly redact: Conceal;
 }
 
 /** A failure that the client found itself. */
@@ -155,7 +154,7 @@ function unknownCode(code: number): Judgement {
   return { name: `unknown code ${code}`, effect: 'none', meaning: `unknown code ${code}` };
 }
 
-function readErrorBody(body: unknown, redact: Redact): ErrorBody {
+function readErrorBody(body: unknown, redact: Conceal): ErrorBody {
   if (!isObject(body))
     return { code: undefined, message: '', fields: {}, success: undefined, refused: false };
   const own = (key: string): unknown => (Object.hasOwn(body, key) ? body[key] : undefined);
@@ -174,7 +173,7 @@ function readErrorBody(body: unknown, redact: Redact): ErrorBody {
 }
 
 /** `errors` maps a parameter to its messages; a single text is taken for a list of one. */
-function readFields(errors: unknown, redact: Redact): Record<string, readonly string[]> {
+function readFields(errors: unknown, redact: Conceal): Record<string, readonly string[]> {
   if (!isObject(errors)) return {};
   const entries = Object.entries(errors).slice(0, MAX_FIELDS);
   return Object.fromEntries(

@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/ports/clock.ts';
 import type { ExchangeError, SetAsideRecord } from '../../core/ports/exchange.ts';
+import type { Conceal } from '../../core/redaction/conceal.ts';
 import type { Endpoint } from '../endpoints.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { NonceSource } from '../nonce/nonce.ts';
@@ -7,7 +8,7 @@ import { readReply } from '../schemas/replies.ts';
 import type { BaseUrls } from './base-urls.ts';
 import type { CallPlan } from './call-plan.ts';
 import type { CallScope } from './call-scope.ts';
-import { errorOfReply, finding, type Redact, readRetryAfter } from './errors.ts';
+import { errorOfReply, finding, readRetryAfter } from './errors.ts';
 import { type ExchangeObserver, safely } from './observer.ts';
 import { parseJson } from './parse-json.ts';
 import type { WireFailure, WireReply } from './transport.ts';
@@ -58,7 +59,7 @@ export interface JudgeParts {
   readonly nonces: NonceSource;
   readonly clock: Clock;
   readonly observer: ExchangeObserver;
-  readonly redact: Redact;
+  readonly redact: Conceal;
 }
 
 /** Says what became of an attempt, and tells nonces, limits and base URLs what it means for them. */

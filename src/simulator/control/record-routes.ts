@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RequestFilter } from '../http/request-log.ts';
-import type { LedgerFilter, LedgerKind } from '../model/types.ts';
+import type { LedgerFilter, LedgerKind } from '../model/ledger-entry.ts';
 import type { SimulatedExchange } from '../simulated-exchange.ts';
 import { type ControlRoute, parseWith, queryInteger } from './route.ts';
 

@@ -9,6 +9,7 @@ import {
   ZERO,
 } from '../../core/quantities/decimal.ts';
 import { BOOKS, transfer } from './ledger.ts';
+import type { LedgerKind } from './ledger-entry.ts';
 import { accrued, assetRate, pricingMarket } from './margin.ts';
 import { CODES, reject } from './rejection.ts';
 import {
@@ -21,7 +22,7 @@ import {
   type Threshold,
   type World,
 } from './state.ts';
-import type { CreditLineView, LedgerKind, OpenLoan, Outcome } from './types.ts';
+import type { CreditLineView, OpenLoan, Outcome } from './types.ts';
 
 /** Terms unless the loan names its own; the levels are those of the live service's example. */
 const DEFAULT_TERMS = {

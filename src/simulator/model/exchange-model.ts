@@ -1,5 +1,6 @@
 import type { Decimal } from '../../core/quantities/decimal.ts';
 import type { PriceSource } from '../scenarios/price-source.ts';
+import type { LedgerDetail, LedgerEntry, LedgerFilter } from './ledger-entry.ts';
 import type { Readings } from './readings.ts';
 import type {
   AccountSheet,
@@ -8,9 +9,6 @@ import type {
   CreditLineView,
   DepositLinkRequest,
   IssuedDepositLink,
-  LedgerDetail,
-  LedgerEntry,
-  LedgerFilter,
   MarketSheet,
   OpenLoan,
   OrderClass,

@@ -1,5 +1,5 @@
 import { type Decimal, formatDecimal, ZERO } from '../../core/quantities/decimal.ts';
-import type { LedgerEntry, LedgerFilter, LedgerKind, Posting } from './types.ts';
+import type { LedgerEntry, LedgerFilter, LedgerKind, Posting } from './ledger-entry.ts';
 
 /** One leg of an entry before it is written. */
 export interface Leg {

@@ -10,6 +10,7 @@ import {
   ZERO,
 } from '../../core/quantities/decimal.ts';
 import { BOOKS, transfer } from './ledger.ts';
+import type { LedgerKind } from './ledger-entry.ts';
 import {
   assetRate,
   drainPerMs,
@@ -34,7 +35,6 @@ import {
   type Threshold,
   type World,
 } from './state.ts';
-import type { LedgerKind } from './types.ts';
 
 /** Makes the unit that judges a whole account, or one isolated position. */
 export function createMarginUnit(world: World, account: Account, position: Position | null): MarginUnit {

@@ -4,12 +4,11 @@ import type { SeededRandom } from '../scenarios/random.ts';
 import type { Agenda } from './agenda.ts';
 import type { Heap } from './heap.ts';
 import type { EntryFields, Ledger, Leg } from './ledger.ts';
+import type { LedgerEntry, LedgerKind } from './ledger-entry.ts';
 import type { Readings } from './readings.ts';
 import type {
   AssetSpec,
   IssuedDepositLink,
-  LedgerEntry,
-  LedgerKind,
   LiquidationStage,
   MarketSpec,
   ModelConfig,

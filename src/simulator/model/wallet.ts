@@ -1,5 +1,6 @@
 import { type Decimal, formatDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { BOOKS, type Leg, transfer } from './ledger.ts';
+import type { LedgerKind } from './ledger-entry.ts';
 import { collateralRate, freeMargin, marginSums } from './margin.ts';
 import { availableSpot } from './placement.ts';
 import { CODES, reject } from './rejection.ts';
@@ -8,7 +9,6 @@ import type {
   AssetSpec,
   DepositLinkRequest,
   IssuedDepositLink,
-  LedgerKind,
   Outcome,
   TransferRequest,
   TransferView,

@@ -16,7 +16,7 @@ import {
   type StoreEpoch,
   type TakeDueRequest,
 } from '../../core/ports/state-store.ts';
-import type { Redact } from '../canonical.ts';
+import type { Conceal } from '../../core/redaction/conceal.ts';
 import { readControls } from '../controls/controls-text.ts';
 import type {
   Backend,
@@ -36,6 +36,7 @@ import {
 } from './change.ts';
 import { DocumentError, fieldsOf, HEADER_FIELD, readDocuments, textsOf } from './documents.ts';
 import { readHeader, WRITER_LENGTH } from './header.ts';
+import { contradiction, type RefusedLoad, rawEntry, refusedHeader } from './raw-entry.ts';
 import { readEpoch, type StoredEpoch, writeEpoch } from './store-epoch-text.ts';
 
 export interface AccountStoreOptions {
@@ -43,7 +44,7 @@ export interface AccountStoreOptions {
   readonly clock: Clock;
   /** So many random letters and digits. */
   readonly randomText: (length: number) => string;
-  readonly redact: Redact;
+  readonly redact: Conceal;
   readonly historyEveryMs: number;
   /** Accounts kept in the memory of this process, at most. */
   readonly remembered: number;
@@ -65,8 +66,6 @@ interface Found {
   readonly account: RawAccount;
   readonly known: Entry | undefined;
 }
-
-type RefusedLoad = Extract<AccountLoad, { readonly kind: 'refused' }>;
 
 const EPOCH_ID_LENGTH = 10;
 const EPOCH_ATTEMPTS = 5;
@@ -395,41 +394,6 @@ export class AccountStore implements StateStore {
     if (result.kind !== 'committed' || !this.#isBeyondBound(result)) return result;
     return { kind: 'committed', account: await this.#options.pruneAudit(result.account) };
   }
-}
-
-function rawEntry(accountId: string, fields: ReadonlyMap<string, string>, epoch: StoreEpoch): Entry {
-  const headerText = fields.get(HEADER_FIELD) ?? '';
-  const header = readHeader(headerText);
-  const empty = emptyEntry(accountId, epoch);
-  if (!('writer' in header))
-    throw new DocumentError('DOCUMENT_NEWER', 'header', headerWords(accountId, header.form));
-  const account = { ...empty.account, version: header.version, danger: header.danger };
-  return { ...empty, account, headerText, header, ...textsOf(fields) };
-}
-
-function refusedHeader(accountId: string, form: string): RefusedLoad {
-  const message = headerWords(accountId, form);
-  return {
-    kind: 'refused',
-    problem: { accountId, version: 0, document: 'header', code: 'DOCUMENT_NEWER', message },
-  };
-}
-
-function headerWords(accountId: string, form: string): string {
-  return (
-    `the stored header of account ${JSON.stringify(accountId)} has form ${JSON.stringify(form)}, this program ` +
-    'reads 1: run the program that wrote it'
-  );
-}
-
-function contradiction({ accountId, version }: StoredAccount, seq: number): CommitResult {
-  const message =
-    `the audit trail of account ${JSON.stringify(accountId)} already has a record ${seq}, which its state does ` +
-    'not know: export the trail, then move it away';
-  return {
-    kind: 'refused',
-    problem: { accountId, version, document: 'audit', code: 'AUDIT_CONTRADICTS', message },
-  };
 }
 
 function dangerOf(load: AccountLoad): number {

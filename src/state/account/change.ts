@@ -7,9 +7,9 @@ import type {
   StoredAccount,
   StoreEpoch,
 } from '../../core/ports/state-store.ts';
+import type { Conceal } from '../../core/redaction/conceal.ts';
 import type { AccountState } from '../../core/rules/account-state.ts';
 import { type Appended, appendRecords } from '../audit/audit-chain.ts';
-import type { Redact } from '../canonical.ts';
 import type { RawChange } from './account-backend.ts';
 import { documentField, laneField, MOVING_FIELD, type StoredTexts } from './documents.ts';
 import { isRestingText, movingText, restingText, restsAlike } from './evaluation-document.ts';
@@ -37,7 +37,7 @@ export interface ChangeContext {
   readonly writer: string;
   readonly nowMs: number;
   readonly historyEveryMs: number;
-  readonly redact: Redact;
+  readonly redact: Conceal;
 }
 
 export interface PreparedChange {

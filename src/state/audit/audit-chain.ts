@@ -8,8 +8,9 @@ import {
   type StoreRecord,
 } from '../../core/audit/audit-record.ts';
 import type { TransferRecord } from '../../core/ports/exchange.ts';
+import type { Conceal } from '../../core/redaction/conceal.ts';
 import type { RawRecord } from '../account/account-backend.ts';
-import { canonicalJson, orderedJson, type Redact, sha256Hex } from '../canonical.ts';
+import { canonicalJson, orderedJson, sha256Hex } from '../canonical.ts';
 
 /** Where a chain ends, and what has been counted since. */
 export interface ChainEnd {
@@ -32,7 +33,7 @@ export interface AppendInput {
   readonly atMs: number;
   readonly end: ChainEnd;
   readonly drafts: readonly (AuditDraft | StoreRecord)[];
-  readonly redact: Redact;
+  readonly redact: Conceal;
 }
 
 /** The records that continue a chain. */

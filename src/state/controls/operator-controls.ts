@@ -18,9 +18,10 @@ import {
   type OperatorOrderDraft,
 } from '../../core/ports/operator-controls.ts';
 import { BUCKETS, bucketOf, type StoredAccount } from '../../core/ports/state-store.ts';
+import type { Conceal } from '../../core/redaction/conceal.ts';
 import { type Backend, STAMP_LENGTH } from '../account/account-backend.ts';
 import type { AccountStore } from '../account/account-store.ts';
-import { canonicalJson, type Redact } from '../canonical.ts';
+import { canonicalJson } from '../canonical.ts';
 import { readControls, writeControls } from './controls-text.ts';
 import { findSubmitted, idOfKey } from './submitted.ts';
 
@@ -30,7 +31,7 @@ export interface OperatorControlsOptions {
   readonly clock: Clock;
   readonly randomText: (length: number) => string;
   /** What people type is stored and shown: no secret of the config with it. */
-  readonly redact: Redact;
+  readonly redact: Conceal;
 }
 
 /** Conflicts with workers, which commit once per poll; more than this in a row is no accident. */
@@ -54,7 +55,7 @@ class StoredControls implements OperatorControls {
   readonly #backend: Backend;
   readonly #clock: Clock;
   readonly #randomText: (length: number) => string;
-  readonly #redact: Redact;
+  readonly #redact: Conceal;
 
   constructor({ store, backend, clock, randomText, redact }: OperatorControlsOptions) {
     this.#store = store;

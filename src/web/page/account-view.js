@@ -16,7 +16,7 @@ import { setTime, timeNode } from './time.js';
 
 /** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
 
-/** @param {string} accountId @returns {import('./contract.d.ts').View} */
+/** @param {string} accountId @returns {import('./contract.d.ts').PageView} */
 export function accountView(accountId) {
   const now = nowPart(accountId);
   const rules = ruleTable({ withSubject: true });

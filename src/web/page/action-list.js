@@ -3,7 +3,7 @@ import { duration } from './format.js';
 import { accountPath, subjectPath } from './route.js';
 import { setTime, timeNode } from './time.js';
 
-/** @typedef {import('./contract.d.ts').ActionLine} ActionLine */
+/** @typedef {import('./contract.d.ts').PageAction} ActionLine */
 
 /** @type {Readonly<Record<string, string>>} */
 const KINDS = { place: 'Order', cancelAll: 'Cancel all' };

@@ -1,4 +1,7 @@
 import type { AccountView } from '../../core/view/account-view.ts';
+import type { QueueLine } from '../sources.ts';
+
+export type { QueueLine, TopUpOffer } from '../sources.ts';
 
 /** What the API answers, as the page reads it; src/web/openapi describes the same. Times are Unix milliseconds. */
 
@@ -24,7 +27,7 @@ export interface SilenceLine {
   readonly expiresAtMs: number;
 }
 
-export interface Overview {
+export interface PageOverview {
   readonly version: string;
   readonly instance: string;
   readonly atMs: number;
@@ -43,15 +46,6 @@ export interface Overview {
   readonly may: { readonly control: boolean; readonly topUp: boolean };
 }
 
-export interface QueueLine {
-  readonly queue: string;
-  readonly waiting: number;
-  readonly active: number;
-  readonly delayed: number;
-  readonly failed: number;
-  readonly oldestMs: number | null;
-}
-
 export interface AccountPage {
   readonly atMs: number;
   readonly total: number;
@@ -60,7 +54,8 @@ export interface AccountPage {
   readonly accounts: readonly AccountView[];
 }
 
-export interface ActionLine {
+/** Kinds that a newer daemon has are shown too, so they are texts here. */
+export interface PageAction {
   /** The same for every state of one request. */
   readonly id: string;
   readonly accountId: string;
@@ -74,7 +69,7 @@ export interface ActionLine {
   readonly words: string;
 }
 
-export interface StoryEntry {
+export interface PageStoryEntry {
   /** Of the audit record; `part` tells its entries apart. */
   readonly seq: number;
   readonly part: number;
@@ -92,7 +87,7 @@ export interface StoryEntry {
 }
 
 export interface StoryReply {
-  readonly entries: readonly StoryEntry[];
+  readonly entries: readonly PageStoryEntry[];
   /** Of the next, older part; null: there is none. */
   readonly nextBeforeSeq: number | null;
 }
@@ -100,13 +95,6 @@ export interface StoryReply {
 export interface HistoryPointLine {
   readonly atMs: number;
   readonly values: Readonly<Record<string, number | string>>;
-}
-
-export interface TopUpOffer {
-  /** The first one is the default. */
-  readonly tickers: readonly string[];
-  readonly minAmount: string | null;
-  readonly maxAmount: string | null;
 }
 
 export interface TopUpLink {
@@ -131,10 +119,10 @@ export type Connection =
   | { readonly kind: 'refused'; readonly why: string };
 
 export interface PageState {
-  readonly overview: Overview | null;
+  readonly overview: PageOverview | null;
   readonly connection: Connection;
   readonly accounts: ReadonlyMap<string, AccountView>;
-  readonly actions: readonly ActionLine[];
+  readonly actions: readonly PageAction[];
   /** Rises with everything that an account's story may have got longer by. */
   readonly happened: ReadonlyMap<string, number>;
 }
@@ -145,7 +133,7 @@ export interface Part<T> {
   update(value: T): void;
 }
 
-export interface View {
+export interface PageView {
   readonly node: HTMLElement;
   readonly title: string;
   /** Accounts whose changes the stream is to send; undefined: not known yet. */

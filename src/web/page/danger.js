@@ -98,7 +98,7 @@ export function degradedWords(reason) {
 
 /**
  * The state of everything in one sentence.
- * @param {import('./contract.d.ts').Overview} overview
+ * @param {import('./contract.d.ts').PageOverview} overview
  * @param {readonly AccountView[]} accounts those that are known to the page, not necessarily all
  * @returns {Verdict}
  */
@@ -193,7 +193,7 @@ function isWhole(accounts, critical) {
 
 /**
  * What is being done about it; empty where the page does not know all that is in danger.
- * @param {import('./contract.d.ts').Overview} overview
+ * @param {import('./contract.d.ts').PageOverview} overview
  * @param {readonly AccountView[]} accounts
  */
 function doingWords(overview, accounts) {

@@ -5,7 +5,7 @@ import { setTime, timeNode } from './time.js';
 
 /** Whether the daemon itself is well: its checks, what works only in part, its queues. */
 
-/** @typedef {import('./contract.d.ts').Overview} Overview */
+/** @typedef {import('./contract.d.ts').PageOverview} Overview */
 /** @typedef {import('./contract.d.ts').QueueLine} QueueLine */
 
 /** @type {Readonly<Record<string, string>>} */

@@ -18,7 +18,7 @@ const TYPING_MS = 150;
 
 /**
  * @param {{ onPage: (page: AccountPage) => void, onTrouble: () => void }} deeds
- * @returns {import('./contract.d.ts').View}
+ * @returns {import('./contract.d.ts').PageView}
  */
 export function listView({ onPage, onTrouble }) {
   const heading = h('h2', { tabindex: -1 }, 'Accounts');

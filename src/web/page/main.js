@@ -14,7 +14,7 @@ import { setServerTime, startTicking } from './time.js';
 
 /** Puts the parts together: addresses, state, stream, and the view that is shown. */
 
-/** @typedef {import('./contract.d.ts').View} View */
+/** @typedef {import('./contract.d.ts').PageView} View */
 
 /** @type {View | undefined} */
 let view;
@@ -60,7 +60,7 @@ function readAnew() {
 
 async function readOverview() {
   await reading(async () => {
-    /** @type {import('./contract.d.ts').Overview} */
+    /** @type {import('./contract.d.ts').PageOverview} */
     const overview = await get('/overview');
     setServerTime(overview.atMs);
     store.change((state) => ({ ...state, overview }));
@@ -69,7 +69,7 @@ async function readOverview() {
 
 async function readActions() {
   await reading(async () => {
-    /** @type {{ actions: readonly import('./contract.d.ts').ActionLine[] }} */
+    /** @type {{ actions: readonly import('./contract.d.ts').PageAction[] }} */
     const { actions } = await get('/actions', { limit: 50 });
     store.change((state) => withActions(state, [...state.actions, ...actions]));
   });

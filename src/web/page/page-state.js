@@ -4,8 +4,8 @@
  */
 
 /** @typedef {import('./contract.d.ts').PageState} PageState */
-/** @typedef {import('./contract.d.ts').Overview} Overview */
-/** @typedef {import('./contract.d.ts').ActionLine} ActionLine */
+/** @typedef {import('./contract.d.ts').PageOverview} Overview */
+/** @typedef {import('./contract.d.ts').PageAction} ActionLine */
 /** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
 
 const MAX_ACTIONS = 50;

@@ -9,7 +9,7 @@ import { setTime, timeNode } from './time.js';
  * decision are read when somebody asks for them.
  */
 
-/** @typedef {import('./contract.d.ts').StoryEntry} StoryEntry */
+/** @typedef {import('./contract.d.ts').PageStoryEntry} StoryEntry */
 
 const PART = 60;
 /** News come in bursts: one look after the last of them, but not too late either. */

@@ -20,7 +20,7 @@ import { topUp } from './top-up.js';
  * @param {string} accountId
  * @param {string} subject
  * @param {'position' | 'creditLine'} kind
- * @returns {import('./contract.d.ts').View}
+ * @returns {import('./contract.d.ts').PageView}
  */
 export function subjectView(accountId, subject, kind) {
   const isPosition = kind === 'position';
@@ -124,7 +124,7 @@ function nowPart({ accountId, subject, name }) {
 }
 
 /**
- * @param {import('./contract.d.ts').ActionLine} action
+ * @param {import('./contract.d.ts').PageAction} action
  * @param {string} subject
  * @param {string | undefined} market
  */
@@ -171,7 +171,7 @@ function curePart(accountId, subject) {
   const set = keyedList(list, (words) => words, textLine);
   return {
     node,
-    /** @param {AccountView} account @param {import('./contract.d.ts').Overview | null} overview */
+    /** @param {AccountView} account @param {import('./contract.d.ts').PageOverview | null} overview */
     update(account, overview) {
       const line = account.creditLines.find((found) => found.subject === subject);
       const words = line === undefined ? [] : cureWords(line);

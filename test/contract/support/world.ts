@@ -8,7 +8,8 @@ import {
   type ExchangeClientOptions,
 } from '../../../src/exchange/client.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
-import type { LedgerEntry, SeedAccount } from '../../../src/simulator/model/types.ts';
+import type { LedgerEntry } from '../../../src/simulator/model/ledger-entry.ts';
+import type { SeedAccount } from '../../../src/simulator/model/types.ts';
 import {
   type RunningSimulator,
   type SimulatorOptions,

@@ -2,10 +2,9 @@ import { type Decimal, decimal, toDecimal, ZERO } from '../../../src/core/quanti
 import { DEFAULT_LIQUIDATION, DEFAULT_MARKETS, defaultConfig } from '../../../src/simulator/defaults.ts';
 import { createExchangeModel } from '../../../src/simulator/model/create-exchange-model.ts';
 import type { ExchangeModel } from '../../../src/simulator/model/exchange-model.ts';
+import type { LedgerEntry, LedgerKind } from '../../../src/simulator/model/ledger-entry.ts';
 import { DEFAULT_READINGS, type Readings } from '../../../src/simulator/model/readings.ts';
 import type {
-  LedgerEntry,
-  LedgerKind,
   MarketSpec,
   ModelConfig,
   Outcome,

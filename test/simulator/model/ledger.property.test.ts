@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Decimal, decimal, toDecimal, ZERO } from '../../../src/core/quantities/decimal.ts';
 import type { ExchangeModel } from '../../../src/simulator/model/exchange-model.ts';
+import type { LedgerEntry } from '../../../src/simulator/model/ledger-entry.ts';
 import type { Readings } from '../../../src/simulator/model/readings.ts';
-import type { LedgerEntry } from '../../../src/simulator/model/types.ts';
 import { arbitraryStep, perform, populate, type Step } from './flow.ts';
 import { markets, replay, text, world } from './helpers.ts';
 
