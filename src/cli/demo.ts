@@ -51,13 +51,13 @@ export function registerDemo(program: Command, io: CliIo): void {
 
 const EXPLANATION = `
 Accounts, all of the same size: long at 10x, long at 3x with a standing stop, short at 10x, long and short
-hedged, and somebody with a loan, who can only be told in time. A long at 20x is for show: it begins so near
+hedged, and somebody with a credit line, who can only be told in time. A long at 20x is for show: it begins so near
 its end that it is not asked to come through. Speed 5 plays five minutes of the market in one; the daemon's
 durations (how often it looks, how long it waits for a fill) are divided by the same factor.
 
 Exit codes:
   0    by the exchange's ledger every account came through, a twin did not (where the prices sufficed), nobody
-       was reduced for nothing, and the borrower was told before the margin call of the loan
+       was reduced for nothing, and the borrower was told before the margin call of the credit line
   1    otherwise; the last lines say which
   2    the command line is wrong
   130  Ctrl-C: the table as far as it went is printed, and everything is ended in order

@@ -22,7 +22,7 @@ export function registerStatus(program: Command, io: CliIo): void {
     .command('status')
     .summary('what the daemons see, decide and do, from the shared state')
     .description(
-      'Prints, from the shared state and without asking the exchange: positions and loans as last seen, rules that ' +
+      'Prints, from the shared state and without asking the exchange: positions and credit lines as last seen, rules that ' +
         'are pending, firing or frozen and why, what is to be done and how far it is, orders of ours, pauses and ' +
         'silences, and when each account was last polled. Works while no daemon runs.',
     )

@@ -91,7 +91,7 @@ export interface CompiledWatch {
   readonly denied: readonly { readonly source: SourceName; readonly ruleId: string }[];
 }
 
-/** Whoever may pay in for a loan is told when the money has come. */
+/** Whoever may pay in for a credit line is told when the money has come. */
 export function compileWatch(
   account: WrittenAccount,
   rules: readonly RuleSpec[],

@@ -108,7 +108,7 @@ export interface CompiledAccount {
   readonly rules: readonly RuleSpec[];
   readonly watch: WatchSettings;
   readonly egress: string;
-  /** The account's own, else the file's if its loans are watched. */
+  /** The account's own, else the file's if its credit lines are watched. */
   readonly depositLink?: CompiledDepositLink;
 }
 

@@ -45,7 +45,7 @@ export const ROOT_KEYS = {
   depositLink: depositLinkSchema
     .optional()
     .describe(
-      'Links at which a person pays fiat in to bring a loan back, offered on the status page for accounts whose loans are watched. The endpoint needs access enabled by support.',
+      'Links at which a person pays fiat in to bring a credit line back, offered on the status page for accounts whose credit lines are watched. The endpoint needs access enabled by support.',
     ),
   accounts: z.array(accountSchema).min(1).describe('The accounts to watch.'),
   rules: z

@@ -29,19 +29,19 @@ export const CHARACTERS: readonly DemoCharacter[] = [
   { id: 'short-10x', kind: 'short', required: true, leverage: 10, about: 'short at 10x' },
   { id: 'hedged', kind: 'hedged', required: true, leverage: 10, about: 'long and short, hedged' },
   { id: 'long-20x', kind: 'long', required: false, leverage: 20, about: 'long at 20x, for show' },
-  { id: 'borrower', kind: 'borrower', required: false, leverage: 1, about: 'a loan against coins' },
+  { id: 'borrower', kind: 'borrower', required: false, leverage: 1, about: 'a credit line against coins' },
 ];
 
 export function twinOf(id: string): string {
   return `${id}-twin`;
 }
 
-/** In the reference asset; of a hedged account both sides together, of a borrower the collateral of the loan. */
+/** In the reference asset; of a hedged account both sides together, of a borrower the collateral of the credit line. */
 const NOTIONAL = '30000';
 const HALF = '15000';
-/** LTV of the loan at the start; its margin call comes at 75 %. */
+/** LTV of the credit line at the start; its margin call comes at 75 %. */
 const LOAN = '20000';
-const LOAN_TERMS = { initialLtv: decimal('0.7') } as const;
+const CREDIT_LINE_TERMS = { initialLtv: decimal('0.7') } as const;
 
 export function seedOf(character: DemoCharacter, id: string, market: MarketSpec, coin: string): SeedAccount {
   const { kind, leverage } = character;
@@ -62,8 +62,8 @@ export function seedOf(character: DemoCharacter, id: string, market: MarketSpec,
   return { ...base, collateral, positions };
 }
 
-/** The loan that a borrower takes, against all of the coins. */
-export function loanOf(market: MarketSpec, coin: string) {
+/** The credit line that a borrower takes, against all of the coins. */
+export function demoCreditLine(market: MarketSpec, coin: string) {
   const collateralAmount = roundToStep(
     divide(decimal(NOTIONAL), market.price, 12, 'down'),
     market.amountStep,
@@ -74,6 +74,6 @@ export function loanOf(market: MarketSpec, coin: string) {
     amount: decimal(LOAN),
     collateralAsset: coin,
     collateralAmount,
-    ...LOAN_TERMS,
+    ...CREDIT_LINE_TERMS,
   };
 }

@@ -112,7 +112,7 @@ function rulesYaml(scaled: (seconds: number) => string): string {
     do:
       - protect: { at: ${COVER_AT}, slippage: 3% }
     severity: info
-  # A loan can only be cured by a person: told while there is time.
+  # A credit line can only be cured by a person: told while there is time.
   - id: ltv-high
     on: creditLine
     when: { ltvToMarginCall: { above: 92%, clearBelow: 88% } }

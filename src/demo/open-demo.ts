@@ -7,7 +7,7 @@ import { ENFORCED_RATE_LIMITS } from '../simulator/http/rate-limit.ts';
 import type { LedgerEntry } from '../simulator/model/ledger-entry.ts';
 import type { CreditLineView, MarketSpec, PositionSheet } from '../simulator/model/types.ts';
 import { type RunningSimulator, startSimulatedExchange } from '../simulator/start.ts';
-import { CHARACTERS, type DemoCharacter, loanOf, seedOf, twinOf } from './accounts.ts';
+import { CHARACTERS, type DemoCharacter, demoCreditLine, seedOf, twinOf } from './accounts.ts';
 import { demoConfigText, FIRES_BELOW, secretNames } from './config.ts';
 import { watchOverDeath } from './death-watch.ts';
 import { COIN, demoMarkets, PERPETUAL, SPOT } from './market.ts';
@@ -15,11 +15,11 @@ import { type PlayedPrices, playedPrices } from './prices.ts';
 import { startPrivateRedis } from './private-redis.ts';
 import {
   type CreditLineWarning,
+  creditLineWarningsOf,
   type DemoResult,
   type Evidence,
   type Failures,
   failuresOf,
-  loanWarningsOf,
   resultOf,
 } from './result.ts';
 import { Stalls } from './stalls.ts';
@@ -44,7 +44,7 @@ export interface DemoOptions {
 /** An account as the exchange has it now. */
 export interface DemoAccount {
   readonly positions: readonly PositionSheet[];
-  readonly loans: readonly CreditLineView[];
+  readonly creditLines: readonly CreditLineView[];
   readonly wasLiquidated: boolean;
 }
 
@@ -52,7 +52,7 @@ export interface DemoAccount {
 export interface DemoOutcome {
   readonly result: DemoResult;
   readonly failures: Failures;
-  readonly loanWarnings: readonly CreditLineWarning[];
+  readonly creditLineWarnings: readonly CreditLineWarning[];
   /** Longest time for which the machine let nothing of the demo run, the daemon included; real time. */
   readonly longestStallMs: number;
 }
@@ -158,8 +158,8 @@ async function openExchange(
   for (const { id, kind } of CHARACTERS) {
     if (kind !== 'borrower') continue;
     for (const accountId of [id, twinOf(id)]) {
-      const outcome = simulator.model.openLoan(accountId, loanOf(perpetual, COIN));
-      if (!outcome.ok) throw new Error(`the demo's loan was refused: ${outcome.message}`);
+      const outcome = simulator.model.openLoan(accountId, demoCreditLine(perpetual, COIN));
+      if (!outcome.ok) throw new Error(`the demo's credit line was refused: ${outcome.message}`);
     }
   }
   return simulator;
@@ -227,7 +227,7 @@ function demoOf({ options, played, simulator, witness, stalls, close }: Parts): 
     },
     account: (id) => ({
       positions: model.openPositions(id),
-      loans: model.creditLines(id),
+      creditLines: model.creditLines(id),
       wasLiquidated:
         model.ledger({ accountId: id, kinds: ['liquidation_started', 'liquidation'], limit: 1 }).length > 0,
     }),
@@ -239,7 +239,7 @@ function demoOf({ options, played, simulator, witness, stalls, close }: Parts): 
       return {
         result: resultOf(seen),
         failures: failuresOf(seen),
-        loanWarnings: loanWarningsOf(seen),
+        creditLineWarnings: creditLineWarningsOf(seen),
         longestStallMs: stalls.longestMs(),
       };
     },

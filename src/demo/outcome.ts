@@ -16,12 +16,12 @@ const LONG_STALL_MS = 2_500;
 export function outcomeLines(
   io: CliIo,
   { characters, speed }: Shown,
-  { result, failures, loanWarnings, longestStallMs }: DemoOutcome,
+  { result, failures, creditLineWarnings, longestStallMs }: DemoOutcome,
   stoppedAfterMs?: number,
 ): string[] {
   const rows = characters.flatMap((character) => {
     const account = result.accounts.find(({ id }) => id === character.id);
-    const warning = loanWarnings.find(({ id }) => id === character.id);
+    const warning = creditLineWarnings.find(({ id }) => id === character.id);
     return account === undefined ? [] : [cells(character, account, warning)];
   });
   const columns = ['ACCOUNT', 'PROTECTED', 'ONLY WATCHED'].map((title) => ({ title }));
@@ -67,7 +67,7 @@ function cells(
 ): readonly string[] {
   const { liquidated, twinLiquidated, closedFraction } = account;
   if (liquidated === null || twinLiquidated === null || closedFraction === null) {
-    return [about, warning === undefined ? '' : loanWords(warning), '', ''];
+    return [about, warning === undefined ? '' : creditLineWords(warning), '', ''];
   }
   return [
     required ? about : `${about} (not required)`,
@@ -77,8 +77,8 @@ function cells(
   ];
 }
 
-/** Orders cannot cure a loan: all that counts is that its owner was told while there was time. */
-function loanWords({ calledAtMs, toldAtMs, inTime }: CreditLineWarning): string {
+/** Orders cannot cure a credit line: all that counts is that its owner was told while there was time. */
+function creditLineWords({ calledAtMs, toldAtMs, inTime }: CreditLineWarning): string {
   if (calledAtMs === null) return toldAtMs === null ? 'no need to tell' : 'told; no margin call came';
   if (toldAtMs === null) return 'margin call, and never told';
   if (!inTime) return 'told only after its margin call';

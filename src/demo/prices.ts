@@ -13,7 +13,7 @@ import { type CandleWindow, largestMove } from './window.ts';
 
 const START_PRICE = '60000';
 /**
- * Where another than the scenario's own will do. Down by 16 % and up by 8 % end both twins at 10x and call the loan;
+ * Where another than the scenario's own will do. Down by 16 % and up by 8 % end both twins at 10x and call the credit line;
  * further would only be faster, as the duration is given.
  */
 const MAGNITUDES: { readonly [name in ScenarioName]?: { readonly magnitude: Decimal } } = {

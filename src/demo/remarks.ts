@@ -21,9 +21,9 @@ export function remarkOn(entry: LedgerEntry): Remark | undefined {
     case 'liquidation':
       return { tone: 'danger', text: `${accountId}: LIQUIDATED ${amount} at ${price}` };
     case 'loan_margin_call':
-      return { tone: 'warning', text: `${accountId}: margin call of its loan` };
+      return { tone: 'warning', text: `${accountId}: margin call of its credit line` };
     case 'loan_liquidation':
-      return { tone: 'danger', text: `${accountId}: collateral of its loan sold` };
+      return { tone: 'danger', text: `${accountId}: collateral of its credit line sold` };
     default:
       return undefined;
   }

@@ -21,7 +21,7 @@ export interface DemoResult {
 
 export interface AccountResult {
   readonly id: string;
-  /** `null`: a loan, which the daemon cannot repay, so that it counts neither as saved nor as lost. */
+  /** `null`: a credit line, which the daemon cannot repay, so that it counts neither as saved nor as lost. */
   readonly liquidated: boolean | null;
   readonly twinLiquidated: boolean | null;
   readonly closedFraction: number | null;
@@ -35,12 +35,12 @@ export interface CreditLineWarning {
   readonly id: string;
   /** `null`: its margin call never came. */
   readonly calledAtMs: number | null;
-  /** Of the first alert that says what would cure the loan; `null`: there was none. */
+  /** Of the first alert that says what would cure the credit line; `null`: there was none. */
   readonly toldAtMs: number | null;
   readonly inTime: boolean;
 }
 
-/** An alert with figures that say what would cure a loan, as it was delivered. */
+/** An alert with figures that say what would cure a credit line, as it was delivered. */
 export interface CureAlert {
   readonly accountId: string;
   /** Exchange time, and the last entry of its ledger by then. */
@@ -135,10 +135,10 @@ function reactionTimes(
   return { p50: at(0.5), p99: at(0.99) };
 }
 
-/** What the loans' owners were told, and when. */
-export function loanWarningsOf({ ledger, cureAlerts }: Evidence): readonly CreditLineWarning[] {
+/** What the credit lines' owners were told, and when. */
+export function creditLineWarningsOf({ ledger, cureAlerts }: Evidence): readonly CreditLineWarning[] {
   return CHARACTERS.filter(({ kind }) => kind === 'borrower').map(({ id }) => {
-    const call = ledger.find(({ accountId, kind }) => accountId === id && LOAN_CALLS.has(kind));
+    const call = ledger.find(({ accountId, kind }) => accountId === id && CREDIT_LINE_CALLS.has(kind));
     const told = cureAlerts.find(({ accountId }) => accountId === id);
     return {
       id,
@@ -149,7 +149,7 @@ export function loanWarningsOf({ ledger, cureAlerts }: Evidence): readonly Credi
   });
 }
 
-const LOAN_CALLS: ReadonlySet<string> = new Set(['loan_margin_call', 'loan_liquidation']);
+const CREDIT_LINE_CALLS: ReadonlySet<string> = new Set(['loan_margin_call', 'loan_liquidation']);
 
 /** What must not have happened, by the ledger. */
 export function failuresOf(evidence: Evidence): Failures {
@@ -170,9 +170,9 @@ export function failuresOf(evidence: Evidence): Failures {
     twins.every(({ id }) => wayToLiquidation(id) < 1)
       ? []
       : ['the prices sufficed to liquidate a twin, and none was'];
-  const untold = loanWarningsOf(evidence)
+  const untold = creditLineWarningsOf(evidence)
     .filter(({ inTime }) => !inTime)
-    .map(({ id }) => `${id} had the margin call of its loan before it was told what would cure it`);
+    .map(({ id }) => `${id} had the margin call of its credit line before it was told what would cure it`);
   return [...lost, ...needless, ...touched, ...proven, ...untold];
 }
 

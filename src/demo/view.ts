@@ -7,9 +7,9 @@ import type { Style } from '../cli/io.ts';
 
 /** One of two twins, as the exchange has it now. */
 export interface WatchedSide {
-  /** Of the position, of both legs, or the LTV of a loan. */
+  /** Of the position, of both legs, or the LTV of a credit line. */
   readonly size: string;
-  /** To liquidation as a fraction of the mark price, of a loan to its margin call; absent when there is none. */
+  /** To liquidation as a fraction of the mark price, of a credit line to its margin call; absent when there is none. */
   readonly distance?: number;
   readonly state: string;
   readonly wasLiquidated: boolean;
@@ -70,7 +70,10 @@ export function renderFrame(frame: DemoFrame, canvas: Canvas): string[] {
     '',
     ...eventLines(frame, canvas),
     '',
-    canvas.paint('dim', 'Bars: room before liquidation (of a loan, before its margin call). Ctrl-C ends.'),
+    canvas.paint(
+      'dim',
+      'Bars: room before liquidation (of a credit line, before its margin call). Ctrl-C ends.',
+    ),
   ].map((line) => clip(line, canvas.columns));
 }
 

@@ -89,15 +89,15 @@ export class Watcher {
   }
 
   #side(id: string): WatchedSide {
-    const { positions, loans, wasLiquidated } = this.#demo.account(id);
-    const [loan] = loans;
-    if (loan !== undefined) {
-      const ltv = Number(loan.currentLtv.toString());
-      const limit = Number(loan.marginCallLtv.toString());
+    const { positions, creditLines, wasLiquidated } = this.#demo.account(id);
+    const [creditLine] = creditLines;
+    if (creditLine !== undefined) {
+      const ltv = Number(creditLine.currentLtv.toString());
+      const limit = Number(creditLine.marginCallLtv.toString());
       return {
         size: `${(100 * ltv).toFixed(1)} % LTV`,
         distance: limit - ltv,
-        state: loan.state ?? 'ok',
+        state: creditLine.state ?? 'ok',
         wasLiquidated,
       };
     }

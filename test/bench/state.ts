@@ -11,9 +11,9 @@ import {
   above,
   at,
   below,
+  creditLine,
   d,
   list,
-  loan,
   position,
   read,
   rule,
@@ -74,7 +74,7 @@ function documentsOf(polls: number) {
     );
     const taken = snapshot({
       positions: read(list(positions)),
-      creditLine: read(list([loan({ currentLtv: d((60 + Math.sin(poll)).toFixed(2)) })])),
+      creditLine: read(list([creditLine({ currentLtv: d((60 + Math.sin(poll)).toFixed(2)) })])),
     });
     ({ state } = evaluate({ ...taken, at: now }, state, now, rules));
     figures = figuresOf({ ...taken, at: now }, SETTINGS);

@@ -26,7 +26,7 @@ afterEach(async () => {
   await simulator.close();
 });
 
-/** The account with the long BTC_PERP position, one with a loan, one in hedge mode. */
+/** The account with the long BTC_PERP position, one with a credit line, one in hedge mode. */
 const [LONG, HEDGED, BORROWER] = [0, 2, 3];
 
 function credentials(account = LONG) {
@@ -130,7 +130,7 @@ describe('reads', () => {
     expect((await call(['balance'])).stdout).toContain(' 0.001000000000000000001\n');
   });
 
-  it('an account without loans has none, which is a result', async () => {
+  it('an account without credit lines has none, which is a result', async () => {
     expect((await call(['credit-lines'])).stdout).toBe('No credit lines.\n');
     const none = json(await call(['credit-lines', '--json']));
     expect(none).toMatchObject({ outcome: 'ok', records: [], complete: true });

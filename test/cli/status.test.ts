@@ -50,8 +50,8 @@ test('shows positions, rules with their reason, intents, outcomes and pauses as 
     },
     { accounts: [...ACCOUNTS, BORROWER] },
   );
-  const loan = { asset: 'USDT', amount: d('5000'), collateralAsset: 'BTC', collateralAmount: d('0.5') };
-  world.simulator.exchange.change((model) => model.openLoan('borrower', loan));
+  const creditLine = { asset: 'USDT', amount: d('5000'), collateralAsset: 'BTC', collateralAmount: d('0.5') };
+  world.simulator.exchange.change((model) => model.openLoan('borrower', creditLine));
   await world.cli(['pause', '--account', 'long', '--reason', 'looking first', '--author', 'ann']);
   const daemon = await world.start();
   await polls(world, 'long');
@@ -87,7 +87,7 @@ test('shows positions, rules with their reason, intents, outcomes and pauses as 
   expect(stdout).toMatch(
     /^ {2}position \S+ BTC_PERP: long 0\.5, mark .*, .* % from liquidation, no stop, seen .* ago$/m,
   );
-  expect(stdout).toMatch(/^ {2}loan USDT@\d+: amount 5000, LTV /m);
+  expect(stdout).toMatch(/^ {2}credit line USDT@\d+: amount 5000, LTV /m);
   expect(stdout).toMatch(
     /^ {2}intent of close: position \S+ BTC_PERP by 10 % .*: held back: actions are paused/m,
   );

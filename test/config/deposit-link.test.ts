@@ -39,7 +39,7 @@ const TRADER = `  - { id: trader, apiKey: { env: OTHER_KEY }, apiSecret: { env: 
 `;
 
 describe('deposit links', () => {
-  test('are offered for accounts whose loans are watched, whose deposits are then watched too', () => {
+  test('are offered for accounts whose credit lines are watched, whose deposits are then watched too', () => {
     const given = { env: env({ OTHER_KEY: 'key-2' }) };
     const [borrower, trader] = loaded(`${BASE}${LINK}${ACCOUNTS}${TRADER}`, given).accounts;
     expect(borrower?.depositLink).toMatchObject({

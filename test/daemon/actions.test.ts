@@ -167,8 +167,8 @@ test('cancelAll of the account goes through all markets, and each lane places it
 
 test('a credit line near its margin call is told with what cures it', async () => {
   const simulator = await openScene();
-  const loan = { asset: 'USDT', amount: d('30000'), collateralAsset: 'BTC', collateralAmount: d('1') };
-  const opened = simulator.model.openLoan('long', loan);
+  const creditLine = { asset: 'USDT', amount: d('30000'), collateralAsset: 'BTC', collateralAmount: d('1') };
+  const opened = simulator.model.openLoan('long', creditLine);
   expect(opened.ok).toBe(true);
   const rules = `  - id: ltv
     on: creditLine

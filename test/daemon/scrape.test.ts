@@ -62,8 +62,8 @@ test('a scrape in the middle of it all has every metric, promtool finds no fault
   annotate,
 }) => {
   const simulator = await openScene({ accounts: [...ACCOUNTS, BORROWER] });
-  const loan = { asset: 'USDT', amount: d('5000'), collateralAsset: 'BTC', collateralAmount: d('0.5') };
-  simulator.exchange.change((model) => model.openLoan('borrower', loan));
+  const creditLine = { asset: 'USDT', amount: d('5000'), collateralAsset: 'BTC', collateralAmount: d('0.5') };
+  simulator.exchange.change((model) => model.openLoan('borrower', creditLine));
   const world = await openDaemonWorld(simulator, {
     accounts: {
       long: { rules: ['near', 'slow'] },

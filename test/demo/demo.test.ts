@@ -74,7 +74,7 @@ describe('breakwater demo', () => {
     const alert = told.findIndex((text) =>
       /alert: borrower.*for 65 % LTV repay \d+ USDT or pledge/.test(text),
     );
-    const called = told.findIndex((text) => /borrower: margin call of its loan/.test(text));
+    const called = told.findIndex((text) => /borrower: margin call of its credit line/.test(text));
     expect(alert).toBeGreaterThan(-1);
     expect(called).toBeGreaterThan(alert);
   });

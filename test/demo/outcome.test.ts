@@ -8,7 +8,7 @@ import { outcomeLines } from '../../src/demo/outcome.ts';
 const characters = [
   { id: 'a', kind: 'long', required: true, about: 'long at 10x', leverage: 10 },
   { id: 'b', kind: 'long', required: false, about: 'long at 20x', leverage: 20 },
-  { id: 'loan', kind: 'borrower', required: false, about: 'a loan', leverage: 1 },
+  { id: 'loan', kind: 'borrower', required: false, about: 'a credit line', leverage: 1 },
 ] as const;
 
 const outcome: DemoOutcome = {
@@ -25,7 +25,7 @@ const outcome: DemoOutcome = {
     alerts: 7,
   },
   failures: [],
-  loanWarnings: [{ id: 'loan', calledAtMs: 50_000, toldAtMs: 8_000, inTime: true }],
+  creditLineWarnings: [{ id: 'loan', calledAtMs: 50_000, toldAtMs: 8_000, inTime: true }],
   longestStallMs: 12,
 };
 
@@ -42,7 +42,7 @@ function linesOf(changes: Partial<DemoOutcome>, { columns = 200, stoppedAfterMs 
 }
 
 const warning = (calledAtMs: number | null, toldAtMs: number | null, inTime: boolean) => ({
-  loanWarnings: [{ id: 'loan', calledAtMs, toldAtMs, inTime }],
+  creditLineWarnings: [{ id: 'loan', calledAtMs, toldAtMs, inTime }],
 });
 
 describe('the table at the end', () => {
@@ -65,8 +65,8 @@ describe('the table at the end', () => {
     ['never told', warning(50_000, null, false), 'margin call, and never told'],
     ['told, never called', warning(null, 8_000, true), 'told; no margin call came'],
     ['neither', warning(null, null, true), 'no need to tell'],
-  ])('of a loan it says whether its owner was %s', (_name, change, words) => {
-    expect(linesOf(change)).toMatch(new RegExp(`a loan +${words}$`, 'm'));
+  ])('of a credit line it says whether its owner was %s', (_name, change, words) => {
+    expect(linesOf(change)).toMatch(new RegExp(`a credit line +${words}$`, 'm'));
   });
 
   test('says what is not as it should be, unless it was stopped before it could be', () => {

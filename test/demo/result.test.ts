@@ -4,9 +4,9 @@ import { decimal, formatDecimal } from '../../src/core/quantities/decimal.ts';
 import { CHARACTERS, twinOf } from '../../src/demo/accounts.ts';
 import {
   type CureAlert,
+  creditLineWarningsOf,
   type Evidence,
   failuresOf,
-  loanWarningsOf,
   resultOf,
 } from '../../src/demo/result.ts';
 import type { LedgerEntry, LedgerKind } from '../../src/simulator/model/ledger-entry.ts';
@@ -208,7 +208,7 @@ describe('the counted result', () => {
     expect(hedged?.closedFraction).toBe(0.25);
   });
 
-  test('a loan is neither saved nor lost', () => {
+  test('a credit line is neither saved nor lost', () => {
     const book = new Book()
       .add('loan_margin_call', 'borrower')
       .add('loan_liquidation', 'borrower')
@@ -313,7 +313,7 @@ describe("the borrower's warning", () => {
     .add('loan_liquidation', 'borrower');
   const neverCalled = new Book().add('loan_opened', 'borrower');
   const soldAtOnce = new Book().add('loan_opened', 'borrower').add('loan_liquidation', 'borrower');
-  const UNTOLD = /had the margin call of its loan before it was told what would cure it/;
+  const UNTOLD = /had the margin call of its credit line before it was told what would cure it/;
 
   test.each<[string, Book, readonly CureAlert[], boolean]>([
     ['told before', called, [alertAfter(2)], true],
@@ -328,15 +328,15 @@ describe("the borrower's warning", () => {
     ['never called, never told', neverCalled, [], true],
   ])('%s', (_name, book, cureAlerts, inTime) => {
     const evidence = evidenceOf(book, {}, { cureAlerts });
-    expect(loanWarningsOf(evidence)).toMatchObject([{ id: 'borrower', inTime }]);
+    expect(creditLineWarningsOf(evidence)).toMatchObject([{ id: 'borrower', inTime }]);
     expect(failuresOf(evidence)).toEqual(inTime ? [] : [expect.stringMatching(UNTOLD)]);
   });
 
   test('says when it came, and when the call', () => {
-    expect(loanWarningsOf(evidenceOf(called, {}, { cureAlerts: [alertAfter(1)] }))).toEqual([
+    expect(creditLineWarningsOf(evidenceOf(called, {}, { cureAlerts: [alertAfter(1)] }))).toEqual([
       { id: 'borrower', calledAtMs: 30, toldAtMs: 15, inTime: true },
     ]);
-    expect(loanWarningsOf(evidenceOf(neverCalled))).toEqual([
+    expect(creditLineWarningsOf(evidenceOf(neverCalled))).toEqual([
       { id: 'borrower', calledAtMs: null, toldAtMs: null, inTime: true },
     ]);
   });

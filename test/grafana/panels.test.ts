@@ -6,7 +6,7 @@ import { DASHBOARDS, panelsOf, queryOf } from './dashboards.ts';
 import { hasPrometheus, type Prometheus, type Sample, startPrometheus } from './prometheus.ts';
 import { openEverything, type Scene, TOKEN } from './scene.ts';
 
-/** The account of the scene that has positions and a loan. */
+/** The account of the scene that has positions and a credit line. */
 const ACCOUNT = 'account-4';
 const WITHIN_MS = 90_000;
 

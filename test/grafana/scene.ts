@@ -12,7 +12,7 @@ import { runCommandLine } from '../support/cli.ts';
 import { startPrivateRedis } from '../support/redis.ts';
 
 /**
- * A daemon in the middle of everything: positions, loans, rules that fire and wait, orders accepted and lost, an
+ * A daemon in the middle of everything: positions, credit lines, rules that fire and wait, orders accepted and lost, an
  * open reduction, a pause, a channel that fails, and an exchange that misbehaves in every way that is counted.
  */
 export interface Scene {

@@ -504,12 +504,12 @@ describe.each(KINDS)('%s, when things go wrong', (kind) => {
 
 describe('the words', () => {
   test('of a credit line say what cures it, that the daemon cannot repay, and nothing of it once resolved', () => {
-    const loan = message({
+    const creditLine = message({
       subject: 'creditLine:USDT@1',
       cures: CURES,
       words: 'currentLtv 72 % is above 70 %',
     });
-    const text = plainText(wordingOf(outgoing({ message: loan }), []));
+    const text = plainText(wordingOf(outgoing({ message: creditLine }), []));
     expect(text.split('\n').slice(0, 5)).toEqual([
       'CRITICAL firing: near-liquidation, desk-1, credit line in USDT',
       'CurrentLtv 72 % is above 70 %.',
@@ -517,7 +517,7 @@ describe('the words', () => {
       'To bring it to 60 %: repay 166.66666667 USDT, or add collateral worth 277.77777778 USDT.',
       'The daemon cannot repay: somebody has to.',
     ]);
-    const over = plainText(wordingOf(outgoing({ message: { ...loan, kind: 'resolved' } }), []));
+    const over = plainText(wordingOf(outgoing({ message: { ...creditLine, kind: 'resolved' } }), []));
     expect(over).not.toContain('repay');
   });
 

@@ -172,14 +172,14 @@ export async function openDesk(closers: (() => Promise<unknown>)[]): Promise<Des
   closers.push(() => redis.stop());
   const simulator = await startSimulatedExchange({ accounts: ACCOUNTS, speed: 1, limits: [] });
   closers.push(() => simulator.close());
-  const loan = simulator.model.openLoan('treasury', {
+  const creditLine = simulator.model.openLoan('treasury', {
     asset: 'USDT',
     amount: d('58500'),
     collateralAsset: 'BTC',
     collateralAmount: d('1.5'),
     initialLtv: d('0.7'),
   });
-  if (!loan.ok) throw new Error(`the loan was refused: ${loan.message}`);
+  if (!creditLine.ok) throw new Error(`the credit line was refused: ${creditLine.message}`);
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-images-'));
   closers.push(() => rm(folder, { recursive: true, force: true }));
   const configFile = path.join(folder, 'breakwater.yaml');

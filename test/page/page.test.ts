@@ -285,15 +285,15 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     expect(stream?.authorization).toBe('Bearer the-read-token');
   });
 
-  it("shows a loan's thresholds and cure, and makes a deposit link that opens with a referrer", async () => {
+  it("shows a credit line's thresholds and cure, and makes a deposit link that opens with a referrer", async () => {
     const borrower = account('borrower', {
       positions: [],
       creditLines: [creditLine()],
       rules: [rule('ltv-high', LOAN, { phase: 'firing', reason: 'currentLtv 74 % is above 70 %' })],
     });
     const { page, complaints } = await open({ accounts: [borrower] });
-    await page.getByRole('link', { name: 'Loan' }).click();
-    await page.getByRole('heading', { level: 1, name: 'Loan 50' }).waitFor();
+    await page.getByRole('link', { name: 'Credit line' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Credit line 50' }).waitFor();
     const cure = 'To 60.0\u00a0%: repay 9\u202f462\u00a0USDT, or add collateral worth 15\u202f771\u00a0USDT';
     await sees(page, cure);
     await page.getByRole('button', { name: 'Make a deposit link' }).click();

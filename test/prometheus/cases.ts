@@ -36,11 +36,11 @@ const NEVER = '+Inf '.repeat(60).trim();
 const PAST = '6x240';
 
 const aboutPosition = { account: 'desk-1', market: 'BTC_PERP', position: '42', direction: 'long' };
-const aboutLoan = { account: 'desk-1', asset: 'USDT', loan: '1700000000' };
+const aboutLoan = { account: 'desk-1', asset: 'USDT', creditLine: '1700000000' };
 const aboutRule = { account: 'desk-1', rule: 'near', subject: 'position:42' };
 const aboutAccount = { account: 'desk-1' };
 const position = 'desk-1: BTC_PERP long position 42';
-const loan = 'desk-1: credit line in USDT (1700000000)';
+const creditLine = 'desk-1: credit line in USDT (1700000000)';
 
 export const CASES: readonly AlertCase[] = [
   {
@@ -157,7 +157,7 @@ export const CASES: readonly AlertCase[] = [
     },
     labels: aboutLoan,
     severity: 'critical',
-    summary: `${loan} is near liquidation of its collateral`,
+    summary: `${creditLine} is near liquidation of its collateral`,
     description:
       'The LTV has reached 96% of the liquidation LTV (alert above 95%). The daemon cannot repay: repay or add collateral now.',
   },
@@ -173,7 +173,7 @@ export const CASES: readonly AlertCase[] = [
     },
     labels: aboutLoan,
     severity: 'critical',
-    summary: `${loan} is in margin call`,
+    summary: `${creditLine} is in margin call`,
     description:
       'The LTV is at 100% of the margin call LTV. The daemon cannot repay: repay or add collateral.',
   },
@@ -183,7 +183,7 @@ export const CASES: readonly AlertCase[] = [
     calm: { [`breakwater_credit_line_headroom_ratio{${LOAN}}`]: ALWAYS(0.11) },
     labels: aboutLoan,
     severity: 'warning',
-    summary: `${loan}: collateral may fall 9% until margin call`,
+    summary: `${creditLine}: collateral may fall 9% until margin call`,
     description:
       'The collateral may lose 9% of its worth before the margin call LTV is reached (alert below 10%).',
   },
@@ -196,7 +196,7 @@ export const CASES: readonly AlertCase[] = [
     ],
     labels: aboutLoan,
     severity: 'warning',
-    summary: `${loan}: margin call in about 1h 59m 0s`,
+    summary: `${creditLine}: margin call in about 1h 59m 0s`,
     description: 'If the LTV goes on drifting as it does, margin call comes in 1h 59m 0s (alert below 2h).',
   },
   {
@@ -368,7 +368,7 @@ export const CASES: readonly AlertCase[] = [
     severity: 'critical',
     summary: 'desk-1 has never been judged',
     description:
-      'The account is in the config, and no rule of it has ever been evaluated: nothing is known of its positions and loans, and nothing protects them.',
+      'The account is in the config, and no rule of it has ever been evaluated: nothing is known of its positions and credit lines, and nothing protects them.',
   },
   {
     alert: 'BreakwaterNoPolls',
@@ -512,7 +512,7 @@ export const CASES: readonly AlertCase[] = [
     severity: 'critical',
     summary: 'The shared state cannot be read',
     description:
-      'No process can read the shared state when it is scraped: metrics of accounts, positions, loans and rules are missing, and with them the alerts on those.',
+      'No process can read the shared state when it is scraped: metrics of accounts, positions, credit lines and rules are missing, and with them the alerts on those.',
   },
   {
     alert: 'BreakwaterDegraded',

@@ -14,7 +14,7 @@ import { ask } from '../web/fixture.ts';
 import { type EventListener, listenTo } from '../web/listener.ts';
 import { LogText, leaksIn, PLANTED, plantFiles, startReceiver } from './planted.ts';
 
-/** A position near its liquidation and a loan near its margin call; everything is told to every channel. */
+/** A position near its liquidation and a credit line near its margin call; everything is told to every channel. */
 const RULES = `  - id: near
     on: position
     when: { liquidationDistance: { below: 90% } }
@@ -73,8 +73,8 @@ interface Scene {
 
 async function openPlanted(): Promise<Scene> {
   const simulator = await openScene();
-  const loan = { asset: 'USDT', amount: d('30000'), collateralAsset: 'BTC', collateralAmount: d('1') };
-  expect(simulator.model.openLoan('long', loan).ok).toBe(true);
+  const creditLine = { asset: 'USDT', amount: d('30000'), collateralAsset: 'BTC', collateralAmount: d('1') };
+  expect(simulator.model.openLoan('long', creditLine).ok).toBe(true);
   const server = await startRedisServer();
   closeAfterTest(() => server.stop());
   const plain = new Redis(server.url);
@@ -249,19 +249,19 @@ describe.skipIf(!hasRedisServer())('a daemon with planted secrets', () => {
         subject = (json as { creditLines?: { subject: string }[] }).creditLines?.[0]?.subject ?? '';
         return subject !== '';
       },
-      'the loan',
+      'the credit line',
       () => troubles(world.events),
     );
     const link = await live(scene, subject);
 
-    // The loan is brought back: the deposit is named where people are told that it is over.
+    // The credit line is brought back: the deposit is named where people are told that it is over.
     await eventually(
       () => depositsSeen(world) > 0,
       'the deposit',
       () => troubles(world.events),
     );
-    const [loan] = simulator.model.creditLines('long');
-    expect(simulator.model.repayLoan('long', loan?.loanId ?? 0, d('5000')).ok).toBe(true);
+    const [creditLine] = simulator.model.creditLines('long');
+    expect(simulator.model.repayLoan('long', creditLine?.loanId ?? 0, d('5000')).ok).toBe(true);
     await eventually(
       () => scene.received.some(({ body }) => body.includes('a deposit of 500 USD arrived at')),
       'the message that names the deposit',

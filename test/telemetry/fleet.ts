@@ -6,7 +6,7 @@ import { type CompiledRules, compileRules } from '../../src/core/rules/compiled-
 import { evaluate } from '../../src/core/rules/evaluate.ts';
 import { figuresOf } from '../../src/core/view/stored-figures.ts';
 import type { State } from '../../src/state/state.ts';
-import { d, list, loan, position } from '../core/rules/fixtures.ts';
+import { creditLine, d, list, position } from '../core/rules/fixtures.ts';
 import { configText } from '../daemon/config.ts';
 
 /** Many accounts as polls leave them in the store, without anybody polling them. */
@@ -76,7 +76,10 @@ function judged(accountId: string, rules: CompiledRules, positions: number, nowM
     );
     const read = <T>(value: T) => ({ kind: 'read', value, ageMs: 40, serverDateMs: wallMs }) as const;
     const ltv = d((60 + Math.sin(poll)).toFixed(2));
-    const sources = { positions: read(list(records)), creditLine: read(list([loan({ currentLtv: ltv })])) };
+    const sources = {
+      positions: read(list(records)),
+      creditLine: read(list([creditLine({ currentLtv: ltv })])),
+    };
     const snapshot = { version: 1, accountId, at, sources, ownStops: [] } as const;
     ({ state } = evaluate(snapshot, state, at, rules));
     figures = figuresOf(snapshot, rules.settings);
@@ -84,7 +87,7 @@ function judged(accountId: string, rules: CompiledRules, positions: number, nowM
   return { evaluation: state, figures: figures! };
 }
 
-/** Stores every account of the config with so many positions and a loan, and rules that fire. */
+/** Stores every account of the config with so many positions and a credit line, and rules that fire. */
 export async function writeFleet(
   { store }: State,
   config: Pick<CompiledConfig, 'accounts'>,

@@ -15,7 +15,7 @@ export const CONTROL_TOKEN = 'a-control-token-of-some-length';
 
 const text = (amount: string): DecimalString => amount as DecimalString;
 
-/** An account with a long, a loan and a rule that fires for the long. */
+/** An account with a long, a credit line and a rule that fires for the long. */
 export function accountView(accountId: string, changes: Partial<AccountView> = {}): AccountView {
   const mark = {
     ruleId: 'near',

@@ -66,7 +66,7 @@ const READS: readonly CallEndpoint[] = [
   defineEndpoint({
     name: 'credit-lines',
     id: 'creditLines',
-    summary: 'open loans; LTVs in the unit of the exchange, percent or fraction',
+    summary: 'open credit lines; LTVs in the unit of the exchange, percent or fraction',
     parameters: [],
     request: () => undefined,
     prepare: () => ({ ok: true, params: {} }),

@@ -49,14 +49,14 @@ const POSITIONS: Columns<PositionRecord> = [
 ];
 
 const CREDIT_LINES: Columns<CreditLineRecord> = [
-  text('asset', (loan) => loan.asset),
-  figure('amount', (loan) => loan.amount),
-  figure('totalFunding', (loan) => loan.totalFunding),
-  figure('currentLtv', (loan) => loan.currentLtv),
-  figure('initialLtv', (loan) => loan.initialLtv),
-  figure('marginCallLtv', (loan) => loan.marginCallLtv),
-  figure('liquidationLtv', (loan) => loan.liquidationLtv),
-  text('createdAt', (loan) => moment(loan.createdAt)),
+  text('asset', (creditLine) => creditLine.asset),
+  figure('amount', (creditLine) => creditLine.amount),
+  figure('totalFunding', (creditLine) => creditLine.totalFunding),
+  figure('currentLtv', (creditLine) => creditLine.currentLtv),
+  figure('initialLtv', (creditLine) => creditLine.initialLtv),
+  figure('marginCallLtv', (creditLine) => creditLine.marginCallLtv),
+  figure('liquidationLtv', (creditLine) => creditLine.liquidationLtv),
+  text('createdAt', (creditLine) => moment(creditLine.createdAt)),
 ];
 
 const TRANSFERS: Columns<TransferRecord> = [

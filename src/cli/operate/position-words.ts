@@ -25,8 +25,8 @@ const COVER_WORDS: Readonly<Record<NonNullable<PositionLine['stopCover']>, strin
   unconfirmed: 'its stop is not confirmed',
 };
 
-export function loanWords(loan: CreditLineLine, view: Pick<AccountView, 'sources'>): string {
-  const { subject, amount, currentLtv, marginCallLtv, cures } = loan;
+export function creditLineWords(creditLine: CreditLineLine, view: Pick<AccountView, 'sources'>): string {
+  const { subject, amount, currentLtv, marginCallLtv, cures } = creditLine;
   const [cure] = cures;
   const parts = [
     `amount ${amount}`,

@@ -2,7 +2,7 @@ import type { IntentLine, RuleLine } from '../../core/view/account-view.ts';
 import { type CliIo, paint, printLine } from '../io.ts';
 import { printable, type Table, tableLines } from '../table.ts';
 import { controlWords } from './controls.ts';
-import { loanWords, positionWords } from './position-words.ts';
+import { creditLineWords, positionWords } from './position-words.ts';
 import type { StatusAccount, StatusReport } from './status-report.ts';
 import { roughly, timeOf } from './values.ts';
 
@@ -25,7 +25,7 @@ function accountTable({ accounts, atMs }: StatusReport): Table {
     'MODE',
     'LAST POLL',
     'POSITIONS',
-    'LOANS',
+    'CREDIT LINES',
     'PENDING',
     'FIRING',
     'FROZEN',
@@ -85,7 +85,7 @@ function printAccount(io: CliIo, account: StatusAccount, nowMs: number): void {
     return;
   }
   for (const line of positions) say(`position ${line.positionId} ${positionWords(line, account)}`);
-  for (const line of creditLines) say(`loan ${loanWords(line, account)}`);
+  for (const line of creditLines) say(`credit line ${creditLineWords(line, account)}`);
   for (const rule of rules) {
     const stage = rule.stage === null || rule.stage === 0 ? '' : `, stage ${rule.stage}`;
     const since = rule.sinceMs === null ? '' : ` since ${timeOf(rule.sinceMs)}`;

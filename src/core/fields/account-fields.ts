@@ -66,7 +66,7 @@ export const ACCOUNT_FIELDS = [
     source: 'creditLine',
     danger: 'above',
     minimum: 0,
-    description: 'Number of open loans.',
+    description: 'Number of open credit lines.',
     formula: 'length of the list; a lower bound when the list is incomplete',
   },
   {

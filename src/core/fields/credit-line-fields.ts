@@ -161,7 +161,7 @@ export const CREDIT_LINE_FIELDS = [
     type: 'number',
     unit: 'seconds',
     minimum: 0,
-    description: 'Time since the loan was taken, on the clock of the exchange.',
+    description: 'Time since the credit line was taken, on the clock of the exchange.',
     formula: 'time of the exchange - createdAt',
   },
 ] as const satisfies readonly FieldSpec[];

@@ -30,9 +30,9 @@ export interface PositionSubject {
 
 /** What the fields of a credit line are computed from. */
 export interface CreditLineSubject {
-  readonly loan: CreditLineQuantities;
+  readonly creditLine: CreditLineQuantities;
   readonly account: AccountQuantities;
-  /** Of the loan's LTV. */
+  /** Of the credit line's LTV. */
   readonly motion: Quantity<Motion>;
 }
 
@@ -84,23 +84,24 @@ export const POSITION_VALUES: Readonly<Record<PositionFieldName, Compute<Positio
 };
 
 export const CREDIT_LINE_VALUES: Readonly<Record<CreditLineFieldName, Compute<CreditLineSubject>>> = {
-  currentLtv: ({ loan }) => loan.ltv('currentLtv'),
-  initialLtv: ({ loan }) => loan.ltv('initialLtv'),
-  marginCallLtv: ({ loan }) => loan.ltv('marginCallLtv'),
-  liquidationLtv: ({ loan }) => loan.ltv('liquidationLtv'),
-  ltvToMarginCall: ({ loan }) => loan.ltvTo('marginCallLtv'),
-  ltvToLiquidation: ({ loan }) => loan.ltvTo('liquidationLtv'),
-  collateralMayFall: ({ loan }) => loan.collateralMayFall('marginCallLtv'),
-  collateralMayFallToLiquidation: ({ loan }) => loan.collateralMayFall('liquidationLtv'),
+  currentLtv: ({ creditLine }) => creditLine.ltv('currentLtv'),
+  initialLtv: ({ creditLine }) => creditLine.ltv('initialLtv'),
+  marginCallLtv: ({ creditLine }) => creditLine.ltv('marginCallLtv'),
+  liquidationLtv: ({ creditLine }) => creditLine.ltv('liquidationLtv'),
+  ltvToMarginCall: ({ creditLine }) => creditLine.ltvTo('marginCallLtv'),
+  ltvToLiquidation: ({ creditLine }) => creditLine.ltvTo('liquidationLtv'),
+  collateralMayFall: ({ creditLine }) => creditLine.collateralMayFall('marginCallLtv'),
+  collateralMayFallToLiquidation: ({ creditLine }) => creditLine.collateralMayFall('liquidationLtv'),
   ltvDrift: ({ motion }) =>
     motion.kind === 'value' ? known(Math.expm1(motion.value.driftPerMs * MS_PER_HOUR)) : motion,
-  minutesToMarginCall: ({ loan, motion }) => minutes(loan.crossing(motion)),
-  marginCallProbability: ({ loan, motion }, { windowMs }) => probability(loan.crossing(motion), windowMs),
-  amount: ({ loan }) => loan.amount,
-  totalFunding: ({ loan }) => reported(loan.record.totalFunding),
-  debt: ({ loan }) => loan.debt,
-  asset: ({ loan }) => known(loan.record.asset),
-  ageSeconds: ({ loan, account }) => account.secondsSince(loan.record.createdAt),
+  minutesToMarginCall: ({ creditLine, motion }) => minutes(creditLine.crossing(motion)),
+  marginCallProbability: ({ creditLine, motion }, { windowMs }) =>
+    probability(creditLine.crossing(motion), windowMs),
+  amount: ({ creditLine }) => creditLine.amount,
+  totalFunding: ({ creditLine }) => reported(creditLine.record.totalFunding),
+  debt: ({ creditLine }) => creditLine.debt,
+  asset: ({ creditLine }) => known(creditLine.record.asset),
+  ageSeconds: ({ creditLine, account }) => account.secondsSince(creditLine.record.createdAt),
 };
 
 export const ACCOUNT_VALUES: Readonly<Record<AccountFieldName, Compute<AccountQuantities>>> = {

@@ -38,7 +38,7 @@ const NAMES: Readonly<Record<string, string>> = {
   dataAge: 'age of the data',
   recordsSetAside: 'number of records that could not be read',
   positionCount: 'number of positions',
-  creditLineCount: 'number of loans',
+  creditLineCount: 'number of credit lines',
   totalNotional: 'value of all positions',
   totalMargin: 'margin of all positions',
   totalUnrealizedPnl: 'unrealised result of all positions',

@@ -251,7 +251,7 @@ export interface ExchangeReads {
     query?: { readonly market?: string },
     options?: CallOptions,
   ): Promise<ReadOutcome<RecordList<PositionRecord>>>;
-  /** Every open loan; an account without one has an empty, complete list. */
+  /** Every open credit line; an account without one has an empty, complete list. */
   creditLines(options?: CallOptions): Promise<ReadOutcome<RecordList<CreditLineRecord>>>;
   mainBalance(options?: CallOptions): Promise<ReadOutcome<MainBalance>>;
   transfers(query?: TransferQuery, options?: CallOptions): Promise<ReadOutcome<RecordList<TransferRecord>>>;

@@ -45,12 +45,12 @@ export type NoticeKind =
   /** An action failed, was refused or is in doubt, and somebody has to know. */
   | 'alarm';
 
-/** What would bring a loan back to a target; the daemon cannot do it. */
+/** What would bring a credit line back to a target; the daemon cannot do it. */
 export interface CureFigures {
   readonly asset: string;
   readonly currentLtv: number;
   readonly targetLtv: number;
-  /** In the loan's asset: what to repay, or the value of collateral to add instead. Rounded up to 8 places. */
+  /** In the credit line's asset: what to repay, or the value of collateral to add instead. Rounded up to 8 places. */
   readonly repay: DecimalString;
   readonly addCollateral: DecimalString;
 }

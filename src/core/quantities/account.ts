@@ -32,7 +32,7 @@ export class AccountQuantities {
   readonly #covers: Quantity<StopCover>[] = [];
   #positionList: Quantity<RecordList<PositionRecord>> | undefined;
   #positions: readonly PositionQuantities[] | undefined;
-  #loans: readonly CreditLineQuantities[] | undefined;
+  #creditLines: readonly CreditLineQuantities[] | undefined;
 
   constructor(snapshot: Snapshot, settings: AccountSettings, now: Instant) {
     this.snapshot = snapshot;
@@ -89,14 +89,14 @@ export class AccountQuantities {
     return this.#positions;
   }
 
-  /** Quantities of every loan of the last read, fresh or not. */
-  get loans(): readonly CreditLineQuantities[] {
-    if (this.#loans === undefined) {
+  /** Quantities of every credit line of the last read, fresh or not. */
+  get creditLines(): readonly CreditLineQuantities[] {
+    if (this.#creditLines === undefined) {
       const reading = this.snapshot.sources.creditLine;
       const records = reading?.kind === 'read' ? reading.value.records : [];
-      this.#loans = records.map((record) => new CreditLineQuantities(record, this.settings));
+      this.#creditLines = records.map((record) => new CreditLineQuantities(record, this.settings));
     }
-    return this.#loans;
+    return this.#creditLines;
   }
 
   /** How well stops cover a position of the last read; see `stopCover`. */

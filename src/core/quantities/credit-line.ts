@@ -57,7 +57,7 @@ export class CreditLineQuantities {
     return used.kind === 'value' ? known(1 - used.value) : used;
   }
 
-  /** `amount + totalFunding`, in the loan's asset: what would have to be repaid now. */
+  /** `amount + totalFunding`, in the credit line's asset: what would have to be repaid now. */
   get debt(): Quantity<number> {
     const exact = this.exactDebt;
     return exact.kind === 'value' ? known(toNumber(exact.value)) : exact;
@@ -75,7 +75,7 @@ export class CreditLineQuantities {
     return reported(this.record.amount);
   }
 
-  /** The way of ln(currentLtv) up to ln(marginCallLtv). A loan without LTV (0) cannot move towards it: unknown. */
+  /** The way of ln(currentLtv) up to ln(marginCallLtv). A credit line without LTV (0) cannot move towards it: unknown. */
   crossing(motion: Quantity<Motion>): Quantity<Crossing> {
     const used = this.ltvTo('marginCallLtv');
     if (used.kind !== 'value') return used;
@@ -85,23 +85,23 @@ export class CreditLineQuantities {
   }
 }
 
-/** What would bring a loan from its current to a target LTV; the daemon can only say it. */
+/** What would bring a credit line from its current to a target LTV; the daemon can only say it. */
 export interface Cure {
   readonly targetLtv: number;
-  /** Amount to repay, in the loan's asset. */
+  /** Amount to repay, in the credit line's asset. */
   readonly repay: number;
-  /** Value of collateral to add instead, in the loan's asset. */
+  /** Value of collateral to add instead, in the credit line's asset. */
   readonly addCollateral: number;
 }
 
 /**
  * `repay = debt * (1 - target / current)` or `addCollateral = debt * (1 / target - 1 / current)`; `none` when the
- * loan is already at or below the target.
+ * credit line is already at or below the target.
  */
-export function cureTo(loan: CreditLineQuantities, targetLtv: number): Quantity<Cure> {
-  const { debt } = loan;
+export function cureTo(creditLine: CreditLineQuantities, targetLtv: number): Quantity<Cure> {
+  const { debt } = creditLine;
   if (debt.kind !== 'value') return debt;
-  const current = loan.ltv('currentLtv');
+  const current = creditLine.ltv('currentLtv');
   if (current.kind !== 'value') return current;
   if (!(targetLtv > 0)) return unknown('notPositive');
   if (current.value <= targetLtv) return { kind: 'none' };
@@ -112,15 +112,18 @@ export function cureTo(loan: CreditLineQuantities, targetLtv: number): Quantity<
   });
 }
 
-/** For each target that is below the loan's LTV: what brings it there. */
-export function curesOf(loan: CreditLineQuantities, targets: readonly number[]): readonly CureFigures[] {
-  const current = loan.ltv('currentLtv');
+/** For each target that is below the credit line's LTV: what brings it there. */
+export function curesOf(
+  creditLine: CreditLineQuantities,
+  targets: readonly number[],
+): readonly CureFigures[] {
+  const current = creditLine.ltv('currentLtv');
   return targets.flatMap((targetLtv) => {
-    const cure = cureTo(loan, targetLtv);
+    const cure = cureTo(creditLine, targetLtv);
     if (cure.kind !== 'value' || current.kind !== 'value') return [];
     const { repay, addCollateral } = cure.value;
     const figures = { repay: upwards(repay), addCollateral: upwards(addCollateral) };
-    return [{ asset: loan.record.asset, currentLtv: current.value, targetLtv, ...figures }];
+    return [{ asset: creditLine.record.asset, currentLtv: current.value, targetLtv, ...figures }];
   });
 }
 

@@ -201,18 +201,18 @@ export function priceLevels(
 }
 
 /**
- * LTVs next to the present one at which a loan would reach one of its thresholds; its margin call and its liquidation
+ * LTVs next to the present one at which a credit line would reach one of its thresholds; its margin call and its liquidation
  * are always two. `undefined` when the LTV is not known, or 0.
  */
 export function ltvLevels(
-  loan: CreditLineQuantities,
+  creditLine: CreditLineQuantities,
   thresholds: readonly LevelThreshold[],
   motion: Quantity<Motion>,
 ): NearestLevels | undefined {
-  const current = loan.ltv('currentLtv');
+  const current = creditLine.ltv('currentLtv');
   if (current.kind !== 'value' || current.value <= 0) return undefined;
-  const call = orNaN(loan.ltv('marginCallLtv'));
-  const end = orNaN(loan.ltv('liquidationLtv'));
+  const call = orNaN(creditLine.ltv('marginCallLtv'));
+  const end = orNaN(creditLine.ltv('liquidationLtv'));
   const levels = new NearestLevels(current.value);
   levels.add(call);
   levels.add(end);

@@ -12,14 +12,14 @@ import type { Motion } from './forecast.ts';
 export function planNext(
   rules: CompiledRules,
   account: AccountQuantities,
-  { positions, loans }: Subjects,
+  { positions, creditLines }: Subjects,
   slots: readonly RuleSlot[],
   leastIntervalMs: number,
 ): NextDue {
   const { calmMs, alertMs } = rules.settings.cadence;
   const bounds = { calmMs, alertMs, leastIntervalMs };
   const urgent = findUrgent(account, positions, slots);
-  return nextDue(bounds, urgent ?? soonest(rules, positions, loans, calmMs));
+  return nextDue(bounds, urgent ?? soonest(rules, positions, creditLines, calmMs));
 }
 
 /** What asks for the alert cadence whatever the figures say. */
@@ -41,7 +41,7 @@ function findUrgent(
 function soonest(
   { position, creditLine }: CompiledRules,
   positions: SubjectList<'position'>,
-  loans: SubjectList<'creditLine'>,
+  creditLines: SubjectList<'creditLine'>,
   calmMs: number,
 ): NextDue {
   let due: NextDue = { inMs: calmMs, reason: 'calm' };
@@ -56,8 +56,8 @@ function soonest(
   for (const { key, of } of positions.subjects) {
     consider(key, priceLevels(of.position, position.thresholds, of.motion), of.motion);
   }
-  for (const { key, of } of loans.subjects) {
-    consider(key, ltvLevels(of.loan, creditLine.thresholds, of.motion), of.motion);
+  for (const { key, of } of creditLines.subjects) {
+    consider(key, ltvLevels(of.creditLine, creditLine.thresholds, of.motion), of.motion);
   }
   return due;
 }

@@ -19,7 +19,7 @@ export interface AccountState {
   readonly nextEpisode: number;
   readonly rules: readonly RuleSlot[];
   readonly markets: readonly MarketMemory[];
-  readonly loans: readonly CreditLineMemory[];
+  readonly creditLines: readonly CreditLineMemory[];
   readonly positions: readonly PositionMemory[];
   /** Ages at the last evaluation of the reads that forecasts are fed from. */
   readonly ages: { readonly positions?: number; readonly creditLine?: number };
@@ -41,7 +41,7 @@ export interface MarketMemory {
   readonly absentMs: number;
 }
 
-/** The LTV of a loan. */
+/** The LTV of a credit line. */
 export interface CreditLineMemory {
   readonly subject: SubjectKey;
   readonly forecast: ForecastState;
@@ -65,7 +65,7 @@ export function emptyAccountState(accountId: string): AccountState {
     nextEpisode: 1,
     rules: [],
     markets: [],
-    loans: [],
+    creditLines: [],
     positions: [],
     ages: {},
   };

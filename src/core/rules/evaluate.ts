@@ -56,7 +56,7 @@ export function evaluate(
   const { account, memory, forecasts, passage, subjects } = prepare(snapshot, state, now, rules);
   const run = new RuleRun(state, rules, now, passage.timerMs, account.serverNowMs ?? now.wallMs);
   run.judge(rules.position, subjects.positions);
-  run.judge(rules.creditLine, subjects.loans);
+  run.judge(rules.creditLine, subjects.creditLines);
   run.judge(rules.account, subjects.account);
   const slots = run.finish();
   const due = planNext(rules, account, subjects, slots, options.leastIntervalMs ?? 0);

@@ -8,7 +8,7 @@ import type { AccountState, CreditLineMemory, MarketMemory, PositionMemory } fro
 import type { Passage } from './passage.ts';
 
 /** What is remembered between evaluations besides the rules. */
-export type Memory = Pick<AccountState, 'markets' | 'loans' | 'positions' | 'ages'>;
+export type Memory = Pick<AccountState, 'markets' | 'creditLines' | 'positions' | 'ages'>;
 
 /** A mark price coarser than this is no sample: its rounding would pass for volatility. */
 const COARSEST_SAMPLE = 0.001;
@@ -23,7 +23,7 @@ export function remember(memory: Memory, account: AccountQuantities, passage: Pa
   const creditLineAgeMs = account.ageMs('creditLine');
   return {
     markets: rememberMarkets(memory, account, passage),
-    loans: rememberLoans(memory, account, passage),
+    creditLines: rememberCreditLines(memory, account, passage),
     positions: rememberCover(memory.positions, account, passage.timerMs),
     ages: {
       ...(positionsAgeMs !== undefined && { positions: positionsAgeMs }),
@@ -110,20 +110,20 @@ function findMarket<T extends { readonly market: string }>(
   return undefined;
 }
 
-function rememberLoans(
+function rememberCreditLines(
   memory: Memory,
   account: AccountQuantities,
   passage: Passage,
 ): readonly CreditLineMemory[] {
   const reading = account.snapshot.sources.creditLine;
-  if (reading?.kind !== 'read' || !isFresh(account, reading)) return memory.loans;
+  if (reading?.kind !== 'read' || !isFresh(account, reading)) return memory.creditLines;
   const sinceMs = sincePreviousRead(memory.ages.creditLine, account.ageMs('creditLine'), passage);
-  if (sinceMs === 0) return memory.loans;
+  if (sinceMs === 0) return memory.creditLines;
   const next: CreditLineMemory[] = [];
-  for (const loan of account.loans) {
-    const subject = creditLineKey(loan.record);
-    const before = memory.loans.find((one) => one.subject === subject);
-    const ltv = loan.ltv('currentLtv');
+  for (const creditLine of account.creditLines) {
+    const subject = creditLineKey(creditLine.record);
+    const before = memory.creditLines.find((one) => one.subject === subject);
+    const ltv = creditLine.ltv('currentLtv');
     const gap = ltv.kind !== 'value';
     const forecast = gap
       ? before?.forecast
@@ -132,13 +132,13 @@ function rememberLoans(
   }
   if (reading.value.complete) return next;
   const seen = new Set(next.map(({ subject }) => subject));
-  for (const { subject, forecast } of memory.loans) {
+  for (const { subject, forecast } of memory.creditLines) {
     if (!seen.has(subject)) next.push({ subject, forecast, gap: true });
   }
   return next;
 }
 
-/** Identity of a loan across polls. */
+/** Identity of a credit line across polls. */
 export function creditLineKey(record: { readonly asset: string; readonly createdAt: number }): string {
   return `creditLine:${record.asset}@${record.createdAt}`;
 }

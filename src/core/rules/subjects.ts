@@ -26,7 +26,7 @@ export interface SubjectList<K extends SubjectKind> {
 /** All subjects of one evaluation. */
 export interface Subjects {
   readonly positions: SubjectList<'position'>;
-  readonly loans: SubjectList<'creditLine'>;
+  readonly creditLines: SubjectList<'creditLine'>;
   readonly account: SubjectList<'account'>;
 }
 
@@ -47,7 +47,7 @@ export function subjectsOf(
 ): Subjects {
   return {
     positions: positionSubjects(account, memory, forecasts),
-    loans: creditLineSubjects(account, memory),
+    creditLines: creditLineSubjects(account, memory),
     account: accountSubject(account),
   };
 }
@@ -83,16 +83,16 @@ function positionSubjects(
 function creditLineSubjects(account: AccountQuantities, memory: Memory): SubjectList<'creditLine'> {
   const list = account.fresh(account.snapshot.sources.creditLine);
   const stale = list.kind === 'unknown' ? list.why : undefined;
-  const keys = account.loans.map(({ record }) => creditLineKey(record));
-  const subjects = account.loans.map((loan, index) => {
-    const key = keys[index] ?? creditLineKey(loan.record);
+  const keys = account.creditLines.map(({ record }) => creditLineKey(record));
+  const subjects = account.creditLines.map((creditLine, index) => {
+    const key = keys[index] ?? creditLineKey(creditLine.record);
     const of: CreditLineSubject = {
-      loan,
+      creditLine,
       account,
-      motion: motionOf(memory.loans.find(({ subject }) => subject === key)?.forecast),
+      motion: motionOf(memory.creditLines.find(({ subject }) => subject === key)?.forecast),
     };
     const frozen = stale ?? (isRepeated(keys, index) ? ('duplicateRecord' as const) : undefined);
-    return { key, of, filterable: { asset: loan.record.asset }, frozen };
+    return { key, of, filterable: { asset: creditLine.record.asset }, frozen };
   });
   return { subjects: unique(subjects), incomplete: incompleteness(list) };
 }

@@ -167,7 +167,7 @@ export interface CreditLineLine {
   readonly marks: readonly ThresholdMark[];
 }
 
-/** Either repaying or adding collateral is enough; both in the asset of the loan, rounded up. */
+/** Either repaying or adding collateral is enough; both in the asset of the credit line, rounded up. */
 export interface CureLine {
   readonly targetLtv: number;
   readonly repay: DecimalString;

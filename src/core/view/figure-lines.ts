@@ -61,19 +61,19 @@ export function positionFigures({ key, of }: Subject<'position'>): PositionFigur
   };
 }
 
-/** Loans as last read, and what would cure each of them. */
+/** Credit lines as last read, and what would cure each of them. */
 export function creditLineLines(scene: Scene): readonly CreditLineLine[] {
-  return scene.subjects.loans.subjects.map((subject) => creditLineLine(subject, scene));
+  return scene.subjects.creditLines.subjects.map((subject) => creditLineLine(subject, scene));
 }
 
 function creditLineLine(subject: Subject<'creditLine'>, scene: Scene): CreditLineLine {
-  const { loan } = subject.of;
-  const { record } = loan;
+  const { creditLine } = subject.of;
+  const { record } = creditLine;
   return {
     ...creditLineFigures(subject),
     amount: record.amount,
     totalFunding: record.totalFunding ?? null,
-    ltvToMarginCall: figureOf(loan.ltvTo('marginCallLtv')),
+    ltvToMarginCall: figureOf(creditLine.ltvTo('marginCallLtv')),
     cures: cureLines(subject, scene),
     marks: marksOf(scene.rules.creditLine, subject.filterable),
   };
@@ -81,21 +81,21 @@ function creditLineLine(subject: Subject<'creditLine'>, scene: Scene): CreditLin
 
 /** The same without what only people want to know. */
 export function creditLineFigures({ key, of }: Subject<'creditLine'>): CreditLineFigures {
-  const { loan } = of;
+  const { creditLine } = of;
   return {
     subject: key,
-    asset: loan.record.asset,
-    debt: valueOf(loan.exactDebt),
-    currentLtv: figureOf(loan.ltv('currentLtv')),
-    initialLtv: figureOf(loan.ltv('initialLtv')),
-    marginCallLtv: figureOf(loan.ltv('marginCallLtv')),
-    liquidationLtv: figureOf(loan.ltv('liquidationLtv')),
-    collateralMayFall: figureOf(loan.collateralMayFall('marginCallLtv')),
+    asset: creditLine.record.asset,
+    debt: valueOf(creditLine.exactDebt),
+    currentLtv: figureOf(creditLine.ltv('currentLtv')),
+    initialLtv: figureOf(creditLine.ltv('initialLtv')),
+    marginCallLtv: figureOf(creditLine.ltv('marginCallLtv')),
+    liquidationLtv: figureOf(creditLine.ltv('liquidationLtv')),
+    collateralMayFall: figureOf(creditLine.collateralMayFall('marginCallLtv')),
     minutesToMarginCall: figureOf(CREDIT_LINE_VALUES.minutesToMarginCall(of, NO_PARAMETER)),
   };
 }
 
-/** For every target that a rule on this loan names, highest first: the nearest cure is the first one. */
+/** For every target that a rule on this credit line names, highest first: the nearest cure is the first one. */
 function cureLines({ of, filterable }: Subject<'creditLine'>, { rules }: Scene): readonly CureLine[] {
   const targets = new Set<number>();
   for (const rule of rules.creditLine.rules) {
@@ -105,7 +105,7 @@ function cureLines({ of, filterable }: Subject<'creditLine'>, { rules }: Scene):
     }
   }
   const highestFirst = [...targets].sort((a, b) => b - a);
-  return curesOf(of.loan, highestFirst).map(({ targetLtv, repay, addCollateral }) => ({
+  return curesOf(of.creditLine, highestFirst).map(({ targetLtv, repay, addCollateral }) => ({
     targetLtv,
     repay,
     addCollateralWorth: addCollateral,

@@ -21,7 +21,7 @@ export function ruleLines(scene: Scene): readonly RuleLine[] {
   const lines: RuleLine[] = [];
   const { rules, subjects } = scene;
   linesOf(scene, rules.position, subjects.positions, lines);
-  linesOf(scene, rules.creditLine, subjects.loans, lines);
+  linesOf(scene, rules.creditLine, subjects.creditLines, lines);
   linesOf(scene, rules.account, subjects.account, lines);
   for (const slot of scene.evaluation.rules) {
     if (!rules.byId.has(slot.ruleId)) lines.push(...linesOfUnknown(slot, scene));

@@ -79,7 +79,7 @@ export function accountFigures(inputs: Omit<ViewInputs, 'balances'>): AccountFig
     danger,
     sources: sourceViews(scene),
     positions: scene.subjects.positions.subjects.map(positionFigures),
-    creditLines: scene.subjects.loans.subjects.map(creditLineFigures),
+    creditLines: scene.subjects.creditLines.subjects.map(creditLineFigures),
     rules: ruleLines(scene),
     intents: intentFigures([...stored.lanes.values()]),
     refused: null,

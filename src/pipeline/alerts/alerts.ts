@@ -31,7 +31,7 @@ export interface AlertScene {
   readonly events: readonly AuditEvent[];
   readonly inForce: ControlsInForce;
   readonly snapshot: Snapshot;
-  /** Of loans whose rules end with this evaluation. */
+  /** Of credit lines whose rules end with this evaluation. */
   readonly cures: readonly DepositCure[];
   readonly reminderMs: number;
   readonly nowMs: number;

@@ -8,14 +8,14 @@ import { figure } from '../../core/rules/condition-words.ts';
 import type { Transition } from '../../core/rules/decision.ts';
 import { creditLineKey } from '../../core/rules/memory.ts';
 
-/** A rule about a loan that does not fire any more, and the deposits that arrived since it began to. */
+/** A rule about a credit line that does not fire any more, and the deposits that arrived since it began to. */
 export interface DepositCure {
   readonly ruleId: string;
   readonly subject: string;
   /** `a deposit of 500 EUR arrived at 2026-01-31 23:59:59 UTC; the loan-to-value is 55 % now`. */
   readonly words: string;
   readonly deposits: readonly { readonly ticker: string; readonly amount: string; readonly atMs: number }[];
-  /** A fraction; null: the loan is gone, or its LTV is not known. */
+  /** A fraction; null: the credit line is gone, or its LTV is not known. */
   readonly ltv: number | null;
 }
 
@@ -28,7 +28,7 @@ export interface CureScene {
 }
 
 /**
- * What people want to know when a loan is safe again: whether it was their money. That a deposit came in between
+ * What people want to know when a credit line is safe again: whether it was their money. That a deposit came in between
  * does not prove that it was the cause, so no more is said than that it came.
  */
 export function depositCures(scene: CureScene): readonly DepositCure[] {
@@ -37,12 +37,12 @@ export function depositCures(scene: CureScene): readonly DepositCure[] {
     const sinceMs = firingSince(scene.before, ruleId, subject);
     const deposits = sinceMs === undefined ? [] : depositsSince(scene.snapshot, sinceMs);
     if (deposits.length === 0) return [];
-    const { ltv, words } = loanNow(scene, subject);
+    const { ltv, words } = creditLineNow(scene, subject);
     return [{ ruleId, subject, deposits, ltv, words: `${depositWords(deposits)}; ${words}` }];
   });
 }
 
-/** For the audit trail, and with it for the story of the loan. */
+/** For the audit trail, and with it for the story of the credit line. */
 export function cureNote({ words, ...detail }: DepositCure, atMs: number): AuditDraft {
   return { kind: 'note', atMs, about: 'depositArrived', words, detail: { ...detail } };
 }
@@ -74,7 +74,7 @@ function depositWords(deposits: DepositCure['deposits']): string {
   return more === 0 ? named.join(', ') : `${named.join(', ')}, and ${more} more`;
 }
 
-function loanNow(
+function creditLineNow(
   { snapshot, settings }: CureScene,
   subject: string,
 ): { readonly ltv: number | null; readonly words: string } {
@@ -83,7 +83,7 @@ function loanNow(
   const record = list?.records.find((one) => creditLineKey(one) === subject);
   if (record === undefined) {
     // Only a list that is complete proves that something is not there.
-    const words = list?.complete === true ? 'the loan is gone' : 'whether it is safe now is not known';
+    const words = list?.complete === true ? 'the credit line is gone' : 'whether it is safe now is not known';
     return { ltv: null, words };
   }
   const ltv = new CreditLineQuantities(record, settings).ltv('currentLtv');

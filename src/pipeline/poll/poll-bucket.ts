@@ -1,10 +1,10 @@
 import type { Clock } from '../../core/ports/clock.ts';
 import type { SeenAccount } from '../../core/ports/lane-dispatcher.ts';
 import type { AccountCommit, AccountLoad, CommitResult, DueView } from '../../core/ports/state-store.ts';
-import { carryOut } from '../act/carry-out.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
 import { BatchedCommits } from './batched-commits.ts';
+import { carryOut } from './carry-out.ts';
 import { type Decided, decide } from './decide.ts';
 import { dangerOf, dueIn, timeApart } from './due-in.ts';
 import { HeldClaims } from './held-claims.ts';

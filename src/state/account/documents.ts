@@ -119,15 +119,24 @@ const EVALUATION_MEMBERS = {
   loans: 'array',
   positions: 'array',
 } as const;
-const checkWhole = shaped<AccountState>({ ...EVALUATION_MEMBERS, ages: 'object' });
+
+/** An evaluation as its first version was written: in one part, with another word for the credit lines. */
+type FirstEvaluation = Omit<AccountState, 'creditLines'> & { readonly loans: AccountState['creditLines'] };
+
+const checkFirst = shaped<FirstEvaluation>({ ...EVALUATION_MEMBERS, ages: 'object' });
+
+function splitFirst(value: unknown): unknown {
+  const { loans, ...evaluation } = checkFirst(value);
+  return splitEvaluation({ ...evaluation, creditLines: loans });
+}
+
 const checkResting = shaped<RestingEvaluation>(EVALUATION_MEMBERS);
 
 /** Another document: an entry here and a member of `AccountDocuments`. */
 export const DOCUMENT_CODECS: Codecs = {
   evaluation: {
     version: EVALUATION_VERSION,
-    // The first version was in one part.
-    migrations: { 1: (old) => splitEvaluation(checkWhole(old)) },
+    migrations: { 1: splitFirst },
     parse: (value, moving) => joinEvaluation(checkResting(value), moving),
   },
   limits: { version: 1, migrations: {}, parse: shaped<LimitLedger>({ admitted: 'array' }) },

@@ -12,6 +12,7 @@ export const EVALUATION_VERSION = 2;
 export interface RestingEvaluation extends Pick<AccountState, 'accountId' | 'nextEpisode' | 'rules'> {
   readonly version: typeof EVALUATION_VERSION;
   readonly markets: readonly string[];
+  /** Subjects of the credit lines; the stored name is that of the first version. */
   readonly loans: readonly string[];
   readonly positions: readonly Pick<AccountState['positions'][number], 'positionId' | 'cover'>[];
 }
@@ -30,19 +31,19 @@ type MovingEvaluation = readonly [
   passage: readonly [wallMs: number, monotonicMs: number, clockId: string, plannedMs: number] | null,
   ages: readonly [positionsMs: number | null, creditLineMs: number | null],
   markets: readonly Moved[],
-  loans: readonly Moved[],
+  creditLines: readonly Moved[],
   unprotectedMs: readonly number[],
 ];
 
 function restingOf(state: AccountState): RestingEvaluation {
-  const { accountId, nextEpisode, rules, markets, loans, positions } = state;
+  const { accountId, nextEpisode, rules, markets, creditLines, positions } = state;
   return {
     version: EVALUATION_VERSION,
     accountId,
     nextEpisode,
     rules,
     markets: markets.map(({ market }) => market),
-    loans: loans.map(({ subject }) => subject),
+    loans: creditLines.map(({ subject }) => subject),
     positions: positions.map(({ positionId, cover }) => ({ positionId, cover })),
   };
 }
@@ -60,7 +61,7 @@ export function isRestingText(text: string | undefined): boolean {
   return text?.startsWith(`{"version":${EVALUATION_VERSION},`) === true;
 }
 
-export function movingText({ passage, ages, markets, loans, positions }: AccountState): string {
+export function movingText({ passage, ages, markets, creditLines, positions }: AccountState): string {
   const moving: MovingEvaluation = [
     EVALUATION_VERSION,
     passage === undefined
@@ -68,7 +69,7 @@ export function movingText({ passage, ages, markets, loans, positions }: Account
       : [passage.at.wallMs, passage.at.monotonicMs, passage.at.clockId, passage.plannedMs],
     [ages.positions ?? null, ages.creditLine ?? null],
     markets.map(({ forecast, absentMs }) => movedOf(forecast, absentMs)),
-    loans.map(({ forecast, gap }) => movedOf(forecast, Number(gap))),
+    creditLines.map(({ forecast, gap }) => movedOf(forecast, Number(gap))),
     positions.map(({ unprotectedMs }) => unprotectedMs),
   ];
   return JSON.stringify(moving);
@@ -80,7 +81,7 @@ export function restsAlike(a: AccountState, b: AccountState): boolean {
     a.nextEpisode === b.nextEpisode &&
     isAlike(a.rules, b.rules, (one, other) => one === other) &&
     isAlike(a.markets, b.markets, (one, other) => one.market === other.market) &&
-    isAlike(a.loans, b.loans, (one, other) => one.subject === other.subject) &&
+    isAlike(a.creditLines, b.creditLines, (one, other) => one.subject === other.subject) &&
     isAlike(
       a.positions,
       b.positions,
@@ -103,7 +104,7 @@ export function joinEvaluation(
 ): AccountState {
   const text = resting.moving ?? beside;
   if (text === undefined) throw new Error('the part of it that moves is missing');
-  const [passage, ages, markets, loans, unprotectedMs] = readMoving(text);
+  const [passage, ages, markets, creditLines, unprotectedMs] = readMoving(text);
   const { accountId, nextEpisode, rules } = resting;
   return {
     version: STATE_VERSION,
@@ -116,7 +117,7 @@ export function joinEvaluation(
       forecast,
       absentMs,
     })),
-    loans: paired(resting.loans, loans, (subject, [forecast, gap]) => ({
+    creditLines: paired(resting.loans, creditLines, (subject, [forecast, gap]) => ({
       subject,
       forecast,
       gap: gap === 1,
@@ -139,7 +140,7 @@ type Forecast = readonly [forecast: ForecastState, last: number];
 function readMoving(
   text: string,
 ): readonly [PassageState | null, AccountState['ages'], Forecast[], Forecast[], readonly number[]] {
-  const [version, passage, ages, markets, loans, unprotectedMs] = listOf(JSON.parse(text), 6);
+  const [version, passage, ages, markets, creditLines, unprotectedMs] = listOf(JSON.parse(text), 6);
   if (version !== EVALUATION_VERSION) throw new Error('the part of it that moves is of another version');
   const [positionsMs, creditLineMs] = listOf(ages, 2);
   return [
@@ -149,7 +150,7 @@ function readMoving(
       ...(creditLineMs !== null && { creditLine: numberOf(creditLineMs) }),
     },
     listOf(markets).map(readMoved),
-    listOf(loans).map(readMoved),
+    listOf(creditLines).map(readMoved),
     listOf(unprotectedMs).map(numberOf),
   ];
 }

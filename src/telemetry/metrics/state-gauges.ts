@@ -22,7 +22,7 @@ export interface ViewTimes {
 }
 
 /**
- * Of an account with more positions or loans than this the rest has no series; `account_positions` still counts
+ * Of an account with more positions or credit lines than this the rest has no series; `account_positions` still counts
  * them. What the exchange lists must not fill the memory of whoever scrapes.
  */
 export const MOST_SUBJECTS = 500;
@@ -150,7 +150,7 @@ function writeAccount(series: StateSeries, view: AccountFigures, times: ViewTime
   series.add('positions', account, view.positions.length);
   for (const line of view.positions.slice(0, MOST_SUBJECTS)) writePosition(series, account, line);
   series.add('creditLines', account, view.creditLines.length);
-  for (const line of view.creditLines.slice(0, MOST_SUBJECTS)) writeLoan(series, account, line);
+  for (const line of view.creditLines.slice(0, MOST_SUBJECTS)) writeCreditLine(series, account, line);
 }
 
 const MODES: readonly Mode[] = ['enforce', 'observe'];
@@ -233,11 +233,11 @@ function writePosition(series: StateSeries, account: number, line: PositionFigur
 
 const SECONDS_PER_MINUTE = 60;
 
-function writeLoan(series: StateSeries, account: number, line: CreditLineFigures): void {
+function writeCreditLine(series: StateSeries, account: number, line: CreditLineFigures): void {
   const { asset, subject, minutesToMarginCall, debt } = line;
-  const loan = subject.slice(subject.lastIndexOf('@') + 1);
+  const creditLine = subject.slice(subject.lastIndexOf('@') + 1);
   series.labels.begin(account).label(',asset="', labelText(asset));
-  const labels = series.labels.label(',loan="', labelText(loan)).end();
+  const labels = series.labels.label(',loan="', labelText(creditLine)).end();
   const add = (metric: StateMetric, value: number | undefined): void => {
     if (value !== undefined) series.add(metric, labels, value);
   };

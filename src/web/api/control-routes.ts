@@ -115,7 +115,7 @@ const topUp = route({
   method: 'POST',
   path: '/api/v1/accounts/:id/top-ups',
   access: 'control',
-  summary: 'Make a link at which a person pays in, for bringing a loan back.',
+  summary: 'Make a link at which a person pays in, for bringing a credit line back.',
   params: z.strictObject({ id: accountId().describe('Id of the account.') }),
   body: z.strictObject({
     subject: subjectKey().describe('What it is for: the credit line.'),

@@ -40,7 +40,7 @@ const listAccounts = route({
   method: 'GET',
   path: '/api/v1/accounts',
   access: 'read',
-  summary: 'Accounts with their positions, loans, rules and orders, most endangered first.',
+  summary: 'Accounts with their positions, credit lines, rules and orders, most endangered first.',
   params: NO_PARAMS,
   query: z.strictObject({
     query: z

@@ -68,7 +68,7 @@ export function accountCard() {
   const rules = notableRules();
   const others = doings({ ended: false });
   const subjects = h('div', { class: 'subjects' });
-  const nothing = h('p', { class: 'muted' }, 'No position and no loan.');
+  const nothing = h('p', { class: 'muted' }, 'No position and no credit line.');
   const node = h(
     'article',
     { class: 'account' },

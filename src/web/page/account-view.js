@@ -60,7 +60,7 @@ function nowPart(accountId) {
   const pause = h('button', { type: 'button', class: 'button' }, 'Pause this account');
   const blind = h('ul', { class: 'blind' });
   const subjects = h('div', { class: 'subjects' });
-  const nothing = h('p', { class: 'muted', hidden: true }, 'No position and no loan.');
+  const nothing = h('p', { class: 'muted', hidden: true }, 'No position and no credit line.');
   const setBlind = keyedList(blind, (words) => words, textLine);
   const setSubjects = keyedList(
     subjects,
@@ -74,7 +74,7 @@ function nowPart(accountId) {
       h('div', { class: 'page-title' }, level.node, h('h1', {}, accountId), chips.node, pause),
       h('p', { class: 'muted' }, 'Judged ', judged, ', next ', due, '.'),
       blind,
-      section('Positions and loans', subjects, nothing),
+      section('Positions and credit lines', subjects, nothing),
     ],
     /** @param {boolean} mayControl */
     allow(mayControl) {

@@ -202,19 +202,19 @@ function doingWords(overview, accounts) {
   if (overview.mode === 'observe') return 'only watching (observe mode)';
   if (!isWhole(accounts, overview.firing.critical)) return '';
   const grave = accounts.flatMap(({ rules }) => rules.filter(isCritical));
-  const isLoan = (/** @type {RuleLine} */ { subject }) => subject.startsWith('creditLine:');
+  const isCreditLine = (/** @type {RuleLine} */ { subject }) => subject.startsWith('creditLine:');
   const open = openAccounts(accounts);
-  if (open.length === 0 && grave.every(isLoan)) return REPAY;
-  const loans = new Set(
+  if (open.length === 0 && grave.every(isCreditLine)) return REPAY;
+  const creditLines = new Set(
     accounts.flatMap(({ accountId, rules }) =>
       rules
-        .filter((rule) => isCritical(rule) && isLoan(rule))
+        .filter((rule) => isCritical(rule) && isCreditLine(rule))
         .map(({ subject }) => `${accountId}\n${subject}`),
     ),
   ).size;
-  if (loans === 0) return orderWords('acting', accounts, open);
+  if (creditLines === 0) return orderWords('acting', accounts, open);
   const orders = orderWords('acting on positions', accounts, open);
-  return `${orders}; for ${loans === 1 ? 'the credit line' : counted(loans, 'credit line')} it can only alert, ${REPAY}`;
+  return `${orders}; for ${creditLines === 1 ? 'the credit line' : counted(creditLines, 'credit line')} it can only alert, ${REPAY}`;
 }
 
 /** What no order of ours can do. */

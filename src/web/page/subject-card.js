@@ -85,7 +85,7 @@ export function positionFigures(position) {
 
 /** @param {CreditLineLine} line */
 export function creditTitle({ asset, amount: lent }) {
-  return `Loan ${amount(lent)}\u00a0${asset}`;
+  return `Credit line ${amount(lent)}\u00a0${asset}`;
 }
 
 /** @param {CreditLineLine} line */

@@ -19,10 +19,10 @@ import type { Motion } from '../../../src/core/risk/forecast.ts';
 import type { FieldParameter } from '../../../src/core/rules/rule.ts';
 import {
   at,
+  creditLine,
   d,
   LOAN,
   list,
-  loan,
   type Overrides,
   position,
   positionsSnapshot,
@@ -307,23 +307,32 @@ const fractions: Overrides<CreditLineRecord> = {
 
 const LOAN_ROWS: readonly LoanRow[] = [
   { field: 'currentLtv', gives: known(0.6) },
-  { field: 'currentLtv', record: loan(fractions), gives: known(0.6) },
-  { field: 'currentLtv', record: loan(fractions), settings: { ltvUnit: 'percent' }, gives: known(0.006) },
+  { field: 'currentLtv', record: creditLine(fractions), gives: known(0.6) },
+  {
+    field: 'currentLtv',
+    record: creditLine(fractions),
+    settings: { ltvUnit: 'percent' },
+    gives: known(0.006),
+  },
   { field: 'currentLtv', settings: { ltvUnit: 'fraction' }, gives: known(60) },
-  { field: 'currentLtv', record: loan({ liquidationLtv: d('1.05') }), gives: unknown('ltvUnitUnclear') },
-  { field: 'currentLtv', record: loan({ liquidationLtv: d('0') }), gives: unknown('ltvUnitUnclear') },
-  { field: 'currentLtv', record: loan({ liquidationLtv: undefined }), gives: known(0.6) },
-  { field: 'currentLtv', record: loan({ currentLtv: undefined }), gives: missing },
-  { field: 'currentLtv', record: loan({ currentLtv: d('-1') }), gives: unknown('notPositive') },
-  { field: 'currentLtv', record: loan({ currentLtv: d('0') }), gives: known(0) },
+  {
+    field: 'currentLtv',
+    record: creditLine({ liquidationLtv: d('1.05') }),
+    gives: unknown('ltvUnitUnclear'),
+  },
+  { field: 'currentLtv', record: creditLine({ liquidationLtv: d('0') }), gives: unknown('ltvUnitUnclear') },
+  { field: 'currentLtv', record: creditLine({ liquidationLtv: undefined }), gives: known(0.6) },
+  { field: 'currentLtv', record: creditLine({ currentLtv: undefined }), gives: missing },
+  { field: 'currentLtv', record: creditLine({ currentLtv: d('-1') }), gives: unknown('notPositive') },
+  { field: 'currentLtv', record: creditLine({ currentLtv: d('0') }), gives: known(0) },
   { field: 'initialLtv', gives: known(0.5) },
   { field: 'marginCallLtv', gives: known(0.75) },
   { field: 'liquidationLtv', gives: known(0.8) },
   { field: 'ltvToMarginCall', gives: known(0.8) },
-  { field: 'ltvToMarginCall', record: loan({ marginCallLtv: d('0') }), gives: unknown('notPositive') },
+  { field: 'ltvToMarginCall', record: creditLine({ marginCallLtv: d('0') }), gives: unknown('notPositive') },
   { field: 'ltvToLiquidation', gives: known(0.75) },
   { field: 'collateralMayFall', gives: known(0.2) },
-  { field: 'collateralMayFall', record: loan({ currentLtv: d('78') }), gives: known(-0.04) },
+  { field: 'collateralMayFall', record: creditLine({ currentLtv: d('78') }), gives: known(-0.04) },
   { field: 'collateralMayFallToLiquidation', gives: known(0.25) },
   { field: 'ltvDrift', motion: known(RISING), gives: known(0.02) },
   { field: 'ltvDrift', motion: unknown('tooFewSamples'), gives: unknown('tooFewSamples') },
@@ -334,12 +343,12 @@ const LOAN_ROWS: readonly LoanRow[] = [
   },
   {
     field: 'minutesToMarginCall',
-    record: loan({ currentLtv: d('75') }),
+    record: creditLine({ currentLtv: d('75') }),
     motion: unknown('tooFewSamples'),
     gives: known(0),
     because: 'at the margin call no forecast is needed',
   },
-  { field: 'minutesToMarginCall', record: loan({ currentLtv: d('0') }), gives: unknown('notPositive') },
+  { field: 'minutesToMarginCall', record: creditLine({ currentLtv: d('0') }), gives: unknown('notPositive') },
   { field: 'minutesToMarginCall', motion: known({ variancePerMs: 0, driftPerMs: -1 }), gives: NONE },
   {
     field: 'marginCallProbability',
@@ -356,7 +365,7 @@ const LOAN_ROWS: readonly LoanRow[] = [
   { field: 'amount', gives: known(1_000) },
   { field: 'totalFunding', gives: known(8) },
   { field: 'debt', gives: known(1_008) },
-  { field: 'debt', record: loan({ totalFunding: undefined }), gives: missing },
+  { field: 'debt', record: creditLine({ totalFunding: undefined }), gives: missing },
   { field: 'asset', gives: known('USDT') },
   { field: 'ageSeconds', gives: known(1_000) },
 ];
@@ -662,7 +671,11 @@ describe('every field of the catalogue', () => {
       const fieldCache = new FieldCache('creditLine');
       const slot = fieldCache.slot(row.field, row.parameter);
       const motion = row.motion ?? known(RISING);
-      fieldCache.load({ loan: new CreditLineQuantities(record, settings(row.settings)), account, motion });
+      fieldCache.load({
+        creditLine: new CreditLineQuantities(record, settings(row.settings)),
+        account,
+        motion,
+      });
       check(fieldCache.read(slot), row.gives);
     },
   );

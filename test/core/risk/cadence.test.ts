@@ -24,10 +24,10 @@ import {
   above,
   at,
   below,
+  creditLine,
   d,
   LOAN,
   list,
-  loan,
   position,
   positionsSnapshot,
   read,
@@ -155,15 +155,15 @@ describe('next due', () => {
     ['blind', [], snapshot({ positions: { kind: 'notRead', ageMs: 0 } }), 1_000, 'blind'],
     ['too old', [], snapshot({ mainBalance: read({}, 10_001) }), 1_000, 'blind'],
     [
-      'a loan at its margin call',
+      'a credit line at its margin call',
       [],
-      snapshot({ creditLine: read(list([loan({ currentLtv: d('74.99') })])) }),
+      snapshot({ creditLine: read(list([creditLine({ currentLtv: d('74.99') })])) }),
       1_000,
       'nearThreshold',
     ],
-    ['a loan far from it', [], snapshot({ creditLine: read(list([LOAN])) }), 10_000, 'calm'],
+    ['a credit line far from it', [], snapshot({ creditLine: read(list([LOAN])) }), 10_000, 'calm'],
     [
-      'a loan at a threshold',
+      'a credit line at a threshold',
       [rule('creditLine', above('ltvToLiquidation', 0.7501))],
       snapshot({ creditLine: read(list([LOAN])) }),
       1_000,
@@ -279,9 +279,9 @@ describe('next due', () => {
   });
 });
 
-describe('cure of a loan', () => {
-  const quantities = (changes: Parameters<typeof loan>[0] = {}): CreditLineQuantities =>
-    new CreditLineQuantities(loan(changes), settings());
+describe('cure of a credit line', () => {
+  const quantities = (changes: Parameters<typeof creditLine>[0] = {}): CreditLineQuantities =>
+    new CreditLineQuantities(creditLine(changes), settings());
 
   test('repaying or adding that much reaches the target', () => {
     fc.assert(

@@ -12,10 +12,10 @@ import {
   above,
   at,
   below,
+  creditLine,
   d,
   LOAN,
   list,
-  loan,
   position,
   positionsSnapshot,
   read,
@@ -206,13 +206,13 @@ describe('subjects that go', () => {
     expect(changes(account.positions(2_000, [flipped]))).toEqual(['position:42 firing>inactive notSelected']);
   });
 
-  test('a loan that was repaid resolves its rules', () => {
+  test('a credit line that was repaid resolves its rules', () => {
     const account = new Account([rule('creditLine', above('currentLtv', 0.5))]);
     const from = (ms: number, records: readonly (typeof LOAN)[]): Poll => ({
       snapshot: snapshot({ creditLine: read(list(records)) }, at(ms)),
       now: at(ms),
     });
-    expect(changes(account.poll(from(0, [LOAN, loan({ asset: 'BTC' })])))).toEqual([
+    expect(changes(account.poll(from(0, [LOAN, creditLine({ asset: 'BTC' })])))).toEqual([
       'creditLine:USDT@1700000000 inactive>firing heldLongEnough',
       'creditLine:BTC@1700000000 inactive>firing heldLongEnough',
     ]);
@@ -412,12 +412,13 @@ describe('forecasts', () => {
   test('an LTV across a read without one adds no return', () => {
     const account = new Account([]);
     const poll = (ms: number, ltv: string | undefined, complete = true): number | undefined => {
-      const records = ltv === 'gone' ? [] : [loan({ currentLtv: ltv === undefined ? undefined : d(ltv) })];
+      const records =
+        ltv === 'gone' ? [] : [creditLine({ currentLtv: ltv === undefined ? undefined : d(ltv) })];
       account.poll({
         snapshot: snapshot({ creditLine: read(list(records, complete)) }, at(ms)),
         now: at(ms),
       });
-      return account.state.loans[0]?.forecast.returns;
+      return account.state.creditLines[0]?.forecast.returns;
     };
     expect(poll(0, '60')).toBe(0);
     expect(poll(1_000, '61')).toBe(1);
@@ -529,7 +530,7 @@ const build = (poll: AnyPoll, now: Instant): Snapshot =>
       positions: poll.read
         ? read(list(poll.records, poll.complete), poll.ageMs)
         : { kind: 'notRead', ageMs: 1_000 },
-      creditLine: read(list([loan({ currentLtv: poll.ltv === undefined ? undefined : d(poll.ltv) })])),
+      creditLine: read(list([creditLine({ currentLtv: poll.ltv === undefined ? undefined : d(poll.ltv) })])),
     },
     now,
   );
@@ -736,7 +737,7 @@ test('rules, which live on, keep nothing of the account that was judged by them'
     ],
     settings(),
   );
-  const taken = snapshot({ positions: read(list([position()])), creditLine: read(list([loan()])) });
+  const taken = snapshot({ positions: read(list([position()])), creditLine: read(list([creditLine()])) });
   evaluate(taken, emptyAccountState('desk-1'), at(0), rules);
   for (const { fieldCache } of [rules.position, rules.creditLine]) {
     expect(() => fieldCache.read(0)).toThrow('no subject loaded');

@@ -63,7 +63,8 @@ export const LOAN: CreditLineRecord = {
   createdAt: 1_700_000_000,
 };
 
-export const loan = (changes: Overrides<CreditLineRecord> = {}): CreditLineRecord => override(LOAN, changes);
+export const creditLine = (changes: Overrides<CreditLineRecord> = {}): CreditLineRecord =>
+  override(LOAN, changes);
 
 export const PERP: MarketSettings = {
   amountStep: d('0.001'),

@@ -7,9 +7,9 @@ import {
   above,
   at,
   below,
+  creditLine,
   d,
   list,
-  loan,
   position,
   positionsSnapshot,
   read,
@@ -190,7 +190,7 @@ describe('a rule in words', () => {
 });
 
 test('the worst of what fires is the highest severity', () => {
-  const taken = snapshot({ positions: read(list([position()])), creditLine: read(list([loan()])) });
+  const taken = snapshot({ positions: read(list([position()])), creditLine: read(list([creditLine()])) });
   const warn = rule('creditLine', above('currentLtv', 0.5), { id: 'w', severity: 'warning' });
   const info = rule('position', below('liquidationDistance', 0.5), { id: 'i', severity: 'info' });
   const idle = rule('position', below('liquidationDistance', 0.01), { id: 'c' });
@@ -230,9 +230,9 @@ test('at the moment of an evaluation every line is one of its decisions, and eve
             liquidationPrice: typeof liquidation !== 'string' ? liquidation : d(liquidation),
           }),
         );
-        const loans = [loan({ currentLtv: ltv === undefined ? undefined : d(ltv) })];
+        const creditLines = [creditLine({ currentLtv: ltv === undefined ? undefined : d(ltv) })];
         return snapshot(
-          { positions: read(list(positions, complete), ageMs), creditLine: read(list(loans)) },
+          { positions: read(list(positions, complete), ageMs), creditLine: read(list(creditLines)) },
           at(index * 1_000),
         );
       });

@@ -12,9 +12,9 @@ import {
   above,
   at,
   below,
+  creditLine,
   d,
   list,
-  loan,
   type Overrides,
   position,
   positionsSnapshot,
@@ -194,10 +194,13 @@ describe('positions', () => {
 });
 
 describe('credit lines', () => {
-  const loans = (...records: ReturnType<typeof loan>[]) => snapshot({ creditLine: read(list(records)) });
+  const creditLines = (...records: ReturnType<typeof creditLine>[]) =>
+    snapshot({ creditLine: read(list(records)) });
 
   test('LTVs as fractions, the exact debt, and one cure per target below the LTV', () => {
-    const [line] = view(poll([LTV], [loans(loan({ totalFunding: d('0.000000000000000001') }))])).creditLines;
+    const [line] = view(
+      poll([LTV], [creditLines(creditLine({ totalFunding: d('0.000000000000000001') }))]),
+    ).creditLines;
     expect(line).toMatchObject({
       subject: 'creditLine:USDT@1700000000',
       asset: 'USDT',
@@ -220,11 +223,11 @@ describe('credit lines', () => {
   });
 
   test('no cure for what is cured, nor for what is not known', () => {
-    const cured = view(poll([LTV], [loans(loan({ currentLtv: d('50') }))]));
+    const cured = view(poll([LTV], [creditLines(creditLine({ currentLtv: d('50') }))]));
     expect(cured.creditLines[0]?.cures).toEqual([]);
-    const unknownUnit = view(poll([LTV], [loans(loan({ liquidationLtv: d('5') }))]));
+    const unknownUnit = view(poll([LTV], [creditLines(creditLine({ liquidationLtv: d('5') }))]));
     expect(unknownUnit.creditLines[0]).toMatchObject({ currentLtv: null, marginCallLtv: null, cures: [] });
-    const [unsaid] = view(poll([LTV], [loans(loan({ totalFunding: undefined }))])).creditLines;
+    const [unsaid] = view(poll([LTV], [creditLines(creditLine({ totalFunding: undefined }))])).creditLines;
     expect(unsaid).toMatchObject({ totalFunding: null, debt: null, cures: [], currentLtv: 0.6 });
   });
 });

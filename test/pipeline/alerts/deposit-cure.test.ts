@@ -33,10 +33,10 @@ function wordsWith(creditLine: Snapshot['sources']['creditLine']): string | unde
   return cure?.words.replace(/^a deposit of 500 EUR arrived at [^;]*; /, '');
 }
 
-test('a loan that was not read, or not in a list with gaps, is not told to be gone', () => {
+test('a credit line that was not read, or not in a list with gaps, is not told to be gone', () => {
   const none: readonly CreditLineRecord[] = [];
   expect(wordsWith(read(list([LOAN])))).toBe('the loan-to-value is 60 % now');
-  expect(wordsWith(read(list(none)))).toBe('the loan is gone');
+  expect(wordsWith(read(list(none)))).toBe('the credit line is gone');
   expect(wordsWith(read(list(none, false)))).toBe('whether it is safe now is not known');
   expect(wordsWith(undefined)).toBe('whether it is safe now is not known');
 });

@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type DocumentCodec, DocumentError, readDocument } from '../../../src/state/account/documents.ts';
+import { newLane } from '../../../src/core/lanes/lane-state.ts';
+import {
+  type DocumentCodec,
+  DocumentError,
+  LANE_CODEC,
+  readDocument,
+} from '../../../src/state/account/documents.ts';
 import { type Header, readHeader, writeHeader } from '../../../src/state/account/header.ts';
 import { bucketKeys } from '../../../src/state/account/keys.ts';
 import { readEpoch, writeEpoch } from '../../../src/state/account/store-epoch-text.ts';
@@ -105,4 +111,22 @@ test('all keys of a bucket have its hash tag, whatever the account is called', (
   const names = [keys.epoch, keys.due, keys.account('}{a}'), keys.audit('{b3}'), keys.leases('')];
   for (const name of names) expect(/\{(.*?)\}/.exec(name)?.[1]).toBe('b17');
   expect(() => bucketKeys('a{b}', 1)).toThrow(TypeError);
+});
+
+test('a lane of the first version is read in the words of this one', () => {
+  const lane = newLane('desk', 'BTC_PERP', 'abc123', 5);
+  const { epoch, latestRead, ...same } = lane;
+  const first = {
+    ...same,
+    version: 1,
+    life: epoch,
+    glance: latestRead,
+    doubt: { ...lane.doubt, why: 'newLife' },
+  };
+  const read = (stored: object) => readDocument(LANE_CODEC, JSON.stringify(stored), 'lane:BTC_PERP', 'desk');
+  expect(read(first)).toEqual(lane);
+  expect(read({ ...first, doubt: null })).toEqual({ ...lane, doubt: null });
+  expect(read({ ...first, doubt: { ...lane.doubt, why: 'processDied' } })).toMatchObject({
+    doubt: { why: 'processDied' },
+  });
 });

@@ -37,7 +37,7 @@ const states: fc.Arbitrary<AccountState> = fc.record(
     nextEpisode: fc.nat(),
     rules: fc.array(slot, { maxLength: 3 }),
     markets: fc.array(fc.record({ market: fc.string(), forecast, absentMs: figure }), { maxLength: 3 }),
-    loans: fc.array(fc.record({ subject: fc.string(), forecast, gap: fc.boolean() }), { maxLength: 2 }),
+    creditLines: fc.array(fc.record({ subject: fc.string(), forecast, gap: fc.boolean() }), { maxLength: 2 }),
     positions: fc.array(
       fc.record({
         positionId: fc.string(),
@@ -49,7 +49,16 @@ const states: fc.Arbitrary<AccountState> = fc.record(
     ages: fc.record({ positions: figure, creditLine: figure }, { requiredKeys: [] }),
   },
   {
-    requiredKeys: ['version', 'accountId', 'nextEpisode', 'rules', 'markets', 'loans', 'positions', 'ages'],
+    requiredKeys: [
+      'version',
+      'accountId',
+      'nextEpisode',
+      'rules',
+      'markets',
+      'creditLines',
+      'positions',
+      'ages',
+    ],
   },
 );
 
@@ -89,7 +98,7 @@ const SAMPLE: AccountState = {
   nextEpisode: 3,
   rules: [{ ruleId: 'r', checksum: 'x', mode: 'observe', entries: [] }],
   markets: [{ market: 'BTC_PERP', forecast: FORECAST, absentMs: 0 }],
-  loans: [{ subject: 'creditLine:USDT@1', forecast: FORECAST, gap: true }],
+  creditLines: [{ subject: 'creditLine:USDT@1', forecast: FORECAST, gap: true }],
   positions: [{ positionId: '7', unprotectedMs: 12, cover: 'open' }],
   ages: { positions: 8.5 },
 };
@@ -134,8 +143,9 @@ test('of an account in which nothing happens only the figures that move are writ
 });
 
 test('a state of the first version is read, whatever lies beside it, and rewritten in two parts', () => {
+  const { creditLines, ...others } = SAMPLE;
   const texts = new Map([
-    [RESTING, JSON.stringify(SAMPLE)],
+    [RESTING, JSON.stringify({ ...others, loans: creditLines })],
     [MOVING, movingText({ ...LATER, ages: {} })],
   ]);
   const stored = textsOf(texts);

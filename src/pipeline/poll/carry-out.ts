@@ -4,8 +4,8 @@ import type { StoredAccount } from '../../core/ports/state-store.ts';
 import { markHanded } from '../alerts/alerts.ts';
 import type { PipelineContext } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
-import type { Decided } from '../poll/decide.ts';
-import { tellCommit } from '../poll/tell-commit.ts';
+import type { Decided } from './decide.ts';
+import { tellCommit } from './tell-commit.ts';
 
 /** The last step of a poll: what was decided and is durable is handed to those who carry it out. */
 export async function carryOut(
