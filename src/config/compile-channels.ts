@@ -12,9 +12,10 @@ import type { CompiledChannel, NotifySettings } from './compiled-config.ts';
 import type { Path } from './problem.ts';
 import type { Secret } from './secret.ts';
 import { resolveSecret, resolveUrl, type SecretContext } from './secrets.ts';
+import { type ByKind, readByKind } from './shape/by-kind.ts';
 import { problemAt, readShape } from './shape/read.ts';
 import type { SecretRef, UrlOrRef } from './shape/references.ts';
-import { name, oneOf } from './shape/scalars.ts';
+import { name } from './shape/scalars.ts';
 import { nodeAt } from './yaml/document.ts';
 import { describeText } from './yaml/value.ts';
 
@@ -36,19 +37,25 @@ export function readChannels({ document, report }: SecretContext): readonly Read
   return [...section.children.keys()].map((key): ReadChannel => {
     const path = ['channels', key];
     const named = String(key);
-    if (!name('a channel name').safeParse(named).success || named === LOG_CHANNEL) {
+    if (!hasValidName({ name: named }) || named === LOG_CHANNEL) {
       const expected = 'a channel name: letters, digits, dots, dashes and underscores, at most 48, not "log"';
       const message = `expected ${expected}, got ${describeText(named)}`;
       report(problemAt(document, path, { code: 'wrong-value', message, at: 'key' }));
       return { name: named, written: undefined };
     }
-    const written = readShape(oneOf(...CHANNEL_TYPES), document, [...path, 'type'], report);
-    return {
-      name: named,
-      written: written && readShape(channelSchema(written satisfies ChannelType), document, path, report),
-    };
+    return { name: named, written: readByKind(CHANNEL, document, path, report).data };
   });
 }
+
+export function hasValidName(channel: Pick<ReadChannel, 'name'>): boolean {
+  return name('a channel name').safeParse(channel.name).success;
+}
+
+const CHANNEL: ByKind<ChannelType, WrittenChannel> = {
+  key: 'type',
+  kinds: CHANNEL_TYPES,
+  schema: channelSchema,
+};
 
 /** Names that rules can use, the log among them, which is told last. */
 export function channelNames(channels: readonly ReadChannel[]): readonly string[] {

@@ -3,7 +3,13 @@ import type { DecimalString } from '../core/quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../core/quantities/settings.ts';
 import type { WrittenAccount } from './accounts.ts';
 import { actionDefaults, compileSettings, compileWatch, type Defaults } from './compile-account.ts';
-import { channelNames, compileChannels, compileNotify, readChannels } from './compile-channels.ts';
+import {
+  channelNames,
+  compileChannels,
+  compileNotify,
+  hasValidName,
+  readChannels,
+} from './compile-channels.ts';
 import { checkNewLimits, compileExchange } from './compile-exchange.ts';
 import { compileWeb } from './compile-web.ts';
 import type {
@@ -18,9 +24,8 @@ import type { Path } from './problem.ts';
 import { readAccounts } from './read-accounts.ts';
 import { ROOT_KEYS, type Section } from './root.ts';
 import { compileRule } from './rules/compile-rule.ts';
-import { readReferences, useRules, warnOfUnusedRules } from './rules/references.ts';
+import { readReferences, type UsedRules, useRules, warnOfUnusedRules } from './rules/references.ts';
 import type { RuleSet } from './rules/rule-sets.ts';
-import type { UsedRule } from './rules/use.ts';
 import { Secret } from './secret.ts';
 import { resolveLines, resolveSecret, resolveUrl, type SecretContext } from './secrets.ts';
 import { problemAt, readShape, unknownKey } from './shape/read.ts';
@@ -37,14 +42,15 @@ export interface UncheckedConfig extends Omit<CompiledConfig, 'accounts'> {
   readonly accounts: readonly UncheckedAccount[];
 }
 
-export interface UncheckedAccount extends CompiledAccount {
+/** `used` is in step with `rules`. */
+export interface UncheckedAccount extends CompiledAccount, UsedRules {
   readonly path: Path;
   readonly written: WrittenAccount;
-  /** In step with `rules`. */
-  readonly used: readonly UsedRule[];
 }
 
 const ANY_LINK = { ticker: 'EUR', provider: 'any', byCard: false };
+/** No value of an account is wrong beside these. */
+const FITTING_CADENCE = { calm: '1h', alert: '50ms' };
 const NO_SECRET = new Secret('');
 
 /**
@@ -67,7 +73,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
   const redis = read('redis', ROOT_KEYS.redis);
   const egress = read('egress', ROOT_KEYS.egress, { default: {} });
   const markets = read('markets', ROOT_KEYS.markets);
-  const cadence = read('cadence', ROOT_KEYS.cadence);
+  const cadence = read('cadence', ROOT_KEYS.cadence, FITTING_CADENCE);
   const acting = read('acting', ROOT_KEYS.acting);
   checkNewLimits(context);
   checkCadence({ calmMs: cadence.calm, alertMs: cadence.alert }, ['cadence'], context);
@@ -79,12 +85,12 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
   const channels = readChannels(context);
   if (channels?.every(({ written }) => written !== undefined) !== true) broken.add('channels');
   const names = channelNames(channels ?? []);
-  // With a section that cannot be read, no name in it is known to be wrong.
-  const references = readReferences(context, channels === undefined ? undefined : names);
+  // If the section cannot be read or a name in it is wrong, no name of a channel is known to be wrong.
+  const references = readReferences(context, channels?.every(hasValidName) === true ? names : undefined);
   const groups = broken.has('egress') ? undefined : new Set(Object.keys(egress));
   const found = readAccounts(context, groups);
-  const used = found.map(({ uses, path }) => useRules(uses, path, references, context));
-  warnOfUnusedRules(references, context);
+  const used = found.map((account) => useRules(account, references, context));
+  warnOfUnusedRules(found, references, context);
   const defaults: Defaults = {
     mode,
     exchange,
@@ -120,11 +126,11 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
         referencePrice === undefined ? [] : [[market, referencePrice]],
       ),
     ),
-    accounts: found.flatMap(({ account, path }, index) =>
-      account === undefined
-        ? []
-        : [compileAccount({ account, path, used: used[index] ?? [], sharedLink }, defaults, context)],
-    ),
+    accounts: found.flatMap(({ account, path }, index) => {
+      const rules = used[index];
+      if (account === undefined || rules === undefined) return [];
+      return [compileAccount({ account, path, rules, sharedLink }, defaults, context)];
+    }),
     channels: compileChannels(channels ?? [], context),
     notify: compileNotify(notify, web.publicUrl, context),
     web: compileWeb(web, context),
@@ -161,12 +167,12 @@ function isConfigMapping({ document, report }: SecretContext): boolean {
 interface FoundAccount {
   readonly account: WrittenAccount;
   readonly path: Path;
-  readonly used: readonly UsedRule[];
+  readonly rules: UsedRules;
   readonly sharedLink: CompiledDepositLink | undefined;
 }
 
 function compileAccount(
-  { account, path, used, sharedLink }: FoundAccount,
+  { account, path, rules: written, sharedLink }: FoundAccount,
   defaults: Defaults,
   context: SecretContext,
 ): UncheckedAccount {
@@ -175,7 +181,7 @@ function compileAccount(
     withdrawalAllowList &&
     resolveLines(withdrawalAllowList, [...path, 'watch', 'withdrawalAllowList'], context);
   const actions = actionDefaults(account, defaults);
-  const rules = used.map(({ draft }) => compileRule(draft, actions));
+  const rules = written.used.map(({ draft }) => compileRule(draft, actions));
   const ownLink =
     account.depositLink && compileDepositLink(account.depositLink, [...path, 'depositLink'], context);
   const depositLink = ownLink ?? sharedLink;
@@ -202,7 +208,7 @@ function compileAccount(
     ...(isOffered ? { depositLink } : {}),
     path,
     written: account,
-    used,
+    ...written,
   };
 }
 

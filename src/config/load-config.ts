@@ -2,7 +2,9 @@ import { compileConfig, type UncheckedConfig } from './compile-config.ts';
 import type { CompiledConfig } from './compiled-config.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { type Problem, sortProblems } from './problem.ts';
+import { sectionsSchema } from './root.ts';
 import type { RuleSet } from './rules/rule-sets.ts';
+import { withMeantKeys } from './shape/read.ts';
 import type { ConfigSurroundings } from './surroundings.ts';
 import { warningsOf } from './warnings.ts';
 import { parseYaml } from './yaml/parse.ts';
@@ -82,7 +84,8 @@ function examine(
   const report = (problem: Problem): void => {
     problems.push(problem);
   };
-  const config = compileConfig({ document, surroundings, missing: missingSecrets, report });
+  const meant = withMeantKeys(sectionsSchema, document, report);
+  const config = compileConfig({ document: meant, surroundings, missing: missingSecrets, report });
   if (config !== undefined) for (const warning of warningsOf(config)) report(warning);
   const sorted = sortProblems(unique(problems), [file]);
   return config === undefined ? { problems: sorted } : { config, problems: sorted };
@@ -100,6 +103,8 @@ function withoutSources(config: UncheckedConfig): CompiledConfig {
   const { document: _document, ruleSets: _ruleSets, referencePrices: _prices, accounts, ...rest } = config;
   return {
     ...rest,
-    accounts: accounts.map(({ path: _path, written: _written, used: _used, ...account }) => account),
+    accounts: accounts.map(
+      ({ path: _path, written: _written, used: _used, isWhole: _isWhole, ...account }) => account,
+    ),
   };
 }

@@ -2,9 +2,9 @@ import { accountSchema, type RuleUse, ruleUseSchema, type WrittenAccount } from 
 import { formatPath, type Path } from './problem.ts';
 import { ROOT_KEYS } from './root.ts';
 import type { SecretContext } from './secrets.ts';
-import { didYouMean, problemAt, readShape } from './shape/read.ts';
+import { didYouMean, problemAt, readShape, readSound } from './shape/read.ts';
 import { suggest } from './suggest.ts';
-import { nodeAt, type YamlDocument } from './yaml/document.ts';
+import { isMapping, nodeAt, type YamlDocument } from './yaml/document.ts';
 import { describeText } from './yaml/value.ts';
 
 export interface ReadAccount {
@@ -13,6 +13,8 @@ export interface ReadAccount {
   readonly account?: WrittenAccount;
   /** What could be read of its `rules`, by index. */
   readonly uses: ReadonlyMap<number, RuleUse>;
+  /** Whether every entry could be read. Keys with mistakes are left out of it. */
+  readonly allUsesRead: boolean;
 }
 
 /**
@@ -44,18 +46,21 @@ export function readAccounts(
       const message = `expected an egress group (${[...groups].join(', ')}), got ${describeText(group)}${hint}`;
       report(problemAt(document, [...path, 'egress'], { code: 'unknown-reference', message }));
     }
-    const uses = readUses(document, path);
-    return account === undefined ? { path, uses } : { path, account, uses };
+    const { uses, allUsesRead } = readUses(document, path);
+    return account === undefined ? { path, uses, allUsesRead } : { path, account, uses, allUsesRead };
   });
 }
 
 /** Entry by entry and without a word: what is wrong in them is reported with the account. */
-function readUses(document: YamlDocument, path: Path): ReadonlyMap<number, RuleUse> {
+function readUses(document: YamlDocument, path: Path): Pick<ReadAccount, 'uses' | 'allUsesRead'> {
   const uses = new Map<number, RuleUse>();
-  for (const index of nodeAt(document.root, [...path, 'rules'])?.children.keys() ?? []) {
-    if (typeof index !== 'number') continue;
-    const use = readShape(ruleUseSchema, document, [...path, 'rules', index], () => undefined);
+  const account = nodeAt(document.root, path);
+  const listed = account?.children.get('rules');
+  if (listed === undefined) return { uses, allUsesRead: account !== undefined && isMapping(account) };
+  if (!Array.isArray(listed.value)) return { uses, allUsesRead: false };
+  for (const index of listed.value.keys()) {
+    const use = readSound(ruleUseSchema, document, [...path, 'rules', index]);
     if (use !== undefined) uses.set(index, use);
   }
-  return uses;
+  return { uses, allUsesRead: uses.size === listed.value.length };
 }

@@ -54,4 +54,7 @@ export const ROOT_KEYS = {
     .describe('Rules of your own; accounts name those they use.'),
 } as const;
 
+/** Without channels and rules: these are read one by one, since their keys depend on their kind. */
+export const sectionsSchema = z.strictObject({ ...ROOT_KEYS, channels: z.unknown(), rules: z.unknown() });
+
 export type Section = keyof typeof ROOT_KEYS;

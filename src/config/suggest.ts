@@ -2,10 +2,10 @@
  * The candidate that was probably meant, or `undefined` when none is near enough: at most a third of the
  * letters wrong (insertions, deletions, replacements and swapped neighbours count one each), case ignored.
  */
-export function suggest(written: string, candidates: Iterable<string>): string | undefined {
+export function suggest<T extends string>(written: string, candidates: Iterable<T>): T | undefined {
   const given = written.toLowerCase();
   if (given.length > MAX_LENGTH) return undefined;
-  let best: string | undefined;
+  let best: T | undefined;
   let bestDistance = Infinity;
   for (const candidate of candidates) {
     const distance = editDistance(given, candidate.toLowerCase());

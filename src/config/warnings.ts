@@ -84,6 +84,7 @@ function accountWarnings(account: UncheckedAccount, config: UncheckedConfig): re
     warn(path, 'nothing-acts', 'expected rules, got none: this account is only watched');
   } else if (
     settings.mode === 'enforce' &&
+    account.isWhole &&
     rules.length > 0 &&
     rules.every((rule) => actionsOf(rule).every(({ kind }) => kind === 'notify'))
   ) {

@@ -55,6 +55,26 @@ describe('breakwater check', () => {
     ]);
   });
 
+  test('mistakes of many kinds, one of them in what a rule judges: 1, all of them in words and as JSON', async () => {
+    const text = GOOD.replace('apiKey: { env: K }', 'apiKey: aBcD1234aBcD1234aBcD')
+      .replace('on: position', 'on: positon')
+      .replace('below: 5%', 'below: five')
+      .replace('for: 3s', 'do: [{ cancelAll: { types: [futurs] } }]');
+    const name = file(`${text}mode: enforced\n`);
+    const places = ['3:27', '5:22', '5:69', '5:107', '6:7'];
+    const { exitCode, stdout } = await runCommandLine(['check', name], { env: { K: 'k' } });
+    const lines = stdout.trimEnd().split('\n');
+    expect(exitCode).toBe(1);
+    expect(lines.slice(0, -1).map((one) => one.slice(name.length + 1, one.indexOf(' ')))).toEqual(places);
+    expect(lines.at(-1)).toBe(`${name}: cannot be used: 5 errors`);
+    const json = await runCommandLine(['check', name, '--json'], { env: { K: 'k' } });
+    expect(json.exitCode).toBe(1);
+    const report = JSON.parse(json.stdout) as { problems: { line: number; column: number; text: string }[] };
+    expect(report).toMatchObject({ ok: false, errors: 5, warnings: 0 });
+    expect(report.problems.map(({ line, column }) => `${line}:${column}`)).toEqual(places);
+    expect(report.problems.map(({ text: one }) => one)).toEqual(lines.slice(0, -1));
+  });
+
   test('a file that is not there: 1; no file: 2', async () => {
     const name = path.join(folder, 'nowhere.yaml');
     const missing = await runCommandLine(['check', name]);

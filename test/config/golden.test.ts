@@ -54,6 +54,7 @@ rules:
       `breakwater.yaml:18:28 accounts[0].rules[2]: expected a rule of the set balanced (liquidation-likely, near-liquidation, last-line, margin-called, unclear-direction), got "last-lin"; did you mean last-line?`,
       `breakwater.yaml:19:25 accounts[0].watch.positions: expected true or false, got "maybe"`,
       'breakwater.yaml:20:5 accounts[1].apiSecret: expected { env: NAME } or { file: PATH }, got nothing',
+      'breakwater.yaml:25:5 rules[0].when: expected a mapping (key: value), got nothing',
       `breakwater.yaml:26:9 rules[0].on: expected one of position, creditLine, account, got "positions"; did you mean position?`,
       `breakwater.yaml:27:9 rules[1].id: expected a different id for each rule, got "near" again (first at rules[0])`,
       'breakwater.yaml:29:43 rules[1].when.liquidationDistance.below: expected a ratio such as 5% or 0.05, got 5; did you mean 5%?',

@@ -113,13 +113,14 @@ describe('using rules', () => {
     expect(lines.map((line) => line.replace(/^\S+ /, ''))).toEqual([
       'accounts[0].rules[1]: expected each rule once, got "r" again',
       'accounts[0].rules[2]: expected a rule of the set balanced (liquidation-likely, near-liquidation, last-line, margin-called, unclear-direction), got "nope"',
+      'accounts[0].rules[3]: expected each rule once, got "r" again',
       'accounts[0].rules[3].without[0]: expected a rule of r (r), got "x"; did you mean r?',
       'accounts[0].rules[3].with.r.on: expected keys other than id and on, which cannot be changed, got on',
       'accounts[0].rules[4]: expected a rule of this file or a rule set (conservative, balanced, last-resort, credit-line, circuit-breaker), got "nope/r"',
       'rules[0]: warning: expected an account that uses this rule, got none: "balanced" has no effect',
       'rules[0].id: expected an id that is not the name of a rule set, got "balanced"',
-      'rules[1].do[0].notify.channels: expected a channel (log), got "ops"',
-      'rules[1].do[0].notify.channels: expected a channel (log), got "lgo"; did you mean log?',
+      'rules[1].do[0].notify.channels[0]: expected a channel (log), got "ops"',
+      'rules[1].do[0].notify.channels[1]: expected a channel (log), got "lgo"; did you mean log?',
     ]);
   });
 });

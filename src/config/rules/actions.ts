@@ -2,8 +2,7 @@ import { z } from 'zod';
 import type { ActionSpec, ReduceTarget, SubjectKind } from '../../core/rules/rule.ts';
 import { protectAt, slippage, slippageSteps } from '../acting.ts';
 import { decimalText, marketGlob, oneOf, ratio, text } from '../shape/scalars.ts';
-import { list, oneOrMany } from '../shape/shape.ts';
-import { refuse } from './condition.ts';
+import { across, list, oneOrMany } from '../shape/shape.ts';
 import { withoutUndefined } from './filter.ts';
 
 type ActionOf<K extends ActionSpec['kind']> = Extract<ActionSpec, { readonly kind: K }>;
@@ -29,42 +28,42 @@ function positionsKey(on: SubjectKind): Record<string, z.ZodType> {
 }
 
 function reduceSchema(on: SubjectKind): z.ZodType<ActionDraft> {
-  return z
-    .strictObject({
-      by: ratio({ max: 1, exclusive: 'min', bounds: 'above 0 and up to 100%' })
-        .optional()
-        .describe('Take away this share of the size it had when the rule fired.'),
-      to: ratio({ max: 1, exclusive: 'max', bounds: 'from 0 to below 100%' })
-        .optional()
-        .describe('Leave this share of the size it had when the rule fired; 0% closes the position.'),
-      toNotional: decimalText({ expected: 'an amount of the money currency such as 50000' })
-        .optional()
-        .describe("Leave a position worth this much, in the market's money currency."),
-      untilDistance: ratio({ max: 10, exclusive: 'min', bounds: 'above 0' })
-        .optional()
-        .describe('Reduce until the position is this far from liquidation.'),
-      slippage: slippageSteps()
-        .optional()
-        .describe('Slippage of each attempt in turn (one value or a list); without it `acting.slippage`.'),
-      ...positionsKey(on),
-    })
-    .transform((written, context): ActionDraft => {
-      const targets = targetsOf(written);
-      const [target] = targets;
-      if (target === undefined || targets.length > 1) {
-        return refuse(context, written, {
-          expected: 'exactly one of by, to, toNotional and untilDistance',
-          got: targets.length === 0 ? 'none of them' : targets.map(({ kind }) => kind).join(' and '),
-        });
-      }
-      const positions = (written as { positions?: readonly string[] }).positions;
-      return withoutUndefined<ActionDraft>({
-        kind: 'reduce',
-        target,
-        slippageSteps: written.slippage,
-        positions,
-      });
+  const keys = z.strictObject({
+    by: ratio({ max: 1, exclusive: 'min', bounds: 'above 0 and up to 100%' })
+      .optional()
+      .describe('Take away this share of the size it had when the rule fired.'),
+    to: ratio({ max: 1, exclusive: 'max', bounds: 'from 0 to below 100%' })
+      .optional()
+      .describe('Leave this share of the size it had when the rule fired; 0% closes the position.'),
+    toNotional: decimalText({ expected: 'an amount of the money currency such as 50000' })
+      .optional()
+      .describe("Leave a position worth this much, in the market's money currency."),
+    untilDistance: ratio({ max: 10, exclusive: 'min', bounds: 'above 0' })
+      .optional()
+      .describe('Reduce until the position is this far from liquidation.'),
+    slippage: slippageSteps()
+      .optional()
+      .describe('Slippage of each attempt in turn (one value or a list); without it `acting.slippage`.'),
+    ...positionsKey(on),
+  });
+  return across(keys, (written, isComplete) => {
+    const given = targetsOf(written).map(({ kind }) => kind);
+    if (given.length === 1 || (given.length === 0 && !isComplete)) return undefined;
+    return {
+      expected: 'exactly one of by, to, toNotional and untilDistance',
+      got: given.length === 0 ? 'none of them' : given.join(' and '),
+    };
+  }).transform((written): ActionDraft => {
+    const [target] = targetsOf(written);
+    if (target === undefined) return z.NEVER;
+    const positions = (written as { positions?: readonly string[] }).positions;
+    return withoutUndefined<ActionDraft>({
+      kind: 'reduce',
+      target,
+      slippageSteps: written.slippage,
+      positions,
     });
+  });
 }
 
 interface WrittenTarget {
@@ -124,15 +123,15 @@ function cancelAllSchema(on: SubjectKind): z.ZodType<ActionDraft> {
   );
 }
 
+export const channelName = text({ expected: 'the name of a channel', maxLength: 48 });
+
 function notifySchema(on: SubjectKind): z.ZodType<ActionDraft> {
   const cure = oneOrMany(ratio({ max: 1, exclusive: 'both', bounds: 'between 0 and 100%' }))
     .optional()
     .describe('Target LTVs for which the message says what to repay or to add.');
   return z
     .strictObject({
-      channels: oneOrMany(text({ expected: 'the name of a channel', maxLength: 48 }))
-        .optional()
-        .describe('Channels to tell; without it all there are.'),
+      channels: oneOrMany(channelName).optional().describe('Channels to tell; without it all there are.'),
       ...(on === 'creditLine' ? { cure } : {}),
     })
     .transform((written): ActionDraft => {
@@ -151,22 +150,22 @@ export function actionsSchema(on: SubjectKind): z.ZodType<readonly ActionDraft[]
 const SCHEMAS = new Map<SubjectKind, z.ZodType<ActionDraft>>();
 
 function buildActionSchema(on: SubjectKind): z.ZodType<ActionDraft> {
-  return z
-    .strictObject({
-      cancelAll: cancelAllSchema(on)
-        .optional()
-        .describe('Cancel orders: the first thing that frees collateral.'),
-      reduce: reduceSchema(on).optional().describe('Reduce the position with reduce-only stop-limit orders.'),
-      protect: protectSchema(on).optional().describe('Keep one standing reduce-only stop for the position.'),
-      notify: notifySchema(on).optional().describe('Tell people.'),
-    })
-    .transform((written, context): ActionDraft => {
-      const [first, ...more] = Object.values(written).filter((draft) => draft !== undefined);
-      if (first !== undefined && more.length === 0) return first;
-      return refuse(context, written, {
-        expected: 'one action per list item: cancelAll, reduce, protect or notify',
-        got: first === undefined ? 'an empty mapping' : Object.keys(written).join(' and '),
-      });
-    })
+  const kinds = z.strictObject({
+    cancelAll: cancelAllSchema(on)
+      .optional()
+      .describe('Cancel orders: the first thing that frees collateral.'),
+    reduce: reduceSchema(on).optional().describe('Reduce the position with reduce-only stop-limit orders.'),
+    protect: protectSchema(on).optional().describe('Keep one standing reduce-only stop for the position.'),
+    notify: notifySchema(on).optional().describe('Tell people.'),
+  });
+  return across(kinds, (written, isComplete) => {
+    const given = Object.keys(written);
+    if (given.length === 1 || (given.length === 0 && !isComplete)) return undefined;
+    return {
+      expected: 'one action per list item: cancelAll, reduce, protect or notify',
+      got: given.length === 0 ? 'an empty mapping' : given.join(' and '),
+    };
+  })
+    .transform((written): ActionDraft => Object.values(written)[0] ?? z.NEVER)
     .meta({ id: `${on}Action`, description: 'One action: a mapping with its kind as the only key.' });
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { ActiveWindow } from '../../core/rules/rule.ts';
 import { scalar } from '../shape/scalars.ts';
+import { across } from '../shape/shape.ts';
 import { suggest } from '../suggest.ts';
-import { refuse } from './condition.ts';
 
 const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
 
@@ -74,16 +74,17 @@ function isTimeZone(text: string): boolean {
   }
 }
 
-export const activeWindowSchema: z.ZodType<ActiveWindow> = z
-  .strictObject({
-    days: days().prefault('daily').describe('On which days the window begins.'),
-    from: timeOfDay('23:59').describe('When it begins.'),
-    to: timeOfDay('24:00').describe('When it ends; the next morning when that is earlier than `from`.'),
-    tz: timeZone().prefault('UTC').describe('Time zone of both, summer time included.'),
-  })
-  .transform(({ days: on, from, to, tz }, context): ActiveWindow => {
-    if (from === to) {
-      return refuse(context, {}, { expected: 'from and to to differ', got: 'the same time twice' });
-    }
-    return { days: on, fromMinute: from, toMinute: to, timeZone: tz };
-  });
+const keys = z.strictObject({
+  days: days().prefault('daily').describe('On which days the window begins.'),
+  from: timeOfDay('23:59').describe('When it begins.'),
+  to: timeOfDay('24:00').describe('When it ends; the next morning when that is earlier than `from`.'),
+  tz: timeZone().prefault('UTC').describe('Time zone of both, summer time included.'),
+});
+
+export const activeWindowSchema: z.ZodType<ActiveWindow> = across(keys, ({ from, to }) =>
+  typeof from === 'number' && from === to
+    ? { expected: 'from and to to differ', got: 'the same time twice' }
+    : undefined,
+).transform(
+  ({ days: on, from, to, tz }): ActiveWindow => ({ days: on, fromMinute: from, toMinute: to, timeZone: tz }),
+);

@@ -14,7 +14,7 @@ import type {
   SubjectKind,
 } from '../../core/rules/rule.ts';
 import { duration, flag, oneOf, type ScalarIssue, text, ticker } from '../shape/scalars.ts';
-import { list } from '../shape/shape.ts';
+import { across, list } from '../shape/shape.ts';
 import { durationInWords } from '../shape/units.ts';
 import { threshold } from './threshold.ts';
 
@@ -46,26 +46,22 @@ export function conditionSchema(on: SubjectKind): z.ZodType<ConditionSpec> {
   for (const field of fieldsOf(on)) {
     shape[field.name] = fieldSchema(field).optional().describe(field.description);
   }
-  const mapping = z.strictObject(shape).transform((parts, context): ConditionSpec => {
+  const mapping = across(z.strictObject(shape), (parts, isComplete) =>
+    isComplete && Object.keys(parts).length === 0
+      ? {
+          expected: 'a condition such as { liquidationDistance: { below: 5% } }',
+          got: 'an empty mapping',
+        }
+      : undefined,
+  ).transform((parts): ConditionSpec => {
     const conditions = Object.values(parts).filter((part) => part !== undefined);
     const [first] = conditions;
-    if (first !== undefined) return conditions.length === 1 ? first : { kind: 'all', conditions };
-    return refuse(context, parts, {
-      expected: 'a condition such as { liquidationDistance: { below: 5% } }',
-      got: 'an empty mapping',
-    });
+    return first !== undefined && conditions.length === 1 ? first : { kind: 'all', conditions };
   });
   return self;
 }
 
 const SCHEMAS = new Map<SubjectKind, z.ZodType<ConditionSpec>>();
-
-/** Reports an issue of ours from inside a transform, unless a misspelt key beside it explains it already. */
-export function refuse(context: z.core.$RefinementCtx, input: unknown, issue: ScalarIssue): never {
-  if (context.issues.length > 0) return z.NEVER;
-  context.issues.push({ code: 'custom', input, params: { ...issue } });
-  return z.NEVER;
-}
 
 function fieldSchema(field: FieldSpec): z.ZodType<ConditionSpec> {
   const toSpec: ToSpec = (comparison, parameter) => ({
@@ -76,24 +72,23 @@ function fieldSchema(field: FieldSpec): z.ZodType<ConditionSpec> {
   });
   if (field.type === 'number') return numberSchema(field, toSpec);
   const value = plainValue(field);
+  const keys = z.strictObject({
+    equals: value.optional().describe('Holds when the field has this value.'),
+    in: list(value, 1).optional().describe('Holds when the field has one of these values.'),
+  });
   return withShorthand(
-    z
-      .strictObject({
-        equals: value.optional().describe('Holds when the field has this value.'),
-        in: list(value, 1).optional().describe('Holds when the field has one of these values.'),
-      })
-      .transform((written, context): ConditionSpec => {
-        if (written.equals !== undefined && written.in === undefined) {
-          return toSpec({ op: 'equals', value: written.equals });
-        }
-        if (written.in !== undefined && written.equals === undefined) {
-          return toSpec({ op: 'in', values: written.in });
-        }
-        return refuse(context, written, {
-          expected: 'exactly one of equals and in',
-          got: written.equals === undefined ? 'neither' : 'both',
-        });
-      }),
+    across(keys, (written, isComplete) => {
+      const count = Object.keys(written).length;
+      if (count === 1 || (count === 0 && !isComplete)) return undefined;
+      return { expected: 'exactly one of equals and in', got: count === 0 ? 'neither' : 'both' };
+    }).transform(
+      (written): ConditionSpec =>
+        toSpec(
+          written.equals === undefined
+            ? { op: 'in', values: written.in ?? [] }
+            : { op: 'equals', value: written.equals },
+        ),
+    ),
   );
 }
 
@@ -145,21 +140,18 @@ type ToSpec = (comparison: Comparison, parameter?: FieldParameter) => ConditionS
 
 function numberSchema(field: NumberField, toSpec: ToSpec): z.ZodType<ConditionSpec> {
   const limit = threshold(field);
-  return z
-    .strictObject({
-      ...parameterShape(field.parameters),
-      below: limit.optional().describe('Fires strictly below this.'),
-      clearAbove: limit.optional().describe('With `below`: once true, stays true until strictly above this.'),
-      above: limit.optional().describe('Fires strictly above this.'),
-      clearBelow: limit.optional().describe('With `above`: once true, stays true until strictly below this.'),
-      equals: limit.optional().describe('Holds when the field is exactly this.'),
-      in: list(limit, 1).optional().describe('Holds when the field is exactly one of these.'),
-    })
-    .transform((written, context): ConditionSpec => {
-      const comparison = comparisonOf(written);
-      if ('expected' in comparison) return refuse(context, written, comparison);
-      return toSpec(comparison, parameterOf(written));
-    });
+  const keys = z.strictObject({
+    ...parameterShape(field.parameters),
+    below: limit.optional().describe('Fires strictly below this.'),
+    clearAbove: limit.optional().describe('With `below`: once true, stays true until strictly above this.'),
+    above: limit.optional().describe('Fires strictly above this.'),
+    clearBelow: limit.optional().describe('With `above`: once true, stays true until strictly below this.'),
+    equals: limit.optional().describe('Holds when the field is exactly this.'),
+    in: list(limit, 1).optional().describe('Holds when the field is exactly one of these.'),
+  });
+  return across(keys, comparisonIssue).transform(
+    (written): ConditionSpec => toSpec(comparisonOf(written), parameterOf(written)),
+  );
 }
 
 interface WrittenComparison {
@@ -173,9 +165,10 @@ interface WrittenComparison {
 
 const COMPARATORS = ['below', 'above', 'equals', 'in'] as const;
 
-function comparisonOf(written: WrittenComparison): Comparison | ScalarIssue {
-  const { below, clearAbove, above, clearBelow, equals } = written;
+function comparisonIssue(written: WrittenComparison, isComplete: boolean): ScalarIssue | undefined {
+  const { below, clearAbove, above, clearBelow } = written;
   const given = COMPARATORS.filter((name) => written[name] !== undefined);
+  if (given.length === 0 && !isComplete) return undefined;
   if (given.length !== 1) {
     return {
       expected: 'exactly one of below, above, equals and in',
@@ -189,6 +182,11 @@ function comparisonOf(written: WrittenComparison): Comparison | ScalarIssue {
   if (clearBelow !== undefined && above === undefined) {
     return { expected: 'clearBelow together with above', got: `clearBelow with ${given.join('')}` };
   }
+  return undefined;
+}
+
+function comparisonOf(written: WrittenComparison): Comparison {
+  const { below, clearAbove, above, clearBelow, equals } = written;
   if (below !== undefined)
     return { op: 'below', threshold: below, ...(clearAbove === undefined ? {} : { clearAbove }) };
   if (above !== undefined)

@@ -1,24 +1,42 @@
 import { findField } from '../../core/fields/field-catalogue.ts';
 import type { SubjectKind } from '../../core/rules/rule.ts';
 import { formatPath, type Path } from '../problem.ts';
-import { problemAt, type Report, readShape } from '../shape/read.ts';
-import { oneOf } from '../shape/scalars.ts';
+import { type ByKind, readByKind } from '../shape/by-kind.ts';
+import { didYouMean, problemAt, type Report } from '../shape/read.ts';
+import { suggest } from '../suggest.ts';
 import { nodeAt, type YamlDocument, type YamlNode } from '../yaml/document.ts';
-import { type RuleDraft, ruleSchema, SUBJECT_KINDS } from './rule.ts';
+import { describeText, digitsOf } from '../yaml/value.ts';
+import { channelName } from './actions.ts';
+import { type RuleDraft, ruleId, ruleSchema, SUBJECT_KINDS } from './rule.ts';
 
 /** A rule of a file: its place, and its content when that could be read. */
 export interface ReadRule {
   readonly id: string;
+  /** The file, with misspelt keys of this rule under the names they were meant to have. */
   readonly document: YamlDocument;
   readonly path: Path;
-  readonly draft?: RuleDraft;
+  readonly draft?: RuleDraft | undefined;
 }
 
-/** The rules of a `rules:` list, by id; a rule with mistakes is known by its id only. */
-export function readRules(document: YamlDocument, report: Report): ReadonlyMap<string, ReadRule> {
+export interface ReadRules {
+  /** By id; a rule with mistakes is known by its id only. */
+  readonly rules: ReadonlyMap<string, ReadRule>;
+  /** Whether every rule has a valid id of its own. If not, an unknown name may be the id that a rule should have. */
+  readonly allNamed: boolean;
+}
+
+export interface RuleContext {
+  readonly report: Report;
+  /** Names of channels; `undefined` when they could not be read. */
+  readonly channels: readonly string[] | undefined;
+}
+
+/** The rules of a `rules:` list. */
+export function readRules(document: YamlDocument, context: RuleContext): ReadRules {
+  const { report } = context;
   const rules = new Map<string, ReadRule>();
   const listed = nodeAt(document.root, ['rules']);
-  if (listed === undefined) return rules;
+  if (listed === undefined) return { rules, allNamed: true };
   if (!Array.isArray(listed.value)) {
     report(
       problemAt(document, ['rules'], {
@@ -26,54 +44,53 @@ export function readRules(document: YamlDocument, report: Report): ReadonlyMap<s
         message: 'expected a list of rules, got no list',
       }),
     );
-    return rules;
+    return { rules, allNamed: false };
   }
+  let allNamed = true;
   for (const index of listed.value.keys()) {
     const path = ['rules', index];
-    const draft = readRule(document, path, report);
-    const id = idAt(document, path);
+    const read = readRule(document, path, context);
+    const id = idAt(read.document, path);
+    const first = id === undefined ? undefined : rules.get(id);
+    allNamed &&= first === undefined && ruleId.safeParse(id).success;
     if (id === undefined) continue;
-    const first = rules.get(id);
-    if (first !== undefined) {
-      report(
-        problemAt(document, [...path, 'id'], {
-          code: 'duplicate-id',
-          message: `expected a different id for each rule, got ${JSON.stringify(id)} again (first at ${formatPath(first.path)})`,
-        }),
-      );
+    if (first === undefined) {
+      rules.set(id, { id, path, ...read });
       continue;
     }
-    rules.set(id, draft === undefined ? { id, document, path } : { id, document, path, draft });
+    report(
+      problemAt(document, [...path, 'id'], {
+        code: 'duplicate-id',
+        message: `expected a different id for each rule, got ${JSON.stringify(id)} again (first at ${formatPath(first.path)})`,
+      }),
+    );
   }
-  return rules;
+  return { rules, allNamed };
 }
 
+/** The id as written, valid or not: accounts may use it. */
 function idAt(document: YamlDocument, path: Path): string | undefined {
   const id = nodeAt(document.root, [...path, 'id'])?.value;
-  return typeof id === 'string' ? id : undefined;
+  return typeof id === 'string' ? id : digitsOf(id);
 }
 
 /** One rule at a path; which keys and fields it may have depends on its `on`. */
-export function readRule(document: YamlDocument, path: Path, report: Report): RuleDraft | undefined {
-  const node = nodeAt(document.root, path);
-  if (node === undefined || !isMapping(node)) {
-    readShape(ruleSchema('position'), document, path, report);
-    return undefined;
-  }
-  const on = node.children.get('on')?.value;
-  const kind = SUBJECT_KINDS.find((known) => known === on);
-  if (kind === undefined) {
-    readShape(oneOf(...SUBJECT_KINDS), document, [...path, 'on'], report);
-    return undefined;
-  }
-  return readShape(ruleSchema(kind), document, path, report, (key, inRule) =>
-    inRule.includes('when') ? otherSubject(key, kind) : '',
-  );
+export function readRule(
+  document: YamlDocument,
+  path: Path,
+  context: RuleContext,
+): Pick<ReadRule, 'document' | 'draft'> {
+  const { document: meant, data } = readByKind(RULE, document, path, context.report);
+  checkChannels(meant, path, context);
+  return { document: meant, draft: data };
 }
 
-function isMapping(node: YamlNode): boolean {
-  return typeof node.value === 'object' && node.value !== null && !Array.isArray(node.value);
-}
+const RULE: ByKind<SubjectKind, RuleDraft> = {
+  key: 'on',
+  kinds: SUBJECT_KINDS,
+  schema: ruleSchema,
+  explain: (kind) => (key, inRule) => (inRule.includes('when') ? otherSubject(key, kind) : ''),
+};
 
 /** A field that another kind of subject has: say which. */
 function otherSubject(key: string, on: SubjectKind): string {
@@ -83,11 +100,31 @@ function otherSubject(key: string, on: SubjectKind): string {
     : ` (a field of rules with on: ${kinds.join(' or ')})`;
 }
 
-/** A rule with some of its keys replaced by those of another mapping, each still knowing its own place. */
-export function replaceKeys(base: YamlNode, changes: YamlNode): YamlNode {
-  const children = new Map(base.children);
-  for (const [key, child] of changes.children) children.set(key, child);
-  const value = Object.create(null) as Record<string | number, unknown>;
-  for (const [key, child] of children) value[key] = child.value;
-  return { ...base, value, children };
+/** Looks at what is written, so that other mistakes in the rule do not hide this one. */
+function checkChannels(document: YamlDocument, path: Path, { report, channels }: RuleContext): void {
+  if (channels === undefined) return;
+  for (const at of CHANNEL_PATHS.flatMap((pattern) => matching(nodeAt(document.root, path), pattern, path))) {
+    const { data: channel } = channelName.safeParse(nodeAt(document.root, at)?.value);
+    if (channel === undefined || channels.includes(channel)) continue;
+    const message = `expected a channel (${channels.join(', ')}), got ${describeText(channel)}${didYouMean(suggest(channel, channels))}`;
+    report(problemAt(document, at, { code: 'unknown-reference', message }));
+  }
+}
+
+const EACH = '*';
+const ACTION_PATHS: readonly Path[] = [
+  ['do', EACH],
+  ['escalate', EACH, 'do', EACH],
+];
+const CHANNEL_PATHS = ACTION_PATHS.flatMap((action) => [
+  [...action, 'notify', 'channels'],
+  [...action, 'notify', 'channels', EACH],
+]);
+
+/** The paths that fit a pattern, below the node at `path`. */
+function matching(node: YamlNode | undefined, [key, ...rest]: Path, path: Path): readonly Path[] {
+  if (node === undefined) return [];
+  if (key === undefined) return [path];
+  const keys = key === EACH ? [...node.children.keys()] : [key];
+  return keys.flatMap((own) => matching(node.children.get(own), rest, [...path, own]));
 }

@@ -51,7 +51,9 @@ export function readRuleSet(name: RuleSetName, surroundings: ConfigSurroundings,
   const { document } = parsed;
   if (document === undefined) return empty;
   const shape = readShape(ruleSetSchema, document, [], report);
-  return shape === undefined ? empty : { name, summary: shape.summary, rules: readRules(document, report) };
+  return shape === undefined
+    ? empty
+    : { name, summary: shape.summary, rules: readRules(document, { report, channels: undefined }).rules };
 }
 
 /** Where a use of a rule set is wrong because of the set itself: pointed to from the using file as well. */

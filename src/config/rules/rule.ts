@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { Mode, RuleLimits, RuleSpec, Severity, SubjectKind } from '../../core/rules/rule.ts';
 import { duration, name, number, oneOf, text } from '../shape/scalars.ts';
-import { list } from '../shape/shape.ts';
+import { across, list } from '../shape/shape.ts';
 import { type ActionDraft, actionsSchema } from './actions.ts';
 import { activeWindowSchema } from './active-window.ts';
-import { conditionSchema, refuse } from './condition.ts';
+import { conditionSchema } from './condition.ts';
 import { filterSchema, withoutUndefined } from './filter.ts';
 
 /** A rule as written, normalised; complete once an account's defaults are filled in. */
@@ -44,6 +44,8 @@ const limitsSchema = z
     ({ cooldown, perHour }): RuleLimits => withoutUndefined<RuleLimits>({ cooldownMs: cooldown, perHour }),
   );
 
+export const ruleId = name('an id');
+
 /** The keys of a rule on one kind of subject. */
 export function ruleSchema(on: SubjectKind): z.ZodType<RuleDraft> {
   const known = SCHEMAS.get(on);
@@ -58,7 +60,7 @@ const SCHEMAS = new Map<SubjectKind, z.ZodType<RuleDraft>>();
 function buildRuleSchema(on: SubjectKind): z.ZodType<RuleDraft> {
   return z
     .strictObject({
-      id: name('an id').describe('Name of the rule, unique in the file.'),
+      id: ruleId.describe('Name of the rule, unique in the file.'),
       on: oneOf(on).describe('What the rule judges: each position, each credit line, or the account.'),
       where: filterSchema(on).prefault({}).describe('Which of them; without it all.'),
       when: conditionSchema(on).describe('The condition.'),
@@ -96,20 +98,20 @@ function buildRuleSchema(on: SubjectKind): z.ZodType<RuleDraft> {
 }
 
 function escalateSchema(on: SubjectKind): z.ZodType<RuleDraft['escalate']> {
-  const stage = z
-    .strictObject({
-      after: duration({ minMs: 1, bounds: 'above 0' }).describe(
-        'Since the rule fired, counted only while the condition itself holds.',
-      ),
-      do: actionsSchema(on).describe('What happens then.'),
-    })
-    .transform(({ after, do: actions }) => ({ afterMs: after, actions }));
-  return list(stage).transform((stages, context) => {
-    const unordered = stages.findIndex((entry, index) => entry.afterMs <= (stages[index - 1]?.afterMs ?? 0));
-    if (unordered === -1) return stages;
-    return refuse(context, stages, {
+  const stage = z.strictObject({
+    after: duration({ minMs: 1, bounds: 'above 0' }).describe(
+      'Since the rule fired, counted only while the condition itself holds.',
+    ),
+    do: actionsSchema(on).describe('What happens then.'),
+  });
+  return across(list(stage), (stages) => {
+    const unordered = stages.findIndex(
+      (entry, index) => index > 0 && entry?.after <= (stages[index - 1]?.after ?? 0),
+    );
+    if (unordered === -1) return undefined;
+    return {
       expected: 'stages by rising after',
       got: `stage ${unordered + 1} not after stage ${unordered}`,
-    });
-  });
+    };
+  }).transform((stages) => stages.map(({ after, do: actions }) => ({ afterMs: after, actions })));
 }

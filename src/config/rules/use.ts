@@ -1,12 +1,12 @@
 import type { Mode, SubjectFilter } from '../../core/rules/rule.ts';
 import type { RuleUse } from '../accounts.ts';
-import { formatPath, type Path } from '../problem.ts';
-import { didYouMean, problemAt, type Report } from '../shape/read.ts';
+import { formatPath, type Path, type Problem } from '../problem.ts';
+import { didYouMean, problemAt, withMeantKeys } from '../shape/read.ts';
 import { suggest } from '../suggest.ts';
-import { nodeAt, type YamlDocument } from '../yaml/document.ts';
+import { nodeAt, withChildren, type YamlDocument } from '../yaml/document.ts';
 import { describeText } from '../yaml/value.ts';
-import { type ReadRule, readRule, replaceKeys } from './read-rules.ts';
-import type { RuleDraft } from './rule.ts';
+import { type ReadRule, type ReadRules, type RuleContext, readRule } from './read-rules.ts';
+import { type RuleDraft, ruleSchema, SUBJECT_KINDS } from './rule.ts';
 import {
   isRuleSetName,
   RULE_SET_NAMES,
@@ -24,73 +24,90 @@ export interface UsedRule {
   readonly path: Path;
 }
 
-export interface UseContext {
+/** Without content when that has mistakes (reported). */
+export type NamedRule = Omit<UsedRule, 'draft'> & { readonly draft?: RuleDraft | undefined };
+
+export interface UseContext extends RuleContext {
   readonly document: YamlDocument;
-  readonly own: ReadonlyMap<string, ReadRule>;
+  readonly own: ReadRules;
   readonly ruleSet: (name: RuleSetName) => RuleSet;
-  readonly report: Report;
   /** Own rules that some account uses. */
   readonly usedOwn: Set<string>;
 }
 
-/** The rules that one entry of an account's `rules` stands for; mistakes are reported. */
-export function resolveUse(use: RuleUse, path: Path, context: UseContext): readonly UsedRule[] {
-  const found = findRules(use, path, context);
-  if (found === undefined) return [];
+/** The rules that one entry of an account's `rules` stands for; `undefined` when it names none (reported). */
+export function resolveUse(use: RuleUse, path: Path, context: UseContext): readonly NamedRule[] | undefined {
+  const found = findRules(use.use, path, context);
+  if (found === undefined) return undefined;
   checkNames(use, path, found, context);
   const without = new Set(use.without ?? []);
-  const used: UsedRule[] = [];
+  const used: NamedRule[] = [];
   for (const [localId, rule] of found.rules) {
     if (without.has(localId)) continue;
-    const draft = changed(rule, localId, path, context);
-    if (draft === undefined) continue;
+    const draft = changed(rule, changesPath(localId, path, found, context), context);
     const id = found.set === undefined ? localId : `${found.set.name}/${localId}`;
     const at = found.set === undefined ? rule : { document: context.document, path: [...path] };
     used.push({
       id,
-      draft: { ...narrowed(draft, use.where, use.mode), id },
+      draft: draft && { ...narrowed(draft, use.where, use.mode), id },
       document: at.document,
       path: at.path,
     });
   }
-  return used;
+  // The account may use the meant rule under its right name as well.
+  return found.isMisspelt === true ? undefined : used;
 }
 
 interface FoundRules {
+  readonly name: string;
   readonly set?: RuleSet;
   readonly rules: ReadonlyMap<string, ReadRule>;
+  /** The name was misspelt (reported): these are the rules it probably means. */
+  readonly isMisspelt?: true;
 }
 
-function findRules(use: RuleUse, path: Path, context: UseContext): FoundRules | undefined {
-  const [head = '', rest] = use.use.split('/');
+function findRules(name: string, path: Path, context: UseContext): FoundRules | undefined {
+  const [head = '', rest] = name.split('/');
   const at = nodeAt(context.document.root, [...path, 'use']) === undefined ? path : [...path, 'use'];
   if (rest === undefined) {
-    const own = context.own.get(head);
+    const own = context.own.rules.get(head);
     if (own !== undefined) {
       context.usedOwn.add(head);
-      return { rules: new Map([[head, own]]) };
+      return { name, rules: new Map([[head, own]]) };
     }
     if (isRuleSetName(head)) {
       const set = context.ruleSet(head);
-      return { set, rules: set.rules };
+      return { name, set, rules: set.rules };
     }
   } else if (isRuleSetName(head)) {
     const set = context.ruleSet(head);
     const rule = set.rules.get(rest);
-    if (rule !== undefined) return { set, rules: new Map([[rest, rule]]) };
-    const hint = didYouMean(suggest(rest, set.rules.keys()));
+    if (rule !== undefined) return { name, set, rules: new Map([[rest, rule]]) };
+    const meant = suggest(rest, set.rules.keys());
     if (set.rules.size > 0)
-      context.report(unknownRuleOfSet(set, rest, { document: context.document, path: at }, hint));
-    return undefined;
+      context.report(
+        unknownRuleOfSet(set, rest, { document: context.document, path: at }, didYouMean(meant)),
+      );
+    return meantRules(meant && `${head}/${meant}`, path, context);
   }
-  const known = rest === undefined ? [...context.own.keys(), ...RULE_SET_NAMES] : [...RULE_SET_NAMES];
+  const known = rest === undefined ? [...context.own.rules.keys(), ...RULE_SET_NAMES] : [...RULE_SET_NAMES];
+  const meant = suggest(head, known);
+  // It may be the name of a rule whose id could not be read.
+  if (rest === undefined && !context.own.allNamed && !isRuleSetName(meant ?? '')) return undefined;
   context.report(
     problemAt(context.document, at, {
       code: 'unknown-reference',
-      message: `expected a rule of this file or a rule set (${RULE_SET_NAMES.join(', ')}), got ${describeText(use.use)}${didYouMean(suggest(head, known))}`,
+      message: `expected a rule of this file or a rule set (${RULE_SET_NAMES.join(', ')}), got ${describeText(name)}${didYouMean(meant)}`,
     }),
   );
-  return undefined;
+  return meantRules(meant && [meant, ...(rest === undefined ? [] : [rest])].join('/'), path, context);
+}
+
+/** The rules that a misspelt name probably means. One report of the name is enough. */
+function meantRules(name: string | undefined, path: Path, context: UseContext): FoundRules | undefined {
+  const found =
+    name === undefined ? undefined : findRules(name, path, { ...context, report: () => undefined });
+  return found && { ...found, isMisspelt: true };
 }
 
 function checkNames(use: RuleUse, path: Path, found: FoundRules, context: UseContext): void {
@@ -103,7 +120,7 @@ function checkNames(use: RuleUse, path: Path, found: FoundRules, context: UseCon
     context.report(
       problemAt(context.document, at, {
         code: 'unknown-reference',
-        message: `expected a rule of ${use.use} (${[...found.rules.keys()].join(', ')}), got ${describeText(name)}${didYouMean(suggest(name, found.rules.keys()))}`,
+        message: `expected a rule of ${found.name} (${[...found.rules.keys()].join(', ')}), got ${describeText(name)}${didYouMean(suggest(name, found.rules.keys()))}`,
         at: what as 'key',
       }),
     );
@@ -115,29 +132,44 @@ function withoutPath(context: UseContext, path: Path, index: number): Path {
   return nodeAt(context.document.root, inList) === undefined ? [...path, 'without'] : inList;
 }
 
+/** Where a use changes a rule: under its id, or under a misspelt id (reported). */
+function changesPath(localId: string, path: Path, { rules }: FoundRules, { document }: UseContext): Path {
+  const ids = [...(nodeAt(document.root, [...path, 'with'])?.children.keys() ?? [])].map(String);
+  const misspelt = ids.find((id) => !rules.has(id) && suggest(id, rules.keys()) === localId);
+  return [...path, 'with', ids.includes(localId) ? localId : (misspelt ?? localId)];
+}
+
 /** The rule with the keys that `with` replaces; read again as a whole, so that all checks hold for the result. */
-function changed(rule: ReadRule, localId: string, path: Path, context: UseContext): RuleDraft | undefined {
-  const changesPath = [...path, 'with', localId];
-  const changes = nodeAt(context.document.root, changesPath);
-  if (changes === undefined || rule.draft === undefined) return rule.draft;
+function changed(rule: ReadRule, path: Path, context: UseContext): RuleDraft | undefined {
+  const changes = nodeAt(context.document.root, path);
+  const base = nodeAt(rule.document.root, rule.path);
+  if (changes === undefined || base === undefined) return rule.draft;
+  const prefix = formatPath(path);
+  const reportHere = (problem: Problem): void =>
+    context.report({ ...problem, path: problem.path === '' ? prefix : `${prefix}.${problem.path}` });
+  const kind = SUBJECT_KINDS.find((known) => known === base.children.get('on')?.value);
+  const written: YamlDocument = { file: context.document.file, root: changes };
+  const meant = kind === undefined ? written : withMeantKeys(ruleSchema(kind), written, reportHere);
+  const replaced = new Map(meant.root.children);
   for (const fixed of ['id', 'on']) {
-    if (!changes.children.has(fixed)) continue;
+    if (!replaced.delete(fixed)) continue;
     context.report(
-      problemAt(context.document, [...changesPath, fixed], {
+      problemAt(context.document, [...path, fixed], {
         code: 'wrong-value',
         message: `expected keys other than id and on, which cannot be changed, got ${fixed}`,
         at: 'key',
       }),
     );
-    return undefined;
   }
-  const base = nodeAt(rule.document.root, rule.path);
-  if (base === undefined) return undefined;
-  const merged: YamlDocument = { file: context.document.file, root: replaceKeys(base, changes) };
-  const prefix = formatPath(changesPath);
-  return readRule(merged, [], (problem) =>
-    context.report({ ...problem, path: problem.path === '' ? prefix : `${prefix}.${problem.path}` }),
-  );
+  const root = withChildren(base, new Map([...base.children, ...replaced]));
+  const ofBase = new Set<string>();
+  const identity = ({ place, message }: Problem): string => JSON.stringify([place, message]);
+  readRule(rule.document, rule.path, { ...context, report: (problem) => ofBase.add(identity(problem)) });
+  const report = (problem: Problem): void => {
+    // Problems of the rule itself were reported at the rule.
+    if (!ofBase.has(identity(problem))) reportHere(problem);
+  };
+  return readRule({ ...written, root }, [], { ...context, report }).draft;
 }
 
 /** The entry's `where` and `mode`, applied to a rule. */

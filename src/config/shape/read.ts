@@ -1,20 +1,114 @@
 import type { z } from 'zod';
 import { formatPath, type Path, type Problem, type ProblemCode } from '../problem.ts';
 import { suggest } from '../suggest.ts';
-import { nodeAt, placeOf, type YamlDocument } from '../yaml/document.ts';
+import { changeAt, isMapping, nodeAt, placeOf, withChildren, type YamlDocument } from '../yaml/document.ts';
 import { describeValue, looksSecret } from '../yaml/value.ts';
 import type { ScalarIssue } from './scalars.ts';
 
 export type Report = (problem: Problem) => void;
 
-/** Reads the part of a document at a path by a schema; `undefined` when anything in it is wrong (reported). */
+/** Adds to the message about an unknown key. Such a key is not treated as misspelt. */
+export type Explain = (key: string, path: Path) => string;
+
+/** Reads the part of a document at a path by a schema, as `readMeant` does. */
 export function readShape<T>(
   schema: z.ZodType<T>,
   document: YamlDocument,
   path: Path,
   report: Report,
-  explain: (key: string, path: Path) => string = () => '',
 ): T | undefined {
+  return readMeant(schema, document, path, report).data;
+}
+
+export interface MeantReading<T> {
+  /** Misspelt keys have the names they were meant to have. */
+  readonly document: YamlDocument;
+  readonly data?: T | undefined;
+}
+
+/**
+ * Reads the part of a document at a path by a schema and reports everything that is wrong. A misspelt key is
+ * reported and read as the key it was meant to be. Without `data` when anything else is wrong.
+ */
+export function readMeant<T>(
+  schema: z.ZodType<T>,
+  written: YamlDocument,
+  path: Path,
+  report: Report,
+  explain: Explain = () => '',
+): MeantReading<T> {
+  const { document, result, unknown } = parseMeant(schema, written, path, report, explain);
+  if (result.success) return { document, data: result.data };
+  for (const { at, key, known } of unknown) {
+    const problem = unknownKey(document, at, key, known);
+    report({ ...problem, message: `${problem.message}${explain(key, at)}` });
+  }
+  for (const issue of result.error.issues) {
+    if (issue.code === 'unrecognized_keys') continue;
+    const problem = toProblem(document, [...path, ...pathOf(issue)], issue);
+    if (problem !== undefined) report(problem);
+  }
+  return { document };
+}
+
+/** The whole document with misspelt keys (reported) under the names they were meant to have. */
+export function withMeantKeys(schema: z.ZodType, document: YamlDocument, report: Report): YamlDocument {
+  return parseMeant(schema, document, [], report, () => '').document;
+}
+
+/** Reads a mapping without those of its keys that have mistakes, and reports nothing. */
+export function readSound<T>(schema: z.ZodType<T>, document: YamlDocument, path: Path): T | undefined {
+  const { result, unknown } = parse(schema, document, path);
+  const node = nodeAt(document.root, path);
+  if (result.success || node === undefined || !isMapping(node)) return result.data;
+  const wrong = new Set([
+    ...result.error.issues.map((issue) => issue.path[0]),
+    ...unknown.filter(({ at }) => at.length === path.length).map(({ key }) => key),
+  ]);
+  const sound = new Map([...node.children].filter(([key]) => !wrong.has(key)));
+  return parse(schema, { ...document, root: withChildren(node, sound) }, []).result.data;
+}
+
+interface UnknownKey {
+  /** The mapping it is in. */
+  readonly at: Path;
+  readonly key: string;
+  readonly known: readonly string[];
+}
+
+function parseMeant<T>(
+  schema: z.ZodType<T>,
+  document: YamlDocument,
+  path: Path,
+  report: Report,
+  explain: Explain,
+): { document: YamlDocument; result: z.ZodSafeParseResult<T>; unknown: readonly UnknownKey[] } {
+  const { result, unknown } = parse(schema, document, path);
+  let meant = document;
+  for (const { at, key, known } of unknown) {
+    const name = explain(key, at) === '' ? meantKey(key, known) : undefined;
+    const taken = name === undefined || nodeAt(meant.root, [...at, name]) !== undefined;
+    if (taken || nodeAt(meant.root, [...at, key]) === undefined) continue;
+    report(unknownKey(document, at, key, known));
+    meant = renameKey(meant, at, key, name);
+  }
+  // Nothing below a misspelt key has been read so far.
+  return meant === document
+    ? { document, result, unknown }
+    : parseMeant(schema, meant, path, report, explain);
+}
+
+export function renameKey(document: YamlDocument, path: Path, key: string, name: string): YamlDocument {
+  return changeAt(document, path, (node) =>
+    withChildren(node, new Map([...node.children].map(([own, child]) => [own === key ? name : own, child]))),
+  );
+}
+
+function parse<T>(
+  schema: z.ZodType<T>,
+  document: YamlDocument,
+  path: Path,
+): { result: z.ZodSafeParseResult<T>; unknown: readonly UnknownKey[] } {
   const knownKeys = new Map<string, readonly string[]>();
   const result = schema.safeParse(nodeAt(document.root, path)?.value, {
     reportInput: true,
@@ -25,29 +119,26 @@ export function readShape<T>(
       return undefined;
     },
   });
-  if (result.success) return result.data;
-  for (const issue of result.error.issues) {
-    const issuePath = [
-      ...path,
-      ...issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part)),
-    ];
-    if (issue.code === 'unrecognized_keys') {
-      const known = knownKeys.get(formatPath(issue.path as Path)) ?? [];
-      for (const key of issue.keys) {
-        const problem = unknownKey(document, issuePath, key, known);
-        report({ ...problem, message: `${problem.message}${explain(key, issuePath)}` });
-      }
-    } else {
-      report(toProblem(document, issuePath, issue));
-    }
-  }
-  return undefined;
+  const unknown = (result.error?.issues ?? []).flatMap((issue): readonly UnknownKey[] => {
+    if (issue.code !== 'unrecognized_keys') return [];
+    const known = knownKeys.get(formatPath(issue.path as Path)) ?? [];
+    return issue.keys.map((key) => ({ at: [...path, ...pathOf(issue)], key, known }));
+  });
+  return { result, unknown };
+}
+
+function pathOf(issue: z.core.$ZodIssue): Path {
+  return issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part));
 }
 
 /** The keys of the object schema that raised an issue. */
 function keysOf(schema: unknown): readonly string[] {
   const definition = (schema as { _zod?: { def?: { shape?: object } } } | undefined)?._zod?.def;
   return Object.keys(definition?.shape ?? {});
+}
+
+function meantKey(key: string, known: readonly string[]): string | undefined {
+  return looksSecret(key) ? undefined : suggest(key, known);
 }
 
 export function unknownKey(
@@ -57,7 +148,7 @@ export function unknownKey(
   known: readonly string[],
 ): Problem {
   const secret = looksSecret(key);
-  const meant = secret ? undefined : suggest(key, known);
+  const meant = meantKey(key, known);
   const expected = meant === undefined ? knownKeysInWords(known) : 'a known key';
   const shown = secret ? 'another one (not repeated here)' : JSON.stringify(key);
   return {
@@ -79,11 +170,14 @@ export function didYouMean(meant: string | undefined): string {
   return meant === undefined ? '' : `; did you mean ${meant}?`;
 }
 
-function toProblem(document: YamlDocument, path: Path, issue: z.core.$ZodIssue): Problem {
+/** `undefined` at an incomplete node: the YAML problem that was reported there may be the only cause. */
+function toProblem(document: YamlDocument, path: Path, issue: z.core.$ZodIssue): Problem | undefined {
+  const found = existing(document, path);
+  if (nodeAt(document.root, found)?.incomplete === true) return undefined;
   const { expected, got, hint, code }: ScalarIssue =
     issue.code === 'custom' ? (issue.params as unknown as ScalarIssue) : { expected: expectedInWords(issue) };
   const missing = issue.input === undefined;
-  const place = missing ? path : existing(document, path);
+  const place = missing ? path : found;
   return {
     severity: 'error',
     code: (code as ProblemCode | undefined) ?? (missing ? 'missing-key' : 'wrong-value'),

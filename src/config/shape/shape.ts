@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { JsonValue } from './json.ts';
+import type { ScalarIssue } from './scalars.ts';
 
 /** The keys of a section with what each may be; every one carries a description. */
 export type Keys = Readonly<Record<string, z.ZodType>>;
@@ -44,4 +45,27 @@ export function oneOrMany<T>(item: z.ZodType<T>): z.ZodType<readonly T[]> {
 /** A list, not empty unless said so. */
 export function list<T>(item: z.ZodType<T>, min = 0): z.ZodType<readonly T[]> {
   return z.array(item).min(min);
+}
+
+/**
+ * Adds a check across the keys of a mapping or the items of a list. It also runs when single values are wrong:
+ * these are present, but can be anything. `isComplete` is false when the mapping has unknown keys: one of them may
+ * be what seems to be missing.
+ */
+export function across<T>(
+  schema: z.ZodType<T>,
+  judge: (written: T, isComplete: boolean) => ScalarIssue | undefined,
+): z.ZodType<T> {
+  return schema.superRefine(
+    (written, context) => {
+      const isComplete = !context.issues.some((issue) => issue.code === 'unrecognized_keys' && isOwn(issue));
+      const issue = judge(written, isComplete);
+      if (issue !== undefined) context.issues.push({ code: 'custom', input: written, params: { ...issue } });
+    },
+    { when: ({ issues }) => !issues.some((issue) => issue.code === 'invalid_type' && isOwn(issue)) },
+  );
+}
+
+function isOwn({ path = [] }: z.core.$ZodRawIssue): boolean {
+  return path.length === 0;
 }

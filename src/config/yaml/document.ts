@@ -7,6 +7,8 @@ export interface YamlNode {
   /** Where the key of this value stands, when it has one. */
   readonly keyPlace?: Place;
   readonly children: ReadonlyMap<string | number, YamlNode>;
+  /** Part of it could not be read as YAML (reported). That part may be what seems to be missing here. */
+  readonly incomplete?: true;
 }
 
 export interface YamlDocument {
@@ -22,6 +24,35 @@ export function nodeAt(root: YamlNode, path: Path): YamlNode | undefined {
     if (node === undefined) return undefined;
   }
   return node;
+}
+
+/** The node with other children; every place stays. */
+export function withChildren(node: YamlNode, children: YamlNode['children']): YamlNode {
+  const value: unknown[] | Record<string | number, unknown> = Array.isArray(node.value)
+    ? []
+    : (Object.create(null) as Record<string | number, unknown>);
+  for (const [key, child] of children) (value as Record<string | number, unknown>)[key] = child.value;
+  return { ...node, value, children };
+}
+
+/** The document with the node at a path changed; nothing changes when there is none. */
+export function changeAt(
+  document: YamlDocument,
+  path: Path,
+  change: (node: YamlNode) => YamlNode,
+): YamlDocument {
+  const inside = (node: YamlNode, [key, ...rest]: Path): YamlNode => {
+    if (key === undefined) return change(node);
+    const child = node.children.get(key);
+    return child === undefined
+      ? node
+      : withChildren(node, new Map(node.children).set(key, inside(child, rest)));
+  };
+  return { ...document, root: inside(document.root, path) };
+}
+
+export function isMapping({ value }: YamlNode): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**

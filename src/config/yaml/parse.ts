@@ -132,7 +132,9 @@ class TreeReader {
       children.set(key.name, child);
       value[key.name] = child.value;
     }
-    return build(value, place, keyPlace, children);
+    const node = build(value, place, keyPlace, children);
+    const dropped = map.items.some(({ key }) => !isScalar(key) || IMPOSSIBLE_KEYS.has(String(key.value)));
+    return dropped ? { ...node, incomplete: true } : node;
   }
 
   #readKey(
@@ -185,7 +187,7 @@ class TreeReader {
     const target = this.#anchors.get(alias.source);
     if (target === undefined) {
       this.problems.push(syntaxProblem(place, SYNTAX_WORDS.BAD_ALIAS, path));
-      return build(null, place, keyPlace);
+      return { ...build(null, place, keyPlace), incomplete: true };
     }
     return this.read(target, path, keyPlace, place);
   }
