@@ -8,7 +8,7 @@ import type { Clock, Random } from '../core/ports/clock.ts';
 import type { Deliverer } from '../core/ports/delivery.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import type { LaneDispatcher } from '../core/ports/work.ts';
-import { systemClock } from '../exchange/system-clock.ts';
+import { systemClock, systemTimers } from '../exchange/system-clock.ts';
 import type { PipelineContext } from '../pipeline/account.ts';
 import { runLane } from '../pipeline/act.ts';
 import { NearLanes } from '../pipeline/near-lanes.ts';
@@ -24,7 +24,6 @@ import { ConfigWatch, loadOrThrow, problemWords, type ReloadResult } from './con
 import { delivererOf } from './deliverer.ts';
 import { Replaceable } from './replaceable.ts';
 import { type LogOutput, openTelemetry } from './telemetry.ts';
-import { systemTimers } from './timers.ts';
 import { startWatchdog, type WantedSchedules, type Watchdog } from './watchdog.ts';
 import type { WebListener } from './web-listener.ts';
 
