@@ -49,9 +49,7 @@ export class Ticks {
 
   join(taker: TickTaker): void {
     this.#takers.add(taker);
-    const untaken = this.#untaken;
-    this.#untaken = [];
-    for (const give of untaken) give();
+    this.#giveUntaken();
   }
 
   leave(taker: TickTaker): void {
@@ -80,10 +78,16 @@ export class Ticks {
     this.#plan(planned, isStuck ? REPAIRED_AFTER_MS : 0);
     const tick = { delays: delaysOf(planned), everyMs: planned.everyMs, meantMs };
     const take = (): void => {
-      this.#stuck.delete(taker);
       taker.take(tick);
+      if (this.#stuck.delete(taker)) this.#giveUntaken();
     };
     this.#queue.after(0, take, taker.process);
+  }
+
+  #giveUntaken(): void {
+    const untaken = this.#untaken;
+    this.#untaken = [];
+    for (const give of untaken) give();
   }
 
   #choose(): TickTaker | undefined {
