@@ -1,8 +1,8 @@
-import type { SourceName } from '../core/fields/field-catalogue.ts';
-import type { Clock, Random } from '../core/ports/clock.ts';
-import type { CallPrefetch, GuardedExchange } from '../core/ports/exchange.ts';
-import type { LaneDispatcher } from '../core/ports/lane-dispatcher.ts';
-import type { Notifier } from '../core/ports/notifier.ts';
+import { type SourceName } from '../core/fields/field-catalogue.ts';
+import { type Clock, type Random, type Timers } from '../core/ports/clock.ts';
+import { type CallPrefetch, type GuardedExchange } from '../core/ports/exchange.ts';
+import { type LaneDispatcher } from '../core/ports/lane-dispatcher.ts';
+import { type Notifier } from '../core/ports/notifier.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import type { CompiledRules } from '../core/rules/compiled-rules.ts';
@@ -46,11 +46,6 @@ export interface PipelineContext {
   readonly notifier: Notifier;
   readonly memory: ReadMemory;
   readonly settings: PipelineSettings;
-}
-
-/** Calls back once after a time; returns how to call it off. For what nearly always is called off. */
-export interface Timers {
-  after(delayMs: number, call: () => void): () => void;
 }
 
 export interface PipelineSettings {

@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { vi } from 'vitest';
 import { ConfiguredAccounts } from '../../src/app/configured-accounts.ts';
-import { systemTimers } from '../../src/app/system-timers.ts';
-import type { Notice } from '../../src/core/ports/notifier.ts';
+import { type Notice } from '../../src/core/ports/notifier.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
-import { systemClock } from '../../src/exchange/system-clock.ts';
+import { systemClock, systemTimers } from '../../src/exchange/system-clock.ts';
 import { DirectLanes } from '../../src/pipeline/act/direct-lanes.ts';
 import { runLane } from '../../src/pipeline/act/run-lane.ts';
-import type { PipelineContext } from '../../src/pipeline/pipeline-context.ts';
+import { type PipelineContext } from '../../src/pipeline/pipeline-context.ts';
 import { PollGuard, pollBucket } from '../../src/pipeline/poll/poll-bucket.ts';
 import { ReadMemory } from '../../src/pipeline/poll/read-memory.ts';
 import { SharedTime } from '../../src/pipeline/shared-time.ts';

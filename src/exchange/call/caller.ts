@@ -1,4 +1,4 @@
-import type { Clock, Random } from '../../core/ports/clock.ts';
+import { type Clock, type Random, type Timers } from '../../core/ports/clock.ts';
 import type {
   CommandOutcome,
   ExchangeError,
@@ -27,6 +27,7 @@ export interface RetrySettings {
 export interface CallerParts extends SenderParts, JudgeParts {
   readonly slots: Slots;
   readonly random: Random;
+  readonly timers: Timers;
   readonly callTimeoutMs: number;
   readonly retry: RetrySettings;
 }
@@ -277,8 +278,8 @@ export class Caller {
   }
 
   #scope<T>(plan: CallPlan<T>, startedMs: number): CallScope {
-    const { clock, callTimeoutMs } = this.#parts;
-    return new CallScope(clock, startedMs, plan.options?.timeoutMs ?? callTimeoutMs, plan.options?.signal);
+    const { timeoutMs = this.#parts.callTimeoutMs, signal } = plan.options ?? {};
+    return new CallScope(this.#parts, { startedMs, timeoutMs, signal });
   }
 
   #observe<T>(

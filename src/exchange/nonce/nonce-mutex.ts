@@ -1,7 +1,8 @@
-import type { Clock } from '../../core/ports/clock.ts';
-import type { MutexEntry, NonceStore } from '../../core/ports/nonce-store.ts';
-import type { BoundedStore } from './bounded-store.ts';
-import type { NonceRequest, NonceResult, NonceTicket } from './nonce-ticket.ts';
+import { type Clock, type Timers } from '../../core/ports/clock.ts';
+import { type MutexEntry, type NonceStore } from '../../core/ports/nonce-store.ts';
+import { type ScopeTime } from '../call/call-scope.ts';
+import { type BoundedStore } from './bounded-store.ts';
+import { type NonceRequest, type NonceResult, type NonceTicket } from './nonce-ticket.ts';
 
 export interface NonceMutexSettings {
   readonly key: string;
@@ -38,6 +39,7 @@ const POLL_MS = 15;
  */
 export class NonceMutex {
   readonly #clock: Clock;
+  readonly #timers: Timers;
   readonly #store: BoundedStore<NonceStore>;
   readonly #settings: NonceMutexSettings;
   readonly #queue: Waiter[] = [];
@@ -51,8 +53,9 @@ export class NonceMutex {
   #wake: (() => void) | undefined;
   #stopListening: (() => void) | undefined;
 
-  constructor(clock: Clock, store: BoundedStore<NonceStore>, settings: NonceMutexSettings) {
+  constructor({ clock, timers }: ScopeTime, store: BoundedStore<NonceStore>, settings: NonceMutexSettings) {
     this.#clock = clock;
+    this.#timers = timers;
     this.#store = store;
     this.#settings = settings;
   }
@@ -179,13 +182,20 @@ export class NonceMutex {
       preempted: false,
     };
     this.#holder = holder;
-    const renewal = setInterval(() => void this.#renew(), this.#settings.leaseMs / 3);
+    let callOff = (): void => undefined;
+    const renewLater = (): void => {
+      callOff = this.#timers.after(this.#settings.leaseMs / 3, () => {
+        renewLater();
+        void this.#renew();
+      });
+    };
+    renewLater();
     try {
       const sequence = entry.kind === 'granted' ? entry.sequence : undefined;
       const nonce = this.#settings.nonceOf(sequence);
       await new Promise<void>((released) => waiter.resolve(this.#ticket(nonce, holder, released)));
     } finally {
-      clearInterval(renewal);
+      callOff();
       this.#holder = undefined;
     }
   }
@@ -222,11 +232,11 @@ export class NonceMutex {
   #pause(delayMs: number): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {
-        clearTimeout(timer);
+        callOff();
         this.#wake = undefined;
         resolve();
       };
-      const timer = setTimeout(done, delayMs);
+      const callOff = this.#timers.after(delayMs, done);
       this.#wake = done;
     });
   }

@@ -1,6 +1,6 @@
-import type { Clock } from '../../core/ports/clock.ts';
-import type { NonceStore } from '../../core/ports/nonce-store.ts';
-import type { CallScope } from '../call/call-scope.ts';
+import { type Clock } from '../../core/ports/clock.ts';
+import { type NonceStore } from '../../core/ports/nonce-store.ts';
+import { type CallScope, type ScopeTime } from '../call/call-scope.ts';
 import { BoundedStore } from './bounded-store.ts';
 import { NonceMutex } from './nonce-mutex.ts';
 import { type NonceRequest, type NonceResult, type NonceTicket, needsFresh } from './nonce-ticket.ts';
@@ -52,9 +52,10 @@ const WINDOW_AHEAD_MS = 2000;
 const REFUSED_JUMP_MS = 600_000;
 
 /** Nonces for one API key (specification 5, rule 1) in one of the three modes. */
-export function createNonceSource(clock: Clock, settings: NonceSettings): NonceSource {
+export function createNonceSource(time: ScopeTime, settings: NonceSettings): NonceSource {
+  const { clock } = time;
   const store = new BoundedStore(settings.store, {
-    clock,
+    ...time,
     timeoutMs: settings.storeTimeoutMs,
     pauseMs: 1000,
     onChange: settings.onStoreChange,
@@ -63,7 +64,7 @@ export function createNonceSource(clock: Clock, settings: NonceSettings): NonceS
   const sequences = new Sequences(clock, settings, store);
   return settings.mode === 'unique'
     ? new UniqueSource(sequences)
-    : new IncreasingSource(clock, sequences, settings, store);
+    : new IncreasingSource(time, sequences, settings, store);
 }
 
 const nothing = (): void => undefined;
@@ -115,9 +116,14 @@ class IncreasingSource implements NonceSource {
   readonly #sequences: Sequences;
   readonly #mutex: NonceMutex;
 
-  constructor(clock: Clock, sequences: Sequences, settings: NonceSettings, store: BoundedStore<NonceStore>) {
+  constructor(
+    time: ScopeTime,
+    sequences: Sequences,
+    settings: NonceSettings,
+    store: BoundedStore<NonceStore>,
+  ) {
     this.#sequences = sequences;
-    this.#mutex = new NonceMutex(clock, store, {
+    this.#mutex = new NonceMutex(time, store, {
       key: settings.key,
       owner: settings.owner,
       leaseMs: settings.leaseMs,

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { NonceStore } from '../../../src/core/ports/nonce-store.ts';
+import { type NonceStore } from '../../../src/core/ports/nonce-store.ts';
 import { BoundedStore } from '../../../src/exchange/nonce/bounded-store.ts';
 import { Sequences } from '../../../src/exchange/nonce/sequences.ts';
+import { systemTimers } from '../../../src/exchange/system-clock.ts';
 import { createMemoryNonceStore } from '../../../src/state/nonce/nonce-memory.ts';
 import { type ManualClock, manualClock } from '../../state/support/manual-clock.ts';
 
@@ -58,6 +59,7 @@ function openProcess(clock: ManualClock, store: FragileStore, ordinal: number) {
   const own = { ...clock, nowMs: () => clock.nowMs() + offsetMs };
   const bounded = new BoundedStore(store.port, {
     clock,
+    timers: systemTimers,
     timeoutMs: 5_000,
     pauseMs: 1_000,
     onChange: () => undefined,
