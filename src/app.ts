@@ -9,7 +9,7 @@ import type { DoctorOptions } from './doctor/examine-setup.ts';
 import type { ExchangeObserver } from './exchange/call/observer.ts';
 import type { ExchangeClientOptions } from './exchange/client.ts';
 import type * as requests from './exchange/requests.ts';
-import type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
+import type { RunningSimulator, SimulatorOptions } from './simulator/start-simulated-exchange.ts';
 import type { FileVerdict } from './state/audit/audit-file.ts';
 
 /**
@@ -38,13 +38,13 @@ export type { DoctorOptions } from './doctor/examine-setup.ts';
 export type { ExchangeObserver } from './exchange/call/observer.ts';
 export { ENDPOINTS } from './exchange/endpoints.ts';
 export type { Dialect, Prepared } from './exchange/requests.ts';
-export type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
+export type { RunningSimulator, SimulatorOptions } from './simulator/start-simulated-exchange.ts';
 export type { FileVerdict } from './state/audit/audit-file.ts';
 export type { LogLevel } from './telemetry/logger.ts';
 
 /** Starts the simulated exchange. @throws an error with a `code` and a message that says what to change. */
 export async function simulate(options: SimulatorOptions): Promise<RunningSimulator> {
-  const { startSimulatedExchange } = await import('./simulator/start.ts');
+  const { startSimulatedExchange } = await import('./simulator/start-simulated-exchange.ts');
   return await startSimulatedExchange(options);
 }
 

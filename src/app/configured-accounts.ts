@@ -1,7 +1,7 @@
-import { type CompiledAccount, type CompiledConfig } from '../config/compiled-config.ts';
-import { type Clock, type Random, type Timers } from '../core/ports/clock.ts';
-import { type NonceStore } from '../core/ports/nonce-store.ts';
-import { type RateLimitStore } from '../core/ports/rate-limit-store.ts';
+import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.ts';
+import type { Clock, Random, Timers } from '../core/ports/clock.ts';
+import type { NonceStore } from '../core/ports/nonce-store.ts';
+import type { RateLimitStore } from '../core/ports/rate-limit-store.ts';
 import { bucketOf } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { leastIntervalMs } from '../core/risk/cadence.ts';
@@ -18,7 +18,7 @@ import {
 } from '../exchange/client.ts';
 import { fiatDeposit } from '../exchange/fiat-deposit.ts';
 import { guard } from '../exchange/guarded-exchange.ts';
-import { limitsOf, overrideLimits } from '../exchange/limits/limits.ts';
+import { limitsOf, overrideLimits } from '../exchange/limits/rate-limit-table.ts';
 import type { AccountBook, WatchedAccount } from '../pipeline/pipeline-context.ts';
 import type { BudgetUse } from '../telemetry/record.ts';
 import type { DepositAccess } from './web/deposit-desk.ts';

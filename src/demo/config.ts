@@ -1,4 +1,4 @@
-import { DEFAULT_RATE_LIMITS } from '../exchange/limits/limits.ts';
+import { DEFAULT_RATE_LIMITS } from '../exchange/limits/rate-limit-table.ts';
 import type { MarketSpec } from '../simulator/model/types.ts';
 import { type DemoCharacter, twinOf } from './accounts.ts';
 import { marketYaml } from './market.ts';

@@ -3,16 +3,16 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type Daemon, startDaemon } from '../app/daemon.ts';
 import { toNumber } from '../core/quantities/decimal.ts';
+import { watchOverDeath } from '../redis-server/death-watch.ts';
+import { startPrivateRedis } from '../redis-server/private-redis.ts';
 import { ENFORCED_RATE_LIMITS } from '../simulator/http/rate-limit.ts';
 import type { LedgerEntry } from '../simulator/model/ledger-entry.ts';
 import type { CreditLineView, MarketSpec, PositionSheet } from '../simulator/model/types.ts';
-import { type RunningSimulator, startSimulatedExchange } from '../simulator/start.ts';
+import { type RunningSimulator, startSimulatedExchange } from '../simulator/start-simulated-exchange.ts';
 import { CHARACTERS, type DemoCharacter, demoCreditLine, seedOf, twinOf } from './accounts.ts';
 import { demoConfigText, FIRES_BELOW, secretNames } from './config.ts';
-import { watchOverDeath } from './death-watch.ts';
 import { COIN, demoMarkets, PERPETUAL, SPOT } from './market.ts';
 import { type PlayedPrices, playedPrices } from './prices.ts';
-import { startPrivateRedis } from './private-redis.ts';
 import {
   type CreditLineWarning,
   creditLineWarningsOf,

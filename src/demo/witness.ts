@@ -1,6 +1,6 @@
 import type { CureFigures } from '../core/ports/notifier.ts';
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
-import type { RunningSimulator } from '../simulator/start.ts';
+import type { RunningSimulator } from '../simulator/start-simulated-exchange.ts';
 import { CHARACTERS } from './accounts.ts';
 import type { CureAlert } from './result.ts';
 

@@ -1,7 +1,7 @@
 import type { Message } from '../core/ports/delivery.ts';
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
 import { type HttpSender, httpFailure, safeWords } from './http-sender.ts';
-import { assetOf, type LinkTemplate, wordingOf } from './wording.ts';
+import { assetOf, type LinkTemplate, wordingOf } from './message-layout.ts';
 
 export interface AlertmanagerOptions {
   readonly name: string;

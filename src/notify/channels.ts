@@ -3,12 +3,12 @@ import { createAlertmanager } from './alertmanager.ts';
 import type { ChannelLimits } from './channel.ts';
 import { createHttpSender, type HttpSender } from './http-sender.ts';
 import { createLogChannel, type WriteLog } from './log-channel.ts';
+import type { LinkTemplate } from './message-layout.ts';
 import { Pace } from './pace.ts';
 import { createSlack } from './slack.ts';
 import { createTelegram } from './telegram.ts';
 import type { OpenChannel } from './thread.ts';
 import { createWebhook } from './webhook.ts';
-import type { LinkTemplate } from './wording.ts';
 
 /** A channel as configured, secrets in the clear: do not keep, log or pass on. */
 export type ChannelOptions = ChannelLimits & {

@@ -1,6 +1,6 @@
 import type { Message } from '../core/ports/delivery.ts';
 import type { Channel } from './channel.ts';
-import { plainText, wordingOf } from './wording.ts';
+import { plainText, wordingOf } from './message-layout.ts';
 
 /** Writes one line; `urgent` for what other channels should have told. */
 export type WriteLog = (line: {

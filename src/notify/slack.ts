@@ -1,6 +1,6 @@
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
 import { failed, type HttpReply, type HttpSender, httpFailure, safeWords } from './http-sender.ts';
-import { cut, type LinkTemplate, wordingOf } from './wording.ts';
+import { cut, type LinkTemplate, wordingOf } from './message-layout.ts';
 
 export interface SlackOptions {
   readonly name: string;

@@ -1,7 +1,7 @@
 import type { Message, Receipts } from '../core/ports/delivery.ts';
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
 import { failed, type HttpReply, type HttpSender, httpFailure, safeWords } from './http-sender.ts';
-import { cut, type LinkTemplate, wordingOf } from './wording.ts';
+import { cut, type LinkTemplate, wordingOf } from './message-layout.ts';
 
 export interface TelegramOptions {
   readonly name: string;

@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
 import { type HttpSender, httpFailure } from './http-sender.ts';
-import { type LinkTemplate, plainText, subjectWords, timeWords, wordingOf } from './wording.ts';
+import { type LinkTemplate, plainText, subjectWords, timeWords, wordingOf } from './message-layout.ts';
 
 export interface WebhookOptions {
   readonly name: string;

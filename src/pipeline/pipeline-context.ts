@@ -1,8 +1,8 @@
-import { type SourceName } from '../core/fields/field-catalogue.ts';
-import { type Clock, type Random, type Timers } from '../core/ports/clock.ts';
-import { type CallPrefetch, type GuardedExchange } from '../core/ports/exchange.ts';
-import { type LaneDispatcher } from '../core/ports/lane-dispatcher.ts';
-import { type Notifier } from '../core/ports/notifier.ts';
+import type { SourceName } from '../core/fields/field-catalogue.ts';
+import type { Clock, Random, Timers } from '../core/ports/clock.ts';
+import type { CallPrefetch, GuardedExchange } from '../core/ports/exchange.ts';
+import type { LaneDispatcher } from '../core/ports/lane-dispatcher.ts';
+import type { Notifier } from '../core/ports/notifier.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import type { CompiledRules } from '../core/rules/compiled-rules.ts';

@@ -1,4 +1,4 @@
-import { runningClock, type SimulationClock } from './clock.ts';
+import { runningClock, type SimulationClock } from './simulation-clock.ts';
 
 /** Exchange time that can be sped up, slowed down, frozen and stepped while it runs. */
 export class ExchangeClock implements SimulationClock {

@@ -1,5 +1,5 @@
-import { type Timers } from '../core/ports/clock.ts';
-import { type Decimal } from '../core/quantities/decimal.ts';
+import type { Timers } from '../core/ports/clock.ts';
+import type { Decimal } from '../core/quantities/decimal.ts';
 import { type AccountAccess, AccountDirectory, ALL_PERMISSIONS } from './accounts.ts';
 import { allEndpoints } from './endpoints/all.ts';
 import { DEPOSIT_PAGE_PREFIX, depositPage } from './endpoints/deposit-page.ts';
@@ -12,11 +12,11 @@ import { ExchangeFront } from './http/front.ts';
 import { type EnforcedLimit, RateLimiter } from './http/rate-limit.ts';
 import { privateError, type Reply } from './http/reply.ts';
 import { RequestLog } from './http/request-log.ts';
-import { type ExchangeModel } from './model/exchange-model.ts';
-import { type LedgerDetail } from './model/ledger-entry.ts';
+import type { ExchangeModel } from './model/exchange-model.ts';
+import type { LedgerDetail } from './model/ledger-entry.ts';
 import { changeReadings, type Readings } from './model/readings.ts';
-import { type SeedAccount } from './model/types.ts';
-import { type PriceSource } from './scenarios/price-source.ts';
+import type { SeedAccount } from './model/types.ts';
+import type { PriceSource } from './scenarios/price-source.ts';
 import { Timeline } from './timeline.ts';
 
 export interface ExchangeSetup {

@@ -4,7 +4,7 @@ import type { AssetSpec, MarketSpec, SeedAccount, SeedPosition } from '../simula
 import { playScenario, playWalk } from '../simulator/scenarios/play.ts';
 import { interpolate, type PriceSource, sourceFromPoints } from '../simulator/scenarios/price-source.ts';
 import type { SimulatedExchange, SimulatorTime } from '../simulator/simulated-exchange.ts';
-import { assembleExchange } from '../simulator/start.ts';
+import { assembleExchange } from '../simulator/start-simulated-exchange.ts';
 import type { AccountSpec, ExchangeSpec, MarketTerms, PositionSpec, PriceSpec, WorldSpec } from './spec.ts';
 
 /**

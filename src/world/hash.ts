@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { OPERATOR_CHAIN } from '../core/audit/audit-record.ts';
-import { type AuditReader } from '../core/ports/audit-reader.ts';
+import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { ExchangeModel } from '../simulator/model/exchange-model.ts';
 
 const ENTRIES_AT_ONCE = 10_000;

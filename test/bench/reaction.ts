@@ -9,7 +9,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { decimal } from '../../src/core/quantities/decimal.ts';
 import { type DemoCharacter, seedOf } from '../../src/demo/accounts.ts';
 import { COIN, demoMarkets, marketYaml, PERPETUAL } from '../../src/demo/market.ts';
-import { type RunningSimulator, startSimulatedExchange } from '../../src/simulator/start.ts';
+import {
+  type RunningSimulator,
+  startSimulatedExchange,
+} from '../../src/simulator/start-simulated-exchange.ts';
 import { startRedisServer } from '../support/redis.ts';
 import { median, report } from './rounds.ts';
 

@@ -7,7 +7,10 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
-import { type RunningSimulator, startSimulatedExchange } from '../../src/simulator/start.ts';
+import {
+  type RunningSimulator,
+  startSimulatedExchange,
+} from '../../src/simulator/start-simulated-exchange.ts';
 import { type CliRun, type CliRunOptions, ctrlC, runCommandLine } from '../support/cli.ts';
 import { startPrivateRedis } from '../support/redis.ts';
 

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { expect } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import type { SimulatorOptions } from '../../src/simulator/start.ts';
+import type { SimulatorOptions } from '../../src/simulator/start-simulated-exchange.ts';
 import { createRedisState, type State } from '../../src/state/state.ts';
 import { closeAfterTest, openExchange } from '../contract/support/world.ts';
 import type { ConfigParts } from '../daemon/config.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CommandOutcome, ReadOutcome, StopLimitRequest } from '../../src/core/ports/exchange.ts';
 import { DEFAULT_MARKETS } from '../../src/simulator/defaults.ts';
-import type { RunningSimulator } from '../../src/simulator/start.ts';
+import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { blamed, summary } from './support/outcomes.ts';
 import { startTampering, type Tampering } from './support/tamper.ts';
 import {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import type { RegionState } from '../../src/simulator/http/front.ts';
-import type { RunningSimulator } from '../../src/simulator/start.ts';
+import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { type ConnectOptions, connect, openExchange, placed, STOP } from './support/world.ts';
 
 /** Two base addresses of one exchange, with one of them down, slow, silent, or answering 503. */

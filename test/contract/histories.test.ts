@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ReadOutcome, RecordList } from '../../src/core/ports/exchange.ts';
-import type { RunningSimulator } from '../../src/simulator/start.ts';
+import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { type ConnectOptions, connect, d, openExchange } from './support/world.ts';
 
 /** Histories are read to their end, within the bounds of the specification, on whatever they hold. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ExchangeClient } from '../../src/exchange/client.ts';
-import { DEFAULT_RATE_LIMITS as CLIENT_LIMITS } from '../../src/exchange/limits/limits.ts';
+import { DEFAULT_RATE_LIMITS as CLIENT_LIMITS } from '../../src/exchange/limits/rate-limit-table.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import {
   type EnforcedLimit,

@@ -7,7 +7,7 @@ import type { NonceStore } from '../../src/core/ports/nonce-store.ts';
 import { createSharedLimiter, type ExchangeClient } from '../../src/exchange/client.ts';
 import type { NonceMode } from '../../src/exchange/nonce/nonce.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import type { RunningSimulator } from '../../src/simulator/start.ts';
+import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { createMemoryRateLimitStore } from '../../src/state/limits/limiter-memory.ts';
 import { createMemoryNonceStore } from '../../src/state/nonce/nonce-memory.ts';
 import { createRedisNonceStore } from '../../src/state/nonce/nonce-redis.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ReadOutcome, RecordList } from '../../src/core/ports/exchange.ts';
 import { READING_CHOICES } from '../../src/simulator/model/readings.ts';
-import type { RunningSimulator } from '../../src/simulator/start.ts';
+import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { blamed, summary } from './support/outcomes.ts';
 import { connect, d, OPENING, openExchange, placed, STOP } from './support/world.ts';
 

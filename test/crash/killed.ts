@@ -3,7 +3,7 @@ import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Point } from '../../src/pipeline/points.ts';
-import type { RunningSimulator } from '../../src/simulator/start.ts';
+import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { type ChildDaemon, startChild } from '../daemon/child.ts';
 import { drift, move, openScene, ours, sizeOf } from '../daemon/scene.ts';
 import { eventually, openDaemonWorld } from '../daemon/world.ts';

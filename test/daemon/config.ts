@@ -1,7 +1,7 @@
 import type { CompiledConfig } from '../../src/config/compiled-config.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { nodeSurroundings } from '../../src/config/node-files.ts';
-import type { RunningSimulator } from '../../src/simulator/start.ts';
+import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 
 /** A config for accounts of a simulated exchange, as a person would write it; times are those of tests. */
 export interface ConfigParts {

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { decimal } from '../../src/core/quantities/decimal.ts';
-import type { RunningSimulator, SimulatorOptions } from '../../src/simulator/start.ts';
+import type { RunningSimulator, SimulatorOptions } from '../../src/simulator/start-simulated-exchange.ts';
 import { closeAfterTest, openExchange } from '../contract/support/world.ts';
 import { eventually } from '../pipeline/world.ts';
 import { type DaemonWorld, troubles } from './world.ts';

@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Daemon } from '../../src/app/daemon.ts';
-import type { RunningSimulator } from '../../src/simulator/start.ts';
+import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { promtool } from '../support/promtool.ts';
 import { freePort, hasRedisServer, startRedisServer } from '../support/redis.ts';

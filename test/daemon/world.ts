@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { type Daemon, type DaemonOptions, startDaemon } from '../../src/app/daemon.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
-import type { RunningSimulator } from '../../src/simulator/start.ts';
+import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { startPrivateRedis } from '../support/redis.ts';
 import { type ConfigParts, configText, environment } from './config.ts';

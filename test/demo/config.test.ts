@@ -4,7 +4,7 @@ import { decimal } from '../../src/core/quantities/decimal.ts';
 import { CHARACTERS, twinOf } from '../../src/demo/accounts.ts';
 import { demoConfigText, secretNames } from '../../src/demo/config.ts';
 import { demoMarkets, PERPETUAL } from '../../src/demo/market.ts';
-import { overrideLimits } from '../../src/exchange/limits/limits.ts';
+import { overrideLimits } from '../../src/exchange/limits/rate-limit-table.ts';
 import type { MarketSpec } from '../../src/simulator/model/types.ts';
 import { loaded, problemsOf } from '../config/support.ts';
 

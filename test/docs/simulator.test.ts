@@ -4,7 +4,10 @@ import { simulatorVocabulary } from '../../src/app.ts';
 import { FAULT_KINDS } from '../../src/simulator/http/faults.ts';
 import { READING_CHOICES, READING_DURATIONS } from '../../src/simulator/model/readings.ts';
 import { SCENARIOS } from '../../src/simulator/scenarios/scenarios.ts';
-import { type RunningSimulator, startSimulatedExchange } from '../../src/simulator/start.ts';
+import {
+  type RunningSimulator,
+  startSimulatedExchange,
+} from '../../src/simulator/start-simulated-exchange.ts';
 import { runCommandLine } from '../support/cli.ts';
 
 /** The tables of docs/simulator.md are what the code says; when one differs, the message has what to paste. */

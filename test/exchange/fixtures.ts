@@ -1,6 +1,5 @@
 import type { ReduceOnlyStopRequest } from '../../src/core/ports/exchange.ts';
-import type { DecimalString } from '../../src/core/quantities/decimal.ts';
-import { isDecimalString } from '../../src/core/quantities/decimal.ts';
+import { type DecimalString, isDecimalString } from '../../src/core/quantities/decimal.ts';
 import {
   createExchangeClient,
   type ExchangeClient,

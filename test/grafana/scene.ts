@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect } from 'vitest';
 import { type Daemon, startDaemon } from '../../src/app/daemon.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
-import type { RunningSimulator } from '../../src/simulator/start.ts';
+import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { move, openScene } from '../daemon/scene.ts';
 import { type Receiver, startReceiver } from '../notify/receiver.ts';

@@ -34,6 +34,7 @@ const LAYERS = [
   'simulator',
   'world',
   'web',
+  'redis-server',
   'demo',
   'doctor',
   'cli',
@@ -63,6 +64,7 @@ const MAY_IMPORT: Readonly<Record<Layer, readonly string[]>> = {
     'app/pipeline.ts',
   ],
   web: ['core/quantities/decimal.ts', 'app.ts'],
+  'redis-server': [],
   demo: ['core/quantities/decimal.ts', 'simulator/thing.ts', 'app/thing.ts', 'cli/io.ts'],
   doctor: [
     'core/quantities/decimal.ts',
@@ -87,6 +89,7 @@ const MESSAGE: Readonly<Record<Layer, string>> = {
   simulator: 'src/simulator may import src/core/quantities/decimal.ts and the port of the clock only',
   world: 'src/world composes the daemon with the simulated exchange in virtual time',
   web: 'it reaches other layers through src/app.ts only',
+  'redis-server': 'src/redis-server starts a Redis server of its own',
   demo: 'src/demo runs the daemon of src/app against src/simulator',
   doctor: 'src/doctor tries the parts that it names',
   cli: 'src/cli runs things through src/app.ts',

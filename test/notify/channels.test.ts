@@ -6,9 +6,9 @@ import type { DecimalString } from '../../src/core/quantities/decimal.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import type { Channel, DeliveryAttempt, Outgoing } from '../../src/notify/channel.ts';
 import { type ChannelOptions, openChannels } from '../../src/notify/channels.ts';
+import { plainText, wordingOf } from '../../src/notify/message-layout.ts';
 import { escapeSlack } from '../../src/notify/slack.ts';
 import { escapeHtml, telegramPayload } from '../../src/notify/telegram.ts';
-import { plainText, wordingOf } from '../../src/notify/wording.ts';
 import { AT, message, type Receiver, startReceiver } from './receiver.ts';
 
 let receiver: Receiver;

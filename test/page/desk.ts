@@ -4,9 +4,12 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Daemon, startDaemon } from '../../src/app/daemon.ts';
 import { decimal as d } from '../../src/core/quantities/decimal.ts';
-import { startPrivateRedis } from '../../src/demo/private-redis.ts';
+import { startPrivateRedis } from '../../src/redis-server/private-redis.ts';
 import type { SeedAccount } from '../../src/simulator/model/types.ts';
-import { type RunningSimulator, startSimulatedExchange } from '../../src/simulator/start.ts';
+import {
+  type RunningSimulator,
+  startSimulatedExchange,
+} from '../../src/simulator/start-simulated-exchange.ts';
 
 /** What the pictures in docs/images show: a real daemon on a real Redis, and the simulated exchange. */
 export interface Desk {

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import type { Daemon } from '../../src/app/daemon.ts';
 import { OPERATOR_CHAIN } from '../../src/core/audit/audit-record.ts';
-import type { RunningSimulator } from '../../src/simulator/start.ts';
+import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { API_ROUTES } from '../../src/web/api/openapi.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { configText, environment } from '../daemon/config.ts';

@@ -1,15 +1,15 @@
 import process from 'node:process';
-import { type PrivateRedis, startPrivateRedis as start } from '../../src/demo/private-redis.ts';
+import { type PrivateRedis, startPrivateRedis as start } from '../../src/redis-server/private-redis.ts';
 
-import { serverProgram } from '../../src/demo/redis-server.ts';
+import { serverProgram } from '../../src/redis-server/redis-server.ts';
 
-export type { PrivateRedis } from '../../src/demo/private-redis.ts';
+export type { PrivateRedis } from '../../src/redis-server/private-redis.ts';
 export {
   freePort,
   type RedisServer,
   type RedisServerOptions,
   startRedisServer,
-} from '../../src/demo/redis-server.ts';
+} from '../../src/redis-server/redis-server.ts';
 
 /** A place in some Redis that is this test's alone, as REDIS_URL, REDIS_SERVER or the PATH offer it. */
 export async function startPrivateRedis(): Promise<PrivateRedis> {

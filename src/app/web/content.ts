@@ -2,7 +2,7 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { QueueFigures } from '../../telemetry/record.ts';
 import { pageDirectory } from '../../web/page.ts';
 import type { QueueLine } from '../../web/sources.ts';
-import type { Base } from '../base.ts';
+import type { Base } from '../open-base.ts';
 import { readVersion } from '../read-version.ts';
 import { createDepositDesk } from './deposit-desk.ts';
 import type { WebContent } from './listener.ts';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { FileVerdict, Operations } from '../../app.ts';
 import { type ChainedRecord, OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
-import { type ChainVerdict } from '../../core/ports/audit-reader.ts';
+import type { ChainVerdict } from '../../core/ports/audit-reader.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { withJson } from '../help.ts';

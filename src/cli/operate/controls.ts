@@ -1,7 +1,6 @@
 import type { Control } from '../../core/controls/controls.ts';
 import { scopeWords } from '../../core/view/record-words.ts';
-import type { CliIo } from '../io.ts';
-import { printJson, printLine } from '../io.ts';
+import { type CliIo, printJson, printLine } from '../io.ts';
 import { tableLines } from '../table.ts';
 import { roughly, timeOf } from './values.ts';
 

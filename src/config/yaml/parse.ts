@@ -1,4 +1,3 @@
-import type { YAMLMap, YAMLSeq } from 'yaml';
 import {
   type Alias,
   isAlias,
@@ -9,6 +8,8 @@ import {
   type Node,
   type Pair,
   parseDocument,
+  type YAMLMap,
+  type YAMLSeq,
 } from 'yaml';
 import { formatPath, type Path, type Place, type Problem } from '../problem.ts';
 import type { YamlDocument, YamlNode } from './document.ts';

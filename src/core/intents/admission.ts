@@ -9,8 +9,9 @@ import {
 } from '../lanes/lane-state.ts';
 import type { Admitted, Removal } from '../orders/want.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
+import { endIntent } from './end-intent.ts';
 import { GATE_WORDS, type GateContext, gateRefusal } from './gate.ts';
-import { endIntent, isOpen } from './intent.ts';
+import { isOpen } from './intent.ts';
 import { distanceNumber } from './intent-target.ts';
 import { reopen } from './renew.ts';
 import { settleIntents } from './settle-intents.ts';

@@ -16,7 +16,8 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
-import { BLOCK_WORDS, endIntent } from './intent.ts';
+import { endIntent } from './end-intent.ts';
+import { BLOCK_WORDS } from './intent.ts';
 import type { SettleScene } from './settle-scene.ts';
 import { boundedTarget, distanceTarget, fixedTarget } from './targets.ts';
 

@@ -1,8 +1,9 @@
-import type { BlockReason, IntentEnd, Recorder } from '../audit/audit-event.ts';
+import type { BlockReason, Recorder } from '../audit/audit-event.ts';
 import type { CancelTask, Cover, Intent, LaneState } from '../lanes/lane-state.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { ReduceTarget } from '../rules/rule.ts';
 import type { ActionRequest } from '../rules/subject.ts';
+import { endIntent } from './end-intent.ts';
 import { episodeKeyOf } from './gate.ts';
 
 /** One action of an active stage for one position of a lane's market; `cancelAll` names no position. */
@@ -325,38 +326,6 @@ export function coverIntent(cover: Cover, settings: AccountSettings, nowMs: numb
     severity: cover.severity,
     exemptFromLimits: cover.exemptFromLimits,
   };
-}
-
-export function endIntent(
-  intent: Intent,
-  end: IntentEnd,
-  distance: number | null,
-  nowMs: number,
-  audit: Recorder,
-): Intent {
-  audit.emit({
-    kind: 'intentEnded',
-    key: intent.key,
-    positionId: intent.positionId,
-    ruleId: intent.ruleId,
-    reason: `${end.how}:${end.why}`,
-    words: endWords(intent, end),
-    alarm: isAlarming(intent, end),
-    openedMs: intent.openedMs,
-    ...(intent.targetBase === null ? {} : { targetBase: intent.targetBase }),
-  });
-  return { ...intent, end, endedMs: nowMs, endDistance: distance };
-}
-
-/** What was only watched has not failed anybody. */
-function isAlarming(intent: Intent, end: IntentEnd): boolean {
-  if (end.how === 'failed') return end.why !== 'refused:observeMode';
-  return end.how === 'expired' && intent.source === 'operator';
-}
-
-function endWords(intent: Intent, end: IntentEnd): string {
-  const aim = intent.targetBase === null ? 'no target yet' : `target ${intent.targetBase}`;
-  return `position ${intent.positionId}, ${aim}: ${end.how} (${end.why})`;
 }
 
 /** Slippage of the current attempt: steps rise with failures, the last one stays. */

@@ -3,7 +3,8 @@ import { findPosition, type Intent, type LaneState, type ReadPosition } from '..
 import { mayReduce } from '../orders/net-exposure.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
-import { endIntent, isOpen } from './intent.ts';
+import { endIntent } from './end-intent.ts';
+import { isOpen } from './intent.ts';
 import { distanceNumber, targetForDistance } from './intent-target.ts';
 import type { SettleScene } from './settle-scene.ts';
 import { reachedBy } from './targets.ts';

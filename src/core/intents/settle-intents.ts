@@ -8,7 +8,8 @@ import {
 } from '../lanes/lane-state.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
-import { endIntent, isOpen } from './intent.ts';
+import { endIntent } from './end-intent.ts';
+import { isOpen } from './intent.ts';
 import { distanceNumber, withBasis, withTarget } from './intent-target.ts';
 import { renew, reopenIfWorse } from './renew.ts';
 import type { SettleScene } from './settle-scene.ts';

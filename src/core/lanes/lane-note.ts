@@ -1,5 +1,6 @@
 import type { BlockReason } from '../audit/audit-event.ts';
-import { BLOCK_WORDS, endIntent, isOpen } from '../intents/intent.ts';
+import { endIntent } from '../intents/end-intent.ts';
+import { BLOCK_WORDS, isOpen } from '../intents/intent.ts';
 import { distanceNumber } from '../intents/intent-target.ts';
 import { isHedged } from '../orders/net-exposure.ts';
 import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';

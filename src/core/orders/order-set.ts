@@ -13,7 +13,7 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import { isHedged, leastAmount, netExposure } from './net-exposure.ts';
-import { shapeReduce } from './order-shape.ts';
+import { shapeReduce } from './order-prices.ts';
 import {
   hasMovedAway,
   isRemovable,

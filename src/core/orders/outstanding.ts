@@ -10,7 +10,7 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
-import { activationGap, reducingSide } from './order-shape.ts';
+import { activationGap, reducingSide } from './order-prices.ts';
 
 /** What our orders on a position may still take away; covers excluded unless asked for. */
 export function outstandingBase(orders: readonly OwnOrder[], matches: (order: OwnOrder) => boolean): Decimal {

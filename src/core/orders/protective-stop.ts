@@ -12,7 +12,7 @@ import {
 } from '../quantities/decimal.ts';
 import type { OwnStop } from '../quantities/snapshot.ts';
 import { leastAmount } from './net-exposure.ts';
-import { type OrderPrices, shapeProtect } from './order-shape.ts';
+import { type OrderPrices, shapeProtect } from './order-prices.ts';
 import { isSentFor, offsetFromActivation } from './outstanding.ts';
 import type { Removal, SetScene, Want } from './want.ts';
 

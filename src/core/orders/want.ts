@@ -10,7 +10,7 @@ import type {
 } from '../lanes/lane-state.ts';
 import type { Decimal } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
-import type { OrderPrices } from './order-shape.ts';
+import type { OrderPrices } from './order-prices.ts';
 
 /** An order that should be open, shaped and ready to be sent. */
 export interface Want {

@@ -1,5 +1,5 @@
 import type { ForecastState } from '../risk/forecast.ts';
-import type { PassageState } from './passage.ts';
+import type { ElapsedState } from './elapsed.ts';
 import type { Mode } from './rule.ts';
 import type { RuleEntry } from './rule-state.ts';
 import type { SubjectKey } from './subject.ts';
@@ -14,7 +14,7 @@ export const STATE_VERSION = 1;
 export interface AccountState {
   readonly version: typeof STATE_VERSION;
   readonly accountId: string;
-  readonly passage?: PassageState;
+  readonly passage?: ElapsedState;
   /** Number of the next episode; it never falls, so that no episode's number is used twice. */
   readonly nextEpisode: number;
   readonly rules: readonly RuleSlot[];

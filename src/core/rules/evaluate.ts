@@ -7,8 +7,8 @@ import type { AccountState } from './account-state.ts';
 import { activeRequests } from './active-requests.ts';
 import type { CompiledRules } from './compiled-rules.ts';
 import type { Decision, Transition } from './decision.ts';
+import { type Elapsed, elapsedSince } from './elapsed.ts';
 import { type Memory, remember } from './memory.ts';
-import { type Passage, passageSince } from './passage.ts';
 import { RuleRun } from './rule-run.ts';
 import type { ActionRequest, PositionView } from './subject.ts';
 import { type MarketForecast, marketForecasts, motionIn, type Subjects, subjectsOf } from './subjects.ts';
@@ -81,7 +81,7 @@ interface Prepared {
   readonly account: AccountQuantities;
   readonly memory: Memory;
   readonly forecasts: readonly MarketForecast[];
-  readonly passage: Passage;
+  readonly passage: Elapsed;
   readonly subjects: Subjects;
 }
 
@@ -94,7 +94,7 @@ function prepare(snapshot: Snapshot, state: AccountState, now: Instant, rules: C
     MAX_CREDITED_INTERVALS * settings.cadence.calmMs,
     state.passage?.plannedMs ?? 0,
   );
-  const passage = passageSince(state.passage, now, longestStepMs);
+  const passage = elapsedSince(state.passage, now, longestStepMs);
   const account = new AccountQuantities(snapshot, settings, now);
   const memory = remember(state, account, passage);
   const forecasts = marketForecasts(memory);

@@ -5,7 +5,7 @@ import type { SourceReading } from '../quantities/snapshot.ts';
 import { MS_PER_HOUR } from '../quantities/units.ts';
 import { observe } from '../risk/forecast.ts';
 import type { AccountState, CreditLineMemory, MarketMemory, PositionMemory } from './account-state.ts';
-import type { Passage } from './passage.ts';
+import type { Elapsed } from './elapsed.ts';
 
 /** What is remembered between evaluations besides the rules. */
 export type Memory = Pick<AccountState, 'markets' | 'creditLines' | 'positions' | 'ages'>;
@@ -18,7 +18,7 @@ const FORGET_MARKET_AFTER_MS = MS_PER_HOUR;
 const SAME_READ_MS = 0.5;
 
 /** Takes in what the snapshot adds: one sample per new read, and the time without cover. */
-export function remember(memory: Memory, account: AccountQuantities, passage: Passage): Memory {
+export function remember(memory: Memory, account: AccountQuantities, passage: Elapsed): Memory {
   const positionsAgeMs = account.ageMs('positions');
   const creditLineAgeMs = account.ageMs('creditLine');
   return {
@@ -39,7 +39,7 @@ export function remember(memory: Memory, account: AccountQuantities, passage: Pa
 function sincePreviousRead(
   previousAgeMs: number | undefined,
   ageMs: number | undefined,
-  { measuredMs }: Passage,
+  { measuredMs }: Elapsed,
 ): number | undefined {
   if (previousAgeMs === undefined || ageMs === undefined || measuredMs === undefined) return undefined;
   const sinceMs = previousAgeMs + measuredMs - ageMs;
@@ -56,7 +56,7 @@ function isFresh(
 function rememberMarkets(
   memory: Memory,
   account: AccountQuantities,
-  passage: Passage,
+  passage: Elapsed,
 ): readonly MarketMemory[] {
   if (!isFresh(account, account.snapshot.sources.positions)) return memory.markets;
   const sinceMs = sincePreviousRead(memory.ages.positions, account.ageMs('positions'), passage);
@@ -113,7 +113,7 @@ function findMarket<T extends { readonly market: string }>(
 function rememberCreditLines(
   memory: Memory,
   account: AccountQuantities,
-  passage: Passage,
+  passage: Elapsed,
 ): readonly CreditLineMemory[] {
   const reading = account.snapshot.sources.creditLine;
   if (reading?.kind !== 'read' || !isFresh(account, reading)) return memory.creditLines;

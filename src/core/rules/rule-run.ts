@@ -1,10 +1,10 @@
 import type { FieldCache } from '../fields/field-cache.ts';
 import type { UnknownReason } from '../quantities/quantity.ts';
 import type { Instant } from '../quantities/snapshot.ts';
+import { conditionWords } from '../view/condition-words.ts';
 import type { AccountState, RuleSlot } from './account-state.ts';
 import type { CompiledRule, CompiledRules, KindRules } from './compiled-rules.ts';
 import { FALSE, type Latches, type Truth, UNKNOWN } from './condition.ts';
-import { conditionWords } from './condition-words.ts';
 import type { Decision, Transition } from './decision.ts';
 import type { FilterJudge, FilterVerdict } from './filter.ts';
 import { type DecisionReason, reasonWords, type TransitionReason } from './reason.ts';

@@ -1,5 +1,4 @@
-import type { FieldQuantity } from '../fields/field-values.ts';
-import { CREDIT_LINE_VALUES, POSITION_VALUES } from '../fields/field-values.ts';
+import { CREDIT_LINE_VALUES, type FieldQuantity, POSITION_VALUES } from '../fields/field-values.ts';
 import { curesOf } from '../quantities/credit-line.ts';
 import { positionView } from '../quantities/position.ts';
 import type { Quantity } from '../quantities/quantity.ts';

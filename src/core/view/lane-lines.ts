@@ -1,9 +1,9 @@
 import { GATE_WORDS } from '../intents/gate.ts';
 import { BLOCK_WORDS } from '../intents/intent.ts';
 import type { Intent, LaneState } from '../lanes/lane-state.ts';
-import { figure } from '../rules/condition-words.ts';
 import type { ReduceTarget } from '../rules/rule.ts';
 import type { AccountView, IntentFigures, IntentLine, OrderLine } from './account-view.ts';
+import { figure } from './condition-words.ts';
 
 export function intentLines(lanes: readonly LaneState[]): readonly IntentLine[] {
   return lanes.flatMap((lane) => lane.intents.map((intent) => intentLine(lane, intent)));

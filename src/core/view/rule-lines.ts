@@ -3,7 +3,6 @@ import type { UnknownReason } from '../quantities/quantity.ts';
 import type { RuleSlot } from '../rules/account-state.ts';
 import type { CompiledRule, KindRules } from '../rules/compiled-rules.ts';
 import { FALSE, TRUE, type Truth, UNKNOWN } from '../rules/condition.ts';
-import { conditionText, conditionWords, figure } from '../rules/condition-words.ts';
 import { reasonWords } from '../rules/reason.ts';
 import type { SubjectKind } from '../rules/rule.ts';
 import { findEntry, loadLatches, NO_ENTRIES } from '../rules/rule-run.ts';
@@ -11,6 +10,7 @@ import type { RuleEntry } from '../rules/rule-state.ts';
 import type { SubjectKey } from '../rules/subject.ts';
 import type { SubjectList } from '../rules/subjects.ts';
 import type { RuleLine } from './account-view.ts';
+import { conditionText, conditionWords, figure } from './condition-words.ts';
 import type { Scene } from './scene.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { type Clock, type Timers } from '../../core/ports/clock.ts';
+import type { Clock, Timers } from '../../core/ports/clock.ts';
 
 export type CancelReason = 'timeout' | 'aborted';
 

@@ -1,4 +1,4 @@
-import { type Clock, type Random, type Timers } from '../../core/ports/clock.ts';
+import type { Clock, Random, Timers } from '../../core/ports/clock.ts';
 import type {
   CommandOutcome,
   ExchangeError,

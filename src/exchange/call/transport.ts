@@ -1,5 +1,5 @@
 import { type Dispatcher, Pool, ProxyAgent } from 'undici';
-import { type Clock, type Timers } from '../../core/ports/clock.ts';
+import type { Clock, Timers } from '../../core/ports/clock.ts';
 import { createSystemTimers } from '../system-clock.ts';
 import type { CallScope } from './call-scope.ts';
 

@@ -1,8 +1,8 @@
-import { type Clock } from '../../core/ports/clock.ts';
-import { type PermitGrant, type RateLimitStore } from '../../core/ports/rate-limit-store.ts';
-import { type ScopeTime } from '../call/call-scope.ts';
-import { BoundedStore } from '../nonce/bounded-store.ts';
-import { limitsOf, type RateLimit, type RateLimitTable } from './limits.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import type { PermitGrant, RateLimitStore } from '../../core/ports/rate-limit-store.ts';
+import { BoundedStore } from '../bounded-store.ts';
+import type { ScopeTime } from '../call/call-scope.ts';
+import { limitsOf, type RateLimit, type RateLimitTable } from './rate-limit-table.ts';
 
 export interface LimiterSettings {
   readonly store: RateLimitStore;

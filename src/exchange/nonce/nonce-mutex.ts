@@ -1,8 +1,8 @@
-import { type Clock, type Timers } from '../../core/ports/clock.ts';
-import { type MutexEntry, type NonceStore } from '../../core/ports/nonce-store.ts';
-import { type ScopeTime } from '../call/call-scope.ts';
-import { type BoundedStore } from './bounded-store.ts';
-import { type NonceRequest, type NonceResult, type NonceTicket } from './nonce-ticket.ts';
+import type { Clock, Timers } from '../../core/ports/clock.ts';
+import type { MutexEntry, NonceStore } from '../../core/ports/nonce-store.ts';
+import type { BoundedStore } from '../bounded-store.ts';
+import type { ScopeTime } from '../call/call-scope.ts';
+import type { NonceRequest, NonceResult, NonceTicket } from './nonce-ticket.ts';
 
 export interface NonceMutexSettings {
   readonly key: string;

@@ -1,7 +1,7 @@
-import { type Clock } from '../../core/ports/clock.ts';
-import { type NonceStore } from '../../core/ports/nonce-store.ts';
-import { type CallScope, type ScopeTime } from '../call/call-scope.ts';
-import { BoundedStore } from './bounded-store.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import type { NonceStore } from '../../core/ports/nonce-store.ts';
+import { BoundedStore } from '../bounded-store.ts';
+import type { CallScope, ScopeTime } from '../call/call-scope.ts';
 import { NonceMutex } from './nonce-mutex.ts';
 import { type NonceRequest, type NonceResult, type NonceTicket, needsFresh } from './nonce-ticket.ts';
 import { Sequences } from './sequences.ts';

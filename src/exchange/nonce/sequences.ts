@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/ports/clock.ts';
 import type { NonceStore } from '../../core/ports/nonce-store.ts';
-import type { BoundedStore } from './bounded-store.ts';
+import type { BoundedStore } from '../bounded-store.ts';
 
 export interface SequenceSettings {
   /** Names the API key in the store. */

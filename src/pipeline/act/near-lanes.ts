@@ -1,6 +1,6 @@
-import { type Timers } from '../../core/ports/clock.ts';
-import { type LaneDispatcher, type LaneRef, type SeenAccount } from '../../core/ports/lane-dispatcher.ts';
-import { type LaneRunEnd } from '../../core/ports/telemetry.ts';
+import type { Timers } from '../../core/ports/clock.ts';
+import type { LaneDispatcher, LaneRef, SeenAccount } from '../../core/ports/lane-dispatcher.ts';
+import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
 
 export interface NearLanesOptions {
   readonly queue: LaneDispatcher;

@@ -4,9 +4,9 @@ import type { AccountSettings } from '../../core/quantities/settings.ts';
 import type { Snapshot } from '../../core/quantities/snapshot.ts';
 import { isSuccessfulDeposit } from '../../core/quantities/transfer.ts';
 import type { AccountState } from '../../core/rules/account-state.ts';
-import { figure } from '../../core/rules/condition-words.ts';
 import type { Transition } from '../../core/rules/decision.ts';
 import { creditLineKey } from '../../core/rules/memory.ts';
+import { figure } from '../../core/view/condition-words.ts';
 
 /** A rule about a credit line that does not fire any more, and the deposits that arrived since it began to. */
 export interface DepositCure {

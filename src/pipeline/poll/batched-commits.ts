@@ -1,5 +1,5 @@
-import { type Timers } from '../../core/ports/clock.ts';
-import { type AccountCommit, type CommitResult, type StateStore } from '../../core/ports/state-store.ts';
+import type { Timers } from '../../core/ports/clock.ts';
+import type { AccountCommit, CommitResult, StateStore } from '../../core/ports/state-store.ts';
 
 interface Waiting {
   readonly commit: AccountCommit;

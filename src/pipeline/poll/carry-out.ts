@@ -1,7 +1,7 @@
 import type { SeenAccount } from '../../core/ports/lane-dispatcher.ts';
 import type { Notice } from '../../core/ports/notifier.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
-import { markHanded } from '../alerts/alerts.ts';
+import { markHanded } from '../alerts/alerts-due.ts';
 import type { PipelineContext } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
 import type { Decided } from './decide.ts';

@@ -8,7 +8,7 @@ import { emptyAccountState } from '../../core/rules/account-state.ts';
 import { type Evaluation, evaluate } from '../../core/rules/evaluate.ts';
 import { figuresDue, figuresOf } from '../../core/view/stored-figures.ts';
 import { type Acted, type ActingInputs, isBusy, routeDecisions } from '../act/route-decisions.ts';
-import { alertsDue } from '../alerts/alerts.ts';
+import { alertsDue } from '../alerts/alerts-due.ts';
 import { cureNote, depositCures } from '../alerts/deposit-cure.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
 import { snapshotOf } from './observe-account.ts';

@@ -1,5 +1,5 @@
-import { type Timers } from '../../core/ports/clock.ts';
-import { type PipelineContext } from '../pipeline-context.ts';
+import type { Timers } from '../../core/ports/clock.ts';
+import type { PipelineContext } from '../pipeline-context.ts';
 
 /** Renewed so often within its length: one that comes late is no reason for anybody to step in. */
 const RENEWALS_PER_CLAIM = 3;

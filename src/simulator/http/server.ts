@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type IncomingRequest, MAX_BODY_BYTES } from './dispatch.ts';
-import { type ExchangeFront, type ReplyConnection } from './front.ts';
-import { type Reply } from './reply.ts';
+import type { ExchangeFront, ReplyConnection } from './front.ts';
+import type { Reply } from './reply.ts';
 
 /** The payload header repeats the body in base64. */
 const MAX_HEADER_BYTES = 2 * MAX_BODY_BYTES;

@@ -1,4 +1,4 @@
-import { type DecimalString } from '../../core/quantities/decimal.ts';
+import type { DecimalString } from '../../core/quantities/decimal.ts';
 import type { Side } from './types.ts';
 
 export type LedgerKind =

@@ -12,7 +12,7 @@ import {
   unrealizedPnl,
   usedMargin,
 } from './margin.ts';
-import { type Account, type MarginUnit, type Market, type Position, type World } from './state.ts';
+import type { Account, MarginUnit, Market, Position, World } from './state.ts';
 import type { AccountSheet, PositionSheet, WalletName } from './types.ts';
 
 const HUNDRED = decimal('100');

@@ -1,5 +1,4 @@
-import type { AuditDraft, StoreRecord } from '../../core/audit/audit-record.ts';
-import { GENESIS_HASH } from '../../core/audit/audit-record.ts';
+import { type AuditDraft, GENESIS_HASH, type StoreRecord } from '../../core/audit/audit-record.ts';
 import type {
   AccountCommit,
   AccountDocuments,

@@ -1,6 +1,6 @@
 import type { ForecastState } from '../../core/risk/forecast.ts';
 import { type AccountState, STATE_VERSION } from '../../core/rules/account-state.ts';
-import type { PassageState } from '../../core/rules/passage.ts';
+import type { ElapsedState } from '../../core/rules/elapsed.ts';
 
 /**
  * The evaluated state as it is stored, in two parts: what nearly always stays as it is, and the figures that move
@@ -139,7 +139,7 @@ type Forecast = readonly [forecast: ForecastState, last: number];
 
 function readMoving(
   text: string,
-): readonly [PassageState | null, AccountState['ages'], Forecast[], Forecast[], readonly number[]] {
+): readonly [ElapsedState | null, AccountState['ages'], Forecast[], Forecast[], readonly number[]] {
   const [version, passage, ages, markets, creditLines, unprotectedMs] = listOf(JSON.parse(text), 6);
   if (version !== EVALUATION_VERSION) throw new Error('the part of it that moves is of another version');
   const [positionsMs, creditLineMs] = listOf(ages, 2);
@@ -155,7 +155,7 @@ function readMoving(
   ];
 }
 
-function readPassage(value: unknown): PassageState {
+function readPassage(value: unknown): ElapsedState {
   const [wallMs, monotonicMs, clockId, plannedMs] = listOf(value, 4);
   if (typeof clockId !== 'string') throw new Error('the part of it that moves names no clock');
   const at = { wallMs: numberOf(wallMs), monotonicMs: numberOf(monotonicMs), clockId };

@@ -1,9 +1,4 @@
-import {
-  type AccountLoad,
-  type CommitResult,
-  type StoredAccount,
-  type StoreEpoch,
-} from '../../core/ports/state-store.ts';
+import type { AccountLoad, CommitResult, StoredAccount, StoreEpoch } from '../../core/ports/state-store.ts';
 import { type Entry, emptyEntry } from './change.ts';
 import { DocumentError, HEADER_FIELD, textsOf } from './documents.ts';
 import { readHeader } from './header.ts';

@@ -1,5 +1,9 @@
-import type { AuditRecord, ChainedRecord, DecisionInputs } from '../../core/audit/audit-record.ts';
-import { GENESIS_HASH } from '../../core/audit/audit-record.ts';
+import {
+  type AuditRecord,
+  type ChainedRecord,
+  type DecisionInputs,
+  GENESIS_HASH,
+} from '../../core/audit/audit-record.ts';
 import type {
   AuditQuery,
   AuditReader,

@@ -1,5 +1,5 @@
 import { type AuditRecord, GENESIS_HASH } from '../../core/audit/audit-record.ts';
-import { type ChainVerdict } from '../../core/ports/audit-reader.ts';
+import type { ChainVerdict } from '../../core/ports/audit-reader.ts';
 import type { RawRecord } from '../account/account-backend.ts';
 import { sha256Hex } from '../canonical.ts';
 

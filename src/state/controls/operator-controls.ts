@@ -1,5 +1,4 @@
-import type { AuditDraft } from '../../core/audit/audit-record.ts';
-import { OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
+import { type AuditDraft, OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
 import {
   type Authored,
   type Control,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Control, type Pause, type Silence } from '../../core/controls/controls.ts';
+import type { Control, Pause, Silence } from '../../core/controls/controls.ts';
 import { ControlError } from '../../core/ports/operator-controls.ts';
 import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { ApiError } from './errors.ts';

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { ActionFeed } from './action-feed.ts';
-import { changedText, type Encoded, frame } from './encoded.ts';
+import { changedText, type Encoded, frame } from './changes.ts';
 import { OVERVIEW_TIMES, type StateFeed } from './state-feed.ts';
 
 export interface ClientOptions {

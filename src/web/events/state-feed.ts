@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { OverviewSource } from '../overview.ts';
 import type { ViewSource } from '../sources.ts';
 import type { ActionFeed } from './action-feed.ts';
-import { type Encoded, encode } from './encoded.ts';
+import { type Encoded, encode } from './changes.ts';
 
 export interface StateFeedOptions {
   readonly views: ViewSource;

@@ -14,7 +14,7 @@ import {
   type RunningSimulator,
   type SimulatorOptions,
   startSimulatedExchange,
-} from '../../../src/simulator/start.ts';
+} from '../../../src/simulator/start-simulated-exchange.ts';
 import { createMemoryRateLimitStore } from '../../../src/state/limits/limiter-memory.ts';
 import { createMemoryNonceStore } from '../../../src/state/nonce/nonce-memory.ts';
 

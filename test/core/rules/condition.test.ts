@@ -5,8 +5,8 @@ import { findField } from '../../../src/core/fields/field-catalogue.ts';
 import type { FieldQuantity } from '../../../src/core/fields/field-values.ts';
 import { known, NONE, unknown } from '../../../src/core/quantities/quantity.ts';
 import { compileCondition, FALSE, TRUE, type Truth, UNKNOWN } from '../../../src/core/rules/condition.ts';
-import { conditionWords } from '../../../src/core/rules/condition-words.ts';
 import type { Comparison, ConditionSpec } from '../../../src/core/rules/rule.ts';
+import { conditionWords } from '../../../src/core/view/condition-words.ts';
 import { above, below } from './fixtures.ts';
 
 /** Values by field name, set by the test. */

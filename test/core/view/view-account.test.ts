@@ -4,7 +4,7 @@ import { NO_CONTROLS, type Pause, type Silence } from '../../../src/core/control
 import { POSITION_VALUES } from '../../../src/core/fields/field-values.ts';
 import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
 import { AccountQuantities } from '../../../src/core/quantities/account.ts';
-import { type ConditionSpec } from '../../../src/core/rules/rule.ts';
+import type { ConditionSpec } from '../../../src/core/rules/rule.ts';
 import { marketForecasts, subjectsOf } from '../../../src/core/rules/subjects.ts';
 import { FIGURES_EVERY_MS, figuresDue, figuresOf } from '../../../src/core/view/stored-figures.ts';
 import { viewAccount } from '../../../src/core/view/view-account.ts';

@@ -1,9 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type RateLimitStore } from '../../../src/core/ports/rate-limit-store.ts';
+import type { RateLimitStore } from '../../../src/core/ports/rate-limit-store.ts';
 import { ENDPOINTS } from '../../../src/exchange/endpoints.ts';
 import { Limiter } from '../../../src/exchange/limits/limiter.ts';
-import { DEFAULT_RATE_LIMITS, limitsOf, overrideLimits } from '../../../src/exchange/limits/limits.ts';
+import {
+  DEFAULT_RATE_LIMITS,
+  limitsOf,
+  overrideLimits,
+} from '../../../src/exchange/limits/rate-limit-table.ts';
 import { systemTimers } from '../../../src/exchange/system-clock.ts';
 import { createMemoryRateLimitStore } from '../../../src/state/limits/limiter-memory.ts';
 import { type ManualClock, manualClock } from '../../state/support/manual-clock.ts';

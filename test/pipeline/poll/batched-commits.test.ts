@@ -1,10 +1,6 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import {
-  type AccountCommit,
-  type CommitResult,
-  type StateStore,
-} from '../../../src/core/ports/state-store.ts';
+import type { AccountCommit, CommitResult, StateStore } from '../../../src/core/ports/state-store.ts';
 import { systemTimers } from '../../../src/exchange/system-clock.ts';
 import { BatchedCommits } from '../../../src/pipeline/poll/batched-commits.ts';
 

@@ -1,6 +1,6 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import type { RunningSimulator } from '../../../src/simulator/start.ts';
+import type { RunningSimulator } from '../../../src/simulator/start-simulated-exchange.ts';
 import {
   type Answer,
   accountNamed,

@@ -10,7 +10,7 @@ import {
   truncateJson,
 } from '../../../src/simulator/http/damage.ts';
 import { FaultBook, type FaultEffect } from '../../../src/simulator/http/faults.ts';
-import type { RunningSimulator } from '../../../src/simulator/start.ts';
+import type { RunningSimulator } from '../../../src/simulator/start-simulated-exchange.ts';
 import {
   type Answer,
   accountNamed,

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { RunningSimulator, SimulatorOptions } from '../../../src/simulator/start.ts';
-import { startSimulatedExchange } from '../../../src/simulator/start.ts';
+import {
+  type RunningSimulator,
+  type SimulatorOptions,
+  startSimulatedExchange,
+} from '../../../src/simulator/start-simulated-exchange.ts';
 import { call, EMPTY, failureOf, PATHS, STOP, send, simulator } from './support.ts';
 
 describe('determinism', () => {

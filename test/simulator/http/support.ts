@@ -7,7 +7,7 @@ import {
   type RunningSimulator,
   type SimulatorOptions,
   startSimulatedExchange,
-} from '../../../src/simulator/start.ts';
+} from '../../../src/simulator/start-simulated-exchange.ts';
 
 /** A client of its own, written from section 5 of the specification with nothing but node:http and node:crypto. */
 

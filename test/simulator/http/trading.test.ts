@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { RunningSimulator } from '../../../src/simulator/start.ts';
+import type { RunningSimulator } from '../../../src/simulator/start-simulated-exchange.ts';
 import {
   type Answer,
   accountNamed,

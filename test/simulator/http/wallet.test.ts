@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { decimal } from '../../../src/core/quantities/decimal.ts';
-import type { RunningSimulator } from '../../../src/simulator/start.ts';
+import type { RunningSimulator } from '../../../src/simulator/start-simulated-exchange.ts';
 import { type Answer, accountNamed, call, EMPTY, LONG, PATHS, STOP, send, simulator } from './support.ts';
 
 async function exchange(readings: Record<string, unknown> = {}) {

@@ -3,11 +3,11 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/core/quantities/decimal.ts';
-import { runningClock, steppedClock } from '../../../src/simulator/clock.ts';
 import { changeReadings, DEFAULT_READINGS } from '../../../src/simulator/model/readings.ts';
 import { candleSource, parseCandles } from '../../../src/simulator/scenarios/candles.ts';
 import { type PriceSource, walkSource } from '../../../src/simulator/scenarios/price-source.ts';
 import { SCENARIOS, type ScenarioName, scenarioSource } from '../../../src/simulator/scenarios/scenarios.ts';
+import { runningClock, steppedClock } from '../../../src/simulator/simulation-clock.ts';
 import { d, START_MS, text, world } from './helpers.ts';
 
 function drain(source: PriceSource, most = 100_000): { atMs: number; price: string }[] {

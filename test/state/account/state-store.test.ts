@@ -1,7 +1,11 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AccountCommit, StoredAccount } from '../../../src/core/ports/state-store.ts';
-import { BUCKETS, bucketOf } from '../../../src/core/ports/state-store.ts';
+import {
+  type AccountCommit,
+  BUCKETS,
+  bucketOf,
+  type StoredAccount,
+} from '../../../src/core/ports/state-store.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
 import type { State } from '../../../src/state/state.ts';
 import { at, list, position } from '../../core/rules/fixtures.ts';

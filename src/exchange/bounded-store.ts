@@ -1,4 +1,4 @@
-import { type Clock, type Timers } from '../../core/ports/clock.ts';
+import type { Clock, Timers } from '../core/ports/clock.ts';
 
 /** A shared store that did not answer in time or answered with an error. */
 class StoreLost extends Error {

@@ -14,6 +14,7 @@ import { createRedisState, type State } from '../state/state.ts';
 import { ConfiguredAccounts } from './configured-accounts.ts';
 import { connectRedis, followClock, RedisUnusableError } from './connect-redis.ts';
 import type { ProcessTelemetry } from './process-telemetry.ts';
+import { onRedisLost } from './redis-lost.ts';
 
 export interface Surroundings {
   readonly clock: Clock;
@@ -40,15 +41,13 @@ export interface Base extends Surroundings {
   close(): Promise<void>;
 }
 
-const REDIS_ERRORS_APART_MS = 1_000;
-
 /** @throws RedisUnusableError */
 export async function openBase(config: CompiledConfig, surroundings: Surroundings): Promise<Base> {
   const { clock, random, telemetry, ordinal, process } = surroundings;
   const instance = `i${ordinal}-${randomBytes(5).toString('hex')}`;
   const url = config.redis.url.reveal();
   const { prefix } = config.redis;
-  const redis = await connectRedis(url, redisTrouble(telemetry, clock));
+  const redis = await connectRedis(url, onRedisLost(telemetry, clock));
   redis.on('ready', () => telemetry.emit({ kind: 'redis', available: true }));
   const closers: (() => Promise<unknown> | void)[] = [() => redis.disconnect()];
   const close = async (): Promise<void> => {
@@ -103,15 +102,4 @@ async function checkRedis(redis: Redis, { telemetry, strictRedis }: Surroundings
   if (refused.length > 0) throw new RedisUnusableError(refused.join('; '));
   telemetry.emit({ kind: 'redis', available: true });
   telemetry.emit({ kind: 'redisChecked', warnings });
-}
-
-/** One line for an outage, not one per attempt to connect. */
-function redisTrouble(telemetry: Telemetry, clock: Clock): (error: unknown) => void {
-  let saidMs = Number.NEGATIVE_INFINITY;
-  return (error) => {
-    const nowMs = clock.monotonicMs();
-    if (nowMs - saidMs < REDIS_ERRORS_APART_MS) return;
-    saidMs = nowMs;
-    telemetry.emit({ kind: 'redis', available: false, error });
-  };
 }

@@ -4,7 +4,7 @@ import type { ControlsInForce, Silence } from '../../../src/core/controls/contro
 import type { StoredAlerts } from '../../../src/core/ports/state-store.ts';
 import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
 import type { ActionRequest } from '../../../src/core/rules/subject.ts';
-import { type AlertScene, alertsDue, markHanded } from '../../../src/pipeline/alerts/alerts.ts';
+import { type AlertScene, alertsDue, markHanded } from '../../../src/pipeline/alerts/alerts-due.ts';
 import type { WatchedAccount } from '../../../src/pipeline/pipeline-context.ts';
 import { at, settings } from '../../core/rules/fixtures.ts';
 

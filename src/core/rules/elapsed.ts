@@ -1,14 +1,14 @@
 import type { Instant } from '../quantities/snapshot.ts';
 
 /** Where the last evaluation stood in time; plain JSON, part of the account's state. */
-export interface PassageState {
+export interface ElapsedState {
   readonly at: Instant;
   /** In how many milliseconds that evaluation asked to be followed by the next. */
   readonly plannedMs: number;
 }
 
 /** How much time passed since the last evaluation. */
-export interface Passage {
+export interface Elapsed {
   /** What timers may be credited with, milliseconds. */
   readonly timerMs: number;
   /** What most likely passed, for statistics; `undefined` when the clocks do not tell. */
@@ -24,7 +24,7 @@ const PLAUSIBLE_INTERVALS = 3;
  * planned interval - that much was going to pass anyway, so no jump can fire or resolve anything. And they are
  * never credited with more than `maxStepMs` at once: of a longer gap nobody knows what the condition did in it.
  */
-export function passageSince(last: PassageState | undefined, now: Instant, maxStepMs: number): Passage {
+export function elapsedSince(last: ElapsedState | undefined, now: Instant, maxStepMs: number): Elapsed {
   if (last === undefined) return { timerMs: 0, measuredMs: undefined };
   if (last.at.clockId === now.clockId) {
     const measuredMs = Math.max(0, now.monotonicMs - last.at.monotonicMs);

@@ -10,8 +10,8 @@ import {
   TRUE,
   type Truth,
   UNKNOWN,
-} from './condition.ts';
-import type { Comparison, FieldValue } from './rule.ts';
+} from '../rules/condition.ts';
+import type { Comparison, FieldValue } from '../rules/rule.ts';
 
 export { figure } from '../fields/field-words.ts';
 

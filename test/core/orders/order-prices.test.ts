@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { shapeProtect, shapeReduce } from '../../../src/core/orders/order-shape.ts';
+import { shapeProtect, shapeReduce } from '../../../src/core/orders/order-prices.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import type { Direction } from '../../../src/core/rules/subject.ts';
 import { market } from '../lanes/fixtures.ts';

@@ -8,15 +8,15 @@ import { CARD_PROVIDER, defaultConfig } from './defaults.ts';
 import { ExchangeClock } from './exchange-clock.ts';
 import { parseFaultText } from './http/fault-text.ts';
 import type { FaultSpec } from './http/faults.ts';
-import { type RegionState } from './http/front.ts';
+import type { RegionState } from './http/front.ts';
 import { ENFORCED_RATE_LIMITS, type EnforcedLimit } from './http/rate-limit.ts';
 import type { RequestFilter, RequestRecord } from './http/request-log.ts';
 import { ExchangeServer } from './http/server.ts';
 import { createExchangeModel } from './model/create-exchange-model.ts';
-import { type ExchangeModel } from './model/exchange-model.ts';
-import { type LedgerEntry, type LedgerFilter } from './model/ledger-entry.ts';
+import type { ExchangeModel } from './model/exchange-model.ts';
+import type { LedgerEntry, LedgerFilter } from './model/ledger-entry.ts';
 import { changeReadings, DEFAULT_READINGS, type Readings } from './model/readings.ts';
-import { type MarketSpec, type ModelConfig, type SeedAccount } from './model/types.ts';
+import type { MarketSpec, ModelConfig, SeedAccount } from './model/types.ts';
 import {
   type CandlesPlay,
   playCandles,
