@@ -36,7 +36,7 @@ const NEVER = '+Inf '.repeat(60).trim();
 const PAST = '6x240';
 
 const aboutPosition = { account: 'desk-1', market: 'BTC_PERP', position: '42', direction: 'long' };
-const aboutLoan = { account: 'desk-1', asset: 'USDT', creditLine: '1700000000' };
+const aboutLoan = { account: 'desk-1', asset: 'USDT', loan: '1700000000' };
 const aboutRule = { account: 'desk-1', rule: 'near', subject: 'position:42' };
 const aboutAccount = { account: 'desk-1' };
 const position = 'desk-1: BTC_PERP long position 42';
