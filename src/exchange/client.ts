@@ -14,7 +14,7 @@ import { createOperations } from './endpoint-operations.ts';
 import { Limiter } from './limits/limiter.ts';
 import { overrideLimits, type RateLimit } from './limits/rate-limit-table.ts';
 import { Slots, withReserve } from './limits/slots.ts';
-import { createNonceSource, type NonceMode } from './nonce/nonce.ts';
+import { createNonceSource, type NonceMode } from './nonce/nonce-modes.ts';
 import type { Dialect } from './requests.ts';
 import { createSystemTimers, systemClock } from './system-clock.ts';
 

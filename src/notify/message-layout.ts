@@ -1,6 +1,6 @@
 import type { Message } from '../core/ports/delivery.ts';
 import { type CureFigures, RESOLVED } from '../core/ports/notifier.ts';
-import { figure } from '../core/view/condition-words.ts';
+import { figure } from '../core/view/alert-words.ts';
 import type { Outgoing } from './channel.ts';
 
 /** A message in words, before any receiver's escaping. */

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { NonceStore } from '../../src/core/ports/nonce-store.ts';
 import { createSharedLimiter, type ExchangeClient } from '../../src/exchange/client.ts';
-import type { NonceMode } from '../../src/exchange/nonce/nonce.ts';
+import type { NonceMode } from '../../src/exchange/nonce/nonce-modes.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { createMemoryRateLimitStore } from '../../src/state/limits/limiter-memory.ts';

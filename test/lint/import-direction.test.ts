@@ -65,7 +65,13 @@ const MAY_IMPORT: Readonly<Record<Layer, readonly string[]>> = {
   ],
   web: ['core/quantities/decimal.ts', 'app.ts'],
   'redis-server': [],
-  demo: ['core/quantities/decimal.ts', 'simulator/thing.ts', 'app/thing.ts', 'cli/io.ts'],
+  demo: [
+    'core/quantities/decimal.ts',
+    'simulator/thing.ts',
+    'redis-server/thing.ts',
+    'app/thing.ts',
+    'cli/io.ts',
+  ],
   doctor: [
     'core/quantities/decimal.ts',
     'config/thing.ts',

@@ -1,7 +1,7 @@
 import type { FieldCache } from '../fields/field-cache.ts';
 import type { UnknownReason } from '../quantities/quantity.ts';
 import type { Instant } from '../quantities/snapshot.ts';
-import { conditionWords } from '../view/condition-words.ts';
+import { conditionWords } from '../view/alert-words.ts';
 import type { AccountState, RuleSlot } from './account-state.ts';
 import type { CompiledRule, CompiledRules, KindRules } from './compiled-rules.ts';
 import { FALSE, type Latches, type Truth, UNKNOWN } from './condition.ts';

@@ -3,7 +3,7 @@ import { BLOCK_WORDS } from '../intents/intent.ts';
 import type { Intent, LaneState } from '../lanes/lane-state.ts';
 import type { ReduceTarget } from '../rules/rule.ts';
 import type { AccountView, IntentFigures, IntentLine, OrderLine } from './account-view.ts';
-import { figure } from './condition-words.ts';
+import { figure } from './alert-words.ts';
 
 export function intentLines(lanes: readonly LaneState[]): readonly IntentLine[] {
   return lanes.flatMap((lane) => lane.intents.map((intent) => intentLine(lane, intent)));

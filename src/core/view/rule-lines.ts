@@ -10,7 +10,7 @@ import type { RuleEntry } from '../rules/rule-state.ts';
 import type { SubjectKey } from '../rules/subject.ts';
 import type { SubjectList } from '../rules/subjects.ts';
 import type { RuleLine } from './account-view.ts';
-import { conditionText, conditionWords, figure } from './condition-words.ts';
+import { conditionText, conditionWords, figure } from './alert-words.ts';
 import type { Scene } from './scene.ts';
 
 /**

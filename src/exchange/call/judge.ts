@@ -3,7 +3,7 @@ import type { ExchangeError, SetAsideRecord } from '../../core/ports/exchange.ts
 import type { Conceal } from '../../core/redaction/conceal.ts';
 import type { Endpoint } from '../endpoints.ts';
 import type { Limiter } from '../limits/limiter.ts';
-import type { NonceSource } from '../nonce/nonce.ts';
+import type { NonceSource } from '../nonce/nonce-modes.ts';
 import { readReply } from '../schemas/replies.ts';
 import type { BaseUrls } from './base-urls.ts';
 import type { CallPlan } from './call-plan.ts';

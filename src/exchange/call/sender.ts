@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import type { Endpoint } from '../endpoints.ts';
-import type { NonceSource } from '../nonce/nonce.ts';
+import type { NonceSource } from '../nonce/nonce-modes.ts';
 import type { NonceTicket } from '../nonce/nonce-ticket.ts';
 import type { BaseUrls } from './base-urls.ts';
 import type { CallPlan } from './call-plan.ts';

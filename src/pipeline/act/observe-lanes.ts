@@ -11,7 +11,7 @@ import { advance } from '../../core/lanes/lane.ts';
 import { type LaneChange, observeRead, observeRequests } from '../../core/lanes/lane-observe.ts';
 import { type LaneState, newLane } from '../../core/lanes/lane-state.ts';
 import type { ReadObservation } from '../../core/lanes/market-read.ts';
-import { startEpoch } from '../../core/lanes/recover.ts';
+import { startEpoch } from '../../core/lanes/recover-lane.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
 import type { LaneOrder } from '../poll/take-inbox.ts';

@@ -2,7 +2,7 @@ import { advance } from '../../core/lanes/lane.ts';
 import type { LaneChange } from '../../core/lanes/lane-observe.ts';
 import type { LaneState, Step } from '../../core/lanes/lane-state.ts';
 import { begin } from '../../core/lanes/lane-step.ts';
-import { recover } from '../../core/lanes/recover.ts';
+import { recover } from '../../core/lanes/recover-lane.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
 import type { SessionChange, SessionView } from './lane-session.ts';
 import { inEpoch } from './observe-lanes.ts';

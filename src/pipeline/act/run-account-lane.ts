@@ -11,7 +11,7 @@ import {
   recoverAccount,
 } from '../../core/lanes/account-lane.ts';
 import type { LaneState } from '../../core/lanes/lane-state.ts';
-import { hold, recover, release } from '../../core/lanes/recover.ts';
+import { hold, recover, release } from '../../core/lanes/recover-lane.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
 import type { PipelineContext } from '../pipeline-context.ts';
 import { pass } from '../points.ts';

@@ -8,7 +8,7 @@ import type { Snapshot } from '../../core/quantities/snapshot.ts';
 import { creditLineKey } from '../../core/rules/memory.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
 import { positionKey } from '../../core/rules/subjects.ts';
-import { alarmWords } from '../../core/view/alarm-words.ts';
+import { alarmWords } from '../../core/view/action-alarm-words.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
 import type { DepositCure } from './deposit-cure.ts';
 

@@ -6,7 +6,7 @@ import { isSuccessfulDeposit } from '../../core/quantities/transfer.ts';
 import type { AccountState } from '../../core/rules/account-state.ts';
 import type { Transition } from '../../core/rules/decision.ts';
 import { creditLineKey } from '../../core/rules/memory.ts';
-import { figure } from '../../core/view/condition-words.ts';
+import { figure } from '../../core/view/alert-words.ts';
 
 /** A rule about a credit line that does not fire any more, and the deposits that arrived since it began to. */
 export interface DepositCure {

@@ -37,7 +37,7 @@ import {
 import { DocumentError, fieldsOf, HEADER_FIELD, readDocuments, textsOf } from './documents.ts';
 import { readHeader, WRITER_LENGTH } from './header.ts';
 import { contradiction, type RefusedLoad, rawEntry, refusedHeader } from './raw-entry.ts';
-import { readEpoch, type StoredEpoch, writeEpoch } from './store-epoch-text.ts';
+import { newEpoch, readEpoch, type StoredEpoch, writeEpoch } from './store-epoch-text.ts';
 
 export interface AccountStoreOptions {
   readonly backend: Backend;
@@ -67,7 +67,6 @@ interface Found {
   readonly known: Entry | undefined;
 }
 
-const EPOCH_ID_LENGTH = 10;
 const EPOCH_ATTEMPTS = 5;
 
 /** State of accounts over any backend: documents, store epochs, versions, and the memory of this process. */
@@ -253,7 +252,7 @@ export class AccountStore implements StateStore {
 
   async #startEpoch(bucket: number, raw: RawView, why: EpochStart): Promise<void> {
     const { clock, randomText } = this.#options;
-    const epoch: StoreEpoch = { id: randomText(EPOCH_ID_LENGTH), why, sinceMs: clock.nowMs() };
+    const epoch = newEpoch(why, clock.nowMs(), randomText);
     const text = await this.#backend.startEpoch(bucket, raw.epoch, writeEpoch(epoch, raw.run));
     this.#epochs[bucket] = readEpoch(text);
   }

@@ -9,6 +9,16 @@ export interface StoredEpoch {
 
 const STARTS: readonly string[] = ['empty', 'serverChanged', 'rolledBack'] satisfies EpochStart[];
 
+const ID_LENGTH = 10;
+
+export function newEpoch(
+  why: EpochStart,
+  sinceMs: number,
+  randomText: (length: number) => string,
+): StoreEpoch {
+  return { id: randomText(ID_LENGTH), why, sinceMs };
+}
+
 export function writeEpoch(epoch: StoreEpoch, run: string): string {
   return `${epoch.id}|${epoch.why}|${epoch.sinceMs}|${run}`;
 }

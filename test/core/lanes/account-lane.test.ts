@@ -14,7 +14,7 @@ import { advance } from '../../../src/core/lanes/lane.ts';
 import { observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
 import { type LaneState, newLane } from '../../../src/core/lanes/lane-state.ts';
 import { begin, finish } from '../../../src/core/lanes/lane-step.ts';
-import { hold, release } from '../../../src/core/lanes/recover.ts';
+import { hold, release } from '../../../src/core/lanes/recover-lane.ts';
 import {
   NO_ROUTES,
   type RouteInputs,

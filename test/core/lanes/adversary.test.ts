@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { observeRequests } from '../../../src/core/lanes/lane-observe.ts';
-import { recover, startEpoch } from '../../../src/core/lanes/recover.ts';
+import { recover, startEpoch } from '../../../src/core/lanes/recover-lane.ts';
 import { known, unknown } from '../../../src/core/quantities/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import type { PositionView } from '../../../src/core/rules/subject.ts';

@@ -4,7 +4,7 @@ import { operatorIntent, withdrawOperatorIntent } from '../../../src/core/intent
 import { observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
 import type { LaneState } from '../../../src/core/lanes/lane-state.ts';
 import { finish } from '../../../src/core/lanes/lane-step.ts';
-import { recover, startEpoch } from '../../../src/core/lanes/recover.ts';
+import { recover, startEpoch } from '../../../src/core/lanes/recover-lane.ts';
 import { standingStops } from '../../../src/core/orders/protective-stop.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { known, unknown } from '../../../src/core/quantities/quantity.ts';

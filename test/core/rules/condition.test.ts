@@ -6,7 +6,7 @@ import type { FieldQuantity } from '../../../src/core/fields/field-values.ts';
 import { known, NONE, unknown } from '../../../src/core/quantities/quantity.ts';
 import { compileCondition, FALSE, TRUE, type Truth, UNKNOWN } from '../../../src/core/rules/condition.ts';
 import type { Comparison, ConditionSpec } from '../../../src/core/rules/rule.ts';
-import { conditionWords } from '../../../src/core/view/condition-words.ts';
+import { conditionWords } from '../../../src/core/view/alert-words.ts';
 import { above, below } from './fixtures.ts';
 
 /** Values by field name, set by the test. */

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { NonceMode } from '../../../src/exchange/nonce/nonce.ts';
+import type { NonceMode } from '../../../src/exchange/nonce/nonce-modes.ts';
 import { createRedisNonceStore } from '../../../src/state/nonce/nonce-redis.ts';
 import { type PrivateRedis, startRedis } from '../../state/support/redis-server.ts';
 import { type Answer, send, startServer } from '../call/raw-server.ts';

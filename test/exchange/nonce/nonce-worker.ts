@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { createExchangeClient } from '../../../src/exchange/client.ts';
-import type { NonceMode } from '../../../src/exchange/nonce/nonce.ts';
+import type { NonceMode } from '../../../src/exchange/nonce/nonce-modes.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
 import { createMemoryRateLimitStore } from '../../../src/state/limits/limiter-memory.ts';
 import { createRedisNonceStore } from '../../../src/state/nonce/nonce-redis.ts';

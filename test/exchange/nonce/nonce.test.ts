@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CallScope } from '../../../src/exchange/call/call-scope.ts';
-import { createNonceSource } from '../../../src/exchange/nonce/nonce.ts';
+import { createNonceSource } from '../../../src/exchange/nonce/nonce-modes.ts';
 import { systemClock, systemTimers } from '../../../src/exchange/system-clock.ts';
 import { createMemoryNonceStore } from '../../../src/state/nonce/nonce-memory.ts';
 import { manualClock } from '../../state/support/manual-clock.ts';

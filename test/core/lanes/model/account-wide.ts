@@ -8,7 +8,7 @@ import {
   observeAccountRequests,
   recoverAccount,
 } from '../../../../src/core/lanes/account-lane.ts';
-import { hold, release } from '../../../../src/core/lanes/recover.ts';
+import { hold, release } from '../../../../src/core/lanes/recover-lane.ts';
 import type { CommandOutcome } from '../../../../src/core/ports/exchange.ts';
 import type { Rules } from './rules.ts';
 import { timingAt } from './sender.ts';

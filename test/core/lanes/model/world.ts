@@ -2,7 +2,7 @@ import type { AuditEvent } from '../../../../src/core/audit/audit-event.ts';
 import type { LaneContext } from '../../../../src/core/intents/admission.ts';
 import { type AccountLane, newAccountLane } from '../../../../src/core/lanes/account-lane.ts';
 import { type LaneState, newLane } from '../../../../src/core/lanes/lane-state.ts';
-import { recover, startEpoch } from '../../../../src/core/lanes/recover.ts';
+import { recover, startEpoch } from '../../../../src/core/lanes/recover-lane.ts';
 import { acknowledgeNoPriorOrders } from '../fixtures.ts';
 import { ModelExchange } from './exchange.ts';
 import { Ledger, type OrderTag } from './ledger.ts';

@@ -6,8 +6,8 @@ import type { FieldQuantity } from '../../../src/core/fields/field-values.ts';
 import { known, NONE, unknown } from '../../../src/core/quantities/quantity.ts';
 import { compileCondition } from '../../../src/core/rules/condition.ts';
 import type { Comparison, FieldParameter, FieldValue, SubjectKind } from '../../../src/core/rules/rule.ts';
-import { alarmWords } from '../../../src/core/view/alarm-words.ts';
-import { conditionWords } from '../../../src/core/view/condition-words.ts';
+import { alarmWords } from '../../../src/core/view/action-alarm-words.ts';
+import { conditionWords } from '../../../src/core/view/alert-words.ts';
 
 const atLeast = (value: number): FieldQuantity => ({ kind: 'atLeast', value });
 const HOUR_MS = 3_600_000;

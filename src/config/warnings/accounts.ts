@@ -1,0 +1,121 @@
+import type { UncheckedAccount, UncheckedConfig } from '../compile-config.ts';
+import type { Path, Problem, ProblemCode } from '../problem.ts';
+import { problemAt } from '../shape/read.ts';
+import { actionsOf } from '../sources.ts';
+import { nodeAt } from '../yaml/document.ts';
+
+function warning(config: UncheckedConfig, path: Path, code: ProblemCode, message: string): Problem {
+  return problemAt(config.document, path, { severity: 'warning', code, message });
+}
+
+/** Two accounts may watch by one key; two that act by it would each undo what the other counts on. */
+export function sharedKeys(config: UncheckedConfig): readonly Problem[] {
+  const owners = new Map<string, UncheckedAccount[]>();
+  for (const account of config.accounts) {
+    const key = account.apiKey.reveal();
+    if (key !== '') owners.set(key, [...(owners.get(key) ?? []), account]);
+  }
+  return [...owners.values()].flatMap(([first, ...others]) =>
+    others.map((other) => {
+      const bothAct = [first, ...others].filter((owner) => owner !== undefined && mayAct(owner)).length > 1;
+      const found = warning(
+        config,
+        [...other.path, 'apiKey'],
+        'one-key-two-accounts',
+        `expected a key of its own for each account, got the key of ${first?.id ?? ''}${bothAct ? ', and both may act by it' : ''}`,
+      );
+      return bothAct ? { ...found, severity: 'error' as const } : found;
+    }),
+  );
+}
+
+function mayAct({ settings, rules }: UncheckedAccount): boolean {
+  return rules.some((rule) => (rule.mode ?? settings.mode) === 'enforce');
+}
+
+export function exchangeWarnings(config: UncheckedConfig): readonly Problem[] {
+  const found: Problem[] = [];
+  const seen = new Set<string>();
+  for (const [index, url] of config.exchange.baseUrls.entries()) {
+    const path = ['exchange', 'baseUrls', index];
+    const { protocol, hostname, host } = new URL(url);
+    if (protocol === 'http:' && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)) {
+      found.push(
+        warning(config, path, 'unencrypted', 'expected https://, got http://: the API key travels readably'),
+      );
+    }
+    if (seen.has(host)) {
+      found.push(warning(config, path, 'unused', 'expected different addresses, got one twice'));
+    }
+    seen.add(host);
+  }
+  const used = new Set(config.accounts.map(({ egress }) => egress));
+  for (const group of Object.keys(config.egress)) {
+    if (used.has(group) || nodeAt(config.document.root, ['egress', group]) === undefined) continue;
+    found.push(warning(config, ['egress', group], 'unused', 'expected an account in this group, got none'));
+  }
+  return found;
+}
+
+export function accountWarnings(account: UncheckedAccount, config: UncheckedConfig): readonly Problem[] {
+  const { settings, rules, path } = account;
+  const found: Problem[] = [];
+  const warn = (at: Path, code: ProblemCode, message: string): number =>
+    found.push(warning(config, at, code, message));
+  if (account.written.rules.length === 0) {
+    warn(path, 'nothing-acts', 'expected rules, got none: this account is only watched');
+  } else if (
+    settings.mode === 'enforce' &&
+    account.isWhole &&
+    rules.length > 0 &&
+    rules.every((rule) => actionsOf(rule).every(({ kind }) => kind === 'notify'))
+  ) {
+    warn(
+      path,
+      'nothing-acts',
+      'expected a rule that acts, as the mode is enforce, got none with reduce, protect or cancelAll',
+    );
+  }
+  const acting = rules.filter((rule) =>
+    actionsOf(rule).some(({ kind }) => kind === 'reduce' || kind === 'protect'),
+  );
+  const chosen = [
+    [...path, 'acting', 'cancel'],
+    ['acting', 'cancel'],
+  ].some((at) => nodeAt(config.document.root, at) !== undefined);
+  if (acting.length > 0 && settings.cancel === 'always' && !chosen) {
+    warn(
+      path,
+      'cancels-owners-orders',
+      `expected acting.cancel to be chosen, got its default "always": when ${acting.map(({ id }) => id).join(', ')} re-price an order, every order of its type in that market is cancelled, yours too; "never" forbids that`,
+    );
+  }
+  const at = (section: 'acting' | 'exchange', key: string): Path =>
+    nodeAt(config.document.root, [...path, section, key]) === undefined
+      ? nodeAt(config.document.root, [section, key]) === undefined
+        ? path
+        : [section, key]
+      : [...path, section, key];
+  if (acting.length > 0 && settings.intentTtlMs < settings.fillWithinMs) {
+    warn(
+      at('acting', 'intentTtl'),
+      'timing',
+      'expected intentTtl to be longer than fillWithin, got a shorter one: a reduction would expire before its first follow-up',
+    );
+  }
+  if (acting.length > 0 && settings.maxSnapshotAgeMs <= settings.readLagMs) {
+    warn(
+      at('acting', 'maxSnapshotAge'),
+      'timing',
+      'expected maxSnapshotAge to be longer than exchange.readLag, got a shorter one: all data would be too old to act on',
+    );
+  }
+  if (acting.length > 0 && settings.lateArrivalMs === 0 && settings.nonceMode !== 'increasing') {
+    warn(
+      at('exchange', 'lateArrival'),
+      'timing',
+      'expected lateArrival above 0, got 0: an order that arrives late would add to the one sent after it',
+    );
+  }
+  return found;
+}
