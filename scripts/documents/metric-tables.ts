@@ -1,5 +1,5 @@
 import { EVENT_GROUPS } from '../../src/telemetry/metrics/event-metrics.ts';
-import { type MetricSpec, type MetricTable, PREFIX } from '../../src/telemetry/metrics/spec.ts';
+import { type MetricSpec, type MetricTable, PREFIX } from '../../src/telemetry/metrics/metric-spec.ts';
 import { STATE_METRICS } from '../../src/telemetry/metrics/state-metrics.ts';
 
 /** The generated parts of docs/metrics.md, by name. */

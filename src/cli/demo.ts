@@ -57,14 +57,18 @@ durations (how often it looks, how long it waits for a fill) are divided by the 
 
 Exit codes:
   0    by the exchange's ledger every account came through, a twin did not (where the prices sufficed), nobody
-       was reduced for nothing, and the borrower was told before the margin call of the credit line
+       was reduced for nothing, and the borrower was told before the margin call of the credit line.
+       With --prices nobody knows beforehand what is for nothing: an account that was reduced and would
+       have come through is said to be so in the table, and only one that was reduced while the prices
+       moved away from its liquidation counts
   1    otherwise; the last lines say which
   2    the command line is wrong
   130  Ctrl-C: the table as far as it went is printed, and everything is ended in order
 
 With --json: lines with "event": "frame" (the table, every 5 s), "remark" (what happened), "failure" (why it
-exits with 1), "stopped" (by a signal), "machine" (the longest time for which it let nothing of this run), and
-the last one, "demo", with what was counted.`;
+exits with 1), "hindsight" (accounts that were reduced and would have come through), "stopped" (by a signal),
+"machine" (the longest time for which it let nothing of this run), and the last one, "demo", with what was
+counted.`;
 
 async function run(io: CliIo, flags: Flags): Promise<void> {
   const demo = await open(io, flags);
@@ -75,7 +79,10 @@ async function run(io: CliIo, flags: Flags): Promise<void> {
     if (flags.json === true) {
       // What was stopped is not judged: much of it had not happened yet.
       if (stopped) printJson(io, { event: 'stopped', afterMs: Math.round(ranMs) });
-      else for (const text of outcome.failures) printJson(io, { event: 'failure', text });
+      else {
+        for (const text of outcome.failures) printJson(io, { event: 'failure', text });
+        printJson(io, { event: 'hindsight', accounts: outcome.hindsight });
+      }
       printJson(io, { event: 'machine', longestStallMs: Math.round(outcome.longestStallMs) });
       printJson(io, { event: 'demo', ...outcome.result });
     } else {

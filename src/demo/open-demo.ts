@@ -20,6 +20,7 @@ import {
   type Evidence,
   type Failures,
   failuresOf,
+  hindsightOf,
   resultOf,
 } from './result.ts';
 import { Stalls } from './stalls.ts';
@@ -52,6 +53,8 @@ export interface DemoAccount {
 export interface DemoOutcome {
   readonly result: DemoResult;
   readonly failures: Failures;
+  /** Ids of accounts that were reduced and would, as is known now, have come through without. */
+  readonly hindsight: readonly string[];
   readonly creditLineWarnings: readonly CreditLineWarning[];
   /** Longest time for which the machine let nothing of the demo run, the daemon included; real time. */
   readonly longestStallMs: number;
@@ -208,6 +211,7 @@ function demoOf({ options, played, simulator, witness, stalls, close }: Parts): 
     alerts: witness.alerts.length,
     cureAlerts: witness.cureAlerts,
     wayToLiquidation: (id) => tape.wayTo(bounds.get(id) ?? [], startPrice),
+    isReal: options.pricesCsv !== undefined,
   });
   return {
     baseUrl: simulator.baseUrl,
@@ -239,6 +243,7 @@ function demoOf({ options, played, simulator, witness, stalls, close }: Parts): 
       return {
         result: resultOf(seen),
         failures: failuresOf(seen),
+        hindsight: hindsightOf(seen),
         creditLineWarnings: creditLineWarningsOf(seen),
         longestStallMs: stalls.longestMs(),
       };

@@ -16,13 +16,15 @@ const LONG_STALL_MS = 2_500;
 export function outcomeLines(
   io: CliIo,
   { characters, speed }: Shown,
-  { result, failures, creditLineWarnings, longestStallMs }: DemoOutcome,
+  { result, failures, hindsight, creditLineWarnings, longestStallMs }: DemoOutcome,
   stoppedAfterMs?: number,
 ): string[] {
   const rows = characters.flatMap((character) => {
     const account = result.accounts.find(({ id }) => id === character.id);
     const warning = creditLineWarnings.find(({ id }) => id === character.id);
-    return account === undefined ? [] : [cells(character, account, warning)];
+    if (account === undefined) return [];
+    const row = cells(character, account, warning);
+    return [hindsight.includes(character.id) ? inHindsight(row) : row];
   });
   const columns = ['ACCOUNT', 'PROTECTED', 'ONLY WATCHED'].map((title) => ({ title }));
   const table = { columns: [...columns, { title: 'CLOSED BY ORDERS', align: 'right' as const }], rows };
@@ -75,6 +77,11 @@ function cells(
     twinLiquidated ? 'liquidated' : 'came through',
     `${(100 * closedFraction).toFixed(1)} %`,
   ];
+}
+
+/** Nobody could have known while it fell: said, not held against the daemon. */
+function inHindsight([about = '', fate = '', ...rest]: readonly string[]): readonly string[] {
+  return [about, `${fate} (in hindsight, without orders too)`, ...rest];
 }
 
 /** Orders cannot cure a credit line: all that counts is that its owner was told while there was time. */

@@ -56,6 +56,8 @@ export interface Evidence {
   readonly cureAlerts: readonly CureAlert[];
   /** How far the prices went towards where the twin is liquidated, from the start: 1 is there. */
   readonly wayToLiquidation: (id: string) => number;
+  /** Real prices were played: nobody chose them so that each account's fate is clear beforehand. */
+  readonly isReal: boolean;
 }
 
 const CALLS: ReadonlySet<string> = new Set(['margin_call', 'liquidation_started', 'liquidation']);
@@ -151,16 +153,23 @@ export function creditLineWarningsOf({ ledger, cureAlerts }: Evidence): readonly
 
 const CREDIT_LINE_CALLS: ReadonlySet<string> = new Set(['loan_margin_call', 'loan_liquidation']);
 
-/** What must not have happened, by the ledger. */
+/**
+ * What must not have happened, by the ledger. With real prices an account that was reduced and would have come through
+ * without is no failure, as nobody could have known: `hindsightOf` names it. One that was reduced while the prices
+ * moved away from its liquidation is.
+ */
 export function failuresOf(evidence: Evidence): Failures {
-  const { ledger, wayToLiquidation } = evidence;
+  const { ledger, wayToLiquidation, isReal } = evidence;
   const required = CHARACTERS.filter((character) => character.required);
   const lost = required
     .filter(({ id }) => happened(ledger, id, LIQUIDATIONS))
     .map(({ id }) => `${id} was liquidated although it was protected`);
-  const needless = required
-    .filter((character) => closedBy(ledger, character.id) > 0 && !wasInNeed(character, evidence))
-    .map(({ id }) => `${id} was closed in part although its twin never came near a margin call`);
+  const needless = required.filter((character) => wasNeedless(character, evidence));
+  const wrong = isReal
+    ? needless
+        .filter(({ id }) => wasAgainstTheMove(id, evidence))
+        .map(({ id }) => `${id} was closed in part while the prices moved away from its liquidation`)
+    : needless.map(({ id }) => `${id} was closed in part although its twin never came near a margin call`);
   const touched = CHARACTERS.filter(({ id }) =>
     ledger.some((entry) => entry.accountId === twinOf(id) && entry.kind === 'request'),
   ).map(({ id }) => `${twinOf(id)} is only observed, and was acted on`);
@@ -173,7 +182,23 @@ export function failuresOf(evidence: Evidence): Failures {
   const untold = creditLineWarningsOf(evidence)
     .filter(({ inTime }) => !inTime)
     .map(({ id }) => `${id} had the margin call of its credit line before it was told what would cure it`);
-  return [...lost, ...needless, ...touched, ...proven, ...untold];
+  return [...lost, ...wrong, ...touched, ...proven, ...(isReal ? [] : untold)];
+}
+
+/** Accounts that were reduced and would, as is known now, have come through without. */
+export function hindsightOf(evidence: Evidence): readonly string[] {
+  return CHARACTERS.filter(
+    (character) => wasNeedless(character, evidence) && !wasAgainstTheMove(character.id, evidence),
+  ).map(({ id }) => id);
+}
+
+function wasNeedless(character: DemoCharacter, evidence: Evidence): boolean {
+  return closedBy(evidence.ledger, character.id) > 0 && !wasInNeed(character, evidence);
+}
+
+/** The prices never went so much as a tenth of the way to its liquidation. */
+function wasAgainstTheMove(id: string, { wayToLiquidation }: Evidence): boolean {
+  return wayToLiquidation(id) < 0.1;
 }
 
 /** By the fate of the twin; of what has a standing stop, also by whether the prices came near that. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { EVENT_METRICS } from '../../src/telemetry/metrics/event-metrics.ts';
-import type { MetricSpec } from '../../src/telemetry/metrics/spec.ts';
+import type { MetricSpec } from '../../src/telemetry/metrics/metric-spec.ts';
 import { STATE_METRICS } from '../../src/telemetry/metrics/state-metrics.ts';
 import { ACCOUNTS } from '../contract/support/world.ts';
 import { promtool } from '../support/promtool.ts';

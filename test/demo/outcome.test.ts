@@ -25,6 +25,7 @@ const outcome: DemoOutcome = {
     alerts: 7,
   },
   failures: [],
+  hindsight: [],
   creditLineWarnings: [{ id: 'loan', calledAtMs: 50_000, toldAtMs: 8_000, inTime: true }],
   longestStallMs: 12,
 };
@@ -52,6 +53,12 @@ describe('the table at the end', () => {
     expect(text).toMatch(/long at 20x \(not required\) +liquidated +came through +0\.0 %/);
     expect(text).toContain('Liquidated: 1 with protection, 2 without. 14 orders and cancels, 7 alerts;');
     expect(text).toContain('from breach to order 30.5 ms (median), 61 ms (p99).');
+  });
+
+  test('says of an account that was reduced for what nobody could know that hindsight would not have', () => {
+    expect(linesOf({ hindsight: ['a'] })).toMatch(
+      /long at 10x +came through \(in hindsight, without orders too\) +liquidated +62\.5 %/,
+    );
   });
 
   test('without a breach there are no times', () => {

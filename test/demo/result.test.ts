@@ -7,6 +7,7 @@ import {
   creditLineWarningsOf,
   type Evidence,
   failuresOf,
+  hindsightOf,
   resultOf,
 } from '../../src/demo/result.ts';
 import type { LedgerEntry, LedgerKind } from '../../src/simulator/model/ledger-entry.ts';
@@ -64,6 +65,7 @@ function evidenceOf(book: Book, fates: Fates = {}, more: Partial<Evidence> = {})
     alerts: 0,
     cureAlerts: [],
     wayToLiquidation: (id) => fates[id]?.way ?? (fates[id]?.twinLiquidated === true ? 1 : 0),
+    isReal: false,
     ...more,
   };
 }
@@ -108,6 +110,25 @@ describe('the verdict', () => {
     const found = failures(fates);
     expect(found).toHaveLength(expected.length);
     for (const pattern of expected) expect(found).toContainEqual(expect.stringMatching(pattern));
+  });
+
+  describe('with real prices', () => {
+    const real = (fates: Fates) => evidenceOf(bookOf(fates), fates, { isReal: true });
+    const AGAINST = /was closed in part while the prices moved away from its liquidation/;
+
+    test.each<[string, Fates, readonly RegExp[], readonly string[]]>([
+      ['reduced, and needed', { 'long-10x': { closed: 5, twinLiquidated: true } }, [], []],
+      ['reduced, and not needed as is known now', { 'long-10x': { closed: 5, way: 0.6 } }, [], ['long-10x']],
+      ['reduced in a move away from its end', { 'short-10x': { closed: 5, way: -0.4 } }, [AGAINST], []],
+      ['reduced where nothing moved', { 'short-10x': { closed: 5, way: 0.09 } }, [AGAINST], []],
+      ['lost', { 'long-10x': { liquidated: true, way: 1, twinLiquidated: true } }, [LOST], []],
+      ['the one for show is named as well', { 'long-20x': { closed: 9, way: 0.5 } }, [], ['long-20x']],
+    ])('%s', (_name, fates, failing, hindsight) => {
+      const found = failuresOf(real(fates));
+      expect(found).toHaveLength(failing.length);
+      for (const pattern of failing) expect(found).toContainEqual(expect.stringMatching(pattern));
+      expect(hindsightOf(real(fates))).toEqual(hindsight);
+    });
   });
 
   const flag = fc.boolean();

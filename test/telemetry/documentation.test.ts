@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { withGenerated } from '../../scripts/documents/config-tables.ts';
 import { metricTables } from '../../scripts/documents/metric-tables.ts';
 import { EVENT_METRICS } from '../../src/telemetry/metrics/event-metrics.ts';
+import type { MetricSpec } from '../../src/telemetry/metrics/metric-spec.ts';
 import { createMetrics } from '../../src/telemetry/metrics/registry.ts';
-import type { MetricSpec } from '../../src/telemetry/metrics/spec.ts';
 import { STATE_METRICS } from '../../src/telemetry/metrics/state-metrics.ts';
 
 const text = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');

@@ -3,8 +3,8 @@ import type { NonceStore } from '../../core/ports/nonce-store.ts';
 import { BoundedStore } from '../bounded-store.ts';
 import type { CallScope, ScopeTime } from '../call/call-scope.ts';
 import { NonceMutex } from './nonce-mutex.ts';
+import { Sequences } from './nonce-sequences.ts';
 import { type NonceRequest, type NonceResult, type NonceTicket, needsFresh } from './nonce-ticket.ts';
-import { Sequences } from './sequences.ts';
 
 export type NonceMode = 'unique' | 'increasing' | 'window';
 

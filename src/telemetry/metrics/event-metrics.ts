@@ -1,4 +1,4 @@
-import type { MetricTable } from './spec.ts';
+import type { MetricTable } from './metric-spec.ts';
 
 /** Seconds: from what a quick reply takes to what a timeout does. */
 const REQUEST_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { EVENT_METRICS } from './event-metrics.ts';
-import { type MetricSpec, PREFIX } from './spec.ts';
+import { type MetricSpec, PREFIX } from './metric-spec.ts';
 
 type MetricOf<S extends MetricSpec> = S['type'] extends 'counter'
   ? Counter<S['labels'][number]>

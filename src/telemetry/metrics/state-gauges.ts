@@ -9,7 +9,7 @@ import type {
   RuleFigures,
 } from '../../core/view/account-view.ts';
 import { LabelSets } from './label-sets.ts';
-import { type MetricSpec, PREFIX } from './spec.ts';
+import { type MetricSpec, PREFIX } from './metric-spec.ts';
 import { STATE_METRICS, type StateMetric } from './state-metrics.ts';
 import { TextParts } from './text-parts.ts';
 

@@ -1,4 +1,4 @@
-import type { MetricTable } from './spec.ts';
+import type { MetricTable } from './metric-spec.ts';
 
 const POSITION = ['account', 'market', 'position', 'direction'] as const;
 const LOAN = ['account', 'asset', 'loan'] as const;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { NonceStore } from '../../../src/core/ports/nonce-store.ts';
 import { BoundedStore } from '../../../src/exchange/bounded-store.ts';
-import { Sequences } from '../../../src/exchange/nonce/sequences.ts';
+import { Sequences } from '../../../src/exchange/nonce/nonce-sequences.ts';
 import { systemTimers } from '../../../src/exchange/system-clock.ts';
 import { createMemoryNonceStore } from '../../../src/state/nonce/nonce-memory.ts';
 import { type ManualClock, manualClock } from '../../state/support/manual-clock.ts';
