@@ -3,8 +3,8 @@ import type { TimedEvent, TimedFault, WorldSpec } from '../../src/world/spec.ts'
 
 /** Later than this nothing arrives that was sent. */
 const LATE_ARRIVAL_MS = 3_000;
-/** After this what was sent before a pause has arrived, or never will. */
-export const CONTENDED_GRACE_MS = LATE_ARRIVAL_MS + 2_500;
+/** A change that is under way when a pause begins is completed, in at most so many rounds of timeout and fence. */
+export const CONTENDED_GRACE_MS = 5 * (LATE_ARRIVAL_MS + 3_000) + 2_000;
 const MINUTE_MS = 60_000;
 
 /**
@@ -33,7 +33,10 @@ export function contendedWorld(seed: number): WorldSpec {
       readings: { nonceRule, lateArrivalMs: random.below(2) * random.below(2_500) },
     },
     prices: [
-      { market: 'BTC_USDT', walk: { dailyVolatility: 0.4, jumpsPerDay: 3_000, jumpSize: 0.004, tickMs: 250 } },
+      {
+        market: 'BTC_USDT',
+        walk: { dailyVolatility: 0.4, jumpsPerDay: 3_000, jumpSize: 0.004, tickMs: 250 },
+      },
     ],
     daemons: [
       { name: 'north', config, clock: { skewMs: random.below(2_000), driftPpm: random.below(100) } },
@@ -88,7 +91,7 @@ function eventsOf(random: Random, durationMs: number): TimedEvent[] {
     const atMs = 30_000 + random.below(60_000);
     events.push(
       { atMs, kind: 'pause', account: null },
-      { atMs: atMs + 30_000, kind: 'unpause', account: null },
+      { atMs: atMs + 75_000, kind: 'unpause', account: null },
     );
   }
   return events;

@@ -70,10 +70,15 @@ async function targetsOf({ audit, spec }: World): Promise<readonly Target[]> {
 
 const MOST_RECORDS = 1_000_000;
 
-function lowestTarget(targets: readonly Target[], entry: LedgerEntry, positionId: number): Decimal | undefined {
+function lowestTarget(
+  targets: readonly Target[],
+  entry: LedgerEntry,
+  positionId: number,
+): Decimal | undefined {
   let lowest: Decimal | undefined;
   for (const target of targets) {
-    if (target.accountId !== entry.accountId || target.positionId !== positionId || target.atMs > entry.atMs) continue;
+    if (target.accountId !== entry.accountId || target.positionId !== positionId || target.atMs > entry.atMs)
+      continue;
     if (lowest === undefined || target.base.lt(lowest)) lowest = target.base;
   }
   return lowest;
@@ -99,7 +104,12 @@ function isOurs({ clientOrderId }: LedgerEntry): boolean {
   return clientOrderId?.startsWith(OURS) === true;
 }
 
-function place(book: Book, entry: LedgerEntry, targets: readonly Target[], say: (words: string) => void): void {
+function place(
+  book: Book,
+  entry: LedgerEntry,
+  targets: readonly Target[],
+  say: (words: string) => void,
+): void {
   const { orderId, accountId, details, amount = '0' } = entry;
   if (!isOurs(entry) || orderId === undefined || accountId === null) return;
   if (details?.['reduceOnly'] !== true) say(`order ${orderId} is not reduce-only`);
@@ -119,7 +129,12 @@ function place(book: Book, entry: LedgerEntry, targets: readonly Target[], say: 
   }
 }
 
-function fill(book: Book, entry: LedgerEntry, targets: readonly Target[], say: (words: string) => void): void {
+function fill(
+  book: Book,
+  entry: LedgerEntry,
+  targets: readonly Target[],
+  say: (words: string) => void,
+): void {
   const { orderId, positionId, accountId, details, amount = '0' } = entry;
   if (orderId === undefined || positionId === undefined || accountId === null) return;
   const sizeAfter = decimal(String(details?.['sizeAfter'] ?? '0'));
@@ -154,7 +169,11 @@ function closedTimes({ spec, startMs }: World, graceMs: number): readonly Closed
     const lifted = (spec.events ?? []).filter(
       (other) => other.kind === 'unpause' && other.account === event.account && other.atMs > event.atMs,
     );
-    const endMs = Math.min(spec.durationMs, event.atMs + (event.forMs ?? Infinity), ...lifted.map(({ atMs }) => atMs));
+    const endMs = Math.min(
+      spec.durationMs,
+      event.atMs + (event.forMs ?? Infinity),
+      ...lifted.map(({ atMs }) => atMs),
+    );
     times.push({
       accountId: event.account,
       fromMs: startMs + event.atMs + graceMs,
