@@ -22,7 +22,7 @@ interface Book {
 /**
  * What must hold in the ledger of every world, whatever went wrong in it, in words where it does not: every order of
  * ours only reduces; positions are never reduced below the lowest target so far, nor could they be by what is open;
- * nothing is sent while paused or in observe mode. `graceMs`: how long what was sent before may still arrive.
+ * nothing is sent while paused; no order is placed again and again. `graceMs`: how long what was sent before may still arrive.
  */
 export async function violationsOf(
   world: World,
@@ -43,7 +43,22 @@ export async function violationsOf(
     if (entry.kind === 'request') checkRequest(entry, closed, say);
     else followOrder(book, entry, targets, say);
   }
-  return book.violations;
+  return [...book.violations, ...churnOf(world)];
+}
+
+/** Each needs a cancel, a read and an order, and time to be filled in between. */
+const MOST_ORDERS_A_MINUTE = 40;
+const MINUTE_MS = 60_000;
+
+/** An order that is forgotten is placed again, and again. */
+function churnOf({ exchange, startMs, spec }: World): readonly string[] {
+  return spec.exchange.accounts.flatMap(({ id }) => {
+    const placed = exchange.model.ledger({ accountId: id, kinds: ['order_placed'] });
+    const counts = Map.groupBy(placed, ({ atMs }) => Math.floor((atMs - startMs) / MINUTE_MS));
+    return [...counts]
+      .filter(([, orders]) => orders.length > MOST_ORDERS_A_MINUTE)
+      .map(([minute, orders]) => `${id}: ${orders.length} orders within minute ${minute}`);
+  });
 }
 
 function tradedBy({ events = [] }: WorldSpec): readonly string[] {
