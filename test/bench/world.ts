@@ -132,8 +132,8 @@ function print(line: Readonly<Record<string, unknown>>): void {
   process.stdout.write(`${JSON.stringify({ bench: 'world', ...line })}\n`);
 }
 
-await measure('calm', specOf(30, 120 * MINUTE_MS, 1, CALM));
-await measure('crash', specOf(30, 20 * MINUTE_MS, 1, crash(20 * MINUTE_MS)));
-await shares('calm', specOf(30, 120 * MINUTE_MS, 1, CALM));
-await shares('crash', specOf(30, 20 * MINUTE_MS, 1, crash(20 * MINUTE_MS)));
+await measure('calm', specOf(30, 240 * MINUTE_MS, 1, CALM));
+await measure('crash', specOf(30, 80 * MINUTE_MS, 1, crash(80 * MINUTE_MS)));
+await shares('calm', specOf(30, 240 * MINUTE_MS, 1, CALM));
+await shares('crash', specOf(30, 80 * MINUTE_MS, 1, crash(80 * MINUTE_MS)));
 await worldsPerMinute(100);
