@@ -18,10 +18,11 @@ import {
   playCandles,
   playScenario,
   playWalk,
-  readCandles,
+  readPrices,
   type ScenarioPlay,
   type WalkPlay,
 } from './play.ts';
+import { firstPrice } from './prices/price-file.ts';
 import { createRandom } from './random.ts';
 import { changeReadings, DEFAULT_READINGS, type Readings } from './readings.ts';
 import { SimulatedExchange, SimulatorError } from './simulated-exchange.ts';
@@ -172,9 +173,8 @@ function modelConfig(options: SimulatorOptions, seed: number, startMs: number): 
 
 /** Candles that play from the start also say where the market starts, so that no position begins with a jump. */
 function startAt(markets: readonly MarketSpec[], { csv, market }: CandlesPlay): readonly MarketSpec[] {
-  const price = readCandles(csv)[0]?.open;
+  const price = firstPrice(readPrices(csv));
   const leader = market ?? markets.find(({ follows }) => follows === undefined)?.name;
-  if (price === undefined) return markets;
   return markets.map((spec) =>
     spec.name === leader || spec.follows === leader ? Object.assign({}, spec, { price }) : spec,
   );
