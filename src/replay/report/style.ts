@@ -27,8 +27,8 @@ thead th { color: var(--muted); font-weight: 600; } .n { text-align: right; font
 td:first-child, .fate { white-space: nowrap; } tbody th { background: var(--surface); } strong.critical { color: var(--critical); }
 .legend { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; list-style: none; margin: .25rem 0; padding: 0; font-size: .85rem; color: var(--muted); }
 .legend svg { vertical-align: middle; }
-figure { margin: 1rem 0; } figcaption { font-weight: 600; margin-bottom: .25rem; }
-svg.picture { width: 100%; height: auto; display: block; }
+figure { margin: 1rem 0; overflow-x: auto; } figcaption { font-weight: 600; margin-bottom: .25rem; }
+svg.picture { width: 100%; min-width: 40rem; height: auto; display: block; }
 .ground { fill: var(--surface); } .grid { stroke: var(--line); stroke-width: 1; }
 .tick { fill: var(--muted); font-size: 11px; font-variant-numeric: tabular-nums; }
 .panel-title { fill: var(--text); font-size: 12px; font-weight: 600; } .label { fill: var(--muted); font-size: 11px; }
@@ -54,5 +54,5 @@ tr { scroll-margin: 8rem; } tr:target td { background: var(--warning-ground); }
 .kind.liquidation, .kind.refusal { color: var(--critical); border-color: currentColor; } .kind.fill { color: var(--good); border-color: currentColor; }
 .kind.margin-call, .kind.rule { color: var(--warning); border-color: currentColor; }
 @media print { :root { color-scheme: light; } body { max-width: none; padding: 0; font-size: 10pt; }
-  figure, .card, tr { break-inside: avoid; } h2, h3 { break-after: avoid; } .account { break-before: page; } .hint { display: none; } }
+  figure, .card, tr { break-inside: avoid; } svg.picture { min-width: 0; } h2, h3 { break-after: avoid; } .account { break-before: page; } .hint { display: none; } }
 `;
