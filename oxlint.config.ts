@@ -32,8 +32,22 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     rule: 'src/pipeline works on the core and the ports it is handed; it imports no other layer.',
   },
   'src/simulator': {
-    imports: ['core/decimal.ts'],
-    rule: 'src/simulator may import src/core/decimal.ts only: it must not inherit the mistakes of the client.',
+    imports: ['core/decimal.ts', 'core/ports/clock.ts'],
+    rule: 'src/simulator may import src/core/decimal.ts and the port of the clock only: it must not inherit the mistakes of the client.',
+  },
+  'src/world': {
+    imports: [
+      'core/',
+      'simulator/',
+      'exchange/',
+      'pipeline/',
+      'queues/schedules.ts',
+      'state/',
+      'config/',
+      'app/accounts.ts',
+      'app/pipeline.ts',
+    ],
+    rule: 'src/world composes the daemon with the simulated exchange in virtual time: no sockets, no Redis, no other layer.',
   },
   'src/web': {
     imports: ['core/', 'app.ts'],

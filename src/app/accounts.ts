@@ -1,7 +1,7 @@
 import type { CompiledAccount, CompiledConfig } from '../config/compiled.ts';
 import { leastIntervalMs } from '../core/cadence.ts';
 import { compileRules } from '../core/compiled-rules.ts';
-import type { Clock, Random } from '../core/ports/clock.ts';
+import type { Clock, Random, Timers } from '../core/ports/clock.ts';
 import type { RateLimitStore } from '../core/ports/limiter.ts';
 import type { NonceStore } from '../core/ports/nonce.ts';
 import { bucketOf } from '../core/ports/state-store.ts';
@@ -12,6 +12,7 @@ import {
   createSharedConnections,
   createSharedLimiter,
   type ExchangeClient,
+  type SharedConnections,
   type SharedLimiter,
 } from '../exchange/client.ts';
 import { fiatDeposit } from '../exchange/fiat-deposit.ts';
@@ -31,6 +32,12 @@ export interface AccountParts {
   readonly telemetry: Telemetry;
   /** Which of several processes this is, 0 to 9: keeps nonces apart while their store is lost. */
   readonly ordinal: number;
+  /** Names this process among those that share the store; default: each client has a random name. */
+  readonly instance?: string;
+  /** Default: the timers of this machine. */
+  readonly timers?: Timers;
+  /** How the exchange is reached; default: over sockets. */
+  readonly connections?: SharedConnections;
 }
 
 interface Entry {
@@ -59,13 +66,15 @@ interface Connection {
 /** The configured accounts with their clients, replaced as a whole when a new config is adopted. */
 export class ConfiguredAccounts implements AccountBook {
   readonly #parts: AccountParts;
-  readonly #connections = createSharedConnections();
+  readonly #connections: SharedConnections;
+  #clients = 0;
   #entries = new Map<string, Entry>();
   #buckets = new Map<number, readonly string[]>();
   #closing = new Set<Promise<void>>();
 
   constructor(parts: AccountParts) {
     this.#parts = parts;
+    this.#connections = parts.connections ?? createSharedConnections();
   }
 
   get size(): number {
@@ -165,7 +174,10 @@ export class ConfiguredAccounts implements AccountBook {
     { proxy }: Connection,
     limiters: Map<string, SharedLimiter>,
   ): Pick<Entry, 'client' | 'limiter'> {
-    const { clock, random, nonces, limits, fallbackLimits, ordinal } = this.#parts;
+    const { clock, random, nonces, limits, fallbackLimits, ordinal, instance } = this.#parts;
+    const timing = { clock, ...(this.#parts.timers === undefined ? {} : { timers: this.#parts.timers }) };
+    this.#clients += 1;
+    const owner = instance === undefined ? {} : { owner: `${instance}.${this.#clients}` };
     const { exchange, egress } = config;
     const group = egress[account.egress];
     const limiter = {
@@ -178,19 +190,19 @@ export class ConfiguredAccounts implements AccountBook {
     const observer = this.#observerOf(account.id);
     const timeouts = { attemptMs: exchange.attemptTimeoutMs, callMs: exchange.callTimeoutMs };
     const sharedLimiter =
-      limiters.get(account.egress) ?? createSharedLimiter({ limiter, timeouts, clock, observer });
+      limiters.get(account.egress) ?? createSharedLimiter({ limiter, timeouts, ...timing, observer });
     limiters.set(account.egress, sharedLimiter);
     const client = createExchangeClient({
       baseUrls: exchange.baseUrls,
       credentials: { apiKey: account.apiKey.reveal(), apiSecret: account.apiSecret.reveal() },
-      nonce: { mode: account.settings.nonceMode, store: nonces, ordinal },
+      nonce: { mode: account.settings.nonceMode, store: nonces, ordinal, ...owner },
       limiter,
       sharedLimiter,
       sharedConnections: this.#connections,
       dialect: exchange.dialect,
       timeouts,
       pool: { connections: CONNECTIONS_PER_ACCOUNT },
-      clock,
+      ...timing,
       random,
       observer,
       ...(proxy === undefined ? {} : { proxy }),

@@ -77,6 +77,7 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       fallbackLimits: createMemoryRateLimitStore(clock),
       telemetry,
       ordinal,
+      instance,
     });
     closers.push(() => accounts.close());
     accounts.adopt(config);

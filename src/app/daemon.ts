@@ -7,14 +7,10 @@ import type { ConfigChange } from '../config/reload.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
 import type { Deliverer } from '../core/ports/delivery.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
-import type { LaneDispatcher } from '../core/ports/work.ts';
-import { systemClock } from '../exchange/system-clock.ts';
-import type { PipelineContext } from '../pipeline/account.ts';
-import { runLane } from '../pipeline/act.ts';
-import { NearLanes } from '../pipeline/near-lanes.ts';
+import { systemClock, systemTimers } from '../exchange/system-clock.ts';
 import { PollGuard } from '../pipeline/poll.ts';
 import type { Queues } from '../queues/producers.ts';
-import { assertSchedules, groupTicks, type Schedule, tickOf } from '../queues/schedules.ts';
+import { assertSchedules } from '../queues/schedules.ts';
 import type { RunningWorker, WorkerSettings } from '../queues/worker.ts';
 import { createRedisReceiptStore } from '../state/receipts-redis.ts';
 import type { State } from '../state/state.ts';
@@ -22,9 +18,9 @@ import type { ConfiguredAccounts } from './accounts.ts';
 import { type Base, openBase } from './base.ts';
 import { ConfigWatch, loadOrThrow, problemWords, type ReloadResult } from './config-watch.ts';
 import { delivererOf } from './deliverer.ts';
+import { makeChangedDue, openPipeline, type Pipeline, type PipelineParts, schedulesOf } from './pipeline.ts';
 import { Replaceable } from './replaceable.ts';
 import { type LogOutput, openTelemetry } from './telemetry.ts';
-import { systemTimers } from './timers.ts';
 import { startWatchdog, type WantedSchedules, type Watchdog } from './watchdog.ts';
 import type { WebListener } from './web-listener.ts';
 
@@ -114,69 +110,14 @@ async function openWeb(
   });
 }
 
-/**
- * A poll whose process died is begun again after this time, with the next tick (at most 1 s); one that is under way
- * holds on to its claim. No account is silent for longer than 5 s, the start of a new process included.
- */
-const CLAIM_MS = 1_500;
-const LANE_LEASE_MS = 3_000;
-/** A lane that was begun at once need not have its job before: a queue's work stands in the way of others that act. */
-const JOB_AFTER_MS = 1_000;
-/** Well before the lease of a process that died has ended: a poll by then hands its lane over again soon enough. */
-const NEXT_POLL_WITHIN_MS = 2_000;
-const LONGEST_WAIT_MS = 10_000;
-const HISTORY_MS = 10_000;
-
-interface Pipeline {
-  readonly context: PipelineContext;
-  /** Absent: this process does not act, others take the jobs. */
-  readonly near: NearLanes | undefined;
-}
-
-function pipelineOf(
-  base: Base,
-  config: () => CompiledConfig,
-  roles: readonly Role[],
-  signal: AbortSignal,
-): Pipeline {
-  const { queues, telemetry } = base;
-  if (!roles.includes('act')) return { context: contextOf(base, config, queues.lanes), near: undefined };
-  const near: NearLanes = new NearLanes({
-    queue: queues.lanes,
-    run: (lane, seen) => runLane(context, lane, signal, seen),
-    onError: (error) => telemetry.emit({ kind: 'workerError', queue: 'act', error }),
-    timers: systemTimers,
-    jobAfterMs: JOB_AFTER_MS,
-    nextPollWithinMs: NEXT_POLL_WITHIN_MS,
-    signal,
-  });
-  const context = contextOf(base, config, near);
-  return { context, near };
-}
-
-function contextOf(base: Base, config: () => CompiledConfig, lanes: LaneDispatcher): PipelineContext {
+function pipelineParts(base: Base): Omit<PipelineParts, 'reminderMs'> {
   const { accounts, state, clock, random, time, telemetry, queues, memory, instance } = base;
+  const { notifier } = queues;
+  const timers = systemTimers;
   return {
-    accounts,
-    store: state.store,
-    clock,
-    timers: systemTimers,
-    random,
-    time,
-    telemetry,
-    lanes,
-    notifier: queues.notifier,
-    memory,
-    settings: {
-      instance,
-      claimMs: CLAIM_MS,
-      laneLeaseMs: LANE_LEASE_MS,
-      longestWaitMs: LONGEST_WAIT_MS,
-      historyMs: HISTORY_MS,
-      get reminderMs() {
-        return config().notify.remindEveryMs;
-      },
-    },
+    instance,
+    queue: queues.lanes,
+    work: { accounts, store: state.store, clock, timers, random, time, telemetry, memory, notifier },
   };
 }
 
@@ -207,7 +148,14 @@ async function runRoles(base: Base, config: CompiledConfig, parts: Parts): Promi
     config,
   );
   const over = new AbortController();
-  const pipeline = pipelineOf(base, () => watch.config, roles, over.signal);
+  const pipeline = openPipeline(
+    {
+      ...pipelineParts(base),
+      reminderMs: () => watch.config.notify.remindEveryMs,
+    },
+    roles.includes('act'),
+    over.signal,
+  );
   const workers = startWorkers(base, pipeline, deliverer, roles, over.signal);
   try {
     await setUpSchedules(base, schedules, 'start');
@@ -274,18 +222,6 @@ function openDeliverer(base: Base, config: CompiledConfig): Promise<Deliverer> {
   });
 }
 
-/** Schedules of the buckets that have accounts, as often as their accounts' cadences need. */
-export function schedulesOf(accounts: ConfiguredAccounts): readonly Schedule[] {
-  const ticks = accounts.buckets().map((bucket) => {
-    const ids = accounts.inBucket(bucket);
-    const alerts = ids.map(
-      (id) => accounts.get(id)?.rules.settings.cadence.alertMs ?? Number.POSITIVE_INFINITY,
-    );
-    return { bucket, everyMs: tickOf(alerts) };
-  });
-  return groupTicks(ticks);
-}
-
 type Schedules = WantedSchedules | undefined;
 
 async function setUpSchedules(
@@ -324,9 +260,7 @@ async function adopt(
   for (const id of change.removed) memory.forget(id);
   try {
     await setUpSchedules(base, schedules, 'reload');
-    // What changed is judged by it at once, not when its old cadence says.
-    const ids = [...change.added, ...change.changed.map(({ accountId }) => accountId)];
-    await Promise.all(ids.map((id) => state.store.makeDue(id, 0)));
+    await makeChangedDue(state.store, change);
   } catch (error) {
     // It is in force, also where Redis is lost just now: the watchdog sets up the schedules when it is back.
     base.telemetry.emit({ kind: 'workerError', queue: 'poll', error });

@@ -103,11 +103,13 @@ export function divide(
   rounding: Rounding,
 ): Decimal {
   if (divisor.eq(ZERO)) throw new RangeError('division by zero');
-  const Context = BigFactory();
-  Context.strict = true;
-  Context.DP = decimalPlaces;
-  Context.RM = ROUNDING_MODE[rounding];
-  return new StrictBig(new Context(dividend).div(divisor));
+  // The library takes both from the constructor; one of its own for each division would cost ten times as much.
+  StrictBig.DP = decimalPlaces;
+  StrictBig.RM = ROUNDING_MODE[rounding];
+  const quotient = dividend.div(divisor);
+  StrictBig.DP = MAX_DIGITS;
+  StrictBig.RM = ROUNDING_MODE.halfUp;
+  return quotient;
 }
 
 /** The multiple of `step` (positive) next to `value` in the given direction; `value` itself if it is one. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../core/ports/clock.ts';
+import type { Clock, Timers } from '../core/ports/clock.ts';
 
 /** A shared store that did not answer in time or answered with an error. */
 class StoreLost extends Error {
@@ -12,6 +12,7 @@ class StoreLost extends Error {
 export class BoundedStore<S> {
   readonly #store: S;
   readonly #clock: Clock;
+  readonly #timers: Timers;
   readonly #timeoutMs: number;
   readonly #pauseMs: number;
   readonly #onChange: (available: boolean) => void;
@@ -22,6 +23,7 @@ export class BoundedStore<S> {
     store: S,
     options: {
       clock: Clock;
+      timers: Timers;
       timeoutMs: number;
       pauseMs: number;
       onChange: (available: boolean) => void;
@@ -29,6 +31,7 @@ export class BoundedStore<S> {
   ) {
     this.#store = store;
     this.#clock = options.clock;
+    this.#timers = options.timers;
     this.#timeoutMs = options.timeoutMs;
     this.#pauseMs = options.pauseMs;
     this.#onChange = options.onChange;
@@ -37,7 +40,7 @@ export class BoundedStore<S> {
   async use<T>(action: (store: S) => Promise<T>): Promise<T | undefined> {
     if (this.#clock.monotonicMs() < this.#pausedUntilMs) return undefined;
     try {
-      const result = await withTimeout(action(this.#store), this.#timeoutMs);
+      const result = await this.#within(action(this.#store));
       this.#report(true);
       return result;
     } catch {
@@ -47,16 +50,17 @@ export class BoundedStore<S> {
     }
   }
 
+  #within<T>(promise: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const late = () => reject(new StoreLost(`no answer within ${this.#timeoutMs} ms`));
+      const callOff = this.#timers.after(this.#timeoutMs, late);
+      promise.then(resolve, reject).finally(callOff);
+    });
+  }
+
   #report(available: boolean): void {
     if (available === this.#available) return;
     this.#available = available;
     this.#onChange(available);
   }
-}
-
-function withTimeout<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new StoreLost(`no answer within ${timeoutMs} ms`)), timeoutMs);
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
 }

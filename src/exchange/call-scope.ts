@@ -1,9 +1,18 @@
-import type { Clock } from '../core/ports/clock.ts';
+import type { Clock, Timers } from '../core/ports/clock.ts';
 
 export type CancelReason = 'timeout' | 'aborted';
 
-/** Timers of the platform fire at once when they are set to more than this. */
-export const MAX_TIMER_MS = 2 ** 31 - 1;
+export interface ScopeTime {
+  readonly clock: Clock;
+  readonly timers: Timers;
+}
+
+export interface ScopeBounds {
+  /** Monotonic. */
+  readonly startedMs: number;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
 
 /**
  * The life of one call: its deadline and the caller's abort signal. At any moment the call does one thing
@@ -12,15 +21,16 @@ export const MAX_TIMER_MS = 2 ** 31 - 1;
 export class CallScope {
   readonly deadlineMs: number;
   readonly #clock: Clock;
+  readonly #timers: Timers;
   readonly #signal: AbortSignal | undefined;
   #cancelled: CancelReason | undefined;
   #interrupt: (() => void) | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  #callOff: (() => void) | undefined;
   #onAbort: (() => void) | undefined;
 
-  /** @param startedMs monotonic */
-  constructor(clock: Clock, startedMs: number, timeoutMs: number, signal: AbortSignal | undefined) {
+  constructor({ clock, timers }: ScopeTime, { startedMs, timeoutMs, signal }: ScopeBounds) {
     this.#clock = clock;
+    this.#timers = timers;
     this.deadlineMs = startedMs + timeoutMs;
     this.#signal = signal;
     if (signal === undefined) return;
@@ -54,7 +64,7 @@ export class CallScope {
   onCancel(action: (() => void) | undefined): void {
     this.#interrupt = action;
     if (action !== undefined) {
-      this.#timer ??= setTimeout(() => this.#cancel('timeout'), Math.min(this.remainingMs(), MAX_TIMER_MS));
+      this.#callOff ??= this.#timers.after(this.remainingMs(), () => this.#cancel('timeout'));
     }
   }
 
@@ -63,11 +73,11 @@ export class CallScope {
     if (this.#cancelled !== undefined) return Promise.resolve();
     return new Promise((resolve) => {
       const done = () => {
-        clearTimeout(timer);
+        callOff();
         this.#interrupt = undefined;
         resolve();
       };
-      const timer = setTimeout(done, Math.min(delayMs, this.remainingMs(), MAX_TIMER_MS));
+      const callOff = this.#timers.after(Math.min(delayMs, this.remainingMs()), done);
       this.#interrupt = done;
     });
   }
@@ -81,7 +91,7 @@ export class CallScope {
   }
 
   end(): void {
-    if (this.#timer !== undefined) clearTimeout(this.#timer);
+    this.#callOff?.();
     if (this.#onAbort !== undefined) this.#signal?.removeEventListener('abort', this.#onAbort);
     this.#interrupt = undefined;
   }

@@ -1,4 +1,4 @@
-import type { Clock, Random } from '../core/ports/clock.ts';
+import type { Clock, Random, Timers } from '../core/ports/clock.ts';
 import type {
   CallOptions,
   CommandOutcome,
@@ -28,6 +28,7 @@ export interface RetrySettings {
 export interface CallerParts extends SenderParts, JudgeParts {
   readonly slots: Slots;
   readonly random: Random;
+  readonly timers: Timers;
   readonly callTimeoutMs: number;
   readonly retry: RetrySettings;
 }
@@ -300,8 +301,8 @@ export class Caller {
   }
 
   #scope<T>(plan: CallPlan<T>, startedMs: number): CallScope {
-    const { clock, callTimeoutMs } = this.#parts;
-    return new CallScope(clock, startedMs, plan.options?.timeoutMs ?? callTimeoutMs, plan.options?.signal);
+    const { timeoutMs = this.#parts.callTimeoutMs, signal } = plan.options ?? {};
+    return new CallScope(this.#parts, { startedMs, timeoutMs, signal });
   }
 
   #observe<T>(

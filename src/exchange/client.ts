@@ -1,9 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { Clock, Random } from '../core/ports/clock.ts';
+import type { Clock, Random, Timers } from '../core/ports/clock.ts';
 import type { FullExchange } from '../core/ports/exchange.ts';
 import type { RateLimitStore } from '../core/ports/limiter.ts';
 import type { NonceStore } from '../core/ports/nonce.ts';
 import { BaseUrls } from './base-urls.ts';
+import type { ScopeTime } from './call-scope.ts';
 import { Caller, type RetrySettings } from './caller.ts';
 import { redactor } from './errors.ts';
 import { Limiter } from './limiter.ts';
@@ -14,8 +15,8 @@ import { createOperations } from './operations.ts';
 import type { Dialect } from './requests.ts';
 import { signingKey } from './signer.ts';
 import { Slots, withReserve } from './slots.ts';
-import { systemClock } from './system-clock.ts';
-import { Connections, createTransport } from './transport.ts';
+import { createSystemTimers, systemClock } from './system-clock.ts';
+import { Connections, type ConnectionWays, createTransport } from './transport.ts';
 
 export interface ExchangeClientOptions {
   /** Addresses of the exchange, the preferred one first, e.g. `https://exchange.example`. */
@@ -31,6 +32,8 @@ export interface ExchangeClientOptions {
     readonly ordinals?: number;
     /** In `increasing` mode: how long a holder that died keeps the lane; default 3000. */
     readonly leaseMs?: number;
+    /** Names this client among all that share the key; default: random. */
+    readonly owner?: string;
   };
   readonly limiter: {
     /** Shared by all behind one IP address. */
@@ -74,6 +77,7 @@ export interface ExchangeClientOptions {
   /** Providers with which USD and EUR deposits need customer data. */
   readonly cardProviders?: readonly string[];
   readonly clock?: Clock;
+  readonly timers?: Timers;
   readonly random?: Random;
   readonly observer?: ExchangeObserver;
   /**
@@ -94,16 +98,17 @@ export type SharedConnections = Connections;
 /**
  * Connections for all clients of a process: those with the same addresses, proxy, certificates and timeouts share
  * them. They end with the last client.
+ * @param ways how connections are made and their timeouts kept; default: sockets, and the timers of this machine
  */
-export function createSharedConnections(): SharedConnections {
-  return new Connections();
+export function createSharedConnections(ways?: ConnectionWays): SharedConnections {
+  return new Connections(ways);
 }
 
 /** One limiter for all clients of a process behind one IP address. */
 export function createSharedLimiter(
-  options: Pick<ExchangeClientOptions, 'limiter' | 'timeouts' | 'clock' | 'observer'>,
+  options: Pick<ExchangeClientOptions, 'limiter' | 'timeouts' | 'clock' | 'timers' | 'observer'>,
 ): SharedLimiter {
-  return createLimiter(options, options.clock ?? systemClock, options.observer ?? {});
+  return createLimiter(options, timeOf(options), options.observer ?? {});
 }
 
 export interface ExchangeClient extends FullExchange {
@@ -125,11 +130,12 @@ export class ExchangeOptionsError extends Error {
  */
 export function createExchangeClient(options: ExchangeClientOptions): ExchangeClient {
   checkOptions(options);
-  const { credentials, clock = systemClock, random = Math.random, observer = {} } = options;
+  const { credentials, random = Math.random, observer = {} } = options;
   const { timeouts = {}, pool = {} } = options;
   const { connections = 128 } = pool;
+  const time = timeOf(options);
   const redact = redactor([credentials.apiKey, credentials.apiSecret]);
-  const nonces = createNonces(options, clock, observer);
+  const nonces = createNonces(options, time, observer);
   const transport = createTransport(
     {
       baseUrls: options.baseUrls,
@@ -141,18 +147,18 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
       proxy: options.proxy,
       ca: options.ca,
     },
-    clock,
+    time.clock,
     options.sharedConnections,
   );
   const caller = new Caller({
     apiKey: credentials.apiKey,
     signingKey: signingKey(credentials.apiSecret),
     transport,
-    baseUrls: new BaseUrls(options.baseUrls.length, clock, random),
-    limiter: options.sharedLimiter ?? createLimiter(options, clock, observer),
+    baseUrls: new BaseUrls(options.baseUrls.length, time.clock, random),
+    limiter: options.sharedLimiter ?? createLimiter(options, time, observer),
     nonces,
     slots: new Slots(connections),
-    clock,
+    ...time,
     random,
     attemptTimeoutMs: timeouts.attemptMs ?? 5000,
     callTimeoutMs: timeouts.callMs ?? 15_000,
@@ -173,13 +179,23 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
   });
 }
 
-function createNonces(options: ExchangeClientOptions, clock: Clock, observer: ExchangeObserver) {
+/** Bounds on stores and waits of all clients, apart from longer timers behind which they would have to be sorted in. */
+const clientTimers = createSystemTimers();
+
+function timeOf({
+  clock = systemClock,
+  timers = clientTimers,
+}: Pick<ExchangeClientOptions, 'clock' | 'timers'>): ScopeTime {
+  return { clock, timers };
+}
+
+function createNonces(options: ExchangeClientOptions, time: ScopeTime, observer: ExchangeObserver) {
   const { nonce, credentials, timeouts } = options;
-  return createNonceSource(clock, {
+  return createNonceSource(time, {
     mode: nonce.mode,
     store: nonce.store,
     key: createHash('sha256').update(credentials.apiKey).digest('hex').slice(0, 32),
-    owner: randomUUID(),
+    owner: nonce.owner ?? randomUUID(),
     ordinal: nonce.ordinal ?? 0,
     ordinals: nonce.ordinals ?? 10,
     storeTimeoutMs: timeouts?.storeMs ?? 250,
@@ -190,11 +206,11 @@ function createNonces(options: ExchangeClientOptions, clock: Clock, observer: Ex
 
 function createLimiter(
   options: Pick<ExchangeClientOptions, 'limiter' | 'timeouts'>,
-  clock: Clock,
+  time: ScopeTime,
   observer: ExchangeObserver,
 ): Limiter {
   const { limiter, timeouts } = options;
-  return new Limiter(clock, {
+  return new Limiter(time, {
     store: limiter.store,
     fallback: limiter.fallback,
     fallbackShare: limiter.fallbackShare ?? 0.25,

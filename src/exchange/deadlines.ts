@@ -1,4 +1,5 @@
-import { MAX_TIMER_MS } from './call-scope.ts';
+/** Timers of the platform fire at once when they are set to more than this. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Something that has a deadline; its place in the list is kept in itself. */
 export abstract class Deadline {

@@ -1,6 +1,7 @@
-import type { Clock } from '../core/ports/clock.ts';
+import type { Clock, Timers } from '../core/ports/clock.ts';
 import type { LaneEntry, NonceStore } from '../core/ports/nonce.ts';
 import type { BoundedStore } from './bounded.ts';
+import type { ScopeTime } from './call-scope.ts';
 import type { NonceRequest, NonceResult, NonceTicket } from './nonce.ts';
 
 export interface LaneSettings {
@@ -38,6 +39,7 @@ const POLL_MS = 15;
  */
 export class Lane {
   readonly #clock: Clock;
+  readonly #timers: Timers;
   readonly #store: BoundedStore<NonceStore>;
   readonly #settings: LaneSettings;
   readonly #queue: Waiter[] = [];
@@ -51,8 +53,9 @@ export class Lane {
   #wake: (() => void) | undefined;
   #stopListening: (() => void) | undefined;
 
-  constructor(clock: Clock, store: BoundedStore<NonceStore>, settings: LaneSettings) {
+  constructor({ clock, timers }: ScopeTime, store: BoundedStore<NonceStore>, settings: LaneSettings) {
     this.#clock = clock;
+    this.#timers = timers;
     this.#store = store;
     this.#settings = settings;
   }
@@ -179,13 +182,20 @@ export class Lane {
       preempted: false,
     };
     this.#holder = holder;
-    const renewal = setInterval(() => void this.#renew(), this.#settings.leaseMs / 3);
+    let callOff = (): void => undefined;
+    const renewLater = (): void => {
+      callOff = this.#timers.after(this.#settings.leaseMs / 3, () => {
+        renewLater();
+        void this.#renew();
+      });
+    };
+    renewLater();
     try {
       const sequence = entry.kind === 'granted' ? entry.sequence : undefined;
       const nonce = this.#settings.nonceOf(sequence);
       await new Promise<void>((released) => waiter.resolve(this.#ticket(nonce, holder, released)));
     } finally {
-      clearInterval(renewal);
+      callOff();
       this.#holder = undefined;
     }
   }
@@ -222,11 +232,11 @@ export class Lane {
   #pause(delayMs: number): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {
-        clearTimeout(timer);
+        callOff();
         this.#wake = undefined;
         resolve();
       };
-      const timer = setTimeout(done, delayMs);
+      const callOff = this.#timers.after(delayMs, done);
       this.#wake = done;
     });
   }

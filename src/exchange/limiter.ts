@@ -1,6 +1,7 @@
 import type { Clock } from '../core/ports/clock.ts';
 import type { PermitGrant, RateLimitStore } from '../core/ports/limiter.ts';
 import { BoundedStore } from './bounded.ts';
+import type { ScopeTime } from './call-scope.ts';
 import { limitsOf, type RateLimit, type RateLimitTable } from './limits.ts';
 
 export interface LimiterSettings {
@@ -40,11 +41,12 @@ export class Limiter {
   readonly #settings: LimiterSettings;
   readonly #store: BoundedStore<RateLimitStore>;
 
-  constructor(clock: Clock, settings: LimiterSettings) {
+  constructor({ clock, timers }: ScopeTime, settings: LimiterSettings) {
     this.#clock = clock;
     this.#settings = settings;
     this.#store = new BoundedStore(settings.store, {
       clock,
+      timers,
       timeoutMs: Math.min(settings.storeTimeoutMs, MAX_STORE_MS),
       pauseMs: 1000,
       onChange: settings.onStoreChange,

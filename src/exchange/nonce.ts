@@ -1,7 +1,7 @@
 import type { Clock } from '../core/ports/clock.ts';
 import type { NonceStore } from '../core/ports/nonce.ts';
 import { BoundedStore } from './bounded.ts';
-import type { CallScope } from './call-scope.ts';
+import type { CallScope, ScopeTime } from './call-scope.ts';
 import { Lane } from './lane.ts';
 import { Sequences } from './sequences.ts';
 
@@ -77,9 +77,10 @@ const WINDOW_AHEAD_MS = 2000;
 const REFUSED_JUMP_MS = 600_000;
 
 /** Nonces for one API key (specification 5, rule 1) in one of the three modes. */
-export function createNonceSource(clock: Clock, settings: NonceSettings): NonceSource {
+export function createNonceSource(time: ScopeTime, settings: NonceSettings): NonceSource {
+  const { clock } = time;
   const store = new BoundedStore(settings.store, {
-    clock,
+    ...time,
     timeoutMs: settings.storeTimeoutMs,
     pauseMs: 1000,
     onChange: settings.onStoreChange,
@@ -88,7 +89,7 @@ export function createNonceSource(clock: Clock, settings: NonceSettings): NonceS
   const sequences = new Sequences(clock, settings, store);
   return settings.mode === 'unique'
     ? new UniqueSource(sequences)
-    : new IncreasingSource(clock, sequences, settings, store);
+    : new IncreasingSource(time, sequences, settings, store);
 }
 
 const nothing = (): void => undefined;
@@ -140,9 +141,14 @@ class IncreasingSource implements NonceSource {
   readonly #sequences: Sequences;
   readonly #lane: Lane;
 
-  constructor(clock: Clock, sequences: Sequences, settings: NonceSettings, store: BoundedStore<NonceStore>) {
+  constructor(
+    time: ScopeTime,
+    sequences: Sequences,
+    settings: NonceSettings,
+    store: BoundedStore<NonceStore>,
+  ) {
     this.#sequences = sequences;
-    this.#lane = new Lane(clock, store, {
+    this.#lane = new Lane(time, store, {
       key: settings.key,
       owner: settings.owner,
       leaseMs: settings.leaseMs,

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Clock } from '../core/ports/clock.ts';
+import type { Clock, Timers } from '../core/ports/clock.ts';
+import { Deadline, Deadlines } from './deadlines.ts';
 
 /** The clocks of this machine. */
 export const systemClock: Clock = {
@@ -14,3 +15,35 @@ export const systemClock: Clock = {
     }
   },
 };
+
+class Callback extends Deadline {
+  readonly #call: () => void;
+
+  constructor(call: () => void) {
+    super();
+    this.#call = call;
+  }
+
+  override expire(): void {
+    this.#call();
+  }
+}
+
+/** Timers of this machine, in a list of their own: cheapest where all of a list are about equally long. */
+export function createSystemTimers(): Timers {
+  const callbacks = new Deadlines();
+  return {
+    after(delayMs, call) {
+      const callback = new Callback(call);
+      callbacks.add(callback, delayMs);
+      return () => callbacks.remove(callback);
+    },
+    afterTurn(call) {
+      const immediate = setImmediate(call);
+      return () => clearImmediate(immediate);
+    },
+  };
+}
+
+/** The timers of this machine. */
+export const systemTimers: Timers = createSystemTimers();

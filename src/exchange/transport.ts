@@ -1,7 +1,7 @@
 import { type Dispatcher, Pool, ProxyAgent } from 'undici';
-import type { Clock } from '../core/ports/clock.ts';
+import type { Clock, Timers } from '../core/ports/clock.ts';
 import type { CallScope } from './call-scope.ts';
-import { Deadline, Deadlines } from './deadlines.ts';
+import { createSystemTimers } from './system-clock.ts';
 
 export interface TransportSettings {
   readonly baseUrls: readonly string[];
@@ -68,8 +68,18 @@ export interface Transport {
   close(): Promise<void>;
 }
 
+/** What a flight needs of undici's dispatchers. */
+export type WireDispatcher = Pick<Dispatcher, 'dispatch' | 'close'>;
+
+/** How connections are made, and how their timeouts are kept. */
+export interface ConnectionWays {
+  readonly open: (origin: string, settings: TransportSettings) => WireDispatcher;
+  /** A list of its own: the timeouts of requests in flight are many and about equally long. */
+  readonly timers: Timers;
+}
+
 interface Origin {
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: WireDispatcher;
   readonly origin: string;
   /** Path of the base URL, without a slash at the end. */
   readonly prefix: string;
@@ -77,12 +87,11 @@ interface Origin {
 
 interface Shared {
   readonly origins: readonly Origin[];
-  readonly deadlines: Deadlines;
   users: number;
 }
 
 /** The part of shared connections that one client holds. */
-interface Share extends Pick<Shared, 'origins' | 'deadlines'> {
+interface Share extends Pick<Shared, 'origins'> {
   readonly release: () => Promise<void>;
 }
 
@@ -93,6 +102,15 @@ interface Share extends Pick<Shared, 'origins' | 'deadlines'> {
  */
 export class Connections {
   readonly #shared = new Map<string, Shared>();
+  readonly #ways: ConnectionWays;
+
+  constructor(ways: ConnectionWays = { open: openSockets, timers: createSystemTimers() }) {
+    this.#ways = ways;
+  }
+
+  get timers(): Timers {
+    return this.#ways.timers;
+  }
 
   /** Those for the settings, opened when they are needed, and closed when nobody uses them any more. */
   take(settings: TransportSettings): Share {
@@ -100,15 +118,14 @@ export class Connections {
     const key = JSON.stringify(Object.entries(rest).toSorted(([a], [b]) => (a < b ? -1 : 1)));
     let shared = this.#shared.get(key);
     if (shared === undefined) {
-      const origins = settings.baseUrls.map((baseUrl) => openOrigin(baseUrl, settings));
-      shared = { origins, deadlines: new Deadlines(), users: 0 };
+      const origins = settings.baseUrls.map((baseUrl) => this.#open(baseUrl, settings));
+      shared = { origins, users: 0 };
       this.#shared.set(key, shared);
     }
     shared.users += 1;
-    const { origins, deadlines } = shared;
+    const { origins } = shared;
     return {
       origins,
-      deadlines,
       release: async () => {
         shared.users -= 1;
         if (shared.users > 0) return;
@@ -116,6 +133,11 @@ export class Connections {
         await Promise.all(origins.map(({ dispatcher }) => dispatcher.close()));
       },
     };
+  }
+
+  #open(baseUrl: string, settings: TransportSettings): Origin {
+    const { origin, pathname } = new URL(baseUrl);
+    return { dispatcher: this.#ways.open(origin, settings), origin, prefix: pathname.replace(/\/+$/, '') };
   }
 }
 
@@ -125,7 +147,7 @@ export function createTransport(
   clock: Clock,
   connections = new Connections(),
 ): Transport {
-  const { origins, deadlines, release } = connections.take(settings);
+  const { origins, release } = connections.take(settings);
   let inFlight = 0;
   let onIdle: (() => void) | undefined;
   const ended = (): void => {
@@ -137,9 +159,8 @@ export function createTransport(
       const target = origins[request.baseUrlIndex];
       if (target === undefined) throw new RangeError(`no base URL ${request.baseUrlIndex}`);
       inFlight += 1;
-      const flight = new HttpFlight(settings, clock, scope, deadlines, ended);
-      deadlines.add(flight, request.timeoutMs);
-      flight.dispatch(target, request);
+      const flight = new HttpFlight(settings, clock, scope, ended);
+      flight.dispatch(target, request, connections.timers);
       return flight;
     },
     async close() {
@@ -153,8 +174,7 @@ export function createTransport(
   };
 }
 
-function openOrigin(baseUrl: string, settings: TransportSettings): Origin {
-  const url = new URL(baseUrl);
+function openSockets(origin: string, settings: TransportSettings): WireDispatcher {
   const tls = settings.ca === undefined ? undefined : { ca: settings.ca as string | string[] };
   const options = {
     ...(settings.connections === undefined ? {} : { connections: settings.connections }),
@@ -165,25 +185,23 @@ function openOrigin(baseUrl: string, settings: TransportSettings): Origin {
     bodyTimeout: 0,
     allowH2: false,
   };
-  const dispatcher =
-    settings.proxy === undefined
-      ? new Pool(url.origin, { ...options, connect: { ...tls, timeout: settings.connectTimeoutMs } })
-      : new ProxyAgent({
-          ...options,
-          uri: settings.proxy,
-          ...(tls === undefined ? {} : { requestTls: tls, proxyTls: tls }),
-        });
-  return { dispatcher, origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') };
+  return settings.proxy === undefined
+    ? new Pool(origin, { ...options, connect: { ...tls, timeout: settings.connectTimeoutMs } })
+    : new ProxyAgent({
+        ...options,
+        uri: settings.proxy,
+        ...(tls === undefined ? {} : { requestTls: tls, proxyTls: tls }),
+      });
 }
 
-class HttpFlight extends Deadline implements Flight, Dispatcher.DispatchHandler {
+class HttpFlight implements Flight, Dispatcher.DispatchHandler {
   readonly result: Promise<WireResult>;
   readonly #clock: Clock;
   readonly #scope: CallScope;
   readonly #maxBytes: number;
   readonly #proxied: boolean;
-  readonly #deadlines: Deadlines;
   readonly #ended: () => void;
+  #callOff: (() => void) | undefined;
   #settle: ((result: WireResult) => void) | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #sentAtMs = 0;
@@ -193,16 +211,8 @@ class HttpFlight extends Deadline implements Flight, Dispatcher.DispatchHandler 
   #chunks: Buffer[] = [];
   #size = 0;
 
-  constructor(
-    settings: TransportSettings,
-    clock: Clock,
-    scope: CallScope,
-    deadlines: Deadlines,
-    ended: () => void,
-  ) {
-    super();
+  constructor(settings: TransportSettings, clock: Clock, scope: CallScope, ended: () => void) {
     this.#clock = clock;
-    this.#deadlines = deadlines;
     this.#ended = ended;
     this.#scope = scope;
     this.#maxBytes = settings.maxReplyBytes;
@@ -213,7 +223,8 @@ class HttpFlight extends Deadline implements Flight, Dispatcher.DispatchHandler 
     scope.onAbort(() => this.end('cancelled'));
   }
 
-  dispatch({ dispatcher, origin, prefix }: Origin, request: WireRequest): void {
+  dispatch({ dispatcher, origin, prefix }: Origin, request: WireRequest, timers: Timers): void {
+    this.#callOff = timers.after(request.timeoutMs, () => this.end('attemptTimeout'));
     const { method, headers, body } = request;
     const path = prefix + request.path;
     try {
@@ -228,10 +239,6 @@ class HttpFlight extends Deadline implements Flight, Dispatcher.DispatchHandler 
     const left = this.#controller !== undefined;
     this.#finish({ kind: 'failure', reason, left });
     this.#controller?.abort(new Error(reason));
-  }
-
-  override expire(): void {
-    this.end('attemptTimeout');
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -294,7 +301,7 @@ class HttpFlight extends Deadline implements Flight, Dispatcher.DispatchHandler 
     const settle = this.#settle;
     if (settle === undefined) return;
     this.#settle = undefined;
-    this.#deadlines.remove(this);
+    this.#callOff?.();
     this.#scope.onAbort(undefined);
     settle(result);
     this.#ended();

@@ -1,6 +1,6 @@
 import type { CompiledRules } from '../core/compiled-rules.ts';
 import type { SourceName } from '../core/fields.ts';
-import type { Clock, Random } from '../core/ports/clock.ts';
+import type { Clock, Random, Timers } from '../core/ports/clock.ts';
 import type { CallPreparation, GuardedExchange } from '../core/ports/exchange.ts';
 import type { Notifier } from '../core/ports/notify.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
@@ -46,11 +46,6 @@ export interface PipelineContext {
   readonly notifier: Notifier;
   readonly memory: ReadMemory;
   readonly settings: PipelineSettings;
-}
-
-/** Calls back once after a time; returns how to call it off. For what nearly always is called off. */
-export interface Timers {
-  after(delayMs: number, call: () => void): () => void;
 }
 
 export interface PipelineSettings {

@@ -1,3 +1,4 @@
+import type { Timers } from '../core/ports/clock.ts';
 import type { AccountCommit, CommitResult, StateStore } from '../core/ports/state-store.ts';
 
 interface Waiting {
@@ -13,12 +14,14 @@ interface Waiting {
  */
 export class BatchedCommits {
   readonly #store: StateStore;
+  readonly #timers: Pick<Timers, 'afterTurn'>;
   #waiting: Waiting[] = [];
   #isRunning = false;
-  #endOfTurn: NodeJS.Immediate | undefined;
+  #callOff: (() => void) | undefined;
 
-  constructor(store: StateStore) {
+  constructor(store: StateStore, timers: Pick<Timers, 'afterTurn'>) {
     this.#store = store;
+    this.#timers = timers;
   }
 
   add(commit: AccountCommit, isUrgent: boolean): Promise<CommitResult> {
@@ -26,13 +29,13 @@ export class BatchedCommits {
       this.#waiting.push({ commit, resolve, reject });
       if (this.#isRunning) return;
       if (isUrgent) void this.#run();
-      else this.#endOfTurn ??= setImmediate(() => void this.#run());
+      else this.#callOff ??= this.#timers.afterTurn(() => void this.#run());
     });
   }
 
   async #run(): Promise<void> {
-    clearImmediate(this.#endOfTurn);
-    this.#endOfTurn = undefined;
+    this.#callOff?.();
+    this.#callOff = undefined;
     this.#isRunning = true;
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;

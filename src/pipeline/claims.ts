@@ -1,9 +1,11 @@
+import type { Timers } from '../core/ports/clock.ts';
 import type { PipelineContext } from './account.ts';
 
 /** Renewed so often within its length: one that comes late is no reason for anybody to step in. */
 const RENEWALS_PER_CLAIM = 3;
 
-type ClaimContext = Pick<PipelineContext, 'store' | 'timers'> & {
+type ClaimContext = Pick<PipelineContext, 'store'> & {
+  readonly timers: Pick<Timers, 'after'>;
   readonly settings: Pick<PipelineContext['settings'], 'claimMs'>;
 };
 

@@ -1,13 +1,13 @@
+import type { Timers } from '../core/ports/clock.ts';
 import type { LaneRunEnd } from '../core/ports/telemetry.ts';
 import type { LaneDispatcher, LaneRef, SeenAccount } from '../core/ports/work.ts';
-import type { Timers } from './account.ts';
 
 export interface NearLanesOptions {
   readonly queue: LaneDispatcher;
   readonly run: (lane: LaneRef, seen: SeenAccount | undefined) => Promise<LaneRunEnd>;
   /** Of a run that was begun at once, which its job repeats, or of a job that could not be queued. */
   readonly onError: (error: unknown, lane: LaneRef) => void;
-  readonly timers: Timers;
+  readonly timers: Pick<Timers, 'after'>;
   /** A run that takes longer than this gets its job while it goes on. */
   readonly jobAfterMs: number;
   /** The job of an account that is not polled again within this time does not wait for anything. */

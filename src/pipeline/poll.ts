@@ -71,7 +71,7 @@ export async function pollBucket(
     maxAheadMs: maxAhead(context, free),
   });
   pass('poll.taken', { bucket: tick.bucket });
-  const commits = new BatchedCommits(store);
+  const commits = new BatchedCommits(store, context.timers);
   const claims = new HeldClaims(context, tick.bucket);
   const apartMs = timeApart(tick.everyMs, view.accounts.length);
   const started = { ...tick, startedMs, commits, claims };

@@ -33,7 +33,7 @@ export function groupTicks(ticks: readonly BucketTicks[]): readonly Schedule[] {
 }
 
 /** When a bucket's time comes within each interval: spread over it, without which all of them would tick at once. */
-function phaseOf(bucket: number, everyMs: number): number {
+export function phaseOf(bucket: number, everyMs: number): number {
   return 1 + Math.floor((bucket * (everyMs - 1)) / BUCKETS);
 }
 

@@ -1,5 +1,5 @@
-import { performance } from 'node:perf_hooks';
 import type { Decimal } from '../core/decimal.ts';
+import type { Timers } from '../core/ports/clock.ts';
 import { type AccountAccess, AccountDirectory, ALL_PERMISSIONS } from './accounts.ts';
 import { DEPOSIT_PAGE_PREFIX, depositPage } from './deposit-page.ts';
 import { allEndpoints } from './endpoints/all.ts';
@@ -7,10 +7,10 @@ import type { AccountReads, EndpointParts, FiatService } from './endpoints/parts
 import type { ExchangeClock } from './exchange-clock.ts';
 import { type Dispatched, Dispatcher, type IncomingRequest, type Permissions } from './http/dispatch.ts';
 import { FaultBook, type FaultSpec } from './http/faults.ts';
+import { ExchangeFront } from './http/front.ts';
 import { type RateLimit, RateLimiter } from './http/rate-limit.ts';
 import { privateError, type Reply } from './http/reply.ts';
 import { RequestLog } from './http/request-log.ts';
-import { ExchangeServer } from './http/server.ts';
 import type { ExchangeModel } from './model.ts';
 import type { PriceSource } from './price-source.ts';
 import { changeReadings, type Readings } from './readings.ts';
@@ -28,7 +28,16 @@ export interface ExchangeSetup {
   readonly cardProvider: string;
   readonly allowedDomains: readonly string[];
   readonly logCapacity: number;
+  readonly time: SimulatorTime;
+}
+
+/** The time of the machine that the exchange runs on; its market's own time is the `clock`'s. */
+export interface SimulatorTime {
+  /** Unix milliseconds. */
   readonly wallMs: () => number;
+  /** Never steps back. */
+  readonly monotonicMs: () => number;
+  readonly timers: Pick<Timers, 'after'>;
 }
 
 /** A setting that makes no sense; the message says which and what would. */
@@ -58,7 +67,7 @@ export class SimulatedExchange {
   readonly log: RequestLog;
   readonly limiter: RateLimiter;
   readonly fiat: FiatService;
-  readonly server: ExchangeServer;
+  readonly front: ExchangeFront;
   /** Bugs that clients saw as HTTP 500. */
   readonly internalErrors: unknown[] = [];
   /** Added to the wall clock for the Date header and the nonce window. */
@@ -69,14 +78,14 @@ export class SimulatedExchange {
   #keepsHistory = false;
   readonly #revision: Revision;
   readonly #dispatcher: Dispatcher;
-  readonly #wallMs: () => number;
+  readonly #time: SimulatorTime;
   readonly #endpointNames: readonly string[];
 
   constructor(setup: ExchangeSetup) {
     this.model = setup.model;
     this.clock = setup.clock;
     this.seed = setup.seed;
-    this.#wallMs = setup.wallMs;
+    this.#time = setup.time;
     this.accounts = new AccountDirectory(setup.seed);
     this.faults = new FaultBook(setup.random);
     this.log = new RequestLog(setup.logCapacity);
@@ -93,7 +102,8 @@ export class SimulatedExchange {
     const endpoints = allEndpoints(parts);
     this.#endpointNames = [...endpoints.values()].map((endpoint) => endpoint.name);
     this.#dispatcher = this.#makeDispatcher(endpoints);
-    this.server = new ExchangeServer({
+    this.front = new ExchangeFront({
+      timers: setup.time.timers,
       endpoints,
       dispatch: (request, staleMs) => this.#dispatch(request, staleMs),
       accountOfKey: (apiKey) => this.accounts.findKey(apiKey)?.accountId,
@@ -119,7 +129,7 @@ export class SimulatedExchange {
 
   /** What clients take for the present: real time, also while exchange time runs otherwise. */
   serverTimeMs(): number {
-    return this.#wallMs() + this.serverTimeSkewMs;
+    return this.#time.wallMs() + this.serverTimeSkewMs;
   }
 
   /**
@@ -127,8 +137,9 @@ export class SimulatedExchange {
    * rather than keep everybody waiting.
    */
   catchUp(): void {
-    const startMs = performance.now();
-    const isThere = this.#timeline.catchUp(() => performance.now() - startMs < LONGEST_CATCH_UP_MS);
+    const { monotonicMs } = this.#time;
+    const startMs = monotonicMs();
+    const isThere = this.#timeline.catchUp(() => monotonicMs() - startMs < LONGEST_CATCH_UP_MS);
     if (!isThere) this.clock.rebase(this.model.nowMs());
   }
 
@@ -224,7 +235,7 @@ export class SimulatedExchange {
         this.accounts.access(accountId).nonceRule ?? this.model.readings().nonceRule,
       permissionStatus: () => Number(this.model.readings().permissionRefusal),
       serverTimeMs: () => this.serverTimeMs(),
-      monotonicMs: () => performance.now(),
+      monotonicMs: this.#time.monotonicMs,
       onInternalError: (error) => this.internalErrors.push(error),
     });
   }

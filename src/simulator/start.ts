@@ -9,9 +9,10 @@ import { ExchangeClock } from './exchange-clock.ts';
 import { createExchangeModel } from './exchange-model.ts';
 import { parseFaultText } from './fault-text.ts';
 import type { FaultSpec } from './http/faults.ts';
+import type { RegionState } from './http/front.ts';
 import { DEFAULT_RATE_LIMITS, type RateLimit } from './http/rate-limit.ts';
 import type { RequestFilter, RequestRecord } from './http/request-log.ts';
-import type { RegionState } from './http/server.ts';
+import { ExchangeServer } from './http/server.ts';
 import type { ExchangeModel } from './model.ts';
 import {
   type CandlesPlay,
@@ -25,7 +26,7 @@ import {
 import { firstPrice } from './prices/price-file.ts';
 import { createRandom } from './random.ts';
 import { changeReadings, DEFAULT_READINGS, type Readings } from './readings.ts';
-import { SimulatedExchange, SimulatorError } from './simulated-exchange.ts';
+import { SimulatedExchange, SimulatorError, type SimulatorTime } from './simulated-exchange.ts';
 import type { LedgerEntry, LedgerFilter, MarketSpec, ModelConfig, SeedAccount } from './types.ts';
 
 export interface SimulatorOptions {
@@ -100,6 +101,16 @@ export interface RunningSimulator {
 const LOOPBACK = '127.0.0.1';
 const STANDING_START_MS = Date.UTC(2026, 0, 1);
 const TICK_MS = 50;
+const SYSTEM_TIME: SimulatorTime = {
+  wallMs: Date.now,
+  monotonicMs: () => performance.now(),
+  timers: {
+    after(delayMs, call) {
+      const timer = setTimeout(call, delayMs);
+      return () => clearTimeout(timer);
+    },
+  },
+};
 
 /** "All addresses" is none that a request can be sent to. */
 function reachable(url: string): string {
@@ -108,14 +119,15 @@ function reachable(url: string): string {
 
 /** Starts the exchange, on the loopback interface unless told otherwise. @throws SimulatorError for options that make no sense. */
 export async function startSimulatedExchange(options: SimulatorOptions = {}): Promise<RunningSimulator> {
-  const exchange = assemble(options);
+  const exchange = assembleExchange(options, SYSTEM_TIME);
+  const server = new ExchangeServer(exchange.front);
   const baseUrls: string[] = [];
   const control = new ControlServer(exchange, () => describe(exchange, baseUrls));
-  const close = closer(exchange, control);
+  const close = closer(server, control);
   const host = options.host ?? LOOPBACK;
   try {
-    baseUrls.push(reachable(await exchange.server.listen(options.port ?? 0, host)));
-    baseUrls.push(reachable(await exchange.server.listen(options.euPort ?? 0, host)));
+    baseUrls.push(reachable(await server.listen(options.port ?? 0, host)));
+    baseUrls.push(reachable(await server.listen(options.euPort ?? 0, host)));
     exchange.baseUrl = baseUrls[0] ?? '';
     const controlUrl = reachable(await control.listen(options.controlPort ?? 0, host));
     close.ticker = setInterval(() => exchange.catchUp(), TICK_MS);
@@ -126,11 +138,12 @@ export async function startSimulatedExchange(options: SimulatorOptions = {}): Pr
   }
 }
 
-function assemble(options: SimulatorOptions): SimulatedExchange {
+/** The exchange of the options, which nobody can reach yet. @throws SimulatorError for options that make no sense. */
+export function assembleExchange(options: SimulatorOptions, time: SimulatorTime): SimulatedExchange {
   const seed = options.seed ?? 1;
   const speed = options.speed ?? 1;
-  const startMs = options.startMs ?? (speed === 0 ? STANDING_START_MS : Date.now());
-  const clock = new ExchangeClock(startMs, 0, () => performance.now());
+  const startMs = options.startMs ?? (speed === 0 ? STANDING_START_MS : time.wallMs());
+  const clock = new ExchangeClock(startMs, 0, time.monotonicMs);
   const faultRandom = createRandom(seed ^ FAULT_SEED);
   const exchange = new SimulatedExchange({
     model: createExchangeModel(modelConfig(options, seed, startMs)),
@@ -141,7 +154,7 @@ function assemble(options: SimulatorOptions): SimulatedExchange {
     cardProvider: CARD_PROVIDER,
     allowedDomains: options.allowedDomains ?? ['example.com'],
     logCapacity: options.logCapacity ?? 100_000,
-    wallMs: Date.now,
+    time,
   });
   populate(exchange, options.accounts ?? 3);
   if (options.walk !== undefined) playWalk(exchange, options.walk, seed);
@@ -196,13 +209,13 @@ function positive(text: string, what: string): Decimal {
   throw new SimulatorError('invalid-input', `${what}: ${JSON.stringify(text)} is not a number above 0`);
 }
 
-function closer(exchange: SimulatedExchange, control: ControlServer) {
+function closer(server: ExchangeServer, control: ControlServer) {
   let closing: Promise<void> | undefined;
   const state = {
     ticker: undefined as NodeJS.Timeout | undefined,
     run: (): Promise<void> => {
       clearInterval(state.ticker);
-      closing ??= Promise.all([exchange.server.close(), control.close()]).then(() => undefined);
+      closing ??= Promise.all([server.close(), control.close()]).then(() => undefined);
       return closing;
     },
   };
@@ -233,8 +246,8 @@ function running(
     setReadings: (changes) => exchange.setReadings(changes),
     injectFault: (spec) => exchange.injectFault(spec),
     clearFaults: (id) => exchange.clearFaults(id),
-    setRegion: (index, state) => exchange.server.setRegion(index, state),
-    releaseHeld: () => exchange.server.releaseHeld(),
+    setRegion: (index, state) => exchange.front.setRegion(index, state),
+    releaseHeld: () => exchange.front.releaseHeld(),
     ledger: (filter) => exchange.model.ledger(filter),
     requestLog: (filter) => exchange.log.list(filter),
     internalErrors: exchange.internalErrors,
@@ -251,7 +264,7 @@ function describe(exchange: SimulatedExchange, baseUrls: readonly string[]): unk
   const { model } = exchange;
   return {
     baseUrls,
-    regions: exchange.server.regions,
+    regions: exchange.front.regions,
     seed: exchange.seed,
     nowMs: model.nowMs(),
     speed: exchange.clock.speed,
@@ -268,6 +281,6 @@ function describe(exchange: SimulatedExchange, baseUrls: readonly string[]): unk
     ),
     readings: model.readings(),
     faults: exchange.faults.list(),
-    requests: { total: exchange.log.total, held: exchange.server.heldCount },
+    requests: { total: exchange.log.total, held: exchange.front.heldCount },
   };
 }

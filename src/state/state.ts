@@ -81,8 +81,11 @@ export function createMemoryState(options: StateOptions, place = createMemoryPla
   return assemble(place.backend, options, () => undefined);
 }
 
+/** Always the same list: another one is looked through anew. */
+const NO_SECRETS: readonly string[] = [];
+
 function assemble(backend: Backend, options: StateOptions, close: () => void): State {
-  const { clock, secrets = () => [], randomText = systemRandomText } = options;
+  const { clock, secrets = () => NO_SECRETS, randomText = systemRandomText } = options;
   const maxRecords = Math.max(10, options.maxAuditRecords ?? DEFAULTS.maxAuditRecords);
   const redact = redactor(secrets);
   const store = new AccountStore({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import type { RegionState } from '../../src/simulator/http/server.ts';
+import type { RegionState } from '../../src/simulator/http/front.ts';
 import type { RunningSimulator } from '../../src/simulator/start.ts';
 import { type ConnectOptions, connect, openExchange, placed, STOP } from './support/world.ts';
 

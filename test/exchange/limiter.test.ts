@@ -4,23 +4,27 @@ import type { RateLimitStore } from '../../src/core/ports/limiter.ts';
 import { ENDPOINTS } from '../../src/exchange/endpoints.ts';
 import { Limiter } from '../../src/exchange/limiter.ts';
 import { DEFAULT_RATE_LIMITS, limitsOf, overrideLimits } from '../../src/exchange/limits.ts';
+import { systemTimers } from '../../src/exchange/system-clock.ts';
 import { createMemoryRateLimitStore } from '../../src/state/limiter-memory.ts';
 import { type ManualClock, manualClock } from '../state/manual-clock.ts';
 
 const PATH = '/api/v4/x';
 
 function openLimiter(clock: ManualClock, store: RateLimitStore, limit: number, changes = {}): Limiter {
-  return new Limiter(clock, {
-    store,
-    fallback: createMemoryRateLimitStore(clock),
-    fallbackShare: 0.25,
-    table: { x: { limit, periodMs: 1000, paths: [PATH] } },
-    egress: 'test',
-    reservedShare: 0.1,
-    storeTimeoutMs: 1000,
-    onStoreChange: () => undefined,
-    ...changes,
-  });
+  return new Limiter(
+    { clock, timers: systemTimers },
+    {
+      store,
+      fallback: createMemoryRateLimitStore(clock),
+      fallbackShare: 0.25,
+      table: { x: { limit, periodMs: 1000, paths: [PATH] } },
+      egress: 'test',
+      reservedShare: 0.1,
+      storeTimeoutMs: 1000,
+      onStoreChange: () => undefined,
+      ...changes,
+    },
+  );
 }
 
 async function grantedOf(limiter: Limiter, clock: ManualClock, protective: boolean): Promise<boolean> {

@@ -2,9 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CallScope } from '../../src/exchange/call-scope.ts';
 import { createNonceSource } from '../../src/exchange/nonce.ts';
-import { systemClock } from '../../src/exchange/system-clock.ts';
+import { systemClock, systemTimers } from '../../src/exchange/system-clock.ts';
 import { createMemoryNonceStore } from '../../src/state/nonce-memory.ts';
 import { manualClock } from '../state/manual-clock.ts';
+
+const SYSTEM_TIME = { clock: systemClock, timers: systemTimers };
 
 describe('nonces of a sequence', () => {
   test('are whole numbers written plainly, each larger than the one before, from any time on', () => {
@@ -16,19 +18,25 @@ describe('nonces of a sequence', () => {
         fc.array(fc.nat(1_500), { maxLength: 30 }),
         async (startMs, ordinal, pauses) => {
           const clock = { ...manualClock(), nowMs: () => startMs + clock.monotonicMs() - 1_000 };
-          const source = createNonceSource(clock, {
-            mode: 'unique',
-            store: createMemoryNonceStore(clock),
-            key: 'key',
-            owner: 'test',
-            ordinal,
-            ordinals: 100,
-            storeTimeoutMs: 1_000,
-            leaseMs: 3_000,
-            onStoreChange: () => undefined,
-          });
+          const source = createNonceSource(
+            { clock, timers: systemTimers },
+            {
+              mode: 'unique',
+              store: createMemoryNonceStore(clock),
+              key: 'key',
+              owner: 'test',
+              ordinal,
+              ordinals: 100,
+              storeTimeoutMs: 1_000,
+              leaseMs: 3_000,
+              onStoreChange: () => undefined,
+            },
+          );
           let last = -1;
-          const scope = new CallScope(systemClock, systemClock.monotonicMs(), 60_000, undefined);
+          const scope = new CallScope(SYSTEM_TIME, {
+            startedMs: systemClock.monotonicMs(),
+            timeoutMs: 60_000,
+          });
           for (const pauseMs of pauses) {
             clock.advance(pauseMs);
             const nonce = (await source.take({ kind: 'read', protective: false, scope }))?.nonce;

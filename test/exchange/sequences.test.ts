@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { NonceStore } from '../../src/core/ports/nonce.ts';
 import { BoundedStore } from '../../src/exchange/bounded.ts';
 import { Sequences } from '../../src/exchange/sequences.ts';
+import { systemTimers } from '../../src/exchange/system-clock.ts';
 import { createMemoryNonceStore } from '../../src/state/nonce-memory.ts';
 import { type ManualClock, manualClock } from '../state/manual-clock.ts';
 
@@ -58,6 +59,7 @@ function openProcess(clock: ManualClock, store: FragileStore, ordinal: number) {
   const own = { ...clock, nowMs: () => clock.nowMs() + offsetMs };
   const bounded = new BoundedStore(store.port, {
     clock,
+    timers: systemTimers,
     timeoutMs: 5_000,
     pauseMs: 1_000,
     onChange: () => undefined,

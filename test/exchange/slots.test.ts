@@ -2,11 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { CallScope } from '../../src/exchange/call-scope.ts';
 import { Slots } from '../../src/exchange/slots.ts';
-import { systemClock } from '../../src/exchange/system-clock.ts';
+import { systemClock, systemTimers } from '../../src/exchange/system-clock.ts';
+
+const SYSTEM_TIME = { clock: systemClock, timers: systemTimers };
 
 test('urgent calls come first, some slots are theirs alone, and who gave up gets none', async () => {
   const slots = new Slots(2);
-  const scope = () => new CallScope(systemClock, systemClock.monotonicMs(), 60_000, undefined);
+  const scope = () => new CallScope(SYSTEM_TIME, { startedMs: systemClock.monotonicMs(), timeoutMs: 60_000 });
   expect([slots.takeAtOnce(false), slots.takeAtOnce(false), slots.takeAtOnce(false)]).toEqual([
     true,
     true,
@@ -16,7 +18,11 @@ test('urgent calls come first, some slots are theirs alone, and who gave up gets
   const order: string[] = [];
   const giveUp = new AbortController();
   const scopes = [
-    new CallScope(systemClock, systemClock.monotonicMs(), 60_000, giveUp.signal),
+    new CallScope(SYSTEM_TIME, {
+      startedMs: systemClock.monotonicMs(),
+      timeoutMs: 60_000,
+      signal: giveUp.signal,
+    }),
     scope(),
     scope(),
   ];

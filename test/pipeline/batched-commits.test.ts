@@ -1,6 +1,7 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { AccountCommit, CommitResult, StateStore } from '../../src/core/ports/state-store.ts';
+import { systemTimers } from '../../src/exchange/system-clock.ts';
 import { BatchedCommits } from '../../src/pipeline/batched-commits.ts';
 
 const LIFE_CHANGED: CommitResult = { kind: 'lifeChanged' };
@@ -32,7 +33,7 @@ function commitOf(accountId: string): AccountCommit {
 
 function scene() {
   const store = new SlowStore();
-  return { store, commits: new BatchedCommits(store as unknown as StateStore) };
+  return { store, commits: new BatchedCommits(store as unknown as StateStore, systemTimers) };
 }
 
 describe('commits of one bucket', () => {
@@ -93,7 +94,7 @@ describe('commits of one bucket', () => {
         return all.map(() => LIFE_CHANGED);
       },
     } as unknown as StateStore;
-    const commits = new BatchedCommits(store);
+    const commits = new BatchedCommits(store, systemTimers);
     const lost = await Promise.allSettled([
       commits.add(commitOf('a'), false),
       commits.add(commitOf('b'), true),

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { vi } from 'vitest';
 import { ConfiguredAccounts } from '../../src/app/accounts.ts';
-import { systemTimers } from '../../src/app/timers.ts';
 import type { Notice } from '../../src/core/ports/notify.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
-import { systemClock } from '../../src/exchange/system-clock.ts';
+import { systemClock, systemTimers } from '../../src/exchange/system-clock.ts';
 import type { PipelineContext } from '../../src/pipeline/account.ts';
 import { runLane } from '../../src/pipeline/act.ts';
 import { DirectLanes } from '../../src/pipeline/direct-lanes.ts';

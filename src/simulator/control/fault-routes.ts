@@ -99,7 +99,7 @@ function faultBookRoutes(exchange: SimulatedExchange): readonly ControlRoute[] {
         faults: exchange.faults.list(),
         kinds: FAULT_KINDS,
         endpoints: exchange.endpointNames(),
-        held: exchange.server.heldCount,
+        held: exchange.front.heldCount,
       }),
     },
     {
@@ -130,7 +130,7 @@ function faultBookRoutes(exchange: SimulatedExchange): readonly ControlRoute[] {
       method: 'POST',
       path: '/faults/release',
       doc: 'Lets the requests arrive that appliedLate faults without a delay hold back.',
-      run: () => ({ released: exchange.server.releaseHeld() }),
+      run: () => ({ released: exchange.front.releaseHeld() }),
     },
   ];
 }
@@ -141,7 +141,7 @@ function regionRoutes(exchange: SimulatedExchange): readonly ControlRoute[] {
       method: 'GET',
       path: '/regions',
       doc: 'The base addresses and their states.',
-      run: () => exchange.server.regions,
+      run: () => exchange.front.regions,
     },
     {
       method: 'PUT',
@@ -150,11 +150,11 @@ function regionRoutes(exchange: SimulatedExchange): readonly ControlRoute[] {
       example: { mode: 'slow', delayMs: 2000 },
       run: ({ params, body }) => {
         const index = integerOf(params['index'], 'index');
-        if (exchange.server.regions[index] === undefined) {
+        if (exchange.front.regions[index] === undefined) {
           throw new SimulatorError('not-found', `no base address ${index}`);
         }
-        exchange.server.setRegion(index, parseWith(REGION, body, 'body'));
-        return exchange.server.regions;
+        exchange.front.setRegion(index, parseWith(REGION, body, 'body'));
+        return exchange.front.regions;
       },
     },
   ];

@@ -1,14 +1,21 @@
+import type { Timers } from '../../core/ports/clock.ts';
+
 /** Work that waits: all of it can be dropped at once, so that a closed server leaves no timer behind. */
 export class Delays {
-  readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #timers: Pick<Timers, 'after'>;
+  readonly #waiting = new Set<() => void>();
   #held: (() => void)[] = [];
 
+  constructor(timers: Pick<Timers, 'after'>) {
+    this.#timers = timers;
+  }
+
   after(delayMs: number, work: () => void): void {
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
+    const callOff = this.#timers.after(delayMs, () => {
+      this.#waiting.delete(callOff);
       work();
-    }, delayMs);
-    this.#timers.add(timer);
+    });
+    this.#waiting.add(callOff);
   }
 
   /** Keeps the work until `release`. */
@@ -29,8 +36,8 @@ export class Delays {
   }
 
   cancel(): void {
-    for (const timer of this.#timers) clearTimeout(timer);
-    this.#timers.clear();
+    for (const callOff of this.#waiting) callOff();
+    this.#waiting.clear();
     this.#held = [];
   }
 }

@@ -27,6 +27,9 @@ export interface Endpoint {
   readonly handle: (request: EndpointRequest) => Reply;
 }
 
+/** Largest request body that is read; a real front end has such a bound too. */
+export const MAX_BODY_BYTES = 64 * 1024;
+
 /** A request as it came in, complete. */
 export interface IncomingRequest {
   readonly httpMethod: string;

@@ -1,0 +1,90 @@
+import type { ConfigChange } from '../config/reload.ts';
+import type { StateStore } from '../core/ports/state-store.ts';
+import type { LaneDispatcher } from '../core/ports/work.ts';
+import type { PipelineContext } from '../pipeline/account.ts';
+import { runLane } from '../pipeline/act.ts';
+import { NearLanes } from '../pipeline/near-lanes.ts';
+import { groupTicks, type Schedule, tickOf } from '../queues/schedules.ts';
+import type { ConfiguredAccounts } from './accounts.ts';
+
+/** What a process that runs the pipeline brings along. */
+export interface PipelineParts {
+  readonly work: Omit<PipelineContext, 'lanes' | 'settings'>;
+  /** Names this process among those that share the store. */
+  readonly instance: string;
+  /** Takes the lanes that this process does not begin itself. */
+  readonly queue: LaneDispatcher;
+  readonly reminderMs: () => number;
+}
+
+export interface Pipeline {
+  readonly context: PipelineContext;
+  /** Absent: this process does not act, others take the jobs. */
+  readonly near: NearLanes | undefined;
+}
+
+/**
+ * A poll whose process died is begun again after this time, with the next tick (at most 1 s); one that is under way
+ * holds on to its claim. No account is silent for longer than 5 s, the start of a new process included.
+ */
+const CLAIM_MS = 1_500;
+const LANE_LEASE_MS = 3_000;
+/** A lane that was begun at once need not have its job before: a queue's work stands in the way of others that act. */
+const JOB_AFTER_MS = 1_000;
+/** Well before the lease of a process that died has ended: a poll by then hands its lane over again soon enough. */
+const NEXT_POLL_WITHIN_MS = 2_000;
+const LONGEST_WAIT_MS = 10_000;
+const HISTORY_MS = 10_000;
+
+/** `signal`: from then on no lane is begun any more. */
+export function openPipeline(parts: PipelineParts, acts: boolean, signal: AbortSignal): Pipeline {
+  const { queue } = parts;
+  const { telemetry, timers } = parts.work;
+  if (!acts) return { context: contextOf(parts, queue), near: undefined };
+  const near: NearLanes = new NearLanes({
+    queue,
+    run: (lane, seen) => runLane(context, lane, signal, seen),
+    onError: (error) => telemetry.emit({ kind: 'workerError', queue: 'act', error }),
+    timers,
+    jobAfterMs: JOB_AFTER_MS,
+    nextPollWithinMs: NEXT_POLL_WITHIN_MS,
+    signal,
+  });
+  const context = contextOf(parts, near);
+  return { context, near };
+}
+
+function contextOf({ work, instance, reminderMs }: PipelineParts, lanes: LaneDispatcher): PipelineContext {
+  return {
+    ...work,
+    lanes,
+    settings: {
+      instance,
+      claimMs: CLAIM_MS,
+      laneLeaseMs: LANE_LEASE_MS,
+      longestWaitMs: LONGEST_WAIT_MS,
+      historyMs: HISTORY_MS,
+      get reminderMs() {
+        return reminderMs();
+      },
+    },
+  };
+}
+
+/** Schedules of the buckets that have accounts, as often as their accounts' cadences need. */
+export function schedulesOf(accounts: ConfiguredAccounts): readonly Schedule[] {
+  const ticks = accounts.buckets().map((bucket) => {
+    const ids = accounts.inBucket(bucket);
+    const alerts = ids.map(
+      (id) => accounts.get(id)?.rules.settings.cadence.alertMs ?? Number.POSITIVE_INFINITY,
+    );
+    return { bucket, everyMs: tickOf(alerts) };
+  });
+  return groupTicks(ticks);
+}
+
+/** What a reload changed is judged by it at once, not when its old cadence says. */
+export async function makeChangedDue(store: StateStore, change: ConfigChange): Promise<void> {
+  const ids = [...change.added, ...change.changed.map(({ accountId }) => accountId)];
+  await Promise.all(ids.map((id) => store.makeDue(id, 0)));
+}

@@ -1,0 +1,276 @@
+import type { Timers } from '../../core/ports/clock.ts';
+import { Delays } from './delays.ts';
+import type { Dispatched, Endpoint, IncomingRequest } from './dispatch.ts';
+import { damagedBody, type FaultPlan, faultReply, NO_FAULTS, planOf } from './fault-plan.ts';
+import type { FaultBook, LostConnection } from './faults.ts';
+import { privateError, publicError, type Reply } from './reply.ts';
+import type { RequestLog, RequestOutcome } from './request-log.ts';
+
+/** The state of one base address as a whole. `down`: connections are reset; `hang`: nothing is answered. */
+export type RegionState =
+  | { readonly mode: 'up' | 'down' | 'hang' | 'unavailable' }
+  | { readonly mode: 'slow'; readonly delayMs: number };
+
+/** Where the client of one request waits. Nothing at all is called while it is to see silence. */
+export interface ReplyConnection {
+  /** `dateText`: of the Date header. `isCut`: the connection breaks in the middle of the body. */
+  send(reply: Reply, dateText: string, isCut: boolean): void;
+  reset(): void;
+}
+
+export interface FrontParts {
+  readonly timers: Pick<Timers, 'after'>;
+  readonly endpoints: ReadonlyMap<string, Endpoint>;
+  readonly dispatch: (request: IncomingRequest, staleMs: number) => Dispatched;
+  /** Account of a key, for faults aimed at one; nothing is verified here. */
+  readonly accountOfKey: (apiKey: string) => string | undefined;
+  readonly faults: FaultBook;
+  readonly log: RequestLog;
+  /** Exchange time, for the log. */
+  readonly nowMs: () => number;
+  /** Time in the Date header, Unix milliseconds. */
+  readonly serverTimeMs: () => number;
+  /** What is not the API: the pages that a browser sees. */
+  readonly page: (request: IncomingRequest) => Reply | undefined;
+  /** How long after its lost reply a request takes effect (a reading); 0 for before. */
+  readonly lateArrivalMs: () => number;
+}
+
+/** What stands before the exchange at each of its base addresses: regions, faults, delays and the request log. */
+export class ExchangeFront {
+  readonly #parts: FrontParts;
+  readonly #regions: { state: RegionState; readonly drop: () => void }[] = [];
+  readonly #delays: Delays;
+  #dateSecond = Number.NaN;
+  #date = '';
+
+  constructor(parts: FrontParts) {
+    this.#parts = parts;
+    this.#delays = new Delays(parts.timers);
+  }
+
+  /** One more base address; `drop` breaks its connections when it goes down. Answers its index. */
+  addRegion(drop: () => void): number {
+    return this.#regions.push({ state: { mode: 'up' }, drop }) - 1;
+  }
+
+  get regions(): readonly RegionState[] {
+    return this.#regions.map(({ state }) => state);
+  }
+
+  setRegion(index: number, state: RegionState): void {
+    const region = this.#regions[index];
+    if (region === undefined) throw new RangeError(`there is no region ${index}`);
+    region.state = state;
+    if (state.mode === 'down') region.drop();
+  }
+
+  /** Requests held back by `appliedLate` faults without a delay. */
+  get heldCount(): number {
+    return this.#delays.heldCount;
+  }
+
+  releaseHeld(): number {
+    return this.#delays.release();
+  }
+
+  /** Drops what still waits. */
+  close(): void {
+    this.#delays.cancel();
+  }
+
+  /** A request has arrived, complete. */
+  receive(region: number, request: IncomingRequest, connection: ReplyConnection): void {
+    this.#arrive(new Exchange(region, connection, request));
+  }
+
+  #arrive(exchange: Exchange): void {
+    const region = this.#regions[exchange.region]?.state ?? { mode: 'up' };
+    switch (region.mode) {
+      case 'up':
+        return this.#meetFaults(exchange);
+      case 'slow':
+        return this.#delays.after(region.delayMs, () => this.#meetFaults(exchange));
+      case 'unavailable':
+        return this.#answerUnseen(exchange, unavailable(exchange.isPublic), ['region:unavailable']);
+      case 'down':
+      case 'hang':
+        this.#record(exchange, 'unseen', { faults: [`region:${region.mode}`] });
+        return lose(exchange, region.mode === 'down' ? 'reset' : 'hang');
+    }
+  }
+
+  #meetFaults(exchange: Exchange): void {
+    const { faults } = this.#parts;
+    const page = exchange.request.path.startsWith('/api/') ? undefined : this.#parts.page(exchange.request);
+    if (page !== undefined) return this.#send(exchange, page, false);
+    if (!faults.active) return this.#process(exchange, NO_FAULTS);
+    const effects = faults.draw({
+      endpoint: this.#endpointName(exchange.request),
+      account: this.#accountOf(exchange.request),
+      region: exchange.region,
+    });
+    const plan = planOf(effects, () => faults.random());
+    exchange.faults = effects.map((effect) => effect.kind);
+    const proceed = () => this.#proceed(exchange, plan);
+    if (plan.requestDelayMs > 0) this.#delays.after(plan.requestDelayMs, proceed);
+    else proceed();
+  }
+
+  #proceed(exchange: Exchange, plan: FaultPlan): void {
+    if (plan.unseen !== undefined) {
+      this.#record(exchange, 'unseen', {});
+      return lose(exchange, plan.unseen);
+    }
+    if (plan.status !== undefined && plan.status.applied !== true) {
+      return this.#answerUnseen(exchange, faultReply(plan.status, exchange.isPublic), exchange.faults);
+    }
+    const lateMs = plan.lost === undefined ? 0 : this.#parts.lateArrivalMs();
+    if (plan.late !== undefined || lateMs > 0) return this.#applyLate(exchange, plan, lateMs);
+    return this.#process(exchange, plan);
+  }
+
+  /** The client has lost its connection; the request is still on its way and is only looked at on arrival. */
+  #applyLate(exchange: Exchange, plan: FaultPlan, lateArrivalMs: number): void {
+    const lost = plan.late === undefined ? plan.lost : plan.late.connection;
+    lose(exchange, lost ?? 'reset');
+    const seq = this.#record(exchange, 'pending', {});
+    const arrive = () => this.#complete(exchange, plan.staleMs, seq);
+    const delayMs = plan.late === undefined ? lateArrivalMs : plan.late.delayMs;
+    if (delayMs === undefined) this.#delays.hold(arrive);
+    else this.#delays.after(delayMs, arrive);
+  }
+
+  #complete(exchange: Exchange, staleMs: number, seq: number): void {
+    const handledAtMs = this.#parts.nowMs();
+    const dispatched = this.#parts.dispatch(exchange.request, staleMs);
+    this.#parts.log.update(seq, {
+      handledAtMs,
+      outcome: outcomeOf(dispatched.reply),
+      ...learned(dispatched),
+    });
+  }
+
+  #process(exchange: Exchange, plan: FaultPlan): void {
+    const dispatched = this.#parts.dispatch(exchange.request, plan.staleMs);
+    const reply = plan.status === undefined ? dispatched.reply : faultReply(plan.status, exchange.isPublic);
+    const random = () => this.#parts.faults.random();
+    const body = plan.damages.length === 0 ? reply.body : damagedBody(reply.body, plan, random);
+    const delivered = plan.lost === undefined && !plan.cutBody && body === reply.body;
+    this.#record(exchange, outcomeOf(dispatched.reply), {
+      dispatched,
+      delivered,
+      status: reply.status,
+    });
+    if (plan.lost !== undefined) return lose(exchange, plan.lost);
+    const finish = () => this.#send(exchange, { ...reply, body }, plan.cutBody);
+    if (plan.replyDelayMs > 0) return this.#delays.after(plan.replyDelayMs, finish);
+    return finish();
+  }
+
+  #answerUnseen(exchange: Exchange, reply: Reply, faults: readonly string[]): void {
+    this.#record(exchange, 'unseen', { faults, status: reply.status, delivered: true });
+    this.#send(exchange, reply, false);
+  }
+
+  #send({ connection }: Exchange, reply: Reply, isCut: boolean): void {
+    connection.send(reply, this.#dateHeader(), isCut);
+  }
+
+  #dateHeader(): string {
+    const second = Math.floor(this.#parts.serverTimeMs() / 1_000);
+    if (second !== this.#dateSecond) {
+      this.#dateSecond = second;
+      this.#date = new Date(second * 1_000).toUTCString();
+    }
+    return this.#date;
+  }
+
+  #record(
+    exchange: Exchange,
+    outcome: RequestOutcome,
+    more: {
+      readonly dispatched?: Dispatched;
+      readonly delivered?: boolean;
+      readonly status?: number;
+      readonly faults?: readonly string[];
+    },
+  ): number {
+    const { request } = exchange;
+    const seen = outcome === 'served' || outcome === 'refused';
+    const nowMs = this.#parts.nowMs();
+    return this.#parts.log.add({
+      atMs: nowMs,
+      handledAtMs: seen ? nowMs : null,
+      region: exchange.region,
+      address: request.address,
+      httpMethod: request.httpMethod,
+      path: request.path,
+      endpoint: this.#endpointName(request),
+      outcome,
+      account: this.#accountOf(request) ?? null,
+      nonce: null,
+      code: null,
+      message: null,
+      fields: null,
+      clientOrderId: null,
+      ...(more.dispatched === undefined ? {} : learned(more.dispatched)),
+      status: more.status ?? null,
+      faults: more.faults ?? exchange.faults,
+      delivered: more.delivered ?? false,
+    });
+  }
+
+  #endpointName(request: IncomingRequest): string {
+    return this.#parts.endpoints.get(request.path)?.name ?? '';
+  }
+
+  #accountOf(request: IncomingRequest): string | undefined {
+    return request.apiKey === undefined ? undefined : this.#parts.accountOfKey(request.apiKey);
+  }
+}
+
+/** One request and the connection that waits for its reply. */
+class Exchange {
+  readonly region: number;
+  readonly connection: ReplyConnection;
+  readonly request: IncomingRequest;
+  readonly isPublic: boolean;
+  faults: readonly string[] = NONE;
+
+  constructor(region: number, connection: ReplyConnection, request: IncomingRequest) {
+    this.region = region;
+    this.connection = connection;
+    this.request = request;
+    this.isPublic = request.path.startsWith('/api/v4/public/');
+  }
+}
+
+const NONE: readonly string[] = [];
+
+function lose({ connection }: Exchange, how: LostConnection): void {
+  if (how === 'reset') connection.reset();
+}
+
+function unavailable(isPublic: boolean): Reply {
+  const message = 'Service is temporarily unavailable';
+  return isPublic ? publicError(503, message) : privateError(503, 0, message);
+}
+
+function outcomeOf(reply: Reply): RequestOutcome {
+  return reply.error === undefined ? 'served' : 'refused';
+}
+
+/** What the log keeps of a dispatched request: never its body. */
+function learned({ reply, accountId, nonce, params }: Dispatched) {
+  const clientOrderId = params?.['client_order_id'] ?? params?.['clientOrderId'];
+  return {
+    ...(accountId === undefined ? {} : { account: accountId }),
+    nonce: nonce ?? null,
+    status: reply.status,
+    code: reply.error?.code ?? null,
+    message: reply.error?.message ?? null,
+    fields: reply.error?.fields ?? null,
+    clientOrderId: typeof clientOrderId === 'string' ? clientOrderId : null,
+  };
+}

@@ -1,0 +1,103 @@
+import { decimal } from '../core/decimal.ts';
+import type { OperatorControls } from '../core/ports/controls.ts';
+import type { SimulatedExchange } from '../simulator/simulated-exchange.ts';
+import type { WorldEvent } from './spec.ts';
+import type { StoreState } from './store-link.ts';
+import type { WorldDaemon } from './world-daemon.ts';
+
+/** What events act on. */
+export interface Stage {
+  readonly exchange: SimulatedExchange;
+  readonly operators: OperatorControls;
+  readonly storeState: StoreState;
+  readonly daemon: (name: string) => WorldDaemon;
+  readonly nowMs: () => number;
+}
+
+const OPERATOR = { author: 'operator', reason: 'an event of the world' };
+/** Without an end of its own. */
+const LONGEST_PAUSE_MS = 365 * 86_400_000;
+const ORDER_LIFE_MS = 600_000;
+
+/** Makes an event happen now. Resolves when what it asks of the shared store is done. */
+export async function applyEvent(stage: Stage, event: WorldEvent): Promise<void> {
+  switch (event.kind) {
+    case 'suspend':
+    case 'resume':
+    case 'kill':
+    case 'start':
+      return stage.daemon(event.daemon)[event.kind]();
+    case 'stop':
+      return await stage.daemon(event.daemon).stop();
+    case 'stepClock':
+      return stage.daemon(event.daemon).stepClock(event.byMs);
+    case 'reload':
+      return stage.daemon(event.daemon).reload(event.config);
+    case 'store':
+      stage.storeState.isDown = event.state === 'down';
+      return;
+    case 'region':
+      return stage.exchange.front.setRegion(event.index, event.state);
+    case 'setPrice':
+      return stage.exchange.setPrice(event.market, decimal(event.price));
+    case 'trade':
+    case 'cancelAll':
+      return applyByOwner(stage.exchange, event);
+    case 'pause':
+    case 'unpause':
+    case 'silence':
+    case 'reduce':
+      return await applyByOperator(stage, event);
+  }
+}
+
+/** Whatever the exchange refuses is refused, as it is to the owner. */
+function applyByOwner(
+  exchange: SimulatedExchange,
+  event: Extract<WorldEvent, { kind: 'trade' | 'cancelAll' }>,
+): void {
+  exchange.change((model) => {
+    const { account, market } = event;
+    if (event.kind === 'cancelAll') {
+      model.cancelAll(account, market === undefined ? {} : { market });
+      return;
+    }
+    const { side, amount, price, positionSide, reduceOnly } = event;
+    model.placeCollateralLimit(account, {
+      market: event.market,
+      side,
+      amount: decimal(amount),
+      ...(price === undefined ? {} : { price: decimal(price) }),
+      ...(positionSide === undefined ? {} : { positionSide }),
+      ...(reduceOnly === undefined ? {} : { reduceOnly }),
+    });
+  });
+}
+
+async function applyByOperator(
+  { operators, nowMs }: Stage,
+  event: Extract<WorldEvent, { kind: 'pause' | 'unpause' | 'silence' | 'reduce' }>,
+): Promise<void> {
+  switch (event.kind) {
+    case 'pause': {
+      const { account: accountId, forMs = LONGEST_PAUSE_MS } = event;
+      await operators.put({ kind: 'pause', accountId, expiresAtMs: nowMs() + forMs, ...OPERATOR });
+      return;
+    }
+    case 'unpause':
+      await operators.lift({ kind: 'pause', accountId: event.account }, OPERATOR);
+      return;
+    case 'silence': {
+      const { account: accountId, rule: ruleId, forMs } = event;
+      const expiresAtMs = nowMs() + forMs;
+      await operators.put({ kind: 'silence', accountId, ruleId, subject: null, expiresAtMs, ...OPERATOR });
+      return;
+    }
+    case 'reduce': {
+      const { account, markets, target, slippage, flatten = false } = event;
+      const expiresAtMs = nowMs() + ORDER_LIFE_MS;
+      const order = { kind: 'reduce' as const, markets, target, slippageSteps: [slippage], flatten };
+      await operators.submit(account, { ...order, expiresAtMs, ...OPERATOR });
+    }
+  }
+}

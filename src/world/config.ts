@@ -1,0 +1,54 @@
+import type { CompiledAccount, CompiledConfig } from '../config/compiled.ts';
+import { loadWithoutSecrets } from '../config/load.ts';
+import { nodeSurroundings } from '../config/node-files.ts';
+import type { Problem } from '../config/problem.ts';
+import { Secret } from '../config/secret.ts';
+import type { AccountAccess } from '../simulator/accounts.ts';
+
+/** A config of a world that cannot be used. */
+export class WorldConfigError extends Error {
+  readonly code = 'config-refused';
+  readonly problems: readonly Problem[];
+
+  constructor(problems: readonly Problem[]) {
+    const errors = problems.filter(({ severity }) => severity === 'error');
+    super(
+      errors.map(({ place, path, message }) => `${place.file}:${place.line}: ${path}: ${message}`).join('\n'),
+    );
+    this.name = 'WorldConfigError';
+    this.problems = problems;
+  }
+}
+
+function withKeys(account: CompiledAccount, { apiKey, apiSecret }: AccountAccess): CompiledAccount {
+  return { ...account, apiKey: new Secret(apiKey), apiSecret: new Secret(apiSecret) };
+}
+
+/** How configs of a world are read: where their relative paths start, and the keys of its exchange. */
+export interface WorldConfigs {
+  readonly file: string;
+  readonly accessOf: (accountId: string) => AccountAccess | undefined;
+}
+
+/**
+ * The config that a text means, as the daemon reads its file, with the keys of the world's exchange. Accounts that the
+ * exchange does not have keep what they have, and are refused there.
+ * @throws WorldConfigError
+ */
+export function loadWorldConfig(text: string, { file, accessOf }: WorldConfigs): CompiledConfig {
+  const surroundings = nodeSurroundings({});
+  const loaded = loadWithoutSecrets(file, {
+    ...surroundings,
+    readFile: (path) =>
+      path === file ? { kind: 'read', text, worldReadable: false } : surroundings.readFile(path),
+  });
+  if (loaded.kind === 'refused') throw new WorldConfigError(loaded.problems);
+  const { config } = loaded;
+  return {
+    ...config,
+    accounts: config.accounts.map((account) => {
+      const access = accessOf(account.id);
+      return access === undefined ? account : withKeys(account, access);
+    }),
+  };
+}

@@ -1,0 +1,174 @@
+import { type Decimal, decimal, divide } from '../core/decimal.ts';
+import { DEFAULT_ASSETS, DEFAULT_MARKETS } from '../simulator/defaults.ts';
+import { playScenario, playWalk } from '../simulator/play.ts';
+import { interpolate, type PriceSource, sourceFromPoints } from '../simulator/price-source.ts';
+import type { SimulatedExchange, SimulatorTime } from '../simulator/simulated-exchange.ts';
+import { assembleExchange } from '../simulator/start.ts';
+import type { AssetSpec, MarketSpec, SeedAccount, SeedPosition } from '../simulator/types.ts';
+import type { AccountSpec, ExchangeSpec, MarketTerms, PositionSpec, PriceSpec, WorldSpec } from './spec.ts';
+
+/**
+ * The simulated exchange of a world: markets, accounts and loans at the start, then whatever moves the prices.
+ * @throws SimulatorError, RangeError for what cannot be
+ */
+export function openExchange(
+  spec: WorldSpec,
+  startMs: number,
+  time: SimulatorTime,
+  prices: ReadonlyMap<string, PriceSource>,
+): SimulatedExchange {
+  const { accounts, depth, readings } = spec.exchange;
+  const markets = marketsOf(spec.exchange);
+  const exchange = assembleExchange(
+    {
+      seed: spec.seed,
+      startMs,
+      speed: 1,
+      accounts: accounts.map(seedOf),
+      config: { markets, assets: assetsOf(markets) },
+      logCapacity: LOG_CAPACITY,
+      ledgerCapacity: LEDGER_CAPACITY,
+      ...(depth === undefined ? {} : { depth }),
+      ...(readings === undefined ? {} : { readings }),
+    },
+    time,
+  );
+  for (const account of accounts) grantLoans(exchange, account);
+  for (const [index, play] of (spec.prices ?? []).entries()) playPrices(exchange, play, spec.seed + index);
+  for (const [market, source] of prices) exchange.setPriceSource(market, source);
+  return exchange;
+}
+
+/** A day of a busy account fits into it. */
+const LEDGER_CAPACITY = 2_000_000;
+/** For a look at the newest requests; the ledger has every command. */
+const LOG_CAPACITY = 1_000;
+
+function marketsOf({ prices = {}, markets: terms = {}, accounts }: ExchangeSpec): readonly MarketSpec[] {
+  const held = accounts.flatMap(({ positions = [] }) => positions.map(({ market }) => market));
+  const names = new Set([...held, ...Object.keys(prices), ...Object.keys(terms)]);
+  const added = [...names].filter((name) => !DEFAULT_MARKETS.some((market) => market.name === name));
+  const listed = [...DEFAULT_MARKETS, ...added.map((name) => newMarket(name, prices[name]))];
+  return listed.map((market) =>
+    changed(market, prices[market.name] ?? prices[market.follows ?? ''], terms[market.name]),
+  );
+}
+
+function changed(market: MarketSpec, price: string | undefined, terms: MarketTerms = {}): MarketSpec {
+  return { ...market, ...(price === undefined ? {} : { price: decimal(price) }), ...termsOf(terms) };
+}
+
+function termsOf(terms: MarketTerms): Partial<MarketSpec> {
+  return Object.fromEntries(Object.entries(terms).map(([name, text]) => [name, decimal(text as string)]));
+}
+
+const MONEY = 'USDT';
+/** Of what stands at a level of the books of BTC, in money. */
+const LEVEL_VALUE = decimal('30000');
+
+/** Like the market of BTC of its kind, with steps and depth that fit its price. */
+function newMarket(name: string, price: string | undefined): MarketSpec {
+  const [base = '', quote = ''] = name.split('_');
+  const template = DEFAULT_MARKETS.find(({ name: known }) => known === `BTC_${quote}`);
+  if (template === undefined) throw new RangeError(`market ${name}: expected COIN_PERP or COIN_${MONEY}`);
+  if (price === undefined) throw new RangeError(`market ${name}: its price at the start is missing`);
+  const { follows: _, ...alone } = template;
+  const value = decimal(price);
+  const priceStep = stepBelow(value, 5);
+  const amountStep = stepBelow(divide(LEVEL_VALUE, value, 12, 'down'), 3);
+  return {
+    ...alone,
+    name,
+    base,
+    price: value,
+    priceStep,
+    amountStep,
+    minAmount: amountStep,
+    depth: {
+      ...template.depth,
+      halfSpread: priceStep.times(decimal('5')),
+      levelStep: priceStep.times(decimal('10')),
+      amountPerLevel: divide(LEVEL_VALUE, value, 6, 'down'),
+    },
+  };
+}
+
+/** A power of ten that is so many digits smaller than the value. */
+function stepBelow(value: Decimal, digits: number): Decimal {
+  let step = decimal('1');
+  const ten = decimal('10');
+  while (step.times(ten).lte(value)) step = step.times(ten);
+  while (step.gt(value)) step = divide(step, ten, 18, 'down');
+  for (let digit = 0; digit < digits; digit++) step = divide(step, ten, 18, 'down');
+  return step;
+}
+
+function assetsOf(markets: readonly MarketSpec[]): readonly AssetSpec[] {
+  const coin = DEFAULT_ASSETS.find(({ ticker }) => ticker === 'ETH');
+  const names = new Set(markets.map(({ base }) => base));
+  const added = [...names].filter((name) => !DEFAULT_ASSETS.some(({ ticker }) => ticker === name));
+  return [...DEFAULT_ASSETS, ...added.map((ticker) => Object.assign({}, coin, { ticker, name: ticker }))];
+}
+
+function seedOf(account: AccountSpec): SeedAccount {
+  const { id, collateral, main = {}, spot = {}, leverage = 10, hedgeMode = false } = account;
+  const { positions = [], loans = [] } = account;
+  const money = amountsOf(main);
+  for (const { collateralAsset, collateralAmount } of loans) {
+    const more = decimal(collateralAmount);
+    money[collateralAsset] = money[collateralAsset]?.plus(more) ?? more;
+  }
+  return {
+    id,
+    hedgeMode,
+    leverage,
+    collateral: amountsOf(collateral),
+    main: money,
+    spot: amountsOf(spot),
+    positions: positions.map(seedPosition),
+  };
+}
+
+function seedPosition({ market, side, amount, entry }: PositionSpec): SeedPosition {
+  const basePrice = entry === undefined ? {} : { basePrice: decimal(entry) };
+  return { market, direction: side, amount: decimal(amount), ...basePrice };
+}
+
+function amountsOf(texts: Readonly<Record<string, string>>): Record<string, Decimal> {
+  return Object.fromEntries(Object.entries(texts).map(([asset, text]) => [asset, decimal(text)]));
+}
+
+function grantLoans(exchange: SimulatedExchange, { id, loans = [] }: AccountSpec): void {
+  for (const { asset, amount, collateralAsset, collateralAmount } of loans) {
+    const money = { amount: decimal(amount), collateralAmount: decimal(collateralAmount) };
+    const loan = { asset, collateralAsset, ...money };
+    const outcome = exchange.change((model) => {
+      const granted = model.openLoan(id, loan);
+      // A loan that is there was granted once, though it may be beyond today's terms.
+      return granted.ok ? granted : model.openLoan(id, { ...loan, initialLtv: HIGHEST_LTV });
+    });
+    if (!outcome.ok) {
+      const why = Object.values(outcome.errors).flat().join(' ') || outcome.message;
+      throw new RangeError(`account ${id}: the loan of ${amount} ${asset} is not possible: ${why}`);
+    }
+  }
+}
+
+const HIGHEST_LTV = decimal('0.99');
+
+function playPrices(exchange: SimulatedExchange, play: PriceSpec, seed: number): void {
+  const { market } = play;
+  if ('walk' in play) return void playWalk(exchange, { market, ...play.walk }, seed);
+  if ('scenario' in play) {
+    const { magnitude, ...rest } = play.scenario;
+    const size = magnitude === undefined ? {} : { magnitude: decimal(magnitude) };
+    return void playScenario(exchange, { market, ...rest, ...size }, seed);
+  }
+  const { spec } = exchange.model.market(market) ?? {};
+  if (spec === undefined) throw new RangeError(`prices: there is no market ${market}`);
+  const startMs = exchange.model.nowMs();
+  const points = play.points.map(([atMs, price]) => ({ atMs: startMs + atMs, price: decimal(price) }));
+  const { tickMs } = play;
+  const source = tickMs === undefined ? points : interpolate(points, tickMs, spec.priceStep);
+  exchange.setPriceSource(market, sourceFromPoints(source));
+}

@@ -1,0 +1,226 @@
+import type { AuditReader } from '../core/ports/audit.ts';
+import type { OperatorControls } from '../core/ports/controls.ts';
+import type { StateStore } from '../core/ports/state-store.ts';
+import type { Telemetry } from '../core/ports/telemetry.ts';
+import type { FaultSpec } from '../simulator/http/faults.ts';
+import type { PriceSource } from '../simulator/price-source.ts';
+import type { SimulatedExchange } from '../simulator/simulated-exchange.ts';
+import { createMemoryRateLimitStore } from '../state/limiter-memory.ts';
+import { createMemoryNonceStore } from '../state/nonce-memory.ts';
+import { createMemoryPlace, createMemoryState } from '../state/state.ts';
+import { applyEvent } from './apply-event.ts';
+import { chanceOf, type LatencySpec, latencyOf, randomText } from './chance.ts';
+import { loadWorldConfig } from './config.ts';
+import { EventQueue } from './event-queue.ts';
+import { openExchange } from './exchange.ts';
+import { hashWorld } from './hash.ts';
+import { Machine, MachineProcess } from './machine.ts';
+import { Network } from './network.ts';
+import type { WorldEvent, WorldSpec } from './spec.ts';
+import { StoreLink, type StoreState } from './store-link.ts';
+import type { LinkedStores, Surroundings } from './surroundings.ts';
+import { Ticks } from './ticks.ts';
+import { WorldDaemon } from './world-daemon.ts';
+
+export interface WorldOptions {
+  /** Price sources by market, in Unix milliseconds; they win over those of the specification. */
+  readonly prices?: ReadonlyMap<string, PriceSource>;
+  /** Gets every event of a daemon at once; must keep nothing of a snapshot. */
+  readonly observe?: (daemon: string) => Telemetry | undefined;
+  /** Names the config in problems; relative paths in it start at its folder. Default `breakwater.yaml`. */
+  readonly configFile?: string;
+}
+
+/** The daemon's real code against the simulated exchange, in virtual time. Nothing of it is left when it is dropped. */
+export interface World {
+  readonly spec: WorldSpec;
+  readonly exchange: SimulatedExchange;
+  readonly daemons: readonly WorldDaemon[];
+  /** Unix milliseconds at the start. */
+  readonly startMs: number;
+  /** Milliseconds since the start. */
+  elapsedMs(): number;
+  daemon(name: string): WorldDaemon;
+  /** Makes something happen now. */
+  readonly apply: (event: WorldEvent) => Promise<void>;
+  /** Calls at a time, milliseconds since the start. */
+  schedule(atMs: number, call: () => void): void;
+  /**
+   * Lets time pass: up to a moment, milliseconds since the start, or until a condition holds between two events, at
+   * most to the end of the world. Resolves to whether the condition held.
+   */
+  run(until?: number | (() => boolean)): Promise<boolean>;
+  /** What operators do, and what anybody can read, each in a process of its own. */
+  readonly operators: OperatorControls;
+  readonly audit: AuditReader;
+  readonly store: StateStore;
+  /** SHA-256 of the ledger and the audit trail so far. */
+  hash(): Promise<string>;
+  /** What failed that no code expected; none in a sound world, but for a store that was down. */
+  readonly errors: readonly unknown[];
+}
+
+const DEFAULT_START_MS = Date.UTC(2026, 0, 1);
+const DEFAULT_LATENCY_MS = 20;
+/** Base addresses of the exchange. */
+const REGIONS = 2;
+
+/**
+ * Opens a world: the same specification gives the same ledger and the same audit trail.
+ * @throws WorldConfigError, SimulatorError, RangeError for what cannot be
+ */
+export function openWorld(spec: WorldSpec, options: WorldOptions = {}): World {
+  const { seed, startMs = DEFAULT_START_MS } = spec;
+  const errors: unknown[] = [];
+  const queue = new EventQueue();
+  const outside = new MachineProcess(queue, new Machine(queue, startMs));
+  const { clock, timers } = outside;
+  const exchange = openExchange(
+    spec,
+    startMs,
+    { wallMs: () => clock.nowMs(), monotonicMs: () => queue.nowMs, timers },
+    options.prices ?? new Map(),
+  );
+  const shared = openShared(spec, outside, queue);
+  const network = openNetwork(spec, queue, exchange);
+  const { accounts } = exchange;
+  const configs = {
+    file: options.configFile ?? 'breakwater.yaml',
+    accessOf: (id: string) => (accounts.has(id) ? accounts.access(id) : undefined),
+  };
+  const surroundings: Surroundings = {
+    queue,
+    seed,
+    startMs,
+    ticks: new Ticks(queue, () => startMs + queue.nowMs, chanceOf(seed, 'ticks')),
+    linkFor: shared.linkFor,
+    storeTime: shared.storeTime,
+    connect: (region, from) => network.dispatcher(Math.min(region, REGIONS - 1), from, ADDRESS),
+    loadConfig: (text) => loadWorldConfig(text, configs),
+    observe: options.observe,
+    errors,
+  };
+  const daemons = spec.daemons.map((daemon, ordinal) => new WorldDaemon(daemon, ordinal, surroundings));
+  const daemon = (name: string): WorldDaemon => {
+    const found = daemons.find((one) => one.name === name);
+    if (found === undefined) throw new RangeError(`there is no daemon ${JSON.stringify(name)}`);
+    return found;
+  };
+  const { state, storeState } = shared;
+  const stage = {
+    exchange,
+    operators: state.controls,
+    storeState,
+    daemon,
+    nowMs: () => clock.nowMs(),
+  };
+  const accountIds = exchange.accounts.list().map(({ id }) => id);
+  const apply = (event: WorldEvent): Promise<void> => applyEvent(stage, event);
+  const world: World = {
+    spec,
+    exchange,
+    daemons,
+    startMs,
+    elapsedMs: () => queue.nowMs,
+    daemon,
+    apply,
+    schedule: (atMs, call) => void queue.at(atMs, call),
+    async run(until = spec.durationMs) {
+      const held =
+        typeof until === 'number'
+          ? await queue.run(until, () => false)
+          : await queue.run(spec.durationMs, until);
+      exchange.catchUp();
+      return held;
+    },
+    operators: state.controls,
+    audit: state.audit,
+    store: state.store,
+    hash: () => hashWorld(exchange.model, state.audit, accountIds),
+    errors,
+  };
+  script(world, queue, (error) => errors.push(error));
+  return world;
+}
+
+/** The daemons share one outgoing address, as two hosts behind one gateway. */
+const ADDRESS = '10.0.0.1';
+
+/** All that is to happen by itself. */
+function script(
+  { spec, exchange, daemons, apply }: World,
+  queue: EventQueue,
+  fail: (error: unknown) => void,
+) {
+  for (const [index, { startAtMs = 0 }] of spec.daemons.entries()) {
+    queue.at(startAtMs, () => daemons[index]?.start());
+  }
+  for (const { atMs, untilMs, fault } of spec.faults ?? []) {
+    queue.at(atMs, () => inject(exchange, queue, fault, untilMs));
+  }
+  for (const { atMs, ...event } of spec.events ?? []) {
+    queue.at(atMs, () => void apply(event).catch(fail));
+  }
+}
+
+function inject(
+  exchange: SimulatedExchange,
+  queue: EventQueue,
+  fault: FaultSpec,
+  untilMs: number | undefined,
+): void {
+  const id = exchange.injectFault(fault);
+  if (untilMs !== undefined) queue.at(untilMs, () => exchange.clearFaults(id));
+}
+
+function openNetwork(
+  { seed, network = {} }: WorldSpec,
+  queue: EventQueue,
+  exchange: SimulatedExchange,
+): Network {
+  const { toExchange = DEFAULT_LATENCY_MS, toDaemon = DEFAULT_LATENCY_MS } = network;
+  return new Network(
+    {
+      queue,
+      front: exchange.front,
+      toExchangeMs: latencyOf(toExchange, chanceOf(seed, 'to the exchange')),
+      toDaemonMs: latencyOf(toDaemon, chanceOf(seed, 'to the daemon')),
+    },
+    REGIONS,
+  );
+}
+
+interface Shared extends Pick<Surroundings, 'linkFor' | 'storeTime'> {
+  readonly storeState: StoreState;
+  /** Of whoever stands outside. */
+  readonly state: ReturnType<typeof createMemoryState>;
+}
+
+/** What Redis is to daemons: one place for state, nonces and request budgets. */
+function openShared({ seed, network = {} }: WorldSpec, outside: MachineProcess, queue: EventQueue): Shared {
+  const { clock } = outside;
+  const place = createMemoryPlace({ clock });
+  const { backend } = place;
+  const nonces = createMemoryNonceStore(clock);
+  const limits = createMemoryRateLimitStore(clock);
+  const storeState: StoreState = { isDown: false };
+  const latency: LatencySpec = network.store ?? 0;
+  const links = new WeakMap<MachineProcess, StoreLink>();
+  const linkFor = (process: MachineProcess, instance: string): LinkedStores => {
+    const latencyMs = latencyOf(latency, chanceOf(seed, `store of ${instance}`));
+    const link = new StoreLink({ queue, process, store: storeState, latencyMs, isInstant: latency === 0 });
+    links.set(process, link);
+    return {
+      backend: { ...link.over(backend), leases: link.over(backend.leases) },
+      nonces: link.overNonces(nonces),
+      limits: link.over(limits),
+    };
+  };
+  const storeTime = async (process: MachineProcess): Promise<number> => {
+    const asked = links.get(process)?.over({ now: async () => clock.nowMs() });
+    return await (asked?.now() ?? Promise.resolve(clock.nowMs()));
+  };
+  const chance = chanceOf(seed, 'outside');
+  const state = createMemoryState({ clock, randomText: (length) => randomText(chance, length) }, place);
+  return { linkFor, storeTime, storeState, state };
+}

@@ -1,0 +1,169 @@
+import type { ReduceTarget } from '../core/rule.ts';
+import type { FaultSpec } from '../simulator/http/faults.ts';
+import type { RegionState } from '../simulator/http/front.ts';
+import type { LatencySpec } from './chance.ts';
+import type { ClockSpec } from './machine.ts';
+
+/**
+ * A world as plain JSON: the same specification gives the same bytes. Times (`atMs`) are milliseconds since the start;
+ * amounts and prices are decimal texts.
+ */
+export interface WorldSpec {
+  /** Everything that is left to chance follows from it. */
+  readonly seed: number;
+  /** Unix milliseconds; default: the beginning of 2026. */
+  readonly startMs?: number;
+  readonly durationMs: number;
+  readonly exchange: ExchangeSpec;
+  /** What moves the markets; prices of others stand still. */
+  readonly prices?: readonly PriceSpec[];
+  /** None: nobody protects anything. */
+  readonly daemons: readonly DaemonSpec[];
+  readonly network?: NetworkSpec;
+  readonly faults?: readonly TimedFault[];
+  readonly events?: readonly TimedEvent[];
+}
+
+export interface ExchangeSpec {
+  /** Ids as in the config; an account that the config does not have is not protected. */
+  readonly accounts: readonly AccountSpec[];
+  /** Price at the start by market. A market that the simulated exchange does not list is added. */
+  readonly prices?: Readonly<Record<string, string>>;
+  /** By market; by default as the exchange lists it. */
+  readonly markets?: Readonly<Record<string, MarketTerms>>;
+  /** Multiplies the amount at every level of the order books. */
+  readonly depth?: string;
+  /** Changes to the default readings, by name. */
+  readonly readings?: Readonly<Record<string, unknown>>;
+}
+
+export interface MarketTerms {
+  readonly amountStep?: string;
+  readonly priceStep?: string;
+  readonly minAmount?: string;
+  /** A fraction: 0.03 is 3 %. */
+  readonly maintenanceMargin?: string;
+  /** Mark price minus last price. */
+  readonly basis?: string;
+}
+
+export interface AccountSpec {
+  readonly id: string;
+  readonly collateral: Readonly<Record<string, string>>;
+  readonly main?: Readonly<Record<string, string>>;
+  readonly spot?: Readonly<Record<string, string>>;
+  /** Default 10. */
+  readonly leverage?: number;
+  readonly hedgeMode?: boolean;
+  readonly positions?: readonly PositionSpec[];
+  /** Their collateral is added to the account's money. */
+  readonly loans?: readonly LoanSpec[];
+}
+
+export interface PositionSpec {
+  readonly market: string;
+  readonly side: 'long' | 'short';
+  readonly amount: string;
+  /** Default: the market's price at the start. */
+  readonly entry?: string;
+}
+
+export interface LoanSpec {
+  readonly asset: string;
+  readonly amount: string;
+  readonly collateralAsset: string;
+  readonly collateralAmount: string;
+}
+
+export type PriceSpec = { readonly market: string } & (
+  | {
+      readonly points: readonly (readonly [atMs: number, price: string])[];
+      /** Between two points the price goes straight, in steps of this; absent: it jumps. */
+      readonly tickMs?: number;
+    }
+  | {
+      readonly walk: {
+        readonly dailyVolatility?: number;
+        readonly jumpsPerDay?: number;
+        readonly jumpSize?: number;
+        readonly tickMs?: number;
+      };
+    }
+  | {
+      readonly scenario: {
+        readonly name: string;
+        readonly magnitude?: string;
+        readonly durationMs?: number;
+        readonly noise?: number;
+        readonly tickMs?: number;
+      };
+    }
+);
+
+export interface DaemonSpec {
+  /** Letters, digits and dashes. */
+  readonly name: string;
+  /** Text of a config file. Keys, addresses of the exchange and of Redis are replaced. */
+  readonly config: string;
+  readonly clock?: ClockSpec;
+  /** Default 0. */
+  readonly startAtMs?: number;
+}
+
+/** Latencies one way. */
+export interface NetworkSpec {
+  /** Default 20. */
+  readonly toExchange?: LatencySpec;
+  /** Default 20. */
+  readonly toDaemon?: LatencySpec;
+  /** Between a daemon and the shared store; default 0. */
+  readonly store?: LatencySpec;
+}
+
+export interface TimedFault {
+  readonly atMs: number;
+  /** Absent: to the end, or until it is spent. */
+  readonly untilMs?: number;
+  readonly fault: FaultSpec;
+}
+
+export type TimedEvent = { readonly atMs: number } & WorldEvent;
+
+export type WorldEvent =
+  | { readonly kind: 'suspend' | 'resume' | 'kill' | 'start' | 'stop'; readonly daemon: string }
+  | { readonly kind: 'stepClock'; readonly daemon: string; readonly byMs: number }
+  | { readonly kind: 'reload'; readonly daemon: string; readonly config: string }
+  | { readonly kind: 'store'; readonly state: 'up' | 'down' }
+  | { readonly kind: 'region'; readonly index: number; readonly state: RegionState }
+  | { readonly kind: 'setPrice'; readonly market: string; readonly price: string }
+  /** By an operator; `account: null` is everywhere. */
+  | { readonly kind: 'pause'; readonly account: string | null; readonly forMs?: number }
+  | { readonly kind: 'unpause'; readonly account: string | null }
+  | {
+      readonly kind: 'silence';
+      readonly account: string | null;
+      readonly rule: string;
+      readonly forMs: number;
+    }
+  | {
+      readonly kind: 'reduce';
+      readonly account: string;
+      readonly markets: readonly string[];
+      readonly target: ReduceTarget;
+      readonly slippage: number;
+      /** Also where it raises the net exposure of its market. */
+      readonly flatten?: boolean;
+    }
+  /** By the owner of the account, past the daemon. */
+  | {
+      readonly kind: 'trade';
+      readonly account: string;
+      readonly market: string;
+      readonly side: 'buy' | 'sell';
+      readonly amount: string;
+      /** Absent: at market. */
+      readonly price?: string;
+      readonly positionSide?: 'LONG' | 'SHORT' | 'BOTH';
+      readonly reduceOnly?: boolean;
+    }
+  | { readonly kind: 'cancelAll'; readonly account: string; readonly market?: string };

@@ -1,0 +1,97 @@
+import type { NonceStore } from '../core/ports/nonce.ts';
+import { StoreLostError } from '../core/ports/state-store.ts';
+import type { EventQueue } from './event-queue.ts';
+import type { MachineProcess } from './machine.ts';
+
+/** Whether the shared store answers at all. */
+export interface StoreState {
+  isDown: boolean;
+}
+
+export interface StoreLinkParts {
+  readonly queue: EventQueue;
+  readonly process: MachineProcess;
+  readonly store: StoreState;
+  /** One way, milliseconds. */
+  readonly latencyMs: () => number;
+  /** No way takes any time: calls then go straight through. */
+  readonly isInstant: boolean;
+}
+
+/** As the connection to Redis gives up. */
+const GIVE_UP_MS = 2_000;
+
+type Methods = Readonly<Record<string, unknown>>;
+
+/**
+ * The connection of one process to the store that all share. What it has sent arrives in order, whatever becomes of
+ * it; what a process that is gone would send, does not, and an answer waits while its process is suspended.
+ */
+export class StoreLink {
+  readonly #parts: StoreLinkParts;
+  #lastSentMs = 0;
+  #lastAnsweredMs = 0;
+
+  constructor(parts: StoreLinkParts) {
+    this.#parts = parts;
+  }
+
+  /** The store as the process sees it: every asynchronous method goes over the link. */
+  over<T extends object>(store: T): T {
+    const linked: Record<string, unknown> = {};
+    for (const name of methodsOf(store)) {
+      const method = (store as Methods)[name] as (...args: unknown[]) => Promise<unknown>;
+      linked[name] = (...args: unknown[]) => this.#call(() => method.apply(store, args));
+    }
+    return linked as T;
+  }
+
+  /** As `over`; what the store says by itself comes over the link as well. */
+  overNonces(store: NonceStore): NonceStore {
+    const { queue, process } = this.#parts;
+    return {
+      ...this.over(store),
+      onLaneSignal: (listener) =>
+        store.onLaneSignal((signal) => queue.after(this.#parts.latencyMs(), () => listener(signal), process)),
+    };
+  }
+
+  #call<T>(ask: () => Promise<T>): Promise<T> {
+    const { queue, process, store, isInstant } = this.#parts;
+    if (process.state === 'dead') return new Promise(() => undefined);
+    if (isInstant && !store.isDown) return ask();
+    return new Promise((resolve, reject) => {
+      const lose = (): void => reject(new StoreLostError('talking to it', undefined));
+      this.#lastSentMs = Math.max(this.#lastSentMs, queue.nowMs + this.#parts.latencyMs());
+      queue.at(this.#lastSentMs, () => {
+        if (store.isDown) queue.after(GIVE_UP_MS, lose, process);
+        else void this.#answer(ask(), resolve, reject);
+      });
+    });
+  }
+
+  async #answer<T>(
+    asked: Promise<T>,
+    resolve: (value: T) => void,
+    reject: (error: unknown) => void,
+  ): Promise<void> {
+    const { queue, process, latencyMs } = this.#parts;
+    const answer = await asked.then(
+      (value) => () => resolve(value),
+      (error: unknown) => () => reject(error),
+    );
+    this.#lastAnsweredMs = Math.max(this.#lastAnsweredMs, queue.nowMs + latencyMs());
+    queue.at(this.#lastAnsweredMs, answer, process);
+  }
+}
+
+/** Own methods, and those of the class. */
+function methodsOf(store: object): readonly string[] {
+  const names = [
+    ...Object.keys(store),
+    ...Object.getOwnPropertyNames(Object.getPrototypeOf(store) as object),
+  ];
+  return [...new Set(names)].filter(
+    (name) => !(name in Object.prototype) && typeof (store as Methods)[name] === 'function',
+  );
+}

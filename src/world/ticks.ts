@@ -1,0 +1,103 @@
+import type { SharedTick } from '../pipeline/poll-in-turn.ts';
+import { delaysOf, phaseOf, type Schedule } from '../queues/schedules.ts';
+import type { Random } from '../simulator/random.ts';
+import type { EventQueue } from './event-queue.ts';
+import type { MachineProcess } from './machine.ts';
+
+/** A process that takes ticks from the queue. */
+export interface TickTaker {
+  readonly process: MachineProcess;
+  take(tick: SharedTick): void;
+}
+
+interface Planned extends Schedule {
+  /** Called off with its schedule. */
+  isOver: boolean;
+}
+
+/** A tick that nobody begins is noticed by the watchdogs of the others: by its next look, this late. */
+const REPAIRED_AFTER_MS = 1_500;
+
+/**
+ * The poll queue that the daemons of a world share: each tick goes to one of them. A process that is suspended may be
+ * handed one, and only one: its connection to the queue is as deaf as it is.
+ */
+export class Ticks {
+  readonly #queue: EventQueue;
+  readonly #random: Random;
+  /** Unix milliseconds of the store, by which ticks are planned. */
+  readonly #storeMs: () => number;
+  #schedules: Planned[] = [];
+  readonly #takers = new Set<TickTaker>();
+  readonly #stuck = new WeakSet<TickTaker>();
+  #untaken: (() => void)[] = [];
+
+  constructor(queue: EventQueue, storeMs: () => number, random: Random) {
+    this.#queue = queue;
+    this.#storeMs = storeMs;
+    this.#random = random;
+  }
+
+  /** From now on there are these schedules and no others. */
+  assert(schedules: readonly Schedule[]): void {
+    if (JSON.stringify(schedules) === JSON.stringify(this.#schedules.map(plain))) return;
+    for (const planned of this.#schedules) planned.isOver = true;
+    this.#untaken = [];
+    this.#schedules = schedules.map((schedule) => ({ ...schedule, isOver: false }));
+    for (const planned of this.#schedules) this.#plan(planned, 0);
+  }
+
+  join(taker: TickTaker): void {
+    this.#takers.add(taker);
+    this.#giveUntaken();
+  }
+
+  leave(taker: TickTaker): void {
+    this.#takers.delete(taker);
+  }
+
+  #plan(planned: Planned, notBeforeMs: number): void {
+    const { buckets, everyMs } = planned;
+    const nowMs = this.#storeMs();
+    const phaseMs = phaseOf(buckets[0] ?? 0, everyMs);
+    const turns = Math.floor((nowMs + notBeforeMs - phaseMs) / everyMs) + 1;
+    const meantMs = turns * everyMs + phaseMs;
+    this.#queue.after(meantMs - nowMs, () => this.#give(planned, meantMs));
+  }
+
+  #give(planned: Planned, meantMs: number): void {
+    if (planned.isOver) return;
+    const taker = this.#choose();
+    if (taker === undefined) {
+      // It waits in the queue, and with it the ticks after it.
+      this.#untaken.push(() => this.#give(planned, meantMs));
+      return;
+    }
+    const isStuck = taker.process.state === 'suspended';
+    if (isStuck) this.#stuck.add(taker);
+    this.#plan(planned, isStuck ? REPAIRED_AFTER_MS : 0);
+    const tick = { delays: delaysOf(planned), everyMs: planned.everyMs, meantMs };
+    const take = (): void => {
+      taker.take(tick);
+      if (this.#stuck.delete(taker)) this.#giveUntaken();
+    };
+    this.#queue.after(0, take, taker.process);
+  }
+
+  #giveUntaken(): void {
+    const untaken = this.#untaken;
+    this.#untaken = [];
+    for (const give of untaken) give();
+  }
+
+  #choose(): TickTaker | undefined {
+    const asking = [...this.#takers].filter(
+      (taker) => taker.process.state !== 'dead' && !this.#stuck.has(taker),
+    );
+    return asking.length < 2 ? asking[0] : asking[this.#random.below(asking.length)];
+  }
+}
+
+function plain({ buckets, everyMs }: Schedule): Schedule {
+  return { buckets, everyMs };
+}

@@ -1,0 +1,274 @@
+import { ConfiguredAccounts } from '../app/accounts.ts';
+import { makeChangedDue, openPipeline, type Pipeline, schedulesOf } from '../app/pipeline.ts';
+import type { CompiledConfig } from '../config/compiled.ts';
+import { compareConfigs, isUnchanged } from '../config/reload.ts';
+import type { Notice } from '../core/ports/notify.ts';
+import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
+import { createSharedConnections } from '../exchange/client.ts';
+import { DirectLanes } from '../pipeline/direct-lanes.ts';
+import { PollGuard } from '../pipeline/poll.ts';
+import { pollInTurn, type SharedTick } from '../pipeline/poll-in-turn.ts';
+import { ReadMemory } from '../pipeline/read-memory.ts';
+import { SharedTime } from '../pipeline/time.ts';
+import { createMemoryRateLimitStore } from '../state/limiter-memory.ts';
+import { createMemoryState, type State } from '../state/state.ts';
+import { chanceOf, randomText } from './chance.ts';
+import { WorldConfigError } from './config.ts';
+import { Machine, MachineProcess } from './machine.ts';
+import type { DaemonSpec } from './spec.ts';
+import type { Surroundings } from './surroundings.ts';
+import type { TickTaker } from './ticks.ts';
+
+/** What happens at nearly every poll is handed on, but not kept. */
+const ROUTINE: ReadonlySet<DaemonEvent['kind']> = new Set(['read', 'call', 'evaluated', 'ticked', 'commit']);
+/** As the daemon's watchdog measures the store's clock. */
+const FOLLOW_CLOCK_MS = 10_000;
+
+/** From one start of a daemon to its end. */
+interface Life {
+  readonly process: MachineProcess;
+  readonly accounts: ConfiguredAccounts;
+  readonly state: State;
+  readonly memory: ReadMemory;
+  readonly time: SharedTime;
+  readonly pipeline: Pipeline;
+  readonly queue: DirectLanes;
+  readonly taker: TickTaker;
+  readonly over: AbortController;
+  readonly ticks: Set<Promise<void>>;
+}
+
+/** A daemon of a world: the real pipeline and client on a machine of its own. */
+export class WorldDaemon {
+  readonly name: string;
+  /** What it reported, without the routine of every poll. */
+  readonly events: DaemonEvent[] = [];
+  /** What it would have told people. */
+  readonly notices: Notice[] = [];
+  /** Evaluations so far. */
+  polls = 0;
+  readonly #surroundings: Surroundings;
+  readonly #machine: Machine;
+  readonly #ordinal: number;
+  readonly #telemetry: Telemetry;
+  #configText: string;
+  #config: CompiledConfig;
+  #lives = 0;
+  #life: Life | undefined;
+
+  /** @throws WorldConfigError */
+  constructor(spec: DaemonSpec, ordinal: number, surroundings: Surroundings) {
+    this.name = spec.name;
+    this.#ordinal = ordinal;
+    this.#surroundings = surroundings;
+    const { queue, startMs } = surroundings;
+    this.#machine = new Machine(queue, startMs, spec.clock, BOOT_MS * (ordinal + 1));
+    this.#configText = spec.config;
+    this.#config = surroundings.loadConfig(spec.config);
+    const observer = surroundings.observe?.(spec.name);
+    this.#telemetry = {
+      emit: (event) => {
+        observer?.emit(event);
+        if (event.kind === 'evaluated') this.polls += 1;
+        if (!ROUTINE.has(event.kind)) this.events.push(event);
+      },
+    };
+  }
+
+  get state(): 'running' | 'suspended' | 'down' {
+    const state = this.#life?.process.state ?? 'dead';
+    return state === 'dead' ? 'down' : state;
+  }
+
+  get config(): CompiledConfig {
+    return this.#config;
+  }
+
+  /** Its own view of the shared state; undefined while it is down. */
+  get store(): State | undefined {
+    return this.#life?.state;
+  }
+
+  /** Nothing happens if it is up. It reads the config that it was last given. */
+  start(): void {
+    if (this.#life !== undefined) return;
+    this.#config = this.#surroundings.loadConfig(this.#configText);
+    this.#lives += 1;
+    const life = this.#open();
+    this.#life = life;
+    const { accounts, process } = life;
+    accounts.adopt(this.#config);
+    this.#surroundings.ticks.assert(schedulesOf(accounts));
+    this.#surroundings.ticks.join(life.taker);
+    this.#followClock(life);
+    this.#telemetry.emit({
+      kind: 'started',
+      roles: ['poll', 'act'],
+      accounts: accounts.size,
+      instance: this.#instance(),
+    });
+    process.timers.after(FOLLOW_CLOCK_MS, () => this.#followOften(life));
+  }
+
+  /** Its own clocks go on, and nothing else of it; what it has sent is on its way. */
+  suspend(): void {
+    this.#life?.process.suspend();
+  }
+
+  resume(): void {
+    this.#life?.process.resume();
+  }
+
+  /** Whatever it was doing ends here; the shared store keeps what was committed. */
+  kill(): void {
+    const life = this.#life;
+    if (life === undefined) return;
+    this.#life = undefined;
+    life.process.kill();
+    this.#surroundings.ticks.leave(life.taker);
+  }
+
+  /** Ends in order, as the daemon does on SIGTERM; time has to pass for it. */
+  async stop(): Promise<void> {
+    const life = this.#life;
+    if (life === undefined) return;
+    const { process, over, pipeline, memory, accounts, ticks, taker, queue } = life;
+    this.#surroundings.ticks.leave(taker);
+    over.abort(new Error('the daemon is stopping'));
+    await Promise.all(ticks);
+    await pipeline.near?.settled();
+    await queue.close();
+    memory.abortAll();
+    await memory.settled();
+    await accounts.close();
+    process.kill();
+    if (this.#life === life) this.#life = undefined;
+  }
+
+  /** Sets its wall clock. */
+  stepClock(byMs: number): void {
+    this.#machine.stepWall(byMs);
+  }
+
+  /** The file is another one from now on; a daemon that is up adopts it unless it cannot be used. */
+  reload(text: string): void {
+    this.#configText = text;
+    const life = this.#life;
+    if (life === undefined) return;
+    this.#surroundings.queue.after(0, () => this.#adopt(life, text), life.process);
+  }
+
+  #adopt({ accounts, memory, state }: Life, text: string): void {
+    const { ticks, loadConfig, errors } = this.#surroundings;
+    try {
+      const config = loadConfig(text);
+      const change = compareConfigs(this.#config, config);
+      const changed = !isUnchanged(change);
+      if (changed) {
+        accounts.adopt(config);
+        this.#config = config;
+        for (const id of change.removed) memory.forget(id);
+        ticks.assert(schedulesOf(accounts));
+        makeChangedDue(state.store, change).catch((error: unknown) => errors.push(error));
+      }
+      this.#telemetry.emit({ kind: 'configReloaded', accounts: accounts.size, changed, warnings: [] });
+    } catch (error) {
+      if (!(error instanceof WorldConfigError)) throw error;
+      this.#telemetry.emit({ kind: 'configRefused', problems: [error.message] });
+    }
+  }
+
+  #instance(): string {
+    return `i${this.#ordinal}-${this.name}-${this.#lives}`;
+  }
+
+  #open(): Life {
+    const { queue, seed, errors } = this.#surroundings;
+    const process = new MachineProcess(queue, this.#machine);
+    const { clock, timers } = process;
+    const instance = this.#instance();
+    const telemetry = this.#telemetry;
+    const chance = chanceOf(seed, instance);
+    const random = (): number => chance.uniform();
+    const link = this.#surroundings.linkFor(process, instance);
+    const state = createMemoryState(
+      { clock, randomText: (length) => randomText(chance, length) },
+      { backend: link.backend },
+    );
+    const accounts = new ConfiguredAccounts({
+      clock,
+      timers,
+      random,
+      nonces: link.nonces,
+      limits: link.limits,
+      fallbackLimits: createMemoryRateLimitStore(clock),
+      telemetry,
+      ordinal: this.#ordinal,
+      instance,
+      connections: createSharedConnections({
+        open: (origin, { baseUrls }) => this.#surroundings.connect(regionOf(origin, baseUrls), process),
+        timers,
+      }),
+    });
+    const memory = new ReadMemory();
+    const time = new SharedTime(clock, instance);
+    const notifier = {
+      hand: async (handed: readonly Notice[]) => void this.notices.push(...handed),
+    };
+    const over = new AbortController();
+    const report = (error: unknown): void => {
+      errors.push(error);
+      telemetry.emit({ kind: 'workerError', queue: 'act', error });
+    };
+    // What the act queue is to a daemon: whatever it does not begin at once, once per lane.
+    const lanes: DirectLanes = new DirectLanes(
+      (lane) => pipeline.near?.run(lane) ?? Promise.resolve(),
+      report,
+    );
+    const pipeline = openPipeline(
+      {
+        instance,
+        work: { accounts, store: state.store, clock, timers, random, time, telemetry, memory, notifier },
+        queue: lanes,
+        reminderMs: () => this.#config.notify.remindEveryMs,
+      },
+      true,
+      over.signal,
+    );
+    const ticks = new Set<Promise<void>>();
+    const guard = new PollGuard();
+    const take = (tick: SharedTick): void => {
+      const polled: Promise<void> = pollInTurn(pipeline.context, guard, tick)
+        .catch((error: unknown) => {
+          errors.push(error);
+          telemetry.emit({ kind: 'workerError', queue: 'poll', error });
+        })
+        .finally(() => ticks.delete(polled));
+      ticks.add(polled);
+    };
+    const taker = { process, take };
+    return { process, accounts, state, memory, time, pipeline, queue: lanes, taker, over, ticks };
+  }
+
+  #followOften(life: Life): void {
+    this.#followClock(life);
+    life.process.timers.after(FOLLOW_CLOCK_MS, () => this.#followOften(life));
+  }
+
+  #followClock({ process, time }: Life): void {
+    const askedAtMs = process.clock.monotonicMs();
+    this.#surroundings
+      .storeTime(process)
+      .then((storeMs) => {
+        time.adopt({ storeMs, askedAtMs, answeredAtMs: process.clock.monotonicMs() });
+      })
+      .catch(() => undefined);
+  }
+}
+
+/** What the monotonic clock of the first machine shows at the start. */
+const BOOT_MS = 1_000_000;
+
+function regionOf(origin: string, baseUrls: readonly string[]): number {
+  return baseUrls.findIndex((baseUrl) => new URL(baseUrl).origin === origin);
+}
