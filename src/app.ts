@@ -2,12 +2,14 @@ import type { Daemon, DaemonOptions } from './app/daemon.ts';
 import type { Demo, DemoOptions } from './app/demo/demo.ts';
 import type { DoctorOptions, DoctorReport } from './app/doctor.ts';
 import type { Operations, OperationsPlace } from './app/operations.ts';
+import type { OpenReplay, ReplayOptions } from './app/replay.ts';
 import type { ChannelTest } from './app/test-channels.ts';
 import type { CheckReport } from './config/check-report.ts';
 import type { FullExchange } from './core/ports/exchange.ts';
 import type { ExchangeClientOptions } from './exchange/client.ts';
 import type { ExchangeObserver } from './exchange/observer.ts';
 import type * as requests from './exchange/requests.ts';
+import type { ReplayRecord } from './replay/record.ts';
 import type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
 import type { FileVerdict } from './state/audit-file.ts';
 
@@ -24,6 +26,8 @@ export type { Demo, DemoOptions, DemoOutcome } from './app/demo/demo.ts';
 export type { AccountResult, LoanWarning } from './app/demo/result.ts';
 export type { DoctorCheck, DoctorOptions, DoctorReport } from './app/doctor.ts';
 export type { Operations, OperationsPlace } from './app/operations.ts';
+export type { OpenReplay, ReplayOptions } from './app/replay.ts';
+export { parseLatency, parseMoment } from './app/replay-values.ts';
 export type { LogOutput } from './app/telemetry.ts';
 export type { ChannelTest } from './app/test-channels.ts';
 export { readVersion } from './app/version.ts';
@@ -38,6 +42,9 @@ export { suggest } from './config/suggest.ts';
 export { ENDPOINTS } from './exchange/endpoints.ts';
 export type { ExchangeObserver } from './exchange/observer.ts';
 export type { Prepared } from './exchange/requests.ts';
+export { outcomeTable } from './replay/outcome-table.ts';
+export type { ReplayRecord } from './replay/record.ts';
+export { summaryOf } from './replay/summary.ts';
 export type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
 export type { FileVerdict } from './state/audit-file.ts';
 export type { LogLevel } from './telemetry/logger.ts';
@@ -91,6 +98,21 @@ export async function checkConfigFile(
     import('./config/node-files.ts'),
   ]);
   return reportCheck(file, nodeSurroundings(env));
+}
+
+/**
+ * Reads what a replay needs and says what is wrong with it; see there.
+ * @throws ReplayInputError, SimulatorError
+ */
+export async function openReplay(options: ReplayOptions): Promise<OpenReplay> {
+  const { openReplay: open } = await import('./app/replay.ts');
+  return await open(options);
+}
+
+/** A replay as one HTML page. */
+export async function renderReplay(record: ReplayRecord): Promise<string> {
+  const { renderReport } = await import('./replay/report/render-report.ts');
+  return renderReport(record);
 }
 
 /** The shared state in an operator's hands; see there. */

@@ -9,6 +9,7 @@ import type { CliIo } from './io.ts';
 import { registerNotify } from './notify.ts';
 import { registerPause } from './pause.ts';
 import { registerReduce } from './reduce.ts';
+import { registerReplay } from './replay/command.ts';
 import { registerResume } from './resume.ts';
 import { registerRun } from './run-daemon.ts';
 import { registerSilence } from './silence.ts';
@@ -24,6 +25,7 @@ export type RegisterCommand = (program: Command, io: CliIo) => void;
 /** In the order of `breakwater --help`. */
 export const COMMANDS: readonly RegisterCommand[] = [
   registerDemo,
+  registerReplay,
   registerRun,
   registerSimulate,
   registerCall,

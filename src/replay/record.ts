@@ -13,7 +13,7 @@ export interface ReplayRecord {
   readonly stoppedAtMs?: number;
   /** What a reader should know of the input, in whole sentences. */
   readonly notes: readonly string[];
-  /** Variants in the order in which they are shown, the paths of one after another. */
+  /** Path by path; within each, the variants in the order in which they are shown. */
   readonly runs: readonly RunRecord[];
 }
 

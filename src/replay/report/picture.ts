@@ -8,11 +8,12 @@ import {
   type Track,
   UNPROTECTED,
 } from '../record.ts';
+import { valueAt } from '../track.ts';
 import { clock, money, price, wholePercent } from '../words.ts';
 import { type Html, markup } from './html.ts';
 import { mark, otherMark } from './marks.ts';
 import { type Line, panel, timeAxis } from './panel.ts';
-import { type Frame, type Range, rangeOf, scaleX, scaleY, thinned, valueAt } from './scale.ts';
+import { type Frame, type Range, rangeOf, scaleX, scaleY, thinned } from './scale.ts';
 
 /** One account of several variants, all of one path. */
 export interface AccountScene {

@@ -1,4 +1,5 @@
 import type { Track } from '../record.ts';
+import { valueAt } from '../track.ts';
 
 /** A part of the picture, in the units of its drawing; y grows downwards. */
 export interface Frame {
@@ -64,17 +65,6 @@ export function timeTicks({ from, to }: Range, most: number): readonly number[] 
   const first = Math.ceil(from / stepMs);
   const count = Math.max(0, Math.floor(to / stepMs) - first + 1);
   return Array.from({ length: count }, (_, index) => (first + index) * stepMs);
-}
-
-/** The value that holds at a moment. */
-export function valueAt(track: Track, atMs: number): number | null {
-  let [low, high] = [0, track.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((track[middle]?.[0] ?? 0) <= atMs) low = middle + 1;
-    else high = middle;
-  }
-  return track[low - 1]?.[1] ?? null;
 }
 
 /**
