@@ -3,6 +3,7 @@ import type { Demo, DemoOptions } from './app/demo/demo.ts';
 import type { DoctorOptions, DoctorReport } from './app/doctor.ts';
 import type { Operations, OperationsPlace } from './app/operations.ts';
 import type { OpenReplay, ReplayOptions } from './app/replay.ts';
+import type { OpenStress, StressOptions } from './app/stress.ts';
 import type { ChannelTest } from './app/test-channels.ts';
 import type { CheckReport } from './config/check-report.ts';
 import type { FullExchange } from './core/ports/exchange.ts';
@@ -10,6 +11,7 @@ import type { ExchangeClientOptions } from './exchange/client.ts';
 import type { ExchangeObserver } from './exchange/observer.ts';
 import type * as requests from './exchange/requests.ts';
 import type { ReplayRecord } from './replay/record.ts';
+import type { StressRecord } from './replay/stress/stress.ts';
 import type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
 import type { FileVerdict } from './state/audit-file.ts';
 
@@ -28,6 +30,7 @@ export type { DoctorCheck, DoctorOptions, DoctorReport } from './app/doctor.ts';
 export type { Operations, OperationsPlace } from './app/operations.ts';
 export type { OpenReplay, ReplayOptions } from './app/replay.ts';
 export { parseLatency, parseMoment } from './app/replay-values.ts';
+export type { OpenStress, StressOptions } from './app/stress.ts';
 export type { LogOutput } from './app/telemetry.ts';
 export type { ChannelTest } from './app/test-channels.ts';
 export { readVersion } from './app/version.ts';
@@ -44,6 +47,7 @@ export type { ExchangeObserver } from './exchange/observer.ts';
 export type { Prepared } from './exchange/requests.ts';
 export { outcomeTable } from './replay/outcome-table.ts';
 export type { ReplayRecord } from './replay/record.ts';
+export type { StressRecord } from './replay/stress/stress.ts';
 export { summaryOf } from './replay/summary.ts';
 export type { RunningSimulator, SimulatorOptions } from './simulator/start.ts';
 export type { FileVerdict } from './state/audit-file.ts';
@@ -113,6 +117,35 @@ export async function openReplay(options: ReplayOptions): Promise<OpenReplay> {
 export async function renderReplay(record: ReplayRecord): Promise<string> {
   const { renderReport } = await import('./replay/report/render-report.ts');
   return renderReport(record);
+}
+
+/** Reads what a stress test needs and says what is wrong with it; see there. @throws ReplayInputError */
+export async function openStress(options: StressOptions): Promise<OpenStress> {
+  const { openStress: open } = await import('./app/stress.ts');
+  return await open(options);
+}
+
+/** What `breakwater stress --list` prints. */
+export async function stressScenarios() {
+  const { STRESS_SCENARIOS } = await import('./app/stress.ts');
+  return STRESS_SCENARIOS.map(({ id, title, about, kind }) => ({ id, title, about, kind }));
+}
+
+/** A stress test as tables for a terminal, and its worst case in a sentence. */
+export async function stressTables(record: StressRecord) {
+  const tables = await import('./replay/stress/stress-tables.ts');
+  return {
+    scenarios: tables.scenarioTable(record),
+    accounts: tables.accountTable(record),
+    grid: tables.gridTable(record),
+    worst: tables.worstCase(record),
+  };
+}
+
+/** A stress test as one HTML page. */
+export async function renderStressReport(record: StressRecord): Promise<string> {
+  const { renderStress } = await import('./replay/stress/stress-report.ts');
+  return renderStress(record);
 }
 
 /** The shared state in an operator's hands; see there. */

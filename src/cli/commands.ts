@@ -10,6 +10,7 @@ import { registerNotify } from './notify.ts';
 import { registerPause } from './pause.ts';
 import { registerReduce } from './reduce.ts';
 import { registerReplay } from './replay/command.ts';
+import { registerStress } from './replay/stress.ts';
 import { registerResume } from './resume.ts';
 import { registerRun } from './run-daemon.ts';
 import { registerSilence } from './silence.ts';
@@ -26,6 +27,7 @@ export type RegisterCommand = (program: Command, io: CliIo) => void;
 export const COMMANDS: readonly RegisterCommand[] = [
   registerDemo,
   registerReplay,
+  registerStress,
   registerRun,
   registerSimulate,
   registerCall,

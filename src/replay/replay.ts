@@ -2,6 +2,7 @@ import { decimal } from '../core/decimal.ts';
 import type { PriceSource } from '../simulator/price-source.ts';
 import { type PathModel, pathSource } from '../simulator/prices/price-path.ts';
 import type { MarketTerms } from '../world/spec.ts';
+import { coinOf, netCoins, pricedMarkets } from './exposure.ts';
 import type { StartingAccount } from './positions/starting-account.ts';
 import type { MarketPrices } from './price-files.ts';
 import { type ReplayRecord, type RunRecord, UNPROTECTED } from './record.ts';
@@ -103,7 +104,8 @@ function sourcesOf(plan: ReplayPlan, path: PathModel | 'trades'): ReadonlyMap<st
       pathSource({
         series: prices.series,
         model: path === 'trades' ? 'adverse' : path,
-        adverse: adverseIn(prices.market, plan.accounts),
+        // The extreme that hurts what all accounts hold of this coin together.
+        adverse: netCoins(prices.market, plan.accounts) < 0 ? 'high' : 'low',
         priceStep: decimal(plan.terms[prices.market]?.priceStep ?? '0.00000001'),
         seed: plan.seed,
         market: prices.market,
@@ -118,45 +120,11 @@ function sourcesOf(plan: ReplayPlan, path: PathModel | 'trades'): ReadonlyMap<st
  */
 function movedMarkets({ markets, accounts }: ReplayPlan) {
   const given = new Set(markets.map(({ market }) => market));
+  const needed = pricedMarkets(accounts).filter((market) => !given.has(market));
   return markets.flatMap((prices) => {
-    const coin = coinOf(prices.market);
-    const others = [`${coin}_USDT`, `${coin}_PERP`].filter(
-      (market) => !given.has(market) && isUsed(market, accounts),
-    );
-    return [prices.market, ...others].map((market) => ({ market, prices }));
+    const siblings = needed.filter((market) => coinOf(market) === coinOf(prices.market));
+    return [prices.market, ...siblings].map((market) => ({ market, prices }));
   });
-}
-
-function coinOf(market: string): string {
-  return market.slice(0, market.lastIndexOf('_'));
-}
-
-function isUsed(market: string, accounts: readonly StartingAccount[]): boolean {
-  const coin = coinOf(market);
-  return accounts.some(({ collateral, loans, positions }) => {
-    const isHeld = positions.some((position) => position.market === market);
-    const isCollateral = Object.hasOwn(collateral, coin);
-    const isLent = loans.some(({ asset, collateralAsset }) => asset === coin || collateralAsset === coin);
-    return isHeld || (market.endsWith('_USDT') && (isCollateral || isLent));
-  });
-}
-
-/** The extreme of a candle that hurts what all accounts hold of this coin together. */
-function adverseIn(market: string, accounts: readonly StartingAccount[]): 'low' | 'high' {
-  const coin = coinOf(market);
-  let net = 0;
-  for (const { positions, collateral, loans } of accounts) {
-    for (const position of positions) {
-      if (coinOf(position.market) === coin)
-        net += (position.side === 'long' ? 1 : -1) * Number(position.amount);
-    }
-    net += Number(collateral[coin] ?? 0);
-    for (const loan of loans) {
-      if (loan.collateralAsset === coin) net += Number(loan.collateralAmount);
-      if (loan.asset === coin) net -= Number(loan.amount);
-    }
-  }
-  return net < 0 ? 'high' : 'low';
 }
 
 function messageOf(error: unknown): string {

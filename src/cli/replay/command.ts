@@ -1,15 +1,14 @@
-import { writeFile } from 'node:fs/promises';
 import { type Command, InvalidArgumentError } from 'commander';
 import type * as appModule from '../../app.ts';
 import type { OpenReplay, ReplayOptions, ReplayRecord } from '../../app.ts';
-import { CliError, UsageError } from '../errors.ts';
+import { UsageError } from '../errors.ts';
 import { type CliIo, paint, printJson, printLine, printNote } from '../io.ts';
 import { DEFAULT_CONFIG } from '../operate/place.ts';
 import { collect, whole } from '../option-values.ts';
 import { withExamples, withJson } from '../program.ts';
-import { explainSimulatorError } from '../simulator-errors.ts';
 import { tableLines } from '../table.ts';
 import { createProgress } from './progress.ts';
+import { explainReplayError, holdingsOf, pair, writeReport } from './values.ts';
 
 interface Flags {
   readonly config: string;
@@ -116,11 +115,11 @@ async function replay(io: CliIo, flags: Flags): Promise<void> {
   const app = await import('../../app.ts');
   const options = optionsOf(app, io, flags);
   const opened = await app.openReplay(options).catch((error: unknown) => {
-    throw explained(error);
+    throw explainReplayError(error);
   });
   for (const note of opened.notes) printNote(io, paint(io, 'stderr', 'dim', note));
   const record = await run(io, opened);
-  if (flags.out !== undefined) await write(io, flags.out, await app.renderReplay(record));
+  if (flags.out !== undefined) await writeReport(io, flags.out, await app.renderReplay(record));
   if (flags.json === true) printJson(io, app.summaryOf(record));
   else for (const line of lines(io, record, app.outcomeTable(record))) printLine(io, line);
 }
@@ -130,7 +129,7 @@ async function run(io: CliIo, opened: OpenReplay): Promise<ReplayRecord> {
   try {
     return await opened.run({ signal: io.signal, onProgress: (share, what) => progress.show(share, what) });
   } catch (error) {
-    throw explained(error);
+    throw explainReplayError(error);
   } finally {
     progress.end();
   }
@@ -149,21 +148,11 @@ function lines(io: CliIo, record: ReplayRecord, table: Parameters<typeof tableLi
   return [paint(io, 'stdout', 'bold', record.title), time, '', ...stopped, ...tableLines(io, table)];
 }
 
-async function write(io: CliIo, file: string, html: string): Promise<void> {
-  await writeFile(file, html).catch((error: NodeJS.ErrnoException) => {
-    throw new CliError('file-unwritable', `cannot write ${file}: ${error.message}.`, { cause: error });
-  });
-  printNote(io, `Report: ${file}`);
-}
-
 type App = typeof appModule;
 
 function optionsOf(app: App, io: CliIo, flags: Flags): ReplayOptions {
-  const { prices, positions, live, depth } = flags;
+  const { prices, depth } = flags;
   if (prices === undefined) throw new UsageError('--prices is missing.', 'Add --prices MARKET=FILE.csv.');
-  if ((positions === undefined) === (live !== true)) {
-    throw new UsageError('say what the accounts hold: either --positions FILE or --live.');
-  }
   const latency = app.parseLatency(flags.latency);
   if (latency === undefined) {
     throw new UsageError('--latency: expected 100ms, 50ms..300ms or median=100ms,sigma=0.8,max=3s.');
@@ -180,10 +169,7 @@ function optionsOf(app: App, io: CliIo, flags: Flags): ReplayOptions {
     prices: prices
       .map((text) => pair('--prices', text, 'BTC_PERP=btc.csv'))
       .map(([market, file]) => ({ market, file })),
-    holdings:
-      live === true
-        ? { kind: 'live', signal: io.signal }
-        : { kind: 'files', files: (positions ?? []).map(positionsOf) },
+    holdings: holdingsOf(io, flags),
     against: flags.against ?? [],
     paths: flags.paths,
     seed: flags.seed,
@@ -208,20 +194,6 @@ function momentOf(app: App, option: string, text: string | undefined): number | 
   );
 }
 
-function pair(option: string, text: string, example: string): readonly [string, string] {
-  const at = text.indexOf('=');
-  if (at > 0 && at < text.length - 1) return [text.slice(0, at), text.slice(at + 1)];
-  throw new UsageError(`${option} ${text}: expected NAME=VALUE, such as ${example}.`);
-}
-
-/** `ACCOUNT=FILE` where what stands before it can be an account. */
-function positionsOf(text: string): { readonly file: string; readonly accountId?: string } {
-  const match = /^([A-Za-z0-9][A-Za-z0-9_.-]{0,47})=(.+)$/.exec(text);
-  return match?.[1] === undefined || match[2] === undefined
-    ? { file: text }
-    : { accountId: match[1], file: match[2] };
-}
-
 function reading([name, value]: readonly [string, string]): readonly [string, unknown] {
   return [name, name.endsWith('Ms') && /^\d+$/.test(value) ? Number(value) : value];
 }
@@ -234,9 +206,3 @@ function paths(text: string): ReplayOptions['paths'] {
 }
 
 const MODELS: ReadonlySet<string> = new Set(['adverse', 'favourable', 'bridge']);
-
-function explained(error: unknown): unknown {
-  const isInput = error instanceof Error && error.name === 'ReplayInputError';
-  if (!isInput) return explainSimulatorError(error);
-  return new CliError('input-refused', `nothing was played:\n${error.message}`, { cause: error });
-}

@@ -21,6 +21,8 @@ export interface RunPlan {
   /** New ones for every run: a source is used up. */
   readonly sources: ReadonlyMap<string, PriceSource>;
   readonly conditions: RunConditions;
+  /** Sets the mark price apart from the last price at some moment. */
+  readonly basis?: { readonly atMs: number; readonly byMarket: Readonly<Record<string, number>> };
 }
 
 /** How well exchange and network work. */

@@ -1,5 +1,6 @@
 import type { CompiledConfig } from '../../config/compiled.ts';
 import { compileRules } from '../../core/compiled-rules.ts';
+import { decimalFromNumber, roundToStep } from '../../core/decimal.ts';
 import { known } from '../../core/quantity.ts';
 import { marksOf } from '../../core/view/marks.ts';
 import { readFault } from '../../simulator/control/fault-routes.ts';
@@ -113,6 +114,24 @@ class RunWatcher {
       if (world.elapsedMs() < durationMs) world.schedule(world.elapsedMs() + LOOK_MS, again);
     };
     world.schedule(LOOK_MS, again);
+    this.#spreadMark();
+  }
+
+  /** From then on the mark stays as far away in money as it is then. */
+  #spreadMark(): void {
+    const { basis } = this.#plan;
+    if (basis === undefined) return;
+    const { exchange } = this.world;
+    this.world.schedule(basis.atMs, () => {
+      exchange.catchUp();
+      for (const [name, share] of Object.entries(basis.byMarket)) {
+        const market = exchange.model.market(name);
+        if (market === undefined) continue;
+        const { last, spec } = market;
+        const mark = roundToStep(last.times(decimalFromNumber(1 + share)), spec.priceStep, 'halfUp');
+        exchange.setPrice(name, last, { last, mark });
+      }
+    });
   }
 
   #nowMs(): number {

@@ -1,6 +1,7 @@
 import { type Decimal, decimalFromNumber, maxDecimal, roundToStep } from '../../core/decimal.ts';
 import { type PricePoint, type PriceSource, sourceFromPoints } from '../../simulator/price-source.ts';
 import { straightLine } from '../../simulator/prices/straight-line.ts';
+import { coinOf } from '../exposure.ts';
 
 /** Minutes from the start, and percent away from the first price; two points of one minute are a jump. */
 export type ScenarioPoint = readonly [minute: number, percent: number];
@@ -26,10 +27,6 @@ const MAJORS = new Set(['BTC', 'XBT', 'WBTC', 'ETH', 'WETH']);
 const MAJOR_BETA = 1;
 /** Ether, the mildest of the alternatives, fell 1.2 to 1.5 times as far as bitcoin in the crashes of the library. */
 const OTHER_BETA = 1.4;
-
-function coinOf(market: string): string {
-  return market.slice(0, Math.max(0, market.lastIndexOf('_'))) || market;
-}
 
 /** How many times as far as the majors a market moves when nobody says otherwise. */
 export function usualBeta(market: string): number {
@@ -82,4 +79,15 @@ function movesIn({ majors, others }: Scenario, { market, startMs, beta: ownBeta 
 function priceAfter({ startPrice, priceStep }: ScenarioMarket, move: number): Decimal {
   const factor = decimalFromNumber(Math.round((1 + move) * 1e9) / 1e9);
   return maxDecimal(priceStep, roundToStep(startPrice.times(factor), priceStep, 'halfUp'));
+}
+
+/** When the majors have first moved so many percent; the end where they never do. */
+export function firstMoveMs({ majors }: Scenario, percent: number): number {
+  for (const [index, [minute, move]] of majors.entries()) {
+    if (Math.abs(move) < percent) continue;
+    const [before, from] = majors[index - 1] ?? [0, 0];
+    const share = (percent - Math.abs(from)) / (Math.abs(move) - Math.abs(from) || 1);
+    return Math.round((before + (minute - before) * share) * 60_000);
+  }
+  return Math.round((majors.at(-1)?.[0] ?? 0) * 60_000);
 }
