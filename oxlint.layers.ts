@@ -47,6 +47,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     ],
     rule: 'src/world composes the daemon with the simulated exchange in virtual time: no sockets, no Redis, no other layer.',
   },
+  'src/replay': {
+    imports: ['core/', 'simulator/', 'world/', 'config/'],
+    rule: 'src/replay runs worlds and reports on them; src/app.ts hands it to the command line.',
+  },
   'src/web': {
     imports: ['core/', 'app.ts'],
     rule: 'src/web shows what it is handed; it reaches other layers through src/app.ts only.',
@@ -152,6 +156,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'action-log',
     'action-alarm-words',
     'alert-words',
+    'marks',
     'record-words',
     'stored-figures',
     'story',

@@ -1,5 +1,7 @@
 import type { Daemon, DaemonOptions } from './app/daemon.ts';
 import type { Operations, OperationsPlace } from './app/operations.ts';
+import type { OpenReplay, ReplayOptions } from './app/replay.ts';
+import type { OpenStress, StressOptions } from './app/stress.ts';
 import type { ChannelTest } from './app/test-channels.ts';
 import type { CheckReport } from './config/check-report.ts';
 import type { FullExchange } from './core/ports/exchange.ts';
@@ -9,6 +11,8 @@ import type { DoctorOptions } from './doctor/examine-setup.ts';
 import type { ExchangeObserver } from './exchange/call/observer.ts';
 import type { ExchangeClientOptions } from './exchange/client.ts';
 import type * as requests from './exchange/requests.ts';
+import type { ReplayRecord } from './replay/record.ts';
+import type { StressRecord } from './replay/stress/stress.ts';
 import type { RunningSimulator, SimulatorOptions } from './simulator/start-simulated-exchange.ts';
 import type { FileVerdict } from './state/audit/audit-file.ts';
 
@@ -21,8 +25,11 @@ import type { FileVerdict } from './state/audit/audit-file.ts';
 
 export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
 export type { Operations, OperationsPlace } from './app/operations.ts';
-export type { LogOutput } from './app/process-telemetry.ts';
+export { type LogOutput } from './app/process-telemetry.ts';
 export { readVersion } from './app/read-version.ts';
+export { type OpenReplay, type ReplayOptions } from './app/replay.ts';
+export { parseLatency, parseMoment } from './app/replay-values.ts';
+export { type OpenStress, type StressOptions } from './app/stress.ts';
 export type { ChannelTest } from './app/test-channels.ts';
 export type { CheckReport } from './config/check-report.ts';
 export {
@@ -37,9 +44,13 @@ export type { DoctorCheck, DoctorReport } from './doctor/doctor-report.ts';
 export type { DoctorOptions } from './doctor/examine-setup.ts';
 export type { ExchangeObserver } from './exchange/call/observer.ts';
 export { ENDPOINTS } from './exchange/endpoints.ts';
-export type { Dialect, Prepared } from './exchange/requests.ts';
-export type { RunningSimulator, SimulatorOptions } from './simulator/start-simulated-exchange.ts';
-export type { FileVerdict } from './state/audit/audit-file.ts';
+export { type Dialect, type Prepared } from './exchange/requests.ts';
+export { outcomeTable } from './replay/outcome-table.ts';
+export { type ReplayRecord } from './replay/record.ts';
+export { type StressRecord } from './replay/stress/stress.ts';
+export { summaryOf } from './replay/summary.ts';
+export { type RunningSimulator, type SimulatorOptions } from './simulator/start-simulated-exchange.ts';
+export { type FileVerdict } from './state/audit/audit-file.ts';
 export type { LogLevel } from './telemetry/logger.ts';
 
 /** Starts the simulated exchange. @throws an error with a `code` and a message that says what to change. */
@@ -91,6 +102,50 @@ export async function checkConfigFile(
     import('./config/node-files.ts'),
   ]);
   return reportCheck(file, nodeSurroundings(env));
+}
+
+/**
+ * Reads what a replay needs and says what is wrong with it; see there.
+ * @throws ReplayInputError, SimulatorError
+ */
+export async function openReplay(options: ReplayOptions): Promise<OpenReplay> {
+  const { openReplay: open } = await import('./app/replay.ts');
+  return await open(options);
+}
+
+/** A replay as one HTML page. */
+export async function renderReplay(record: ReplayRecord): Promise<string> {
+  const { renderReport } = await import('./replay/report/render-report.ts');
+  return renderReport(record);
+}
+
+/** Reads what a stress test needs and says what is wrong with it; see there. @throws ReplayInputError */
+export async function openStress(options: StressOptions): Promise<OpenStress> {
+  const { openStress: open } = await import('./app/stress.ts');
+  return await open(options);
+}
+
+/** What `breakwater stress --list` prints. */
+export async function stressScenarios() {
+  const { STRESS_SCENARIOS } = await import('./app/stress.ts');
+  return STRESS_SCENARIOS.map(({ id, title, about, kind }) => ({ id, title, about, kind }));
+}
+
+/** A stress test as tables for a terminal, and its worst case in a sentence. */
+export async function stressTables(record: StressRecord) {
+  const tables = await import('./replay/stress/stress-tables.ts');
+  return {
+    scenarios: tables.scenarioTable(record),
+    accounts: tables.accountTable(record),
+    grid: tables.gridTable(record),
+    worst: tables.worstCase(record),
+  };
+}
+
+/** A stress test as one HTML page. */
+export async function renderStressReport(record: StressRecord): Promise<string> {
+  const { renderStress } = await import('./replay/stress/stress-report.ts');
+  return renderStress(record);
 }
 
 /** The shared state in an operator's hands; see there. */

@@ -9,6 +9,8 @@ import type { CliIo } from './io.ts';
 import { registerNotify } from './notify.ts';
 import { registerPause } from './pause.ts';
 import { registerReduce } from './reduce.ts';
+import { registerReplay } from './replay/command.ts';
+import { registerStress } from './replay/stress.ts';
 import { registerResume } from './resume.ts';
 import { registerRun } from './run-daemon.ts';
 import { registerSilence } from './silence.ts';
@@ -24,6 +26,8 @@ export type RegisterCommand = (program: Command, io: CliIo) => void;
 /** In the order of `breakwater --help`. */
 export const COMMANDS: readonly RegisterCommand[] = [
   registerDemo,
+  registerReplay,
+  registerStress,
   registerRun,
   registerSimulate,
   registerCall,

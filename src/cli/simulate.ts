@@ -88,7 +88,10 @@ function addPlaces(command: Command): void {
 function addMarket(command: Command): void {
   command
     .option('--scenario <name>', 'play a scripted scenario (see --list) instead of a random walk')
-    .option('--prices <file>', 'play candles: timestamp_ms,open,high,low,close,volume with that header')
+    .option(
+      '--prices <file>',
+      'play candles (timestamp_ms,open,high,low,close,volume) or trades (timestamp_ms,price,amount)',
+    )
     .option(
       '--market <name>',
       'the market that they move; the _PERP market of a spot market follows it. Without it a scenario and ' +

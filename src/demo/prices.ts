@@ -1,7 +1,8 @@
 import { type Decimal, decimal } from '../core/quantities/decimal.ts';
 import type { MarketSpec } from '../simulator/model/types.ts';
-import { candleSource } from '../simulator/scenarios/candles.ts';
-import type { PriceSource } from '../simulator/scenarios/price-source.ts';
+import { firstPrice } from '../simulator/prices/price-file.ts';
+import { pathSource } from '../simulator/prices/price-path.ts';
+import type { PriceSource } from '../simulator/prices/price-source.ts';
 import {
   isScenarioName,
   SCENARIOS,
@@ -64,14 +65,15 @@ export function playedPrices({ scenario, pricesCsv, windowMs, seed }: PriceOptio
 }
 
 function candlePrices(window: CandleWindow): PlayedPrices {
-  const { candles, candleMs } = window;
   return {
-    startPrice: candles[0]?.open ?? decimal(START_PRICE),
+    startPrice: firstPrice(window.series),
     about: `candles from ${new Date(window.fromMs).toISOString()}, a move of ${(100 * window.move).toFixed(1)} %`,
-    sourceFrom: ({ priceStep }, startMs) =>
-      candleSource({
-        candles,
-        candleMs,
+    sourceFrom: ({ priceStep, name }, startMs) =>
+      pathSource({
+        series: window.series,
+        model: 'adverse',
+        market: name,
+        seed: 0,
         startMs,
         priceStep,
         // The order of a candle's extremes that hurts those whom the move hurts.

@@ -1,5 +1,5 @@
 import { type Decimal, toNumber } from '../core/quantities/decimal.ts';
-import type { PriceSource } from '../simulator/scenarios/price-source.ts';
+import type { PriceSource } from '../simulator/prices/price-source.ts';
 
 /** What a position can bear. */
 export interface Bound {

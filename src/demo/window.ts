@@ -1,11 +1,14 @@
-import { toNumber } from '../core/quantities/decimal.ts';
-import { type Candle, parseCandles, shortestDistance } from '../simulator/scenarios/candles.ts';
+import {
+  type Candle,
+  type CandleSeries,
+  parseCandles,
+  priceFaultText,
+} from '../simulator/prices/price-file.ts';
 import { SimulatorError } from '../simulator/simulated-exchange.ts';
 
 /** The part of a file of candles that the demo plays. */
 export interface CandleWindow {
-  readonly candles: readonly Candle[];
-  readonly candleMs: number;
+  readonly series: CandleSeries;
   readonly fromMs: number;
   /** The largest move away from its first price, as a fraction; negative is a fall. */
   readonly move: number;
@@ -18,9 +21,8 @@ export interface CandleWindow {
  */
 export function largestMove(csv: string, windowMs: number): CandleWindow {
   const parsed = parseCandles(csv);
-  if (!parsed.ok) throw new SimulatorError('invalid-input', `prices: ${parsed.message}`);
-  const { candles } = parsed;
-  const candleMs = shortestDistance(candles);
+  if (!parsed.ok) throw new SimulatorError('invalid-input', priceFaultText('prices', parsed.fault));
+  const { candles, candleMs } = parsed.series;
   const lastMs = (candles.at(-1)?.timestampMs ?? 0) + candleMs;
   let best: { from: number; to: number; move: number } | undefined;
   for (const [from, first] of candles.entries()) {
@@ -31,18 +33,18 @@ export function largestMove(csv: string, windowMs: number): CandleWindow {
   }
   const { from, to, move } = best ?? { from: 0, to: candles.length, move: 0 };
   const chosen = candles.slice(from, to);
-  return { candles: chosen, candleMs, fromMs: chosen[0]?.timestampMs ?? 0, move };
+  return { series: { ...parsed.series, candles: chosen }, fromMs: chosen[0]?.timestampMs ?? 0, move };
 }
 
 function excursion(candles: readonly Candle[], from: number, untilMs: number): { to: number; move: number } {
-  const start = toNumber((candles[from] as Candle).open);
+  const start = Number((candles[from] as Candle).open);
   let move = 0;
   let to = from;
   for (; to < candles.length; to += 1) {
     const candle = candles[to] as Candle;
     if (candle.timestampMs >= untilMs) break;
     for (const price of [candle.low, candle.high]) {
-      const change = toNumber(price) / start - 1;
+      const change = Number(price) / start - 1;
       if (Math.abs(change) > Math.abs(move)) move = change;
     }
   }

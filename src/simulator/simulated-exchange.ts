@@ -16,7 +16,7 @@ import type { ExchangeModel } from './model/exchange-model.ts';
 import type { LedgerDetail } from './model/ledger-entry.ts';
 import { changeReadings, type Readings } from './model/readings.ts';
 import type { SeedAccount } from './model/types.ts';
-import type { PriceSource } from './scenarios/price-source.ts';
+import type { PriceSource } from './prices/price-source.ts';
 import { Timeline } from './timeline.ts';
 
 export interface ExchangeSetup {

@@ -3,10 +3,6 @@ export interface SimulationClock {
   nowMs(): number;
 }
 
-export interface SteppedClock extends SimulationClock {
-  advance(ms: number): void;
-}
-
 /**
  * Virtual time that starts at `startMs` and runs `factor` times as fast as `wallMs`, the wall clock that is
  * passed in (monotonic if possible); factor 1 is real time, 0 stands still.
@@ -20,19 +16,6 @@ export function runningClock(startMs: number, wallMs: () => number, factor = 1):
     nowMs: () => {
       latest = Math.max(latest, startMs + Math.floor((wallMs() - origin) * factor));
       return latest;
-    },
-  };
-}
-
-/** Virtual time that moves only when told to. */
-export function steppedClock(startMs: number): SteppedClock {
-  let now = startMs;
-  return {
-    nowMs: () => now,
-    advance: (ms) => {
-      if (!Number.isInteger(ms) || ms < 0)
-        throw new RangeError(`a step is a whole number of ms >= 0, got ${ms}`);
-      now += ms;
     },
   };
 }

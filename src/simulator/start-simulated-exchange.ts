@@ -17,12 +17,13 @@ import type { ExchangeModel } from './model/exchange-model.ts';
 import type { LedgerEntry, LedgerFilter } from './model/ledger-entry.ts';
 import { changeReadings, DEFAULT_READINGS, type Readings } from './model/readings.ts';
 import type { MarketSpec, ModelConfig, SeedAccount } from './model/types.ts';
+import { firstPrice } from './prices/price-file.ts';
 import {
   type CandlesPlay,
   playCandles,
   playScenario,
   playWalk,
-  readCandles,
+  readPrices,
   type ScenarioPlay,
   type WalkPlay,
 } from './scenarios/play.ts';
@@ -186,9 +187,8 @@ function modelConfig(options: SimulatorOptions, seed: number, startMs: number): 
 
 /** Candles that play from the start also say where the market starts, so that no position begins with a jump. */
 function startAt(markets: readonly MarketSpec[], { csv, market }: CandlesPlay): readonly MarketSpec[] {
-  const price = readCandles(csv)[0]?.open;
+  const price = firstPrice(readPrices(csv));
   const leader = market ?? markets.find(({ follows }) => follows === undefined)?.name;
-  if (price === undefined) return markets;
   return markets.map((spec) =>
     spec.name === leader || spec.follows === leader ? Object.assign({}, spec, { price }) : spec,
   );

@@ -1,8 +1,8 @@
 import { type Decimal, decimal, divide } from '../core/quantities/decimal.ts';
 import { DEFAULT_ASSETS, DEFAULT_MARKETS } from '../simulator/defaults.ts';
 import type { AssetSpec, MarketSpec, SeedAccount, SeedPosition } from '../simulator/model/types.ts';
+import { interpolate, type PriceSource, sourceFromPoints } from '../simulator/prices/price-source.ts';
 import { playScenario, playWalk } from '../simulator/scenarios/play.ts';
-import { interpolate, type PriceSource, sourceFromPoints } from '../simulator/scenarios/price-source.ts';
 import type { SimulatedExchange, SimulatorTime } from '../simulator/simulated-exchange.ts';
 import { assembleExchange } from '../simulator/start-simulated-exchange.ts';
 import type { AccountSpec, ExchangeSpec, MarketTerms, PositionSpec, PriceSpec, WorldSpec } from './spec.ts';

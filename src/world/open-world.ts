@@ -3,7 +3,7 @@ import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import type { FaultSpec } from '../simulator/http/faults.ts';
-import type { PriceSource } from '../simulator/scenarios/price-source.ts';
+import type { PriceSource } from '../simulator/prices/price-source.ts';
 import type { SimulatedExchange } from '../simulator/simulated-exchange.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createMemoryNonceStore } from '../state/nonce/nonce-memory.ts';

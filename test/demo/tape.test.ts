@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decimal } from '../../src/core/quantities/decimal.ts';
 import { type Bound, Tape } from '../../src/demo/tape.ts';
-import { sourceFromPoints } from '../../src/simulator/scenarios/price-source.ts';
+import { sourceFromPoints } from '../../src/simulator/prices/price-source.ts';
 
 const bound = (direction: Bound['direction'], price: number, accountId: string = direction): Bound => ({
   accountId,

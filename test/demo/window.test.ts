@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { toNumber } from '../../src/core/quantities/decimal.ts';
 import { largestMove } from '../../src/demo/window.ts';
-import { parseCandles } from '../../src/simulator/scenarios/candles.ts';
+import { parseCandles } from '../../src/simulator/prices/price-file.ts';
 
 const MINUTE_MS = 60_000;
 const FIRST_MS = 1_600_000_000_000;
@@ -26,8 +25,8 @@ function csvOf(rows: readonly Row[], stepMs = MINUTE_MS): string {
 const minutes = (count: number): number => count * MINUTE_MS;
 /** Index of the first candle, how many, and the move. */
 const chosen = (csv: string, windowMs: number, stepMs = MINUTE_MS) => {
-  const { fromMs, candles, move } = largestMove(csv, windowMs);
-  return { from: (fromMs - FIRST_MS) / stepMs, count: candles.length, move: Number(move.toFixed(6)) };
+  const { fromMs, series, move } = largestMove(csv, windowMs);
+  return { from: (fromMs - FIRST_MS) / stepMs, count: series.candles.length, move: Number(move.toFixed(6)) };
 };
 
 describe('the window around the largest move', () => {
@@ -106,7 +105,7 @@ describe('the window around the largest move', () => {
         const best = Math.max(...starts.map((from) => furthest(rows.slice(from, from + count))));
         const window = largestMove(csvOf(rows), minutes(count));
         expect(Math.abs(window.move)).toBeCloseTo(best, 12);
-        expect(window.candles).toHaveLength(Math.min(count, rows.length));
+        expect(window.series.candles).toHaveLength(Math.min(count, rows.length));
       }),
     );
   });
@@ -114,33 +113,25 @@ describe('the window around the largest move', () => {
   test('its move is one that its own candles make, and they are those of the file', () => {
     fc.assert(
       fc.property(files, windows, (rows, count) => {
-        const { candles, candleMs, move, fromMs } = largestMove(csvOf(rows), minutes(count));
-        const start = toNumber(candles[0]?.open ?? fail());
+        const { series, move, fromMs } = largestMove(csvOf(rows), minutes(count));
+        const { candles, candleMs } = series;
+        const start = Number(candles[0]?.open);
         const moves = candles.flatMap(({ low, high }) =>
-          [low, high].map((price) => toNumber(price) / start - 1),
+          [low, high].map((price) => Number(price) / start - 1),
         );
         expect(move === 0 || moves.includes(move)).toBe(true);
         expect(candles[0]?.timestampMs).toBe(fromMs);
         expect(candleMs).toBe(MINUTE_MS);
         const parsed = parseCandles(csvOf(rows));
-        const same = parsed.ok ? parsed.candles.map(shown) : [];
+        const same = parsed.ok ? parsed.series.candles : [];
         const from = (fromMs - FIRST_MS) / MINUTE_MS;
-        expect(candles.map(shown)).toEqual(same.slice(from, from + candles.length));
+        expect(candles).toEqual(same.slice(from, from + candles.length));
       }),
     );
   });
 
   test('a mistake in the file is named with its line', () => {
     const csv = `${csvOf([flat(100)])}${FIRST_MS + MINUTE_MS},1,2,oops,1,1\n`;
-    expect(() => largestMove(csv, minutes(1))).toThrow(/prices: line 3.*oops/);
+    expect(() => largestMove(csv, minutes(1))).toThrow(/prices:3: .*oops/);
   });
 });
-
-function shown(candle: ReturnType<typeof largestMove>['candles'][number]) {
-  const { timestampMs, open, high, low, close } = candle;
-  return [timestampMs, ...[open, high, low, close].map((price) => price.toFixed())];
-}
-
-function fail(): never {
-  throw new Error('a window without a candle');
-}

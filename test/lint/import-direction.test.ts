@@ -34,6 +34,7 @@ const LAYERS = [
   'simulator',
   'world',
   'web',
+  'replay',
   'redis-server',
   'demo',
   'doctor',
@@ -64,6 +65,7 @@ const MAY_IMPORT: Readonly<Record<Layer, readonly string[]>> = {
     'app/pipeline.ts',
   ],
   web: ['core/quantities/decimal.ts', 'app.ts'],
+  replay: ['core/quantities/decimal.ts', 'simulator/thing.ts', 'world/thing.ts', 'config/thing.ts'],
   'redis-server': [],
   demo: [
     'core/quantities/decimal.ts',
@@ -95,6 +97,7 @@ const MESSAGE: Readonly<Record<Layer, string>> = {
   simulator: 'src/simulator may import src/core/quantities/decimal.ts and the port of the clock only',
   world: 'src/world composes the daemon with the simulated exchange in virtual time',
   web: 'it reaches other layers through src/app.ts only',
+  replay: 'src/replay runs worlds and reports on them',
   'redis-server': 'src/redis-server starts a Redis server of its own',
   demo: 'src/demo runs the daemon of src/app against src/simulator',
   doctor: 'src/doctor tries the parts that it names',

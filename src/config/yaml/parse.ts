@@ -16,9 +16,13 @@ import type { YamlDocument, YamlNode } from './document.ts';
 import { type ErrorCode, SYNTAX_WORDS } from './syntax-words.ts';
 import { looksSecret, writtenNumber } from './value.ts';
 
+export interface YamlBounds {
+  readonly maxCharacters: number;
+  readonly maxNodes: number;
+}
+
 /** Bounds that no config for people comes near; they keep hostile input cheap. */
-const MAX_CHARACTERS = 1_000_000;
-const MAX_NODES = 50_000;
+const CONFIG_BOUNDS: YamlBounds = { maxCharacters: 1_000_000, maxNodes: 50_000 };
 const MAX_DEPTH = 40;
 /** One slip can upset all lines after it. */
 const MAX_SYNTAX_ERRORS = 20;
@@ -33,11 +37,12 @@ export interface ParsedYaml {
  * digits (`WrittenNumber`); aliases are followed, within bounds; tags, merge keys and several documents in
  * one file are refused. Never throws, and repeats nothing of the text but harmless keys.
  */
-export function parseYaml(text: string, file: string): ParsedYaml {
+export function parseYaml(text: string, file: string, bounds = CONFIG_BOUNDS): ParsedYaml {
   const start: Place = { file, line: 1, column: 1 };
-  if (text.length > MAX_CHARACTERS) {
+  const { maxCharacters, maxNodes } = bounds;
+  if (text.length > maxCharacters) {
     return {
-      problems: [syntaxProblem(start, `expected at most ${MAX_CHARACTERS} characters, got ${text.length}`)],
+      problems: [syntaxProblem(start, `expected at most ${maxCharacters} characters, got ${text.length}`)],
     };
   }
   const lineCounter = new LineCounter();
@@ -62,7 +67,7 @@ export function parseYaml(text: string, file: string): ParsedYaml {
       const shown = wrong.slice(0, MAX_SYNTAX_ERRORS);
       return { problems: shown.map(({ code, pos }) => syntaxProblem(placeAt(pos[0]), wordsFor(code))) };
     }
-    const reader = new TreeReader(placeAt);
+    const reader = new TreeReader(placeAt, maxNodes);
     const root = reader.read(parsed.contents, [], undefined);
     return reader.problems.length > 0 && reader.aborted
       ? { problems: reader.problems }
@@ -89,11 +94,13 @@ class TreeReader {
   readonly problems: Problem[] = [];
   aborted = false;
   readonly #placeAt: (offset: number) => Place;
+  readonly #maxNodes: number;
   readonly #anchors = new Map<string, Node>();
   #nodes = 0;
 
-  constructor(placeAt: (offset: number) => Place) {
+  constructor(placeAt: (offset: number) => Place, maxNodes: number) {
     this.#placeAt = placeAt;
+    this.#maxNodes = maxNodes;
   }
 
   read(node: Node | null, path: Path, keyPlace: Place | undefined, fallback?: Place): YamlNode {
@@ -102,11 +109,11 @@ class TreeReader {
     const leaf = (value: unknown): YamlNode => build(value, place, keyPlace);
     this.#nodes += 1;
     if (this.aborted) return leaf(null);
-    if (this.#nodes > MAX_NODES) {
+    if (this.#nodes > this.#maxNodes) {
       return this.#abort(
         place,
         path,
-        `expected at most ${MAX_NODES} values, got more (aliases count each time)`,
+        `expected at most ${this.#maxNodes} values, got more (aliases count each time)`,
       );
     }
     if (path.length > MAX_DEPTH) return this.#abort(place, path, TOO_DEEP);

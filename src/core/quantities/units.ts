@@ -37,7 +37,7 @@ export function ltvScale(record: CreditLineRecord, unit: AccountSettings['ltvUni
 }
 
 /** The money currency by which totals are kept apart: the market's setting, else the end of its name. */
-export function moneyOf(market: string, settings: AccountSettings): string {
+export function moneyOf(market: string, settings: Pick<AccountSettings, 'marketSettings'>): string {
   const money = settings.marketSettings(market)?.money;
   return money ?? market.slice(market.lastIndexOf('_') + 1);
 }

@@ -50,7 +50,7 @@ export function sourceRoutes(exchange: SimulatedExchange): readonly ControlRoute
     {
       method: 'POST',
       path: '/candles',
-      doc: 'Plays candles from now on: CSV text with the header timestamp_ms,open,high,low,close,volume.',
+      doc: 'Plays CSV text from now on: timestamp_ms,open,high,low,close,volume, or trades: timestamp_ms,price,amount.',
       example: {
         market: 'BTC_USDT',
         csv: 'timestamp_ms,open,high,low,close,volume\n0,60000,60100,59000,59500,12\n',

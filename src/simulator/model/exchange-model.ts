@@ -1,5 +1,5 @@
 import type { Decimal } from '../../core/quantities/decimal.ts';
-import type { PriceSource } from '../scenarios/price-source.ts';
+import type { PriceSource } from '../prices/price-source.ts';
 import type { LedgerDetail, LedgerEntry, LedgerFilter } from './ledger-entry.ts';
 import type { Readings } from './readings.ts';
 import type {

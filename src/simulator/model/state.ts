@@ -1,5 +1,5 @@
 import { type Decimal, decimal, ONE, ZERO } from '../../core/quantities/decimal.ts';
-import type { PriceSource } from '../scenarios/price-source.ts';
+import type { PriceSource } from '../prices/price-source.ts';
 import type { SeededRandom } from '../scenarios/random.ts';
 import type { Agenda } from './agenda.ts';
 import type { Heap } from './heap.ts';

@@ -1,8 +1,9 @@
 import type { Decimal } from '../../core/quantities/decimal.ts';
 import type { MarketSheet } from '../model/types.ts';
+import { type PriceSeries, parsePrices, priceFaultText } from '../prices/price-file.ts';
+import { pathSource } from '../prices/price-path.ts';
+import { type PriceSource, walkSource } from '../prices/price-source.ts';
 import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
-import { type Candle, candleSource, parseCandles } from './candles.ts';
-import { type PriceSource, walkSource } from './price-source.ts';
 import { isScenarioName, SCENARIOS, scenarioSource } from './scenarios.ts';
 
 export interface ScenarioPlay {
@@ -18,7 +19,7 @@ export interface ScenarioPlay {
 }
 
 export interface CandlesPlay {
-  /** `timestamp_ms,open,high,low,close,volume` with that header. */
+  /** Candles or trades; see `parsePrices`. */
   readonly csv: string;
   readonly market?: string | undefined;
   /** The extreme that comes first: `low` hurts longs, `high` hurts shorts. */
@@ -58,22 +59,25 @@ export function playScenario(exchange: SimulatedExchange, play: ScenarioPlay, se
 }
 
 /** @throws SimulatorError naming the line that is wrong. */
-export function readCandles(csv: string): readonly Candle[] {
-  const parsed = parseCandles(csv);
-  if (!parsed.ok) throw new SimulatorError('invalid-input', `prices: ${parsed.message}`);
-  return parsed.candles;
+export function readPrices(csv: string): PriceSeries {
+  const parsed = parsePrices(csv);
+  if (!parsed.ok) throw new SimulatorError('invalid-input', priceFaultText('prices', parsed.fault));
+  return parsed.series;
 }
 
-/** Plays candles from now on, in one market: the first that leads others unless one is named. */
+/** Plays candles or trades from now on, in one market: the first that leads others unless one is named. */
 export function playCandles(exchange: SimulatedExchange, play: CandlesPlay): string[] {
-  const candles = readCandles(play.csv);
+  const series = readPrices(play.csv);
   const leader = exchange.model.markets().find((market) => market.spec.follows === undefined);
   return playIn(exchange, play.market ?? leader?.spec.name, (market) =>
-    candleSource({
-      candles,
+    pathSource({
+      series,
+      model: 'adverse',
+      adverse: play.adverse ?? 'low',
+      market: market.spec.name,
+      seed: exchange.seed,
       startMs: exchange.model.nowMs(),
       priceStep: market.spec.priceStep,
-      ...(play.adverse === undefined ? {} : { adverse: play.adverse }),
       ...(play.tickMs === undefined ? {} : { tickMs: play.tickMs }),
     }),
   );

@@ -1,5 +1,5 @@
 import { type Decimal, decimal, decimalFromNumber, ONE, roundToStep } from '../../core/quantities/decimal.ts';
-import { interpolate, type PricePoint, type PriceSource, sourceFromPoints } from './price-source.ts';
+import { interpolate, type PricePoint, type PriceSource, sourceFromPoints } from '../prices/price-source.ts';
 import { createRandom } from './random.ts';
 
 /** Where the price is at a part of the duration, as a part of the magnitude: 1 is the full move. */

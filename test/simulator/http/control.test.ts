@@ -125,7 +125,7 @@ describe('what there is', () => {
     ['DELETE', '/accounts/long/orders/5', undefined, 422, /./],
     ['POST', '/scenarios/nova', {}, 400, /no scenario "nova"; there are crash/],
     ['POST', '/scenarios/crash', { magnitude: '2' }, 400, /magnitude/],
-    ['POST', '/candles', { csv: 'a,b\n' }, 400, /line 1/],
+    ['POST', '/candles', { csv: 'a,b\n' }, 400, /prices:1: expected/],
     ['POST', '/fiat-deposits/none/pay', {}, 404, /no such deposit link/],
     ['GET', '/requests?outcome=maybe', undefined, 400, /query\.outcome/],
     ['GET', '/ledger?limit=x', undefined, 400, /query\.limit/],

@@ -106,7 +106,7 @@ describe('starting', () => {
     ['reading', { readings: { x: 1 } }, /unknown reading "x"/],
     ['scenario', { scenario: { name: 'x' } }, /no scenario "x"/],
     ['market', { walk: { market: 'X' } }, /no market "X"; there are/],
-    ['candles', { candles: { csv: 'x' } }, /line 1: expected the header/],
+    ['candles', { candles: { csv: 'x' } }, /prices:1: expected candles/],
     ['fault kind', { faults: ['x'] }, /no fault "x"; there are/],
     ['fault setting', { faults: ['reset,probability'] }, /"probability" is not key=value/],
     ['fault value', { faults: ['latency,delayMs=soon'] }, /fault\.effect\.delayMs/],

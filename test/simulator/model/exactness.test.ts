@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ExchangeModel } from '../../../src/simulator/model/exchange-model.ts';
 import type { SeedAccount } from '../../../src/simulator/model/types.ts';
-import { candleSource, parseCandles } from '../../../src/simulator/scenarios/candles.ts';
-import type { PriceSource } from '../../../src/simulator/scenarios/price-source.ts';
+import type { PriceSource } from '../../../src/simulator/prices/price-source.ts';
 import {
   accepted,
   account,
@@ -130,20 +129,6 @@ describe('funding', () => {
 });
 
 describe('prices', () => {
-  it('of candles with a hole stand still in it: a candle never lasts longer than the shortest of the file', () => {
-    const rows = ['0,100,100,100,100,1', '60000,101,101,101,101,1', '300000,102,102,102,102,1'];
-    const parsed = parseCandles(`timestamp_ms,open,high,low,close,volume\n${rows.join('\n')}\n`);
-    if (!parsed.ok) throw new Error(parsed.message);
-    const source = candleSource({ candles: parsed.candles, priceStep: d('1'), tickMs: 10_000 });
-    const times: number[] = [];
-    for (let atMs = source.nextMs(); atMs !== undefined; atMs = source.nextMs()) {
-      times.push(atMs);
-      source.take(d('1'));
-    }
-    expect(times.filter((atMs) => atMs >= 120_000 && atMs < 300_000)).toEqual([]);
-    expect(times.at(-1)).toBe(359_999);
-  });
-
   it('of a market with a source of its own do not follow the market that it follows without one', () => {
     const model = world();
     model.setPriceSource('BTC_PERP', onceAt(START_MS + 1_000, '50000'));

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { decimal, roundToStep } from '../../../src/core/quantities/decimal.ts';
 import type { ExchangeModel } from '../../../src/simulator/model/exchange-model.ts';
 import type { PositionLeg, Side } from '../../../src/simulator/model/types.ts';
-import { walkSource } from '../../../src/simulator/scenarios/price-source.ts';
+import { walkSource } from '../../../src/simulator/prices/price-source.ts';
 import { START_MS } from './helpers.ts';
 
 /** Any order flow: what customers, markets and the control API can do, as data. */

@@ -5,7 +5,7 @@ import {
   maxDecimal,
   roundToStep,
 } from '../../core/quantities/decimal.ts';
-import { createRandom } from './random.ts';
+import { createRandom } from '../scenarios/random.ts';
 
 /**
  * A source of prices of one market in virtual time. The market asks for the time of the next price, and at

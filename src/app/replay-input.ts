@@ -1,0 +1,146 @@
+import { readFile } from 'node:fs/promises';
+import type { CompiledConfig } from '../config/compiled-config.ts';
+import { loadConfig, loadWithoutSecrets } from '../config/load-config.ts';
+import { nodeSurroundings } from '../config/node-files.ts';
+import { formatProblem, type Problem } from '../config/problem.ts';
+import { readPositions } from '../replay/positions/positions-file.ts';
+import type { ReadAccount } from '../replay/positions/starting-account.ts';
+import { type ReplayConfig, replayConfig } from '../replay/run/replay-config.ts';
+import type { MarketTerms } from '../world/spec.ts';
+import { readLivePositions } from './live-positions.ts';
+
+/** What a replay cannot start with; one line for each thing that is wrong. */
+export class ReplayInputError extends Error {
+  readonly code = 'replay-input';
+  readonly lines: readonly string[];
+
+  constructor(lines: readonly string[]) {
+    super(lines.join('\n'));
+    this.name = 'ReplayInputError';
+    this.lines = lines;
+  }
+}
+
+/** Where the accounts' holdings come from. */
+export type Holdings =
+  | {
+      readonly kind: 'files';
+      readonly files: readonly { readonly file: string; readonly accountId?: string }[];
+    }
+  /** From the exchange, read-only, with the keys of the config. */
+  | { readonly kind: 'live'; readonly signal: AbortSignal };
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** A config and what its accounts hold, ready to be played. */
+export interface Book {
+  readonly config: CompiledConfig;
+  readonly accounts: readonly ReadAccount[];
+  /** The config with just these accounts. */
+  readonly acting: ReplayConfig;
+  readonly notes: readonly string[];
+}
+
+/** @throws ReplayInputError */
+export async function readBook(configFile: string, holdings: Holdings, env: Env): Promise<Book> {
+  const config = usableConfig(configFile, env, holdings.kind === 'live');
+  const { accounts, notes } = await accountsOf(config, holdings);
+  if (accounts.length === 0)
+    throw new ReplayInputError(['expected an account that holds something, found none']);
+  const text = await textOf(configFile);
+  const acting = replayConfig(
+    text,
+    accounts.map(({ id }) => id),
+  );
+  return { config, accounts, acting, notes: [...notes, ...acting.notes] };
+}
+
+function usableConfig(file: string, env: Env, needsSecrets: boolean): CompiledConfig {
+  const surroundings = nodeSurroundings(env);
+  const loaded = needsSecrets ? loadConfig(file, surroundings) : loadWithoutSecrets(file, surroundings);
+  if (loaded.kind === 'refused') throw new ReplayInputError(errorsOf(loaded.problems));
+  return loaded.config;
+}
+
+function errorsOf(problems: readonly Problem[]): readonly string[] {
+  return problems.filter(({ severity }) => severity === 'error').map(formatProblem);
+}
+
+async function accountsOf(
+  config: CompiledConfig,
+  holdings: Holdings,
+): Promise<{ readonly accounts: readonly ReadAccount[]; readonly notes: readonly string[] }> {
+  if (holdings.kind === 'live') {
+    const live = await readLivePositions(config, holdings.signal);
+    if (live.problems.length > 0) throw new ReplayInputError(live.problems);
+    return live;
+  }
+  const accounts: ReadAccount[] = [];
+  const notes: string[] = [];
+  const problems: string[] = [];
+  for (const { file, accountId } of holdings.files) {
+    const read = readPositions({
+      file,
+      text: await textOf(file),
+      configured: config.accounts,
+      ...(accountId === undefined ? {} : { accountId }),
+    });
+    if (read.kind === 'refused') problems.push(...errorsOf(read.problems));
+    else {
+      const twice = read.accounts.filter(({ id }) => accounts.some((account) => account.id === id));
+      problems.push(...twice.map(({ id }) => `${file}: expected each account once, got ${id} again`));
+      accounts.push(...read.accounts);
+      notes.push(...read.notes);
+    }
+  }
+  if (problems.length > 0) throw new ReplayInputError(problems);
+  return {
+    accounts,
+    notes: holdings.files.length > 1 ? notes.filter((note) => !note.endsWith('left out.')) : notes,
+  };
+}
+
+/** Another config, to be compared with; only what it says of these accounts counts. @throws ReplayInputError */
+export async function readRival(
+  file: string,
+  accounts: readonly ReadAccount[],
+  env: Env,
+): Promise<ReplayConfig> {
+  const config = usableConfig(file, env, false);
+  const missing = accounts.filter(({ id }) => !config.accounts.some((account) => account.id === id));
+  if (missing.length > 0) {
+    const ids = missing.map(({ id }) => id).join(', ');
+    throw new ReplayInputError([`${file}: expected the accounts that hold something, found none for ${ids}`]);
+  }
+  return replayConfig(
+    await textOf(file),
+    accounts.map(({ id }) => id),
+  );
+}
+
+export async function textOf(file: string): Promise<string> {
+  return await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new ReplayInputError([`${file}: expected a readable file, got ${error.code ?? error.message}`]);
+  });
+}
+
+/** The steps and rates of these markets as the config has them. @throws ReplayInputError */
+export function termsOf(
+  { accounts }: CompiledConfig,
+  markets: Iterable<string>,
+): Record<string, MarketTerms> {
+  const terms: Record<string, MarketTerms> = {};
+  const missing: string[] = [];
+  for (const market of new Set(markets)) {
+    const settings = accounts
+      .map((account) => account.settings.marketSettings(market))
+      .find((one) => one !== undefined);
+    if (settings === undefined) missing.push(market);
+    else {
+      const { amountStep, priceStep, minAmount, maintenanceMargin } = settings;
+      terms[market] = { amountStep, priceStep, minAmount, maintenanceMargin: String(maintenanceMargin) };
+    }
+  }
+  if (missing.length === 0) return terms;
+  throw new ReplayInputError([`no \`markets\` entry in the config covers ${missing.join(', ')}`]);
+}

@@ -1,0 +1,124 @@
+import path from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { readPriceFiles } from '../replay/price-files.ts';
+import { OWN_CONFIG, type ReplayRecord } from '../replay/record.ts';
+import { runReplay } from '../replay/replay.ts';
+import { parseFaultText } from '../simulator/http/fault-text.ts';
+import type { FaultSpec } from '../simulator/http/faults.ts';
+import type { PathModel } from '../simulator/prices/price-path.ts';
+import type { LatencySpec } from '../world/chance.ts';
+import { type Holdings, ReplayInputError, readBook, readRival, termsOf, textOf } from './replay-input.ts';
+
+export interface ReplayOptions {
+  readonly config: string;
+  readonly prices: readonly { readonly market: string; readonly file: string }[];
+  readonly holdings: Holdings;
+  readonly against: readonly string[];
+  readonly paths: readonly PathModel[];
+  readonly seed: number;
+  /** Unix milliseconds. */
+  readonly fromMs?: number;
+  readonly toMs?: number;
+  /** Each way. */
+  readonly latency: LatencySpec;
+  readonly depth?: string;
+  readonly readings: Readonly<Record<string, unknown>>;
+  /** As `kind,key=value,...` */
+  readonly faults: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export interface OpenReplay {
+  readonly notes: readonly string[];
+  readonly accounts: readonly string[];
+  run(hooks: {
+    readonly signal: AbortSignal;
+    readonly onProgress?: (share: number, run: string) => void;
+  }): Promise<ReplayRecord>;
+}
+
+/** Reads and checks everything that a replay needs. @throws ReplayInputError, SimulatorError */
+export async function openReplay(options: ReplayOptions): Promise<OpenReplay> {
+  const { prices, config: file, env } = options;
+  const book = await readBook(file, options.holdings, env);
+  const texts = await Promise.all(prices.map(async ({ file: name }) => await textOf(name)));
+  const asked = {
+    ...(options.fromMs === undefined ? {} : { fromMs: options.fromMs }),
+    ...(options.toMs === undefined ? {} : { toMs: options.toMs }),
+  };
+  const read = readPriceFiles(
+    prices.map(({ market, file: name }, index) => ({ market, file: name, text: texts[index] ?? '' })),
+    asked,
+  );
+  if (read.kind === 'refused') throw new ReplayInputError(read.problems);
+  refuseUnpriced(book.accounts, new Set(prices.map(({ market }) => market)));
+  const held = book.accounts.flatMap(({ positions }) => positions.map(({ market }) => market));
+  const terms = termsOf(book.config, [...held, ...prices.map(({ market }) => market)]);
+  const rivals = await Promise.all(
+    options.against.map(async (name) => ({
+      name,
+      file: name,
+      text: (await readRival(name, book.accounts, env)).text,
+    })),
+  );
+  const faults = options.faults.map((text) => parseFaultText(text) as FaultSpec);
+  const notes = [...book.notes, ...read.notes, ...jumpNotes(book.accounts, read.markets)];
+  const plan = {
+    title: `Replay of ${read.markets.map(({ market }) => market).join(', ')}`,
+    seed: options.seed,
+    accounts: book.accounts,
+    markets: read.markets,
+    fromMs: read.fromMs,
+    toMs: read.toMs,
+    paths: options.paths,
+    variants: [{ name: OWN_CONFIG, file: path.resolve(file), text: book.acting.text }, ...rivals],
+    terms,
+    conditions: {
+      latency: options.latency,
+      readings: options.readings,
+      faults,
+      ...(options.depth === undefined ? {} : { depth: options.depth }),
+    },
+    notes,
+  };
+  return {
+    notes,
+    accounts: book.accounts.map(({ id }) => id),
+    run: (hooks) => runReplay(plan, { ...hooks, nowMs: () => performance.now() }),
+  };
+}
+
+function refuseUnpriced(
+  accounts: readonly { readonly id: string; readonly positions: readonly { readonly market: string }[] }[],
+  priced: ReadonlySet<string>,
+): void {
+  const coins = new Set([...priced].map(coinOf));
+  const problems = accounts.flatMap(({ id, positions }) =>
+    positions
+      .filter(({ market }) => !coins.has(coinOf(market)))
+      .map(({ market }) => `account ${id} holds ${market}: expected --prices ${market}=FILE, found none`),
+  );
+  if (problems.length > 0) throw new ReplayInputError([...new Set(problems)]);
+}
+
+function coinOf(market: string): string {
+  return market.slice(0, market.lastIndexOf('_'));
+}
+
+/** Present positions over prices of another time begin with a jump, which should be known. */
+const NOTABLE_JUMP = 0.05;
+
+function jumpNotes(
+  accounts: readonly { readonly id: string; readonly markPrices: Readonly<Record<string, number>> }[],
+  markets: readonly { readonly market: string; readonly first: string }[],
+): readonly string[] {
+  return accounts.flatMap(({ id, markPrices }) =>
+    markets.flatMap(({ market, first }) => {
+      const mark = markPrices[market];
+      if (mark === undefined || Math.abs(Number(first) / mark - 1) < NOTABLE_JUMP) return [];
+      return [
+        `Account ${id}: ${market} begins at ${first}, and was at ${mark} when its positions were read; stress plays crashes from present prices.`,
+      ];
+    }),
+  );
+}

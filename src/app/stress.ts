@@ -1,0 +1,91 @@
+import path from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { coinOf, pricedMarkets } from '../replay/exposure.ts';
+import type { ReadAccount } from '../replay/positions/starting-account.ts';
+import { CONDITIONS } from '../replay/scenarios/conditions.ts';
+import { SCENARIO_LIBRARY, SHOCK_GRID } from '../replay/scenarios/library.ts';
+import type { Scenario } from '../replay/scenarios/scenario.ts';
+import { runStress, type StressHooks, type StressRecord } from '../replay/stress/stress.ts';
+import { type Holdings, ReplayInputError, readBook, termsOf } from './replay-input.ts';
+
+export interface StressOptions {
+  readonly config: string;
+  readonly holdings: Holdings;
+  /** Prices to start from, for markets whose price the holdings do not tell. */
+  readonly prices: Readonly<Record<string, string>>;
+  /** How many times as far as the majors a market moves, where it is not as usual for its coin. */
+  readonly betas: Readonly<Record<string, number>>;
+  /** Ids; all scenarios and the grid if empty. */
+  readonly scenarios: readonly string[];
+  readonly seed: number;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export interface OpenStress {
+  readonly notes: readonly string[];
+  run(hooks: Omit<StressHooks, 'nowMs'>): Promise<StressRecord>;
+}
+
+/** What there is to choose from, for help and lists. */
+export const STRESS_SCENARIOS: readonly Pick<Scenario, 'id' | 'title' | 'about' | 'kind'>[] = [
+  ...SCENARIO_LIBRARY,
+  ...SHOCK_GRID,
+];
+
+/** Every scenario begins here; nothing depends on the date. */
+const START_MS = Date.UTC(2026, 0, 1);
+
+/** Reads and checks everything that a stress test needs. @throws ReplayInputError */
+export async function openStress(options: StressOptions): Promise<OpenStress> {
+  const { config: file, env, seed } = options;
+  const book = await readBook(file, options.holdings, env);
+  const prices = startPrices(book.accounts, options.prices);
+  const wanted = (scenario: Scenario): boolean =>
+    options.scenarios.length === 0 || options.scenarios.includes(scenario.id);
+  const notes = [...book.notes, ...CONDITIONS.map(({ id, about }) => `Exchange ${id}: ${about}.`)];
+  const plan = {
+    seed,
+    startMs: START_MS,
+    accounts: book.accounts,
+    prices,
+    terms: termsOf(
+      book.config,
+      book.accounts.flatMap(({ positions }) => positions.map(({ market }) => market)),
+    ),
+    config: { file: path.resolve(file), text: book.acting.text },
+    scenarios: SCENARIO_LIBRARY.filter(wanted),
+    conditions: CONDITIONS,
+    grid: SHOCK_GRID.filter(wanted),
+    betas: options.betas,
+    notes,
+  };
+  return { notes: book.notes, run: (hooks) => runStress(plan, { ...hooks, nowMs: () => performance.now() }) };
+}
+
+/**
+ * What every market starts from: as given, as it was when the positions were read, as its coin's other market, or, for
+ * want of anything newer, the entry price.
+ */
+function startPrices(
+  accounts: readonly ReadAccount[],
+  given: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const seen = new Map<string, string>();
+  for (const { positions, markPrices } of accounts) {
+    for (const { market, entry } of positions)
+      if (entry !== undefined && !seen.has(market)) seen.set(market, entry);
+    for (const [market, price] of Object.entries(markPrices)) seen.set(market, String(price));
+  }
+  for (const [market, price] of Object.entries(given)) seen.set(market, price);
+  const missing: string[] = [];
+  const prices = pricedMarkets(accounts).flatMap((market) => {
+    const sibling = [...seen].find(([other]) => coinOf(other) === coinOf(market))?.[1];
+    const price = seen.get(market) ?? sibling;
+    if (price === undefined) missing.push(market);
+    return price === undefined ? [] : [[market, price] as const];
+  });
+  if (missing.length === 0) return Object.fromEntries(prices);
+  throw new ReplayInputError(
+    missing.map((market) => `${market}: expected its present price, found none: add --price ${market}=PRICE`),
+  );
+}

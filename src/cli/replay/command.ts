@@ -1,0 +1,208 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import type * as appModule from '../../app.ts';
+import type { OpenReplay, ReplayOptions, ReplayRecord } from '../../app.ts';
+import { UsageError } from '../errors.ts';
+import { withExamples, withJson } from '../help.ts';
+import { type CliIo, paint, printJson, printLine, printNote } from '../io.ts';
+import { DEFAULT_CONFIG } from '../operate/place.ts';
+import { collect, whole } from '../option-values.ts';
+import { tableLines } from '../table.ts';
+import { createProgress } from './progress.ts';
+import { explainReplayError, holdingsOf, pair, writeReport } from './values.ts';
+
+interface Flags {
+  readonly config: string;
+  readonly prices?: readonly string[];
+  readonly positions?: readonly string[];
+  readonly live?: boolean;
+  readonly against?: readonly string[];
+  readonly paths: ReplayOptions['paths'];
+  readonly from?: string;
+  readonly to?: string;
+  readonly latency: string;
+  readonly faults?: readonly string[];
+  readonly depth?: string;
+  readonly readings?: readonly string[];
+  readonly seed: number;
+  readonly out?: string;
+  readonly json?: boolean;
+}
+
+/** `breakwater replay`: what the rules would have done, in virtual time. */
+export function registerReplay(program: Command, io: CliIo): void {
+  const command = program
+    .command('replay')
+    .summary('what your rules would have done in a market of the past')
+    .description(
+      'Plays prices of the past against the simulated exchange, with your config and your positions, in virtual time: ' +
+        'the real daemon, once without protection and once with your rules. Needs neither an exchange nor Redis, and ' +
+        'sends nothing anywhere.',
+    )
+    .option('-c, --config <file>', 'your config; rules act even where it only observes', DEFAULT_CONFIG)
+    .option('--prices <market=csv>', 'prices of a market (repeatable; see below)', collect)
+    .option('--positions <file>', 'what accounts hold at the start (repeatable; see below)', collect)
+    .option('--live', 'read what accounts hold now from the exchange instead, with the keys of the config')
+    .option('--against <config>', 'compare with another config, too (repeatable)', collect)
+    .option('--from <time>', 'begin here: 2020-03-12, 2020-03-12T10:00 (UTC) or Unix milliseconds')
+    .option('--to <time>', 'end here');
+  addConditions(command);
+  command
+    .option('--out <file>', 'write a report with pictures: one HTML file, nothing else needed')
+    .addHelpText('after', EXPLANATION);
+  withJson(command);
+  withExamples(command, [
+    {
+      line: 'replay --prices BTC_PERP=btc.csv --positions book.yaml',
+      does: 'a table of what would have become of your accounts',
+    },
+    {
+      line: 'replay --prices BTC_PERP=btc.csv --positions book.yaml --out report.html',
+      does: 'with pictures and every decision',
+    },
+    {
+      line: 'replay --prices BTC_PERP=btc.csv --live --against tighter.yaml',
+      does: 'present positions, two sets of rules',
+    },
+  ]);
+  command.action((flags: Flags) => replay(io, flags));
+}
+
+function addConditions(command: Command): void {
+  command
+    .option('--paths <models>', 'ways through a candle: adverse,favourable,bridge', paths, [
+      'adverse',
+      'favourable',
+      'bridge',
+    ])
+    .option(
+      '--latency <time>',
+      'of requests, each way: 100ms, 50ms..300ms, or median=100ms,sigma=0.8,max=3s',
+      '50ms',
+    )
+    .option(
+      '--faults <fault>',
+      'a fault of the exchange, kind,key=value,... (repeatable; see simulate --list)',
+      collect,
+    )
+    .option('--depth <factor>', 'multiplies the amounts in the order books, such as 0.1')
+    .option(
+      '--readings <name=value>',
+      'an open reading of the specification (repeatable; see simulate --list)',
+      collect,
+    )
+    .option('--seed <number>', 'everything left to chance follows from it', whole(0, 0xff_ff_ff_ff), 1);
+}
+
+const EXPLANATION = `
+Prices are CSV: candles of any interval (timestamp_ms,open,high,low,close,volume) or trades
+(timestamp_ms,price,amount), with or without that header. Candles do not say how the price went from open to close:
+each of --paths is played, and the result is a range. A gap in the file is said; the price stands still in it.
+
+Positions are YAML or JSON, ids as in the config; without an entry, the first price counts:
+  accounts:
+    - id: desk-1
+      collateral: { USDT: 3000 }
+      positions: [{ market: BTC_PERP, side: long, amount: 0.5, entry: 60000 }]
+      loans: [{ asset: USDT, amount: 5000, collateralAsset: BTC, collateralAmount: 0.2 }]
+The output of \`breakwater status --json\` works as it is, that of \`breakwater call positions --json\` too
+(as --positions ACCOUNT=FILE where the config has several accounts).
+
+The same input and seed give the same result. Ctrl-C prints what there is.
+Ends with 0 when it ran, 1 when a file cannot be used (each line says where and what was expected), 2 when an option
+makes no sense.`;
+
+async function replay(io: CliIo, flags: Flags): Promise<void> {
+  const app = await import('../../app.ts');
+  const options = optionsOf(app, io, flags);
+  const opened = await app.openReplay(options).catch((error: unknown) => {
+    throw explainReplayError(error);
+  });
+  for (const note of opened.notes) printNote(io, paint(io, 'stderr', 'dim', note));
+  const record = await run(io, opened);
+  if (flags.out !== undefined) await writeReport(io, flags.out, await app.renderReplay(record));
+  if (flags.json === true) printJson(io, app.summaryOf(record));
+  else for (const line of lines(io, record, app.outcomeTable(record))) printLine(io, line);
+}
+
+async function run(io: CliIo, opened: OpenReplay): Promise<ReplayRecord> {
+  const progress = createProgress(io);
+  try {
+    return await opened.run({ signal: io.signal, onProgress: (share, what) => progress.show(share, what) });
+  } catch (error) {
+    throw explainReplayError(error);
+  } finally {
+    progress.end();
+  }
+}
+
+function lines(io: CliIo, record: ReplayRecord, table: Parameters<typeof tableLines>[1]): readonly string[] {
+  const { stoppedAtMs, fromMs, toMs } = record;
+  const stopped =
+    stoppedAtMs === undefined
+      ? []
+      : [
+          `Stopped after ${Math.round((100 * (stoppedAtMs - fromMs)) / (toMs - fromMs))} % of a run: the figures are incomplete.`,
+          '',
+        ];
+  const time = `${new Date(fromMs).toISOString()} to ${new Date(toMs).toISOString()}, seed ${record.seed}`;
+  return [paint(io, 'stdout', 'bold', record.title), time, '', ...stopped, ...tableLines(io, table)];
+}
+
+type App = typeof appModule;
+
+function optionsOf(app: App, io: CliIo, flags: Flags): ReplayOptions {
+  const { prices, depth } = flags;
+  if (prices === undefined) throw new UsageError('--prices is missing.', 'Add --prices MARKET=FILE.csv.');
+  const latency = app.parseLatency(flags.latency);
+  if (latency === undefined) {
+    throw new UsageError('--latency: expected 100ms, 50ms..300ms or median=100ms,sigma=0.8,max=3s.');
+  }
+  if (depth !== undefined && !(/^\d{1,9}(\.\d{1,9})?$/.test(depth) && Number(depth) > 0)) {
+    throw new UsageError('--depth: expected a number above 0, such as 0.1.');
+  }
+  const fromMs = momentOf(app, '--from', flags.from);
+  const toMs = momentOf(app, '--to', flags.to);
+  if (fromMs !== undefined && toMs !== undefined && toMs <= fromMs)
+    throw new UsageError('--to: expected a time after --from.');
+  return {
+    config: flags.config,
+    prices: prices
+      .map((text) => pair('--prices', text, 'BTC_PERP=btc.csv'))
+      .map(([market, file]) => ({ market, file })),
+    holdings: holdingsOf(io, flags),
+    against: flags.against ?? [],
+    paths: flags.paths,
+    seed: flags.seed,
+    ...(fromMs === undefined ? {} : { fromMs }),
+    ...(toMs === undefined ? {} : { toMs }),
+    latency,
+    ...(depth === undefined ? {} : { depth }),
+    readings: Object.fromEntries(
+      (flags.readings ?? []).map((text) => pair('--readings', text, 'shortAmount=unsigned')).map(reading),
+    ),
+    faults: flags.faults ?? [],
+    env: io.env,
+  };
+}
+
+function momentOf(app: App, option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const atMs = app.parseMoment(text);
+  if (atMs !== undefined) return atMs;
+  throw new UsageError(
+    `${option} ${text}: expected a time such as 2020-03-12, 2020-03-12T10:00 or 1584006300000.`,
+  );
+}
+
+function reading([name, value]: readonly [string, string]): readonly [string, unknown] {
+  return [name, name.endsWith('Ms') && /^\d+$/.test(value) ? Number(value) : value];
+}
+
+function paths(text: string): ReplayOptions['paths'] {
+  const models = text.split(',').map((model) => model.trim());
+  const known = models.filter((model): model is ReplayOptions['paths'][number] => MODELS.has(model));
+  if (known.length === models.length && new Set(models).size === models.length) return known;
+  throw new InvalidArgumentError(`Expected some of ${[...MODELS].join(', ')}, separated by commas.`);
+}
+
+const MODELS: ReadonlySet<string> = new Set(['adverse', 'favourable', 'bridge']);

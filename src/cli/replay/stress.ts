@@ -1,0 +1,128 @@
+import type { Command } from 'commander';
+import type { StressOptions, StressRecord } from '../../app.ts';
+import { UsageError } from '../errors.ts';
+import { withExamples, withJson } from '../help.ts';
+import { type CliIo, paint, printJson, printLine, printNote } from '../io.ts';
+import { DEFAULT_CONFIG } from '../operate/place.ts';
+import { collect, whole } from '../option-values.ts';
+import { tableLines } from '../table.ts';
+import { createProgress } from './progress.ts';
+import { explainReplayError, holdingsOf, pair, writeReport } from './values.ts';
+
+interface Flags {
+  readonly config: string;
+  readonly positions?: readonly string[];
+  readonly live?: boolean;
+  readonly price?: readonly string[];
+  readonly beta?: readonly string[];
+  readonly scenario?: readonly string[];
+  readonly list?: boolean;
+  readonly seed: number;
+  readonly out?: string;
+  readonly json?: boolean;
+}
+
+/** `breakwater stress`: the book against a library of crashes. */
+export function registerStress(program: Command, io: CliIo): void {
+  const command = program
+    .command('stress')
+    .summary('what a library of crashes would do to your accounts')
+    .description(
+      'Plays crashes, rallies and gaps from present prices against your positions, once without protection and once ' +
+        'with your rules, each with an exchange that works well and with one as bad as in real crashes. In virtual ' +
+        'time; needs neither an exchange nor Redis, and sends nothing anywhere.',
+    )
+    .option('-c, --config <file>', 'your config; rules act even where it only observes', DEFAULT_CONFIG)
+    .option('--positions <file>', 'what accounts hold (repeatable; see replay --help)', collect)
+    .option('--live', 'read what accounts hold now from the exchange instead, with the keys of the config')
+    .option(
+      '--price <market=price>',
+      'price to start from, where the positions do not tell (repeatable)',
+      collect,
+    )
+    .option('--beta <market=factor>', 'how far it moves when the majors move by 1 (repeatable)', collect)
+    .option('--scenario <id>', 'only this one (repeatable; see --list)', collect)
+    .option('--list', 'print the scenarios, and end')
+    .option('--seed <number>', 'everything left to chance follows from it', whole(0, 0xff_ff_ff_ff), 1)
+    .option('--out <file>', 'write a report: one HTML file, nothing else needed');
+  withJson(command);
+  withExamples(command, [
+    { line: 'stress --live', does: 'everything, with what the accounts hold now' },
+    { line: 'stress --positions book.yaml --scenario 2020-03-12 --scenario wick', does: 'two scenarios' },
+    {
+      line: 'stress --positions book.yaml --out stress.html --json',
+      does: 'a report, and a line for scripts',
+    },
+  ]);
+  command.addHelpText('after', EXPLANATION);
+  command.action((flags: Flags) => stress(io, flags));
+}
+
+const EXPLANATION = `
+A scenario moves the majors (BTC, ETH) by its percentages, every other coin by 1.4 times as much. The grid moves
+everything at once by -66 % to +500 %, as portfolio margin scans a book.
+
+Ctrl-C prints what there is. Ends with 0 when it ran, also when accounts were liquidated; 1 when a file cannot be used,
+2 when an option makes no sense.`;
+
+async function stress(io: CliIo, flags: Flags): Promise<void> {
+  const app = await import('../../app.ts');
+  const known = await app.stressScenarios();
+  if (flags.list === true) {
+    if (flags.json === true) printJson(io, known);
+    else for (const { id, about } of known) printLine(io, `${id.padEnd(16)} ${about}`);
+    return;
+  }
+  const opened = await app.openStress(optionsOf(io, flags, known)).catch((error: unknown) => {
+    throw explainReplayError(error);
+  });
+  for (const note of opened.notes) printNote(io, paint(io, 'stderr', 'dim', note));
+  const progress = createProgress(io);
+  const record = await opened
+    .run({ signal: io.signal, onProgress: (share, what) => progress.show(share, what) })
+    .finally(() => progress.end());
+  if (flags.out !== undefined) await writeReport(io, flags.out, await app.renderStressReport(record));
+  if (flags.json === true) printJson(io, { event: 'stress', ...record });
+  else for (const line of await lines(io, record)) printLine(io, line);
+}
+
+async function lines(io: CliIo, record: StressRecord): Promise<readonly string[]> {
+  const { stressTables } = await import('../../app.ts');
+  const { scenarios, accounts, grid, worst } = await stressTables(record);
+  const titled = (title: string, table: typeof scenarios): readonly string[] =>
+    table.rows.length === 0 ? [] : [paint(io, 'stdout', 'bold', title), ...tableLines(io, table), ''];
+  return [
+    ...(record.stopped ? ['Stopped early: what follows is incomplete.', ''] : []),
+    ...titled('Scenarios, all accounts together', scenarios),
+    ...titled('Accounts to which something happened', accounts),
+    ...titled('Equity kept after an instant move', grid),
+    ...(worst === undefined ? [] : [worst]),
+  ];
+}
+
+function optionsOf(io: CliIo, flags: Flags, known: readonly { readonly id: string }[]): StressOptions {
+  const scenarios = flags.scenario ?? [];
+  for (const id of scenarios) {
+    if (!known.some((scenario) => scenario.id === id)) {
+      throw new UsageError(`--scenario ${id}: there is none of that id.`, 'See: stress --list');
+    }
+  }
+  const prices = (flags.price ?? []).map((text) => pair('--price', text, 'BTC_PERP=60000'));
+  const betas = (flags.beta ?? []).map((text) => pair('--beta', text, 'SOL_PERP=1.8'));
+  for (const [market, price] of prices) requirePositive('--price', market, price);
+  for (const [market, beta] of betas) requirePositive('--beta', market, beta);
+  return {
+    config: flags.config,
+    holdings: holdingsOf(io, flags),
+    prices: Object.fromEntries(prices),
+    betas: Object.fromEntries(betas.map(([market, beta]) => [market, Number(beta)])),
+    scenarios,
+    seed: flags.seed,
+    env: io.env,
+  };
+}
+
+function requirePositive(option: string, market: string, value: string): void {
+  if (/^\d{1,20}(\.\d{1,20})?$/.test(value) && Number(value) > 0) return;
+  throw new UsageError(`${option} ${market}=${value}: expected a number above 0.`);
+}

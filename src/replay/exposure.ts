@@ -1,0 +1,38 @@
+import type { StartingAccount } from './positions/starting-account.ts';
+
+export function coinOf(market: string): string {
+  return market.slice(0, Math.max(0, market.lastIndexOf('_'))) || market;
+}
+
+/** What all accounts hold of a market's coin together, in coins: positions, collateral, and loans and what secures them. */
+export function netCoins(market: string, accounts: readonly StartingAccount[]): number {
+  const coin = coinOf(market);
+  let net = 0;
+  for (const { positions, collateral, loans } of accounts) {
+    for (const position of positions) {
+      if (coinOf(position.market) === coin)
+        net += (position.side === 'long' ? 1 : -1) * Number(position.amount);
+    }
+    net += Number(collateral[coin] ?? 0);
+    for (const loan of loans) {
+      if (loan.collateralAsset === coin) net += Number(loan.collateralAmount);
+      if (loan.asset === coin) net -= Number(loan.amount);
+    }
+  }
+  return net;
+}
+
+/** Every market whose price matters to these accounts: what they hold, and what values their coins. */
+export function pricedMarkets(accounts: readonly StartingAccount[]): readonly string[] {
+  const markets = accounts.flatMap(({ positions, collateral, loans }) => {
+    const coins = [
+      ...Object.keys(collateral),
+      ...loans.flatMap(({ asset, collateralAsset }) => [asset, collateralAsset]),
+    ];
+    const spot = coins.filter((coin) => coin !== REFERENCE).map((coin) => `${coin}_${REFERENCE}`);
+    return [...positions.map(({ market }) => market), ...spot];
+  });
+  return [...new Set(markets)];
+}
+
+const REFERENCE = 'USDT';

@@ -1,0 +1,81 @@
+import { type AccountRecord, type ReplayRecord, UNPROTECTED } from './record.ts';
+import { variantWords } from './summary.ts';
+import { money, percent, span } from './words.ts';
+
+/** For the terminal: every account without and with rules, over all paths. */
+export interface OutcomeTable {
+  readonly columns: readonly { readonly title: string; readonly align?: 'right' }[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+const RIGHT = 'right';
+const COLUMNS: OutcomeTable['columns'] = [
+  { title: 'ACCOUNT' },
+  { title: 'VARIANT' },
+  { title: 'LIQUIDATED' },
+  { title: 'EQUITY', align: RIGHT },
+  { title: 'AT THE END', align: RIGHT },
+  { title: 'KEPT', align: RIGHT },
+  { title: 'CLOSED', align: RIGHT },
+  { title: 'ORDERS', align: RIGHT },
+  { title: 'BREACH TO FILL', align: RIGHT },
+  { title: 'NOTE' },
+];
+
+/** Where paths differ, a cell says from where to where. */
+export function outcomeTable({ runs }: ReplayRecord): OutcomeTable {
+  const ids = [...new Set(runs.flatMap(({ accounts }) => accounts.map(({ id }) => id)))];
+  const variants = [...new Set(runs.map(({ variant }) => variant))];
+  const of = (id: string, variant: string): readonly AccountRecord[] =>
+    runs
+      .filter((run) => run.variant === variant)
+      .flatMap(({ accounts }) => accounts.filter((account) => account.id === id));
+  const row = (id: string, variant: string, index: number): readonly string[] => [
+    index === 0 ? id : '',
+    variantWords(variant),
+    ...cells(of(id, variant)),
+    variant === UNPROTECTED ? '' : hindsight(of(id, UNPROTECTED), of(id, variant)),
+  ];
+  const rows = ids.flatMap((id) => variants.map((variant, index) => row(id, variant, index)));
+  return { columns: COLUMNS, rows };
+}
+
+function cells(accounts: readonly AccountRecord[]): readonly string[] {
+  const dead = accounts.filter(({ liquidatedAtMs }) => liquidatedAtMs !== null).length;
+  const every = dead === accounts.length;
+  const reactions = accounts.flatMap(({ breachToFillMs }) => breachToFillMs);
+  return [
+    dead === 0 ? 'no' : every ? 'yes' : `in ${dead} of ${accounts.length} paths`,
+    money(accounts[0]?.equityStart ?? 0),
+    fromTo(accounts, ({ equityEnd }) => equityEnd, money),
+    fromTo(
+      accounts,
+      ({ equityEnd, equityStart }) => (equityStart === 0 ? 0 : equityEnd / equityStart),
+      percent,
+    ),
+    fromTo(accounts, ({ closedFraction }) => closedFraction, percent),
+    fromTo(accounts, ({ orders }) => orders, String),
+    reactions.length === 0 ? '' : `at most ${span(Math.max(...reactions))}`,
+  ];
+}
+
+function fromTo(
+  accounts: readonly AccountRecord[],
+  of: (account: AccountRecord) => number,
+  words: (value: number) => string,
+): string {
+  const values = accounts.map(of);
+  const [lowest, highest] = [words(Math.min(...values)), words(Math.max(...values))];
+  return lowest === highest ? lowest : `${lowest} to ${highest}`;
+}
+
+/** What one knows only afterwards, on the paths on which nobody would have been liquidated anyway. */
+function hindsight(without: readonly AccountRecord[], withRules: readonly AccountRecord[]): string {
+  const costs = withRules.flatMap((account, index) => {
+    const other = without[index];
+    const cameThrough = other?.liquidatedAtMs === null && account.closedFraction > 0;
+    return cameThrough ? [other.equityEnd - account.equityEnd] : [];
+  });
+  const cost = Math.max(0, ...costs);
+  return cost > 0 ? `hindsight: it would have come through; closing cost ${money(cost)}` : '';
+}

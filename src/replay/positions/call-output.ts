@@ -1,0 +1,160 @@
+import { z } from 'zod';
+import { problemAt, readShape } from '../../config/shape/read.ts';
+import { decimalText, flag, scalar, text } from '../../config/shape/scalars.ts';
+import type { PositionRecord } from '../../core/ports/exchange.ts';
+import { type DecimalString, formatDecimal, toDecimal, toNumber } from '../../core/quantities/decimal.ts';
+import { PositionQuantities } from '../../core/quantities/position.ts';
+import type { Quantity } from '../../core/quantities/quantity.ts';
+import {
+  accountFrom,
+  configuredAccount,
+  configuredMarket,
+  type PositionsReading,
+  type PrintedAccount,
+  settlementOf,
+} from './reading.ts';
+import type { ConfiguredAccount, ReadAccount } from './starting-account.ts';
+
+const figure = () => decimalText({ positive: false, expected: 'a decimal number' }).optional();
+
+const recordSchema = z.object({
+  market: text({ expected: 'a market' }),
+  amount: decimalText({ positive: false, expected: 'the size of the position' }),
+  basePrice: figure(),
+  liquidationPrice: z.nullable(decimalText()).optional(),
+  unrealizedPnl: figure(),
+  margin: figure(),
+  freeMargin: figure(),
+  positionSide: z
+    .object({ known: flag(), value: text({ expected: 'LONG, SHORT or BOTH' }).optional() })
+    .optional(),
+});
+
+const outputSchema = z.object({
+  endpoint: scalar<'positions'>({
+    expected: 'the output of `call positions`',
+    read: (written) => (written === 'positions' ? { ok: true, value: written } : { ok: false }),
+    json: {},
+  }),
+  outcome: scalar<'ok'>({
+    expected: 'the output of a call that succeeded (ok)',
+    read: (written) => (written === 'ok' ? { ok: true, value: written } : { ok: false }),
+    json: {},
+  }),
+  complete: flag(),
+  records: z.array(recordSchema),
+});
+
+/** What `breakwater call positions --json` printed: one account, which it does not name. */
+export function readCallOutput(reading: PositionsReading): readonly ReadAccount[] {
+  const printed = readShape(outputSchema, reading.document, [], reading.report);
+  const account = ownerOf(reading);
+  if (printed === undefined || account === undefined) return [];
+  if (!printed.complete) {
+    const message = 'expected a complete list, got one from which records were set aside';
+    reading.report(problemAt(reading.document, ['complete'], { code: 'wrong-value', message }));
+    return [];
+  }
+  const records = printed.records.map(recordOf);
+  const read = accountFromRecords(reading, account, records, ['records']);
+  return read === undefined ? [] : [read];
+}
+
+function ownerOf(reading: PositionsReading): ConfiguredAccount | undefined {
+  const { configured, accountId, document, report } = reading;
+  const [only] = configured;
+  if (accountId !== undefined) return configuredAccount(reading, accountId, []);
+  if (only !== undefined && configured.length === 1) return only;
+  const ids = configured.map(({ id }) => id).join(', ');
+  const message = `expected to know whose positions these are, as the output does not say: write ACCOUNT=FILE, with one of ${ids}`;
+  report(problemAt(document, [], { code: 'missing-key', message }));
+  return undefined;
+}
+
+function recordOf(printed: z.output<typeof recordSchema>, index: number): PositionRecord {
+  const { market, amount, basePrice, liquidationPrice, unrealizedPnl, margin, freeMargin } = printed;
+  const side = printed.positionSide?.value;
+  const isSide = side === 'LONG' || side === 'SHORT' || side === 'BOTH';
+  return {
+    positionId: String(index),
+    market,
+    amount,
+    ...(basePrice === undefined ? {} : { basePrice }),
+    ...(liquidationPrice === undefined ? {} : { liquidationPrice }),
+    ...(unrealizedPnl === undefined ? {} : { unrealizedPnl }),
+    ...(margin === undefined ? {} : { margin }),
+    ...(freeMargin === undefined ? {} : { freeMargin }),
+    ...(isSide ? { positionSide: { known: true, value: side } } : {}),
+  };
+}
+
+/** An account from the exchange's own records; `undefined` when it holds nothing, or something is not known (reported). */
+export function accountFromRecords(
+  reading: PositionsReading,
+  account: ConfiguredAccount,
+  records: readonly PositionRecord[],
+  path: readonly (string | number)[],
+): ReadAccount | undefined {
+  const open = records
+    .map((record, index) => ({ record, index }))
+    .filter(({ record }) => toNumber(record.amount) !== 0);
+  const read = open.map(({ record, index }) => positionOf(reading, account, record, [...path, index]));
+  const positions = read.filter((position) => position !== undefined);
+  if (positions.length === 0 || positions.length < read.length) return undefined;
+  const hedgeMode = records.some(
+    ({ positionSide }) => positionSide?.known === true && positionSide.value !== 'BOTH',
+  );
+  return accountFrom(reading, {
+    id: account.id,
+    path,
+    positions,
+    hedgeMode,
+    otherEquity: marginsOf(records),
+  });
+}
+
+/** Used and free margin together, where every record says them. */
+function marginsOf(records: readonly PositionRecord[]): number | undefined {
+  const free = records.find(({ freeMargin }) => freeMargin !== undefined)?.freeMargin;
+  if (free === undefined || records.some(({ margin }) => margin === undefined)) return undefined;
+  return records.reduce((sum, { margin }) => sum + Number(margin), toNumber(free));
+}
+
+function positionOf(
+  reading: PositionsReading,
+  account: ConfiguredAccount,
+  record: PositionRecord,
+  path: readonly (string | number)[],
+): PrintedAccount['positions'][number] | undefined {
+  const { market, amount, basePrice } = record;
+  const settings = configuredMarket(reading, account, market, [...path, 'market']);
+  if (settings === undefined) return undefined;
+  const quantities = new PositionQuantities(record, account.settings);
+  const { direction, markPrice, liquidationPrice } = quantities;
+  const missing = (what: string): undefined => {
+    const message = `expected ${what} of the position, which does not follow from this record`;
+    reading.report(problemAt(reading.document, path, { code: 'wrong-value', message }));
+  };
+  if (direction.kind !== 'value') return missing('the direction');
+  if (basePrice === undefined) return missing('the entry price');
+  if (markPrice.kind !== 'value') return missing('the mark price');
+  if (liquidationPrice.kind === 'unknown') return missing('the liquidation price');
+  return {
+    market,
+    side: direction.value,
+    amount: unsigned(amount),
+    entry: basePrice,
+    mark: markPrice.value,
+    liquidation: numberOrNone(liquidationPrice),
+    maintenanceMargin: settings.maintenanceMargin,
+    money: settlementOf(account, market),
+  };
+}
+
+function numberOrNone(quantity: Quantity<number>): number | 'none' {
+  return quantity.kind === 'value' ? quantity.value : 'none';
+}
+
+function unsigned(amount: DecimalString): DecimalString {
+  return formatDecimal(toDecimal(amount).abs());
+}

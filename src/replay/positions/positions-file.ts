@@ -1,0 +1,60 @@
+import { type Problem, sortProblems } from '../../config/problem.ts';
+import type { YamlDocument } from '../../config/yaml/document.ts';
+import { parseYaml } from '../../config/yaml/parse.ts';
+import { readCallOutput } from './call-output.ts';
+import { readOwnFormat } from './own-format.ts';
+import type { PositionsReading } from './reading.ts';
+import type { ConfiguredAccount, ReadAccount } from './starting-account.ts';
+import { readStatusOutput } from './status-output.ts';
+
+export type PositionsResult =
+  | {
+      readonly kind: 'read';
+      readonly accounts: readonly ReadAccount[];
+      /** What a person should know of how the file was read, in whole sentences. */
+      readonly notes: readonly string[];
+    }
+  | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
+
+export interface PositionsFile {
+  readonly file: string;
+  readonly text: string;
+  readonly configured: readonly ConfiguredAccount[];
+  /** Whose positions these are, for output that does not say so. */
+  readonly accountId?: string;
+}
+
+/** The output of `status` for a thousand accounts fits. */
+const BOUNDS = { maxCharacters: 30_000_000, maxNodes: 2_000_000 };
+
+/**
+ * What the accounts hold at the start: a list of accounts (YAML or JSON), or what `breakwater status --json` or
+ * `breakwater call positions --json` printed. All mistakes are found at once.
+ */
+export function readPositions({ file, text, configured, accountId }: PositionsFile): PositionsResult {
+  const { document, problems: syntax } = parseYaml(text, file, BOUNDS);
+  const problems: Problem[] = [...syntax];
+  const notes: string[] = [];
+  const accounts =
+    document === undefined
+      ? []
+      : readerFor(document)({
+          document,
+          configured,
+          accountId,
+          report: (problem) => problems.push(problem),
+          note: (sentence) => notes.push(sentence),
+        });
+  if (problems.length > 0) return { kind: 'refused', problems: sortProblems(problems, [file]) };
+  for (const { id } of configured) {
+    if (!accounts.some((account) => account.id === id)) {
+      notes.push(`Account ${id} of the config holds nothing in ${file}: left out.`);
+    }
+  }
+  return { kind: 'read', accounts, notes };
+}
+
+function readerFor({ root }: YamlDocument): (reading: PositionsReading) => readonly ReadAccount[] {
+  if (root.children.has('endpoint')) return readCallOutput;
+  return root.children.has('controls') ? readStatusOutput : readOwnFormat;
+}

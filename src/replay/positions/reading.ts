@@ -1,0 +1,106 @@
+import type { Path } from '../../config/problem.ts';
+import { didYouMean, problemAt, type Report } from '../../config/shape/read.ts';
+import { suggest } from '../../config/suggest.ts';
+import type { YamlDocument } from '../../config/yaml/document.ts';
+import type { MarketSettings } from '../../core/quantities/settings.ts';
+import { moneyOf } from '../../core/quantities/units.ts';
+import { collateralOf, poolEquity, type ReportedPosition } from './pool-equity.ts';
+import type { ConfiguredAccount, ReadAccount, StartingPosition } from './starting-account.ts';
+
+/** How one of the formats is read: what is wrong goes to `report`, what is worth knowing to `note`. */
+export interface PositionsReading {
+  readonly document: YamlDocument;
+  readonly configured: readonly ConfiguredAccount[];
+  /** Whose positions these are, for output that does not say so. */
+  readonly accountId: string | undefined;
+  readonly report: Report;
+  /** Takes a whole sentence. */
+  readonly note: (sentence: string) => void;
+}
+
+/** The account of the config, or `undefined` when there is none (reported at the path). */
+export function configuredAccount(
+  { document, configured, report }: PositionsReading,
+  id: string,
+  path: Path,
+): ConfiguredAccount | undefined {
+  const found = configured.find((account) => account.id === id);
+  if (found !== undefined) return found;
+  const ids = configured.map((account) => account.id);
+  const message = `expected an account of the config (${ids.join(', ')}), got ${JSON.stringify(id)}`;
+  const meant = didYouMean(suggest(id, ids));
+  report(problemAt(document, path, { code: 'unknown-reference', message: `${message}${meant}` }));
+  return undefined;
+}
+
+/** What the config says of a market, or `undefined` when it says nothing (reported at the path). */
+export function configuredMarket(
+  { document, report }: PositionsReading,
+  account: ConfiguredAccount,
+  market: string,
+  path: Path,
+): MarketSettings | undefined {
+  const settings = account.settings.marketSettings(market);
+  if (settings !== undefined) return settings;
+  const message = `expected a market that the config's markets cover, got ${JSON.stringify(market)}: add an entry for it`;
+  report(problemAt(document, path, { code: 'unknown-reference', message }));
+  return undefined;
+}
+
+/** Perpetuals of the exchange settle in USDT unless the config says otherwise. */
+export function settlementOf({ settings }: ConfiguredAccount, market: string): string {
+  const money = moneyOf(market, settings);
+  return money === 'PERP' ? 'USDT' : money;
+}
+
+/** What an account is made from that was printed: output shows no collateral. */
+export interface PrintedAccount {
+  readonly id: string;
+  readonly path: Path;
+  readonly positions: readonly (ReportedPosition & { readonly money: string })[];
+  readonly hedgeMode?: boolean;
+  /** Counts where no position has a liquidation price. */
+  readonly otherEquity?: number | undefined;
+}
+
+/** The account, with the collateral that its figures imply; `undefined` when they imply none (reported). */
+export function accountFrom(
+  { document, report, note }: PositionsReading,
+  { id, path, positions, hedgeMode, otherEquity }: PrintedAccount,
+): ReadAccount | undefined {
+  const refuse = (message: string): undefined => {
+    report(problemAt(document, path, { code: 'wrong-value', message: `${message}; ${WRITE_IT}` }));
+  };
+  const monies = [...new Set(positions.map(({ money }) => money))];
+  const [money] = monies;
+  if (money === undefined || monies.length > 1) {
+    return refuse(`expected positions in one currency to work out the collateral, got ${monies.join(', ')}`);
+  }
+  const pool = poolEquity(positions);
+  if (pool.kind === 'several') return refuse(SEVERAL_POOLS);
+  const equity = pool.kind === 'equity' ? pool.equity : otherEquity;
+  if (equity === undefined) {
+    return refuse('expected a liquidation price to work out the collateral, got none');
+  }
+  const collateral = collateralOf(equity, positions);
+  const source = pool.kind === 'equity' ? 'liquidation prices' : 'margin and freeMargin';
+  note(`Account ${id}: collateral of ${collateral} ${money}, worked out from ${source}.`);
+  return {
+    id,
+    collateral: { [money]: collateral },
+    hedgeMode: hedgeMode ?? hasBothSides(positions),
+    positions: positions.map(({ market, side, amount, entry }) => ({ market, side, amount, entry })),
+    loans: [],
+    markPrices: Object.fromEntries(positions.map(({ market, mark }) => [market, mark])),
+  };
+}
+
+const SEVERAL_POOLS =
+  'expected one margin pool, got liquidation prices of several (isolated margin, or coins as collateral)';
+const WRITE_IT = 'write a positions file with accounts: [{ id, collateral, positions }] instead';
+
+export function hasBothSides(positions: readonly Pick<StartingPosition, 'market' | 'side'>[]): boolean {
+  return positions.some(({ market, side }) =>
+    positions.some((other) => other.market === market && other.side !== side),
+  );
+}

@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import { problemAt, readShape } from '../../config/shape/read.ts';
+import { decimalText, oneOf, scalar, text } from '../../config/shape/scalars.ts';
+import { type DecimalString, isDecimalString, toNumber } from '../../core/quantities/decimal.ts';
+import {
+  accountFrom,
+  configuredAccount,
+  configuredMarket,
+  type PositionsReading,
+  type PrintedAccount,
+  settlementOf,
+} from './reading.ts';
+import type { ConfiguredAccount, ReadAccount } from './starting-account.ts';
+
+const price = (what: string) => decimalText({ expected: `the ${what} of the position` });
+
+const positionSchema = z.object({
+  market: text({ expected: 'a market' }),
+  direction: oneOf('long', 'short'),
+  sizeBase: decimalText(),
+  basePrice: price('entry price'),
+  markPrice: price('mark price'),
+  liquidationPrice: scalar<DecimalString | 'none'>({
+    expected: 'the liquidation price of the position, or none',
+    read: (written) => {
+      const isPrice = typeof written === 'string' && (written === 'none' || isDecimalString(written));
+      return isPrice ? { ok: true, value: written } : { ok: false };
+    },
+    json: {},
+  }),
+});
+
+const accountSchema = z.object({
+  accountId: text({ expected: 'the id of an account' }),
+  refused: z.unknown(),
+  positions: z.array(positionSchema),
+  creditLines: z.array(z.object({ asset: text({ expected: 'an asset' }), amount: decimalText() })),
+});
+
+const reportSchema = z.object({ accounts: z.array(accountSchema) });
+type StatusAccount = z.output<typeof accountSchema>;
+
+/** What `breakwater status --json` printed: everything but the collateral, which follows from liquidation prices. */
+export function readStatusOutput(reading: PositionsReading): readonly ReadAccount[] {
+  const printed = readShape(reportSchema, reading.document, [], reading.report);
+  return (printed?.accounts ?? []).flatMap((account, index) => accountOf(reading, account, index) ?? []);
+}
+
+function accountOf(
+  reading: PositionsReading,
+  account: StatusAccount,
+  index: number,
+): ReadAccount | undefined {
+  const { accountId, refused, positions, creditLines } = account;
+  const path = ['accounts', index];
+  const known = configuredAccount(reading, accountId, [...path, 'accountId']);
+  if (known === undefined) return undefined;
+  if (refused !== null) {
+    const message = 'expected what the account holds, got one whose stored state was refused';
+    reading.report(problemAt(reading.document, [...path, 'refused'], { code: 'wrong-value', message }));
+    return undefined;
+  }
+  for (const { asset, amount } of creditLines) {
+    reading.note(
+      `Account ${accountId}: its loan of ${amount} ${asset} is left out, as the output does not say what secures it.`,
+    );
+  }
+  if (positions.length === 0) return undefined;
+  const read = positions.map((position, number) =>
+    positionOf(reading, known, position, [...path, 'positions', number]),
+  );
+  const complete = read.filter((position) => position !== undefined);
+  return complete.length < read.length
+    ? undefined
+    : accountFrom(reading, { id: accountId, path, positions: complete });
+}
+
+function positionOf(
+  reading: PositionsReading,
+  account: ConfiguredAccount,
+  printed: StatusAccount['positions'][number],
+  path: readonly (string | number)[],
+): PrintedAccount['positions'][number] | undefined {
+  const { market, direction: side, sizeBase, basePrice, markPrice, liquidationPrice } = printed;
+  const settings = configuredMarket(reading, account, market, [...path, 'market']);
+  if (settings === undefined) return undefined;
+  return {
+    market,
+    side,
+    amount: sizeBase,
+    entry: basePrice,
+    mark: toNumber(markPrice),
+    liquidation: liquidationPrice === 'none' ? 'none' : toNumber(liquidationPrice),
+    maintenanceMargin: settings.maintenanceMargin,
+    money: settlementOf(account, market),
+  };
+}

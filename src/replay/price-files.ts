@@ -1,0 +1,90 @@
+import { type DecimalString, formatDecimal } from '../core/quantities/decimal.ts';
+import type { Gaps } from '../simulator/prices/gaps.ts';
+import { firstPrice, type PriceSeries, parsePrices, priceFaultText } from '../simulator/prices/price-file.ts';
+import { moment, span } from './words.ts';
+
+export interface PriceFile {
+  readonly market: string;
+  readonly file: string;
+  readonly text: string;
+}
+
+/** Prices of one market within the time that is replayed. */
+export interface MarketPrices {
+  readonly market: string;
+  readonly file: string;
+  readonly series: PriceSeries;
+  readonly first: DecimalString;
+}
+
+export type PriceFilesResult =
+  | {
+      readonly kind: 'read';
+      readonly markets: readonly MarketPrices[];
+      /** Unix milliseconds: the time for which every market has prices. */
+      readonly fromMs: number;
+      readonly toMs: number;
+      readonly notes: readonly string[];
+    }
+  /** `file:line: expected ..., found ...` */
+  | { readonly kind: 'refused'; readonly problems: readonly string[] };
+
+/** Reads all files, and cuts them to the time that they share and that was asked for. */
+export function readPriceFiles(
+  files: readonly PriceFile[],
+  asked: { readonly fromMs?: number; readonly toMs?: number } = {},
+): PriceFilesResult {
+  const problems: string[] = [];
+  const whole = files.flatMap(({ market, file, text }) => {
+    const parsed = parsePrices(text);
+    if (parsed.ok) return [{ market, file, series: parsed.series }];
+    problems.push(priceFaultText(file, parsed.fault));
+    return [];
+  });
+  if (problems.length > 0) return { kind: 'refused', problems };
+  const spans = whole.map(({ series }) => spanOf(series));
+  const fromMs = Math.max(asked.fromMs ?? 0, ...spans.map((one) => one.fromMs));
+  const toMs = Math.min(asked.toMs ?? Number.POSITIVE_INFINITY, ...spans.map((one) => one.toMs));
+  const markets = whole.flatMap(({ market, file, series }, index) => {
+    const cut = cutTo(series, fromMs, toMs);
+    if (cut !== undefined) return [{ market, file, series: cut, first: formatDecimal(firstPrice(cut)) }];
+    const has = spans[index] ?? { fromMs: 0, toMs: 0 };
+    const wanted = `${moment(fromMs)} to ${moment(Math.max(fromMs, toMs))}`;
+    problems.push(
+      `${file}: expected prices from ${wanted}, found some from ${moment(has.fromMs)} to ${moment(has.toMs)}`,
+    );
+    return [];
+  });
+  if (problems.length > 0) return { kind: 'refused', problems };
+  const startMs = Math.max(...markets.map(({ series }) => spanOf(series).fromMs));
+  const notes = markets.flatMap(({ file, series }) => gapNote(file, series.gaps));
+  return { kind: 'read', markets, fromMs: startMs, toMs, notes };
+}
+
+function spanOf(series: PriceSeries): { readonly fromMs: number; readonly toMs: number } {
+  const rows = series.kind === 'candles' ? series.candles : series.trades;
+  const lastsMs = series.kind === 'candles' ? series.candleMs : 1;
+  return { fromMs: rows[0]?.timestampMs ?? 0, toMs: (rows.at(-1)?.timestampMs ?? 0) + lastsMs };
+}
+
+/** Whole candles only; `undefined` when nothing is left. */
+function cutTo(series: PriceSeries, fromMs: number, toMs: number): PriceSeries | undefined {
+  if (series.kind === 'trades') {
+    const trades = series.trades.filter(({ timestampMs }) => timestampMs >= fromMs && timestampMs < toMs);
+    return trades.length === 0 ? undefined : { ...series, trades };
+  }
+  const { candleMs } = series;
+  const candles = series.candles.filter(
+    ({ timestampMs }) => timestampMs >= fromMs && timestampMs + candleMs <= toMs,
+  );
+  return candles.length === 0 ? undefined : { ...series, candles };
+}
+
+function gapNote(file: string, gaps: Gaps | undefined): readonly string[] {
+  if (gaps === undefined) return [];
+  const { count, longestMs, longestFromMs } = gaps;
+  const many = count === 1 ? 'a gap' : `${count} gaps, the longest`;
+  return [
+    `${file} has ${many} of ${span(longestMs)} from ${moment(longestFromMs)}: the price stands still in it, then jumps.`,
+  ];
+}

@@ -1,0 +1,132 @@
+import { decimal } from '../core/quantities/decimal.ts';
+import { type PathModel, pathSource } from '../simulator/prices/price-path.ts';
+import type { PriceSource } from '../simulator/prices/price-source.ts';
+import type { MarketTerms } from '../world/spec.ts';
+import { coinOf, netCoins, pricedMarkets } from './exposure.ts';
+import type { StartingAccount } from './positions/starting-account.ts';
+import type { MarketPrices } from './price-files.ts';
+import { type ReplayRecord, type RunRecord, UNPROTECTED } from './record.ts';
+import type { RunConditions, RunPlan } from './run/plan.ts';
+import { runWorld } from './run/run-world.ts';
+
+export interface ReplayPlan {
+  readonly title: string;
+  readonly seed: number;
+  readonly accounts: readonly StartingAccount[];
+  readonly markets: readonly MarketPrices[];
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly paths: readonly PathModel[];
+  /** Besides `unprotected`, which always comes first. */
+  readonly variants: readonly { readonly name: string; readonly file: string; readonly text: string }[];
+  readonly terms: Readonly<Record<string, MarketTerms>>;
+  readonly conditions: RunConditions;
+  readonly notes: readonly string[];
+}
+
+export interface ReplayHooks {
+  readonly signal?: AbortSignal;
+  /** 0 to 1 of all runs, and which one it is. */
+  readonly onProgress?: (share: number, run: string) => void;
+  /** Milliseconds of real time, from any origin. */
+  readonly nowMs: () => number;
+}
+
+/** Plays every variant over every path. Stopped early, it says how far all of them came. */
+export async function runReplay(plan: ReplayPlan, hooks: ReplayHooks): Promise<ReplayRecord> {
+  const startedMs = hooks.nowMs();
+  const durationMs = plan.toMs - plan.fromMs;
+  const list = plansOf(plan);
+  const runs: RunRecord[] = [];
+  const notes = [...plan.notes];
+  let stoppedAtMs: number | undefined;
+  for (const [index, one] of list.entries()) {
+    if (hooks.signal?.aborted === true) {
+      stoppedAtMs ??= plan.fromMs;
+      break;
+    }
+    const name = `${one.variant}, ${one.path}`;
+    const onProgress = (elapsedMs: number): void =>
+      hooks.onProgress?.((index + elapsedMs / durationMs) / list.length, name);
+    const { record, elapsedMs, errors } = await runWorld(one, {
+      onProgress,
+      ...(hooks.signal === undefined ? {} : { signal: hooks.signal }),
+    });
+    runs.push(record);
+    for (const error of errors.slice(0, 3)) notes.push(`${name}: ${messageOf(error)}.`);
+    if (elapsedMs < durationMs) stoppedAtMs = plan.fromMs + elapsedMs;
+  }
+  const { title, seed, fromMs, toMs } = plan;
+  return {
+    title,
+    seed,
+    wallMs: Math.round(hooks.nowMs() - startedMs),
+    fromMs,
+    toMs,
+    ...(stoppedAtMs === undefined ? {} : { stoppedAtMs }),
+    notes,
+    runs,
+  };
+}
+
+function plansOf(plan: ReplayPlan): readonly RunPlan[] {
+  const { seed, fromMs: startMs, toMs, accounts, conditions, terms, markets } = plan;
+  const hasCandles = markets.some(({ series }) => series.kind === 'candles');
+  const paths: readonly (PathModel | 'trades')[] = hasCandles ? plan.paths : ['trades'];
+  const startPrices = startPricesOf(plan);
+  const planOf = (
+    path: PathModel | 'trades',
+    variant: ReplayPlan['variants'][number] | undefined,
+  ): RunPlan => ({
+    variant: variant?.name ?? UNPROTECTED,
+    path,
+    seed,
+    startMs,
+    durationMs: toMs - startMs,
+    accounts,
+    markets: terms,
+    startPrices,
+    sources: sourcesOf(plan, path),
+    conditions,
+    ...(variant === undefined ? {} : { config: { file: variant.file, text: variant.text } }),
+  });
+  return paths.flatMap((path) => [undefined, ...plan.variants].map((variant) => planOf(path, variant)));
+}
+
+function startPricesOf(plan: ReplayPlan): Readonly<Record<string, string>> {
+  return Object.fromEntries(movedMarkets(plan).map(({ market, prices }) => [market, prices.first]));
+}
+
+function sourcesOf(plan: ReplayPlan, path: PathModel | 'trades'): ReadonlyMap<string, PriceSource> {
+  return new Map(
+    movedMarkets(plan).map(({ market, prices }) => [
+      market,
+      pathSource({
+        series: prices.series,
+        model: path === 'trades' ? 'adverse' : path,
+        // The extreme that hurts what all accounts hold of this coin together.
+        adverse: netCoins(prices.market, plan.accounts) < 0 ? 'high' : 'low',
+        priceStep: decimal(plan.terms[prices.market]?.priceStep ?? '0.00000001'),
+        seed: plan.seed,
+        market: prices.market,
+      }),
+    ]),
+  );
+}
+
+/**
+ * Every market that prices were given for, and the other market of its coin where something hangs on that: the spot
+ * market says what coins are worth as collateral.
+ */
+function movedMarkets({ markets, accounts }: ReplayPlan) {
+  const given = new Set(markets.map(({ market }) => market));
+  const needed = pricedMarkets(accounts).filter((market) => !given.has(market));
+  return markets.flatMap((prices) => {
+    const siblings = needed.filter((market) => coinOf(market) === coinOf(prices.market));
+    return [prices.market, ...siblings].map((market) => ({ market, prices }));
+  });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

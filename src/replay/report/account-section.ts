@@ -1,0 +1,71 @@
+import { OWN_CONFIG, type ReplayEvent, type ReplayRecord, type RunRecord, UNPROTECTED } from '../record.ts';
+import { variantWords } from '../summary.ts';
+import { clock, counted, span } from '../words.ts';
+import { closeUpsOf } from './close-ups.ts';
+import { type Html, markup } from './html.ts';
+import { legend } from './marks.ts';
+import { type AccountScene, eventKey, picture, styleOf } from './picture.ts';
+import type { Range } from './scale.ts';
+
+/** Longer lists are read by machines. */
+const MOST_ROWS = 400;
+
+/** One account: its picture, close-ups of what happened in short times, and the list that links into them. */
+export function accountSection(
+  { fromMs, toMs, stoppedAtMs }: ReplayRecord,
+  runs: readonly RunRecord[],
+  { id, key }: { readonly id: string; readonly key: string },
+): Html {
+  const scene = sceneOf(runs, id, key);
+  if (scene === undefined) return markup``;
+  const whole: Range = { from: fromMs, to: stoppedAtMs ?? toMs };
+  const { events } = scene.own;
+  const closeUps = closeUpsOf(events, whole);
+  const target = (event: ReplayEvent): Range =>
+    closeUps.find(({ window }) => event.atMs >= window.from && event.atMs <= window.to)?.window ?? whole;
+  const draw = (window: Range, title: string): Html =>
+    picture(scene, { window, title, hasTarget: (event) => target(event) === window });
+  return markup`<section id="account-${key}" class="account"><h2>${id}</h2>
+${lineLegend(scene)}${legend(new Set(events.map(({ kind }) => kind)))}
+<figure>${draw(whole, `${id}, the whole time`)}</figure>
+${closeUps.map(({ window, events: count }) => {
+  const title = `${clock(window.from)} to ${clock(window.to)} UTC: ${counted(count, 'event')} within ${span(window.to - window.from)}`;
+  return markup`<figure><figcaption>${title}</figcaption>${draw(window, `${id}, ${title}`)}</figure>`;
+})}
+${list(scene, fromMs)}</section>`;
+}
+
+function sceneOf(runs: readonly RunRecord[], accountId: string, key: string): AccountScene | undefined {
+  const variants = runs.flatMap(({ variant, accounts }) =>
+    accounts.filter(({ id }) => id === accountId).map((account) => ({ variant, account })),
+  );
+  const own =
+    variants.find(({ variant }) => variant === OWN_CONFIG) ??
+    variants.find(({ variant }) => variant !== UNPROTECTED) ??
+    variants[0];
+  if (own === undefined) return undefined;
+  const prices = runs.find(({ variant }) => variant === own.variant)?.prices ?? {};
+  return { accountId, key, prices, own: own.account, variants };
+}
+
+function lineLegend({ variants }: AccountScene): Html {
+  const items = variants.map(
+    ({ variant }) =>
+      markup`<li><svg viewBox="0 0 26 10" width="26" height="10" aria-hidden="true"><path class="line ${styleOf(variant, variants)}" d="M0,5 H26"/></svg> ${variantWords(variant)}</li>`,
+  );
+  return markup`<ul class="legend">${items}</ul>`;
+}
+
+function list(scene: AccountScene, startMs: number): Html {
+  const { events } = scene.own;
+  if (events.length === 0) return markup`<p>Nothing was decided or done.</p>`;
+  const rows = events.slice(0, MOST_ROWS).map((event) => {
+    const key = eventKey(scene, event);
+    const reason = event.reason === undefined ? markup`` : markup`<div class="reason">${event.reason}</div>`;
+    return markup`<tr id="e-${key}"><td class="n"><a href="#m-${key}" title="show in the picture">${clock(event.atMs)}</a></td><td class="n">${span(event.atMs - startMs)}</td><td><span class="kind ${event.kind}">${event.kind}</span></td><td>${event.words}${reason}</td></tr>`;
+  });
+  const more = events.length - MOST_ROWS;
+  const rest = more > 0 ? markup`<p>${counted(more, 'more event')} not shown.</p>` : markup``;
+  return markup`<h3>What was decided and done, and why</h3><p class="hint">A time leads to its mark in the picture, a mark to its line here.</p>
+<div class="wide"><table class="events"><thead><tr><th class="n">UTC</th><th class="n">after</th><th>Kind</th><th>What and why</th></tr></thead><tbody>${rows}</tbody></table></div>${rest}`;
+}

@@ -1,0 +1,86 @@
+import { OWN_CONFIG, type ReplayRecord, type RunRecord, UNPROTECTED } from '../record.ts';
+import { counted, moment, percent, signedPercent, span } from '../words.ts';
+import { accountSection } from './account-section.ts';
+import { comparison, pathRanges } from './comparison.ts';
+import { type Html, markup } from './html.ts';
+import { STYLE } from './style.ts';
+import { type Verdict, verdictOn } from './verdict.ts';
+
+/**
+ * A replay as one page that needs nothing else: no scripts, fonts, images or addresses, drawn in SVG. It forbids
+ * itself everything by its Content-Security-Policy, and escapes every text.
+ */
+export function renderReport(record: ReplayRecord): string {
+  const runs = shownRuns(record);
+  const accounts = accountIds(record);
+  const verdicts = accounts.map((id) => [id, verdictOn(id, runs)] as const);
+  const page = markup`<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${record.title}</title>
+<style>${{ html: STYLE }}</style>
+</head>
+<body>
+<header>
+<h1>${record.title}</h1>
+<p class="facts">${facts(record)}</p>
+${stopped(record)}
+</header>
+<main>
+<section class="verdicts">${verdicts.map(([id, verdict], index) => verdictCard(id, verdict, index))}</section>
+${comparison(record)}
+${pathRanges(record)}
+${accounts.map((id, index) => accountSection(record, runs, { id, key: String(index) }))}
+${notes(record)}
+</main>
+<footer>Made by <code>breakwater replay</code> with seed ${String(record.seed)}. The same input and seed give the same result.</footer>
+</body>
+</html>`;
+  return `<!doctype html>\n${page.html}\n`;
+}
+
+/** The pictures show the first path of the user's rules, and the same path of every other variant. */
+function shownRuns({ runs }: ReplayRecord): readonly RunRecord[] {
+  const own =
+    runs.find(({ variant }) => variant === OWN_CONFIG) ?? runs.find(({ variant }) => variant !== UNPROTECTED);
+  const path = (own ?? runs[0])?.path;
+  return runs.filter((run) => run.path === path);
+}
+
+function accountIds({ runs }: ReplayRecord): readonly string[] {
+  return [...new Set(runs.flatMap(({ accounts }) => accounts.map(({ id }) => id)))];
+}
+
+function facts(record: ReplayRecord): Html {
+  const { fromMs, toMs, runs } = record;
+  const moves = Object.entries(runs[0]?.prices ?? {}).map(([market, track]) => {
+    const values = track.flatMap(([, value]) => value ?? []);
+    const first = values[0] ?? 1;
+    let [lowest, highest] = [first, first];
+    for (const value of values) {
+      lowest = Math.min(lowest, value);
+      highest = Math.max(highest, value);
+    }
+    return `${market} between ${signedPercent(lowest / first - 1)} and ${signedPercent(highest / first - 1)}`;
+  });
+  const time = `${moment(fromMs)} to ${moment(toMs)} (${span(toMs - fromMs)})`;
+  return markup`${time}; ${moves.join('; ')}; ${counted(accountIds(record).length, 'account')}.`;
+}
+
+function stopped({ stoppedAtMs, fromMs, toMs }: ReplayRecord): Html {
+  if (stoppedAtMs === undefined) return markup``;
+  const part = percent((stoppedAtMs - fromMs) / (toMs - fromMs));
+  return markup`<p class="warning">Stopped at ${moment(stoppedAtMs)}, after ${part} of the time: what follows is incomplete.</p>`;
+}
+
+function verdictCard(id: string, { level, title, text }: Verdict, index: number): Html {
+  return markup`<article class="card ${level}"><h2><a href="#account-${String(index)}">${id}</a></h2><p class="title">${title}</p><p>${text}</p></article>`;
+}
+
+function notes({ notes: sentences }: ReplayRecord): Html {
+  if (sentences.length === 0) return markup``;
+  return markup`<section><h2>How this was made</h2><ul>${sentences.map((sentence) => markup`<li>${sentence}</li>`)}</ul></section>`;
+}

@@ -1,0 +1,121 @@
+import type { LedgerEntry } from '../../simulator/model/ledger-entry.ts';
+import type { ReplayEvent, Track } from '../record.ts';
+import { valueAt } from '../track.ts';
+
+/** What the ledger does not say by itself. */
+export interface LedgerContext {
+  readonly prices: Readonly<Record<string, Track>>;
+  /** Why an order was sent, by its client order id. */
+  readonly reasonOf: (clientOrderId: string) => string | undefined;
+  /** Where something that happens to the account as a whole is drawn. */
+  readonly mainMarket: string | undefined;
+}
+
+/** An account's entries of the exchange's ledger as events, in their order. */
+export function ledgerEvents(
+  entries: readonly LedgerEntry[],
+  context: LedgerContext,
+): readonly ReplayEvent[] {
+  const activations = new Map<number, number>();
+  return entries.flatMap((entry) => {
+    const activation = entry.details?.['activationPrice'];
+    if (entry.kind === 'order_placed' && entry.orderId !== undefined && typeof activation === 'string') {
+      activations.set(entry.orderId, Number(activation));
+    }
+    const event = eventOf(entry, context, activations);
+    return event === undefined ? [] : [event];
+  });
+}
+
+function eventOf(
+  entry: LedgerEntry,
+  context: LedgerContext,
+  activations: ReadonlyMap<number, number>,
+): ReplayEvent | undefined {
+  const { atMs, market, side, amount = '', price = '', fee = '', clientOrderId = '', orderId = 0 } = entry;
+  const place = {
+    atMs,
+    ...(market === undefined ? {} : { market }),
+    ...(side === undefined ? {} : { side }),
+  };
+  const activation = activations.get(orderId);
+  const because = context.reasonOf(clientOrderId);
+  const why = because === undefined ? {} : { reason: because };
+  switch (entry.kind) {
+    case 'order_placed':
+      return {
+        ...place,
+        kind: 'order',
+        amount,
+        price: activation ?? Number(price),
+        words: `Order placed: ${side} ${amount} ${market}, activates at ${activation ?? price}, limit ${price}.`,
+        ...why,
+      };
+    case 'stop_triggered':
+      return {
+        ...place,
+        kind: 'trigger',
+        price: Number(price),
+        words: `The stop at ${activation ?? ''} was triggered at ${price}.`,
+      };
+    case 'fill': {
+      const left = entry.details?.['sizeAfter'];
+      const verb = side === 'buy' ? 'Bought' : 'Sold';
+      const rest = typeof left === 'string' ? `; ${left} left` : '';
+      return {
+        ...place,
+        kind: 'fill',
+        amount,
+        price: Number(price),
+        words: `${verb} ${amount} ${market} at ${price}, fee ${fee}${rest}.`,
+      };
+    }
+    case 'order_cancelled':
+      return {
+        ...place,
+        kind: 'cancel',
+        ...(activation === undefined ? {} : { price: activation }),
+        words: `Order of ${amount} cancelled.`,
+        ...(entry.reason === undefined ? {} : { reason: entry.reason }),
+      };
+    case 'order_rejected':
+      return {
+        ...place,
+        kind: 'refusal',
+        words: `Order refused: ${entry.reason ?? 'no reason given'}.`,
+        ...why,
+      };
+    default:
+      return harm(entry, context);
+  }
+}
+
+function harm(entry: LedgerEntry, { prices, mainMarket }: LedgerContext): ReplayEvent | undefined {
+  const { atMs, amount = '', side } = entry;
+  const market = entry.market ?? mainMarket;
+  const written = Number(entry.price);
+  const price = written > 0 ? written : (valueAt(prices[market ?? ''] ?? [], atMs) ?? undefined);
+  const place = {
+    atMs,
+    ...(market === undefined ? {} : { market }),
+    ...(side === undefined ? {} : { side }),
+    ...(price === undefined ? {} : { price }),
+  };
+  switch (entry.kind) {
+    case 'margin_call':
+      return { ...place, kind: 'margin-call', words: 'Margin call.' };
+    case 'loan_margin_call':
+      return { ...place, kind: 'margin-call', words: 'Margin call of the loan.' };
+    case 'liquidation':
+      return {
+        ...place,
+        kind: 'liquidation',
+        amount,
+        words: `Liquidated: ${amount} ${market} at ${entry.price ?? ''}.`,
+      };
+    case 'loan_liquidation':
+      return { ...place, kind: 'liquidation', words: 'The collateral of the loan was sold.' };
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,96 @@
+import { toNumber } from '../../core/quantities/decimal.ts';
+import type { PriceSource } from '../../simulator/prices/price-source.ts';
+
+/** A price beyond which an account counts as in breach of one of its rules. */
+export interface Barrier {
+  readonly accountId: string;
+  readonly market: string;
+  /** A long is in breach below it, a short above. */
+  readonly side: 'long' | 'short';
+  readonly price: number;
+}
+
+/** A time in which the price was beyond a barrier of an account; Unix milliseconds. */
+export interface Breach {
+  readonly fromMs: number;
+  /** Absent: it lasts. */
+  toMs?: number;
+}
+
+/** An order may fill when the price has come back already. */
+const ANSWERED_WITHIN_MS = 60_000;
+
+/**
+ * Hears every price on its way into the market: what the prices were, and since when an account is in breach. All of
+ * it is the market's own truth; no daemon has to have looked.
+ */
+export class PriceTape {
+  /** By market. */
+  readonly prices: Record<string, [atMs: number, price: number][]> = {};
+  readonly #barriers = new Map<string, readonly Barrier[]>();
+  readonly #breaches = new Map<string, Breach[]>();
+
+  hear(market: string, source: PriceSource): PriceSource {
+    const prices: [number, number][] = [];
+    this.prices[market] = prices;
+    return {
+      nextMs: () => source.nextMs(),
+      take: (last) => {
+        const atMs = source.nextMs() ?? 0;
+        const taken = source.take(last);
+        const price = toNumber(taken);
+        if (prices.at(-1)?.[1] !== price) prices.push([atMs, price]);
+        this.#judge(market, atMs, price);
+        return taken;
+      },
+    };
+  }
+
+  last(market: string): number | undefined {
+    return this.prices[market]?.at(-1)?.[1];
+  }
+
+  /** The breach that a fill at this moment answers: one that lasts, or has just ended. */
+  breachBefore(accountId: string, atMs: number): Breach | undefined {
+    const breach = this.#breaches.get(accountId)?.findLast(({ fromMs }) => fromMs <= atMs);
+    return breach !== undefined && atMs - (breach.toMs ?? atMs) <= ANSWERED_WITHIN_MS ? breach : undefined;
+  }
+
+  /** Barriers move with every fill and, under cross margin, with other markets. */
+  setBarriers(accountId: string, barriers: readonly Barrier[], atMs: number): void {
+    this.#barriers.set(accountId, barriers);
+    this.#update(accountId, atMs);
+  }
+
+  #judge(market: string, atMs: number, price: number): void {
+    for (const [accountId, barriers] of this.#barriers) {
+      const isConcerned = barriers.some((barrier) => barrier.market === market && isBeyond(barrier, price));
+      if (isConcerned || this.#openBreach(accountId) !== undefined) this.#update(accountId, atMs);
+    }
+  }
+
+  #update(accountId: string, atMs: number): void {
+    const isInBreach = (this.#barriers.get(accountId) ?? []).some((barrier) => {
+      const price = this.last(barrier.market);
+      return price !== undefined && isBeyond(barrier, price);
+    });
+    const open = this.#openBreach(accountId);
+    if (isInBreach && open === undefined) this.#breachesOf(accountId).push({ fromMs: atMs });
+    else if (!isInBreach && open !== undefined) open.toMs = atMs;
+  }
+
+  #openBreach(accountId: string): Breach | undefined {
+    const last = this.#breaches.get(accountId)?.at(-1);
+    return last?.toMs === undefined ? last : undefined;
+  }
+
+  #breachesOf(accountId: string): Breach[] {
+    const breaches = this.#breaches.get(accountId) ?? [];
+    this.#breaches.set(accountId, breaches);
+    return breaches;
+  }
+}
+
+function isBeyond({ side, price: barrier }: Barrier, price: number): boolean {
+  return side === 'long' ? price < barrier : price > barrier;
+}

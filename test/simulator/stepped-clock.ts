@@ -1,0 +1,18 @@
+import type { SimulationClock } from '../../src/simulator/simulation-clock.ts';
+
+export interface SteppedClock extends SimulationClock {
+  advance(ms: number): void;
+}
+
+/** Virtual time that moves only when told to. */
+export function steppedClock(startMs: number): SteppedClock {
+  let now = startMs;
+  return {
+    nowMs: () => now,
+    advance: (ms) => {
+      if (!Number.isInteger(ms) || ms < 0)
+        throw new RangeError(`a step is a whole number of ms >= 0, got ${ms}`);
+      now += ms;
+    },
+  };
+}
