@@ -273,6 +273,9 @@ export class Caller {
   async #send<T>(turn: Turn, plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Attempt<T>> {
     try {
       const { ticket } = turn;
+      if (plan.options?.mayLeave?.() === false) {
+        return stop(finding('aborted', plan.endpoint.id, { effect: 'none' }));
+      }
       const flight = this.#sender.depart(ticket, plan, scope, progress);
       if (plan.endpoint.kind === 'read') ticket?.onPreempt(() => flight.end('preempted'));
       const result = await flight.result;

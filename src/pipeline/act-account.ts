@@ -139,7 +139,10 @@ async function cancel(
   memory.abortReads(accountId);
   const startedMs = clock.monotonicMs();
   pass('account.sending', { accountId });
-  const outcome = await session.account.exchange.cancelAll(step.request, { priority: 'protective' });
+  const outcome = await session.account.exchange.cancelAll(step.request, {
+    priority: 'protective',
+    mayLeave: () => session.isHeld,
+  });
   pass('account.answered', { accountId });
   const durationMs = clock.monotonicMs() - startedMs;
   const error = outcome.kind === 'accepted' ? {} : { error: outcome.error.name };

@@ -202,7 +202,7 @@ async function carryOutStep(run: MarketRun, step: Exclude<RequestStep, ReadStep>
   if (!session.isHeld) throw new LaneRunEnded('leaseLost');
   context.memory.abortReads(session.account.id);
   pass('step.sending', about);
-  const result = await send(context, session.account, step);
+  const result = await send(context, session, step);
   // The same in every attempt to record it: a read that has begun since is later than it, whatever the commit meets.
   const answeredMs = context.time.nowMs();
   pass('step.answered', about);
@@ -211,18 +211,18 @@ async function carryOutStep(run: MarketRun, step: Exclude<RequestStep, ReadStep>
   return await nextStep(run, before, step);
 }
 
-const PROTECTIVE: CallOptions = { priority: 'protective' };
-
 async function send(
   { clock, telemetry }: PipelineContext,
-  { id: accountId, exchange }: WatchedAccount,
+  session: LaneSession,
   step: Exclude<RequestStep, ReadStep>,
 ): Promise<StepResult> {
+  const { id: accountId, exchange } = session.account;
   const startedMs = clock.monotonicMs();
+  const options: CallOptions = { priority: 'protective', mayLeave: () => session.isHeld };
   const result: StepResult =
     step.kind === 'place'
-      ? { kind: 'place', outcome: await exchange.reduceOnlyStop(step.request, PROTECTIVE) }
-      : { kind: 'cancelAll', outcome: await exchange.cancelAll(step.request, PROTECTIVE) };
+      ? { kind: 'place', outcome: await exchange.reduceOnlyStop(step.request, options) }
+      : { kind: 'cancelAll', outcome: await exchange.cancelAll(step.request, options) };
   const { outcome } = result;
   telemetry.emit({
     kind: 'step',

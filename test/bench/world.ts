@@ -1,5 +1,5 @@
-import { Session } from 'node:inspector/promises';
 import type { Profiler } from 'node:inspector';
+import { Session } from 'node:inspector/promises';
 import { openWorld } from '../../src/world/open-world.ts';
 import type { PriceSpec, WorldSpec } from '../../src/world/spec.ts';
 
@@ -70,7 +70,12 @@ async function measure(name: string, spec: WorldSpec): Promise<void> {
   await world.run();
   const { user, system } = process.cpuUsage(before);
   const made = (daemon?.polls ?? 0) - polls;
-  print({ figure: name, accounts: spec.exchange.accounts.length, polls: made, pollsPerCpuSecond: Math.round(made / ((user + system) / 1e6)) });
+  print({
+    figure: name,
+    accounts: spec.exchange.accounts.length,
+    polls: made,
+    pollsPerCpuSecond: Math.round(made / ((user + system) / 1e6)),
+  });
 }
 
 /** The same once more, with the profiler: it slows things down, so it has a run of its own. */
@@ -127,8 +132,8 @@ function print(line: Readonly<Record<string, unknown>>): void {
   process.stdout.write(`${JSON.stringify({ bench: 'world', ...line })}\n`);
 }
 
-await measure('calm', specOf(30, 120 * MINUTE_MS, 1, CALM));
-await measure('crash', specOf(30, 20 * MINUTE_MS, 1, crash(20 * MINUTE_MS)));
-await shares('calm', specOf(30, 120 * MINUTE_MS, 1, CALM));
-await shares('crash', specOf(30, 20 * MINUTE_MS, 1, crash(20 * MINUTE_MS)));
+await measure('calm', specOf(30, 240 * MINUTE_MS, 1, CALM));
+await measure('crash', specOf(30, 80 * MINUTE_MS, 1, crash(80 * MINUTE_MS)));
+await shares('calm', specOf(30, 240 * MINUTE_MS, 1, CALM));
+await shares('crash', specOf(30, 80 * MINUTE_MS, 1, crash(80 * MINUTE_MS)));
 await worldsPerMinute(100);

@@ -9,7 +9,7 @@ import type { WorldSpec } from '../../src/world/spec.ts';
 import { randomWorld } from './random-world.ts';
 
 /** `WORLDS=200 npm test -- test/world/determinism` runs them all. */
-const WORLDS = Number(process.env['WORLDS'] ?? 8);
+const WORLDS = Number(process.env['WORLDS'] ?? 5);
 const FIRST_SEED = 1;
 const MINUTES = 60_000;
 
@@ -34,13 +34,14 @@ test(
 );
 
 const FIXTURE = path.resolve(import.meta.dirname, 'fixtures/print-hashes.ts');
+const ELSEWHERE_SEED = 11;
 const COUNT = 3;
 
 async function hashesElsewhere(
   env: Readonly<Record<string, string>>,
   ...options: readonly string[]
 ): Promise<readonly string[]> {
-  const args = [FIXTURE, String(FIRST_SEED + 5), String(COUNT), ...options];
+  const args = [FIXTURE, String(ELSEWHERE_SEED), String(COUNT), ...options];
   const { stdout } = await promisify(execFile)(process.execPath, args, { env: { ...process.env, ...env } });
   return stdout.trim().split('\n');
 }
@@ -49,7 +50,7 @@ test(
   'other processes, in another time zone and locale and without clocks or chance of their own, agree',
   async () => {
     const here: string[] = [];
-    for (let seed = FIRST_SEED + 5; seed < FIRST_SEED + 5 + COUNT; seed++) {
+    for (let seed = ELSEWHERE_SEED; seed < ELSEWHERE_SEED + COUNT; seed++) {
       here.push(`${seed} ${await hashOf(randomWorld(seed))}`);
     }
     const far = { TZ: 'Asia/Kathmandu', LANG: 'tr_TR.UTF-8', LC_ALL: 'tr_TR.UTF-8' };

@@ -25,7 +25,9 @@ export function randomWorld(seed: number, options: RandomWorldOptions = {}): Wor
   const durationMs = options.durationMs ?? 60_000 * (4 + random.below(7));
   const accounts = Array.from({ length: 1 + random.below(3) }, (_, index) => accountOf(random, index));
   const count = options.daemons ?? 1 + random.below(2);
-  const config = configOf(random, accounts);
+  const nonce = pick(random, ['unique', 'unique', 'increasing', 'window']);
+  const config = configOf(random, accounts, nonce);
+  const nonceRule = nonce === 'increasing' ? 'increasing' : 'unique';
   const daemons = Array.from(
     { length: count },
     (_, index): DaemonSpec => ({
@@ -42,7 +44,7 @@ export function randomWorld(seed: number, options: RandomWorldOptions = {}): Wor
     exchange: {
       accounts,
       ...(chance(random, 0.3) ? { depth: pick(random, ['0.05', '0.3', '3']) } : {}),
-      ...(chance(random, 0.4) ? { readings: readingsOf(random) } : {}),
+      readings: { nonceRule, ...(chance(random, 0.4) ? readingsOf(random) : {}) },
     },
     prices: pricesOf(random, durationMs),
     daemons,
@@ -128,13 +130,12 @@ const RULE_CHOICES = [
   ['balanced', 'credit-line'],
 ];
 
-function configOf(random: Random, accounts: readonly AccountSpec[]): string {
+function configOf(random: Random, accounts: readonly AccountSpec[], nonce: string): string {
   const cadence = pick(random, [
     '{ calm: 10s, alert: 1s }',
     '{ calm: 5s, alert: 500ms }',
     '{ calm: 2s, alert: 1s }',
   ]);
-  const nonce = pick(random, ['unique', 'unique', 'increasing', 'window']);
   const items = accounts.map(({ id }, index) => {
     const rules = pick(random, RULE_CHOICES).join(', ');
     const mode = chance(random, 0.1) ? ', mode: observe' : '';

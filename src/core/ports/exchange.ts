@@ -209,6 +209,11 @@ export interface CallOptions {
   readonly timeoutMs?: number;
   /** `protective` calls may use the reserved share of the request budget and go ahead of reads. */
   readonly priority?: 'normal' | 'protective';
+  /**
+   * Asked right before each sending, the repetition after a refused nonce included: false ends the call without an
+   * effect. For whoever holds a right that can be lost while the call waits, as in a process that was suspended.
+   */
+  readonly mayLeave?: () => boolean;
 }
 
 export interface TransferQuery {

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { decimal, formatDecimal } from '../../src/core/decimal.ts';
+import { createExchangeClient, createSharedConnections } from '../../src/exchange/client.ts';
+import { systemClock, systemTimers } from '../../src/exchange/system-clock.ts';
+import type { WireDispatcher } from '../../src/exchange/transport.ts';
+import { createMemoryRateLimitStore } from '../../src/state/limiter-memory.ts';
+import { createMemoryNonceStore } from '../../src/state/nonce-memory.ts';
+
+/** Refuses the nonce of every request, at once. */
+function openClient() {
+  const sent: string[] = [];
+  const dispatcher = {
+    dispatch(options, handler) {
+      const controller = { abort: () => undefined } as never;
+      sent.push(options.path);
+      handler.onRequestStart?.(controller, undefined);
+      handler.onResponseStart?.(controller, 401, {});
+      const body = { code: 0, message: 'Nonce has already been used.', errors: {} };
+      handler.onResponseData?.(controller, Buffer.from(JSON.stringify(body)));
+      handler.onResponseEnd?.(controller, {});
+      return true;
+    },
+    close: () => Promise.resolve(),
+  } as WireDispatcher;
+  const client = createExchangeClient({
+    baseUrls: ['https://exchange.example'],
+    credentials: { apiKey: 'key', apiSecret: 'secret' },
+    nonce: { mode: 'unique', store: createMemoryNonceStore(systemClock) },
+    limiter: {
+      store: createMemoryRateLimitStore(systemClock),
+      fallback: createMemoryRateLimitStore(systemClock),
+    },
+    sharedConnections: createSharedConnections({ open: () => dispatcher, timers: systemTimers }),
+  });
+  return { client, sent };
+}
+
+const ORDER = {
+  market: 'BTC_PERP',
+  side: 'sell',
+  amount: formatDecimal(decimal('0.1')),
+  price: formatDecimal(decimal('50000')),
+  activationPrice: formatDecimal(decimal('51000')),
+  clientOrderId: 'bw1.test',
+  positionSide: 'BOTH',
+} as const;
+
+test('what may not leave any more does not leave, nor is it sent again after a refused nonce', async () => {
+  const { client, sent } = openClient();
+  const never = await client.reduceOnlyStop(ORDER, { mayLeave: () => false });
+  expect(never).toMatchObject({ kind: 'rejected', error: { name: 'aborted', effect: 'none' } });
+  expect(sent).toHaveLength(0);
+  let asked = 0;
+  const once = await client.reduceOnlyStop(ORDER, { mayLeave: () => (asked += 1) === 1 });
+  expect(once).toMatchObject({ kind: 'rejected', error: { name: 'aborted', effect: 'none' } });
+  expect(sent).toHaveLength(1);
+  await client.close();
+});

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import { createRandom } from '../../src/simulator/random.ts';
+import { openWorld, type World } from '../../src/world/open-world.ts';
+import type { DaemonSpec, WorldSpec } from '../../src/world/spec.ts';
+
+/** `WORLDS=100 npm test -- test/world/clean` runs as many. */
+const WORLDS = Number(process.env['WORLDS'] ?? 6);
+const MINUTE_MS = 60_000;
+
+const CONFIG = `mode: enforce
+exchange: { baseUrls: ["https://exchange.example"] }
+markets:
+  BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
+accounts:
+  - { id: desk-1, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [balanced] }
+`;
+
+/** A crash that ends every account of these whom nobody protects, while nothing else goes wrong. */
+function cleanWorld(seed: number, daemons: readonly DaemonSpec[]): WorldSpec {
+  const random = createRandom(seed);
+  const minutes = 15 + random.below(30);
+  const isLong = random.below(3) > 0;
+  return {
+    seed,
+    durationMs: (minutes + 5) * MINUTE_MS,
+    exchange: {
+      accounts: [
+        {
+          id: 'desk-1',
+          collateral: { USDT: String(3_300 + random.below(900)) },
+          positions: [
+            { market: 'BTC_PERP', side: isLong ? 'long' : 'short', amount: `0.${450 + random.below(100)}` },
+          ],
+        },
+      ],
+    },
+    prices: [
+      {
+        market: 'BTC_USDT',
+        scenario: {
+          name: isLong ? 'crash' : 'rally',
+          magnitude: '0.25',
+          durationMs: minutes * MINUTE_MS,
+          noise: 0.0003,
+        },
+      },
+    ],
+    daemons,
+  };
+}
+
+function isLiquidated(world: World): boolean {
+  return world.exchange.model.ledger({ kinds: ['liquidation_started'] }).length > 0;
+}
+
+test(
+  'with nothing in its way the daemon saves everybody whom a crash would have ended',
+  async () => {
+    for (let seed = 1; seed <= WORLDS; seed++) {
+      const alone = openWorld(cleanWorld(seed, []));
+      await alone.run();
+      expect(isLiquidated(alone), `seed ${seed}, unprotected`).toBe(true);
+      const guarded = openWorld(cleanWorld(seed, [{ name: 'daemon', config: CONFIG }]));
+      await guarded.run();
+      expect(isLiquidated(guarded), `seed ${seed}, protected`).toBe(false);
+      expect(guarded.errors).toEqual([]);
+    }
+  },
+  60_000 + 5_000 * WORLDS,
+);

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { openWorld } from '../../src/world/open-world.ts';
+import { CONTENDED_GRACE_MS, contendedWorld } from './contended-world.ts';
+import { violationsOf } from './invariants.ts';
+
+/** `WORLDS=1000 npm test -- test/world/contended` runs as many. */
+const WORLDS = Number(process.env['WORLDS'] ?? 15);
+const FIRST_SEED = Number(process.env['FIRST_SEED'] ?? 1);
+
+test(
+  `in ${WORLDS} worlds of daemons that contend nothing adds up that must not`,
+  async () => {
+    let orders = 0;
+    for (let seed = FIRST_SEED; seed < FIRST_SEED + WORLDS; seed++) {
+      const world = openWorld(contendedWorld(seed));
+      await world.run();
+      expect(await violationsOf(world, { graceMs: CONTENDED_GRACE_MS }), `seed ${seed}`).toEqual([]);
+      expect(world.errors, `seed ${seed}`).toEqual([]);
+      expect((await world.audit.verify('desk-1')).kind, `seed ${seed}`).toBe('intact');
+      orders += world.exchange.model.ledger({ kinds: ['order_placed'] }).length;
+    }
+    // A world in which nothing is done proves nothing.
+    expect(orders).toBeGreaterThan(10 * WORLDS);
+  },
+  60_000 + 2_000 * WORLDS,
+);
+
+/** A process that goes on where it stopped, with a lane that it has lost, placed a second order in these. */
+test.each([190, 253, 282])(
+  'what a suspended process was about to send does not leave any more: seed %i',
+  async (seed) => {
+    const world = openWorld(contendedWorld(seed));
+    await world.run();
+    expect(await violationsOf(world, { graceMs: CONTENDED_GRACE_MS })).toEqual([]);
+  },
+  30_000,
+);

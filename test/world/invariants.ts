@@ -1,0 +1,209 @@
+import { type Decimal, decimal, formatDecimal, ZERO } from '../../src/core/decimal.ts';
+import type { LedgerEntry } from '../../src/simulator/types.ts';
+import type { World } from '../../src/world/open-world.ts';
+import type { WorldSpec } from '../../src/world/spec.ts';
+
+/** Ours, by the ids that the daemon gives them. */
+const OURS = 'bw';
+
+interface OpenOrder {
+  readonly positionId: number;
+  left: Decimal;
+}
+
+interface Book {
+  readonly sizes: Map<number, Decimal>;
+  readonly orders: Map<number, OpenOrder>;
+  /** Accounts of which somebody else closed something too: what we asked for then says nothing. */
+  readonly disturbed: Set<string>;
+  readonly violations: string[];
+}
+
+/**
+ * What must hold in the ledger of every world, whatever went wrong in it, in words where it does not: every order of
+ * ours only reduces; positions are never reduced below the lowest target so far, nor could they be by what is open;
+ * nothing is sent while paused; no order is placed again and again. `graceMs`: how long what was sent before may still arrive.
+ */
+export async function violationsOf(
+  world: World,
+  { graceMs }: { readonly graceMs: number },
+): Promise<readonly string[]> {
+  const book: Book = {
+    sizes: new Map(),
+    orders: new Map(),
+    disturbed: new Set(tradedBy(world.spec)),
+    violations: [],
+  };
+  const targets = await targetsOf(world);
+  const closed = closedTimes(world, graceMs);
+  for (const entry of world.exchange.model.ledger()) {
+    const say = (words: string): void => {
+      book.violations.push(`${entry.atMs - world.startMs} ms, ${entry.accountId ?? '-'}: ${words}`);
+    };
+    if (entry.kind === 'request') checkRequest(entry, closed, say);
+    else followOrder(book, entry, targets, say);
+  }
+  return [...book.violations, ...churnOf(world)];
+}
+
+/** Each needs a cancel, a read and an order, and time to be filled in between. */
+const MOST_ORDERS_A_MINUTE = 40;
+const MINUTE_MS = 60_000;
+
+/** An order that is forgotten is placed again, and again. */
+function churnOf({ exchange, startMs, spec }: World): readonly string[] {
+  return spec.exchange.accounts.flatMap(({ id }) => {
+    const placed = exchange.model.ledger({ accountId: id, kinds: ['order_placed'] });
+    const counts = Map.groupBy(placed, ({ atMs }) => Math.floor((atMs - startMs) / MINUTE_MS));
+    return [...counts]
+      .filter(([, orders]) => orders.length > MOST_ORDERS_A_MINUTE)
+      .map(([minute, orders]) => `${id}: ${orders.length} orders within minute ${minute}`);
+  });
+}
+
+function tradedBy({ events = [] }: WorldSpec): readonly string[] {
+  return events.flatMap((event) => (event.kind === 'trade' ? [event.account] : []));
+}
+
+interface Target {
+  readonly atMs: number;
+  readonly accountId: string;
+  readonly positionId: number;
+  readonly base: Decimal;
+}
+
+/** As committed, and so whatever became of the daemon that set them. */
+async function targetsOf({ audit, spec }: World): Promise<readonly Target[]> {
+  const chains = await Promise.all(spec.exchange.accounts.map(({ id }) => audit.tail(id, MOST_RECORDS)));
+  return chains.flat().flatMap(({ record: { content } }): Target[] => {
+    if (content.kind !== 'action') return [];
+    const { kind, atMs, accountId, positionId, targetBase } = content.event;
+    if (kind !== 'targetSet' || positionId === undefined || targetBase === undefined) return [];
+    return [{ atMs, accountId, positionId: Number(positionId), base: decimal(targetBase) }];
+  });
+}
+
+const MOST_RECORDS = 1_000_000;
+
+function lowestTarget(
+  targets: readonly Target[],
+  entry: LedgerEntry,
+  positionId: number,
+): Decimal | undefined {
+  let lowest: Decimal | undefined;
+  for (const target of targets) {
+    if (target.accountId !== entry.accountId || target.positionId !== positionId || target.atMs > entry.atMs)
+      continue;
+    if (lowest === undefined || target.base.lt(lowest)) lowest = target.base;
+  }
+  return lowest;
+}
+
+function followOrder(
+  book: Book,
+  entry: LedgerEntry,
+  targets: readonly Target[],
+  say: (words: string) => void,
+): void {
+  const { kind, positionId, orderId, accountId } = entry;
+  if (accountId === null) return;
+  if (kind === 'position_seeded' && positionId !== undefined) {
+    book.sizes.set(positionId, decimal(entry.amount ?? '0'));
+  } else if (kind === 'liquidation_started') book.disturbed.add(accountId);
+  else if (kind === 'order_cancelled' && orderId !== undefined) book.orders.delete(orderId);
+  else if (kind === 'order_placed') place(book, entry, targets, say);
+  else if (kind === 'fill') fill(book, entry, targets, say);
+}
+
+function isOurs({ clientOrderId }: LedgerEntry): boolean {
+  return clientOrderId?.startsWith(OURS) === true;
+}
+
+function place(
+  book: Book,
+  entry: LedgerEntry,
+  targets: readonly Target[],
+  say: (words: string) => void,
+): void {
+  const { orderId, accountId, details, amount = '0' } = entry;
+  if (!isOurs(entry) || orderId === undefined || accountId === null) return;
+  if (details?.['reduceOnly'] !== true) say(`order ${orderId} is not reduce-only`);
+  // In one-way mode an account has one position per market; the tests of worlds use one.
+  const [positionId] = [...book.sizes.keys()];
+  if (positionId === undefined) return;
+  book.orders.set(orderId, { positionId, left: decimal(amount) });
+  const target = lowestTarget(targets, entry, positionId);
+  if (target === undefined || book.disturbed.has(accountId)) return;
+  const size = book.sizes.get(positionId) ?? ZERO;
+  let open = ZERO;
+  for (const order of book.orders.values()) open = open.plus(order.left);
+  if (size.minus(open).lt(target)) {
+    say(
+      `${formatDecimal(open)} is to be closed of ${formatDecimal(size)}, the target is ${formatDecimal(target)}`,
+    );
+  }
+}
+
+function fill(
+  book: Book,
+  entry: LedgerEntry,
+  targets: readonly Target[],
+  say: (words: string) => void,
+): void {
+  const { orderId, positionId, accountId, details, amount = '0' } = entry;
+  if (orderId === undefined || positionId === undefined || accountId === null) return;
+  const sizeAfter = decimal(String(details?.['sizeAfter'] ?? '0'));
+  book.sizes.set(positionId, sizeAfter);
+  const order = book.orders.get(orderId);
+  if (order !== undefined) {
+    order.left = order.left.minus(decimal(amount));
+    if (order.left.lte(ZERO)) book.orders.delete(orderId);
+  }
+  if (!isOurs(entry)) return;
+  if (details?.['reduced'] !== true) say(`a fill of order ${orderId} opened something`);
+  const target = lowestTarget(targets, entry, positionId);
+  if (target !== undefined && sizeAfter.lt(target) && !book.disturbed.has(accountId)) {
+    say(
+      `position ${positionId} was reduced to ${formatDecimal(sizeAfter)}, the target is ${formatDecimal(target)}`,
+    );
+  }
+}
+
+interface ClosedTime {
+  readonly accountId: string | null;
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly why: string;
+}
+
+/** When nothing may be sent. */
+function closedTimes({ spec, startMs }: World, graceMs: number): readonly ClosedTime[] {
+  const times: ClosedTime[] = [];
+  for (const event of spec.events ?? []) {
+    if (event.kind !== 'pause') continue;
+    const lifted = (spec.events ?? []).filter(
+      (other) => other.kind === 'unpause' && other.account === event.account && other.atMs > event.atMs,
+    );
+    const endMs = Math.min(
+      spec.durationMs,
+      event.atMs + (event.forMs ?? Infinity),
+      ...lifted.map(({ atMs }) => atMs),
+    );
+    times.push({
+      accountId: event.account,
+      fromMs: startMs + event.atMs + graceMs,
+      toMs: startMs + endMs,
+      why: 'paused',
+    });
+  }
+  return times;
+}
+
+function checkRequest(entry: LedgerEntry, closed: readonly ClosedTime[], say: (words: string) => void): void {
+  for (const { accountId, fromMs, toMs, why } of closed) {
+    const concerns = accountId === null || accountId === entry.accountId;
+    if (concerns && entry.atMs > fromMs && entry.atMs < toMs) {
+      say(`${String(entry.details?.['path'])} while ${why}`);
+    }
+  }
+}
