@@ -35,6 +35,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     imports: ['core/decimal.ts', 'core/ports/clock.ts'],
     rule: 'src/simulator may import src/core/decimal.ts and the port of the clock only: it must not inherit the mistakes of the client.',
   },
+  'src/replay': {
+    imports: ['core/', 'config/', 'simulator/', 'world/'],
+    rule: 'src/replay plays worlds and tells what came of them: core, config, simulator and world, no other layer.',
+  },
   'src/world': {
     imports: [
       'core/',

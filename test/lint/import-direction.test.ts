@@ -30,6 +30,7 @@ const LAYERS = [
   'config',
   'pipeline',
   'simulator',
+  'replay',
   'world',
   'web',
   'cli',
@@ -47,6 +48,7 @@ const MAY_IMPORT: Readonly<Record<Layer, readonly string[]>> = {
   config: ['core/decimal.ts'],
   pipeline: ['core/decimal.ts', 'core/ports/clock.ts'],
   simulator: ['core/decimal.ts', 'core/ports/clock.ts'],
+  replay: ['core/decimal.ts', 'config/load.ts', 'simulator/start.ts', 'world/open-world.ts'],
   world: [
     'core/decimal.ts',
     'core/ports/clock.ts',
@@ -73,6 +75,7 @@ const MESSAGE: Readonly<Record<Layer, string>> = {
   config: 'src/config may import src/core and itself, no other layer',
   pipeline: 'src/pipeline works on the core and the ports it is handed',
   simulator: 'src/simulator may import src/core/decimal.ts and the port of the clock only',
+  replay: 'src/replay plays worlds and tells what came of them',
   world: 'src/world composes the daemon with the simulated exchange in virtual time',
   web: 'it reaches other layers through src/app.ts only',
   cli: 'src/cli runs things through src/app.ts',
