@@ -32,6 +32,7 @@ const LAYERS = [
   'config',
   'pipeline',
   'simulator',
+  'replay',
   'world',
   'web',
   'replay',

@@ -33,7 +33,7 @@ function reaction({ breachToFillMs }: AccountRecord): string {
   const sorted = breachToFillMs.toSorted((a, b) => a - b);
   const [median, longest] = [sorted[Math.floor((sorted.length - 1) / 2)], sorted.at(-1)];
   if (median === undefined || longest === undefined) return '';
-  return sorted.length === 1 ? span(median) : `${span(median)}, at most ${span(longest)}`;
+  return sorted.length === 1 ? span(median) : `${span(median)} (max ${span(longest)})`;
 }
 
 /** How much depends on what nobody knows: the way of the price within its candles. */

@@ -91,6 +91,7 @@ function labels(lines: readonly Line[], { frame, window, values }: Panel, y: Sca
   const ends = lines.flatMap(({ track, label, style }) => {
     const last = track.findLast(([atMs, value]) => atMs <= window.to && value !== null)?.[1];
     if (label === undefined || last === undefined || last === null) return [];
+    if (style.startsWith('barrier') && (last < values.from || last > values.to)) return [];
     const inside = Math.min(values.to, Math.max(values.from, last));
     return [{ label, style, y: y(inside) + 4 }];
   });

@@ -221,6 +221,7 @@ function bandPanel(bands: readonly RuleBand[], { window }: View, frame: Frame): 
 
 function seen(track: Track, window: Range): readonly number[] {
   const start = valueAt(track, window.from);
-  const values = thinned(track, window, PLOT_WIDTH).flatMap(([, value]) => value ?? []);
+  const inside = thinned(track, window, PLOT_WIDTH).filter(([atMs]) => atMs <= window.to);
+  const values = inside.flatMap(([, value]) => value ?? []);
   return start === null ? values : [start, ...values];
 }

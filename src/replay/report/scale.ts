@@ -77,7 +77,11 @@ export function thinned(track: Track, { from, to }: Range, columns: number): Tra
   let column: (readonly [number, number | null])[] = [];
   let current = -1;
   for (const point of track) {
-    if (point[0] <= from || point[0] > to) continue;
+    if (point[0] <= from) continue;
+    if (point[0] > to) {
+      // A line goes on to it, and is cut at the edge.
+      return [...shown, ...extremes(column), point];
+    }
     const index = Math.floor(((point[0] - from) / (to - from)) * columns);
     if (index !== current) {
       shown.push(...extremes(column));

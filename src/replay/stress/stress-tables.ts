@@ -71,7 +71,7 @@ export function accountTable({ cases }: StressRecord): OutcomeTable {
       { title: 'CLOSED', align: RIGHT },
       { title: 'ORDERS', align: RIGHT },
     ],
-    rows: rows.toSorted((a, b) => (a[0] ?? '').localeCompare(b[0] ?? '', 'en')),
+    rows: rows.toSorted(([a = ''], [b = '']) => (a < b ? -1 : Number(a > b))),
   };
 }
 
