@@ -113,7 +113,7 @@ const ON_SLOPES: readonly Scenario[] = [
     about: 'down and up again: what was asked for on the way down is filled there',
     leadsTo: 'orders',
     account: LONG,
-    paths: { A: slope([14_000, 930], [22_000, 1_010], [24_000, 1_010]) },
+    paths: { A: slope([14_000, 940], [22_000, 1_010], [24_000, 1_010]) },
     rules: [near(half, { keepFiringFor: '4s' })],
   },
 ];
@@ -159,11 +159,11 @@ const MODES: readonly Scenario[] = [
   },
   {
     id: 'GAP',
-    about: 'a gap to beyond liquidation: the rule waits for longer than the position lasts',
+    about: 'a gap to beyond liquidation, of which no rule knows: nothing is left',
     leadsTo: 'liquidation',
     account: LONG,
     paths: { A: steps([2_000, 900]) },
-    rules: [near(half, { for: '60s' })],
+    rules: [{ id: 'far', on: 'position', when: { markPrice: { below: 800 } }, do: [half] }],
   },
   {
     id: 'FAR',
