@@ -1,0 +1,85 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { differences, pairsOf } from './equivalence/differences.ts';
+import { type Played, playForReal, playInWorld, SEED } from './equivalence/play.ts';
+import { accountIdOf, type Scenario } from './equivalence/scenario.ts';
+import { GROUPS } from './equivalence/scenarios.ts';
+import type { Trace } from './equivalence/trace.ts';
+
+/**
+ * The world is worth what it has in common with the daemon. Each scenario is played twice, from one specification and
+ * one config text: in the world, and by the daemon with its queues on a real Redis against the exchange over HTTP. All
+ * real plays run at the same time.
+ */
+
+const LONGEST_PLAY_MS = 180_000;
+const inWorld = new Map<string, Played>();
+const forReal = new Map<string, Played>();
+
+beforeAll(async () => {
+  const real = await Promise.all(GROUPS.map((group) => playForReal(group)));
+  for (const [index, group] of GROUPS.entries()) {
+    forReal.set(group.name, real[index] as Played);
+    inWorld.set(group.name, await playInWorld(group));
+  }
+  process.stdout.write(`${JSON.stringify({ event: 'equivalence', seed: SEED, ...latencies() })}\n`);
+}, LONGEST_PLAY_MS);
+
+function traceOf(played: ReadonlyMap<string, Played>, group: string, scenario: Scenario): Trace {
+  const trace = played.get(group)?.traces.get(accountIdOf(scenario));
+  if (trace === undefined) throw new Error(`${scenario.id} was not played`);
+  return trace;
+}
+
+/** Of the orders of the real plays: from the read before them, and behind those of the world. */
+function latencies() {
+  const pairs = GROUPS.flatMap(({ name, scenarios }) =>
+    scenarios.flatMap((scenario) =>
+      pairsOf(traceOf(inWorld, name, scenario), traceOf(forReal, name, scenario)),
+    ),
+  );
+  const spread = (values: readonly number[]) => {
+    const inOrder = values.toSorted((a, b) => a - b).map(Math.round);
+    return { p50: inOrder[inOrder.length >> 1], max: inOrder.at(-1) };
+  };
+  return {
+    orders: pairs.length,
+    readToOrderMs: spread(pairs.map(({ real }) => real.atMs - real.readMs)),
+    behindTheWorldMs: spread(pairs.map(({ world, real }) => real.atMs - world.atMs)),
+  };
+}
+
+test('there are at least 30 scenarios', () => {
+  const ids = GROUPS.flatMap(({ scenarios }) => scenarios.map(({ id }) => id));
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids.length).toBeGreaterThanOrEqual(30);
+});
+
+describe.each(GROUPS)('$name', (group) => {
+  test('nothing failed that should not', () => {
+    expect(inWorld.get(group.name)?.errors).toEqual([]);
+    expect(forReal.get(group.name)?.errors).toEqual([]);
+  });
+
+  test.each(group.scenarios)('$id: $about', (scenario) => {
+    const world = traceOf(inWorld, group.name, scenario);
+    const real = traceOf(forReal, group.name, scenario);
+    expect(differences(group, world, real)).toEqual([]);
+    expect(outcomesOf(world)).toContain(scenario.leadsTo);
+  });
+});
+
+/** So that two plays are not equal because both of them did nothing. */
+function outcomesOf({ orders, ledger, actions }: Trace): readonly Scenario['leadsTo'][] {
+  const said = Object.values(actions).flat();
+  const outcomes: Scenario['leadsTo'][] = [
+    ...(orders.some(({ isOurs }) => isOurs) ? (['orders'] as const) : []),
+    ...(said.some((words) => words.startsWith('wouldPlace')) ? (['wouldPlace'] as const) : []),
+    ...(said.some((words) => words.startsWith('refused')) ? (['refused'] as const) : []),
+    ...(Object.values(ledger)
+      .flat()
+      .some((words) => words.startsWith('liquidation '))
+      ? (['liquidation'] as const)
+      : []),
+  ];
+  return outcomes.length === 0 ? ['nothing'] : outcomes;
+}

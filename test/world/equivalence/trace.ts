@@ -1,0 +1,170 @@
+import type { AuditEvent, AuditKind } from '../../../src/core/audit/audit-event.ts';
+import type { AuditReader } from '../../../src/core/ports/audit-reader.ts';
+import type { DaemonEvent, Telemetry } from '../../../src/core/ports/telemetry.ts';
+import { formatDecimal } from '../../../src/core/quantities/decimal.ts';
+import type { SimulatedExchange } from '../../../src/simulator/simulated-exchange.ts';
+
+export interface TracedOrder {
+  /** Milliseconds since the path began, on the exchange. */
+  readonly atMs: number;
+  readonly market: string;
+  /** Side, amount, leg, and whether it only reduces. */
+  readonly what: string;
+  readonly activation: number;
+  readonly price: number;
+  readonly isOurs: boolean;
+}
+
+/** What happened to one account, in the words that are compared; by market, as markets do not wait for each other. */
+export interface Trace {
+  /** By rule and subject: the phases it went through. */
+  readonly episodes: Readonly<Record<string, readonly string[]>>;
+  /** By market, or `account`: what was decided and how it ended. */
+  readonly actions: Readonly<Record<string, readonly string[]>>;
+  readonly orders: readonly TracedOrder[];
+  /** By market: what happened to orders and positions there. */
+  readonly ledger: Readonly<Record<string, readonly string[]>>;
+  /** By market and direction: what is left. */
+  readonly sizes: Readonly<Record<string, string>>;
+  /** The exchange's answers to reads of positions. */
+  readonly reads: readonly TracedRead[];
+}
+
+/** Answered by the exchange at some time between the two, milliseconds since the path began. */
+export interface TracedRead {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** What the audit says of actions; how often something was looked at, tried or left alone is a matter of timing. */
+const ACTIONS: ReadonlySet<AuditKind> = new Set<AuditKind>([
+  'intentOpened',
+  'targetSet',
+  'intentEnded',
+  'refused',
+  'blocked',
+  'doubt',
+  'doubtResolved',
+  'placing',
+  'accepted',
+  'adjusted',
+  'rejected',
+  'unknown',
+  'cancelling',
+  'cancelAccepted',
+  'cancelRejected',
+  'filled',
+  'coverTriggered',
+  'coverChanged',
+  'overshoot',
+  'standingOrder',
+  'wouldPlace',
+  'wouldCancel',
+]);
+
+const LEDGER = [
+  'order_rejected',
+  'stop_triggered',
+  'fill',
+  'order_cancelled',
+  'margin_call',
+  'margin_call_cleared',
+  'liquidation_started',
+  'liquidation',
+  'liquidation_ended',
+  'loan_margin_call',
+  'loan_margin_call_cleared',
+  'loan_liquidation',
+] as const;
+
+const MOST_RECORDS = 10_000;
+
+/** When each account's positions were read, by the clock of the exchange; an observer of daemons. */
+export class ReadLog implements Telemetry {
+  readonly #reads = new Map<string, TracedRead[]>();
+  readonly #nowMs: () => number;
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  emit(event: DaemonEvent): void {
+    if (event.kind !== 'call' || event.call.endpoint !== 'openPositions') return;
+    const toMs = this.#nowMs();
+    const reads = this.#reads.get(event.accountId) ?? [];
+    this.#reads.set(event.accountId, reads);
+    reads.push({ fromMs: toMs - event.call.durationMs, toMs });
+  }
+
+  of(accountId: string, beginMs: number): readonly TracedRead[] {
+    const reads = this.#reads.get(accountId) ?? [];
+    return reads.map(({ fromMs, toMs }) => ({ fromMs: fromMs - beginMs, toMs: toMs - beginMs }));
+  }
+}
+
+export async function traceOf(
+  exchange: SimulatedExchange,
+  audit: AuditReader,
+  reads: ReadLog,
+  { accountId, beginMs }: { readonly accountId: string; readonly beginMs: number },
+): Promise<Trace> {
+  const records = await audit.read(accountId, { fromSeq: 1, limit: MOST_RECORDS });
+  const contents = records.map(({ record }) => record.content);
+  const transitions = contents.flatMap((content) => (content.kind === 'decision' ? content.transitions : []));
+  const events = contents.flatMap((content) => (content.kind === 'action' ? [content.event] : []));
+  return {
+    episodes: grouped(
+      transitions,
+      ({ ruleId, subject }) => `${ruleId} ${subject}`,
+      ({ episode, to, reason, stage }) =>
+        `${episode} ${to}: ${reason}${stage === undefined ? '' : ` ${stage}`}`,
+    ),
+    actions: grouped(
+      events.filter(({ kind }) => ACTIONS.has(kind)),
+      ({ market = 'account' }) => market,
+      wordsOf,
+    ),
+    orders: ordersOf(exchange, accountId, beginMs),
+    ledger: grouped(
+      exchange.model.ledger({ accountId, kinds: LEDGER }),
+      ({ market = 'account' }) => market,
+      ({ kind, side = '', amount = '', reason = '' }) => `${kind} ${side} ${amount} ${reason}`,
+    ),
+    sizes: Object.fromEntries(
+      exchange.model
+        .openPositions(accountId)
+        .map(({ market, direction, amount }) => [`${market} ${direction}`, formatDecimal(amount)]),
+    ),
+    reads: reads.of(accountId, beginMs),
+  };
+}
+
+function wordsOf({ kind, reason, positionId = '', targetBase, ruleId = '', order }: AuditEvent): string {
+  const what = order === undefined ? '' : `${order.side} ${order.amount} ${order.positionSide ?? ''}`;
+  // An operator's order has a random id.
+  const rule = ruleId.replace(/^operator:.*/, 'operator');
+  return `${kind} ${reason} ${rule} ${positionId} ${targetBase ?? ''} ${what}`.replaceAll(/ +/g, ' ').trim();
+}
+
+function ordersOf(exchange: SimulatedExchange, accountId: string, beginMs: number): readonly TracedOrder[] {
+  return exchange.model
+    .ledger({ accountId, kinds: ['order_placed'] })
+    .map(({ atMs, market = '', side, amount, price, details, clientOrderId }) => ({
+      atMs: atMs - beginMs,
+      market,
+      what: `${side} ${amount} ${details?.['positionSide']} ${details?.['reduceOnly'] === true ? 'reduceOnly' : 'opening'}`,
+      activation: Number(details?.['activationPrice'] ?? 0),
+      price: Number(price ?? 0),
+      isOurs: clientOrderId?.startsWith('bw') === true,
+    }));
+}
+
+function grouped<T>(
+  items: readonly T[],
+  keyOf: (item: T) => string,
+  words: (item: T) => string,
+): Readonly<Record<string, readonly string[]>> {
+  const groups: Record<string, string[]> = {};
+  for (const item of items) (groups[keyOf(item)] ??= []).push(words(item));
+  return groups;
+}
