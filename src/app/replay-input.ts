@@ -55,7 +55,8 @@ export async function readBook(configFile: string, holdings: Holdings, env: Env)
   return { config, accounts, acting, notes: [...notes, ...acting.notes] };
 }
 
-function usableConfig(file: string, env: Env, needsSecrets: boolean): CompiledConfig {
+/** @throws ReplayInputError */
+export function usableConfig(file: string, env: Env, needsSecrets: boolean): CompiledConfig {
   const surroundings = nodeSurroundings(env);
   const loaded = needsSecrets ? loadConfig(file, surroundings) : loadWithoutSecrets(file, surroundings);
   if (loaded.kind === 'refused') throw new ReplayInputError(errorsOf(loaded.problems));

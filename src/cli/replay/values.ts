@@ -31,6 +31,20 @@ export function pair(option: string, text: string, example: string): readonly [s
   throw new UsageError(`${option} ${text}: expected NAME=VALUE, such as ${example}.`);
 }
 
+/** Unix milliseconds. @throws UsageError */
+export function momentOf(
+  parse: (text: string) => number | undefined,
+  option: string,
+  text: string | undefined,
+): number | undefined {
+  if (text === undefined) return undefined;
+  const atMs = parse(text);
+  if (atMs !== undefined) return atMs;
+  throw new UsageError(
+    `${option} ${text}: expected a time such as 2020-03-12, 2020-03-12T10:00 or 1584006300000.`,
+  );
+}
+
 export async function writeReport(io: CliIo, file: string, html: string): Promise<void> {
   await writeFile(file, html).catch((error: NodeJS.ErrnoException) => {
     throw new CliError('file-unwritable', `cannot write ${file}: ${error.message}.`, { cause: error });
