@@ -43,7 +43,7 @@ export function registerReplay(program: Command, io: CliIo): void {
     .option('-c, --config <file>', 'your config; rules act even where it only observes', DEFAULT_CONFIG)
     .option('--prices <market=csv>', 'prices of a market (repeatable; see below)', collect)
     .option('--positions <file>', 'what accounts hold at the start (repeatable; see below)', collect)
-    .option('--live', 'read what accounts hold now from the exchange instead, with the keys of the config')
+    .option('--live', 'read what accounts hold now from the exchange, with the keys of the config; --positions wins')
     .option(
       '--history <redis|file>',
       "instead of playing prices, judge the rules on what was recorded of the accounts: redis (the config's), a redis:// address, or an export of `audit export` (repeatable)",
@@ -116,7 +116,8 @@ Positions are YAML or JSON, ids as in the config; without an entry, the first pr
       positions: [{ market: BTC_PERP, side: long, amount: 0.5, entry: 60000 }]
       loans: [{ asset: USDT, amount: 5000, collateralAsset: BTC, collateralAmount: 0.2 }]
 The output of \`breakwater status --json\` works as it is, that of \`breakwater call positions --json\` too
-(as --positions ACCOUNT=FILE where the config has several accounts).
+(as --positions ACCOUNT=FILE where the config has several accounts). With --live and --positions, an account with
+positions in the file is taken from there; one with loans alone adds them to what the exchange says.
 
 The same input and seed give the same result. Ctrl-C prints what there is.
 Ends with 0 when it ran, 1 when a file cannot be used (each line says where and what was expected), 2 when an option

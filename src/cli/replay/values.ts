@@ -11,11 +11,13 @@ export function holdingsOf(
   io: CliIo,
   { positions, live }: { readonly positions?: readonly string[]; readonly live?: boolean },
 ): ReplayOptions['holdings'] {
-  if ((positions === undefined) === (live !== true)) {
-    throw new UsageError('say what the accounts hold: either --positions FILE or --live.');
+  if (positions === undefined && live !== true) {
+    throw new UsageError('say what the accounts hold: --positions FILE, --live, or both.');
   }
-  if (live === true) return { kind: 'live', signal: io.signal };
-  return { kind: 'files', files: (positions ?? []).map(positionsOf) };
+  return {
+    files: (positions ?? []).map(positionsOf),
+    ...(live === true ? { live: { signal: io.signal } } : {}),
+  };
 }
 
 /** `ACCOUNT=FILE` where what stands before it can be an account. */
