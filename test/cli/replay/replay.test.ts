@@ -257,6 +257,69 @@ describe('what makes no sense', () => {
       /bad\.csv:1: expected candles .*, found 4 columns/,
     ],
     [
+      'prices that do not begin as any known kind',
+      'head.csv',
+      'time;open\n1;2',
+      (file) => ['--prices', `BTC_PERP=${file}`, '--positions', at('book.yaml')],
+      /head\.csv:1: expected candles \(timestamp_ms,.*\) or trades .*, found /,
+    ],
+    [
+      'prices with a number that is none',
+      'number.csv',
+      `${candles()}\n${START_MS + 600_000},1,x,1,1,1`,
+      (file) => ['--prices', `BTC_PERP=${file}`, '--positions', at('book.yaml')],
+      /number\.csv:9: expected a positive number as high, found "x"/,
+    ],
+    [
+      'prices out of order',
+      'order.csv',
+      `${candles()}\n${START_MS},1,1,1,1,1`,
+      (file) => ['--prices', `BTC_PERP=${file}`, '--positions', at('book.yaml')],
+      /order\.csv:9: expected /,
+    ],
+    [
+      'a high below the low',
+      'range.csv',
+      `${START_MS},5,4,6,5,1`,
+      (file) => ['--prices', `BTC_PERP=${file}`, '--positions', at('book.yaml')],
+      /range\.csv:1: expected /,
+    ],
+    [
+      'no prices',
+      'empty.csv',
+      '',
+      (file) => ['--prices', `BTC_PERP=${file}`, '--positions', at('book.yaml')],
+      /empty\.csv:1: expected candles .*, found an empty file/,
+    ],
+    [
+      'positions that are no YAML',
+      'broken.yaml',
+      'accounts: [',
+      (file) => ['--prices', `BTC_PERP=${at('btc.csv')}`, '--positions', file],
+      /broken\.yaml:1:12: expected/,
+    ],
+    [
+      'positions with a negative amount',
+      'amount.yaml',
+      BOOK.replace('amount: 0.5', 'amount: -0.5'),
+      (file) => ['--prices', `BTC_PERP=${at('btc.csv')}`, '--positions', file],
+      /amount\.yaml:4:\d+ accounts\[0\]\.positions\[0\]\.amount: expected .*-0\.5/,
+    ],
+    [
+      'a config with a key that there is not',
+      'key.yaml',
+      `${CONFIG}colour: red\n`,
+      (file) => [...given(), '--config', file],
+      /key\.yaml:\d+:1 colour: expected one of the keys /,
+    ],
+    [
+      'a config that is no YAML',
+      'syntax.yaml',
+      'mode: [',
+      (file) => [...given(), '--config', file],
+      /syntax\.yaml:1:\d+: expected/,
+    ],
+    [
       'positions',
       'bad.yaml',
       BOOK.replace('desk-1', 'desk-9'),
@@ -282,6 +345,19 @@ describe('what makes no sense', () => {
     const { exitCode, stderr } = await replay(args(at(name)));
     expect(stderr).toMatch(words);
     expect(exitCode).toBe(1);
+  });
+
+  test('a gap in the candles is said', async () => {
+    const rows = candles().split('\n');
+    await writeFile(at('gap.csv'), rows.filter((_, index) => index < 3 || index > 4).join('\n'));
+    const args = ['--prices', `BTC_PERP=${at('gap.csv')}`, '--positions', at('book.yaml')];
+    const { exitCode, stderr } = await replay([...args, '--paths', 'adverse']);
+    expect([exitCode, stderr]).toEqual([
+      0,
+      expect.stringContaining(
+        `${at('gap.csv')} has a gap of 2 min from 2025-10-10 20:33 UTC: the price stands still in it, then jumps.`,
+      ),
+    ]);
   });
 
   test('a file that is not there is named', async () => {
