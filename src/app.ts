@@ -1,4 +1,5 @@
 import type { Daemon, DaemonOptions } from './app/daemon.ts';
+import type { HistoryOptions } from './app/history.ts';
 import type { Operations, OperationsPlace } from './app/operations.ts';
 import type { OpenReplay, ReplayOptions } from './app/replay.ts';
 import type { OpenStress, StressOptions } from './app/stress.ts';
@@ -11,6 +12,7 @@ import type { DoctorOptions } from './doctor/examine-setup.ts';
 import type { ExchangeObserver } from './exchange/call/observer.ts';
 import type { ExchangeClientOptions } from './exchange/client.ts';
 import type * as requests from './exchange/requests.ts';
+import type { HistoryRecord } from './replay/history/history-record.ts';
 import type { ReplayRecord } from './replay/record.ts';
 import type { StressRecord } from './replay/stress/stress.ts';
 import type { RunningSimulator, SimulatorOptions } from './simulator/start-simulated-exchange.ts';
@@ -24,6 +26,7 @@ import type { FileVerdict } from './state/audit/audit-file.ts';
  */
 
 export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
+export type { HistorySource } from './app/history.ts';
 export type { Operations, OperationsPlace } from './app/operations.ts';
 export { type LogOutput } from './app/process-telemetry.ts';
 export { readVersion } from './app/read-version.ts';
@@ -45,6 +48,7 @@ export type { DoctorOptions } from './doctor/examine-setup.ts';
 export type { ExchangeObserver } from './exchange/call/observer.ts';
 export { ENDPOINTS } from './exchange/endpoints.ts';
 export { type Dialect, type Prepared } from './exchange/requests.ts';
+export type { HistoryRecord } from './replay/history/history-record.ts';
 export { outcomeTable } from './replay/outcome-table.ts';
 export { type ReplayRecord } from './replay/record.ts';
 export { type StressRecord } from './replay/stress/stress.ts';
@@ -117,6 +121,32 @@ export async function openReplay(options: ReplayOptions): Promise<OpenReplay> {
 export async function renderReplay(record: ReplayRecord): Promise<string> {
   const { renderReport } = await import('./replay/report/render-report.ts');
   return renderReport(record);
+}
+
+/** Judges rules on what was recorded of accounts; see there. @throws ReplayInputError */
+export async function judgeHistory(options: HistoryOptions): Promise<HistoryRecord> {
+  const { judgeRecordedHistory } = await import('./app/history.ts');
+  return await judgeRecordedHistory(options);
+}
+
+/** A judged history as tables, as lines of JSON, and as sentences about what was judged. */
+export async function historyViews(record: HistoryRecord) {
+  const [tables, { historyLines }] = await Promise.all([
+    import('./replay/history/history-tables.ts'),
+    import('./replay/history/history-lines.ts'),
+  ]);
+  return {
+    rules: tables.historyTable(record),
+    episodes: tables.episodeTable(record),
+    coverage: record.accounts.flatMap(tables.coverage),
+    lines: historyLines(record),
+  };
+}
+
+/** A judged history as one HTML page. */
+export async function renderHistoryReport(record: HistoryRecord): Promise<string> {
+  const { renderHistory } = await import('./replay/history/history-report.ts');
+  return renderHistory(record);
 }
 
 /** Reads what a stress test needs and says what is wrong with it; see there. @throws ReplayInputError */

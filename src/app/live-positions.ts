@@ -18,9 +18,18 @@ export interface LivePositions {
 /** Nonces of this process end on another digit than those of daemons on smaller ordinals. */
 const NONCES = { ordinal: 98, ordinals: 100 };
 
+/** Loans of an account that are known from elsewhere, with what secures them. */
+export type KnownLoans = (accountId: string) => readonly { readonly asset: string }[];
+
 /** Reads positions and loans of every account of the config; sends nothing that could change anything. */
-export async function readLivePositions(config: CompiledConfig, signal: AbortSignal): Promise<LivePositions> {
-  const found = await Promise.all(config.accounts.map((account) => readAccount(config, account, signal)));
+export async function readLivePositions(
+  config: CompiledConfig,
+  signal: AbortSignal,
+  knownLoans: KnownLoans,
+): Promise<LivePositions> {
+  const found = await Promise.all(
+    config.accounts.map((account) => readAccount(config, account, { signal, knownLoans })),
+  );
   return {
     accounts: found.flatMap(({ accounts }) => accounts),
     notes: found.flatMap(({ notes }) => notes),
@@ -28,10 +37,15 @@ export async function readLivePositions(config: CompiledConfig, signal: AbortSig
   };
 }
 
+interface Reading {
+  readonly signal: AbortSignal;
+  readonly knownLoans: KnownLoans;
+}
+
 async function readAccount(
   { exchange, egress }: CompiledConfig,
   account: CompiledAccount,
-  signal: AbortSignal,
+  reading: Reading,
 ): Promise<LivePositions> {
   const proxy = egress[account.egress]?.proxyUrl ?? exchange.proxyUrl;
   const limits = createMemoryRateLimitStore(systemClock);
@@ -48,7 +62,7 @@ async function readAccount(
       : { certificateAuthorities: exchange.certificateAuthorities }),
   });
   try {
-    return await readThrough(client, account, signal);
+    return await readThrough(client, account, reading);
   } finally {
     await client.close();
   }
@@ -57,7 +71,7 @@ async function readAccount(
 async function readThrough(
   client: ExchangeReads,
   account: CompiledAccount,
-  signal: AbortSignal,
+  { signal, knownLoans }: Reading,
 ): Promise<LivePositions> {
   const { id } = account;
   const positions = await client.openPositions({}, { signal });
@@ -84,19 +98,26 @@ async function readThrough(
     positions.value.records,
     ['positions'],
   );
-  notes.push(...(await loanNotes(client, id, signal)));
+  notes.push(...(await loanNotes(client, id, signal, knownLoans(id))));
   if (read === undefined && problems.length === 0) notes.push(`Account ${id} holds no position: left out.`);
   return { accounts: read === undefined ? [] : [read], notes, problems: problems.map(formatProblem) };
 }
 
-/** The exchange does not say what secures a loan, so it cannot be played. */
-async function loanNotes(client: ExchangeReads, id: string, signal: AbortSignal): Promise<readonly string[]> {
+/** The exchange does not say what secures a loan, so it cannot be played without a file that does. */
+async function loanNotes(
+  client: ExchangeReads,
+  id: string,
+  signal: AbortSignal,
+  known: ReturnType<KnownLoans>,
+): Promise<readonly string[]> {
   const loans = await client.creditLines({ signal });
   if (loans.kind === 'failed') return [`Account ${id}: its loans could not be read (${loans.error.name}).`];
-  return loans.value.records.map(
-    ({ amount, asset }) =>
-      `Account ${id}: its loan of ${amount} ${asset} is left out, as the exchange does not say what secures it; add it with --positions.`,
-  );
+  return loans.value.records
+    .filter(({ asset }) => !known.some((loan) => loan.asset === asset))
+    .map(
+      ({ amount, asset }) =>
+        `Account ${id}: its loan of ${amount} ${asset} is left out, as the exchange does not say what secures it; add it in a file: --live --positions FILE.`,
+    );
 }
 
 function refused(problem: string): LivePositions {

@@ -21,14 +21,15 @@ export class ReplayInputError extends Error {
   }
 }
 
-/** Where the accounts' holdings come from. */
-export type Holdings =
-  | {
-      readonly kind: 'files';
-      readonly files: readonly { readonly file: string; readonly accountId?: string }[];
-    }
+/**
+ * Where the accounts' holdings come from. With both, files win: an account with positions in a file is not asked of the
+ * exchange, and one that has just loans there adds them to what the exchange says.
+ */
+export interface Holdings {
+  readonly files: readonly { readonly file: string; readonly accountId?: string }[];
   /** From the exchange, read-only, with the keys of the config. */
-  | { readonly kind: 'live'; readonly signal: AbortSignal };
+  readonly live?: { readonly signal: AbortSignal };
+}
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -43,7 +44,7 @@ export interface Book {
 
 /** @throws ReplayInputError */
 export async function readBook(configFile: string, holdings: Holdings, env: Env): Promise<Book> {
-  const config = usableConfig(configFile, env, holdings.kind === 'live');
+  const config = usableConfig(configFile, env, holdings.live !== undefined);
   const { accounts, notes } = await accountsOf(config, holdings);
   if (accounts.length === 0)
     throw new ReplayInputError(['expected an account that holds something, found none']);
@@ -55,7 +56,8 @@ export async function readBook(configFile: string, holdings: Holdings, env: Env)
   return { config, accounts, acting, notes: [...notes, ...acting.notes] };
 }
 
-function usableConfig(file: string, env: Env, needsSecrets: boolean): CompiledConfig {
+/** @throws ReplayInputError */
+export function usableConfig(file: string, env: Env, needsSecrets: boolean): CompiledConfig {
   const surroundings = nodeSurroundings(env);
   const loaded = needsSecrets ? loadConfig(file, surroundings) : loadWithoutSecrets(file, surroundings);
   if (loaded.kind === 'refused') throw new ReplayInputError(errorsOf(loaded.problems));
@@ -66,19 +68,37 @@ function errorsOf(problems: readonly Problem[]): readonly string[] {
   return problems.filter(({ severity }) => severity === 'error').map(formatProblem);
 }
 
-async function accountsOf(
-  config: CompiledConfig,
-  holdings: Holdings,
-): Promise<{ readonly accounts: readonly ReadAccount[]; readonly notes: readonly string[] }> {
-  if (holdings.kind === 'live') {
-    const live = await readLivePositions(config, holdings.signal);
-    if (live.problems.length > 0) throw new ReplayInputError(live.problems);
-    return live;
-  }
+interface Held {
+  readonly accounts: readonly ReadAccount[];
+  readonly notes: readonly string[];
+}
+
+async function accountsOf(config: CompiledConfig, { files, live }: Holdings): Promise<Held> {
+  const written = await readFiles(config, files);
+  if (live === undefined) return written;
+  const isReplaced = (id: string): boolean =>
+    written.accounts.some((account) => account.id === id && account.positions.length > 0);
+  const loansOf = (id: string): ReadAccount['loans'] =>
+    written.accounts.find((account) => account.id === id)?.loans ?? [];
+  const asked = config.accounts.filter(({ id }) => !isReplaced(id));
+  const read = await readLivePositions({ ...config, accounts: asked }, live.signal, loansOf);
+  if (read.problems.length > 0) throw new ReplayInputError(read.problems);
+  const found = read.accounts.map((account) => ({ ...account, loans: loansOf(account.id) }));
+  const others = written.accounts.filter(({ id }) => !found.some((account) => account.id === id));
+  return {
+    accounts: [...found, ...others],
+    notes: [...written.notes.filter((note) => !note.endsWith(LEFT_OUT)), ...read.notes],
+  };
+}
+
+/** Ends the notes on accounts that a file does not name; another source may. */
+const LEFT_OUT = 'left out.';
+
+async function readFiles(config: CompiledConfig, files: Holdings['files']): Promise<Held> {
   const accounts: ReadAccount[] = [];
   const notes: string[] = [];
   const problems: string[] = [];
-  for (const { file, accountId } of holdings.files) {
+  for (const { file, accountId } of files) {
     const read = readPositions({
       file,
       text: await textOf(file),
@@ -94,10 +114,7 @@ async function accountsOf(
     }
   }
   if (problems.length > 0) throw new ReplayInputError(problems);
-  return {
-    accounts,
-    notes: holdings.files.length > 1 ? notes.filter((note) => !note.endsWith('left out.')) : notes,
-  };
+  return { accounts, notes: files.length > 1 ? notes.filter((note) => !note.endsWith(LEFT_OUT)) : notes };
 }
 
 /** Another config, to be compared with; only what it says of these accounts counts. @throws ReplayInputError */

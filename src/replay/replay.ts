@@ -7,7 +7,7 @@ import type { StartingAccount } from './positions/starting-account.ts';
 import type { MarketPrices } from './price-files.ts';
 import { type ReplayRecord, type RunRecord, UNPROTECTED } from './record.ts';
 import type { RunConditions, RunPlan } from './run/plan.ts';
-import { runWorld } from './run/run-world.ts';
+import { LOOK_FOR_CURVES_MS, runWorld } from './run/run-world.ts';
 
 export interface ReplayPlan {
   readonly title: string;
@@ -88,6 +88,7 @@ function plansOf(plan: ReplayPlan): readonly RunPlan[] {
     startPrices,
     sources: sourcesOf(plan, path),
     conditions,
+    lookMs: LOOK_FOR_CURVES_MS,
     ...(variant === undefined ? {} : { config: { file: variant.file, text: variant.text } }),
   });
   return paths.flatMap((path) => [undefined, ...plan.variants].map((variant) => planOf(path, variant)));

@@ -1,5 +1,6 @@
 import type { Decimal } from '../core/quantities/decimal.ts';
 import type { AccountReads } from './endpoints/parts.ts';
+import { Revision } from './endpoints/revision.ts';
 import type { ExchangeClock } from './exchange-clock.ts';
 import type { ExchangeModel } from './model/exchange-model.ts';
 import type { CreditLineView, OrderView, PositionSheet, TransferView } from './model/types.ts';
@@ -16,6 +17,8 @@ interface AccountState {
 /** The whole exchange as its reads showed it from `atMs` until the next one. */
 interface PastState {
   readonly atMs: number;
+  /** Of the model; the same shows the same, but for interest. */
+  readonly revision: number;
   readonly accounts: ReadonlyMap<string, AccountState>;
 }
 
@@ -35,6 +38,7 @@ function always(): boolean {
 export class Timeline {
   readonly #model: ExchangeModel;
   readonly #clock: ExchangeClock;
+  readonly #revision: Revision;
   #horizonMs = 0;
   #stepMs = 1;
   #past: PastState[] = [];
@@ -42,6 +46,7 @@ export class Timeline {
   constructor(model: ExchangeModel, clock: ExchangeClock) {
     this.#model = model;
     this.#clock = clock;
+    this.#revision = new Revision(model);
   }
 
   /** How old the states are that reads must be able to show; the past starts when there is first such an age. */
@@ -63,9 +68,9 @@ export class Timeline {
       const isShown = atMs >= shownFromMs;
       atMs = isShown ? Math.min(toMs, atMs + this.#stepMs) : Math.min(shownFromMs, atMs + LEAP_MS);
       this.#model.advanceTo(atMs);
-      if (isShown) this.remember();
+      if (isShown) this.#remember();
       if (atMs < toMs && !mayGoOn()) {
-        this.remember();
+        this.#remember();
         return false;
       }
     }
@@ -74,13 +79,26 @@ export class Timeline {
 
   /** To be called after everything that changes what reads show. */
   remember(): void {
+    this.#revision.touch();
+    this.#remember();
+  }
+
+  #remember(): void {
     if (this.#horizonMs === 0) return;
     const atMs = this.#model.nowMs();
     // Of one moment its beginning and its end are kept: who looks further back than anything is known sees the former.
     if (this.#past.at(-1)?.atMs === atMs && this.#past.at(-2)?.atMs === atMs) this.#past.pop();
-    const accounts = this.#model.accountIds().map((id) => [id, stateOf(this.#model, id)] as const);
-    this.#past.push({ atMs, accounts: new Map(accounts) });
+    this.#past.push({ atMs, ...this.#present() });
     this.#forget(atMs - this.#horizonMs);
+  }
+
+  /** Most steps of a quiet market show what the one before showed. */
+  #present(): Omit<PastState, 'atMs'> {
+    const revision = this.#revision.current();
+    const last = this.#past.at(-1);
+    if (last?.revision === revision && !hasLoans(last)) return { revision, accounts: last.accounts };
+    const accounts = this.#model.accountIds().map((id) => [id, stateOf(this.#model, id)] as const);
+    return { revision, accounts: new Map(accounts) };
   }
 
   /** The past starts now; for accounts that did not exist before. */
@@ -106,6 +124,11 @@ export class Timeline {
     const first = this.#past.findLastIndex((past) => past.atMs <= beforeMs);
     if (first > 0) this.#past.splice(0, first);
   }
+}
+
+/** Interest grows with time alone. */
+function hasLoans({ accounts }: PastState): boolean {
+  return [...accounts.values()].some(({ loans }) => loans.length > 0);
 }
 
 function presentReads(model: ExchangeModel, accountId: string): AccountReads {

@@ -118,6 +118,8 @@ function systemRandomText(length: number): string {
 }
 
 const DEFAULT_POINTS = 1_000;
+/** More than any account keeps. */
+const ALL_SAMPLES = 1_000_000;
 
 function createHistory(backend: Backend): HistoryReader {
   return {
@@ -125,6 +127,16 @@ function createHistory(backend: Backend): HistoryReader {
       if (limit <= 0) return [];
       const samples = await backend.history(bucketOf(accountId), accountId, fromMs, limit);
       return samples.flatMap((sample) => pointOf(sample, subject));
+    },
+    async readAll(accountId) {
+      const samples = await backend.history(bucketOf(accountId), accountId, 0, ALL_SAMPLES);
+      return samples.map(({ atMs, values }) => ({
+        atMs,
+        samples: [...values].map(([subject, text]) => ({
+          subject,
+          values: JSON.parse(text) as HistoryPoint['values'],
+        })),
+      }));
     },
   };
 }

@@ -10,7 +10,7 @@ export interface WebSources {
   readonly nowMs: () => number;
   readonly views: ViewSource;
   readonly audit: Pick<AuditReader, 'read' | 'tail' | 'show' | 'inputs'>;
-  readonly history: HistoryReader;
+  readonly history: Pick<HistoryReader, 'read'>;
   readonly controls: OperatorControls;
   readonly process: ProcessSource;
   readonly deposits: DepositDesk;

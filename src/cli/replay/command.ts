@@ -7,14 +7,16 @@ import { type CliIo, paint, printJson, printLine, printNote } from '../io.ts';
 import { DEFAULT_CONFIG } from '../operate/place.ts';
 import { collect, whole } from '../option-values.ts';
 import { tableLines } from '../table.ts';
+import { judgeHistory } from './history.ts';
 import { createProgress } from './progress.ts';
-import { explainReplayError, holdingsOf, pair, writeReport } from './values.ts';
+import { explainReplayError, holdingsOf, momentOf, pair, writeReport } from './values.ts';
 
 interface Flags {
   readonly config: string;
   readonly prices?: readonly string[];
   readonly positions?: readonly string[];
   readonly live?: boolean;
+  readonly history?: readonly string[];
   readonly against?: readonly string[];
   readonly paths: ReplayOptions['paths'];
   readonly from?: string;
@@ -41,7 +43,12 @@ export function registerReplay(program: Command, io: CliIo): void {
     .option('-c, --config <file>', 'your config; rules act even where it only observes', DEFAULT_CONFIG)
     .option('--prices <market=csv>', 'prices of a market (repeatable; see below)', collect)
     .option('--positions <file>', 'what accounts hold at the start (repeatable; see below)', collect)
-    .option('--live', 'read what accounts hold now from the exchange instead, with the keys of the config')
+    .option('--live', 'read what accounts hold now from the exchange, with the keys of the config; --positions wins')
+    .option(
+      '--history <redis|file>',
+      "instead of playing prices, judge the rules on what was recorded of the accounts: redis (the config's), a redis:// address, or an export of `audit export` (repeatable)",
+      collect,
+    )
     .option('--against <config>', 'compare with another config, too (repeatable)', collect)
     .option('--from <time>', 'begin here: 2020-03-12, 2020-03-12T10:00 (UTC) or Unix milliseconds')
     .option('--to <time>', 'end here');
@@ -63,8 +70,12 @@ export function registerReplay(program: Command, io: CliIo): void {
       line: 'replay --prices BTC_PERP=btc.csv --live --against tighter.yaml',
       does: 'present positions, two sets of rules',
     },
+    { line: 'replay --history redis', does: 'when the rules would have fired in the past hours' },
   ]);
-  command.action((flags: Flags) => replay(io, flags));
+  command.action((flags: Flags) => {
+    const given = (option: string): boolean => command.getOptionValueSource(option) === 'cli';
+    return flags.history === undefined ? replay(io, flags) : judgeHistory(io, flags, given);
+  });
 }
 
 function addConditions(command: Command): void {
@@ -105,7 +116,8 @@ Positions are YAML or JSON, ids as in the config; without an entry, the first pr
       positions: [{ market: BTC_PERP, side: long, amount: 0.5, entry: 60000 }]
       loans: [{ asset: USDT, amount: 5000, collateralAsset: BTC, collateralAmount: 0.2 }]
 The output of \`breakwater status --json\` works as it is, that of \`breakwater call positions --json\` too
-(as --positions ACCOUNT=FILE where the config has several accounts).
+(as --positions ACCOUNT=FILE where the config has several accounts). With --live and --positions, an account with
+positions in the file is taken from there; one with loans alone adds them to what the exchange says.
 
 The same input and seed give the same result. Ctrl-C prints what there is.
 Ends with 0 when it ran, 1 when a file cannot be used (each line says where and what was expected), 2 when an option
@@ -160,8 +172,8 @@ function optionsOf(app: App, io: CliIo, flags: Flags): ReplayOptions {
   if (depth !== undefined && !(/^\d{1,9}(\.\d{1,9})?$/.test(depth) && Number(depth) > 0)) {
     throw new UsageError('--depth: expected a number above 0, such as 0.1.');
   }
-  const fromMs = momentOf(app, '--from', flags.from);
-  const toMs = momentOf(app, '--to', flags.to);
+  const fromMs = momentOf(app.parseMoment, '--from', flags.from);
+  const toMs = momentOf(app.parseMoment, '--to', flags.to);
   if (fromMs !== undefined && toMs !== undefined && toMs <= fromMs)
     throw new UsageError('--to: expected a time after --from.');
   return {
@@ -183,15 +195,6 @@ function optionsOf(app: App, io: CliIo, flags: Flags): ReplayOptions {
     faults: flags.faults ?? [],
     env: io.env,
   };
-}
-
-function momentOf(app: App, option: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const atMs = app.parseMoment(text);
-  if (atMs !== undefined) return atMs;
-  throw new UsageError(
-    `${option} ${text}: expected a time such as 2020-03-12, 2020-03-12T10:00 or 1584006300000.`,
-  );
 }
 
 function reading([name, value]: readonly [string, string]): readonly [string, unknown] {

@@ -11,11 +11,13 @@ export function holdingsOf(
   io: CliIo,
   { positions, live }: { readonly positions?: readonly string[]; readonly live?: boolean },
 ): ReplayOptions['holdings'] {
-  if ((positions === undefined) === (live !== true)) {
-    throw new UsageError('say what the accounts hold: either --positions FILE or --live.');
+  if (positions === undefined && live !== true) {
+    throw new UsageError('say what the accounts hold: --positions FILE, --live, or both.');
   }
-  if (live === true) return { kind: 'live', signal: io.signal };
-  return { kind: 'files', files: (positions ?? []).map(positionsOf) };
+  return {
+    files: (positions ?? []).map(positionsOf),
+    ...(live === true ? { live: { signal: io.signal } } : {}),
+  };
 }
 
 /** `ACCOUNT=FILE` where what stands before it can be an account. */
@@ -29,6 +31,20 @@ export function pair(option: string, text: string, example: string): readonly [s
   const at = text.indexOf('=');
   if (at > 0 && at < text.length - 1) return [text.slice(0, at), text.slice(at + 1)];
   throw new UsageError(`${option} ${text}: expected NAME=VALUE, such as ${example}.`);
+}
+
+/** Unix milliseconds. @throws UsageError */
+export function momentOf(
+  parse: (text: string) => number | undefined,
+  option: string,
+  text: string | undefined,
+): number | undefined {
+  if (text === undefined) return undefined;
+  const atMs = parse(text);
+  if (atMs !== undefined) return atMs;
+  throw new UsageError(
+    `${option} ${text}: expected a time such as 2020-03-12, 2020-03-12T10:00 or 1584006300000.`,
+  );
 }
 
 export async function writeReport(io: CliIo, file: string, html: string): Promise<void> {

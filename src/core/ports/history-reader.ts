@@ -19,7 +19,16 @@ export interface HistoryQuery {
   readonly limit?: number;
 }
 
+/** Figures of all subjects that an account had at one time. */
+export interface HistoryMoment {
+  /** Unix milliseconds, of the store's clock. */
+  readonly atMs: number;
+  readonly samples: readonly HistorySample[];
+}
+
 /** Samples that were committed with the account's state (`AccountCommit.history`), oldest first, trimmed. */
 export interface HistoryReader {
   read(accountId: string, subject: SubjectKey, query?: HistoryQuery): Promise<readonly HistoryPoint[]>;
+  /** Everything that is kept of an account. */
+  readAll(accountId: string): Promise<readonly HistoryMoment[]>;
 }

@@ -21,6 +21,8 @@ export interface RunPlan {
   /** New ones for every run: a source is used up. */
   readonly sources: ReadonlyMap<string, PriceSource>;
   readonly conditions: RunConditions;
+  /** Time between two looks at the accounts, for curves and times of reaction; what happens does not depend on it. */
+  readonly lookMs: number;
   /** Sets the mark price apart from the last price at some moment. */
   readonly basis?: { readonly atMs: number; readonly byMarket: Readonly<Record<string, number>> };
 }
@@ -31,6 +33,7 @@ export interface RunConditions {
   readonly latency: LatencySpec;
   readonly depth?: string;
   readonly readings?: Readonly<Record<string, unknown>>;
+  /** Of replies to a daemon; without one nobody meets them. */
   readonly faults: readonly FaultSpec[];
 }
 

@@ -35,8 +35,8 @@ export async function runWorld(plan: RunPlan, hooks: RunHooks = {}): Promise<Run
   return { record: watcher.record(), elapsedMs: world.elapsedMs(), errors: world.errors };
 }
 
-/** Prices are looked at this often; whether anything is written down depends on what happened. */
-const LOOK_MS = 1_000;
+/** As often as this prices are looked at for curves; whether anything is written down depends on what happened. */
+export const LOOK_FOR_CURVES_MS = 1_000;
 /** A move that is worth a point on every curve. */
 const WORTH_A_POINT = 0.001;
 /** Points of a curve in which nothing happens. */
@@ -91,7 +91,8 @@ class RunWatcher {
       },
     );
     const { exchange } = this.world;
-    for (const fault of conditions.faults) exchange.injectFault(readFault(exchange, fault, 'fault'));
+    if (config !== undefined)
+      for (const fault of conditions.faults) exchange.injectFault(readFault(exchange, fault, 'fault'));
     const compiled = config === undefined ? undefined : this.world.daemon(DAEMON).config;
     for (const account of plan.accounts) {
       this.#tracks.set(account.id, new AccountTracks(this.world.exchange, account));
@@ -107,14 +108,14 @@ class RunWatcher {
   begin(onProgress: RunHooks['onProgress']): void {
     this.#look();
     const { world } = this;
-    const { durationMs } = this.#plan;
+    const { durationMs, lookMs } = this.#plan;
     const again = (): void => {
       world.exchange.catchUp();
       if (this.#hasNews()) this.#look();
       onProgress?.(world.elapsedMs());
-      if (world.elapsedMs() < durationMs) world.schedule(world.elapsedMs() + LOOK_MS, again);
+      if (world.elapsedMs() < durationMs) world.schedule(world.elapsedMs() + lookMs, again);
     };
-    world.schedule(LOOK_MS, again);
+    world.schedule(lookMs, again);
     this.#spreadMark();
   }
 

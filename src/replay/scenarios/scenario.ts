@@ -1,6 +1,6 @@
-import { type Decimal, decimalFromNumber, maxDecimal, roundToStep } from '../../core/quantities/decimal.ts';
+import { type Decimal, decimalFromNumber, maxDecimal, roundToStep, toNumber } from '../../core/quantities/decimal.ts';
 import { type PricePoint, type PriceSource, sourceFromPoints } from '../../simulator/prices/price-source.ts';
-import { straightLine } from '../../simulator/prices/straight-line.ts';
+import { straightLine, tickFor } from '../../simulator/prices/straight-line.ts';
 import { coinOf } from '../exposure.ts';
 
 /** Minutes from the start, and percent away from the first price; two points of one minute are a jump. */
@@ -60,10 +60,21 @@ function* pricePoints(scenario: Scenario, place: ScenarioMarket): Generator<Pric
   let from: PricePoint | undefined;
   for (const { atMs, move } of movesIn(scenario, place)) {
     const to = { atMs, price: priceAfter(place, move) };
-    if (from !== undefined) yield* straightLine(from, to, place.priceStep);
+    if (from !== undefined) yield* straightLine(from, to, place.priceStep, tickBetween(from, to));
     yield to;
     from = to;
   }
+}
+
+/**
+ * Hours in which hardly anything happens need fewer points than a second each: a step of the price is never larger for
+ * it, and an alarmed daemon that looks more often sees the same price again.
+ */
+const LONGEST_TICK_MS = 10_000;
+
+function tickBetween(from: PricePoint, to: PricePoint): number {
+  const change = Math.abs(toNumber(to.price) / toNumber(from.price) - 1);
+  return tickFor(to.atMs - from.atMs, change, LONGEST_TICK_MS);
 }
 
 function movesIn({ majors, others }: Scenario, { market, startMs, beta: ownBeta }: ScenarioMarket) {

@@ -116,6 +116,9 @@ function outcomeOf({ equityEnd, closedFraction, orders, liquidatedAtMs }: Accoun
   return { liquidated: liquidatedAtMs !== null, equityEnd, closedFraction, orders };
 }
 
+/** Only what an account has at the end is asked for; the market goes its way between two looks. */
+const LOOK_MS = 60_000;
+
 /** From so many percent on, the mark price and the last price part. */
 const BASIS_FROM_PERCENT = 2;
 
@@ -150,6 +153,7 @@ function planOf(
       }),
     ),
     conditions: { latency, depth, faults },
+    lookMs: LOOK_MS,
     ...(basis === 0
       ? {}
       : { basis: { atMs: firstMoveMs(scenario, BASIS_FROM_PERCENT), byMarket: basisOf(plan, basis) } }),

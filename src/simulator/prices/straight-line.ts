@@ -38,9 +38,9 @@ export function* straightLine(
 }
 
 /** @param change of the whole way, as a fraction of the price */
-function tickFor(spanMs: number, change: number): number {
-  const byStepMs = change === 0 ? LONGEST_TICK_MS : Math.floor((spanMs * LARGEST_STEP) / change);
-  return Math.min(LONGEST_TICK_MS, Math.max(SHORTEST_TICK_MS, byStepMs));
+export function tickFor(spanMs: number, change: number, longestMs = LONGEST_TICK_MS): number {
+  const byStepMs = change === 0 ? longestMs : Math.floor((spanMs * LARGEST_STEP) / change);
+  return Math.min(longestMs, Math.max(SHORTEST_TICK_MS, byStepMs));
 }
 
 /** To the nearest step from `low` to `high`. */

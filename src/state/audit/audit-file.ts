@@ -1,6 +1,7 @@
-import type { AuditRecord } from '../../core/audit/audit-record.ts';
+import type { AuditRecord, DecisionInputs } from '../../core/audit/audit-record.ts';
 import type { ChainVerdict } from '../../core/ports/audit-reader.ts';
 import { sha256Hex } from '../canonical.ts';
+import { restoreInputs } from './audit-chain.ts';
 import { broken, ChainVerifier } from './audit-verify.ts';
 
 /** An exported part of a chain, checked by itself; `head` is what the next part has to follow. */
@@ -69,4 +70,36 @@ function recordOf(text: string): AuditRecord | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
   const isRecord = ['seq', 'previous', 'accountId', 'content', 'epoch'].every((name) => name in value);
   return isRecord ? (value as AuditRecord) : undefined;
+}
+
+/** A decision of an export, with everything that it was computed from. */
+export interface ExportedDecision {
+  readonly atMs: number;
+  readonly inputs: DecisionInputs;
+}
+
+export type ExportedDecisions =
+  | { readonly kind: 'read'; readonly accountId: string; readonly decisions: readonly ExportedDecision[] }
+  | Extract<ChainVerdict, { kind: 'broken' }>;
+
+/** The decisions of an export, oldest first; a file that was changed or is not complete gives none. */
+export async function decisionsOfAuditFile(lines: AsyncIterable<string>): Promise<ExportedDecisions> {
+  const kept: string[] = [];
+  for await (const line of lines) kept.push(line);
+  const verdict = await verifyAuditFile(kept);
+  if (verdict.kind === 'broken') return verdict;
+  const files = new Map<string, string>();
+  const records: AuditRecord[] = [];
+  for (const line of kept) {
+    const [, hash = '', text = ''] = LINE.exec(line) ?? [];
+    const record = files.size === 0 ? recordOf(text) : undefined;
+    if (record === undefined) files.set(hash, text);
+    else records.push(record);
+  }
+  const decisions: ExportedDecision[] = [];
+  for (const record of records) {
+    const inputs = await restoreInputs(record, async (hash) => files.get(hash));
+    if (inputs !== undefined) decisions.push({ atMs: record.atMs, inputs });
+  }
+  return { kind: 'read', accountId: verdict.accountId, decisions };
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decimal } from '../../../src/core/quantities/decimal.ts';
-import { startSimulatedExchange } from '../../../src/simulator/start-simulated-exchange.ts';
+import { type RunningSimulator, startSimulatedExchange } from '../../../src/simulator/start-simulated-exchange.ts';
 import { ctrlC, runCommandLine } from '../../support/cli.ts';
 
 const START_MS = Date.UTC(2025, 9, 10, 20, 30);
@@ -128,7 +128,14 @@ describe('breakwater replay', () => {
     expect(stdout).toContain('Stopped after 0 %');
   });
 
-  test('--live plays what the exchange says the accounts hold now, and only reads', async () => {
+  /** Both accounts hold half a bitcoin at the exchange, and desk-1 owes there, too. */
+  async function withExchange(
+    holders: readonly string[],
+    work: (run: {
+      readonly simulator: RunningSimulator;
+      readonly live: (...args: readonly string[]) => ReturnType<typeof runCommandLine>;
+    }) => Promise<void>,
+  ): Promise<void> {
     const simulator = await startSimulatedExchange({
       speed: 0,
       accounts: ['desk-1', 'desk-2'].map((id) => ({
@@ -136,7 +143,10 @@ describe('breakwater replay', () => {
         hedgeMode: false,
         leverage: 10,
         collateral: { USDT: decimal('4500') },
-        positions: id === 'desk-1' ? [{ market: 'BTC_PERP', direction: 'long', amount: decimal('0.5') }] : [],
+        main: { BTC: decimal('1') },
+        positions: holders.includes(id)
+          ? [{ market: 'BTC_PERP', direction: 'long', amount: decimal('0.5') }]
+          : [],
       })),
     });
     try {
@@ -149,33 +159,69 @@ describe('breakwater replay', () => {
         K2: two?.apiKey ?? '',
         S2: two?.apiSecret ?? '',
       };
-      const args = [
-        'replay',
-        '--config',
-        file,
-        '--prices',
-        `BTC_PERP=${at('btc.csv')}`,
-        '--live',
-        '--paths',
-        'adverse',
-      ];
-      const { exitCode, stdout, stderr } = await runCommandLine(args, { env });
+      const prices = ['--prices', `BTC_PERP=${at('btc.csv')}`, '--paths', 'adverse'];
+      await work({
+        simulator,
+        live: (...args) =>
+          runCommandLine(['replay', '--config', file, ...prices, '--live', ...args], { env }),
+      });
+    } finally {
+      await simulator.close();
+    }
+  }
+
+  test('--live plays what the exchange says the accounts hold now, and only reads', async () => {
+    await withExchange(['desk-1'], async ({ simulator, live }) => {
+      const { exitCode, stdout, stderr } = await live();
       expect([exitCode, stderr]).toEqual([0, expect.stringContaining('worked out from liquidation prices')]);
       expect(stdout).toMatch(/desk-1 +without protection +yes +4,500/);
       expect(stderr).toContain('Account desk-2 holds no position: left out.');
       const asked = new Set(simulator.requestLog().map(({ endpoint }) => endpoint));
       expect([...asked].toSorted()).toEqual(['creditLine', 'openPositions']);
-    } finally {
-      await simulator.close();
-    }
+    });
+  });
+
+  test('--live and --positions: loans are added, and an account with positions in the file is not asked of the exchange', async () => {
+    await withExchange(['desk-1', 'desk-2'], async ({ simulator, live }) => {
+      const terms = { asset: 'USDT', collateralAsset: 'BTC', initialLtv: decimal('0.5') };
+      const amounts = { amount: decimal('5000'), collateralAmount: decimal('0.2') };
+      expect(
+        simulator.exchange.change((model) => model.openLoan('desk-1', { ...terms, ...amounts })),
+      ).toMatchObject({
+        ok: true,
+      });
+      const alone = await live('--json');
+      expect(alone.stderr).toContain('Account desk-1: its loan of 5000 USDT is left out');
+      expect(alone.stderr).toContain('--live --positions FILE');
+      await writeFile(
+        at('loans.yaml'),
+        `accounts:
+  - { id: desk-1, loans: [{ asset: USDT, amount: 5000, collateralAsset: BTC, collateralAmount: 0.2 }] }
+  - { id: desk-2, collateral: { USDT: 9000 }, positions: [{ market: BTC_PERP, side: short, amount: 0.1 }] }
+`,
+      );
+      const before = simulator.requestLog().length;
+      const both = await live('--positions', at('loans.yaml'), '--json');
+      expect([both.exitCode, both.stderr]).toEqual([0, expect.not.stringContaining('is left out')]);
+      const equities = ({ stdout }: typeof both): Record<string, number> =>
+        Object.fromEntries(
+          JSON.parse(stdout.trim()).variants[0].accounts.map(
+            ({ id, equityStart }: { id: string; equityStart: number }) => [id, Math.round(equityStart)],
+          ),
+        );
+      // 0.2 BTC at 60,000; what was borrowed is there, and owed.
+      expect(equities(alone)).toEqual({ 'desk-1': 4_500, 'desk-2': 4_500 });
+      expect(equities(both)).toEqual({ 'desk-1': 4_500 + 12_000, 'desk-2': 9_000 });
+      const asked = simulator.requestLog().slice(before);
+      expect(new Set(asked.map(({ account }) => account))).toEqual(new Set(['desk-1']));
+    });
   });
 });
 
 describe('what makes no sense', () => {
   test.each<[string, () => readonly string[], RegExp]>([
     ['no prices', () => ['--positions', at('book.yaml')], /--prices is missing/],
-    ['no positions', () => ['--prices', 'BTC_PERP=x.csv'], /either --positions FILE or --live/],
-    ['both', () => [...given(), '--live'], /either --positions FILE or --live/],
+    ['no positions', () => ['--prices', 'BTC_PERP=x.csv'], /--positions FILE, --live, or both/],
     [
       'prices without a market',
       () => ['--prices', 'x.csv', '--live'],
@@ -211,6 +257,69 @@ describe('what makes no sense', () => {
       /bad\.csv:1: expected candles .*, found 4 columns/,
     ],
     [
+      'prices that do not begin as any known kind',
+      'head.csv',
+      'time;open\n1;2',
+      (file) => ['--prices', `BTC_PERP=${file}`, '--positions', at('book.yaml')],
+      /head\.csv:1: expected candles \(timestamp_ms,.*\) or trades .*, found /,
+    ],
+    [
+      'prices with a number that is none',
+      'number.csv',
+      `${candles()}\n${START_MS + 600_000},1,x,1,1,1`,
+      (file) => ['--prices', `BTC_PERP=${file}`, '--positions', at('book.yaml')],
+      /number\.csv:9: expected a positive number as high, found "x"/,
+    ],
+    [
+      'prices out of order',
+      'order.csv',
+      `${candles()}\n${START_MS},1,1,1,1,1`,
+      (file) => ['--prices', `BTC_PERP=${file}`, '--positions', at('book.yaml')],
+      /order\.csv:9: expected /,
+    ],
+    [
+      'a high below the low',
+      'range.csv',
+      `${START_MS},5,4,6,5,1`,
+      (file) => ['--prices', `BTC_PERP=${file}`, '--positions', at('book.yaml')],
+      /range\.csv:1: expected /,
+    ],
+    [
+      'no prices',
+      'empty.csv',
+      '',
+      (file) => ['--prices', `BTC_PERP=${file}`, '--positions', at('book.yaml')],
+      /empty\.csv:1: expected candles .*, found an empty file/,
+    ],
+    [
+      'positions that are no YAML',
+      'broken.yaml',
+      'accounts: [',
+      (file) => ['--prices', `BTC_PERP=${at('btc.csv')}`, '--positions', file],
+      /broken\.yaml:1:12: expected/,
+    ],
+    [
+      'positions with a negative amount',
+      'amount.yaml',
+      BOOK.replace('amount: 0.5', 'amount: -0.5'),
+      (file) => ['--prices', `BTC_PERP=${at('btc.csv')}`, '--positions', file],
+      /amount\.yaml:4:\d+ accounts\[0\]\.positions\[0\]\.amount: expected .*-0\.5/,
+    ],
+    [
+      'a config with a key that there is not',
+      'key.yaml',
+      `${CONFIG}colour: red\n`,
+      (file) => [...given(), '--config', file],
+      /key\.yaml:\d+:1 colour: expected one of the keys /,
+    ],
+    [
+      'a config that is no YAML',
+      'syntax.yaml',
+      'mode: [',
+      (file) => [...given(), '--config', file],
+      /syntax\.yaml:1:\d+: expected/,
+    ],
+    [
       'positions',
       'bad.yaml',
       BOOK.replace('desk-1', 'desk-9'),
@@ -236,6 +345,19 @@ describe('what makes no sense', () => {
     const { exitCode, stderr } = await replay(args(at(name)));
     expect(stderr).toMatch(words);
     expect(exitCode).toBe(1);
+  });
+
+  test('a gap in the candles is said', async () => {
+    const rows = candles().split('\n');
+    await writeFile(at('gap.csv'), rows.filter((_, index) => index < 3 || index > 4).join('\n'));
+    const args = ['--prices', `BTC_PERP=${at('gap.csv')}`, '--positions', at('book.yaml')];
+    const { exitCode, stderr } = await replay([...args, '--paths', 'adverse']);
+    expect([exitCode, stderr]).toEqual([
+      0,
+      expect.stringContaining(
+        `${at('gap.csv')} has a gap of 2 min from 2025-10-10 20:33 UTC: the price stands still in it, then jumps.`,
+      ),
+    ]);
   });
 
   test('a file that is not there is named', async () => {

@@ -71,6 +71,22 @@ function account({ runs }: ReplayRecord, variant: string) {
   return found;
 }
 
+test.each(['adverse', 'favourable', 'bridge'] as const)(
+  'in a gap the price stands still, then jumps: nothing is invented (%s)',
+  async (path) => {
+    const rows = candles().split('\n');
+    const kept = rows.filter((_, index) => index < 4 || index > 7).join('\n');
+    const prices = readPriceFiles([{ market: 'BTC_PERP', file: 'btc.csv', text: kept }]);
+    if (prices.kind === 'refused') throw new Error(prices.problems.join());
+    const { runs } = await play({ markets: prices.markets, paths: [path], variants: [] });
+    const track = runs[0]?.prices['BTC_PERP'] ?? [];
+    const [gapMs, endMs] = [4, 8].map((minute) => START_MS + minute * 60_000) as [number, number];
+    expect(track.filter(([atMs]) => atMs > gapMs && atMs < endMs)).toEqual([]);
+    expect(track.findLast(([atMs]) => atMs <= gapMs)?.[1]).toBe(97 * 600);
+    expect(track.find(([atMs]) => atMs >= endMs)?.[1]).toBe(89 * 600);
+  },
+);
+
 describe('a crash', () => {
   test('liquidates without protection and not with the rules, and the record tells how', async () => {
     const record = await play();
@@ -194,6 +210,7 @@ test('a run reports progress in market time', async () => {
       startPrices: { BTC_PERP: '60000' },
       sources: new Map(),
       conditions: { latency: 0, faults: [] },
+      lookMs: 1_000,
     },
     { onProgress: (elapsedMs) => seen.push(elapsedMs) },
   );

@@ -42,6 +42,11 @@ describe.each(PLACE_KINDS)('history in %s', (kind) => {
       (await history.read('curve', 'position:1', { limit: 2 })).map(({ values }) => values['mark']),
     ).toEqual(['6', '9']);
     expect(await history.read('curve', 'position:2')).toEqual([]);
+    const all = await history.readAll('curve');
+    expect(all.map(({ samples }) => samples)).toEqual([0, 3, 6, 9].map(sample));
+    expect(all.map(({ atMs }) => atMs)).toEqual(
+      (await history.read('curve', 'position:1')).map(({ atMs }) => atMs),
+    );
     const [first] = await history.read('curve', 'position:1');
     expect(await history.read('curve', 'position:1', { fromMs: first!.atMs + 3_600_000 })).toEqual([]);
   });

@@ -1,0 +1,41 @@
+import type { OutcomeTable } from '../outcome-table.ts';
+import { type Html, markup } from '../report/html.ts';
+import { STYLE } from '../report/style.ts';
+import { counted } from '../words.ts';
+import type { HistoryRecord } from './history-record.ts';
+import { coverage, episodeTable, historyTable } from './history-tables.ts';
+
+/** A judged history as one page that needs nothing else; every text escaped. */
+export function renderHistory(record: HistoryRecord): string {
+  const title = `Rules on the recorded history of ${counted(record.accounts.length, 'account')}`;
+  const fired = episodeTable(record);
+  const page = markup`<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<style>${{ html: STYLE }}</style>
+</head>
+<body>
+<header><h1>${title}</h1><p class="facts">From ${record.source}. Judged only: nothing was ordered or played.</p></header>
+<main>
+<section><h2>Rules</h2>${table(historyTable(record))}</section>
+<section><h2>When they would have fired</h2>${fired.rows.length === 0 ? markup`<p>No rule would have fired.</p>` : table(fired)}</section>
+<section><h2>What was judged</h2><ul>${[...record.accounts.flatMap(coverage), ...record.notes].map((note) => markup`<li>${note}</li>`)}</ul></section>
+</main>
+<footer>Made by <code>breakwater replay --history</code>.</footer>
+</body>
+</html>`;
+  return `<!doctype html>\n${page.html}\n`;
+}
+
+function table({ columns, rows }: OutcomeTable): Html {
+  const kindOf = (index: number): string => (columns[index]?.align === 'right' ? 'n' : '');
+  const head = columns.map(({ title }, index) => markup`<th class="${kindOf(index)}">${title}</th>`);
+  const body = rows.map(
+    (row) => markup`<tr>${row.map((cell, index) => markup`<td class="${kindOf(index)}">${cell}</td>`)}</tr>`,
+  );
+  return markup`<div class="wide"><table><thead><tr>${head}</tr></thead><tbody>${body}</tbody></table></div>`;
+}

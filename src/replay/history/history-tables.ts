@@ -1,0 +1,85 @@
+import type { OutcomeTable } from '../outcome-table.ts';
+import { counted, moment, span } from '../words.ts';
+import type { AccountHistory, HistoryRecord, RuleHistory } from './history-record.ts';
+
+const RIGHT = 'right';
+
+/** What each rule would have done, as a table for the terminal and the page. */
+export function historyTable({ accounts }: HistoryRecord): OutcomeTable {
+  return {
+    columns: [
+      { title: 'ACCOUNT' },
+      { title: 'RULE' },
+      { title: 'FIRED', align: RIGHT },
+      { title: 'FOR', align: RIGHT },
+      { title: 'NOT DECIDED', align: RIGHT },
+      { title: 'NOTE' },
+    ],
+    rows: accounts.flatMap((account) =>
+      account.rules.map((rule, index) => [index === 0 ? account.id : '', ...ruleCells(account, rule)]),
+    ),
+  };
+}
+
+function ruleCells(account: AccountHistory, rule: RuleHistory): readonly string[] {
+  const { id, episodes, undecided, notJudged } = rule;
+  if (notJudged !== null) return [id, '', '', '', `not judged: ${notJudged}`];
+  const last = episodes.at(-1);
+  return [
+    id,
+    episodes.length === 0 ? 'never' : counted(episodes.length, 'time'),
+    episodes.length === 0 ? '' : span(firingMs(account, rule)),
+    undecided === 0 ? '' : `${undecided} of ${account.moments}`,
+    last?.endedMs === null ? 'fires at the end' : '',
+  ];
+}
+
+/** Of all its episodes together, milliseconds. */
+export function firingMs({ toMs }: AccountHistory, { episodes }: RuleHistory): number {
+  return episodes.reduce((sum, { firedMs, endedMs }) => sum + (endedMs ?? toMs) - firedMs, 0);
+}
+
+/** Every episode in the order of time. */
+export function episodeTable({ accounts }: HistoryRecord): OutcomeTable {
+  const rows = accounts.flatMap((account) =>
+    account.rules.flatMap(({ id, episodes }) =>
+      episodes.map((episode) => {
+        const { firedMs, endedMs, subject, words, stages } = episode;
+        const reached = stages.map(({ stage, atMs }) => `stage ${stage} after ${span(atMs - firedMs)}`);
+        return {
+          firedMs,
+          row: [
+            second(firedMs),
+            account.id,
+            id,
+            subject,
+            endedMs === null ? `to the end, ${span(account.toMs - firedMs)}` : span(endedMs - firedMs),
+            [words, ...reached].join('; '),
+          ],
+        };
+      }),
+    ),
+  );
+  return {
+    columns: ['FIRED (UTC)', 'ACCOUNT', 'RULE', 'FOR WHAT', 'HOW LONG', 'WHY'].map((title) => ({ title })),
+    rows: rows.toSorted((a, b) => a.firedMs - b.firedMs).map(({ row }) => row),
+  };
+}
+
+function second(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 19).replace('T', ' ');
+}
+
+/** From when to when an account was judged, and what is missing in between, in sentences. */
+export function coverage({ id, moments, fromMs, toMs, everyMs, gaps }: AccountHistory): readonly string[] {
+  const often = everyMs === 0 ? 'moments at which something changed' : `samples, one every ${span(everyMs)}`;
+  const whole = `Account ${id}: ${moments} ${often}, from ${moment(fromMs)} to ${moment(toMs)}.`;
+  const longest = gaps.toSorted((a, b) => b.toMs - b.fromMs - (a.toMs - a.fromMs))[0];
+  if (longest === undefined) return [whole];
+  const many = gaps.length === 1 ? 'a gap' : `${gaps.length} gaps, the longest`;
+  const { fromMs: gapMs, toMs: endMs } = longest;
+  return [
+    whole,
+    `Account ${id}: ${many} of ${span(endMs - gapMs)} from ${moment(gapMs)}: nothing is known of that time.`,
+  ];
+}

@@ -1,0 +1,184 @@
+import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
+import { type AccountState, emptyAccountState } from '../../core/rules/account-state.ts';
+import type { CompiledRules } from '../../core/rules/compiled-rules.ts';
+import type { Transition } from '../../core/rules/decision.ts';
+import { type EvaluateOptions, type Evaluation, evaluate } from '../../core/rules/evaluate.ts';
+import type { RuleEntry } from '../../core/rules/rule-state.ts';
+import type { SubjectKey } from '../../core/rules/subject.ts';
+import type { AccountHistory, HistoryEpisode, RuleHistory } from './history-record.ts';
+
+/** An account as it was at one recorded moment. */
+export interface RecordedMoment {
+  readonly snapshot: Snapshot;
+  readonly now: Instant;
+  /** What the daemon remembered then; absent: it follows from the moments before. */
+  readonly recorded?: AccountState;
+  readonly options?: EvaluateOptions;
+}
+
+export interface JudgedPast {
+  readonly accountId: string;
+  readonly rules: CompiledRules;
+  /** Oldest first, at least one. */
+  readonly moments: readonly RecordedMoment[];
+  /** Taken as a clock ticks, or only where something changed. */
+  readonly taken: 'regularly' | 'atChanges';
+  /** Why a rule cannot be judged on such moments; `undefined` when it can. */
+  readonly whyNot: (ruleId: string) => string | undefined;
+}
+
+/** A pause of more than so many usual intervals is a gap. */
+const GAP_INTERVALS = 3;
+
+interface OpenEpisode {
+  readonly ruleId: string;
+  readonly key: SubjectKey;
+  readonly episode: { -readonly [K in keyof HistoryEpisode]: HistoryEpisode[K] };
+}
+
+/** Evaluates every moment with the engine of the daemon, one after another. */
+export function judgeHistory({ accountId, rules, moments, taken, whyNot }: JudgedPast): AccountHistory {
+  const times = moments.map(({ now }) => now.wallMs);
+  const everyMs = taken === 'regularly' ? usualInterval(times) : 0;
+  const episodes: OpenEpisode[] = [];
+  const undecided = new Map<string, number>();
+  let state = emptyAccountState(accountId);
+  for (const [index, moment] of moments.entries()) {
+    const { snapshot, now, recorded, options } = moment;
+    const before = recorded === undefined ? state : withRecordedMemory(state, recorded);
+    const evaluation = evaluate(snapshot, before, now, rules, options);
+    const past = recorded === undefined ? NOTHING_RECORDED : judgeAsRecorded(rules, recorded, moment);
+    if (index === 0) for (const one of past.firing) episodes.push(alreadyFiring(one, snapshot));
+    const own = evaluation.transitions.filter(({ ruleId }) => !past.ruleIds.has(ruleId));
+    for (const transition of [...past.transitions, ...own])
+      take(episodes, transition, subjectWords(snapshot, transition.subject));
+    for (const ruleId of frozenRules(evaluation)) undecided.set(ruleId, (undecided.get(ruleId) ?? 0) + 1);
+    state = withPatience(evaluation.state, everyMs);
+  }
+  const [fromMs = 0] = times;
+  return {
+    id: accountId,
+    moments: moments.length,
+    fromMs,
+    toMs: times.at(-1) ?? fromMs,
+    everyMs,
+    gaps: everyMs === 0 ? [] : gapsOf(times, everyMs),
+    rules: rules.all.map(({ spec }): RuleHistory => {
+      const why = whyNot(spec.id);
+      const { id, severity } = spec;
+      if (why !== undefined) return { id, severity, notJudged: why, undecided: 0, episodes: [] };
+      const own = episodes.filter(({ ruleId }) => ruleId === id).map(({ episode }) => episode);
+      return { id, severity, notJudged: null, undecided: undecided.get(id) ?? 0, episodes: own };
+    }),
+  };
+}
+
+/**
+ * The rules' own state over the memory that was recorded. Forecasts count the time between two reads: the age of the
+ * read before moves along, as the record has fewer moments than the daemon saw.
+ */
+function withRecordedMemory(state: AccountState, recorded: AccountState): AccountState {
+  const { passage, markets, creditLines, positions, ages } = recorded;
+  const { passage: own } = state;
+  const memory = { markets, creditLines, positions };
+  if (own === undefined || passage === undefined) return { ...state, ...memory, ages };
+  const sinceMs = passage.at.wallMs - own.at.wallMs;
+  const moved = Object.fromEntries(Object.entries(ages).map(([source, ageMs]) => [source, ageMs - sinceMs]));
+  return { ...state, ...memory, ages: moved };
+}
+
+/** What became of the rules that were in force then and are the same now. */
+interface AsRecorded {
+  readonly ruleIds: ReadonlySet<string>;
+  readonly transitions: readonly Transition[];
+  /** Those that fired already. */
+  readonly firing: readonly { readonly ruleId: string; readonly entry: RuleEntry }[];
+}
+
+const NOTHING_RECORDED: AsRecorded = { ruleIds: new Set(), transitions: [], firing: [] };
+
+/** The daemon saw every poll: of a rule that is still the same, its own timers and latches are the truth. */
+function judgeAsRecorded(
+  rules: CompiledRules,
+  recorded: AccountState,
+  { snapshot, now, options }: RecordedMoment,
+): AsRecorded {
+  const same = recorded.rules.flatMap((slot) => {
+    const rule = rules.byId.get(slot.ruleId);
+    return rule?.spec.checksum === slot.checksum ? [{ ...slot, mode: rule.mode }] : [];
+  });
+  const ruleIds = new Set(same.map(({ ruleId }) => ruleId));
+  const { transitions } = evaluate(snapshot, { ...recorded, rules: same }, now, rules, options);
+  return {
+    ruleIds,
+    transitions: transitions.filter(({ ruleId }) => ruleIds.has(ruleId)),
+    firing: same.flatMap(({ ruleId, entries }) =>
+      entries.filter(({ phase }) => phase === 'firing').map((entry) => ({ ruleId, entry })),
+    ),
+  };
+}
+
+function alreadyFiring({ ruleId, entry }: AsRecorded['firing'][number], snapshot: Snapshot): OpenEpisode {
+  const { subject: key, stages } = entry;
+  const [first, ...more] = stages;
+  return {
+    ruleId,
+    key,
+    episode: {
+      subject: subjectWords(snapshot, key),
+      firedMs: first?.atMs ?? snapshot.at.wallMs,
+      endedMs: null,
+      words: first?.because ?? '',
+      endWords: null,
+      stages: more.map(({ stage, atMs, because: words }) => ({ stage, atMs, words })),
+    },
+  };
+}
+
+/** Timers are credited with a whole interval of the record, and of a gap with no more than its beginning. */
+function withPatience(state: AccountState, everyMs: number): AccountState {
+  const { passage } = state;
+  if (passage === undefined) return state;
+  const plannedMs = Math.max(passage.plannedMs, GAP_INTERVALS * everyMs);
+  return { ...state, passage: { ...passage, plannedMs } };
+}
+
+function take(episodes: OpenEpisode[], transition: Transition, subject: string): void {
+  const { ruleId, subject: key, from, to, stage, atMs, words } = transition;
+  const open = episodes.findLast(
+    (one) => one.ruleId === ruleId && one.key === key && one.episode.endedMs === null,
+  )?.episode;
+  if (to === 'firing' && from !== 'firing') {
+    const episode = { subject, firedMs: atMs, endedMs: null, words, endWords: null, stages: [] };
+    episodes.push({ ruleId, key, episode });
+  } else if (to === 'firing' && stage !== undefined && open !== undefined) {
+    open.stages = [...open.stages, { stage, atMs, words }];
+  } else if (from === 'firing' && to === 'inactive' && open !== undefined) {
+    open.endedMs = atMs;
+    open.endWords = words;
+  }
+}
+
+function frozenRules({ decisions }: Evaluation): ReadonlySet<string> {
+  return new Set(decisions.filter(({ reason }) => reason === 'frozenByUnknown').map(({ ruleId }) => ruleId));
+}
+
+function subjectWords({ sources }: Snapshot, key: SubjectKey): string {
+  const [kind, id] = [key.slice(0, key.indexOf(':')), key.slice(key.indexOf(':') + 1)];
+  if (kind === 'creditLine') return `loan of ${id.split('@')[0] ?? ''}`;
+  const records = sources.positions?.kind === 'read' ? sources.positions.value.records : [];
+  const record = records.find(({ positionId }) => positionId === id);
+  return record === undefined ? key : `${record.market} (position ${id})`;
+}
+
+function usualInterval(times: readonly number[]): number {
+  const intervals = times.slice(1).map((atMs, index) => atMs - (times[index] ?? atMs));
+  return intervals.toSorted((a, b) => a - b)[Math.floor(intervals.length / 2)] ?? 0;
+}
+
+function gapsOf(times: readonly number[], everyMs: number): AccountHistory['gaps'] {
+  return times.slice(1).flatMap((toMs, index) => {
+    const fromMs = times[index] ?? toMs;
+    return toMs - fromMs > GAP_INTERVALS * everyMs ? [{ fromMs, toMs }] : [];
+  });
+}
