@@ -9,6 +9,8 @@ export interface StressStore {
   write(stored: StoredStress): Promise<void>;
   /** Whether the run of this name is this process's: true for exactly one of all that ask. */
   claim(run: string, owner: string): Promise<boolean>;
+  /** The run of this name did not come to its end, and may be claimed again. */
+  release(run: string): Promise<void>;
 }
 
 /** Long after every process has asked, whatever its clock says. */
@@ -23,6 +25,7 @@ export function createRedisStressStore({
   readonly prefix: string;
 }): StressStore {
   const key = `${prefix}:{stress}:latest`;
+  const claimKey = (run: string): string => `${prefix}:{stress}:run:${run}`;
   return {
     async read() {
       const text = await redis.get(key);
@@ -32,7 +35,10 @@ export function createRedisStressStore({
       await redis.set(key, JSON.stringify(stored));
     },
     async claim(run, owner) {
-      return (await redis.set(`${prefix}:{stress}:run:${run}`, owner, 'PX', CLAIM_MS, 'NX')) === 'OK';
+      return (await redis.set(claimKey(run), owner, 'PX', CLAIM_MS, 'NX')) === 'OK';
+    },
+    async release(run) {
+      await redis.del(claimKey(run));
     },
   };
 }
