@@ -199,7 +199,11 @@ async function runRoles(base: Base, config: CompiledConfig, parts: Parts): Promi
     config: () => watch.config,
     reload: () => watch.reload(),
     stop: (why, withinMs) =>
-      (stopping ??= stop({ base, pipeline, workers, watchdog, watch, deliverer, web, stress, over }, why, withinMs)),
+      (stopping ??= stop(
+        { base, pipeline, workers, watchdog, watch, deliverer, web, stress, over },
+        why,
+        withinMs,
+      )),
   };
 }
 

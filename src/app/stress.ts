@@ -54,10 +54,7 @@ export async function openStress(options: StressOptions): Promise<OpenStress> {
   return { notes: book.notes, run: (hooks) => runStress(plan, { ...hooks, nowMs: () => performance.now() }) };
 }
 
-type Choice = Pick<
-  StressPlan,
-  'seed' | 'prices' | 'scenarios' | 'conditions' | 'grid' | 'betas' | 'notes'
->;
+type Choice = Pick<StressPlan, 'seed' | 'prices' | 'scenarios' | 'conditions' | 'grid' | 'betas' | 'notes'>;
 
 /** What is played against a book; `prices` where the book does not tell them. @throws ReplayInputError */
 export function stressPlan(configFile: string, book: Book, choice: Choice): StressPlan {

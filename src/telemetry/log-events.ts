@@ -267,7 +267,8 @@ function writeStressed(
   { outcome, durationMs, accounts, liquidated, words, error }: EventOf<'stressed'>,
 ): void {
   const fields = { reason: outcome, durationMs: Math.round(durationMs), error };
-  if (outcome === 'failed') return logger.log('error', 'stressed', `the stress test failed: ${words}`, fields);
+  if (outcome === 'failed')
+    return logger.log('error', 'stressed', `the stress test failed: ${words}`, fields);
   const counted = `${accounts} ${accounts === 1 ? 'account' : 'accounts'}`;
   const why = words === '' ? '' : ` (${words})`;
   const text = `stress test of ${counted}: the worst case liquidates ${liquidated} with their rules${why}`;

@@ -5,8 +5,8 @@ import {
   type StressResult,
   type StressRun,
 } from '../../core/view/stress-result.ts';
-import { totalsOf } from '../../replay/stress/stress-tables.ts';
 import type { StressCase } from '../../replay/stress/stress.ts';
+import { totalsOf } from '../../replay/stress/stress-tables.ts';
 import type { HeldBook } from './held-book.ts';
 
 /** Sentences about what was left out that are kept; the rest is only counted. */
@@ -46,7 +46,10 @@ function accountCasesOf(cases: readonly StressCase[]): readonly StressedAccountC
     }),
   );
   const worst = Map.groupBy(all, ({ accountId }) => accountId);
-  return [...worst.values()].toSorted((a, b) => leastKept(a) - leastKept(b)).slice(0, MOST_STRESSED_ACCOUNTS).flat();
+  return [...worst.values()]
+    .toSorted((a, b) => leastKept(a) - leastKept(b))
+    .slice(0, MOST_STRESSED_ACCOUNTS)
+    .flat();
 }
 
 function leastKept(cases: readonly StressedAccountCase[]): number {

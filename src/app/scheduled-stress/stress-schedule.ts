@@ -142,7 +142,7 @@ export class StressSchedule {
       const { end, cases } = await runInThread(input, { timeLimitMs, signal });
       if (end === 'stopped') return undefined;
       const missing = scenarios.length * conditions.length - cases.length;
-      if (cases.length === 0) return { run: ended('failed', `nothing was finished within its time limit`) };
+      if (cases.length === 0) return { run: ended('failed', 'nothing was finished within its time limit') };
       const late = `ended at its time limit, without ${missing} of ${missing + cases.length} cases`;
       const run = end === 'late' ? ended('partial', late) : ended('complete', '');
       return { run, result: resultOfRun(run, book, cases) };

@@ -32,7 +32,11 @@ export async function readSharedFigures(parts: FigureParts): Promise<SharedFigur
   const late = new AbortController();
   const read = Promise.all([readState(parts, late.signal), readQueues(queues, clock), stress()]);
   try {
-    const [state, depths, stressed] = await within(read, TIMEOUT_MS, 'the shared state did not answer in time');
+    const [state, depths, stressed] = await within(
+      read,
+      TIMEOUT_MS,
+      'the shared state did not answer in time',
+    );
     return { state, queues: Object.fromEntries(depths), stress: stressed };
   } finally {
     late.abort();

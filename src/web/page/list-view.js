@@ -57,7 +57,10 @@ export function listView({ onPage, onTrouble }) {
   }, LOOK_EVERY_MS);
   const onFiring = onChange(() => void reader.read());
   return {
-    node: layout([filter.node, trouble, list, pager.node], actions.node, { stress: stress.node, health: health.node }),
+    node: layout([filter.node, trouble, list, pager.node], actions.node, {
+      stress: stress.node,
+      health: health.node,
+    }),
     title: 'Breakwater',
     watched: () => page?.accounts.map(({ accountId }) => accountId),
     update({ overview, accounts, actions: done }) {
