@@ -160,6 +160,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'record-words',
     'stored-figures',
     'story',
+    'stress-result',
     'view-account',
   ],
   redaction: ['conceal'],

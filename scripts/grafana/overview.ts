@@ -12,6 +12,7 @@ import {
   PROBABILITY,
   subjects,
 } from './panels.ts';
+import { stressPanels } from './stress.ts';
 import { each, FIRING_WORDS, LOAN, POSITION, RULE, SEVERITY_WORDS, TO_ACCOUNT } from './subjects.ts';
 import { loansTable, positionsTable } from './tables.ts';
 
@@ -33,6 +34,7 @@ export function overview(): Dashboard {
       { title: 'In danger now', panels: [...dangers(), ...doings(), ...seeing()] },
       { title: 'Who', panels: [positionsTable(POSITIONS), loansTable(SCOPE), firing(), alerts()] },
       { title: 'How it came', panels: history() },
+      { title: 'If a crash came now', panels: stressPanels() },
     ],
   });
 }

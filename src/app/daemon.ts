@@ -14,6 +14,7 @@ import { assertSchedules } from '../queues/schedules.ts';
 import type { RunningWorker, WorkerSettings } from '../queues/worker.ts';
 import { createRedisReceiptStore } from '../state/receipts/receipts-redis.ts';
 import type { State } from '../state/state.ts';
+import { createRedisStressStore } from '../state/stress/stress-store.ts';
 import { ConfigWatch, loadOrThrow, problemWords, type ReloadResult } from './config-watch.ts';
 import type { ConfiguredAccounts } from './configured-accounts.ts';
 import { type Base, openBase } from './open-base.ts';
@@ -21,7 +22,7 @@ import { delivererOf } from './open-deliverer.ts';
 import { makeChangedDue, openPipeline, type Pipeline, type PipelineParts, schedulesOf } from './pipeline.ts';
 import { type LogOutput, openTelemetry } from './process-telemetry.ts';
 import { Replaceable } from './replaceable.ts';
-
+import { StressSchedule } from './scheduled-stress/stress-schedule.ts';
 import { startWatchdog, type WantedSchedules, type Watchdog } from './watchdog.ts';
 import type { WebListener } from './web/listener.ts';
 
@@ -84,9 +85,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const warnings = loaded.warnings.map(problemWords);
     telemetry.emit({ kind: 'configReloaded', accounts: config.accounts.length, changed: true, warnings });
     // First of all: a port in use must keep it from doing anything else.
-    const web = roles.includes('web') ? await openWeb(base, config, options) : undefined;
+    const stress = roles.includes('web') ? openStress(base, options) : undefined;
+    const web = stress === undefined ? undefined : await openWeb(base, config, { options, stress });
     if (web !== undefined) closers.push(() => web.close());
-    const running = await runRoles(base, config, { options, roles, web });
+    const running = await runRoles(base, config, { options, roles, web, stress });
+    await stress?.adopt(config.stress);
     telemetry.emit({ kind: 'started', roles, accounts: config.accounts.length, instance: base.instance });
     return running;
   } catch (error) {
@@ -95,17 +98,33 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   }
 }
 
+/** What shows the outcome runs it: processes that only poll and act do not share their cores with it. */
+function openStress(base: Base, { configFile }: DaemonOptions): StressSchedule {
+  const { state, accounts, clock, telemetry, instance, redis, prefix } = base;
+  return new StressSchedule({
+    store: createRedisStressStore({ redis, prefix }),
+    async book() {
+      const { readHeldBook } = await import('./scheduled-stress/held-book.ts');
+      return await readHeldBook({ store: state.store, accounts: accounts.all(), nowMs: clock.nowMs() });
+    },
+    configFile,
+    instance,
+    clock,
+    telemetry,
+  });
+}
+
 async function openWeb(
   base: Base,
   { web }: CompiledConfig,
-  { webPort }: DaemonOptions,
+  { options: { webPort }, stress }: { readonly options: DaemonOptions; readonly stress: StressSchedule },
 ): Promise<WebListener> {
   const [{ WebListener }, { webContent }] = await Promise.all([
     import('./web/listener.ts'),
     import('./web/content.ts'),
   ]);
   return await WebListener.open(web, {
-    content: webContent(base),
+    content: webContent(base, stress),
     port: webPort,
     onListening: (url) => base.telemetry.emit({ kind: 'listening', url }),
   });
@@ -129,10 +148,11 @@ interface Parts {
   readonly options: DaemonOptions;
   readonly roles: readonly Role[];
   readonly web: WebListener | undefined;
+  readonly stress: StressSchedule | undefined;
 }
 
 async function runRoles(base: Base, config: CompiledConfig, parts: Parts): Promise<Daemon> {
-  const { options, roles, web } = parts;
+  const { options, roles, web, stress } = parts;
   const { telemetry, redis, queues, accounts, state, instance } = base;
   const deliverer = new Replaceable<Deliverer>(await openDeliverer(base, config));
   // Whoever polls sets up the schedules: its config says which.
@@ -144,7 +164,7 @@ async function runRoles(base: Base, config: CompiledConfig, parts: Parts): Promi
       file: options.configFile,
       env: options.env,
       telemetry,
-      adopt: (next, change) => adopt({ base, deliverer, web, schedules }, next, change),
+      adopt: (next, change) => adopt({ base, deliverer, web, stress, schedules }, next, change),
     },
     config,
   );
@@ -179,7 +199,11 @@ async function runRoles(base: Base, config: CompiledConfig, parts: Parts): Promi
     config: () => watch.config,
     reload: () => watch.reload(),
     stop: (why, withinMs) =>
-      (stopping ??= stop({ base, pipeline, workers, watchdog, watch, deliverer, web, over }, why, withinMs)),
+      (stopping ??= stop(
+        { base, pipeline, workers, watchdog, watch, deliverer, web, stress, over },
+        why,
+        withinMs,
+      )),
   };
 }
 
@@ -242,11 +266,12 @@ interface Adopting {
   readonly base: Base;
   readonly deliverer: Replaceable<Deliverer>;
   readonly web: WebListener | undefined;
+  readonly stress: StressSchedule | undefined;
   readonly schedules: Schedules;
 }
 
 async function adopt(
-  { base, deliverer, web, schedules }: Adopting,
+  { base, deliverer, web, stress, schedules }: Adopting,
   config: CompiledConfig,
   change: ConfigChange,
 ): Promise<void> {
@@ -258,6 +283,7 @@ async function adopt(
   accounts.adopt(config);
   await deliverer.replace(next);
   process.adopt(config);
+  await stress?.adopt(config.stress);
   for (const id of change.removed) memory.forget(id);
   try {
     await setUpSchedules(base, schedules, 'reload');
@@ -276,6 +302,7 @@ interface Running {
   readonly watch: ConfigWatch;
   readonly deliverer: Replaceable<Deliverer>;
   readonly web: WebListener | undefined;
+  readonly stress: StressSchedule | undefined;
   readonly over: AbortController;
 }
 
@@ -305,13 +332,13 @@ const WAITED_FOR_REDIS = 0.5;
 
 /** `giveUp`: whatever still needs Redis then, which is lost, is left as a process that dies leaves it. */
 async function end(
-  { base, pipeline, workers, watchdog, watch, deliverer, web, over }: Running,
+  { base, pipeline, workers, watchdog, watch, deliverer, web, stress, over }: Running,
   giveUp: AbortSignal,
 ): Promise<void> {
   await watchdog.stop();
   over.abort(new Error('the daemon is stopping'));
   // A reload opens what it replaces: what it opened after everything was closed would stay open.
-  const closed = watch.close().then(() => web?.close());
+  const closed = watch.close().then(() => Promise.all([web?.close(), stress?.stop()]));
   // Whoever asks whether it is ready learns at once that it is not.
   await Promise.all([closed, ...workers.map((worker) => worker.close(giveUp))]);
   await pipeline.near?.settled();

@@ -1,9 +1,9 @@
 import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.ts';
-import { formatProblem, type Problem } from '../config/problem.ts';
+import { formatProblem } from '../config/problem.ts';
 import type { ExchangeReads } from '../core/ports/exchange.ts';
 import { createExchangeClient } from '../exchange/client.ts';
 import { systemClock } from '../exchange/system-clock.ts';
-import { accountFromRecords } from '../replay/positions/call-output.ts';
+import { accountFromReply } from '../replay/positions/call-output.ts';
 import type { ReadAccount } from '../replay/positions/starting-account.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createMemoryNonceStore } from '../state/nonce/nonce-memory.ts';
@@ -79,25 +79,8 @@ async function readThrough(
     return refused(`account ${id}: ${positions.error.message} (${positions.error.name})`);
   if (!positions.value.complete)
     return refused(`account ${id}: expected a complete list of positions, got one with records set aside`);
-  const notes: string[] = [];
-  const problems: Problem[] = [];
-  const file = `account ${id}`;
-  const document = {
-    file,
-    root: { value: undefined, place: { file, line: 1, column: 1 }, children: new Map() },
-  };
-  const read = accountFromRecords(
-    {
-      document,
-      configured: [account],
-      accountId: id,
-      report: (problem) => problems.push(problem),
-      note: (sentence) => notes.push(sentence),
-    },
-    account,
-    positions.value.records,
-    ['positions'],
-  );
+  const { account: read, notes: own, problems } = accountFromReply(account, positions.value.records);
+  const notes = [...own];
   notes.push(...(await loanNotes(client, id, signal, knownLoans(id))));
   if (read === undefined && problems.length === 0) notes.push(`Account ${id} holds no position: left out.`);
   return { accounts: read === undefined ? [] : [read], notes, problems: problems.map(formatProblem) };

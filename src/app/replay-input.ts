@@ -56,6 +56,17 @@ export async function readBook(configFile: string, holdings: Holdings, env: Env)
   return { config, accounts, acting, notes: [...notes, ...acting.notes] };
 }
 
+/** The same with accounts that are known already; those that the file does not have are left out. @throws ReplayInputError */
+export async function bookOf(configFile: string, held: readonly ReadAccount[], env: Env): Promise<Book> {
+  const config = usableConfig(configFile, env, false);
+  const accounts = held.filter(({ id }) => config.accounts.some((account) => account.id === id));
+  const acting = replayConfig(
+    await textOf(configFile),
+    accounts.map(({ id }) => id),
+  );
+  return { config, accounts, acting, notes: acting.notes };
+}
+
 /** @throws ReplayInputError */
 export function usableConfig(file: string, env: Env, needsSecrets: boolean): CompiledConfig {
   const surroundings = nodeSurroundings(env);

@@ -5,8 +5,8 @@ import type { ReadAccount } from '../replay/positions/starting-account.ts';
 import { CONDITIONS } from '../replay/scenarios/conditions.ts';
 import { SCENARIO_LIBRARY, SHOCK_GRID } from '../replay/scenarios/library.ts';
 import type { Scenario } from '../replay/scenarios/scenario.ts';
-import { runStress, type StressHooks, type StressRecord } from '../replay/stress/stress.ts';
-import { type Holdings, ReplayInputError, readBook, termsOf } from './replay-input.ts';
+import { runStress, type StressHooks, type StressPlan, type StressRecord } from '../replay/stress/stress.ts';
+import { type Book, type Holdings, ReplayInputError, readBook, termsOf } from './replay-input.ts';
 
 export interface StressOptions {
   readonly config: string;
@@ -39,27 +39,35 @@ const START_MS = Date.UTC(2026, 0, 1);
 export async function openStress(options: StressOptions): Promise<OpenStress> {
   const { config: file, env, seed } = options;
   const book = await readBook(file, options.holdings, env);
-  const prices = startPrices(book.accounts, options.prices);
   const wanted = (scenario: Scenario): boolean =>
     options.scenarios.length === 0 || options.scenarios.includes(scenario.id);
   const notes = [...book.notes, ...CONDITIONS.map(({ id, about }) => `Exchange ${id}: ${about}.`)];
-  const plan = {
+  const plan = stressPlan(file, book, {
     seed,
-    startMs: START_MS,
-    accounts: book.accounts,
-    prices,
-    terms: termsOf(
-      book.config,
-      book.accounts.flatMap(({ positions }) => positions.map(({ market }) => market)),
-    ),
-    config: { file: path.resolve(file), text: book.acting.text },
+    prices: options.prices,
     scenarios: SCENARIO_LIBRARY.filter(wanted),
     conditions: CONDITIONS,
     grid: SHOCK_GRID.filter(wanted),
     betas: options.betas,
     notes,
-  };
+  });
   return { notes: book.notes, run: (hooks) => runStress(plan, { ...hooks, nowMs: () => performance.now() }) };
+}
+
+type Choice = Pick<StressPlan, 'seed' | 'prices' | 'scenarios' | 'conditions' | 'grid' | 'betas' | 'notes'>;
+
+/** What is played against a book; `prices` where the book does not tell them. @throws ReplayInputError */
+export function stressPlan(configFile: string, book: Book, choice: Choice): StressPlan {
+  const { accounts, config, acting } = book;
+  const markets = accounts.flatMap(({ positions }) => positions.map(({ market }) => market));
+  return {
+    ...choice,
+    startMs: START_MS,
+    accounts,
+    prices: startPrices(accounts, choice.prices),
+    terms: termsOf(config, markets),
+    config: { file: path.resolve(configFile), text: acting.text },
+  };
 }
 
 /**

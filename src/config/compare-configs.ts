@@ -34,7 +34,17 @@ export interface RuleConfigChange {
   readonly relabelled: readonly string[];
 }
 
-const SECTIONS = ['exchange', 'redis', 'egress', 'markets', 'channels', 'notify', 'web', 'log'] as const;
+const SECTIONS = [
+  'exchange',
+  'redis',
+  'egress',
+  'markets',
+  'channels',
+  'notify',
+  'web',
+  'log',
+  'stress',
+] as const;
 const ONLY_AT_START: ReadonlySet<string> = new Set(['redis']);
 
 /** Pure: what a reload changes. Secrets are compared and never part of the answer. */

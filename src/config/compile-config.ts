@@ -30,6 +30,7 @@ import { Secret } from './secret.ts';
 import { resolveLines, resolveSecret, resolveUrl, type SecretContext } from './secrets.ts';
 import { problemAt, readShape, unknownKey } from './shape/read.ts';
 import type { UrlOrRef } from './shape/references.ts';
+import { compileStress } from './stress.ts';
 import { nodeAt, type YamlDocument } from './yaml/document.ts';
 import { describeValue } from './yaml/value.ts';
 
@@ -49,6 +50,7 @@ export interface UncheckedAccount extends CompiledAccount, UsedRules {
 }
 
 const ANY_LINK = { ticker: 'EUR', provider: 'any', byCard: false };
+const DAILY_STRESS = { at: '0 7 * * *' };
 /** No value of an account is wrong beside these. */
 const FITTING_CADENCE = { calm: '1h', alert: '50ms' };
 const NO_SECRET = new Secret('');
@@ -82,6 +84,8 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
   const log = read('log', ROOT_KEYS.log);
   const isLinkWritten = nodeAt(document.root, ['depositLink']) !== undefined;
   const depositLink = isLinkWritten ? read('depositLink', ROOT_KEYS.depositLink, ANY_LINK) : undefined;
+  const isStressWritten = nodeAt(document.root, ['stress']) !== undefined;
+  const stress = isStressWritten ? read('stress', ROOT_KEYS.stress, DAILY_STRESS) : undefined;
   const channels = readChannels(context);
   if (channels?.every(({ written }) => written !== undefined) !== true) broken.add('channels');
   const names = channelNames(channels ?? []);
@@ -135,6 +139,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     notify: compileNotify(notify, web.publicUrl, context),
     web: compileWeb(web, context),
     log,
+    ...(stress === undefined ? {} : { stress: compileStress(stress) }),
     ruleSets: [...references.sets.values()],
   };
   return broken.size === 0 && config.accounts.length === found.length ? config : undefined;

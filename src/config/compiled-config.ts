@@ -19,6 +19,8 @@ export interface CompiledConfig {
   readonly notify: NotifySettings;
   readonly web: WebSettings;
   readonly log: LogSettings;
+  /** Absent: no stress test on a schedule. */
+  readonly stress?: CompiledStress;
 }
 
 export interface ExchangeSettings {
@@ -98,6 +100,16 @@ export interface WebSettings {
 export interface LogSettings {
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
   readonly format: 'auto' | 'json' | 'pretty';
+}
+
+/** A stress test on a schedule. */
+export interface CompiledStress {
+  /** In cron form. */
+  readonly at: string;
+  readonly timeZone: string;
+  readonly scenarios: readonly string[];
+  readonly conditions: readonly ('calm' | 'crash')[];
+  readonly timeLimitMs: number;
 }
 
 export interface CompiledAccount {

@@ -8,6 +8,7 @@ import { marketsSchema } from './markets.ts';
 import { redisSchema } from './redis.ts';
 import { modeSchema, ruleSchema } from './rules/rule.ts';
 import { name } from './shape/scalars.ts';
+import { stressSchema } from './stress.ts';
 import { logSchema, webSchema } from './web.ts';
 
 export const egressGroupsSchema = z.record(name('a group name') as unknown as z.ZodString, egressSchema);
@@ -46,6 +47,11 @@ export const ROOT_KEYS = {
     .optional()
     .describe(
       'Links at which a person pays fiat in to bring a credit line back, offered on the status page for accounts whose credit lines are watched. The endpoint needs access enabled by support.',
+    ),
+  stress: stressSchema
+    .optional()
+    .describe(
+      'Plays crashes against what the accounts hold, on a schedule, and shows the outcome on the status page and in /metrics (docs/replay.md). Sends nothing to the exchange.',
     ),
   accounts: z.array(accountSchema).min(1).describe('The accounts to watch.'),
   rules: z

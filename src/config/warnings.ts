@@ -3,6 +3,7 @@ import type { Problem } from './problem.ts';
 import { accountWarnings, exchangeWarnings, sharedKeys } from './warnings/accounts.ts';
 import { marketWarnings } from './warnings/markets.ts';
 import { ruleWarnings } from './warnings/rules.ts';
+import { stressWarnings } from './warnings/stress.ts';
 
 /** What is legal but dangerous in a config that could be read as a whole, and two accounts acting by one key. */
 export function warningsOf(config: UncheckedConfig): readonly Problem[] {
@@ -10,6 +11,7 @@ export function warningsOf(config: UncheckedConfig): readonly Problem[] {
     ...sharedKeys(config),
     ...exchangeWarnings(config),
     ...marketWarnings(config),
+    ...stressWarnings(config),
     ...config.accounts.flatMap((account) => [
       ...accountWarnings(account, config),
       ...account.rules.flatMap((rule, index) => {

@@ -20,6 +20,7 @@ export function createEventLog(logger: Logger, clock: Clock): EventLog {
     ...notifyWriters(logger),
     ...queueWriters(logger, repeats),
     ...processWriters(logger, repeats),
+    stressed: (event) => writeStressed(logger, event),
   };
   return (event) => (writers[event.kind] as (event: DaemonEvent) => void)(event);
 }
@@ -259,6 +260,19 @@ function queueWriters(logger: Logger, repeats: Repeats): Pick<Writers, QueueKind
         },
       ),
   };
+}
+
+function writeStressed(
+  logger: Logger,
+  { outcome, durationMs, accounts, liquidated, words, error }: EventOf<'stressed'>,
+): void {
+  const fields = { reason: outcome, durationMs: Math.round(durationMs), error };
+  if (outcome === 'failed')
+    return logger.log('error', 'stressed', `the stress test failed: ${words}`, fields);
+  const counted = `${accounts} ${accounts === 1 ? 'account' : 'accounts'}`;
+  const why = words === '' ? '' : ` (${words})`;
+  const text = `stress test of ${counted}: the worst case liquidates ${liquidated} with their rules${why}`;
+  logger.log(outcome === 'partial' || liquidated > 0 ? 'warn' : 'info', 'stressed', text, fields);
 }
 
 function startedWords(roles: readonly string[], accounts: number): string {

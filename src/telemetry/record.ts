@@ -1,9 +1,11 @@
 import type { Clock } from '../core/ports/clock.ts';
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
+import type { StoredStress } from '../core/view/stress-result.ts';
 import { BoundedValues } from './bounded-labels.ts';
 import { DEGRADED_REASONS, type DegradedReason, Health } from './health.ts';
 import type { Metrics } from './metrics/registry.ts';
 import { type StateSeries, stateGaugesText } from './metrics/state-gauges.ts';
+import { setStress } from './stress-gauges.ts';
 import { Tally } from './tally.ts';
 
 type EventOf<K extends DaemonEvent['kind']> = Extract<DaemonEvent, { readonly kind: K }>;
@@ -12,6 +14,8 @@ type EventOf<K extends DaemonEvent['kind']> = Extract<DaemonEvent, { readonly ki
 export interface SharedFigures {
   readonly state: StateSeries;
   readonly queues: Readonly<Record<string, QueueFigures>>;
+  /** Absent: none is scheduled, or none has run. */
+  readonly stress?: StoredStress | undefined;
 }
 
 export interface QueueFigures {
@@ -73,6 +77,7 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
   const handlers = {
     ...handlersOf(metrics, tallies, of, reasons),
     ...notifyHandlers(metrics, channelsSeen),
+    stressed: ({ outcome }: EventOf<'stressed'>) => metrics.stressRuns.inc({ outcome }),
   };
   return {
     record(event) {
@@ -98,6 +103,7 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
       for (const tally of Object.values(tallies)) tally.flush();
       // Nothing else is done until the text is made, so that two scrapes at once do not mix.
       setQueues(metrics, figures?.queues ?? {});
+      setStress(metrics, figures?.stress, clock.nowMs());
       metrics.shared.set(figures === undefined ? 0 : 1);
       metrics.budgetUsed.reset();
       for (const { egress, limit, used } of budgets()) metrics.budgetUsed.set({ egress, limit }, used);

@@ -4,6 +4,7 @@ import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import type { DecimalString } from '../core/quantities/decimal.ts';
 import type { SubjectKey } from '../core/rules/subject.ts';
 import type { AccountView } from '../core/view/account-view.ts';
+import type { StoredStress } from '../core/view/stress-result.ts';
 
 /** What the server shows and does, as it is handed to it. */
 export interface WebSources {
@@ -12,6 +13,8 @@ export interface WebSources {
   readonly audit: Pick<AuditReader, 'read' | 'tail' | 'show' | 'inputs'>;
   readonly history: Pick<HistoryReader, 'read'>;
   readonly controls: OperatorControls;
+  /** The newest stress test on a schedule; rejects while the store is lost. */
+  readonly stress: () => Promise<StressStatus>;
   readonly process: ProcessSource;
   readonly deposits: DepositDesk;
 }
@@ -59,6 +62,13 @@ export interface QueueLine {
   readonly failed: number;
   /** When the oldest waiting job came, Unix milliseconds; null: none waits. */
   readonly oldestMs: number | null;
+}
+
+export interface StressStatus {
+  /** Whether the config has a schedule. */
+  readonly scheduled: boolean;
+  /** null: none is scheduled, or none has run yet. */
+  readonly stored: StoredStress | null;
 }
 
 /** Makes links at which a person pays money in (specification 4.1). */

@@ -8,7 +8,7 @@ import type {
   PositionLine,
   RuleLine,
 } from '../../src/core/view/account-view.ts';
-import type { PageAction, PageOverview, PageStoryEntry } from '../../src/web/page/contract.d.ts';
+import type { PageAction, PageOverview, PageStoryEntry, PageStress } from '../../src/web/page/contract.d.ts';
 
 /**
  * A server that serves the page as the daemon does, under the same policy, in front of an API that does as it is
@@ -43,6 +43,7 @@ export interface FixtureState {
   actions: PageAction[];
   stories: Record<string, PageStoryEntry[]>;
   history: { atMs: number; values: Record<string, number | string> }[];
+  stress: PageStress;
   readToken: string | undefined;
   controlToken: string;
   /** Answers 503 to the stream and to everything else. */
@@ -72,6 +73,7 @@ export async function startFixture(state: Partial<FixtureState> = {}): Promise<F
     actions: [],
     stories: {},
     history: [],
+    stress: { scheduled: false, stored: null },
     readToken: undefined,
     controlToken: 'the-control-token',
     isDown: false,
@@ -195,6 +197,7 @@ function send(stream: ServerResponse, name: string, data: unknown): void {
 function read({ path: asked, query }: Asked, rawPath: string, state: FixtureState): [number, unknown] {
   if (asked === '/overview') return [200, { ...state.overview, atMs: Date.now() }];
   if (asked === '/actions') return [200, { actions: state.actions }];
+  if (asked === '/stress') return [200, state.stress];
   if (asked === '/accounts') return [200, accountsPage(query, state)];
   const [, segment = '', rest = ''] = /^\/accounts\/([^/]+)(.*)$/.exec(rawPath) ?? [];
   const accountId = decodeURIComponent(segment);

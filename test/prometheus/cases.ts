@@ -23,6 +23,7 @@ const POSITION = `account="desk-1",market="BTC_PERP",position="42",direction="lo
 const LOAN = `account="desk-1",asset="USDT",loan="1700000000",${WHERE}`;
 const RULE = `account="desk-1",rule="near",subject="position:42",severity="critical",${WHERE}`;
 const ACCOUNT = `account="desk-1",${WHERE}`;
+const STRESSED = 'account="desk-1",scenario="2020-03-12",conditions="crash"';
 const ON = '1x60';
 const OFF = '0x60';
 const ALWAYS = (value: number): string => `${value}x60`;
@@ -688,5 +689,44 @@ export const CASES: readonly AlertCase[] = [
     summary: 'No channel takes messages',
     description:
       '1 messages failed within 15 minutes and none was delivered on any channel: what Breakwater has to say is in its log only.',
+  },
+  {
+    alert: 'BreakwaterStressLiquidates',
+    firing: {
+      [`breakwater_stress_account_liquidated{${STRESSED},protection="rules",${WHERE}}`]: ON,
+    },
+    calm: {
+      [`breakwater_stress_account_liquidated{${STRESSED},protection="rules",${WHERE}}`]: OFF,
+      // What the rules are for.
+      [`breakwater_stress_account_liquidated{${STRESSED},protection="none",${WHERE}}`]: ON,
+    },
+    labels: { account: 'desk-1', scenario: '2020-03-12', conditions: 'crash', protection: 'rules' },
+    severity: 'warning',
+    summary: 'desk-1: 2020-03-12 would liquidate it, rules and all',
+    description:
+      'The newest stress test played 2020-03-12 with a crash exchange against what the account held: it is liquidated with the rules of the config in force.',
+  },
+  {
+    alert: 'BreakwaterStressFailed',
+    firing: { [`breakwater_stress_last_run{outcome="partial",${WHERE}}`]: ON },
+    calm: [
+      { [`breakwater_stress_last_run{outcome="complete",${WHERE}}`]: ON },
+      { [`breakwater_stress_last_run{outcome="failed",${WHERE}}`]: OFF },
+    ],
+    labels: { outcome: 'partial' },
+    severity: 'warning',
+    summary: 'The newest stress test is partial',
+    description:
+      'The newest stress test on a schedule ended partial (partial: at its time limit). The status page says why; what is shown may be older or not whole.',
+  },
+  {
+    alert: 'BreakwaterStressOverdue',
+    firing: { [`breakwater_stress_overdue_seconds{${WHERE}}`]: ALWAYS(7260) },
+    calm: { [`breakwater_stress_overdue_seconds{${WHERE}}`]: ALWAYS(7140) },
+    labels: {},
+    severity: 'warning',
+    summary: 'The stress test has not run for 2h 1m 0s since it was due',
+    description:
+      'No process has run the stress test that was due 2h 1m 0s ago (alert after 2 hours): what the page shows is of an earlier book.',
   },
 ];

@@ -158,6 +158,7 @@ export async function startFixture({
       degraded: () => ['notify'],
       queues: async () => [{ queue: 'poll', waiting: 1, active: 2, delayed: 3, failed: 0, oldestMs: null }],
     },
+    stress: async () => ({ scheduled: false, stored: null }),
     deposits: {
       offer: () => offer,
       link: async (order) => {

@@ -4,6 +4,7 @@ import { pageDirectory } from '../../web/page.ts';
 import type { QueueLine } from '../../web/sources.ts';
 import type { Base } from '../open-base.ts';
 import { readVersion } from '../read-version.ts';
+import type { StressSchedule } from '../scheduled-stress/stress-schedule.ts';
 import { createDepositDesk } from './deposit-desk.ts';
 import type { WebContent } from './listener.ts';
 import { readinessOf } from './readiness.ts';
@@ -15,12 +16,13 @@ import { createViewSource } from './view-source.ts';
 const MAX_AGE_MS = 1_000;
 
 /** What the web server shows of this process and of the shared state. */
-export function webContent(base: Base): WebContent {
+export function webContent(base: Base, stress: StressSchedule): WebContent {
   const { state, accounts, redis, queues, clock, time, telemetry, process } = base;
   const configured = () => accounts.all();
   const ids = () => configured().map(({ id }) => id);
   const view = remembering(clock, MAX_AGE_MS, () => readSharedView(state.store, ids(), clock));
-  const figureParts = { store: state.store, accounts: configured, queues, clock, time };
+  const stressed = remembering(clock, MAX_AGE_MS, () => stress.stored(new Set(ids())));
+  const figureParts = { store: state.store, accounts: configured, queues, clock, time, stress: stressed };
   process.metrics.shared(remembering(clock, MAX_AGE_MS, () => readSharedFigures(figureParts)));
   process.metrics.budgets(() => accounts.budgets());
   const readiness = () => readinessOf({ ping: () => redis.ping(), view, accounts: configured, clock });
@@ -35,6 +37,7 @@ export function webContent(base: Base): WebContent {
       views: createViewSource({ store: state.store, accounts, clock }),
       audit: state.audit,
       history: state.history,
+      stress: async () => ({ scheduled: stress.isScheduled, stored: (await stressed()) ?? null }),
       controls: state.controls,
       process: {
         version: readVersion(),

@@ -3,6 +3,7 @@ import type { Queue } from 'bullmq';
 import { type Controls, hasExpired } from '../../core/controls/controls.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { StateStore } from '../../core/ports/state-store.ts';
+import type { StoredStress } from '../../core/view/stress-result.ts';
 import { accountFigures } from '../../core/view/view-account.ts';
 import type { WatchedAccount } from '../../pipeline/pipeline-context.ts';
 import type { LaneTime } from '../../pipeline/shared-time.ts';
@@ -16,6 +17,7 @@ export interface FigureParts {
   /** As configured now. */
   readonly accounts: () => readonly WatchedAccount[];
   readonly queues: { readonly all: readonly Queue[] };
+  readonly stress: () => Promise<StoredStress | undefined>;
   readonly clock: Clock;
   /** The clock of the lanes, on which intents are dated. */
   readonly time: Pick<LaneTime, 'nowMs'>;
@@ -26,12 +28,16 @@ const TIMEOUT_MS = 4_000;
 
 /** Figures of the shared state and the queues. Rejects when they cannot be had. */
 export async function readSharedFigures(parts: FigureParts): Promise<SharedFigures> {
-  const { queues, clock } = parts;
+  const { queues, clock, stress } = parts;
   const late = new AbortController();
-  const read = Promise.all([readState(parts, late.signal), readQueues(queues, clock)]);
+  const read = Promise.all([readState(parts, late.signal), readQueues(queues, clock), stress()]);
   try {
-    const [state, depths] = await within(read, TIMEOUT_MS, 'the shared state did not answer in time');
-    return { state, queues: Object.fromEntries(depths) };
+    const [state, depths, stressed] = await within(
+      read,
+      TIMEOUT_MS,
+      'the shared state did not answer in time',
+    );
+    return { state, queues: Object.fromEntries(depths), stress: stressed };
   } finally {
     late.abort();
   }

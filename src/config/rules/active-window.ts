@@ -52,7 +52,7 @@ function timeOfDay(latest: string): z.ZodType<number> {
   });
 }
 
-function timeZone(): z.ZodType<string> {
+export function timeZone(): z.ZodType<string> {
   return scalar({
     expected: 'a time zone such as Europe/London or UTC',
     read: (written) => {

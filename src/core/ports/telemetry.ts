@@ -3,6 +3,7 @@ import type { SourceName } from '../fields/field-catalogue.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { Snapshot } from '../quantities/snapshot.ts';
 import type { Evaluation } from '../rules/evaluate.ts';
+import type { StressOutcome } from '../view/stress-result.ts';
 import type { ChannelReport, DeliveryFailure, Message } from './delivery.ts';
 import type { CommandOutcome } from './exchange.ts';
 import type { LaneRef } from './lane-dispatcher.ts';
@@ -17,7 +18,21 @@ export interface Telemetry {
   emit(event: DaemonEvent): void;
 }
 
-export type DaemonEvent = PollEvent | ActEvent | NotifyEvent | QueueEvent | ProcessEvent;
+export type DaemonEvent = PollEvent | ActEvent | NotifyEvent | QueueEvent | ProcessEvent | StressEvent;
+
+/** A stress test on a schedule has ended. */
+export interface StressEvent {
+  readonly kind: 'stressed';
+  readonly outcome: StressOutcome;
+  readonly durationMs: number;
+  /** Accounts that were played. */
+  readonly accounts: number;
+  /** Accounts that the worst case liquidates, with their rules. */
+  readonly liquidated: number;
+  /** Why it is not complete; empty when it is. */
+  readonly words: string;
+  readonly error?: unknown;
+}
 
 export type NotifyEvent =
   | { readonly kind: 'delivered'; readonly message: Message; readonly report: ChannelReport }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Problem } from '../../config/problem.ts';
 import { problemAt, readShape } from '../../config/shape/read.ts';
 import { decimalText, flag, scalar, text } from '../../config/shape/scalars.ts';
 import type { PositionRecord } from '../../core/ports/exchange.ts';
@@ -88,8 +89,35 @@ function recordOf(printed: z.output<typeof recordSchema>, index: number): Positi
   };
 }
 
+/** An account as its records tell it. */
+export interface RecordedAccount {
+  /** Absent: it holds nothing, or `problems` says what is not known. */
+  readonly account: ReadAccount | undefined;
+  readonly notes: readonly string[];
+  readonly problems: readonly Problem[];
+}
+
+/** The same for records that were read by this program, and stand in no file. */
+export function accountFromReply(
+  account: ConfiguredAccount,
+  records: readonly PositionRecord[],
+): RecordedAccount {
+  const notes: string[] = [];
+  const problems: Problem[] = [];
+  const file = `account ${account.id}`;
+  const root = { value: undefined, place: { file, line: 1, column: 1 }, children: new Map() };
+  const reading: PositionsReading = {
+    document: { file, root },
+    configured: [account],
+    accountId: account.id,
+    report: (problem) => problems.push(problem),
+    note: (sentence) => notes.push(sentence),
+  };
+  return { account: accountFromRecords(reading, account, records, ['positions']), notes, problems };
+}
+
 /** An account from the exchange's own records; `undefined` when it holds nothing, or something is not known (reported). */
-export function accountFromRecords(
+function accountFromRecords(
   reading: PositionsReading,
   account: ConfiguredAccount,
   records: readonly PositionRecord[],

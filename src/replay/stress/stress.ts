@@ -57,6 +57,8 @@ export type StressOutcome = Pick<AccountRecord, 'equityEnd' | 'closedFraction' |
 export interface StressHooks {
   readonly signal?: AbortSignal;
   readonly onProgress?: (share: number, what: string) => void;
+  /** Called with each case as soon as it was played. */
+  readonly onCase?: (played: StressCase) => void;
   /** Milliseconds of real time, from any origin. */
   readonly nowMs: () => number;
 }
@@ -76,6 +78,7 @@ export async function runStress(plan: StressPlan, hooks: StressHooks): Promise<S
     const played = await playCase(plan, one.scenario, one.conditions, hooks.signal);
     if (played === undefined) break;
     cases.push(played);
+    hooks.onCase?.(played);
     doneMs += durationMsOf(one.scenario);
   }
   const { seed, notes } = plan;

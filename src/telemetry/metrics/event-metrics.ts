@@ -269,12 +269,89 @@ const OPERATION_METRICS = {
   },
 } as const satisfies MetricTable;
 
+const STRESS_CASE = ['scenario', 'conditions', 'protection'] as const;
+
+const STRESS_METRICS = {
+  stressRuns: {
+    ...counter,
+    name: 'stress_runs_total',
+    labels: ['outcome'],
+    help: 'Stress tests on a schedule that this process ran: complete, partial (ended at the time limit) or failed.',
+  },
+  stressLastRun: {
+    ...gauge,
+    name: 'stress_last_run',
+    labels: ['outcome'],
+    help: '1 for how the newest stress test ended, whichever process ran it: complete, partial or failed.',
+  },
+  stressAge: {
+    ...gauge,
+    name: 'stress_age_seconds',
+    unit: 'seconds',
+    labels: [],
+    help: 'Time since the stress test whose outcome is shown here began.',
+  },
+  stressOverdue: {
+    ...gauge,
+    name: 'stress_overdue_seconds',
+    unit: 'seconds',
+    labels: [],
+    help: 'For how long the next stress test has been due; 0 until then.',
+  },
+  stressDuration: {
+    ...gauge,
+    name: 'stress_duration_seconds',
+    unit: 'seconds',
+    labels: [],
+    help: 'How long the stress test whose outcome is shown here took.',
+  },
+  stressAccounts: {
+    ...gauge,
+    name: 'stress_accounts',
+    labels: [],
+    help: 'Accounts that were played: those that hold a position.',
+  },
+  stressLeftOut: {
+    ...gauge,
+    name: 'stress_left_out',
+    labels: [],
+    help: 'Accounts and credit lines that could not be played; the status page says why.',
+  },
+  stressLiquidated: {
+    ...gauge,
+    name: 'stress_liquidated_accounts',
+    labels: STRESS_CASE,
+    help: 'Accounts that a scenario liquidates, if it came now; protection: none, or rules for those of the config.',
+  },
+  stressKept: {
+    ...gauge,
+    name: 'stress_equity_kept_ratio',
+    unit: 'ratio',
+    labels: STRESS_CASE,
+    help: 'Share of the equity of all accounts that a scenario leaves.',
+  },
+  stressAccountLiquidated: {
+    ...gauge,
+    name: 'stress_account_liquidated',
+    labels: ['account', ...STRESS_CASE],
+    help: '1 when a scenario liquidates the account, if it came now; of the 100 accounts that lose most.',
+  },
+  stressAccountKept: {
+    ...gauge,
+    name: 'stress_account_equity_kept_ratio',
+    unit: 'ratio',
+    labels: ['account', ...STRESS_CASE],
+    help: 'Share of its equity that a scenario leaves the account; of the 100 accounts that lose most.',
+  },
+} as const satisfies MetricTable;
+
 /** What this process has seen happen; counters and histograms are summed over processes. */
 export const EVENT_METRICS = {
   ...POLL_METRICS,
   ...ACT_METRICS,
   ...EXCHANGE_METRICS,
   ...OPERATION_METRICS,
+  ...STRESS_METRICS,
 } as const;
 
 /** In the order of the documentation. */
@@ -283,4 +360,5 @@ export const EVENT_GROUPS = {
   actions: ACT_METRICS,
   exchange: EXCHANGE_METRICS,
   operation: OPERATION_METRICS,
+  stress: STRESS_METRICS,
 } as const satisfies Readonly<Record<string, MetricTable>>;

@@ -14,6 +14,7 @@ import {
   subjectKey,
   topUpOfferReply,
 } from './schemas.ts';
+import { stressReply } from './stress-schema.ts';
 
 export const NO_PARAMS = z.strictObject({});
 export const accountId = () => z.string().min(1).max(100);
@@ -267,6 +268,17 @@ const getTopUpOffer = route({
   },
 });
 
+const getStress = route({
+  id: 'getStress',
+  method: 'GET',
+  path: '/api/v1/stress',
+  access: 'read',
+  summary: 'What crashes would do to the accounts, as the newest stress test on a schedule found.',
+  params: NO_PARAMS,
+  reply: stressReply,
+  answer: ({ stress }) => stress(),
+});
+
 export const READ_ROUTES: readonly ApiRoute[] = [
   getOverview,
   listAccounts,
@@ -276,4 +288,5 @@ export const READ_ROUTES: readonly ApiRoute[] = [
   getAudit,
   listActions,
   getTopUpOffer,
+  getStress,
 ];

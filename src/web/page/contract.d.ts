@@ -1,5 +1,5 @@
 import type { AccountView } from '../../core/view/account-view.ts';
-import type { QueueLine } from '../sources.ts';
+import type { QueueLine, StressStatus } from '../sources.ts';
 
 export type { QueueLine, TopUpOffer } from '../sources.ts';
 
@@ -45,6 +45,9 @@ export interface PageOverview {
   readonly queues: readonly QueueLine[];
   readonly may: { readonly control: boolean; readonly topUp: boolean };
 }
+
+/** The newest stress test on a schedule. */
+export type PageStress = StressStatus;
 
 export interface AccountPage {
   readonly atMs: number;

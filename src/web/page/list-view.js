@@ -4,6 +4,7 @@ import { h, keyedList, onChange, setText, show } from './dom.js';
 import { counted } from './format.js';
 import { healthPart } from './health.js';
 import { ListReader, PER_PAGE } from './list-reader.js';
+import { stressPart } from './stress.js';
 
 /**
  * The list: accounts, most endangered first, a page at a time. The order is the server's, looked at again when
@@ -27,6 +28,7 @@ export function listView({ onPage, onTrouble }) {
   const list = h('div', { class: 'accounts' });
   const actions = actionList();
   const health = healthPart();
+  const stress = stressPart();
   const filter = filterPart(heading, found);
   const reader = new ListReader(
     filter.read,
@@ -55,7 +57,10 @@ export function listView({ onPage, onTrouble }) {
   }, LOOK_EVERY_MS);
   const onFiring = onChange(() => void reader.read());
   return {
-    node: layout([filter.node, trouble, list, pager.node], actions.node, health.node),
+    node: layout([filter.node, trouble, list, pager.node], actions.node, {
+      stress: stress.node,
+      health: health.node,
+    }),
     title: 'Breakwater',
     watched: () => page?.accounts.map(({ accountId }) => accountId),
     update({ overview, accounts, actions: done }) {
@@ -68,17 +73,21 @@ export function listView({ onPage, onTrouble }) {
       setText(found, foundWords(page, overview?.accounts ?? page.total));
       pager.update(page);
     },
-    refresh: () => void reader.read(),
+    refresh() {
+      void reader.read();
+      stress.refresh();
+    },
     close() {
       clearInterval(timer);
+      stress.close();
       filter.close();
       reader.close();
     },
   };
 }
 
-/** @param {readonly Node[]} accounts @param {Node} actions @param {Node} health */
-function layout(accounts, actions, health) {
+/** @param {readonly Node[]} accounts @param {Node} actions @param {{ stress: Node, health: Node }} state */
+function layout(accounts, actions, { stress, health }) {
   return h(
     'main',
     { id: 'content', class: 'columns', tabindex: -1 },
@@ -88,6 +97,7 @@ function layout(accounts, actions, health) {
       'aside',
       { class: 'column-side', id: 'lately', 'aria-label': 'Actions and health' },
       h('section', { class: 'panel' }, h('h2', {}, 'Recent actions'), actions),
+      stress,
       h('section', { class: 'panel' }, h('h2', {}, 'Health'), health),
     ),
   );

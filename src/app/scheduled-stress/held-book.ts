@@ -1,0 +1,71 @@
+import { formatProblem } from '../../config/problem.ts';
+import type { AccountLoad, StateStore } from '../../core/ports/state-store.ts';
+import type { WatchedAccount } from '../../pipeline/pipeline-context.ts';
+import { accountFromReply } from '../../replay/positions/call-output.ts';
+import type { ReadAccount } from '../../replay/positions/starting-account.ts';
+import { readBuckets } from '../web/shared-view.ts';
+
+/** What the accounts hold as the daemon last read it; nothing is asked of the exchange. */
+export interface HeldBook {
+  readonly accounts: readonly ReadAccount[];
+  /** Why others that hold something, or may, are not among them: whole sentences. */
+  readonly leftOut: readonly string[];
+}
+
+export interface HeldBookParts {
+  readonly store: Pick<StateStore, 'readBucket'>;
+  /** As configured now. */
+  readonly accounts: readonly WatchedAccount[];
+  readonly nowMs: number;
+}
+
+/** What was read longer ago is not what an account holds. */
+const OLDEST_MS = 600_000;
+/** Reads in a row that may be missing where the cadence is slow. */
+const MISSED_READS = 3;
+
+/** In the order of the config. Rejects when the store is lost. */
+export async function readHeldBook({ store, accounts, nowMs }: HeldBookParts): Promise<HeldBook> {
+  const byId = new Map(accounts.map((account) => [account.id, account]));
+  const held = new Map<string, HeldAccount>();
+  for await (const shared of readBuckets(store, [...byId.keys()], { remember: false })) {
+    for (const { accountId, load } of shared) held.set(accountId, heldBy(byId.get(accountId)!, load, nowMs));
+  }
+  const found = accounts.flatMap(({ id }) => held.get(id) ?? []);
+  return {
+    accounts: found.flatMap(({ account }) => account ?? []),
+    leftOut: found.flatMap(({ leftOut }) => leftOut),
+  };
+}
+
+interface HeldAccount {
+  readonly account?: ReadAccount;
+  readonly leftOut: readonly string[];
+}
+
+function heldBy({ id, rules }: WatchedAccount, load: AccountLoad, nowMs: number): HeldAccount {
+  const leaveOut = (why: string): HeldAccount => ({ leftOut: [`Account ${id}: ${why}.`] });
+  if (load.kind === 'refused') return leaveOut('its stored state cannot be read');
+  const { figures } = load.account.documents;
+  if (figures === undefined) return leaveOut('it has not been read yet');
+  const { positions, creditLine, at } = figures;
+  const leftOut =
+    creditLine?.kind === 'read'
+      ? creditLine.value.records.map(
+          ({ amount, asset }) =>
+            `Account ${id}: its loan of ${amount} ${asset} is left out, as the exchange does not say what secures it.`,
+        )
+      : [];
+  if (positions === undefined) return { leftOut };
+  if (positions.kind !== 'read') return leaveOut('its positions could not be read');
+  const ageMs = nowMs - at.wallMs + positions.ageMs;
+  const { settings } = rules;
+  if (ageMs > Math.max(OLDEST_MS, MISSED_READS * settings.cadence.calmMs))
+    return leaveOut(`its positions were last read ${Math.round(ageMs / 60_000)} min ago`);
+  if (!positions.value.complete) return leaveOut('records of its positions were not valid');
+  const { account, problems } = accountFromReply({ id, settings }, positions.value.records);
+  return {
+    ...(account === undefined ? {} : { account }),
+    leftOut: [...leftOut, ...problems.map((problem) => `${formatProblem(problem)}.`)],
+  };
+}

@@ -1,0 +1,81 @@
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import type { StressCase } from '../../replay/stress/stress.ts';
+import type { StressThreadInput, StressThreadWord } from './stress-thread.ts';
+
+/** What came of a stress test in a thread of its own. */
+export interface ThreadRun {
+  /** `late`: ended at its time limit. `stopped`: ended by the signal. */
+  readonly end: 'finished' | 'late' | 'stopped';
+  /** What was played by then. */
+  readonly cases: readonly StressCase[];
+}
+
+export interface ThreadBounds {
+  readonly timeLimitMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** What the thread was handed cannot be played: the config on disk has changed, say. */
+export class StressRefusedError extends Error {
+  readonly code = 'stress-refused';
+
+  constructor(lines: readonly string[]) {
+    super(lines.join('; '));
+    this.name = 'StressRefusedError';
+  }
+}
+
+/** Beside this file, with its ending: .ts from sources, .js where they were compiled. */
+const PROGRAM = new URL(`./stress-thread${path.extname(fileURLToPath(import.meta.url))}`, import.meta.url);
+
+/** A book that needs more fails by itself and leaves the memory of the daemon alone. */
+const LIMITS = { maxOldGenerationSizeMb: 512 };
+
+/** Plays in a thread, which is gone when this settles. @throws StressRefusedError, and whatever failed in the thread */
+export async function runInThread(
+  input: StressThreadInput,
+  { timeLimitMs, signal }: ThreadBounds,
+): Promise<ThreadRun> {
+  if (signal.aborted) return { end: 'stopped', cases: [] };
+  const worker = new Worker(PROGRAM, {
+    name: 'stress',
+    workerData: input,
+    env: {},
+    resourceLimits: LIMITS,
+  });
+  const cases: StressCase[] = [];
+  const over = new AbortController();
+  try {
+    const end = await Promise.race([
+      played(worker, cases),
+      ended(AbortSignal.timeout(timeLimitMs), over.signal, 'late'),
+      ended(signal, over.signal, 'stopped'),
+    ]);
+    return { end, cases };
+  } finally {
+    over.abort();
+    await worker.terminate();
+  }
+}
+
+function played(worker: Worker, cases: StressCase[]): Promise<'finished'> {
+  return new Promise((resolve, reject) => {
+    worker.on('message', (word: StressThreadWord) => {
+      if (word.kind === 'played') cases.push(word.played);
+      else reject(new StressRefusedError(word.lines));
+    });
+    worker.on('error', reject);
+    worker.on('exit', (code) => {
+      if (code === 0) resolve('finished');
+      else reject(new Error(`the thread of the stress test ended with ${code}`));
+    });
+  });
+}
+
+function ended<E extends string>(signal: AbortSignal, over: AbortSignal, end: E): Promise<E> {
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(end), { once: true, signal: over });
+  });
+}

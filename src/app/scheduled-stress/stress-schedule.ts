@@ -1,0 +1,183 @@
+import { type Logger, type ScheduledTask, schedule } from 'node-cron';
+import type { CompiledStress } from '../../config/compiled-config.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import type { Telemetry } from '../../core/ports/telemetry.ts';
+import type { StoredStress, StressResult, StressRun } from '../../core/view/stress-result.ts';
+import type { StressStore } from '../../state/stress/stress-store.ts';
+import type { HeldBook } from './held-book.ts';
+import { resultOfRun } from './result-of-run.ts';
+import { runInThread } from './run-in-thread.ts';
+
+export interface StressScheduleParts {
+  readonly store: StressStore;
+  /** What the accounts hold now, as last read. */
+  readonly book: () => Promise<HeldBook>;
+  readonly configFile: string;
+  /** Names this process among those that share the store. */
+  readonly instance: string;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/** By then a process that has just started has read every account. */
+const CATCH_UP_MS = 60_000;
+/** A process that was held up starts a run this late still. */
+const TOLERANCE_MS = 60_000;
+
+/** What it has to say comes as events. */
+const SILENT: Logger = { info() {}, warn() {}, error() {}, debug() {} };
+
+/** Runs stress tests when the config says, one at a time; of several processes one runs each. */
+export class StressSchedule {
+  readonly #parts: StressScheduleParts;
+  #current: { readonly settings: CompiledStress; readonly task: ScheduledTask } | undefined;
+  #over = new AbortController();
+  #running: Promise<void> | undefined;
+
+  constructor(parts: StressScheduleParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes over what the config says; a run that is under way under other settings is ended. */
+  async adopt(settings: CompiledStress | undefined): Promise<void> {
+    if (JSON.stringify(settings) === JSON.stringify(this.#current?.settings)) return;
+    await this.stop();
+    if (settings === undefined) return;
+    const over = new AbortController();
+    this.#over = over;
+    const task = schedule(settings.at, ({ date }) => this.#start(`at:${date.toISOString()}`, settings), {
+      name: 'stress',
+      timezone: settings.timeZone,
+      suppressMissedWarning: true,
+      missedExecutionTolerance: TOLERANCE_MS,
+      logger: SILENT,
+    });
+    this.#current = { settings, task };
+    void this.#catchUp(settings, over.signal);
+  }
+
+  get isScheduled(): boolean {
+    return this.#current !== undefined;
+  }
+
+  /** The newest outcome, of these accounts; `undefined` without a schedule. Rejects when the store is lost. */
+  async stored(accountIds: ReadonlySet<string>): Promise<StoredStress | undefined> {
+    if (!this.isScheduled) return undefined;
+    const stored = await this.#parts.store.read();
+    if (stored?.result === undefined || stored.result === null) return stored;
+    const accountCases = stored.result.accountCases.filter(({ accountId }) => accountIds.has(accountId));
+    return { ...stored, result: { ...stored.result, accountCases } };
+  }
+
+  /** Ends a run that is under way; nothing is left of it. */
+  async stop(): Promise<void> {
+    this.#over.abort();
+    const task = this.#current?.task;
+    this.#current = undefined;
+    await task?.destroy();
+    await this.#running;
+  }
+
+  /** Runs what was missed while no process was there, and the very first test. */
+  async #catchUp(settings: CompiledStress, signal: AbortSignal): Promise<void> {
+    const { clock, store } = this.#parts;
+    try {
+      await clock.sleep(CATCH_UP_MS, signal);
+      const stored = await store.read();
+      if (stored !== undefined && stored.nextAtMs > clock.nowMs()) return;
+      await this.#start(`missed:${stored?.nextAtMs ?? 'first'}`, settings);
+    } catch (error) {
+      if (!signal.aborted) this.#tellFailure(this.#parts.clock.nowMs(), error);
+    }
+  }
+
+  #start(run: string, settings: CompiledStress): Promise<void> {
+    const { signal } = this.#over;
+    if (signal.aborted || this.#running !== undefined) return Promise.resolve();
+    this.#running = this.#run(run, settings, signal).finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async #run(name: string, settings: CompiledStress, signal: AbortSignal): Promise<void> {
+    const { store, instance, clock } = this.#parts;
+    const atMs = clock.nowMs();
+    try {
+      if (!(await store.claim(name, instance))) return;
+      const played = await this.#play(settings, atMs, signal);
+      if (played === undefined) return await store.release(name);
+      const stored = await store.read();
+      const { run, result, error } = played;
+      await store.write({
+        version: 1,
+        result: result ?? stored?.result ?? null,
+        lastRun: run,
+        nextAtMs: this.#nextAtMs(),
+      });
+      this.#tell(run, result, error);
+    } catch (error) {
+      this.#tellFailure(atMs, error);
+    }
+  }
+
+  /** `undefined`: it was stopped. Rejects when the store is lost. */
+  async #play(settings: CompiledStress, atMs: number, signal: AbortSignal): Promise<Played | undefined> {
+    const { clock, book: readBook, configFile } = this.#parts;
+    const { scenarios, conditions, timeLimitMs } = settings;
+    const startedMs = clock.monotonicMs();
+    const ended = (outcome: StressRun['outcome'], words: string): StressRun => ({
+      atMs,
+      durationMs: Math.round(clock.monotonicMs() - startedMs),
+      outcome,
+      words,
+    });
+    const book = await readBook();
+    if (book.accounts.length === 0) {
+      const run = ended('complete', '');
+      return { run, result: resultOfRun(run, book, []) };
+    }
+    try {
+      const input = { configFile, accounts: book.accounts, scenarios, conditions };
+      const { end, cases } = await runInThread(input, { timeLimitMs, signal });
+      if (end === 'stopped') return undefined;
+      const missing = scenarios.length * conditions.length - cases.length;
+      if (cases.length === 0) return { run: ended('failed', 'nothing was finished within its time limit') };
+      const late = `ended at its time limit, without ${missing} of ${missing + cases.length} cases`;
+      const run = end === 'late' ? ended('partial', late) : ended('complete', '');
+      return { run, result: resultOfRun(run, book, cases) };
+    } catch (error) {
+      return { run: ended('failed', error instanceof Error ? error.message : String(error)), error };
+    }
+  }
+
+  #nextAtMs(): number {
+    const next = this.#current?.task.getNextRun();
+    return next === null || next === undefined ? this.#parts.clock.nowMs() : next.getTime();
+  }
+
+  #tell(run: StressRun, result: StressResult | undefined, error: unknown): void {
+    const { outcome, durationMs, words } = run;
+    this.#parts.telemetry.emit({
+      kind: 'stressed',
+      outcome,
+      durationMs,
+      accounts: result?.accounts ?? 0,
+      liquidated: Math.max(0, ...(result?.cases ?? []).map(({ liquidatedWith }) => liquidatedWith)),
+      words,
+      ...(error === undefined ? {} : { error }),
+    });
+  }
+
+  #tellFailure(atMs: number, error: unknown): void {
+    const words = error instanceof Error ? error.message : String(error);
+    const durationMs = this.#parts.clock.nowMs() - atMs;
+    this.#tell({ atMs, durationMs, outcome: 'failed', words }, undefined, error);
+  }
+}
+
+interface Played {
+  readonly run: StressRun;
+  readonly result?: StressResult;
+  readonly error?: unknown;
+}

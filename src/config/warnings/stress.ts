@@ -1,0 +1,47 @@
+import { createTask } from 'node-cron';
+import type { UncheckedConfig } from '../compile-config.ts';
+import type { Problem } from '../problem.ts';
+import { problemAt } from '../shape/read.ts';
+import { durationInWords } from '../shape/units.ts';
+
+/** A run more often than this tells nothing new, and takes processor time each time. */
+const TOO_OFTEN_MS = 15 * 60_000;
+/** Runs looked at: a day of hourly ones. */
+const RUNS = 24;
+
+/** A schedule that can never fit, or that keeps a core busy for nothing. */
+export function stressWarnings({ document, stress }: UncheckedConfig): readonly Problem[] {
+  if (stress === undefined) return [];
+  const warn = (key: string, message: string): Problem =>
+    problemAt(document, ['stress', key], { severity: 'warning', code: 'timing', message });
+  const runs = nextRuns(stress.at, stress.timeZone);
+  if (runs.length === 0) return [warn('at', `expected a time that comes, got ${stress.at}: it never runs`)];
+  const gaps = runs.slice(1).map((run, index) => run - (runs[index] ?? run));
+  const leastMs = Math.min(...gaps);
+  const found: Problem[] = [];
+  if (leastMs < TOO_OFTEN_MS) {
+    found.push(
+      warn(
+        'at',
+        `expected at least ${durationInWords(TOO_OFTEN_MS)} between two runs, got ${durationInWords(leastMs)}: each takes processor time, and little changes in between`,
+      ),
+    );
+  } else if (leastMs < stress.timeLimitMs) {
+    found.push(
+      warn(
+        'timeLimit',
+        `expected less than the ${durationInWords(leastMs)} between two runs, got ${durationInWords(stress.timeLimitMs)}: a run that takes as long as it may makes the next one drop out`,
+      ),
+    );
+  }
+  return found;
+}
+
+function nextRuns(at: string, timezone: string): readonly number[] {
+  const task = createTask(at, () => undefined, { timezone });
+  try {
+    return task.getNextRuns(RUNS).map((run) => run.getTime());
+  } finally {
+    void task.destroy();
+  }
+}

@@ -1,0 +1,96 @@
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import type { StoredStress } from '../../core/view/stress-result.ts';
+
+/** Where the outcome of stress tests is kept, and who runs which is settled. Rejects when Redis is lost. */
+export interface StressStore {
+  /** `undefined`: nothing was kept yet, or by another version. */
+  read(): Promise<StoredStress | undefined>;
+  write(stored: StoredStress): Promise<void>;
+  /** Whether the run of this name is this process's: true for exactly one of all that ask. */
+  claim(run: string, owner: string): Promise<boolean>;
+  /** The run of this name did not come to its end, and may be claimed again. */
+  release(run: string): Promise<void>;
+}
+
+/** Long after every process has asked, whatever its clock says. */
+const CLAIM_MS = 3_600_000;
+
+/** Shared by all processes with the same prefix. */
+export function createRedisStressStore({
+  redis,
+  prefix,
+}: {
+  readonly redis: Redis;
+  readonly prefix: string;
+}): StressStore {
+  const key = `${prefix}:{stress}:latest`;
+  const claimKey = (run: string): string => `${prefix}:{stress}:run:${run}`;
+  return {
+    async read() {
+      const text = await redis.get(key);
+      return text === null ? undefined : parseStored(text);
+    },
+    async write(stored) {
+      await redis.set(key, JSON.stringify(stored));
+    },
+    async claim(run, owner) {
+      return (await redis.set(claimKey(run), owner, 'PX', CLAIM_MS, 'NX')) === 'OK';
+    },
+    async release(run) {
+      await redis.del(claimKey(run));
+    },
+  };
+}
+
+const run = {
+  atMs: z.number(),
+  durationMs: z.number(),
+  outcome: z.enum(['complete', 'partial', 'failed']),
+  words: z.string(),
+};
+const effect = { keptWithout: z.number(), keptWith: z.number() };
+
+const storedSchema = z.object({
+  version: z.literal(1),
+  result: z
+    .object({
+      ...run,
+      accounts: z.number(),
+      leftOut: z.array(z.string()),
+      leftOutCount: z.number(),
+      cases: z.array(
+        z.object({
+          scenario: z.string(),
+          title: z.string(),
+          about: z.string(),
+          conditions: z.string(),
+          liquidatedWithout: z.number(),
+          liquidatedWith: z.number(),
+          ...effect,
+        }),
+      ),
+      accountCases: z.array(
+        z.object({
+          accountId: z.string(),
+          scenario: z.string(),
+          conditions: z.string(),
+          liquidatedWithout: z.boolean(),
+          liquidatedWith: z.boolean(),
+          ...effect,
+        }),
+      ),
+    })
+    .nullable(),
+  lastRun: z.object(run),
+  nextAtMs: z.number(),
+}) satisfies z.ZodType<StoredStress>;
+
+/** Nothing is decided by it: what cannot be read is as if it were not there, until the next run. */
+function parseStored(text: string): StoredStress | undefined {
+  try {
+    return storedSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,133 @@
+import { Redis } from 'ioredis';
+import { expect, test } from 'vitest';
+import { closeAfterTest } from '../contract/support/world.ts';
+import { startChild } from './child.ts';
+import { openScene, ours, polls } from './scene.ts';
+import { type DaemonWorld, eventually, keysOf, openDaemonWorld, troubles } from './world.ts';
+
+const RULES = `  - id: near
+    on: position
+    when: { liquidationDistance: { below: 5%, clearAbove: 7% } }
+    do: [{ reduce: { untilDistance: 12%, slippage: 0.5% } }]
+`;
+
+const ACCOUNTS = { long: { rules: ['near'] }, short: { rules: ['near'] } };
+
+const stress = (text: string) => ({ accounts: ACCOUNTS, rules: RULES, more: `stress: ${text}` });
+
+const runs = ({ events }: DaemonWorld) => events.filter((event) => event.kind === 'stressed');
+
+const claims = async (world: DaemonWorld) =>
+  (await keysOf(world)).filter((key) => key.includes('{stress}:run:'));
+
+async function read(url: string, path: string): Promise<string> {
+  const answer = await fetch(url + path);
+  expect(answer.status).toBe(200);
+  return await answer.text();
+}
+
+/** Value of the series whose labels these are. */
+function sample(text: string, name: string, ...labels: readonly string[]): number {
+  const line = text
+    .split('\n')
+    .find((one) => one.startsWith(`breakwater_${name}`) && labels.every((label) => one.includes(label)));
+  return Number(line?.split(' ').at(-1));
+}
+
+test('of two processes one runs each stress test, and every page and scrape tells of it', {
+  timeout: 120_000,
+}, async () => {
+  const simulator = await openScene();
+  const world = await openDaemonWorld(
+    simulator,
+    stress('{ at: "*/3 * * * * *", scenarios: [shock-down-50, shock-up-5], conditions: [calm] }'),
+  );
+  const first = await world.start();
+  const second = await world.start({ ordinal: 1 });
+  // The role that shows is the role that runs.
+  const onlyPolls = await world.start({ ordinal: 2, roles: ['poll'] });
+  await polls(world, 'long', 3);
+  const from = runs(world).length;
+  await eventually(
+    () => runs(world).length >= from + 4,
+    'four stress tests',
+    () => troubles(world.events),
+    100,
+  );
+  const reply = JSON.parse(await read(second.webUrl() ?? '', '/api/v1/stress')) as {
+    scheduled: boolean;
+    stored: { result: { accounts: number; cases: { scenario: string; liquidatedWithout: number }[] } };
+  };
+  expect(reply.scheduled).toBe(true);
+  expect(reply.stored.result.accounts).toBe(2);
+  expect(
+    reply.stored.result.cases.map(({ scenario, liquidatedWithout }) => [scenario, liquidatedWithout]),
+  ).toEqual([
+    ['shock-down-50', 1],
+    ['shock-up-5', 0],
+  ]);
+  const scrapes = await Promise.all([first, second].map((daemon) => read(daemon.webUrl() ?? '', '/metrics')));
+  for (const text of scrapes) {
+    const fall = ['scenario="shock-down-50"', 'conditions="calm"'];
+    expect(sample(text, 'stress_liquidated_accounts', ...fall, 'protection="none"')).toBe(1);
+    expect(sample(text, 'stress_account_liquidated', 'account="long"', ...fall, 'protection="rules"')).toBe(
+      1,
+    );
+    expect(sample(text, 'stress_account_liquidated', 'account="short"', ...fall, 'protection="rules"')).toBe(
+      0,
+    );
+    expect(sample(text, 'stress_account_equity_kept_ratio', 'account="short"', ...fall)).toBeGreaterThan(1);
+    expect(sample(text, 'stress_accounts ')).toBe(2);
+    expect(sample(text, 'stress_overdue_seconds ')).toBeLessThan(60);
+    expect(sample(text, 'stress_last_run', 'outcome="complete"')).toBe(1);
+  }
+  for (const daemon of [first, second, onlyPolls]) await daemon.stop('counted', 10_000);
+  // One claim for each run that came to its end: a run by both would be two runs and one claim.
+  expect((await claims(world)).length).toBe(runs(world).length);
+  expect(runs(world).every(({ outcome }) => outcome === 'complete')).toBe(true);
+  // A crash that is played is no crash.
+  expect(ours(simulator, 'long')).toEqual([]);
+});
+
+test('without a schedule nothing runs, and a reload begins and ends it', { timeout: 120_000 }, async () => {
+  const simulator = await openScene();
+  const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: RULES });
+  const daemon = await world.start();
+  const url = daemon.webUrl() ?? '';
+  expect(JSON.parse(await read(url, '/api/v1/stress'))).toEqual({ scheduled: false, stored: null });
+  expect(await read(url, '/metrics')).not.toMatch(/^breakwater_stress_/m);
+  await world.write(stress('{ at: "* * * * * *", scenarios: [shock-down-5] }'));
+  await daemon.reload();
+  await eventually(
+    () => runs(world).length > 0,
+    'a stress test',
+    () => troubles(world.events),
+  );
+  await world.write({ accounts: ACCOUNTS, rules: RULES });
+  await daemon.reload();
+  expect(JSON.parse(await read(url, '/api/v1/stress'))).toMatchObject({ scheduled: false });
+});
+
+test('SIGTERM in the middle of a stress test ends in order, and leaves the run to the next process', {
+  timeout: 120_000,
+}, async () => {
+  const simulator = await openScene();
+  const world = await openDaemonWorld(
+    simulator,
+    stress('{ at: "* * * * * *", scenarios: [2022-11-08, 2020-03-12] }'),
+  );
+  const { stop, output, watching } = startChild(world);
+  await watching;
+  const redis = new Redis(world.redisUrl);
+  closeAfterTest(async () => redis.disconnect());
+  await eventually(
+    async () => (await claims(world)).length > 0,
+    'a run that has begun',
+    () => output(),
+  );
+  expect(await stop()).toBe(0);
+  expect(output()).toContain('"stopped"');
+  expect(output()).not.toContain('not everything had ended');
+  expect(await claims(world)).toEqual([]);
+  expect((await keysOf(world)).filter((key) => key.includes('{stress}:latest'))).toEqual([]);
+});
