@@ -19,10 +19,7 @@ const whole = z.int().min(0);
 const name = z.string().min(1);
 const decimal = z
   .string()
-  .refine(
-    (text) => parseDecimal(text) !== undefined,
-    'expected a decimal number as a text, such as "0.5"',
-  );
+  .refine((text) => parseDecimal(text) !== undefined, 'expected a decimal number as a text, such as "0.5"');
 const amounts = z.record(name, decimal);
 
 const latency = z.union(

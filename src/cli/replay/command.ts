@@ -43,7 +43,10 @@ export function registerReplay(program: Command, io: CliIo): void {
     .option('-c, --config <file>', 'your config; rules act even where it only observes', DEFAULT_CONFIG)
     .option('--prices <market=csv>', 'prices of a market (repeatable; see below)', collect)
     .option('--positions <file>', 'what accounts hold at the start (repeatable; see below)', collect)
-    .option('--live', 'read what accounts hold now from the exchange, with the keys of the config; --positions wins')
+    .option(
+      '--live',
+      'read what accounts hold now from the exchange, with the keys of the config; --positions wins',
+    )
     .option(
       '--history <redis|file>',
       "instead of playing prices, judge the rules on what was recorded of the accounts: redis (the config's), a redis:// address, or an export of `audit export` (repeatable)",

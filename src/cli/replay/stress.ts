@@ -34,7 +34,10 @@ export function registerStress(program: Command, io: CliIo): void {
     )
     .option('-c, --config <file>', 'your config; rules act even where it only observes', DEFAULT_CONFIG)
     .option('--positions <file>', 'what accounts hold (repeatable; see replay --help)', collect)
-    .option('--live', 'read what accounts hold now from the exchange, with the keys of the config; --positions wins')
+    .option(
+      '--live',
+      'read what accounts hold now from the exchange, with the keys of the config; --positions wins',
+    )
     .option(
       '--price <market=price>',
       'price to start from, where the positions do not tell (repeatable)',

@@ -1,4 +1,10 @@
-import { type Decimal, decimalFromNumber, maxDecimal, roundToStep, toNumber } from '../../core/quantities/decimal.ts';
+import {
+  type Decimal,
+  decimalFromNumber,
+  maxDecimal,
+  roundToStep,
+  toNumber,
+} from '../../core/quantities/decimal.ts';
 import { type PricePoint, type PriceSource, sourceFromPoints } from '../../simulator/prices/price-source.ts';
 import { straightLine, tickFor } from '../../simulator/prices/straight-line.ts';
 import { coinOf } from '../exposure.ts';

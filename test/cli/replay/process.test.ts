@@ -70,9 +70,7 @@ function start(args: readonly string[], env: Readonly<Record<string, string>> = 
   return { child, ended };
 }
 
-const replayOf = (prices: string): readonly string[] => [
-  ...['replay', '--positions', 'book.yaml', '--prices', `BTC_PERP=${prices}`],
-];
+const replayOf = (prices: string): readonly string[] => ['replay', '--positions', 'book.yaml', '--prices', `BTC_PERP=${prices}`];
 
 describe('Ctrl-C in the middle', () => {
   test.each<[string, readonly string[], RegExp]>([

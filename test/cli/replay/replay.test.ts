@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decimal } from '../../../src/core/quantities/decimal.ts';
-import { type RunningSimulator, startSimulatedExchange } from '../../../src/simulator/start-simulated-exchange.ts';
+import {
+  type RunningSimulator,
+  startSimulatedExchange,
+} from '../../../src/simulator/start-simulated-exchange.ts';
 import { ctrlC, runCommandLine } from '../../support/cli.ts';
 
 const START_MS = Date.UTC(2025, 9, 10, 20, 30);
