@@ -4,7 +4,7 @@ import { coinOf, pricedMarkets } from '../replay/exposure.ts';
 import type { ReadAccount } from '../replay/positions/starting-account.ts';
 import { CONDITIONS } from '../replay/scenarios/conditions.ts';
 import { SCENARIO_LIBRARY, SHOCK_GRID } from '../replay/scenarios/library.ts';
-import type { Scenario } from '../replay/scenarios/scenario.ts';
+import { type Scenario, withoutLulls } from '../replay/scenarios/scenario.ts';
 import { runStress, type StressHooks, type StressPlan, type StressRecord } from '../replay/stress/stress.ts';
 import { type Book, type Holdings, ReplayInputError, readBook, termsOf } from './replay-input.ts';
 
@@ -45,7 +45,7 @@ export async function openStress(options: StressOptions): Promise<OpenStress> {
   const plan = stressPlan(file, book, {
     seed,
     prices: options.prices,
-    scenarios: SCENARIO_LIBRARY.filter(wanted),
+    scenarios: SCENARIO_LIBRARY.filter(wanted).map(withoutLulls),
     conditions: CONDITIONS,
     grid: SHOCK_GRID.filter(wanted),
     betas: options.betas,

@@ -1,4 +1,4 @@
-import { type Decimal, decimal, divide } from '../core/quantities/decimal.ts';
+import { type Decimal, decimal, divide, maxDecimal, roundToStep } from '../core/quantities/decimal.ts';
 import { DEFAULT_ASSETS, DEFAULT_MARKETS } from '../simulator/defaults.ts';
 import type { AssetSpec, MarketSpec, SeedAccount, SeedPosition } from '../simulator/model/types.ts';
 import { interpolate, type PriceSource, sourceFromPoints } from '../simulator/prices/price-source.ts';
@@ -55,7 +55,16 @@ function marketsOf({ prices = {}, markets: terms = {}, accounts }: ExchangeSpec)
 }
 
 function changed(market: MarketSpec, price: string | undefined, terms: MarketTerms = {}): MarketSpec {
-  return { ...market, ...(price === undefined ? {} : { price: decimal(price) }), ...termsOf(terms) };
+  const next = { ...market, ...(price === undefined ? {} : { price: decimal(price) }), ...termsOf(terms) };
+  if (terms.priceStep === undefined) return next;
+  const { depth, priceStep } = next;
+  const fitted = (distance: Decimal): Decimal =>
+    maxDecimal(priceStep, roundToStep(distance, priceStep, 'halfUp'));
+  // Orders of the books stand at prices that the market has.
+  return {
+    ...next,
+    depth: { ...depth, halfSpread: fitted(depth.halfSpread), levelStep: fitted(depth.levelStep) },
+  };
 }
 
 function termsOf(terms: MarketTerms): Partial<MarketSpec> {

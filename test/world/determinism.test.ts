@@ -1,12 +1,14 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openWorld } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
+import { contendedWorld } from './contended-world.ts';
 import { randomWorld } from './random-world.ts';
+import { readWorldFile } from './read-spec.ts';
 
 /** `WORLDS=200 npm test -- test/world/determinism` runs them all. */
 const WORLDS = Number(process.env['WORLDS'] ?? 5);
@@ -60,19 +62,88 @@ test(
   5 * MINUTES,
 );
 
-test(
-  'a world replays from a JSON file',
-  async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-world-'));
-    try {
-      const spec = randomWorld(FIRST_SEED + 1);
+const RUN = path.resolve(import.meta.dirname, 'run.ts');
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function run(...args: readonly string[]): Promise<Ended> {
+  const ended = promisify(execFile)(process.execPath, [RUN, ...args]);
+  return await ended.then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    ({ code, stdout, stderr }: Ended) => ({ code, stdout, stderr }),
+  );
+}
+
+describe('a world by itself', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'breakwater-world-'));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  test(
+    'replays from its seed and from the JSON file that was saved of it',
+    async () => {
+      const seed = FIRST_SEED + 1;
       const file = path.join(folder, 'world.json');
-      await writeFile(file, JSON.stringify(spec));
-      const read = JSON.parse(await readFile(file, 'utf8')) as WorldSpec;
-      expect(await hashOf(read)).toBe(await hashOf(spec));
-    } finally {
-      await rm(folder, { recursive: true });
+      const bySeed = await run('--seed', String(seed), '--save', file);
+      const byFile = await run('--file', file);
+      expect(byFile.stdout).toBe(bySeed.stdout);
+      expect(JSON.parse(bySeed.stdout)).toMatchObject({ seed, hash: await hashOf(randomWorld(seed)) });
+      expect(await hashOf(await readWorldFile(file))).toBe(await hashOf(randomWorld(seed)));
+    },
+    5 * MINUTES,
+  );
+
+  test('every random and contended world can be saved and read', async () => {
+    const file = path.join(folder, 'any.json');
+    for (let seed = 1; seed <= 300; seed++) {
+      for (const spec of [randomWorld(seed), contendedWorld(seed)]) {
+        await writeFile(file, JSON.stringify(spec));
+        expect(await readWorldFile(file)).toEqual(JSON.parse(JSON.stringify(spec)));
+      }
     }
-  },
-  5 * MINUTES,
-);
+  });
+
+  const spec = JSON.parse(JSON.stringify(contendedWorld(1))) as Record<string, unknown>;
+  test.each<[string, string, RegExp]>([
+    ['no JSON', '{', /world\.json: expected JSON: /],
+    ['a list', '[]', /world\.json: the whole: /],
+    ['a missing part', JSON.stringify({ ...spec, exchange: undefined }), /world\.json: exchange: /],
+    ['an unknown key', JSON.stringify({ ...spec, colour: 1 }), /world\.json: the whole: .*colour/],
+    [
+      'a number where a decimal text belongs',
+      JSON.stringify({ ...spec, exchange: { accounts: [{ id: 'a', collateral: { USDT: 5 } }] } }),
+      /world\.json: exchange\.accounts\[0\]\.collateral\.USDT: /,
+    ],
+    [
+      'an event that there is not',
+      JSON.stringify({ ...spec, events: [{ atMs: 1, kind: 'earthquake' }] }),
+      /world\.json: events\[0\]\.kind: /,
+    ],
+    [
+      'a fault that there is not',
+      JSON.stringify({ ...spec, faults: [{ atMs: 1, fault: { effect: { kind: 'fire' } } }] }),
+      /world\.json: faults\[0\]\.fault\.effect\.kind: /,
+    ],
+    [
+      'a fault with a key that there is not',
+      JSON.stringify({ ...spec, faults: [{ atMs: 1, fault: { effect: { kind: 'reset', hard: true } } }] }),
+      /faults\[0\]\.fault/,
+    ],
+  ])('%s is refused with its place', async (_what, text, words) => {
+    const file = path.join(folder, 'world.json');
+    await writeFile(file, text);
+    const { code, stderr } = await run('--file', file);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(words)]);
+  });
+
+  test('options that make no sense end with 2', async () => {
+    expect((await run()).code).toBe(2);
+    expect((await run('--seed', 'one')).code).toBe(2);
+  });
+});

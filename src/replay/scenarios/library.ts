@@ -83,7 +83,7 @@ const shapes: readonly Scenario[] = [
   {
     id: 'slow-bleed',
     title: 'Slow bleed',
-    about: '-24 % over twelve hours without one alarming minute.',
+    about: '-24 % over hours without one alarming minute.',
     kind: 'shape',
     majors: [
       [0, 0],

@@ -71,7 +71,11 @@ function start(args: readonly string[], env: Readonly<Record<string, string>> = 
 }
 
 const replayOf = (prices: string): readonly string[] => [
-  ...['replay', '--positions', 'book.yaml', '--prices', `BTC_PERP=${prices}`],
+  'replay',
+  '--positions',
+  'book.yaml',
+  '--prices',
+  `BTC_PERP=${prices}`,
 ];
 
 describe('Ctrl-C in the middle', () => {

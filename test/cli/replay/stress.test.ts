@@ -14,6 +14,8 @@ rules:
 const BOOK =
   'accounts: [{ id: desk-1, collateral: { USDT: 4500 }, positions: [{ market: BTC_PERP, side: long, amount: 0.5 }] }]';
 
+const ROOT = path.resolve(import.meta.dirname, '../../..');
+
 let folder: string;
 const at = (name: string): string => path.join(folder, name);
 const stress = (...args: readonly string[]) =>
@@ -30,6 +32,30 @@ afterAll(async () => {
 });
 
 describe('breakwater stress', () => {
+  test('the guide shows what the command prints on the example book', async () => {
+    const guide = await readFile(path.join(ROOT, 'docs/replay.md'), 'utf8');
+    const [, command = '', shown = ''] =
+      /```sh\n(breakwater stress --config docs[^`]*)```\n\n```\n([^`]*)```/.exec(guide) ?? [];
+    const words = command.replaceAll('\\\n', ' ').trim().split(/\s+/).slice(1);
+    expect(words.filter((word) => word === '--scenario')).toHaveLength(4);
+    // A slice of it: the crashes take their time.
+    const [slice, rest] = [
+      ['shock-down-10', 'grid-down-12'],
+      ['alts-together', 'wick'],
+    ];
+    const args = words
+      .filter((word, index) => !rest.includes(word) && !rest.includes(words[index + 1] ?? ''))
+      .map((word) => (word.startsWith('docs/') ? path.join(ROOT, word) : word));
+    expect(args.filter((word) => slice.includes(word))).toEqual(slice);
+    const { exitCode, stdout } = await runCommandLine(args);
+    expect(exitCode).toBe(0);
+    const rows = (text: string): readonly string[] =>
+      text.split('\n').map((line) => line.trim().replaceAll(/ {2,}/g, '  '));
+    const printed = rows(stdout).filter((row) => !row.startsWith('Worst'));
+    expect(printed.filter((row) => row.includes('Shock')).length).toBeGreaterThanOrEqual(4);
+    expect(rows(shown)).toEqual(expect.arrayContaining(printed));
+  }, 120_000);
+
   test('prints what each scenario would do, and the worst', async () => {
     const { exitCode, stdout } = await stress(
       '--price',
