@@ -1,5 +1,6 @@
 import type { Daemon, DaemonOptions } from './app/daemon.ts';
 import type { Operations, OperationsPlace } from './app/operations.ts';
+import { readVersion } from './app/read-version.ts';
 import type { OpenReplay, ReplayOptions } from './app/replay.ts';
 import type { OpenStress, StressOptions } from './app/stress.ts';
 import type { ChannelTest } from './app/test-channels.ts';
@@ -26,7 +27,6 @@ import type { FileVerdict } from './state/audit/audit-file.ts';
 export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
 export type { Operations, OperationsPlace } from './app/operations.ts';
 export { type LogOutput } from './app/process-telemetry.ts';
-export { readVersion } from './app/read-version.ts';
 export { type OpenReplay, type ReplayOptions } from './app/replay.ts';
 export { parseLatency, parseMoment } from './app/replay-values.ts';
 export { type OpenStress, type StressOptions } from './app/stress.ts';
@@ -52,6 +52,7 @@ export { summaryOf } from './replay/summary.ts';
 export { type RunningSimulator, type SimulatorOptions } from './simulator/start-simulated-exchange.ts';
 export { type FileVerdict } from './state/audit/audit-file.ts';
 export type { LogLevel } from './telemetry/logger.ts';
+export { readVersion };
 
 /** Starts the simulated exchange. @throws an error with a `code` and a message that says what to change. */
 export async function simulate(options: SimulatorOptions): Promise<RunningSimulator> {
@@ -248,6 +249,7 @@ export async function connectExchange(options: ExchangeConnectionOptions): Promi
       credentials: options.credentials ?? { apiKey: 'none', apiSecret: 'none' },
       nonce: { mode: options.nonceMode, store: stores.nonces, ...SINGLE_CALLS },
       limiter: { store: stores.limits, fallback: stores.fallback },
+      version: readVersion(),
       dialect: options.dialect,
       timeouts: options.timeouts,
       ...(options.observer === undefined ? {} : { observer: options.observer }),
