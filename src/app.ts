@@ -1,6 +1,7 @@
 import type { Daemon, DaemonOptions } from './app/daemon.ts';
 import type { HistoryOptions } from './app/history.ts';
 import type { Operations, OperationsPlace } from './app/operations.ts';
+import { readVersion } from './app/read-version.ts';
 import type { OpenReplay, ReplayOptions } from './app/replay.ts';
 import type { OpenStress, StressOptions } from './app/stress.ts';
 import type { ChannelTest } from './app/test-channels.ts';
@@ -29,7 +30,6 @@ export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
 export type { HistorySource } from './app/history.ts';
 export type { Operations, OperationsPlace } from './app/operations.ts';
 export { type LogOutput } from './app/process-telemetry.ts';
-export { readVersion } from './app/read-version.ts';
 export { type OpenReplay, type ReplayOptions } from './app/replay.ts';
 export { parseLatency, parseMoment } from './app/replay-values.ts';
 export { type OpenStress, type StressOptions } from './app/stress.ts';
@@ -56,6 +56,7 @@ export { summaryOf } from './replay/summary.ts';
 export { type RunningSimulator, type SimulatorOptions } from './simulator/start-simulated-exchange.ts';
 export { type FileVerdict } from './state/audit/audit-file.ts';
 export type { LogLevel } from './telemetry/logger.ts';
+export { readVersion };
 
 /** Starts the simulated exchange. @throws an error with a `code` and a message that says what to change. */
 export async function simulate(options: SimulatorOptions): Promise<RunningSimulator> {
@@ -278,6 +279,7 @@ export async function connectExchange(options: ExchangeConnectionOptions): Promi
       credentials: options.credentials ?? { apiKey: 'none', apiSecret: 'none' },
       nonce: { mode: options.nonceMode, store: stores.nonces, ...SINGLE_CALLS },
       limiter: { store: stores.limits, fallback: stores.fallback },
+      version: readVersion(),
       dialect: options.dialect,
       timeouts: options.timeouts,
       ...(options.observer === undefined ? {} : { observer: options.observer }),

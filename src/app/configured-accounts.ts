@@ -21,6 +21,7 @@ import { guard } from '../exchange/guarded-exchange.ts';
 import { limitsOf, overrideLimits } from '../exchange/limits/rate-limit-table.ts';
 import type { AccountBook, WatchedAccount } from '../pipeline/pipeline-context.ts';
 import type { BudgetUse } from '../telemetry/record.ts';
+import { readVersion } from './read-version.ts';
 import type { DepositAccess } from './web/deposit-desk.ts';
 
 export interface AccountParts {
@@ -61,6 +62,7 @@ interface Connection {
   readonly apiSecret: CompiledAccount['apiSecret'];
   readonly text: string;
   readonly proxy: string | undefined;
+  readonly cardProviders: readonly string[];
 }
 
 /** The configured accounts with their clients, replaced as a whole when a new config is adopted. */
@@ -171,7 +173,7 @@ export class ConfiguredAccounts implements AccountBook {
   #connect(
     account: CompiledAccount,
     config: CompiledConfig,
-    { proxy }: Connection,
+    { proxy, cardProviders }: Connection,
     limiters: Map<string, SharedLimiter>,
   ): Pick<Entry, 'client' | 'limiter'> {
     const { clock, random, nonces, limits, fallbackLimits, ordinal, instance } = this.#parts;
@@ -199,6 +201,8 @@ export class ConfiguredAccounts implements AccountBook {
       limiter,
       sharedLimiter,
       sharedConnections: this.#connections,
+      version: readVersion(),
+      cardProviders,
       dialect: exchange.dialect,
       timeouts,
       pool: { connections: CONNECTIONS_PER_ACCOUNT },
@@ -241,12 +245,23 @@ function connectionOf(account: CompiledAccount, { exchange, egress }: CompiledCo
   const proxy = (egress[account.egress]?.proxyUrl ?? exchange.proxyUrl)?.reveal();
   const { baseUrls, dialect, attemptTimeoutMs, callTimeoutMs, limits, certificateAuthorities } = exchange;
   const { share, reservedShare } = egress[account.egress] ?? { share: 1, reservedShare: 0 };
-  const shape = [baseUrls, dialect, attemptTimeoutMs, callTimeoutMs, limits, certificateAuthorities];
+  const { byCard = false, provider = '' } = account.depositLink ?? {};
+  const cardProviders = byCard ? [provider] : [];
+  const shape = [
+    cardProviders,
+    baseUrls,
+    dialect,
+    attemptTimeoutMs,
+    callTimeoutMs,
+    limits,
+    certificateAuthorities,
+  ];
   return {
     apiKey: account.apiKey,
     apiSecret: account.apiSecret,
     text: JSON.stringify([...shape, account.egress, share, reservedShare, account.settings.nonceMode]),
     proxy,
+    cardProviders,
   };
 }
 

@@ -7,6 +7,7 @@ import { accountFromReply } from '../replay/positions/call-output.ts';
 import type { ReadAccount } from '../replay/positions/starting-account.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createMemoryNonceStore } from '../state/nonce/nonce-memory.ts';
+import { readVersion } from './read-version.ts';
 
 /** What accounts hold now. */
 export interface LivePositions {
@@ -54,12 +55,11 @@ async function readAccount(
     credentials: { apiKey: account.apiKey.reveal(), apiSecret: account.apiSecret.reveal() },
     nonce: { mode: account.settings.nonceMode, store: createMemoryNonceStore(systemClock), ...NONCES },
     limiter: { store: limits, fallback: limits },
+    version: readVersion(),
     dialect: exchange.dialect,
     timeouts: { attemptMs: exchange.attemptTimeoutMs, callMs: exchange.callTimeoutMs },
-    ...(proxy === undefined ? {} : { proxyUrl: proxy.reveal() }),
-    ...(exchange.certificateAuthorities === undefined
-      ? {}
-      : { certificateAuthorities: exchange.certificateAuthorities }),
+    ...(proxy === undefined ? {} : { proxy: proxy.reveal() }),
+    ...(exchange.certificateAuthorities === undefined ? {} : { ca: exchange.certificateAuthorities }),
   });
   try {
     return await readThrough(client, account, reading);

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { ConfiguredAccounts, countSharing, leastInterval } from '../app/configured-accounts.ts';
+import { readVersion } from '../app/read-version.ts';
 import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.ts';
 import { durationInWords } from '../config/shape/units.ts';
 import type { SourceName } from '../core/fields/field-catalogue.ts';
@@ -11,6 +12,7 @@ import type {
   RecordList,
 } from '../core/ports/exchange.ts';
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
+import { countSetAside } from '../core/quantities/snapshot.ts';
 import { createExchangeClient } from '../exchange/client.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
@@ -82,6 +84,7 @@ async function examineAddress(
   const client = createExchangeClient({
     baseUrls: [baseUrl],
     credentials: { apiKey: 'none', apiSecret: 'none' },
+    version: readVersion(),
     nonce: { mode: 'unique', store: createMemoryNonceStore(systemClock) },
     limiter: { store: limits, fallback: limits },
     timeouts: { attemptMs: PING_TIMEOUT_MS, callMs: PING_TIMEOUT_MS },
@@ -234,7 +237,11 @@ function readSource(
 const CURES: Readonly<Record<string, string>> = {
   unauthenticated:
     'Check key and secret, and that the key is active: idle ones are switched off after 14 days.',
-  permissionDenied: 'Give the key the permission for this endpoint, and allow the address of this host.',
+  permissionDenied: 'Give the key the permission for this endpoint.',
+  addressNotAllowed:
+    'Allow the address of this host in the settings of the key, its IPv6 address too; or name the other base address.',
+  gatewayRefused:
+    'Not the exchange refused but something in front of it: try the other base address, and see whether a browser gets through from this host.',
   loansNotAvailable: 'Have support enable credit lines for the key, or do not watch them.',
   nonceRefused: 'Check `exchange.nonce` against the nonce mode of the key, and that nobody else uses it.',
   rateLimited: 'Lower `egress.*.share`, or use fewer programs behind this address.',
@@ -269,7 +276,7 @@ function examineMarkets({ id, settings }: CompiledAccount, { value }: Positions)
   if (value.setAside.length > 0) {
     const [first] = value.setAside;
     const place = first === undefined ? '' : `: ${first.path}: expected ${first.expected}, got ${first.got}`;
-    const why = `${value.setAside.length} position records are not as documented${place}`;
+    const why = `${countSetAside(value)} position records are not as documented${place}`;
     return {
       ...base,
       status: 'failed',

@@ -49,6 +49,8 @@ export interface ExchangeClientOptions {
     /** Changes to the table of limits, by name. */
     readonly limits?: Readonly<Record<string, Partial<RateLimit>>>;
   };
+  /** This program's version, which requests name as `User-Agent: breakwater/<version>`. */
+  readonly version?: string;
   /** Spelling of request fields; default `spec`. */
   readonly dialect?: Dialect;
   readonly timeouts?: {
@@ -67,7 +69,7 @@ export interface ExchangeClientOptions {
     readonly connections?: number;
     /** How long an idle connection is kept; default 30000. */
     readonly keepAliveMs?: number;
-    /** Longest reply accepted; default 16 MiB. */
+    /** Longest reply accepted, where its endpoint's own bound is not less; default 16 MiB. */
     readonly maxReplyBytes?: number;
   };
   /** `http://[user:password@]host:port`. */
@@ -152,6 +154,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
   );
   const caller = new Caller({
     apiKey: credentials.apiKey,
+    userAgent: options.version === undefined ? 'breakwater' : `breakwater/${options.version}`,
     signingKey: signingKey(credentials.apiSecret),
     transport,
     baseUrls: new BaseUrls(options.baseUrls.length, time.clock, random),

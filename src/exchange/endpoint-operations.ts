@@ -9,6 +9,7 @@ import type {
   ReadOutcome,
   RecordList,
   SetAsideRecord,
+  SpotOrderRecord,
   StopLimitRequest,
 } from '../core/ports/exchange.ts';
 import { parseDecimal, ZERO } from '../core/quantities/decimal.ts';
@@ -28,7 +29,14 @@ import {
   prepareStopLimit,
   prepareTransfers,
 } from './requests.ts';
-import { LIVE_BOUNDS, readHistory, SPEC_ORDER_BOUNDS, SPEC_TRANSFER_BOUNDS } from './schemas/read-history.ts';
+import {
+  type HistoryPlan,
+  LIVE_BOUNDS,
+  readHistory,
+  SPEC_ORDER_BOUNDS,
+  SPEC_TRANSFER_BOUNDS,
+} from './schemas/read-history.ts';
+import { readDatedOrders } from './schemas/read-order-history.ts';
 import {
   type Parsed,
   type PlacedOrderReply,
@@ -125,7 +133,7 @@ function createReads(caller: Caller, { dialect }: OperationSettings): Reads {
       const prepared = prepareSpotOrders(query);
       if (!prepared.ok) return refusedRead(prepared.error);
       const endpoint = ENDPOINTS.spotOrders;
-      const outcome = await readHistory(caller, {
+      const plan: HistoryPlan<SpotOrderRecord> = {
         endpoint,
         params: prepared.params,
         options,
@@ -136,7 +144,11 @@ function createReads(caller: Caller, { dialect }: OperationSettings): Reads {
         idOf: (record) => `${record.market}/${record.orderId}`,
         timeOf: (record) => record.ctime,
         groupOf: (record) => record.market,
-      });
+      };
+      // The dates of the live service's requests are in no specification.
+      const outcome = await (dialect === 'camel'
+        ? readDatedOrders(caller, plan, query)
+        : readHistory(caller, plan));
       return reported(caller, { endpoint }, outcome);
     },
   };
@@ -230,15 +242,21 @@ function sameOrder(parsed: Parsed<PlacedOrderReply>, request: StopLimitRequest):
   return side.known && side.value === request.side ? parsed : wrong('.side');
 }
 
-/** Specification 3.1: the reply to a creation can say that the order is cancelled already. */
+/**
+ * Specification 3.1: the reply to a creation can say that the order is cancelled already. The live service has more
+ * words for it, such as `CANCELED_STP`.
+ */
 function cancelled(reply: PlacedOrderReply): ExchangeError | undefined {
-  if (!reply.status.known || reply.status.value !== 'CANCELLED') return undefined;
+  if (!saysCancelled(reply.status)) return undefined;
   const { left, dealStock } = reply.optional;
   const isZero = (text: string | undefined) => text !== undefined && parseDecimal(text)?.eq(ZERO) === true;
   const unfilled = dealStock === undefined ? left === reply.amount : isZero(dealStock);
   const name = unfilled ? 'cancelledOnCreation' : 'cancelledPartlyFilled';
   return finding(name, 'stopLimit', { httpStatus: 200 });
 }
+
+const saysCancelled = (status: PlacedOrderReply['status']): boolean =>
+  status.known ? status.value === 'CANCELLED' : /cancel/i.test(String(status.raw));
 
 function placedOrder(reply: PlacedOrderReply, request: StopLimitRequest): PlacedOrder {
   const accepted = parseDecimal(reply.amount);
@@ -264,7 +282,7 @@ async function depositLink(
   options: CallOptions | undefined,
   settings: OperationSettings,
 ): Promise<CommandOutcome<FiatDepositLink>> {
-  const prepared = prepareFiatDeposit(request, settings.cardProviders);
+  const prepared = prepareFiatDeposit(request, settings);
   if (!prepared.ok) return refusedCommand(prepared.error);
   const personal = redactor(personalTexts(request));
   const outcome = await caller.command({

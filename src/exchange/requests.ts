@@ -11,8 +11,8 @@ import { finding } from './call/errors.ts';
 import type { EndpointId } from './endpoints.ts';
 
 /**
- * How requests spell the field that newer requests of the live service name differently: the client order
- * id. Everything else has one name, `activation_price` of an order too.
+ * How requests spell the fields that newer requests of the live service name differently: the client order id and
+ * the unique id of a deposit link. Everything else has one name, `activation_price` of an order too.
  */
 export type Dialect = 'spec' | 'camel';
 
@@ -152,6 +152,7 @@ export function prepareTransfers(query: TransferQuery): Prepared {
   if (status !== undefined) {
     const codes = status.length > 0 && status.every((code) => Number.isSafeInteger(code) && code >= 0);
     check.that('status', codes, 'must name at least one whole number');
+    check.that('status', method !== undefined, 'needs a method, whose codes they are');
   }
   checkPaging(check, query);
   const [address] = addresses ?? [];
@@ -176,12 +177,26 @@ function checkPaging(check: Check, query: { since?: number; maxRecords?: number 
   check.that('since', time(query.since), 'must be a Unix time in seconds');
 }
 
-const LINKS = ['successLink', 'failureLink', 'returnLink'] as const;
+/** Specification 4.1: the exchange demands https of the first two, and asks nothing of the third. */
+const LINKS = [
+  ['successLink', ['https:'], 'must be an https address'],
+  ['failureLink', ['https:'], 'must be an https address'],
+  ['returnLink', ['https:', 'http:'], 'must be a web address'],
+] as const;
 const CUSTOMER_TEXTS = ['firstName', 'lastName', 'email', 'birthDate'] as const;
 const ADDRESS_TEXTS = ['line1', 'city', 'zipCode', 'countryCode'] as const;
 
+export interface DepositSettings {
+  readonly dialect: Dialect;
+  /** Providers with which USD and EUR need customer data. */
+  readonly cardProviders: readonly string[];
+}
+
 /** Body of specification 4.1. */
-export function prepareFiatDeposit(request: FiatDepositRequest, cardProviders: readonly string[]): Prepared {
+export function prepareFiatDeposit(
+  request: FiatDepositRequest,
+  { dialect, cardProviders }: DepositSettings,
+): Prepared {
   const check = new Check('fiatDeposit');
   const { ticker, provider, uniqueId, customer } = request;
   check.text('ticker', ticker, TICKER, 'must be a ticker');
@@ -189,11 +204,11 @@ export function prepareFiatDeposit(request: FiatDepositRequest, cardProviders: r
   check.text('uniqueId', uniqueId, /\S/, 'must not be empty');
   const amount = check.positive('amount', request.amount);
   const links: Record<string, string> = {};
-  for (const name of LINKS) {
+  for (const [name, schemes, rule] of LINKS) {
     const link = request[name];
     if (link === undefined) continue;
-    const secure = URL.canParse(link) && new URL(link).protocol === 'https:';
-    check.that(name, secure, 'must be an https address');
+    const usable = URL.canParse(link) && schemes.some((scheme) => scheme === new URL(link).protocol);
+    check.that(name, usable, rule);
     links[name] = link;
   }
   const needed = (ticker === 'USD' || ticker === 'EUR') && cardProviders.includes(provider);
@@ -203,7 +218,7 @@ export function prepareFiatDeposit(request: FiatDepositRequest, cardProviders: r
     ticker,
     provider,
     amount,
-    unique_id: uniqueId,
+    [dialect === 'spec' ? 'unique_id' : 'uniqueId']: uniqueId,
     ...(customer === undefined ? {} : { customer }),
     ...links,
   });

@@ -119,7 +119,9 @@ describe('reads', () => {
     ['balance', 'balance'],
   ])('%s --json prints one line with the validated result', async (name, ...keys) => {
     const result = json(await call([name, '--json'], { account: BORROWER }));
-    expect(Object.keys(result)).toEqual(['endpoint', 'outcome', ...keys]);
+    // A history that was cut says so; whether it is depends on how much there is.
+    const told = Object.keys(result).filter((key) => key !== 'cut');
+    expect(told.toSorted()).toEqual(['endpoint', 'outcome', ...keys].toSorted());
     expect(result).toMatchObject({ endpoint: name, outcome: 'ok' });
   });
 
@@ -614,7 +616,7 @@ describe('settings', () => {
     await close();
     const run = await call(['balance', '--base-url', address]);
     expect(run.exitCode).toBe(EXIT.failed);
-    expect(run.stderr).toContain('(connectFailed). Check --base-url');
+    expect(run.stderr).toContain('(connectionRefused). Check --base-url');
     const order = await call([...stop(), '--yes', '--base-url', address]);
     expect(order.exitCode).toBe(EXIT.failed);
     expect(order.stderr).toContain('rejected: ');

@@ -116,7 +116,7 @@ it('with nobody listening, a command is certain to have had no effect', async ()
   const { client } = connect({ baseUrls: ['http://127.0.0.1:1'], accounts }, 'long', settings);
   expect(await client.reduceOnlyStop(STOP)).toMatchObject({
     kind: 'rejected',
-    error: { name: 'connectFailed', effect: 'none' },
+    error: { name: 'connectionRefused', effect: 'none' },
   });
   expect(exchange.requestLog()).toEqual([]);
 });

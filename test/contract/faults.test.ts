@@ -22,6 +22,9 @@ function patience(effect: FaultEffect) {
 }
 const html = '<html><body>502 Bad Gateway</body></html>';
 
+/** In words of its own: "Too many requests." is what a stale nonce is answered, too. */
+const REQUEST_LIMIT: FaultEffect = { kind: 'status', status: 429, message: 'Limit reached.' };
+
 describe('an order hit by', { timeout: 120_000 }, () => {
   it.each<readonly [string, FaultEffect, string, number]>([
     ['latency within the timeout', { kind: 'latency', delayMs: 30, jitterMs: 10 }, 'accepted', 1],
@@ -43,7 +46,7 @@ describe('an order hit by', { timeout: 120_000 }, () => {
       'unknown timeout - - possible',
       0,
     ],
-    ['a request limit', { kind: 'status', status: 429 }, 'rejected rateLimited 0 429 none', 0],
+    ['a request limit', REQUEST_LIMIT, 'rejected rateLimited 0 429 none', 0],
     ['an internal error', { kind: 'status', status: 500 }, 'unknown internalError 0 500 possible', 0],
     [
       'an internal error after it was applied',
@@ -175,7 +178,7 @@ describe('a cancel hit by', () => {
     ['a lost reply', { kind: 'lostReply' }, 'unknown connectionLost - - possible', 0],
     ['a reset', { kind: 'reset' }, 'unknown connectionLost - - possible', 1],
     ['an internal error', { kind: 'status', status: 500 }, 'unknown internalError 0 500 possible', 1],
-    ['a request limit', { kind: 'status', status: 429 }, 'rejected rateLimited 0 429 none', 1],
+    ['a request limit', REQUEST_LIMIT, 'rejected rateLimited 0 429 none', 1],
     ['a page of a proxy', { kind: 'malformedJson', body: html }, 'unknown replyNotJson - 200 possible', 0],
   ])('%s is sent once and says what is known', async (_what, effect, expected, left) => {
     const exchange = await openExchange();
@@ -197,7 +200,7 @@ describe('a read hit by', () => {
     ['a lost reply', { kind: 'lostReply' }],
     ['a lost reply and silence', { kind: 'lostReply', connection: 'hang' }],
     ['late arrival', { kind: 'appliedLate', delayMs: 10 }],
-    ['a request limit', { kind: 'status', status: 429 }],
+    ['a request limit', REQUEST_LIMIT],
     ['an internal error', { kind: 'status', status: 500 }],
     ['an outage', { kind: 'status', status: 503 }],
     ['a bad gateway', { kind: 'status', status: 502 }],

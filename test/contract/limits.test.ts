@@ -144,7 +144,7 @@ describe('a 429', () => {
     const store = createMemoryRateLimitStore(systemClock);
     const { client } = connect(exchange, 'long', { limiter: { store } });
     const other = connect(exchange, 'flat', { limiter: { store } });
-    exchange.injectFault({ effect: { kind: 'status', status: 429 }, count: 1 });
+    exchange.injectFault({ effect: { kind: 'status', status: 429, message: 'Limit reached.' }, count: 1 });
     expect(summary(await client.openPositions())).toBe('failed rateLimited 0 429 none');
     expect((await other.client.openPositions()).kind).toBe('ok');
     expect(other.calls[0]?.budgetWaitMs).toBeGreaterThan(0);

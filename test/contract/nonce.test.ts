@@ -221,7 +221,7 @@ describe('in unique mode, where nonces have an order all the same and another pr
     const { client, calls } = await openSettled('reads');
     expect(await client.openPositions()).toMatchObject({ kind: 'ok' });
     expect(await client.openPositions()).toMatchObject({ kind: 'ok' });
-    expect(calls).toMatchObject([{ attempts: 2, limitsHit: 1 }, { attempts: 1 }]);
+    expect(calls).toMatchObject([{ attempts: 2, noncesRefused: 1, limitsHit: 0 }, { attempts: 1 }]);
   });
 });
 

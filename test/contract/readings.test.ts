@@ -75,7 +75,8 @@ describe('order fields', () => {
           clientOrderId: 'spot-1',
         }),
       );
-      const [order] = recordsOf(await client.spotOrders());
+      const outcome = await client.spotOrders();
+      const [order] = outcome.kind === 'ok' ? outcome.value.records : [];
       const [view] = exchange.model.spotOrderHistory('long');
       expect(order).toMatchObject({
         market: 'BTC_USDT',

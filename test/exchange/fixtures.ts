@@ -5,6 +5,7 @@ import {
   type ExchangeClient,
   type ExchangeClientOptions,
 } from '../../src/exchange/client.ts';
+import type { NonceMode } from '../../src/exchange/nonce/nonce-modes.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { createMemoryRateLimitStore } from '../../src/state/limits/limiter-memory.ts';
 import { createMemoryNonceStore } from '../../src/state/nonce/nonce-memory.ts';
@@ -146,3 +147,8 @@ export const STOP: ReduceOnlyStopRequest = {
   clientOrderId: 'bw.1-a_2',
   positionSide: 'LONG',
 };
+
+/** Client options for a nonce mode, with a store of its own. */
+export const nonceSettings = (mode: NonceMode): Pick<ExchangeClientOptions, 'nonce'> => ({
+  nonce: { mode, store: createMemoryNonceStore(systemClock) },
+});

@@ -271,7 +271,7 @@ const COMMANDS: readonly CallEndpoint[] = [
       },
       { name: 'successLink', type: TEXT, note: 'https, of a domain that support has allowed' },
       { name: 'failureLink', type: TEXT, note: 'https, of a domain that support has allowed' },
-      { name: 'returnLink', type: TEXT, note: 'https; without it the result page has no way back' },
+      { name: 'returnLink', type: TEXT, note: 'without it the result page has no way back' },
     ],
     hints: { customer: 'customer data comes from --customer-file only' },
     complete: (values, uuid) => ({ uniqueId: uuid, ...values }),
@@ -279,7 +279,8 @@ const COMMANDS: readonly CallEndpoint[] = [
     afterUnknown: () =>
       'The unique id may be spent: repeat with another one, or without uniqueId for a fresh one.',
     request: (values) => values as unknown as FiatDepositRequest & { customer?: DepositCustomer },
-    prepare: (requests, request) => requests.prepareFiatDeposit(request, []),
+    prepare: (requests, request, dialect) =>
+      requests.prepareFiatDeposit(request, { dialect, cardProviders: [] }),
     send: (exchange, request, options) => exchange.fiatDepositLink(request, options),
     json: ({ url }) => ({ url }),
     view: linkView,

@@ -61,7 +61,15 @@ function showView(io: CliIo, { table, fields, text, notes = [] }: View): void {
 }
 
 /** The error's name, status, code, message and fields in one line. */
-function described({ name, message, httpStatus, code, fields = {}, retryAfterMs }: ExchangeError): string {
+function described({
+  name,
+  message,
+  httpStatus,
+  code,
+  fields = {},
+  params = [],
+  retryAfterMs,
+}: ExchangeError): string {
   const details = [
     name,
     ...(httpStatus === undefined ? [] : [`HTTP ${httpStatus}`]),
@@ -69,7 +77,7 @@ function described({ name, message, httpStatus, code, fields = {}, retryAfterMs 
     ...(retryAfterMs === undefined ? [] : [`retry after ${Math.ceil(retryAfterMs / 1000)} s`]),
   ].join(', ');
   const named = Object.entries(fields).map(([field, texts]) => `${field}: ${texts.join(' ')}`);
-  const said = [message.replace(/\.$/, ''), ...named].join('; ').replace(/\.$/, '');
+  const said = [message.replace(/\.$/, ''), ...named, ...params].join('; ').replace(/\.$/, '');
   return printable(`${said} (${details})`);
 }
 
@@ -79,6 +87,12 @@ const CURES: Readonly<Record<string, string>> = {
   permissionDenied: 'The exchange enables this per key: in its settings or through its support.',
   nonceRefused: 'Use the --nonce mode of the key, and --redis if others use the key too.',
   rateLimited: 'Wait a few seconds.',
+  addressNotAllowed: 'Allow the address of this host in the settings of the key, its IPv6 address too.',
+  gatewayRefused: 'Something in front of the exchange refused: try its other address.',
+  nameNotResolved: 'Check --base-url, and the name servers of this host.',
+  certificateRefused: 'Check --base-url, and whether something intercepts the connection.',
+  connectionRefused: 'Check --base-url, and whether the exchange is running.',
+  connectTimeout: 'Check --base-url, the network and the firewall.',
   connectFailed: 'Check --base-url, and whether the exchange is running.',
   timeout: 'Try again, or raise --timeout-ms.',
   cancelledPartlyFilled: 'It was filled in part: read the positions.',

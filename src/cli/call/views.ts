@@ -89,7 +89,7 @@ const SPOT_ORDERS: Columns<SpotOrderRecord> = [
 ];
 
 function listView<T>(columns: Columns<T>, none: string, incomplete: string) {
-  return ({ records, setAside, complete }: RecordList<T>): View => {
+  return ({ records, setAside, furtherSetAside = 0, complete, cut }: RecordList<T>): View => {
     const rows = records.map((record) =>
       columns.map(([, read]) => {
         const value = read(record);
@@ -100,7 +100,9 @@ function listView<T>(columns: Columns<T>, none: string, incomplete: string) {
       ({ path, expected, got }) =>
         `Set aside, as it is not as documented: ${printable(path)}: expected ${expected}, got ${got}.`,
     );
-    const notes = complete ? [] : [...aside, incomplete];
+    const more = furtherSetAside === 0 ? [] : [`Set aside as well: ${furtherSetAside} more.`];
+    const period = cut === 'period' ? ['The exchange shows no older ones.'] : [];
+    const notes = complete ? [] : [...aside, ...more, ...period, incomplete];
     if (records.length === 0) return { text: complete ? none : 'No valid records.', notes };
     return { table: { columns: columns.map(([column]) => column), rows }, notes };
   };
@@ -128,6 +130,7 @@ export function orderView(order: PlacedOrder): View {
     ['clientOrderId', order.clientOrderId],
     ['market', order.market],
     ['side', order.side],
+    ['type', order.type ?? ''],
     ['status', word(order.status) ?? ''],
     ['amount', order.amount],
     ['left', order.left ?? ''],
@@ -135,6 +138,7 @@ export function orderView(order: PlacedOrder): View {
     ['activationPrice', order.activationPrice ?? ''],
     ['positionSide', word(order.positionSide) ?? ''],
     ['reduceOnly', said(order.reduceOnly)],
+    ['stp', order.stp ?? ''],
     ['stopLoss', oto?.stopLoss ?? ''],
     ['takeProfit', oto?.takeProfit ?? ''],
     ['timestamp', moment(order.timestamp) ?? ''],

@@ -13,6 +13,12 @@ const REASONS: ReadonlyMap<string, RejectionReason> = new Map([
   ['rateBudgetSpent', 'rateLimited'],
   ['nonceRefused', 'notProcessed'],
   ['connectFailed', 'notProcessed'],
+  ['nameNotResolved', 'notProcessed'],
+  ['certificateRefused', 'notProcessed'],
+  ['connectionRefused', 'notProcessed'],
+  ['connectTimeout', 'notProcessed'],
+  ['gatewayRefused', 'notProcessed'],
+  ['addressNotAllowed', 'notProcessed'],
   ['clientClosed', 'notProcessed'],
 ]);
 
@@ -31,11 +37,18 @@ export function isPassing(reason: RejectionReason): boolean {
 
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
+/** A limit is tried again once a second, and after the third refusal ever more seldom, up to what the reply asks for. */
+const LIMIT_PAUSE_MS = 1_000;
+const STEADY_REFUSALS = 3;
 /** A reply that asks for more is not obeyed to the letter: a position may need its order before. */
 const LONGEST_RETRY_AFTER_MS = 30_000;
 
-/** Pause before the next try after so many refusals in a row. */
+/** @param refusals in a row, before the one that the pause follows */
 export function retryPauseMs(refusals: number, error?: Pick<ExchangeError, 'retryAfterMs'>): number {
-  const doubled = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(refusals, 10), LONGEST_PAUSE_MS);
-  return Math.max(doubled, Math.min(error?.retryAfterMs ?? 0, LONGEST_RETRY_AFTER_MS));
+  const { retryAfterMs } = error ?? {};
+  if (retryAfterMs === undefined) {
+    return Math.min(FIRST_PAUSE_MS * 2 ** Math.min(refusals, 10), LONGEST_PAUSE_MS);
+  }
+  const longestMs = Math.max(FIRST_PAUSE_MS, Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS));
+  return Math.min(LIMIT_PAUSE_MS * 2 ** Math.max(0, refusals + 1 - STEADY_REFUSALS), longestMs);
 }

@@ -120,17 +120,41 @@ export interface SpotOrderRecord {
 
 /** A record of a list that failed validation: where and why, never its values. */
 export interface SetAsideRecord {
-  /** Place in the reply, e.g. `[3].amount`. */
+  /** Place of its first fault in the reply, e.g. `[3].amount`. */
   readonly path: string;
   readonly expected: string;
   readonly got: string;
+  /** How many more faults it has; absent for none. */
+  readonly furtherFaults?: number;
 }
 
 /** The valid records of a reply. `complete: false` means that an absence proves nothing. */
 export interface RecordList<T> {
   readonly records: readonly T[];
+  /** One entry for each record that was set aside, up to twenty. */
   readonly setAside: readonly SetAsideRecord[];
+  /** How many more were set aside than `setAside` tells of; absent for none. */
+  readonly furtherSetAside?: number;
   readonly complete: boolean;
+  /**
+   * Why a history does not go back as far as was asked: `limit`, more records than were asked for or may be asked for;
+   * `period`, the exchange shows none older. Absent for one that does.
+   */
+  readonly cut?: 'limit' | 'period';
+}
+
+/** A position that an order is about to open: the live service lists it with nulls. */
+export interface OpeningPosition {
+  readonly positionId: string;
+  readonly market: string;
+}
+
+export interface PositionList extends RecordList<PositionRecord> {
+  /**
+   * Listed, but without an amount yet. No record, no fault, and no closure either: a position known by such an id has
+   * not been closed by it. Absent for none.
+   */
+  readonly notOpenYet?: readonly OpeningPosition[];
 }
 
 /** Specification 2.2, as confirmed by the exchange. */
@@ -141,6 +165,8 @@ export interface PlacedOrder {
   readonly clientOrderIdEchoed: boolean;
   readonly market: string;
   readonly side: OrderSide;
+  /** As received; `stop limit` for this endpoint. */
+  readonly type?: string;
   readonly status: Enumerated<OrderStatus>;
   readonly amount: DecimalString;
   /** Present when the exchange accepted another amount than was asked for (specification 4.4, rule 2). */
@@ -154,6 +180,8 @@ export interface PlacedOrder {
   readonly timestamp?: number;
   readonly positionSide?: Enumerated<PositionSide>;
   readonly reduceOnly?: boolean;
+  /** Self-trade prevention mode, as received. */
+  readonly stp?: string;
   /** Present when stopLoss or takeProfit was given. */
   readonly oto?: {
     readonly otoId?: string;
@@ -177,7 +205,14 @@ export interface ExchangeError {
   readonly httpStatus?: number;
   readonly code?: number;
   readonly fields?: Readonly<Record<string, readonly string[]>>;
+  /** Of a public endpoint's error (specification 7). */
+  readonly params?: readonly string[];
   readonly retryAfterMs?: number;
+  /**
+   * Something in front of the exchange answered in its place, as a body that is no JSON tells: it says nothing about
+   * the key, its permissions or the account.
+   */
+  readonly gateway?: true;
 }
 
 /** When and how a reply came. */
@@ -221,6 +256,7 @@ export interface TransferQuery {
   readonly ticker?: string;
   readonly addresses?: readonly string[];
   readonly uniqueId?: string;
+  /** Codes of one method: only together with `method` (specification 4.2). */
   readonly status?: readonly number[];
   /** Stop paging at the first record older than this, Unix seconds (records come newest first). */
   readonly since?: number;
@@ -255,7 +291,7 @@ export interface ExchangeReads {
   openPositions(
     query?: { readonly market?: string },
     options?: CallOptions,
-  ): Promise<ReadOutcome<RecordList<PositionRecord>>>;
+  ): Promise<ReadOutcome<PositionList>>;
   /** Every open credit line; an account without one has an empty, complete list. */
   creditLines(options?: CallOptions): Promise<ReadOutcome<RecordList<CreditLineRecord>>>;
   mainBalance(options?: CallOptions): Promise<ReadOutcome<MainBalance>>;
@@ -318,6 +354,7 @@ export interface FiatDepositRequest {
   /** Addresses to come back to: https, of domains that the exchange's support has allowed. */
   readonly successLink?: string;
   readonly failureLink?: string;
+  /** Where the back option of the result page leads: any web address. */
   readonly returnLink?: string;
 }
 

@@ -4,7 +4,7 @@ import { CreditLineQuantities } from './credit-line.ts';
 import { netExposure, PositionQuantities } from './position.ts';
 import { known, NONE, type Quantity, unknown } from './quantity.ts';
 import type { AccountSettings } from './settings.ts';
-import { elapsedMs, type Instant, type Snapshot, type SourceReading } from './snapshot.ts';
+import { countSetAside, elapsedMs, type Instant, type Snapshot, type SourceReading } from './snapshot.ts';
 import { type StopCover, stopCover } from './stop-cover.ts';
 import type { KnownTransfer } from './transfer.ts';
 import { MS_PER_SECOND, moneyOf, reported } from './units.ts';
@@ -130,7 +130,7 @@ export class AccountQuantities {
       const reading = this.snapshot.sources[name];
       if (reading === undefined) continue;
       const list = this.fresh<RecordList<unknown>>(reading);
-      if (list.kind === 'value') count += list.value.setAside.length;
+      if (list.kind === 'value') count += countSetAside(list.value);
       else gap = list;
     }
     if (gap === undefined) return known(count);

@@ -38,6 +38,14 @@ export type SourceReading<T> =
     }
   | { readonly kind: 'notRead'; readonly ageMs: number };
 
+/** How many records a reply had that failed validation. */
+export function countSetAside({
+  setAside,
+  furtherSetAside = 0,
+}: Pick<RecordList<unknown>, 'setAside' | 'furtherSetAside'>): number {
+  return setAside.length + furtherSetAside;
+}
+
 /** A protective stop of ours, from the daemon's own state. */
 export interface OwnStop {
   readonly positionId: string;

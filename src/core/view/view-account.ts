@@ -1,7 +1,9 @@
 import { type Controls, controlsInForce } from '../controls/controls.ts';
 import { SOURCE_NAMES } from '../fields/field-catalogue.ts';
+import type { RecordList } from '../ports/exchange.ts';
 import type { AccountLoad, RefusedAccount } from '../ports/state-store.ts';
 import { type DecimalString, isDecimalString, toDecimal, ZERO } from '../quantities/decimal.ts';
+import { countSetAside } from '../quantities/snapshot.ts';
 import type { CompiledRules } from '../rules/compiled-rules.ts';
 import type { Severity } from '../rules/rule.ts';
 import {
@@ -119,7 +121,7 @@ function sourceViews({ account, nowMs }: Scene): readonly SourceView[] {
     const ageMs = account.ageMs(source);
     if (reading === undefined || ageMs === undefined) return [];
     const list = reading.kind === 'read' && source !== 'mainBalance' ? reading.value : undefined;
-    const { complete, setAside } = (list ?? EVERYTHING) as typeof EVERYTHING;
+    const { complete, ...aside } = (list ?? EVERYTHING) as RecordList<unknown>;
     const isRead = reading.kind === 'read';
     return [
       {
@@ -127,14 +129,14 @@ function sourceViews({ account, nowMs }: Scene): readonly SourceView[] {
         readAtMs: isRead ? nowMs - ageMs : null,
         ageMs,
         complete: isRead && complete,
-        setAside: setAside.length,
+        setAside: countSetAside(aside),
         tooOld: !isRead || ageMs > account.settings.maxSnapshotAgeMs,
       },
     ];
   });
 }
 
-const EVERYTHING = { complete: true, setAside: [] as readonly unknown[] };
+const EVERYTHING: RecordList<unknown> = { records: [], setAside: [], complete: true };
 
 /** An asset that is absent from a valid reply is zero; without a reply nothing is known of any. */
 function balanceLines({ account }: Scene, wanted: readonly string[] | undefined): AccountView['balances'] {

@@ -46,6 +46,12 @@ export class BaseUrls {
     );
   }
 
+  /** Whether there is another one that is not left alone at the moment. */
+  hasOther(index: number): boolean {
+    const now = this.#clock.monotonicMs();
+    return this.#health.some((base, other) => other !== index && base.retryAtMs <= now);
+  }
+
   succeeded(index: number): void {
     const base = this.#health[index];
     if (base !== undefined && base.failures > 0) {

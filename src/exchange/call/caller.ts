@@ -147,12 +147,17 @@ export class Caller {
         failures += 1;
         const failed: ReadOutcome<T> = { kind: 'failed', error, attempts: progress.attempts };
         if (after === 'stop' || failures >= retry.maxAttempts) return failed;
-        const delayMs = Math.max(this.#backoffMs(failures), error.retryAfterMs ?? 0);
+        const delayMs = Math.max(this.#backoffMs(failures), this.#asked(plan, error));
         if (delayMs >= scope.remainingMs()) return failed;
         await scope.sleep(delayMs);
       }
       attempt = await this.#attempt(plan, scope, progress);
     }
+  }
+
+  /** A gateway's limit lets protective calls through before its time is over, at the limiter's pace. */
+  #asked<T>({ options }: CallPlan<T>, { gateway, retryAfterMs = 0 }: ExchangeError): number {
+    return gateway === true && options?.priority === 'protective' ? 0 : retryAfterMs;
   }
 
   #ok<T>({ value, reply }: Attempt<T> & { kind: 'ok' }, progress: Progress): ReadOutcome<T> {

@@ -20,7 +20,6 @@ export interface CatalogueEntry {
 
 const INVALID = [400, 422];
 const ORDER: readonly EndpointId[] = ['stopLimit'];
-const COMMANDS: readonly EndpointId[] = ['stopLimit', 'cancelAll', 'hedgeMode'];
 
 const byCode = (
   code: number,
@@ -48,7 +47,7 @@ const local = (name: string, effect: PossibleEffect, meaning: string): Catalogue
 export const CODES: readonly CatalogueEntry[] = [
   byCode(10, 'depositLinkFailed', ['fiatDeposit'], 'the deposit link could not be made'),
   byCode(10, 'insufficientBalance', ORDER, 'not enough balance for the order'),
-  byCode(31, 'marketInvalid', COMMANDS, 'the market is not known or not open'),
+  byCode(31, 'marketInvalid', '*', 'the market is not known or not open'),
   byCode(32, 'amountInvalid', ORDER, 'the amount breaks a rule of the market'),
   byCode(33, 'priceInvalid', ORDER, 'the price breaks a rule of the market'),
   byCode(36, 'duplicateClientOrderId', ORDER, 'an order with this client order id was accepted before'),
@@ -65,6 +64,7 @@ export const CODES: readonly CatalogueEntry[] = [
   byCode(114, 'hedgeSideMismatch', ORDER, 'the position side does not fit the hedge mode of the account'),
   byCode(115, 'oppositeDirection', ORDER, 'a position of the opposite direction is in the way'),
   byCode(116, 'reduceOnlyRefused', ORDER, 'no open position, or the order side equals its direction'),
+  ...[2, 4, 9, 10].map((code) => byCode(code, 'unauthenticated', '*', 'key or nonce was not accepted')),
   byCode(30, 'validationFailed', '*', 'the request broke a rule; the fields say which'),
   byCode(0, 'validationFailed', '*', 'the request broke a rule; the fields say which'),
 ];
@@ -83,6 +83,17 @@ export const STATUSES: readonly CatalogueEntry[] = [
 /** Failures found by the client, and readings of replies that take more than a code. */
 export const FINDINGS = {
   nonceRefused: local('nonceRefused', 'none', 'the nonce was refused although it was new'),
+  addressNotAllowed: local(
+    'addressNotAllowed',
+    'none',
+    'the key may not be used from the address that the request came from',
+  ),
+  gatewayRefused: local(
+    'gatewayRefused',
+    'none',
+    'refused in front of the exchange, which has not seen the request',
+  ),
+  gatewayFailed: local('gatewayFailed', 'possible', 'something in front of the exchange failed'),
   loansNotAvailable: local('loansNotAvailable', 'none', 'credit lines are not enabled for the key'),
   noActiveLoan: local('noActiveLoan', 'none', 'the account has no loan'),
   cancelledOnCreation: local(
@@ -97,7 +108,12 @@ export const FINDINGS = {
   ),
   replyInvalid: local('replyInvalid', 'possible', 'the reply was not as documented'),
   replyNotJson: local('replyNotJson', 'possible', 'the reply was not JSON'),
-  replyTooLarge: local('replyTooLarge', 'possible', 'the reply was longer than allowed'),
+  replyTooLarge: local('replyTooLarge', 'possible', 'the reply was larger than allowed'),
+  replyUndecodable: local(
+    'replyUndecodable',
+    'possible',
+    'the reply was compressed in a way that cannot be read',
+  ),
   unexpectedStatus: local(
     'unexpectedStatus',
     'possible',
@@ -111,6 +127,14 @@ export const FINDINGS = {
   timeout: local('timeout', 'possible', 'no reply in time'),
   aborted: local('aborted', 'possible', 'given up by the caller'),
   connectionLost: local('connectionLost', 'possible', 'the connection broke before the reply was complete'),
+  nameNotResolved: local('nameNotResolved', 'none', 'the name of the exchange could not be resolved (DNS)'),
+  certificateRefused: local(
+    'certificateRefused',
+    'none',
+    'the certificate of the exchange is not accepted (TLS)',
+  ),
+  connectionRefused: local('connectionRefused', 'none', 'the exchange refused the connection'),
+  connectTimeout: local('connectTimeout', 'none', 'no connection to the exchange in time'),
   connectFailed: local('connectFailed', 'none', 'no connection to the exchange'),
   proxyRefused: local('proxyRefused', 'possible', 'the proxy did not pass the request on'),
   rateBudgetSpent: local('rateBudgetSpent', 'none', 'own request budget spent; not sent'),

@@ -53,6 +53,7 @@ interface ErrorBody {
   readonly code: number | undefined;
   readonly message: string;
   readonly fields: Record<string, readonly string[]>;
+  readonly params: readonly string[];
   readonly success: boolean | undefined;
   /** Whether a body under status 2xx refuses all the same. */
   readonly refused: boolean;
@@ -61,6 +62,7 @@ interface ErrorBody {
 /**
  * The error in a reply, or `undefined` when it is none. A body may refuse under status 200 (a key without
  * access gets `success: false`, code 0); a status above 299 is an error whatever the body says.
+ * @param body `undefined` for one that is no JSON. The exchange always answers in JSON, so a gateway wrote it.
  */
 export function errorOfReply(
   context: ErrorContext,
@@ -76,8 +78,13 @@ export function errorOfReply(
     httpStatus: status,
     ...(said.code === undefined ? {} : { code: said.code }),
     ...(Object.keys(said.fields).length === 0 ? {} : { fields: said.fields }),
+    ...(said.params.length === 0 ? {} : { params: said.params }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   };
+  if (body === undefined) {
+    const { name, effect, meaning } = judgeGateway(status);
+    return { name, message: meaning, effect, ...base, gateway: true };
+  }
   const { name, effect, meaning } = judge(context.endpoint, success ? 400 : status, said);
   // Under a success status only `success: false` is a certain refusal: a code and words may be a receipt.
   const certain = !success || said.success === false;
@@ -90,8 +97,17 @@ interface Judgement {
   readonly meaning: string;
 }
 
+/** What a gateway refuses has not reached the exchange; what fails on the way may have. */
+function judgeGateway(status: number): Judgement {
+  if (status === 429) return entryForStatus(status) ?? FINDINGS.gatewayRefused;
+  if (isRefusal(status)) return FINDINGS.gatewayRefused;
+  return status >= 400 ? FINDINGS.gatewayFailed : FINDINGS.unexpectedStatus;
+}
+
+const isRefusal = (status: number): boolean => status >= 400 && status < 500 && status !== 408;
+
 function judge(endpoint: EndpointId, status: number, said: ErrorBody): Judgement {
-  const refusedByClientError = status >= 400 && status < 500 && status !== 408;
+  const refusedByClientError = isRefusal(status);
   if (refusedByClientError) {
     const reading = readMessage(endpoint, status, said);
     if (reading !== undefined) return FINDINGS[reading];
@@ -110,6 +126,7 @@ function judge(endpoint: EndpointId, status: number, said: ErrorBody): Judgement
 
 /** Meanings that the exchange gives in words only. */
 function readMessage(endpoint: EndpointId, status: number, said: ErrorBody): FindingName | undefined {
+  if (status !== 429 && ADDRESS_REFUSED.test(said.message)) return 'addressNotAllowed';
   if (/\bnonce\b/i.test(said.message) && !/not provided|missing|required/i.test(said.message)) {
     return 'nonceRefused';
   }
@@ -117,6 +134,10 @@ function readMessage(endpoint: EndpointId, status: number, said: ErrorBody): Fin
   if (/no active loan/i.test(said.message)) return 'noActiveLoan';
   return status === 404 ? 'loansNotAvailable' : undefined;
 }
+
+/** Such as "IP address is not in the whitelist": about where the request came from, and not about the key. */
+const ADDRESS_REFUSED =
+  /\bip\b.*\b(not|white-?list(ed)?|restricted|forbidden|denied|blocked|untrusted)\b|\baddress (is )?(not (allowed|permitted|trusted)|forbidden|blocked)\b/i;
 
 const PERMISSION_DENIED: Judgement = entryForStatus(403) ?? FINDINGS.unexpectedStatus;
 const DUPLICATE_ID: Judgement = entryForCode('stopLimit', 36) ?? FINDINGS.unexpectedStatus;
@@ -156,7 +177,7 @@ function unknownCode(code: number): Judgement {
 
 function readErrorBody(body: unknown, redact: Conceal): ErrorBody {
   if (!isObject(body))
-    return { code: undefined, message: '', fields: {}, success: undefined, refused: false };
+    return { code: undefined, message: '', fields: {}, params: [], success: undefined, refused: false };
   const own = (key: string): unknown => (Object.hasOwn(body, key) ? body[key] : undefined);
   const code = own('code');
   const message = own('message');
@@ -167,6 +188,7 @@ function readErrorBody(body: unknown, redact: Conceal): ErrorBody {
     code: known,
     message: typeof message === 'string' ? redact(message) : '',
     fields: readFields(errors, redact),
+    params: texts(own('params'), MAX_FIELDS, redact),
     success: typeof success === 'boolean' ? success : undefined,
     refused: success === false || (known !== undefined && (typeof message === 'string' || isObject(errors))),
   };
@@ -178,16 +200,27 @@ function readFields(errors: unknown, redact: Conceal): Record<string, readonly s
   const entries = Object.entries(errors).slice(0, MAX_FIELDS);
   return Object.fromEntries(
     entries.map(([name, value]) => {
-      const texts = (Array.isArray(value) ? value : [value]).filter((text) => typeof text === 'string');
-      return [redact(name), texts.slice(0, MAX_FIELD_MESSAGES).map(redact)];
+      return [redact(name), texts(Array.isArray(value) ? value : [value], MAX_FIELD_MESSAGES, redact)];
     }),
   );
 }
 
-/** Seconds or a date (RFC 9110, 10.2.3) as a delay; `undefined` when neither. */
+function texts(value: unknown, most: number, redact: Conceal): readonly string[] {
+  if (!Array.isArray(value)) return [];
+  return value
+    .filter((text) => typeof text === 'string')
+    .slice(0, most)
+    .map(redact);
+}
+
+/**
+ * Seconds or a date (RFC 9110, 10.2.3) as a delay; `undefined` when neither. Some gateways write decimals.
+ * @param nowMs Unix milliseconds by the clock of whoever wrote the date
+ */
 export function readRetryAfter(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined;
-  if (/^\d{1,6}$/.test(header.trim())) return Number(header) * 1000;
+  if (/^(\d{1,6}(\.\d*)?|\.\d+)$/.test(header.trim())) return Math.ceil(Number(header) * 1000);
+  if (/^[\s\d.,+-]*$/.test(header)) return undefined;
   const atMs = Date.parse(header);
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
 }

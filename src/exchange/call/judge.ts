@@ -11,6 +11,7 @@ import type { CallScope } from './call-scope.ts';
 import { errorOfReply, finding, readRetryAfter } from './errors.ts';
 import { type ExchangeObserver, safely } from './observer.ts';
 import { parseJson } from './parse-json.ts';
+import { excessOf, REPLY_BOUNDS } from './reply-bounds.ts';
 import type { WireFailure, WireReply } from './transport.ts';
 
 /** What one attempt came to. */
@@ -53,6 +54,18 @@ function nonceRefused(error: ExchangeError): Pick<ExchangeError, 'name' | 'messa
   return { name: 'nonceRefused', message: `${error.message} (taken for a refused nonce; ${cure})` };
 }
 
+const TOO_MANY = /^too many requests\b/i;
+
+/** Whether it is about the way that the request took; another base URL may be open to it. */
+export const isAboutAddress = ({ name }: ExchangeError): boolean =>
+  name === 'gatewayRefused' || name === 'addressNotAllowed';
+
+/** `undefined` for what is no JSON, or too much of it to be parsed. */
+function parseBody(text: string, empty: boolean, excess: string | undefined): { value: unknown } | undefined {
+  if (excess !== undefined) return undefined;
+  return empty ? { value: undefined } : parseJson(text);
+}
+
 export interface JudgeParts {
   readonly baseUrls: BaseUrls;
   readonly limiter: Limiter;
@@ -87,10 +100,15 @@ export class Judge {
         if (scope.cancelled === 'timeout') this.#parts.baseUrls.failed(baseUrlIndex);
         return stop(finding(scope.cancelled ?? 'aborted', id, { effect }));
       case 'replyTooLarge':
-        return stop(finding('replyTooLarge', id, { effect }));
+      case 'replyUndecodable':
+        return stop(finding(failure.reason, id, { effect }));
       case 'attemptTimeout':
         this.#parts.baseUrls.failed(baseUrlIndex);
         return { kind: 'error', error: finding('timeout', id, { effect }), after: 'backoff' };
+      case 'nameNotResolved':
+      case 'certificateRefused':
+      case 'connectionRefused':
+      case 'connectTimeout':
       case 'connectFailed':
       case 'connectionLost':
       case 'proxyRefused':
@@ -105,8 +123,14 @@ export class Judge {
     const dateMs = this.date(reply.date);
     if (dateMs !== undefined) this.#parts.nonces.observeDate(dateMs, reply.sentAtMs, reply.receivedAtMs);
     const empty = plan.emptyAllowed === true && reply.body.trim() === '';
-    const json = empty ? { value: undefined } : parseJson(reply.body);
     const success = reply.status >= 200 && reply.status < 300;
+    const excess = empty ? undefined : excessOf(reply.body, REPLY_BOUNDS[id]);
+    if (excess !== undefined && success) {
+      const problem = { path: '', expected: 'a reply within its bounds', got: excess };
+      this.drift(endpoint, 'reply', [problem]);
+      return stop(finding('replyTooLarge', id, { message: excess, httpStatus: reply.status }));
+    }
+    const json = parseBody(reply.body, empty, excess);
     if (json === undefined && success) {
       return {
         kind: 'error',
@@ -114,9 +138,10 @@ export class Judge {
         after: 'backoff',
       };
     }
-    const retryAfterMs = readRetryAfter(reply.retryAfter, this.#parts.clock.nowMs());
+    const retryAfterMs = readRetryAfter(reply.retryAfter, dateMs ?? this.#parts.clock.nowMs());
     const context = { endpoint: id, redact: plan.redact ?? this.#parts.redact };
     const error = errorOfReply(context, reply.status, json?.value, retryAfterMs);
+    if (error?.gateway !== true || reply.status !== 429) this.#parts.limiter.passedGateway(reply.sentAtMs);
     if (error !== undefined) return this.#error(plan, error, reply, progress);
     const parsed = readReply(reply.body, json?.value, plan.read);
     if (parsed.ok) {
@@ -147,19 +172,26 @@ export class Judge {
     }
     if (error.name === 'rateLimited') {
       progress.limitsHit += 1;
-      this.#parts.limiter.refused(path, error.retryAfterMs);
-      this.#parts.nonces.doubted();
+      if (error.gateway === true) this.#parts.limiter.refusedByGateway(error.retryAfterMs, reply.sentAtMs);
+      else {
+        this.#parts.limiter.refused(path, error.retryAfterMs);
+        this.#parts.nonces.doubted();
+      }
       return { kind: 'error', error, after: 'backoff' };
+    }
+    if (isAboutAddress(error)) {
+      const elsewhere = this.#parts.baseUrls.hasOther(progress.baseUrlIndex ?? 0);
+      return { kind: 'error', error, after: elsewhere ? 'backoff' : 'stop' };
     }
     const repeatable = (error.httpStatus ?? 0) >= 500 || error.httpStatus === 408;
     return { kind: 'error', error, after: repeatable ? 'backoff' : 'stop' };
   }
 
   /**
-   * A stale nonce is answered 429 "Too many requests.", word for word like a limit. It is taken for the
-   * nonce when it cannot be told to be a limit: nonces have an order in this mode, the reply names no time
-   * to wait, this client has used less than half of the budget, and it has not just been repeated twice.
-   * Elsewhere a message that names the nonce decides.
+   * A stale nonce is answered 429 "Too many requests." in JSON, word for word like a limit of the specification.
+   * It is taken for the nonce when nothing tells that it is a limit: the exchange and not a gateway answered, the
+   * reply names no time to wait, this client has used less than half of the budget, and it has not just been
+   * repeated twice. Elsewhere a message that names the nonce decides.
    */
   #isNonceRefusal(error: ExchangeError, path: string, progress: Progress): boolean {
     // Whoever repeats must know that there was no effect.
@@ -168,7 +200,8 @@ export class Judge {
     const { nonces, limiter } = this.#parts;
     return (
       error.name === 'rateLimited' &&
-      nonces.mode !== 'unique' &&
+      error.gateway !== true &&
+      (nonces.mode !== 'unique' || TOO_MANY.test(error.message)) &&
       error.retryAfterMs === undefined &&
       progress.nonceRepeats < MAX_NONCE_REPEATS &&
       limiter.ownUse(path) < NEAR_LIMIT

@@ -5,12 +5,14 @@ import type { NonceTicket } from '../nonce/nonce-ticket.ts';
 import type { BaseUrls } from './base-urls.ts';
 import type { CallPlan } from './call-plan.ts';
 import type { CallScope } from './call-scope.ts';
-import type { Attempt, Judge, Progress } from './judge.ts';
+import { type Attempt, isAboutAddress, type Judge, type Progress } from './judge.ts';
+import { REPLY_BOUNDS } from './reply-bounds.ts';
 import { sign } from './signer.ts';
 import type { Flight, Transport, WireResult } from './transport.ts';
 
 export interface SenderParts {
   readonly apiKey: string;
+  readonly userAgent: string;
   readonly signingKey: KeyObject;
   readonly transport: Transport;
   readonly baseUrls: BaseUrls;
@@ -22,10 +24,21 @@ export interface SenderParts {
 export class Sender {
   readonly #parts: SenderParts;
   readonly #judge: Judge;
+  readonly #unsigned: { readonly headers: string[]; readonly body: null };
 
   constructor(parts: SenderParts, judge: Judge) {
     this.#parts = parts;
     this.#judge = judge;
+    // Without a name some gateways challenge the client; without "identity" they may compress.
+    const common = [
+      'Accept',
+      'application/json',
+      'Accept-Encoding',
+      'identity',
+      'User-Agent',
+      parts.userAgent,
+    ];
+    this.#unsigned = { headers: common, body: null };
   }
 
   depart<T>(
@@ -35,13 +48,16 @@ export class Sender {
     progress: Progress,
   ): Flight {
     const { transport, baseUrls, attemptTimeoutMs } = this.#parts;
-    const { method, path, kind } = plan.endpoint;
+    const { id, method, path, kind } = plan.endpoint;
     const baseUrlIndex = baseUrls.pick(kind);
     progress.attempts += 1;
     progress.baseUrlIndex = baseUrlIndex;
-    const { headers, body } = ticket === undefined ? UNSIGNED : this.#signed(plan, ticket.nonce);
+    const { headers, body } = ticket === undefined ? this.#unsigned : this.#signed(plan, ticket.nonce);
     const timeoutMs = Math.min(attemptTimeoutMs, Math.max(1, scope.remainingMs()));
-    return transport.send({ baseUrlIndex, method, path, headers, body, timeoutMs }, scope);
+    return transport.send(
+      { baseUrlIndex, method, path, headers, body, timeoutMs, maxReplyBytes: REPLY_BOUNDS[id].bytes },
+      scope,
+    );
   }
 
   /** @param progress of the attempt that the result belongs to */
@@ -65,6 +81,7 @@ export class Sender {
     return {
       body,
       headers: [
+        ...this.#unsigned.headers,
         'Content-Type',
         'application/json',
         'X-TXC-APIKEY',
@@ -83,9 +100,8 @@ export class Sender {
  * answered (a redirect, a maintenance page). A deposit provider that is away says nothing of the address.
  */
 function isIll({ id }: Endpoint, status: number, attempt: Attempt<unknown>): boolean {
-  if (id === 'fiatDeposit' && status === 503) return false;
-  const notJson = attempt.kind === 'error' && attempt.error.name === 'replyNotJson';
-  return notJson || status >= 500 || (status >= 300 && status < 400);
+  const error = attempt.kind === 'error' ? attempt.error : undefined;
+  if (error !== undefined && (error.name === 'replyNotJson' || isAboutAddress(error))) return true;
+  if (id === 'fiatDeposit' && status === 503 && error?.gateway !== true) return false;
+  return status >= 500 || (status >= 300 && status < 400);
 }
-
-const UNSIGNED = { headers: ['Accept', 'application/json'], body: null };

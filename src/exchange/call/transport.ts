@@ -1,21 +1,15 @@
-import { type Dispatcher, Pool, ProxyAgent } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { Clock, Timers } from '../../core/ports/clock.ts';
 import { createSystemTimers } from '../system-clock.ts';
 import type { CallScope } from './call-scope.ts';
-
-export interface TransportSettings {
-  readonly baseUrls: readonly string[];
-  /** Most connections per base URL; absent: as many as there are requests at the same time. */
-  readonly connections?: number;
-  readonly keepAliveTimeoutMs: number;
-  readonly connectTimeoutMs: number;
-  /** A reply longer than this, in bytes, is given up. */
-  readonly maxReplyBytes: number;
-  /** `http://[user:password@]host:port` of a proxy. */
-  readonly proxy?: string | undefined;
-  /** Certificates (PEM) to trust instead of the system's. */
-  readonly ca?: string | readonly string[] | undefined;
-}
+import { decodeBody } from './decode-body.ts';
+import {
+  type ConnectFailure,
+  connectFailureOf,
+  openSockets,
+  type TransportSettings,
+  type WireDispatcher,
+} from './sockets.ts';
 
 interface WireRequest {
   readonly baseUrlIndex: number;
@@ -24,7 +18,11 @@ interface WireRequest {
   readonly headers: string[];
   readonly body: Buffer | null;
   readonly timeoutMs: number;
+  /** Bound on the reply, as received and as decoded. */
+  readonly maxReplyBytes: number;
 }
+
+export type { WireDispatcher } from './sockets.ts';
 
 export interface WireReply {
   readonly kind: 'reply';
@@ -38,12 +36,13 @@ export interface WireReply {
 }
 
 type WireFailureReason =
-  | 'connectFailed'
+  | ConnectFailure
   | 'connectionLost'
   | 'attemptTimeout'
   | 'cancelled'
   | 'preempted'
   | 'replyTooLarge'
+  | 'replyUndecodable'
   | 'proxyRefused';
 
 /** No reply. `left: false` is certain: not one byte of the request was written. */
@@ -67,9 +66,6 @@ export interface Transport {
   /** Lets requests in flight end, then closes the connections. */
   close(): Promise<void>;
 }
-
-/** What a flight needs of undici's dispatchers. */
-export type WireDispatcher = Pick<Dispatcher, 'dispatch' | 'close'>;
 
 /** How connections are made, and how their timeouts are kept. */
 export interface ConnectionWays {
@@ -159,7 +155,7 @@ export function createTransport(
       const target = origins[request.baseUrlIndex];
       if (target === undefined) throw new RangeError(`no base URL ${request.baseUrlIndex}`);
       inFlight += 1;
-      const flight = new HttpFlight(settings, clock, scope, ended);
+      const flight = new HttpFlight({ settings, request, clock, scope, ended });
       flight.dispatch(target, request, connections.timers);
       return flight;
     },
@@ -174,24 +170,12 @@ export function createTransport(
   };
 }
 
-function openSockets(origin: string, settings: TransportSettings): WireDispatcher {
-  const tls = settings.ca === undefined ? undefined : { ca: settings.ca as string | string[] };
-  const options = {
-    ...(settings.connections === undefined ? {} : { connections: settings.connections }),
-    keepAliveTimeout: settings.keepAliveTimeoutMs,
-    connectTimeout: settings.connectTimeoutMs,
-    // Timeouts are the flight's own; HTTP/2 would repeat streams by itself, which a command must not be.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    allowH2: false,
-  };
-  return settings.proxy === undefined
-    ? new Pool(origin, { ...options, connect: { ...tls, timeout: settings.connectTimeoutMs } })
-    : new ProxyAgent({
-        ...options,
-        uri: settings.proxy,
-        ...(tls === undefined ? {} : { requestTls: tls, proxyTls: tls }),
-      });
+interface FlightParts {
+  readonly settings: TransportSettings;
+  readonly request: WireRequest;
+  readonly clock: Clock;
+  readonly scope: CallScope;
+  readonly ended: () => void;
 }
 
 class HttpFlight implements Flight, Dispatcher.DispatchHandler {
@@ -208,14 +192,15 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
   #status = 0;
   #date: string | undefined;
   #retryAfter: string | undefined;
+  #encoding: string | undefined;
   #chunks: Buffer[] = [];
   #size = 0;
 
-  constructor(settings: TransportSettings, clock: Clock, scope: CallScope, ended: () => void) {
+  constructor({ settings, request, clock, scope, ended }: FlightParts) {
     this.#clock = clock;
     this.#ended = ended;
     this.#scope = scope;
-    this.#maxBytes = settings.maxReplyBytes;
+    this.#maxBytes = Math.min(settings.maxReplyBytes, request.maxReplyBytes);
     this.#proxied = settings.proxy !== undefined;
     this.result = new Promise((resolve) => {
       this.#settle = resolve;
@@ -260,6 +245,7 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
     this.#status = status;
     this.#date = single(headers['date']);
     this.#retryAfter = single(headers['retry-after']);
+    this.#encoding = single(headers['content-encoding']);
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -270,16 +256,26 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     const [first] = this.#chunks;
-    const body = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks);
+    const received = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks);
+    const decoded = this.#encoding === undefined ? received : this.#decoded(received, this.#encoding);
+    if (decoded === undefined) return;
     this.#finish({
       kind: 'reply',
       status: this.#status,
-      body: body.toString('utf8'),
+      body: decoded.toString('utf8'),
       date: this.#date,
       retryAfter: this.#retryAfter,
       sentAtMs: this.#sentAtMs,
       receivedAtMs: this.#clock.monotonicMs(),
     });
+  }
+
+  /** `undefined` when it cannot be: the flight has failed then. */
+  #decoded(received: Buffer, encoding: string): Buffer | undefined {
+    const body = decodeBody(received, encoding, this.#maxBytes);
+    if (body.kind === 'decoded') return body.bytes;
+    this.#finish({ kind: 'failure', reason: body.reason, left: true });
+    return undefined;
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -293,7 +289,7 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
   #fail(error: unknown): void {
     const left = this.#controller !== undefined;
     const proxy = this.#proxied && error instanceof Error && /proxy/i.test(error.message);
-    const reason = proxy ? 'proxyRefused' : left ? 'connectionLost' : 'connectFailed';
+    const reason = proxy ? 'proxyRefused' : left ? 'connectionLost' : connectFailureOf(error);
     this.#finish({ kind: 'failure', reason, left });
   }
 

@@ -2,6 +2,7 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { PermitGrant, RateLimitStore } from '../../core/ports/rate-limit-store.ts';
 import { BoundedStore } from '../bounded-store.ts';
 import type { ScopeTime } from '../call/call-scope.ts';
+import { GatewayPause } from './gateway-pause.ts';
 import { limitsOf, type RateLimit, type RateLimitTable } from './rate-limit-table.ts';
 
 export interface LimiterSettings {
@@ -27,7 +28,7 @@ const MAX_STORE_MS = 250;
 /** ...and travel time varies: the window kept is longer than the exchange's by both. */
 const TRAVEL_MARGIN_MS = 250;
 const MAX_BLOCK_SHARE = 0.02;
-const PENALTY = { factor: 0.5, floor: 0.1, recoveryMs: 60_000, defaultBlockMs: 1000 };
+const PENALTY = { factor: 0.5, floor: 0.1, recoveryMs: 60_000, defaultBlockMs: 1000, mostBlockMs: 60_000 };
 
 /**
  * Keeps the requests of this client, and of all that share the store and egress group, within the
@@ -40,6 +41,7 @@ export class Limiter {
   readonly #byName = new Map<string, Budget>();
   readonly #settings: LimiterSettings;
   readonly #store: BoundedStore<RateLimitStore>;
+  readonly #gateway = new GatewayPause();
 
   constructor({ clock, timers }: ScopeTime, settings: LimiterSettings) {
     this.#clock = clock;
@@ -55,7 +57,10 @@ export class Limiter {
 
   /** One permit in each budget of the path, if all are at hand. */
   acquireAtOnce(path: string, protective: boolean, now: number): boolean {
-    return this.#useAll(this.#budgetsOf(path), protective, now);
+    if (this.#gateway.waitMs(protective, now) > 0) return false;
+    if (!this.#useAll(this.#budgetsOf(path), protective, now)) return false;
+    this.#gateway.leaves(now);
+    return true;
   }
 
   /** Fetches a permit for a protective call that is about to be made. One that is not used after all lapses. */
@@ -70,6 +75,9 @@ export class Limiter {
   /** One permit in each budget of the path, or how long to wait before asking again. */
   async acquire(path: string, protective: boolean): Promise<Permit> {
     const budgets = this.#budgetsOf(path);
+    // Before permits are taken, which would lapse.
+    const waitMs = this.#gateway.waitMs(protective, this.#clock.monotonicMs());
+    if (waitMs > 0) return { kind: 'wait', retryInMs: waitMs };
     for (;;) {
       const held: Block[] = [];
       for (const budget of budgets) {
@@ -82,7 +90,10 @@ export class Limiter {
         held.push(block);
       }
       const now = this.#clock.monotonicMs();
+      const pausedMs = this.#gateway.waitMs(protective, now);
+      if (pausedMs > 0) return { kind: 'wait', retryInMs: pausedMs };
       if (held.every(({ untilMs }) => untilMs > now)) {
+        this.#gateway.leaves(now);
         for (const budget of budgets) budget.countUse(now);
         return GRANTED;
       }
@@ -92,10 +103,32 @@ export class Limiter {
 
   /** The exchange answered 429 for the path because a limit was reached. */
   refused(path: string, retryAfterMs: number | undefined): void {
-    for (const budget of this.#budgetsOf(path)) {
+    this.#penalize(this.#budgetsOf(path), retryAfterMs ?? PENALTY.defaultBlockMs);
+  }
+
+  /**
+   * A gateway answered 429: its limit counts every path. All processes that share the store stop polling; each keeps
+   * the pace of its own protective calls.
+   */
+  refusedByGateway(retryAfterMs: number | undefined, sentAtMs: number): void {
+    const pauseMs = this.#gateway.refused(retryAfterMs, sentAtMs, this.#clock.monotonicMs());
+    if (pauseMs === undefined) return;
+    const budgets = Object.entries(this.#settings.table).map(([name, limit]) =>
+      this.#budgetNamed(name, limit),
+    );
+    this.#penalize(budgets, pauseMs);
+  }
+
+  /** The exchange itself, or a gateway for another reason, answered a request that was sent at this time. */
+  passedGateway(sentAtMs: number): void {
+    this.#gateway.passed(sentAtMs);
+  }
+
+  #penalize(budgets: readonly Budget[], pauseMs: number): void {
+    const { factor, floor, recoveryMs, mostBlockMs } = PENALTY;
+    const blockMs = Math.min(pauseMs, mostBlockMs);
+    for (const budget of budgets) {
       budget.drop();
-      const { factor, floor, recoveryMs, defaultBlockMs } = PENALTY;
-      const blockMs = Math.min(retryAfterMs ?? defaultBlockMs, 60_000);
       const penalty = { scope: budget.scope, factor, floor, recoveryMs, blockMs };
       void this.#settings.fallback.penalize(penalty);
       void this.#store.use((store) => store.penalize(penalty));

@@ -40,7 +40,9 @@ export function asDecimal(value: unknown): DecimalString | undefined {
   return value instanceof NumberText ? decimalText(value.source) : undefined;
 }
 
-export const decimalField = field('a decimal string', asDecimal);
+const DECIMAL = 'a decimal string';
+
+export const decimalField = field(DECIMAL, asDecimal);
 
 const DIGITS = /^\d{1,40}$/;
 
@@ -69,7 +71,9 @@ export const countField = field('a whole number', (value): number | undefined =>
   return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : undefined;
 });
 
-export const textField = field('a text', shortText(MAX_TEXT));
+const asText = shortText(MAX_TEXT);
+
+export const textField = field('a text', asText);
 
 /** A market, ticker or asset: what records are told apart by is never empty. */
 export const asName = (value: unknown): string | undefined =>
@@ -105,8 +109,13 @@ export function asEnumerated<T extends string | number>(
   return Object.assign(read, { documented: [...known.keys()] });
 }
 
-export const enumeratedField = <T extends string | number>(read: AsEnumerated<T>) =>
-  field(`one of ${read.documented.join(', ')}`, read);
+const oneOf = ({ documented }: { readonly documented: readonly string[] }): string =>
+  `one of ${documented.join(', ')}`;
+
+export const enumeratedField = <T extends string | number>(read: AsEnumerated<T>) => field(oneOf(read), read);
+
+export const enumeratedOrNone = <T extends string | number>(read: AsEnumerated<T>) =>
+  orNone(oneOf(read), read);
 
 const notANumber = field('an object', (value) => (value instanceof NumberText ? undefined : value));
 
@@ -116,6 +125,17 @@ const notANumber = field('an object', (value) => (value instanceof NumberText ? 
  */
 export const objectField = <T extends z.core.$ZodShape>(shape: T): z.ZodType<z.output<z.ZodObject<T>>> =>
   z.pipe(notANumber as unknown as z.ZodType<z.input<z.ZodObject<T>>>, z.object(shape));
+
+/** How the exchange says that there is none: the live service writes an empty string where null is documented. */
+export const isNone = (value: unknown): boolean => value === null || value === '';
+
+/** A field that may say that there is none: `null` in the record then. */
+const orNone = <T>(expected: string, read: (value: unknown) => T | undefined) =>
+  field<T | null>(expected, (value) => (isNone(value) ? null : read(value)));
+
+export const decimalOrNone = orNone(DECIMAL, asDecimal);
+export const idOrNone = orNone('an integer id', asId);
+export const textOrNone = orNone('a text', asText);
 
 /** A field that may be left out: absent in the record then, too. */
 export const optional = z.exactOptional;

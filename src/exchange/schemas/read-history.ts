@@ -1,13 +1,8 @@
-import type {
-  CallOptions,
-  ReadOutcome,
-  RecordList,
-  ReplyTiming,
-  SetAsideRecord,
-} from '../../core/ports/exchange.ts';
+import type { CallOptions, ReadOutcome, RecordList, ReplyTiming } from '../../core/ports/exchange.ts';
 import type { Caller } from '../call/caller.ts';
 import type { Endpoint } from '../endpoints.ts';
 import type { Page, Parsed } from './replies.ts';
+import { SetAside } from './set-aside.ts';
 
 export interface HistoryPlan<T> {
   readonly endpoint: Endpoint;
@@ -44,8 +39,10 @@ const OVERLAP = 3;
 
 interface Collected<T> {
   readonly byId: Map<string, T>;
-  readonly setAside: SetAsideRecord[];
+  readonly aside: SetAside;
   complete: boolean;
+  /** There are more records than were read. */
+  cut: boolean;
 }
 
 /**
@@ -58,7 +55,7 @@ export async function readHistory<T>(
   caller: Caller,
   plan: HistoryPlan<T>,
 ): Promise<ReadOutcome<RecordList<T>>> {
-  const collected: Collected<T> = { byId: new Map(), setAside: [], complete: true };
+  const collected: Collected<T> = { byId: new Map(), aside: new SetAside(), complete: true, cut: false };
   const deadlineMs = caller.clock.monotonicMs() + (plan.options?.timeoutMs ?? caller.callTimeoutMs);
   const wanted = plan.maxRecords ?? Infinity;
   let timing: ReplyTiming | undefined;
@@ -73,7 +70,7 @@ export async function readHistory<T>(
       return { ...outcome, attempts: outcome.attempts + (timing?.attempts ?? 0) };
     }
     const page = outcome.value;
-    timing = joined(timing, outcome.timing);
+    timing = joinTimings(timing, outcome.timing);
     // More than the limit in all: it counts for each market.
     countsPerList ||= page.received > limit;
     const bounded = countsPerList ? page.longest : page.received;
@@ -86,13 +83,13 @@ export async function readHistory<T>(
     if (reachedSince(plan, page)) break;
     if (isLast(page, bounded, limit, offset)) {
       // Fewer than there are in all: pages repeated records instead of going on.
-      if (collected.byId.size + collected.setAside.length < leastTotal) collected.complete = false;
+      if (collected.byId.size + collected.aside.count < leastTotal) collected.complete = false;
       break;
     }
     const next = offset + Math.max(1, Math.min(bounded, limit) - OVERLAP);
     const beyond = next > plan.bounds.maxOffset || next >= plan.bounds.maxReach;
     if (page.received === 0 || collected.byId.size >= wanted || beyond) {
-      collected.complete = false;
+      collected.cut = true;
       break;
     }
     offset = next;
@@ -123,7 +120,7 @@ function collect<T>(collected: Collected<T>, plan: HistoryPlan<T>, page: Page<T>
     ids.add(id);
     collected.byId.set(id, record);
   });
-  collected.setAside.push(...page.setAside);
+  collected.aside.addAll(page);
   return ids;
 }
 
@@ -159,12 +156,14 @@ function reachedSince<T>(plan: HistoryPlan<T>, page: Page<T>): boolean {
 function finish<T>(collected: Collected<T>, plan: HistoryPlan<T>, wanted: number): RecordList<T> {
   const since = plan.since ?? -Infinity;
   const records = [...collected.byId.values()].filter((record) => plan.timeOf(record) >= since);
-  const complete = collected.complete && collected.setAside.length === 0 && records.length <= wanted;
-  return { records: records.slice(0, wanted), setAside: collected.setAside, complete };
+  const list = collected.aside.asList();
+  const isCut = collected.cut || records.length > wanted;
+  const complete = collected.complete && list.complete && !isCut;
+  return { ...list, records: records.slice(0, wanted), complete, ...(isCut ? { cut: 'limit' } : {}) };
 }
 
 /** From when the first page was sent to when the last one came. */
-function joined(before: ReplyTiming | undefined, page: ReplyTiming): ReplyTiming {
+export function joinTimings(before: ReplyTiming | undefined, page: ReplyTiming): ReplyTiming {
   if (before === undefined) return page;
   return { ...page, sentAtMs: before.sentAtMs, attempts: before.attempts + page.attempts };
 }

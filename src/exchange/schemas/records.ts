@@ -14,15 +14,20 @@ import {
   booleanField,
   countField,
   decimalField,
+  decimalOrNone,
   descriptive,
   enumeratedField,
+  enumeratedOrNone,
   idField,
+  idOrNone,
+  isNone,
   nameField,
   nullable,
   objectField,
   optional,
   present,
   textField,
+  textOrNone,
   timeField,
 } from './fields.ts';
 import { type RecordReader, wholeFirst } from './record-reader.ts';
@@ -45,40 +50,54 @@ const methodField = enumeratedField(asEnumerated<TransferMethod>({ 1: 'deposit',
 const compiled = <T extends z.ZodType>(schema: T): T => z.compile(schema, { strict: true });
 
 const tpsl = objectField({
-  takeProfitId: descriptive(idField),
-  takeProfit: descriptive(decimalField),
-  stopLossId: descriptive(idField),
-  stopLoss: descriptive(decimalField),
-}).transform((fields): PositionTpsl => withoutNulls(fields));
+  takeProfitId: optional(idOrNone),
+  takeProfit: optional(decimalOrNone),
+  stopLossId: optional(idOrNone),
+  stopLoss: optional(decimalOrNone),
+}).transform(
+  (fields): PositionTpsl => withoutNulls(fields, ['takeProfitId', 'takeProfit', 'stopLossId', 'stopLoss']),
+);
 
-type WithoutNulls<T> = { [K in keyof T]: Exclude<T[K], null> };
+const tpslOrNone = z.pipe(
+  z.transform((value: unknown) => (isNone(value) ? null : value)),
+  nullable(tpsl),
+);
 
-function withoutNulls<T extends object>(fields: T): WithoutNulls<T> {
-  for (const key in fields) if (fields[key] === null) delete fields[key];
-  return fields as WithoutNulls<T>;
+type WithoutNulls<T, K extends keyof T> = {
+  [P in keyof T]: P extends K ? Exclude<T[P], null> : T[P];
+};
+
+function withoutNulls<T extends object, K extends keyof T>(
+  fields: T,
+  keys: readonly K[],
+): WithoutNulls<T, K> {
+  for (const key of keys) if (fields[key] === null) delete fields[key];
+  return fields as WithoutNulls<T, K>;
 }
 
-/** Specification 2.4. */
+/** Specification 2.4. What is unknown while a position is being opened may be null or empty: left out then. */
 export const positionSchema: RecordReader<PositionRecord> = compiled(
-  z.object({
-    positionId: idField,
-    market: nameField,
-    openDate: optional(timeField),
-    modifyDate: optional(timeField),
-    amount: decimalField,
-    basePrice: optional(decimalField),
-    liquidationPrice: optional(nullable(decimalField)),
-    liquidationState: optional(nullable(enumeratedField(asLiquidationState))),
-    pnl: optional(decimalField),
-    pnlPercent: optional(decimalField),
-    margin: optional(decimalField),
-    freeMargin: optional(decimalField),
-    funding: optional(decimalField),
-    unrealizedFunding: optional(decimalField),
-    unrealizedPnl: optional(decimalField),
-    tpsl: optional(nullable(tpsl)),
-    positionSide: optional(positionSideField),
-  }),
+  z
+    .object({
+      positionId: idField,
+      market: nameField,
+      openDate: optional(timeField),
+      modifyDate: optional(timeField),
+      amount: decimalField,
+      basePrice: optional(decimalOrNone),
+      liquidationPrice: optional(decimalOrNone),
+      liquidationState: optional(enumeratedOrNone(asLiquidationState)),
+      pnl: optional(decimalOrNone),
+      pnlPercent: optional(decimalOrNone),
+      margin: optional(decimalField),
+      freeMargin: optional(decimalField),
+      funding: optional(decimalField),
+      unrealizedFunding: optional(decimalField),
+      unrealizedPnl: optional(decimalField),
+      tpsl: optional(tpslOrNone),
+      positionSide: optional(positionSideField),
+    })
+    .transform((fields): PositionRecord => withoutNulls(fields, ['basePrice', 'pnl', 'pnlPercent'])),
 );
 
 export const positionReader = wholeFirst(readWholePosition, positionSchema);
@@ -109,8 +128,8 @@ export const transferReader: RecordReader<TransferRecord> = z
   .object({
     transaction_id: descriptive(nameField),
     transactionId: descriptive(nameField),
-    unique_id: optional(nullable(textField)),
-    uniqueId: optional(nullable(textField)),
+    unique_id: optional(textOrNone),
+    uniqueId: optional(textOrNone),
     createdAt: timeField,
     ticker: nameField,
     currency: descriptive(textField),
@@ -118,7 +137,7 @@ export const transferReader: RecordReader<TransferRecord> = z
     amount: decimalField,
     fee: optional(decimalField),
     status: countField,
-    network: nullable(textField),
+    network: textOrNone,
     address: descriptive(textField),
     memo: descriptive(textField),
     description: descriptive(textField),
@@ -218,6 +237,8 @@ const placedOrder = z.object({
   clientOrderId: descriptive(textField),
   market: nameField,
   side: sideField,
+  type: descriptive(textField),
+  stp: descriptive(textField),
   status: orderStatusField,
   amount: decimalField,
   left: optional(decimalField),
@@ -256,6 +277,8 @@ export const placedOrderReader = placedOrder.transform((raw, context) => {
     status: raw.status,
     amount: raw.amount,
     optional: present({
+      type: raw.type,
+      stp: raw.stp,
       left: raw.left,
       price: raw.price,
       activationPrice: raw.activation_price ?? raw.activationPrice,

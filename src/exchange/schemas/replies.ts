@@ -1,7 +1,8 @@
 import type {
   CreditLineRecord,
   MainBalance,
-  PositionRecord,
+  OpeningPosition,
+  PositionList,
   RecordList,
   SetAsideRecord,
   SpotOrderRecord,
@@ -18,6 +19,8 @@ import {
   spotOrderReader,
   transferReader,
 } from './records.ts';
+import { SetAside } from './set-aside.ts';
+import { asOpeningPosition } from './whole-position.ts';
 
 /** A reply read as a whole, or where it was not as documented. */
 export type Parsed<T> =
@@ -49,17 +52,39 @@ const invalid = (path: string, expected: string, value: unknown): Parsed<never> 
   problems: [{ path, expected, got: shapeOf(value) }],
 });
 
+interface RecordsAt {
+  /** Where the list stands in the reply. */
+  readonly at?: string;
+  /** Whether an item is none of the records: neither read nor set aside. */
+  readonly passOver?: (item: unknown) => boolean;
+}
+
 /** A list in which a bad record is set aside and the others are kept. */
-function readRecords<T>(items: readonly unknown[], reader: RecordReader<T>, at = ''): RecordList<T> {
+function readRecords<T>(
+  items: readonly unknown[],
+  reader: RecordReader<T>,
+  { at = '', passOver }: RecordsAt = {},
+): RecordList<T> {
   const records: T[] = [];
-  const setAside: SetAsideRecord[] = [];
+  const aside = new SetAside();
   for (let index = 0; index < items.length; index += 1) {
     const item = items[index];
-    const parsed = reader.safeParse(item);
-    if (parsed.success) records.push(parsed.data);
-    else setAside.push(...describe(parsed.error.issues, item, `${at}[${index}]`));
+    const place = () => `${at}[${index}]`;
+    if (!isObject(item)) {
+      // Without the schema, which takes its time to say so of every field.
+      aside.add(() => ({ path: place(), expected: 'an object', got: shapeOf(item) }));
+    } else if (passOver?.(item) !== true) {
+      const parsed = reader.safeParse(item);
+      if (parsed.success) records.push(parsed.data);
+      else aside.add(() => summarise(describe(parsed.error.issues, item, place())));
+    }
   }
-  return { records, setAside, complete: setAside.length === 0 };
+  return { records, ...aside.asList() };
+}
+
+function summarise([first, ...others]: readonly SetAsideRecord[]): SetAsideRecord {
+  const fault = first ?? { path: '', expected: 'a record', got: 'another' };
+  return others.length === 0 ? fault : { ...fault, furtherFaults: others.length };
 }
 
 function describe(
@@ -99,8 +124,17 @@ export function readPing(value: unknown): Parsed<true> {
 }
 
 /** Specification 4.3; an empty list may come as `[]` or `{}`. */
-export function readPositions(value: unknown): Parsed<RecordList<PositionRecord>> {
-  if (Array.isArray(value)) return { ok: true, value: readRecords(value, positionReader) };
+export function readPositions(value: unknown): Parsed<PositionList> {
+  if (Array.isArray(value)) {
+    const notOpenYet: OpeningPosition[] = [];
+    const passOver = (item: unknown): boolean => {
+      const opening = asOpeningPosition(item);
+      if (opening !== undefined) notOpenYet.push(opening);
+      return opening !== undefined;
+    };
+    const list = readRecords(value, positionReader, { passOver });
+    return { ok: true, value: notOpenYet.length === 0 ? list : { ...list, notOpenYet } };
+  }
   return isEmptyObject(value)
     ? { ok: true, value: readRecords([], positionReader) }
     : invalid('', 'an array of positions', value);
@@ -161,7 +195,7 @@ export function readTransferPage(value: unknown): Parsed<Page<TransferRecord>> {
     }
   }
   const total = wholeNumber(value['total']);
-  const list = readRecords(Array.isArray(items) ? items : [], transferReader, '.records');
+  const list = readRecords(Array.isArray(items) ? items : [], transferReader, { at: '.records' });
   const received = Array.isArray(items) ? items.length : 0;
   return {
     ok: true,
@@ -181,19 +215,19 @@ export function readSpotOrderPage(value: unknown): Parsed<Page<SpotOrderRecord>>
   }
   if (!isObject(value)) return invalid('', 'an object keyed by market', value);
   const records: SpotOrderRecord[] = [];
-  const setAside: SetAsideRecord[] = [];
+  const aside = new SetAside();
   let received = 0;
   let longest = 0;
   for (const [market, items] of Object.entries(value)) {
     if (market === '' || market.length > 100) return invalid('', 'names of markets as keys', market);
     if (!Array.isArray(items)) return invalid(`.${pathKey(market)}`, 'an array of orders', items);
-    const list = readRecords(items, spotOrderReader(market), `.${pathKey(market)}`);
-    records.push(...list.records);
-    setAside.push(...list.setAside);
+    const list = readRecords(items, spotOrderReader(market), { at: `.${pathKey(market)}` });
+    for (const record of list.records) records.push(record);
+    aside.addAll(list);
     received += items.length;
     longest = Math.max(longest, items.length);
   }
-  return { ok: true, value: { records, setAside, complete: setAside.length === 0, received, longest } };
+  return { ok: true, value: { records, ...aside.asList(), received, longest } };
 }
 
 export type PlacedOrderReply = ReturnType<typeof placedOrderReader.parse>;

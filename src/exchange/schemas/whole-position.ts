@@ -1,10 +1,11 @@
 import type {
   LiquidationState,
+  OpeningPosition,
   PositionRecord,
   PositionSide,
   PositionTpsl,
 } from '../../core/ports/exchange.ts';
-import { asDecimal, asEnumerated, asId, asName, asTime } from './fields.ts';
+import { asDecimal, asEnumerated, asId, asName, asTime, isNone } from './fields.ts';
 
 export const asLiquidationState = asEnumerated<LiquidationState>({
   margin_call: 'margin_call',
@@ -92,4 +93,20 @@ function readWholeTpsl(value: unknown): PositionTpsl | undefined {
 }
 
 const orNull = <T>(value: unknown, read: (value: unknown) => T | undefined): T | null | undefined =>
-  value === null ? null : read(value);
+  isNone(value) ? null : read(value);
+
+/**
+ * A position that an order is about to open. The live service lists it without an amount, a base price and a realized
+ * result. An amount above zero says that it is open, whatever else is missing.
+ */
+export function asOpeningPosition(value: unknown): OpeningPosition | undefined {
+  const { amount, basePrice, pnl, positionId, market } = value as Fields;
+  const isOpening = isNone(amount) || ((isNone(basePrice) || isNone(pnl)) && isZero(amount));
+  if (!isOpening) return undefined;
+  const known = { positionId: asId(positionId), market: asName(market) };
+  return known.positionId === undefined || known.market === undefined
+    ? undefined
+    : { positionId: known.positionId, market: known.market };
+}
+
+const isZero = (amount: unknown): boolean => /^-?0+(\.0*)?$/.test(asDecimal(amount) ?? '');

@@ -1,8 +1,13 @@
 import type { SourceName } from '../../core/fields/field-catalogue.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import type { ReadOutcome, RecordList, SetAsideRecord, TransferRecord } from '../../core/ports/exchange.ts';
+import type { ReadOutcome, RecordList, TransferRecord } from '../../core/ports/exchange.ts';
 import type { AccountDocuments } from '../../core/ports/state-store.ts';
-import { elapsedMs, type Instant, type SourceReading } from '../../core/quantities/snapshot.ts';
+import {
+  countSetAside,
+  elapsedMs,
+  type Instant,
+  type SourceReading,
+} from '../../core/quantities/snapshot.ts';
 import { knownTransfers } from '../../core/quantities/transfer.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
 import { aged, type KeptReading, type ReadMemory } from './read-memory.ts';
@@ -126,7 +131,7 @@ function keepRead(
     });
     return;
   }
-  const setAside = setAsideOf(outcome.value).length;
+  const setAside = setAsideOf(outcome.value);
   telemetry.emit({ kind: 'read', accountId: account.id, source, durationMs, outcome: 'ok', setAside });
   const { sentAtMs, serverDateMs } = outcome.timing;
   const now = time.instant();
@@ -153,11 +158,12 @@ function valueToKeep(source: SourceName, { rules }: WatchedAccount, value: unkno
   return knownTransfers(value as RecordList<TransferRecord>, allowList);
 }
 
-function setAsideOf(value: unknown): readonly SetAsideRecord[] {
-  return (value as Partial<RecordList<unknown>>).setAside ?? NONE_SET_ASIDE;
+/** The main balance is no list: nothing of it can be set aside. */
+function setAsideOf(value: unknown): number {
+  return Array.isArray((value as Partial<RecordList<unknown>>).setAside)
+    ? countSetAside(value as RecordList<unknown>)
+    : 0;
 }
-
-const NONE_SET_ASIDE: readonly SetAsideRecord[] = [];
 
 /** Histories are read as far back as rules look, plus this, for clocks that differ. */
 const LOOKBACK_SLACK_MS = 120_000;

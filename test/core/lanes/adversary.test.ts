@@ -349,8 +349,17 @@ describe('an exchange that does not judge', () => {
 
   test('a Retry-After of days is not obeyed', () => {
     const driver = new Driver().read(at({})).ask(action(half));
-    driver.refuse({ name: 'rateLimited', retryAfterMs: 86_400_000 });
-    expect(driver.next()).toMatchObject({ kind: 'wait', untilMs: driver.nowMs + 30_000 });
+    const pauses: number[] = [];
+    for (let refusal = 0; refusal < 10; refusal += 1) {
+      driver.refuse({ name: 'rateLimited', retryAfterMs: 86_400_000 });
+      const next = driver.next();
+      const untilMs = next.kind === 'wait' ? next.untilMs : 0;
+      pauses.push(untilMs - driver.nowMs);
+      driver.later(untilMs - driver.nowMs).read(at({}));
+    }
+    // Once a second, more seldom after the third refusal, and never longer than half a minute.
+    expect(pauses.slice(0, 6)).toEqual([1_000, 1_000, 1_000, 2_000, 4_000, 8_000]);
+    expect(Math.max(...pauses)).toBe(30_000);
   });
 
   test('what was turned away ahead of the fence is tried again ahead of it', () => {

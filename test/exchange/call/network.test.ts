@@ -117,7 +117,7 @@ describe('network settings', () => {
       expect(proxy.asked[0]).toMatch(/^CONNECT localhost:/);
       expect(await strict.cancelAll({})).toMatchObject({
         kind: 'rejected',
-        error: { name: 'connectFailed' },
+        error: { name: 'certificateRefused' },
       });
     },
   );

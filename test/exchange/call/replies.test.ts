@@ -166,8 +166,7 @@ test('a bad record is set aside with place and shape, without its values, and th
   expect(list.records.map(({ positionId }) => positionId)).toEqual(['191823', '2']);
   expect(list.complete).toBe(false);
   expect(list.setAside).toEqual([
-    { path: '[1].positionId', expected: 'an integer id', got: 'string of 9' },
-    { path: '[1].amount', expected: 'a decimal string', got: 'string of 13' },
+    { path: '[1].positionId', expected: 'an integer id', got: 'string of 9', furtherFaults: 1 },
   ]);
 });
 

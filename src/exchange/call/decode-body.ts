@@ -1,0 +1,43 @@
+import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from 'node:zlib';
+
+type DecodedBody =
+  | { readonly kind: 'decoded'; readonly bytes: Buffer }
+  | { readonly kind: 'failure'; readonly reason: 'replyTooLarge' | 'replyUndecodable' };
+
+type Decoder = (bytes: Buffer, options: { maxOutputLength: number }) => Buffer;
+
+const ZLIB_METHOD = 8;
+const hasZlibHeader = (bytes: Buffer): boolean => ((bytes[0] ?? 0) & 0x0f) === ZLIB_METHOD;
+
+const DECODERS: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
+  ['gzip', gunzipSync],
+  ['x-gzip', gunzipSync],
+  ['br', brotliDecompressSync],
+  // Some servers send the bare stream under this name, without the header that RFC 9110 asks for.
+  ['deflate', (bytes, options) => (hasZlibHeader(bytes) ? inflateSync : inflateRawSync)(bytes, options)],
+  ['identity', (bytes) => bytes],
+]);
+
+/**
+ * The body of a reply without its compression. Requests ask for none, but some gateways compress all the same.
+ * @param encoding Content-Encoding as received: names in the order in which they were applied
+ * @param maxBytes bound on what comes out, at every step
+ */
+export function decodeBody(bytes: Buffer, encoding: string, maxBytes: number): DecodedBody {
+  const names = encoding.toLowerCase().split(',');
+  let body = bytes;
+  for (const name of names.map((text) => text.trim()).toReversed()) {
+    if (name === '' || body.length === 0) continue;
+    const decode = DECODERS.get(name);
+    if (decode === undefined) return UNDECODABLE;
+    try {
+      body = decode(body, { maxOutputLength: maxBytes });
+    } catch (error) {
+      const tooLarge = (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
+      return tooLarge ? { kind: 'failure', reason: 'replyTooLarge' } : UNDECODABLE;
+    }
+  }
+  return { kind: 'decoded', bytes: body };
+}
+
+const UNDECODABLE: DecodedBody = { kind: 'failure', reason: 'replyUndecodable' };

@@ -1,0 +1,73 @@
+import type { EndpointId } from '../endpoints.ts';
+
+/** What a reply may be at most; checked before it is parsed. */
+export interface ReplyBounds {
+  /** As received, and again as decoded where it came compressed. */
+  readonly bytes: number;
+  /** Elements of one array, or fields of one object. */
+  readonly members: number;
+}
+
+const MIB = 1024 * 1024;
+
+/** Real replies stay far below: a position takes 600 bytes, a page of a history has at most 500 records. */
+export const REPLY_BOUNDS: Readonly<Record<EndpointId, ReplyBounds>> = {
+  ping: { bytes: MIB / 4, members: 100 },
+  openPositions: { bytes: 2 * MIB, members: 2000 },
+  creditLines: { bytes: MIB, members: 1000 },
+  mainBalance: { bytes: 2 * MIB, members: 10_000 },
+  transfers: { bytes: 4 * MIB, members: 1000 },
+  spotOrders: { bytes: 4 * MIB, members: 5000 },
+  stopLimit: { bytes: MIB / 4, members: 1000 },
+  // The reply to "cancel all" may list every order that was cancelled; the specification does not show it.
+  cancelAll: { bytes: MIB, members: 5000 },
+  hedgeMode: { bytes: MIB / 4, members: 1000 },
+  fiatDeposit: { bytes: MIB / 4, members: 1000 },
+};
+
+/** Arrays and objects inside each other; the deepest documented reply has five. */
+const MAX_DEPTH = 32;
+/** A shorter text has too few of anything to be a burden, and most replies are shorter. */
+const LEAST_LENGTH = 4096;
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const BACKSLASH = 0x5c;
+
+/**
+ * What a JSON text has too much of, in words; `undefined` when it stays within the bounds or is no JSON at all.
+ * One pass over the text, and no memory to speak of.
+ */
+export function excessOf(text: string, { members }: Pick<ReplyBounds, 'members'>): string | undefined {
+  if (text.length <= LEAST_LENGTH) return undefined;
+  const commas = new Int32Array(MAX_DEPTH + 1);
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at + 1);
+    else if (code === COMMA) {
+      const count = (commas[depth] ?? 0) + 1;
+      if (count >= members) return `more than ${members} members in one list`;
+      commas[depth] = count;
+    } else if (isOpening(code)) {
+      depth += 1;
+      if (depth > MAX_DEPTH) return `nested deeper than ${MAX_DEPTH}`;
+      commas[depth] = 0;
+    } else if (isClosing(code) && depth > 0) depth -= 1;
+  }
+  return undefined;
+}
+
+/** Both kinds of brackets differ in one bit only, from those of the other kind and from no other character. */
+const isOpening = (code: number): boolean => (code | 0x20) === 0x7b;
+const isClosing = (code: number): boolean => (code | 0x20) === 0x7d;
+
+/** Place of the quote that ends the string, or the end of the text. */
+function endOfString(text: string, start: number): number {
+  for (let quote = text.indexOf('"', start); quote !== -1; quote = text.indexOf('"', quote + 1)) {
+    let backslashes = 0;
+    while (text.charCodeAt(quote - 1 - backslashes) === BACKSLASH) backslashes += 1;
+    if (backslashes % 2 === 0) return quote;
+  }
+  return text.length;
+}

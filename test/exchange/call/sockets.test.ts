@@ -1,0 +1,143 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { createServer as createNetServer, type LookupFunction } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Timers } from '../../../src/core/ports/clock.ts';
+import { connectFailureOf, lastGoodLookup, openSockets } from '../../../src/exchange/call/sockets.ts';
+import { createSharedConnections } from '../../../src/exchange/client.ts';
+import { createSystemTimers } from '../../../src/exchange/system-clock.ts';
+import { openClient, STOP } from '../fixtures.ts';
+
+const cleanups: (() => Promise<unknown> | void)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const failure = (code: string, syscall = 'connect') => Object.assign(new Error(code), { code, syscall });
+const portOf = (server: { address(): unknown }) => (server.address() as { port: number }).port;
+
+describe('a connection that cannot be made has a cause, where it is certain', () => {
+  test.each([
+    [failure('ENOTFOUND', 'getaddrinfo'), 'nameNotResolved'],
+    [failure('EAI_AGAIN', 'getaddrinfo'), 'nameNotResolved'],
+    [failure('ERR_TLS_CERT_ALTNAME_INVALID'), 'certificateRefused'],
+    [failure('CERT_HAS_EXPIRED'), 'certificateRefused'],
+    [failure('DEPTH_ZERO_SELF_SIGNED_CERT'), 'certificateRefused'],
+    [failure('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), 'certificateRefused'],
+    [failure('ECONNREFUSED'), 'connectionRefused'],
+    [failure('UND_ERR_CONNECT_TIMEOUT'), 'connectTimeout'],
+    [failure('ETIMEDOUT'), 'connectTimeout'],
+    [failure('ENETUNREACH'), 'connectFailed'],
+    [new AggregateError([failure('ECONNREFUSED'), failure('ECONNREFUSED')]), 'connectionRefused'],
+    [new AggregateError([failure('ECONNREFUSED'), failure('ETIMEDOUT')]), 'connectFailed'],
+    [undefined, 'connectFailed'],
+  ])('%s is %s', (error, reason) => {
+    expect(connectFailureOf(error)).toBe(reason);
+  });
+
+  test('nobody listens; nobody answers in time; no such name', async () => {
+    const closed = createNetServer().listen(0, '127.0.0.1');
+    await once(closed, 'listening');
+    const port = portOf(closed);
+    closed.close();
+    const retry = { maxAttempts: 1 };
+    const refused = openClient([`http://127.0.0.1:${port}`], { retry });
+    const unnamed = openClient(['http://exchange.invalid'], { retry });
+    cleanups.push(
+      () => refused.close(),
+      () => unnamed.close(),
+    );
+    expect(await refused.reduceOnlyStop(STOP)).toMatchObject({
+      kind: 'rejected',
+      error: { name: 'connectionRefused', effect: 'none' },
+    });
+    expect(await unnamed.reduceOnlyStop(STOP)).toMatchObject({
+      kind: 'rejected',
+      error: { name: 'nameNotResolved', effect: 'none' },
+    });
+  });
+});
+
+describe('name resolution that fails', () => {
+  const ask = (lookup: LookupFunction, hostname = 'exchange.test') =>
+    new Promise<readonly unknown[]>((resolve) => {
+      lookup(hostname, { all: false }, (...result) => resolve(result));
+    });
+  const immediate: Timers = {
+    ...createSystemTimers(),
+    after: (_delayMs, action) => {
+      queueMicrotask(action);
+      return () => undefined;
+    },
+  };
+
+  test('the last good address is used, each for its own name', async () => {
+    let works = true;
+    const lookup = lastGoodLookup((hostname, _options, callback) => {
+      if (works) callback(null, hostname === 'exchange.test' ? '127.0.0.1' : '127.0.0.2', 4);
+      else callback(failure('EAI_AGAIN', 'getaddrinfo'), '', 0);
+    }, createSystemTimers());
+    expect(await ask(lookup)).toEqual([null, '127.0.0.1', 4]);
+    expect(await ask(lookup, 'other.test')).toEqual([null, '127.0.0.2', 4]);
+    works = false;
+    expect(await ask(lookup)).toEqual([null, '127.0.0.1', 4]);
+    expect(await ask(lookup, 'other.test')).toEqual([null, '127.0.0.2', 4]);
+    expect((await ask(lookup, 'never-seen.test'))[0]).toMatchObject({ code: 'EAI_AGAIN' });
+  });
+
+  test('a name server that does not answer is not waited for, and its late answer is taken next time', async () => {
+    const late: (() => void)[] = [];
+    let first = true;
+    const lookup = lastGoodLookup((_hostname, _options, callback) => {
+      if (first) callback(null, '127.0.0.1', 4);
+      else late.push(() => callback(null, '127.0.0.9', 4));
+      first = false;
+    }, immediate);
+    await ask(lookup);
+    expect(await ask(lookup)).toEqual([null, '127.0.0.1', 4]);
+    for (const answer of late) answer();
+    expect(await ask(lookup)).toEqual([null, '127.0.0.9', 4]);
+  });
+
+  test('new connections go to the last good address, and those that stand are kept', async () => {
+    const server = createServer((request, response) => {
+      // Every other connection ends with its reply, so that the next request needs a new one.
+      response.writeHead(200, { Connection: request.url?.endsWith('ping') ? 'close' : 'keep-alive' });
+      response.end(request.url?.endsWith('ping') ? '["pong"]' : '[]');
+    });
+    let connections = 0;
+    server.on('connection', () => {
+      connections += 1;
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    let works = true;
+    const resolve = lastGoodLookup((_hostname, { all }, callback) => {
+      const error = failure('ENOTFOUND', 'getaddrinfo');
+      if (!works) callback(error, '', 0);
+      else if (all === true) callback(null, [{ address: '127.0.0.1', family: 4 }]);
+      else callback(null, '127.0.0.1', 4);
+    }, createSystemTimers());
+    const sharedConnections = createSharedConnections({
+      open: (origin, settings) => openSockets(origin, settings, resolve),
+      timers: createSystemTimers(),
+    });
+    const client = openClient([`http://exchange.test:${portOf(server)}`], { sharedConnections });
+    cleanups.push(async () => {
+      await client.close();
+      server.closeAllConnections();
+      server.close();
+    });
+    expect(await client.openPositions()).toMatchObject({ kind: 'ok' });
+    works = false;
+    // The connection has to be idle again.
+    await setImmediate();
+    const before = connections;
+    expect(await client.openPositions()).toMatchObject({ kind: 'ok', timing: { attempts: 1 } });
+    expect(connections).toBe(before);
+    expect(await client.ping()).toMatchObject({ kind: 'ok', timing: { attempts: 1 } });
+    expect(await client.ping()).toMatchObject({ kind: 'ok', timing: { attempts: 1 } });
+    expect(connections).toBeGreaterThan(before);
+  });
+});

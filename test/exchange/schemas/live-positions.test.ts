@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest';
+import { parseJson } from '../../../src/exchange/call/parse-json.ts';
+import { readPositions, readReply } from '../../../src/exchange/schemas/replies.ts';
+import { POSITION } from '../fixtures.ts';
+
+/** As the live service lists a position that a limit or trigger order is about to open. */
+const OPENING = {
+  ...POSITION,
+  positionId: 7,
+  market: 'ETH_PERP',
+  amount: null,
+  basePrice: null,
+  pnl: null,
+  pnlPercent: null,
+  liquidationPrice: null,
+  liquidationState: null,
+};
+
+function read(...items: readonly unknown[]) {
+  const text = JSON.stringify(items);
+  const parsed = readReply(text, parseJson(text)?.value, readPositions);
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+  return parsed.value;
+}
+
+const NOT_OPEN = [{ positionId: '7', market: 'ETH_PERP' }];
+
+describe('a position that is being opened', () => {
+  test('one record with nulls made the whole list incomplete', () => {
+    expect(read(POSITION, OPENING)).toMatchObject({
+      records: [{ positionId: '191823' }],
+      setAside: [],
+      complete: true,
+      notOpenYet: NOT_OPEN,
+    });
+  });
+
+  test.each([
+    ['empty texts', { ...OPENING, amount: '', basePrice: '', pnl: '', liquidationPrice: '' }],
+    ['an amount of zero', { ...OPENING, amount: '0.000' }],
+    ['nothing but its name', { positionId: 7, market: 'ETH_PERP', amount: null }],
+  ])('is counted apart with %s', (_what, item) => {
+    expect(read(item)).toEqual({ records: [], setAside: [], complete: true, notOpenYet: NOT_OPEN });
+  });
+
+  test.each(['basePrice', 'pnl', 'pnlPercent'])(
+    'is open all the same when only %s is missing: its amount says so',
+    (name) => {
+      for (const none of [null, '']) {
+        const list = read({ ...POSITION, [name]: none });
+        expect(list).toMatchObject({ complete: true, setAside: [] });
+        expect(list.records[0]).toMatchObject({ positionId: '191823', amount: '0.075' });
+        expect(list.records[0]).not.toHaveProperty(name);
+        expect(list).not.toHaveProperty('notOpenYet');
+      }
+    },
+  );
+
+  test('without an id it is set aside, and only it', () => {
+    const list = read({ ...OPENING, positionId: null }, POSITION, OPENING);
+    expect(list).toMatchObject({ complete: false, notOpenYet: NOT_OPEN });
+    expect(list.records).toHaveLength(1);
+    expect(list.setAside).toMatchObject([{ path: '[0].positionId' }]);
+  });
+});
+
+describe('an empty text where null is documented', () => {
+  test('liquidationState: "" blinded the daemon until the margin call', () => {
+    expect(read({ ...POSITION, liquidationState: '' })).toMatchObject({
+      complete: true,
+      records: [{ positionId: '191823', liquidationState: null }],
+    });
+  });
+
+  test('reads as null for the liquidation price and the attached orders, too', () => {
+    const list = read(
+      { ...POSITION, liquidationPrice: '', tpsl: '' },
+      { ...POSITION, tpsl: { takeProfitId: '', takeProfit: '', stopLossId: 5, stopLoss: '2' } },
+    );
+    expect(list).toMatchObject({ complete: true, records: [{ liquidationPrice: null, tpsl: null }, {}] });
+    expect(list.records[1]?.tpsl).toEqual({ stopLossId: '5', stopLoss: '2' });
+  });
+
+  test('is no number where none is documented', () => {
+    expect(read({ ...POSITION, margin: '' })).toMatchObject({
+      complete: false,
+      setAside: [{ path: '[0].margin', got: 'empty string' }],
+    });
+  });
+});
