@@ -113,6 +113,7 @@ export class SimulatedExchange {
       nowMs: () => this.model.nowMs(),
       serverTimeMs: () => this.serverTimeMs(),
       page: (request) => this.#page(parts, request),
+      unaskedEncoding: () => this.model.readings().compression,
       lateArrivalMs: () => this.model.readings().lateArrivalMs,
     });
   }
@@ -234,6 +235,9 @@ export class SimulatedExchange {
       permissionsOf: (accountId) => this.accounts.access(accountId).permissions,
       nonceRuleOf: (accountId) =>
         this.accounts.access(accountId).nonceRule ?? this.model.readings().nonceRule,
+      nonceType: () => this.model.readings().nonceType,
+      rateLimitReply: () => this.model.readings().rateLimitReply,
+      demandsUserAgent: () => this.model.readings().userAgent === 'demanded',
       permissionStatus: () => Number(this.model.readings().permissionRefusal),
       serverTimeMs: () => this.serverTimeMs(),
       monotonicMs: this.#time.monotonicMs,

@@ -3,7 +3,7 @@ import { Delays } from './delays.ts';
 import type { Dispatched, IncomingRequest, ServedEndpoint } from './dispatch.ts';
 import { damagedBody, type FaultPlan, faultReply, NO_FAULTS, planOf } from './fault-plan.ts';
 import type { FaultBook, LostConnection } from './faults.ts';
-import { privateError, publicError, type Reply } from './reply.ts';
+import { type ContentEncoding, privateError, publicError, type Reply } from './reply.ts';
 import type { RequestLog, RequestOutcome } from './request-log.ts';
 
 /** The state of one base address as a whole. `down`: connections are reset; `hang`: nothing is answered. */
@@ -34,6 +34,8 @@ export interface FrontParts {
   readonly page: (request: IncomingRequest) => Reply | undefined;
   /** How long after its lost reply a request takes effect (a reading); 0 for before. */
   readonly lateArrivalMs: () => number;
+  /** Of replies to requests that name none (a reading). */
+  readonly unaskedEncoding: () => ContentEncoding | 'none';
 }
 
 /** What stands before the exchange at each of its base addresses: regions, faults, delays and the request log. */
@@ -173,8 +175,10 @@ export class ExchangeFront {
     this.#send(exchange, reply, false);
   }
 
-  #send({ connection }: Exchange, reply: Reply, isCut: boolean): void {
-    connection.send(reply, this.#dateHeader(), isCut);
+  #send({ connection, request }: Exchange, reply: Reply, isCut: boolean): void {
+    const unasked = request.acceptEncoding === undefined ? this.#parts.unaskedEncoding() : 'none';
+    const isPlain = unasked === 'none' || reply.encoding !== undefined;
+    connection.send(isPlain ? reply : { ...reply, encoding: unasked }, this.#dateHeader(), isCut);
   }
 
   #dateHeader(): string {

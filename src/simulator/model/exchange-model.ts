@@ -10,6 +10,7 @@ import type {
   DepositLinkRequest,
   IssuedDepositLink,
   MarketSheet,
+  OpeningPosition,
   OpenLoan,
   OrderClass,
   OrderView,
@@ -78,6 +79,8 @@ export interface ExchangeModel {
   /** Finished and partly executed spot orders, newest first (specification 2.1, 4.5). */
   spotOrderHistory(accountId: string, market?: string): readonly OrderView[];
   openPositions(accountId: string, market?: string): readonly PositionSheet[];
+  /** Empty unless the readings say that such positions are listed. */
+  openingPositions(accountId: string, market?: string): readonly OpeningPosition[];
 
   creditLines(accountId: string): readonly CreditLineView[];
   openLoan(accountId: string, loan: OpenLoan): Outcome<{ readonly loan: CreditLineView }>;

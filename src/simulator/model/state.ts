@@ -111,6 +111,8 @@ export interface Account {
   readonly loans: Map<number, Loan>;
   readonly transfers: Transfer[];
   readonly positionIds: Map<string, number>;
+  /** Ids of positions that open orders are about to open; kept only where those are listed. */
+  readonly openingIds: Map<string, number>;
   unit: MarginUnit;
 }
 
@@ -167,6 +169,10 @@ export interface World {
   readonly dirtyUnits: Set<RiskUnit>;
   /** Makes the unit that judges an account (null) or an isolated position; set by the composition. */
   makeUnit: (account: Account, position: Position | null) => MarginUnit;
+  /** For the microseconds of orders, apart from all other chance. */
+  readonly micros: SeededRandom;
+  /** When the newest order was created or finished: no two have the same microsecond, in their order. */
+  lastOrderMs: number;
   nextOrderId: number;
   nextPositionId: number;
   nextOtoId: number;

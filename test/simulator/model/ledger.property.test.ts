@@ -14,6 +14,9 @@ const arbitraryReadings: fc.Arbitrary<Partial<Readings>> = fc.record({
   reduceOnlyAfterClose: fc.constantFrom('cancelled', 'kept'),
   positionIds: fc.constantFrom('fresh', 'reused'),
   cancelCoversStops: fc.constantFrom('yes', 'no'),
+  wrongSideActivation: fc.constantFrom('opposite', 'atOnce', 'refused'),
+  reduceOnlyRoom: fc.constantFrom('position', 'trimmed', 'refused'),
+  openingPositions: fc.constantFrom('hidden', 'listed'),
 });
 const flow = fc.array(arbitraryStep, { minLength: 20, maxLength: 120, size: 'max' });
 const RUNS = { numRuns: 120, seed: 20_261_120, endOnFailure: true };
