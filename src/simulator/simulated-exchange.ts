@@ -111,6 +111,8 @@ export class SimulatedExchange {
       faults: this.faults,
       log: this.log,
       nowMs: () => this.model.nowMs(),
+      clockMs: () => this.clock.nowMs(),
+      cancelOrder: (accountId, orderId) => this.change((model) => model.cancelOrder(accountId, orderId).ok),
       serverTimeMs: () => this.serverTimeMs(),
       page: (request) => this.#page(parts, request),
       unaskedEncoding: () => this.model.readings().compression,
@@ -185,7 +187,7 @@ export class SimulatedExchange {
   }
 
   injectFault(spec: FaultSpec): number {
-    const id = this.faults.inject(spec);
+    const id = this.faults.inject(spec, this.clock.nowMs());
     this.#fitAges();
     return id;
   }

@@ -2,7 +2,16 @@ import { SimulatorError } from '../simulated-exchange.ts';
 import { FAULT_KINDS } from './faults.ts';
 
 const TARGET_KEYS = new Set(['endpoint', 'account', 'region']);
-const OUTER_KEYS = new Set(['probability', 'count', 'skip']);
+const OUTER_KEYS = new Set([
+  'probability',
+  'count',
+  'skip',
+  'fromMs',
+  'untilMs',
+  'afterMs',
+  'forMs',
+  'everyMs',
+]);
 /** Values that stay text even when they look like a number or a boolean. */
 const TEXT_KEYS = new Set(['endpoint', 'account', 'field', 'message', 'connection', 'at', 'body']);
 
