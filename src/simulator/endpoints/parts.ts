@@ -98,7 +98,7 @@ export function commandReply(model: ExchangeModel, documented: unknown): Reply {
 /** An optional market that has to exist. */
 export function optionalMarket(reader: ParamReader, model: ExchangeModel): string | undefined {
   const market = reader.optionalString('market');
-  if (market !== undefined && model.market(market) === undefined) {
+  if (market !== undefined && (model.market(market)?.status ?? 'delisted') === 'delisted') {
     return reader.problem('market', UNKNOWN_MARKET);
   }
   return market;

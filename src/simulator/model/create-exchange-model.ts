@@ -2,12 +2,13 @@ import { type Decimal, formatDecimal, ZERO } from '../../core/quantities/decimal
 import { createRandom } from '../scenarios/random.ts';
 import { Agenda } from './agenda.ts';
 import { cancelAllOrders, cancelOne, changeHedgeMode } from './cancellation.ts';
+import { setCondition } from './conditions.ts';
 import { addCollateral, creditLineView, grantLoan, repay } from './credit.ts';
 import type { ExchangeModel } from './exchange-model.ts';
 import { changeFundingRate, scheduleFunding } from './funding.ts';
 import { BOOKS, Ledger, type Leg, transfer } from './ledger.ts';
 import { createMarginUnit } from './liquidation.ts';
-import { createMarket, marketView, movePrice } from './market.ts';
+import { createMarket, marketView, movePrice, NO_SKEW } from './market.ts';
 import { openingViews, reserveIds } from './opening.ts';
 import { orderView } from './order-book.ts';
 import { placeCollateralLimit, placeSpot, placeStopLimit } from './placement.ts';
@@ -149,7 +150,10 @@ function clockPart(
 
 function marketPart(
   world: World,
-): Pick<ExchangeModel, 'markets' | 'market' | 'setPrice' | 'setFundingRate' | 'setPriceSource'> {
+): Pick<
+  ExchangeModel,
+  'markets' | 'market' | 'setPrice' | 'setFundingRate' | 'setPriceSource' | 'setCondition'
+> {
   return {
     markets: () => [...world.markets.values()].map(marketView),
     market: (name) => {
@@ -162,7 +166,10 @@ function marketPart(
       settled(world, () => {
         const last = options.last ?? price;
         // A given mark stays apart from the last price from now on, as a basis.
-        if (options.mark !== undefined) market.basis = options.mark.minus(last);
+        if (options.mark !== undefined) {
+          market.basis = options.mark.minus(last);
+          market.skew = NO_SKEW;
+        }
         movePrice(world, market, last);
         record(world, 'price_set', {
           accountId: null,
@@ -175,6 +182,7 @@ function marketPart(
     setFundingRate: (name, rate) => {
       settled(world, () => changeFundingRate(world, marketOf(world, name), rate));
     },
+    setCondition: (condition, window = {}) => settled(world, () => setCondition(world, condition, window)),
     setPriceSource: (name, source) => {
       const market = marketOf(world, name);
       market.source = source;

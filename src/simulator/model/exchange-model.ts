@@ -1,6 +1,7 @@
 import type { Decimal } from '../../core/quantities/decimal.ts';
 import type { PriceSource } from '../prices/price-source.ts';
 import type { LedgerDetail, LedgerEntry, LedgerFilter } from './ledger-entry.ts';
+import type { ConditionWindow, MarketCondition } from './market-condition.ts';
 import type { Readings } from './readings.ts';
 import type {
   AccountSheet,
@@ -47,6 +48,8 @@ export interface ExchangeModel {
     options?: { readonly mark?: Decimal; readonly last?: Decimal },
   ): void;
   setFundingRate(market: string, rate: Decimal): void;
+  /** Depth, basis, auto-deleveraging and all else that befalls a market; refusals name what is wrong with it. */
+  setCondition(condition: MarketCondition, window?: ConditionWindow): Outcome<object>;
   /** Replaces the price source of a market; null stops it. */
   setPriceSource(market: string, source: PriceSource | null): void;
 

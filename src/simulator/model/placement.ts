@@ -76,7 +76,7 @@ function normalise(
 
 function placeCollateral(world: World, account: Account, request: CollateralRequest): Placed {
   const market = world.markets.get(request.market);
-  if (market === undefined || market.spec.quote !== world.config.referenceAsset) {
+  if (market?.status !== 'open' || market.spec.quote !== world.config.referenceAsset) {
     return refuse(world, account, request, reject(CODES.market, 'market', 'Market is not available'));
   }
   const invalid =
@@ -311,7 +311,7 @@ function pendingValue(account: Account): Decimal {
 export function placeSpot(world: World, account: Account, request: SpotOrderRequest): Placed {
   const market = world.markets.get(request.market);
   const named = { ...request, clientOrderId: request.clientOrderId ?? '' };
-  if (market?.spec.kind !== 'spot')
+  if (market?.spec.kind !== 'spot' || market.status !== 'open')
     return refuse(world, account, named, reject(CODES.market, 'market', 'Market is not available'));
   const order = createOrder(world, spotOrder(account, market, request));
   const invalid =

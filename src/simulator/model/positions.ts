@@ -29,7 +29,7 @@ export interface PositionFill {
   readonly amount: Decimal;
   readonly price: Decimal;
   readonly feeRate: Decimal;
-  readonly kind: 'fill' | 'liquidation' | 'position_seeded';
+  readonly kind: 'fill' | 'liquidation' | 'auto_deleverage' | 'settlement' | 'position_seeded';
   readonly order: Order | null;
   readonly role: 'taker' | 'maker' | 'engine';
 }

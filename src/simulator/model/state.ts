@@ -11,6 +11,7 @@ import type {
   IssuedDepositLink,
   LiquidationStage,
   MarketSpec,
+  MarketStatus,
   ModelConfig,
   OrderView,
   PositionLeg,
@@ -35,7 +36,7 @@ export interface Position {
   readonly positionId: number;
   readonly account: Account;
   readonly market: Market;
-  readonly key: string;
+  key: string;
   readonly positionSide: PositionLeg;
   readonly direction: 'long' | 'short';
   size: Decimal;
@@ -128,7 +129,13 @@ export interface BandEdge {
 }
 
 export interface Market {
-  readonly spec: MarketSpec;
+  spec: MarketSpec;
+  status: MarketStatus;
+  /** What the book lacks for now. */
+  thinness: { readonly factor: Decimal; readonly spread: Decimal };
+  /** Basis in force beside `basis`, as a fraction of the last price; between two moments it goes straight. */
+  skew: { readonly from: Decimal; readonly to: Decimal; readonly startMs: number; readonly endMs: number };
+  readonly skewNow: (nowMs: number) => Decimal;
   readonly orderClass: 'margin' | 'futures';
   last: Decimal;
   mark: Decimal;

@@ -341,8 +341,12 @@ export interface AssetStatus {
   readonly minDeposit: Decimal;
 }
 
+/** `halted`: for maintenance; nothing trades, and no order is taken. */
+export type MarketStatus = 'open' | 'halted' | 'delisted';
+
 export interface MarketSheet {
   readonly spec: MarketSpec;
+  readonly status: MarketStatus;
   readonly last: Decimal;
   readonly mark: Decimal;
   readonly bid: Decimal;
