@@ -68,6 +68,7 @@ export async function simulate(options: SimulatorOptions): Promise<RunningSimula
 export async function simulatorVocabulary(): Promise<{
   readonly scenarios: Readonly<Record<string, string>>;
   readonly faults: Readonly<Record<string, string>>;
+  readonly conditions: Readonly<Record<string, string>>;
   readonly readings: Readonly<Record<string, string>>;
 }> {
   const { vocabulary } = await import('./simulator/vocabulary.ts');

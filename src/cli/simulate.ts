@@ -29,6 +29,7 @@ interface Flags {
   readonly speed: number;
   readonly readings?: readonly string[];
   readonly faults?: readonly string[];
+  readonly conditions?: readonly string[];
   readonly depth?: string;
   readonly allowDomain?: readonly string[];
   readonly limits: boolean;
@@ -59,7 +60,11 @@ export function registerSimulate(program: Command, io: CliIo): void {
       line: 'simulate --faults lostReply,endpoint=stopLimit,probability=0.2 --readings shortAmount=unsigned',
       does: 'every fifth order loses its reply; shorts are not signed',
     },
-    { line: 'simulate --list', does: 'all scenarios, faults and readings' },
+    {
+      line: 'simulate --scenario crash --conditions depth,market=BTC_PERP,factor=0.02,spread=0.02,afterMs=60000,forMs=300000',
+      does: 'thin books for five minutes of a crash',
+    },
+    { line: 'simulate --list', does: 'all scenarios, faults, conditions and readings' },
   ]);
   command.addHelpText(
     'after',
@@ -109,9 +114,14 @@ function addBehaviour(command: Command): void {
     .addOption(new Option('--margin <model>', 'margin model').choices(['cross', 'isolated']))
     .option('--readings <name=value>', 'an open reading of the specification (repeatable)', collect)
     .option('--faults <fault>', 'a fault, kind,key=value,... (repeatable)', collect)
+    .option(
+      '--conditions <condition>',
+      'what befalls a market, kind,key=value,... (repeatable): thin books, basis, halts',
+      collect,
+    )
     .option('--allow-domain <domain>', 'allowed for redirects of fiat deposits (repeatable)', collect)
     .option('--no-limits', 'lift the rate limits')
-    .option('--list', 'print the scenarios, faults and readings, and end');
+    .option('--list', 'print the scenarios, faults, conditions and readings, and end');
 }
 
 async function run(io: CliIo, flags: Flags): Promise<void> {
@@ -168,6 +178,7 @@ async function optionsOf(flags: Flags): Promise<SimulatorOptions> {
     speed: flags.speed,
     readings: readingsOf(flags),
     faults: flags.faults ?? [],
+    conditions: flags.conditions ?? [],
     ...(flags.scenario === undefined ? {} : { scenario: { name: flags.scenario, market, noise: 0.0002 } }),
     ...(flags.prices === undefined ? {} : { candles: { csv: await readPrices(flags.prices), market } }),
     ...(moved || flags.still === true ? {} : { walk: { market, dailyVolatility: flags.volatility ?? 0.04 } }),

@@ -111,8 +111,11 @@ export class SimulatedExchange {
       faults: this.faults,
       log: this.log,
       nowMs: () => this.model.nowMs(),
+      clockMs: () => this.clock.nowMs(),
+      cancelOrder: (accountId, orderId) => this.change((model) => model.cancelOrder(accountId, orderId).ok),
       serverTimeMs: () => this.serverTimeMs(),
       page: (request) => this.#page(parts, request),
+      unaskedEncoding: () => this.model.readings().compression,
       lateArrivalMs: () => this.model.readings().lateArrivalMs,
     });
   }
@@ -184,7 +187,7 @@ export class SimulatedExchange {
   }
 
   injectFault(spec: FaultSpec): number {
-    const id = this.faults.inject(spec);
+    const id = this.faults.inject(spec, this.clock.nowMs());
     this.#fitAges();
     return id;
   }
@@ -234,6 +237,9 @@ export class SimulatedExchange {
       permissionsOf: (accountId) => this.accounts.access(accountId).permissions,
       nonceRuleOf: (accountId) =>
         this.accounts.access(accountId).nonceRule ?? this.model.readings().nonceRule,
+      nonceType: () => this.model.readings().nonceType,
+      rateLimitReply: () => this.model.readings().rateLimitReply,
+      demandsUserAgent: () => this.model.readings().userAgent === 'demanded',
       permissionStatus: () => Number(this.model.readings().permissionRefusal),
       serverTimeMs: () => this.serverTimeMs(),
       monotonicMs: this.#time.monotonicMs,

@@ -1,17 +1,20 @@
 import { performance } from 'node:perf_hooks';
 import { type Decimal, parseDecimal, ZERO } from '../core/quantities/decimal.ts';
 import type { AccountAccess } from './accounts.ts';
+import { type ConditionInput, setCondition } from './control/condition-routes.ts';
 import { readFault } from './control/fault-routes.ts';
+import { accepted } from './control/route.ts';
 import { ControlServer } from './control/server.ts';
 import { openDefaultAccounts } from './default-accounts.ts';
 import { CARD_PROVIDER, defaultConfig } from './defaults.ts';
 import { ExchangeClock } from './exchange-clock.ts';
-import { parseFaultText } from './http/fault-text.ts';
+import { parseConditionText, parseFaultText } from './http/fault-text.ts';
 import type { FaultSpec } from './http/faults.ts';
 import type { RegionState } from './http/front.ts';
 import { ENFORCED_RATE_LIMITS, type EnforcedLimit } from './http/rate-limit.ts';
 import type { RequestFilter, RequestRecord } from './http/request-log.ts';
 import { ExchangeServer } from './http/server.ts';
+import { atPrice } from './model/book-scale.ts';
 import { createExchangeModel } from './model/create-exchange-model.ts';
 import type { ExchangeModel } from './model/exchange-model.ts';
 import type { LedgerEntry, LedgerFilter } from './model/ledger-entry.ts';
@@ -55,6 +58,8 @@ export interface SimulatorOptions {
   readonly limits?: readonly EnforcedLimit[];
   /** Faults in force from the start; as text `kind,key=value,...`. */
   readonly faults?: readonly (FaultSpec | string)[];
+  /** Conditions of markets, now or at their times; as text `kind,key=value,...`. */
+  readonly conditions?: readonly (ConditionInput | string)[];
   /** Multiplies the amount at every level of the order books. */
   readonly depth?: string;
   /** Domains allowed for the redirects of fiat deposits; example.com if absent. */
@@ -165,6 +170,10 @@ export function assembleExchange(options: SimulatorOptions, time: SimulatorTime)
     const spec = typeof fault === 'string' ? parseFaultText(fault) : fault;
     exchange.injectFault(readFault(exchange, spec, 'fault'));
   }
+  for (const condition of options.conditions ?? []) {
+    const value = typeof condition === 'string' ? parseConditionText(condition) : condition;
+    accepted(setCondition(exchange, value, 'condition'));
+  }
   exchange.beginHistory();
   // Only now, so that everything so far has happened at the same moment, however long it took.
   clock.setSpeed(speed);
@@ -190,7 +199,7 @@ function startAt(markets: readonly MarketSpec[], { csv, market }: CandlesPlay): 
   const price = firstPrice(readPrices(csv));
   const leader = market ?? markets.find(({ follows }) => follows === undefined)?.name;
   return markets.map((spec) =>
-    spec.name === leader || spec.follows === leader ? Object.assign({}, spec, { price }) : spec,
+    spec.name === leader || spec.follows === leader ? atPrice(spec, price) : spec,
   );
 }
 

@@ -3,11 +3,18 @@ import type { AccountReads } from './endpoints/parts.ts';
 import { Revision } from './endpoints/revision.ts';
 import type { ExchangeClock } from './exchange-clock.ts';
 import type { ExchangeModel } from './model/exchange-model.ts';
-import type { CreditLineView, OrderView, PositionSheet, TransferView } from './model/types.ts';
+import type {
+  CreditLineView,
+  OpeningPosition,
+  OrderView,
+  PositionSheet,
+  TransferView,
+} from './model/types.ts';
 
 /** What the reads of one account showed at one time. */
 interface AccountState {
   readonly positions: readonly PositionSheet[];
+  readonly opening: readonly OpeningPosition[];
   readonly loans: readonly CreditLineView[];
   readonly balance: Readonly<Record<string, Decimal>>;
   readonly transfers: readonly TransferView[];
@@ -134,6 +141,7 @@ function hasLoans({ accounts }: PastState): boolean {
 function presentReads(model: ExchangeModel, accountId: string): AccountReads {
   return {
     openPositions: (market) => model.openPositions(accountId, market),
+    openingPositions: (market) => model.openingPositions(accountId, market),
     creditLines: () => model.creditLines(accountId),
     mainBalance: () => model.mainBalance(accountId),
     transfers: () => model.transfers(accountId),
@@ -146,6 +154,7 @@ function pastReads(state: AccountState): AccountReads {
     market === undefined ? records : records.filter((record) => record.market === market);
   return {
     openPositions: (market) => ofMarket(state.positions, market),
+    openingPositions: (market) => ofMarket(state.opening, market),
     creditLines: () => state.loans,
     mainBalance: () => state.balance,
     transfers: () => state.transfers,
@@ -156,6 +165,7 @@ function pastReads(state: AccountState): AccountReads {
 function stateOf(model: ExchangeModel, accountId: string): AccountState {
   return {
     positions: model.openPositions(accountId),
+    opening: model.openingPositions(accountId),
     loans: model.creditLines(accountId),
     balance: model.mainBalance(accountId),
     transfers: model.transfers(accountId),

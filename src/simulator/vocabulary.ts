@@ -1,4 +1,5 @@
 import { FAULT_KINDS } from './http/faults.ts';
+import { CONDITION_KINDS } from './model/market-condition.ts';
 import { READING_CHOICES, READING_DURATIONS } from './model/readings.ts';
 import { SCENARIOS } from './scenarios/scenarios.ts';
 
@@ -12,6 +13,7 @@ export function vocabulary() {
   return {
     scenarios: Object.fromEntries(scenarios),
     faults: FAULT_KINDS,
+    conditions: CONDITION_KINDS,
     readings: Object.fromEntries([...choices, ...durations]),
   };
 }

@@ -1,5 +1,6 @@
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import { decimal } from '../core/quantities/decimal.ts';
+import { setCondition } from '../simulator/control/condition-routes.ts';
 import type { SimulatedExchange } from '../simulator/simulated-exchange.ts';
 import type { WorldEvent } from './spec.ts';
 import type { StoreState } from './store-link.ts';
@@ -40,6 +41,10 @@ export async function applyEvent(stage: Stage, event: WorldEvent): Promise<void>
       return stage.exchange.front.setRegion(event.index, event.state);
     case 'setPrice':
       return stage.exchange.setPrice(event.market, decimal(event.price));
+    case 'condition':
+      // What the exchange refuses stands in its ledger.
+      setCondition(stage.exchange, event.condition, 'condition');
+      return;
     case 'trade':
     case 'cancelAll':
       return applyByOwner(stage.exchange, event);

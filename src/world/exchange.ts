@@ -1,5 +1,6 @@
 import { type Decimal, decimal, divide, maxDecimal, roundToStep } from '../core/quantities/decimal.ts';
 import { DEFAULT_ASSETS, DEFAULT_MARKETS } from '../simulator/defaults.ts';
+import { atPrice } from '../simulator/model/book-scale.ts';
 import type { AssetSpec, MarketSpec, SeedAccount, SeedPosition } from '../simulator/model/types.ts';
 import { interpolate, type PriceSource, sourceFromPoints } from '../simulator/prices/price-source.ts';
 import { playScenario, playWalk } from '../simulator/scenarios/play.ts';
@@ -55,7 +56,8 @@ function marketsOf({ prices = {}, markets: terms = {}, accounts }: ExchangeSpec)
 }
 
 function changed(market: MarketSpec, price: string | undefined, terms: MarketTerms = {}): MarketSpec {
-  const next = { ...market, ...(price === undefined ? {} : { price: decimal(price) }), ...termsOf(terms) };
+  const own = { ...market, ...termsOf(terms) };
+  const next = price === undefined ? own : atPrice(own, decimal(price));
   if (terms.priceStep === undefined) return next;
   const { depth, priceStep } = next;
   const fitted = (distance: Decimal): Decimal =>

@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici';
 import type { WireDispatcher } from '../exchange/call/transport.ts';
 import { type IncomingRequest, MAX_BODY_BYTES } from '../simulator/http/dispatch.ts';
 import type { ExchangeFront, ReplyConnection } from '../simulator/http/front.ts';
-import type { Reply } from '../simulator/http/reply.ts';
+import { onTheWire, type Reply } from '../simulator/http/reply.ts';
 import type { EventQueue } from './event-queue.ts';
 import type { MachineProcess } from './machine.ts';
 
@@ -89,8 +89,8 @@ class Exchange implements ReplyConnection, Dispatcher.DispatchController {
   send(reply: Reply, dateText: string, isCut: boolean): void {
     this.#answer(() => {
       const handler = this.#handler;
-      const body = Buffer.from(reply.body);
-      handler.onResponseStart?.(this, reply.status, { date: dateText });
+      const { headers, body } = onTheWire(reply, dateText);
+      handler.onResponseStart?.(this, reply.status, headers);
       handler.onResponseData?.(this, isCut ? body.subarray(0, body.length >> 1) : body);
       if (this.aborted) return;
       if (isCut) handler.onResponseError?.(this, new Error('the connection broke'));
@@ -130,6 +130,8 @@ function incoming(options: Dispatcher.DispatchOptions, address: string): Incomin
     payload: headers.get('x-txc-payload'),
     signature: headers.get('x-txc-signature'),
     referer: undefined,
+    userAgent: headers.get('user-agent'),
+    acceptEncoding: headers.get('accept-encoding'),
     address,
   };
 }

@@ -1,4 +1,5 @@
 import type { ReduceTarget } from '../core/rules/rule.ts';
+import type { ConditionInput } from '../simulator/control/condition-routes.ts';
 import type { FaultSpec } from '../simulator/http/faults.ts';
 import type { RegionState } from '../simulator/http/front.ts';
 import type { LatencySpec } from './chance.ts';
@@ -135,6 +136,8 @@ export type WorldEvent =
   | { readonly kind: 'reload'; readonly daemon: string; readonly config: string }
   | { readonly kind: 'store'; readonly state: 'up' | 'down' }
   | { readonly kind: 'region'; readonly index: number; readonly state: RegionState }
+  /** Thin books, basis, auto-deleveraging, halts and the like; its own times are of the exchange's clock. */
+  | { readonly kind: 'condition'; readonly condition: ConditionInput }
   | { readonly kind: 'setPrice'; readonly market: string; readonly price: string }
   /** By an operator; `account: null` is everywhere. */
   | { readonly kind: 'pause'; readonly account: string | null; readonly forMs?: number }

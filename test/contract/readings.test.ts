@@ -401,7 +401,7 @@ describe('the margin model', () => {
 });
 
 describe('the switches', () => {
-  it('are all tested here or in errors.test.ts: a new one has to be added', () => {
+  it('are all tested here, in errors.test.ts or in test/simulator/http/readings.test.ts: add a new one', () => {
     const tested = [
       'marginModel',
       'clientOrderIdUniqueness',
@@ -421,6 +421,18 @@ describe('the switches', () => {
       'successBody',
       'permissionRefusal',
       'nonceRule',
+      'wrongSideActivation',
+      'reduceOnlyRoom',
+      'openingPositions',
+      'noLiquidationState',
+      'positionLeverage',
+      'nonceType',
+      'uniqueIdSpelling',
+      'unknownMarketCode',
+      'orderHistoryReach',
+      'rateLimitReply',
+      'compression',
+      'userAgent',
     ];
     expect(Object.keys(READING_CHOICES).sort()).toEqual(tested.sort());
   });

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { simulatorVocabulary } from '../../src/app.ts';
 import { FAULT_KINDS } from '../../src/simulator/http/faults.ts';
+import { CONDITION_KINDS } from '../../src/simulator/model/market-condition.ts';
 import { READING_CHOICES, READING_DURATIONS } from '../../src/simulator/model/readings.ts';
 import { SCENARIOS } from '../../src/simulator/scenarios/scenarios.ts';
 import {
@@ -71,6 +72,11 @@ describe('docs/simulator.md', () => {
   it('lists every fault', () => {
     const rows = Object.entries(FAULT_KINDS).map(([name, note]) => [code(name), note]);
     expect(section('faults')).toBe(table(['Fault', 'What goes wrong'], rows));
+  });
+
+  it('lists every condition of a market', () => {
+    const rows = Object.entries(CONDITION_KINDS).map(([name, note]) => [code(name), note]);
+    expect(section('conditions')).toBe(table(['Condition', 'What changes'], rows));
   });
 
   it('lists the endpoints that a fault can aim at', () => {

@@ -109,6 +109,8 @@ function followOrder(
   if (accountId === null) return;
   if (kind === 'position_seeded' && positionId !== undefined) {
     book.sizes.set(positionId, decimal(entry.amount ?? '0'));
+  } else if ((kind === 'auto_deleverage' || kind === 'settlement') && positionId !== undefined) {
+    book.sizes.set(positionId, decimal(String(entry.details?.['sizeAfter'] ?? '0')));
   } else if (kind === 'liquidation_started') book.disturbed.add(accountId);
   else if (kind === 'order_cancelled' && orderId !== undefined) book.orders.delete(orderId);
   else if (kind === 'order_placed') place(book, entry, targets, say);

@@ -2,15 +2,22 @@ import { z } from 'zod';
 import { FAULT_KINDS, type FaultSpec } from '../http/faults.ts';
 import { READING_CHOICES, READING_DURATIONS } from '../model/readings.ts';
 import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
-import { type ControlRoute, integerOf, milliseconds, parseWith } from './route.ts';
+import { type ControlRoute, integerOf, milliseconds, parseWith, unixMilliseconds } from './route.ts';
 
 const CONNECTION = z.enum(['reset', 'hang']).optional();
+
+const RETRY_AFTER = {
+  retryAfterMs: milliseconds.optional(),
+  retryAfterAs: z.enum(['seconds', 'decimals', 'date']).optional(),
+};
 
 const EFFECT = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('latency'),
     delayMs: milliseconds,
     jitterMs: milliseconds.optional(),
+    sigma: z.number().min(0).max(5).optional(),
+    maxMs: milliseconds.optional(),
     at: z.enum(['request', 'reply']).optional(),
   }),
   z.strictObject({ kind: z.literal('reset') }),
@@ -28,7 +35,29 @@ const EFFECT = z.discriminatedUnion('kind', [
     code: z.number().int().optional(),
     message: z.string().optional(),
     errors: z.record(z.string(), z.array(z.string())).optional(),
+    ...RETRY_AFTER,
   }),
+  z.strictObject({
+    kind: z.literal('gatewayStatus'),
+    status: z.number().int().min(400).max(599),
+    body: z.enum(['html', 'empty']).optional(),
+    applied: z.boolean().optional(),
+    ...RETRY_AFTER,
+  }),
+  z.strictObject({
+    kind: z.literal('unavailable'),
+    meaning: z.enum(['executed', 'failed', 'overloaded']),
+    ...RETRY_AFTER,
+  }),
+  z.strictObject({
+    kind: z.literal('refusal'),
+    of: z.enum(['orders', 'openingOrders', 'reduceOnlyOrders', 'cancels']),
+    status: z.number().int().min(400).max(599).optional(),
+    code: z.number().int().optional(),
+    message: z.string().optional(),
+    ...RETRY_AFTER,
+  }),
+  z.strictObject({ kind: z.literal('orderCancelled'), status: z.string().optional() }),
   z.strictObject({ kind: z.literal('truncatedJson') }),
   z.strictObject({ kind: z.literal('cutBody') }),
   z.strictObject({ kind: z.literal('malformedJson'), body: z.string().optional() }),
@@ -36,22 +65,49 @@ const EFFECT = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('wrongTypes') }),
   z.strictObject({ kind: z.literal('missingField'), field: z.string().optional() }),
   z.strictObject({ kind: z.literal('badRecord') }),
+  z.strictObject({ kind: z.literal('compressed'), encoding: z.enum(['gzip', 'br']).optional() }),
+  z.strictObject({ kind: z.literal('emptyList') }),
+  z.strictObject({ kind: z.literal('zeroBalance') }),
+  z.strictObject({
+    kind: z.literal('nullRecord'),
+    market: z.string().optional(),
+    inPlace: z.boolean().optional(),
+  }),
+  z.strictObject({ kind: z.literal('emptyString'), field: z.string().optional() }),
 ]);
 
 /** A fault as it comes from outside, on the control API and on the command line. */
-const FAULT = z.strictObject({
-  effect: EFFECT,
-  target: z
-    .strictObject({
-      endpoint: z.string().optional(),
-      account: z.string().optional(),
-      region: z.number().int().min(0).optional(),
-    })
-    .optional(),
-  probability: z.number().min(0).max(1).optional(),
-  count: z.number().int().min(1).optional(),
-  skip: z.number().int().min(0).optional(),
-});
+const FAULT = z
+  .strictObject({
+    effect: EFFECT,
+    target: z
+      .strictObject({
+        endpoint: z.string().optional(),
+        account: z.string().optional(),
+        region: z.number().int().min(0).optional(),
+      })
+      .optional(),
+    probability: z.number().min(0).max(1).optional(),
+    count: z.number().int().min(1).optional(),
+    skip: z.number().int().min(0).optional(),
+    fromMs: unixMilliseconds.optional(),
+    untilMs: unixMilliseconds.optional(),
+    afterMs: milliseconds.optional(),
+    forMs: milliseconds.min(1).optional(),
+    everyMs: milliseconds.min(1).optional(),
+  })
+  .refine(
+    ({ fromMs, afterMs }) => fromMs === undefined || afterMs === undefined,
+    'give fromMs or afterMs, not both',
+  )
+  .refine(
+    ({ forMs, untilMs, everyMs }) => forMs === undefined || untilMs === undefined || everyMs !== undefined,
+    'give untilMs or forMs, not both, unless everyMs repeats it',
+  )
+  .refine(
+    ({ forMs, everyMs }) => everyMs === undefined || (forMs !== undefined && forMs <= everyMs),
+    'everyMs needs a forMs that is not longer',
+  );
 
 const REGION = z.union(
   [
@@ -105,7 +161,7 @@ function faultBookRoutes(exchange: SimulatedExchange): readonly ControlRoute[] {
     {
       method: 'POST',
       path: '/faults',
-      doc: 'Injects a fault: effect, and optionally target, probability, count, skip.',
+      doc: 'Injects a fault: effect, and optionally target, probability, count, skip, and when: fromMs, untilMs, afterMs, forMs, everyMs.',
       example: {
         effect: { kind: 'lostReply' },
         target: { endpoint: 'stopLimit' },

@@ -34,6 +34,9 @@ export const milliseconds = z
   .min(0)
   .max(365 * 24 * 3_600_000);
 
+/** A moment of exchange time. */
+export const unixMilliseconds = z.number().int().min(0).max(8.64e15);
+
 /** Numbers of a query string are text. */
 export const queryInteger = z
   .string()

@@ -1,6 +1,7 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
 import { accountRoutes } from './account-routes.ts';
+import { conditionRoutes } from './condition-routes.ts';
 import { faultRoutes } from './fault-routes.ts';
 import { marketRoutes } from './market-routes.ts';
 import { plain } from './plain.ts';
@@ -123,9 +124,15 @@ function statusRoutes(exchange: SimulatedExchange, describe: () => unknown): rea
 }
 
 function controlRoutes(exchange: SimulatedExchange): readonly ControlRoute[] {
-  return [marketRoutes, sourceRoutes, faultRoutes, accountRoutes, walletRoutes, recordRoutes].flatMap(
-    (make) => make(exchange),
-  );
+  return [
+    marketRoutes,
+    sourceRoutes,
+    conditionRoutes,
+    faultRoutes,
+    accountRoutes,
+    walletRoutes,
+    recordRoutes,
+  ].flatMap((make) => make(exchange));
 }
 
 function problemOf(error: unknown): { readonly status: number; readonly body: unknown } {

@@ -1,6 +1,7 @@
 import { type Decimal, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import type { ServedEndpoint } from '../http/dispatch.ts';
 import { privateError, type Reply, success } from '../http/reply.ts';
+import type { Readings } from '../model/readings.ts';
 import type { DepositLinkRequest, Rejection } from '../model/types.ts';
 import { ParamReader } from './params.ts';
 import { type EndpointParts, type FiatService, invalidFiatParams } from './parts.ts';
@@ -28,7 +29,7 @@ export function fiatDepositEndpoint(parts: EndpointParts): ServedEndpoint {
       const ticker = reader.requiredString('ticker');
       const provider = reader.requiredString('provider');
       const amount = readAmount(reader);
-      const uniqueId = reader.requiredString('unique_id', 'uniqueId');
+      const uniqueId = readUniqueId(reader, parts.model.readings().uniqueIdSpelling);
       const links = readLinks(reader, parts.fiat);
       if (provider === parts.fiat.cardProvider && CUSTOMER_TICKERS.has(ticker)) {
         checkCustomer(reader, parts.model.nowMs());
@@ -56,6 +57,12 @@ export function fiatDepositEndpoint(parts: EndpointParts): ServedEndpoint {
 function refused(parts: EndpointParts, rejection: Rejection): Reply {
   if (rejection.code === 10) return privateError(400, 10, rejection.message, rejection.errors);
   return invalidFiatParams(parts.model, rejection.errors);
+}
+
+/** The refusal names `uniqueId` in either spelling (specification 7). */
+function readUniqueId(reader: ParamReader, spelling: Readings['uniqueIdSpelling']): string | undefined {
+  const isCamel = spelling === 'camel' || (spelling === 'either' && reader.raw('uniqueId') !== undefined);
+  return reader.requiredString(isCamel ? 'uniqueId' : 'unique_id', 'uniqueId');
 }
 
 /** Zero and less are "too little", which only the exchange can say; here only whether it is a number. */

@@ -2,7 +2,7 @@ import { formatDecimal } from '../../core/quantities/decimal.ts';
 import type { ServedEndpoint } from '../http/dispatch.ts';
 import { type Reply, success } from '../http/reply.ts';
 import type { Readings } from '../model/readings.ts';
-import type { PositionSheet } from '../model/types.ts';
+import type { OpeningPosition, PositionSheet } from '../model/types.ts';
 import { ParamReader } from './params.ts';
 import { type EndpointParts, invalidParams, optionalMarket, unixSeconds } from './parts.ts';
 
@@ -58,8 +58,14 @@ function listing(
   what: { readonly accountId: string; readonly staleMs: number; readonly market: string | undefined },
 ): Reply {
   const readings = parts.model.readings();
-  const positions = parts.reads(what.accountId, what.staleMs).openPositions(what.market);
-  return success(positions.map((position) => positionRecord(position, readings)));
+  const reads = parts.reads(what.accountId, what.staleMs);
+  const leverage =
+    readings.positionLeverage === 'present' ? parts.model.account(what.accountId).leverage : undefined;
+  const known = leverage === undefined ? {} : { leverage };
+  return success([
+    ...reads.openPositions(what.market).map((view) => Object.assign(positionRecord(view, readings), known)),
+    ...reads.openingPositions(what.market).map((view) => Object.assign(openingRecord(view, readings), known)),
+  ]);
 }
 
 /** Specification 2.4. */
@@ -72,7 +78,7 @@ function positionRecord(view: PositionSheet, readings: Readings): object {
     amount: positionAmount(view, readings),
     basePrice: formatDecimal(view.basePrice),
     liquidationPrice: view.liquidationPrice === null ? null : formatDecimal(view.liquidationPrice),
-    liquidationState: view.liquidationState,
+    liquidationState: view.liquidationState ?? safeState(readings),
     pnl: formatDecimal(view.pnl),
     pnlPercent: formatDecimal(view.pnlPercent),
     margin: formatDecimal(view.margin),
@@ -83,6 +89,33 @@ function positionRecord(view: PositionSheet, readings: Readings): object {
     tpsl: tpslRecord(view.tpsl),
     positionSide: view.positionSide,
   };
+}
+
+/** Live notes: what is not known yet is null. */
+function openingRecord(opening: OpeningPosition, readings: Readings): object {
+  return {
+    positionId: opening.positionId,
+    market: opening.market,
+    openDate: unixSeconds(opening.openMs),
+    modifyDate: unixSeconds(opening.openMs),
+    amount: null,
+    basePrice: null,
+    liquidationPrice: null,
+    liquidationState: safeState(readings),
+    pnl: null,
+    pnlPercent: null,
+    margin: '0',
+    freeMargin: formatDecimal(opening.freeMargin),
+    funding: '0',
+    unrealizedFunding: '0',
+    unrealizedPnl: '0',
+    tpsl: null,
+    positionSide: opening.positionSide,
+  };
+}
+
+function safeState({ noLiquidationState }: Readings): '' | null {
+  return noLiquidationState === 'empty' ? '' : null;
 }
 
 /** A short in one-way mode is signed or not: the specification does not say. */

@@ -1,6 +1,7 @@
 import { formatDecimal } from '../../core/quantities/decimal.ts';
 import type { ServedEndpoint } from '../http/dispatch.ts';
 import { type Reply, success } from '../http/reply.ts';
+import type { ExchangeModel } from '../model/exchange-model.ts';
 import type { Readings } from '../model/readings.ts';
 import type { OrderView } from '../model/types.ts';
 import { ParamReader } from './params.ts';
@@ -17,13 +18,33 @@ export function orderHistoryEndpoint(parts: EndpointParts): ServedEndpoint {
       const market = optionalMarket(reader, parts.model);
       const limit = reader.integer('limit', 1, 500, 50);
       const offset = reader.integer('offset', 0, Number.MAX_SAFE_INTEGER, 0);
+      const isWithin = readReach(reader, parts.model);
       if (reader.hasProblems) return invalidParams(parts.model, reader.problems);
-      const orders = parts.reads(accountId, staleMs).spotOrderHistory(market);
+      const orders = parts.reads(accountId, staleMs).spotOrderHistory(market).filter(isWithin);
       const page = orders.slice(offset, offset + limit);
       if (page.length === 0) return success(emptyResult(parts.model));
       return success(groupByMarket(page, parts.model.readings()));
     },
   };
+}
+
+const DAY_MS = 86_400_000;
+const MONTH_DAYS = 31;
+const HALF_YEAR_DAYS = 184;
+
+/** Live notes: without dates one month back; at most 31 days per request, within six months. */
+function readReach(reader: ParamReader, model: ExchangeModel): (order: OrderView) => boolean {
+  if (model.readings().orderHistoryReach === 'all') return () => true;
+  const nowMs = model.nowMs();
+  const startMs = 1_000 * reader.integer('startDate', 0, 1e11, Number.NaN);
+  const endMs = 1_000 * reader.integer('endDate', 0, 1e11, Number.NaN);
+  const toMs = Number.isNaN(endMs) ? nowMs : endMs + 999;
+  const fromMs = Number.isNaN(startMs) ? toMs - MONTH_DAYS * DAY_MS : startMs;
+  if (fromMs < nowMs - HALF_YEAR_DAYS * DAY_MS)
+    reader.problem('startDate', 'The startDate is more than six months ago.');
+  if (toMs - fromMs > MONTH_DAYS * DAY_MS + 999)
+    reader.problem('startDate', 'The startDate is more than 31 days before the endDate.');
+  return ({ createdMs }) => createdMs >= fromMs && createdMs < toMs + 1;
 }
 
 function groupByMarket(orders: readonly OrderView[], readings: Readings): Record<string, object[]> {

@@ -8,13 +8,21 @@ import {
   successText,
 } from '../http/reply.ts';
 import type { ExchangeModel } from '../model/exchange-model.ts';
-import type { CreditLineView, OrderView, PositionSheet, Rejection, TransferView } from '../model/types.ts';
+import type {
+  CreditLineView,
+  OpeningPosition,
+  OrderView,
+  PositionSheet,
+  Rejection,
+  TransferView,
+} from '../model/types.ts';
 import type { ParamReader } from './params.ts';
 import type { Revision } from './revision.ts';
 
 /** What one account's reads show, now or as of some time ago. */
 export interface AccountReads {
   openPositions(market?: string): readonly PositionSheet[];
+  openingPositions(market?: string): readonly OpeningPosition[];
   creditLines(): readonly CreditLineView[];
   mainBalance(): Readonly<Record<string, Decimal>>;
   transfers(): readonly TransferView[];
@@ -41,17 +49,22 @@ export interface FiatService {
 }
 
 const VALIDATION_FAILED = 'Validation failed';
+const UNKNOWN_MARKET = 'Market is not available.';
 
 /** Refused parameters of an order, history, cancel, hedge or position endpoint (specification 7). */
 export function invalidParams(model: ExchangeModel, fields: FieldErrors): Reply {
   const readings = model.readings();
   return privateError(
     Number(readings.validationStatus),
-    Number(readings.validationCode),
+    isUnknownMarket(fields) && readings.unknownMarketCode === '31' ? 31 : Number(readings.validationCode),
     VALIDATION_FAILED,
     fields,
     { empties: readings.emptyResult },
   );
+}
+
+function isUnknownMarket(fields: FieldErrors): boolean {
+  return Object.keys(fields).length === 1 && fields['market']?.[0] === UNKNOWN_MARKET;
 }
 
 /** Refused parameters of a fiat deposit link: always code 0 (specification 7). */
@@ -85,8 +98,8 @@ export function commandReply(model: ExchangeModel, documented: unknown): Reply {
 /** An optional market that has to exist. */
 export function optionalMarket(reader: ParamReader, model: ExchangeModel): string | undefined {
   const market = reader.optionalString('market');
-  if (market !== undefined && model.market(market) === undefined) {
-    return reader.problem('market', 'Market is not available.');
+  if (market !== undefined && (model.market(market)?.status ?? 'delisted') === 'delisted') {
+    return reader.problem('market', UNKNOWN_MARKET);
   }
   return market;
 }
@@ -96,7 +109,7 @@ export function emptyResult(model: ExchangeModel): unknown {
   return emptyBody(model.readings().emptyResult);
 }
 
-/** Unix seconds with fraction, as times are returned (specification 1, rule 3). */
+/** Unix seconds with a fraction of at most six digits, as times are returned (specification 1, rule 3, and 2.2). */
 export function unixSeconds(ms: number): number {
-  return ms / 1_000;
+  return Math.round(ms * 1_000) / 1_000_000;
 }

@@ -26,6 +26,9 @@ export type Authentication =
     }
   | { readonly kind: 'refused'; readonly reply: Reply; readonly accountId?: string };
 
+/** Whether a nonce may also be a JSON number (a reading). */
+export type NonceType = 'string' | 'stringOrNumber';
+
 export type RequestParams = Readonly<Record<string, unknown>>;
 
 const SIGNATURE_SYNTAX = /^[0-9a-fA-F]{128}$/;
@@ -41,6 +44,7 @@ export function makeApiKey(accountId: string, apiKey: string, apiSecret: string)
 export function authenticate(
   request: SignedRequest,
   findKey: (apiKey: string) => ApiKey | undefined,
+  nonceType: NonceType,
 ): Authentication {
   if (!request.payload) return refused('Payload not provided.');
   if (!request.apiKey || !request.signature) return refused('Unauthorized request.');
@@ -50,16 +54,26 @@ export function authenticate(
   if (request.payload !== request.body.toString('base64')) return refused('Invalid payload', key.accountId);
   const params = parseObject(request.body);
   if (params === undefined) return refused('Invalid payload', key.accountId, 400);
-  return checkEnvelope(request.path, key, params);
+  return checkEnvelope(request.path, key, params, nonceType);
 }
 
-function checkEnvelope(path: string, key: ApiKey, params: RequestParams): Authentication {
+function checkEnvelope(
+  path: string,
+  key: ApiKey,
+  params: RequestParams,
+  nonceType: NonceType,
+): Authentication {
   const target = params['request'];
   if (typeof target !== 'string' || target === '') return refused('Request not provided.', key.accountId);
   if (target !== path) return refused('Invalid payload', key.accountId);
-  const nonce = params['nonce'];
+  const nonce = nonceOf(params['nonce'], nonceType);
   if (typeof nonce !== 'string' || nonce === '') return refused('Nonce not provided.', key.accountId);
   return { kind: 'ok', accountId: key.accountId, apiKey: key.apiKey, nonce, params };
+}
+
+/** A number that JSON has kept exact counts as its digits. */
+function nonceOf(nonce: unknown, nonceType: NonceType): unknown {
+  return nonceType === 'stringOrNumber' && Number.isSafeInteger(nonce) ? String(nonce) : nonce;
 }
 
 /** Hex of HMAC-SHA512 over the payload with the API secret (specification 5, rule 2), in constant time. */

@@ -62,7 +62,7 @@ function brokenRecord(record: JsonObject, random: Random): unknown {
  * Applies `change` to what counts as a record: the elements of an array, of the arrays inside an object
  * (`records`, order history by market), the objects inside an object of objects (balances), or the one object.
  */
-function damageRecords(text: string, change: (record: JsonObject) => unknown): string {
+export function damageRecords(text: string, change: (record: JsonObject) => unknown): string {
   let value: unknown;
   try {
     value = JSON.parse(text);

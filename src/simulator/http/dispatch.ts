@@ -1,7 +1,7 @@
-import { type ApiKey, authenticate, type RequestParams } from './authenticate.ts';
+import { type ApiKey, authenticate, type NonceType, type RequestParams } from './authenticate.ts';
 import { NonceCheck, type NonceRule } from './nonce-check.ts';
 import type { RateLimiter } from './rate-limit.ts';
-import { permissionError, privateError, publicError, type Reply } from './reply.ts';
+import { gatewayReply, permissionError, privateError, publicError, type Reply } from './reply.ts';
 
 /** What a key needs support to have enabled, or its owner to have granted. */
 export type KeyPermission = 'creditLine' | 'fiatDeposit' | 'trading';
@@ -42,6 +42,8 @@ export interface IncomingRequest {
   readonly payload: string | undefined;
   readonly signature: string | undefined;
   readonly referer: string | undefined;
+  readonly userAgent: string | undefined;
+  readonly acceptEncoding: string | undefined;
   readonly address: string;
 }
 
@@ -61,6 +63,11 @@ export interface DispatchParts {
   readonly findKey: (apiKey: string) => ApiKey | undefined;
   readonly permissionsOf: (accountId: string) => KeyPermissions;
   readonly nonceRuleOf: (accountId: string) => NonceRule;
+  readonly nonceType: () => NonceType;
+  /** Who answers above a rate limit: the API, or a gateway with a page or without a body. */
+  readonly rateLimitReply: () => 'json' | 'html' | 'empty';
+  /** Whether the gateway challenges clients that do not name themselves. */
+  readonly demandsUserAgent: () => boolean;
   /** HTTP status of a permission refusal: the specification leaves it open. */
   readonly permissionStatus: () => number;
   /** Server time that nonces are compared with, Unix milliseconds. */
@@ -89,8 +96,10 @@ export class Dispatcher {
 
   dispatch(request: IncomingRequest, staleMs: number): Dispatched {
     const isPublic = request.path.startsWith('/api/v4/public/');
+    if (!request.userAgent && this.#parts.demandsUserAgent()) return { reply: gatewayReply(403, 'html') };
     if (!this.#parts.limiter.admit(request.path, request.address, this.#parts.monotonicMs())) {
-      return { reply: tooMany(isPublic) };
+      const kind = this.#parts.rateLimitReply();
+      return { reply: kind === 'json' ? tooMany(isPublic) : gatewayReply(429, kind) };
     }
     const endpoint = this.#parts.endpoints.get(request.path);
     if (endpoint === undefined || endpoint.httpMethod !== request.httpMethod) {
@@ -103,7 +112,7 @@ export class Dispatcher {
   }
 
   #dispatchPrivate(endpoint: ServedEndpoint, request: IncomingRequest, staleMs: number): Dispatched {
-    const authentication = authenticate(request, this.#parts.findKey);
+    const authentication = authenticate(request, this.#parts.findKey, this.#parts.nonceType());
     if (authentication.kind === 'refused') return authentication;
     const { accountId, apiKey, nonce, params } = authentication;
     const known = { accountId, nonce, params, isCommand: endpoint.isCommand === true };

@@ -1,8 +1,18 @@
+import { CONDITION_KINDS } from '../model/market-condition.ts';
 import { SimulatorError } from '../simulated-exchange.ts';
 import { FAULT_KINDS } from './faults.ts';
 
 const TARGET_KEYS = new Set(['endpoint', 'account', 'region']);
-const OUTER_KEYS = new Set(['probability', 'count', 'skip']);
+const OUTER_KEYS = new Set([
+  'probability',
+  'count',
+  'skip',
+  'fromMs',
+  'untilMs',
+  'afterMs',
+  'forMs',
+  'everyMs',
+]);
 /** Values that stay text even when they look like a number or a boolean. */
 const TEXT_KEYS = new Set(['endpoint', 'account', 'field', 'message', 'connection', 'at', 'body']);
 
@@ -11,24 +21,43 @@ const TEXT_KEYS = new Set(['endpoint', 'account', 'field', 'message', 'connectio
  * `lostReply,endpoint=stopLimit,probability=0.2,count=3`. The result still has to be validated.
  */
 export function parseFaultText(text: string): unknown {
-  const [kind = '', ...settings] = text.split(',');
-  if (!Object.hasOwn(FAULT_KINDS, kind)) {
-    const known = Object.keys(FAULT_KINDS).join(', ');
-    throw new SimulatorError('invalid-input', `no fault ${JSON.stringify(kind)}; there are ${known}`);
-  }
+  const { kind, settings } = settingsOf(text, 'fault', FAULT_KINDS);
   const effect: Record<string, unknown> = { kind };
   const target: Record<string, unknown> = {};
   const outer: Record<string, unknown> = {};
-  for (const setting of settings) {
-    const equals = setting.indexOf('=');
-    if (equals < 1) {
-      throw new SimulatorError('invalid-input', `fault ${text}: ${JSON.stringify(setting)} is not key=value`);
-    }
-    const key = setting.slice(0, equals);
+  for (const [key, value] of settings) {
     const holder = TARGET_KEYS.has(key) ? target : OUTER_KEYS.has(key) ? outer : effect;
-    holder[key] = valueOf(key, setting.slice(equals + 1));
+    holder[key] = valueOf(key, value);
   }
   return { effect, ...(Object.keys(target).length === 0 ? {} : { target }), ...outer };
+}
+
+/** A condition of a market, written in the same way: `depth,market=BTC_PERP,factor=0.02,afterMs=60000`. */
+export function parseConditionText(text: string): unknown {
+  const { kind, settings } = settingsOf(text, 'condition', CONDITION_KINDS);
+  // Times are the only numbers; amounts and prices are text.
+  const values = settings.map(
+    ([key, value]) => [key, key.endsWith('Ms') ? valueOf(key, value) : value] as const,
+  );
+  return { kind, ...Object.fromEntries(values) };
+}
+
+function settingsOf(
+  text: string,
+  what: string,
+  kinds: Readonly<Record<string, string>>,
+): { readonly kind: string; readonly settings: readonly (readonly [key: string, value: string])[] } {
+  const [kind = '', ...settings] = text.split(',');
+  if (!Object.hasOwn(kinds, kind)) {
+    const known = Object.keys(kinds).join(', ');
+    throw new SimulatorError('invalid-input', `no ${what} ${JSON.stringify(kind)}; there are ${known}`);
+  }
+  const pairs = settings.map((setting) => {
+    const equals = setting.indexOf('=');
+    if (equals >= 1) return [setting.slice(0, equals), setting.slice(equals + 1)] as const;
+    throw new SimulatorError('invalid-input', `${what} ${text}: ${JSON.stringify(setting)} is not key=value`);
+  });
+  return { kind, settings: pairs };
 }
 
 function valueOf(key: string, text: string): unknown {

@@ -1,9 +1,9 @@
 import type { Timers } from '../../core/ports/clock.ts';
 import { Delays } from './delays.ts';
 import type { Dispatched, IncomingRequest, ServedEndpoint } from './dispatch.ts';
-import { damagedBody, type FaultPlan, faultReply, NO_FAULTS, planOf } from './fault-plan.ts';
+import { damagedBody, type FaultPlan, faultReply, isApplied, NO_FAULTS, planOf } from './fault-plan.ts';
 import type { FaultBook, LostConnection } from './faults.ts';
-import { privateError, publicError, type Reply } from './reply.ts';
+import { type ContentEncoding, privateError, publicError, type Reply } from './reply.ts';
 import type { RequestLog, RequestOutcome } from './request-log.ts';
 
 /** The state of one base address as a whole. `down`: connections are reset; `hang`: nothing is answered. */
@@ -28,12 +28,18 @@ export interface FrontParts {
   readonly log: RequestLog;
   /** Exchange time, for the log. */
   readonly nowMs: () => number;
+  /** Exchange time by its clock, which the exchange may have to catch up with. */
+  readonly clockMs: () => number;
+  /** Cancels an open order by itself; says whether it was open. */
+  readonly cancelOrder: (accountId: string, orderId: number) => boolean;
   /** Time in the Date header, Unix milliseconds. */
   readonly serverTimeMs: () => number;
   /** What is not the API: the pages that a browser sees. */
   readonly page: (request: IncomingRequest) => Reply | undefined;
   /** How long after its lost reply a request takes effect (a reading); 0 for before. */
   readonly lateArrivalMs: () => number;
+  /** Of replies to requests that name none (a reading). */
+  readonly unaskedEncoding: () => ContentEncoding | 'none';
 }
 
 /** What stands before the exchange at each of its base addresses: regions, faults, delays and the request log. */
@@ -109,6 +115,8 @@ export class ExchangeFront {
       endpoint: this.#endpointName(exchange.request),
       account: this.#accountOf(exchange.request),
       region: exchange.region,
+      atMs: this.#parts.clockMs(),
+      isReduceOnly: () => parsed(exchange.request.body.toString())?.['reduceOnly'] === true,
     });
     const plan = planOf(effects, () => faults.random());
     exchange.faults = effects.map((effect) => effect.kind);
@@ -122,8 +130,9 @@ export class ExchangeFront {
       this.#record(exchange, 'unseen', {});
       return lose(exchange, plan.unseen);
     }
-    if (plan.status !== undefined && plan.status.applied !== true) {
-      return this.#answerUnseen(exchange, faultReply(plan.status, exchange.isPublic), exchange.faults);
+    if (plan.instead !== undefined && !isApplied(plan.instead)) {
+      const reply = faultReply(plan.instead, exchange.isPublic, this.#parts.serverTimeMs());
+      return this.#answerUnseen(exchange, reply, exchange.faults);
     }
     const lateMs = plan.lost === undefined ? 0 : this.#parts.lateArrivalMs();
     if (plan.late !== undefined || lateMs > 0) return this.#applyLate(exchange, plan, lateMs);
@@ -153,9 +162,11 @@ export class ExchangeFront {
 
   #process(exchange: Exchange, plan: FaultPlan): void {
     const dispatched = this.#parts.dispatch(exchange.request, plan.staleMs);
-    const reply = plan.status === undefined ? dispatched.reply : faultReply(plan.status, exchange.isPublic);
-    const random = () => this.#parts.faults.random();
-    const body = plan.damages.length === 0 ? reply.body : damagedBody(reply.body, plan, random);
+    const reply =
+      plan.instead === undefined
+        ? this.#cancelledAtOnce(dispatched, plan.cancelledAs)
+        : faultReply(plan.instead, exchange.isPublic, this.#parts.serverTimeMs());
+    const body = plan.damages.length === 0 ? reply.body : this.#damaged(reply, plan, dispatched);
     const delivered = plan.lost === undefined && !plan.cutBody && body === reply.body;
     this.#record(exchange, outcomeOf(dispatched.reply), {
       dispatched,
@@ -163,9 +174,29 @@ export class ExchangeFront {
       status: reply.status,
     });
     if (plan.lost !== undefined) return lose(exchange, plan.lost);
-    const finish = () => this.#send(exchange, { ...reply, body }, plan.cutBody);
+    const encoding = plan.encoding === undefined ? {} : { encoding: plan.encoding };
+    const finish = () => this.#send(exchange, { ...reply, body, ...encoding }, plan.cutBody);
     if (plan.replyDelayMs > 0) return this.#delays.after(plan.replyDelayMs, finish);
     return finish();
+  }
+
+  #damaged(reply: Reply, plan: FaultPlan, { params }: Dispatched): string {
+    const { faults, clockMs } = this.#parts;
+    const market = params?.['market'];
+    return damagedBody(reply, plan, {
+      random: () => faults.random(),
+      nowMs: clockMs(),
+      market: typeof market === 'string' ? market : undefined,
+    });
+  }
+
+  /** The exchange takes an order and cancels it by itself before it answers. */
+  #cancelledAtOnce({ reply, accountId }: Dispatched, status: string | undefined): Reply {
+    if (status === undefined || accountId === undefined) return reply;
+    const order = parsed(reply.body);
+    const orderId = order?.['order_id'] ?? order?.['orderId'];
+    if (typeof orderId !== 'number' || !this.#parts.cancelOrder(accountId, orderId)) return reply;
+    return { ...reply, body: JSON.stringify({ ...order, status }) };
   }
 
   #answerUnseen(exchange: Exchange, reply: Reply, faults: readonly string[]): void {
@@ -173,8 +204,10 @@ export class ExchangeFront {
     this.#send(exchange, reply, false);
   }
 
-  #send({ connection }: Exchange, reply: Reply, isCut: boolean): void {
-    connection.send(reply, this.#dateHeader(), isCut);
+  #send({ connection, request }: Exchange, reply: Reply, isCut: boolean): void {
+    const unasked = request.acceptEncoding === undefined ? this.#parts.unaskedEncoding() : 'none';
+    const isPlain = unasked === 'none' || reply.encoding !== undefined;
+    connection.send(isPlain ? reply : { ...reply, encoding: unasked }, this.#dateHeader(), isCut);
   }
 
   #dateHeader(): string {
@@ -247,6 +280,14 @@ class Exchange {
 }
 
 const NONE: readonly string[] = [];
+
+function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    return JSON.parse(text) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 function lose({ connection }: Exchange, how: LostConnection): void {
   if (how === 'reset') connection.reset();

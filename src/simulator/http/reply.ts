@@ -1,7 +1,11 @@
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+
 /**
  * What goes back over the wire. A reply is finished text, so that faults can damage it and a cache can keep it;
  * what the request log wants to know of it travels beside the text.
  */
+export type ContentEncoding = 'gzip' | 'br';
+
 export interface Reply {
   readonly status: number;
   readonly body: string;
@@ -10,7 +14,37 @@ export interface Reply {
   /** JSON where absent. */
   readonly contentType?: string;
   readonly location?: string;
+  /** As the Retry-After header has it: seconds or a date. */
+  readonly retryAfter?: string;
+  readonly encoding?: ContentEncoding;
 }
+
+/** What a client sees of a reply: its headers, and its body as it travels. */
+export function onTheWire(
+  reply: Reply,
+  dateText: string,
+): { readonly headers: Readonly<Record<string, string>>; readonly body: Buffer } {
+  const plain = Buffer.from(reply.body);
+  const { encoding, retryAfter, location } = reply;
+  const body = encoding === undefined ? plain : COMPRESS[encoding](plain);
+  return {
+    headers: {
+      'content-type': reply.contentType ?? 'application/json; charset=utf-8',
+      'content-length': String(body.length),
+      'cache-control': 'no-store',
+      date: dateText,
+      ...(encoding === undefined ? {} : { 'content-encoding': encoding }),
+      ...(retryAfter === undefined ? {} : { 'retry-after': retryAfter }),
+      ...(location === undefined ? {} : { location }),
+    },
+    body,
+  };
+}
+
+const COMPRESS: Readonly<Record<ContentEncoding, (body: Buffer) => Buffer>> = {
+  gzip: (body) => gzipSync(body),
+  br: (body) => brotliCompressSync(body),
+};
 
 interface ReplyError {
   readonly code?: number;
@@ -63,6 +97,27 @@ export function permissionError(status: number, message: string): Reply {
 /** Error body of public endpoints (specification 7): success, message, params. */
 export function publicError(status: number, message: string, params: readonly string[] = []): Reply {
   return { status, body: JSON.stringify({ success: false, message, params }), error: { message } };
+}
+
+const GATEWAY_TITLES: Readonly<Record<number, string>> = {
+  403: 'Forbidden',
+  404: 'Not Found',
+  429: 'Too Many Requests',
+  502: 'Bad Gateway',
+  503: 'Service Temporarily Unavailable',
+  504: 'Gateway Timeout',
+};
+
+/** What stands before the API answers by itself: a page, or nothing at all. */
+export function gatewayReply(status: number, kind: 'html' | 'empty'): Reply {
+  const title = `${status} ${GATEWAY_TITLES[status] ?? 'Error'}`;
+  const page = `<html>\n<head><title>${title}</title></head>\n<body><h1>${title}</h1></body>\n</html>\n`;
+  return {
+    status,
+    body: kind === 'html' ? page : '',
+    contentType: kind === 'html' ? 'text/html' : 'text/plain',
+    error: { message: title },
+  };
 }
 
 /** An empty list or object as the reading spells it. */

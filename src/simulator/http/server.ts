@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { type IncomingRequest, MAX_BODY_BYTES } from './dispatch.ts';
 import type { ExchangeFront, ReplyConnection } from './front.ts';
-import type { Reply } from './reply.ts';
+import { onTheWire, type Reply } from './reply.ts';
 
 /** The payload header repeats the body in base64. */
 const MAX_HEADER_BYTES = 2 * MAX_BODY_BYTES;
@@ -80,19 +80,8 @@ class HttpConnection implements ReplyConnection {
   send(reply: Reply, dateText: string, isCut: boolean): void {
     const response = this.#response;
     if (response.destroyed) return;
-    const body = Buffer.from(reply.body);
+    const { headers, body } = onTheWire(reply, dateText);
     response.sendDate = false;
-    const headers = [
-      'Content-Type',
-      reply.contentType ?? 'application/json; charset=utf-8',
-      'Content-Length',
-      String(body.length),
-      'Cache-Control',
-      'no-store',
-      'Date',
-      dateText,
-    ];
-    if (reply.location !== undefined) headers.push('Location', reply.location);
     response.writeHead(reply.status, headers);
     if (!isCut) response.end(body);
     else response.write(body.subarray(0, body.length >> 1), () => response.socket?.destroy());
@@ -123,6 +112,8 @@ function incoming(message: IncomingMessage, body: Buffer, oversized: boolean): I
     payload: single(headers['x-txc-payload']),
     signature: single(headers['x-txc-signature']),
     referer: headers.referer,
+    userAgent: headers['user-agent'],
+    acceptEncoding: single(headers['accept-encoding']),
     address: message.socket.remoteAddress ?? '',
   };
 }

@@ -10,7 +10,7 @@ export function cancelAllOrders(
   filter: { readonly market?: string; readonly types?: readonly OrderClass[] },
 ): Outcome<{ readonly cancelled: readonly OrderView[] }> {
   const { market, types } = filter;
-  if (market !== undefined && !world.markets.has(market))
+  if (market !== undefined && (world.markets.get(market)?.status ?? 'delisted') === 'delisted')
     return worded(world.readings, reject(CODES.market, 'market', 'Market is not available'));
   const covered = [...account.openOrders.values()].filter(
     (order) =>

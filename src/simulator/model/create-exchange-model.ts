@@ -2,12 +2,14 @@ import { type Decimal, formatDecimal, ZERO } from '../../core/quantities/decimal
 import { createRandom } from '../scenarios/random.ts';
 import { Agenda } from './agenda.ts';
 import { cancelAllOrders, cancelOne, changeHedgeMode } from './cancellation.ts';
+import { setCondition } from './conditions.ts';
 import { addCollateral, creditLineView, grantLoan, repay } from './credit.ts';
 import type { ExchangeModel } from './exchange-model.ts';
 import { changeFundingRate, scheduleFunding } from './funding.ts';
 import { BOOKS, Ledger, type Leg, transfer } from './ledger.ts';
 import { createMarginUnit } from './liquidation.ts';
-import { createMarket, marketView, movePrice } from './market.ts';
+import { createMarket, marketView, movePrice, NO_SKEW } from './market.ts';
+import { openingViews, reserveIds } from './opening.ts';
 import { orderView } from './order-book.ts';
 import { placeCollateralLimit, placeSpot, placeStopLimit } from './placement.ts';
 import { applyFill } from './positions.ts';
@@ -33,6 +35,8 @@ import {
   transferView,
 } from './wallet.ts';
 
+/** Keeps the microseconds of orders apart from all other chance. */
+const MICROS_SEED = 0x0d_e7;
 const FIRST_ORDER_ID = 1_000_001;
 /** Stands in until the account, which its unit refers to, exists. */
 const NO_UNIT = {} as MarginUnit;
@@ -57,6 +61,7 @@ function createWorld(config: ModelConfig): World {
     ledger: new Ledger(config.ledgerCapacity),
     agenda: new Agenda(),
     random: createRandom(config.seed),
+    micros: createRandom(config.seed ^ MICROS_SEED),
     markets: new Map(config.markets.map((spec) => [spec.name, createMarket(spec)])),
     assets: new Map(config.assets.map((asset) => [asset.ticker, asset])),
     accounts: new Map(),
@@ -67,6 +72,7 @@ function createWorld(config: ModelConfig): World {
     dirtyMarkets: new Set(),
     dirtyUnits: new Set(),
     makeUnit: (account, position) => createMarginUnit(world, account, position),
+    lastOrderMs: 0,
     nextOrderId: FIRST_ORDER_ID,
     nextPositionId: 1,
     nextOtoId: 1,
@@ -132,6 +138,7 @@ function clockPart(
           'The margin model cannot change while positions are open',
         );
       world.readings = readings;
+      for (const account of world.accounts.values()) reserveIds(world, account);
       for (const market of world.markets.values()) world.dirtyMarkets.add(market);
       return settled(world, () => ({ ok: true, readings }));
     },
@@ -143,7 +150,10 @@ function clockPart(
 
 function marketPart(
   world: World,
-): Pick<ExchangeModel, 'markets' | 'market' | 'setPrice' | 'setFundingRate' | 'setPriceSource'> {
+): Pick<
+  ExchangeModel,
+  'markets' | 'market' | 'setPrice' | 'setFundingRate' | 'setPriceSource' | 'setCondition'
+> {
   return {
     markets: () => [...world.markets.values()].map(marketView),
     market: (name) => {
@@ -156,7 +166,10 @@ function marketPart(
       settled(world, () => {
         const last = options.last ?? price;
         // A given mark stays apart from the last price from now on, as a basis.
-        if (options.mark !== undefined) market.basis = options.mark.minus(last);
+        if (options.mark !== undefined) {
+          market.basis = options.mark.minus(last);
+          market.skew = NO_SKEW;
+        }
         movePrice(world, market, last);
         record(world, 'price_set', {
           accountId: null,
@@ -169,6 +182,7 @@ function marketPart(
     setFundingRate: (name, rate) => {
       settled(world, () => changeFundingRate(world, marketOf(world, name), rate));
     },
+    setCondition: (condition, window = {}) => settled(world, () => setCondition(world, condition, window)),
     setPriceSource: (name, source) => {
       const market = marketOf(world, name);
       market.source = source;
@@ -192,6 +206,7 @@ function createAccount(world: World, seed: SeedAccount): void {
     loans: new Map(),
     transfers: [],
     positionIds: new Map(),
+    openingIds: new Map(),
     unit: NO_UNIT,
   };
   account.unit = world.makeUnit(account, null);
@@ -236,7 +251,13 @@ function accountPart(
   world: World,
 ): Pick<
   ExchangeModel,
-  'createAccount' | 'accountIds' | 'account' | 'setLeverage' | 'setHedgeMode' | 'openPositions'
+  | 'createAccount'
+  | 'accountIds'
+  | 'account'
+  | 'setLeverage'
+  | 'setHedgeMode'
+  | 'openPositions'
+  | 'openingPositions'
 > {
   return {
     createAccount: (seed) => settled(world, () => createAccount(world, seed)),
@@ -251,6 +272,7 @@ function accountPart(
     },
     setHedgeMode: (id, hedgeMode) => changeHedgeMode(world, accountOf(world, id), hedgeMode),
     openPositions: (id, market) => positionViews(world, accountOf(world, id), market),
+    openingPositions: (id, market) => openingViews(world, accountOf(world, id), market),
   };
 }
 

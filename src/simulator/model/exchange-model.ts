@@ -1,6 +1,7 @@
 import type { Decimal } from '../../core/quantities/decimal.ts';
 import type { PriceSource } from '../prices/price-source.ts';
 import type { LedgerDetail, LedgerEntry, LedgerFilter } from './ledger-entry.ts';
+import type { ConditionWindow, MarketCondition } from './market-condition.ts';
 import type { Readings } from './readings.ts';
 import type {
   AccountSheet,
@@ -10,6 +11,7 @@ import type {
   DepositLinkRequest,
   IssuedDepositLink,
   MarketSheet,
+  OpeningPosition,
   OpenLoan,
   OrderClass,
   OrderView,
@@ -46,6 +48,8 @@ export interface ExchangeModel {
     options?: { readonly mark?: Decimal; readonly last?: Decimal },
   ): void;
   setFundingRate(market: string, rate: Decimal): void;
+  /** Depth, basis, auto-deleveraging and all else that befalls a market; refusals name what is wrong with it. */
+  setCondition(condition: MarketCondition, window?: ConditionWindow): Outcome<object>;
   /** Replaces the price source of a market; null stops it. */
   setPriceSource(market: string, source: PriceSource | null): void;
 
@@ -78,6 +82,8 @@ export interface ExchangeModel {
   /** Finished and partly executed spot orders, newest first (specification 2.1, 4.5). */
   spotOrderHistory(accountId: string, market?: string): readonly OrderView[];
   openPositions(accountId: string, market?: string): readonly PositionSheet[];
+  /** Empty unless the readings say that such positions are listed. */
+  openingPositions(accountId: string, market?: string): readonly OpeningPosition[];
 
   creditLines(accountId: string): readonly CreditLineView[];
   openLoan(accountId: string, loan: OpenLoan): Outcome<{ readonly loan: CreditLineView }>;

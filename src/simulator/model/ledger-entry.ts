@@ -15,6 +15,8 @@ export type LedgerKind =
   | 'liquidation_started'
   | 'liquidation'
   | 'liquidation_ended'
+  | 'auto_deleverage'
+  | 'settlement'
   | 'borrow_repaid'
   | 'insurance'
   | 'funding'
@@ -29,6 +31,7 @@ export type LedgerKind =
   | 'loan_margin_call_cleared'
   | 'loan_liquidation'
   | 'price_set'
+  | 'market_condition'
   | 'request';
 
 /** One leg of a journal entry; the legs of an entry sum to zero in every asset. */

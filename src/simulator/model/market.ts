@@ -1,14 +1,20 @@
 import {
   type Decimal,
+  decimal,
   decimalFromNumber,
+  divide,
   formatDecimal,
+  maxDecimal,
   minDecimal,
+  ONE,
   roundToStep,
   ZERO,
 } from '../../core/quantities/decimal.ts';
 import { Heap } from './heap.ts';
 import type { Market, Order, World } from './state.ts';
 import type { MarketSheet, MarketSpec, Side } from './types.ts';
+
+const HALF = decimal('0.5');
 
 /** Best price first, then who came first; orders at market come before all. */
 function restingBefore(side: Side): (a: Order, b: Order) => boolean {
@@ -28,9 +34,16 @@ function stopBefore(trigger: 'rise' | 'fall'): (a: Order, b: Order) => boolean {
   };
 }
 
+export const NORMAL_BOOK: Market['thinness'] = { factor: ONE, spread: ZERO };
+export const NO_SKEW: Market['skew'] = { from: ZERO, to: ZERO, startMs: 0, endMs: 0 };
+
 export function createMarket(spec: MarketSpec): Market {
   const market: Market = {
     spec,
+    status: 'open',
+    thinness: NORMAL_BOOK,
+    skew: NO_SKEW,
+    skewNow: (nowMs) => skewAt(market.skew, nowMs),
     orderClass: spec.kind === 'perpetual' ? 'futures' : 'margin',
     last: spec.price,
     mark: spec.price.plus(spec.basis),
@@ -55,7 +68,11 @@ export function createMarket(spec: MarketSpec): Market {
 
 /** Levels lie on a fixed grid of prices, so that depth once taken stays taken when the price comes back. */
 function placeBook(market: Market): void {
-  const { halfSpread, levelStep } = market.spec.depth;
+  const { levelStep } = market.spec.depth;
+  const halfSpread = maxDecimal(
+    market.spec.depth.halfSpread,
+    market.last.times(market.thinness.spread).times(HALF),
+  );
   const below = market.last.minus(halfSpread);
   market.bestBid = below.gt(ZERO) ? roundToStep(below, levelStep, 'down') : ZERO;
   market.bestAsk = roundToStep(market.last.plus(halfSpread), levelStep, 'up');
@@ -64,18 +81,44 @@ function placeBook(market: Market): void {
 /** A new price of the market and of those that follow it; matching and judging happen at the next settling. */
 export function movePrice(world: World, market: Market, last: Decimal, mark?: Decimal): void {
   market.last = last;
-  market.mark = mark ?? last.plus(market.basis);
-  if (market.mark.lte(ZERO)) market.mark = market.spec.priceStep;
-  placeBook(market);
-  world.dirtyMarkets.add(market);
+  remark(world, market, mark);
   for (const follower of market.followers) {
     if (follower.source === null) movePrice(world, follower, last);
   }
 }
 
+/** Mark price and book follow from the last price and the conditions; followers are not concerned. */
+export function remark(world: World, market: Market, mark?: Decimal): void {
+  market.mark = mark ?? markOf(market, world.nowMs);
+  if (market.mark.lte(ZERO)) market.mark = market.spec.priceStep;
+  placeBook(market);
+  world.dirtyMarkets.add(market);
+}
+
+function markOf({ last, basis, skew, skewNow, spec }: Market, nowMs: number): Decimal {
+  const mark = last.plus(basis);
+  if (skew === NO_SKEW) return mark;
+  return mark.plus(roundToStep(last.times(skewNow(nowMs)), spec.priceStep, 'halfUp'));
+}
+
+const RATIO_PLACES = 12;
+
+function skewAt({ from, to, startMs, endMs }: Market['skew'], nowMs: number): Decimal {
+  if (nowMs >= endMs) return to;
+  const passed = to.minus(from).times(decimalFromNumber(nowMs - startMs));
+  return from.plus(divide(passed, decimalFromNumber(endMs - startMs), RATIO_PLACES, 'halfUp'));
+}
+
+/** Depth that was taken is forgotten: its levels may lie elsewhere now. */
+export function changeSpec(market: Market, spec: MarketSpec): void {
+  market.spec = spec;
+  market.taken.buy.clear();
+  market.taken.sell.clear();
+}
+
 export function marketView(market: Market): MarketSheet {
-  const { spec, last, mark, bestBid, bestAsk } = market;
-  return { spec, last, mark, bid: bestBid, ask: bestAsk };
+  const { spec, status, last, mark, bestBid, bestAsk } = market;
+  return { spec, status, last, mark, bid: bestBid, ask: bestAsk };
 }
 
 /** Whether an order at this price may trade with a level; an order at market always may. */
@@ -102,9 +145,10 @@ export function firstFreeLevel(world: World, order: Order): BookLevel | undefine
   const { market, side } = order;
   renewDepth(world, market);
   const { levelStep, levels, amountPerLevel } = market.spec.depth;
+  const { factor } = market.thinness;
   let price = side === 'sell' ? market.bestBid : market.bestAsk;
   for (let index = 0; index < levels && price.gt(ZERO) && crosses(order, price); index += 1) {
-    const free = amountPerLevel.minus(market.taken[side].get(formatDecimal(price)) ?? ZERO);
+    const free = amountPerLevel.times(factor).minus(market.taken[side].get(formatDecimal(price)) ?? ZERO);
     if (free.gt(ZERO)) return { price, free };
     price = side === 'sell' ? price.minus(levelStep) : price.plus(levelStep);
   }

@@ -105,6 +105,7 @@ function spotFill(
 
 /** Activates what the price has reached, then fills what rests within reach of the book. */
 export function matchMarket(world: World, market: Market): void {
+  if (market.status !== 'open') return;
   triggerStops(world, market, 'fall');
   triggerStops(world, market, 'rise');
   matchResting(world, market, 'sell');

@@ -55,7 +55,7 @@ export function shelve(order: Order): void {
 export function finishOrder(world: World, order: Order, status: 'FILLED' | 'CANCELLED'): void {
   const account = accountOf(world, order);
   order.status = status;
-  order.finishedMs = world.nowMs;
+  order.finishedMs = orderTime(world);
   account.openOrders.delete(order.orderId);
   if (order.orderClass === 'spot') account.spotHistory.push(order);
   detachTpsl(order);
@@ -78,6 +78,17 @@ function accountOf(world: World, order: Order): Account {
   const account = world.accounts.get(order.accountId);
   if (account === undefined) throw new Error(`order ${order.orderId} of an unknown account`);
   return account;
+}
+
+/** The present with microseconds, which orders have in replies (specification 2.2). */
+function orderTime(world: World): number {
+  const { nowMs, lastOrderMs } = world;
+  const hasMovedOn = nowMs > lastOrderMs;
+  // Within one millisecond the exchange takes a few microseconds for each order.
+  const passedUs = hasMovedOn ? world.micros.below(500) : Math.round((lastOrderMs - nowMs) * 1_000);
+  const us = Math.min(999, passedUs + 1 + (hasMovedOn ? 0 : world.micros.below(5)));
+  world.lastOrderMs = nowMs + us / 1_000;
+  return world.lastOrderMs;
 }
 
 export type NewOrder = Omit<
@@ -112,7 +123,7 @@ export function createOrder(world: World, fields: NewOrder): Order {
     takerFee: spec.takerFee,
     makerFee: spec.makerFee,
     feeAsset: spec.quote,
-    createdMs: world.nowMs,
+    createdMs: orderTime(world),
     finishedMs: null,
   };
 }

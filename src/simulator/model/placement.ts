@@ -1,6 +1,5 @@
-import { type Decimal, formatDecimal, minDecimal, ONE, ZERO } from '../../core/quantities/decimal.ts';
+import { type Decimal, formatDecimal, ONE, ZERO } from '../../core/quantities/decimal.ts';
 import {
-  directionOf,
   exposurePrice,
   freeMargin,
   initialMargin,
@@ -10,7 +9,9 @@ import {
 } from './margin.ts';
 import { firstFreeLevel, worstPrice } from './market.ts';
 import { activate, enterMatching, triggerPrice } from './matching.ts';
+import { reserveIds } from './opening.ts';
 import { cancel, createOrder, enterOrder, type NewOrder, orderView, shelve } from './order-book.ts';
+import { checkReduceOnly, trimmed } from './reduce-only.ts';
 import { CODES, reject, worded } from './rejection.ts';
 import { type Account, isOpen, type Market, type Order, record, type World } from './state.ts';
 import type {
@@ -75,19 +76,23 @@ function normalise(
 
 function placeCollateral(world: World, account: Account, request: CollateralRequest): Placed {
   const market = world.markets.get(request.market);
-  if (market === undefined || market.spec.quote !== world.config.referenceAsset) {
+  if (market?.status !== 'open' || market.spec.quote !== world.config.referenceAsset) {
     return refuse(world, account, request, reject(CODES.market, 'market', 'Market is not available'));
   }
-  const invalid = checkRequest(world, account, market, request) ?? checkCollateral(account, market, request);
+  const invalid =
+    checkRequest(world, account, market, request) ?? checkCollateral(world, account, market, request);
   if (invalid !== undefined) return refuse(world, account, request, invalid);
   const positionSide = sideOfPosition(account, request);
-  const amount = request.reduceOnly ? trimmed(account, market, positionSide, request) : request.amount;
+  const amount = request.reduceOnly
+    ? trimmed(world, account.positions.get(positionKey(market, positionSide)), request.amount)
+    : request.amount;
   const order = createOrder(world, collateralOrder(world, account, market, request, positionSide, amount));
   const poor = request.reduceOnly ? undefined : checkMargin(world, account, order);
   if (poor !== undefined) return refuse(world, account, request, poor);
   enterOrder(world, order, amount.lt(request.amount) ? 'amount trimmed to the position' : undefined);
+  reserveIds(world, account);
   if (order.activationPrice === null) enterMatching(world, order);
-  else if (activatesAtOnce(world, order.activationPrice, market)) activate(world, order);
+  else if (activatesAtOnce(world, order.activationPrice, order)) activate(world, order);
   else shelve(order);
   return { ok: true, order: orderView(order) };
 }
@@ -176,6 +181,7 @@ function sideOfPosition(account: Account, request: CollateralRequest): PositionL
 }
 
 function checkCollateral(
+  world: World,
   account: Account,
   market: Market,
   request: CollateralRequest,
@@ -187,11 +193,12 @@ function checkCollateral(
   if (account.hedgeMode && request.positionSide !== 'LONG' && request.positionSide !== 'SHORT') {
     return reject(CODES.hedgeSide, 'positionSide', 'Hedge mode needs positionSide LONG or SHORT');
   }
+  if (isWrongSide(world, market, request) && world.readings.wrongSideActivation === 'refused') {
+    return reject(CODES.price, 'activation_price', 'activation_price has been passed already');
+  }
   const positionSide = sideOfPosition(account, request);
   const position = account.positions.get(positionKey(market, positionSide));
-  const opposes = position !== undefined && position.direction !== directionOf(request.side);
-  if (request.reduceOnly)
-    return opposes ? undefined : reject(CODES.reduceOnly, 'reduceOnly', 'Reduce-only order would not reduce');
+  if (request.reduceOnly) return checkReduceOnly(world, position, request);
   const closes = positionSide !== 'BOTH' && positionSide !== (request.side === 'buy' ? 'LONG' : 'SHORT');
   if (closes && (position === undefined || request.amount.gt(position.size)))
     return reject(
@@ -200,17 +207,6 @@ function checkCollateral(
       'The order is opposite to positionSide and exceeds the position',
     );
   return undefined;
-}
-
-/** Reduce-only rule 2 of specification 4.4. */
-function trimmed(
-  account: Account,
-  market: Market,
-  positionSide: PositionLeg,
-  request: CollateralRequest,
-): Decimal {
-  const position = account.positions.get(positionKey(market, positionSide));
-  return position === undefined ? request.amount : minDecimal(request.amount, position.size);
 }
 
 function collateralOrder(
@@ -264,8 +260,22 @@ function inferTrigger(
   return rises ? 'rise' : 'fall';
 }
 
-function activatesAtOnce(world: World, activationPrice: Decimal, market: Market): boolean {
-  return world.readings.stopTriggersAtEquality === 'yes' && activationPrice.eq(triggerPrice(world, market));
+function activatesAtOnce(world: World, activationPrice: Decimal, { market, side }: Order): boolean {
+  if (activationPrice.eq(triggerPrice(world, market))) return world.readings.stopTriggersAtEquality === 'yes';
+  return (
+    world.readings.wrongSideActivation === 'atOnce' && isWrongSide(world, market, { side, activationPrice })
+  );
+}
+
+/** Whether a stop would have been triggered on the way to the present price: below it a buy, above it a sell. */
+function isWrongSide(
+  world: World,
+  market: Market,
+  { side, activationPrice }: Pick<CollateralRequest, 'side' | 'activationPrice'>,
+): boolean {
+  if (activationPrice === undefined) return false;
+  const present = triggerPrice(world, market);
+  return side === 'sell' ? activationPrice.gt(present) : activationPrice.lt(present);
 }
 
 function checkMargin(world: World, account: Account, order: Order): Rejection | undefined {
@@ -301,7 +311,7 @@ function pendingValue(account: Account): Decimal {
 export function placeSpot(world: World, account: Account, request: SpotOrderRequest): Placed {
   const market = world.markets.get(request.market);
   const named = { ...request, clientOrderId: request.clientOrderId ?? '' };
-  if (market?.spec.kind !== 'spot')
+  if (market?.spec.kind !== 'spot' || market.status !== 'open')
     return refuse(world, account, named, reject(CODES.market, 'market', 'Market is not available'));
   const order = createOrder(world, spotOrder(account, market, request));
   const invalid =

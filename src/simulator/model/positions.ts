@@ -29,7 +29,7 @@ export interface PositionFill {
   readonly amount: Decimal;
   readonly price: Decimal;
   readonly feeRate: Decimal;
-  readonly kind: 'fill' | 'liquidation' | 'position_seeded';
+  readonly kind: 'fill' | 'liquidation' | 'auto_deleverage' | 'settlement' | 'position_seeded';
   readonly order: Order | null;
   readonly role: 'taker' | 'maker' | 'engine';
 }
@@ -112,7 +112,9 @@ function feeLegs(payer: string, fill: PositionFill, amount: Decimal): readonly L
 
 function openPosition(world: World, fill: PositionFill, key: string): Position {
   const { account, market, side, positionSide } = fill;
-  const known = world.readings.positionIds === 'reused' ? account.positionIds.get(key) : undefined;
+  const reused = world.readings.positionIds === 'reused' ? account.positionIds.get(key) : undefined;
+  const known = account.openingIds.get(key) ?? reused;
+  account.openingIds.delete(key);
   const positionId = known ?? world.nextPositionId;
   if (known === undefined) world.nextPositionId += 1;
   account.positionIds.set(key, positionId);

@@ -23,6 +23,14 @@ export const READING_CHOICES = {
   cancelCoversStops: choice(['yes', 'no'], 'whether cancel-all reaches stops that are not yet activated'),
   stopTriggerSource: choice(['last', 'mark'], 'the price that activates stops'),
   stopTriggersAtEquality: choice(['yes', 'no'], 'whether a price equal to the activation price activates'),
+  wrongSideActivation: choice(
+    ['opposite', 'atOnce', 'refused'],
+    'a stop whose activation price the market has passed already waits for the way back, triggers at once, or is refused (code 33)',
+  ),
+  reduceOnlyRoom: choice(
+    ['position', 'trimmed', 'refused'],
+    'a reduce-only order has to fit the position alone, or what the other open ones leave of it: trimmed to that, or refused (code 116); code 116 where they leave nothing',
+  ),
   reduceOnlyAfterClose: choice(
     ['cancelled', 'kept'],
     'what happens to reduce-only orders when their position is gone; kept ones are trimmed when they would fill',
@@ -32,6 +40,12 @@ export const READING_CHOICES = {
     ['specific', 'generic'],
     'refused order parameters as codes 31, 32, 33, 36, or all of them as code 30',
   ),
+  openingPositions: choice(
+    ['hidden', 'listed'],
+    'whether a position that an open order is about to open is listed, with its numbers null',
+  ),
+  noLiquidationState: choice(['null', 'empty'], 'liquidationState of a safe position: null or ""'),
+  positionLeverage: choice(['absent', 'present'], 'whether positions have a field leverage'),
   shortAmount: choice(['signed', 'unsigned'], 'sign of a short in one-way mode'),
   loanReply: choice(
     ['object', 'array', 'error', 'absent'],
@@ -51,6 +65,28 @@ export const READING_CHOICES = {
   ),
   permissionRefusal: choice(['403', '400', '200'], 'HTTP status of a call that the key is not enabled for'),
   nonceRule: choice(['unique', 'increasing'], 'nonces unique per key, or each larger than all before'),
+  nonceType: choice(['string', 'stringOrNumber'], 'whether a nonce may also be a JSON number'),
+  uniqueIdSpelling: choice(
+    ['snake', 'camel', 'either'],
+    'unique_id or uniqueId in a request for a deposit link; the other one is taken for missing',
+  ),
+  unknownMarketCode: choice(
+    ['validation', '31'],
+    'code of a market that does not exist, on history, positions and cancel: as of any parameter, or 31',
+  ),
+  orderHistoryReach: choice(
+    ['all', 'month'],
+    'order history: everything; or the last month, else startDate to endDate: at most 31 days, six months back',
+  ),
+  rateLimitReply: choice(
+    ['json', 'html', 'empty'],
+    'body of HTTP 429 above a rate limit: of the API, or of a gateway before it',
+  ),
+  compression: choice(['none', 'gzip', 'br'], 'encoding of replies to requests that name no Accept-Encoding'),
+  userAgent: choice(
+    ['optional', 'demanded'],
+    'a request without User-Agent: served, or HTTP 403 of the gateway',
+  ),
 } as const;
 
 type ChoiceName = keyof typeof READING_CHOICES;

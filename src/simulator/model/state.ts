@@ -11,6 +11,7 @@ import type {
   IssuedDepositLink,
   LiquidationStage,
   MarketSpec,
+  MarketStatus,
   ModelConfig,
   OrderView,
   PositionLeg,
@@ -35,7 +36,7 @@ export interface Position {
   readonly positionId: number;
   readonly account: Account;
   readonly market: Market;
-  readonly key: string;
+  key: string;
   readonly positionSide: PositionLeg;
   readonly direction: 'long' | 'short';
   size: Decimal;
@@ -111,6 +112,8 @@ export interface Account {
   readonly loans: Map<number, Loan>;
   readonly transfers: Transfer[];
   readonly positionIds: Map<string, number>;
+  /** Ids of positions that open orders are about to open; kept only where those are listed. */
+  readonly openingIds: Map<string, number>;
   unit: MarginUnit;
 }
 
@@ -126,7 +129,13 @@ export interface BandEdge {
 }
 
 export interface Market {
-  readonly spec: MarketSpec;
+  spec: MarketSpec;
+  status: MarketStatus;
+  /** What the book lacks for now. */
+  thinness: { readonly factor: Decimal; readonly spread: Decimal };
+  /** Basis in force beside `basis`, as a fraction of the last price; between two moments it goes straight. */
+  skew: { readonly from: Decimal; readonly to: Decimal; readonly startMs: number; readonly endMs: number };
+  readonly skewNow: (nowMs: number) => Decimal;
   readonly orderClass: 'margin' | 'futures';
   last: Decimal;
   mark: Decimal;
@@ -167,6 +176,10 @@ export interface World {
   readonly dirtyUnits: Set<RiskUnit>;
   /** Makes the unit that judges an account (null) or an isolated position; set by the composition. */
   makeUnit: (account: Account, position: Position | null) => MarginUnit;
+  /** For the microseconds of orders, apart from all other chance. */
+  readonly micros: SeededRandom;
+  /** When the newest order was created or finished: no two have the same microsecond, in their order. */
+  lastOrderMs: number;
   nextOrderId: number;
   nextPositionId: number;
   nextOtoId: number;

@@ -184,6 +184,7 @@ export interface OrderView {
   readonly postOnly: boolean;
   readonly ioc: boolean;
   readonly feeAsset: string;
+  /** With microseconds. */
   readonly createdMs: number;
   /** When it left the book; null while open. */
   readonly finishedMs: number | null;
@@ -226,6 +227,18 @@ export interface PositionSheet {
     readonly stopLossId: number | null;
     readonly stopLoss: Decimal | null;
   } | null;
+}
+
+/** A position that an open order is about to open: there is nothing to say of it yet but where it will be. */
+export interface OpeningPosition {
+  /** The id that the position will have. */
+  readonly positionId: number;
+  readonly accountId: string;
+  readonly market: string;
+  readonly positionSide: PositionLeg;
+  /** When the first of its orders was placed. */
+  readonly openMs: number;
+  readonly freeMargin: Decimal;
 }
 
 /** What a specification 2.5 record is written from; LTVs are fractions here. */
@@ -328,8 +341,12 @@ export interface AssetStatus {
   readonly minDeposit: Decimal;
 }
 
+/** `halted`: for maintenance; nothing trades, and no order is taken. */
+export type MarketStatus = 'open' | 'halted' | 'delisted';
+
 export interface MarketSheet {
   readonly spec: MarketSpec;
+  readonly status: MarketStatus;
   readonly last: Decimal;
   readonly mark: Decimal;
   readonly bid: Decimal;

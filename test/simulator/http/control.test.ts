@@ -208,7 +208,7 @@ describe('faults, regions, readings, limits', () => {
     expect(await failureOf(call(running.baseUrl, long, PATHS.stopLimit, STOP))).toBe('ECONNRESET');
     const listed = (await at('GET', '/faults')).json;
     expect(listed.faults).toMatchObject([{ id, hits: 1, remaining: 4 }]);
-    expect([Object.keys(listed.kinds).length, listed.held]).toEqual([13, 1]);
+    expect([Object.keys(listed.kinds).length, listed.held]).toEqual([22, 1]);
     expect((await at('POST', '/faults/release')).json).toEqual({ released: 1 });
     expect(running.model.openOrders('long')).toHaveLength(1);
     expect((await at('DELETE', `/faults/${id}`)).json).toEqual({ cleared: 1 });

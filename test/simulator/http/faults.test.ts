@@ -322,10 +322,12 @@ describe('which requests a fault is for', () => {
         state = (state * 16_807) % 2_147_483_647;
         return state / 2_147_483_647;
       });
-      book.inject({ effect: { kind: 'reset' }, probability: 0.3 });
+      book.inject({ effect: { kind: 'reset' }, probability: 0.3 }, 0);
       return Array.from(
         { length: 1_000 },
-        () => book.draw({ endpoint: 'x', account: undefined, region: 0 }).length,
+        () =>
+          book.draw({ endpoint: 'x', account: undefined, region: 0, atMs: 0, isReduceOnly: () => true })
+            .length,
       );
     };
     expect(draws(42)).toEqual(draws(42));

@@ -20,6 +20,8 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
+  /** The body as it came. */
+  readonly bytes: Buffer;
   /** Parsed body; `undefined` when it is not JSON. */
   // oxlint-disable-next-line typescript/no-explicit-any -- tests look into replies freely
   readonly json: any;
@@ -69,11 +71,13 @@ export function send(url: string, options: RawRequest = {}): Promise<Answer> {
       response.on('error', fail);
       response.on('end', () => {
         clearTimeout(timer);
-        const text = Buffer.concat(chunks).toString('utf8');
+        const bytes = Buffer.concat(chunks);
+        const text = bytes.toString('utf8');
         resolve({
           status: response.statusCode ?? 0,
           headers: response.headers,
           text,
+          bytes,
           json: parsed(text),
         });
       });

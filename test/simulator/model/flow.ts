@@ -35,6 +35,15 @@ export type Step =
   | { readonly do: 'loan'; readonly account: number; readonly ltv: number }
   | { readonly do: 'repay'; readonly account: number; readonly amount: number }
   | { readonly do: 'rate'; readonly market: string; readonly bps: number }
+  | { readonly do: 'depth'; readonly market: string; readonly percent: number; readonly spread: number }
+  | { readonly do: 'skew'; readonly market: string; readonly permille: number; readonly overMs: number }
+  | { readonly do: 'deleverage'; readonly account: number; readonly market: string; readonly units: number }
+  | { readonly do: 'steps'; readonly market: string; readonly coarser: boolean }
+  | {
+      readonly do: 'state';
+      readonly market: string;
+      readonly kind: 'halt' | 'reopen' | 'dropOrders' | 'rename';
+    }
   | { readonly do: 'leverage'; readonly account: number; readonly leverage: number };
 
 const MARKETS = ['BTC_PERP', 'BTC_USDT', 'ETH_PERP', 'ETH_USDT'];
@@ -134,6 +143,51 @@ export const arbitraryStep: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.record({
+      do: fc.constant('depth' as const),
+      market,
+      percent: fc.constantFrom(0, 2, 10, 100),
+      spread: fc.constantFrom(0, 1, 30),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('skew' as const),
+      market,
+      permille: fc.integer({ min: -60, max: 60 }),
+      overMs: fc.constantFrom(0, 700, 60_000),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('deleverage' as const),
+      account: accountIndex,
+      market,
+      units: fc.integer({ min: 0, max: 900 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant('steps' as const), market, coarser: fc.boolean() }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('state' as const),
+      market,
+      kind: fc.constantFrom<'halt' | 'reopen' | 'dropOrders' | 'rename'>(
+        'halt',
+        'reopen',
+        'reopen',
+        'dropOrders',
+        'rename',
+      ),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
       do: fc.constant('leverage' as const),
       account: accountIndex,
       leverage: fc.integer({ min: 1, max: 20 }),
@@ -192,8 +246,22 @@ function priceNear(model: ExchangeModel, name: string, permille: number): Return
   return price.gt(view.spec.priceStep) ? price : view.spec.priceStep;
 }
 
-export function perform(model: ExchangeModel, step: Step): void {
+/** A market that was renamed is found under its newest name. */
+function present(model: ExchangeModel, name: string): string {
+  const names = model.markets().map(({ spec }) => spec.name);
+  return names.includes(name) ? name : (names.find((each) => each === `NEW${name}`) ?? name);
+}
+
+export function perform(model: ExchangeModel, flowStep: Step): void {
+  const step = 'market' in flowStep ? { ...flowStep, market: present(model, flowStep.market) } : flowStep;
   switch (step.do) {
+    case 'depth':
+    case 'skew':
+    case 'deleverage':
+    case 'steps':
+    case 'state':
+      befall(model, step);
+      return;
     case 'price':
       model.setPrice(step.market, priceNear(model, step.market, step.percent));
       return;
@@ -231,6 +299,49 @@ export function perform(model: ExchangeModel, step: Step): void {
     case 'loan':
     case 'repay':
       money(model, step);
+  }
+}
+
+/** To and fro. */
+function otherName(name: string): string {
+  return name.startsWith('NEW') ? name.slice(3) : `NEW${name}`;
+}
+
+/** What befalls a market; what the exchange refuses is refused. */
+function befall(
+  model: ExchangeModel,
+  step: Extract<Step, { do: 'depth' | 'skew' | 'deleverage' | 'steps' | 'state' }>,
+): void {
+  const { market: name } = step;
+  const part = (value: number, unit: string) => decimal(unit).times(decimal(String(value)));
+  switch (step.do) {
+    case 'depth': {
+      const { percent, spread } = step;
+      const thin = { factor: part(percent, '0.01'), spread: part(spread, '0.001') };
+      model.setCondition({ kind: 'depth', market: name, ...thin }, { untilMs: model.nowMs() + 5_000 });
+      return;
+    }
+    case 'skew': {
+      const { permille, overMs } = step;
+      model.setCondition({ kind: 'basis', market: name, ratio: part(permille, '0.001'), overMs });
+      return;
+    }
+    case 'deleverage': {
+      const account = String(step.account);
+      const amount = step.units === 0 ? {} : { amount: part(step.units, '0.001') };
+      model.setCondition({ kind: 'deleverage', account, market: name, ...amount });
+      return;
+    }
+    case 'steps': {
+      const spec = model.market(name)?.spec;
+      const amountStep = spec?.amountStep.times(decimal(step.coarser ? '5' : '1'));
+      if (amountStep !== undefined && amountStep.lt(decimal('1')))
+        model.setCondition({ kind: 'terms', market: name, amountStep, minAmount: amountStep });
+      return;
+    }
+    case 'state':
+      if (step.kind === 'rename') model.setCondition({ kind: 'rename', market: name, to: otherName(name) });
+      else model.setCondition({ kind: step.kind, market: name });
   }
 }
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Decimal, decimal, toDecimal, ZERO } from '../../../src/core/quantities/decimal.ts';
 import type { ExchangeModel } from '../../../src/simulator/model/exchange-model.ts';
-import type { LedgerEntry } from '../../../src/simulator/model/ledger-entry.ts';
+import type { LedgerEntry, LedgerKind } from '../../../src/simulator/model/ledger-entry.ts';
 import type { Readings } from '../../../src/simulator/model/readings.ts';
 import { arbitraryStep, perform, populate, type Step } from './flow.ts';
 import { markets, replay, text, world } from './helpers.ts';
@@ -14,8 +14,13 @@ const arbitraryReadings: fc.Arbitrary<Partial<Readings>> = fc.record({
   reduceOnlyAfterClose: fc.constantFrom('cancelled', 'kept'),
   positionIds: fc.constantFrom('fresh', 'reused'),
   cancelCoversStops: fc.constantFrom('yes', 'no'),
+  wrongSideActivation: fc.constantFrom('opposite', 'atOnce', 'refused'),
+  reduceOnlyRoom: fc.constantFrom('position', 'trimmed', 'refused'),
+  openingPositions: fc.constantFrom('hidden', 'listed'),
 });
 const flow = fc.array(arbitraryStep, { minLength: 20, maxLength: 120, size: 'max' });
+/** All that changes the size of a position. */
+const MOVES: readonly LedgerKind[] = ['fill', 'liquidation', 'auto_deleverage', 'position_seeded'];
 const RUNS = { numRuns: 120, seed: 20_261_120, endOnFailure: true };
 
 /** Thin books, so that partial fills, rests and renewals all occur. */
@@ -128,15 +133,16 @@ describe('the books of any order flow', { timeout: 120_000 }, () => {
       fc.property(arbitraryReadings, flow, (readings, steps) => {
         const model = run(readings, steps);
         const sizes = new Map<string, Decimal>();
-        for (const entry of model.ledger({ kinds: ['fill', 'liquidation', 'position_seeded'] })) {
+        for (const entry of model.ledger({ kinds: MOVES })) {
           if (entry.details?.['positionSide'] === undefined) continue;
-          const key = `${entry.accountId}|${entry.market}|${String(entry.details['positionSide'])}`;
+          const key = `${entry.accountId}|${entry.market?.replaceAll('NEW', '')}|${String(entry.details['positionSide'])}`;
           const before = sizes.get(key) ?? ZERO;
           const amount = decimal(entry.amount ?? '0');
           const after = entry.side === 'buy' ? before.plus(amount) : before.minus(amount);
           sizes.set(key, after);
           const order = model.order(entry.accountId ?? '', entry.orderId ?? 0);
-          if (order?.reduceOnly !== true && entry.kind !== 'liquidation') continue;
+          const isOfTheExchange = entry.kind === 'liquidation' || entry.kind === 'auto_deleverage';
+          if (order?.reduceOnly !== true && !isOfTheExchange) continue;
           expect({ entry, reduces: after.abs().lt(before.abs()) }).toEqual({ entry, reduces: true });
           expect({ entry, turns: after.times(before).lt(ZERO) }).toEqual({ entry, turns: false });
         }
@@ -163,6 +169,8 @@ function moneyEffect(entry: LedgerEntry): Decimal {
   switch (entry.kind) {
     case 'fill':
     case 'liquidation':
+    case 'auto_deleverage':
+    case 'settlement':
     case 'position_seeded':
       if (entry.details?.['positionSide'] === undefined) return ZERO;
       return detail(entry, 'realizedPnl')

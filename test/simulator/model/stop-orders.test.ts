@@ -39,7 +39,10 @@ describe('stop-limit orders', () => {
     price(model, '59000.1');
     expect(model.order('a', order.orderId)?.active).toBe(false);
     price(model, '59000');
-    expect(model.order('a', order.orderId)).toMatchObject({ status: 'FILLED', finishedMs: START_MS });
+    expect(model.order('a', order.orderId)).toMatchObject({
+      status: 'FILLED',
+      finishedMs: expect.closeTo(START_MS + 0.5, 0) as number,
+    });
     expect(model.openPositions('a')).toEqual([]);
     // Best bid is one step below 59,000: the taker gets the level, not its limit.
     expect(kinds(model, 'fill')[0]).toMatchObject({ price: '58999.9', side: 'sell', amount: '1' });
@@ -110,7 +113,7 @@ describe('stop-limit orders', () => {
     expect(text(model.market('BTC_PERP')?.last)).toBe('60000');
     expect(model.order('a', order.orderId)).toMatchObject({
       status: 'FILLED',
-      finishedMs: START_MS + 30_000,
+      finishedMs: expect.closeTo(START_MS + 30_000.5, 0) as number,
     });
   });
 

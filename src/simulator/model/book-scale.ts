@@ -1,0 +1,25 @@
+import { type Decimal, divide, maxDecimal, roundToStep } from '../../core/quantities/decimal.ts';
+import type { MarketSpec } from './types.ts';
+
+const PLACES = 18;
+
+/**
+ * The same market at another price. Its book keeps its depth in money per fraction of the price, and its spread as a
+ * fraction of the price, as far as the steps allow: what an order costs there is comparable.
+ */
+export function atPrice(spec: MarketSpec, price: Decimal): MarketSpec {
+  const { depth, priceStep, amountStep } = spec;
+  if (price.eq(spec.price)) return spec;
+  const ratio = divide(price, spec.price, PLACES, 'halfUp');
+  const scaled = (distance: Decimal): Decimal =>
+    maxDecimal(priceStep, roundToStep(distance.times(ratio), priceStep, 'halfUp'));
+  const levelStep = scaled(depth.levelStep);
+  const widened = divide(levelStep, depth.levelStep, PLACES, 'halfUp');
+  const amount = divide(depth.amountPerLevel.times(widened), ratio.times(ratio), PLACES, 'halfUp');
+  const amountPerLevel = maxDecimal(amountStep, roundToStep(amount, amountStep, 'halfUp'));
+  return {
+    ...spec,
+    price,
+    depth: { ...depth, halfSpread: scaled(depth.halfSpread), levelStep, amountPerLevel },
+  };
+}

@@ -1,0 +1,260 @@
+import { type Decimal, formatDecimal, minDecimal, roundToStep, ZERO } from '../../core/quantities/decimal.ts';
+import { BOOKS, type Leg, transfer } from './ledger.ts';
+import type { LedgerDetail } from './ledger-entry.ts';
+import { changeSpec, NO_SKEW, NORMAL_BOOK, remark } from './market.ts';
+import type { ConditionWindow, MarketCondition, MarketTermsChange } from './market-condition.ts';
+import { cancel } from './order-book.ts';
+import { applyFill } from './positions.ts';
+import { CODES, reject } from './rejection.ts';
+import { type Market, type Position, positionBook, record, sign, type World } from './state.ts';
+import type { Outcome, Rejection } from './types.ts';
+
+type Condition<K extends MarketCondition['kind']> = Extract<MarketCondition, { kind: K }>;
+type Applied = Outcome<object>;
+
+/** Makes a condition hold from a moment on, until another one where it has an end. */
+export function setCondition(world: World, condition: MarketCondition, window: ConditionWindow): Applied {
+  const { fromMs = world.nowMs, untilMs } = window;
+  const unknown = check(world, condition);
+  if (unknown !== undefined) return unknown;
+  if (untilMs !== undefined && !HAVE_AN_END.has(condition.kind))
+    return refuse('untilMs', `${condition.kind} has no end`);
+  if (untilMs !== undefined && untilMs <= fromMs)
+    return refuse('untilMs', 'The end is not after the beginning');
+  if (fromMs <= world.nowMs) return begin(world, condition, untilMs);
+  world.agenda.schedule(fromMs, () => {
+    begin(world, condition, untilMs);
+  });
+  return { ok: true };
+}
+
+const HAVE_AN_END: ReadonlySet<string> = new Set(['depth', 'basis', 'halt']);
+
+function refuse(field: string, text: string): Rejection {
+  return reject(CODES.invalid, field, text);
+}
+
+function check(world: World, condition: MarketCondition): Rejection | undefined {
+  if (!world.markets.has(condition.market)) return refuse('market', `There is no market ${condition.market}`);
+  const account = 'account' in condition ? condition.account : undefined;
+  if (account !== undefined && !world.accounts.has(account))
+    return refuse('account', `There is no account ${account}`);
+  return undefined;
+}
+
+function begin(world: World, condition: MarketCondition, untilMs: number | undefined): Applied {
+  const market = world.markets.get(condition.market);
+  const outcome =
+    market === undefined
+      ? refuse('market', `There is no market ${condition.market}`)
+      : apply(world, market, condition);
+  if (!outcome.ok) write(world, condition, `refused: ${Object.values(outcome.errors).flat().join(' ')}`);
+  else if (market !== undefined && untilMs !== undefined) {
+    const { thinness, skew } = market;
+    world.agenda.schedule(untilMs, () => {
+      // What took its place in the meantime stays.
+      if (condition.kind === 'depth' && market.thinness === thinness)
+        setDepth(world, market, { kind: 'depth' });
+      if (condition.kind === 'basis' && market.skew === skew)
+        skewMark(world, market, { ...condition, ratio: ZERO });
+      if (condition.kind === 'halt') setStatus(world, market, 'open', condition.kind);
+    });
+  }
+  return outcome;
+}
+
+function apply(world: World, market: Market, condition: MarketCondition): Applied {
+  switch (condition.kind) {
+    case 'depth':
+      return setDepth(world, market, condition);
+    case 'basis':
+      return skewMark(world, market, condition);
+    case 'deleverage':
+      return deleverage(world, market, condition);
+    case 'terms':
+      return changeTerms(world, market, condition);
+    case 'halt':
+      return setStatus(world, market, 'halted', 'halt');
+    case 'reopen':
+      return setStatus(world, market, 'open', 'reopen');
+    case 'delist':
+      return delist(world, market);
+    case 'dropOrders':
+      write(world, condition);
+      dropOrders(world, market, condition.account);
+      return { ok: true };
+    case 'rename':
+      return rename(world, market, condition);
+  }
+}
+
+/** What a condition was, for the ledger. */
+function write(
+  world: World,
+  condition: MarketCondition,
+  reason?: string,
+  legs: readonly Leg[] = [],
+): Applied {
+  const { kind, market, ...rest } = condition;
+  const details = Object.entries(rest).map(([name, value]): [string, LedgerDetail] => [
+    name,
+    typeof value === 'object' ? formatDecimal(value) : (value as LedgerDetail),
+  ]);
+  record(
+    world,
+    'market_condition',
+    {
+      accountId: null,
+      market,
+      ...(reason === undefined ? {} : { reason }),
+      details: { kind, ...Object.fromEntries(details) },
+    },
+    legs,
+  );
+  return { ok: true };
+}
+
+function setDepth(world: World, market: Market, condition: Omit<Condition<'depth'>, 'market'>): Applied {
+  const { factor, spread } = condition;
+  market.thinness = { factor: factor ?? NORMAL_BOOK.factor, spread: spread ?? NORMAL_BOOK.spread };
+  remark(world, market);
+  return write(world, { ...condition, market: market.spec.name });
+}
+
+/** How often a ramp of the basis moves the mark price. */
+const RAMP_STEPS = 100;
+
+function skewMark(world: World, market: Market, condition: Condition<'basis'>): Applied {
+  const { ratio, overMs = 0 } = condition;
+  const startMs = world.nowMs;
+  const skew = { from: market.skewNow(startMs), to: ratio, startMs, endMs: startMs + overMs };
+  market.skew = ratio.eq(ZERO) && overMs === 0 ? NO_SKEW : skew;
+  const stepMs = Math.max(10, Math.ceil(overMs / RAMP_STEPS));
+  const follow = (): void => {
+    if (market.skew !== skew) return;
+    remark(world, market);
+    if (world.nowMs < skew.endMs) world.agenda.schedule(Math.min(skew.endMs, world.nowMs + stepMs), follow);
+  };
+  follow();
+  remark(world, market);
+  return write(world, { ...condition, market: market.spec.name });
+}
+
+function deleverage(
+  world: World,
+  market: Market,
+  { account: accountId, positionSide, amount }: Condition<'deleverage'>,
+): Applied {
+  const positions = [...(world.accounts.get(accountId)?.positions.values() ?? [])].filter(
+    (position) =>
+      position.market === market && (positionSide === undefined || position.positionSide === positionSide),
+  );
+  const [position] = positions;
+  if (position === undefined) return refuse('market', 'There is no such position');
+  if (positions.length > 1) return refuse('positionSide', 'There are two such positions');
+  if (amount?.lte(ZERO) === true) return refuse('amount', 'The amount must be greater than 0');
+  closeAtMark(world, position, 'auto_deleverage', amount);
+  return { ok: true };
+}
+
+function closeAtMark(
+  world: World,
+  position: Position,
+  kind: 'auto_deleverage' | 'settlement',
+  amount: Decimal = position.size,
+): void {
+  applyFill(world, {
+    account: position.account,
+    market: position.market,
+    side: position.direction === 'long' ? 'sell' : 'buy',
+    positionSide: position.positionSide,
+    amount: minDecimal(amount, position.size),
+    price: position.market.mark,
+    feeRate: ZERO,
+    kind,
+    order: null,
+    role: 'engine',
+  });
+}
+
+function changeTerms(world: World, market: Market, condition: Condition<'terms'>): Applied {
+  const { kind: _kind, market: _market, ...terms } = condition;
+  const bad = Object.entries(terms).find(([, value]) => value.lte(ZERO));
+  if (bad !== undefined) return refuse(bad[0], 'It must be greater than 0');
+  changeSpec(market, withTerms(market, terms));
+  remark(world, market);
+  for (const position of market.positions) world.dirtyUnits.add(position.unit);
+  return write(world, condition);
+}
+
+/** The levels of the book stay on prices that an order can have. */
+function withTerms({ spec }: Market, terms: MarketTermsChange): Market['spec'] {
+  const { depth } = spec;
+  const { priceStep = spec.priceStep } = terms;
+  return { ...spec, ...terms, depth: { ...depth, levelStep: roundToStep(depth.levelStep, priceStep, 'up') } };
+}
+
+function setStatus(
+  world: World,
+  market: Market,
+  status: 'open' | 'halted',
+  kind: 'halt' | 'reopen',
+): Applied {
+  if (market.status === 'delisted') return refuse('market', 'The market is delisted');
+  market.status = status;
+  world.dirtyMarkets.add(market);
+  return write(world, { kind, market: market.spec.name }, status);
+}
+
+function delist(world: World, market: Market): Applied {
+  if (market.spec.kind === 'spot') return refuse('market', 'A spot market says what collateral is worth');
+  market.status = 'delisted';
+  write(world, { kind: 'delist', market: market.spec.name });
+  dropOrders(world, market);
+  for (const position of market.positions) closeAtMark(world, position, 'settlement');
+  return { ok: true };
+}
+
+function dropOrders(world: World, market: Market, accountId?: string): void {
+  for (const account of world.accounts.values()) {
+    if (accountId !== undefined && account.id !== accountId) continue;
+    for (const order of account.openOrders.values()) {
+      if (order.market === market) cancel(world, order, 'vanished');
+    }
+  }
+}
+
+const NEW_NAME = /^[A-Z0-9]+_PERP$/;
+
+/** Positions keep their ids; in their books the contracts of the old name become as many of the new one. */
+function rename(world: World, market: Market, condition: Condition<'rename'>): Applied {
+  const { market: from, to } = condition;
+  if (market.spec.kind === 'spot') return refuse('market', 'A spot market says what collateral is worth');
+  if (!NEW_NAME.test(to)) return refuse('to', 'The name must be of the form COIN_PERP');
+  if (world.markets.has(to)) return refuse('to', `There is a market ${to} already`);
+  const legs = [...market.positions].flatMap((position) => {
+    const signed = position.size.times(sign(position.direction));
+    const book = positionBook(position);
+    return [
+      ...transfer(book, BOOKS.counterparty, from, signed),
+      ...transfer(BOOKS.counterparty, book, to, signed),
+    ];
+  });
+  changeSpec(market, { ...market.spec, name: to });
+  world.markets.delete(from);
+  world.markets.set(to, market);
+  for (const account of world.accounts.values()) {
+    for (const ids of [account.positionIds, account.openingIds]) moveKeys(ids, from, to);
+    moveKeys(account.positions, from, to);
+  }
+  for (const position of market.positions) position.key = `${to}${position.key.slice(from.length)}`;
+  return write(world, condition, undefined, legs);
+}
+
+function moveKeys<T>(map: Map<string, T>, from: string, to: string): void {
+  for (const [key, value] of [...map]) {
+    if (!key.startsWith(`${from}|`)) continue;
+    map.delete(key);
+    map.set(`${to}${key.slice(from.length)}`, value);
+  }
+}

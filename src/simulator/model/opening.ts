@@ -1,0 +1,41 @@
+import { freeMargin, marginSums, positionKey } from './margin.ts';
+import type { Account, Order, World } from './state.ts';
+import type { OpeningPosition } from './types.ts';
+
+/** Gives the positions that open orders are about to open the ids that they will have, where they are listed. */
+export function reserveIds(world: World, account: Account): void {
+  if (world.readings.openingPositions !== 'listed') return;
+  for (const [key] of openers(account)) {
+    if (account.openingIds.has(key)) continue;
+    const known = world.readings.positionIds === 'reused' ? account.positionIds.get(key) : undefined;
+    account.openingIds.set(key, known ?? world.nextPositionId);
+    if (known === undefined) world.nextPositionId += 1;
+  }
+}
+
+export function openingViews(world: World, account: Account, market?: string): readonly OpeningPosition[] {
+  if (world.readings.openingPositions !== 'listed') return [];
+  const first = [...openers(account)].filter(
+    ([, order]) => market === undefined || order.market.spec.name === market,
+  );
+  if (first.length === 0) return [];
+  const free = freeMargin(world, account, marginSums(world, account.unit).equity);
+  return first.flatMap(([key, order]) => {
+    const positionId = account.openingIds.get(key);
+    if (positionId === undefined) return [];
+    const { accountId, positionSide, createdMs } = order;
+    const name = order.market.spec.name;
+    return [{ positionId, accountId, market: name, positionSide, openMs: createdMs, freeMargin: free }];
+  });
+}
+
+/** The first open order of each position that does not exist yet. */
+function openers(account: Account): ReadonlyMap<string, Order> {
+  const first = new Map<string, Order>();
+  for (const order of account.openOrders.values()) {
+    if (order.orderClass === 'spot' || order.closesOnly) continue;
+    const key = positionKey(order.market, order.positionSide);
+    if (!account.positions.has(key) && !first.has(key)) first.set(key, order);
+  }
+  return first;
+}
