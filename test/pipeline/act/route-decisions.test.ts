@@ -134,6 +134,7 @@ function built(scene: Scene) {
         ? undefined
         : { list: value, sentAtMs: NOW_MS - 20, receivedAtMs: NOW_MS - 10 },
     readings: undefined,
+    kept: {},
   } as Observation;
   const account = accountWith(scene.canAct ? [acting, notifying] : [notifying]);
   const stored = storedWith(documentsOf(scene), {
