@@ -49,6 +49,9 @@ const ACTING = {
   maxSnapshotAge: duration({ minMs: 100, maxMs: 600_000, bounds: 'from 100ms to 10m' }).describe(
     'Nothing is decided on data older than this.',
   ),
+  maxOrderReadAge: duration({ minMs: 100, maxMs: 600_000, bounds: 'from 100ms to 10m' }).describe(
+    'No order takes its price from a read of the position older than this, or than two round trips where the exchange is slower: the position is read again first.',
+  ),
   maxRenewals: number({
     min: 0,
     max: 1000,
@@ -78,6 +81,7 @@ export const ACTING_DEFAULTS = {
   fillWithin: '5s',
   intentTtl: '10m',
   maxSnapshotAge: '15s',
+  maxOrderReadAge: '2s',
   maxRenewals: 5,
   maxAttempts: 20,
   slippage: ['0.5%', '1%', '2%'],

@@ -46,6 +46,7 @@ export function compileSettings(
     fillWithinMs: acting.fillWithin,
     intentTtlMs: acting.intentTtl,
     maxSnapshotAgeMs: acting.maxSnapshotAge,
+    maxOrderReadAgeMs: acting.maxOrderReadAge,
     maxRenewals: acting.maxRenewals,
     maxAttempts: acting.maxAttempts,
     largestReduction: acting.largestReduction,

@@ -49,6 +49,8 @@ export interface LaneState {
   readonly heldBy: string | null;
   /** After a refusal by the exchange or a failed read: nothing of this kind before. */
   readonly retryAtMs: Readonly<Record<RetryKind, number>>;
+  /** How long requests in this market take at present; absent: none has been answered yet. */
+  readonly roundTripMs?: number;
   /** Requests refused or unanswered since one was last accepted: lengthens the pause before the next try. */
   readonly refusals: number;
   /**

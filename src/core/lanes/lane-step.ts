@@ -112,7 +112,7 @@ export function finish(
   const { inProgress } = state;
   if (inProgress === null || inProgress.step.kind !== result.kind) return { state, events: [] };
   const audit = recorder(state.accountId, state.market, nowMs);
-  const ended: LaneState = { ...state, inProgress: null };
+  const ended: LaneState = { ...timed(state, inProgress, result, nowMs), inProgress: null };
   switch (result.kind) {
     case 'readPositions':
       return finishRead(ended, result.observation, settings, nowMs);
@@ -127,6 +127,13 @@ export function finish(
         events: audit.events,
       };
   }
+}
+
+/** How long an answer took: slower counts at once, faster by half, and what was not answered tells nothing. */
+function timed(state: LaneState, { startedMs }: InProgress, result: StepResult, nowMs: number): LaneState {
+  if (result.kind === 'readPositions' || result.outcome.kind === 'unknown') return state;
+  const tookMs = Math.max(0, nowMs - startedMs);
+  return { ...state, roundTripMs: Math.max(tookMs, Math.round(((state.roundTripMs ?? 0) + tookMs) / 2)) };
 }
 
 function finishRead(

@@ -40,6 +40,8 @@ export interface AccountSettings {
   readonly intentTtlMs: number;
   /** Nothing is decided on a snapshot older than this. */
   readonly maxSnapshotAgeMs: number;
+  /** No order is priced by a read older than this, or than two round trips where the exchange is slower. */
+  readonly maxOrderReadAgeMs: number;
   /** Renewals of an intent that expired or was refused while its rule still fires. */
   readonly maxRenewals: number;
   /** Attempts of one intent before it is counted failed. */

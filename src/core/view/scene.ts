@@ -132,6 +132,7 @@ const UNKNOWN_SETTINGS = {
   readLagMs: 0,
   fillWithinMs: 0,
   intentTtlMs: 0,
+  maxOrderReadAgeMs: 0,
   maxRenewals: 0,
   maxAttempts: 0,
   largestReduction: 0,

@@ -35,6 +35,7 @@ export const settings: AccountSettings = {
   fillWithinMs: 3_000,
   intentTtlMs: 60_000,
   maxSnapshotAgeMs: 10_000,
+  maxOrderReadAgeMs: 2_000,
   maxRenewals: 2,
   maxAttempts: 5,
   largestReduction: 1,

@@ -91,6 +91,7 @@ export const SETTINGS: AccountSettings = {
   fillWithinMs: 10_000,
   intentTtlMs: 300_000,
   maxSnapshotAgeMs: 10_000,
+  maxOrderReadAgeMs: 2_000,
   maxRenewals: 3,
   maxAttempts: 10,
   largestReduction: 1,

@@ -66,6 +66,7 @@ export function setupOf(choices: Choices): Setup {
     fillWithinMs: oneIn(24, 8) ? 100 : 1_500,
     intentTtlMs: 12_000,
     maxSnapshotAgeMs: 3_000,
+    maxOrderReadAgeMs: oneIn(25, 3) ? 500 : 2_000,
     maxRenewals: 1,
     maxAttempts: at(26) % 3 === 2 ? 2 : 4,
     largestReduction: oneIn(11, 8) ? 0.6 : 1,
