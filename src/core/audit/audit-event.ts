@@ -51,6 +51,8 @@ export type RemovalReason =
   | 'ambiguousMove'
   | 'fillUnproven'
   | 'notFilled'
+  /** The market passed its activation before it arrived. */
+  | 'inverted'
   | 'marketMovedAway'
   | 'needGrew'
   | 'slippageRose'
