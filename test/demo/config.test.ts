@@ -59,6 +59,7 @@ const DURATIONS = [
   'intentTtlMs',
   'keepFiringForMs',
   'lateArrivalMs',
+  'maxOrderReadAgeMs',
   'maxSnapshotAgeMs',
   'periodMs',
   'readLagMs',
