@@ -74,6 +74,7 @@ const NO_DURATIONS = [
   'clearBelow',
   'cure',
   'distance',
+  'distanceTolerance',
   'largestReduction',
   'limit',
   'maintenanceMargin',
