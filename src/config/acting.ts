@@ -49,6 +49,9 @@ const ACTING = {
   maxSnapshotAge: duration({ minMs: 100, maxMs: 600_000, bounds: 'from 100ms to 10m' }).describe(
     'Nothing is decided on data older than this.',
   ),
+  maxOrderReadAge: duration({ minMs: 100, maxMs: 600_000, bounds: 'from 100ms to 10m' }).describe(
+    'No order takes its price from a read of the position older than this, or than two round trips where the exchange is slower: the position is read again first.',
+  ),
   maxRenewals: number({
     min: 0,
     max: 1000,
@@ -66,6 +69,9 @@ const ACTING = {
   slippage: slippageSteps().describe(
     'For `reduce` actions without their own: slippage of each attempt in turn; the last one is kept.',
   ),
+  distanceTolerance: ratio({ max: 0.5, bounds: 'from 0 to 50%' }).describe(
+    'A reduction until a distance counts as reached when no more than this part of it is left: in a falling market it would trail the market otherwise.',
+  ),
   largestReduction: ratio({ max: 1, exclusive: 'min', bounds: 'above 0 and up to 100%' }).describe(
     'Largest share of a position that one reduction may take away; more is refused. 100% is no bound.',
   ),
@@ -78,9 +84,11 @@ export const ACTING_DEFAULTS = {
   fillWithin: '5s',
   intentTtl: '10m',
   maxSnapshotAge: '15s',
+  maxOrderReadAge: '2s',
   maxRenewals: 5,
   maxAttempts: 20,
   slippage: ['0.5%', '1%', '2%'],
+  distanceTolerance: '10%',
   largestReduction: '100%',
 } as const;
 

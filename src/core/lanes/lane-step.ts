@@ -86,7 +86,10 @@ export function beginCancel(state: LaneState, step: CancelStep, nowMs: number, a
       ? { ...intent, failures: intent.failures + 1 }
       : intent,
   );
-  return { ...startChange(state, step.why, step.admitted, nowMs), intents, generation: state.generation + 1 };
+  // An activation that was never reached lay too far away: the gap is as configured again.
+  const unlearned = step.why === 'marketMovedAway' ? { learnedBasis: 0 } : {};
+  const changed = startChange({ ...state, ...unlearned }, step.why, step.admitted, nowMs);
+  return { ...changed, intents, generation: state.generation + 1 };
 }
 
 function startChange(
@@ -112,7 +115,7 @@ export function finish(
   const { inProgress } = state;
   if (inProgress === null || inProgress.step.kind !== result.kind) return { state, events: [] };
   const audit = recorder(state.accountId, state.market, nowMs);
-  const ended: LaneState = { ...state, inProgress: null };
+  const ended: LaneState = { ...timed(state, inProgress, result, nowMs), inProgress: null };
   switch (result.kind) {
     case 'readPositions':
       return finishRead(ended, result.observation, settings, nowMs);
@@ -127,6 +130,13 @@ export function finish(
         events: audit.events,
       };
   }
+}
+
+/** How long an answer took: slower counts at once, faster by half, and what was not answered tells nothing. */
+function timed(state: LaneState, { startedMs }: InProgress, result: StepResult, nowMs: number): LaneState {
+  if (result.kind === 'readPositions' || result.outcome.kind === 'unknown') return state;
+  const tookMs = Math.max(0, nowMs - startedMs);
+  return { ...state, roundTripMs: Math.max(tookMs, Math.round(((state.roundTripMs ?? 0) + tookMs) / 2)) };
 }
 
 function finishRead(

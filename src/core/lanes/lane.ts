@@ -28,6 +28,7 @@ import {
   placeStep,
   type Turn,
 } from './lane-turn.ts';
+import { mayPrice } from './market-read.ts';
 import { recordObserved } from './record-observed.ts';
 import { resolveDoubt } from './resolve-doubt.ts';
 
@@ -192,10 +193,13 @@ function placeFirst(
   turn: Turn,
   difference: SetDifference,
 ): DecidedStep {
+  const { settings } = turn.context;
+  const isPriced = state.read !== null && mayPrice(state.read, state, settings, turn.nowMs);
   let waiting: Step | undefined;
   for (const want of wants) {
     const pause = pausedBy(state, want.role, turn.nowMs);
-    if (pause === undefined) return { state, step: placeStep(state, want, turn, false) };
+    if (pause === undefined)
+      return { state, step: isPriced ? placeStep(state, want, turn, false) : readStep(state, turn) };
     waiting ??= pause;
   }
   const done = waiting === undefined ? endChange(state) : state;

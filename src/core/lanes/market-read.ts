@@ -3,7 +3,7 @@ import { toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { Quantity } from '../quantities/quantity.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { PositionView } from '../rules/subject.ts';
-import type { MarketRead, ReadPosition } from './lane-state.ts';
+import type { LaneState, MarketRead, MarkSample, ReadPosition } from './lane-state.ts';
 
 /** A read of open positions as an observation of one lane. */
 export interface ReadObservation {
@@ -12,6 +12,8 @@ export interface ReadObservation {
   /** False when a record was set aside: absences prove nothing, and nothing is sized by it. */
   readonly complete: boolean;
   readonly positions: readonly PositionView[];
+  /** Mark prices of earlier reads, oldest first; absent: none is known. */
+  readonly earlierMarks?: readonly (MarkSample & { readonly market: string })[];
 }
 
 /** The open positions of one market as plain data; a size of zero is a closed one. */
@@ -28,6 +30,22 @@ export function marketRead(
       .filter((position) => position.market === market && !toDecimal(position.sizeBase).eq(ZERO))
       .map((position) => readPosition(position, horizonMs)),
   };
+}
+
+/** How long a request takes at present, as far as the lane can tell. */
+export function roundTripOf(state: LaneState, read: MarketRead): number {
+  return Math.max(state.roundTripMs ?? 0, read.receivedAtMs - read.sentAtMs);
+}
+
+/** Whether prices may come from a read: what it shows is as old as its request. */
+export function mayPrice(
+  read: MarketRead,
+  state: LaneState,
+  settings: AccountSettings,
+  nowMs: number,
+): boolean {
+  const longestMs = Math.max(settings.maxOrderReadAgeMs, 2 * roundTripOf(state, read));
+  return nowMs - read.sentAtMs <= longestMs;
 }
 
 function readPosition(view: PositionView, horizonMs: number): ReadPosition {

@@ -15,6 +15,7 @@ import {
   type Step,
 } from './lane-state.ts';
 import { type DecidedStep, ownCancel, pausedBy, placeStep, type Turn } from './lane-turn.ts';
+import { mayPrice } from './market-read.ts';
 
 /**
  * Something of ours may be open or still on its way: let the fence pass, cancel, read, place. The fence comes
@@ -71,7 +72,8 @@ function placeAhead(
   const isFresh =
     latestRead !== null &&
     latestRead.sentAtMs >= doubt.sinceMs &&
-    turn.nowMs - latestRead.receivedAtMs <= settings.maxSnapshotAgeMs;
+    turn.nowMs - latestRead.receivedAtMs <= settings.maxSnapshotAgeMs &&
+    mayPrice(latestRead, state, settings, turn.nowMs);
   if (!isFresh || latestRead === null) {
     return turn.nowMs < state.retryAtMs.read ? undefined : { kind: 'readPositions', market: state.market };
   }

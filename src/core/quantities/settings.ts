@@ -40,10 +40,14 @@ export interface AccountSettings {
   readonly intentTtlMs: number;
   /** Nothing is decided on a snapshot older than this. */
   readonly maxSnapshotAgeMs: number;
+  /** No order is priced by a read older than this, or than two round trips where the exchange is slower. */
+  readonly maxOrderReadAgeMs: number;
   /** Renewals of an intent that expired or was refused while its rule still fires. */
   readonly maxRenewals: number;
   /** Attempts of one intent before it is counted failed. */
   readonly maxAttempts: number;
+  /** A reduction until a distance is reached when no more than this part of it is left. */
+  readonly distanceTolerance: number;
   /** Largest share of a position that one intent may take away, a fraction; 1 is no bound. */
   readonly largestReduction: number;
   /** Addresses to which withdrawals are expected; absent or empty: every withdrawal is unexpected. */

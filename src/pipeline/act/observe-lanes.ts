@@ -25,7 +25,7 @@ export interface LaneInputs {
   readonly conclusive: boolean;
   /** Markets with positions that some rule could act on: their lanes exist before they are needed. */
   readonly markets: readonly string[];
-  /** The read that came with the evaluation, if any. */
+  /** The newest read, if any: a lane takes it if it knows no newer one. */
   readonly read: ReadObservation | undefined;
 }
 
@@ -118,7 +118,7 @@ function observeLane(
   };
   let state = withOperator(lane, operator, context, nowMs, events);
   state = take(observeRequests(state, asked, conclusive, settings, nowMs));
-  if (read !== undefined) state = take(observeRead(state, read, settings, nowMs));
+  if (read !== undefined && isNews(read, state)) state = take(observeRead(state, read, settings, nowMs));
   if (hasNothingToDo(state)) return { lane: state, wants: false };
   const { step, ...ahead } = advance(state, context, nowMs);
   // What is going to be sent is decided again, and said, by the run that sends it.
@@ -126,6 +126,10 @@ function observeLane(
   events.push(...ahead.events);
   const rests = step.kind === 'idle' && step.why !== 'busy' && step.why !== 'held';
   return { lane: ahead.state, wants: !rests };
+}
+
+function isNews({ sentAtMs }: ReadObservation, { latestRead }: LaneState): boolean {
+  return latestRead === null || sentAtMs > latestRead.sentAtMs;
 }
 
 function withOperator(

@@ -4,7 +4,7 @@ import type { PositionRecord, RecordList } from '../../core/ports/exchange.ts';
 import type { StoredAccount, StoredReadings } from '../../core/ports/state-store.ts';
 import type { Instant, Snapshot, SnapshotSources, SourceReading } from '../../core/quantities/snapshot.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
-import { aged, type KeptReading, type ReadMemory } from './read-memory.ts';
+import { aged, type Kept, type KeptReading } from './read-memory.ts';
 import { ageUnread, isDue, isSeldom, knownReading, readSources } from './read-sources.ts';
 
 /** Step one of a poll: what is known of the account now. */
@@ -12,10 +12,12 @@ export interface Observation {
   /** Without our own stops: they come from the state that it is judged with. */
   readonly sources: SnapshotSources;
   readonly at: Instant;
-  /** The positions, if a read of them arrived with this poll. */
+  /** The newest read of the positions, whenever it came, unless it is too old to decide anything. */
   readonly positions: PositionsRead | undefined;
   /** To be stored, when something that is read seldom was read. */
   readonly readings: StoredReadings | undefined;
+  /** What it was made of, for `ReadMemory.take`. */
+  readonly kept: Readonly<Kept>;
 }
 
 export interface PositionsRead {
@@ -23,6 +25,8 @@ export interface PositionsRead {
   /** Milliseconds on the lanes' clock; the sending is stated as early as the clocks' error allows. */
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
+  /** The reads before it that this process made in the last seconds, oldest first. */
+  readonly earlier: readonly Pick<PositionsRead, 'list' | 'sentAtMs'>[];
 }
 
 /** @returns undefined when a request of ours overtook the reads: they are out of date. */
@@ -31,10 +35,8 @@ export async function observeAccount(
   account: WatchedAccount,
   stored: StoredAccount,
 ): Promise<Observation | undefined> {
-  // As it was: what arrives later is told by being another.
-  const arrived = { ...context.memory.recall(account.id) };
   const ended = await readSources(context, account, sourcesDue(context, account, stored));
-  return ended.aborted ? undefined : observationOf(context, account, stored, arrived);
+  return ended.aborted ? undefined : observationOf(context, account, stored);
 }
 
 function sourcesDue(
@@ -48,17 +50,17 @@ function sourcesDue(
   );
 }
 
-function observationOf(
+/** What is known now, without asking anything. */
+export function observationOf(
   context: PipelineContext,
   account: WatchedAccount,
   stored: StoredAccount,
-  arrived: ReturnType<ReadMemory['recall']>,
 ): Observation {
   const { memory, time } = context;
   const { id, sources } = account;
   const { documents } = stored;
   const at = time.instant();
-  const kept = memory.recall(id);
+  const kept = { ...memory.recall(id) };
   const observed: { -readonly [S in SourceName]?: SourceReading<unknown> } = {};
   for (const source of sources) {
     const known = knownReading(source, memory, id, documents);
@@ -67,26 +69,44 @@ function observationOf(
         ? { kind: 'notRead', ageMs: ageUnread(source, documents, at) }
         : aged(known.reading, known.at, at);
   }
-  const isNew = (source: SourceName): boolean => kept[source] !== arrived[source];
+  const isNew = (source: SourceName): boolean => memory.isNew(id, source);
   return {
     sources: observed as SnapshotSources,
     at,
-    positions: isNew('positions') ? positionsRead(context, kept.positions, at) : undefined,
+    positions: isNew('positions') ? positionsRead(context, account, kept.positions, at) : undefined,
     readings: readingsToStore(account, stored, observed, isNew, at),
+    kept,
   };
 }
 
 function positionsRead(
-  { time }: PipelineContext,
+  { time, memory }: PipelineContext,
+  { id, rules }: WatchedAccount,
   kept: KeptReading | undefined,
   at: Instant,
 ): PositionsRead | undefined {
   if (kept === undefined || kept.reading.kind !== 'read') return undefined;
-  return {
-    list: kept.reading.value as RecordList<PositionRecord>,
-    sentAtMs: Math.floor(time.ofMonotonic(kept.at.monotonicMs) - time.errorMs),
-    receivedAtMs: Math.ceil(time.ofMonotonic(at.monotonicMs)),
-  };
+  if (aged(kept.reading, kept.at, at).ageMs > rules.settings.maxSnapshotAgeMs) return undefined;
+  const sentRead = ({ reading, at: sent }: KeptReading): PositionsRead['earlier'] =>
+    reading.kind !== 'read'
+      ? []
+      : [
+          {
+            list: reading.value as RecordList<PositionRecord>,
+            sentAtMs: Math.floor(time.ofMonotonic(sent.monotonicMs) - time.errorMs),
+          },
+        ];
+  const [read] = sentRead(kept);
+  return (
+    read && {
+      ...read,
+      earlier: memory
+        .recentPositions(id)
+        .filter((other) => other !== kept)
+        .flatMap(sentRead),
+      receivedAtMs: Math.ceil(time.ofMonotonic(kept.receivedMs ?? kept.at.monotonicMs)),
+    }
+  );
 }
 
 function readingsToStore(

@@ -8,7 +8,8 @@ import { carryOut } from './carry-out.ts';
 import { type Decided, decide } from './decide.ts';
 import { dangerOf, dueIn, timeApart } from './due-in.ts';
 import { HeldClaims } from './held-claims.ts';
-import { type Observation, observeAccount } from './observe-account.ts';
+import { type Observation, observationOf, observeAccount } from './observe-account.ts';
+import { JUDGED_LATE } from './read-sources.ts';
 import { tellCommit } from './tell-commit.ts';
 
 export interface Tick {
@@ -27,6 +28,7 @@ export interface TickResult {
 /** An account is not polled twice at the same time by one process, however long a poll takes. */
 export class PollGuard {
   readonly #polling = new Set<string>();
+  readonly #followed = new WeakSet<Promise<void>>();
 
   get size(): number {
     return this.#polling.size;
@@ -34,6 +36,13 @@ export class PollGuard {
 
   free(accountIds: readonly string[]): readonly string[] {
     return this.#polling.size === 0 ? accountIds : accountIds.filter((id) => !this.#polling.has(id));
+  }
+
+  /** Whether nobody has asked for this read before. */
+  follow(read: Promise<void>): boolean {
+    if (this.#followed.has(read)) return false;
+    this.#followed.add(read);
+    return true;
   }
 
   async run<T>(accountId: string, poll: () => Promise<T>): Promise<T> {
@@ -74,7 +83,7 @@ export async function pollBucket(
   const commits = new BatchedCommits(store, context.timers);
   const claims = new HeldClaims(context, tick.bucket);
   const apartMs = timeApart(tick.everyMs, view.accounts.length);
-  const started = { ...tick, startedMs, commits, claims };
+  const started = { ...tick, startedMs, commits, claims, guard };
   const polls = await Promise.allSettled(
     view.accounts.map((load, index) =>
       guard.run(idOf(load), () => pollLoaded(context, load, view, started, index * apartMs)),
@@ -123,6 +132,7 @@ interface StartedTick extends Tick {
   readonly startedMs: number;
   readonly commits: BatchedCommits;
   readonly claims: HeldClaims;
+  readonly guard: PollGuard;
 }
 
 async function pollLoaded(
@@ -140,7 +150,56 @@ async function pollLoaded(
   }
   const account = accounts.get(load.account.accountId);
   if (account === undefined) return;
-  await pollAccount(context, account, { stored: load.account, controls: view.controls }, tick);
+  try {
+    await pollAccount(context, account, { stored: load.account, controls: view.controls }, tick);
+    // It may have come while this was being committed.
+    await judgeLate(context, account, tick);
+  } finally {
+    followReads(context, account, tick);
+  }
+}
+
+/** What is still being read is judged when it comes: the next tick may be a calm interval away. */
+function followReads(context: PipelineContext, account: WatchedAccount, tick: StartedTick): void {
+  const { memory, telemetry } = context;
+  const { id } = account;
+  const late = async (read: Promise<void>): Promise<void> => {
+    await read;
+    // A poll that goes on here judges what it finds when it has read, and again at its end.
+    if (tick.guard.free([id]).length === 0) return;
+    await tick.guard.run(id, () => judgeLate(context, account, tick));
+  };
+  for (const source of JUDGED_LATE) {
+    const read = memory.underWay(id, source);
+    if (read === undefined || !tick.guard.follow(read)) continue;
+    memory.settle(
+      late(read).catch((error: unknown) =>
+        telemetry.emit({ kind: 'pollFailed', accountId: id, why: 'error', error }),
+      ),
+    );
+  }
+}
+
+/** Judges what has arrived and no commit was decided with, if there is anything. */
+async function judgeLate(
+  context: PipelineContext,
+  account: WatchedAccount,
+  tick: StartedTick,
+): Promise<void> {
+  const { accounts, memory, store, telemetry, clock } = context;
+  const { id } = account;
+  if (!JUDGED_LATE.some((source) => memory.isNew(id, source)) || accounts.get(id) !== account) return;
+  const { load, controls } = await store.read(id);
+  if (load.kind === 'refused') {
+    telemetry.emit({ kind: 'accountRefused', problem: load.problem });
+    return;
+  }
+  const startedMs = clock.monotonicMs();
+  const observation = observationOf(context, account, load.account);
+  // Ticks have gone by since the one that began the read: the account falls due with one that comes.
+  const sinceTickMs = (startedMs - tick.startedMs) % tick.everyMs;
+  const found = { loaded: { stored: load.account, controls }, observation, startedMs };
+  await judge(context, account, found, { ...tick, startedMs: startedMs - sinceTickMs });
 }
 
 async function pollAccount(
@@ -162,8 +221,27 @@ async function pollAccount(
     await store.makeDue(account.id, 0);
     return;
   }
+  await judge(context, account, { loaded, observation, startedMs }, tick);
+}
+
+interface Found {
+  readonly loaded: SeenAccount;
+  readonly observation: Observation;
+  /** When this look at the account began. */
+  readonly startedMs: number;
+}
+
+/** Decides on what was observed, makes it durable and hands it to those who carry it out. */
+async function judge(
+  context: PipelineContext,
+  account: WatchedAccount,
+  { loaded, observation, startedMs }: Found,
+  tick: StartedTick,
+): Promise<void> {
+  const { telemetry, memory, clock } = context;
   const settled = await commitDecision(context, account, loaded, observation, tick);
   if (settled === undefined) return;
+  memory.take(account.id, observation.kept);
   const { decided, committed } = settled;
   telemetry.emit({
     kind: 'evaluated',

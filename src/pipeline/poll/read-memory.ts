@@ -5,19 +5,27 @@ import { elapsedMs, type Instant, type SourceReading } from '../../core/quantiti
 export interface KeptReading {
   readonly at: Instant;
   readonly reading: SourceReading<unknown>;
+  /** When its reply came, by the monotonic clock of this process; absent: another process read it. */
+  readonly receivedMs?: number;
 }
 
-type Kept = Partial<Record<SourceName, KeptReading>>;
+export type Kept = Partial<Record<SourceName, KeptReading>>;
 
 /** What this process knows of one account, and is doing about it. */
 interface AccountReads {
   readonly kept: Kept;
-  readonly underWay: Set<SourceName>;
+  /** The reads of the positions of the last seconds, the newest last: how the marks have moved. */
+  recent: readonly KeptReading[];
+  /** What the last commit was decided with. */
+  taken: Readonly<Kept>;
+  readonly underWay: Map<SourceName, Promise<void>>;
   abort: AbortController | undefined;
   lastHistoryMs: number | undefined;
 }
 
 const NOTHING_KEPT: Readonly<Kept> = {};
+/** As long as lanes remember marks. */
+const RECENT_MS = 20_000;
 
 /**
  * The last good readings of each account, in the memory of this process, and the reads that are under way. Only
@@ -32,7 +40,27 @@ export class ReadMemory {
   }
 
   keep(accountId: string, source: SourceName, kept: KeptReading): void {
-    this.#of(accountId).kept[source] = kept;
+    const account = this.#of(accountId);
+    account.kept[source] = kept;
+    if (source !== 'positions') return;
+    const sinceMs = kept.at.monotonicMs - RECENT_MS;
+    account.recent = [...account.recent.filter(({ at }) => at.monotonicMs >= sinceMs), kept];
+  }
+
+  /** The reads of the positions of the last seconds, oldest first. */
+  recentPositions(accountId: string): readonly KeptReading[] {
+    return this.#accounts.get(accountId)?.recent ?? [];
+  }
+
+  /** Whether a reading has arrived that no commit was decided with yet, however long ago its poll ended. */
+  isNew(accountId: string, source: SourceName): boolean {
+    const account = this.#accounts.get(accountId);
+    return account !== undefined && account.kept[source] !== account.taken[source];
+  }
+
+  /** A commit was decided with these. */
+  take(accountId: string, readings: Readonly<Kept>): void {
+    this.#of(accountId).taken = readings;
   }
 
   /** The signal for reads of an account that a request of ours makes worthless; the same until then. */
@@ -42,24 +70,27 @@ export class ReadMemory {
     return account.abort.signal;
   }
 
-  /** Whether a read of that source is still under way, perhaps since an earlier poll. */
-  isReading(accountId: string, source: SourceName): boolean {
-    return this.#accounts.get(accountId)?.underWay.has(source) === true;
+  /** The read of that source that is still under way, perhaps since an earlier poll; it resolves when it is kept. */
+  underWay(accountId: string, source: SourceName): Promise<void> | undefined {
+    return this.#accounts.get(accountId)?.underWay.get(source);
   }
 
-  async track(accountId: string, source: SourceName, read: Promise<void>): Promise<void> {
+  track(accountId: string, source: SourceName, read: Promise<void>): Promise<void> {
     const { underWay } = this.#of(accountId);
-    underWay.add(source);
-    this.#running.add(read);
-    try {
-      await read;
-    } finally {
-      underWay.delete(source);
-      this.#running.delete(read);
-    }
+    const tracked = read.finally(() => underWay.delete(source));
+    underWay.set(source, tracked);
+    this.settle(tracked);
+    return tracked;
   }
 
-  /** Resolves when no read is under way any more. */
+  /** `settled` waits for this as well. */
+  settle(work: Promise<void>): void {
+    this.#running.add(work);
+    const over = (): void => void this.#running.delete(work);
+    work.then(over, over);
+  }
+
+  /** Resolves when no read is under way any more, nor anything that follows from one. */
   async settled(): Promise<void> {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
@@ -94,7 +125,14 @@ export class ReadMemory {
   #of(accountId: string): AccountReads {
     let account = this.#accounts.get(accountId);
     if (account === undefined) {
-      account = { kept: {}, underWay: new Set(), abort: undefined, lastHistoryMs: undefined };
+      account = {
+        kept: {},
+        recent: [],
+        taken: NOTHING_KEPT,
+        underWay: new Map(),
+        abort: undefined,
+        lastHistoryMs: undefined,
+      };
       this.#accounts.set(accountId, account);
     }
     return account;

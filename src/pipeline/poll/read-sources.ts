@@ -18,6 +18,9 @@ const EVERY_POLL: ReadonlySet<SourceName> = new Set(['positions', 'creditLine'])
 /** A source that is read seldom is read again after this part of the age at which it could not decide any more. */
 const SELDOM_SHARE = 1 / 3;
 
+/** The sources that rules act on: a reply that comes when no poll waits for it is judged all the same. */
+export const JUDGED_LATE: readonly SourceName[] = [...EVERY_POLL];
+
 /** A poll goes on without what has not arrived after this time; it counts when it does. */
 const LEAST_PATIENCE_MS = 500;
 const MOST_PATIENCE_MS = 2_000;
@@ -59,7 +62,8 @@ export interface ReadsEnded {
 
 /**
  * Reads sources at the same time and waits for them, but not for ever: one that is slow must not keep the others
- * from being judged. It goes on by itself, and its result is kept for the next poll.
+ * from being judged. It goes on by itself, and is judged when it comes. One that an earlier poll began and that comes
+ * meanwhile ends the wait: it has been waited for long enough.
  */
 export async function readSources(
   context: PipelineContext,
@@ -68,12 +72,16 @@ export async function readSources(
 ): Promise<ReadsEnded> {
   const { memory } = context;
   const signal = memory.signalFor(account.id);
+  const late = JUDGED_LATE.flatMap((source) => memory.underWay(account.id, source) ?? []);
   const reads = sources
-    .filter((source) => !memory.isReading(account.id, source))
+    .filter((source) => memory.underWay(account.id, source) === undefined)
     .map((source) => memory.track(account.id, source, readOne(context, account, source, signal)));
   const { alertMs } = account.rules.settings.cadence;
   const patienceMs = Math.min(Math.max(alertMs, LEAST_PATIENCE_MS), MOST_PATIENCE_MS);
-  await within(context, Promise.all(reads), patienceMs);
+  const all: Promise<unknown> = Promise.all(reads);
+  // Without a read of its own it would end at once.
+  const first = reads.length > 0 ? [all, ...late] : late;
+  await within(context, first.length > 0 ? Promise.race(first) : all, patienceMs);
   return { aborted: signal.aborted };
 }
 
@@ -138,6 +146,7 @@ function keepRead(
   const sinceSentMs = now.monotonicMs - sentAtMs;
   memory.keep(account.id, source, {
     at: { clockId: now.clockId, monotonicMs: sentAtMs, wallMs: now.wallMs - sinceSentMs },
+    receivedMs: outcome.timing.receivedAtMs,
     reading: {
       kind: 'read',
       value: valueToKeep(source, account, outcome.value),
