@@ -117,7 +117,8 @@ export async function traceOf(
   return {
     episodes: grouped(
       transitions,
-      ({ ruleId, subject }) => `${ruleId} ${subject}`,
+      // A credit line's name ends with the second in which it was taken.
+      ({ ruleId, subject }) => `${ruleId} ${subject.replace(/@\d+$/, '')}`,
       ({ episode, to, reason, stage }) =>
         `${episode} ${to}: ${reason}${stage === undefined ? '' : ` ${stage}`}`,
     ),
