@@ -39,9 +39,8 @@ export type RuleText = { readonly id: string } & Readonly<Record<string, unknown
 export interface Group {
   readonly name: string;
   readonly readings?: Readonly<Record<string, unknown>>;
-  /** Further keys of `exchange` and `acting` in the config. */
+  /** Further keys of `exchange` in the config. */
   readonly exchange?: Readonly<Record<string, unknown>>;
-  readonly acting?: Readonly<Record<string, unknown>>;
   readonly scenarios: readonly Scenario[];
 }
 
@@ -68,7 +67,7 @@ export function slope(...points: Path): Path {
   return [[0, START_PRICE], ...points];
 }
 
-export function named<T>(scenario: Pick<Scenario, 'id'>, value: T): T {
+function named<T>(scenario: Pick<Scenario, 'id'>, value: T): T {
   return JSON.parse(JSON.stringify(value).replaceAll(/@([A-Z])/g, `${scenario.id}$1_PERP`)) as T;
 }
 
@@ -188,7 +187,7 @@ export function configText(
     ...(redis === undefined ? {} : { redis }),
     web: { port: 0 },
     cadence: { calm: `${CADENCE_MS}ms`, alert: `${CADENCE_MS}ms` },
-    acting: { fillWithin: '12s', ...group.acting },
+    acting: { fillWithin: '12s' },
     markets: { '*_PERP': { ...terms, maintenanceMargin: '3%', money: 'USDT' } },
     accounts,
     rules,

@@ -272,6 +272,29 @@ const MARKETS: readonly Scenario[] = [
   },
 ];
 
+const CREDIT_LINES: readonly Scenario[] = [
+  {
+    id: 'LOAN',
+    about: 'the collateral of a credit line falls, and the position is reduced',
+    leadsTo: 'orders',
+    account: {
+      ...LONG,
+      loans: [{ asset: 'USDT', amount: '30000', collateralAsset: 'BTC', collateralAmount: '1' }],
+    },
+    paths: { A: steps([10_000, 997], [16_000, 996]) },
+    rules: [
+      {
+        id: 'ltv',
+        on: 'creditLine',
+        when: { currentLtv: { above: '55%' } },
+        keepFiringFor: '60s',
+        do: [{ reduce: { by: '25%', slippage: '1%', positions: '*' } }],
+      },
+    ],
+    events: [{ atMs: 3_000, kind: 'setPrice', market: 'BTC_USDT', price: '50000' }],
+  },
+];
+
 const STOPS: readonly Scenario[] = [
   {
     id: 'PROTECT',
@@ -705,6 +728,7 @@ export const GROUPS: readonly Group[] = [
       ...HEDGES,
       ...MARKETS,
       ...STOPS,
+      ...CREDIT_LINES,
       ...TIMES,
       ...FAULTS,
       ...PEOPLE,

@@ -36,7 +36,10 @@ export interface TracedRead {
   readonly toMs: number;
 }
 
-/** What the audit says of actions; how often something was looked at, tried or left alone is a matter of timing. */
+/**
+ * What the audit says of actions. Left out is what timing decides: whether an order is filled as it is accepted or only
+ * a later read shows it (fills are compared in the ledger), and reads that came too late to count.
+ */
 const ACTIONS: ReadonlySet<AuditKind> = new Set<AuditKind>([
   'intentOpened',
   'targetSet',
@@ -53,7 +56,6 @@ const ACTIONS: ReadonlySet<AuditKind> = new Set<AuditKind>([
   'cancelling',
   'cancelAccepted',
   'cancelRejected',
-  'filled',
   'coverTriggered',
   'coverChanged',
   'overshoot',
@@ -115,7 +117,8 @@ export async function traceOf(
   return {
     episodes: grouped(
       transitions,
-      ({ ruleId, subject }) => `${ruleId} ${subject}`,
+      // A credit line's name ends with the second in which it was taken.
+      ({ ruleId, subject }) => `${ruleId} ${subject.replace(/@\d+$/, '')}`,
       ({ episode, to, reason, stage }) =>
         `${episode} ${to}: ${reason}${stage === undefined ? '' : ` ${stage}`}`,
     ),
@@ -143,7 +146,8 @@ function wordsOf({ kind, reason, positionId = '', targetBase, ruleId = '', order
   const what = order === undefined ? '' : `${order.side} ${order.amount} ${order.positionSide ?? ''}`;
   // An operator's order has a random id.
   const rule = ruleId.replace(/^operator:.*/, 'operator');
-  return `${kind} ${reason} ${rule} ${positionId} ${targetBase ?? ''} ${what}`.replaceAll(/ +/g, ' ').trim();
+  const why = kind === 'accepted' ? '' : reason;
+  return `${kind} ${why} ${rule} ${positionId} ${targetBase ?? ''} ${what}`.replaceAll(/ +/g, ' ').trim();
 }
 
 function ordersOf(exchange: SimulatedExchange, accountId: string, beginMs: number): readonly TracedOrder[] {
