@@ -50,15 +50,18 @@ describe('the section stress', () => {
   ])('refuses %s, with its place', (text, words) => {
     const found = lines(text);
     expect(found).toHaveLength(1);
-    expect(found[0]).toMatch(/^breakwater\.yaml:\d+:\d+ stress.*: error: /);
+    expect(found[0]).toMatch(/^breakwater\.yaml:\d+:\d+ stress.*: expected /);
     expect(found[0]).toContain(words);
   });
 
   test.each([
-    ['{ at: "*/10 * * * *" }', ['at at least 15m between two runs, got 10m']],
-    ['{ at: "0,5 7 * * *" }', ['at at least 15m between two runs, got 5m']],
+    ['{ at: "*/10 * * * *" }', ['at at least 15 min between two runs, got 10 min']],
+    ['{ at: "0,5 7 * * *" }', ['at at least 15 min between two runs, got 5 min']],
     ['{ at: "*/15 * * * *" }', []],
-    ['{ at: "*/15 * * * *", timeLimit: 20m }', ['timeLimit less than the 15m between two runs, got 20m']],
+    [
+      '{ at: "*/15 * * * *", timeLimit: 20m }',
+      ['timeLimit less than the 15 min between two runs, got 20 min'],
+    ],
     ['{ at: "0 0 29 2 *" }', []],
   ])('warns of what keeps a core busy, or makes runs drop out: %s', (text, expected) => {
     const found = lines(text).map((line) =>

@@ -116,8 +116,9 @@ test('SIGTERM in the middle of a stress test ends in order, and leaves the run t
     simulator,
     stress('{ at: "* * * * * *", scenarios: [2022-11-08, 2020-03-12] }'),
   );
-  const { stop, output, watching } = startChild(world);
-  await watching;
+  const child = startChild(world);
+  const { output } = child;
+  await child.watching;
   const redis = new Redis(world.redisUrl);
   closeAfterTest(async () => redis.disconnect());
   await eventually(
@@ -125,7 +126,7 @@ test('SIGTERM in the middle of a stress test ends in order, and leaves the run t
     'a run that has begun',
     () => output(),
   );
-  expect(await stop()).toBe(0);
+  expect(await child.stop()).toBe(0);
   expect(output()).toContain('"stopped"');
   expect(output()).not.toContain('not everything had ended');
   expect(await claims(world)).toEqual([]);

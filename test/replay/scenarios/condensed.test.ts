@@ -72,7 +72,7 @@ describe('a condensed scenario', () => {
           minute += gap;
           return [minute, percent];
         });
-        return [[0, 0] as ScenarioPoint, ...later];
+        return [[0, 0] as ScenarioPoint].concat(later);
       });
     fc.assert(
       fc.property(points, (majors) => {
