@@ -13,7 +13,13 @@ const RULES = `  - id: near
 
 const ACCOUNTS = { long: { rules: ['near'] }, short: { rules: ['near'] } };
 
-const stress = (text: string) => ({ accounts: ACCOUNTS, rules: RULES, more: `stress: ${text}` });
+/** What is played polls as often as the config says: a slow cadence makes a cheap test. */
+const stress = (text: string) => ({
+  accounts: ACCOUNTS,
+  rules: RULES,
+  cadence: '{ calm: 1s, alert: 1s }',
+  more: `stress: ${text}`,
+});
 
 const runs = ({ events }: DaemonWorld) => events.filter((event) => event.kind === 'stressed');
 
