@@ -1,4 +1,4 @@
-import { ANY_IS_BAD, ANY_IS_ODD, figure, type Panel, subjects } from './panels.ts';
+import { ANY_IS_BAD, figure, type Panel, subjects } from './panels.ts';
 import { TO_ACCOUNT } from './subjects.ts';
 
 const KEPT = { unit: 'percentunit', decimals: 1 } as const;
@@ -84,14 +84,14 @@ function runs(): readonly Panel[] {
       noValue: 'none',
     }),
     figure({
-      title: 'Stress tests not complete, last week',
-      description: 'Runs that failed, or reached their time limit.',
+      title: 'Stress tests, last week',
+      description: 'Runs by how they ended; what is not complete failed or reached its time limit.',
       queries: [
-        { expr: 'sum(increase(breakwater_stress_runs_total{outcome!="complete"}[7d])) or vector(0)' },
+        { expr: 'sum by (outcome) (increase(breakwater_stress_runs_total[7d]))', legend: '{{outcome}}' },
       ],
       decimals: 0,
-      steps: ANY_IS_ODD,
       size: [6, 4],
+      noValue: 'none',
     }),
   ];
 }

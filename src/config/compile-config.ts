@@ -17,11 +17,13 @@ import type {
   CompiledConfig,
   CompiledDepositLink,
   EgressSettings,
+  RedisSettings,
 } from './compiled-config.ts';
 import { compileDepositLink } from './deposit-link.ts';
 import type { MarketEntry } from './markets.ts';
 import type { Path } from './problem.ts';
 import { readAccounts } from './read-accounts.ts';
+import type { redisSchema } from './redis.ts';
 import { ROOT_KEYS, type Section } from './root.ts';
 import { compileRule } from './rules/compile-rule.ts';
 import type { RuleSet } from './rules/rule-sets.ts';
@@ -82,10 +84,9 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
   const notify = read('notify', ROOT_KEYS.notify);
   const web = read('web', ROOT_KEYS.web);
   const log = read('log', ROOT_KEYS.log);
-  const isLinkWritten = nodeAt(document.root, ['depositLink']) !== undefined;
-  const depositLink = isLinkWritten ? read('depositLink', ROOT_KEYS.depositLink, ANY_LINK) : undefined;
-  const isStressWritten = nodeAt(document.root, ['stress']) !== undefined;
-  const stress = isStressWritten ? read('stress', ROOT_KEYS.stress, DAILY_STRESS) : undefined;
+  const isWritten = (section: Section): boolean => nodeAt(document.root, [section]) !== undefined;
+  const depositLink = isWritten('depositLink') && read('depositLink', ROOT_KEYS.depositLink, ANY_LINK);
+  const stress = isWritten('stress') && read('stress', ROOT_KEYS.stress, DAILY_STRESS);
   const channels = readChannels(context);
   if (channels?.every(({ written }) => written !== undefined) !== true) broken.add('channels');
   const names = channelNames(channels ?? []);
@@ -103,7 +104,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     markets: compileMarkets(markets),
     channels: names,
   };
-  const sharedLink = depositLink && compileDepositLink(depositLink, ['depositLink'], context);
+  const sharedLink = depositLink ? compileDepositLink(depositLink, ['depositLink'], context) : undefined;
   const resolved = (ref: UrlOrRef | undefined, path: Path): { proxyUrl?: Secret } => {
     const secret = ref === undefined ? undefined : resolveUrl(ref, path, ['http:', 'https:'], context);
     return secret === undefined ? {} : { proxyUrl: secret };
@@ -114,10 +115,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     document,
     mode,
     exchange: { ...compileExchange(exchange, context), ...proxy },
-    redis: {
-      url: resolveUrl(redis.url, ['redis', 'url'], ['redis:', 'rediss:'], context) ?? NO_SECRET,
-      prefix: redis.prefix,
-    },
+    redis: compileRedis(redis, context),
     egress: Object.fromEntries(
       Object.entries(egress).map(([group, { share, reserved, proxy: own }]): [string, EgressSettings] => [
         group,
@@ -139,10 +137,14 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     notify: compileNotify(notify, web.publicUrl, context),
     web: compileWeb(web, context),
     log,
-    ...(stress === undefined ? {} : { stress: compileStress(stress) }),
+    ...(stress ? { stress: compileStress(stress) } : {}),
     ruleSets: [...references.sets.values()],
   };
   return broken.size === 0 && config.accounts.length === found.length ? config : undefined;
+}
+
+function compileRedis({ url, prefix }: z.output<typeof redisSchema>, context: SecretContext): RedisSettings {
+  return { url: resolveUrl(url, ['redis', 'url'], ['redis:', 'rediss:'], context) ?? NO_SECRET, prefix };
 }
 
 function compileMarkets(

@@ -20,7 +20,15 @@ export interface Steady {
   readonly baseUrl: string;
   /** One daemon for that many accounts: started, left to warm up, measured, ended. */
   measure(accounts: number, windowMs: number): Promise<Measured>;
+  /** The same, to be measured several times before it is ended. */
+  start(accounts: number): Promise<SteadyDaemon>;
   close(): Promise<void>;
+}
+
+export interface SteadyDaemon {
+  readonly configFile: string;
+  during(windowMs: number): Promise<Omit<Measured, 'redisBytes'>>;
+  stop(): Promise<void>;
 }
 
 export interface Measured {
@@ -55,23 +63,34 @@ export async function openSteady(): Promise<Steady> {
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-bench-'));
   const configFile = path.join(folder, 'breakwater.yaml');
   const nowhere = createWriteStream('/dev/null');
+  const start = async (accounts: number): Promise<SteadyDaemon> => {
+    await writeFile(configFile, configOf(accounts, baseUrl, redisServer.url));
+    const probe = new Probe();
+    const daemon = await runDaemon({
+      configFile,
+      env: environmentOf(accounts),
+      log: { stream: nowhere, isTerminal: false, colours: false },
+      telemetry: [probe],
+    });
+    await sleep(WARM_UP_MS);
+    return {
+      configFile,
+      during: (windowMs) => probe.during(windowMs, redis, accounts),
+      async stop() {
+        if (!(await daemon.stop('the round ended', 20_000))) throw new Error('the daemon did not stop');
+      },
+    };
+  };
   return {
     baseUrl,
+    start,
     async measure(accounts, windowMs) {
       await redis.flushall();
       const emptyBytes = await redisFigure(redis, 'memory', 'used_memory');
-      await writeFile(configFile, configOf(accounts, baseUrl, redisServer.url));
-      const probe = new Probe();
-      const daemon = await runDaemon({
-        configFile,
-        env: environmentOf(accounts),
-        log: { stream: nowhere, isTerminal: false, colours: false },
-        telemetry: [probe],
-      });
-      await sleep(WARM_UP_MS);
-      const measured = await probe.during(windowMs, redis, accounts);
+      const daemon = await start(accounts);
+      const measured = await daemon.during(windowMs);
       const redisBytes = (await redisFigure(redis, 'memory', 'used_memory')) - emptyBytes;
-      if (!(await daemon.stop('the round ended', 20_000))) throw new Error('the daemon did not stop');
+      await daemon.stop();
       return { ...measured, redisBytes };
     },
     async close() {

@@ -149,6 +149,7 @@ channels:
   refusing: { type: webhook, url: "${channels.refusing.url}", giveUpAfter: 1s }
   busy: { type: webhook, url: "${channels.busy.url}", giveUpAfter: 2s }
 notify: { remindEvery: 1s }
+stress: { at: "*/10 * * * * *", scenarios: [shock-down-5], conditions: [calm] }
 markets:
   BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
   ETH_PERP: { amountStep: "0.01", priceStep: "0.01", minAmount: "0.01", maintenanceMargin: 3% }

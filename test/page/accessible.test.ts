@@ -1,7 +1,16 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasBrowser, launchBrowser, openPage } from '../support/browser.ts';
-import { account, creditLine, endangered, type Fixture, overview, rule, startFixture } from './fixture.ts';
+import {
+  account,
+  creditLine,
+  endangered,
+  type Fixture,
+  overview,
+  rule,
+  startFixture,
+  stressed,
+} from './fixture.ts';
 
 /** What who cannot see, point or see colours needs of every view, and that nothing is cut off on a phone. */
 
@@ -105,6 +114,7 @@ describe.skipIf(!hasBrowser())('every view', { timeout: 90_000 }, () => {
           doubts: [{ market: 'BTC_PERP', why: 'unknownOutcome', sinceMs: 0 }],
         }),
       ],
+      stress: stressed(),
       history: [1, 2, 3]
         .map((step) => ({
           atMs: atMs - step * 60_000,

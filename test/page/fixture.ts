@@ -281,6 +281,57 @@ export function overview(changed: Partial<PageOverview> = {}): PageOverview {
   };
 }
 
+const STRESSED_MS = Date.now() - 3 * 3_600_000;
+
+/** A stress test with a crash that the rules hold, one that they do not, and a rally. */
+export function stressed(): PageStress {
+  const run = { atMs: STRESSED_MS, durationMs: 41_000, outcome: 'complete', words: '' } as const;
+  const played = (scenario: string, title: string, conditions: string) => ({
+    scenario,
+    title,
+    conditions,
+    about: `What ${title} was.`,
+  });
+  return {
+    scheduled: true,
+    stored: {
+      version: 1,
+      lastRun: run,
+      nextAtMs: STRESSED_MS + 86_400_000,
+      result: {
+        ...run,
+        accounts: 7,
+        leftOut: ['Account borrower: its loan of 5 BTC is left out.', 'Account x: it has not been read yet.'],
+        leftOutCount: 2,
+        cases: [
+          {
+            ...played('2020-03-12', '12 March 2020', 'crash'),
+            liquidatedWithout: 2,
+            liquidatedWith: 0,
+            keptWithout: 0.59,
+            keptWith: 0.969,
+          },
+          {
+            ...played('shock-down-20', 'Shock -20 %', 'calm'),
+            liquidatedWithout: 3,
+            liquidatedWith: 1,
+            keptWithout: 0.4,
+            keptWith: 0.45,
+          },
+          {
+            ...played('rally', 'Rally', 'crash'),
+            liquidatedWithout: 0,
+            liquidatedWith: 0,
+            keptWithout: 1.12,
+            keptWith: 1.1,
+          },
+        ],
+        accountCases: [],
+      },
+    },
+  };
+}
+
 const text = (value: string) => value as unknown as PositionLine['sizeBase'];
 
 export function position(id: string, changed: Partial<PositionLine> = {}): PositionLine {

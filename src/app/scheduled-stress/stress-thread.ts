@@ -26,7 +26,8 @@ const SEED = 1;
 
 async function main(input: StressThreadInput, say: (word: StressThreadWord) => void): Promise<void> {
   // On Linux a priority is a thread's own: polls come first on a busy machine. Elsewhere it would be the process's.
-  if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_LOW);
+  // Not the lowest, which gets next to nothing where others are busy all the time.
+  if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   const { configFile, accounts } = input;
   const chosen = (ids: readonly string[], { id }: { readonly id: string }): boolean => ids.includes(id);
   // No secrets are needed, so none are handed to the thread.

@@ -24,7 +24,7 @@ export function stressPart() {
   const node = section('If it came now', trouble, about, cases, leftOut.node, age);
   node.classList.add('stress');
   show(node, false);
-  const setCases = keyedList(cases, ({ scenario, conditions }) => `${scenario} ${conditions}`, caseLine);
+  const setCases = keyedList(cases, ({ one }) => `${one.scenario} ${one.conditions}`, caseLine);
   let isClosed = false;
 
   /** @param {PageStress} status */
@@ -32,7 +32,7 @@ export function stressPart() {
     show(node, scheduled);
     const result = stored?.result ?? null;
     setText(about, aboutWords(stored));
-    setCases((result?.cases ?? []).map((one) => ({ ...one, accounts: result?.accounts ?? 0 })));
+    setCases((result?.cases ?? []).map((one) => ({ one, accounts: result?.accounts ?? 0 })));
     leftOut.update(result);
     show(age, result !== null);
     setTime(played, result?.atMs ?? null);
@@ -81,7 +81,7 @@ function aboutWords(stored) {
     : `What crashes would do to ${counted(accounts, 'account')} as the positions were.`;
 }
 
-/** @returns {import('./contract.d.ts').Part<StressCase & { accounts: number }>} */
+/** @returns {import('./contract.d.ts').Part<{ one: StressCase, accounts: number }>} */
 function caseLine() {
   const level = levelChip();
   const title = h('strong');
@@ -89,11 +89,11 @@ function caseLine() {
   const node = h('li', {}, h('div', { class: 'stress-head' }, title, level.node), words);
   return {
     node,
-    update(one) {
+    update({ one, accounts }) {
       setText(title, one.conditions === 'crash' ? one.title : `${one.title}, exchange ${one.conditions}`);
       setAttribute(node, 'title', one.about);
       level.update(verdictOf(one));
-      setText(words, caseWords(one));
+      setText(words, caseWords(one, accounts));
     },
   };
 }
@@ -104,8 +104,8 @@ function verdictOf({ liquidatedWith, liquidatedWithout }) {
   return liquidatedWithout > 0 ? { level: 'ok', words: 'Rules hold' } : { level: 'ok', words: 'Harmless' };
 }
 
-/** @param {StressCase & { accounts: number }} one */
-function caseWords({ accounts, liquidatedWithout, liquidatedWith, keptWithout, keptWith }) {
+/** @param {StressCase} one @param {number} accounts */
+function caseWords({ liquidatedWithout, liquidatedWith, keptWithout, keptWith }, accounts) {
   return (
     `${liquidatedWithout} of ${accounts} liquidated, ${costWords(keptWithout)}; ` +
     `with these rules ${liquidatedWith}, ${costWords(keptWith)} of equity`
