@@ -70,7 +70,13 @@ function start(args: readonly string[], env: Readonly<Record<string, string>> = 
   return { child, ended };
 }
 
-const replayOf = (prices: string): readonly string[] => ['replay', '--positions', 'book.yaml', '--prices', `BTC_PERP=${prices}`];
+const replayOf = (prices: string): readonly string[] => [
+  'replay',
+  '--positions',
+  'book.yaml',
+  '--prices',
+  `BTC_PERP=${prices}`,
+];
 
 describe('Ctrl-C in the middle', () => {
   test.each<[string, readonly string[], RegExp]>([
@@ -101,10 +107,10 @@ describe('Ctrl-C in the middle', () => {
 function keysOf(value: unknown, within = ''): readonly string[] {
   if (Array.isArray(value)) return value.flatMap((item) => keysOf(item, `${within}[]`));
   if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([key, inner]) => [
-    `${within}.${key}`,
-    ...keysOf(inner, `${within}.${key}`),
-  ]);
+  return Object.entries(value).flatMap(([key, inner]) => {
+    const name = `${within}.${key}`;
+    return [name].concat(keysOf(inner, name));
+  });
 }
 
 test('the last JSON line has the documented fields, and all but wallMs follows from input and seed', async () => {
