@@ -107,10 +107,10 @@ describe('Ctrl-C in the middle', () => {
 function keysOf(value: unknown, within = ''): readonly string[] {
   if (Array.isArray(value)) return value.flatMap((item) => keysOf(item, `${within}[]`));
   if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([key, inner]) => [
-    `${within}.${key}`,
-    ...keysOf(inner, `${within}.${key}`),
-  ]);
+  return Object.entries(value).flatMap(([key, inner]) => {
+    const name = `${within}.${key}`;
+    return [name].concat(keysOf(inner, name));
+  });
 }
 
 test('the last JSON line has the documented fields, and all but wallMs follows from input and seed', async () => {

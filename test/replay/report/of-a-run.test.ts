@@ -8,6 +8,7 @@ import { readPriceFiles } from '../../../src/replay/price-files.ts';
 import { type ReplayPlan, runReplay } from '../../../src/replay/replay.ts';
 import { renderReport } from '../../../src/replay/report/render-report.ts';
 import type { LedgerEntry } from '../../../src/simulator/model/ledger-entry.ts';
+import type * as openWorldModule from '../../../src/world/open-world.ts';
 import type { World } from '../../../src/world/open-world.ts';
 import { hasBrowser, launchBrowser, openPage } from '../../support/browser.ts';
 
@@ -15,7 +16,7 @@ import { hasBrowser, launchBrowser, openPage } from '../../support/browser.ts';
 
 const worlds: World[] = [];
 vi.mock('../../../src/world/open-world.ts', async (importOriginal) => {
-  const original = await importOriginal<typeof import('../../../src/world/open-world.ts')>();
+  const original = await importOriginal<typeof openWorldModule>();
   const openWorld: typeof original.openWorld = (...args) => {
     const world = original.openWorld(...args);
     worlds.push(world);
