@@ -235,10 +235,8 @@ function rename(world: World, market: Market, condition: Condition<'rename'>): A
   const legs = [...market.positions].flatMap((position) => {
     const signed = position.size.times(sign(position.direction));
     const book = positionBook(position);
-    return [
-      ...transfer(book, BOOKS.counterparty, from, signed),
-      ...transfer(BOOKS.counterparty, book, to, signed),
-    ];
+    const away = transfer(book, BOOKS.counterparty, from, signed);
+    return away.concat(transfer(BOOKS.counterparty, book, to, signed));
   });
   changeSpec(market, { ...market.spec, name: to });
   world.markets.delete(from);
@@ -252,7 +250,7 @@ function rename(world: World, market: Market, condition: Condition<'rename'>): A
 }
 
 function moveKeys<T>(map: Map<string, T>, from: string, to: string): void {
-  for (const [key, value] of [...map]) {
+  for (const [key, value] of map) {
     if (!key.startsWith(`${from}|`)) continue;
     map.delete(key);
     map.set(`${to}${key.slice(from.length)}`, value);
