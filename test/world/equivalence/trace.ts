@@ -38,7 +38,8 @@ export interface TracedRead {
 
 /**
  * What the audit says of actions. Left out is what timing decides: whether an order is filled as it is accepted or only
- * a later read shows it (fills are compared in the ledger), and reads that came too late to count.
+ * a later read shows it, and so whether a cancel has to make sure (fills and cancelled orders are compared in the
+ * ledger), and reads that came too late to count.
  */
 const ACTIONS: ReadonlySet<AuditKind> = new Set<AuditKind>([
   'intentOpened',
@@ -53,8 +54,6 @@ const ACTIONS: ReadonlySet<AuditKind> = new Set<AuditKind>([
   'adjusted',
   'rejected',
   'unknown',
-  'cancelling',
-  'cancelAccepted',
   'cancelRejected',
   'coverTriggered',
   'coverChanged',
