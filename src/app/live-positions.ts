@@ -4,14 +4,14 @@ import type { ExchangeReads } from '../core/ports/exchange.ts';
 import { createExchangeClient } from '../exchange/client.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { accountFromReply } from '../replay/positions/call-output.ts';
-import type { ReadAccount } from '../replay/positions/starting-account.ts';
+import type { StartingBook } from '../replay/positions/starting-account.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createMemoryNonceStore } from '../state/nonce/nonce-memory.ts';
 import { readVersion } from './read-version.ts';
 
 /** What accounts hold now. */
 export interface LivePositions {
-  readonly accounts: readonly ReadAccount[];
+  readonly accounts: readonly StartingBook[];
   readonly notes: readonly string[];
   readonly problems: readonly string[];
 }

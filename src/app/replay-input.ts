@@ -4,7 +4,7 @@ import { loadConfig, loadWithoutSecrets } from '../config/load-config.ts';
 import { nodeSurroundings } from '../config/node-files.ts';
 import { formatProblem, type Problem } from '../config/problem.ts';
 import { readPositions } from '../replay/positions/positions-file.ts';
-import type { ReadAccount } from '../replay/positions/starting-account.ts';
+import type { StartingBook } from '../replay/positions/starting-account.ts';
 import { type ReplayConfig, replayConfig } from '../replay/run/replay-config.ts';
 import type { MarketTerms } from '../world/spec.ts';
 import { readLivePositions } from './live-positions.ts';
@@ -36,7 +36,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 /** A config and what its accounts hold, ready to be played. */
 export interface Book {
   readonly config: CompiledConfig;
-  readonly accounts: readonly ReadAccount[];
+  readonly accounts: readonly StartingBook[];
   /** The config with just these accounts. */
   readonly acting: ReplayConfig;
   readonly notes: readonly string[];
@@ -57,7 +57,7 @@ export async function readBook(configFile: string, holdings: Holdings, env: Env)
 }
 
 /** The same with accounts that are known already; those that the file does not have are left out. @throws ReplayInputError */
-export async function bookOf(configFile: string, held: readonly ReadAccount[], env: Env): Promise<Book> {
+export async function bookOf(configFile: string, held: readonly StartingBook[], env: Env): Promise<Book> {
   const config = usableConfig(configFile, env, false);
   const accounts = held.filter(({ id }) => config.accounts.some((account) => account.id === id));
   const acting = replayConfig(
@@ -80,7 +80,7 @@ function errorsOf(problems: readonly Problem[]): readonly string[] {
 }
 
 interface Held {
-  readonly accounts: readonly ReadAccount[];
+  readonly accounts: readonly StartingBook[];
   readonly notes: readonly string[];
 }
 
@@ -89,7 +89,7 @@ async function accountsOf(config: CompiledConfig, { files, live }: Holdings): Pr
   if (live === undefined) return written;
   const isReplaced = (id: string): boolean =>
     written.accounts.some((account) => account.id === id && account.positions.length > 0);
-  const loansOf = (id: string): ReadAccount['loans'] =>
+  const loansOf = (id: string): StartingBook['loans'] =>
     written.accounts.find((account) => account.id === id)?.loans ?? [];
   const asked = config.accounts.filter(({ id }) => !isReplaced(id));
   const read = await readLivePositions({ ...config, accounts: asked }, live.signal, loansOf);
@@ -106,7 +106,7 @@ async function accountsOf(config: CompiledConfig, { files, live }: Holdings): Pr
 const LEFT_OUT = 'left out.';
 
 async function readFiles(config: CompiledConfig, files: Holdings['files']): Promise<Held> {
-  const accounts: ReadAccount[] = [];
+  const accounts: StartingBook[] = [];
   const notes: string[] = [];
   const problems: string[] = [];
   for (const { file, accountId } of files) {
@@ -131,7 +131,7 @@ async function readFiles(config: CompiledConfig, files: Holdings['files']): Prom
 /** Another config, to be compared with; only what it says of these accounts counts. @throws ReplayInputError */
 export async function readRival(
   file: string,
-  accounts: readonly ReadAccount[],
+  accounts: readonly StartingBook[],
   env: Env,
 ): Promise<ReplayConfig> {
   const config = usableConfig(file, env, false);

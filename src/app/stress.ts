@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { coinOf, pricedMarkets } from '../replay/exposure.ts';
-import type { ReadAccount } from '../replay/positions/starting-account.ts';
+import type { StartingBook } from '../replay/positions/starting-account.ts';
 import { CONDITIONS } from '../replay/scenarios/conditions.ts';
 import { SCENARIO_LIBRARY, SHOCK_GRID } from '../replay/scenarios/library.ts';
 import { type Scenario, withoutLulls } from '../replay/scenarios/scenario.ts';
@@ -75,7 +75,7 @@ export function stressPlan(configFile: string, book: Book, choice: Choice): Stre
  * want of anything newer, the entry price.
  */
 function startPrices(
-  accounts: readonly ReadAccount[],
+  accounts: readonly StartingBook[],
   given: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
   const seen = new Map<string, string>();

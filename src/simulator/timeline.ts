@@ -3,18 +3,12 @@ import type { AccountReads } from './endpoints/parts.ts';
 import { Revision } from './endpoints/revision.ts';
 import type { ExchangeClock } from './exchange-clock.ts';
 import type { ExchangeModel } from './model/exchange-model.ts';
-import type {
-  CreditLineView,
-  OpeningPosition,
-  OrderView,
-  PositionSheet,
-  TransferView,
-} from './model/types.ts';
+import type { CreditLineView, OpeningSheet, OrderView, PositionSheet, TransferView } from './model/types.ts';
 
 /** What the reads of one account showed at one time. */
 interface AccountState {
   readonly positions: readonly PositionSheet[];
-  readonly opening: readonly OpeningPosition[];
+  readonly opening: readonly OpeningSheet[];
   readonly loans: readonly CreditLineView[];
   readonly balance: Readonly<Record<string, Decimal>>;
   readonly transfers: readonly TransferView[];

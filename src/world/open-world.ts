@@ -18,7 +18,7 @@ import { Machine, MachineProcess } from './machine.ts';
 import { Network } from './network.ts';
 import type { WorldEvent, WorldSpec } from './spec.ts';
 import { StoreLink, type StoreState } from './store-link.ts';
-import type { LinkedStores, Surroundings } from './surroundings.ts';
+import type { LinkedStores, WorldSurroundings } from './surroundings.ts';
 import { Ticks } from './ticks.ts';
 import { WorldDaemon } from './world-daemon.ts';
 
@@ -88,7 +88,7 @@ export function openWorld(spec: WorldSpec, options: WorldOptions = {}): World {
     file: options.configFile ?? 'breakwater.yaml',
     accessOf: (id: string) => (accounts.has(id) ? accounts.access(id) : undefined),
   };
-  const surroundings: Surroundings = {
+  const surroundings: WorldSurroundings = {
     queue,
     seed,
     startMs,
@@ -190,7 +190,7 @@ function openNetwork(
   );
 }
 
-interface Shared extends Pick<Surroundings, 'linkFor' | 'storeTime'> {
+interface Shared extends Pick<WorldSurroundings, 'linkFor' | 'storeTime'> {
   readonly storeState: StoreState;
   /** Of whoever stands outside. */
   readonly state: ReturnType<typeof createMemoryState>;

@@ -16,7 +16,7 @@ export interface LinkedStores {
 }
 
 /** All that a daemon of a world finds around it. */
-export interface Surroundings {
+export interface WorldSurroundings {
   readonly queue: EventQueue;
   readonly seed: number;
   /** Unix milliseconds. */

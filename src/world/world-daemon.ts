@@ -16,7 +16,7 @@ import { chanceOf, randomText } from './chance.ts';
 import { WorldConfigError } from './config.ts';
 import { Machine, MachineProcess } from './machine.ts';
 import type { DaemonSpec } from './spec.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { WorldSurroundings } from './surroundings.ts';
 import type { TickTaker } from './ticks.ts';
 
 /** What happens at nearly every poll is handed on, but not kept. */
@@ -47,7 +47,7 @@ export class WorldDaemon {
   readonly notices: Notice[] = [];
   /** Evaluations so far. */
   polls = 0;
-  readonly #surroundings: Surroundings;
+  readonly #surroundings: WorldSurroundings;
   readonly #machine: Machine;
   readonly #ordinal: number;
   readonly #telemetry: Telemetry;
@@ -57,7 +57,7 @@ export class WorldDaemon {
   #life: Life | undefined;
 
   /** @throws WorldConfigError */
-  constructor(spec: DaemonSpec, ordinal: number, surroundings: Surroundings) {
+  constructor(spec: DaemonSpec, ordinal: number, surroundings: WorldSurroundings) {
     this.name = spec.name;
     this.#ordinal = ordinal;
     this.#surroundings = surroundings;

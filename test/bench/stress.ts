@@ -1,6 +1,6 @@
 import { runInThread } from '../../src/app/scheduled-stress/run-in-thread.ts';
 import { decimal, formatDecimal } from '../../src/core/quantities/decimal.ts';
-import type { ReadAccount } from '../../src/replay/positions/starting-account.ts';
+import type { StartingBook } from '../../src/replay/positions/starting-account.ts';
 import { median, report } from './rounds.ts';
 import { type Measured, openSteady } from './steady.ts';
 
@@ -16,7 +16,7 @@ const SCENARIOS = ['shock-down-20', '2020-03-12', '2025-10-10', 'rally'];
 
 const text = (value: number) => formatDecimal(decimal(String(value)));
 
-function book(accounts: number): readonly ReadAccount[] {
+function book(accounts: number): readonly StartingBook[] {
   return Array.from({ length: accounts }, (_, index) => ({
     id: `bench-${index}`,
     collateral: { USDT: text(3_000 + 1_000 * index) },

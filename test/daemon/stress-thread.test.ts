@@ -10,7 +10,7 @@ import type { DecimalString } from '../../src/core/quantities/decimal.ts';
 import { compileRules } from '../../src/core/rules/compiled-rules.ts';
 import type { StoredFigures } from '../../src/core/view/stored-figures.ts';
 import type { WatchedAccount } from '../../src/pipeline/pipeline-context.ts';
-import type { ReadAccount } from '../../src/replay/positions/starting-account.ts';
+import type { StartingBook } from '../../src/replay/positions/starting-account.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { configText, loadText } from './config.ts';
 
@@ -31,7 +31,7 @@ const CONFIG = configText(
 
 const text = (value: string) => value as DecimalString;
 
-const HELD: ReadAccount = {
+const HELD: StartingBook = {
   id: 'desk',
   collateral: { USDT: text('4500') },
   hedgeMode: false,

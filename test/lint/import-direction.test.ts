@@ -431,4 +431,30 @@ describe('the sources', () => {
     const offenders = files.filter((file) => disabling.test(textOf(file)));
     expect(offenders).toEqual([]);
   });
+
+  it('have no exported type name twice', () => {
+    const homes = Map.groupBy(
+      files.flatMap((file) =>
+        [...textOf(file).matchAll(/^export (?:declare )?(?:abstract )?(?:class|interface|type) (\w+)/gm)].map(
+          ([, name = '']) => ({ name, file }),
+        ),
+      ),
+      ({ name }) => name,
+    );
+    const doubled = [...homes.values()].filter((found) => found.length > 1);
+    expect(doubled.map((found) => found.map(({ name, file }) => `${name}: ${file}`))).toEqual([]);
+  });
+
+  it('have no file of more than four hundred lines, whatever it is written in', () => {
+    const all = readdirSync(path.join(ROOT, 'src'), {
+      recursive: true,
+      encoding: 'utf8',
+      withFileTypes: true,
+    });
+    const long = all
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => path.join(parentPath, name))
+      .filter((file) => readFileSync(file, 'utf8').split('\n').length > 401);
+    expect(long).toEqual([]);
+  });
 });

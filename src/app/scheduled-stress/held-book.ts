@@ -2,12 +2,12 @@ import { formatProblem } from '../../config/problem.ts';
 import type { AccountLoad, StateStore } from '../../core/ports/state-store.ts';
 import type { WatchedAccount } from '../../pipeline/pipeline-context.ts';
 import { accountFromReply } from '../../replay/positions/call-output.ts';
-import type { ReadAccount } from '../../replay/positions/starting-account.ts';
+import type { StartingBook } from '../../replay/positions/starting-account.ts';
 import { readBuckets } from '../web/shared-view.ts';
 
 /** What the accounts hold as the daemon last read it; nothing is asked of the exchange. */
 export interface HeldBook {
-  readonly accounts: readonly ReadAccount[];
+  readonly accounts: readonly StartingBook[];
   /** Why others that hold something, or may, are not among them: whole sentences. */
   readonly leftOut: readonly string[];
 }
@@ -39,7 +39,7 @@ export async function readHeldBook({ store, accounts, nowMs }: HeldBookParts): P
 }
 
 interface HeldAccount {
-  readonly account?: ReadAccount;
+  readonly account?: StartingBook;
   readonly leftOut: readonly string[];
 }
 

@@ -1,6 +1,6 @@
 import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
-import type { ReadAccount } from '../../replay/positions/starting-account.ts';
+import type { StartingBook } from '../../replay/positions/starting-account.ts';
 import { condensed } from '../../replay/scenarios/condensed.ts';
 import { CONDITIONS } from '../../replay/scenarios/conditions.ts';
 import { SCENARIO_LIBRARY } from '../../replay/scenarios/library.ts';
@@ -12,7 +12,7 @@ import { stressPlan } from '../stress.ts';
 
 export interface StressThreadInput {
   readonly configFile: string;
-  readonly accounts: readonly ReadAccount[];
+  readonly accounts: readonly StartingBook[];
   readonly scenarios: readonly string[];
   readonly conditions: readonly string[];
 }

@@ -1,7 +1,7 @@
 import type { CliIo } from '../io.ts';
 
 /** One line on standard error that is written over again; nothing where that is no terminal. */
-export interface Progress {
+export interface ProgressLine {
   show(share: number, what: string): void;
   /** Takes the line away. */
   end(): void;
@@ -14,7 +14,7 @@ const CLEAR_LINE = '\r\u001B[K';
 export function createProgress(
   io: Pick<CliIo, 'stderr' | 'isTty' | 'env'>,
   nowMs: () => number = Date.now,
-): Progress {
+): ProgressLine {
   if (!io.isTty.stderr || io.env['TERM'] === 'dumb') return { show: () => undefined, end: () => undefined };
   let shownAtMs = Number.NEGATIVE_INFINITY;
   return {

@@ -14,7 +14,7 @@ import {
   type PrintedAccount,
   settlementOf,
 } from './reading.ts';
-import type { ConfiguredAccount, ReadAccount } from './starting-account.ts';
+import type { ConfiguredAccount, StartingBook } from './starting-account.ts';
 
 const figure = () => decimalText({ positive: false, expected: 'a decimal number' }).optional();
 
@@ -47,7 +47,7 @@ const outputSchema = z.object({
 });
 
 /** What `breakwater call positions --json` printed: one account, which it does not name. */
-export function readCallOutput(reading: PositionsReading): readonly ReadAccount[] {
+export function readCallOutput(reading: PositionsReading): readonly StartingBook[] {
   const printed = readShape(outputSchema, reading.document, [], reading.report);
   const account = ownerOf(reading);
   if (printed === undefined || account === undefined) return [];
@@ -92,7 +92,7 @@ function recordOf(printed: z.output<typeof recordSchema>, index: number): Positi
 /** An account as its records tell it. */
 export interface RecordedAccount {
   /** Absent: it holds nothing, or `problems` says what is not known. */
-  readonly account: ReadAccount | undefined;
+  readonly account: StartingBook | undefined;
   readonly notes: readonly string[];
   readonly problems: readonly Problem[];
 }
@@ -122,7 +122,7 @@ function accountFromRecords(
   account: ConfiguredAccount,
   records: readonly PositionRecord[],
   path: readonly (string | number)[],
-): ReadAccount | undefined {
+): StartingBook | undefined {
   const open = records
     .map((record, index) => ({ record, index }))
     .filter(({ record }) => toNumber(record.amount) !== 0);

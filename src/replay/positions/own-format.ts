@@ -5,7 +5,7 @@ import { decimalText, flag, name, number, oneOf, text, ticker } from '../../conf
 import { list, section } from '../../config/shape/shape.ts';
 import { nodeAt } from '../../config/yaml/document.ts';
 import { configuredAccount, configuredMarket, hasBothSides, type PositionsReading } from './reading.ts';
-import type { ReadAccount } from './starting-account.ts';
+import type { StartingBook } from './starting-account.ts';
 
 const marketName = () =>
   text({ expected: 'a market such as BTC_PERP', pattern: /^[A-Z0-9_-]+$/, maxLength: 40 });
@@ -52,7 +52,7 @@ const fileSchema = section({ accounts: list(z.unknown(), 1) }, {});
 type WrittenAccount = z.output<typeof accountSchema>;
 
 /** `accounts: [{ id, collateral, leverage?, hedgeMode?, positions: [...], loans?: [...] }]` */
-export function readOwnFormat(reading: PositionsReading): readonly ReadAccount[] {
+export function readOwnFormat(reading: PositionsReading): readonly StartingBook[] {
   const { document, report } = reading;
   const file = readShape(fileSchema, document, [], report);
   const indices = [...(file?.accounts.keys() ?? [])];
@@ -66,7 +66,7 @@ export function readOwnFormat(reading: PositionsReading): readonly ReadAccount[]
   });
 }
 
-function startingAccount({ leverage, hedgeMode, positions, ...rest }: WrittenAccount): ReadAccount {
+function startingAccount({ leverage, hedgeMode, positions, ...rest }: WrittenAccount): StartingBook {
   return {
     ...rest,
     hedgeMode: hedgeMode ?? false,

@@ -4,13 +4,13 @@ import { parseYaml } from '../../config/yaml/parse.ts';
 import { readCallOutput } from './call-output.ts';
 import { readOwnFormat } from './own-format.ts';
 import type { PositionsReading } from './reading.ts';
-import type { ConfiguredAccount, ReadAccount } from './starting-account.ts';
+import type { ConfiguredAccount, StartingBook } from './starting-account.ts';
 import { readStatusOutput } from './status-output.ts';
 
 export type PositionsResult =
   | {
       readonly kind: 'read';
-      readonly accounts: readonly ReadAccount[];
+      readonly accounts: readonly StartingBook[];
       /** What a person should know of how the file was read, in whole sentences. */
       readonly notes: readonly string[];
     }
@@ -54,7 +54,7 @@ export function readPositions({ file, text, configured, accountId }: PositionsFi
   return { kind: 'read', accounts, notes };
 }
 
-function readerFor({ root }: YamlDocument): (reading: PositionsReading) => readonly ReadAccount[] {
+function readerFor({ root }: YamlDocument): (reading: PositionsReading) => readonly StartingBook[] {
   if (root.children.has('endpoint')) return readCallOutput;
   return root.children.has('controls') ? readStatusOutput : readOwnFormat;
 }

@@ -5,7 +5,7 @@ import type { YamlDocument } from '../../config/yaml/document.ts';
 import type { MarketSettings } from '../../core/quantities/settings.ts';
 import { moneyOf } from '../../core/quantities/units.ts';
 import { collateralOf, poolEquity, type ReportedPosition } from './pool-equity.ts';
-import type { ConfiguredAccount, ReadAccount, StartingPosition } from './starting-account.ts';
+import type { ConfiguredAccount, StartingBook, StartingPosition } from './starting-account.ts';
 
 /** How one of the formats is read: what is wrong goes to `report`, what is worth knowing to `note`. */
 export interface PositionsReading {
@@ -67,7 +67,7 @@ export interface PrintedAccount {
 export function accountFrom(
   { document, report, note }: PositionsReading,
   { id, path, positions, hedgeMode, otherEquity }: PrintedAccount,
-): ReadAccount | undefined {
+): StartingBook | undefined {
   const refuse = (message: string): undefined => {
     report(problemAt(document, path, { code: 'wrong-value', message: `${message}; ${WRITE_IT}` }));
   };

@@ -36,6 +36,6 @@ export interface ConfiguredAccount {
 }
 
 /** A starting account, and the mark prices its figures were computed at, where the source has them. */
-export interface ReadAccount extends StartingAccount {
+export interface StartingBook extends StartingAccount {
   readonly markPrices: Readonly<Record<string, number>>;
 }

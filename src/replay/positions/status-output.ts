@@ -10,7 +10,7 @@ import {
   type PrintedAccount,
   settlementOf,
 } from './reading.ts';
-import type { ConfiguredAccount, ReadAccount } from './starting-account.ts';
+import type { ConfiguredAccount, StartingBook } from './starting-account.ts';
 
 const price = (what: string) => decimalText({ expected: `the ${what} of the position` });
 
@@ -41,7 +41,7 @@ const reportSchema = z.object({ accounts: z.array(accountSchema) });
 type StatusAccount = z.output<typeof accountSchema>;
 
 /** What `breakwater status --json` printed: everything but the collateral, which follows from liquidation prices. */
-export function readStatusOutput(reading: PositionsReading): readonly ReadAccount[] {
+export function readStatusOutput(reading: PositionsReading): readonly StartingBook[] {
   const printed = readShape(reportSchema, reading.document, [], reading.report);
   return (printed?.accounts ?? []).flatMap((account, index) => accountOf(reading, account, index) ?? []);
 }
@@ -50,7 +50,7 @@ function accountOf(
   reading: PositionsReading,
   account: StatusAccount,
   index: number,
-): ReadAccount | undefined {
+): StartingBook | undefined {
   const { accountId, refused, positions, creditLines } = account;
   const path = ['accounts', index];
   const known = configuredAccount(reading, accountId, [...path, 'accountId']);

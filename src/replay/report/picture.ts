@@ -26,7 +26,7 @@ export interface AccountScene {
   readonly variants: readonly { readonly variant: string; readonly account: AccountRecord }[];
 }
 
-export interface View {
+export interface PictureView {
   readonly window: Range;
   readonly title: string;
   /** Whether the list links to the mark of this event here. */
@@ -49,7 +49,7 @@ export function styleOf(variant: string, variants: readonly { readonly variant: 
 }
 
 /** Price with all marks, distance, size, equity and rules, one above the other on one axis of time. */
-export function picture(scene: AccountScene, view: View): Html {
+export function picture(scene: AccountScene, view: PictureView): Html {
   const drawings: Html[] = [];
   let top = 26;
   let frame: Frame = { left: LEFT, top, width: PLOT_WIDTH, height: 0 };
@@ -79,7 +79,7 @@ function marketsOf({ own, prices }: AccountScene): readonly string[] {
   return known.length > 0 ? known : Object.keys(prices).slice(0, 1);
 }
 
-function pricePanel(scene: AccountScene, view: View, market: string, frame: Frame): Html {
+function pricePanel(scene: AccountScene, view: PictureView, market: string, frame: Frame): Html {
   const { window } = view;
   const course = scene.prices[market] ?? [];
   const shown = seen(course, window);
@@ -113,7 +113,7 @@ function pricePanel(scene: AccountScene, view: View, market: string, frame: Fram
 }
 
 /** The first liquidation of each other variant in this market. */
-function liquidationsElsewhere({ own, variants }: AccountScene, { window }: View, market: string) {
+function liquidationsElsewhere({ own, variants }: AccountScene, { window }: PictureView, market: string) {
   return variants.flatMap(({ variant, account }) => {
     const event = account.events.find((one) => one.kind === 'liquidation' && one.market === market);
     const isSeen = event !== undefined && event.atMs >= window.from && event.atMs <= window.to;
@@ -138,7 +138,7 @@ export function eventKey({ own, key }: AccountScene, event: ReplayEvent): string
   return `${key}-${own.events.indexOf(event)}`;
 }
 
-function distancePanel(scene: AccountScene, { window }: View, frame: Frame): Html {
+function distancePanel(scene: AccountScene, { window }: PictureView, frame: Frame): Html {
   const thresholds = scene.own.thresholds.map(({ ruleId, distance }) => ({
     track: [[window.from, distance]] as const,
     style: 'threshold',
@@ -151,7 +151,7 @@ function distancePanel(scene: AccountScene, { window }: View, frame: Frame): Htm
   return panel({ title: 'Distance to liquidation', frame, window, values, format: wholePercent, lines });
 }
 
-function sizePanel(scene: AccountScene, { window }: View, frame: Frame): Html {
+function sizePanel(scene: AccountScene, { window }: PictureView, frame: Frame): Html {
   const lines = positionLines(scene, ({ size }) => shareOf(size), true);
   const values = rangeOf([0, 1, ...lines.flatMap(({ track }) => seen(track, window))], 0.08);
   const title = 'Size of the position, of what it was at the start';
@@ -190,7 +190,7 @@ function shortName(variant: string): string {
   return variant === OWN_CONFIG ? 'your rules' : variant;
 }
 
-function equityPanel({ variants, own }: AccountScene, { window }: View, frame: Frame): Html {
+function equityPanel({ variants, own }: AccountScene, { window }: PictureView, frame: Frame): Html {
   const lines = ownLast(variants).map(({ variant, account }) => ({
     track: account.equity,
     style: styleOf(variant, variants),
@@ -202,7 +202,7 @@ function equityPanel({ variants, own }: AccountScene, { window }: View, frame: F
 
 const BAND_HEIGHT = 22;
 
-function bandPanel(bands: readonly RuleBand[], { window }: View, frame: Frame): Html {
+function bandPanel(bands: readonly RuleBand[], { window }: PictureView, frame: Frame): Html {
   const x = scaleX(frame, window);
   const rows = bands.map(({ ruleId, subject, words, spans }, index) => {
     const top = frame.top + index * BAND_HEIGHT;

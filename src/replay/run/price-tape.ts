@@ -11,7 +11,7 @@ export interface Barrier {
 }
 
 /** A time in which the price was beyond a barrier of an account; Unix milliseconds. */
-export interface Breach {
+export interface PriceBreach {
   readonly fromMs: number;
   /** Absent: it lasts. */
   toMs?: number;
@@ -28,7 +28,7 @@ export class PriceTape {
   /** By market. */
   readonly prices: Record<string, [atMs: number, price: number][]> = {};
   readonly #barriers = new Map<string, readonly Barrier[]>();
-  readonly #breaches = new Map<string, Breach[]>();
+  readonly #breaches = new Map<string, PriceBreach[]>();
 
   hear(market: string, source: PriceSource): PriceSource {
     const prices: [number, number][] = [];
@@ -51,7 +51,7 @@ export class PriceTape {
   }
 
   /** The breach that a fill at this moment answers: one that lasts, or has just ended. */
-  breachBefore(accountId: string, atMs: number): Breach | undefined {
+  breachBefore(accountId: string, atMs: number): PriceBreach | undefined {
     const breach = this.#breaches.get(accountId)?.findLast(({ fromMs }) => fromMs <= atMs);
     return breach !== undefined && atMs - (breach.toMs ?? atMs) <= ANSWERED_WITHIN_MS ? breach : undefined;
   }
@@ -79,12 +79,12 @@ export class PriceTape {
     else if (!isInBreach && open !== undefined) open.toMs = atMs;
   }
 
-  #openBreach(accountId: string): Breach | undefined {
+  #openBreach(accountId: string): PriceBreach | undefined {
     const last = this.#breaches.get(accountId)?.at(-1);
     return last?.toMs === undefined ? last : undefined;
   }
 
-  #breachesOf(accountId: string): Breach[] {
+  #breachesOf(accountId: string): PriceBreach[] {
     const breaches = this.#breaches.get(accountId) ?? [];
     this.#breaches.set(accountId, breaches);
     return breaches;

@@ -46,11 +46,11 @@ export interface StressCase {
 export interface StressedAccount {
   readonly id: string;
   readonly equityStart: number;
-  readonly without: StressOutcome;
-  readonly withRules: StressOutcome;
+  readonly without: StressFate;
+  readonly withRules: StressFate;
 }
 
-export type StressOutcome = Pick<AccountRecord, 'equityEnd' | 'closedFraction' | 'orders'> & {
+export type StressFate = Pick<AccountRecord, 'equityEnd' | 'closedFraction' | 'orders'> & {
   readonly liquidated: boolean;
 };
 
@@ -115,7 +115,7 @@ async function playCase(
   return { scenario: { id, title, about, kind }, conditions: conditions.id, accounts };
 }
 
-function outcomeOf({ equityEnd, closedFraction, orders, liquidatedAtMs }: AccountRecord): StressOutcome {
+function outcomeOf({ equityEnd, closedFraction, orders, liquidatedAtMs }: AccountRecord): StressFate {
   return { liquidated: liquidatedAtMs !== null, equityEnd, closedFraction, orders };
 }
 

@@ -2,7 +2,7 @@ import { formatDecimal } from '../../core/quantities/decimal.ts';
 import type { ServedEndpoint } from '../http/dispatch.ts';
 import { type Reply, success } from '../http/reply.ts';
 import type { Readings } from '../model/readings.ts';
-import type { OpeningPosition, PositionSheet } from '../model/types.ts';
+import type { OpeningSheet, PositionSheet } from '../model/types.ts';
 import { ParamReader } from './params.ts';
 import { type EndpointParts, invalidParams, optionalMarket, unixSeconds } from './parts.ts';
 
@@ -92,7 +92,7 @@ function positionRecord(view: PositionSheet, readings: Readings): object {
 }
 
 /** Live notes: what is not known yet is null. */
-function openingRecord(opening: OpeningPosition, readings: Readings): object {
+function openingRecord(opening: OpeningSheet, readings: Readings): object {
   return {
     positionId: opening.positionId,
     market: opening.market,

@@ -10,7 +10,7 @@ import {
 import type { ExchangeModel } from '../model/exchange-model.ts';
 import type {
   CreditLineView,
-  OpeningPosition,
+  OpeningSheet,
   OrderView,
   PositionSheet,
   Rejection,
@@ -22,7 +22,7 @@ import type { Revision } from './revision.ts';
 /** What one account's reads show, now or as of some time ago. */
 export interface AccountReads {
   openPositions(market?: string): readonly PositionSheet[];
-  openingPositions(market?: string): readonly OpeningPosition[];
+  openingPositions(market?: string): readonly OpeningSheet[];
   creditLines(): readonly CreditLineView[];
   mainBalance(): Readonly<Record<string, Decimal>>;
   transfers(): readonly TransferView[];

@@ -1,11 +1,11 @@
 import { cancel, orderView } from './order-book.ts';
 import { CODES, reject, worded } from './rejection.ts';
-import { type Account, record, type World } from './state.ts';
+import { type Account, type ExchangeState, record } from './state.ts';
 import type { OrderClass, OrderView, Outcome } from './types.ts';
 
 /** Specification 4.6. Whether stops that are not yet activated are covered is a reading. */
 export function cancelAllOrders(
-  world: World,
+  world: ExchangeState,
   account: Account,
   filter: { readonly market?: string; readonly types?: readonly OrderClass[] },
 ): Outcome<{ readonly cancelled: readonly OrderView[] }> {
@@ -23,7 +23,7 @@ export function cancelAllOrders(
 }
 
 export function cancelOne(
-  world: World,
+  world: ExchangeState,
   account: Account,
   orderId: number,
 ): Outcome<{ readonly order: OrderView }> {
@@ -35,7 +35,7 @@ export function cancelOne(
 
 /** Specification 4.7; refused while collateral positions or orders are open. */
 export function changeHedgeMode(
-  world: World,
+  world: ExchangeState,
   account: Account,
   hedgeMode: boolean,
 ): Outcome<{ readonly hedgeMode: boolean }> {

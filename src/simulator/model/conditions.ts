@@ -6,14 +6,18 @@ import type { ConditionWindow, MarketCondition, MarketTermsChange } from './mark
 import { cancel } from './order-book.ts';
 import { applyFill } from './positions.ts';
 import { CODES, reject } from './rejection.ts';
-import { type Market, type Position, positionBook, record, sign, type World } from './state.ts';
+import { type ExchangeState, type Market, type Position, positionBook, record, sign } from './state.ts';
 import type { Outcome, Rejection } from './types.ts';
 
 type Condition<K extends MarketCondition['kind']> = Extract<MarketCondition, { kind: K }>;
 type Applied = Outcome<object>;
 
 /** Makes a condition hold from a moment on, until another one where it has an end. */
-export function setCondition(world: World, condition: MarketCondition, window: ConditionWindow): Applied {
+export function setCondition(
+  world: ExchangeState,
+  condition: MarketCondition,
+  window: ConditionWindow,
+): Applied {
   const { fromMs = world.nowMs, untilMs } = window;
   const unknown = check(world, condition);
   if (unknown !== undefined) return unknown;
@@ -34,7 +38,7 @@ function refuse(field: string, text: string): Rejection {
   return reject(CODES.invalid, field, text);
 }
 
-function check(world: World, condition: MarketCondition): Rejection | undefined {
+function check(world: ExchangeState, condition: MarketCondition): Rejection | undefined {
   if (!world.markets.has(condition.market)) return refuse('market', `There is no market ${condition.market}`);
   const account = 'account' in condition ? condition.account : undefined;
   if (account !== undefined && !world.accounts.has(account))
@@ -42,7 +46,7 @@ function check(world: World, condition: MarketCondition): Rejection | undefined 
   return undefined;
 }
 
-function begin(world: World, condition: MarketCondition, untilMs: number | undefined): Applied {
+function begin(world: ExchangeState, condition: MarketCondition, untilMs: number | undefined): Applied {
   const market = world.markets.get(condition.market);
   const outcome =
     market === undefined
@@ -63,7 +67,7 @@ function begin(world: World, condition: MarketCondition, untilMs: number | undef
   return outcome;
 }
 
-function apply(world: World, market: Market, condition: MarketCondition): Applied {
+function apply(world: ExchangeState, market: Market, condition: MarketCondition): Applied {
   switch (condition.kind) {
     case 'depth':
       return setDepth(world, market, condition);
@@ -90,7 +94,7 @@ function apply(world: World, market: Market, condition: MarketCondition): Applie
 
 /** What a condition was, for the ledger. */
 function write(
-  world: World,
+  world: ExchangeState,
   condition: MarketCondition,
   reason?: string,
   legs: readonly Leg[] = [],
@@ -114,7 +118,11 @@ function write(
   return { ok: true };
 }
 
-function setDepth(world: World, market: Market, condition: Omit<Condition<'depth'>, 'market'>): Applied {
+function setDepth(
+  world: ExchangeState,
+  market: Market,
+  condition: Omit<Condition<'depth'>, 'market'>,
+): Applied {
   const { factor, spread } = condition;
   market.thinness = { factor: factor ?? NORMAL_BOOK.factor, spread: spread ?? NORMAL_BOOK.spread };
   remark(world, market);
@@ -124,7 +132,7 @@ function setDepth(world: World, market: Market, condition: Omit<Condition<'depth
 /** How often a ramp of the basis moves the mark price. */
 const RAMP_STEPS = 100;
 
-function skewMark(world: World, market: Market, condition: Condition<'basis'>): Applied {
+function skewMark(world: ExchangeState, market: Market, condition: Condition<'basis'>): Applied {
   const { ratio, overMs = 0 } = condition;
   const startMs = world.nowMs;
   const skew = { from: market.skewNow(startMs), to: ratio, startMs, endMs: startMs + overMs };
@@ -141,7 +149,7 @@ function skewMark(world: World, market: Market, condition: Condition<'basis'>): 
 }
 
 function deleverage(
-  world: World,
+  world: ExchangeState,
   market: Market,
   { account: accountId, positionSide, amount }: Condition<'deleverage'>,
 ): Applied {
@@ -158,7 +166,7 @@ function deleverage(
 }
 
 function closeAtMark(
-  world: World,
+  world: ExchangeState,
   position: Position,
   kind: 'auto_deleverage' | 'settlement',
   amount: Decimal = position.size,
@@ -177,7 +185,7 @@ function closeAtMark(
   });
 }
 
-function changeTerms(world: World, market: Market, condition: Condition<'terms'>): Applied {
+function changeTerms(world: ExchangeState, market: Market, condition: Condition<'terms'>): Applied {
   const { kind: _kind, market: _market, ...terms } = condition;
   const bad = Object.entries(terms).find(([, value]) => value.lte(ZERO));
   if (bad !== undefined) return refuse(bad[0], 'It must be greater than 0');
@@ -195,7 +203,7 @@ function withTerms({ spec }: Market, terms: MarketTermsChange): Market['spec'] {
 }
 
 function setStatus(
-  world: World,
+  world: ExchangeState,
   market: Market,
   status: 'open' | 'halted',
   kind: 'halt' | 'reopen',
@@ -206,7 +214,7 @@ function setStatus(
   return write(world, { kind, market: market.spec.name }, status);
 }
 
-function delist(world: World, market: Market): Applied {
+function delist(world: ExchangeState, market: Market): Applied {
   if (market.spec.kind === 'spot') return refuse('market', 'A spot market says what collateral is worth');
   market.status = 'delisted';
   write(world, { kind: 'delist', market: market.spec.name });
@@ -215,7 +223,7 @@ function delist(world: World, market: Market): Applied {
   return { ok: true };
 }
 
-function dropOrders(world: World, market: Market, accountId?: string): void {
+function dropOrders(world: ExchangeState, market: Market, accountId?: string): void {
   for (const account of world.accounts.values()) {
     if (accountId !== undefined && account.id !== accountId) continue;
     for (const order of account.openOrders.values()) {
@@ -227,7 +235,7 @@ function dropOrders(world: World, market: Market, accountId?: string): void {
 const NEW_NAME = /^[A-Z0-9]+_PERP$/;
 
 /** Positions keep their ids; in their books the contracts of the old name become as many of the new one. */
-function rename(world: World, market: Market, condition: Condition<'rename'>): Applied {
+function rename(world: ExchangeState, market: Market, condition: Condition<'rename'>): Applied {
   const { market: from, to } = condition;
   if (market.spec.kind === 'spot') return refuse('market', 'A spot market says what collateral is worth');
   if (!NEW_NAME.test(to)) return refuse('to', 'The name must be of the form COIN_PERP');

@@ -17,12 +17,12 @@ import { CODES, reject } from './rejection.ts';
 import { advance, followSource, settle } from './settle.ts';
 import {
   type Account,
+  type ExchangeState,
   type Loan,
   type MarginUnit,
   type Market,
   record,
   touchAccount,
-  type World,
 } from './state.ts';
 import type { ModelConfig, Outcome, SeedAccount, SeedPosition, WalletName } from './types.ts';
 import { accountView, positionViews, walletView } from './views.ts';
@@ -53,8 +53,8 @@ export function createExchangeModel(config: ModelConfig): ExchangeModel {
   };
 }
 
-function createWorld(config: ModelConfig): World {
-  const world: World = {
+function createWorld(config: ModelConfig): ExchangeState {
+  const world: ExchangeState = {
     config,
     readings: config.readings,
     nowMs: config.startMs,
@@ -85,7 +85,7 @@ function createWorld(config: ModelConfig): World {
   return world;
 }
 
-function checkMarket(world: World, market: Market): void {
+function checkMarket(world: ExchangeState, market: Market): void {
   const { name, base, quote, follows, price, priceStep, depth } = market.spec;
   for (const asset of [base, quote]) {
     if (!world.assets.has(asset)) throw new RangeError(`market ${name}: asset ${asset} is not configured`);
@@ -100,27 +100,27 @@ function checkMarket(world: World, market: Market): void {
   leader.followers.push(market);
 }
 
-function accountOf(world: World, accountId: string): Account {
+function accountOf(world: ExchangeState, accountId: string): Account {
   const account = world.accounts.get(accountId);
   if (account === undefined) throw new RangeError(`unknown account ${JSON.stringify(accountId)}`);
   return account;
 }
 
-function marketOf(world: World, name: string): Market {
+function marketOf(world: ExchangeState, name: string): Market {
   const market = world.markets.get(name);
   if (market === undefined) throw new RangeError(`unknown market ${JSON.stringify(name)}`);
   return market;
 }
 
 /** Runs a change and everything that follows from it. */
-function settled<T>(world: World, change: () => T): T {
+function settled<T>(world: ExchangeState, change: () => T): T {
   const result = change();
   settle(world);
   return result;
 }
 
 function clockPart(
-  world: World,
+  world: ExchangeState,
 ): Pick<
   ExchangeModel,
   'nowMs' | 'advanceTo' | 'readings' | 'setReadings' | 'ledger' | 'ledgerTotals' | 'recordRequest'
@@ -149,7 +149,7 @@ function clockPart(
 }
 
 function marketPart(
-  world: World,
+  world: ExchangeState,
 ): Pick<
   ExchangeModel,
   'markets' | 'market' | 'setPrice' | 'setFundingRate' | 'setPriceSource' | 'setCondition'
@@ -191,7 +191,7 @@ function marketPart(
   };
 }
 
-function createAccount(world: World, seed: SeedAccount): void {
+function createAccount(world: ExchangeState, seed: SeedAccount): void {
   if (world.accounts.has(seed.id)) throw new RangeError(`account ${seed.id} exists already`);
   if (!Number.isInteger(seed.leverage) || seed.leverage < 1)
     throw new RangeError(`account ${seed.id}: leverage must be a whole number from 1`);
@@ -221,14 +221,14 @@ function createAccount(world: World, seed: SeedAccount): void {
   for (const position of seed.positions ?? []) seedPosition(world, account, position);
 }
 
-function seedLegs(world: World, seed: SeedAccount, wallet: WalletName): readonly Leg[] {
+function seedLegs(world: ExchangeState, seed: SeedAccount, wallet: WalletName): readonly Leg[] {
   return Object.entries(seed[wallet] ?? {}).flatMap(([asset, amount]) => {
     if (!world.assets.has(asset)) throw new RangeError(`account ${seed.id}: unknown asset ${asset}`);
     return transfer(BOOKS.outside, `${wallet}:${seed.id}`, asset, amount);
   });
 }
 
-function seedPosition(world: World, account: Account, position: SeedPosition): void {
+function seedPosition(world: ExchangeState, account: Account, position: SeedPosition): void {
   const market = marketOf(world, position.market);
   if (market.spec.quote !== world.config.referenceAsset)
     throw new RangeError(`account ${account.id}: no collateral trading in ${position.market}`);
@@ -248,7 +248,7 @@ function seedPosition(world: World, account: Account, position: SeedPosition): v
 }
 
 function accountPart(
-  world: World,
+  world: ExchangeState,
 ): Pick<
   ExchangeModel,
   | 'createAccount'
@@ -277,7 +277,7 @@ function accountPart(
 }
 
 function orderPart(
-  world: World,
+  world: ExchangeState,
 ): Pick<
   ExchangeModel,
   | 'placeCollateralStopLimit'
@@ -314,7 +314,7 @@ function orderPart(
 }
 
 function withLoan<T>(
-  world: World,
+  world: ExchangeState,
   accountId: string,
   loanId: number,
   use: (loan: Loan) => Outcome<T>,
@@ -326,7 +326,7 @@ function withLoan<T>(
 }
 
 function moneyPart(
-  world: World,
+  world: ExchangeState,
 ): Pick<
   ExchangeModel,
   | 'creditLines'

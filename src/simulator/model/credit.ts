@@ -14,13 +14,13 @@ import { accrued, assetRate, pricingMarket } from './margin.ts';
 import { CODES, reject } from './rejection.ts';
 import {
   type Account,
+  type ExchangeState,
   isZero,
   type Loan,
   type Market,
   MONEY_PLACES,
   record,
   type Threshold,
-  type World,
 } from './state.ts';
 import type { CreditLineView, OpenLoan, Outcome } from './types.ts';
 
@@ -37,15 +37,15 @@ function pledgeBook(loan: Loan): string {
   return `pledge:${loan.loanId}`;
 }
 
-function collateralOf(world: World, loan: Loan): Decimal {
+function collateralOf(world: ExchangeState, loan: Loan): Decimal {
   return world.ledger.balance(pledgeBook(loan), loan.collateralAsset);
 }
 
-function totalFunding(world: World, loan: Loan): Decimal {
+function totalFunding(world: ExchangeState, loan: Loan): Decimal {
   return loan.fundingCarried.plus(accrued(loan.amount, loan.fundingPerDay, world.nowMs - loan.accrualFromMs));
 }
 
-function debtOf(world: World, loan: Loan): Decimal {
+function debtOf(world: ExchangeState, loan: Loan): Decimal {
   return loan.amount.plus(totalFunding(world, loan));
 }
 
@@ -55,14 +55,14 @@ interface LoanValues {
 }
 
 /** Both sides in the reference asset. */
-function valuesOf(world: World, loan: Loan): LoanValues {
+function valuesOf(world: ExchangeState, loan: Loan): LoanValues {
   return {
     debt: debtOf(world, loan).times(assetRate(world, loan.asset)),
     collateral: collateralOf(world, loan).times(assetRate(world, loan.collateralAsset)),
   };
 }
 
-export function creditLineView(world: World, loan: Loan): CreditLineView {
+export function creditLineView(world: ExchangeState, loan: Loan): CreditLineView {
   const { debt, collateral } = valuesOf(world, loan);
   const { loanId, account, asset, amount, collateralAsset, state, createdMs } = loan;
   const { initialLtv, marginCallLtv, liquidationLtv } = loan;
@@ -84,7 +84,7 @@ export function creditLineView(world: World, loan: Loan): CreditLineView {
 }
 
 export function grantLoan(
-  world: World,
+  world: ExchangeState,
   account: Account,
   request: OpenLoan,
 ): Outcome<{ readonly loan: CreditLineView }> {
@@ -111,7 +111,7 @@ export function grantLoan(
   return { ok: true, loan: creditLineView(world, loan) };
 }
 
-function createLoan(world: World, account: Account, request: OpenLoan): Loan {
+function createLoan(world: ExchangeState, account: Account, request: OpenLoan): Loan {
   const loan: Loan = {
     loanId: world.nextLoanId,
     account,
@@ -136,7 +136,7 @@ function createLoan(world: World, account: Account, request: OpenLoan): Loan {
 }
 
 function writeLoan(
-  world: World,
+  world: ExchangeState,
   loan: Loan,
   kind: LedgerKind,
   amount: Decimal,
@@ -161,7 +161,7 @@ function writeLoan(
   );
 }
 
-function checkLoan(world: World, loan: Loan): readonly Threshold[] {
+function checkLoan(world: ExchangeState, loan: Loan): readonly Threshold[] {
   const { debt, collateral } = valuesOf(world, loan);
   if (debt.gte(collateral.times(loan.liquidationLtv))) {
     liquidateLoan(world, loan);
@@ -178,7 +178,7 @@ function checkLoan(world: World, loan: Loan): readonly Threshold[] {
 }
 
 /** `collateral value * ltv - debt value`, linear in the prices of both assets. */
-function against(world: World, loan: Loan, ltv: Decimal, direction: 1 | -1): Threshold {
+function against(world: ExchangeState, loan: Loan, ltv: Decimal, direction: 1 | -1): Threshold {
   const { debt, collateral } = valuesOf(world, loan);
   const slopes = new Map<Market, number>();
   const add = (asset: string, slope: Decimal): void => {
@@ -196,7 +196,7 @@ function against(world: World, loan: Loan, ltv: Decimal, direction: 1 | -1): Thr
 }
 
 /** Sells as much collateral at mark as repays the debt and the fee; the rest goes back to its owner. */
-function liquidateLoan(world: World, loan: Loan): void {
+function liquidateLoan(world: ExchangeState, loan: Loan): void {
   const { asset, collateralAsset, account } = loan;
   const debt = debtOf(world, loan);
   const funding = debt.minus(loan.amount);
@@ -232,7 +232,7 @@ function closeLoan(loan: Loan): void {
 
 /** Pays the funding first, then the loan; overpaying is cut to the debt. */
 export function repay(
-  world: World,
+  world: ExchangeState,
   loan: Loan,
   offered: Decimal,
 ): Outcome<{ readonly loan: CreditLineView | null }> {
@@ -259,7 +259,7 @@ export function repay(
 }
 
 export function addCollateral(
-  world: World,
+  world: ExchangeState,
   loan: Loan,
   amount: Decimal,
 ): Outcome<{ readonly loan: CreditLineView }> {

@@ -11,7 +11,7 @@ import type {
   DepositLinkRequest,
   IssuedDepositLink,
   MarketSheet,
-  OpeningPosition,
+  OpeningSheet,
   OpenLoan,
   OrderClass,
   OrderView,
@@ -83,7 +83,7 @@ export interface ExchangeModel {
   spotOrderHistory(accountId: string, market?: string): readonly OrderView[];
   openPositions(accountId: string, market?: string): readonly PositionSheet[];
   /** Empty unless the readings say that such positions are listed. */
-  openingPositions(accountId: string, market?: string): readonly OpeningPosition[];
+  openingPositions(accountId: string, market?: string): readonly OpeningSheet[];
 
   creditLines(accountId: string): readonly CreditLineView[];
   openLoan(accountId: string, loan: OpenLoan): Outcome<{ readonly loan: CreditLineView }>;

@@ -3,17 +3,17 @@ import { BOOKS, transfer } from './ledger.ts';
 import { unrealizedFunding } from './margin.ts';
 import {
   collateralBook,
+  type ExchangeState,
   isZero,
   type Market,
   marginBook,
   record,
   sign,
   touchAccount,
-  type World,
 } from './state.ts';
 
 /** Periodic funding of a perpetual: longs pay shorts `size * mark * rate`, as a balance update. */
-export function scheduleFunding(world: World, market: Market): void {
+export function scheduleFunding(world: ExchangeState, market: Market): void {
   if (market.spec.kind !== 'perpetual') return;
   const interval = market.spec.fundingIntervalMs;
   const nextMs = (Math.floor(world.nowMs / interval) + 1) * interval;
@@ -23,7 +23,7 @@ export function scheduleFunding(world: World, market: Market): void {
   });
 }
 
-function payFunding(world: World, market: Market): void {
+function payFunding(world: ExchangeState, market: Market): void {
   if (isZero(market.fundingRate)) return;
   for (const position of market.positions) {
     const { account } = position;
@@ -51,7 +51,7 @@ function payFunding(world: World, market: Market): void {
 }
 
 /** A new rate; what margin positions have accrued at the old one stays theirs. */
-export function changeFundingRate(world: World, market: Market, rate: Market['fundingRate']): void {
+export function changeFundingRate(world: ExchangeState, market: Market, rate: Market['fundingRate']): void {
   for (const position of market.positions) {
     position.fundingCarried = unrealizedFunding(world, position);
     position.accrualFromMs = world.nowMs;

@@ -27,17 +27,21 @@ import { checkAgainAt } from './risk-watch.ts';
 import {
   type Account,
   collateralBook,
+  type ExchangeState,
   type MarginUnit,
   type Market,
   MONEY_PLACES,
   type Position,
   record,
   type Threshold,
-  type World,
 } from './state.ts';
 
 /** Makes the unit that judges a whole account, or one isolated position. */
-export function createMarginUnit(world: World, account: Account, position: Position | null): MarginUnit {
+export function createMarginUnit(
+  world: ExchangeState,
+  account: Account,
+  position: Position | null,
+): MarginUnit {
   const unit: MarginUnit = {
     account,
     position,
@@ -51,7 +55,7 @@ export function createMarginUnit(world: World, account: Account, position: Posit
   return unit;
 }
 
-function checkUnit(world: World, unit: MarginUnit): readonly Threshold[] {
+function checkUnit(world: ExchangeState, unit: MarginUnit): readonly Threshold[] {
   // Under isolated margin the positions have units of their own, and the account's has nothing to judge.
   if (unit.position === null && world.readings.marginModel === 'isolated') return [];
   if (unitPositions(unit).length === 0) return settleWithoutPositions(world, unit);
@@ -82,7 +86,7 @@ function checkUnit(world: World, unit: MarginUnit): readonly Threshold[] {
 }
 
 /** How far a change of judgement is: the worse one always, the better one while called. */
-function thresholds(world: World, unit: MarginUnit, sums: MarginSums): readonly Threshold[] {
+function thresholds(world: ExchangeState, unit: MarginUnit, sums: MarginSums): readonly Threshold[] {
   const slopes = marketSlopes(world, unit);
   const drain = drainPerMs(unit);
   const against = (ratio: Decimal, direction: 1 | -1): Threshold => ({
@@ -100,7 +104,7 @@ function thresholds(world: World, unit: MarginUnit, sums: MarginSums): readonly 
 }
 
 function changeState(
-  world: World,
+  world: ExchangeState,
   unit: MarginUnit,
   state: MarginUnit['state'],
   kind: LedgerKind,
@@ -122,7 +126,7 @@ function changeState(
 }
 
 /** At the start every order that could open or grow a position goes; reduce-only orders may still help. */
-function begin(world: World, unit: MarginUnit): void {
+function begin(world: ExchangeState, unit: MarginUnit): void {
   unit.nextStepMs = world.nowMs;
   for (const order of unit.account.openOrders.values()) {
     const concerned = unit.position === null || order.market === unit.position.market;
@@ -132,7 +136,7 @@ function begin(world: World, unit: MarginUnit): void {
 }
 
 /** One part per step: margin positions, then borrows, then futures; the largest first. */
-function liquidateOn(world: World, unit: MarginUnit): readonly Threshold[] {
+function liquidateOn(world: ExchangeState, unit: MarginUnit): readonly Threshold[] {
   if (world.nowMs >= unit.nextStepMs) {
     unit.nextStepMs = world.nowMs + world.config.liquidation.stepMs;
     const target = nextTarget(world, unit);
@@ -151,7 +155,7 @@ function liquidateOn(world: World, unit: MarginUnit): readonly Threshold[] {
   return [];
 }
 
-function nextTarget(world: World, unit: MarginUnit): Position | undefined {
+function nextTarget(world: ExchangeState, unit: MarginUnit): Position | undefined {
   const positions = [...unitPositions(unit)].sort((a, b) => {
     const difference = maintenanceOf(b).cmp(maintenanceOf(a));
     return difference === 0 ? a.positionId - b.positionId : difference;
@@ -162,7 +166,7 @@ function nextTarget(world: World, unit: MarginUnit): Position | undefined {
   return positions[0];
 }
 
-function closePart(world: World, position: Position): void {
+function closePart(world: ExchangeState, position: Position): void {
   const { market, account } = position;
   const { amountStep, minAmount, liquidationFee } = market.spec;
   const part = (position.liquidationSize ?? position.size).times(world.config.liquidation.part);
@@ -187,7 +191,7 @@ function closePart(world: World, position: Position): void {
  * A negative money balance is a borrow against the other collateral: sells as much of that, at mark and with
  * the liquidation fee, as repays it. False when there is nothing to repay or nothing to sell.
  */
-export function repayBorrow(world: World, account: Account): boolean {
+export function repayBorrow(world: ExchangeState, account: Account): boolean {
   const money = world.config.referenceAsset;
   const book = collateralBook(account);
   let sold = false;
@@ -224,7 +228,7 @@ export function repayBorrow(world: World, account: Account): boolean {
 }
 
 /** Nothing is open any more: a liquidation ends, and what is still owed is paid by the insurance. */
-function settleWithoutPositions(world: World, unit: MarginUnit): readonly Threshold[] {
+function settleWithoutPositions(world: ExchangeState, unit: MarginUnit): readonly Threshold[] {
   const { account } = unit;
   const money = world.config.referenceAsset;
   const book = collateralBook(account);
@@ -245,7 +249,7 @@ function settleWithoutPositions(world: World, unit: MarginUnit): readonly Thresh
   return [{ slack: toNumber(sums.equity), slopes: new Map(slopes), drainPerMs: 0 }];
 }
 
-function coverShortfall(world: World, account: Account): void {
+function coverShortfall(world: ExchangeState, account: Account): void {
   const money = world.config.referenceAsset;
   const owed = ZERO.minus(world.ledger.balance(collateralBook(account), money));
   if (owed.lte(ZERO)) return;

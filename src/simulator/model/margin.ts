@@ -15,6 +15,7 @@ import { worstPrice } from './market.ts';
 import {
   type Account,
   collateralBook,
+  type ExchangeState,
   isZero,
   type MarginUnit,
   type Market,
@@ -23,34 +24,33 @@ import {
   type Order,
   type Position,
   sign,
-  type World,
 } from './state.ts';
 
 const DAY_MS = decimalFromNumber(86_400_000);
 
 /** The market that says what an asset is worth; `undefined` for the reference itself or an unpriced asset. */
-export function pricingMarket(world: World, asset: string): Market | undefined {
+export function pricingMarket(world: ExchangeState, asset: string): Market | undefined {
   return asset === world.config.referenceAsset
     ? undefined
     : world.markets.get(`${asset}_${world.config.referenceAsset}`);
 }
 
 /** Value of one unit of an asset in the reference asset, at mark; zero when nothing prices it. */
-export function assetRate(world: World, asset: string): Decimal {
+export function assetRate(world: ExchangeState, asset: string): Decimal {
   if (asset === world.config.referenceAsset) return ONE;
   return pricingMarket(world, asset)?.mark ?? ZERO;
 }
 
 /** What one unit counts for as collateral; debts count in full. */
-export function collateralRate(world: World, asset: string): Decimal {
+export function collateralRate(world: ExchangeState, asset: string): Decimal {
   return (world.assets.get(asset)?.collateralWeight ?? ZERO).times(assetRate(world, asset));
 }
 
-function weight(world: World, asset: string, balance: Decimal): Decimal {
+function weight(world: ExchangeState, asset: string, balance: Decimal): Decimal {
   return balance.lt(ZERO) ? ONE : (world.assets.get(asset)?.collateralWeight ?? ZERO);
 }
 
-export function collateralValue(world: World, account: Account): Decimal {
+export function collateralValue(world: ExchangeState, account: Account): Decimal {
   let value = ZERO;
   for (const [asset, balance] of world.ledger.balances(collateralBook(account))) {
     value = value.plus(balance.times(weight(world, asset, balance)).times(assetRate(world, asset)));
@@ -70,7 +70,7 @@ export function accrued(amount: Decimal, ratePerDay: Decimal, elapsedMs: number)
 }
 
 /** Funding of a margin position since it was last settled; always zero on perpetuals (specification 2.4). */
-export function unrealizedFunding(world: World, position: Position): Decimal {
+export function unrealizedFunding(world: ExchangeState, position: Position): Decimal {
   if (position.market.spec.kind === 'perpetual') return ZERO;
   const elapsed = world.nowMs - position.accrualFromMs;
   return position.fundingCarried.plus(accrued(position.cost, position.market.fundingRate, elapsed));
@@ -80,7 +80,7 @@ export function initialMargin(value: Decimal, leverage: number): Decimal {
   return divide(value, decimalFromNumber(leverage), MONEY_PLACES, 'up');
 }
 
-export function positionMargin(world: World, position: Position): Decimal {
+export function positionMargin(world: ExchangeState, position: Position): Decimal {
   return world.readings.marginModel === 'isolated'
     ? marginOf(world, position)
     : initialMargin(position.cost, position.account.leverage);
@@ -104,7 +104,7 @@ export interface MarginSums {
   readonly maintenance: Decimal;
 }
 
-export function marginSums(world: World, unit: MarginUnit): MarginSums {
+export function marginSums(world: ExchangeState, unit: MarginUnit): MarginSums {
   let equity = unit.position === null ? collateralValue(world, unit.account) : marginOf(world, unit.position);
   let maintenance = ZERO;
   for (const position of unitPositions(unit)) {
@@ -124,7 +124,7 @@ export interface MarketSlopes {
   readonly maintenance: Decimal;
 }
 
-export function marketSlopes(world: World, unit: MarginUnit): ReadonlyMap<Market, MarketSlopes> {
+export function marketSlopes(world: ExchangeState, unit: MarginUnit): ReadonlyMap<Market, MarketSlopes> {
   const slopes = new Map<Market, MarketSlopes>();
   const add = (market: Market, equity: Decimal, maintenance: Decimal): void => {
     const known = slopes.get(market);
@@ -234,14 +234,14 @@ export function positionKey(market: Market, positionSide: string): string {
   return `${market.spec.name}|${positionSide}`;
 }
 
-export function usedMargin(world: World, account: Account): Decimal {
+export function usedMargin(world: ExchangeState, account: Account): Decimal {
   let used = ZERO;
   for (const position of account.positions.values()) used = used.plus(positionMargin(world, position));
   return used;
 }
 
 /** Free funds for trading, never below zero. Under isolated margin, used margin has left the pool already. */
-export function freeMargin(world: World, account: Account, equity: Decimal): Decimal {
+export function freeMargin(world: ExchangeState, account: Account, equity: Decimal): Decimal {
   const pool =
     world.readings.marginModel === 'isolated'
       ? collateralValue(world, account)

@@ -11,7 +11,7 @@ import {
   ZERO,
 } from '../../core/quantities/decimal.ts';
 import { Heap } from './heap.ts';
-import type { Market, Order, World } from './state.ts';
+import type { ExchangeState, Market, Order } from './state.ts';
 import type { MarketSheet, MarketSpec, Side } from './types.ts';
 
 const HALF = decimal('0.5');
@@ -79,7 +79,7 @@ function placeBook(market: Market): void {
 }
 
 /** A new price of the market and of those that follow it; matching and judging happen at the next settling. */
-export function movePrice(world: World, market: Market, last: Decimal, mark?: Decimal): void {
+export function movePrice(world: ExchangeState, market: Market, last: Decimal, mark?: Decimal): void {
   market.last = last;
   remark(world, market, mark);
   for (const follower of market.followers) {
@@ -88,7 +88,7 @@ export function movePrice(world: World, market: Market, last: Decimal, mark?: De
 }
 
 /** Mark price and book follow from the last price and the conditions; followers are not concerned. */
-export function remark(world: World, market: Market, mark?: Decimal): void {
+export function remark(world: ExchangeState, market: Market, mark?: Decimal): void {
   market.mark = mark ?? markOf(market, world.nowMs);
   if (market.mark.lte(ZERO)) market.mark = market.spec.priceStep;
   placeBook(market);
@@ -132,7 +132,7 @@ export interface BookLevel {
   readonly free: Decimal;
 }
 
-function renewDepth(world: World, market: Market): void {
+function renewDepth(world: ExchangeState, market: Market): void {
   const period = Math.floor(world.nowMs / market.spec.depth.renewMs);
   if (period === market.depthPeriod) return;
   market.depthPeriod = period;
@@ -141,7 +141,7 @@ function renewDepth(world: World, market: Market): void {
 }
 
 /** The first level with something left that an order of this side can trade with. */
-export function firstFreeLevel(world: World, order: Order): BookLevel | undefined {
+export function firstFreeLevel(world: ExchangeState, order: Order): BookLevel | undefined {
   const { market, side } = order;
   renewDepth(world, market);
   const { levelStep, levels, amountPerLevel } = market.spec.depth;
@@ -167,7 +167,7 @@ export function worstPrice(market: Market, side: Side): Decimal {
 }
 
 /** Comes back when depth is renewed, for orders that found too little of it. */
-export function scheduleRenewal(world: World, market: Market): void {
+export function scheduleRenewal(world: ExchangeState, market: Market): void {
   if (market.renewalScheduled) return;
   market.renewalScheduled = true;
   const { renewMs } = market.spec.depth;

@@ -4,7 +4,7 @@ import { directionOf, positionKey } from './margin.ts';
 import { type BookLevel, crosses, firstFreeLevel, scheduleRenewal, takeDepth } from './market.ts';
 import { cancel, finishOrder, orderFields, shelve } from './order-book.ts';
 import { applyFill, attachTpsl } from './positions.ts';
-import { isOpen, type Market, type Order, record, type World } from './state.ts';
+import { type ExchangeState, isOpen, type Market, type Order, record } from './state.ts';
 
 export type LiquidityRole = 'taker' | 'maker';
 
@@ -12,7 +12,7 @@ export type LiquidityRole = 'taker' | 'maker';
  * Trades an active order against the book as far as it goes. A taker gets the price of each level; an order
  * that rested gets its own. What a reduce-only order may still do is decided fill by fill.
  */
-export function matchOrder(world: World, order: Order, role: LiquidityRole): void {
+export function matchOrder(world: ExchangeState, order: Order, role: LiquidityRole): void {
   while (isOpen(order)) {
     const level = firstFreeLevel(world, order);
     if (level === undefined) break;
@@ -31,7 +31,7 @@ function bestOpposite(order: Order): Decimal {
 }
 
 /** How much of an order may fill now; `undefined` when it is reduce-only and nothing is left to reduce. */
-function fillable(world: World, order: Order): Decimal | undefined {
+function fillable(world: ExchangeState, order: Order): Decimal | undefined {
   if (!order.closesOnly) return order.left;
   const position = world.accounts
     .get(order.accountId)
@@ -40,7 +40,13 @@ function fillable(world: World, order: Order): Decimal | undefined {
   return minDecimal(order.left, position.size);
 }
 
-function fill(world: World, order: Order, level: BookLevel, amount: Decimal, role: LiquidityRole): void {
+function fill(
+  world: ExchangeState,
+  order: Order,
+  level: BookLevel,
+  amount: Decimal,
+  role: LiquidityRole,
+): void {
   const { market } = order;
   const price = role === 'taker' || order.price.eq(ZERO) ? level.price : order.price;
   const feeRate = role === 'taker' ? order.takerFee : order.makerFee;
@@ -74,7 +80,7 @@ function fill(world: World, order: Order, level: BookLevel, amount: Decimal, rol
 }
 
 function spotFill(
-  world: World,
+  world: ExchangeState,
   order: Order,
   amount: Decimal,
   price: Decimal,
@@ -104,7 +110,7 @@ function spotFill(
 }
 
 /** Activates what the price has reached, then fills what rests within reach of the book. */
-export function matchMarket(world: World, market: Market): void {
+export function matchMarket(world: ExchangeState, market: Market): void {
   if (market.status !== 'open') return;
   triggerStops(world, market, 'fall');
   triggerStops(world, market, 'rise');
@@ -112,7 +118,7 @@ export function matchMarket(world: World, market: Market): void {
   matchResting(world, market, 'buy');
 }
 
-function triggerStops(world: World, market: Market, direction: 'rise' | 'fall'): void {
+function triggerStops(world: ExchangeState, market: Market, direction: 'rise' | 'fall'): void {
   const heap = market.stops[direction];
   for (let order = heap.peek(); order !== undefined; order = heap.peek()) {
     if (isOpen(order) && !isReached(world, order, direction)) return;
@@ -121,11 +127,11 @@ function triggerStops(world: World, market: Market, direction: 'rise' | 'fall'):
   }
 }
 
-export function triggerPrice(world: World, market: Market): Decimal {
+export function triggerPrice(world: ExchangeState, market: Market): Decimal {
   return world.readings.stopTriggerSource === 'mark' ? market.mark : market.last;
 }
 
-function isReached(world: World, order: Order, direction: 'rise' | 'fall'): boolean {
+function isReached(world: ExchangeState, order: Order, direction: 'rise' | 'fall'): boolean {
   const price = triggerPrice(world, order.market);
   const activation = order.activationPrice ?? ZERO;
   if (price.eq(activation)) return world.readings.stopTriggersAtEquality === 'yes';
@@ -133,7 +139,7 @@ function isReached(world: World, order: Order, direction: 'rise' | 'fall'): bool
 }
 
 /** From here on a stop is a limit order (or an order at market, for take profit and stop loss). */
-export function activate(world: World, order: Order): void {
+export function activate(world: ExchangeState, order: Order): void {
   order.trigger = null;
   order.active = true;
   if (order.ofPosition !== null) {
@@ -153,12 +159,12 @@ export function activate(world: World, order: Order): void {
 }
 
 /** Takes what the book offers; the rest is shelved at its price. */
-export function enterMatching(world: World, order: Order): void {
+export function enterMatching(world: ExchangeState, order: Order): void {
   matchOrder(world, order, 'taker');
   if (isOpen(order)) shelve(order);
 }
 
-function matchResting(world: World, market: Market, side: 'buy' | 'sell'): void {
+function matchResting(world: ExchangeState, market: Market, side: 'buy' | 'sell'): void {
   const heap = market.resting[side];
   for (let order = heap.peek(); order !== undefined; order = heap.peek()) {
     if (isOpen(order)) {

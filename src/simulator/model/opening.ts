@@ -1,9 +1,9 @@
 import { freeMargin, marginSums, positionKey } from './margin.ts';
-import type { Account, Order, World } from './state.ts';
-import type { OpeningPosition } from './types.ts';
+import type { Account, ExchangeState, Order } from './state.ts';
+import type { OpeningSheet } from './types.ts';
 
 /** Gives the positions that open orders are about to open the ids that they will have, where they are listed. */
-export function reserveIds(world: World, account: Account): void {
+export function reserveIds(world: ExchangeState, account: Account): void {
   if (world.readings.openingPositions !== 'listed') return;
   for (const [key] of openers(account)) {
     if (account.openingIds.has(key)) continue;
@@ -13,7 +13,11 @@ export function reserveIds(world: World, account: Account): void {
   }
 }
 
-export function openingViews(world: World, account: Account, market?: string): readonly OpeningPosition[] {
+export function openingViews(
+  world: ExchangeState,
+  account: Account,
+  market?: string,
+): readonly OpeningSheet[] {
   if (world.readings.openingPositions !== 'listed') return [];
   const first = [...openers(account)].filter(
     ([, order]) => market === undefined || order.market.spec.name === market,

@@ -1,5 +1,5 @@
 import { formatDecimal, ZERO } from '../../core/quantities/decimal.ts';
-import { type Account, isOpen, type Order, record, type World } from './state.ts';
+import { type Account, type ExchangeState, isOpen, type Order, record } from './state.ts';
 import type { OrderView } from './types.ts';
 
 export function orderView(order: Order): OrderView {
@@ -25,7 +25,7 @@ export function orderFields(order: Order): {
 }
 
 /** FieldCache an order as open and writes it down. */
-export function enterOrder(world: World, order: Order, reason?: string): void {
+export function enterOrder(world: ExchangeState, order: Order, reason?: string): void {
   const account = accountOf(world, order);
   world.orders.set(order.orderId, order);
   account.openOrders.set(order.orderId, order);
@@ -52,7 +52,7 @@ export function shelve(order: Order): void {
   else order.market.resting[order.side].push(order);
 }
 
-export function finishOrder(world: World, order: Order, status: 'FILLED' | 'CANCELLED'): void {
+export function finishOrder(world: ExchangeState, order: Order, status: 'FILLED' | 'CANCELLED'): void {
   const account = accountOf(world, order);
   order.status = status;
   order.finishedMs = orderTime(world);
@@ -68,20 +68,20 @@ function detachTpsl(order: Order): void {
   if (position.stopLoss === order) position.stopLoss = null;
 }
 
-export function cancel(world: World, order: Order, reason: string): void {
+export function cancel(world: ExchangeState, order: Order, reason: string): void {
   if (!isOpen(order)) return;
   finishOrder(world, order, 'CANCELLED');
   record(world, 'order_cancelled', { ...orderFields(order), amount: formatDecimal(order.left), reason });
 }
 
-function accountOf(world: World, order: Order): Account {
+function accountOf(world: ExchangeState, order: Order): Account {
   const account = world.accounts.get(order.accountId);
   if (account === undefined) throw new Error(`order ${order.orderId} of an unknown account`);
   return account;
 }
 
 /** The present with microseconds, which orders have in replies (specification 2.2). */
-function orderTime(world: World): number {
+function orderTime(world: ExchangeState): number {
   const { nowMs, lastOrderMs } = world;
   const hasMovedOn = nowMs > lastOrderMs;
   // Within one millisecond the exchange takes a few microseconds for each order.
@@ -107,7 +107,7 @@ export type NewOrder = Omit<
   | 'active'
 >;
 
-export function createOrder(world: World, fields: NewOrder): Order {
+export function createOrder(world: ExchangeState, fields: NewOrder): Order {
   const { spec } = fields.market;
   const orderId = world.nextOrderId;
   world.nextOrderId += 1;

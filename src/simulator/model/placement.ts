@@ -13,7 +13,7 @@ import { reserveIds } from './opening.ts';
 import { cancel, createOrder, enterOrder, type NewOrder, orderView, shelve } from './order-book.ts';
 import { checkReduceOnly, trimmed } from './reduce-only.ts';
 import { CODES, reject, worded } from './rejection.ts';
-import { type Account, isOpen, type Market, type Order, record, type World } from './state.ts';
+import { type Account, type ExchangeState, isOpen, type Market, type Order, record } from './state.ts';
 import type {
   CollateralLimitRequest,
   OrderView,
@@ -43,12 +43,12 @@ interface CollateralRequest {
 }
 
 /** Specification 4.4. */
-export function placeStopLimit(world: World, account: Account, request: StopLimitPlacement): Placed {
+export function placeStopLimit(world: ExchangeState, account: Account, request: StopLimitPlacement): Placed {
   return placeCollateral(world, account, normalise(request, request.price, request.activationPrice));
 }
 
 export function placeCollateralLimit(
-  world: World,
+  world: ExchangeState,
   account: Account,
   request: CollateralLimitRequest,
 ): Placed {
@@ -74,7 +74,7 @@ function normalise(
   };
 }
 
-function placeCollateral(world: World, account: Account, request: CollateralRequest): Placed {
+function placeCollateral(world: ExchangeState, account: Account, request: CollateralRequest): Placed {
   const market = world.markets.get(request.market);
   if (market?.status !== 'open' || market.spec.quote !== world.config.referenceAsset) {
     return refuse(world, account, request, reject(CODES.market, 'market', 'Market is not available'));
@@ -98,7 +98,7 @@ function placeCollateral(world: World, account: Account, request: CollateralRequ
 }
 
 function refuse(
-  world: World,
+  world: ExchangeState,
   account: Account,
   request: {
     readonly market: string;
@@ -134,7 +134,7 @@ function checkPrice(market: Market, field: string, price: Decimal | undefined): 
 
 /** What every order must satisfy. */
 function checkRequest(
-  world: World,
+  world: ExchangeState,
   account: Account,
   market: Market,
   request: Omit<CollateralRequest, 'positionSide' | 'reduceOnly'>,
@@ -154,7 +154,7 @@ function checkRequest(
 }
 
 function checkClientOrderId(
-  world: World,
+  world: ExchangeState,
   account: Account,
   market: Market,
   clientOrderId: string,
@@ -181,7 +181,7 @@ function sideOfPosition(account: Account, request: CollateralRequest): PositionL
 }
 
 function checkCollateral(
-  world: World,
+  world: ExchangeState,
   account: Account,
   market: Market,
   request: CollateralRequest,
@@ -210,7 +210,7 @@ function checkCollateral(
 }
 
 function collateralOrder(
-  world: World,
+  world: ExchangeState,
   account: Account,
   market: Market,
   request: CollateralRequest,
@@ -249,7 +249,7 @@ function collateralOrder(
  * price from the side of the order, as a stop.
  */
 function inferTrigger(
-  world: World,
+  world: ExchangeState,
   market: Market,
   side: Side,
   activationPrice: Decimal | null,
@@ -260,7 +260,7 @@ function inferTrigger(
   return rises ? 'rise' : 'fall';
 }
 
-function activatesAtOnce(world: World, activationPrice: Decimal, { market, side }: Order): boolean {
+function activatesAtOnce(world: ExchangeState, activationPrice: Decimal, { market, side }: Order): boolean {
   if (activationPrice.eq(triggerPrice(world, market))) return world.readings.stopTriggersAtEquality === 'yes';
   return (
     world.readings.wrongSideActivation === 'atOnce' && isWrongSide(world, market, { side, activationPrice })
@@ -269,7 +269,7 @@ function activatesAtOnce(world: World, activationPrice: Decimal, { market, side 
 
 /** Whether a stop would have been triggered on the way to the present price: below it a buy, above it a sell. */
 function isWrongSide(
-  world: World,
+  world: ExchangeState,
   market: Market,
   { side, activationPrice }: Pick<CollateralRequest, 'side' | 'activationPrice'>,
 ): boolean {
@@ -278,7 +278,7 @@ function isWrongSide(
   return side === 'sell' ? activationPrice.gt(present) : activationPrice.lt(present);
 }
 
-function checkMargin(world: World, account: Account, order: Order): Rejection | undefined {
+function checkMargin(world: ExchangeState, account: Account, order: Order): Rejection | undefined {
   const { market } = order;
   const { takerFee, maxPositionValue, maxPendingValue } = market.spec;
   const opening = openingAmount(account, order);
@@ -308,7 +308,7 @@ function pendingValue(account: Account): Decimal {
   return value;
 }
 
-export function placeSpot(world: World, account: Account, request: SpotOrderRequest): Placed {
+export function placeSpot(world: ExchangeState, account: Account, request: SpotOrderRequest): Placed {
   const market = world.markets.get(request.market);
   const named = { ...request, clientOrderId: request.clientOrderId ?? '' };
   if (market?.spec.kind !== 'spot' || market.status !== 'open')
@@ -365,7 +365,7 @@ function spotNeed(order: Order): { readonly asset: string; readonly amount: Deci
 }
 
 /** What of a spot wallet is not promised to open orders. */
-export function availableSpot(world: World, account: Account, asset: string): Decimal {
+export function availableSpot(world: ExchangeState, account: Account, asset: string): Decimal {
   let available = world.ledger.balance(`spot:${account.id}`, asset);
   for (const order of account.openOrders.values()) {
     if (order.orderClass !== 'spot') continue;
@@ -375,7 +375,7 @@ export function availableSpot(world: World, account: Account, asset: string): De
   return available;
 }
 
-function checkSpotBalance(world: World, account: Account, order: Order): Rejection | undefined {
+function checkSpotBalance(world: ExchangeState, account: Account, order: Order): Rejection | undefined {
   const need = spotNeed(order);
   return need.amount.gt(availableSpot(world, account, need.asset))
     ? reject(CODES.noBalance, 'amount', 'Not enough balance')

@@ -5,6 +5,7 @@ import { cancel, createOrder, enterOrder, orderFields, shelve } from './order-bo
 import {
   type Account,
   collateralBook,
+  type ExchangeState,
   isZero,
   type Market,
   MONEY_PLACES,
@@ -17,7 +18,6 @@ import {
   sideSign,
   sign,
   touchAccount,
-  type World,
 } from './state.ts';
 import type { PositionLeg, Side } from './types.ts';
 
@@ -51,7 +51,7 @@ interface FillEffect {
  * All money of it is one balanced entry: size and cost lie in the position's own book, profit moves to the
  * collateral (or the position's margin) and the fee to the exchange.
  */
-export function applyFill(world: World, fill: PositionFill): void {
+export function applyFill(world: ExchangeState, fill: PositionFill): void {
   const key = positionKey(fill.market, fill.positionSide);
   const existing = fill.account.positions.get(key);
   const effects: FillEffect[] = [];
@@ -79,7 +79,7 @@ function tradeLegs(position: Position, side: Side, amount: Decimal, price: Decim
   ];
 }
 
-function grow(world: World, fill: PositionFill, key: string, amount: Decimal): FillEffect {
+function grow(world: ExchangeState, fill: PositionFill, key: string, amount: Decimal): FillEffect {
   const { account, market, side, price } = fill;
   const position = account.positions.get(key) ?? openPosition(world, fill, key);
   position.fundingCarried = unrealizedFunding(world, position);
@@ -110,7 +110,7 @@ function feeLegs(payer: string, fill: PositionFill, amount: Decimal): readonly L
   return transfer(payer, taker, fill.market.spec.quote, amount.times(fill.price).times(fill.feeRate));
 }
 
-function openPosition(world: World, fill: PositionFill, key: string): Position {
+function openPosition(world: ExchangeState, fill: PositionFill, key: string): Position {
   const { account, market, side, positionSide } = fill;
   const reused = world.readings.positionIds === 'reused' ? account.positionIds.get(key) : undefined;
   const known = account.openingIds.get(key) ?? reused;
@@ -150,7 +150,7 @@ function costOf(position: Position, amount: Decimal): Decimal {
   return divide(position.cost.times(amount), position.size, MONEY_PLACES, 'halfUp');
 }
 
-function reduce(world: World, position: Position, fill: PositionFill, amount: Decimal): FillEffect {
+function reduce(world: ExchangeState, position: Position, fill: PositionFill, amount: Decimal): FillEffect {
   const { quote } = position.market.spec;
   const isolated = world.readings.marginModel === 'isolated';
   const purse = isolated ? marginBook(position) : collateralBook(position.account);
@@ -182,7 +182,7 @@ function reduce(world: World, position: Position, fill: PositionFill, amount: De
   return { legs, position, reduced: true, closed, realized, fundingSettled, insured };
 }
 
-function marginAfter(world: World, position: Position, legs: readonly Leg[]): Decimal {
+function marginAfter(world: ExchangeState, position: Position, legs: readonly Leg[]): Decimal {
   const { quote } = position.market.spec;
   const book = marginBook(position);
   return legs
@@ -209,7 +209,7 @@ function releaseMargin(
     : transfer(marginBook(position), collateralBook(account), market.spec.quote, surplus);
 }
 
-function writeFill(world: World, fill: PositionFill, effects: readonly FillEffect[]): void {
+function writeFill(world: ExchangeState, fill: PositionFill, effects: readonly FillEffect[]): void {
   const last = effects.at(-1);
   const sum = (pick: (effect: FillEffect) => Decimal): Decimal =>
     effects.reduce((total, effect) => total.plus(pick(effect)), ZERO);
@@ -240,7 +240,7 @@ function writeFill(world: World, fill: PositionFill, effects: readonly FillEffec
 }
 
 /** The position is gone: its take profit and stop loss go, and under one reading its reduce-only orders too. */
-function afterClose(world: World, position: Position): void {
+function afterClose(world: ExchangeState, position: Position): void {
   const { account, market } = position;
   for (const order of account.openOrders.values()) {
     const attached = order.ofPosition === position;
@@ -255,7 +255,7 @@ function afterClose(world: World, position: Position): void {
 }
 
 /** Attaches the stop loss and take profit of a filled order to its position, replacing earlier ones. */
-export function attachTpsl(world: World, order: Order): void {
+export function attachTpsl(world: ExchangeState, order: Order): void {
   const { oto } = order;
   const account = world.accounts.get(order.accountId);
   const position = account?.positions.get(positionKey(order.market, order.positionSide));
@@ -271,7 +271,7 @@ export function attachTpsl(world: World, order: Order): void {
 }
 
 function tpslOrder(
-  world: World,
+  world: ExchangeState,
   position: Position,
   activationPrice: Decimal,
   role: 'stopLoss' | 'takeProfit',

@@ -1,12 +1,12 @@
 import { type Decimal, maxDecimal, minDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { directionOf } from './margin.ts';
 import { CODES, reject } from './rejection.ts';
-import type { Position, World } from './state.ts';
+import type { ExchangeState, Position } from './state.ts';
 import type { Rejection, Side } from './types.ts';
 
 /** Reduce-only rule 4 of specification 4.4; under two readings the other open orders must leave room, too. */
 export function checkReduceOnly(
-  world: World,
+  world: ExchangeState,
   position: Position | undefined,
   { side, amount }: { readonly side: Side; readonly amount: Decimal },
 ): Rejection | undefined {
@@ -21,12 +21,12 @@ export function checkReduceOnly(
 }
 
 /** Reduce-only rule 2 of specification 4.4. */
-export function trimmed(world: World, position: Position | undefined, amount: Decimal): Decimal {
+export function trimmed(world: ExchangeState, position: Position | undefined, amount: Decimal): Decimal {
   return position === undefined ? amount : minDecimal(amount, reducible(world, position));
 }
 
 /** How much of a position a new reduce-only order may close. */
-function reducible(world: World, position: Position): Decimal {
+function reducible(world: ExchangeState, position: Position): Decimal {
   if (world.readings.reduceOnlyRoom === 'position') return position.size;
   let room = position.size;
   for (const order of position.account.openOrders.values()) {

@@ -1,6 +1,6 @@
 import { toNumber } from '../../core/quantities/decimal.ts';
 import type { Heap } from './heap.ts';
-import type { BandEdge, Market, RiskUnit, Threshold, World } from './state.ts';
+import type { BandEdge, ExchangeState, Market, RiskUnit, Threshold } from './state.ts';
 
 /**
  * Watches risk units without recomputing them at each tick. After an exact check a unit leaves, per market it
@@ -19,7 +19,7 @@ interface Band {
 }
 
 /** Checks a unit and sets up when to check it again. */
-export function judge(world: World, unit: RiskUnit): void {
+export function judge(world: ExchangeState, unit: RiskUnit): void {
   unit.generation += 1;
   if (!unit.isLive()) return;
   const thresholds = unit.check();
@@ -68,7 +68,7 @@ function isCurrent(edge: BandEdge): boolean {
 }
 
 /** Has the unit checked at a time, unless an earlier check is already pending. */
-export function checkAgainAt(world: World, unit: RiskUnit, atMs: number): void {
+export function checkAgainAt(world: ExchangeState, unit: RiskUnit, atMs: number): void {
   if (unit.deadlineMs > world.nowMs && unit.deadlineMs <= atMs) return;
   unit.deadlineMs = atMs;
   world.agenda.schedule(atMs, () => {
@@ -77,13 +77,13 @@ export function checkAgainAt(world: World, unit: RiskUnit, atMs: number): void {
 }
 
 /** Finds the units whose band the mark price of a market has left. */
-export function collectCrossed(world: World, market: Market): void {
+export function collectCrossed(world: ExchangeState, market: Market): void {
   const mark = toNumber(market.mark);
   drain(world, market.lowEdges, (price) => mark <= price);
   drain(world, market.highEdges, (price) => mark >= price);
 }
 
-function drain(world: World, edges: Heap<BandEdge>, isCrossed: (price: number) => boolean): void {
+function drain(world: ExchangeState, edges: Heap<BandEdge>, isCrossed: (price: number) => boolean): void {
   for (let edge = edges.peek(); edge !== undefined; edge = edges.peek()) {
     const current = isCurrent(edge);
     if (current && !isCrossed(edge.price)) return;

@@ -2,13 +2,13 @@ import type { Decimal } from '../../core/quantities/decimal.ts';
 import { movePrice } from './market.ts';
 import { matchMarket } from './matching.ts';
 import { collectCrossed, judge } from './risk-watch.ts';
-import type { Market, World } from './state.ts';
+import type { ExchangeState, Market } from './state.ts';
 
 /**
  * Lets every consequence of a change happen before anything else does: markets match (stops first), then
  * units whose band was left or whose money moved are judged, until nothing is left to do.
  */
-export function settle(world: World): void {
+export function settle(world: ExchangeState): void {
   while (world.dirtyMarkets.size > 0 || world.dirtyUnits.size > 0) {
     for (const market of world.dirtyMarkets) {
       world.dirtyMarkets.delete(market);
@@ -23,7 +23,7 @@ export function settle(world: World): void {
 }
 
 /** Plays everything that is due up to `toMs`, each thing at its own time. */
-export function advance(world: World, toMs: number): void {
+export function advance(world: ExchangeState, toMs: number): void {
   for (let task = world.agenda.takeDue(toMs); task !== undefined; task = world.agenda.takeDue(toMs)) {
     world.nowMs = Math.max(world.nowMs, task.atMs);
     task.run();
@@ -33,7 +33,7 @@ export function advance(world: World, toMs: number): void {
 }
 
 /** Lets the market's source set its price, point by point, for as long as it is the market's source. */
-export function followSource(world: World, market: Market): void {
+export function followSource(world: ExchangeState, market: Market): void {
   const { source } = market;
   const atMs = source?.nextMs();
   if (source === null || atMs === undefined) return;

@@ -157,7 +157,7 @@ export interface Market {
 }
 
 /** Everything there is; the modules of the simulator are functions on it. */
-export interface World {
+export interface ExchangeState {
   readonly config: ModelConfig;
   readings: Readings;
   nowMs: number;
@@ -199,7 +199,7 @@ export function sideSign(side: Side): Decimal {
 }
 
 export function record(
-  world: World,
+  world: ExchangeState,
   kind: LedgerKind,
   fields: EntryFields,
   legs: readonly Leg[] = [],
@@ -221,11 +221,11 @@ export function marginBook(position: Position): string {
 }
 
 /** Marks everything that depends on the account's collateral for judgement. */
-export function touchAccount(world: World, account: Account): void {
+export function touchAccount(world: ExchangeState, account: Account): void {
   world.dirtyUnits.add(account.unit);
 }
 
-export function marginOf(world: World, position: Position): Decimal {
+export function marginOf(world: ExchangeState, position: Position): Decimal {
   return world.ledger.balance(marginBook(position), position.market.spec.quote);
 }
 

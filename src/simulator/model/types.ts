@@ -230,7 +230,7 @@ export interface PositionSheet {
 }
 
 /** A position that an open order is about to open: there is nothing to say of it yet but where it will be. */
-export interface OpeningPosition {
+export interface OpeningSheet {
   /** The id that the position will have. */
   readonly positionId: number;
   readonly accountId: string;

@@ -12,7 +12,7 @@ import {
   unrealizedPnl,
   usedMargin,
 } from './margin.ts';
-import type { Account, MarginUnit, Market, Position, World } from './state.ts';
+import type { Account, ExchangeState, MarginUnit, Market, Position } from './state.ts';
 import type { AccountSheet, PositionSheet, WalletName } from './types.ts';
 
 const HUNDRED = decimal('100');
@@ -23,12 +23,16 @@ interface UnitNumbers {
   readonly slopes: ReadonlyMap<Market, MarketSlopes>;
 }
 
-function numbersOf(world: World, unit: MarginUnit): UnitNumbers {
+function numbersOf(world: ExchangeState, unit: MarginUnit): UnitNumbers {
   return { sums: marginSums(world, unit), slopes: marketSlopes(world, unit) };
 }
 
 /** Specification 2.4: the account's positions; what they share is computed once. */
-export function positionViews(world: World, account: Account, market?: string): readonly PositionSheet[] {
+export function positionViews(
+  world: ExchangeState,
+  account: Account,
+  market?: string,
+): readonly PositionSheet[] {
   const positions = [...account.positions.values()].filter(
     (position) => market === undefined || position.market.spec.name === market,
   );
@@ -41,7 +45,12 @@ export function positionViews(world: World, account: Account, market?: string): 
   });
 }
 
-function positionView(world: World, position: Position, numbers: UnitNumbers, free: Decimal): PositionSheet {
+function positionView(
+  world: ExchangeState,
+  position: Position,
+  numbers: UnitNumbers,
+  free: Decimal,
+): PositionSheet {
   const { market, account, unit } = position;
   const margin = positionMargin(world, position);
   const profit = unrealizedPnl(position);
@@ -80,11 +89,15 @@ function tpslView({ takeProfit, stopLoss }: Position): PositionSheet['tpsl'] {
   };
 }
 
-export function walletView(world: World, account: Account, wallet: WalletName): Record<string, Decimal> {
+export function walletView(
+  world: ExchangeState,
+  account: Account,
+  wallet: WalletName,
+): Record<string, Decimal> {
   return Object.fromEntries(world.ledger.balances(`${wallet}:${account.id}`));
 }
 
-export function accountView(world: World, account: Account): AccountSheet {
+export function accountView(world: ExchangeState, account: Account): AccountSheet {
   const { sums, state } = accountSums(world, account);
   return {
     accountId: account.id,
@@ -103,7 +116,7 @@ export function accountView(world: World, account: Account): AccountSheet {
 
 /** Under isolated margin the account's equity is its pool and that of its positions; its state the worst one. */
 function accountSums(
-  world: World,
+  world: ExchangeState,
   account: Account,
 ): { readonly sums: MarginSums; readonly state: AccountSheet['liquidationState'] } {
   const pool = marginSums(world, account.unit);

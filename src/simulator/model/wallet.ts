@@ -4,7 +4,7 @@ import type { LedgerKind } from './ledger-entry.ts';
 import { collateralRate, freeMargin, marginSums } from './margin.ts';
 import { availableSpot } from './placement.ts';
 import { CODES, reject } from './rejection.ts';
-import { type Account, record, type Transfer, touchAccount, type World } from './state.ts';
+import { type Account, type ExchangeState, record, type Transfer, touchAccount } from './state.ts';
 import type {
   AssetSpec,
   DepositLinkRequest,
@@ -22,7 +22,7 @@ const GIVEN_BACK: ReadonlySet<number> = new Set([4, 9]);
 
 type Moved = Outcome<{ readonly transfer: TransferView }>;
 
-export function transferView(world: World, item: Transfer): TransferView {
+export function transferView(world: ExchangeState, item: Transfer): TransferView {
   const { requiredConfirmations: required, settleMs, ...rest } = item;
   const span = settleMs - item.createdMs;
   const elapsed = Math.min(span, world.nowMs - item.createdMs);
@@ -36,7 +36,7 @@ function checkAmount(asset: AssetSpec | undefined, amount: Decimal): ReturnType<
 }
 
 function createTransfer(
-  world: World,
+  world: ExchangeState,
   account: Account,
   asset: AssetSpec,
   method: Transfer['method'],
@@ -66,12 +66,12 @@ function createTransfer(
   };
 }
 
-function settleLater(world: World, item: Transfer, run: () => void): void {
+function settleLater(world: ExchangeState, item: Transfer, run: () => void): void {
   if (item.settleMs === world.nowMs) run();
   else world.agenda.schedule(item.settleMs, run);
 }
 
-function write(world: World, kind: LedgerKind, item: Transfer, legs: readonly Leg[]): void {
+function write(world: ExchangeState, kind: LedgerKind, item: Transfer, legs: readonly Leg[]): void {
   record(
     world,
     kind,
@@ -85,7 +85,7 @@ function write(world: World, kind: LedgerKind, item: Transfer, legs: readonly Le
   );
 }
 
-export function makeDeposit(world: World, account: Account, request: TransferRequest): Moved {
+export function makeDeposit(world: ExchangeState, account: Account, request: TransferRequest): Moved {
   const asset = world.assets.get(request.ticker);
   const invalid = checkAmount(asset, request.amount);
   if (asset === undefined || invalid !== undefined)
@@ -106,7 +106,7 @@ export function makeDeposit(world: World, account: Account, request: TransferReq
   return { ok: true, transfer: transferView(world, item) };
 }
 
-export function makeWithdrawal(world: World, account: Account, request: TransferRequest): Moved {
+export function makeWithdrawal(world: ExchangeState, account: Account, request: TransferRequest): Moved {
   const asset = world.assets.get(request.ticker);
   const invalid = checkAmount(asset, request.amount);
   if (asset === undefined || invalid !== undefined)
@@ -126,7 +126,12 @@ export function makeWithdrawal(world: World, account: Account, request: Transfer
   return { ok: true, transfer: transferView(world, item) };
 }
 
-function finishWithdrawal(world: World, item: Transfer, request: TransferRequest, processed: Decimal): void {
+function finishWithdrawal(
+  world: ExchangeState,
+  item: Transfer,
+  request: TransferRequest,
+  processed: Decimal,
+): void {
   const partly = processed.lt(item.amount);
   item.status = request.finalStatus ?? (partly ? STATUS.withdrawalPartial : STATUS.success);
   const main = `main:${item.accountId}`;
@@ -151,7 +156,7 @@ function finishWithdrawal(world: World, item: Transfer, request: TransferRequest
 
 /** Whether a wallet can give this much: nothing that open orders or positions stand on. */
 function canGive(
-  world: World,
+  world: ExchangeState,
   account: Account,
   wallet: WalletName,
   ticker: string,
@@ -165,7 +170,7 @@ function canGive(
 }
 
 export function moveBetweenWallets(
-  world: World,
+  world: ExchangeState,
   account: Account,
   move: {
     readonly from: WalletName;
@@ -191,7 +196,7 @@ export function moveBetweenWallets(
 
 /** Specification 4.1, as far as state decides; unique ids are taken for ever and by anybody. */
 export function makeFiatDeposit(
-  world: World,
+  world: ExchangeState,
   account: Account,
   request: DepositLinkRequest,
 ): Outcome<{ readonly link: IssuedDepositLink }> {
@@ -224,7 +229,7 @@ export function makeFiatDeposit(
   return { ok: true, link };
 }
 
-export function payFiat(world: World, token: string): Moved {
+export function payFiat(world: ExchangeState, token: string): Moved {
   const link = world.fiatDeposits.get(token);
   const account = link === undefined ? undefined : world.accounts.get(link.accountId);
   if (link === undefined || account === undefined)
