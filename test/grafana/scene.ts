@@ -113,7 +113,7 @@ function misbehave(simulator: RunningSimulator): void {
     effect: Parameters<typeof simulator.injectFault>[0]['effect'],
   ) => simulator.injectFault({ effect, target: { endpoint }, count, skip: 3 });
   inject('openPositions', 4, { kind: 'status', status: 401, message: 'Nonce has already been used.' });
-  inject('mainBalance', 4, { kind: 'status', status: 429, message: 'Too many requests.' });
+  inject('mainBalance', 4, { kind: 'status', status: 429, message: 'Rate limit exceeded.' });
   inject('transferHistory', 6, { kind: 'badRecord' });
   inject('orderHistory', 12, { kind: 'reset' });
   inject('stopLimit', 1, { kind: 'lostReply' });
