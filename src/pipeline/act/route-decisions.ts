@@ -184,7 +184,7 @@ function marksOf(
       if (!meant.has(record.positionId)) return [];
       const { markPrice } = new PositionQuantities(record, settings);
       if (markPrice.kind !== 'value') return [];
-      return [{ market: record.market, atMs: sentAtMs, mark: markPrice.value }];
+      return [{ market: record.market, atMs: sentAtMs, mark: Number(markPrice.value) }];
     }),
   );
 }
