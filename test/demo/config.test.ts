@@ -74,7 +74,6 @@ const NO_DURATIONS = [
   'clearBelow',
   'cure',
   'distance',
-  'distanceTolerance',
   'largestReduction',
   'limit',
   'maintenanceMargin',

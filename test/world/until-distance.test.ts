@@ -53,6 +53,8 @@ test('a reduction until a distance does not trail a falling market with an order
   const { model } = world.exchange;
   const orders = model.ledger({ kinds: ['order_placed'], accountId: 'desk-1' });
   const fills = model.ledger({ kinds: ['fill'], accountId: 'desk-1' });
+  if (process.env['SHOW'] !== undefined)
+    process.stdout.write(`${orders.length} orders, ${fills.length} fills, ${model.openPositions('desk-1').map(({ amount }) => amount.toFixed())}\n`);
   expect(fills.length).toBeGreaterThan(0);
   expect(orders.length).toBeLessThan(8);
   expect(model.ledger({ kinds: ['liquidation_started'] })).toEqual([]);
