@@ -59,7 +59,6 @@ const DURATIONS = [
   'intentTtlMs',
   'keepFiringForMs',
   'lateArrivalMs',
-  'maxOrderReadAgeMs',
   'maxSnapshotAgeMs',
   'periodMs',
   'readLagMs',

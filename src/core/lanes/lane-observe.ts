@@ -11,7 +11,6 @@ import {
   isSameHolding,
   type LaneState,
   type MarketRead,
-  type MarkSample,
   type OwnOrder,
   type ReadPosition,
 } from './lane-state.ts';
@@ -67,14 +66,13 @@ export function observeRead(
 function withMarks(state: LaneState, read: MarketRead, { earlierMarks = [] }: ReadObservation): LaneState {
   const mark = read.positions.find(({ markPrice }) => markPrice !== null)?.markPrice;
   if (mark === undefined || mark === null) return state;
-  const isRecent = ({ atMs }: MarkSample): boolean =>
-    atMs < read.sentAtMs && read.sentAtMs - atMs <= MARKS_KEPT_MS;
-  const own = (state.marks ?? []).filter(isRecent);
-  const ownSinceMs = own[0]?.atMs ?? Number.POSITIVE_INFINITY;
-  const earlier = earlierMarks
-    .filter((sample) => sample.market === state.market && isRecent(sample) && sample.atMs < ownSinceMs)
-    .map((sample) => ({ atMs: sample.atMs, mark: sample.mark }));
-  return { ...state, marks: [...earlier, ...own, { atMs: read.sentAtMs, mark: Number(mark) }] };
+  const earlier = earlierMarks.filter(({ market }) => market === state.market);
+  const own = state.marks ?? [];
+  const known = [...own, ...earlier.filter(({ atMs }) => atMs < (own[0]?.atMs ?? Number.POSITIVE_INFINITY))]
+    .map(({ atMs, mark: price }) => ({ atMs, mark: price }))
+    .filter(({ atMs }) => atMs < read.sentAtMs && read.sentAtMs - atMs <= MARKS_KEPT_MS)
+    .sort((a, b) => a.atMs - b.atMs);
+  return { ...state, marks: [...known, { atMs: read.sentAtMs, mark: Number(mark) }] };
 }
 
 function isNewer(read: MarketRead, than: MarketRead | null): boolean {

@@ -15,22 +15,17 @@ import { offsetFromActivation } from './outstanding.ts';
 import type { SetScene } from './want.ts';
 
 /** Time over which the speed of a market is taken: what it does now, and what it has been doing. */
-const HORIZONS_MS = [3_000, 20_000];
-const SHORT_HORIZON_MS = [3_000];
+const HORIZONS_MS = [3_000, 20_000] as const;
 /** Marks that are kept. */
 export const MARKS_KEPT_MS = 20_000;
 /** Two marks nearer in time than this say more of a single step than of a speed. */
 const LEAST_SPAN_MS = 1_000;
 
 /** Adverse move per millisecond, a fraction of the mark; the larger over the horizons, 0 where nothing is known. */
-function adverseSpeed(
-  marks: readonly MarkSample[],
-  direction: Direction,
-  horizonsMs: readonly number[],
-): number {
+export function adverseSpeed(marks: readonly MarkSample[], direction: Direction): number {
   const newest = marks.at(-1);
   if (newest === undefined) return 0;
-  const speeds = horizonsMs.map((horizonMs) => {
+  const speeds = HORIZONS_MS.map((horizonMs) => {
     const earlier = marks.slice(0, -1);
     const since = earlier.find(({ atMs }) => newest.atMs - atMs <= horizonMs) ?? earlier.at(-1);
     if (since === undefined) return 0;
@@ -67,11 +62,8 @@ type Priced = ReadPosition & { readonly markPrice: NonNullable<ReadPosition['mar
  */
 export function placingGap(position: Priced, direction: Direction, scene: SetScene): Decimal {
   const { market, state } = scene;
-  const { marks = [] } = state;
   const standing = activationGap(position, market);
-  const wanted = activationGap(position, asLearned(market, state)).plus(
-    runOf(position, travelMs(scene), adverseSpeed(marks, direction, HORIZONS_MS)),
-  );
+  const wanted = activationGap(position, asLearned(market, state)).plus(runOf(position, direction, scene));
   const { liquidationPrice, markPrice } = position;
   if (liquidationPrice === null || liquidationPrice === 'none') return wanted;
   const left = toDecimal(markPrice).minus(toDecimal(liquidationPrice));
@@ -80,14 +72,14 @@ export function placingGap(position: Priced, direction: Direction, scene: SetSce
   return maxDecimal(minDecimal(wanted, half), standing);
 }
 
-/** Age of what is known of the market when an order sent now arrives. */
-function travelMs({ state, read, nowMs }: SetScene): number {
-  return Math.max(0, nowMs - read.sentAtMs) + roundTripOf(state, read);
-}
-
-function runOf({ markPrice }: Priced, forMs: number, speed: number): Decimal {
-  const share = Number((speed * forMs).toFixed(6));
-  return share === 0 ? ZERO : toDecimal(markPrice).times(decimalFromNumber(share));
+/** How far the market may run against the position from the read until an order sent now arrives, or later. */
+function runOf(position: Priced, direction: Direction, scene: SetScene, laterMs = 0): Decimal {
+  const { state, read, nowMs } = scene;
+  const travelMs = Math.max(0, nowMs - read.sentAtMs) + roundTripOf(state, read) + laterMs;
+  const share = adverseSpeed(state.marks ?? [], direction) * travelMs;
+  return share === 0
+    ? ZERO
+    : toDecimal(position.markPrice).times(decimalFromNumber(Number(share.toFixed(6))));
 }
 
 /** Times the gap of a market as fast as it is now at which it counts as moved away from an activation. */
@@ -98,9 +90,8 @@ export function hasMovedAway(offset: Decimal, position: ReadPosition, scene: Set
   const { direction, markPrice } = position;
   if (markPrice === null) return false;
   const priced = { ...position, markPrice };
-  // What the market will soon reach at its pace of the last seconds is not too far away.
-  const speed = direction === null ? 0 : adverseSpeed(scene.state.marks ?? [], direction, SHORT_HORIZON_MS);
-  const run = runOf(priced, travelMs(scene) + scene.settings.fillWithinMs, speed);
+  // What the market will soon reach at its present pace is not too far away.
+  const run = direction === null ? ZERO : runOf(priced, direction, scene, scene.settings.fillWithinMs);
   return offset.gt(activationGap(priced, scene.market).plus(run).times(decimalFromNumber(AWAY_GAPS)));
 }
 
