@@ -51,8 +51,6 @@ export type RemovalReason =
   | 'ambiguousMove'
   | 'fillUnproven'
   | 'notFilled'
-  /** The market passed its activation before it arrived. */
-  | 'inverted'
   | 'marketMovedAway'
   | 'needGrew'
   | 'slippageRose'

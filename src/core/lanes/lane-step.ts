@@ -86,18 +86,7 @@ export function beginCancel(state: LaneState, step: CancelStep, nowMs: number, a
       ? { ...intent, failures: intent.failures + 1 }
       : intent,
   );
-  const changed = startChange(
-    step.why === 'marketMovedAway' ? unlearned(state) : state,
-    step.why,
-    step.admitted,
-    nowMs,
-  );
-  return { ...changed, intents, generation: state.generation + 1 };
-}
-
-/** An activation that was never reached lay too far away: the gap is as configured again. */
-function unlearned({ learnedBasis: _, ...state }: LaneState): LaneState {
-  return state;
+  return { ...startChange(state, step.why, step.admitted, nowMs), intents, generation: state.generation + 1 };
 }
 
 function startChange(
