@@ -141,6 +141,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   ],
   lanes: [
     'account-lane',
+    'recover-account',
     'lane',
     'lane-observe',
     'lane-state',

@@ -211,7 +211,7 @@ export function finishAccountCancel(
   };
 }
 
-function inDoubt(
+export function inDoubt(
   lanes: readonly LaneState[],
   cancel: AccountCancel,
   why: 'unknownOutcome' | 'processDied',
@@ -225,7 +225,7 @@ function inDoubt(
   );
 }
 
-function mark(state: AccountLane, key: string, how: 'done' | 'failed'): AccountLane {
+export function mark(state: AccountLane, key: string, how: 'done' | 'failed'): AccountLane {
   const cancels = state.cancels.map((task) => {
     if (task.key !== key) return task;
     return how === 'done' ? { ...task, state: how } : { ...task, failures: task.failures + 1 };
@@ -236,22 +236,4 @@ function mark(state: AccountLane, key: string, how: 'done' | 'failed'): AccountL
 function delay(state: AccountLane, nowMs: number, error: ExchangeError): AccountLane {
   const retryAtMs = nowMs + retryPauseMs(state.refusals, error);
   return { ...state, refusals: state.refusals + 1, retryAtMs };
-}
-
-/** After the process that carried it out may have died: a cancel in progress has an unknown outcome. */
-export function recoverAccount(
-  state: AccountLane,
-  lanes: readonly LaneState[],
-  settings: AccountSettings,
-  nowMs: number,
-): AccountChange {
-  const { inProgress } = state;
-  const rebased = {
-    ...state,
-    inProgress: null,
-    retryAtMs: Math.min(state.retryAtMs, nowMs + settings.fillWithinMs),
-  };
-  if (inProgress === null) return { state: rebased, lanes, events: [] };
-  const failed = mark(rebased, inProgress.key, 'failed');
-  return { state: failed, lanes: inDoubt(lanes, inProgress, 'processDied', settings, nowMs), events: [] };
 }

@@ -1,4 +1,5 @@
 import type { AuditEvent } from '../../core/audit/audit-event.ts';
+import { recoverAccount } from '../../core/lanes/recover-account.ts';
 import {
   ACCOUNT_HOLDER,
   type AccountChange,
@@ -7,8 +8,7 @@ import {
   advanceAccount,
   beginAccountCancel,
   finishAccountCancel,
-  newAccountLane,
-  recoverAccount,
+  newAccountLane
 } from '../../core/lanes/account-lane.ts';
 import type { LaneState } from '../../core/lanes/lane-state.ts';
 import { hold, recover, release } from '../../core/lanes/recover-lane.ts';
