@@ -1,5 +1,4 @@
 import type { AuditEvent } from '../../core/audit/audit-event.ts';
-import { recoverAccount } from '../../core/lanes/recover-account.ts';
 import {
   ACCOUNT_HOLDER,
   type AccountChange,
@@ -8,9 +7,10 @@ import {
   advanceAccount,
   beginAccountCancel,
   finishAccountCancel,
-  newAccountLane
+  newAccountLane,
 } from '../../core/lanes/account-lane.ts';
 import type { LaneState } from '../../core/lanes/lane-state.ts';
+import { recoverAccount } from '../../core/lanes/recover-account.ts';
 import { hold, recover, release } from '../../core/lanes/recover-lane.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
 import type { PipelineContext } from '../pipeline-context.ts';
