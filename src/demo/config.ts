@@ -51,6 +51,7 @@ cadence: { calm: ${scaled(2)}, alert: ${scaled(1)} }
 acting:
   cancel: always
   fillWithin: ${scaled(3)}
+  maxOrderReadAge: ${scaled(2)}
   intentTtl: ${scaled(600)}
   maxSnapshotAge: ${scaled(15)}
 notify: { remindEvery: ${scaled(1_800)} }

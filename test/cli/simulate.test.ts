@@ -156,7 +156,7 @@ describe('breakwater simulate', () => {
     });
   });
 
-  test('--list explains every scenario, fault and reading', async () => {
+  test('--list explains every scenario, fault, condition and reading', async () => {
     const text = await runCommandLine(['simulate', '--list']);
     for (const word of [
       'ltvSqueeze',
@@ -167,7 +167,7 @@ describe('breakwater simulate', () => {
       expect(text.stdout).toContain(word);
     }
     const { stdout } = await runCommandLine(['simulate', '--list', '--json']);
-    expect(Object.keys(JSON.parse(stdout) as object)).toEqual(['scenarios', 'faults', 'readings']);
+    expect(Object.keys(JSON.parse(stdout) as object)).toEqual(['scenarios', 'faults', 'conditions', 'readings']);
   });
 
   test.each([
