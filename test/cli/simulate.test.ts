@@ -167,7 +167,12 @@ describe('breakwater simulate', () => {
       expect(text.stdout).toContain(word);
     }
     const { stdout } = await runCommandLine(['simulate', '--list', '--json']);
-    expect(Object.keys(JSON.parse(stdout) as object)).toEqual(['scenarios', 'faults', 'conditions', 'readings']);
+    expect(Object.keys(JSON.parse(stdout) as object)).toEqual([
+      'scenarios',
+      'faults',
+      'conditions',
+      'readings',
+    ]);
   });
 
   test.each([
