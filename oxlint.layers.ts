@@ -128,6 +128,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'targets',
   ],
   orders: [
+    'activation-gap',
     'fence',
     'net-exposure',
     'order-request',

@@ -69,6 +69,9 @@ const ACTING = {
   slippage: slippageSteps().describe(
     'For `reduce` actions without their own: slippage of each attempt in turn; the last one is kept.',
   ),
+  distanceTolerance: ratio({ max: 0.5, bounds: 'from 0 to 50%' }).describe(
+    'A reduction until a distance counts as reached when no more than this part of it is left: in a falling market it would trail the market otherwise.',
+  ),
   largestReduction: ratio({ max: 1, exclusive: 'min', bounds: 'above 0 and up to 100%' }).describe(
     'Largest share of a position that one reduction may take away; more is refused. 100% is no bound.',
   ),
@@ -85,6 +88,7 @@ export const ACTING_DEFAULTS = {
   maxRenewals: 5,
   maxAttempts: 20,
   slippage: ['0.5%', '1%', '2%'],
+  distanceTolerance: '10%',
   largestReduction: '100%',
 } as const;
 

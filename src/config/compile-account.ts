@@ -49,6 +49,7 @@ export function compileSettings(
     maxOrderReadAgeMs: acting.maxOrderReadAge,
     maxRenewals: acting.maxRenewals,
     maxAttempts: acting.maxAttempts,
+    distanceTolerance: acting.distanceTolerance,
     largestReduction: acting.largestReduction,
     ...(withdrawalAllowList === undefined ? {} : { withdrawalAllowList }),
     cadence: { calmMs: cadence.calm, alertMs: cadence.alert },

@@ -22,7 +22,10 @@ export type BlockReason =
 
 /** How an intent ended (design: follow-up). */
 export type IntentEnd =
-  | { readonly how: 'reached'; readonly why: 'target' | 'dust' | 'positionGone' | 'nothingToReduce' }
+  | {
+      readonly how: 'reached';
+      readonly why: 'target' | 'dust' | 'tolerance' | 'positionGone' | 'nothingToReduce';
+    }
   | { readonly how: 'resolved'; readonly why: 'ruleResolved' | 'withdrawn' }
   | { readonly how: 'superseded'; readonly why: 'laterStage' | 'targetReachedEarlier' }
   | { readonly how: 'expired'; readonly why: ExpiryReason }
@@ -51,6 +54,8 @@ export type RemovalReason =
   | 'ambiguousMove'
   | 'fillUnproven'
   | 'notFilled'
+  /** The market passed its activation before it arrived. */
+  | 'inverted'
   | 'marketMovedAway'
   | 'needGrew'
   | 'slippageRose'

@@ -7,7 +7,7 @@ import { endIntent } from './end-intent.ts';
 import { isOpen } from './intent.ts';
 import { distanceNumber, targetForDistance } from './intent-target.ts';
 import type { SettleScene } from './settle-scene.ts';
-import { reachedBy } from './targets.ts';
+import { distanceReachedBy } from './targets.ts';
 
 /** Ends an intent as expired and, as its rule still fires, opens it again: up to a bound, then it failed. */
 export function renew(
@@ -154,7 +154,10 @@ function isLostAgain(intent: Intent, position: ReadPosition, scene: SettleScene)
   const start = Math.min(intent.basis?.distance ?? wanted, wanted);
   if (distance > (start + wanted) / 2) return false;
   const target = targetForDistance(position, wanted, scene.market, scene.read);
-  return target !== undefined && reachedBy(toDecimal(position.sizeBase), target, scene.market) === undefined;
+  if (target === undefined) return false;
+  const size = toDecimal(position.sizeBase);
+  const given = { basis: intent.basis ?? position, tolerance: scene.settings.distanceTolerance };
+  return distanceReachedBy(size, target, given, scene.market) === undefined;
 }
 
 function isCauseGone(

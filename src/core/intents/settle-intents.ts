@@ -13,7 +13,7 @@ import { isOpen } from './intent.ts';
 import { distanceNumber, withBasis, withTarget } from './intent-target.ts';
 import { renew, reopenIfWorse } from './renew.ts';
 import type { SettleScene } from './settle-scene.ts';
-import { reachedBy } from './targets.ts';
+import { distanceReachedBy, reachedBy } from './targets.ts';
 
 /**
  * What the newest read that may be sized by means for each intent: its target, its blocks and its end. Reads
@@ -114,9 +114,13 @@ function endIfReached(
   const { basis, targetBase } = intent;
   if (basis === null || targetBase === null) return intent;
   const size = toDecimal(position.sizeBase);
-  const why = reachedBy(size, toDecimal(targetBase), market);
+  const target = toDecimal(targetBase);
+  const why =
+    intent.target.kind === 'untilDistance'
+      ? distanceReachedBy(size, target, { basis, tolerance: scene.settings.distanceTolerance }, market)
+      : reachedBy(size, target, market);
   if (why !== undefined) {
-    const hadNothing = reachedBy(toDecimal(basis.sizeBase), toDecimal(targetBase), market) !== undefined;
+    const hadNothing = reachedBy(toDecimal(basis.sizeBase), target, market) !== undefined;
     const end = { how: 'reached', why: hadNothing ? 'nothingToReduce' : why } as const;
     return endIntent(intent, end, distanceNumber(position), scene.nowMs, scene.audit);
   }

@@ -105,6 +105,22 @@ export function reachedBy(
 }
 
 /**
+ * The same for a target that follows the distance: in a falling market it falls with every read, so that little of
+ * what was asked for would be left for ever. `tolerance`: the part of it that may be.
+ */
+export function distanceReachedBy(
+  size: Decimal,
+  target: Decimal,
+  { basis, tolerance }: { readonly basis: Pick<FiringBasis, 'sizeBase'>; readonly tolerance: number },
+  market: MarketSettings,
+): 'target' | 'dust' | 'tolerance' | undefined {
+  const why = reachedBy(size, target, market);
+  if (why !== undefined || target.eq(ZERO)) return why;
+  const asked = toDecimal(basis.sizeBase).minus(target);
+  return size.minus(target).lte(asked.times(decimalFromNumber(tolerance))) ? 'tolerance' : undefined;
+}
+
+/**
  * What to send to get from `size` to `target`: whole steps that never cross the target; for a target of zero
  * at least the minimum amount. Zero when there is nothing to send.
  */

@@ -1,6 +1,7 @@
 import { type AuditEvent, type Recorder, recorder } from '../audit/audit-event.ts';
 import { coverIntent, isOpen, type LaneRequest, reconcileRequests } from '../intents/intent.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
+import { asLearned, grownBasis, isInverted, MARKS_KEPT_MS } from '../orders/activation-gap.ts';
 import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orders/outstanding.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
@@ -10,6 +11,7 @@ import {
   isSameHolding,
   type LaneState,
   type MarketRead,
+  type MarkSample,
   type OwnOrder,
   type ReadPosition,
 } from './lane-state.ts';
@@ -47,7 +49,8 @@ export function observeRead(
   const audit = recorder(state.accountId, state.market, nowMs);
   if (!observation.complete) return { state, events: audit.events };
   const read = marketRead(observation, state.market, settings);
-  const noted = isNewer(read, state.latestRead) ? { ...state, latestRead: read } : state;
+  const seen = withMarks(state, read, observation);
+  const noted = isNewer(read, state.latestRead) ? { ...seen, latestRead: read } : seen;
   const ignored = ignoreReason(noted, read, settings);
   if (ignored !== undefined) {
     audit.emit({
@@ -58,6 +61,20 @@ export function observeRead(
     return { state: noted, events: audit.events };
   }
   return { state: absorb(noted, read, settings, nowMs, audit), events: audit.events };
+}
+
+/** What is known of how the market moved; a lane that had nothing to do takes it from those who watched. */
+function withMarks(state: LaneState, read: MarketRead, { earlierMarks = [] }: ReadObservation): LaneState {
+  const mark = read.positions.find(({ markPrice }) => markPrice !== null)?.markPrice;
+  if (mark === undefined || mark === null) return state;
+  const isRecent = ({ atMs }: MarkSample): boolean =>
+    atMs < read.sentAtMs && read.sentAtMs - atMs <= MARKS_KEPT_MS;
+  const own = (state.marks ?? []).filter(isRecent);
+  const ownSinceMs = own[0]?.atMs ?? Number.POSITIVE_INFINITY;
+  const earlier = earlierMarks
+    .filter((sample) => sample.market === state.market && isRecent(sample) && sample.atMs < ownSinceMs)
+    .map((sample) => ({ atMs: sample.atMs, mark: sample.mark }));
+  return { ...state, marks: [...earlier, ...own, { atMs: read.sentAtMs, mark: Number(mark) }] };
 }
 
 function isNewer(read: MarketRead, than: MarketRead | null): boolean {
@@ -109,7 +126,9 @@ function absorb(
   nowMs: number,
   audit: Recorder,
 ): LaneState {
-  const absorbed = absorbRead(state.orders, read, settings);
+  const market = settings.marketSettings(state.market);
+  const learned = market && asLearned(market, state);
+  const absorbed = absorbRead(state.orders, read, settings, learned);
   for (const order of absorbed.filled) {
     audit.emit({
       ...aboutOrder(order),
@@ -122,10 +141,27 @@ function absorb(
     const words = 'the position fell by something else than the amount of our orders';
     audit.emit({ ...aboutOrder(order), kind: 'ambiguousMove', reason: 'positionMoved', words });
   }
-  const moved: LaneState = { ...state, read, orders: absorbed.orders };
+  const moved = noteInversions({ ...state, read, orders: absorbed.orders }, read, settings);
   const anchored = forgetAnchors(moved, read);
   const triggered = triggerCovers(anchored, read, absorbed.filled, settings, nowMs, audit);
   return settleIntents(triggered, true, settings, nowMs, audit);
+}
+
+/** An order that came too late is replaced at once, and whatever replaces it keeps a larger gap. */
+function noteInversions(state: LaneState, read: MarketRead, settings: AccountSettings): LaneState {
+  const market = settings.marketSettings(state.market);
+  if (market === undefined) return state;
+  const learned = asLearned(market, state);
+  const orders = state.orders.map((order) => {
+    const isAfterArrival = read.sentAtMs - settings.readLagMs >= order.arrivedByMs;
+    if (order.inverted === true || order.presumedFilled || !isAfterArrival) return order;
+    // One that should have filled by now teaches the same, if the market is past it as far as is configured.
+    const isOverdue = read.sentAtMs - order.sentMs >= settings.fillWithinMs;
+    const isLate = isInverted(order, findPosition(read, order.positionId), isOverdue ? market : learned);
+    return isLate ? { ...order, inverted: true } : order;
+  });
+  const isNews = orders.some((order, index) => order !== state.orders[index]);
+  return isNews ? { ...state, orders, learnedBasis: grownBasis(market, state) } : state;
 }
 
 function aboutOrder(order: OwnOrder): { positionId: string; key: string; order: OwnOrder['request'] } {

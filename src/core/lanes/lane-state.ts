@@ -49,6 +49,10 @@ export interface LaneState {
   readonly heldBy: string | null;
   /** After a refusal by the exchange or a failed read: nothing of this kind before. */
   readonly retryAtMs: Readonly<Record<RetryKind, number>>;
+  /** Mark prices of the last seconds, oldest first; absent: none is known. */
+  readonly marks?: readonly MarkSample[];
+  /** Raised by inversions: how far mark and last price may be apart here, a fraction; absent: as configured. */
+  readonly learnedBasis?: number;
   /** How long requests in this market take at present; absent: none has been answered yet. */
   readonly roundTripMs?: number;
   /** Requests refused or unanswered since one was last accepted: lengthens the pause before the next try. */
@@ -60,6 +64,12 @@ export interface LaneState {
   readonly priorOrdersPossible: boolean;
   /** Closed windows of the gate and blocked orders already reported, so that each is said once. */
   readonly reported: readonly string[];
+}
+
+/** A mark price, and when it was asked for, on the lanes' clock. */
+export interface MarkSample {
+  readonly atMs: number;
+  readonly mark: number;
 }
 
 export type RetryKind = 'reduce' | 'cover' | 'cancel' | 'read';
@@ -183,6 +193,8 @@ export interface OwnOrder {
    * gone.
    */
   readonly presumedFilled: boolean;
+  /** The market had passed its activation before it arrived. */
+  readonly inverted?: boolean;
   /** The position moved in a way that this order may or may not explain. */
   readonly ambiguous: boolean;
   /** Sent before the fence had passed, or where earlier orders could not be ruled out. */

@@ -86,7 +86,10 @@ export function beginCancel(state: LaneState, step: CancelStep, nowMs: number, a
       ? { ...intent, failures: intent.failures + 1 }
       : intent,
   );
-  return { ...startChange(state, step.why, step.admitted, nowMs), intents, generation: state.generation + 1 };
+  // An activation that was never reached lay too far away: the gap is as configured again.
+  const unlearned = step.why === 'marketMovedAway' ? { learnedBasis: 0 } : {};
+  const changed = startChange({ ...state, ...unlearned }, step.why, step.admitted, nowMs);
+  return { ...changed, intents, generation: state.generation + 1 };
 }
 
 function startChange(

@@ -3,7 +3,7 @@ import { toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { Quantity } from '../quantities/quantity.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { PositionView } from '../rules/subject.ts';
-import type { LaneState, MarketRead, ReadPosition } from './lane-state.ts';
+import type { LaneState, MarketRead, MarkSample, ReadPosition } from './lane-state.ts';
 
 /** A read of open positions as an observation of one lane. */
 export interface ReadObservation {
@@ -12,6 +12,8 @@ export interface ReadObservation {
   /** False when a record was set aside: absences prove nothing, and nothing is sized by it. */
   readonly complete: boolean;
   readonly positions: readonly PositionView[];
+  /** Mark prices of earlier reads, oldest first; absent: none is known. */
+  readonly earlierMarks?: readonly (MarkSample & { readonly market: string })[];
 }
 
 /** The open positions of one market as plain data; a size of zero is a closed one. */

@@ -34,6 +34,7 @@ function rebase(state: LaneState, settings: AccountSettings, nowMs: number): Lan
     ...state,
     read: null,
     latestRead: null,
+    marks: [],
     readAfterMs: nowMs + settings.readLagMs,
     ignoreReadsBeforeMs: nowMs + settings.readLagMs,
     doubt: state.doubt === null ? null : { ...state.doubt, sinceMs: nowMs },

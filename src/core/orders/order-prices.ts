@@ -48,18 +48,19 @@ export function activationGap(view: Omit<MarketView, 'direction'>, market: Marke
 }
 
 /**
- * A stop next to the market: it activates on the first move against the position, and its limit is `slippage`
+ * A stop next to the market: it activates on the first move against the position by `gap`, and its limit is `slippage`
  * further, if need be beyond the liquidation price. The exchange infers the trigger's direction from the side
  * of the market on which the activation lies, so a sell activates strictly below and a buy strictly above.
  */
-export function shapeReduce(view: MarketView, slippage: number, market: MarketSettings): Shape {
+export function shapeReduce(
+  view: MarketView,
+  slippage: number,
+  market: MarketSettings,
+  gap: Decimal = activationGap(view, market),
+): Shape {
   const mark = toDecimal(view.markPrice);
   if (view.markError > (slippage / 2) * Number(view.markPrice)) return { ok: false, why: 'markTooCoarse' };
-  const activation = stepAway(
-    away(view.direction, mark, activationGap(view, market)),
-    view.direction,
-    market,
-  );
+  const activation = stepAway(away(view.direction, mark, gap), view.direction, market);
   return withLimit(view.direction, activation, slippage, market);
 }
 

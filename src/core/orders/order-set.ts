@@ -12,16 +12,10 @@ import {
   toDecimal,
   ZERO,
 } from '../quantities/decimal.ts';
+import { hasMovedAway, placingGap } from './activation-gap.ts';
 import { isHedged, leastAmount, netExposure } from './net-exposure.ts';
 import { shapeReduce } from './order-prices.ts';
-import {
-  hasMovedAway,
-  isRemovable,
-  isSentFor,
-  isWellPast,
-  offsetFromActivation,
-  outstandingBase,
-} from './outstanding.ts';
+import { isRemovable, isSentFor, isWellPast, offsetFromActivation, outstandingBase } from './outstanding.ts';
 import { coverOrders, desiredStop, judgeCovers } from './protective-stop.ts';
 import type { Removal, SetDifference, SetScene, Want } from './want.ts';
 
@@ -215,12 +209,9 @@ function pushReduce(
     plan.blocked.push({ key: winner.key, why: why ?? 'markUnknown' });
     return;
   }
-  const view = {
-    direction: position.direction,
-    markPrice: position.markPrice,
-    markError: position.markError,
-  };
-  const shape = shapeReduce(view, slippage, scene.market);
+  const { direction, markPrice, markError } = position;
+  const gap = placingGap({ ...position, markPrice }, direction, scene);
+  const shape = shapeReduce({ direction, markPrice, markError }, slippage, scene.market, gap);
   if (!shape.ok) {
     plan.blocked.push({ key: winner.key, why: shape.why });
     return;
@@ -265,9 +256,11 @@ function staleReason(
     const offset = offsetFromActivation(order, position);
     if (offset === undefined) continue;
     if (offset.lte(ZERO) && wasPassedLongEnough(order, offset, position, scene)) return 'notFilled';
-    if (hasMovedAway(offset, position, scene.market)) return 'marketMovedAway';
+    if (hasMovedAway(offset, position, scene)) return 'marketMovedAway';
   }
-  return undefined;
+  const isLate = (order: OwnOrder): boolean =>
+    order.inverted === true && isRemovable(order, scene.settings, scene.nowMs);
+  return own.some(isLate) ? 'inverted' : undefined;
 }
 
 /**

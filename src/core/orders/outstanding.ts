@@ -3,7 +3,6 @@ import type { OrderType } from '../ports/exchange.ts';
 import {
   type Decimal,
   type DecimalString,
-  decimalFromNumber,
   formatDecimal,
   maxDecimal,
   toDecimal,
@@ -34,8 +33,8 @@ export function absorbRead(
   orders: readonly OwnOrder[],
   read: MarketRead,
   settings: AccountSettings,
+  market: MarketSettings | undefined,
 ): AbsorbedRead {
-  const market = orders.length > 0 ? settings.marketSettings(orders[0]?.request.market ?? '') : undefined;
   const filled = new Set<OwnOrder>();
   const moved = new Set<OwnOrder>();
   for (const positionId of new Set(orders.map((order) => order.positionId))) {
@@ -263,13 +262,4 @@ export function isWellPast(offset: Decimal, position: ReadPosition, market: Mark
   return offset.lte(
     activationGap({ markPrice: position.markPrice, markError: position.markError }, market).neg(),
   );
-}
-
-/** Times the usual gap at which the market counts as moved away from an activation. */
-const AWAY_GAPS = 4;
-
-export function hasMovedAway(offset: Decimal, position: ReadPosition, market: MarketSettings): boolean {
-  if (position.markPrice === null) return false;
-  const gap = activationGap({ markPrice: position.markPrice, markError: position.markError }, market);
-  return offset.gt(gap.times(decimalFromNumber(AWAY_GAPS)));
 }

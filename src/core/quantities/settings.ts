@@ -46,6 +46,8 @@ export interface AccountSettings {
   readonly maxRenewals: number;
   /** Attempts of one intent before it is counted failed. */
   readonly maxAttempts: number;
+  /** A reduction until a distance is reached when no more than this part of it is left. */
+  readonly distanceTolerance: number;
   /** Largest share of a position that one intent may take away, a fraction; 1 is no bound. */
   readonly largestReduction: number;
   /** Addresses to which withdrawals are expected; absent or empty: every withdrawal is unexpected. */

@@ -2,6 +2,7 @@ import type { AuditEvent } from '../../core/audit/audit-event.ts';
 import type { AuditDraft } from '../../core/audit/audit-record.ts';
 import { type Controls, controlsInForce } from '../../core/controls/controls.ts';
 import { admitEpisodes, EMPTY_LEDGER } from '../../core/intents/gate.ts';
+import type { ReadObservation } from '../../core/lanes/market-read.ts';
 import { NO_ROUTES, routeRequests } from '../../core/lanes/route-requests.ts';
 import type { LaneRef } from '../../core/ports/lane-dispatcher.ts';
 import type {
@@ -10,6 +11,8 @@ import type {
   StoredAccount,
   StoredRequests,
 } from '../../core/ports/state-store.ts';
+import { PositionQuantities } from '../../core/quantities/position.ts';
+import type { AccountSettings } from '../../core/quantities/settings.ts';
 import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
 import { type Evaluation, positionViews } from '../../core/rules/evaluate.ts';
 import type { ActionRequest, PositionView } from '../../core/rules/subject.ts';
@@ -130,6 +133,7 @@ export function actOn(
         receivedAtMs: positions.receivedAtMs,
         complete: isComplete,
         positions: views,
+        earlierMarks: marksOf(positions, views, rules.settings),
       },
     },
     context,
@@ -166,6 +170,23 @@ function canAct({ rules }: WatchedAccount): boolean {
 function marketsOf({ sources }: Observation): readonly string[] {
   const { positions } = sources;
   return positions?.kind === 'read' ? [...new Set(positions.value.records.map(({ market }) => market))] : [];
+}
+
+/** How the marks of these positions have moved, by the reads of this process. */
+function marksOf(
+  { earlier }: NonNullable<Observation['positions']>,
+  views: readonly PositionView[],
+  settings: AccountSettings,
+): NonNullable<ReadObservation['earlierMarks']> {
+  const meant = new Set(views.map(({ positionId }) => positionId));
+  return earlier.flatMap(({ list, sentAtMs }) =>
+    list.records.flatMap((record) => {
+      if (!meant.has(record.positionId)) return [];
+      const { markPrice } = new PositionQuantities(record, settings);
+      if (markPrice.kind !== 'value') return [];
+      return [{ market: record.market, atMs: sentAtMs, mark: markPrice.value }];
+    }),
+  );
 }
 
 /** Computed with decimals, so only where a lane or an order asks for them. */

@@ -25,6 +25,8 @@ export interface PositionsRead {
   /** Milliseconds on the lanes' clock; the sending is stated as early as the clocks' error allows. */
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
+  /** The reads before it that this process made in the last seconds, oldest first. */
+  readonly earlier: readonly Pick<PositionsRead, 'list' | 'sentAtMs'>[];
 }
 
 /** @returns undefined when a request of ours overtook the reads: they are out of date. */
@@ -78,18 +80,33 @@ export function observationOf(
 }
 
 function positionsRead(
-  { time }: PipelineContext,
-  { rules }: WatchedAccount,
+  { time, memory }: PipelineContext,
+  { id, rules }: WatchedAccount,
   kept: KeptReading | undefined,
   at: Instant,
 ): PositionsRead | undefined {
   if (kept === undefined || kept.reading.kind !== 'read') return undefined;
   if (aged(kept.reading, kept.at, at).ageMs > rules.settings.maxSnapshotAgeMs) return undefined;
-  return {
-    list: kept.reading.value as RecordList<PositionRecord>,
-    sentAtMs: Math.floor(time.ofMonotonic(kept.at.monotonicMs) - time.errorMs),
-    receivedAtMs: Math.ceil(time.ofMonotonic(kept.receivedMs ?? kept.at.monotonicMs)),
-  };
+  const sentRead = ({ reading, at: sent }: KeptReading): PositionsRead['earlier'] =>
+    reading.kind !== 'read'
+      ? []
+      : [
+          {
+            list: reading.value as RecordList<PositionRecord>,
+            sentAtMs: Math.floor(time.ofMonotonic(sent.monotonicMs) - time.errorMs),
+          },
+        ];
+  const [read] = sentRead(kept);
+  return (
+    read && {
+      ...read,
+      earlier: memory
+        .recentPositions(id)
+        .filter((other) => other !== kept)
+        .flatMap(sentRead),
+      receivedAtMs: Math.ceil(time.ofMonotonic(kept.receivedMs ?? kept.at.monotonicMs)),
+    }
+  );
 }
 
 function readingsToStore(

@@ -14,6 +14,8 @@ export type Kept = Partial<Record<SourceName, KeptReading>>;
 /** What this process knows of one account, and is doing about it. */
 interface AccountReads {
   readonly kept: Kept;
+  /** The reads of the positions of the last seconds, the newest last: how the marks have moved. */
+  recent: readonly KeptReading[];
   /** What the last commit was decided with. */
   taken: Readonly<Kept>;
   readonly underWay: Map<SourceName, Promise<void>>;
@@ -22,6 +24,8 @@ interface AccountReads {
 }
 
 const NOTHING_KEPT: Readonly<Kept> = {};
+/** As long as lanes remember marks. */
+const RECENT_MS = 20_000;
 
 /**
  * The last good readings of each account, in the memory of this process, and the reads that are under way. Only
@@ -36,7 +40,16 @@ export class ReadMemory {
   }
 
   keep(accountId: string, source: SourceName, kept: KeptReading): void {
-    this.#of(accountId).kept[source] = kept;
+    const account = this.#of(accountId);
+    account.kept[source] = kept;
+    if (source !== 'positions') return;
+    const sinceMs = kept.at.monotonicMs - RECENT_MS;
+    account.recent = [...account.recent.filter(({ at }) => at.monotonicMs >= sinceMs), kept];
+  }
+
+  /** The reads of the positions of the last seconds, oldest first. */
+  recentPositions(accountId: string): readonly KeptReading[] {
+    return this.#accounts.get(accountId)?.recent ?? [];
   }
 
   /** Whether a reading has arrived that no commit was decided with yet, however long ago its poll ended. */
@@ -114,6 +127,7 @@ export class ReadMemory {
     if (account === undefined) {
       account = {
         kept: {},
+        recent: [],
         taken: NOTHING_KEPT,
         underWay: new Map(),
         abort: undefined,

@@ -38,6 +38,7 @@ export const settings: AccountSettings = {
   maxOrderReadAgeMs: 2_000,
   maxRenewals: 2,
   maxAttempts: 5,
+  distanceTolerance: 0.1,
   largestReduction: 1,
   cadence: { calmMs: 1_000, alertMs: 1_000 },
   marketSettings: (name) => (name.endsWith('_PERP') ? market : undefined),

@@ -693,9 +693,11 @@ describe('follow-up', () => {
   test('not filled within fillWithin although the market is there: next attempt, next slippage step', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place();
+    // Above its activation when it had arrived, below it now: it was activated.
+    driver.read(at({ mark: '1001' }));
     driver.later(1_000).read(at({ mark: '990' }));
     expect(driver.next().kind).toBe('idle');
-    driver.later(2_100).read(at({ mark: '990' }));
+    driver.later(3_100).read(at({ mark: '990' }));
     expect(driver.cancel()).toMatchObject({ why: 'notFilled', unfilled: ['42'] });
     driver.answerRead(at({ mark: '990' }));
     expect(driver.place().order.slippage).toBe(0.02);

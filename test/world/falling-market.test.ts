@@ -1,0 +1,119 @@
+import { expect, test } from 'vitest';
+import { openWorld, type World } from '../../src/world/open-world.ts';
+import type { WorldSpec } from '../../src/world/spec.ts';
+
+const FALL_MS = 60_000;
+
+const CONFIG = `mode: enforce
+exchange: { baseUrls: ["https://one.example", "https://two.example"] }
+markets:
+  BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
+accounts:
+  - { id: desk-1, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [near, high] }
+rules:
+  - id: near
+    on: position
+    when: { liquidationDistance: { below: 5%, clearAbove: 8% } }
+    do: [{ reduce: { to: 20%, slippage: 1% } }]
+    severity: critical
+  - id: high
+    on: position
+    when: { markPrice: { above: 61000 } }
+    do: [{ protect: { at: 60%, slippage: 1% } }]
+`;
+
+interface Conditions {
+  /** Part of the price at the start that is lost per second. */
+  readonly speed: number;
+  readonly roundTripMs: number;
+  /** Mark less last price, of the price at the start. */
+  readonly basis: number;
+  /** Where the price is during the first half minute. */
+  readonly before?: number;
+}
+
+const START = 60_000;
+
+/** A steady fall that ends the account unless it is reduced. */
+function fallingWorld(
+  { speed, roundTripMs, basis, before = START }: Conditions,
+  isGuarded = true,
+): WorldSpec {
+  const fallS = 0.2 / speed;
+  const lowest = String(START * 0.8);
+  return {
+    seed: 5,
+    durationMs: FALL_MS + fallS * 1_000 + 20_000,
+    exchange: {
+      accounts: [
+        {
+          id: 'desk-1',
+          collateral: { USDT: '4500' },
+          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
+        },
+      ],
+      markets: { BTC_PERP: { basis: String(START * basis) } },
+      depth: '5',
+    },
+    prices: [
+      {
+        market: 'BTC_USDT',
+        points: [
+          [0, String(before)],
+          [30_000, String(before)],
+          [30_100, String(START)],
+          [FALL_MS, String(START)],
+          [FALL_MS + fallS * 1_000, lowest],
+        ],
+        tickMs: 100,
+      },
+    ],
+    daemons: isGuarded ? [{ name: 'north', config: CONFIG }] : [],
+    network: { toExchange: roundTripMs / 2, toDaemon: roundTripMs / 2 },
+  };
+}
+
+function ledgerOf(world: World) {
+  const { exchange, startMs } = world;
+  const of = (kind: 'order_placed' | 'fill' | 'liquidation_started') =>
+    exchange.model.ledger({ kinds: [kind], accountId: 'desk-1' }).map(({ atMs }) => atMs - startMs);
+  return {
+    orders: of('order_placed').filter((atMs) => atMs > FALL_MS),
+    fills: of('fill'),
+    isLiquidated: of('liquidation_started').length > 0,
+  };
+}
+
+const CONDITIONS: readonly Conditions[] = [
+  { speed: 0.0016, roundTripMs: 800, basis: 0 },
+  { speed: 0.003, roundTripMs: 400, basis: 0 },
+  { speed: 0.0016, roundTripMs: 100, basis: 0.003 },
+  { speed: 0.0016, roundTripMs: 100, basis: -0.003 },
+  { speed: 0.001, roundTripMs: 100, basis: 0.01 },
+];
+
+test.each(CONDITIONS)(
+  'a fall of $speed a second, requests of $roundTripMs ms, mark and last $basis apart: orders trigger, and the account lives',
+  async (conditions) => {
+    const alone = openWorld(fallingWorld(conditions, false));
+    await alone.run();
+    expect(ledgerOf(alone).isLiquidated).toBe(true);
+    const world = openWorld(fallingWorld(conditions));
+    await world.run();
+    const { fills, isLiquidated } = ledgerOf(world);
+    expect(fills.length).toBeGreaterThan(0);
+    expect(isLiquidated).toBe(false);
+    expect(world.errors).toEqual([]);
+  },
+  30_000,
+);
+
+test('a lane that had nothing to do knows how fast the market falls: its first order triggers', async () => {
+  // Above 61,000 a stop comes, and goes again: what is open in the market is known when the fall begins.
+  const conditions = { speed: 0.0016, roundTripMs: 800, basis: 0, before: 61_200 };
+  const world = openWorld(fallingWorld(conditions));
+  await world.run();
+  const { orders, fills, isLiquidated } = ledgerOf(world);
+  expect(isLiquidated).toBe(false);
+  expect(fills[0]).toBeLessThan(orders[1] ?? Number.POSITIVE_INFINITY);
+});

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { openWorld } from '../../src/world/open-world.ts';
+import type { WorldSpec } from '../../src/world/spec.ts';
+
+const CONFIG = `mode: enforce
+exchange: { baseUrls: ["https://one.example", "https://two.example"] }
+cadence: { calm: 1s, alert: 250ms }
+markets:
+  BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
+accounts:
+  - { id: desk-1, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [near] }
+rules:
+  - id: near
+    on: position
+    when: { liquidationDistance: { below: 5%, clearAbove: 11% } }
+    do: [{ reduce: { untilDistance: 10%, slippage: 1% } }]
+    severity: critical
+`;
+
+const FALL_MS = 30_000;
+
+/** A slow fall that goes on when the distance that was asked for has been reached. */
+const WORLD: WorldSpec = {
+  seed: 9,
+  durationMs: FALL_MS + 160_000,
+  exchange: {
+    accounts: [
+      {
+        id: 'desk-1',
+        collateral: { USDT: '4500' },
+        positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
+      },
+    ],
+    depth: '5',
+  },
+  prices: [
+    {
+      market: 'BTC_USDT',
+      points: [
+        [0, '56500'],
+        [FALL_MS, '56500'],
+        [FALL_MS + 160_000, '54000'],
+      ],
+      tickMs: 100,
+    },
+  ],
+  daemons: [{ name: 'north', config: CONFIG }],
+};
+
+test('a reduction until a distance does not trail a falling market with an order every half second', async () => {
+  const world = openWorld(WORLD);
+  await world.run();
+  const { model } = world.exchange;
+  const orders = model.ledger({ kinds: ['order_placed'], accountId: 'desk-1' });
+  const fills = model.ledger({ kinds: ['fill'], accountId: 'desk-1' });
+  expect(fills.length).toBeGreaterThan(0);
+  expect(orders.length).toBeLessThan(8);
+  expect(model.ledger({ kinds: ['liquidation_started'] })).toEqual([]);
+});
