@@ -130,6 +130,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   orders: [
     'activation-gap',
     'fence',
+    'market-steps',
     'net-exposure',
     'order-request',
     'order-set',

@@ -6,6 +6,7 @@ import {
   type LaneState,
   type ReadPosition,
 } from '../lanes/lane-state.ts';
+import { marketOf } from '../orders/market-steps.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { endIntent } from './end-intent.ts';
@@ -28,7 +29,7 @@ export function settleIntents(
   audit: Recorder,
 ): LaneState {
   const { read } = state;
-  const market = settings.marketSettings(state.market);
+  const market = marketOf(state, settings);
   if (read === null) return state;
   let intents = state.intents;
   for (const { key } of state.intents) {

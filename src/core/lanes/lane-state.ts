@@ -53,6 +53,8 @@ export interface LaneState {
   readonly marks?: readonly MarkSample[];
   /** Raised by inversions: how far mark and last price may be apart here, a fraction; absent: as configured. */
   readonly learnedBasis?: number;
+  /** Coarser than in the config, as refusals have taught; absent: as configured. */
+  readonly learnedSteps?: { readonly amountStep?: DecimalString; readonly priceStep?: DecimalString };
   /** How long requests in this market take at present; absent: none has been answered yet. */
   readonly roundTripMs?: number;
   /** Requests refused or unanswered since one was last accepted: lengthens the pause before the next try. */
