@@ -289,6 +289,7 @@ type ProcessKind =
   | 'redisChecked'
   | 'redis'
   | 'exchangeStore'
+  | 'logLost'
   | 'stopping'
   | 'stopped';
 
@@ -336,6 +337,8 @@ function processWriters(logger: Logger, repeats: Repeats): Pick<Writers, Process
         ),
       );
     },
+    // Said by the log itself, when it takes lines again.
+    logLost: () => undefined,
     stopping: ({ why }) => logger.log('info', 'stopping', `stopping: ${why}`),
     stopped: ({ inTime, durationMs }) =>
       logger.log(

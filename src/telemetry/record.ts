@@ -173,6 +173,7 @@ function handlersOf(
       metrics.accounts.set(accounts);
       metrics.reloads.inc({ result: changed ? 'changed' : 'unchanged' });
     },
+    logLost: ({ why }) => metrics.logLost.inc({ why }),
     configRefused: () => metrics.reloads.inc({ result: 'refused' }),
   };
 }

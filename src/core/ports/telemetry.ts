@@ -189,6 +189,8 @@ export type ProcessEvent =
     }
   /** One call of a client, with its repetitions. */
   | { readonly kind: 'call'; readonly accountId: string; readonly call: ExchangeCall }
+  /** A line of the log was not written: too many wait for the output to take them, or writing failed. */
+  | { readonly kind: 'logLost'; readonly why: 'full' | 'failed' }
   | { readonly kind: 'stopping'; readonly why: string }
   | { readonly kind: 'stopped'; readonly inTime: boolean; readonly durationMs: number };
 

@@ -245,7 +245,7 @@ const OPERATION_METRICS = {
     ...gauge,
     name: 'degraded',
     labels: ['reason'],
-    help: '1 while this process does not work as it should: redis, exchange_store, schedule, notify.',
+    help: '1 while this process does not work as it should: redis, exchange_store, schedule, notify, log.',
   },
   shared: {
     ...gauge,
@@ -260,6 +260,12 @@ const OPERATION_METRICS = {
     name: 'config_reloads_total',
     labels: ['result'],
     help: 'Reloads of the config, by result.',
+  },
+  logLost: {
+    ...counter,
+    name: 'log_lines_lost_total',
+    labels: ['why'],
+    help: 'Lines of the log that were not written: full (the output takes none, and too many wait) or failed.',
   },
   build: {
     ...gauge,
