@@ -289,6 +289,7 @@ type ProcessKind =
   | 'redisChecked'
   | 'redis'
   | 'exchangeStore'
+  | 'exchangePath'
   | 'logLost'
   | 'stopping'
   | 'stopped';
@@ -335,6 +336,11 @@ function processWriters(logger: Logger, repeats: Repeats): Pick<Writers, Process
           `the shared store of ${store}s ${available ? 'answers' : 'is lost; this process goes by itself'}`,
           { account: accountId, repeated },
         ),
+      );
+    },
+    exchangePath({ host, error, words }) {
+      repeats.write(`path ${host} ${error}`, (repeated) =>
+        logger.log('warn', 'exchangePath', `${host}: ${words}`, { reason: error, host, repeated }),
       );
     },
     // Said by the log itself, when it takes lines again.

@@ -176,6 +176,12 @@ const EXCHANGE_METRICS = {
     labels: ['limit', 'egress'],
     help: 'Share of a request budget that this process used within its last period; the sum over processes is the whole use.',
   },
+  pathFailures: {
+    ...counter,
+    name: 'exchange_path_failures_total',
+    labels: ['host', 'error'],
+    help: 'Failures on the way to the exchange, by host and cause; the call may have succeeded by another way.',
+  },
   drift: {
     ...counter,
     name: 'contract_drift_total',
