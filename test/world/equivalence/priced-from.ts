@@ -81,7 +81,8 @@ function travelMs(
   { latencyMs }: Play,
 ): Range {
   return {
-    least: latencyMs + Math.max(0, decided.least - toMs) + Math.max(latencyMs, roundTripMs),
+    // A lane that had nothing to do has forgotten what its requests took.
+    least: latencyMs + Math.max(0, decided.least - toMs) + latencyMs,
     most: decided.most - fromMs + Math.max(toMs - fromMs, roundTripMs) + ROUNDED_MS,
   };
 }
