@@ -5,8 +5,8 @@ import { condensed } from '../../replay/scenarios/condensed.ts';
 import { CONDITIONS } from '../../replay/scenarios/conditions.ts';
 import { SCENARIO_LIBRARY } from '../../replay/scenarios/library.ts';
 import { runStress, type StressCase } from '../../replay/stress/stress.ts';
-import { bookOf, ReplayInputError } from '../replay-input.ts';
-import { stressPlan } from '../stress.ts';
+import { bookOf, ReplayInputError } from '../replay/replay-input.ts';
+import { stressPlan } from '../replay/open-stress.ts';
 
 /** The program of the thread in which a stress test runs: what it is handed, and what it says. */
 

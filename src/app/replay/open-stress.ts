@@ -1,11 +1,11 @@
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { coinOf, pricedMarkets } from '../replay/exposure.ts';
-import type { StartingBook } from '../replay/positions/starting-account.ts';
-import { CONDITIONS } from '../replay/scenarios/conditions.ts';
-import { SCENARIO_LIBRARY, SHOCK_GRID } from '../replay/scenarios/library.ts';
-import { type Scenario, withoutLulls } from '../replay/scenarios/scenario.ts';
-import { runStress, type StressHooks, type StressPlan, type StressRecord } from '../replay/stress/stress.ts';
+import { coinOf, pricedMarkets } from '../../replay/exposure.ts';
+import type { StartingBook } from '../../replay/positions/starting-account.ts';
+import { CONDITIONS } from '../../replay/scenarios/conditions.ts';
+import { SCENARIO_LIBRARY, SHOCK_GRID } from '../../replay/scenarios/library.ts';
+import { type Scenario, withoutLulls } from '../../replay/scenarios/scenario.ts';
+import { runStress, type StressHooks, type StressPlan, type StressRecord } from '../../replay/stress/stress.ts';
 import { type Book, type Holdings, ReplayInputError, readBook, termsOf } from './replay-input.ts';
 
 export interface StressOptions {
