@@ -6,7 +6,12 @@ import { condensed } from '../../replay/scenarios/condensed.ts';
 import { CONDITIONS } from '../../replay/scenarios/conditions.ts';
 import { SCENARIO_LIBRARY, SHOCK_GRID } from '../../replay/scenarios/library.ts';
 import type { Scenario } from '../../replay/scenarios/scenario.ts';
-import { runStress, type StressHooks, type StressPlan, type StressRecord } from '../../replay/stress/stress.ts';
+import {
+  runStress,
+  type StressHooks,
+  type StressPlan,
+  type StressRecord,
+} from '../../replay/stress/stress.ts';
 import { type Book, type Holdings, ReplayInputError, readBook, termsOf } from './replay-input.ts';
 
 export interface StressOptions {

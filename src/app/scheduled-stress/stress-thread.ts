@@ -4,8 +4,8 @@ import type { StartingBook } from '../../replay/positions/starting-account.ts';
 import { CONDITIONS } from '../../replay/scenarios/conditions.ts';
 import { SCENARIO_LIBRARY } from '../../replay/scenarios/library.ts';
 import { runStress, type StressCase } from '../../replay/stress/stress.ts';
-import { bookOf, ReplayInputError } from '../replay/replay-input.ts';
 import { stressPlan } from '../replay/open-stress.ts';
+import { bookOf, ReplayInputError } from '../replay/replay-input.ts';
 
 /** The program of the thread in which a stress test runs: what it is handed, and what it says. */
 
