@@ -47,7 +47,7 @@ export async function readBook(configFile: string, holdings: Holdings, env: Env)
   const config = usableConfig(configFile, env, holdings.live !== undefined);
   const { accounts, notes } = await accountsOf(config, holdings);
   if (accounts.length === 0)
-    throw new ReplayInputError(['expected an account that holds something, found none']);
+    throw new ReplayInputError(['expected an account that holds something, found none', ...notes]);
   const text = await textOf(configFile);
   const acting = replayConfig(
     text,
