@@ -1,7 +1,7 @@
 import type { Daemon, DaemonOptions } from './app/daemon.ts';
-import type { HistoryOptions } from './app/replay/judge-recorded-history.ts';
 import type { Operations, OperationsPlace } from './app/operations.ts';
 import { readVersion } from './app/read-version.ts';
+import type { HistoryOptions } from './app/replay/judge-recorded-history.ts';
 import type { OpenReplay, ReplayOptions } from './app/replay/open-replay.ts';
 import type { OpenStress, StressOptions } from './app/replay/open-stress.ts';
 import type { ChannelTest } from './app/test-channels.ts';
@@ -27,12 +27,12 @@ import type { FileVerdict } from './state/audit/audit-file.ts';
  */
 
 export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
-export type { HistorySource } from './app/replay/judge-recorded-history.ts';
 export type { Operations, OperationsPlace } from './app/operations.ts';
 export { type LogOutput } from './app/process-telemetry.ts';
+export type { HistorySource } from './app/replay/judge-recorded-history.ts';
 export { type OpenReplay, type ReplayOptions } from './app/replay/open-replay.ts';
-export { parseLatency, parseMoment } from './app/replay/replay-values.ts';
 export { type OpenStress, type StressOptions } from './app/replay/open-stress.ts';
+export { parseLatency, parseMoment } from './app/replay/replay-values.ts';
 export type { ChannelTest } from './app/test-channels.ts';
 export type { CheckReport } from './config/check-report.ts';
 export {
