@@ -12,8 +12,8 @@ export interface ReadObservation {
   /** False when a record was set aside: absences prove nothing, and nothing is sized by it. */
   readonly complete: boolean;
   readonly positions: readonly PositionView[];
-  /** Mark prices of earlier reads, oldest first; absent: none is known. */
-  readonly earlierMarks?: readonly (MarkSample & { readonly market: string })[];
+  /** Mark prices of reads sent before a time, oldest first, worked out when asked for; absent: none is known. */
+  readonly earlierMarks?: (market: string, beforeMs: number) => readonly MarkSample[];
 }
 
 /** The open positions of one market as plain data; a size of zero is a closed one. */

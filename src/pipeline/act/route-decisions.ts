@@ -178,15 +178,17 @@ function marksOf(
   views: readonly PositionView[],
   settings: AccountSettings,
 ): NonNullable<ReadObservation['earlierMarks']> {
-  const meant = new Set(views.map(({ positionId }) => positionId));
-  return earlier.flatMap(({ list, sentAtMs }) =>
-    list.records.flatMap((record) => {
-      if (!meant.has(record.positionId)) return [];
-      const { markPrice } = new PositionQuantities(record, settings);
-      if (markPrice.kind !== 'value') return [];
-      return [{ market: record.market, atMs: sentAtMs, mark: markPrice.value }];
-    }),
-  );
+  return (market, beforeMs) => {
+    const meant = new Set(views.map(({ positionId }) => positionId));
+    return earlier().flatMap(({ list, sentAtMs }) => {
+      if (sentAtMs >= beforeMs) return [];
+      return list.records.flatMap((record) => {
+        if (record.market !== market || !meant.has(record.positionId)) return [];
+        const { markPrice } = new PositionQuantities(record, settings);
+        return markPrice.kind === 'value' ? [{ atMs: sentAtMs, mark: markPrice.value }] : [];
+      });
+    });
+  };
 }
 
 /** Computed with decimals, so only where a lane or an order asks for them. */
