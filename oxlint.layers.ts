@@ -145,6 +145,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'account-lane',
     'recover-account',
     'lane',
+    'lane-clock',
     'lane-observe',
     'lane-state',
     'lane-step',

@@ -64,6 +64,8 @@ export interface LaneState {
    * not reach, or `cancel: never`), so that ours could add to them.
    */
   readonly priorOrdersPossible: boolean;
+  /** When its times were last moved because the clock had been set ahead; absent: never. */
+  readonly rebasedMs?: number;
   /** Closed windows of the gate and blocked orders already reported, so that each is said once. */
   readonly reported: readonly string[];
 }

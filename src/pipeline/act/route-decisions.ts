@@ -2,6 +2,7 @@ import type { AuditEvent } from '../../core/audit/audit-event.ts';
 import type { AuditDraft } from '../../core/audit/audit-record.ts';
 import { type Controls, controlsInForce } from '../../core/controls/controls.ts';
 import { admitEpisodes, EMPTY_LEDGER } from '../../core/intents/gate.ts';
+import { type LaneMoment, ledgerOnClock } from '../../core/lanes/lane-clock.ts';
 import type { ReadObservation } from '../../core/lanes/market-read.ts';
 import { NO_ROUTES, routeRequests } from '../../core/lanes/route-requests.ts';
 import type { LaneRef } from '../../core/ports/lane-dispatcher.ts';
@@ -29,7 +30,7 @@ export interface ActingInputs {
   readonly observation: Observation;
   readonly now: Instant;
   /** On the lanes' clock. */
-  readonly laneMs: number;
+  readonly moment: LaneMoment;
 }
 
 /** What an evaluation means for lanes, limits and routes. */
@@ -84,18 +85,20 @@ export function hasNothingToRoute(
 
 /** The same for an account in which there is something to do. */
 export function actOn(
-  { account, stored, controls, observation, now, laneMs }: ActingInputs,
+  { account, stored, controls, observation, now, moment }: ActingInputs,
   snapshot: Snapshot,
   evaluation: Evaluation,
   conclusive: boolean,
 ): Acted {
+  const { nowMs: laneMs } = moment;
   const { documents } = stored;
   const { rules } = account;
   const acting = evaluation.active.filter(({ action }) => action.kind !== 'notify');
   const inForce = controlsInForce(controls, account.id, now.wallMs);
   const requests = requestsOf(documents.requests, acting, conclusive, now.wallMs);
   const ledger = documents.limits ?? EMPTY_LEDGER;
-  const admitted = admitEpisodes(ledger, limitInputs(account, inForce, acting, conclusive), laneMs);
+  const limitsOf = limitInputs(account, inForce, acting, conclusive);
+  const admitted = admitEpisodes(ledgerOnClock(ledger, moment), limitsOf, laneMs);
   const views = viewsWhenNeeded(account, stored, acting, observation, snapshot, evaluation);
   const { positions } = observation;
   const isComplete = positions?.list.complete === true;
@@ -118,7 +121,7 @@ export function actOn(
     account,
     { ...documents, ...(requests === undefined ? {} : { requests }), limits: admitted.ledger },
     inForce,
-    laneMs,
+    moment,
   );
   const changed = observeLanes(
     stored,
@@ -137,7 +140,7 @@ export function actOn(
       },
     },
     context,
-    laneMs,
+    moment,
   );
   const events = [...routed.events, ...changed.events];
   const isSameLedger = JSON.stringify(admitted.ledger) === JSON.stringify(ledger);
