@@ -91,6 +91,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'account',
     'credit-line',
     'decimal',
+    'joint-pool',
     'position',
     'quantity',
     'settings',
@@ -118,6 +119,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   ],
   risk: ['cadence', 'forecast', 'plan-next'],
   intents: [
+    'account-plan',
     'admission',
     'end-intent',
     'gate',

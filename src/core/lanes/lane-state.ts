@@ -90,6 +90,8 @@ export interface Intent {
   readonly target: ReduceTarget;
   /** The target as a size, persisted once known; within an episode it never rises. */
   readonly targetBase: DecimalString | null;
+  /** Of a target of the account as a whole: what its newest plan leaves of this position. */
+  readonly plannedBase?: DecimalString | null;
   readonly slippageSteps: readonly number[];
   /** Lifts the bound to the market's net exposure. */
   readonly perLeg: boolean;

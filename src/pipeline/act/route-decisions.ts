@@ -1,10 +1,12 @@
 import type { AuditEvent } from '../../core/audit/audit-event.ts';
 import type { AuditDraft } from '../../core/audit/audit-record.ts';
 import { type Controls, controlsInForce } from '../../core/controls/controls.ts';
+import { planAccount } from '../../core/intents/account-plan.ts';
 import { admitEpisodes, EMPTY_LEDGER } from '../../core/intents/gate.ts';
 import { type LaneMoment, ledgerOnClock } from '../../core/lanes/lane-clock.ts';
+import { actionKey } from '../../core/intents/intent.ts';
 import type { ReadObservation } from '../../core/lanes/market-read.ts';
-import { NO_ROUTES, routeRequests } from '../../core/lanes/route-requests.ts';
+import { NO_ROUTES, type RouteInputs, routeRequests } from '../../core/lanes/route-requests.ts';
 import type { LaneRef } from '../../core/ports/lane-dispatcher.ts';
 import type {
   AccountCommit,
@@ -12,6 +14,7 @@ import type {
   StoredAccount,
   StoredRequests,
 } from '../../core/ports/state-store.ts';
+import { AccountQuantities } from '../../core/quantities/account.ts';
 import { PositionQuantities } from '../../core/quantities/position.ts';
 import type { AccountSettings } from '../../core/quantities/settings.ts';
 import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
@@ -111,6 +114,7 @@ export function actOn(
     accountId: account.id,
     intentTtlMs: rules.settings.intentTtlMs,
     nowMs: laneMs,
+    plan: planner(stored, new AccountQuantities(snapshot, rules.settings, now)),
   });
   const inbox = takeInbox(documents.inbox, {
     positions: isComplete ? views : undefined,
@@ -173,6 +177,26 @@ function canAct({ rules }: WatchedAccount): boolean {
 function marketsOf({ sources }: Observation): readonly string[] {
   const { positions } = sources;
   return positions?.kind === 'read' ? [...new Set(positions.value.records.map(({ market }) => market))] : [];
+}
+
+/** Plans reductions of the account as a whole; positions whose reduction has failed are left to the others. */
+function planner(stored: StoredAccount, account: AccountQuantities): RouteInputs['plan'] {
+  return (request, target, refs) => {
+    const failed = new Set<string>();
+    for (const { intents } of stored.lanes.values()) {
+      for (const { key, end } of intents) if (end?.how === 'failed') failed.add(key);
+    }
+    const able = refs.filter(({ positionId }) => !failed.has(actionKey(request, positionId)));
+    return planAccount(target, account, {
+      matching: new Set(able.map(({ positionId }) => positionId)),
+      targets: new Map(
+        able.flatMap(({ positionId, plannedBase }) =>
+          plannedBase === undefined ? [] : [[positionId, plannedBase] as const],
+        ),
+      ),
+      tolerance: account.settings.distanceTolerance,
+    });
+  };
 }
 
 /** How the marks of these positions have moved, by the reads of this process. */
