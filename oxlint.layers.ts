@@ -89,6 +89,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
 export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   quantities: [
     'account',
+    'closure',
     'credit-line',
     'decimal',
     'position',
@@ -141,6 +142,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'want',
   ],
   lanes: [
+    'absence',
     'account-lane',
     'recover-account',
     'lane',

@@ -4,6 +4,7 @@ import { BLOCK_WORDS, isOpen } from '../intents/intent.ts';
 import { distanceNumber } from '../intents/intent-target.ts';
 import { isHedged } from '../orders/net-exposure.ts';
 import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
+import { withHeld } from './absence.ts';
 import { type Cover, findPosition, type Intent, type LaneState, type MarketRead } from './lane-state.ts';
 import type { Turn } from './lane-turn.ts';
 
@@ -38,7 +39,9 @@ function withBlock<T extends Intent | Cover>(subject: T, why: BlockReason | null
   if (why === subject.blockedBy) return subject;
   if (why !== null) {
     const { key, positionId, ruleId } = subject;
-    const about = { key, positionId, ruleId, reason: why, words: BLOCK_WORDS[why], alarm: true };
+    // The owner's own close looks like this too: absences are told when they last.
+    const alarm = why !== 'positionNotSeen';
+    const about = { key, positionId, ruleId, reason: why, words: BLOCK_WORDS[why], alarm };
     turn.audit.emit({ kind: 'blocked', ...about });
   }
   return { ...subject, blockedBy: why };
@@ -55,7 +58,8 @@ export function withoutAddingUp(
   turn: Turn,
 ): { readonly difference: SetDifference; readonly refused: readonly Want[] } {
   const { settings } = turn.context;
-  const isAllowed = settings.overshoot === 'audited' && !(settings.hedge === 'net' && isHedged(read));
+  const isAllowed =
+    settings.overshoot === 'audited' && !(settings.hedge === 'net' && isHedged(withHeld(read, state)));
   if (!state.priorOrdersPossible || isAllowed) return { difference, refused: [] };
   const refused = difference.place.filter((want) => !want.isTrimmed);
   const blocked = refused
