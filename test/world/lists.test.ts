@@ -181,8 +181,8 @@ describe('an empty but valid list for some seconds', () => {
   test('an episode goes on after it with the target that it had', async () => {
     // Nothing fills while the market stands above the activation.
     const events_: readonly TimedEvent[] = [
-      { atMs: 29_000, kind: 'setPrice', market: 'BTC_USDT', price: '54900' },
-      { atMs: 29_900, kind: 'setPrice', market: 'BTC_USDT', price: '55000' },
+      { atMs: 25_000, kind: 'setPrice', market: 'BTC_USDT', price: '54900' },
+      { atMs: 29_000, kind: 'setPrice', market: 'BTC_USDT', price: '55000' },
       { atMs: 80_000, kind: 'setPrice', market: 'BTC_USDT', price: '54600' },
     ];
     const world = await run({ events: events_, faults: [EMPTY], durationMs: 110_000 });
