@@ -89,6 +89,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
 export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   quantities: [
     'account',
+    'closure',
     'credit-line',
     'decimal',
     'joint-pool',
@@ -144,6 +145,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'want',
   ],
   lanes: [
+    'absence',
     'account-lane',
     'recover-account',
     'lane',

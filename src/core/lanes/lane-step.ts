@@ -146,7 +146,7 @@ function finishRead(
   settings: AccountSettings,
   nowMs: number,
 ): LaneChange {
-  if (observation !== null && observation.complete) {
+  if (observation !== null) {
     const observed = observeRead(state, observation, settings, nowMs);
     // In doubt the latest read serves as well: for a full close ahead of the fence.
     const isNewestRead = state.doubt !== null && observed.state.latestRead !== state.latestRead;
@@ -210,7 +210,10 @@ export function cancelled(
   const { types } = step.request;
   const coversOwn = types === undefined || ownTypes.every((type) => types.includes(type));
   const orders = afterCancel(state.orders, types, sentMs, settings, ownTypes);
-  const settled = coversOwn ? settleDoubt({ ...state, orders }, sentMs, settings, audit) : state;
+  const ended = state.orders.filter((order) => !orders.includes(order));
+  const settled = coversOwn
+    ? settleDoubt(withEnded({ ...state, orders }, ended), sentMs, settings, audit)
+    : state;
   const readAfterMs = nowMs + settings.readLagMs;
   return {
     ...settled,
@@ -220,6 +223,11 @@ export function cancelled(
     // One that only clears up after another request does not show that that one would be answered now.
     refusals: step.why === 'doubt' ? settled.refusals : 0,
   };
+}
+
+/** An order that is gone may have filled before it went: until the next read it may explain that a position is closed. */
+function withEnded(state: LaneState, orders: readonly OwnOrder[]): LaneState {
+  return orders.length === 0 ? state : { ...state, ended: [...(state.ended ?? []), ...orders] };
 }
 
 function settleDoubt(
@@ -288,7 +296,7 @@ function accepted(
   audit.emit({ ...about(order), kind: 'accepted', reason: status, words: `order ${placed.orderId}` });
   const base: LaneState = { ...state, refusals: 0, ignoreReadsBeforeMs: seenFromMs };
   if (status === 'FILLED') {
-    const rest = withoutOrder(base, order);
+    const rest = withEnded(withoutOrder(base, order), [order]);
     const filledBase = toDecimal(placed.adjustedFrom === undefined ? order.amount : placed.amount);
     return { ...rest, orders: afterFill(rest.orders, order, filledBase), readAfterMs: seenFromMs };
   }

@@ -25,6 +25,7 @@ import type { Observation } from '../poll/observe-account.ts';
 import { takeInbox } from '../poll/take-inbox.ts';
 import { laneContext, limitInputs } from './lane-context.ts';
 import { hasNothingToDo, observeLanes } from './observe-lanes.ts';
+import { notOpenYet } from './read-market.ts';
 
 export interface ActingInputs {
   readonly account: WatchedAccount;
@@ -102,7 +103,8 @@ export function actOn(
   const ledger = documents.limits ?? EMPTY_LEDGER;
   const limitsOf = limitInputs(account, inForce, acting, conclusive);
   const admitted = admitEpisodes(ledgerOnClock(ledger, moment), limitsOf, laneMs);
-  const views = viewsWhenNeeded(account, stored, acting, observation, snapshot, evaluation);
+  const known = viewsWhenNeeded(account, stored, acting, observation, snapshot, evaluation);
+  const views = known ?? [];
   const { positions } = observation;
   const isComplete = positions?.list.complete === true;
   const routes = documents.routes ?? NO_ROUTES;
@@ -117,7 +119,8 @@ export function actOn(
     plan: planner(stored, new AccountQuantities(snapshot, rules.settings, now)),
   });
   const inbox = takeInbox(documents.inbox, {
-    positions: isComplete ? views : undefined,
+    positions: positions === undefined ? undefined : views,
+    complete: isComplete,
     markets: [...stored.lanes.keys()],
     nowMs: now.wallMs,
   });
@@ -135,13 +138,7 @@ export function actOn(
       operator: inbox.operatorOrders,
       conclusive,
       markets: canAct(account) ? marketsOf(observation) : [],
-      read: positions && {
-        sentAtMs: positions.sentAtMs,
-        receivedAtMs: positions.receivedAtMs,
-        complete: isComplete,
-        positions: views,
-        earlierMarks: marksOf(positions, views, rules.settings),
-      },
+      read: known && positions && readOf(positions, known, rules.settings),
     },
     context,
     moment,
@@ -218,7 +215,23 @@ function marksOf(
   };
 }
 
-/** Computed with decimals, so only where a lane or an order asks for them. */
+function readOf(
+  positions: NonNullable<Observation['positions']>,
+  views: readonly PositionView[],
+  settings: AccountSettings,
+): ReadObservation {
+  const { sentAtMs, receivedAtMs, list } = positions;
+  return {
+    sentAtMs,
+    receivedAtMs,
+    complete: list.complete,
+    ...notOpenYet(list),
+    positions: views,
+    earlierMarks: marksOf(positions, views, settings),
+  };
+}
+
+/** Computed with decimals, so only where a lane or an order asks for them; undefined where none does. */
 function viewsWhenNeeded(
   account: WatchedAccount,
   stored: StoredAccount,
@@ -226,9 +239,10 @@ function viewsWhenNeeded(
   observation: Observation,
   snapshot: Snapshot,
   evaluation: Evaluation,
-): readonly PositionView[] {
+): readonly PositionView[] | undefined {
   const hasOrders = (stored.documents.inbox?.orders.length ?? 0) > 0;
-  if (observation.positions === undefined || !(isBusy(stored) || hasOrders || acting.length > 0)) return [];
+  if (observation.positions === undefined || !(isBusy(stored) || hasOrders || acting.length > 0))
+    return undefined;
   return positionViews(snapshot, evaluation.state, account.rules);
 }
 
