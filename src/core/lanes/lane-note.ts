@@ -44,7 +44,7 @@ function withBlock<T extends Intent | Cover>(
   if (why === subject.blockedBy) return subject;
   if (why !== null) {
     const { key, positionId, ruleId } = subject;
-      // The owner's own close looks like an absence too: those are told when they last. And with both sides of a market
+    // The owner's own close looks like an absence too: those are told when they last. And with both sides of a market
     // open, one of them has always passed its liquidation price.
     const isOrdinary = why === 'disagreement' && read !== null && isHedged(read);
     const alarm = why !== 'positionNotSeen' && !isOrdinary;
