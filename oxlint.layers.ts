@@ -92,6 +92,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'closure',
     'credit-line',
     'decimal',
+    'joint-pool',
     'position',
     'quantity',
     'settings',
@@ -119,6 +120,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   ],
   risk: ['cadence', 'forecast', 'plan-next'],
   intents: [
+    'account-plan',
     'admission',
     'end-intent',
     'gate',
@@ -131,6 +133,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   orders: [
     'activation-gap',
     'fence',
+    'market-steps',
     'net-exposure',
     'order-request',
     'order-set',
@@ -146,6 +149,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'account-lane',
     'recover-account',
     'lane',
+    'lane-clock',
     'lane-observe',
     'lane-state',
     'lane-step',

@@ -81,6 +81,9 @@ export type RejectionReason =
   | 'rateLimited'
   /** Not sent, or turned away before it was judged. */
   | 'notProcessed'
+  /** The amount (32) or a price (33) breaks a rule of the market. */
+  | 'amountStep'
+  | 'priceStep'
   | 'other';
 
 /**

@@ -4,11 +4,12 @@ import { findPosition, type Intent, type LaneState, type ReadPosition } from '..
 import { mayReduce } from '../orders/net-exposure.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
+import { isAccountTarget } from './account-plan.ts';
 import { endIntent } from './end-intent.ts';
 import { isOpen } from './intent.ts';
 import { distanceNumber, targetForDistance } from './intent-target.ts';
 import type { SettleScene } from './settle-scene.ts';
-import { distanceReachedBy } from './targets.ts';
+import { clampTarget, distanceReachedBy } from './targets.ts';
 
 /** Ends an intent as expired and, as its rule still fires, opens it again: up to a bound, then it failed. */
 export function renew(
@@ -154,6 +155,7 @@ function reopenFailed(
 
 /** Half of the distance that was won has been lost again, and there is something left to reduce. */
 function isLostAgain(intent: Intent, position: ReadPosition, scene: SettleScene): boolean {
+  if (isAccountTarget(intent.target)) return isPlannedLower(intent, position, scene);
   const distance = distanceNumber(position);
   if (intent.target.kind !== 'untilDistance' || distance === null || scene.market === undefined) return false;
   const { distance: wanted } = intent.target;
@@ -164,6 +166,15 @@ function isLostAgain(intent: Intent, position: ReadPosition, scene: SettleScene)
   const size = toDecimal(position.sizeBase);
   const given = { basis: intent.basis ?? position, tolerance: scene.settings.distanceTolerance };
   return distanceReachedBy(size, target, given, scene.market) === undefined;
+}
+
+/** The account's plan asks for more of this position than was reached. */
+function isPlannedLower(intent: Intent, position: ReadPosition, { market, settings }: SettleScene): boolean {
+  const { plannedBase, basis } = intent;
+  if (market === undefined || plannedBase === undefined || plannedBase === null) return false;
+  const target = clampTarget(toDecimal(plannedBase), toDecimal(position.sizeBase), market);
+  const given = { basis: basis ?? position, tolerance: settings.distanceTolerance };
+  return distanceReachedBy(toDecimal(position.sizeBase), target, given, market) === undefined;
 }
 
 function isCauseGone(

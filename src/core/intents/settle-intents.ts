@@ -7,8 +7,10 @@ import {
   type LaneState,
   type ReadPosition,
 } from '../lanes/lane-state.ts';
+import { marketOf } from '../orders/market-steps.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
+import { isAccountTarget } from './account-plan.ts';
 import { endIntent } from './end-intent.ts';
 import { isOpen } from './intent.ts';
 import { distanceNumber, withBasis, withTarget } from './intent-target.ts';
@@ -29,7 +31,7 @@ export function settleIntents(
   audit: Recorder,
 ): LaneState {
   const { read } = state;
-  const market = settings.marketSettings(state.market);
+  const market = marketOf(state, settings);
   if (read === null) return state;
   let intents = state.intents;
   for (const { key } of state.intents) {
@@ -98,13 +100,18 @@ function handledOwnership(intent: Intent, position: ReadPosition, scene: SettleS
   if (basis === null) return intent;
   if (!isSameHolding(basis, position)) {
     const renewed = renew(intent, 'rebuilt', position, scene);
-    return isOpen(renewed) ? { ...renewed, basis: null, targetBase: null } : renewed;
+    return isOpen(renewed) ? { ...renewed, basis: null, targetBase: null, ...unplanned(renewed) } : renewed;
   }
   if (toDecimal(position.sizeBase).gt(toDecimal(basis.growthBoundBase))) {
     const renewed = renew(intent, 'grown', position, scene);
     return { ...renewed, basis: { ...basis, growthBoundBase: position.sizeBase } };
   }
   return intent;
+}
+
+/** A plan counts for the position that it was made for. */
+function unplanned({ plannedBase }: Intent): Pick<Intent, 'plannedBase'> {
+  return plannedBase === undefined ? {} : { plannedBase: null };
 }
 
 function endIfReached(
@@ -118,7 +125,7 @@ function endIfReached(
   const size = toDecimal(position.sizeBase);
   const target = toDecimal(targetBase);
   const why =
-    intent.target.kind === 'untilDistance'
+    intent.target.kind === 'untilDistance' || isAccountTarget(intent.target)
       ? distanceReachedBy(size, target, { basis, tolerance: scene.settings.distanceTolerance }, market)
       : reachedBy(size, target, market);
   if (why !== undefined) {

@@ -71,16 +71,13 @@ function withAbsent(state: LaneState, absent: NonNullable<LaneState['absent']>):
 }
 
 /** What is known of how the market moved; a lane that had nothing to do takes it from those who watched. */
-function withMarks(state: LaneState, read: MarketRead, { earlierMarks = [] }: ReadObservation): LaneState {
+function withMarks(state: LaneState, read: MarketRead, { earlierMarks }: ReadObservation): LaneState {
   const mark = read.positions.find(({ markPrice }) => markPrice !== null)?.markPrice;
   if (mark === undefined || mark === null) return state;
   const isRecent = ({ atMs }: MarkSample): boolean =>
     atMs < read.sentAtMs && read.sentAtMs - atMs <= MARKS_KEPT_MS;
   const own = (state.marks ?? []).filter(isRecent);
-  const ownSinceMs = own[0]?.atMs ?? Number.POSITIVE_INFINITY;
-  const earlier = earlierMarks
-    .filter((sample) => sample.market === state.market && isRecent(sample) && sample.atMs < ownSinceMs)
-    .map((sample) => ({ atMs: sample.atMs, mark: sample.mark }));
+  const earlier = earlierMarks?.(state.market, own[0]?.atMs ?? read.sentAtMs).filter(isRecent) ?? [];
   return { ...state, marks: [...earlier, ...own, { atMs: read.sentAtMs, mark: Number(mark) }] };
 }
 

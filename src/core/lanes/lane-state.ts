@@ -57,6 +57,8 @@ export interface LaneState {
   readonly marks?: readonly MarkSample[];
   /** Raised by inversions: how far mark and last price may be apart here, a fraction; absent: as configured. */
   readonly learnedBasis?: number;
+  /** Coarser than in the config, as refusals have taught; absent: as configured. */
+  readonly learnedSteps?: { readonly amountStep?: DecimalString; readonly priceStep?: DecimalString };
   /** How long requests in this market take at present; absent: none has been answered yet. */
   readonly roundTripMs?: number;
   /** Requests refused or unanswered since one was last accepted: lengthens the pause before the next try. */
@@ -66,6 +68,8 @@ export interface LaneState {
    * not reach, or `cancel: never`), so that ours could add to them.
    */
   readonly priorOrdersPossible: boolean;
+  /** When its times were last moved because the clock had been set ahead; absent: never. */
+  readonly rebasedMs?: number;
   /** Closed windows of the gate and blocked orders already reported, so that each is said once. */
   readonly reported: readonly string[];
 }
@@ -108,6 +112,8 @@ export interface Intent {
   readonly target: ReduceTarget;
   /** The target as a size, persisted once known; within an episode it never rises. */
   readonly targetBase: DecimalString | null;
+  /** Of a target of the account as a whole: what its newest plan leaves of this position. */
+  readonly plannedBase?: DecimalString | null;
   readonly slippageSteps: readonly number[];
   /** Lifts the bound to the market's net exposure. */
   readonly perLeg: boolean;

@@ -1,5 +1,6 @@
 import { type Recorder, recorder } from '../audit/audit-event.ts';
 import { fenceEndMs } from '../orders/fence.ts';
+import { coarserStep, forgetStep } from '../orders/market-steps.ts';
 import { afterCancel, sizeLeft } from '../orders/outstanding.ts';
 import { classifyRejection, isPassing, retryPauseMs } from '../orders/rejection.ts';
 import type { CommandOutcome, ExchangeError, PlacedOrder } from '../ports/exchange.ts';
@@ -331,9 +332,11 @@ function rejected(
 ): LaneState {
   const { order } = step;
   const reason = classifyRejection(error);
+  const retry = step.isResend ? undefined : coarserStep(reason, order.request, state, settings);
   const passing = isPassing(reason);
   const isExpected = passing || reason === 'side' || (reason === 'duplicateId' && step.isResend);
-  audit.emit({ ...about(order), kind: 'rejected', reason, words: error.message, alarm: !isExpected });
+  const said = retry === undefined ? error.message : `${error.message} (${retry.words})`;
+  audit.emit({ ...about(order), kind: 'rejected', reason, words: said, alarm: !isExpected });
   if (reason === 'duplicateId') {
     if (step.isResend) return resentIsThere(state, order);
     // Somebody with our identity used it: this store was rolled back, or copied.
@@ -342,8 +345,11 @@ function rejected(
   if (reason === 'side') return sideRefused(withoutOrder(state, order), order, settings, nowMs);
   const kept = step.isResend ? markUnsure(state, order) : withoutOrder(state, order);
   const unsent = step.ahead ? forgetAhead(kept, order.positionId) : kept;
+  // The market may as well have passed the price: it is taken from a new read.
+  if (retry !== undefined) return { ...unsent, learnedSteps: retry.learnedSteps, readAfterMs: nowMs };
   if (passing) return delay(unsent, order.role, nowMs, error);
-  return delay(countFailures(dropAdmitted(unsent, order.key), order), order.role, nowMs, error);
+  const failed = countFailures(dropAdmitted(unsent, order.key), order);
+  return delay(forgetStep(failed, reason), order.role, nowMs, error);
 }
 
 /** What was refused was not sent ahead of the fence: it may be tried again. */

@@ -12,6 +12,7 @@ import { isOpen } from '../intents/intent.ts';
 import { expireIntents } from '../intents/renew.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
 import { fenceEndMs } from '../orders/fence.ts';
+import { marketOf } from '../orders/market-steps.ts';
 import { mayHideSide } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import { isRemovable } from '../orders/outstanding.ts';
@@ -56,7 +57,7 @@ export function advance(state: LaneState, context: LaneContext, nowMs: number): 
   const asked = askGate(started, context, nowMs, audit);
   const ready = failExhausted(asked, context.settings, nowMs, audit);
   const recorded = recordObserved(ready, context.settings, nowMs, audit);
-  const turn: Turn = { context, nowMs, audit, market: context.settings.marketSettings(state.market) };
+  const turn: Turn = { context, nowMs, audit, market: marketOf(recorded, context.settings) };
   const { state: next, step } = decide(recorded, turn);
   return { state: next, step: withWake(step, next, context, nowMs), events: audit.events };
 }

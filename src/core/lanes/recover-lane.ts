@@ -29,7 +29,8 @@ export function recover(state: LaneState, settings: AccountSettings, nowMs: numb
   return { state: rebased, events: audit.events };
 }
 
-function rebase(state: LaneState, settings: AccountSettings, nowMs: number): LaneState {
+/** All waiting starts again, and lasts no longer than it can: what was read counts no more. */
+export function rebase(state: LaneState, settings: AccountSettings, nowMs: number): LaneState {
   const notAfter = (atMs: number, boundMs: number): number => Math.min(atMs, nowMs + boundMs);
   const { reduce, cover, cancel, read } = state.retryAtMs;
   return {
@@ -41,6 +42,10 @@ function rebase(state: LaneState, settings: AccountSettings, nowMs: number): Lan
     readAfterMs: nowMs + settings.readLagMs,
     ignoreReadsBeforeMs: nowMs + settings.readLagMs,
     doubt: state.doubt === null ? null : { ...state.doubt, sinceMs: nowMs },
+    inProgress:
+      state.inProgress === null
+        ? null
+        : { ...state.inProgress, startedMs: notAfter(state.inProgress.startedMs, 0) },
     change:
       state.change === null ? null : { ...state.change, startedMs: notAfter(state.change.startedMs, 0) },
     retryAtMs: {
@@ -51,11 +56,14 @@ function rebase(state: LaneState, settings: AccountSettings, nowMs: number): Lan
     },
     intents: state.intents.map((intent) => ({
       ...intent,
+      openedMs: notAfter(intent.openedMs, 0),
+      stageAtMs: notAfter(intent.stageAtMs, 0),
       deadlineMs: notAfter(intent.deadlineMs, settings.intentTtlMs),
       endedMs: intent.endedMs === null ? null : notAfter(intent.endedMs, 0),
     })),
     cancels: state.cancels.map((task) => ({
       ...task,
+      openedMs: notAfter(task.openedMs, 0),
       deadlineMs: notAfter(task.deadlineMs, settings.intentTtlMs),
     })),
     orders: state.orders.map((order) => ({

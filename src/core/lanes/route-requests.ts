@@ -1,7 +1,9 @@
 import { type AuditEvent, type FailureReason, recorder } from '../audit/audit-event.ts';
 import { figure } from '../fields/field-words.ts';
+import { type AccountTarget, isAccountTarget, type Sizes } from '../intents/account-plan.ts';
 import { episodeKeyOf } from '../intents/gate.ts';
 import { actionKey, type LaneRequest } from '../intents/intent.ts';
+import type { DecimalString } from '../quantities/decimal.ts';
 import { compileGlobs } from '../rules/filter.ts';
 import type { ActionRequest, PositionView } from '../rules/subject.ts';
 import { positionKey } from '../rules/subjects.ts';
@@ -26,6 +28,10 @@ export interface Waiting {
 export interface PositionRef {
   readonly positionId: string;
   readonly market: string;
+  /** For a target of the account as a whole: what is to be left of it. Absent: it is not to be reduced yet. */
+  readonly plannedBase?: DecimalString;
+  /** Of the position that this was planned for, Unix seconds. */
+  readonly openDate?: number;
 }
 
 export const NO_ROUTES: RouteState = { version: 1, routes: {} };
@@ -42,6 +48,15 @@ export interface RouteInputs {
   readonly intentTtlMs: number;
   /** On the lanes' clock. */
   readonly nowMs: number;
+  /**
+   * What to leave of the matching positions by a target of the account as a whole. `undefined`: what it depends on
+   * is not known.
+   */
+  readonly plan: (
+    request: ActionRequest,
+    target: AccountTarget,
+    refs: readonly PositionRef[],
+  ) => Sizes | undefined;
 }
 
 export interface Routed {
@@ -77,7 +92,8 @@ export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
       continue;
     }
     const key = actionKey(request, null);
-    const refs = routeOf(state, key, request, inputs);
+    const meant = routeOf(state, key, request, inputs);
+    const refs = meant && planned(request, meant, inputs);
     if (refs === undefined) {
       waiting.push(request);
       continue;
@@ -179,6 +195,40 @@ function concerned(request: ActionRequest, inputs: RouteInputs): readonly Positi
   return refs.length === 0 && !inputs.complete ? undefined : refs;
 }
 
+/**
+ * The same positions with what the account's plan leaves of them. A plan is made anew with every complete list; without
+ * one the earlier plan stays, and the first one is waited for.
+ */
+function planned(
+  request: ActionRequest,
+  refs: readonly PositionRef[],
+  { positions, complete, plan }: RouteInputs,
+): readonly PositionRef[] | undefined {
+  const { action } = request;
+  if (action.kind !== 'reduce' || !isAccountTarget(action.target)) return refs;
+  const current = refs.map((ref) => forgetOther(ref, positions));
+  const sizes = complete ? plan(request, action.target, current) : undefined;
+  if (sizes === undefined)
+    return refs.some(({ plannedBase }) => plannedBase !== undefined) ? refs : undefined;
+  return current.map((ref): PositionRef => {
+    const { positionId, market } = ref;
+    const plannedBase = sizes.get(positionId);
+    if (plannedBase === undefined) return ref;
+    const openDate = positions.find((view) => view.positionId === positionId)?.openDate ?? ref.openDate;
+    return openDate === undefined
+      ? { positionId, market, plannedBase }
+      : { positionId, market, plannedBase, openDate };
+  });
+}
+
+/** What was planned for a position does not count for one that was rebuilt under its id. */
+function forgetOther(ref: PositionRef, positions: readonly PositionView[]): PositionRef {
+  const { positionId, market, openDate } = ref;
+  const now = positions.find((view) => view.positionId === positionId)?.openDate;
+  const isOther = openDate !== undefined && now !== undefined && openDate !== now;
+  return isOther ? { positionId, market } : ref;
+}
+
 function globsOf({ action }: ActionRequest): readonly string[] | undefined {
   return action.kind === 'reduce' || action.kind === 'protect' ? action.positions : undefined;
 }
@@ -193,7 +243,12 @@ function entries(
   refs: readonly PositionRef[],
 ): [market: string, entry: LaneRequest][] {
   if (request.action.kind !== 'cancelAll') {
-    return refs.map(({ positionId, market }) => [market, { request, positionId }]);
+    const { action } = request;
+    const isPlanned = action.kind === 'reduce' && isAccountTarget(action.target);
+    return refs.flatMap(({ positionId, market, plannedBase }): [string, LaneRequest][] => {
+      if (!isPlanned) return [[market, { request, positionId }]];
+      return plannedBase === undefined ? [] : [[market, { request, positionId, plannedBase }]];
+    });
   }
   const markets = new Set(refs.map(({ market }) => market));
   return [...markets].map((market) => [market, { request, positionId: null }]);

@@ -1,6 +1,7 @@
 import { SOURCE_NAMES, type SourceName } from '../fields/field-catalogue.ts';
 import type { PositionList, RecordList, SpotOrderRecord } from '../ports/exchange.ts';
 import { CreditLineQuantities } from './credit-line.ts';
+import { type JointPool, jointPool, uniformDistance } from './joint-pool.ts';
 import { netExposure, PositionQuantities } from './position.ts';
 import { known, NONE, type Quantity, unknown } from './quantity.ts';
 import type { AccountSettings } from './settings.ts';
@@ -15,6 +16,15 @@ import { MS_PER_SECOND, moneyOf, reported } from './units.ts';
  */
 export interface AtLeast {
   readonly kind: 'atLeast';
+  readonly value: number;
+}
+
+/**
+ * A number of which only an upper bound is known: the least of several, some of which are unknown. It decides the
+ * comparisons that the others could not change.
+ */
+export interface AtMost {
+  readonly kind: 'atMost';
   readonly value: number;
 }
 
@@ -34,6 +44,8 @@ export class AccountQuantities {
   #unseen = 0;
   #positions: readonly PositionQuantities[] | undefined;
   #creditLines: readonly CreditLineQuantities[] | undefined;
+  #pool: Quantity<JointPool> | undefined;
+  #jointDistance: Quantity<number> | AtMost | undefined;
 
   constructor(snapshot: Snapshot, settings: AccountSettings, now: Instant) {
     this.snapshot = snapshot;
@@ -175,7 +187,50 @@ export class AccountQuantities {
     return list.value.complete ? known(list.value.records.length) : atLeast(list.value.records.length);
   }
 
-  /** Whether any position has passed its liquidation price; unknown when none has but some cannot be judged. */
+  /** The collateral that the positions share; unknown unless all of them are known. */
+  get pool(): Quantity<JointPool> {
+    this.#pool ??= this.#computePool();
+    return this.#pool;
+  }
+
+  #computePool(): Quantity<JointPool> {
+    const list = this.positionList;
+    if (list.kind !== 'value') return list;
+    return list.value.complete ? jointPool(this.positions, this.settings) : unknown('listIncomplete');
+  }
+
+  /**
+   * How far all markets may move together before the account is liquidated, or one of them alone: the least of the
+   * pool's own distance and those of the positions. An upper bound where one of them is unknown.
+   */
+  get jointDistance(): Quantity<number> | AtMost {
+    this.#jointDistance ??= this.#computeJointDistance();
+    return this.#jointDistance;
+  }
+
+  #computeJointDistance(): Quantity<number> | AtMost {
+    const list = this.positionList;
+    if (list.kind !== 'value') return list;
+    const { pool } = this;
+    const joint: Quantity<number> =
+      pool.kind !== 'value' ? pool : pool.value.kind === 'apart' ? NONE : uniformDistance(pool.value);
+    return leastOf([joint, ...this.positions.flatMap((position) => this.#distancesOf(position))]);
+  }
+
+  /** Of a market with both sides open the side that is in danger speaks for both. */
+  #distancesOf(position: PositionQuantities): readonly Quantity<number>[] {
+    const distance = position.liquidationDistance;
+    if (distance.kind !== 'unknown') return [distance];
+    const isSpokenFor = this.positions.some(
+      (other) => other.market === position.market && other.liquidationDistance.kind === 'value',
+    );
+    return distance.why === 'disagreement' && isSpokenFor ? [] : [distance];
+  }
+
+  /**
+   * Whether any position has passed its liquidation price; unknown when none has but some cannot be judged. With both
+   * sides of a market open one of them always has, which means nothing.
+   */
   get disagreement(): Quantity<boolean> {
     const list = this.positionList;
     if (list.kind !== 'value') return list;
@@ -183,11 +238,23 @@ export class AccountQuantities {
       ? undefined
       : unknown('listIncomplete');
     for (const position of this.positions) {
+      if (this.isHedged(position)) continue;
       const one = position.disagreement;
       if (one.kind === 'value' && one.value) return one;
       if (one.kind === 'unknown') undecided ??= one;
     }
     return undecided ?? known(false);
+  }
+
+  /** Whether the other side of a position's market is open, too. */
+  isHedged({ market, direction }: PositionQuantities): boolean {
+    return this.positions.some(
+      (other) =>
+        other.market === market &&
+        direction.kind === 'value' &&
+        other.direction.kind === 'value' &&
+        other.direction.value !== direction.value,
+    );
   }
 
   /** Sum over the positions of one money currency; unknown as soon as one of them is, or one may be missing. */
@@ -308,6 +375,18 @@ function transferTime(record: KnownTransfer): number {
 
 export function atLeast(value: number): AtLeast {
   return { kind: 'atLeast', value };
+}
+
+/** The least of them; `none` is infinitely much. Where some are unknown, an upper bound. */
+function leastOf(quantities: readonly Quantity<number>[]): Quantity<number> | AtMost {
+  let least: number | undefined;
+  let undecided: Quantity<number> | undefined;
+  for (const one of quantities) {
+    if (one.kind === 'unknown') undecided ??= one;
+    else if (one.kind === 'value' && (least === undefined || one.value < least)) least = one.value;
+  }
+  if (undecided === undefined) return least === undefined ? NONE : known(least);
+  return least === undefined ? undecided : { kind: 'atMost', value: least };
 }
 
 /** `margin / (margin + free)`, a fraction. */

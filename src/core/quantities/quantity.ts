@@ -16,6 +16,7 @@ export type UnknownReason =
   | 'zeroSize'
   | 'directionUnknown'
   | 'directionContradicted'
+  | 'disagreement'
   | 'markUnknown'
   | 'markTooCoarse'
   | 'notPositive'
@@ -27,6 +28,7 @@ export type UnknownReason =
   | 'serverTimeUnknown'
   | 'notDocumented'
   | 'duplicateRecord'
+  | 'currenciesDiffer'
   | 'marketNotConfigured';
 
 export function known<T>(value: T): Quantity<T> {

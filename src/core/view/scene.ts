@@ -124,6 +124,7 @@ function settingsAsRead(accountId: string, { figures }: AccountDocuments): Accou
 /** Nothing that is shown depends on these. */
 const UNKNOWN_SETTINGS = {
   labels: {},
+  marginModel: 'auto',
   nonceMode: 'unique',
   cancelCoversStops: false,
   cancel: 'never',

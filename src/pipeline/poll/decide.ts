@@ -37,7 +37,7 @@ export function decide(inputs: DecideInputs): Decided {
   const { account, stored, observation, now } = inputs;
   const { rules } = account;
   const { documents } = stored;
-  const closedByUs = explainedClosures(stored.lanes.values(), rules.settings, inputs.laneMs);
+  const closedByUs = explainedClosures(stored.lanes.values(), rules.settings, inputs.moment.nowMs);
   const snapshot = snapshotOf(observation, stored, closedByUs);
   const state = documents.evaluation ?? emptyAccountState(account.id);
   const options = { leastIntervalMs: account.leastIntervalMs };

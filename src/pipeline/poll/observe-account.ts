@@ -26,7 +26,7 @@ export interface PositionsRead {
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
   /** The reads before it that this process made in the last seconds, oldest first. */
-  readonly earlier: readonly Pick<PositionsRead, 'list' | 'sentAtMs'>[];
+  readonly earlier: () => readonly Pick<PositionsRead, 'list' | 'sentAtMs'>[];
 }
 
 /** @returns undefined when a request of ours overtook the reads: they are out of date. */
@@ -87,7 +87,7 @@ function positionsRead(
 ): PositionsRead | undefined {
   if (kept === undefined || kept.reading.kind !== 'read') return undefined;
   if (aged(kept.reading, kept.at, at).ageMs > rules.settings.maxSnapshotAgeMs) return undefined;
-  const sentRead = ({ reading, at: sent }: KeptReading): PositionsRead['earlier'] =>
+  const sentRead = ({ reading, at: sent }: KeptReading): ReturnType<PositionsRead['earlier']> =>
     reading.kind !== 'read'
       ? []
       : [
@@ -100,10 +100,11 @@ function positionsRead(
   return (
     read && {
       ...read,
-      earlier: memory
-        .recentPositions(id)
-        .filter((other) => other !== kept)
-        .flatMap(sentRead),
+      earlier: () =>
+        memory
+          .recentPositions(id)
+          .filter((other) => other !== kept)
+          .flatMap(sentRead),
       receivedAtMs: Math.ceil(time.ofMonotonic(kept.receivedMs ?? kept.at.monotonicMs)),
     }
   );

@@ -223,6 +223,7 @@ describe('routing', () => {
     accountId: 'desk-1',
     intentTtlMs: 60_000,
     nowMs: 1_000,
+    plan: () => undefined,
   };
 
   test("takes a position rule's actions to its market", () => {

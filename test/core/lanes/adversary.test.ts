@@ -109,7 +109,7 @@ describe('a position that changed hands', () => {
 
   test('while its intent had failed: looked at before it is taken up again', () => {
     const driver = new Driver({ maxAttempts: 1 }).read(at({})).ask(action(half));
-    driver.refuse({ name: 'amountInvalid' });
+    driver.refuse({ name: 'insufficientBalance' });
     driver.next();
     expect(ends(driver)).toEqual(['failed:attempts']);
     driver.read(at({ size: '10', mark: '980', openDate: 2 }));
