@@ -1,8 +1,10 @@
 import { recorder } from '../audit/audit-event.ts';
+import { isOpen } from '../intents/intent.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
+import { unseen } from './absence.ts';
 import { doubtful, finishTask, unsure } from './doubtful.ts';
 import type { LaneChange } from './lane-observe.ts';
-import type { LaneState } from './lane-state.ts';
+import type { Absence, LaneState } from './lane-state.ts';
 
 /**
  * After the process that held the lane may have died, or lost its hold of it: what was in progress has an
@@ -35,6 +37,7 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
     ...state,
     read: null,
     latestRead: null,
+    ...absentOf(state, nowMs),
     marks: [],
     readAfterMs: nowMs + settings.readLagMs,
     ignoreReadsBeforeMs: nowMs + settings.readLagMs,
@@ -71,6 +74,22 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
       reachedMs: order.reachedMs === null ? null : notAfter(order.reachedMs, 0),
     })),
   };
+}
+
+/** What was read is forgotten; which positions may be open is not. */
+function absentOf(
+  { absent = [], read, orders, covers, intents }: LaneState,
+  nowMs: number,
+): Pick<LaneState, 'absent'> {
+  const ours = [...orders, ...covers, ...intents.filter(isOpen)];
+  const seen = (read?.positions ?? []).filter(({ positionId }) =>
+    ours.some((one) => one.positionId === positionId),
+  );
+  const known: readonly Absence[] = [
+    ...absent.map((one) => ({ ...one, sinceMs: one.sinceMs === null ? null : Math.min(one.sinceMs, nowMs) })),
+    ...seen.map((last) => unseen(last.positionId, last)),
+  ];
+  return known.length === 0 ? {} : { absent: known };
 }
 
 /**

@@ -132,7 +132,7 @@ function built(scene: Scene) {
     positions:
       scene.positions === undefined
         ? undefined
-        : { list: value, sentAtMs: NOW_MS - 20, receivedAtMs: NOW_MS - 10, earlier: [] },
+        : { list: value, sentAtMs: NOW_MS - 20, receivedAtMs: NOW_MS - 10, earlier: () => [] },
     readings: undefined,
     kept: {},
   } as Observation;
