@@ -89,6 +89,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
 export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   quantities: [
     'account',
+    'closure',
     'credit-line',
     'decimal',
     'joint-pool',
@@ -132,6 +133,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   orders: [
     'activation-gap',
     'fence',
+    'market-steps',
     'net-exposure',
     'order-request',
     'order-set',
@@ -143,9 +145,11 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'want',
   ],
   lanes: [
+    'absence',
     'account-lane',
     'recover-account',
     'lane',
+    'lane-clock',
     'lane-observe',
     'lane-state',
     'lane-step',

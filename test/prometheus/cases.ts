@@ -601,6 +601,23 @@ export const CASES: readonly AlertCase[] = [
       '55% of all calls of the last 5 minutes failed or were lost (alert above 50%). Reads are repeated and fail over; data ages, and rules freeze when it is too old.',
   },
   {
+    alert: 'BreakwaterExchangePath',
+    firing: {
+      [`breakwater_exchange_path_failures_total{host="exchange.example",error="certificateRefused",${WHERE}}`]:
+        APPEARED(3),
+    },
+    calm: {
+      [`breakwater_exchange_path_failures_total{host="exchange.example",error="certificateRefused",${WHERE}}`]:
+        APPEARED(2),
+    },
+    at: '10m30s',
+    labels: { host: 'exchange.example', error: 'certificateRefused' },
+    severity: 'warning',
+    summary: 'The way to exchange.example fails: certificateRefused',
+    description:
+      '3 failures on the way to exchange.example within 5 minutes (alert from 3): certificateRefused. Other addresses, connections that stand and the last good address are used meanwhile.',
+  },
+  {
     alert: 'BreakwaterNoncesRefused',
     firing: { [`breakwater_exchange_nonces_refused_total{endpoint="openPositions",${WHERE}}`]: APPEARED(5) },
     calm: { [`breakwater_exchange_nonces_refused_total{endpoint="openPositions",${WHERE}}`]: APPEARED(4) },

@@ -110,12 +110,13 @@ export const ACCOUNT_VALUES: Readonly<Record<AccountFieldName, Compute<AccountQu
   dataAge: (account, { source }) => account.dataAge(source),
   recordsSetAside: (account, { source }) => account.recordsSetAside(source),
   mainBalance: (account, { asset }) => account.mainBalance(asset ?? ''),
-  positionCount: (account) => account.count(account.snapshot.sources.positions),
+  positionCount: (account) => account.positionCount,
   creditLineCount: (account) => account.count(account.snapshot.sources.creditLine),
   jointDistance: (account) => account.jointDistance,
   disagreement: (account) => account.disagreement,
-  totalNotional: (account, { asset }) => account.total(asset ?? '', (position) => position.notional),
-  totalMargin: (account, { asset }) => account.total(asset ?? '', ({ record }) => reported(record.margin)),
+  totalNotional: (account, { asset }) => account.totalOfSeen(asset ?? '', (position) => position.notional),
+  totalMargin: (account, { asset }) =>
+    account.totalOfSeen(asset ?? '', ({ record }) => reported(record.margin)),
   totalUnrealizedPnl: (account, { asset }) =>
     account.total(asset ?? '', (position) => position.unrealizedPnl),
   totalPnl: (account, { asset }) => account.total(asset ?? '', ({ record }) => reported(record.pnl)),

@@ -85,6 +85,7 @@ export const UNKNOWN_WORDS: Readonly<Record<UnknownReason, string>> = {
   notPositive: 'the figures make no sense together',
   ltvUnitUnclear: 'the LTV may be a fraction or a percentage',
   listIncomplete: 'the list is not complete',
+  presumedClosed: 'it is not in the list any more: presumed closed, waiting to be sure',
   tooFewSamples: 'it has not been watched for long enough',
   serverTimeUnknown: 'the clock of the exchange is unknown',
   notDocumented: 'the exchange said something that is not documented',

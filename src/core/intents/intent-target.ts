@@ -116,7 +116,7 @@ function followDistance(
   if (position.disagreement) return block(intent, 'disagreement', scene);
   if (position.direction === null) return block(intent, 'directionUnknown', scene);
   if (position.distance === null) return block(intent, 'liquidationPriceUnknown', scene);
-  const target = targetForDistance(position, wanted, market, scene.read);
+  const target = targetForDistance(position, wanted, market, scene.exposure);
   if (target === undefined) {
     // The other side is what is in danger: taking from this one would bring liquidation nearer.
     const { nowMs, audit } = scene;

@@ -1,4 +1,5 @@
 import type { ExpiryReason, FailureReason, Recorder } from '../audit/audit-event.ts';
+import { isPresumedClosed } from '../lanes/absence.ts';
 import { findPosition, type Intent, type LaneState, type ReadPosition } from '../lanes/lane-state.ts';
 import { mayReduce } from '../orders/net-exposure.ts';
 import { toDecimal } from '../quantities/decimal.ts';
@@ -54,16 +55,21 @@ function renewalFailure(intent: Intent, { doubt, refusals }: LaneState): Failure
   return doubt !== null || refusals > 0 ? 'unanswered' : 'renewals';
 }
 
-/** Time alone: an intent older than its time to live expires, whatever was read. */
+/**
+ * Time alone: an intent older than its time to live expires, whatever was read. One whose position is presumed closed
+ * ends with that.
+ */
 export function expireIntents(
   state: LaneState,
   settings: AccountSettings,
   nowMs: number,
   audit: Recorder,
 ): LaneState {
-  if (!state.intents.some((intent) => isOpen(intent) && nowMs >= intent.deadlineMs)) return state;
+  const isExpired = (intent: Intent): boolean =>
+    isOpen(intent) && nowMs >= intent.deadlineMs && !isPresumedClosed(state, intent.positionId);
+  if (!state.intents.some(isExpired)) return state;
   const intents = state.intents.map((intent) =>
-    isOpen(intent) && nowMs >= intent.deadlineMs
+    isExpired(intent)
       ? renew(intent, 'ttl', findPosition(state.read, intent.positionId), { state, settings, nowMs, audit })
       : intent,
   );
@@ -155,7 +161,7 @@ function isLostAgain(intent: Intent, position: ReadPosition, scene: SettleScene)
   const { distance: wanted } = intent.target;
   const start = Math.min(intent.basis?.distance ?? wanted, wanted);
   if (distance > (start + wanted) / 2) return false;
-  const target = targetForDistance(position, wanted, scene.market, scene.read);
+  const target = targetForDistance(position, wanted, scene.market, scene.exposure);
   if (target === undefined) return false;
   const size = toDecimal(position.sizeBase);
   const given = { basis: intent.basis ?? position, tolerance: scene.settings.distanceTolerance };
@@ -177,7 +183,7 @@ function isCauseGone(
   position: ReadPosition,
   scene: SettleScene,
 ): boolean {
-  const { market, nowMs, read, settings, state } = scene;
+  const { market, nowMs, exposure, settings, state } = scene;
   if (market === undefined) return false;
   switch (why) {
     case 'marketNotConfigured':
@@ -192,10 +198,12 @@ function isCauseGone(
     case 'blocked:liquidationPriceUnknown':
     case 'blocked:disagreement':
       return position.direction !== null && position.distance !== null;
+    case 'blocked:positionNotSeen':
+      return true;
     case 'blocked:directionUnknown':
       return position.direction !== null;
     case 'blocked:netExposure':
-      return mayReduce(intent, position, read, market, settings);
+      return mayReduce(intent, position, exposure, market, settings);
     case 'blocked:markUnknown':
     case 'blocked:markTooCoarse':
       return position.direction !== null && position.markPrice !== null;
@@ -209,11 +217,11 @@ function isCauseGone(
 
 /** This side may be reduced now, and that would help. */
 function isHedgeGone(intent: Intent, position: ReadPosition, scene: SettleScene): boolean {
-  const { market, read, settings } = scene;
-  if (market === undefined || !mayReduce(intent, position, read, market, settings)) return false;
+  const { market, exposure, settings } = scene;
+  if (market === undefined || !mayReduce(intent, position, exposure, market, settings)) return false;
   const { target } = intent;
   return (
     target.kind !== 'untilDistance' ||
-    targetForDistance(position, target.distance, market, read) !== undefined
+    targetForDistance(position, target.distance, market, exposure) !== undefined
   );
 }

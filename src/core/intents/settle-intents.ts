@@ -1,4 +1,5 @@
 import type { Recorder } from '../audit/audit-event.ts';
+import { isHeld, withHeld } from '../lanes/absence.ts';
 import {
   findPosition,
   type Intent,
@@ -6,6 +7,7 @@ import {
   type LaneState,
   type ReadPosition,
 } from '../lanes/lane-state.ts';
+import { marketOf } from '../orders/market-steps.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { isAccountTarget } from './account-plan.ts';
@@ -17,8 +19,8 @@ import type { SettleScene } from './settle-scene.ts';
 import { distanceReachedBy, reachedBy } from './targets.ts';
 
 /**
- * What the newest read that may be sized by means for each intent: its target, its blocks and its end. Reads
- * that are not conclusive never get here. `mayStart`: the read shows what the positions are now, so that
+ * What the newest read that may be sized by means for each intent: its target, its blocks and its end. Intents on
+ * a position that may be open without being shown stay as they are. `mayStart`: the read shows what the positions are now, so that
  * intents without a basis take theirs from it.
  */
 export function settleIntents(
@@ -29,7 +31,7 @@ export function settleIntents(
   audit: Recorder,
 ): LaneState {
   const { read } = state;
-  const market = settings.marketSettings(state.market);
+  const market = marketOf(state, settings);
   if (read === null) return state;
   let intents = state.intents;
   for (const { key } of state.intents) {
@@ -38,6 +40,7 @@ export function settleIntents(
       const scene: SettleScene = {
         state: { ...state, intents },
         read,
+        exposure: withHeld(read, state),
         mayStart,
         market,
         settings,
@@ -64,7 +67,7 @@ function settleOpen(intent: Intent, position: ReadPosition | undefined, scene: S
   if (scene.market === undefined) {
     return endIntent(intent, { how: 'failed', why: 'marketNotConfigured' }, null, scene.nowMs, scene.audit);
   }
-  if (position === undefined) return endGone(intent, scene);
+  if (position === undefined) return isHeld(scene.state, intent.positionId) ? intent : endGone(intent, scene);
   return settlePresent(intent, position, scene.market, scene);
 }
 

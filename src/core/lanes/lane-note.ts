@@ -4,6 +4,7 @@ import { BLOCK_WORDS, isOpen } from '../intents/intent.ts';
 import { distanceNumber } from '../intents/intent-target.ts';
 import { isHedged } from '../orders/net-exposure.ts';
 import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
+import { withHeld } from './absence.ts';
 import { type Cover, findPosition, type Intent, type LaneState, type MarketRead } from './lane-state.ts';
 import type { Turn } from './lane-turn.ts';
 
@@ -43,8 +44,10 @@ function withBlock<T extends Intent | Cover>(
   if (why === subject.blockedBy) return subject;
   if (why !== null) {
     const { key, positionId, ruleId } = subject;
-    // With both sides of a market open one of them has always passed its liquidation price.
-    const alarm = why !== 'disagreement' || read === null || !isHedged(read);
+    // The owner's own close looks like an absence too: those are told when they last. And with both sides of a market
+    // open, one of them has always passed its liquidation price.
+    const isOrdinary = why === 'disagreement' && read !== null && isHedged(read);
+    const alarm = why !== 'positionNotSeen' && !isOrdinary;
     const about = { key, positionId, ruleId, reason: why, words: BLOCK_WORDS[why], alarm };
     turn.audit.emit({ kind: 'blocked', ...about });
   }
@@ -62,7 +65,8 @@ export function withoutAddingUp(
   turn: Turn,
 ): { readonly difference: SetDifference; readonly refused: readonly Want[] } {
   const { settings } = turn.context;
-  const isAllowed = settings.overshoot === 'audited' && !(settings.hedge === 'net' && isHedged(read));
+  const isAllowed =
+    settings.overshoot === 'audited' && !(settings.hedge === 'net' && isHedged(withHeld(read, state)));
   if (!state.priorOrdersPossible || isAllowed) return { difference, refused: [] };
   const refused = difference.place.filter((want) => !want.isTrimmed);
   const blocked = refused

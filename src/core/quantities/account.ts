@@ -1,5 +1,5 @@
 import { SOURCE_NAMES, type SourceName } from '../fields/field-catalogue.ts';
-import type { PositionRecord, RecordList, SpotOrderRecord } from '../ports/exchange.ts';
+import type { PositionList, RecordList, SpotOrderRecord } from '../ports/exchange.ts';
 import { CreditLineQuantities } from './credit-line.ts';
 import { type JointPool, jointPool, uniformDistance } from './joint-pool.ts';
 import { netExposure, PositionQuantities } from './position.ts';
@@ -40,7 +40,8 @@ export class AccountQuantities {
   readonly #sinceSnapshotMs: number;
   /** By the index of the position. */
   readonly #covers: Quantity<StopCover>[] = [];
-  #positionList: Quantity<RecordList<PositionRecord>> | undefined;
+  #positionList: Quantity<PositionList> | undefined;
+  #unseen = 0;
   #positions: readonly PositionQuantities[] | undefined;
   #creditLines: readonly CreditLineQuantities[] | undefined;
   #pool: Quantity<JointPool> | undefined;
@@ -86,7 +87,22 @@ export class AccountQuantities {
     });
   }
 
-  get positionList(): Quantity<RecordList<PositionRecord>> {
+  /** How many positions that were open the list does not show, and that are not certainly closed. */
+  noteUnseen(count: number): void {
+    this.#unseen = count;
+  }
+
+  get isPositionUnseen(): boolean {
+    return this.#unseen > 0;
+  }
+
+  /** Whether the list shows every position that is open, as far as is known. */
+  get isEveryPositionSeen(): boolean {
+    const list = this.positionList;
+    return list.kind === 'value' && list.value.complete && this.#unseen === 0;
+  }
+
+  get positionList(): Quantity<PositionList> {
     this.#positionList ??= this.fresh(this.snapshot.sources.positions);
     return this.#positionList;
   }
@@ -156,6 +172,14 @@ export class AccountQuantities {
     return Object.hasOwn(balance.value, asset) ? reported(balance.value[asset]) : known(0);
   }
 
+  /** How many positions are open; a lower bound while the list may lack some. */
+  get positionCount(): Quantity<number> | AtLeast {
+    const list = this.positionList;
+    if (list.kind !== 'value') return list;
+    const { length } = list.value.records;
+    return this.isEveryPositionSeen ? known(length) : atLeast(length);
+  }
+
   /** How many records a list has; a lower bound when some were set aside. */
   count<T>(reading: SourceReading<RecordList<T>> | undefined): Quantity<number> | AtLeast {
     const list = this.fresh(reading);
@@ -210,7 +234,7 @@ export class AccountQuantities {
   get disagreement(): Quantity<boolean> {
     const list = this.positionList;
     if (list.kind !== 'value') return list;
-    let undecided: Quantity<boolean> | undefined = list.value.complete
+    let undecided: Quantity<boolean> | undefined = this.isEveryPositionSeen
       ? undefined
       : unknown('listIncomplete');
     for (const position of this.positions) {
@@ -235,16 +259,24 @@ export class AccountQuantities {
 
   /** Sum over the positions of one money currency; unknown as soon as one of them is, or one may be missing. */
   total(money: string, of: (position: PositionQuantities) => Quantity<number>): Quantity<number> {
+    const sum = this.totalOfSeen(money, of);
+    return sum.kind === 'atLeast' ? unknown('listIncomplete') : sum;
+  }
+
+  /** The same of what is never negative: a lower bound while the list may lack a position. */
+  totalOfSeen(
+    money: string,
+    of: (position: PositionQuantities) => Quantity<number>,
+  ): Quantity<number> | AtLeast {
     const list = this.positionList;
     if (list.kind !== 'value') return list;
-    if (!list.value.complete) return unknown('listIncomplete');
     let sum = 0;
     for (const position of this.positionsIn(money)) {
       const one = of(position);
       if (one.kind !== 'value') return one;
       sum += one.value;
     }
-    return known(sum);
+    return this.isEveryPositionSeen ? known(sum) : atLeast(sum);
   }
 
   positionsIn(money: string): readonly PositionQuantities[] {
@@ -262,22 +294,26 @@ export class AccountQuantities {
       if (least === undefined || free.value < least) least = free.value;
     }
     if (least !== undefined) return known(least);
-    return list.value.complete ? NONE : unknown('listIncomplete');
+    return this.isEveryPositionSeen ? NONE : unknown('listIncomplete');
   }
 
   /** `totalMargin / (totalMargin + freeMargin)`; unknown unless the sum is positive. */
-  marginUsage(money: string): Quantity<number> {
+  marginUsage(money: string): Quantity<number> | AtLeast {
     const free = this.freeMargin(money);
     if (free.kind !== 'value') return free;
-    const margin = this.total(money, (position) => reported(position.record.margin));
-    return margin.kind === 'value' ? usage(margin.value, free.value) : margin;
+    const margin = this.totalOfSeen(money, (position) => reported(position.record.margin));
+    if (margin.kind === 'value') return usage(margin.value, free.value);
+    if (margin.kind !== 'atLeast') return margin;
+    // More margin in use is a larger share of the funds, whatever is free besides.
+    const least = usage(margin.value, free.value);
+    return least.kind === 'value' && free.value >= 0 ? atLeast(least.value) : unknown('listIncomplete');
   }
 
   /** Net amount of the positions of a market, both sides together, base currency. */
   netExposure(market: string): Quantity<number> {
     const list = this.positionList;
     if (list.kind !== 'value') return list;
-    if (!list.value.complete) return unknown('listIncomplete');
+    if (!this.isEveryPositionSeen) return unknown('listIncomplete');
     return netExposure(this.positions.filter((position) => position.record.market === market));
   }
 

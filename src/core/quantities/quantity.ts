@@ -22,6 +22,8 @@ export type UnknownReason =
   | 'notPositive'
   | 'ltvUnitUnclear'
   | 'listIncomplete'
+  /** Something that was open is not in the list, and not certainly closed. */
+  | 'presumedClosed'
   | 'tooFewSamples'
   | 'serverTimeUnknown'
   | 'notDocumented'

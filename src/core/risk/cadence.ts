@@ -18,7 +18,7 @@ export type CadenceReason =
   | 'ruleActive'
   /** The exchange has called for margin or is liquidating. */
   | 'marginCall'
-  /** A watched source is unread or too old to decide. */
+  /** A watched source is unread or too old to decide, or does not show what was open. */
   | 'blind'
   /** Risk asks for more than the request budget allows. */
   | 'budget';

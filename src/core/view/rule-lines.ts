@@ -1,4 +1,5 @@
 import { isSilenced } from '../controls/controls.ts';
+import { UNKNOWN_WORDS } from '../fields/field-words.ts';
 import type { UnknownReason } from '../quantities/quantity.ts';
 import type { RuleSlot } from '../rules/account-state.ts';
 import type { CompiledRule, KindRules } from '../rules/compiled-rules.ts';
@@ -57,8 +58,9 @@ function linesOf<K extends SubjectKind>(
     const slot = slots[index];
     for (const entry of slot?.entries ?? NO_ENTRIES) {
       if (list.subjects.some(({ key }) => key === entry.subject)) continue;
-      const reason = list.incomplete === undefined ? NOT_SEEN : undecided(list.incomplete, entry);
-      const standing = { reason, frozen: entry.frozen || list.incomplete !== undefined };
+      const why = list.whyAbsent(entry.subject);
+      const reason = why === undefined ? NOT_SEEN : undecided(UNKNOWN_WORDS[why], entry);
+      const standing = { reason, frozen: entry.frozen || why !== undefined };
       lines.push(lineOf(scene, rule, kind, { subject: entry.subject, slot, entry }, standing));
     }
   }
@@ -154,7 +156,7 @@ function judge<K extends SubjectKind>(
   if (window !== undefined && !window(scene.account.serverNowMs ?? scene.nowMs)) {
     return { reason: reasonWords('outsideActiveWindow'), frozen: false };
   }
-  if (why !== undefined) return { reason: undecided(why, entry), frozen: true };
+  if (why !== undefined) return { reason: undecided(UNKNOWN_WORDS[why], entry), frozen: true };
   loadLatches(rule.latches, entry);
   const truth = rule.condition.judge(rule.latches);
   const isUndecided = entry?.frozen === true || truth === UNKNOWN;

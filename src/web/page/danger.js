@@ -95,6 +95,7 @@ const DEGRADED = {
   exchange_store: 'nonces and limits are kept by this process alone',
   schedule: 'the schedule of polls was disturbed',
   notify: 'notifications are not delivered',
+  log: 'lines of its log are lost',
 };
 
 /** @param {string} reason */
