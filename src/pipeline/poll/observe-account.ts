@@ -1,6 +1,6 @@
 import type { SourceName } from '../../core/fields/field-catalogue.ts';
 import { ownStopsOf } from '../../core/orders/own-stops.ts';
-import type { PositionRecord, RecordList } from '../../core/ports/exchange.ts';
+import type { PositionList } from '../../core/ports/exchange.ts';
 import type { StoredAccount, StoredReadings } from '../../core/ports/state-store.ts';
 import type { Instant, Snapshot, SnapshotSources, SourceReading } from '../../core/quantities/snapshot.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
@@ -21,7 +21,7 @@ export interface Observation {
 }
 
 export interface PositionsRead {
-  readonly list: RecordList<PositionRecord>;
+  readonly list: PositionList;
   /** Milliseconds on the lanes' clock; the sending is stated as early as the clocks' error allows. */
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
@@ -92,7 +92,7 @@ function positionsRead(
       ? []
       : [
           {
-            list: reading.value as RecordList<PositionRecord>,
+            list: reading.value as PositionList,
             sentAtMs: Math.floor(time.ofMonotonic(sent.monotonicMs) - time.errorMs),
           },
         ];
@@ -127,13 +127,18 @@ function readingsToStore(
 
 const NO_READINGS: StoredReadings['sources'] = {};
 
-/** The snapshot that an observation makes together with what the state says about our own stops. */
-export function snapshotOf(observation: Observation, stored: StoredAccount): Snapshot {
+/** The snapshot that an observation makes together with what the state says about our own orders. */
+export function snapshotOf(
+  observation: Observation,
+  stored: StoredAccount,
+  closedByUs: readonly string[] = [],
+): Snapshot {
   return {
     version: 1,
     accountId: stored.accountId,
     at: observation.at,
     sources: observation.sources,
     ownStops: ownStopsOf(stored),
+    ...(closedByUs.length === 0 ? {} : { closedByUs }),
   };
 }
