@@ -79,7 +79,7 @@ function daemonResult(world: World, fieldCase: FieldCase, { baseline, breachMs }
       ? null
       : failureOf(
           entries.filter((entry) => at(entry) <= lostMs),
-          at,
+          fieldCase,
           world,
           breachMs,
         );
