@@ -1,12 +1,11 @@
 import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { StartingBook } from '../../replay/positions/starting-account.ts';
-import { condensed } from '../../replay/scenarios/condensed.ts';
 import { CONDITIONS } from '../../replay/scenarios/conditions.ts';
 import { SCENARIO_LIBRARY } from '../../replay/scenarios/library.ts';
 import { runStress, type StressCase } from '../../replay/stress/stress.ts';
-import { bookOf, ReplayInputError } from '../replay-input.ts';
-import { stressPlan } from '../stress.ts';
+import { stressPlan } from '../replay/open-stress.ts';
+import { bookOf, ReplayInputError } from '../replay/replay-input.ts';
 
 /** The program of the thread in which a stress test runs: what it is handed, and what it says. */
 
@@ -35,7 +34,7 @@ async function main(input: StressThreadInput, say: (word: StressThreadWord) => v
   const plan = stressPlan(configFile, book, {
     seed: SEED,
     prices: {},
-    scenarios: SCENARIO_LIBRARY.filter((one) => chosen(input.scenarios, one)).map(condensed),
+    scenarios: SCENARIO_LIBRARY.filter((one) => chosen(input.scenarios, one)),
     conditions: CONDITIONS.filter((one) => chosen(input.conditions, one)),
     grid: [],
     betas: {},

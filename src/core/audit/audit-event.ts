@@ -81,6 +81,9 @@ export type RejectionReason =
   | 'rateLimited'
   /** Not sent, or turned away before it was judged. */
   | 'notProcessed'
+  /** The amount (32) or a price (33) breaks a rule of the market. */
+  | 'amountStep'
+  | 'priceStep'
   | 'other';
 
 /**
@@ -133,6 +136,8 @@ export type AuditKind =
   | 'coverChanged'
   | 'overshoot'
   | 'standingOrder'
+  /** A position is not in the list, or is again, or is taken to be closed. */
+  | 'positionAbsent'
   | 'wouldPlace'
   | 'wouldCancel'
   | 'readIgnored';

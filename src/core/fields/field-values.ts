@@ -1,4 +1,4 @@
-import { type AccountQuantities, type AtLeast, usage } from '../quantities/account.ts';
+import { type AccountQuantities, type AtLeast, type AtMost, usage } from '../quantities/account.ts';
 import type { CreditLineQuantities } from '../quantities/credit-line.ts';
 import { toNumber } from '../quantities/decimal.ts';
 import type { PositionQuantities } from '../quantities/position.ts';
@@ -16,8 +16,11 @@ import { type Crossing, crossingProbability, type Motion, medianCrossingMs } fro
 import type { FieldParameter, FieldValue } from '../rules/rule.ts';
 import type { AccountFieldName, CreditLineFieldName, PositionFieldName } from './field-catalogue.ts';
 
-/** The value of a catalogue field: also a lower bound, for what is counted in lists that may be incomplete. */
-export type FieldQuantity = Quantity<FieldValue> | AtLeast;
+/**
+ * The value of a catalogue field: also a lower bound, for what is counted in lists that may be incomplete, and an
+ * upper bound, for the least of several of which some are unknown.
+ */
+export type FieldQuantity = Quantity<FieldValue> | AtLeast | AtMost;
 
 /** What the fields of a position are computed from. */
 export interface PositionSubject {
@@ -108,11 +111,13 @@ export const ACCOUNT_VALUES: Readonly<Record<AccountFieldName, Compute<AccountQu
   dataAge: (account, { source }) => account.dataAge(source),
   recordsSetAside: (account, { source }) => account.recordsSetAside(source),
   mainBalance: (account, { asset }) => account.mainBalance(asset ?? ''),
-  positionCount: (account) => account.count(account.snapshot.sources.positions),
+  positionCount: (account) => account.positionCount,
   creditLineCount: (account) => account.count(account.snapshot.sources.creditLine),
+  jointDistance: (account) => account.jointDistance,
   disagreement: (account) => account.disagreement,
-  totalNotional: (account, { asset }) => account.total(asset ?? '', (position) => position.notional),
-  totalMargin: (account, { asset }) => account.total(asset ?? '', ({ record }) => reported(record.margin)),
+  totalNotional: (account, { asset }) => account.totalOfSeen(asset ?? '', (position) => position.notional),
+  totalMargin: (account, { asset }) =>
+    account.totalOfSeen(asset ?? '', ({ record }) => reported(record.margin)),
   totalUnrealizedPnl: (account, { asset }) =>
     account.total(asset ?? '', (position) => position.unrealizedPnl),
   totalPnl: (account, { asset }) => account.total(asset ?? '', ({ record }) => reported(record.pnl)),

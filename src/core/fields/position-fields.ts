@@ -18,7 +18,8 @@ export const POSITION_FIELDS = [
     none: 'infinite',
     danger: 'below',
     description: 'How far the mark price may move against the position before liquidation, as a share of it.',
-    formula: 'dir * (markPrice - liquidationPrice) / markPrice; none without a liquidation price',
+    formula:
+      'dir * (markPrice - liquidationPrice) / markPrice; none without a liquidation price; unknown with disagreement',
   },
   {
     ...row,
@@ -68,7 +69,7 @@ export const POSITION_FIELDS = [
     name: 'disagreement',
     type: 'boolean',
     description: 'The reported liquidation price is already passed although nothing is being liquidated.',
-    formula: 'liquidationDistance < 0 and liquidationState is not `liquidation`',
+    formula: 'dir * (markPrice - liquidationPrice) < 0 and liquidationState is not `liquidation`',
   },
   {
     ...row,

@@ -5,6 +5,7 @@ import { asLearned, grownBasis, isInverted, MARKS_KEPT_MS } from '../orders/acti
 import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orders/outstanding.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
+import { isUncertain, judgeAbsences } from './absence.ts';
 import {
   findPosition,
   type Intent,
@@ -36,9 +37,10 @@ export function observeRequests(
 }
 
 /**
- * A read of the market, from a poll or the lane's own. Ignored for sizing: incomplete ones; ones that arrive
- * while a request of ours is under way, were sent before the last one's effects must show, or are older than
- * what is known; and, within the bound on stale reads, a size that grows again or an earlier position.
+ * A read of the market, from a poll or the lane's own. Ignored for sizing: ones that arrive while a request of
+ * ours is under way, were sent before the last one's effects must show, or are older than what is known; and,
+ * within the bound on stale reads, a size that grows again or an earlier position. An incomplete one counts for
+ * the positions that it shows, and says nothing of others.
  */
 export function observeRead(
   state: LaneState,
@@ -47,7 +49,6 @@ export function observeRead(
   nowMs: number,
 ): LaneChange {
   const audit = recorder(state.accountId, state.market, nowMs);
-  if (!observation.complete) return { state, events: audit.events };
   const read = marketRead(observation, state.market, settings);
   const seen = withMarks(state, read, observation);
   const noted = isNewer(read, state.latestRead) ? { ...seen, latestRead: read } : seen;
@@ -60,20 +61,23 @@ export function observeRead(
     });
     return { state: noted, events: audit.events };
   }
-  return { state: absorb(noted, read, settings, nowMs, audit), events: audit.events };
+  const absent = judgeAbsences(noted, read, observation, settings, audit);
+  return { state: absorb(withAbsent(noted, absent), read, settings, nowMs, audit), events: audit.events };
+}
+
+function withAbsent(state: LaneState, absent: NonNullable<LaneState['absent']>): LaneState {
+  const { absent: _, ended: __, ...rest } = state;
+  return absent.length === 0 ? rest : { ...rest, absent };
 }
 
 /** What is known of how the market moved; a lane that had nothing to do takes it from those who watched. */
-function withMarks(state: LaneState, read: MarketRead, { earlierMarks = [] }: ReadObservation): LaneState {
+function withMarks(state: LaneState, read: MarketRead, { earlierMarks }: ReadObservation): LaneState {
   const mark = read.positions.find(({ markPrice }) => markPrice !== null)?.markPrice;
   if (mark === undefined || mark === null) return state;
   const isRecent = ({ atMs }: MarkSample): boolean =>
     atMs < read.sentAtMs && read.sentAtMs - atMs <= MARKS_KEPT_MS;
   const own = (state.marks ?? []).filter(isRecent);
-  const ownSinceMs = own[0]?.atMs ?? Number.POSITIVE_INFINITY;
-  const earlier = earlierMarks
-    .filter((sample) => sample.market === state.market && isRecent(sample) && sample.atMs < ownSinceMs)
-    .map((sample) => ({ atMs: sample.atMs, mark: sample.mark }));
+  const earlier = earlierMarks?.(state.market, own[0]?.atMs ?? read.sentAtMs).filter(isRecent) ?? [];
   return { ...state, marks: [...earlier, ...own, { atMs: read.sentAtMs, mark: Number(mark) }] };
 }
 
@@ -128,7 +132,8 @@ function absorb(
 ): LaneState {
   const market = settings.marketSettings(state.market);
   const learned = market && asLearned(market, state);
-  const absorbed = absorbRead(state.orders, read, settings, learned);
+  const isAbsent = (positionId: string): boolean => isUncertain(state, positionId);
+  const absorbed = absorbRead(state.orders, read, settings, learned, isAbsent);
   for (const order of absorbed.filled) {
     audit.emit({
       ...aboutOrder(order),
@@ -173,7 +178,8 @@ function forgetAnchors(state: LaneState, read: MarketRead): LaneState {
   const covers = state.covers.map((cover) => {
     if (cover.anchor === null) return cover;
     const position = findPosition(read, cover.positionId);
-    const isSame = position !== undefined && isSameHolding(cover.anchor, position);
+    const isSame =
+      position === undefined ? isUncertain(state, cover.positionId) : isSameHolding(cover.anchor, position);
     return isSame ? cover : { ...cover, anchor: null };
   });
   return { ...state, covers };

@@ -1,5 +1,6 @@
 import { type Recorder, recorder } from '../audit/audit-event.ts';
 import { fenceEndMs } from '../orders/fence.ts';
+import { coarserStep, forgetStep } from '../orders/market-steps.ts';
 import { afterCancel, sizeLeft } from '../orders/outstanding.ts';
 import { classifyRejection, isPassing, retryPauseMs } from '../orders/rejection.ts';
 import type { CommandOutcome, ExchangeError, PlacedOrder } from '../ports/exchange.ts';
@@ -145,7 +146,7 @@ function finishRead(
   settings: AccountSettings,
   nowMs: number,
 ): LaneChange {
-  if (observation !== null && observation.complete) {
+  if (observation !== null) {
     const observed = observeRead(state, observation, settings, nowMs);
     // In doubt the latest read serves as well: for a full close ahead of the fence.
     const isNewestRead = state.doubt !== null && observed.state.latestRead !== state.latestRead;
@@ -209,7 +210,10 @@ export function cancelled(
   const { types } = step.request;
   const coversOwn = types === undefined || ownTypes.every((type) => types.includes(type));
   const orders = afterCancel(state.orders, types, sentMs, settings, ownTypes);
-  const settled = coversOwn ? settleDoubt({ ...state, orders }, sentMs, settings, audit) : state;
+  const ended = state.orders.filter((order) => !orders.includes(order));
+  const settled = coversOwn
+    ? settleDoubt(withEnded({ ...state, orders }, ended), sentMs, settings, audit)
+    : state;
   const readAfterMs = nowMs + settings.readLagMs;
   return {
     ...settled,
@@ -219,6 +223,11 @@ export function cancelled(
     // One that only clears up after another request does not show that that one would be answered now.
     refusals: step.why === 'doubt' ? settled.refusals : 0,
   };
+}
+
+/** An order that is gone may have filled before it went: until the next read it may explain that a position is closed. */
+function withEnded(state: LaneState, orders: readonly OwnOrder[]): LaneState {
+  return orders.length === 0 ? state : { ...state, ended: [...(state.ended ?? []), ...orders] };
 }
 
 function settleDoubt(
@@ -287,7 +296,7 @@ function accepted(
   audit.emit({ ...about(order), kind: 'accepted', reason: status, words: `order ${placed.orderId}` });
   const base: LaneState = { ...state, refusals: 0, ignoreReadsBeforeMs: seenFromMs };
   if (status === 'FILLED') {
-    const rest = withoutOrder(base, order);
+    const rest = withEnded(withoutOrder(base, order), [order]);
     const filledBase = toDecimal(placed.adjustedFrom === undefined ? order.amount : placed.amount);
     return { ...rest, orders: afterFill(rest.orders, order, filledBase), readAfterMs: seenFromMs };
   }
@@ -330,9 +339,11 @@ function rejected(
 ): LaneState {
   const { order } = step;
   const reason = classifyRejection(error);
+  const retry = step.isResend ? undefined : coarserStep(reason, order.request, state, settings);
   const passing = isPassing(reason);
   const isExpected = passing || reason === 'side' || (reason === 'duplicateId' && step.isResend);
-  audit.emit({ ...about(order), kind: 'rejected', reason, words: error.message, alarm: !isExpected });
+  const said = retry === undefined ? error.message : `${error.message} (${retry.words})`;
+  audit.emit({ ...about(order), kind: 'rejected', reason, words: said, alarm: !isExpected });
   if (reason === 'duplicateId') {
     if (step.isResend) return resentIsThere(state, order);
     // Somebody with our identity used it: this store was rolled back, or copied.
@@ -341,8 +352,11 @@ function rejected(
   if (reason === 'side') return sideRefused(withoutOrder(state, order), order, settings, nowMs);
   const kept = step.isResend ? markUnsure(state, order) : withoutOrder(state, order);
   const unsent = step.ahead ? forgetAhead(kept, order.positionId) : kept;
+  // The market may as well have passed the price: it is taken from a new read.
+  if (retry !== undefined) return { ...unsent, learnedSteps: retry.learnedSteps, readAfterMs: nowMs };
   if (passing) return delay(unsent, order.role, nowMs, error);
-  return delay(countFailures(dropAdmitted(unsent, order.key), order), order.role, nowMs, error);
+  const failed = countFailures(dropAdmitted(unsent, order.key), order);
+  return delay(forgetStep(failed, reason), order.role, nowMs, error);
 }
 
 /** What was refused was not sent ahead of the fence: it may be tried again. */

@@ -1,6 +1,7 @@
 import type { BlockReason, RemovalReason } from '../audit/audit-event.ts';
 import { isOpen, slippageOf } from '../intents/intent.ts';
 import { reductionAmount } from '../intents/targets.ts';
+import { isHeld, isUncertain, withHeld } from '../lanes/absence.ts';
 import { findPosition, type Intent, type OwnOrder, type ReadPosition } from '../lanes/lane-state.ts';
 import {
   type Decimal,
@@ -31,6 +32,7 @@ export function orderSetDifference(scene: SetScene): SetDifference {
   const plan: Plan = { place: [], remove: [], blocked: [], hedged: [] };
   removeOrphans(scene, plan);
   for (const position of scene.read.positions) differOne(position, scene, plan);
+  blockUnseen(scene, plan);
   trimToNet(scene, plan);
   removeUnproven(scene, plan);
   return separateStanding(plan, scene);
@@ -54,12 +56,20 @@ function separateStanding(plan: Plan, { settings, nowMs }: SetScene): SetDiffere
   return { ...plan, remove, standing };
 }
 
+/** Nothing is placed for a position that the read does not show, and nothing taken away. */
+function blockUnseen({ state, admitted }: SetScene, plan: Plan): void {
+  for (const { key, positionId } of [...admitted.intents, ...admitted.covers]) {
+    if (isHeld(state, positionId)) plan.blocked.push({ key, why: 'positionNotSeen' });
+  }
+}
+
 /** Orders for positions that are gone: left standing, they would hit whatever is built there next. */
 function removeOrphans(scene: SetScene, plan: Plan): void {
   for (const order of scene.state.orders) {
     const position = findPosition(scene.read, order.positionId);
-    if (position === undefined || !isSentFor(order, position))
-      plan.remove.push({ order, why: 'positionGone' });
+    const isGone =
+      position === undefined ? !isUncertain(scene.state, order.positionId) : !isSentFor(order, position);
+    if (isGone) plan.remove.push({ order, why: 'positionGone' });
   }
 }
 
@@ -76,8 +86,9 @@ function exposureBudget(position: ReadPosition, scene: SetScene): Decimal | unde
   const flatten = scene.admitted.intents.some(
     (intent) => intent.positionId === position.positionId && intent.perLeg,
   );
-  if (flatten || !isHedged(scene.read)) return undefined;
-  return maxDecimal(netExposure(position, scene.read), ZERO);
+  const exposure = withHeld(scene.read, scene.state);
+  if (flatten || !isHedged(exposure)) return undefined;
+  return maxDecimal(netExposure(position, exposure), ZERO);
 }
 
 /** Returns what reducing orders will take, or have already been sent to take. */
@@ -312,11 +323,12 @@ function countedOrders(scene: SetScene, position: ReadPosition): readonly OwnOrd
 
 /** With both sides open all our orders together, covers included, stay within the net exposure. */
 function trimToNet(scene: SetScene, plan: Plan): void {
-  if (scene.settings.hedge === 'perLeg' || !isHedged(scene.read)) return;
+  const exposure = withHeld(scene.read, scene.state);
+  if (scene.settings.hedge === 'perLeg' || !isHedged(exposure)) return;
   if (scene.admitted.intents.some((intent) => intent.perLeg)) return;
   for (const position of scene.read.positions) {
     const own = countedOrders(scene, position);
-    const allowed = maxDecimal(netExposure(position, scene.read), ZERO);
+    const allowed = maxDecimal(netExposure(position, exposure), ZERO);
     if (!outstandingBase(own, () => true).gt(allowed)) continue;
     for (const order of own) plan.remove.push({ order, why: 'exceedsNetExposure' });
   }
@@ -328,7 +340,7 @@ function withinNet(scene: SetScene, place: readonly Want[]): Want[] {
   const left = new Map<string, Decimal>();
   for (const position of scene.read.positions) {
     const own = countedOrders(scene, position);
-    const net = maxDecimal(netExposure(position, scene.read), ZERO);
+    const net = maxDecimal(netExposure(position, withHeld(scene.read, scene.state)), ZERO);
     left.set(position.positionId, net.minus(outstandingBase(own, () => true)));
   }
   return place.flatMap((want) => {

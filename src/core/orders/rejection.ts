@@ -20,11 +20,27 @@ const REASONS: ReadonlyMap<string, RejectionReason> = new Map([
   ['gatewayRefused', 'notProcessed'],
   ['addressNotAllowed', 'notProcessed'],
   ['clientClosed', 'notProcessed'],
+  ['amountInvalid', 'amountStep'],
+  ['priceInvalid', 'priceStep'],
 ]);
 
 /** What a request that was refused without effect means for whoever wanted it. */
-export function classifyRejection(error: Pick<ExchangeError, 'name'>): RejectionReason {
-  return REASONS.get(error.name) ?? 'other';
+export function classifyRejection(error: Pick<ExchangeError, 'name' | 'fields'>): RejectionReason {
+  return REASONS.get(error.name) ?? fieldReason(error) ?? 'other';
+}
+
+/** Refused for its amount or its price: the step that it was rounded to may not be the market's any more. */
+export type StepReason = Extract<RejectionReason, 'amountStep' | 'priceStep'>;
+
+export const isAboutStep = (reason: RejectionReason): reason is StepReason =>
+  reason === 'amountStep' || reason === 'priceStep';
+
+/** Where the exchange has one code for every fault (30), the field that it blames says as much. */
+function fieldReason({ name, fields = {} }: Pick<ExchangeError, 'name' | 'fields'>): StepReason | undefined {
+  const [field, ...others] = name === 'validationFailed' ? Object.keys(fields) : [];
+  if (field === undefined || others.length > 0) return undefined;
+  if (field === 'amount') return 'amountStep';
+  return /^(price|activation_?price)$/i.test(field) ? 'priceStep' : undefined;
 }
 
 /**

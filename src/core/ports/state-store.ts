@@ -137,13 +137,18 @@ export interface TakeDueRequest {
    * enough for the account not to be left alone when the process dies.
    */
   readonly claimMs: number;
-  /** An account due later than this from now is due: the clock that set it was wrong. At least the calm cadence. */
+  /**
+   * An account due later than this from now is due: the clock that set it was wrong. At least the calm cadence. All
+   * are due when the store's clock has stepped back since it was last asked.
+   */
   readonly maxAheadMs: number;
 }
 
 export interface DueView extends BucketView {
   /** Until the next account of the request becomes due, claimed ones included; null: there is none. */
   readonly nextDueInMs: number | null;
+  /** The store's clock when it answered, Unix milliseconds. */
+  readonly storeMs: number;
 }
 
 /** A change of one account, all of it or nothing. */

@@ -1,7 +1,7 @@
 import type { FieldReader } from '../fields/field-cache.ts';
 import type { CreditLineQuantities } from '../quantities/credit-line.ts';
 import type { PositionQuantities } from '../quantities/position.ts';
-import type { Quantity } from '../quantities/quantity.ts';
+import { known, type Quantity, unknown } from '../quantities/quantity.ts';
 import { MS_PER_DAY, MS_PER_MINUTE } from '../quantities/units.ts';
 import type { Leaf } from '../rules/condition.ts';
 import type { SubjectKey } from '../rules/subject.ts';
@@ -18,7 +18,7 @@ export type CadenceReason =
   | 'ruleActive'
   /** The exchange has called for margin or is liquidating. */
   | 'marginCall'
-  /** A watched source is unread or too old to decide. */
+  /** A watched source is unread or too old to decide, or does not show what was open. */
   | 'blind'
   /** Risk asks for more than the request budget allows. */
   | 'budget';
@@ -103,6 +103,7 @@ export interface LevelThreshold {
 /** Fields that are a function of the price (or the LTV) alone, so that a threshold is a level of it. */
 const FOLLOW_THE_PRICE: ReadonlySet<string> = new Set([
   'liquidationDistance',
+  'jointDistance',
   'markPrice',
   'notional',
   'unrealizedPnl',
@@ -198,6 +199,39 @@ export function priceLevels(
     }
   }
   return levels;
+}
+
+/**
+ * Levels of the markets of an account as a whole, now at 1, at which it would reach one of its thresholds when all move
+ * together; its liquidation is always one. `dir`: -1 where a rise brings it nearer.
+ */
+export function jointLevels(
+  distance: number,
+  dir: 1 | -1,
+  thresholds: readonly LevelThreshold[],
+): NearestLevels {
+  const levels = new NearestLevels(1);
+  const liquidation = 1 - dir * distance;
+  levels.add(liquidation);
+  for (const { field, threshold } of thresholds) {
+    if (field === 'jointDistance') levels.add(liquidation / (1 - dir * threshold));
+  }
+  return levels;
+}
+
+/** Of several markets that move together: the wildest of them, and the fastest way towards harm. */
+export function jointMotion(motions: readonly Quantity<Motion>[], dir: 1 | -1): Quantity<Motion> {
+  let variancePerMs = 0;
+  let driftPerMs = 0;
+  let why: Quantity<Motion> = unknown('tooFewSamples');
+  for (const motion of motions) {
+    if (motion.kind !== 'value') continue;
+    variancePerMs = Math.max(variancePerMs, motion.value.variancePerMs);
+    const drift = motion.value.driftPerMs;
+    driftPerMs = dir > 0 ? Math.min(driftPerMs, drift) : Math.max(driftPerMs, drift);
+    why = known({ variancePerMs, driftPerMs });
+  }
+  return why;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { AuditDraft } from '../../core/audit/audit-record.ts';
 import { controlsInForce } from '../../core/controls/controls.ts';
+import { explainedClosures } from '../../core/lanes/absence.ts';
 import type { LaneRef } from '../../core/ports/lane-dispatcher.ts';
 import type { Notice } from '../../core/ports/notifier.ts';
 import type { AccountCommit, AccountDocuments } from '../../core/ports/state-store.ts';
@@ -36,7 +37,8 @@ export function decide(inputs: DecideInputs): Decided {
   const { account, stored, observation, now } = inputs;
   const { rules } = account;
   const { documents } = stored;
-  const snapshot = snapshotOf(observation, stored);
+  const closedByUs = explainedClosures(stored.lanes.values(), rules.settings, inputs.moment.nowMs);
+  const snapshot = snapshotOf(observation, stored, closedByUs);
   const state = documents.evaluation ?? emptyAccountState(account.id);
   const options = { leastIntervalMs: account.leastIntervalMs };
   const evaluation = evaluate(snapshot, state, now, rules, options);

@@ -68,18 +68,20 @@ export async function pollBucket(
   guard: PollGuard,
   tick: Tick,
 ): Promise<TickResult> {
-  const { accounts, clock, store, telemetry, settings } = context;
+  const { accounts, clock, store, telemetry, settings, time } = context;
   const startedMs = clock.monotonicMs();
   const ids = accounts.inBucket(tick.bucket);
   const free = guard.free(ids);
   if (free.length === 0) return { due: 0, inFlight: ids.length };
   pass('poll.taking', { bucket: tick.bucket });
+  const askedAtMs = clock.monotonicMs();
   const view = await store.takeDue(tick.bucket, {
     accountIds: free,
     claimMs: settings.claimMs,
     maxAheadMs: maxAhead(context, free),
   });
   pass('poll.taken', { bucket: tick.bucket });
+  time.notice({ storeMs: view.storeMs, askedAtMs, answeredAtMs: clock.monotonicMs() });
   const commits = new BatchedCommits(store, context.timers);
   const claims = new HeldClaims(context, tick.bucket);
   const apartMs = timeApart(tick.everyMs, view.accounts.length);
@@ -298,8 +300,8 @@ function decideNow(
   withHistory: boolean,
 ): Decided {
   const { reminderMs } = settings;
-  const [now, laneMs] = [time.instant(), time.nowMs()];
-  return decide({ account, stored, controls, observation, now, laneMs, reminderMs, withHistory });
+  const [now, moment] = [time.instant(), time.moment()];
+  return decide({ account, stored, controls, observation, now, moment, reminderMs, withHistory });
 }
 
 function commitOf({ commit, evaluation }: Decided, tick: StartedTick, clock: Clock): AccountCommit {

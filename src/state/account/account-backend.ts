@@ -61,6 +61,8 @@ export interface RawView {
   readonly controls: string | null;
   readonly accounts: readonly RawAccount[];
   readonly nextDueInMs: number | null;
+  /** The clock of the backend; null unless the request was for what is due. */
+  readonly nowMs: number | null;
 }
 
 export interface RawBatch {
@@ -113,6 +115,11 @@ export interface RawSample {
   readonly atMs: number;
   readonly values: ReadonlyMap<string, string>;
 }
+
+/** Beside the due times of accounts: when they were last looked at. No configured account can have this id. */
+export const CLOCK_MEMBER = '@clock';
+/** A clock that goes back by less than this is none that was set. */
+export const CLOCK_STEP_MS = 1_000;
 
 /** Length of the stamp that a text of controls begins with. */
 export const STAMP_LENGTH = 12;

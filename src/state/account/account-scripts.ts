@@ -1,5 +1,5 @@
 import type { RedisScript } from '../redis-scripts.ts';
-import { STAMP_LENGTH } from './account-backend.ts';
+import { CLOCK_MEMBER, CLOCK_STEP_MS, STAMP_LENGTH } from './account-backend.ts';
 import { WRITER_LENGTH } from './header.ts';
 
 const NOW = `
@@ -15,7 +15,7 @@ export const VIEW: RedisScript = {
   lua: `
 local claim, count = tonumber(ARGV[3]), #KEYS - 3
 local controls = redis.call('GET', KEYS[2]) or ''
-local out = { redis.call('GET', KEYS[1]) or '', controls, -1 }
+local out = { redis.call('GET', KEYS[1]) or '', controls, -1, -1 }
 if controls ~= '' and string.sub(controls, 1, ${STAMP_LENGTH}) == ARGV[2] then out[2] = 0 end
 local function give(index)
   local key = KEYS[3 + index]
@@ -30,11 +30,12 @@ if not claim then
   return out
 end
 ${NOW}
-local farthest, nextDue, claimed = now + tonumber(ARGV[4]), nil, { 'ZADD', KEYS[3] }
-local scores = count > 0 and redis.call('ZMSCORE', KEYS[3], unpack(ARGV, 5, 4 + count)) or {}
+local farthest, nextDue, claimed = now + tonumber(ARGV[4]), nil, { 'ZADD', KEYS[3], now, '${CLOCK_MEMBER}' }
+local scores = redis.call('ZMSCORE', KEYS[3], '${CLOCK_MEMBER}', unpack(ARGV, 5, 4 + count))
+local steppedBack = tonumber(scores[1] or 0) > now + ${CLOCK_STEP_MS}
 for index = 1, count do
-  local due = tonumber(scores[index] or 0)
-  if due <= now or due > farthest then
+  local due = tonumber(scores[index + 1] or 0)
+  if due <= now or due > farthest or steppedBack then
     give(index)
     due = now + claim
     claimed[#claimed + 1] = due
@@ -42,8 +43,9 @@ for index = 1, count do
   end
   if nextDue == nil or due < nextDue then nextDue = due end
 end
-if #claimed > 2 then redis.call(unpack(claimed)) end
+if #claimed > 4 or steppedBack then redis.call(unpack(claimed)) end
 if nextDue then out[3] = nextDue - now end
+out[4] = now
 return out`,
 };
 

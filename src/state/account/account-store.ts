@@ -92,7 +92,7 @@ export class AccountStore implements StateStore {
   async takeDue(bucket: number, { accountIds, claimMs, maxAheadMs }: TakeDueRequest): Promise<DueView> {
     const due = { claimMs: Math.round(claimMs), maxAheadMs: Math.round(maxAheadMs) };
     const { view, raw } = await this.#view(bucket, accountIds, due);
-    return { ...view, nextDueInMs: raw.nextDueInMs };
+    return { ...view, nextDueInMs: raw.nextDueInMs, storeMs: raw.nowMs ?? this.#options.clock.nowMs() };
   }
 
   async holdClaims(bucket: number, accountIds: readonly string[], claimMs: number): Promise<void> {

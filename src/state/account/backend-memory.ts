@@ -4,6 +4,8 @@ import { createMemoryLeases, type MemoryLeases } from '../leases/leases-memory.t
 import {
   type Backend,
   type Bounds,
+  CLOCK_MEMBER,
+  CLOCK_STEP_MS,
   type RawAccount,
   type RawBatch,
   type RawChange,
@@ -65,6 +67,7 @@ class MemoryBackend implements Backend {
       controls: known ? null : bucket.controls,
       accounts: taken.map((accountId) => readRaw(bucket, accountId, request.writer)),
       nextDueInMs: request.due === null ? null : this.#nextDue(bucket, request.accountIds),
+      nowMs: request.due === null ? null : this.#clock.nowMs(),
     };
   }
 
@@ -163,7 +166,9 @@ class MemoryBackend implements Backend {
 
   #take(bucket: Bucket, request: RawRequest, due: NonNullable<RawRequest['due']>): readonly string[] {
     const now = this.#clock.monotonicMs();
-    const isDue = (atMs: number): boolean => atMs <= now || atMs > now + due.maxAheadMs;
+    const hasSteppedBack = (bucket.due.get(CLOCK_MEMBER) ?? 0) > now + CLOCK_STEP_MS;
+    const isDue = (atMs: number): boolean => atMs <= now || atMs > now + due.maxAheadMs || hasSteppedBack;
+    bucket.due.set(CLOCK_MEMBER, now);
     const taken = request.accountIds.filter((accountId) => isDue(bucket.due.get(accountId) ?? 0));
     for (const accountId of taken) bucket.due.set(accountId, now + due.claimMs);
     return taken;

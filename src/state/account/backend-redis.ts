@@ -229,9 +229,9 @@ function pairs(values: readonly string[]): Map<string, string> {
 }
 
 function readView(reply: readonly unknown[], accountIds: readonly string[], run: string): RawView {
-  const [epoch, controls, nextDue] = reply;
+  const [epoch, controls, nextDue, now] = reply;
   const accounts: RawAccount[] = [];
-  for (let at = 3; at < reply.length; at += 3) {
+  for (let at = 4; at < reply.length; at += 3) {
     const fields = reply[at + 2];
     accounts.push({
       accountId: accountIds[Number(reply[at]) - 1]!,
@@ -245,6 +245,7 @@ function readView(reply: readonly unknown[], accountIds: readonly string[], run:
     controls: controls === 0 ? null : String(controls),
     accounts,
     nextDueInMs: nextDue === -1 ? null : Number(nextDue),
+    nowMs: now === -1 ? null : Number(now),
   };
 }
 

@@ -14,7 +14,7 @@ export interface RestingEvaluation extends Pick<AccountState, 'accountId' | 'nex
   readonly markets: readonly string[];
   /** Subjects of the credit lines; the stored name is that of the first version. */
   readonly loans: readonly string[];
-  readonly positions: readonly Pick<AccountState['positions'][number], 'positionId' | 'cover'>[];
+  readonly positions: readonly Omit<AccountState['positions'][number], 'unprotectedMs'>[];
 }
 
 /** One that was stored in one part, as it is read: whatever lies beside it was left there by another. */
@@ -44,8 +44,15 @@ function restingOf(state: AccountState): RestingEvaluation {
     rules,
     markets: markets.map(({ market }) => market),
     loans: creditLines.map(({ subject }) => subject),
-    positions: positions.map(({ positionId, cover }) => ({ positionId, cover })),
+    positions: positions.map(restingPosition),
   };
+}
+
+function restingPosition(
+  position: AccountState['positions'][number],
+): RestingEvaluation['positions'][number] {
+  const { unprotectedMs: _, ...rests } = position;
+  return rests;
 }
 
 export function restingText(state: AccountState): string {
@@ -85,7 +92,12 @@ export function restsAlike(a: AccountState, b: AccountState): boolean {
     isAlike(
       a.positions,
       b.positions,
-      (one, other) => one.positionId === other.positionId && one.cover === other.cover,
+      (one, other) =>
+        one.positionId === other.positionId &&
+        one.cover === other.cover &&
+        one.market === other.market &&
+        one.side === other.side &&
+        one.unseen === other.unseen,
     )
   );
 }
@@ -122,10 +134,10 @@ export function joinEvaluation(
       forecast,
       gap: gap === 1,
     })),
-    positions: paired(resting.positions, unprotectedMs, ({ positionId, cover }, ms) => ({
+    positions: paired(resting.positions, unprotectedMs, ({ positionId, ...rests }, ms) => ({
       positionId,
       unprotectedMs: ms,
-      cover,
+      ...rests,
     })),
     ages,
   };

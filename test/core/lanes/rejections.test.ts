@@ -14,6 +14,8 @@ type Consequence =
   | 'again'
   /** A failed attempt, with an alarm: the next one takes the next slippage. */
   | 'failed'
+  /** Sent again at once, with an alarm, on a coarser step of the market: no failed attempt. */
+  | 'coarser'
   /** It may be there: fence, cancel, read, place. */
   | 'unknown';
 
@@ -35,8 +37,8 @@ const EXPECTED: Readonly<Record<string, Consequence>> = {
   clientOrderIdInvalid: 'failed',
   insufficientBalance: 'failed',
   marketInvalid: 'failed',
-  amountInvalid: 'failed',
-  priceInvalid: 'failed',
+  amountInvalid: 'coarser',
+  priceInvalid: 'coarser',
   positionLimit: 'failed',
   pendingValueLimit: 'failed',
   sideLocked: 'failed',
@@ -104,6 +106,19 @@ test.for(Object.entries(EXPECTED))('an order that ends as %s: %s', ([name, conse
       expect(alarms).toEqual(['rejected']);
       expect(driver.later(5_000).read(at({})).place().order.slippage).toBe(0.02);
       break;
+    case 'coarser': {
+      expect({ orders, failures, alarms, doubt }).toEqual({
+        orders: [],
+        failures: 0,
+        alarms: ['rejected'],
+        doubt: null,
+      });
+      const { request, slippage } = driver.read(at({})).place().order;
+      const step = code === 32 ? 0.01 : 1;
+      const value = Number(code === 32 ? request.amount : request.activationPrice);
+      expect([Math.round((value / step) * 1e6) % 1e6, slippage]).toEqual([0, 0.005]);
+      break;
+    }
     case 'unknown':
       expect(effect).toBe('possible');
       expect(doubt?.why).toBe('unknownOutcome');

@@ -1,11 +1,17 @@
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { coinOf, pricedMarkets } from '../replay/exposure.ts';
-import type { StartingBook } from '../replay/positions/starting-account.ts';
-import { CONDITIONS } from '../replay/scenarios/conditions.ts';
-import { SCENARIO_LIBRARY, SHOCK_GRID } from '../replay/scenarios/library.ts';
-import { type Scenario, withoutLulls } from '../replay/scenarios/scenario.ts';
-import { runStress, type StressHooks, type StressPlan, type StressRecord } from '../replay/stress/stress.ts';
+import { coinOf, pricedMarkets } from '../../replay/exposure.ts';
+import type { StartingBook } from '../../replay/positions/starting-account.ts';
+import { condensed } from '../../replay/scenarios/condensed.ts';
+import { CONDITIONS } from '../../replay/scenarios/conditions.ts';
+import { SCENARIO_LIBRARY, SHOCK_GRID } from '../../replay/scenarios/library.ts';
+import type { Scenario } from '../../replay/scenarios/scenario.ts';
+import {
+  runStress,
+  type StressHooks,
+  type StressPlan,
+  type StressRecord,
+} from '../../replay/stress/stress.ts';
 import { type Book, type Holdings, ReplayInputError, readBook, termsOf } from './replay-input.ts';
 
 export interface StressOptions {
@@ -45,7 +51,7 @@ export async function openStress(options: StressOptions): Promise<OpenStress> {
   const plan = stressPlan(file, book, {
     seed,
     prices: options.prices,
-    scenarios: SCENARIO_LIBRARY.filter(wanted).map(withoutLulls),
+    scenarios: SCENARIO_LIBRARY.filter(wanted),
     conditions: CONDITIONS,
     grid: SHOCK_GRID.filter(wanted),
     betas: options.betas,
@@ -62,6 +68,7 @@ export function stressPlan(configFile: string, book: Book, choice: Choice): Stre
   const markets = accounts.flatMap(({ positions }) => positions.map(({ market }) => market));
   return {
     ...choice,
+    scenarios: choice.scenarios.map(condensed),
     startMs: START_MS,
     accounts,
     prices: startPrices(accounts, choice.prices),
