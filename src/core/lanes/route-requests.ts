@@ -72,7 +72,7 @@ export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
       continue;
     }
     const key = actionKey(request, null);
-    const refs = state.routes[key] ?? concerned(request, inputs);
+    const refs = state.routes[key]?.map((ref) => asNamedNow(ref, inputs)) ?? concerned(request, inputs);
     if (refs === undefined) {
       waiting.push(request);
       continue;
@@ -142,6 +142,12 @@ function concerned(request: ActionRequest, inputs: RouteInputs): readonly Positi
   const globs = request.action.kind === 'cancelAll' ? ['*'] : (globsOf(request) ?? ['*']);
   const matches = compileGlobs(globs);
   return inputs.positions.filter((view) => matches(view.market)).map(refOf);
+}
+
+/** A market may be renamed: its positions are followed by their ids. */
+function asNamedNow(ref: PositionRef, { positions }: RouteInputs): PositionRef {
+  const now = positions.find(({ positionId }) => positionId === ref.positionId);
+  return now === undefined || now.market === ref.market ? ref : refOf(now);
 }
 
 function globsOf({ action }: ActionRequest): readonly string[] | undefined {
