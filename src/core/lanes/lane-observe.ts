@@ -2,6 +2,7 @@ import { type AuditEvent, type Recorder, recorder } from '../audit/audit-event.t
 import { coverIntent, isOpen, type LaneRequest, reconcileRequests } from '../intents/intent.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
 import { asLearned, grownBasis, isInverted, MARKS_KEPT_MS } from '../orders/activation-gap.ts';
+import { isAfterOutage, suspectStops } from '../orders/after-outage.ts';
 import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orders/outstanding.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
@@ -51,7 +52,8 @@ export function observeRead(
   const audit = recorder(state.accountId, state.market, nowMs);
   const read = marketRead(observation, state.market, settings);
   const seen = withMarks(state, read, observation);
-  const noted = isNewer(read, state.latestRead) ? { ...seen, latestRead: read } : seen;
+  const known = isAfterOutage(state.latestRead, read, settings) ? suspectStops(seen, 'outage', audit) : seen;
+  const noted = isNewer(read, state.latestRead) ? { ...known, latestRead: read } : known;
   const ignored = ignoreReason(noted, read, settings);
   if (ignored !== undefined) {
     audit.emit({

@@ -223,6 +223,8 @@ export interface OwnOrder {
   readonly presumedFilled: boolean;
   /** The market had passed its activation before it arrived. */
   readonly inverted?: boolean;
+  /** It stood when an outage began: that its id was used before does not show that it still does. */
+  readonly mayHaveVanished?: boolean;
   /** The position moved in a way that this order may or may not explain. */
   readonly ambiguous: boolean;
   /** Sent before the fence had passed, or where earlier orders could not be ruled out. */
