@@ -53,6 +53,8 @@ export interface LaneState {
   readonly marks?: readonly MarkSample[];
   /** Raised by inversions: how far mark and last price may be apart here, a fraction; absent: as configured. */
   readonly learnedBasis?: number;
+  /** Between what mark less last price lay when an order of ours filled, fractions of the mark; absent: never seen. */
+  readonly measuredBasis?: { readonly low: number; readonly high: number };
   /** How long requests in this market take at present; absent: none has been answered yet. */
   readonly roundTripMs?: number;
   /** Requests refused or unanswered since one was last accepted: lengthens the pause before the next try. */
@@ -195,6 +197,8 @@ export interface OwnOrder {
   readonly presumedFilled: boolean;
   /** The market had passed its activation before it arrived. */
   readonly inverted?: boolean;
+  /** One of two that share an amount, at a small and at a large gap; absent: it has all of it. */
+  readonly part?: 'near' | 'far';
   /** The position moved in a way that this order may or may not explain. */
   readonly ambiguous: boolean;
   /** Sent before the fence had passed, or where earlier orders could not be ruled out. */
