@@ -1,8 +1,8 @@
 import { type AuditEvent, type Recorder, recorder } from '../audit/audit-event.ts';
 import { coverIntent, isOpen, type LaneRequest, reconcileRequests } from '../intents/intent.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
-import { isAfterOutage, suspectStops } from '../orders/after-outage.ts';
 import { asLearned, grownBasis, isInverted, MARKS_KEPT_MS, measuredBy } from '../orders/activation-gap.ts';
+import { isAfterOutage, suspectStops } from '../orders/after-outage.ts';
 import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orders/outstanding.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
