@@ -71,7 +71,7 @@ const timeouts = section(
       'Bound on a whole read, waiting and repeating included. Orders and cancels are sent once.',
     ),
   },
-  { attempt: '3s', call: '10s' },
+  { attempt: '5s', call: '10s' },
 );
 
 export const exchangeSchema = section(

@@ -68,6 +68,7 @@ export function openWorld(simulator: RunningSimulator, parts: ConfigParts): Worl
       instance: 'test',
       claimMs: 3_000,
       laneLeaseMs: 2_000,
+      attemptTimeoutMs: 3_000,
       longestWaitMs: 10_000,
       reminderMs: 60_000,
       historyMs: 10_000,

@@ -72,6 +72,11 @@ const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 50;
 const RENEWALS_PER_LEASE = 3;
 
+/** Also while a request waits to leave for as long as two renewals are apart, it is covered. */
+export function leaseForRequestMs({ laneLeaseMs, attemptTimeoutMs }: PipelineContext['settings']): number {
+  return Math.max(laneLeaseMs, attemptTimeoutMs + (2 * laneLeaseMs) / RENEWALS_PER_LEASE);
+}
+
 /**
  * One run's hold of a lane (or of all lanes of an account): the lease, kept while the run lasts, and the account
  * as this run last saw it. Whatever it writes is refused once the lease is lost.
@@ -81,6 +86,7 @@ export class LaneSession {
   readonly #context: PipelineContext;
   readonly #lease: LaneLease;
   #heldUntilMs: number;
+  #isSending = false;
   #isWanted = false;
   #isOver = false;
   #callOff: (() => void) | undefined;
@@ -100,7 +106,9 @@ export class LaneSession {
   keep(): void {
     const { timers, settings } = this.#context;
     this.#callOff = timers.after(settings.laneLeaseMs / RENEWALS_PER_LEASE, () => {
-      this.#renewal = this.#renew();
+      this.#renewal = this.#renew().then(() => {
+        if (!this.#isOver) this.keep();
+      });
     });
   }
 
@@ -109,9 +117,26 @@ export class LaneSession {
     return this.#isWanted;
   }
 
-  /** Whether the lease is certainly held now, by the clock of this process. */
-  get isHeld(): boolean {
-    return this.#context.clock.monotonicMs() < this.#heldUntilMs;
+  /** Whether a request that leaves now and takes its whole time certainly ends while the lane is still held. */
+  get isCovered(): boolean {
+    const { clock, settings } = this.#context;
+    return clock.monotonicMs() + settings.attemptTimeoutMs <= this.#heldUntilMs;
+  }
+
+  /**
+   * Holds the lane long enough for a request until `uncover`: this process may be suspended or die while it is under
+   * way, and nobody may act beside it then.
+   * @returns whether that came about
+   */
+  async cover(): Promise<boolean> {
+    this.#isSending = true;
+    if (!this.isCovered) await this.#renew();
+    return this.isCovered;
+  }
+
+  /** The request was answered: whoever takes the lane over need not wait for its time. */
+  uncover(): void {
+    this.#isSending = false;
   }
 
   /** Reads what the next change starts from, unless that is known. */
@@ -175,16 +200,15 @@ export class LaneSession {
 
   async #renew(): Promise<void> {
     const { clock, store, settings } = this.#context;
-    const { laneLeaseMs } = settings;
+    const leaseMs = this.#isSending ? leaseForRequestMs(settings) : settings.laneLeaseMs;
     const askedAtMs = clock.monotonicMs();
-    // A store that does not answer for long enough has let the lease end: `isHeld` says so.
+    // A store that does not answer for long enough has let the lease end: `isCovered` says so.
     const renewal = await store.leases
-      .renew(this.#lease, laneLeaseMs)
+      .renew(this.#lease, leaseMs)
       .catch((): LeaseRenewal | undefined => undefined);
-    if (renewal === 'held' || renewal === 'wanted') this.#heldUntilMs = askedAtMs + laneLeaseMs;
+    if (renewal === 'held' || renewal === 'wanted') this.#heldUntilMs = askedAtMs + leaseMs;
     if (renewal === 'wanted') this.#isWanted = true;
     if (renewal === 'lost') this.#heldUntilMs = Number.NEGATIVE_INFINITY;
-    if (!this.#isOver) this.keep();
   }
 
   async release(): Promise<void> {

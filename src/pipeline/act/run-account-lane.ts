@@ -135,14 +135,15 @@ async function cancel(
 ): Promise<void> {
   const { clock, memory, telemetry } = context;
   const accountId = session.account.id;
-  if (!session.isHeld) throw new LaneRunEnded('leaseLost');
+  if (!(await session.cover())) throw new LaneRunEnded('leaseLost');
   memory.abortReads(accountId);
   const startedMs = clock.monotonicMs();
   pass('account.sending', { accountId });
   const outcome = await session.account.exchange.cancelAll(step.request, {
     priority: 'protective',
-    mayLeave: () => session.isHeld,
+    mayLeave: () => session.isCovered,
   });
+  session.uncover();
   pass('account.answered', { accountId });
   const durationMs = clock.monotonicMs() - startedMs;
   const error = outcome.kind === 'accepted' ? {} : { error: outcome.error.name };

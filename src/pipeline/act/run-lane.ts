@@ -5,7 +5,7 @@ import type { LaneRef, SeenAccount } from '../../core/ports/lane-dispatcher.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
-import { LaneRunEnded, LaneSession, viewOf } from './lane-session.ts';
+import { LaneRunEnded, LaneSession, leaseForRequestMs, viewOf } from './lane-session.ts';
 import { asStored, type Before, hasNothingToDo, type Planned, planStep, takenUp } from './plan-step.ts';
 import { type MarketRecords, readMarket } from './read-market.ts';
 import { runAccountLane } from './run-account-lane.ts';
@@ -88,12 +88,14 @@ async function acquire({ context, account, market, signal, seen }: Run): Promise
   const { clock, store, settings, random } = context;
   const owner = `${settings.instance}.${Math.floor(random() * 2 ** 48).toString(36)}`;
   const giveUpMs = clock.monotonicMs() + settings.longestWaitMs;
+  // Long enough for the first request: most runs have no other.
+  const leaseMs = leaseForRequestMs(settings);
   pass('lane.acquiring', { accountId: account.id, market });
   for (let isFirst = true; ; isFirst = false) {
     const askedAtMs = clock.monotonicMs();
-    const reply = await store.leases.acquire(account.id, market, owner, settings.laneLeaseMs);
+    const reply = await store.leases.acquire(account.id, market, owner, leaseMs);
     if (reply.kind === 'held') {
-      const heldUntilMs = askedAtMs + settings.laneLeaseMs;
+      const heldUntilMs = askedAtMs + leaseMs;
       // Whoever had to wait knows that somebody else has changed the lane since.
       const known = isFirst ? seen : undefined;
       const session = new LaneSession(context, account, { lease: reply.lease, heldUntilMs, seen: known });
@@ -199,10 +201,11 @@ async function carryOutStep(run: MarketRun, step: Exclude<RequestStep, ReadStep>
   const { context, session, market } = run;
   const about = { accountId: session.account.id, market, step: step.kind };
   // Written ahead, but not sent: whoever takes the lane up next treats it as unknown.
-  if (!session.isHeld) throw new LaneRunEnded('leaseLost');
+  if (!(await session.cover())) throw new LaneRunEnded('leaseLost');
   context.memory.abortReads(session.account.id);
   pass('step.sending', about);
   const result = await send(context, session, step);
+  session.uncover();
   // The same in every attempt to record it: a read that has begun since is later than it, whatever the commit meets.
   const answeredMs = context.time.nowMs();
   pass('step.answered', about);
@@ -218,7 +221,7 @@ async function send(
 ): Promise<StepResult> {
   const { id: accountId, exchange } = session.account;
   const startedMs = clock.monotonicMs();
-  const options: CallOptions = { priority: 'protective', mayLeave: () => session.isHeld };
+  const options: CallOptions = { priority: 'protective', mayLeave: () => session.isCovered };
   const result: StepResult =
     step.kind === 'place'
       ? { kind: 'place', outcome: await exchange.reduceOnlyStop(step.request, options) }
