@@ -129,6 +129,8 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   ],
   orders: [
     'activation-gap',
+    'beside',
+    'cancel-policy',
     'fence',
     'net-exposure',
     'order-request',
@@ -138,6 +140,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'protective-stop',
     'rejection',
     'sha256',
+    'trial-order',
     'want',
   ],
   lanes: [

@@ -16,6 +16,7 @@ import {
   type ReadPosition,
 } from './lane-state.ts';
 import { marketRead, type ReadObservation } from './market-read.ts';
+import { withoutOldDoubt } from './old-doubt.ts';
 
 export interface LaneChange {
   readonly state: LaneState;
@@ -60,7 +61,8 @@ export function observeRead(
     });
     return { state: noted, events: audit.events };
   }
-  return { state: absorb(noted, read, settings, nowMs, audit), events: audit.events };
+  const certain = withoutOldDoubt(noted, read, settings, audit);
+  return { state: absorb(certain, read, settings, nowMs, audit), events: audit.events };
 }
 
 /** What is known of how the market moved; a lane that had nothing to do takes it from those who watched. */
@@ -189,8 +191,8 @@ function triggerCovers(
   audit: Recorder,
 ): LaneState {
   const triggered = [
-    ...filled.filter((order) => order.role === 'cover'),
-    ...state.orders.filter((order) => order.role === 'cover' && isTriggered(order, read, settings)),
+    ...filled.filter(isStop),
+    ...state.orders.filter((order) => isStop(order) && isTriggered(order, read, settings)),
   ];
   let { intents } = state;
   for (const order of triggered) {
@@ -203,6 +205,10 @@ function triggerCovers(
     intents = [...others, coverIntent(cover, settings, nowMs)];
   }
   return { ...state, intents };
+}
+
+function isStop({ role, trial }: OwnOrder): boolean {
+  return role === 'cover' && trial !== true;
 }
 
 /** It counts once for a position: what becomes of it afterwards is the intent's matter. */

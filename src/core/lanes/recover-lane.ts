@@ -1,6 +1,7 @@
 import { recorder } from '../audit/audit-event.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
-import { doubtful, finishTask, unsure } from './doubtful.ts';
+import { cancelUnanswered } from './cancel-outcome.ts';
+import { finishTask, unsure } from './doubtful.ts';
 import type { LaneChange } from './lane-observe.ts';
 import type { LaneState } from './lane-state.ts';
 
@@ -20,7 +21,11 @@ export function recover(state: LaneState, settings: AccountSettings, nowMs: numb
   }
   if (step?.kind === 'cancelAll') {
     return {
-      state: finishTask(doubtful(rebased, 'processDied', settings, nowMs, audit), step, 'failed'),
+      state: finishTask(
+        cancelUnanswered(rebased, step, 'processDied', settings, nowMs, audit),
+        step,
+        'failed',
+      ),
       events: audit.events,
     };
   }
@@ -30,8 +35,17 @@ export function recover(state: LaneState, settings: AccountSettings, nowMs: numb
 function rebase(state: LaneState, settings: AccountSettings, nowMs: number): LaneState {
   const notAfter = (atMs: number, boundMs: number): number => Math.min(atMs, nowMs + boundMs);
   const { reduce, cover, cancel, read } = state.retryAtMs;
+  // What was proven, the clock that it was proven by may not be the same any more.
+  const {
+    orderAcceptedMs: _,
+    orderRefusedMs: __,
+    roomTakenMs: ___,
+    cancelPendingUntilMs: pendingMs,
+    ...kept
+  } = state;
   return {
-    ...state,
+    ...kept,
+    ...(pendingMs === undefined ? {} : { cancelPendingUntilMs: notAfter(pendingMs, settings.lateArrivalMs) }),
     read: null,
     latestRead: null,
     marks: [],

@@ -41,6 +41,11 @@ function adverseSpeed(
   return Math.max(...speeds);
 }
 
+/** How fast the market moves against a position, a fraction of the mark per millisecond. */
+export function speedTowards(direction: Direction, { marks = [] }: LaneState): number {
+  return adverseSpeed(marks, direction, HORIZONS_MS);
+}
+
 /** The market with the allowance for the gap between mark and last price that inversions have taught. */
 export function asLearned(market: MarketSettings, { learnedBasis = 0 }: LaneState): MarketSettings {
   return learnedBasis > market.basisAllowance ? { ...market, basisAllowance: learnedBasis } : market;

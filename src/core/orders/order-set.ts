@@ -13,6 +13,7 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import { hasMovedAway, placingGap } from './activation-gap.ts';
+import { isSpent, mayAddUp, resendUnsure, roomTakers } from './beside.ts';
 import { isHedged, leastAmount, netExposure } from './net-exposure.ts';
 import { shapeReduce } from './order-prices.ts';
 import { isRemovable, isSentFor, isWellPast, offsetFromActivation, outstandingBase } from './outstanding.ts';
@@ -30,36 +31,64 @@ interface Plan {
 export function orderSetDifference(scene: SetScene): SetDifference {
   const plan: Plan = { place: [], remove: [], blocked: [], hedged: [] };
   removeOrphans(scene, plan);
+  removeTrials(scene, plan);
   for (const position of scene.read.positions) differOne(position, scene, plan);
   trimToNet(scene, plan);
   removeUnproven(scene, plan);
   return separateStanding(plan, scene);
 }
 
-/** Before anything is placed for a position, what is only presumed to have filled there is cancelled. */
+/**
+ * Before anything is placed for a position, what is only presumed to have filled there is cancelled; where no cancel
+ * may be sent, the two may add up.
+ */
 function removeUnproven(scene: SetScene, plan: Plan): void {
-  for (const order of scene.state.orders) {
-    const isConcerned = plan.place.some((want) => want.position.positionId === order.positionId);
-    if (order.presumedFilled && isConcerned) plan.remove.push({ order, why: 'fillUnproven' });
-  }
+  const unproven = scene.state.orders.filter(
+    ({ presumedFilled, positionId }) =>
+      presumedFilled && plan.place.some((want) => want.position.positionId === positionId),
+  );
+  for (const order of unproven) plan.remove.push({ order, why: 'fillUnproven' });
+  if (scene.mayCancel || unproven.length === 0) return;
+  const isBeside = ({ position, isTrimmed }: Want): boolean =>
+    !isTrimmed && unproven.some(({ positionId }) => positionId === position.positionId);
+  const isAllowed = mayAddUp(scene);
+  plan.place = plan.place.flatMap((want) =>
+    isBeside(want) ? (isAllowed ? [{ ...want, mayAddUp: true }] : []) : [want],
+  );
 }
 
 /** What no cancel of ours can remove stays, and is said to. */
-function separateStanding(plan: Plan, { settings, nowMs }: SetScene): SetDifference {
+function separateStanding(plan: Plan, scene: SetScene): SetDifference {
   const remove: Removal[] = [];
   const standing: Removal[] = [];
+  const known = new Set<OwnOrder>();
   for (const removal of plan.remove) {
-    (isRemovable(removal.order, settings, nowMs) ? remove : standing).push(removal);
+    if (known.has(removal.order)) continue;
+    known.add(removal.order);
+    (canRemove(removal.order, scene) ? remove : standing).push(removal);
   }
   return { ...plan, remove, standing };
+}
+
+/** Whether a cancel may be sent now, and would remove the order for certain. */
+function canRemove(order: OwnOrder, { mayCancel, settings, nowMs }: SetScene): boolean {
+  return mayCancel && isRemovable(order, settings, nowMs);
+}
+
+/** A trial has shown what it was for. */
+function removeTrials({ state, read }: SetScene, plan: Plan): void {
+  for (const order of state.orders) {
+    const isThere = findPosition(read, order.positionId) !== undefined;
+    if (order.trial === true && isThere) plan.remove.push({ order, why: 'resolved' });
+  }
 }
 
 /** Orders for positions that are gone: left standing, they would hit whatever is built there next. */
 function removeOrphans(scene: SetScene, plan: Plan): void {
   for (const order of scene.state.orders) {
     const position = findPosition(scene.read, order.positionId);
-    if (position === undefined || !isSentFor(order, position))
-      plan.remove.push({ order, why: 'positionGone' });
+    const isOrphan = position === undefined || (order.trial !== true && !isSentFor(order, position));
+    if (isOrphan) plan.remove.push({ order, why: 'positionGone' });
   }
 }
 
@@ -91,7 +120,11 @@ function differReduce(
   const open = scene.state.intents.filter((intent) => isOpen(intent) && intent.positionId === id);
   const triggered = open.some((intent) => intent.source === 'cover');
   const own = scene.state.orders.filter(
-    (order) => order.positionId === id && !order.presumedFilled && (order.role === 'reduce' || triggered),
+    (order) =>
+      order.positionId === id &&
+      !order.presumedFilled &&
+      order.trial !== true &&
+      (order.role === 'reduce' || triggered),
   );
   if (open.length === 0) {
     for (const order of own) plan.remove.push({ order, why: 'resolved' });
@@ -174,25 +207,65 @@ function fill(need: ReduceNeed, scene: SetScene, plan: Plan): void {
   const outstanding = outstandingBase(own, () => true);
   const missing = maxDecimal(amount.minus(outstanding), ZERO);
   const isTrimmed = need.budget === undefined && need.winner.targetBase === '0';
+  const takers = missing.gt(ZERO) ? roomTakers(need.position, scene) : [];
+  if (takers.some((order) => canRemove(order, scene))) {
+    for (const order of takers) plan.remove.push({ order, why: 'noRoom' });
+    return;
+  }
   if (own.length === 0) {
     if (missing.gt(ZERO)) pushReduce(need, missing, slippage, isTrimmed, scene, plan);
     return;
   }
-  const least = leastAmount(scene.market);
-  if (own.some((order) => isRemovable(order, scene.settings, scene.nowMs))) {
-    const threshold = maxDecimal(least, outstanding.times(decimalFromNumber(REPLACE_SHARE)));
-    const why = staleReason(need, own, slippage, scene) ?? (missing.gte(threshold) ? 'needGrew' : undefined);
-    if (why !== undefined) for (const order of own) plan.remove.push({ order, why });
+  const removable = own.filter((order) => canRemove(order, scene));
+  if (removable.length > 0) {
+    // One that may still arrive is not taken back by cancelling the others.
+    const why =
+      staleReason(need, removable, slippage, scene) ??
+      (missing.gte(worthReplacing(outstanding, scene)) ? 'needGrew' : undefined);
+    if (why === undefined) resend({ ...need, isTrimmed }, scene, plan);
+    else for (const order of own) plan.remove.push({ order, why });
     return;
   }
-  // Nothing of ours can be taken back here: what is missing is added, and a full close may be sent again.
+  addBeside({ ...need, isTrimmed }, slippage, scene, plan);
+}
+
+function worthReplacing(outstanding: Decimal, { market }: SetScene): Decimal {
+  return maxDecimal(leastAmount(market), outstanding.times(decimalFromNumber(REPLACE_SHARE)));
+}
+
+type SizedNeed = ReduceNeed & { readonly isTrimmed: boolean };
+
+/**
+ * Nothing of ours can be taken back now: what is missing is added beside it, and a full close may be sent again. What
+ * stands in vain does not count.
+ */
+function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: Plan): void {
+  const { own, amount, isTrimmed } = need;
+  const counted = own.filter((order) => !isSpent(order, need, scene));
+  const spent = own.length - counted.length;
+  const outstanding = outstandingBase(counted, () => true);
+  const missing = maxDecimal(amount.minus(outstanding), ZERO);
   const stale = staleReason(need, own.slice(-1), slippage, scene);
   const addition = isTrimmed && stale !== undefined ? amount : missing;
-  if (addition.gte(least)) pushReduce(need, addition, slippage, isTrimmed, scene, plan);
-  else if (stale !== undefined) {
-    const why = scene.settings.cancel === 'never' ? 'cancelForbidden' : 'stopNotCancellable';
-    plan.blocked.push({ key: need.winner.key, why });
+  if (addition.gte(worthReplacing(outstanding, scene))) {
+    // Each that stands in vain was an attempt: the next one pays more.
+    const steps = need.group.map((intent) =>
+      slippageOf({ ...intent, failures: intent.failures + spent }),
+    );
+    pushReduce(need, addition, Math.max(...steps), isTrimmed, scene, plan, spent > 0);
+    return;
   }
+  if (resend(need, scene, plan) || stale === undefined) return;
+  const why = scene.settings.cancel === 'never' ? 'cancelForbidden' : 'stopNotCancellable';
+  plan.blocked.push({ key: need.winner.key, why });
+}
+
+function resend(need: SizedNeed, scene: SetScene, plan: Plan): boolean {
+  const { winner, position, own } = need;
+  const targetBase = toDecimal(winner.targetBase ?? position.sizeBase);
+  const want = resendUnsure(own, { ...need, episode: winner.episode, stage: winner.stage, targetBase }, scene);
+  if (want !== undefined) plan.place.push(want);
+  return want !== undefined;
 }
 
 function pushReduce(
@@ -202,6 +275,7 @@ function pushReduce(
   isTrimmed: boolean,
   scene: SetScene,
   plan: Plan,
+  addsUp = false,
 ): void {
   const { winner, position } = need;
   const why = priceBlock(position);
@@ -231,6 +305,7 @@ function pushReduce(
     coverBasis: null,
     anchor: null,
     resend: null,
+    mayAddUp: addsUp,
   });
 }
 
@@ -258,8 +333,7 @@ function staleReason(
     if (offset.lte(ZERO) && wasPassedLongEnough(order, offset, position, scene)) return 'notFilled';
     if (hasMovedAway(offset, position, scene)) return 'marketMovedAway';
   }
-  const isLate = (order: OwnOrder): boolean =>
-    order.inverted === true && isRemovable(order, scene.settings, scene.nowMs);
+  const isLate = (order: OwnOrder): boolean => order.inverted === true && canRemove(order, scene);
   return own.some(isLate) ? 'inverted' : undefined;
 }
 

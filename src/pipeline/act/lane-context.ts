@@ -1,7 +1,8 @@
 import type { ControlsInForce } from '../../core/controls/controls.ts';
 import type { LaneContext } from '../../core/intents/admission.ts';
 import { admitEpisodes, EMPTY_LEDGER, type GateContext, type LimitInputs } from '../../core/intents/gate.ts';
-import type { AccountDocuments } from '../../core/ports/state-store.ts';
+import { type OrderRecord, orderRecordOf } from '../../core/orders/cancel-policy.ts';
+import type { AccountDocuments, StoredAccount } from '../../core/ports/state-store.ts';
 import type { Mode } from '../../core/rules/rule.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
@@ -41,16 +42,23 @@ export function laneContext(
   documents: AccountDocuments,
   inForce: ControlsInForce,
   nowMs: number,
+  orders: OrderRecord,
 ): LaneContext {
   const { settings } = account.rules;
   const inputs = limitInputs(account, inForce, documents.requests?.active ?? [], false);
   const { limited } = admitEpisodes(documents.limits ?? EMPTY_LEDGER, inputs, nowMs);
   return {
     settings,
+    orders,
     gate: {
       ...heldBack(inForce),
       limited,
       modeOf: (ruleId): Mode => account.rules.byId.get(ruleId)?.mode ?? settings.mode,
     },
   };
+}
+
+/** What became of the newest orders of an account, as far as this store epoch knows. */
+export function ordersOf({ lanes, epoch }: Pick<StoredAccount, 'lanes' | 'epoch'>): OrderRecord {
+  return orderRecordOf([...lanes.values()].filter((lane) => lane.epoch === epoch.id));
 }

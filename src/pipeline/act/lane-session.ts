@@ -11,7 +11,7 @@ import type {
 } from '../../core/ports/state-store.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
 import { tellCommit } from '../poll/tell-commit.ts';
-import { laneContext } from './lane-context.ts';
+import { laneContext, ordersOf } from './lane-context.ts';
 
 /** Why a run has to end at once; nothing that it did is undone. */
 export class LaneRunEnded extends Error {
@@ -59,7 +59,7 @@ export function viewOf(
 ): SessionView {
   const nowMs = time.nowMs();
   const inForce = controlsInForce(controls, account.id, clock.nowMs());
-  return { stored, context: laneContext(account, stored.documents, inForce, nowMs), nowMs };
+  return { stored, context: laneContext(account, stored.documents, inForce, nowMs, ordersOf(stored)), nowMs };
 }
 
 /** A store that answers with conflicts more often than this in a row is not getting anywhere. */

@@ -19,7 +19,7 @@ import type { ActionRequest, PositionView } from '../../core/rules/subject.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
 import type { Observation } from '../poll/observe-account.ts';
 import { takeInbox } from '../poll/take-inbox.ts';
-import { laneContext, limitInputs } from './lane-context.ts';
+import { laneContext, limitInputs, ordersOf } from './lane-context.ts';
 import { hasNothingToDo, observeLanes } from './observe-lanes.ts';
 
 export interface ActingInputs {
@@ -119,6 +119,7 @@ export function actOn(
     { ...documents, ...(requests === undefined ? {} : { requests }), limits: admitted.ledger },
     inForce,
     laneMs,
+    ordersOf(stored),
   );
   const changed = observeLanes(
     stored,

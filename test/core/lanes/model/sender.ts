@@ -137,7 +137,7 @@ export class Sender {
   #checkShape(step: PlaceStep): void {
     const { state } = this.#world.actor;
     const { order, request } = step;
-    const read = step.ahead ? state.latestRead : state.read;
+    const read = step.ahead || order.trial === true ? state.latestRead : state.read;
     const position = read?.positions.find((candidate) => candidate.positionId === order.positionId);
     if (position === undefined || position.markPrice === null)
       throw new Violation('an order without a price');
@@ -146,6 +146,8 @@ export class Sender {
     if (!isRight) throw new Violation(`activation ${request.activationPrice} at mark ${position.markPrice}`);
     if ((request.side === 'sell') !== (position.direction === 'long')) throw new Violation('wrong side');
     if (order.role !== 'cover' || step.isResend) return;
+    // A trial needs no liquidation price.
+    if (order.trial === true && position.liquidationPrice === 'none') return;
     const room = Number(request.activationPrice) - Number(position.liquidationPrice);
     const isInside = request.side === 'sell' ? room > 0 : room < 0;
     if (!isInside) throw new Violation('a stop at or beyond the liquidation price');
@@ -155,7 +157,7 @@ export class Sender {
     const { actor, ledger, setup } = this.#world;
     const { state } = actor;
     const { order } = step;
-    const read = step.ahead ? state.latestRead : state.read;
+    const read = step.ahead || order.trial === true ? state.latestRead : state.read;
     const tag: OrderTag = {
       role: order.role,
       floorLots: order.role === 'cover' ? 0 : floorOf(state, order.positionId),
