@@ -138,6 +138,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'outstanding',
     'own-stops',
     'protective-stop',
+    'racing',
     'rejection',
     'sha256',
     'trial-order',

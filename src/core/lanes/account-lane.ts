@@ -7,9 +7,9 @@ import { classifyRejection, isPassing, retryPauseMs } from '../orders/rejection.
 import type { CancelAllRequest, CommandOutcome, ExchangeError, OrderType } from '../ports/exchange.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { ActionRequest } from '../rules/subject.ts';
-import type { CancelStep, CancelTask, LaneState } from './lane-state.ts';
 import { cancelled, cancelUnanswered } from './cancel-outcome.ts';
 import { mayGo, reductionsBehind } from './due-task.ts';
+import type { CancelStep, CancelTask, LaneState } from './lane-state.ts';
 import { beginCancel } from './lane-step.ts';
 
 /** What concerns all lanes of an account: `cancelAll` of account scope. Plain JSON. */

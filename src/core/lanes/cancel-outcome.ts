@@ -137,7 +137,6 @@ function settleDoubt(
   }
   if (cancelSentMs < fenceEndMs(doubt, settings)) return state;
   audit.emit({ kind: 'doubtResolved', reason: doubt.why, words: 'cancelled after the fence had passed' });
-  const leavesPrior =
-    !settings.cancelCoversStops && (state.priorOrdersPossible || mayHideOrders(doubt));
+  const leavesPrior = !settings.cancelCoversStops && (state.priorOrdersPossible || mayHideOrders(doubt));
   return { ...state, doubt: null, priorOrdersPossible: leavesPrior };
 }

@@ -30,7 +30,10 @@ function stepOf(task: CancelTask, state: LaneState, turn: Turn): DecidedStep['st
       : 'may';
   if (verdict === 'barred') return undefined;
   const behind = reductionsBehind(task, state);
-  const canGo = behind.length === 0 || !reachesStops(task.types, state.market) || behind.some((intent) => mayGo(intent, state));
+  const canGo =
+    behind.length === 0 ||
+    !reachesStops(task.types, state.market) ||
+    behind.some((intent) => mayGo(intent, state));
   if (!canGo) return undefined;
   if (verdict === 'may') {
     const request = { market: state.market, types: task.types };
@@ -58,7 +61,8 @@ function settled(task: CancelTask, state: LaneState, turn: Turn): CancelTask {
   if (task.state !== 'open') return task;
   const { key, ruleId, refusedBy } = task;
   const behind = reductionsBehind(task, state);
-  const isNeedless = behind.length > 0 && behind.every(({ end }) => end?.how === 'reached' || end?.how === 'superseded');
+  const isNeedless =
+    behind.length > 0 && behind.every(({ end }) => end?.how === 'reached' || end?.how === 'superseded');
   const isTaken = judgeAnyCancel(state, turn.context.orders, turn.nowMs) === 'may';
   if (isNeedless && !isTaken && reachesStops(task.types, state.market)) {
     const words = 'the reduction that the cancel was for has been made without it';

@@ -182,7 +182,14 @@ function finishPlace(
     words: outcome.error.message,
   });
   const delayed = delayRepeated({ ...state, orderRefusedMs: nowMs }, retryKindOf(step.order), nowMs);
-  return unsure(forgetAhead(delayed, step.order.positionId), step.order, 'unknownOutcome', settings, nowMs, audit);
+  return unsure(
+    forgetAhead(delayed, step.order.positionId),
+    step.order,
+    'unknownOutcome',
+    settings,
+    nowMs,
+    audit,
+  );
 }
 
 /** A trial serves a cancel: what refuses it delays no order. */
@@ -240,7 +247,8 @@ function accepted(
 /** There now; behind a cancel that may still arrive, not for certain. */
 function arrived(order: OwnOrder, { cancelPendingUntilMs = 0 }: LaneState, nowMs: number): OwnOrder {
   const { behindCancel: _, ...known } = order;
-  if (nowMs >= cancelPendingUntilMs) return { ...known, status: 'open', arrivedByMs: nowMs };
+  const arrivedByMs = Math.max(nowMs, known.arrivedByMs);
+  if (nowMs >= cancelPendingUntilMs) return { ...known, status: 'open', arrivedByMs };
   return { ...known, status: 'unsure', arrivedByMs: cancelPendingUntilMs, behindCancel: true };
 }
 

@@ -75,7 +75,8 @@ export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boole
     slippage: want.slippage,
     status: 'sending',
     sentMs: turn.nowMs,
-    arrivedByMs: turn.nowMs,
+    // Sent a second time, the first one may still arrive.
+    arrivedByMs: Math.max(turn.nowMs, want.resend?.arrivedByMs ?? turn.nowMs),
     placedSizeBase: want.position.sizeBase,
     baseSizeBase: want.position.sizeBase,
     seenAbove: false,

@@ -11,24 +11,17 @@ import {
 import { isOpen } from '../intents/intent.ts';
 import { expireIntents } from '../intents/renew.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
+import { judgeCancel } from '../orders/cancel-policy.ts';
 import { fenceEndMs } from '../orders/fence.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
-import { judgeCancel } from '../orders/cancel-policy.ts';
 import { isRemovable } from '../orders/outstanding.ts';
 import { coverOrders } from '../orders/protective-stop.ts';
 import type { Admitted, SetDifference, Want } from '../orders/want.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
-import { failPriorOrders, note, noteStanding, noteUnconfigured, withoutAddingUp } from './lane-note.ts';
 import { dueTask } from './due-task.ts';
+import { failPriorOrders, note, noteStanding, noteUnconfigured, withoutAddingUp } from './lane-note.ts';
 import type { LaneState, OwnOrder, Step } from './lane-state.ts';
-import {
-  type DecidedStep,
-  idle,
-  ownCancel,
-  pausedBy,
-  placeStep,
-  type Turn,
-} from './lane-turn.ts';
+import { type DecidedStep, idle, ownCancel, pausedBy, placeStep, type Turn } from './lane-turn.ts';
 import { mayPrice } from './market-read.ts';
 import { recordObserved } from './record-observed.ts';
 import { resolveDoubt } from './resolve-doubt.ts';
@@ -144,8 +137,7 @@ function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: Market
   const ideal = orderSetDifference({ ...scene, mayCancel: true });
   const isNeeded = ideal.remove.some((removal) => mayCarryOut(removal, state, admitted, gate));
   // Without a cancel what is missing is added beside what stands.
-  const wished =
-    isNeeded && verdict !== 'may' ? orderSetDifference({ ...scene, mayCancel: false }) : ideal;
+  const wished = isNeeded && verdict !== 'may' ? orderSetDifference({ ...scene, mayCancel: false }) : ideal;
   const { difference, refused } = withoutAddingUp(wished, state, read, turn);
   const stuck = isNeeded ? ideal.remove[0]?.order : stuckBehindPrior(refused, state, turn);
   if (verdict === 'may' && stuck !== undefined && refused.length > 0) {

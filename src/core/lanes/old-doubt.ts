@@ -1,5 +1,6 @@
 import type { Recorder } from '../audit/audit-event.ts';
 import { mayAddUp } from '../orders/beside.ts';
+import { fenceEndMs } from '../orders/fence.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { mayHideOrders } from './doubtful.ts';
 import type { LaneState, MarketRead } from './lane-state.ts';
@@ -16,7 +17,7 @@ export function withoutOldDoubt(
 ): LaneState {
   const { doubt } = state;
   if (doubt === null || !mayHideOrders(doubt) || !mayAddUp({ settings, read })) return state;
-  if (read.sentAtMs < doubt.sinceMs + settings.lateArrivalMs + settings.readLagMs) return state;
+  if (read.sentAtMs < fenceEndMs(doubt, settings) + settings.readLagMs) return state;
   audit.emit({
     kind: 'doubtResolved',
     reason: 'beside',

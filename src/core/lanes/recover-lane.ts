@@ -72,7 +72,10 @@ function rebase(state: LaneState, settings: AccountSettings, nowMs: number): Lan
     orders: state.orders.map((order) => ({
       ...order,
       sentMs: notAfter(order.sentMs, 0),
-      arrivedByMs: order.status === 'open' ? nowMs : nowMs + settings.lateArrivalMs,
+      arrivedByMs:
+        order.status === 'open'
+          ? Math.max(nowMs, notAfter(order.arrivedByMs, settings.lateArrivalMs))
+          : nowMs + settings.lateArrivalMs,
       activatedMs: order.activatedMs === null ? null : notAfter(order.activatedMs, 0),
       reachedMs: order.reachedMs === null ? null : notAfter(order.reachedMs, 0),
     })),

@@ -1,10 +1,11 @@
 import { BLOCK_WORDS } from '../intents/intent.ts';
 import { mayAddUp } from '../orders/beside.ts';
 import { type CancelVerdict, judgeCancel } from '../orders/cancel-policy.ts';
-import { fenceEndMs, isRacing, liquidationIsLikely } from '../orders/fence.ts';
+import { fenceEndMs, liquidationIsLikely } from '../orders/fence.ts';
 import { isHedged } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import { isSentFor, offsetFromActivation } from '../orders/outstanding.ts';
+import { isRacing } from '../orders/racing.ts';
 import type { Admitted, Want } from '../orders/want.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
@@ -38,36 +39,37 @@ export function resolveDoubt(
   const ahead = placeAhead(state, admitted, turn, market);
   if (ahead !== undefined) return { state, step: ahead };
   const verdict = judgeCancel(state, turn.context, turn.nowMs);
-  // An accepted cancel can be the fence; without one only time is.
-  const fencedMs = verdict === 'may' ? fenceEndMs(doubt, settings) : doubt.sinceMs + settings.lateArrivalMs;
+  const fencedMs =
+    verdict === 'forbidden' ? doubt.sinceMs + settings.lateArrivalMs : fenceEndMs(doubt, settings);
   if (turn.nowMs < fencedMs) return { state, step: { kind: 'wait', untilMs: fencedMs, why: 'lateArrival' } };
   const read = state.latestRead ?? state.read ?? { positions: [], sentAtMs: 0, receivedAtMs: 0 };
   const isAllowedBeside = mayAddUp({ settings, read });
   const isHidden = mayHideOrders(doubt);
-  if (verdict === 'may' && !(isHidden && isAllowedBeside)) return { state, step: ownCancel(state, 'doubt', []) };
+  if (verdict === 'may' && !(isHidden && isAllowedBeside))
+    return { state, step: ownCancel(state, 'doubt', []) };
   if (!isAllowedBeside) {
     const about = state.orders[0] ?? admitted.intents[0] ?? admitted.covers[0];
     const trial = verdict === 'unproven' ? trialStep(state, about, turn, market) : undefined;
     const step = trial ?? (verdict === 'forbidden' ? undefined : pausedBy(state, 'cancel', turn.nowMs));
     if (step !== undefined) return { state, step };
   }
-  return { state: settleBeside(state, verdict, turn), step: null };
+  return { state: settleBeside(state, verdict, fencedMs, turn), step: null };
 }
 
 /** The fence has passed: what may have arrived stays in the accounting, until a read or its id shows otherwise. */
-function settleBeside(state: LaneState, verdict: CancelVerdict, turn: Turn): LaneState {
-  const { nowMs } = turn;
+function settleBeside(state: LaneState, verdict: CancelVerdict, fencedMs: number, turn: Turn): LaneState {
   const { readLagMs } = turn.context.settings;
   const reason = verdict === 'forbidden' ? 'cancelForbidden' : 'beside';
   const words =
     verdict === 'forbidden' ? BLOCK_WORDS.cancelForbidden : 'no cancel before an order has been accepted';
   turn.audit.emit({ kind: 'doubtResolved', reason, words });
+  const fromMs = fencedMs + readLagMs;
   return {
     ...state,
     doubt: null,
     priorOrdersPossible: state.priorOrdersPossible || (state.doubt !== null && mayHideOrders(state.doubt)),
-    readAfterMs: nowMs + readLagMs,
-    ignoreReadsBeforeMs: nowMs + readLagMs,
+    readAfterMs: Math.max(state.readAfterMs, fromMs),
+    ignoreReadsBeforeMs: Math.max(state.ignoreReadsBeforeMs, fromMs),
   };
 }
 

@@ -18,8 +18,10 @@ export function trialStep(
   const { nowMs } = turn;
   const { settings } = turn.context;
   const { latestRead: read } = state;
-  const isPaused = pausedBy(state, 'cancel', nowMs) !== undefined || pausedBy(state, 'cover', nowMs) !== undefined;
-  if (about === undefined || isPaused) return undefined;
+  const isPaused =
+    pausedBy(state, 'cancel', nowMs) !== undefined || pausedBy(state, 'cover', nowMs) !== undefined;
+  // Where cancels reach no stop, a trial would stand for good, and so would what it is for.
+  if (about === undefined || isPaused || !settings.cancelCoversStops) return undefined;
   const isFresh =
     read !== null &&
     read.sentAtMs >= state.readAfterMs &&

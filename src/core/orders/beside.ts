@@ -19,14 +19,18 @@ export interface BesideNeed {
  * was inverted, never arrived, or rests at a price that the market has left. Should the market come back, it may fill
  * beside what is placed in its stead: that is audited.
  */
-export function isSpent(order: OwnOrder, { position, budget, isTrimmed }: BesideNeed, scene: SetScene): boolean {
+export function isSpent(
+  order: OwnOrder,
+  { position, budget, isTrimmed }: BesideNeed,
+  scene: SetScene,
+): boolean {
   const { settings, market, nowMs } = scene;
   if (budget !== undefined || (settings.overshoot === 'never' && !isTrimmed)) return false;
   const offset = offsetFromActivation(order, position);
   if (offset === undefined || offset.gt(ZERO)) return false;
   if (order.inverted === true) return true;
   if (!isWellPast(offset, position, market)) return false;
-  if (order.status === 'unsure') return order.arrivedByMs <= nowMs;
+  if (order.status === 'unsure') return hasArrived(order, scene);
   return nowMs - order.sentMs >= settings.fillWithinMs;
 }
 
@@ -41,12 +45,12 @@ export function resendUnsure(
   scene: SetScene,
 ): Want | undefined {
   const { position, isTrimmed, budget, episode, stage, targetBase } = need;
-  const { settings, nowMs, market } = scene;
+  const { settings, market } = scene;
   if (!isTrimmed && (settings.overshoot === 'never' || budget !== undefined)) return undefined;
   const order = own.find(
     (candidate) =>
       candidate.status === 'unsure' &&
-      candidate.arrivedByMs <= nowMs &&
+      hasArrived(candidate, scene) &&
       isSentFor(candidate, position) &&
       toDecimal(candidate.amount).lte(need.amount),
   );
@@ -69,6 +73,11 @@ export function resendUnsure(
     resend: order,
     mayAddUp: true,
   };
+}
+
+/** With increasing nonces what was sent before is refused after whatever is sent next. */
+function hasArrived({ arrivedByMs }: OwnOrder, { settings, nowMs }: SetScene): boolean {
+  return arrivedByMs <= nowMs || settings.nonceMode === 'increasing';
 }
 
 /** Whether orders that may add up with others are acceptable: with both sides open they could raise an exposure. */

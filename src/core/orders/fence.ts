@@ -1,10 +1,9 @@
-import type { Doubt, LaneState, ReadPosition } from '../lanes/lane-state.ts';
+import type { Doubt, ReadPosition } from '../lanes/lane-state.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
-import { speedTowards } from './activation-gap.ts';
 
 /**
  * Until when a request whose outcome is unknown may still arrive. Only a cancel sent after that removes it for
- * certain, so the fence comes before the cancel. In `increasing` nonce mode the accepted cancel is the fence:
+ * certain, so the fence comes before the cancel. In `increasing` nonce mode the next accepted request is the fence:
  * whatever was sent before it bears a smaller nonce and is refused.
  */
 export function fenceEndMs(doubt: Doubt, settings: AccountSettings): number {
@@ -23,18 +22,4 @@ export const LIKELY_LIQUIDATION = 0.05;
 export function liquidationIsLikely(position: ReadPosition): boolean {
   if (position.liquidationState === 'liquidation') return true;
   return position.fenceRisk !== null && position.fenceRisk >= LIKELY_LIQUIDATION;
-}
-
-/** Waiting that would cost this share of the distance that is left is not waited. */
-const DEAR_SHARE = 0.1;
-
-/**
- * Whether the market runs towards liquidation so fast that waiting for the fence, and once more should the next reply
- * be lost as well, would cost too much of what is left.
- */
-export function isRacing(position: ReadPosition, state: LaneState, settings: AccountSettings): boolean {
-  const { direction, distance } = position;
-  if (direction === null || typeof distance !== 'number') return false;
-  const lost = speedTowards(direction, state) * fenceDurationMs(settings);
-  return lost > 0 && lost >= DEAR_SHARE * distance;
 }

@@ -31,10 +31,10 @@ interface Plan {
 export function orderSetDifference(scene: SetScene): SetDifference {
   const plan: Plan = { place: [], remove: [], blocked: [], hedged: [] };
   removeOrphans(scene, plan);
-  removeTrials(scene, plan);
   for (const position of scene.read.positions) differOne(position, scene, plan);
   trimToNet(scene, plan);
   removeUnproven(scene, plan);
+  removeTrials(scene, plan);
   return separateStanding(plan, scene);
 }
 
@@ -48,9 +48,10 @@ function removeUnproven(scene: SetScene, plan: Plan): void {
       presumedFilled && plan.place.some((want) => want.position.positionId === positionId),
   );
   for (const order of unproven) plan.remove.push({ order, why: 'fillUnproven' });
-  if (scene.mayCancel || unproven.length === 0) return;
+  const staying = unproven.filter((order) => !canRemove(order, scene));
+  if (staying.length === 0) return;
   const isBeside = ({ position, isTrimmed }: Want): boolean =>
-    !isTrimmed && unproven.some(({ positionId }) => positionId === position.positionId);
+    !isTrimmed && staying.some(({ positionId }) => positionId === position.positionId);
   const isAllowed = mayAddUp(scene);
   plan.place = plan.place.flatMap((want) =>
     isBeside(want) ? (isAllowed ? [{ ...want, mayAddUp: true }] : []) : [want],
@@ -95,8 +96,20 @@ function removeOrphans(scene: SetScene, plan: Plan): void {
 function differOne(position: ReadPosition, scene: SetScene, plan: Plan): void {
   const budget = exposureBudget(position, scene);
   const reduce = differReduce(position, budget, scene, plan);
-  const reduceAmount = reduce ?? ZERO;
+  const reduceAmount = reduce ?? stayingBase(position, scene);
   differCover(position, budget === undefined ? undefined : budget.minus(reduceAmount), scene, plan);
+}
+
+/** What reductions that nobody wants any more may still take, as no cancel reaches them now. */
+function stayingBase({ positionId }: ReadPosition, scene: SetScene): Decimal {
+  return outstandingBase(
+    scene.state.orders,
+    (order) =>
+      order.role === 'reduce' &&
+      order.positionId === positionId &&
+      !order.presumedFilled &&
+      !canRemove(order, scene),
+  );
 }
 
 /** In a market with both sides open: how much of this position may be taken away at all. */
@@ -249,9 +262,7 @@ function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: Pla
   const addition = isTrimmed && stale !== undefined ? amount : missing;
   if (addition.gte(worthReplacing(outstanding, scene))) {
     // Each that stands in vain was an attempt: the next one pays more.
-    const steps = need.group.map((intent) =>
-      slippageOf({ ...intent, failures: intent.failures + spent }),
-    );
+    const steps = need.group.map((intent) => slippageOf({ ...intent, failures: intent.failures + spent }));
     pushReduce(need, addition, Math.max(...steps), isTrimmed, scene, plan, spent > 0);
     return;
   }
@@ -263,7 +274,11 @@ function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: Pla
 function resend(need: SizedNeed, scene: SetScene, plan: Plan): boolean {
   const { winner, position, own } = need;
   const targetBase = toDecimal(winner.targetBase ?? position.sizeBase);
-  const want = resendUnsure(own, { ...need, episode: winner.episode, stage: winner.stage, targetBase }, scene);
+  const want = resendUnsure(
+    own,
+    { ...need, episode: winner.episode, stage: winner.stage, targetBase },
+    scene,
+  );
   if (want !== undefined) plan.place.push(want);
   return want !== undefined;
 }

@@ -1,22 +1,15 @@
 import type { LaneState, MarketRead, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
-import {
-  decimalFromNumber,
-  formatDecimal,
-  maxDecimal,
-  ONE,
-  toDecimal,
-  ZERO,
-} from '../quantities/decimal.ts';
+import { decimalFromNumber, formatDecimal, maxDecimal, ONE, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { isHedged, leastAmount, netExposure } from './net-exposure.ts';
 import { type OrderPrices, shapeProtect } from './order-prices.ts';
 import { isSentFor, offsetFromActivation, outstandingBase } from './outstanding.ts';
 import type { Want } from './want.ts';
 
-/** How far from the mark a trial activates: of the way to liquidation; nearer where that leaves no room. */
-const TRIAL_AT = [0.9, 0.7, 0.5, 0.3];
+/** How far from the mark a trial activates: of the way to liquidation. */
+const TRIAL_AT = 0.9;
 const TRIAL_SLIPPAGE = 0.01;
-/** Where there is no liquidation price: so much of the mark away. */
+/** Where there is no liquidation price, or no room before it: of the way to a price so far away. */
 const FAR = 0.5;
 
 export interface TrialScene {
@@ -60,12 +53,10 @@ function trialFor(
   if (standing !== undefined) return wantOf(about, standing.request, standing);
   const isLong = direction === 'long';
   const factor = isLong ? ONE.minus(decimalFromNumber(FAR)) : ONE.plus(decimalFromNumber(FAR));
-  const end =
-    liquidationPrice === null || liquidationPrice === 'none'
-      ? formatDecimal(toDecimal(markPrice).times(factor))
-      : liquidationPrice;
-  for (const at of TRIAL_AT) {
-    const inputs = { liquidationPrice: end, anchor: markPrice, at, slippage: TRIAL_SLIPPAGE };
+  const far = formatDecimal(toDecimal(markPrice).times(factor));
+  const isKnown = liquidationPrice !== null && liquidationPrice !== 'none';
+  for (const end of isKnown ? [liquidationPrice, far] : [far]) {
+    const inputs = { liquidationPrice: end, anchor: markPrice, at: TRIAL_AT, slippage: TRIAL_SLIPPAGE };
     const shape = shapeProtect({ direction, markPrice, markError }, inputs, market);
     if (shape.ok) return wantOf(about, shape.prices, null);
   }
@@ -86,7 +77,11 @@ interface TrialWant {
   readonly market: MarketSettings;
 }
 
-function wantOf({ position, key, ruleId, market }: TrialWant, prices: OrderPrices, resend: OwnOrder | null): Want {
+function wantOf(
+  { position, key, ruleId, market }: TrialWant,
+  prices: OrderPrices,
+  resend: OwnOrder | null,
+): Want {
   return {
     role: 'cover',
     position,

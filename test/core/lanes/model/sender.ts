@@ -5,6 +5,7 @@ import type { CommandOutcome } from '../../../../src/core/ports/exchange.ts';
 import { floorOf, type OrderTag } from './ledger.ts';
 import type { Reads } from './reads.ts';
 import { Violation } from './tally.ts';
+import { lotsOf } from './views.ts';
 import { type Fault, failure, LATENCY_MS, modelRequest, placed, REFUSALS, TIMEOUT_MS } from './wire.ts';
 import type { World } from './world.ts';
 
@@ -146,8 +147,8 @@ export class Sender {
     if (!isRight) throw new Violation(`activation ${request.activationPrice} at mark ${position.markPrice}`);
     if ((request.side === 'sell') !== (position.direction === 'long')) throw new Violation('wrong side');
     if (order.role !== 'cover' || step.isResend) return;
-    // A trial needs no liquidation price.
-    if (order.trial === true && position.liquidationPrice === 'none') return;
+    // A trial protects nothing: beyond the liquidation price it never triggers.
+    if (order.trial === true) return;
     const room = Number(request.activationPrice) - Number(position.liquidationPrice);
     const isInside = request.side === 'sell' ? room > 0 : room < 0;
     if (!isInside) throw new Violation('a stop at or beyond the liquidation price');
@@ -166,6 +167,7 @@ export class Sender {
       positionId: order.positionId,
       openDate: this.#reads.openDateSeen(read, order.positionId),
       filledMs: null,
+      trialLots: order.trial === true ? lotsOf(order.request.amount) : 0,
       clientOrderId: step.request.clientOrderId,
     };
     ledger.notePlaced(tag);
