@@ -246,7 +246,7 @@ function accepted(
 
 /** There now; behind a cancel that may still arrive, not for certain. */
 function arrived(order: OwnOrder, { cancelPendingUntilMs = 0 }: LaneState, nowMs: number): OwnOrder {
-  const { behindCancel: _, ...known } = order;
+  const { behindCancel: _, wasOpen: __, ...known } = order;
   const arrivedByMs = Math.max(nowMs, known.arrivedByMs);
   if (nowMs >= cancelPendingUntilMs) return { ...known, status: 'open', arrivedByMs };
   return { ...known, status: 'unsure', arrivedByMs: cancelPendingUntilMs, behindCancel: true };
@@ -313,9 +313,11 @@ function forgetAhead(state: LaneState, positionId: string): LaneState {
 }
 
 function markUnsure(state: LaneState, order: OwnOrder): LaneState {
-  const orders = state.orders.map((other) =>
-    isSameId(other, order) ? { ...other, status: 'unsure' as const } : other,
-  );
+  const orders = state.orders.map((other) => {
+    if (!isSameId(other, order)) return other;
+    const { wasOpen = false, ...known } = other;
+    return { ...known, status: wasOpen ? ('open' as const) : ('unsure' as const) };
+  });
   return { ...state, orders };
 }
 
@@ -326,7 +328,7 @@ function markUnsure(state: LaneState, order: OwnOrder): LaneState {
 function resentIsThere(state: LaneState, order: OwnOrder): LaneState {
   const orders = state.orders.map((other) => {
     if (!isSameId(other, order)) return other;
-    const { behindCancel = false, ...known } = other;
+    const { behindCancel = false, wasOpen: _, ...known } = other;
     return { ...known, status: 'open' as const, ambiguous: known.ambiguous || behindCancel };
   });
   return { ...state, orders };

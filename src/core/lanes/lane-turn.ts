@@ -87,6 +87,7 @@ export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boole
     ambiguous: false,
     overshoot,
     ...(want.isTrial === true ? { trial: true } : {}),
+    ...(want.resend?.status === 'open' ? { wasOpen: true } : {}),
     ...(want.resend?.behindCancel === true ? { behindCancel: true } : {}),
     coverBasis: want.coverBasis,
   };

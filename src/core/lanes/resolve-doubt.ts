@@ -47,7 +47,7 @@ export function resolveDoubt(
   const isHidden = mayHideOrders(doubt);
   if (verdict === 'may' && !(isHidden && isAllowedBeside))
     return { state, step: ownCancel(state, 'doubt', []) };
-  if (!isAllowedBeside) {
+  if (!isAllowedBeside && isHidden) {
     const about = state.orders[0] ?? admitted.intents[0] ?? admitted.covers[0];
     const trial = verdict === 'unproven' ? trialStep(state, about, turn, market) : undefined;
     const step = trial ?? (verdict === 'forbidden' ? undefined : pausedBy(state, 'cancel', turn.nowMs));

@@ -29,9 +29,9 @@ export function isSpent(
   const offset = offsetFromActivation(order, position);
   if (offset === undefined || offset.gt(ZERO)) return false;
   if (order.inverted === true) return true;
-  if (!isWellPast(offset, position, market)) return false;
-  if (order.status === 'unsure') return hasArrived(order, scene);
-  return nowMs - order.sentMs >= settings.fillWithinMs;
+  const reachedMs = isWellPast(offset, position, market) ? order.sentMs : order.reachedMs;
+  if (order.status === 'unsure' && !hasArrived(order, scene)) return false;
+  return reachedMs !== null && nowMs - Math.max(order.sentMs, reachedMs) >= settings.fillWithinMs;
 }
 
 /**
@@ -44,9 +44,9 @@ export function resendUnsure(
   need: BesideNeed & Pick<Want, 'episode' | 'stage' | 'targetBase' | 'amount'>,
   scene: SetScene,
 ): Want | undefined {
-  const { position, isTrimmed, budget, episode, stage, targetBase } = need;
-  const { settings, market } = scene;
-  if (!isTrimmed && (settings.overshoot === 'never' || budget !== undefined)) return undefined;
+  const { position, isTrimmed, episode, stage, targetBase } = need;
+  const { market } = scene;
+  if (!isTrimmed && !mayAddUp(scene)) return undefined;
   const order = own.find(
     (candidate) =>
       candidate.status === 'unsure' &&

@@ -587,8 +587,8 @@ describe('follow-up', () => {
     driver.later(1_000).read(at({ mark: '998.8' }));
     expect(driver.next().kind).toBe('idle');
     driver.later(3_000).read(at({ mark: '998.8' }));
-    expect(driver.place().order.trial).toBe(true);
-    expect(driver.cancel().why).toBe('notFilled');
+    expect(driver.place().order).toMatchObject({ slippage: 0.02, overshoot: true });
+    expect(driver.cancel().why).toBe('exceedsTarget');
   });
 });
 

@@ -1,3 +1,4 @@
+import { judgeCancel } from '../../../../src/core/orders/cancel-policy.ts';
 import { floorOf } from './ledger.ts';
 import { Violation } from './tally.ts';
 import type { World } from './world.ts';
@@ -13,7 +14,8 @@ export function checkAtRest(world: World): void {
   world.seen('atRest');
 }
 
-function isJudged({ actor, exchange, isSilenced, setup }: World): boolean {
+function isJudged(world: World): boolean {
+  const { actor, exchange, isSilenced, setup } = world;
   const { settings } = setup;
   const { state } = actor;
   if (settings.mode === 'observe' || settings.cancel === 'never' || !settings.cancelCoversStops) return false;
@@ -21,6 +23,8 @@ function isJudged({ actor, exchange, isSilenced, setup }: World): boolean {
   if (setup.config.market === undefined) return false;
   // Nothing is claimed of what an earlier store epoch may have left open.
   if (state.priorOrdersPossible) return false;
+  // What no cancel may remove before an order has been accepted stands, and is said to.
+  if (judgeCancel(state, world.context(), exchange.nowMs) === 'unproven') return false;
   // As far as the lane knows, something may still arrive.
   if (state.orders.some(({ arrivedByMs }) => arrivedByMs > exchange.nowMs)) return false;
   if (isSilenced || state.doubt !== null || exchange.inFlight > 0) return false;
