@@ -8,6 +8,7 @@ import { leastIntervalMs } from '../core/risk/cadence.ts';
 import { compileRules } from '../core/rules/compiled-rules.ts';
 import type { ConditionSpec } from '../core/rules/rule.ts';
 import type { ExchangeObserver } from '../exchange/call/observer.ts';
+import { systemWays } from '../exchange/call/transport.ts';
 import {
   createExchangeClient,
   createSharedConnections,
@@ -65,6 +66,8 @@ interface Connection {
   readonly cardProviders: readonly string[];
 }
 
+const LAST_GOOD_ADDRESS = 'the name cannot be resolved (DNS); its last good address is used';
+
 /** The configured accounts with their clients, replaced as a whole when a new config is adopted. */
 export class ConfiguredAccounts implements AccountBook {
   readonly #parts: AccountParts;
@@ -76,7 +79,14 @@ export class ConfiguredAccounts implements AccountBook {
 
   constructor(parts: AccountParts) {
     this.#parts = parts;
-    this.#connections = parts.connections ?? createSharedConnections();
+    const nameLost = (host: string): void =>
+      parts.telemetry.emit({
+        kind: 'exchangePath',
+        host,
+        error: 'nameNotResolved',
+        words: LAST_GOOD_ADDRESS,
+      });
+    this.#connections = parts.connections ?? createSharedConnections(systemWays(nameLost));
   }
 
   get size(): number {
@@ -189,7 +199,7 @@ export class ConfiguredAccounts implements AccountBook {
       reservedShare: group?.reservedShare ?? 0,
       limits: sharedLimits(exchange.limits, group?.share ?? 1),
     };
-    const observer = this.#observerOf(account.id);
+    const observer = this.#observerOf(account.id, exchange.baseUrls);
     const timeouts = { attemptMs: exchange.attemptTimeoutMs, callMs: exchange.callTimeoutMs };
     const sharedLimiter =
       limiters.get(account.egress) ?? createSharedLimiter({ limiter, timeouts, ...timing, observer });
@@ -215,12 +225,16 @@ export class ConfiguredAccounts implements AccountBook {
     return { client, limiter: sharedLimiter };
   }
 
-  #observerOf(accountId: string): ExchangeObserver {
+  #observerOf(accountId: string, baseUrls: readonly string[]): ExchangeObserver {
     const { telemetry } = this.#parts;
     return {
       onDrift: ({ endpoint, path, expected, got }) =>
         telemetry.emit({ kind: 'contractDrift', accountId, endpoint, path, expected, got }),
       onStore: (event) => telemetry.emit({ kind: 'exchangeStore', accountId, ...event }),
+      onPathFailure: ({ baseUrlIndex, error, message: words }) => {
+        const host = URL.parse(baseUrls[baseUrlIndex] ?? '')?.hostname ?? '';
+        telemetry.emit({ kind: 'exchangePath', host, error, words });
+      },
       onCall: (call) => telemetry.emit({ kind: 'call', accountId, call }),
     };
   }

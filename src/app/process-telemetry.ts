@@ -3,6 +3,7 @@ import type { CompiledConfig } from '../config/compiled-config.ts';
 import { secretValues } from '../config/secret-values.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
+import type { LogLoss } from '../telemetry/log-sink.ts';
 import { createLogger, type LogFormat, type Logger, type LogLevel } from '../telemetry/logger.ts';
 import type { MetricsRecorder } from '../telemetry/record.ts';
 import { createTelemetry } from '../telemetry/telemetry.ts';
@@ -28,7 +29,7 @@ export interface ProcessTelemetry {
   hide(config: CompiledConfig): void;
   /** Takes over level, format and what there are series of. */
   adopt(config: CompiledConfig): void;
-  /** What was logged has been handed to the stream. */
+  /** What was logged is written, or a second has passed. */
   flush(): Promise<void>;
 }
 
@@ -46,7 +47,8 @@ export function openTelemetry(
   config: CompiledConfig,
   { clock, log, observers }: ProcessTelemetryOptions,
 ): ProcessTelemetry {
-  const logger = loggerOf(log);
+  const lost: { tell?: (why: LogLoss) => void } = {};
+  const logger = loggerOf(log, (why) => lost.tell?.(why));
   const own = createTelemetry({ logger, version: readVersion(), clock });
   const secrets: { current: readonly string[] } = { current: [] };
   const opened: ProcessTelemetry = {
@@ -69,6 +71,7 @@ export function openTelemetry(
     },
     flush: () => logger.flush(),
   };
+  lost.tell = (why) => opened.telemetry.emit({ kind: 'logLost', why });
   opened.hide(config);
   opened.adopt(config);
   return opened;
@@ -79,10 +82,10 @@ function formatOf({ format, isTerminal }: LogOutput, { log }: CompiledConfig): L
   return log.format === 'auto' ? (isTerminal ? 'pretty' : 'json') : log.format;
 }
 
-function loggerOf(log: LogOutput | undefined): Logger {
+function loggerOf(log: LogOutput | undefined, onLost: (why: LogLoss) => void): Logger {
   if (log !== undefined) {
     const { stream, colours, level = 'info', format = 'json' } = log;
-    return createLogger({ stream, colours, level, format });
+    return createLogger({ stream, colours, level, format, onLost });
   }
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   return createLogger({ stream: nowhere, level: 'fatal', format: 'json' });

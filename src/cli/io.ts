@@ -18,6 +18,11 @@ export interface CliIo {
   /** Calls back for each SIGHUP, which then does not end the command; returns how to stop. Absent: there is none. */
   readonly onHangup?: (listener: () => void) => () => void;
   /**
+   * From now on outputs that fail, or that nobody reads, neither end the command nor keep the process from ending: a
+   * daemon must not depend on its log. Absent: they are not those of a process.
+   */
+  readonly outliveOutputs?: () => void;
+  /**
    * For a command that ends otherwise than by success or by an error of its own:
    * a daemon stopped by a signal as planned may still end with 0.
    */

@@ -18,6 +18,8 @@ export async function runProcess(commands?: readonly RegisterCommand[]): Promise
   const args = process.argv.slice(2);
   const controller = new AbortController();
   const hangups = new Hangups();
+  let outlivesOutputs = false;
+  const outputs = [process.stdout, process.stderr];
   const surroundings: CliSurroundings = {
     // Standard input is opened only by a command that reads it.
     get stdin() {
@@ -29,13 +31,17 @@ export async function runProcess(commands?: readonly RegisterCommand[]): Promise
     env: process.env,
     signal: controller.signal,
     onHangup: (listener) => hangups.listen(listener),
+    outliveOutputs: () => {
+      outlivesOutputs = true;
+    },
   };
   const isEchoed = process.env['npm_lifecycle_event'] !== undefined;
   const echo = abortOnSignals(process, controller, { nowMs: () => performance.now(), hangups, isEchoed });
-  abortOnClosedOutput([process.stdout, process.stderr], controller);
+  abortOnClosedOutput(outputs, controller, () => outlivesOutputs);
   process.on('uncaughtException', (error) => process.exit(reportCrash(error, args, surroundings)));
   // The process then ends by itself: a handle that a command forgot shows as a hang, not as luck.
   process.exitCode = await runCli(args, surroundings, commands);
+  if (outlivesOutputs && outputs.some(({ writableLength }) => writableLength > 0)) process.exit();
   const interrupted = stopReason(controller.signal)?.exitCode === EXIT.interrupted;
   if (interrupted && isEchoed) await orAfter(NPM_ECHO_MS, echo);
 }

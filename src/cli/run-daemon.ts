@@ -78,6 +78,7 @@ function readRoles(text: string): readonly Role[] {
 
 async function run(io: CliIo, flags: Flags): Promise<void> {
   const daemon = await start(io, flags);
+  io.outliveOutputs?.();
   const stopListening = io.onHangup?.(() => void daemon.reload());
   if (!io.signal.aborted) await once(io.signal, 'abort');
   stopListening?.();

@@ -95,10 +95,16 @@ export function abortOnSignals(
 /**
  * `breakwater ... | head` closes our output early. That is the reader's right: the command is asked
  * to stop and ends with 0, instead of crashing on EPIPE. Other write errors stay errors.
+ * @param isOutlived whether the command goes on without its outputs
  */
-export function abortOnClosedOutput(outputs: readonly Writable[], controller: AbortController): void {
+export function abortOnClosedOutput(
+  outputs: readonly Writable[],
+  controller: AbortController,
+  isOutlived: () => boolean,
+): void {
   for (const output of outputs) {
     output.on('error', (error: NodeJS.ErrnoException) => {
+      if (isOutlived()) return;
       if (error.code !== 'EPIPE') throw error;
       controller.abort(new Stopped('closed output'));
     });

@@ -2,13 +2,13 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
 
 /** Ways in which a process works, but not as it should; also values of a label. */
-export const DEGRADED_REASONS = ['redis', 'exchange_store', 'schedule', 'notify'] as const;
+export const DEGRADED_REASONS = ['redis', 'exchange_store', 'schedule', 'notify', 'log'] as const;
 export type DegradedReason = (typeof DEGRADED_REASONS)[number];
 
 /** Ticks that begin later than this are a disturbance, not a busy moment. */
 const LATE_TICK_MS = 5_000;
-/** A disturbance of the schedule counts for so long after it was seen. */
-const SCHEDULE_MEMORY_MS = 60_000;
+/** A disturbance of the schedule or the log counts for so long after it was seen. */
+const MEMORY_MS = 60_000;
 
 /** What is wrong with this process now, as far as its events tell. */
 export class Health {
@@ -17,6 +17,7 @@ export class Health {
   /** Stores of the exchange's clients that do not answer, by account. */
   readonly #lostStores = new Map<string, Set<string>>();
   #scheduleTroubleMs = Number.NEGATIVE_INFINITY;
+  #logLostMs = Number.NEGATIVE_INFINITY;
   /** Channels whose last message could not be delivered. */
   readonly #failedChannels = new Set<string>();
 
@@ -37,6 +38,9 @@ export class Health {
         return;
       case 'schedulesAsserted':
         if (event.why === 'repair') this.#scheduleTroubleMs = this.#clock.monotonicMs();
+        return;
+      case 'logLost':
+        this.#logLostMs = this.#clock.monotonicMs();
         return;
       case 'delivered':
         this.#noteDelivery(event.report.channel, event.report.delivery.kind);
@@ -72,9 +76,11 @@ export class Health {
       case 'exchange_store':
         return this.#lostStores.size > 0;
       case 'schedule':
-        return this.#clock.monotonicMs() - this.#scheduleTroubleMs < SCHEDULE_MEMORY_MS;
+        return this.#clock.monotonicMs() - this.#scheduleTroubleMs < MEMORY_MS;
       case 'notify':
         return this.#failedChannels.size > 0;
+      case 'log':
+        return this.#clock.monotonicMs() - this.#logLostMs < MEMORY_MS;
     }
   }
 

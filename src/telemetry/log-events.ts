@@ -289,6 +289,8 @@ type ProcessKind =
   | 'redisChecked'
   | 'redis'
   | 'exchangeStore'
+  | 'exchangePath'
+  | 'logLost'
   | 'stopping'
   | 'stopped';
 
@@ -336,6 +338,13 @@ function processWriters(logger: Logger, repeats: Repeats): Pick<Writers, Process
         ),
       );
     },
+    exchangePath({ host, error, words }) {
+      repeats.write(`path ${host} ${error}`, (repeated) =>
+        logger.log('warn', 'exchangePath', `${host}: ${words}`, { reason: error, host, repeated }),
+      );
+    },
+    // Said by the log itself, when it takes lines again.
+    logLost: () => undefined,
     stopping: ({ why }) => logger.log('info', 'stopping', `stopping: ${why}`),
     stopped: ({ inTime, durationMs }) =>
       logger.log(

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import { type DestinationStream, type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino';
+import { createLogSink, type LogLoss } from './log-sink.ts';
 import { prettyLine } from './pretty-line.ts';
 import { createRedactor, type Redactor } from './redactor.ts';
 
@@ -27,7 +28,7 @@ export interface Logger {
   setFormat(format: LogFormat): void;
   /** Hides further secrets, e.g. those of a new config. */
   hide(secrets: Iterable<string>): void;
-  /** Everything written so far has been handed to the stream. */
+  /** Everything logged so far is written, or a second has passed. */
   flush(): Promise<void>;
 }
 
@@ -36,21 +37,29 @@ export interface LoggerOptions {
   readonly format: LogFormat;
   readonly colours?: boolean;
   readonly stream: Writable;
+  /** A line could not be written, or nobody takes them. */
+  readonly onLost?: (why: LogLoss) => void;
   readonly secrets?: Iterable<string>;
   /** In every line, e.g. the instance. */
   readonly base?: Readonly<Record<string, string>>;
 }
 
-/** pino 10 on a stream; every value passes the redactor before it is written. */
+/**
+ * pino 10 on a stream; every value passes the redactor before it is written. Whoever logs never waits: lines that the
+ * stream does not take are lost, counted, and told of when it takes lines again.
+ */
 export function createLogger(options: LoggerOptions): Logger {
   const redactor = createRedactor(options.secrets);
-  const { stream } = options;
   let { format } = options;
+  const sink = createLogSink(options.stream, {
+    onLost: (why) => options.onLost?.(why),
+    onResumed: (lost) => logger.warn({ event: 'logResumed', lost }, `${lost} lines of the log were lost`),
+  });
   const destination: DestinationStream = {
     write: (line) => {
       const shown = format === 'json' ? line : prettyLine(line, options.colours ?? false);
       // What stands in front of everything that is written, whichever way it came.
-      stream.write(redactor.line(shown));
+      sink.write(redactor.line(shown));
     },
   };
   const logger: PinoLogger = pino(
@@ -77,7 +86,7 @@ export function createLogger(options: LoggerOptions): Logger {
       format = next;
     },
     hide: (secrets) => redactor.add(secrets),
-    flush: () => new Promise((resolve) => (stream.writable ? stream.write('', () => resolve()) : resolve())),
+    flush: () => sink.flush(),
   };
 }
 

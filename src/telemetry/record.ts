@@ -159,6 +159,7 @@ function handlersOf(
       if (call.limitsHit > 0) metrics.limitsHit.inc({ endpoint }, call.limitsHit);
       if (call.budgetWaitMs > 0) metrics.budgetWait.inc({ endpoint }, call.budgetWaitMs / MS);
     },
+    exchangePath: ({ host, error }) => metrics.pathFailures.inc({ host, error: reasons.of(error) }),
     contractDrift: ({ endpoint }) => metrics.drift.inc({ endpoint }),
     exchangeStore: ({ store, available }) => metrics.stores.set({ store }, available ? 1 : 0),
     notice: ({ notice: { kind, severity } }) => metrics.notices.inc({ kind, severity }),
@@ -173,6 +174,7 @@ function handlersOf(
       metrics.accounts.set(accounts);
       metrics.reloads.inc({ result: changed ? 'changed' : 'unchanged' });
     },
+    logLost: ({ why }) => metrics.logLost.inc({ why }),
     configRefused: () => metrics.reloads.inc({ result: 'refused' }),
   };
 }

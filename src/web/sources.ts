@@ -43,7 +43,7 @@ export interface ProcessSource {
   readonly instance: string;
   readonly startedAtMs: number;
   readonly readiness: () => Promise<Readiness>;
-  /** Names of what works only in part: `redis`, `exchange_store`, `schedule`, `notify`. */
+  /** Names of what works only in part: `redis`, `exchange_store`, `schedule`, `notify`, `log`. */
   readonly degraded: () => readonly string[];
   readonly queues: () => Promise<readonly QueueLine[]>;
 }

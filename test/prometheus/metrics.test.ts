@@ -95,8 +95,12 @@ describe.each([
   });
 });
 
-/** What these say is shown by others: account_refused, and degraded{reason="exchange_store"}, which is always there. */
-const SHOWN_OTHERWISE = ['breakwater_accounts_refused_total', 'breakwater_exchange_store_available'];
+/** What these say is shown by others: account_refused, and degraded, whose reasons are always there. */
+const SHOWN_OTHERWISE = [
+  'breakwater_accounts_refused_total',
+  'breakwater_exchange_store_available',
+  'breakwater_log_lines_lost_total',
+];
 
 test('every metric of the table is on a dashboard or in an alert', () => {
   const used = new Set(

@@ -83,6 +83,11 @@ export type RejectionReason =
   | 'rateLimited'
   /** Not sent, or turned away before it was judged. */
   | 'notProcessed'
+  /** The market is not known, or takes no orders (31). */
+  | 'marketClosed'
+  /** The amount (32) or a price (33) breaks a rule of the market. */
+  | 'amountStep'
+  | 'priceStep'
   | 'other';
 
 /**
@@ -135,6 +140,8 @@ export type AuditKind =
   | 'coverChanged'
   | 'overshoot'
   | 'standingOrder'
+  /** A position is not in the list, or is again, or is taken to be closed. */
+  | 'positionAbsent'
   | 'wouldPlace'
   | 'wouldCancel'
   | 'readIgnored';

@@ -1,9 +1,11 @@
 import type { Recorder } from '../audit/audit-event.ts';
+import { restInClosedMarket } from '../orders/after-outage.ts';
 import { fenceEndMs } from '../orders/fence.ts';
 import { afterCancel } from '../orders/outstanding.ts';
-import { classifyRejection, isPassing, retryPauseMs } from '../orders/rejection.ts';
+import { classifyRejection, isAlarming, isPassing, retryPauseMs } from '../orders/rejection.ts';
 import type { CommandOutcome, ExchangeError } from '../ports/exchange.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
+import { withLeft } from './absence.ts';
 import { finishTask, mayHideOrders } from './doubtful.ts';
 import { type CancelStep, type InProgress, type LaneState, orderTypesOf } from './lane-state.ts';
 
@@ -22,15 +24,12 @@ export function finishCancel(
   }
   if (outcome.kind === 'rejected' && outcome.error.effect === 'none') {
     const { name, message } = outcome.error;
-    const passing = isPassing(classifyRejection(outcome.error));
-    audit.emit({
-      kind: 'cancelRejected',
-      reason: name,
-      words: message,
-      alarm: !passing,
-      cancel: step.request,
-    });
+    const why = classifyRejection(outcome.error);
+    const passing = isPassing(why);
+    const alarm = isAlarming(why, state.cancelRefusals ?? 0);
+    audit.emit({ kind: 'cancelRejected', reason: name, words: message, alarm, cancel: step.request });
     const refused = cancelRefused(state, nowMs, outcome.error);
+    if (why === 'marketClosed') return restInClosedMarket(refused, nowMs);
     return passing ? refused : finishTask(refused, step, 'failed');
   }
   return finishTask(cancelUnanswered(state, step, 'unknownOutcome', settings, nowMs, audit), step, 'failed');
@@ -103,8 +102,8 @@ export function cancelled(
   const ownTypes = orderTypesOf(state.market);
   const { types } = step.request;
   const coversOwn = types === undefined || ownTypes.every((type) => types.includes(type));
-  const orders = afterCancel(state.orders, types, sentMs, settings, ownTypes);
-  const settled = coversOwn ? settleDoubt({ ...rest, orders }, sentMs, settings, audit) : rest;
+  const left = withLeft(rest, afterCancel(state.orders, types, sentMs, settings, ownTypes));
+  const settled = coversOwn ? settleDoubt(left, sentMs, settings, audit) : rest;
   const readAfterMs = nowMs + settings.readLagMs;
   const retryAtMs =
     state.roomTakenMs === undefined ? settled.retryAtMs : { ...settled.retryAtMs, reduce: nowMs };

@@ -1,9 +1,12 @@
 import { type Recorder, recorder } from '../audit/audit-event.ts';
+import { suspectStops, trustStops } from '../orders/after-outage.ts';
+import { coarserStep, forgetStep } from '../orders/market-steps.ts';
 import { sizeLeft } from '../orders/outstanding.ts';
-import { classifyRejection, isPassing, retryPauseMs } from '../orders/rejection.ts';
+import { classifyRejection, isAlarming, isPassing, retryPauseMs } from '../orders/rejection.ts';
 import type { CommandOutcome, ExchangeError, PlacedOrder } from '../ports/exchange.ts';
 import { type Decimal, formatDecimal, maxDecimal, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
+import { withLeft } from './absence.ts';
 import { finishCancel } from './cancel-outcome.ts';
 import { isSameId, mayHideOrders, unsure } from './doubtful.ts';
 import { type LaneChange, observeRead } from './lane-observe.ts';
@@ -141,7 +144,7 @@ function finishRead(
   settings: AccountSettings,
   nowMs: number,
 ): LaneChange {
-  if (observation !== null && observation.complete) {
+  if (observation !== null) {
     const observed = observeRead(state, observation, settings, nowMs);
     // In doubt the latest read serves as well: for a full close ahead of the fence.
     const isNewestRead = state.doubt !== null && observed.state.latestRead !== state.latestRead;
@@ -229,13 +232,15 @@ function accepted(
   const taken = { ...state, refusals: 0, orderAcceptedMs: nowMs, ignoreReadsBeforeMs: seenFromMs };
   const base = step.isResend ? withoutDoubtOf(taken, order) : taken;
   if (status === 'FILLED') {
-    const rest = withoutOrder(base, order);
+    const rest = withLeft(base, withoutOrder(base, order).orders);
     const filledBase = toDecimal(placed.adjustedFrom === undefined ? order.amount : placed.amount);
     return { ...rest, orders: afterFill(rest.orders, order, filledBase), readAfterMs: seenFromMs };
   }
   const amount = placed.adjustedFrom === undefined ? order.amount : placed.amount;
   const orders = base.orders.map((other) =>
-    isSameId(other, order) ? { ...arrived(other, state, nowMs), amount } : other,
+    isSameId(other, order)
+      ? { ...arrived(other, state, nowMs), amount, mayHaveVanished: false }
+      : other,
   );
   // Filled in part or trimmed, it says that the position is not, or not any more, what was read: read before going on.
   const isTrimmed =
@@ -287,9 +292,12 @@ function rejected(
 ): LaneState {
   const { order } = step;
   const reason = classifyRejection(error);
+  const retry = step.isResend ? undefined : coarserStep(reason, order.request, state, settings);
   const passing = isPassing(reason);
-  const isExpected = passing || reason === 'side' || (reason === 'duplicateId' && step.isResend);
-  audit.emit({ ...about(order), kind: 'rejected', reason, words: error.message, alarm: !isExpected });
+  const isUrgent = isAlarming(reason, state.refusals);
+  const isExpected = !isUrgent || reason === 'side' || (reason === 'duplicateId' && step.isResend);
+  const said = retry === undefined ? error.message : `${error.message} (${retry.words})`;
+  audit.emit({ ...about(order), kind: 'rejected', reason, words: said, alarm: !isExpected });
   if (reason === 'duplicateId') {
     // Orders are judged, and this one was accepted a moment ago.
     const judged = { ...state, orderAcceptedMs: nowMs };
@@ -300,9 +308,13 @@ function rejected(
   const kept = step.isResend ? markUnsure(state, order) : withoutOrder(state, order);
   if (reason === 'side') return sideRefused(kept, order, settings, nowMs);
   const unsent = { ...(step.ahead ? forgetAhead(kept, order.positionId) : kept), orderRefusedMs: nowMs };
+  // The market may as well have passed the price: it is taken from a new read.
+  if (retry !== undefined) return { ...unsent, learnedSteps: retry.learnedSteps, readAfterMs: nowMs };
+  const known = reason === 'marketClosed' ? suspectStops(unsent, reason, audit) : unsent;
   const kind = retryKindOf(order);
-  if (passing || order.trial === true) return delay(unsent, kind, nowMs, error);
-  return delay(countFailures(dropAdmitted(unsent, order.key), order), kind, nowMs, error);
+  if (passing || order.trial === true) return delay(known, kind, nowMs, error);
+  const failed = countFailures(dropAdmitted(known, order.key), order);
+  return delay(forgetStep(failed, reason), kind, nowMs, error);
 }
 
 /** What was refused was not sent ahead of the fence: it may be tried again. */
@@ -346,7 +358,8 @@ function sideRefused(state: LaneState, order: OwnOrder, settings: AccountSetting
   if (isCrowded || order.trial === true) {
     const isNews = isCrowded && (order.role === 'reduce' || order.trial === true);
     const roomTaken = isNews ? { roomTakenMs: nowMs } : {};
-    const delayed = delay(state, retryKindOf(order), nowMs);
+    const trusted = order.role === 'cover' ? trustStops(dropAdmitted(state, order.key)) : state;
+    const delayed = delay(trusted, retryKindOf(order), nowMs);
     return { ...delayed, ...roomTaken, readAfterMs, ignoreReadsBeforeMs: readAfterMs };
   }
   const intents = state.intents.map((intent) =>
@@ -355,7 +368,7 @@ function sideRefused(state: LaneState, order: OwnOrder, settings: AccountSetting
       : intent,
   );
   const dropped = dropAdmitted(state, order.key);
-  const paused = order.role === 'cover' ? delay(dropped, 'cover', nowMs) : dropped;
+  const paused = order.role === 'cover' ? delay(trustStops(dropped), 'cover', nowMs) : dropped;
   return { ...paused, intents, readAfterMs, ignoreReadsBeforeMs: readAfterMs };
 }
 

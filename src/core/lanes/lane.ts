@@ -13,11 +13,14 @@ import { expireIntents } from '../intents/renew.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
 import { judgeCancel } from '../orders/cancel-policy.ts';
 import { fenceEndMs } from '../orders/fence.ts';
+import { marketOf } from '../orders/market-steps.ts';
+import { mayHideSide } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import { isRemovable } from '../orders/outstanding.ts';
 import { coverOrders } from '../orders/protective-stop.ts';
 import type { Admitted, SetDifference, Want } from '../orders/want.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
+import { isCancelHeldBack, isHeld, withHeld } from './absence.ts';
 import { dueTask } from './due-task.ts';
 import { failPriorOrders, note, noteStanding, noteUnconfigured, withoutAddingUp } from './lane-note.ts';
 import type { LaneState, OwnOrder, Step } from './lane-state.ts';
@@ -49,7 +52,7 @@ export function advance(state: LaneState, context: LaneContext, nowMs: number): 
   const asked = askGate(started, context, nowMs, audit);
   const ready = failExhausted(asked, context.settings, nowMs, audit);
   const recorded = recordObserved(ready, context.settings, nowMs, audit);
-  const turn: Turn = { context, nowMs, audit, market: context.settings.marketSettings(state.market) };
+  const turn: Turn = { context, nowMs, audit, market: marketOf(recorded, context.settings) };
   const { state: next, step } = decide(recorded, turn);
   return { state: next, step: withWake(step, next, context, nowMs), events: audit.events };
 }
@@ -129,10 +132,16 @@ function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: Market
     read !== null &&
     read.sentAtMs >= state.readAfterMs &&
     turn.nowMs - read.receivedAtMs <= settings.maxSnapshotAgeMs;
-  const isMissed = admitted.intents.some((intent) => intent.basis === null);
+  const isMissed = admitted.intents.some(
+    (intent) => intent.basis === null && !isHeld(state, intent.positionId),
+  );
   if (!isUsable || isMissed || read === null) return { state, step: readStep(state, turn) };
+  // A record set aside somewhere may be the other side here: a read of this market tells.
+  const isSideHidden =
+    read.partial === 'list' && mayHideSide(withHeld(read, state)) && isNetBound(admitted, settings);
+  if (isSideHidden) return { state, step: readStep(state, turn) };
   const { gate } = turn.context;
-  const verdict = judgeCancel(state, turn.context, turn.nowMs);
+  const verdict = isCancelHeldBack(state) ? 'barred' : judgeCancel(state, turn.context, turn.nowMs);
   const scene = { state, read, admitted, market, settings, nowMs: turn.nowMs };
   const ideal = orderSetDifference({ ...scene, mayCancel: true });
   const isNeeded = ideal.remove.some((removal) => mayCarryOut(removal, state, admitted, gate));
@@ -171,6 +180,10 @@ function stuckBehindPrior(
   return state.priorOrdersPossible && cancelCoversStops && cancel !== 'never' ? refused[0] : undefined;
 }
 
+function isNetBound({ intents, covers }: Admitted, settings: AccountSettings): boolean {
+  return settings.hedge === 'net' && intents.length + covers.length > 0;
+}
+
 function readStep(state: LaneState, turn: Turn): Step {
   const untilMs = Math.max(state.readAfterMs, state.ignoreReadsBeforeMs);
   if (turn.nowMs < untilMs) return { kind: 'wait', untilMs, why: 'readLag' };
@@ -197,7 +210,9 @@ function placeFirst(
       return { state, step: isPriced ? placeStep(state, want, turn, false) : readStep(state, turn) };
     waiting ??= pause;
   }
-  const done = waiting === undefined ? endChange(state) : state;
+  // What is admitted and not seen is placed again when it is.
+  const isUnseen = difference.blocked.some(({ why }) => why === 'positionNotSeen');
+  const done = waiting === undefined && !isUnseen ? endChange(state) : state;
   const why = difference.blocked.length > 0 ? 'blocked' : 'setInPlace';
   return { state: done, step: waiting ?? idle(why) };
 }

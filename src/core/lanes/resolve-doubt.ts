@@ -2,13 +2,14 @@ import { BLOCK_WORDS } from '../intents/intent.ts';
 import { mayAddUp } from '../orders/beside.ts';
 import { type CancelVerdict, judgeCancel } from '../orders/cancel-policy.ts';
 import { fenceEndMs, liquidationIsLikely } from '../orders/fence.ts';
-import { isHedged } from '../orders/net-exposure.ts';
+import { isHedged, mayHideSide } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import { isSentFor, offsetFromActivation } from '../orders/outstanding.ts';
 import { isRacing } from '../orders/racing.ts';
 import type { Admitted, Want } from '../orders/want.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
+import { isCancelHeldBack, withHeld } from './absence.ts';
 import { mayHideOrders } from './doubtful.ts';
 import {
   findPosition,
@@ -38,12 +39,12 @@ export function resolveDoubt(
   if (doubt === null) return { state, step: null };
   const ahead = placeAhead(state, admitted, turn, market);
   if (ahead !== undefined) return { state, step: ahead };
-  const verdict = judgeCancel(state, turn.context, turn.nowMs);
+  const verdict = isCancelHeldBack(state) ? 'barred' : judgeCancel(state, turn.context, turn.nowMs);
   const fencedMs =
     verdict === 'forbidden' ? doubt.sinceMs + settings.lateArrivalMs : fenceEndMs(doubt, settings);
   if (turn.nowMs < fencedMs) return { state, step: { kind: 'wait', untilMs: fencedMs, why: 'lateArrival' } };
   const read = state.latestRead ?? state.read ?? { positions: [], sentAtMs: 0, receivedAtMs: 0 };
-  const isAllowedBeside = mayAddUp({ settings, read });
+  const isAllowedBeside = mayAddUp({ settings, read: withHeld(read, state) });
   const isHidden = mayHideOrders(doubt);
   if (verdict === 'may' && !(isHidden && isAllowedBeside))
     return { state, step: ownCancel(state, 'doubt', []) };
@@ -92,11 +93,12 @@ function placeAhead(
     latestRead !== null &&
     latestRead.sentAtMs >= doubt.sinceMs &&
     turn.nowMs - latestRead.receivedAtMs <= settings.maxSnapshotAgeMs &&
-    mayPrice(latestRead, state, settings, turn.nowMs);
+    mayPrice(latestRead, state, settings, turn.nowMs) &&
+    !(settings.hedge === 'net' && latestRead.partial === 'list' && mayHideSide(withHeld(latestRead, state)));
   if (!isFresh || latestRead === null) {
     return turn.nowMs < state.retryAtMs.read ? undefined : { kind: 'readPositions', market: state.market };
   }
-  if (settings.hedge === 'net' && isHedged(latestRead)) return undefined;
+  if (settings.hedge === 'net' && isHedged(withHeld(latestRead, state))) return undefined;
   const meant = candidates.filter((intent) => isMeant(intent, latestRead));
   const alone: LaneState = { ...state, orders: [], intents: meant };
   const admittedAlone = { intents: meant, covers: [] };

@@ -26,7 +26,7 @@ export function orderRecordOf(lanes: Iterable<LaneState>): OrderRecord {
 
 /** Whether orders are taken at present: one was within the last seconds, and none has been refused since. */
 export function areOrdersTaken({ acceptedMs, refusedMs }: OrderRecord, nowMs: number): boolean {
-  return acceptedMs > refusedMs && nowMs - acceptedMs <= PROOF_MS;
+  return acceptedMs > refusedMs && Math.abs(nowMs - acceptedMs) <= PROOF_MS;
 }
 
 /**
@@ -73,7 +73,8 @@ function isRoomTaken({ roomTakenMs }: LaneState, { refusedMs }: OrderRecord, now
 }
 
 /** No position is open: no stop there protects anything. */
-function isMarketEmpty({ latestRead, readAfterMs }: LaneState): boolean {
+function isMarketEmpty({ latestRead, readAfterMs, absent = [] }: LaneState): boolean {
+  if (absent.length > 0) return false;
   return latestRead !== null && latestRead.sentAtMs >= readAfterMs && latestRead.positions.length === 0;
 }
 

@@ -1,6 +1,7 @@
 import type { BlockReason, RemovalReason } from '../audit/audit-event.ts';
 import { isOpen, slippageOf } from '../intents/intent.ts';
 import { reductionAmount } from '../intents/targets.ts';
+import { isHeld, isUncertain, withHeld } from '../lanes/absence.ts';
 import { findPosition, type Intent, type OwnOrder, type ReadPosition } from '../lanes/lane-state.ts';
 import {
   type Decimal,
@@ -12,7 +13,7 @@ import {
   toDecimal,
   ZERO,
 } from '../quantities/decimal.ts';
-import { hasMovedAway, placingGap } from './activation-gap.ts';
+import { asLearned, hasMovedAway, placingGaps } from './activation-gap.ts';
 import { isSpent, mayAddUp, resendUnsure, roomTakers } from './beside.ts';
 import { isHedged, leastAmount, netExposure } from './net-exposure.ts';
 import { shapeReduce } from './order-prices.ts';
@@ -32,6 +33,7 @@ export function orderSetDifference(scene: SetScene): SetDifference {
   const plan: Plan = { place: [], remove: [], blocked: [], hedged: [] };
   removeOrphans(scene, plan);
   for (const position of scene.read.positions) differOne(position, scene, plan);
+  blockUnseen(scene, plan);
   trimToNet(scene, plan);
   removeUnproven(scene, plan);
   removeTrials(scene, plan);
@@ -84,12 +86,22 @@ function removeTrials({ state, read }: SetScene, plan: Plan): void {
   }
 }
 
+/** Nothing is placed for a position that the read does not show, and nothing taken away. */
+function blockUnseen({ state, admitted }: SetScene, plan: Plan): void {
+  for (const { key, positionId } of [...admitted.intents, ...admitted.covers]) {
+    if (isHeld(state, positionId)) plan.blocked.push({ key, why: 'positionNotSeen' });
+  }
+}
+
 /** Orders for positions that are gone: left standing, they would hit whatever is built there next. */
 function removeOrphans(scene: SetScene, plan: Plan): void {
   for (const order of scene.state.orders) {
     const position = findPosition(scene.read, order.positionId);
-    const isOrphan = position === undefined || (order.trial !== true && !isSentFor(order, position));
-    if (isOrphan) plan.remove.push({ order, why: 'positionGone' });
+    const isGone =
+      position === undefined
+        ? !isUncertain(scene.state, order.positionId)
+        : order.trial !== true && !isSentFor(order, position);
+    if (isGone) plan.remove.push({ order, why: 'positionGone' });
   }
 }
 
@@ -118,8 +130,9 @@ function exposureBudget(position: ReadPosition, scene: SetScene): Decimal | unde
   const flatten = scene.admitted.intents.some(
     (intent) => intent.positionId === position.positionId && intent.perLeg,
   );
-  if (flatten || !isHedged(scene.read)) return undefined;
-  return maxDecimal(netExposure(position, scene.read), ZERO);
+  const exposure = withHeld(scene.read, scene.state);
+  if (flatten || !isHedged(exposure)) return undefined;
+  return maxDecimal(netExposure(position, exposure), ZERO);
 }
 
 /** Returns what reducing orders will take, or have already been sent to take. */
@@ -226,15 +239,19 @@ function fill(need: ReduceNeed, scene: SetScene, plan: Plan): void {
     return;
   }
   if (own.length === 0) {
-    if (missing.gt(ZERO)) pushReduce(need, missing, slippage, isTrimmed, scene, plan);
+    if (missing.gt(ZERO)) pushReduce(need, { amount: missing, slippage, isTrimmed }, scene, plan);
     return;
   }
+  const isHalfPlaced = own.every(({ part }) => part === 'near');
   const removable = own.filter((order) => canRemove(order, scene));
   if (removable.length > 0) {
     // One that may still arrive is not taken back by cancelling the others.
-    const why =
-      staleReason(need, removable, slippage, scene) ??
-      (missing.gte(worthReplacing(outstanding, scene)) ? 'needGrew' : undefined);
+    const stale = staleReason(need, removable, slippage, scene);
+    if (stale === undefined && isHalfPlaced && missing.gte(leastAmount(scene.market))) {
+      pushReduce(need, { amount: missing, slippage, isTrimmed, part: 'far' }, scene, plan);
+      return;
+    }
+    const why = stale ?? (missing.gte(worthReplacing(outstanding, scene)) ? 'needGrew' : undefined);
     if (why === undefined) resend({ ...need, isTrimmed }, scene, plan);
     else for (const order of own) plan.remove.push({ order, why });
     return;
@@ -260,10 +277,13 @@ function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: Pla
   const missing = maxDecimal(amount.minus(outstanding), ZERO);
   const stale = staleReason(need, own.slice(-1), slippage, scene);
   const addition = isTrimmed && stale !== undefined ? amount : missing;
-  if (addition.gte(worthReplacing(outstanding, scene))) {
+  const isHalfPlaced = spent === 0 && own.every(({ part }) => part === 'near');
+  const least = isHalfPlaced ? leastAmount(scene.market) : worthReplacing(outstanding, scene);
+  if (addition.gte(least)) {
     // Each that stands in vain was an attempt: the next one pays more.
     const steps = need.group.map((intent) => slippageOf({ ...intent, failures: intent.failures + spent }));
-    pushReduce(need, addition, Math.max(...steps), isTrimmed, scene, plan, spent > 0);
+    const added = { amount: addition, slippage: Math.max(...steps), isTrimmed, addsUp: spent > 0 };
+    pushReduce(need, { ...added, ...(isHalfPlaced && { part: 'far' }) }, scene, plan);
     return;
   }
   if (resend(need, scene, plan) || stale === undefined) return;
@@ -283,23 +303,29 @@ function resend(need: SizedNeed, scene: SetScene, plan: Plan): boolean {
   return want !== undefined;
 }
 
-function pushReduce(
-  need: ReduceNeed,
-  amount: Decimal,
-  slippage: number,
-  isTrimmed: boolean,
-  scene: SetScene,
-  plan: Plan,
-  addsUp = false,
-): void {
+interface Addition {
+  readonly amount: Decimal;
+  readonly slippage: number;
+  readonly isTrimmed: boolean;
+  /** The rest of what the nearer order did not take. */
+  readonly part?: 'far';
+  /** What stands beside it may fill as well. */
+  readonly addsUp?: boolean;
+}
+
+function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan: Plan): void {
   const { winner, position } = need;
+  const { amount, slippage, isTrimmed } = addition;
   const why = priceBlock(position);
   if (why !== undefined || position.direction === null || position.markPrice === null) {
     plan.blocked.push({ key: winner.key, why: why ?? 'markUnknown' });
     return;
   }
   const { direction, markPrice, markError } = position;
-  const gap = placingGap({ ...position, markPrice }, direction, scene);
+  const gaps = placingGaps({ ...position, markPrice }, direction, scene);
+  const share = addition.part === undefined ? nearShare(amount, gaps, scene) : undefined;
+  const { gap } = (share === undefined ? gaps.at(-1) : gaps[0]) ?? { gap: undefined };
+  const part = share === undefined ? addition.part : 'near';
   const shape = shapeReduce({ direction, markPrice, markError }, slippage, scene.market, gap);
   if (!shape.ok) {
     plan.blocked.push({ key: winner.key, why: shape.why });
@@ -308,7 +334,7 @@ function pushReduce(
   plan.place.push({
     role: 'reduce',
     position,
-    amount,
+    amount: share ?? amount,
     prices: shape.prices,
     slippage,
     key: winner.key,
@@ -317,12 +343,24 @@ function pushReduce(
     stage: winner.stage,
     targetBase: toDecimal(winner.targetBase ?? position.sizeBase),
     isTrimmed,
+    ...(part === undefined ? {} : { part }),
     coverBasis: null,
     anchor: null,
     resend: null,
-    mayAddUp: addsUp,
+    mayAddUp: addition.addsUp === true,
   });
 }
+
+/** What the nearer of two orders takes: undefined where there is only one gap, or too little for two. */
+function nearShare(amount: Decimal, gaps: readonly unknown[], { market }: SetScene): Decimal | undefined {
+  if (gaps.length === 1) return undefined;
+  const near = roundToStep(amount.times(decimalFromNumber(NEAR_PART)), toDecimal(market.amountStep), 'down');
+  const least = leastAmount(market);
+  return near.gte(least) && amount.minus(near).gt(near) ? near : undefined;
+}
+
+/** Not half of it: a fall of the position tells which of the two filled. */
+const NEAR_PART = 0.45;
 
 export function priceBlock(position: ReadPosition): BlockReason | undefined {
   if (position.direction === null) return 'directionUnknown';
@@ -349,7 +387,9 @@ function staleReason(
     if (hasMovedAway(offset, position, scene)) return 'marketMovedAway';
   }
   const isLate = (order: OwnOrder): boolean => order.inverted === true && canRemove(order, scene);
-  return own.some(isLate) ? 'inverted' : undefined;
+  // The nearer of two is left alone while the farther one may still be activated.
+  const judged = own.some(({ part }) => part === 'far') ? own.filter(({ part }) => part !== 'near') : own;
+  return judged.some(isLate) ? 'inverted' : undefined;
 }
 
 /**
@@ -364,7 +404,10 @@ function wasPassedLongEnough(
 ): boolean {
   const { nowMs, settings } = scene;
   if (order.activatedMs !== null) return nowMs - order.activatedMs >= settings.fillWithinMs;
-  if (isWellPast(offset, position, scene.market)) return true;
+  const learned = asLearned(scene.market, scene.state);
+  if (isWellPast(offset, position, learned)) return true;
+  // The last price may lag behind the mark by more than was allowed for: the stop waits for it.
+  if (learned !== scene.market) return false;
   return order.reachedMs !== null && nowMs - order.reachedMs >= settings.fillWithinMs;
 }
 
@@ -401,11 +444,12 @@ function countedOrders(scene: SetScene, position: ReadPosition): readonly OwnOrd
 
 /** With both sides open all our orders together, covers included, stay within the net exposure. */
 function trimToNet(scene: SetScene, plan: Plan): void {
-  if (scene.settings.hedge === 'perLeg' || !isHedged(scene.read)) return;
+  const exposure = withHeld(scene.read, scene.state);
+  if (scene.settings.hedge === 'perLeg' || !isHedged(exposure)) return;
   if (scene.admitted.intents.some((intent) => intent.perLeg)) return;
   for (const position of scene.read.positions) {
     const own = countedOrders(scene, position);
-    const allowed = maxDecimal(netExposure(position, scene.read), ZERO);
+    const allowed = maxDecimal(netExposure(position, exposure), ZERO);
     if (!outstandingBase(own, () => true).gt(allowed)) continue;
     for (const order of own) plan.remove.push({ order, why: 'exceedsNetExposure' });
   }
@@ -417,7 +461,7 @@ function withinNet(scene: SetScene, place: readonly Want[]): Want[] {
   const left = new Map<string, Decimal>();
   for (const position of scene.read.positions) {
     const own = countedOrders(scene, position);
-    const net = maxDecimal(netExposure(position, scene.read), ZERO);
+    const net = maxDecimal(netExposure(position, withHeld(scene.read, scene.state)), ZERO);
     left.set(position.positionId, net.minus(outstandingBase(own, () => true)));
   }
   return place.flatMap((want) => {

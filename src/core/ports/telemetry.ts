@@ -187,8 +187,21 @@ export type ProcessEvent =
       readonly expected: string;
       readonly got: string;
     }
+  /**
+   * Something on the way to the exchange failed: its name, certificate, connection, a proxy or gateway, or the address
+   * that requests leave from. The call may have succeeded by another way.
+   */
+  | {
+      readonly kind: 'exchangePath';
+      readonly host: string;
+      /** Name from the exchange's error catalogue. */
+      readonly error: string;
+      readonly words: string;
+    }
   /** One call of a client, with its repetitions. */
   | { readonly kind: 'call'; readonly accountId: string; readonly call: ExchangeCall }
+  /** A line of the log was not written: too many wait for the output to take them, or writing failed. */
+  | { readonly kind: 'logLost'; readonly why: 'full' | 'failed' }
   | { readonly kind: 'stopping'; readonly why: string }
   | { readonly kind: 'stopped'; readonly inTime: boolean; readonly durationMs: number };
 

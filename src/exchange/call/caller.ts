@@ -11,6 +11,7 @@ import type { Slots } from '../limits/slots.ts';
 import { type NonceTicket, needsFresh } from '../nonce/nonce-ticket.ts';
 import type { CallPlan } from './call-plan.ts';
 import { CallScope } from './call-scope.ts';
+import { isOnTheWay } from './error-catalogue.ts';
 import { finding } from './errors.ts';
 import { type Attempt, Judge, type JudgeParts, newProgress, type Progress, stop } from './judge.ts';
 import { safely } from './observer.ts';
@@ -262,11 +263,19 @@ export class Caller {
       if (plan.endpoint.kind === 'read') ticket?.onPreempt(() => flight.end('preempted'));
       const result = await flight.result;
       ticket?.onPreempt(undefined);
-      return this.#sender.arrive(result, plan, scope, progress);
+      const attempt = this.#sender.arrive(result, plan, scope, progress);
+      if (attempt.kind === 'error') this.#notePath(attempt.error, progress);
+      return attempt;
     } finally {
       turn.ticket?.release();
       this.#parts.slots.release();
     }
+  }
+
+  #notePath({ name: error, message }: ExchangeError, { baseUrlIndex = 0 }: Progress): void {
+    if (!isOnTheWay(error)) return;
+    const { observer } = this.#parts;
+    safely(() => observer.onPathFailure?.({ baseUrlIndex, error, message }));
   }
 
   #backoffMs(failures: number): number {

@@ -143,6 +143,20 @@ export const FINDINGS = {
 
 export type FindingName = keyof typeof FINDINGS;
 
+/** Failures on the way to the exchange, before it has judged a request. */
+const ON_THE_WAY: ReadonlySet<string> = new Set<FindingName>([
+  'nameNotResolved',
+  'certificateRefused',
+  'connectionRefused',
+  'connectTimeout',
+  'connectFailed',
+  'proxyRefused',
+  'gatewayRefused',
+  'addressNotAllowed',
+]);
+
+export const isOnTheWay = (name: string): boolean => ON_THE_WAY.has(name);
+
 export function entryForCode(endpoint: EndpointId, code: number): CatalogueEntry | undefined {
   const entries = CODES.filter((entry) => entry.code === code);
   return (

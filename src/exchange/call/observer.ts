@@ -25,12 +25,26 @@ export interface DriftEvent extends SetAsideRecord {
 }
 
 /**
+ * A request that the exchange has not judged, because of the way that it took: name, certificate, connection, proxy,
+ * gateway, or the address that it came from. Another address may have answered the call all the same.
+ */
+export interface PathFailure {
+  /** The place of the base URL in the list. */
+  readonly baseUrlIndex: number;
+  /** Name from the error catalogue. */
+  readonly error: string;
+  /** In words, without secrets. */
+  readonly message: string;
+}
+
+/**
  * Told about every call. Nothing secret or personal is in an event. What an observer throws is ignored: it
  * must not change the fate of a request.
  */
 export interface ExchangeObserver {
   onCall?(event: CallEvent): void;
   onDrift?(event: DriftEvent): void;
+  onPathFailure?(event: PathFailure): void;
   /** The shared store of nonces or limits was lost or came back; meanwhile this process goes by itself. */
   onStore?(event: { readonly store: 'nonce' | 'limiter'; readonly available: boolean }): void;
 }

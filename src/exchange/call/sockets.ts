@@ -35,8 +35,13 @@ const LOOKUP_PATIENCE_MS = 1000;
 /**
  * Resolves names as `resolve` does, and falls back to its last good answer: a name server that is lost must not part
  * the daemon from an exchange that it can reach.
+ * @param onFallback told of the name whenever an answer from before serves
  */
-export function lastGoodLookup(resolve: LookupFunction, timers: Timers): LookupFunction {
+export function lastGoodLookup(
+  resolve: LookupFunction,
+  timers: Timers,
+  onFallback: (hostname: string) => void = () => undefined,
+): LookupFunction {
   const answers = new Map<string, Parameters<Parameters<LookupFunction>[2]>>();
   return (hostname, options, callback) => {
     const key = JSON.stringify([hostname, options.family, options.all, options.hints]);
@@ -47,23 +52,30 @@ export function lastGoodLookup(resolve: LookupFunction, timers: Timers): LookupF
       answer?.(...result);
       answer = undefined;
     };
-    const callOff =
-      known === undefined ? undefined : timers.after(LOOKUP_PATIENCE_MS, () => settle(...known));
+    const fallBack = (to: NonNullable<typeof known>): void => {
+      if (answer !== undefined) onFallback(hostname);
+      settle(...to);
+    };
+    const callOff = known === undefined ? undefined : timers.after(LOOKUP_PATIENCE_MS, () => fallBack(known));
     resolve(hostname, options, (...result) => {
       const [error] = result;
       if (error === null) answers.set(key, result);
-      settle(...(error === null ? result : (known ?? result)));
+      if (error === null || known === undefined) settle(...result);
+      else fallBack(known);
     });
   };
 }
 
-const lookup = lastGoodLookup(systemLookup, createSystemTimers());
+/** How names are resolved on this machine; see `lastGoodLookup`. */
+export function systemResolver(onFallback?: (hostname: string) => void): LookupFunction {
+  return lastGoodLookup(systemLookup, createSystemTimers(), onFallback);
+}
 
 /** HTTP/1.1 connections to one origin, directly or through a proxy. */
 export function openSockets(
   origin: string,
   settings: TransportSettings,
-  resolve: LookupFunction = lookup,
+  resolve: LookupFunction,
 ): WireDispatcher {
   const tls = settings.ca === undefined ? undefined : { ca: settings.ca as string | string[] };
   const options = {

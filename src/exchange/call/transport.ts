@@ -7,6 +7,7 @@ import {
   type ConnectFailure,
   connectFailureOf,
   openSockets,
+  systemResolver,
   type TransportSettings,
   type WireDispatcher,
 } from './sockets.ts';
@@ -74,6 +75,12 @@ export interface ConnectionWays {
   readonly timers: Timers;
 }
 
+/** @param onFallback told of the name whenever it cannot be resolved and its last good address serves */
+export function systemWays(onFallback?: (hostname: string) => void): ConnectionWays {
+  const resolve = systemResolver(onFallback);
+  return { open: (origin, settings) => openSockets(origin, settings, resolve), timers: createSystemTimers() };
+}
+
 interface Origin {
   readonly dispatcher: WireDispatcher;
   readonly origin: string;
@@ -100,7 +107,7 @@ export class Connections {
   readonly #shared = new Map<string, Shared>();
   readonly #ways: ConnectionWays;
 
-  constructor(ways: ConnectionWays = { open: openSockets, timers: createSystemTimers() }) {
+  constructor(ways: ConnectionWays = systemWays()) {
     this.#ways = ways;
   }
 

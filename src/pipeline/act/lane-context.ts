@@ -1,8 +1,9 @@
 import type { ControlsInForce } from '../../core/controls/controls.ts';
 import type { LaneContext } from '../../core/intents/admission.ts';
 import { admitEpisodes, EMPTY_LEDGER, type GateContext, type LimitInputs } from '../../core/intents/gate.ts';
-import { type OrderRecord, orderRecordOf } from '../../core/orders/cancel-policy.ts';
-import type { AccountDocuments, StoredAccount } from '../../core/ports/state-store.ts';
+import { type LaneMoment, ledgerOnClock } from '../../core/lanes/lane-clock.ts';
+import { orderRecordOf } from '../../core/orders/cancel-policy.ts';
+import type { StoredAccount } from '../../core/ports/state-store.ts';
 import type { Mode } from '../../core/rules/rule.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
@@ -39,26 +40,21 @@ function heldBack({
  */
 export function laneContext(
   account: WatchedAccount,
-  documents: AccountDocuments,
+  { documents, lanes, epoch }: Pick<StoredAccount, 'documents' | 'lanes' | 'epoch'>,
   inForce: ControlsInForce,
-  nowMs: number,
-  orders: OrderRecord,
+  moment: LaneMoment,
 ): LaneContext {
   const { settings } = account.rules;
   const inputs = limitInputs(account, inForce, documents.requests?.active ?? [], false);
-  const { limited } = admitEpisodes(documents.limits ?? EMPTY_LEDGER, inputs, nowMs);
+  const ledger = ledgerOnClock(documents.limits ?? EMPTY_LEDGER, moment);
+  const { limited } = admitEpisodes(ledger, inputs, moment.nowMs);
   return {
     settings,
-    orders,
+    orders: orderRecordOf([...lanes.values()].filter((lane) => lane.epoch === epoch.id)),
     gate: {
       ...heldBack(inForce),
       limited,
       modeOf: (ruleId): Mode => account.rules.byId.get(ruleId)?.mode ?? settings.mode,
     },
   };
-}
-
-/** What became of the newest orders of an account, as far as this store epoch knows. */
-export function ordersOf({ lanes, epoch }: Pick<StoredAccount, 'lanes' | 'epoch'>): OrderRecord {
-  return orderRecordOf([...lanes.values()].filter((lane) => lane.epoch === epoch.id));
 }

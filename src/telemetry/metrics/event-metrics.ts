@@ -176,6 +176,12 @@ const EXCHANGE_METRICS = {
     labels: ['limit', 'egress'],
     help: 'Share of a request budget that this process used within its last period; the sum over processes is the whole use.',
   },
+  pathFailures: {
+    ...counter,
+    name: 'exchange_path_failures_total',
+    labels: ['host', 'error'],
+    help: 'Failures on the way to the exchange, by host and cause; the call may have succeeded by another way.',
+  },
   drift: {
     ...counter,
     name: 'contract_drift_total',
@@ -245,7 +251,7 @@ const OPERATION_METRICS = {
     ...gauge,
     name: 'degraded',
     labels: ['reason'],
-    help: '1 while this process does not work as it should: redis, exchange_store, schedule, notify.',
+    help: '1 while this process does not work as it should: redis, exchange_store, schedule, notify, log.',
   },
   shared: {
     ...gauge,
@@ -260,6 +266,12 @@ const OPERATION_METRICS = {
     name: 'config_reloads_total',
     labels: ['result'],
     help: 'Reloads of the config, by result.',
+  },
+  logLost: {
+    ...counter,
+    name: 'log_lines_lost_total',
+    labels: ['why'],
+    help: 'Lines of the log that were not written: full (the output takes none, and too many wait) or failed.',
   },
   build: {
     ...gauge,

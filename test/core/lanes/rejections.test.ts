@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { classifyRejection, isPassing } from '../../../src/core/orders/rejection.ts';
+import { classifyRejection, isAlarming } from '../../../src/core/orders/rejection.ts';
 import { ERROR_CATALOGUE } from '../../exchange/error-catalogue.ts';
 import { at, Driver, failure } from './driver.ts';
 import { action, half, protect } from './fixtures.ts';
@@ -14,6 +14,10 @@ type Consequence =
   | 'again'
   /** A failed attempt, with an alarm: the next one takes the next slippage. */
   | 'failed'
+  /** Sent again as it was, after a pause; an alarm when it begins. */
+  | 'later'
+  /** Sent again at once, with an alarm, on a coarser step of the market: no failed attempt. */
+  | 'coarser'
   /** It may be there: fence, cancel, read, place. */
   | 'unknown';
 
@@ -34,9 +38,9 @@ const EXPECTED: Readonly<Record<string, Consequence>> = {
   cancelledOnCreation: 'failed',
   clientOrderIdInvalid: 'failed',
   insufficientBalance: 'failed',
-  marketInvalid: 'failed',
-  amountInvalid: 'failed',
-  priceInvalid: 'failed',
+  marketInvalid: 'later',
+  amountInvalid: 'coarser',
+  priceInvalid: 'coarser',
   positionLimit: 'failed',
   pendingValueLimit: 'failed',
   sideLocked: 'failed',
@@ -104,6 +108,31 @@ test.for(Object.entries(EXPECTED))('an order that ends as %s: %s', ([name, conse
       expect(alarms).toEqual(['rejected']);
       expect(driver.later(5_000).read(at({})).place().order.slippage).toBe(0.02);
       break;
+    case 'later':
+      expect({ orders, failures, alarms, doubt }).toEqual({
+        orders: [],
+        failures: 0,
+        alarms: ['rejected'],
+        doubt: null,
+      });
+      driver.later(5_000).read(at({}));
+      driver.refuse({ name, effect });
+      expect(driver.events.filter((event) => event.alarm)).toHaveLength(1);
+      expect(driver.later(5_000).read(at({})).place().order.slippage).toBe(0.005);
+      break;
+    case 'coarser': {
+      expect({ orders, failures, alarms, doubt }).toEqual({
+        orders: [],
+        failures: 0,
+        alarms: ['rejected'],
+        doubt: null,
+      });
+      const { request, slippage } = driver.read(at({})).place().order;
+      const step = code === 32 ? 0.01 : 1;
+      const value = Number(code === 32 ? request.amount : request.activationPrice);
+      expect([Math.round((value / step) * 1e6) % 1e6, slippage]).toEqual([0, 0.005]);
+      break;
+    }
     case 'unknown':
       expect(effect).toBe('possible');
       expect(doubt?.why).toBe('unknownOutcome');
@@ -127,7 +156,7 @@ test.for([...names].filter(([name]) => !ELSEWHERE.includes(name)))(
     // Nothing is taken to be gone before a cancel was accepted.
     expect(driver.state.orders).toHaveLength(1);
     expect(driver.events.some((event) => event.alarm)).toBe(
-      effect === 'none' && !isPassing(classifyRejection({ name })),
+      effect === 'none' && isAlarming(classifyRejection({ name }), 0),
     );
   },
 );

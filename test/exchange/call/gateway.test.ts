@@ -209,10 +209,13 @@ describe('the address that requests come from', () => {
         attempts: 1,
         error: { name: 'addressNotAllowed', effect: 'none' },
       });
-      expect(await open([here, there]).openPositions()).toMatchObject({
+      const failures: unknown[] = [];
+      const observer = { onPathFailure: (failure: unknown) => failures.push(failure) };
+      expect(await open([here, there], { observer }).openPositions()).toMatchObject({
         kind: 'ok',
         timing: { attempts: 2 },
       });
+      expect(failures).toEqual([{ baseUrlIndex: 0, error: 'addressNotAllowed', message }]);
     },
   );
 
@@ -221,7 +224,10 @@ describe('the address that requests come from', () => {
     [403, "You don't have permission to use this endpoint.", 'permissionDenied'],
   ])('has nothing to do with %i "%s"', async (status, message, name) => {
     const [here, there] = [await serve(always(status, { code: 2, message })), await serve(always(200, []))];
-    expect(await open([here, there]).openPositions()).toMatchObject({ error: { name } });
+    const failures: unknown[] = [];
+    const observer = { onPathFailure: (failure: unknown) => failures.push(failure) };
+    expect(await open([here, there], { observer }).openPositions()).toMatchObject({ error: { name } });
+    expect(failures).toEqual([]);
     await delay(5);
     expect(there.received).toEqual([]);
   });

@@ -7,6 +7,7 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import type { PathFailure } from '../../../src/exchange/call/observer.ts';
 import { openClient } from '../fixtures.ts';
 import { always, startServer } from './raw-server.ts';
 
@@ -56,10 +57,12 @@ async function startProxy(): Promise<{ url: string; asked: string[] }> {
   return { url: `http://user:planted-password@127.0.0.1:${portOf(proxy)}`, asked };
 }
 
-async function startTls(): Promise<{ baseUrl: string; ca: string }> {
+/** @param name that the certificate is for, besides the one that it is asked by */
+async function startTls(name = 'localhost'): Promise<{ baseUrl: string; ca: string }> {
   const directory = mkdtempSync(join(tmpdir(), 'breakwater-tls-'));
   const [key, cert] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];
-  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
+  const names = name === 'localhost' ? 'DNS:localhost,IP:127.0.0.1' : `DNS:${name}`;
+  const subject = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=${names}`];
   const made = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-keyout', key, '-out', cert];
   execFileSync('openssl', [...made, ...subject], { stdio: 'ignore' });
   const ca = readFileSync(cert, 'utf8');
@@ -119,6 +122,38 @@ describe('network settings', () => {
         kind: 'rejected',
         error: { name: 'certificateRefused' },
       });
+    },
+  );
+
+  test.runIf(hasOpenssl).each([
+    ['for another name', true],
+    ['signed by nobody who is trusted', false],
+  ])(
+    'a certificate is %s: the other base address is tried, nothing was sent, and the cause is told',
+    async (_what, isTrusted) => {
+      const wrong = await startTls('elsewhere.example');
+      const fine = await startServer(always(200, []));
+      cleanups.push(() => fine.close());
+      const failures: PathFailure[] = [];
+      const client = openClient([wrong.baseUrl, fine.baseUrl], {
+        ...(isTrusted ? { ca: wrong.ca } : {}),
+        observer: { onPathFailure: (failure) => failures.push(failure) },
+      });
+      cleanups.push(() => client.close());
+      expect(await client.cancelAll({})).toMatchObject({
+        kind: 'rejected',
+        error: { name: 'certificateRefused', effect: 'none' },
+      });
+      expect(await client.openPositions()).toMatchObject({ kind: 'ok' });
+      expect(await client.cancelAll({})).toMatchObject({ kind: 'accepted' });
+      expect(failures).toMatchObject([
+        {
+          baseUrlIndex: 0,
+          error: 'certificateRefused',
+          message: expect.stringContaining('certificate') as string,
+        },
+      ]);
+      expect(fine.received.map(({ path }) => path.split('/').at(-1))).toEqual(['open', 'all']);
     },
   );
 

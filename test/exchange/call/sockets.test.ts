@@ -74,16 +74,23 @@ describe('name resolution that fails', () => {
 
   test('the last good address is used, each for its own name', async () => {
     let works = true;
-    const lookup = lastGoodLookup((hostname, _options, callback) => {
-      if (works) callback(null, hostname === 'exchange.test' ? '127.0.0.1' : '127.0.0.2', 4);
-      else callback(failure('EAI_AGAIN', 'getaddrinfo'), '', 0);
-    }, createSystemTimers());
+    const told: string[] = [];
+    const lookup = lastGoodLookup(
+      (hostname, _options, callback) => {
+        if (works) callback(null, hostname === 'exchange.test' ? '127.0.0.1' : '127.0.0.2', 4);
+        else callback(failure('EAI_AGAIN', 'getaddrinfo'), '', 0);
+      },
+      createSystemTimers(),
+      (hostname) => told.push(hostname),
+    );
     expect(await ask(lookup)).toEqual([null, '127.0.0.1', 4]);
     expect(await ask(lookup, 'other.test')).toEqual([null, '127.0.0.2', 4]);
     works = false;
     expect(await ask(lookup)).toEqual([null, '127.0.0.1', 4]);
     expect(await ask(lookup, 'other.test')).toEqual([null, '127.0.0.2', 4]);
     expect((await ask(lookup, 'never-seen.test'))[0]).toMatchObject({ code: 'EAI_AGAIN' });
+    // One that has never been resolved fails, and is told of as such.
+    expect(told).toEqual(['exchange.test', 'other.test']);
   });
 
   test('a name server that does not answer is not waited for, and its late answer is taken next time', async () => {
@@ -98,6 +105,33 @@ describe('name resolution that fails', () => {
     expect(await ask(lookup)).toEqual([null, '127.0.0.1', 4]);
     for (const answer of late) answer();
     expect(await ask(lookup)).toEqual([null, '127.0.0.9', 4]);
+  });
+
+  test('of one address: the other base address is tried, and the cause is told of the one', async () => {
+    const server = createServer((_request, response) => void response.end('[]'));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const resolve: LookupFunction = (hostname, { all }, callback) => {
+      if (hostname === 'lost.test') callback(failure('ENOTFOUND', 'getaddrinfo'), '', 0);
+      else if (all === true) callback(null, [{ address: '127.0.0.1', family: 4 }]);
+      else callback(null, '127.0.0.1', 4);
+    };
+    const failures: string[] = [];
+    const client = openClient(['http://lost.test', `http://found.test:${portOf(server)}`], {
+      sharedConnections: createSharedConnections({
+        open: (origin, settings) => openSockets(origin, settings, resolve),
+        timers: createSystemTimers(),
+      }),
+      observer: { onPathFailure: ({ baseUrlIndex, error }) => failures.push(`${baseUrlIndex} ${error}`) },
+    });
+    cleanups.push(async () => {
+      await client.close();
+      server.closeAllConnections();
+      server.close();
+    });
+    expect(await client.openPositions()).toMatchObject({ kind: 'ok', timing: { attempts: 2 } });
+    expect(await client.cancelAll({})).toMatchObject({ kind: 'accepted' });
+    expect(failures).toEqual(['0 nameNotResolved']);
   });
 
   test('new connections go to the last good address, and those that stand are kept', async () => {

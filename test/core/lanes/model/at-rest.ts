@@ -1,3 +1,4 @@
+import { isCancelHeldBack, isUncertain } from '../../../../src/core/lanes/absence.ts';
 import { judgeCancel } from '../../../../src/core/orders/cancel-policy.ts';
 import { floorOf } from './ledger.ts';
 import { Violation } from './tally.ts';
@@ -27,6 +28,8 @@ function isJudged(world: World): boolean {
   if (judgeCancel(state, world.context(), exchange.nowMs) === 'unproven') return false;
   // As far as the lane knows, something may still arrive.
   if (state.orders.some(({ arrivedByMs }) => arrivedByMs > exchange.nowMs)) return false;
+  // A cancel waits that would take down the stops of a position that may be open.
+  if (isCancelHeldBack(state)) return false;
   if (isSilenced || state.doubt !== null || exchange.inFlight > 0) return false;
   const seenFromMs = (state.read?.sentAtMs ?? 0) - settings.readLagMs;
   return seenFromMs > exchange.changedMs;
@@ -54,10 +57,11 @@ function checkTargets({ actor, exchange }: World): void {
   }
 }
 
-function checkOrphans({ exchange, setup }: World): void {
+function checkOrphans({ actor, exchange, setup }: World): void {
   const { showsOpenDate } = setup.readings;
   const orphan = exchange.orders.find(
     ({ tag }) =>
+      !isUncertain(actor.state, tag.positionId) &&
       !exchange.positions.some(({ id, openDate }) =>
         showsOpenDate ? openDate === tag.openDate : id === tag.positionId,
       ),
