@@ -133,6 +133,8 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   orders: [
     'activation-gap',
     'after-outage',
+    'beside',
+    'cancel-policy',
     'fence',
     'market-steps',
     'net-exposure',
@@ -141,8 +143,10 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'outstanding',
     'own-stops',
     'protective-stop',
+    'racing',
     'rejection',
     'sha256',
+    'trial-order',
     'want',
   ],
   lanes: [

@@ -59,6 +59,8 @@ export type RemovalReason =
   | 'marketMovedAway'
   | 'needGrew'
   | 'slippageRose'
+  /** Orders of ours leave no room for the reduction. */
+  | 'noRoom'
   | 'stopLoosened'
   | 'tooManyStops'
   | 'stopGone'

@@ -110,7 +110,9 @@ function followDistance(
   market: MarketSettings,
   scene: SettleScene,
 ): Intent {
-  const inDoubt = scene.state.doubt !== null || scene.state.orders.some((order) => order.status !== 'open');
+  const isDoubtful = scene.state.doubt !== null || scene.state.orders.some(({ status }) => status !== 'open');
+  // What is only watched sends nothing: no doubt of it will ever be cleared, and it says what it would do at once.
+  const inDoubt = intent.mode === 'enforce' && isDoubtful;
   const mayStart = intent.targetBase === null && liquidationIsLikely(position);
   if (inDoubt && !mayStart) return intent;
   if (position.disagreement) return block(intent, 'disagreement', scene);

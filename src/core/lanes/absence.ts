@@ -225,6 +225,7 @@ export function explainedClosures(
 
 /** An order that is not among those left may have filled before: until the next read it may explain a closure. */
 export function withLeft(state: LaneState, left: readonly OwnOrder[]): LaneState {
-  const ended = state.orders.filter((order) => !left.includes(order));
-  return ended.length === 0 ? state : { ...state, orders: left, ended: [...(state.ended ?? []), ...ended] };
+  const ids = new Set(left.map(({ request }) => request.clientOrderId));
+  const ended = state.orders.filter(({ request }) => !ids.has(request.clientOrderId));
+  return ended.length === 0 ? { ...state, orders: left } : { ...state, orders: left, ended: [...(state.ended ?? []), ...ended] };
 }

@@ -18,6 +18,7 @@ import {
   type ReadPosition,
 } from './lane-state.ts';
 import { marketRead, type ReadObservation } from './market-read.ts';
+import { withoutOldDoubt } from './old-doubt.ts';
 
 export interface LaneChange {
   readonly state: LaneState;
@@ -63,8 +64,9 @@ export function observeRead(
     });
     return { state: noted, events: audit.events };
   }
-  const absent = judgeAbsences(noted, read, observation, settings, audit);
-  return { state: absorb(withAbsent(noted, absent), read, settings, nowMs, audit), events: audit.events };
+  const certain = withoutOldDoubt(noted, read, settings, audit);
+  const absent = judgeAbsences(certain, read, observation, settings, audit);
+  return { state: absorb(withAbsent(certain, absent), read, settings, nowMs, audit), events: audit.events };
 }
 
 function withAbsent(state: LaneState, absent: NonNullable<LaneState['absent']>): LaneState {
@@ -204,8 +206,8 @@ function triggerCovers(
   audit: Recorder,
 ): LaneState {
   const triggered = [
-    ...filled.filter((order) => order.role === 'cover'),
-    ...state.orders.filter((order) => order.role === 'cover' && isTriggered(order, read, settings)),
+    ...filled.filter(isStop),
+    ...state.orders.filter((order) => isStop(order) && isTriggered(order, read, settings)),
   ];
   let { intents } = state;
   for (const order of triggered) {
@@ -218,6 +220,10 @@ function triggerCovers(
     intents = [...others, coverIntent(cover, settings, nowMs)];
   }
   return { ...state, intents };
+}
+
+function isStop({ role, trial }: OwnOrder): boolean {
+  return role === 'cover' && trial !== true;
 }
 
 /** It counts once for a position: what becomes of it afterwards is the intent's matter. */

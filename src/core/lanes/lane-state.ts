@@ -65,6 +65,16 @@ export interface LaneState {
   readonly roundTripMs?: number;
   /** Requests refused or unanswered since one was last accepted: lengthens the pause before the next try. */
   readonly refusals: number;
+  /** The same of cancels, which lengthens no other request's pause; absent: none. */
+  readonly cancelRefusals?: number;
+  /** When an order was last accepted here; absent: none was, or not since the lane was taken up after a failure. */
+  readonly orderAcceptedMs?: number;
+  /** When an order was last refused or not answered. */
+  readonly orderRefusedMs?: number;
+  /** When an order was refused (116) although orders of ours stand on that side: they may take up its room. */
+  readonly roomTakenMs?: number;
+  /** Until then a cancel that was not answered may still take effect. */
+  readonly cancelPendingUntilMs?: number;
   /**
    * Orders of an earlier store epoch may be open that no cancel of ours can have removed (stops that cancel-all does
    * not reach, or `cancel: never`), so that ours could add to them.
@@ -233,6 +243,12 @@ export interface OwnOrder {
   readonly ambiguous: boolean;
   /** Sent before the fence had passed, or where earlier orders could not be ruled out. */
   readonly overshoot: boolean;
+  /** Sent to learn whether orders are taken at all, before a cancel; nobody wants it afterwards. */
+  readonly trial?: boolean;
+  /** It was known to stand when it was sent again: a refusal for anything but its id changes nothing. */
+  readonly wasOpen?: boolean;
+  /** An unanswered cancel may have taken it down: that its id is known proves nothing. */
+  readonly behindCancel?: boolean;
   /** What a cover was placed for; it changes only with these. */
   readonly coverBasis: { readonly liquidationPrice: DecimalString; readonly roomBase: number } | null;
 }
@@ -293,6 +309,8 @@ export interface CancelStep {
   readonly admitted: readonly string[];
   /** Positions whose order was not filled in time: their next attempt takes the next slippage step. */
   readonly unfilled: readonly string[];
+  /** Unanswered for so long it counts as lost, and what waits for it goes on; absent: as long as the client waits. */
+  readonly answerWithinMs?: number;
 }
 
 export interface PlaceStep {
@@ -303,6 +321,8 @@ export interface PlaceStep {
   readonly ahead: boolean;
   /** An order of ours that is sent again under its own id. */
   readonly isResend: boolean;
+  /** Unanswered for so long it counts as lost; absent: as long as the client waits. */
+  readonly answerWithinMs?: number;
   /** What a cover's activation was reckoned from; null for a reduction. */
   readonly anchor: CoverAnchor | null;
 }

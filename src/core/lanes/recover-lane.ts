@@ -2,7 +2,8 @@ import { recorder } from '../audit/audit-event.ts';
 import { isOpen } from '../intents/intent.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { unseen } from './absence.ts';
-import { doubtful, finishTask, unsure } from './doubtful.ts';
+import { cancelUnanswered } from './cancel-outcome.ts';
+import { finishTask, unsure } from './doubtful.ts';
 import type { LaneChange } from './lane-observe.ts';
 import type { Absence, LaneState } from './lane-state.ts';
 
@@ -22,7 +23,11 @@ export function recover(state: LaneState, settings: AccountSettings, nowMs: numb
   }
   if (step?.kind === 'cancelAll') {
     return {
-      state: finishTask(doubtful(rebased, 'processDied', settings, nowMs, audit), step, 'failed'),
+      state: finishTask(
+        cancelUnanswered(rebased, step, 'processDied', settings, nowMs, audit),
+        step,
+        'failed',
+      ),
       events: audit.events,
     };
   }
@@ -33,8 +38,17 @@ export function recover(state: LaneState, settings: AccountSettings, nowMs: numb
 export function rebase(state: LaneState, settings: AccountSettings, nowMs: number): LaneState {
   const notAfter = (atMs: number, boundMs: number): number => Math.min(atMs, nowMs + boundMs);
   const { reduce, cover, cancel, read } = state.retryAtMs;
+  // What was proven, the clock that it was proven by may not be the same any more.
+  const {
+    orderAcceptedMs: _,
+    orderRefusedMs: __,
+    roomTakenMs: ___,
+    cancelPendingUntilMs: pendingMs,
+    ...kept
+  } = state;
   return {
-    ...state,
+    ...kept,
+    ...(pendingMs === undefined ? {} : { cancelPendingUntilMs: notAfter(pendingMs, settings.lateArrivalMs) }),
     read: null,
     latestRead: null,
     ...absentOf(state, nowMs),
@@ -69,7 +83,10 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
     orders: state.orders.map((order) => ({
       ...order,
       sentMs: notAfter(order.sentMs, 0),
-      arrivedByMs: order.status === 'open' ? nowMs : nowMs + settings.lateArrivalMs,
+      arrivedByMs:
+        order.status === 'open'
+          ? Math.max(nowMs, notAfter(order.arrivedByMs, settings.lateArrivalMs))
+          : nowMs + settings.lateArrivalMs,
       activatedMs: order.activatedMs === null ? null : notAfter(order.activatedMs, 0),
       reachedMs: order.reachedMs === null ? null : notAfter(order.reachedMs, 0),
     })),

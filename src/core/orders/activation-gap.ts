@@ -48,6 +48,11 @@ function adverseSpeed(
   return Math.max(...speeds);
 }
 
+/** How fast the market moves against a position, a fraction of the mark per millisecond. */
+export function speedTowards(direction: Direction, { marks = [] }: LaneState): number {
+  return adverseSpeed(marks, direction, HORIZONS_MS);
+}
+
 /** The market with the allowance for the gap between mark and last price that orders of ours have taught. */
 export function asLearned(
   market: MarketSettings,

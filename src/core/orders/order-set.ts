@@ -14,6 +14,7 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import { asLearned, hasMovedAway, placingGaps } from './activation-gap.ts';
+import { isSpent, mayAddUp, resendUnsure, roomTakers } from './beside.ts';
 import { isHedged, leastAmount, netExposure } from './net-exposure.ts';
 import { shapeReduce } from './order-prices.ts';
 import { isRemovable, isSentFor, isWellPast, offsetFromActivation, outstandingBase } from './outstanding.ts';
@@ -35,25 +36,54 @@ export function orderSetDifference(scene: SetScene): SetDifference {
   blockUnseen(scene, plan);
   trimToNet(scene, plan);
   removeUnproven(scene, plan);
+  removeTrials(scene, plan);
   return separateStanding(plan, scene);
 }
 
-/** Before anything is placed for a position, what is only presumed to have filled there is cancelled. */
+/**
+ * Before anything is placed for a position, what is only presumed to have filled there is cancelled; where no cancel
+ * may be sent, the two may add up.
+ */
 function removeUnproven(scene: SetScene, plan: Plan): void {
-  for (const order of scene.state.orders) {
-    const isConcerned = plan.place.some((want) => want.position.positionId === order.positionId);
-    if (order.presumedFilled && isConcerned) plan.remove.push({ order, why: 'fillUnproven' });
-  }
+  const unproven = scene.state.orders.filter(
+    ({ presumedFilled, positionId }) =>
+      presumedFilled && plan.place.some((want) => want.position.positionId === positionId),
+  );
+  for (const order of unproven) plan.remove.push({ order, why: 'fillUnproven' });
+  const staying = unproven.filter((order) => !canRemove(order, scene));
+  if (staying.length === 0) return;
+  const isBeside = ({ position, isTrimmed }: Want): boolean =>
+    !isTrimmed && staying.some(({ positionId }) => positionId === position.positionId);
+  const isAllowed = mayAddUp(scene);
+  plan.place = plan.place.flatMap((want) =>
+    isBeside(want) ? (isAllowed ? [{ ...want, mayAddUp: true }] : []) : [want],
+  );
 }
 
 /** What no cancel of ours can remove stays, and is said to. */
-function separateStanding(plan: Plan, { settings, nowMs }: SetScene): SetDifference {
+function separateStanding(plan: Plan, scene: SetScene): SetDifference {
   const remove: Removal[] = [];
   const standing: Removal[] = [];
+  const known = new Set<OwnOrder>();
   for (const removal of plan.remove) {
-    (isRemovable(removal.order, settings, nowMs) ? remove : standing).push(removal);
+    if (known.has(removal.order)) continue;
+    known.add(removal.order);
+    (canRemove(removal.order, scene) ? remove : standing).push(removal);
   }
   return { ...plan, remove, standing };
+}
+
+/** Whether a cancel may be sent now, and would remove the order for certain. */
+function canRemove(order: OwnOrder, { mayCancel, settings, nowMs }: SetScene): boolean {
+  return mayCancel && isRemovable(order, settings, nowMs);
+}
+
+/** A trial has shown what it was for. */
+function removeTrials({ state, read }: SetScene, plan: Plan): void {
+  for (const order of state.orders) {
+    const isThere = findPosition(read, order.positionId) !== undefined;
+    if (order.trial === true && isThere) plan.remove.push({ order, why: 'resolved' });
+  }
 }
 
 /** Nothing is placed for a position that the read does not show, and nothing taken away. */
@@ -68,7 +98,9 @@ function removeOrphans(scene: SetScene, plan: Plan): void {
   for (const order of scene.state.orders) {
     const position = findPosition(scene.read, order.positionId);
     const isGone =
-      position === undefined ? !isUncertain(scene.state, order.positionId) : !isSentFor(order, position);
+      position === undefined
+        ? !isUncertain(scene.state, order.positionId)
+        : order.trial !== true && !isSentFor(order, position);
     if (isGone) plan.remove.push({ order, why: 'positionGone' });
   }
 }
@@ -76,8 +108,20 @@ function removeOrphans(scene: SetScene, plan: Plan): void {
 function differOne(position: ReadPosition, scene: SetScene, plan: Plan): void {
   const budget = exposureBudget(position, scene);
   const reduce = differReduce(position, budget, scene, plan);
-  const reduceAmount = reduce ?? ZERO;
+  const reduceAmount = reduce ?? stayingBase(position, scene);
   differCover(position, budget === undefined ? undefined : budget.minus(reduceAmount), scene, plan);
+}
+
+/** What reductions that nobody wants any more may still take, as no cancel reaches them now. */
+function stayingBase({ positionId }: ReadPosition, scene: SetScene): Decimal {
+  return outstandingBase(
+    scene.state.orders,
+    (order) =>
+      order.role === 'reduce' &&
+      order.positionId === positionId &&
+      !order.presumedFilled &&
+      !canRemove(order, scene),
+  );
 }
 
 /** In a market with both sides open: how much of this position may be taken away at all. */
@@ -102,7 +146,11 @@ function differReduce(
   const open = scene.state.intents.filter((intent) => isOpen(intent) && intent.positionId === id);
   const triggered = open.some((intent) => intent.source === 'cover');
   const own = scene.state.orders.filter(
-    (order) => order.positionId === id && !order.presumedFilled && (order.role === 'reduce' || triggered),
+    (order) =>
+      order.positionId === id &&
+      !order.presumedFilled &&
+      order.trial !== true &&
+      (order.role === 'reduce' || triggered),
   );
   if (open.length === 0) {
     for (const order of own) plan.remove.push({ order, why: 'resolved' });
@@ -185,37 +233,74 @@ function fill(need: ReduceNeed, scene: SetScene, plan: Plan): void {
   const outstanding = outstandingBase(own, () => true);
   const missing = maxDecimal(amount.minus(outstanding), ZERO);
   const isTrimmed = need.budget === undefined && need.winner.targetBase === '0';
+  const takers = missing.gt(ZERO) ? roomTakers(need.position, scene) : [];
+  if (takers.some((order) => canRemove(order, scene))) {
+    for (const order of takers) plan.remove.push({ order, why: 'noRoom' });
+    return;
+  }
   if (own.length === 0) {
     if (missing.gt(ZERO)) pushReduce(need, { amount: missing, slippage, isTrimmed }, scene, plan);
     return;
   }
-  const least = leastAmount(scene.market);
   const isHalfPlaced = own.every(({ part }) => part === 'near');
-  if (own.some((order) => isRemovable(order, scene.settings, scene.nowMs))) {
-    const threshold = maxDecimal(least, outstanding.times(decimalFromNumber(REPLACE_SHARE)));
-    const stale = staleReason(need, own, slippage, scene);
-    if (stale === undefined && isHalfPlaced && missing.gte(least)) {
+  const removable = own.filter((order) => canRemove(order, scene));
+  if (removable.length > 0) {
+    // One that may still arrive is not taken back by cancelling the others.
+    const stale = staleReason(need, removable, slippage, scene);
+    if (stale === undefined && isHalfPlaced && missing.gte(leastAmount(scene.market))) {
       pushReduce(need, { amount: missing, slippage, isTrimmed, part: 'far' }, scene, plan);
       return;
     }
-    const why = stale ?? (missing.gte(threshold) ? 'needGrew' : undefined);
-    if (why !== undefined) for (const order of own) plan.remove.push({ order, why });
+    const why = stale ?? (missing.gte(worthReplacing(outstanding, scene)) ? 'needGrew' : undefined);
+    if (why === undefined) resend({ ...need, isTrimmed }, scene, plan);
+    else for (const order of own) plan.remove.push({ order, why });
     return;
   }
-  // Nothing of ours can be taken back here: what is missing is added, and a full close may be sent again.
+  addBeside({ ...need, isTrimmed }, slippage, scene, plan);
+}
+
+function worthReplacing(outstanding: Decimal, { market }: SetScene): Decimal {
+  return maxDecimal(leastAmount(market), outstanding.times(decimalFromNumber(REPLACE_SHARE)));
+}
+
+type SizedNeed = ReduceNeed & { readonly isTrimmed: boolean };
+
+/**
+ * Nothing of ours can be taken back now: what is missing is added beside it, and a full close may be sent again. What
+ * stands in vain does not count.
+ */
+function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: Plan): void {
+  const { own, amount, isTrimmed } = need;
+  const counted = own.filter((order) => !isSpent(order, need, scene));
+  const spent = own.length - counted.length;
+  const outstanding = outstandingBase(counted, () => true);
+  const missing = maxDecimal(amount.minus(outstanding), ZERO);
   const stale = staleReason(need, own.slice(-1), slippage, scene);
   const addition = isTrimmed && stale !== undefined ? amount : missing;
-  if (addition.gte(least))
-    pushReduce(
-      need,
-      { amount: addition, slippage, isTrimmed, ...(isHalfPlaced && { part: 'far' }) },
-      scene,
-      plan,
-    );
-  else if (stale !== undefined) {
-    const why = scene.settings.cancel === 'never' ? 'cancelForbidden' : 'stopNotCancellable';
-    plan.blocked.push({ key: need.winner.key, why });
+  const isHalfPlaced = spent === 0 && own.every(({ part }) => part === 'near');
+  const least = isHalfPlaced ? leastAmount(scene.market) : worthReplacing(outstanding, scene);
+  if (addition.gte(least)) {
+    // Each that stands in vain was an attempt: the next one pays more.
+    const steps = need.group.map((intent) => slippageOf({ ...intent, failures: intent.failures + spent }));
+    const added = { amount: addition, slippage: Math.max(...steps), isTrimmed, addsUp: spent > 0 };
+    pushReduce(need, { ...added, ...(isHalfPlaced && { part: 'far' }) }, scene, plan);
+    return;
   }
+  if (resend(need, scene, plan) || stale === undefined) return;
+  const why = scene.settings.cancel === 'never' ? 'cancelForbidden' : 'stopNotCancellable';
+  plan.blocked.push({ key: need.winner.key, why });
+}
+
+function resend(need: SizedNeed, scene: SetScene, plan: Plan): boolean {
+  const { winner, position, own } = need;
+  const targetBase = toDecimal(winner.targetBase ?? position.sizeBase);
+  const want = resendUnsure(
+    own,
+    { ...need, episode: winner.episode, stage: winner.stage, targetBase },
+    scene,
+  );
+  if (want !== undefined) plan.place.push(want);
+  return want !== undefined;
 }
 
 interface Addition {
@@ -224,6 +309,8 @@ interface Addition {
   readonly isTrimmed: boolean;
   /** The rest of what the nearer order did not take. */
   readonly part?: 'far';
+  /** What stands beside it may fill as well. */
+  readonly addsUp?: boolean;
 }
 
 function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan: Plan): void {
@@ -260,6 +347,7 @@ function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan:
     coverBasis: null,
     anchor: null,
     resend: null,
+    mayAddUp: addition.addsUp === true,
   });
 }
 
@@ -298,8 +386,7 @@ function staleReason(
     if (offset.lte(ZERO) && wasPassedLongEnough(order, offset, position, scene)) return 'notFilled';
     if (hasMovedAway(offset, position, scene)) return 'marketMovedAway';
   }
-  const isLate = (order: OwnOrder): boolean =>
-    order.inverted === true && isRemovable(order, scene.settings, scene.nowMs);
+  const isLate = (order: OwnOrder): boolean => order.inverted === true && canRemove(order, scene);
   // The nearer of two is left alone while the farther one may still be activated.
   const judged = own.some(({ part }) => part === 'far') ? own.filter(({ part }) => part !== 'near') : own;
   return judged.some(isLate) ? 'inverted' : undefined;

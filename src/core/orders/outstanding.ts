@@ -231,17 +231,17 @@ export function afterCancel(
   ownTypes: readonly OrderType[],
 ): readonly OwnOrder[] {
   if (types !== undefined && !ownTypes.every((type) => types.includes(type))) return orders;
-  return orders.filter((order) => {
-    if (mayArriveAfter(order, cancelSentMs, settings)) return true;
-    if (settings.cancelCoversStops) return false;
-    return order.activatedMs === null || order.activatedMs > cancelSentMs;
+  return orders.flatMap((order) => {
+    // One that was sent twice was there, and may come again.
+    if (mayArriveAfter(order, cancelSentMs, settings)) return [{ ...order, status: 'unsure' }];
+    if (settings.cancelCoversStops) return [];
+    return order.activatedMs === null || order.activatedMs > cancelSentMs ? [order] : [];
   });
 }
 
 /** With increasing nonces, what was sent before an accepted cancel is refused after it. */
 function mayArriveAfter(order: OwnOrder, cancelSentMs: number, settings: AccountSettings): boolean {
-  if (order.status === 'open' || settings.nonceMode === 'increasing') return false;
-  return order.arrivedByMs > cancelSentMs;
+  return settings.nonceMode !== 'increasing' && order.arrivedByMs > cancelSentMs;
 }
 
 /** Whether an order was sent for this very position, not for an earlier one with the same id or the other side. */

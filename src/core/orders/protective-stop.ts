@@ -37,6 +37,7 @@ export function coverOrders(state: LaneState, position: ReadPosition): readonly 
   return state.orders.filter(
     (order) =>
       order.role === 'cover' &&
+      order.trial !== true &&
       !order.presumedFilled &&
       order.positionId === position.positionId &&
       isSentFor(order, position),
@@ -51,7 +52,7 @@ export function coverOrders(state: LaneState, position: ReadPosition): readonly 
 export function standingStops(state: LaneState, epochId: string): readonly OwnStop[] {
   const isCertain = state.epoch === epochId && state.doubt === null;
   return state.orders
-    .filter((order) => order.role === 'cover' && !order.presumedFilled)
+    .filter((order) => order.role === 'cover' && order.trial !== true && !order.presumedFilled)
     .map((order) => ({
       positionId: order.positionId,
       activationPrice: order.request.activationPrice,
@@ -224,7 +225,9 @@ function compareTightness(prices: OrderPrices, latest: OwnOrder): number {
 function resend(stop: DesiredStop, latest: OwnOrder, scene: SetScene): JudgedCovers {
   const offset = offsetFromActivation(latest, stop.position);
   const step = toDecimal(scene.market.priceStep);
-  if (!stop.isTrimmed || offset === undefined || offset.lt(step)) return { place: [], remove: [] };
+  const hasArrived = latest.arrivedByMs <= scene.nowMs;
+  if (!hasArrived || !stop.isTrimmed || offset === undefined || offset.lt(step))
+    return { place: [], remove: [] };
   return { place: [wantOf(stop, latest)], remove: [] };
 }
 

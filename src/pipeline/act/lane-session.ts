@@ -62,7 +62,7 @@ export function viewOf(
 ): SessionView {
   const moment = time.moment();
   const inForce = controlsInForce(controls, account.id, clock.nowMs());
-  const context = laneContext(account, stored.documents, inForce, moment);
+  const context = laneContext(account, stored, inForce, moment);
   return { stored, context, nowMs: moment.nowMs, moment };
 }
 

@@ -135,7 +135,10 @@ export function actOn(
   });
   const context = laneContext(
     account,
-    { ...documents, ...(requests === undefined ? {} : { requests }), limits: admitted.ledger },
+    {
+      ...stored,
+      documents: { ...documents, ...(requests === undefined ? {} : { requests }), limits: admitted.ledger },
+    },
     inForce,
     moment,
   );

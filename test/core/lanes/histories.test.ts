@@ -74,7 +74,7 @@ const LEAST_SHARES: Readonly<Record<string, number>> = {
   mimicked: 0.06,
   overshoot: 0.04,
   resend: 0.02,
-  atRest: 0.15,
+  atRest: 0.12,
   'refused:36': 0.015,
   'refused:116': 0.005,
 };

@@ -90,16 +90,15 @@ const ends = (events: readonly DaemonEvent[]) =>
   events.flatMap((event) => (event.kind === 'laneRun' ? [event.end] : []));
 
 test('a lane that is begun with what was seen asks the store for nothing, and writes each outcome with what follows', async () => {
-  // Then the cancel is the fence, and nothing waits for time to pass.
   const { context, seen, requests } = await openFired('  nonce: increasing');
   const watching = watched(context);
   expect(await runLane(watching.context, LANE, NEVER, seen)).toBe('idle');
-  expect(requests()).toEqual(['cancelAll', 'openPositions', 'stopLimit']);
+  expect(requests()).toEqual(['openPositions', 'stopLimit']);
   expect(watching.reads()).toBe(0);
   const inProgress = watching.commits.map(
     ({ lanes }) => lanes?.get('BTC_PERP')?.inProgress?.step.kind ?? null,
   );
-  expect(inProgress).toEqual(['cancelAll', null, 'place', null]);
+  expect(inProgress).toEqual([null, 'place', null]);
 });
 
 test('a lane that is begun with what was seen before somebody else acted places nothing twice', async () => {
@@ -138,7 +137,7 @@ test('what a process left in progress is unknown also to a run that was begun wi
     .requestLog({ account: 'long' })
     .slice(before)
     .map(({ endpoint }) => endpoint);
-  expect(endpoints).toEqual(['cancelAll', 'openPositions', 'stopLimit']);
+  expect(endpoints.filter((endpoint) => endpoint !== 'openPositions')).toEqual(['stopLimit']);
   expect(simulator.model.openOrders('long')).toHaveLength(1);
 });
 
@@ -217,7 +216,7 @@ test('a read that is under way when its commit meets a poll counts: it was sent 
   const met = { ...context, store: { ...watched(context).context.store, commit: meeting } };
   expect(await runLane(met, LANE, NEVER, seen)).toBe('idle');
   expect(wasMet).toBe(true);
-  expect(requests()).toEqual(['cancelAll', 'openPositions', 'stopLimit']);
+  expect(requests()).toEqual(['openPositions', 'stopLimit']);
   expect(audited(world).filter((one) => one === 'readIgnored:tooEarly')).toHaveLength(ignored);
   expect(simulator.model.openOrders('long')).toHaveLength(1);
 });
@@ -240,5 +239,5 @@ test('a lane that was written by a clock ahead of this one waits for its fence o
   waiting.subscribe(count);
   await runLane(context, LANE, over.signal);
   waiting.unsubscribe(count);
-  expect(requests().slice(0, 3)).toEqual(['cancelAll', 'openPositions', 'stopLimit']);
+  expect(requests().slice(0, 2)).toEqual(['openPositions', 'stopLimit']);
 });
