@@ -6,6 +6,7 @@ import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orde
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { isUncertain, judgeAbsences } from './absence.ts';
+import { noteContests } from './contest.ts';
 import {
   findPosition,
   type Intent,
@@ -16,6 +17,7 @@ import {
   type OwnOrder,
   type ReadPosition,
 } from './lane-state.ts';
+import { learnMaintenance } from './learn-maintenance.ts';
 import { marketRead, type ReadObservation } from './market-read.ts';
 
 export interface LaneChange {
@@ -61,8 +63,26 @@ export function observeRead(
     });
     return { state: noted, events: audit.events };
   }
+  const compared = comparedWith(noted, read, settings, audit);
   const absent = judgeAbsences(noted, read, observation, settings, audit);
-  return { state: absorb(withAbsent(noted, absent), read, settings, nowMs, audit), events: audit.events };
+  return { state: absorb(withAbsent(compared, absent), read, settings, nowMs, audit), events: audit.events };
+}
+
+/** What the read and the one before it say together. */
+function comparedWith(
+  state: LaneState,
+  read: MarketRead,
+  settings: AccountSettings,
+  audit: Recorder,
+): LaneState {
+  const { contests: _, ...rest } = state;
+  const contests = noteContests(state, read);
+  const learnedMaintenance = learnMaintenance(state, read, settings, audit);
+  return {
+    ...rest,
+    ...(contests.length === 0 ? {} : { contests }),
+    ...(learnedMaintenance === undefined ? {} : { learnedMaintenance }),
+  };
 }
 
 function withAbsent(state: LaneState, absent: NonNullable<LaneState['absent']>): LaneState {
