@@ -151,6 +151,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   ],
   lanes: [
     'absence',
+    'contest',
     'account-lane',
     'recover-account',
     'lane',

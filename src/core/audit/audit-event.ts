@@ -15,6 +15,7 @@ export type BlockReason =
   | 'priceNotPositive'
   | 'noRoomForStop'
   | 'positionNotSeen'
+  | 'contested'
   | 'netExposure'
   | 'priorOrders'
   | 'stopNotCancellable'
@@ -142,6 +143,8 @@ export type AuditKind =
   | 'standingOrder'
   /** A position is not in the list, or is again, or is taken to be closed. */
   | 'positionAbsent'
+  /** The market's maintenance margin is not the configured one. */
+  | 'maintenanceDiffers'
   | 'wouldPlace'
   | 'wouldCancel'
   | 'readIgnored';

@@ -46,7 +46,8 @@ export const ACCOUNT_FIELDS = [
     danger: 'below',
     parameters: [assetParameter('ticker')],
     description: 'Available main balance of an asset.',
-    formula: 'as reported; an asset absent from a valid reply is 0',
+    formula:
+      'as reported; an asset absent from a valid reply is 0; where there was more, 0 counts after three reads and 3 minutes',
   },
   {
     ...row,

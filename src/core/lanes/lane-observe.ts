@@ -7,6 +7,7 @@ import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orde
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { isUncertain, judgeAbsences } from './absence.ts';
+import { noteContests } from './contest.ts';
 import {
   findPosition,
   type Intent,
@@ -17,6 +18,7 @@ import {
   type OwnOrder,
   type ReadPosition,
 } from './lane-state.ts';
+import { learnMaintenance } from './learn-maintenance.ts';
 import { marketRead, type ReadObservation } from './market-read.ts';
 import { withoutOldDoubt } from './old-doubt.ts';
 
@@ -64,9 +66,26 @@ export function observeRead(
     });
     return { state: noted, events: audit.events };
   }
-  const certain = withoutOldDoubt(noted, read, settings, audit);
+  const certain = withoutOldDoubt(comparedWith(noted, read, settings, audit), read, settings, audit);
   const absent = judgeAbsences(certain, read, observation, settings, audit);
   return { state: absorb(withAbsent(certain, absent), read, settings, nowMs, audit), events: audit.events };
+}
+
+/** What the read and the one before it say together. */
+function comparedWith(
+  state: LaneState,
+  read: MarketRead,
+  settings: AccountSettings,
+  audit: Recorder,
+): LaneState {
+  const { contests: _, ...rest } = state;
+  const contests = noteContests(state, read);
+  const learnedMaintenance = learnMaintenance(state, read, settings, audit);
+  return {
+    ...rest,
+    ...(contests.length === 0 ? {} : { contests }),
+    ...(learnedMaintenance === undefined ? {} : { learnedMaintenance }),
+  };
 }
 
 function withAbsent(state: LaneState, absent: NonNullable<LaneState['absent']>): LaneState {

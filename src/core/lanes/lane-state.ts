@@ -42,6 +42,10 @@ export interface LaneState {
   readonly readAfterMs: number;
   /** Positions that `read` does not show and that may be open all the same. Absent: none. */
   readonly absent?: readonly Absence[];
+  /** Absent: nobody adds to what orders of ours reduce. */
+  readonly contests?: readonly Contest[];
+  /** The maintenance rate that liquidation prices before and after trades imply. Absent: unknown. */
+  readonly learnedMaintenance?: LearnedMaintenance;
   /** Our orders that were cancelled, or filled at creation, since `read` was sent. Absent: none. */
   readonly ended?: readonly OwnOrder[];
   /** New reads sent before this do not tell what became of our orders. */
@@ -84,6 +88,22 @@ export interface LaneState {
   readonly rebasedMs?: number;
   /** Closed windows of the gate and blocked orders already reported, so that each is said once. */
   readonly reported: readonly string[];
+}
+
+/** A position that orders of ours reduced, and that somebody added to after that. */
+export interface Contest {
+  readonly positionId: string;
+  /** It fell while orders of ours stood, and has not grown since. */
+  readonly isReduced: boolean;
+  /** When it was seen to have grown after a reduction, oldest first. */
+  readonly addsMs: readonly number[];
+}
+
+/** Bounds of the maintenance rate, fractions, and how many trades in a row agree on them. */
+export interface LearnedMaintenance {
+  readonly low: number;
+  readonly high: number;
+  readonly agreeing: number;
 }
 
 /** A position that the newest reads do not show. */

@@ -1,10 +1,10 @@
 import { type Recorder, recorder } from '../audit/audit-event.ts';
 import { suspectStops, trustStops } from '../orders/after-outage.ts';
 import { coarserStep, forgetStep } from '../orders/market-steps.ts';
-import { sizeLeft } from '../orders/outstanding.ts';
+import { afterFill } from '../orders/outstanding.ts';
 import { classifyRejection, isAlarming, isPassing, retryPauseMs } from '../orders/rejection.ts';
 import type { CommandOutcome, ExchangeError, PlacedOrder } from '../ports/exchange.ts';
-import { type Decimal, formatDecimal, maxDecimal, toDecimal, ZERO } from '../quantities/decimal.ts';
+import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { withLeft } from './absence.ts';
 import { finishCancel } from './cancel-outcome.ts';
@@ -262,17 +262,6 @@ function withoutDoubtOf(state: LaneState, order: OwnOrder): LaneState {
   if (state.doubt === null || mayHideOrders(state.doubt)) return state;
   const isOther = (other: OwnOrder): boolean => other.status !== 'open' && !isSameId(other, order);
   return state.orders.some(isOther) ? state : { ...state, doubt: null };
-}
-
-/** A fall that the exchange has accounted for is not one that our other orders have to explain. */
-function afterFill(orders: readonly OwnOrder[], filled: OwnOrder, filledBase: Decimal): readonly OwnOrder[] {
-  return orders.map((order) => {
-    if (order.positionId !== filled.positionId) return order;
-    const left = maxDecimal(toDecimal(order.baseSizeBase).minus(filledBase), ZERO);
-    const amount = formatDecimal(filledBase);
-    const placedSizeBase = sizeLeft(order, [{ ...filled, amount }]);
-    return { ...order, placedSizeBase, baseSizeBase: formatDecimal(left) };
-  });
 }
 
 function noteAdjusted(order: OwnOrder, placed: PlacedOrder, audit: Recorder): void {

@@ -2,6 +2,7 @@ import type { BlockReason, RemovalReason } from '../audit/audit-event.ts';
 import { isOpen, slippageOf } from '../intents/intent.ts';
 import { reductionAmount } from '../intents/targets.ts';
 import { isHeld, isUncertain, withHeld } from '../lanes/absence.ts';
+import { isContested } from '../lanes/contest.ts';
 import { findPosition, type Intent, type OwnOrder, type ReadPosition } from '../lanes/lane-state.ts';
 import {
   type Decimal,
@@ -229,6 +230,10 @@ const REPLACE_SHARE = 0.1;
 
 function fill(need: ReduceNeed, scene: SetScene, plan: Plan): void {
   const { own, amount } = need;
+  if (need.winner.source === 'rule' && isContested(scene.state, need.position, scene.nowMs)) {
+    plan.blocked.push({ key: need.winner.key, why: 'contested' });
+    return;
+  }
   const slippage = Math.max(...need.group.map(slippageOf));
   const outstanding = outstandingBase(own, () => true);
   const missing = maxDecimal(amount.minus(outstanding), ZERO);

@@ -65,12 +65,27 @@ export function absorbRead(
 }
 
 /** A fall that is explained by the fills of some orders is not there to be explained by another one as well. */
-export function sizeLeft(order: OwnOrder, filled: readonly OwnOrder[]): DecimalString {
+function sizeLeft(order: OwnOrder, filled: readonly OwnOrder[]): DecimalString {
   const taken = outstandingBase(
     filled,
     (other) => other.positionId === order.positionId && other.request !== order.request,
   );
   return formatDecimal(maxDecimal(toDecimal(order.placedSizeBase).minus(taken), ZERO));
+}
+
+/** A fall that the exchange has accounted for is not one that our other orders have to explain. */
+export function afterFill(
+  orders: readonly OwnOrder[],
+  filled: OwnOrder,
+  filledBase: Decimal,
+): readonly OwnOrder[] {
+  return orders.map((order) => {
+    if (order.positionId !== filled.positionId) return order;
+    const left = maxDecimal(toDecimal(order.baseSizeBase).minus(filledBase), ZERO);
+    const amount = formatDecimal(filledBase);
+    const placedSizeBase = sizeLeft(order, [{ ...filled, amount }]);
+    return { ...order, placedSizeBase, baseSizeBase: formatDecimal(left) };
+  });
 }
 
 /**

@@ -42,6 +42,7 @@ export class AccountQuantities {
   readonly #covers: Quantity<StopCover>[] = [];
   #positionList: Quantity<PositionList> | undefined;
   #unseen = 0;
+  #missedAssets: ReadonlySet<string> = new Set();
   #positions: readonly PositionQuantities[] | undefined;
   #creditLines: readonly CreditLineQuantities[] | undefined;
   #pool: Quantity<JointPool> | undefined;
@@ -87,9 +88,13 @@ export class AccountQuantities {
     });
   }
 
-  /** How many positions that were open the list does not show, and that are not certainly closed. */
-  noteUnseen(count: number): void {
-    this.#unseen = count;
+  /**
+   * What the reads do not show and that is not certainly gone: how many positions that were open, and which assets of
+   * the main balance.
+   */
+  noteUncertain(positions: number, assets: ReadonlySet<string>): void {
+    this.#unseen = positions;
+    this.#missedAssets = assets;
   }
 
   get isPositionUnseen(): boolean {
@@ -165,10 +170,11 @@ export class AccountQuantities {
     return count === 0 ? gap : atLeast(count);
   }
 
-  /** Available balance; an asset that is absent from a valid reply has 0 (specification 2.6). */
+  /** Available balance; an asset that is absent from a valid reply has 0 (specification 2.6), in time. */
   mainBalance(asset: string): Quantity<number> {
     const balance = this.fresh(this.snapshot.sources.mainBalance);
     if (balance.kind !== 'value') return balance;
+    if (this.#missedAssets.has(asset)) return unknown('zeroUncertain');
     return Object.hasOwn(balance.value, asset) ? reported(balance.value[asset]) : known(0);
   }
 

@@ -24,6 +24,8 @@ export type UnknownReason =
   | 'listIncomplete'
   /** Something that was open is not in the list, and not certainly closed. */
   | 'presumedClosed'
+  /** What was there is shown as zero, and not certainly gone. */
+  | 'zeroUncertain'
   | 'tooFewSamples'
   | 'serverTimeUnknown'
   | 'notDocumented'

@@ -24,6 +24,8 @@ export interface AccountState {
   readonly positions: readonly PositionMemory[];
   /** Ages at the last evaluation of the reads that forecasts are fed from. */
   readonly ages: { readonly positions?: number; readonly creditLine?: number };
+  /** Absent: no main balance has been seen. `ageMs`: of the read, while an asset is missed. */
+  readonly balances?: { readonly assets: readonly BalanceMemory[]; readonly ageMs?: number };
 }
 
 /** One rule's entries, under the checksum and mode for which they are valid. */
@@ -48,6 +50,13 @@ export interface CreditLineMemory {
   readonly forecast: ForecastState;
   /** Its last read gave no LTV: the next one only becomes the origin of the one after. */
   readonly gap: boolean;
+}
+
+/** An asset that the main balance had. */
+export interface BalanceMemory {
+  readonly asset: string;
+  /** Since it was last seen above zero; absent while it is. */
+  readonly unseen?: Unseen;
 }
 
 export interface PositionMemory {

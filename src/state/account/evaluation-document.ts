@@ -9,7 +9,8 @@ import type { ElapsedState } from '../../core/rules/elapsed.ts';
 export const EVALUATION_VERSION = 2;
 
 /** The part that rests: the document itself. */
-export interface RestingEvaluation extends Pick<AccountState, 'accountId' | 'nextEpisode' | 'rules'> {
+export interface RestingEvaluation
+  extends Pick<AccountState, 'accountId' | 'nextEpisode' | 'rules' | 'balances'> {
   readonly version: typeof EVALUATION_VERSION;
   readonly markets: readonly string[];
   /** Subjects of the credit lines; the stored name is that of the first version. */
@@ -41,7 +42,7 @@ type MovingEvaluation = readonly [
 ];
 
 function restingOf(state: AccountState): RestingEvaluation {
-  const { accountId, nextEpisode, rules, markets, creditLines, positions } = state;
+  const { accountId, nextEpisode, rules, markets, creditLines, positions, balances } = state;
   return {
     version: EVALUATION_VERSION,
     accountId,
@@ -50,6 +51,7 @@ function restingOf(state: AccountState): RestingEvaluation {
     markets: markets.map(({ market }) => market),
     loans: creditLines.map(({ subject }) => subject),
     positions: positions.map(restingPosition),
+    ...(balances === undefined ? {} : { balances }),
   };
 }
 
@@ -91,6 +93,7 @@ export function movingText({ passage, ages, markets, creditLines, positions }: A
 export function restsAlike(a: AccountState, b: AccountState): boolean {
   return (
     a.nextEpisode === b.nextEpisode &&
+    a.balances === b.balances &&
     isAlike(a.rules, b.rules, (one, other) => one === other) &&
     isAlike(a.markets, b.markets, (one, other) => one.market === other.market) &&
     isAlike(a.creditLines, b.creditLines, (one, other) => one.subject === other.subject) &&
@@ -122,7 +125,7 @@ export function joinEvaluation(
   const text = resting.moving ?? beside;
   if (text === undefined) throw new Error('the part of it that moves is missing');
   const [passage, ages, markets, creditLines, unprotectedMs] = readMoving(text);
-  const { accountId, nextEpisode, rules } = resting;
+  const { accountId, nextEpisode, rules, balances } = resting;
   return {
     version: STATE_VERSION,
     accountId,
@@ -145,6 +148,7 @@ export function joinEvaluation(
       ...rests,
     })),
     ages,
+    ...(balances === undefined ? {} : { balances }),
   };
 }
 
