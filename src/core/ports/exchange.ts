@@ -155,6 +155,11 @@ export interface PositionList extends RecordList<PositionRecord> {
    * not been closed by it. Absent for none.
    */
   readonly notOpenYet?: readonly OpeningPosition[];
+  /**
+   * Nulls in positions that are open, where the exchange documents none: the field is unknown, the rest of the record
+   * counts. One entry for each such record, up to twenty; absent for none.
+   */
+  readonly nulls?: readonly SetAsideRecord[];
 }
 
 /** Specification 2.2, as confirmed by the exchange. */
