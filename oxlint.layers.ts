@@ -89,8 +89,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
 export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   quantities: [
     'account',
+    'closure',
     'credit-line',
     'decimal',
+    'joint-pool',
     'position',
     'quantity',
     'settings',
@@ -118,6 +120,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   ],
   risk: ['cadence', 'forecast', 'plan-next'],
   intents: [
+    'account-plan',
     'admission',
     'end-intent',
     'gate',
@@ -143,9 +146,11 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'want',
   ],
   lanes: [
+    'absence',
     'account-lane',
     'recover-account',
     'lane',
+    'lane-clock',
     'lane-observe',
     'lane-state',
     'lane-step',

@@ -1,9 +1,9 @@
 import type { Daemon, DaemonOptions } from './app/daemon.ts';
-import type { HistoryOptions } from './app/history.ts';
 import type { Operations, OperationsPlace } from './app/operations.ts';
 import { readVersion } from './app/read-version.ts';
-import type { OpenReplay, ReplayOptions } from './app/replay.ts';
-import type { OpenStress, StressOptions } from './app/stress.ts';
+import type { HistoryOptions } from './app/replay/judge-recorded-history.ts';
+import type { OpenReplay, ReplayOptions } from './app/replay/open-replay.ts';
+import type { OpenStress, StressOptions } from './app/replay/open-stress.ts';
 import type { ChannelTest } from './app/test-channels.ts';
 import type { CheckReport } from './config/check-report.ts';
 import type { FullExchange } from './core/ports/exchange.ts';
@@ -27,12 +27,12 @@ import type { FileVerdict } from './state/audit/audit-file.ts';
  */
 
 export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
-export type { HistorySource } from './app/history.ts';
 export type { Operations, OperationsPlace } from './app/operations.ts';
 export { type LogOutput } from './app/process-telemetry.ts';
-export { type OpenReplay, type ReplayOptions } from './app/replay.ts';
-export { parseLatency, parseMoment } from './app/replay-values.ts';
-export { type OpenStress, type StressOptions } from './app/stress.ts';
+export type { HistorySource } from './app/replay/judge-recorded-history.ts';
+export { type OpenReplay, type ReplayOptions } from './app/replay/open-replay.ts';
+export { type OpenStress, type StressOptions } from './app/replay/open-stress.ts';
+export { parseLatency, parseMoment } from './app/replay/replay-values.ts';
 export type { ChannelTest } from './app/test-channels.ts';
 export type { CheckReport } from './config/check-report.ts';
 export {
@@ -115,7 +115,7 @@ export async function checkConfigFile(
  * @throws ReplayInputError, SimulatorError
  */
 export async function openReplay(options: ReplayOptions): Promise<OpenReplay> {
-  const { openReplay: open } = await import('./app/replay.ts');
+  const { openReplay: open } = await import('./app/replay/open-replay.ts');
   return await open(options);
 }
 
@@ -127,7 +127,7 @@ export async function renderReplay(record: ReplayRecord): Promise<string> {
 
 /** Judges rules on what was recorded of accounts; see there. @throws ReplayInputError */
 export async function judgeHistory(options: HistoryOptions): Promise<HistoryRecord> {
-  const { judgeRecordedHistory } = await import('./app/history.ts');
+  const { judgeRecordedHistory } = await import('./app/replay/judge-recorded-history.ts');
   return await judgeRecordedHistory(options);
 }
 
@@ -153,13 +153,13 @@ export async function renderHistoryReport(record: HistoryRecord): Promise<string
 
 /** Reads what a stress test needs and says what is wrong with it; see there. @throws ReplayInputError */
 export async function openStress(options: StressOptions): Promise<OpenStress> {
-  const { openStress: open } = await import('./app/stress.ts');
+  const { openStress: open } = await import('./app/replay/open-stress.ts');
   return await open(options);
 }
 
 /** What `breakwater stress --list` prints. */
 export async function stressScenarios() {
-  const { STRESS_SCENARIOS } = await import('./app/stress.ts');
+  const { STRESS_SCENARIOS } = await import('./app/replay/open-stress.ts');
   return STRESS_SCENARIOS.map(({ id, title, about, kind }) => ({ id, title, about, kind }));
 }
 

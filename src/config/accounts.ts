@@ -5,7 +5,7 @@ import { exchangeOverrides } from './exchange.ts';
 import { filterSchema } from './rules/filter.ts';
 import { labelsSchema, modeSchema } from './rules/rule.ts';
 import { secretRef } from './shape/references.ts';
-import { flag, name, text, ticker } from './shape/scalars.ts';
+import { flag, name, number, text, ticker } from './shape/scalars.ts';
 import { list, oneOrMany } from './shape/shape.ts';
 
 const reference = (): z.ZodType<string> =>
@@ -54,6 +54,8 @@ const watchSchema = z.strictObject({
     ),
 });
 
+const worth = number({ min: 0, expected: 'a worth in the money currency such as 30000' });
+
 export const accountSchema = z.strictObject({
   id: name('an id').describe(
     'Name of the account in metrics, messages and stored state; do not change it later.',
@@ -65,6 +67,12 @@ export const accountSchema = z.strictObject({
     .describe("`observe` or `enforce` for this account; without it the file's mode."),
   watch: watchSchema.prefault({}).describe('What is read from the exchange.'),
   rules: list(ruleUseSchema).prefault([]).describe('Rules and rule sets that judge this account.'),
+  holdings: z
+    .record(ticker() as unknown as z.ZodString, worth)
+    .prefault({})
+    .describe(
+      'Coins that serve as collateral, other than the money currency: what each is worth now, after haircuts, in the money currency of the positions. They fall with the market, and `jointDistance` counts them.',
+    ),
   cadence: cadenceOverrides.prefault({}).describe('How often this account is looked at.'),
   exchange: exchangeOverrides.prefault({}).describe('How the exchange answers this account.'),
   acting: actingOverrides.prefault({}).describe('How to act for this account.'),

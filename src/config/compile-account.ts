@@ -36,6 +36,8 @@ export function compileSettings(
     labels: account.labels,
     bothSign: exchange.bothSign,
     ltvUnit: exchange.ltvUnit,
+    marginModel: exchange.marginModel,
+    ...(Object.keys(account.holdings).length === 0 ? {} : { holdings: account.holdings }),
     nonceMode: exchange.nonce,
     cancelCoversStops: exchange.cancelCoversStops,
     cancel: acting.cancel,

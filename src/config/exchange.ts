@@ -14,6 +14,9 @@ const READINGS = {
   ltvUnit: oneOf('auto', 'percent', 'fraction').describe(
     "Unit of a credit line's LTV fields. `auto` tells it from the record's own liquidationLtv; force it when that is unclear.",
   ),
+  marginModel: oneOf('auto', 'cross', 'isolated').describe(
+    'Whether positions share their collateral. `cross`: they do. `isolated`: each has its own. `auto`: they do while their liquidation prices tell of one buffer (differences of up to 20%). `jointDistance` needs to know.',
+  ),
   cancelCoversStops: flag().describe(
     'Whether cancel-all also cancels stops that are not yet activated. `false`: a stop counts as open until it was certainly activated and then cancelled.',
   ),
@@ -29,6 +32,7 @@ export const READING_DEFAULTS = {
   nonce: 'unique',
   bothSign: 'signed',
   ltvUnit: 'auto',
+  marginModel: 'auto',
   cancelCoversStops: true,
   lateArrival: '5s',
   readLag: '0s',

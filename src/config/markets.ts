@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { decimalText, marketGlob, ratio, ticker } from './shape/scalars.ts';
 import { section } from './shape/shape.ts';
 
-const MARKET_DEFAULTS = { basisAllowance: '0.1%' } as const;
+const MARKET_DEFAULTS = { basisAllowance: '0.1%', reductionCost: '0.1%' } as const;
 
 export const marketSchema = section(
   {
@@ -14,6 +14,9 @@ export const marketSchema = section(
     ),
     basisAllowance: ratio({ max: 0.2, bounds: 'up to 20%' }).describe(
       'Allowance for the gap between mark price and last price when a stop is placed.',
+    ),
+    reductionCost: ratio({ max: 0.5, exclusive: 'min', bounds: 'above 0 and up to 50%' }).describe(
+      'What a reduction costs here: fee, half the spread and the slippage to expect. A reduction for the account as a whole begins where it brings most for its cost.',
     ),
     money: ticker()
       .optional()

@@ -43,6 +43,7 @@ export type ProblemCode =
   | 'step-coarser-than-slippage'
   | 'cancels-owners-orders'
   | 'market-without-entry'
+  | 'money-unknown'
   | 'reduction-above-largest'
   | 'target-inside-threshold'
   | 'timing'

@@ -54,7 +54,6 @@ acting:
   maxOrderReadAge: ${scaled(2)}
   intentTtl: ${scaled(600)}
   maxSnapshotAge: ${scaled(15)}
-  maxOrderReadAge: ${scaled(2)}
 notify: { remindEvery: ${scaled(1_800)} }
 # Any free port: another daemon may run on this machine.
 web: { port: 0 }

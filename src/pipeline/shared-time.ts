@@ -1,12 +1,16 @@
+import { CLOCK_TOLERANCE_MS, type ClockStep, type LaneMoment } from '../core/lanes/lane-clock.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Instant } from '../core/quantities/snapshot.ts';
 
 /**
- * The clock of the lanes: the same for all processes that share a store, as near as it can be known, and never
- * stepping back within a process. Unix milliseconds of the store's clock.
+ * The clock of the lanes: the same for all processes that share a store, as near as it can be known. Unix milliseconds
+ * of the store's clock. It steps with that one, and back for no other reason.
  */
 export interface LaneTime {
   nowMs(): number;
+  moment(): LaneMoment;
+  /** A reading of the store's clock in passing: only a step of it counts. */
+  notice(sample: ClockSample): void;
   /** What a monotonic reading of this process was on that clock. */
   ofMonotonic(monotonicMs: number): number;
   /** How far it may be from the clock of another process. */
@@ -30,6 +34,8 @@ export class SharedTime implements LaneTime {
   readonly #clockId: string;
   #offsetMs: number;
   #errorMs = 0;
+  #sampledAtMs: number | undefined;
+  #step: ClockStep | null = null;
   #lastMs = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Clock, clockId: string) {
@@ -48,6 +54,10 @@ export class SharedTime implements LaneTime {
     return this.#lastMs;
   }
 
+  moment(): LaneMoment {
+    return { nowMs: this.nowMs(), step: this.#step };
+  }
+
   ofMonotonic(monotonicMs: number): number {
     return monotonicMs + this.#offsetMs;
   }
@@ -61,10 +71,39 @@ export class SharedTime implements LaneTime {
   }
 
   /** Half the round trip is how wrong the sample can be. */
-  adopt({ storeMs, askedAtMs, answeredAtMs }: ClockSample): void {
-    this.#offsetMs = storeMs - (askedAtMs + answeredAtMs) / 2;
-    this.#errorMs = (answeredAtMs - askedAtMs) / 2 + STORE_RESOLUTION_MS;
+  adopt(sample: ClockSample): void {
+    const { askedAtMs, answeredAtMs } = sample;
+    const askedHalfwayMs = (askedAtMs + answeredAtMs) / 2;
+    const byMs = this.#stepOf(sample);
+    this.#offsetMs = sample.storeMs - askedHalfwayMs;
+    this.#errorMs = errorOf(sample);
+    if (byMs !== 0) this.#stepped(byMs);
+    this.#sampledAtMs = askedHalfwayMs;
   }
+
+  notice(sample: ClockSample): void {
+    if (this.#stepOf(sample) !== 0) this.adopt(sample);
+    else if (this.#sampledAtMs !== undefined) this.#sampledAtMs = sample.askedAtMs;
+  }
+
+  /** How far the store's clock was set since the last sample; the monotonic clock of this process was not. */
+  #stepOf(sample: ClockSample): number {
+    if (this.#sampledAtMs === undefined) return 0;
+    const byMs = sample.storeMs - this.ofMonotonic((sample.askedAtMs + sample.answeredAtMs) / 2);
+    return Math.abs(byMs) > CLOCK_TOLERANCE_MS + errorOf(sample) + this.#errorMs ? byMs : 0;
+  }
+
+  #stepped(byMs: number): void {
+    this.#lastMs = Number.NEGATIVE_INFINITY;
+    const lastSampleMs = this.ofMonotonic(this.#sampledAtMs ?? 0);
+    // Somebody may have gone by the old time until now, and by the new one since the last sample.
+    const untilMs = Math.max(lastSampleMs, this.nowMs() - byMs);
+    this.#step = byMs > 0 ? { byMs, untilMs } : null;
+  }
+}
+
+function errorOf({ askedAtMs, answeredAtMs }: ClockSample): number {
+  return (answeredAtMs - askedAtMs) / 2 + STORE_RESOLUTION_MS;
 }
 
 /** The store's clock may be read in whole milliseconds. */

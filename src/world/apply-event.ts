@@ -11,6 +11,7 @@ export interface Stage {
   readonly exchange: SimulatedExchange;
   readonly operators: OperatorControls;
   readonly storeState: StoreState;
+  readonly stepStoreClock: (byMs: number) => void;
   readonly daemon: (name: string) => WorldDaemon;
   readonly nowMs: () => number;
 }
@@ -37,6 +38,8 @@ export async function applyEvent(stage: Stage, event: WorldEvent): Promise<void>
     case 'store':
       stage.storeState.isDown = event.state === 'down';
       return;
+    case 'stepStoreClock':
+      return stage.stepStoreClock(event.byMs);
     case 'region':
       return stage.exchange.front.setRegion(event.index, event.state);
     case 'setPrice':

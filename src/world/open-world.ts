@@ -1,4 +1,5 @@
 import type { AuditReader } from '../core/ports/audit-reader.ts';
+import type { Clock } from '../core/ports/clock.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
@@ -106,11 +107,12 @@ export function openWorld(spec: WorldSpec, options: WorldOptions = {}): World {
     if (found === undefined) throw new RangeError(`there is no daemon ${JSON.stringify(name)}`);
     return found;
   };
-  const { state, storeState } = shared;
+  const { state, storeState, stepStoreClock } = shared;
   const stage = {
     exchange,
     operators: state.controls,
     storeState,
+    stepStoreClock,
     daemon,
     nowMs: () => clock.nowMs(),
   };
@@ -192,6 +194,7 @@ function openNetwork(
 
 interface Shared extends Pick<WorldSurroundings, 'linkFor' | 'storeTime'> {
   readonly storeState: StoreState;
+  readonly stepStoreClock: (byMs: number) => void;
   /** Of whoever stands outside. */
   readonly state: ReturnType<typeof createMemoryState>;
 }
@@ -199,7 +202,15 @@ interface Shared extends Pick<WorldSurroundings, 'linkFor' | 'storeTime'> {
 /** What Redis is to daemons: one place for state, nonces and request budgets. */
 function openShared({ seed, network = {} }: WorldSpec, outside: MachineProcess, queue: EventQueue): Shared {
   const { clock } = outside;
-  const place = createMemoryPlace({ clock });
+  const host = new Machine(queue, outside.machine.wallMs());
+  // Redis has one clock for everything, and that one can be set.
+  const hostMs = (): number => host.wallMs();
+  const storeClock: Clock = {
+    nowMs: hostMs,
+    monotonicMs: hostMs,
+    sleep: (delayMs, signal) => clock.sleep(delayMs, signal),
+  };
+  const place = createMemoryPlace({ clock: storeClock });
   const { backend } = place;
   const nonces = createMemoryNonceStore(clock);
   const limits = createMemoryRateLimitStore(clock);
@@ -217,10 +228,11 @@ function openShared({ seed, network = {} }: WorldSpec, outside: MachineProcess, 
     };
   };
   const storeTime = async (process: MachineProcess): Promise<number> => {
-    const asked = links.get(process)?.over({ now: async () => clock.nowMs() });
-    return await (asked?.now() ?? Promise.resolve(clock.nowMs()));
+    const asked = links.get(process)?.over({ now: async () => hostMs() });
+    return await (asked?.now() ?? Promise.resolve(hostMs()));
   };
   const chance = chanceOf(seed, 'outside');
   const state = createMemoryState({ clock, randomText: (length) => randomText(chance, length) }, place);
-  return { linkFor, storeTime, storeState, state };
+  const stepStoreClock = (byMs: number): void => host.stepWall(byMs);
+  return { linkFor, storeTime, storeState, stepStoreClock, state };
 }

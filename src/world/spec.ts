@@ -135,6 +135,8 @@ export type WorldEvent =
   | { readonly kind: 'stepClock'; readonly daemon: string; readonly byMs: number }
   | { readonly kind: 'reload'; readonly daemon: string; readonly config: string }
   | { readonly kind: 'store'; readonly state: 'up' | 'down' }
+  /** As a failover to a host whose clock is another one. */
+  | { readonly kind: 'stepStoreClock'; readonly byMs: number }
   | { readonly kind: 'region'; readonly index: number; readonly state: RegionState }
   /** Thin books, basis, auto-deleveraging, halts and the like; its own times are of the exchange's clock. */
   | { readonly kind: 'condition'; readonly condition: ConditionInput }

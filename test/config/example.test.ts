@@ -126,11 +126,14 @@ describe('the example config', () => {
       'near-liquidation',
       'margin-called',
       'ltv-high',
+      'account-near-liquidation',
       'blind',
       'circuit-breaker/unexpected-withdrawal',
       'balanced/liquidation-likely',
       'balanced/near-liquidation',
       'balanced/last-line',
+      'balanced/account-near-liquidation',
+      'balanced/account-last-line',
       'balanced/unclear-direction',
     ]);
     expect(account?.settings).toMatchObject({

@@ -2,10 +2,18 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { RULE_SET_NAMES } from '../../src/config/rules/rule-sets.ts';
 import { compileRules } from '../../src/core/rules/compiled-rules.ts';
+import type { ConditionSpec } from '../../src/core/rules/rule.ts';
 import { linesOf, loaded, withRules } from './support.ts';
 
 const use = (entry: string, mode = 'observe'): string =>
   `mode: ${mode}\n${withRules('', [entry]).replace('rules:\n', '')}`;
+type FieldCondition = Extract<ConditionSpec, { kind: 'field' }>;
+
+function comparisons(when: ConditionSpec): readonly FieldCondition[] {
+  if (when.kind === 'field') return [when];
+  return when.kind === 'not' ? comparisons(when.condition) : when.conditions.flatMap(comparisons);
+}
+
 const rulesOf = (entry: string) => loaded(use(entry)).accounts[0]?.rules ?? expect.fail();
 
 describe('ready-made rule sets', () => {
@@ -49,6 +57,46 @@ describe('ready-made rule sets', () => {
     // 0.16 % a second, the average of the worst minute on record, for the 15 s of two attempts.
     expect(Math.min(...thresholds('last-resort'), ...thresholds('balanced'))).toBeGreaterThan(0.0016 * 15);
   });
+
+  test.each(['conservative', 'balanced', 'last-resort'])(
+    '%s sees what positions that share their collateral do not show, as early as for a single one',
+    (name) => {
+      const thresholdsOf = (field: string) =>
+        rulesOf(name).flatMap(({ when }) =>
+          comparisons(when).flatMap((found) =>
+            found.field === field && found.comparison.op === 'below' ? [found.comparison] : [],
+          ),
+        );
+      const acting = thresholdsOf('jointDistance').map(({ threshold }) => threshold);
+      const own = rulesOf(name).filter(
+        ({ when, actions }) =>
+          comparisons(when).some(({ field }) => field === 'liquidationDistance') &&
+          actions.some(({ kind }) => kind === 'reduce'),
+      );
+      expect(acting).toEqual(
+        own.flatMap(({ when }) =>
+          comparisons(when).flatMap(({ comparison }) =>
+            comparison.op === 'below' ? [comparison.threshold] : [],
+          ),
+        ),
+      );
+    },
+  );
+
+  test.each(['conservative', 'balanced', 'last-resort'])(
+    '%s acts for an account by its joint distance only, and cancels nothing of it',
+    (name) => {
+      const rules = rulesOf(name).filter(({ on }) => on === 'account');
+      expect(rules).not.toEqual([]);
+      for (const { when, actions, escalate } of rules) {
+        expect(comparisons(when).map(({ field }) => field)).toEqual(['positionCount', 'jointDistance']);
+        for (const action of [...actions, ...escalate.flatMap((stage) => stage.actions)]) {
+          if (action.kind === 'reduce') expect(action.target.kind).toBe('untilJointDistance');
+          else expect(action.kind).toBe('notify');
+        }
+      }
+    },
+  );
 });
 
 describe('using rules', () => {
@@ -57,6 +105,8 @@ describe('using rules', () => {
     expect(rulesOf('{ use: balanced, without: [last-line, margin-called] }').map(({ id }) => id)).toEqual([
       'balanced/liquidation-likely',
       'balanced/near-liquidation',
+      'balanced/account-near-liquidation',
+      'balanced/account-last-line',
       'balanced/unclear-direction',
     ]);
   });
@@ -74,8 +124,15 @@ describe('using rules', () => {
 
   test('with another where and mode, for positions and for actions on positions', () => {
     const rules = rulesOf('{ use: balanced, where: { market: BTC_PERP }, mode: enforce }');
-    for (const { where, mode } of rules)
-      expect({ where, mode }).toEqual({ where: { market: ['BTC_PERP'] }, mode: 'enforce' });
+    for (const { on, where, mode, actions } of rules) {
+      expect({ where, mode }).toEqual({
+        where: on === 'account' ? {} : { market: ['BTC_PERP'] },
+        mode: 'enforce',
+      });
+      for (const action of actions) {
+        if (on === 'account' && action.kind === 'reduce') expect(action.positions).toEqual(['BTC_PERP']);
+      }
+    }
     const own = withRules(
       '  - { id: r, on: account, when: { positionCount: { above: 3 } }, do: [{ reduce: { by: 10%, positions: "*" } }] }\n',
       ['{ use: r, where: { market: "*_PERP" } }'],
@@ -112,7 +169,7 @@ describe('using rules', () => {
     );
     expect(lines.map((line) => line.replace(/^\S+ /, ''))).toEqual([
       'accounts[0].rules[1]: expected each rule once, got "r" again',
-      'accounts[0].rules[2]: expected a rule of the set balanced (liquidation-likely, near-liquidation, last-line, margin-called, unclear-direction), got "nope"',
+      'accounts[0].rules[2]: expected a rule of the set balanced (liquidation-likely, near-liquidation, last-line, account-near-liquidation, account-last-line, margin-called, unclear-direction), got "nope"',
       'accounts[0].rules[3]: expected each rule once, got "r" again',
       'accounts[0].rules[3].without[0]: expected a rule of r (r), got "x"; did you mean r?',
       'accounts[0].rules[3].with.r.on: expected keys other than id and on, which cannot be changed, got on',

@@ -426,6 +426,7 @@ export function account(accountId: string, changed: Partial<AccountView> = {}): 
     figuresAtMs: atMs,
     worst: null,
     danger: 0,
+    jointDistance: 0.12,
     sources: [{ source: 'positions', readAtMs: atMs, ageMs: 0, complete: true, setAside: 0, tooOld: false }],
     positions: [position('1')],
     creditLines: [],

@@ -6,7 +6,14 @@ import { EventParser, type ServerEvent } from '../../src/web/page/event-stream.j
 import * as format from '../../src/web/page/format.js';
 import { EMPTY, withActions, withAsked, withEvent } from '../../src/web/page/page-state.js';
 import { accountPath, routeOf, subjectPath } from '../../src/web/page/route.js';
-import { creditScale, distanceWords, positionScale, scaleWords, sideOf } from '../../src/web/page/scale.js';
+import {
+  creditScale,
+  distanceWords,
+  jointWords,
+  positionScale,
+  scaleWords,
+  sideOf,
+} from '../../src/web/page/scale.js';
 import { account, creditLine, endangered, overview, position, rule } from './fixture.ts';
 
 describe('figures', () => {
@@ -137,9 +144,26 @@ describe('bars', () => {
       fill: 0,
       zone: 'calm',
     });
-    expect(distanceWords(position('1', { liquidationDistance: -0.02, disagreement: true }))).toBe(
-      '2.00\u00a0% past the reported liquidation price',
+    expect(distanceWords(position('1', { liquidationDistance: null, disagreement: true }))).toBe(
+      'reported liquidation price is passed',
     );
+    expect(distanceWords(position('1', { liquidationDistance: -0.02 }))).toBe('2.00\u00a0% past liquidation');
+  });
+
+  it('says of several positions how far all are together', () => {
+    const positions = [position('1'), position('2')];
+    expect(jointWords(account('a', { positions, jointDistance: 0.061 }))).toBe(
+      'All markets together: 6.10\u00a0% to liquidation.',
+    );
+    expect(jointWords(account('a', { positions, jointDistance: null }))).toContain('unknown');
+    expect(jointWords(account('a', { positions: positions.slice(1), jointDistance: 0.061 }))).toBe('');
+  });
+
+  it('takes a passed liquidation price for a warning, but not with both sides of the market open', () => {
+    const odd = position('1', { direction: 'short', liquidationDistance: null, disagreement: true });
+    const other = position('2', { direction: 'long', market: odd.market });
+    expect(levelOfAccount(account('a', { positions: [odd] }))).toBe('warning');
+    expect(levelOfAccount(account('a', { positions: [odd, other] }))).toBe('ok');
   });
 
   it("puts every threshold of a loan at its LTV, the exchange's own too", () => {

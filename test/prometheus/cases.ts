@@ -105,6 +105,19 @@ export const CASES: readonly AlertCase[] = [
     description: 'The mark price is 5.9% of itself away from the liquidation price (alert below 6%).',
   },
   {
+    alert: 'BreakwaterAccountNearLiquidation',
+    firing: { [`breakwater_account_joint_distance_ratio{${ACCOUNT}}`]: ALWAYS(0.049) },
+    calm: [
+      { [`breakwater_account_joint_distance_ratio{${ACCOUNT}}`]: ALWAYS(0.051) },
+      { [`breakwater_account_joint_distance_ratio{${ACCOUNT}}`]: NEVER },
+    ],
+    labels: aboutAccount,
+    severity: 'critical',
+    summary: 'desk-1 is 4.9% from liquidation if all its markets move together',
+    description:
+      'Under cross margin all positions share one pool: a move of 4.9% of all markets, or of one of them, uses it up (alert below 5%).',
+  },
+  {
     alert: 'BreakwaterLiquidationLikely',
     firing: { [`breakwater_position_liquidation_probability_ratio{${POSITION}}`]: ALWAYS(0.26) },
     calm: { [`breakwater_position_liquidation_probability_ratio{${POSITION}}`]: ALWAYS(0.24) },
@@ -117,7 +130,14 @@ export const CASES: readonly AlertCase[] = [
   {
     alert: 'BreakwaterDisagreement',
     firing: { [`breakwater_position_disagreement{${POSITION}}`]: ON },
-    calm: { [`breakwater_position_disagreement{${POSITION}}`]: OFF },
+    calm: [
+      { [`breakwater_position_disagreement{${POSITION}}`]: OFF },
+      {
+        [`breakwater_position_disagreement{${POSITION}}`]: ON,
+        [`breakwater_position_disagreement{${POSITION.replace('direction="long"', 'direction="short"').replace('position="42"', 'position="43"')}}`]:
+          OFF,
+      },
+    ],
     labels: aboutPosition,
     severity: 'warning',
     summary: `${position}: liquidation price and state contradict each other`,

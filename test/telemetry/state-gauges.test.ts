@@ -112,6 +112,7 @@ const OF = 'account="desk-1",asset="USDT",loan="1700000000"';
 test('everything that is so is said, each series once', () => {
   const account = viewOf('desk-1', {
     danger: 3.5,
+    jointDistance: 0.041,
     judgedAtMs: NOW - 250,
     sources: [
       { source: 'positions', readAtMs: NOW - 300, ageMs: 300, complete: true, setAside: 0, tooOld: false },
@@ -152,6 +153,7 @@ test('everything that is so is said, each series once', () => {
     'account_paused{account="desk-1"}': '1',
     'account_pause_seconds{account="desk-1"}': '60',
     'account_danger{account="desk-1"}': '3.5',
+    'account_joint_distance_ratio{account="desk-1"}': '0.041',
     'account_last_judged_timestamp_seconds{account="desk-1"}': '1699999999.75',
     'data_age_seconds{account="desk-1",source="positions"}': '0.3',
     'intents_open{account="desk-1",mode="enforce"}': '2',

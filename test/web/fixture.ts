@@ -36,6 +36,7 @@ export function accountView(accountId: string, changes: Partial<AccountView> = {
     figuresAtMs: 1000,
     worst: 'critical',
     danger: 0.5,
+    jointDistance: 0.041,
     sources: [{ source: 'positions', readAtMs: 900, ageMs: 100, complete: true, setAside: 0, tooOld: false }],
     positions: [
       {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { differences, pairsOf } from './equivalence/differences.ts';
+import { differences, pairsOf, readBefore } from './equivalence/differences.ts';
 import { type Played, playForReal, playInWorld, SEED } from './equivalence/play.ts';
 import { accountIdOf, type Scenario } from './equivalence/scenario.ts';
 import { GROUPS } from './equivalence/scenarios.ts';
@@ -43,7 +43,7 @@ function latencies() {
   };
   return {
     orders: pairs.length,
-    readToOrderMs: spread(pairs.map(({ real }) => real.atMs - real.readMs)),
+    readToOrderMs: spread(pairs.map(({ real }) => real.atMs - readBefore(real))),
     behindTheWorldMs: spread(pairs.map(({ world, real }) => real.atMs - world.atMs)),
   };
 }

@@ -128,6 +128,7 @@ const everywhere = z.string().nullable();
 const event = z.discriminatedUnion('kind', [
   z.strictObject({ atMs, kind: z.enum(['suspend', 'resume', 'kill', 'start', 'stop']), daemon: name }),
   z.strictObject({ atMs, kind: z.literal('stepClock'), daemon: name, byMs: z.number() }),
+  z.strictObject({ atMs, kind: z.literal('stepStoreClock'), byMs: z.number() }),
   z.strictObject({ atMs, kind: z.literal('reload'), daemon: name, config: name }),
   z.strictObject({ atMs, kind: z.literal('store'), state: z.enum(['up', 'down']) }),
   z.strictObject({ atMs, kind: z.literal('region'), index: whole, state: region }),

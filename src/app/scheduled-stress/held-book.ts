@@ -10,6 +10,8 @@ export interface HeldBook {
   readonly accounts: readonly StartingBook[];
   /** Why others that hold something, or may, are not among them: whole sentences. */
   readonly leftOut: readonly string[];
+  /** How many of those may hold positions that cannot be played, as they are not known or not valid. */
+  readonly unknown: number;
 }
 
 export interface HeldBookParts {
@@ -35,16 +37,21 @@ export async function readHeldBook({ store, accounts, nowMs }: HeldBookParts): P
   return {
     accounts: found.flatMap(({ account }) => account ?? []),
     leftOut: found.flatMap(({ leftOut }) => leftOut),
+    unknown: found.filter(({ isUnknown }) => isUnknown).length,
   };
 }
 
 interface HeldAccount {
   readonly account?: StartingBook;
   readonly leftOut: readonly string[];
+  readonly isUnknown: boolean;
 }
 
 function heldBy({ id, rules }: WatchedAccount, load: AccountLoad, nowMs: number): HeldAccount {
-  const leaveOut = (why: string): HeldAccount => ({ leftOut: [`Account ${id}: ${why}.`] });
+  const leaveOut = (why: string): HeldAccount => ({
+    leftOut: [`Account ${id}: ${why}.`],
+    isUnknown: true,
+  });
   if (load.kind === 'refused') return leaveOut('its stored state cannot be read');
   const { figures } = load.account.documents;
   if (figures === undefined) return leaveOut('it has not been read yet');
@@ -56,7 +63,7 @@ function heldBy({ id, rules }: WatchedAccount, load: AccountLoad, nowMs: number)
             `Account ${id}: its loan of ${amount} ${asset} is left out, as the exchange does not say what secures it.`,
         )
       : [];
-  if (positions === undefined) return { leftOut };
+  if (positions === undefined) return { leftOut, isUnknown: false };
   if (positions.kind !== 'read') return leaveOut('its positions could not be read');
   const ageMs = nowMs - at.wallMs + positions.ageMs;
   const { settings } = rules;
@@ -67,5 +74,6 @@ function heldBy({ id, rules }: WatchedAccount, load: AccountLoad, nowMs: number)
   return {
     ...(account === undefined ? {} : { account }),
     leftOut: [...leftOut, ...problems.map((problem) => `${formatProblem(problem)}.`)],
+    isUnknown: problems.length > 0,
   };
 }

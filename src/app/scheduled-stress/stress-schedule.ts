@@ -134,6 +134,8 @@ export class StressSchedule {
     });
     const book = await readBook();
     if (book.accounts.length === 0) {
+      // That nobody knows is not that nobody holds anything: what was found out before stays.
+      if (book.unknown > 0) return { run: ended('failed', nothingKnown(book)) };
       const run = ended('complete', '');
       return { run, result: resultOfRun(run, book, []) };
     }
@@ -174,6 +176,11 @@ export class StressSchedule {
     const durationMs = this.#parts.clock.nowMs() - atMs;
     this.#tell({ atMs, durationMs, outcome: 'failed', words }, undefined, error);
   }
+}
+
+function nothingKnown({ leftOut: [first = ''], unknown }: HeldBook): string {
+  const others = unknown === 1 ? '' : `, and ${unknown - 1} more like it`;
+  return `no account is known to hold a position (${first.replace(/\.$/, '')}${others})`;
 }
 
 interface Played {

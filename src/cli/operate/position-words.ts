@@ -18,6 +18,16 @@ export function positionWords(position: PositionLine, view: Pick<AccountView, 's
   return `${market}: ${parts.join(', ')}`;
 }
 
+/** What one position alone does not show; undefined where there are not several. */
+export function jointWords({
+  positions,
+  jointDistance,
+}: Pick<AccountView, 'positions' | 'jointDistance'>): string | undefined {
+  if (positions.length < 2 || jointDistance === 'none') return undefined;
+  const distance = jointDistance === null ? 'unknown' : percent(jointDistance);
+  return `all markets together: distance to liquidation ${distance}`;
+}
+
 const COVER_WORDS: Readonly<Record<NonNullable<PositionLine['stopCover']>, string>> = {
   ok: 'covered by a stop',
   missing: 'no stop',

@@ -2,7 +2,7 @@ import type { IntentLine, RuleLine } from '../../core/view/account-view.ts';
 import { type CliIo, paint, printLine } from '../io.ts';
 import { printable, type Table, tableLines } from '../table.ts';
 import { controlWords } from './controls.ts';
-import { creditLineWords, positionWords } from './position-words.ts';
+import { creditLineWords, jointWords, positionWords } from './position-words.ts';
 import type { StatusAccount, StatusReport } from './status-report.ts';
 import { roughly, timeOf } from './values.ts';
 
@@ -84,6 +84,8 @@ function printAccount(io: CliIo, account: StatusAccount, nowMs: number): void {
     say(`its state is left alone: ${refused.message}`);
     return;
   }
+  const joint = jointWords(account);
+  if (joint !== undefined) say(joint);
   for (const line of positions) say(`position ${line.positionId} ${positionWords(line, account)}`);
   for (const line of creditLines) say(`credit line ${creditLineWords(line, account)}`);
   for (const rule of rules) {

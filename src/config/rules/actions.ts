@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ActionSpec, ReduceTarget, SubjectKind } from '../../core/rules/rule.ts';
 import { protectAt, slippage, slippageSteps } from '../acting.ts';
-import { decimalText, marketGlob, oneOf, ratio, text } from '../shape/scalars.ts';
+import { decimalText, marketGlob, oneOf, ratio, text, ticker } from '../shape/scalars.ts';
 import { across, list, oneOrMany } from '../shape/shape.ts';
 import { withoutUndefined } from './filter.ts';
 
@@ -44,26 +44,73 @@ function reduceSchema(on: SubjectKind): z.ZodType<ActionDraft> {
     slippage: slippageSteps()
       .optional()
       .describe('Slippage of each attempt in turn (one value or a list); without it `acting.slippage`.'),
-    ...positionsKey(on),
+    ...(on === 'account' ? ACCOUNT_KEYS : positionsKey(on)),
   });
+  const choices = ['by', 'to', 'toNotional', 'untilDistance', ...(on === 'account' ? ['until'] : [])];
   return across(keys, (written, isComplete) => {
-    const given = targetsOf(written).map(({ kind }) => kind);
-    if (given.length === 1 || (given.length === 0 && !isComplete)) return undefined;
-    return {
-      expected: 'exactly one of by, to, toNotional and untilDistance',
-      got: given.length === 0 ? 'none of them' : given.join(' and '),
-    };
+    const given = choices.filter((name) => (written as WrittenReduce)[name as 'by'] !== undefined);
+    if (given.length !== 1 && (given.length > 0 || isComplete)) {
+      return {
+        expected: `exactly one of ${choices.slice(0, -1).join(', ')} and ${choices.at(-1) ?? ''}`,
+        got: given.length === 0 ? 'none of them' : given.join(' and '),
+      };
+    }
+    const { until, positions } = written as WrittenReduce;
+    if (on !== 'account' || positions !== undefined || until !== undefined || !isComplete) return undefined;
+    return { expected: 'positions, the markets whose positions are meant ("*" for all)', got: 'none' };
   }).transform((written): ActionDraft => {
     const [target] = targetsOf(written);
     if (target === undefined) return z.NEVER;
-    const positions = (written as { positions?: readonly string[] }).positions;
+    const { positions, until } = written as WrittenReduce;
     return withoutUndefined<ActionDraft>({
       kind: 'reduce',
       target,
       slippageSteps: written.slippage,
-      positions,
+      positions: positions ?? (until === undefined ? undefined : EVERYWHERE),
     });
   });
+}
+
+const EVERYWHERE = ['*'];
+
+/** Of a reduction for the account as a whole. */
+const ACCOUNT_KEYS = {
+  until: across(
+    z.strictObject({
+      jointDistance: ratio({ max: 10, exclusive: 'min', bounds: 'above 0' })
+        .optional()
+        .describe('Until all markets together, and each alone, are this far from liquidation.'),
+      marginUsage: ratio({ max: 1, exclusive: 'both', bounds: 'between 0 and 100%' })
+        .optional()
+        .describe('Until positions take up no more than this share of the funds; with `asset`.'),
+      asset: ticker().optional().describe('The money currency that `marginUsage` is about.'),
+    }),
+    ({ jointDistance, marginUsage, asset }, isComplete) => {
+      const given = [jointDistance, marginUsage].filter((one) => one !== undefined).length;
+      if (given !== 1 && (given > 0 || isComplete))
+        return {
+          expected: 'exactly one of jointDistance and marginUsage',
+          got: given === 0 ? 'neither' : 'both',
+        };
+      if (!isComplete || (asset === undefined) === (marginUsage === undefined)) return undefined;
+      return asset === undefined
+        ? { expected: 'asset together with marginUsage', got: 'marginUsage alone' }
+        : { expected: 'asset together with marginUsage only', got: 'asset with jointDistance' };
+    },
+  )
+    .optional()
+    .describe(
+      'For the account as a whole: reduce where that brings most for its cost, until the target is reached. Hedges are left alone as long as closing them would bring liquidation nearer.',
+    ),
+  positions: oneOrMany(marketGlob())
+    .optional()
+    .describe(
+      'Markets whose positions are meant: one or several patterns, `"*"` for all. Needed but for `until`, which means all without it.',
+    ),
+} as const;
+
+interface WrittenReduce extends WrittenTarget {
+  readonly positions?: readonly string[] | undefined;
 }
 
 interface WrittenTarget {
@@ -71,14 +118,25 @@ interface WrittenTarget {
   readonly to?: number | undefined;
   readonly toNotional?: string | undefined;
   readonly untilDistance?: number | undefined;
+  readonly until?:
+    | {
+        readonly jointDistance?: number | undefined;
+        readonly marginUsage?: number | undefined;
+        readonly asset?: string | undefined;
+      }
+    | undefined;
 }
 
-function targetsOf({ by, to, toNotional, untilDistance }: WrittenTarget): readonly ReduceTarget[] {
+function targetsOf({ by, to, toNotional, untilDistance, until }: WrittenTarget): readonly ReduceTarget[] {
   const targets: ReduceTarget[] = [];
   if (by !== undefined) targets.push({ kind: 'by', fraction: by });
   if (to !== undefined) targets.push({ kind: 'to', fraction: to });
   if (toNotional !== undefined) targets.push({ kind: 'toNotional', notional: toNotional });
   if (untilDistance !== undefined) targets.push({ kind: 'untilDistance', distance: untilDistance });
+  if (until?.jointDistance !== undefined)
+    targets.push({ kind: 'untilJointDistance', distance: until.jointDistance });
+  if (until?.marginUsage !== undefined)
+    targets.push({ kind: 'untilMarginUsage', asset: until.asset ?? '', usage: until.marginUsage });
   return targets;
 }
 

@@ -1,7 +1,15 @@
 import { z } from 'zod';
-import type { Mode, RuleLimits, RuleSpec, Severity, SubjectKind } from '../../core/rules/rule.ts';
-import { duration, name, number, oneOf, text } from '../shape/scalars.ts';
+import type {
+  ConditionSpec,
+  Mode,
+  RuleLimits,
+  RuleSpec,
+  Severity,
+  SubjectKind,
+} from '../../core/rules/rule.ts';
+import { duration, name, number, oneOf, type ScalarIssue, text } from '../shape/scalars.ts';
 import { across, list } from '../shape/shape.ts';
+import { comparisonsOf } from '../sources.ts';
 import { type ActionDraft, actionsSchema } from './actions.ts';
 import { activeWindowSchema } from './active-window.ts';
 import { conditionSchema } from './condition.ts';
@@ -57,44 +65,69 @@ export function ruleSchema(on: SubjectKind): z.ZodType<RuleDraft> {
 
 const SCHEMAS = new Map<SubjectKind, z.ZodType<RuleDraft>>();
 
+/**
+ * All markets together may be near liquidation while no position is: until a position's own distance nothing would be
+ * reduced.
+ */
+function ownDistanceForAll({ when, do: actions, escalate }: WrittenRule): ScalarIssue | undefined {
+  const isJoint = [...comparisonsOf(when)].some(({ field }) => field === 'jointDistance');
+  const hasOwn = [...actions, ...escalate.flatMap((stage) => stage.actions)].some(
+    (action) => action.kind === 'reduce' && action.target.kind === 'untilDistance',
+  );
+  if (!isJoint || !hasOwn) return undefined;
+  return {
+    expected: 'reduce: { until: { jointDistance: ... } } in a rule on jointDistance',
+    got: 'untilDistance, which is of one position',
+  };
+}
+
+interface WrittenRule {
+  readonly when: ConditionSpec;
+  readonly do: readonly ActionDraft[];
+  readonly escalate: RuleDraft['escalate'];
+}
+
 function buildRuleSchema(on: SubjectKind): z.ZodType<RuleDraft> {
-  return z
-    .strictObject({
-      id: ruleId.describe('Name of the rule, unique in the file.'),
-      on: oneOf(on).describe('What the rule judges: each position, each credit line, or the account.'),
-      where: filterSchema(on).prefault({}).describe('Which of them; without it all.'),
-      when: conditionSchema(on).describe('The condition.'),
-      for: duration().prefault('0s').describe('How long the condition must hold before the rule fires.'),
-      keepFiringFor: duration()
-        .prefault('0s')
-        .describe('How long the rule goes on firing after the condition stopped to hold.'),
-      do: actionsSchema(on)
-        .prefault([])
-        .describe('What happens when it fires; nothing: the rule only shows.'),
-      escalate: escalateSchema(on).prefault([]).describe('What happens when it goes on firing.'),
-      limits: limitsSchema
-        .prefault({})
-        .describe('How often it may act. Margin calls and liquidations are exempt.'),
-      severity: oneOf(...SEVERITIES)
-        .prefault('warning')
-        .describe('How urgent it is to people.'),
-      labels: labelsSchema.prefault({}),
-      mode: modeSchema()
-        .optional()
-        .describe("`observe` or `enforce` for this rule; without it the account's."),
-      active: activeWindowSchema.optional().describe('When the rule is active; always by default.'),
-    })
-    .transform((written): RuleDraft => {
-      const { for: forMs, keepFiringFor, do: actions, mode, active, ...same } = written;
-      return {
-        ...same,
-        forMs,
-        keepFiringForMs: keepFiringFor,
-        actions,
-        ...(mode === undefined ? {} : { mode }),
-        ...(active === undefined ? {} : { activeWindow: active }),
-      };
-    });
+  const keys = z.strictObject({
+    id: ruleId.describe('Name of the rule, unique in the file.'),
+    on: oneOf(on).describe('What the rule judges: each position, each credit line, or the account.'),
+    where: filterSchema(on).prefault({}).describe('Which of them; without it all.'),
+    when: conditionSchema(on).describe('The condition.'),
+    for: duration().prefault('0s').describe('How long the condition must hold before the rule fires.'),
+    keepFiringFor: duration()
+      .prefault('0s')
+      .describe('How long the rule goes on firing after the condition stopped to hold.'),
+    do: actionsSchema(on).prefault([]).describe('What happens when it fires; nothing: the rule only shows.'),
+    escalate: escalateSchema(on).prefault([]).describe('What happens when it goes on firing.'),
+    limits: limitsSchema
+      .prefault({})
+      .describe('How often it may act. Margin calls and liquidations are exempt.'),
+    severity: oneOf(...SEVERITIES)
+      .prefault('warning')
+      .describe('How urgent it is to people.'),
+    labels: labelsSchema.prefault({}),
+    mode: modeSchema().optional().describe("`observe` or `enforce` for this rule; without it the account's."),
+    active: activeWindowSchema.optional().describe('When the rule is active; always by default.'),
+  });
+  const checked =
+    on === 'account'
+      ? keys.superRefine((written, context) => {
+          const issue = ownDistanceForAll(written);
+          if (issue !== undefined)
+            context.issues.push({ code: 'custom', input: written, params: { ...issue } });
+        })
+      : keys;
+  return checked.transform((written): RuleDraft => {
+    const { for: forMs, keepFiringFor, do: actions, mode, active, ...same } = written;
+    return {
+      ...same,
+      forMs,
+      keepFiringForMs: keepFiringFor,
+      actions,
+      ...(mode === undefined ? {} : { mode }),
+      ...(active === undefined ? {} : { activeWindow: active }),
+    };
+  });
 }
 
 function escalateSchema(on: SubjectKind): z.ZodType<RuleDraft['escalate']> {

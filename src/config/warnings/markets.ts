@@ -1,3 +1,4 @@
+import { findField } from '../../core/fields/field-catalogue.ts';
 import { type Decimal, decimal, divide, formatDecimal, toDecimal } from '../../core/quantities/decimal.ts';
 import type { RuleSpec } from '../../core/rules/rule.ts';
 import type { UncheckedAccount, UncheckedConfig } from '../compile-config.ts';
@@ -5,10 +6,14 @@ import { globCovers, globMatches, isGlob } from '../glob.ts';
 import type { Problem } from '../problem.ts';
 import { problemAt } from '../shape/read.ts';
 import { percentInWords } from '../shape/units.ts';
-import { actionsOf } from '../sources.ts';
+import { actionsOf, comparisonsOf } from '../sources.ts';
 
 export function marketWarnings(config: UncheckedConfig): readonly Problem[] {
-  return [...config.accounts.flatMap((account) => withoutEntry(account, config)), ...coarseSteps(config)];
+  return [
+    ...config.accounts.flatMap((account) => withoutEntry(account, config)),
+    ...withoutMoney(config),
+    ...coarseSteps(config),
+  ];
 }
 
 /** Markets whose positions a rule may have to reduce: names and patterns. */
@@ -67,6 +72,46 @@ function coarseSteps(config: UncheckedConfig): readonly Problem[] {
       }),
     ];
   });
+}
+
+/** What follows the underscore of a perpetual's name is no currency: a sum in one does not count its positions. */
+function withoutMoney({ document, markets, accounts }: UncheckedConfig): readonly Problem[] {
+  const askedBy = new Map<string, Set<string>>();
+  for (const rule of accounts.flatMap(({ rules }) => rules)) {
+    for (const asset of moneyAskedBy(rule)) {
+      askedBy.set(asset, (askedBy.get(asset) ?? new Set()).add(rule.id));
+    }
+  }
+  return Object.entries(markets).flatMap(([market, { money }]) => {
+    const after = market.slice(market.lastIndexOf('_') + 1);
+    if (money !== undefined || after !== NO_CURRENCY) return [];
+    const asked = [...askedBy].filter(([asset]) => asset !== after);
+    if (asked.length === 0) return [];
+    const assets = asked.map(([asset]) => asset).join(' or ');
+    const rules = new Set(asked.flatMap(([, ids]) => Array.from(ids)));
+    return [
+      problemAt(document, ['markets', market], {
+        severity: 'warning',
+        code: 'money-unknown',
+        message: `expected money, the currency that this market settles in, got none: its positions count as ${after}, and ${[...rules].join(', ')} asks for ${assets}`,
+      }),
+    ];
+  });
+}
+
+const NO_CURRENCY = 'PERP';
+
+/** Currencies in which a rule sums positions up. */
+function moneyAskedBy(rule: RuleSpec): readonly string[] {
+  const compared = [...comparisonsOf(rule.when)].flatMap(({ field, parameter }) => {
+    const spec = findField(rule.on, field);
+    const isOfPositions = rule.on === 'account' && spec?.source === 'positions';
+    return isOfPositions && parameter?.asset !== undefined ? [parameter.asset] : [];
+  });
+  const reduced = actionsOf(rule).flatMap((action) =>
+    action.kind === 'reduce' && action.target.kind === 'untilMarginUsage' ? [action.target.asset] : [],
+  );
+  return [...compared, ...reduced];
 }
 
 /** The smallest slippage with which some rule may send an order in a market; `undefined` when none does. */

@@ -102,19 +102,50 @@ function actionWarnings(
       `expected at most acting.largestReduction (${percentInWords(largest)}), got a reduction by ${percentInWords(1 - left)}: it is always refused`,
     );
   }
-  if (target.kind === 'untilDistance') insideThreshold(rule, target.distance, at, warn);
+  if (target.kind === 'untilDistance')
+    insideThreshold(rule, { ...OWN_DISTANCE, distance: target.distance }, at, warn);
+  if (target.kind === 'untilJointDistance')
+    insideThreshold(rule, { ...JOINT_DISTANCE, distance: target.distance }, at, warn);
+  if (target.kind === 'untilMarginUsage') usageInsideThreshold(rule, target, at, warn);
 }
 
+const OWN_DISTANCE = { field: 'liquidationDistance', key: 'untilDistance' } as const;
+const JOINT_DISTANCE = { field: 'jointDistance', key: 'until.jointDistance' } as const;
+
 /** Reducing until the position is where the rule fired achieves nothing, and the rule goes on firing. */
-function insideThreshold(rule: RuleSpec, distance: number, at: Path, warn: Warn): void {
+function insideThreshold(
+  rule: RuleSpec,
+  of: { readonly field: string; readonly key: string; readonly distance: number },
+  at: Path,
+  warn: Warn,
+): void {
+  const { distance } = of;
   for (const { field, comparison } of comparisonsOf(rule.when)) {
-    if (field !== 'liquidationDistance' || comparison.op !== 'below') continue;
+    if (field !== of.field || comparison.op !== 'below') continue;
     const clear = comparison.clearAbove ?? comparison.threshold;
     if (distance > clear) continue;
     warn(
       at,
       'target-inside-threshold',
-      `expected untilDistance to be more than ${percentInWords(clear)}, where the rule clears, got ${percentInWords(distance)}: it would go on firing at its target`,
+      `expected ${of.key} to be more than ${percentInWords(clear)}, where the rule clears, got ${percentInWords(distance)}: it would go on firing at its target`,
+    );
+  }
+}
+
+function usageInsideThreshold(
+  rule: RuleSpec,
+  { asset, usage }: { readonly asset: string; readonly usage: number },
+  at: Path,
+  warn: Warn,
+): void {
+  for (const { field, parameter, comparison } of comparisonsOf(rule.when)) {
+    if (field !== 'marginUsage' || parameter?.asset !== asset || comparison.op !== 'above') continue;
+    const clear = comparison.clearBelow ?? comparison.threshold;
+    if (usage < clear) continue;
+    warn(
+      at,
+      'target-inside-threshold',
+      `expected until.marginUsage to be less than ${percentInWords(clear)}, where the rule clears, got ${percentInWords(usage)}: it would go on firing at its target`,
     );
   }
 }

@@ -105,6 +105,10 @@ const PHRASES: Readonly<Record<string, Phrases>> = {
     below: 'has less than {v} {p} in its main balance',
     above: 'has more than {v} {p} in its main balance',
   },
+  'account.jointDistance': {
+    below: 'is nearer than {v} to liquidation if all markets move together',
+    above: 'is farther than {v} from liquidation if all markets move together',
+  },
   'account.marginUsage': { above: 'uses more than {v} of its {p} funds as margin' },
   'account.withdrawalCount': { above: 'had more than {v} withdrawals {p}' },
   'account.unexpectedWithdrawalCount': {

@@ -103,6 +103,10 @@ function targetInWords(target: ReduceTarget, positions: string): string {
         : `reduce${positions} to ${percentInWords(target.fraction)} of its size`;
     case 'toNotional':
       return `reduce${positions} to a value of ${numberInWords(target.notional)}`;
+    case 'untilJointDistance':
+      return `reduce${positions} until all markets together are ${percentInWords(target.distance)} away`;
+    case 'untilMarginUsage':
+      return `reduce${positions} until ${percentInWords(target.usage)} of the ${target.asset} funds are margin`;
     case 'untilDistance':
       return `reduce${positions} until ${percentInWords(target.distance)} away`;
   }

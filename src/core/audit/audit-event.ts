@@ -138,6 +138,8 @@ export type AuditKind =
   | 'coverChanged'
   | 'overshoot'
   | 'standingOrder'
+  /** A position is not in the list, or is again, or is taken to be closed. */
+  | 'positionAbsent'
   | 'wouldPlace'
   | 'wouldCancel'
   | 'readIgnored';

@@ -71,10 +71,22 @@ export const ACCOUNT_FIELDS = [
   },
   {
     ...row,
+    name: 'jointDistance',
+    type: 'number',
+    unit: 'ratio',
+    none: 'infinite',
+    danger: 'below',
+    description:
+      'How far all markets may move together before the account is liquidated; under cross margin every position alone shows more. Never more than the nearest position alone.',
+    formula:
+      'least of 1 / |sum of s / d| over the markets (d = |markPrice - liquidationPrice| / markPrice, s = 1 where the liquidation price lies below the mark, else -1) and of every liquidationDistance; an upper bound while one of them is unknown; only the distances where positions share no collateral (marginModel)',
+  },
+  {
+    ...row,
     name: 'disagreement',
     type: 'boolean',
     description: 'Some position of the account has passed its liquidation price without being liquidated.',
-    formula: 'any position with disagreement',
+    formula: 'any position with disagreement whose market is not open on both sides',
   },
   {
     ...row,

@@ -37,6 +37,7 @@ const NAMES: Readonly<Record<string, string>> = {
   asset: 'asset borrowed',
   dataAge: 'age of the data',
   recordsSetAside: 'number of records that could not be read',
+  jointDistance: 'distance to liquidation if all markets move together',
   positionCount: 'number of positions',
   creditLineCount: 'number of credit lines',
   totalNotional: 'value of all positions',
@@ -78,15 +79,18 @@ export const UNKNOWN_WORDS: Readonly<Record<UnknownReason, string>> = {
   zeroSize: 'the size is zero',
   directionUnknown: 'the direction of the position is unknown',
   directionContradicted: 'the direction of the position is contradicted',
+  disagreement: 'the liquidation price is passed although the exchange does not liquidate',
   markUnknown: 'the mark price is unknown',
   markTooCoarse: 'the mark price is not exact enough',
   notPositive: 'the figures make no sense together',
   ltvUnitUnclear: 'the LTV may be a fraction or a percentage',
   listIncomplete: 'the list is not complete',
+  presumedClosed: 'it is not in the list any more: presumed closed, waiting to be sure',
   tooFewSamples: 'it has not been watched for long enough',
   serverTimeUnknown: 'the clock of the exchange is unknown',
   notDocumented: 'the exchange said something that is not documented',
   duplicateRecord: 'the exchange sent it twice',
+  currenciesDiffer: 'the positions are in different currencies',
   marketNotConfigured: 'the market is not in the config',
 };
 
@@ -149,6 +153,7 @@ export function quantityWords(quantity: FieldQuantity, spec: FieldSpec): string 
   if (quantity.kind === 'unknown') return `is unknown: ${UNKNOWN_WORDS[quantity.why]}`;
   if (quantity.kind === 'none') return NONE_WORDS[spec.none];
   const text = valueWords(quantity.value, spec);
+  if (quantity.kind === 'atMost') return `is at most ${text}`;
   return quantity.kind === 'atLeast' ? `is at least ${text}` : `is ${text}`;
 }
 

@@ -18,7 +18,8 @@ export const POSITION_FIELDS = [
     none: 'infinite',
     danger: 'below',
     description: 'How far the mark price may move against the position before liquidation, as a share of it.',
-    formula: 'dir * (markPrice - liquidationPrice) / markPrice; none without a liquidation price',
+    formula:
+      'dir * (markPrice - liquidationPrice) / markPrice; none without a liquidation price; unknown with disagreement',
   },
   {
     ...row,
@@ -49,7 +50,7 @@ export const POSITION_FIELDS = [
     parameters: [HORIZON_PARAMETER],
     description: 'Chance that the mark price reaches the liquidation price within the window.',
     formula:
-      'first passage of a Brownian motion of ln(price) with the recent volatility and the recent drift if adverse; 1 at or past the liquidation price',
+      'first passage of a Brownian motion of ln(price) with volatility and adverse drift of the last hour, or, up to a minute ahead, of the last 20 s, whichever is more; 1 at or past the liquidation price; unknown until both have seen enough',
   },
   {
     ...row,
@@ -68,7 +69,7 @@ export const POSITION_FIELDS = [
     name: 'disagreement',
     type: 'boolean',
     description: 'The reported liquidation price is already passed although nothing is being liquidated.',
-    formula: 'liquidationDistance < 0 and liquidationState is not `liquidation`',
+    formula: 'dir * (markPrice - liquidationPrice) < 0 and liquidationState is not `liquidation`',
   },
   {
     ...row,

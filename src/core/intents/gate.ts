@@ -67,6 +67,8 @@ export const GATE_WORDS: Readonly<Record<GateReason, string>> = {
 export interface LimitLedger {
   readonly version: 1;
   readonly admitted: readonly AdmittedEpisode[];
+  /** When its times were last moved because the lanes' clock had been set ahead; absent: never. */
+  readonly rebasedMs?: number;
 }
 
 export interface AdmittedEpisode {
@@ -123,7 +125,7 @@ export function admitEpisodes(
       admitted.push({ ruleId, ruleChecksum, subject, episode, atMs: nowMs, endedMs: null });
     }
   }
-  return { ledger: { version: 1, admitted }, limited };
+  return { ledger: { ...ledger, admitted }, limited };
 }
 
 /** An episode counts as exempt as soon as one of its actions is. */

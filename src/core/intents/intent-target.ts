@@ -7,6 +7,7 @@ import {
   type ReadPosition,
 } from '../lanes/lane-state.ts';
 import { liquidationIsLikely } from '../orders/fence.ts';
+import { isHedged } from '../orders/net-exposure.ts';
 import {
   type Decimal,
   formatDecimal,
@@ -16,10 +17,11 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
+import { isAccountTarget } from './account-plan.ts';
 import { endIntent } from './end-intent.ts';
 import { BLOCK_WORDS } from './intent.ts';
 import type { SettleScene } from './settle-scene.ts';
-import { boundedTarget, distanceTarget, fixedTarget } from './targets.ts';
+import { boundedTarget, clampTarget, distanceTarget, fixedTarget } from './targets.ts';
 
 /** The distance as a number; null when there is none or it is unknown. */
 export function distanceNumber(position: ReadPosition | undefined): number | null {
@@ -70,6 +72,7 @@ export function withTarget(
     const started = basis.distance === null ? withDistance(intent, basis, position) : intent;
     return followDistance(started, intent.target.distance, position, market, scene);
   }
+  if (isAccountTarget(intent.target)) return followPlan(intent, basis, market, scene);
   if (intent.targetBase !== null) return intent;
   const target = fixedTarget(intent.target, basis, market);
   if (target === undefined) {
@@ -78,6 +81,19 @@ export function withTarget(
     const priced = { ...intent, basis: { ...basis, markPrice: position.markPrice } };
     return withTarget(priced, position, market, scene);
   }
+  return setTarget(intent, target, market, scene);
+}
+
+/** What the account's newest plan leaves of it; it may only fall. */
+function followPlan(
+  intent: Intent,
+  { sizeBase }: IntentBasis,
+  market: MarketSettings,
+  scene: SettleScene,
+): Intent {
+  const { plannedBase } = intent;
+  if (plannedBase === undefined || plannedBase === null) return intent;
+  const target = clampTarget(toDecimal(plannedBase), toDecimal(sizeBase), market);
   return setTarget(intent, target, market, scene);
 }
 
@@ -100,7 +116,7 @@ function followDistance(
   if (position.disagreement) return block(intent, 'disagreement', scene);
   if (position.direction === null) return block(intent, 'directionUnknown', scene);
   if (position.distance === null) return block(intent, 'liquidationPriceUnknown', scene);
-  const target = targetForDistance(position, wanted, market, scene.read);
+  const target = targetForDistance(position, wanted, market, scene.exposure);
   if (target === undefined) {
     // The other side is what is in danger: taking from this one would bring liquidation nearer.
     const { nowMs, audit } = scene;
@@ -156,7 +172,7 @@ function setTarget(intent: Intent, wanted: Decimal, market: MarketSettings, scen
   return { ...intent, targetBase: text };
 }
 
-export function block(intent: Intent, why: BlockReason, scene: Pick<SettleScene, 'audit'>): Intent {
+export function block(intent: Intent, why: BlockReason, scene: Pick<SettleScene, 'audit' | 'read'>): Intent {
   if (intent.blockedBy === why) return intent;
   scene.audit.emit({
     kind: 'blocked',
@@ -165,7 +181,8 @@ export function block(intent: Intent, why: BlockReason, scene: Pick<SettleScene,
     ruleId: intent.ruleId,
     reason: why,
     words: BLOCK_WORDS[why],
-    alarm: true,
+    // With both sides of a market open one of them has always passed its liquidation price.
+    alarm: why !== 'disagreement' || !isHedged(scene.read),
   });
   return { ...intent, blockedBy: why };
 }

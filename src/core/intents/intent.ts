@@ -1,5 +1,6 @@
 import type { BlockReason, Recorder } from '../audit/audit-event.ts';
 import type { CancelTask, Cover, Intent, LaneState } from '../lanes/lane-state.ts';
+import type { DecimalString } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { ReduceTarget } from '../rules/rule.ts';
 import type { ActionRequest } from '../rules/subject.ts';
@@ -10,6 +11,8 @@ import { episodeKeyOf } from './gate.ts';
 export interface LaneRequest {
   readonly request: ActionRequest;
   readonly positionId: string | null;
+  /** Of a target of the account as a whole: what is to be left of this position. */
+  readonly plannedBase?: DecimalString;
 }
 
 /** What an operator asks for by hand; goes the same way as a rule's intents, gate included. */
@@ -83,9 +86,15 @@ function keepIntents(
     }
     if (intent.source === 'operator' && intent.end !== null) continue;
     const entry = active.get(intent.key);
-    kept.push(entry === undefined ? intent : { ...intent, ...gateFields(entry.request) });
+    kept.push(
+      entry === undefined ? intent : { ...intent, ...gateFields(entry.request), ...plannedFields(entry) },
+    );
   }
   return kept;
+}
+
+function plannedFields({ plannedBase }: LaneRequest): Pick<Intent, 'plannedBase'> {
+  return plannedBase === undefined ? {} : { plannedBase };
 }
 
 function gateFields(request: ActionRequest): Pick<Intent, 'mode' | 'severity' | 'exemptFromLimits'> {
@@ -100,12 +109,14 @@ function openIntents(
   audit: Recorder,
 ): readonly Intent[] {
   const intents = [...kept];
-  for (const [key, { request, positionId }] of active) {
+  for (const [key, entry] of active) {
+    const { request, positionId } = entry;
     if (request.action.kind !== 'reduce' || positionId === null) continue;
     if (intents.some((intent) => intent.key === key)) continue;
     const intent: Intent = {
       ...blankIntent(key, positionId, settings, nowMs),
       ...gateFields(request),
+      ...plannedFields(entry),
       episodeKey: episodeKeyOf(request),
       source: 'rule',
       ruleId: request.ruleId,
@@ -347,7 +358,7 @@ export const BLOCK_WORDS: Readonly<Record<BlockReason, string>> = {
   marketNotConfigured: 'the market has no entry in the config',
   priceNotPositive: 'the order would need a price of zero or less',
   noRoomForStop: 'there is no room for a stop between mark and liquidation price',
-  positionNotSeen: 'the position was not in the last complete read',
+  positionNotSeen: 'the position is not in the newest list; what stands for it stays',
   netExposure: 'the other side of the market is open: more would raise the net exposure',
   priorOrders: 'orders of an earlier store epoch may still be open, and overshoot is forbidden',
   stopNotCancellable: 'an order of ours stands that cancel-all does not reach',

@@ -1,13 +1,15 @@
 import type { ExpiryReason, FailureReason, Recorder } from '../audit/audit-event.ts';
+import { isPresumedClosed } from '../lanes/absence.ts';
 import { findPosition, type Intent, type LaneState, type ReadPosition } from '../lanes/lane-state.ts';
 import { mayReduce } from '../orders/net-exposure.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
+import { isAccountTarget } from './account-plan.ts';
 import { endIntent } from './end-intent.ts';
 import { isOpen } from './intent.ts';
 import { distanceNumber, targetForDistance } from './intent-target.ts';
 import type { SettleScene } from './settle-scene.ts';
-import { distanceReachedBy } from './targets.ts';
+import { clampTarget, distanceReachedBy } from './targets.ts';
 
 /** Ends an intent as expired and, as its rule still fires, opens it again: up to a bound, then it failed. */
 export function renew(
@@ -53,16 +55,21 @@ function renewalFailure(intent: Intent, { doubt, refusals }: LaneState): Failure
   return doubt !== null || refusals > 0 ? 'unanswered' : 'renewals';
 }
 
-/** Time alone: an intent older than its time to live expires, whatever was read. */
+/**
+ * Time alone: an intent older than its time to live expires, whatever was read. One whose position is presumed closed
+ * ends with that.
+ */
 export function expireIntents(
   state: LaneState,
   settings: AccountSettings,
   nowMs: number,
   audit: Recorder,
 ): LaneState {
-  if (!state.intents.some((intent) => isOpen(intent) && nowMs >= intent.deadlineMs)) return state;
+  const isExpired = (intent: Intent): boolean =>
+    isOpen(intent) && nowMs >= intent.deadlineMs && !isPresumedClosed(state, intent.positionId);
+  if (!state.intents.some(isExpired)) return state;
   const intents = state.intents.map((intent) =>
-    isOpen(intent) && nowMs >= intent.deadlineMs
+    isExpired(intent)
       ? renew(intent, 'ttl', findPosition(state.read, intent.positionId), { state, settings, nowMs, audit })
       : intent,
   );
@@ -148,16 +155,26 @@ function reopenFailed(
 
 /** Half of the distance that was won has been lost again, and there is something left to reduce. */
 function isLostAgain(intent: Intent, position: ReadPosition, scene: SettleScene): boolean {
+  if (isAccountTarget(intent.target)) return isPlannedLower(intent, position, scene);
   const distance = distanceNumber(position);
   if (intent.target.kind !== 'untilDistance' || distance === null || scene.market === undefined) return false;
   const { distance: wanted } = intent.target;
   const start = Math.min(intent.basis?.distance ?? wanted, wanted);
   if (distance > (start + wanted) / 2) return false;
-  const target = targetForDistance(position, wanted, scene.market, scene.read);
+  const target = targetForDistance(position, wanted, scene.market, scene.exposure);
   if (target === undefined) return false;
   const size = toDecimal(position.sizeBase);
   const given = { basis: intent.basis ?? position, tolerance: scene.settings.distanceTolerance };
   return distanceReachedBy(size, target, given, scene.market) === undefined;
+}
+
+/** The account's plan asks for more of this position than was reached. */
+function isPlannedLower(intent: Intent, position: ReadPosition, { market, settings }: SettleScene): boolean {
+  const { plannedBase, basis } = intent;
+  if (market === undefined || plannedBase === undefined || plannedBase === null) return false;
+  const target = clampTarget(toDecimal(plannedBase), toDecimal(position.sizeBase), market);
+  const given = { basis: basis ?? position, tolerance: settings.distanceTolerance };
+  return distanceReachedBy(toDecimal(position.sizeBase), target, given, market) === undefined;
 }
 
 function isCauseGone(
@@ -166,7 +183,7 @@ function isCauseGone(
   position: ReadPosition,
   scene: SettleScene,
 ): boolean {
-  const { market, nowMs, read, settings, state } = scene;
+  const { market, nowMs, exposure, settings, state } = scene;
   if (market === undefined) return false;
   switch (why) {
     case 'marketNotConfigured':
@@ -181,10 +198,12 @@ function isCauseGone(
     case 'blocked:liquidationPriceUnknown':
     case 'blocked:disagreement':
       return position.direction !== null && position.distance !== null;
+    case 'blocked:positionNotSeen':
+      return true;
     case 'blocked:directionUnknown':
       return position.direction !== null;
     case 'blocked:netExposure':
-      return mayReduce(intent, position, read, market, settings);
+      return mayReduce(intent, position, exposure, market, settings);
     case 'blocked:markUnknown':
     case 'blocked:markTooCoarse':
       return position.direction !== null && position.markPrice !== null;
@@ -198,11 +217,11 @@ function isCauseGone(
 
 /** This side may be reduced now, and that would help. */
 function isHedgeGone(intent: Intent, position: ReadPosition, scene: SettleScene): boolean {
-  const { market, read, settings } = scene;
-  if (market === undefined || !mayReduce(intent, position, read, market, settings)) return false;
+  const { market, exposure, settings } = scene;
+  if (market === undefined || !mayReduce(intent, position, exposure, market, settings)) return false;
   const { target } = intent;
   return (
     target.kind !== 'untilDistance' ||
-    targetForDistance(position, target.distance, market, read) !== undefined
+    targetForDistance(position, target.distance, market, exposure) !== undefined
   );
 }

@@ -1,4 +1,5 @@
 import type { Recorder } from '../audit/audit-event.ts';
+import { isHeld, withHeld } from '../lanes/absence.ts';
 import {
   findPosition,
   type Intent,
@@ -9,6 +10,7 @@ import {
 import { marketOf } from '../orders/market-steps.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
+import { isAccountTarget } from './account-plan.ts';
 import { endIntent } from './end-intent.ts';
 import { isOpen } from './intent.ts';
 import { distanceNumber, withBasis, withTarget } from './intent-target.ts';
@@ -17,8 +19,8 @@ import type { SettleScene } from './settle-scene.ts';
 import { distanceReachedBy, reachedBy } from './targets.ts';
 
 /**
- * What the newest read that may be sized by means for each intent: its target, its blocks and its end. Reads
- * that are not conclusive never get here. `mayStart`: the read shows what the positions are now, so that
+ * What the newest read that may be sized by means for each intent: its target, its blocks and its end. Intents on
+ * a position that may be open without being shown stay as they are. `mayStart`: the read shows what the positions are now, so that
  * intents without a basis take theirs from it.
  */
 export function settleIntents(
@@ -38,6 +40,7 @@ export function settleIntents(
       const scene: SettleScene = {
         state: { ...state, intents },
         read,
+        exposure: withHeld(read, state),
         mayStart,
         market,
         settings,
@@ -64,7 +67,7 @@ function settleOpen(intent: Intent, position: ReadPosition | undefined, scene: S
   if (scene.market === undefined) {
     return endIntent(intent, { how: 'failed', why: 'marketNotConfigured' }, null, scene.nowMs, scene.audit);
   }
-  if (position === undefined) return endGone(intent, scene);
+  if (position === undefined) return isHeld(scene.state, intent.positionId) ? intent : endGone(intent, scene);
   return settlePresent(intent, position, scene.market, scene);
 }
 
@@ -97,13 +100,18 @@ function handledOwnership(intent: Intent, position: ReadPosition, scene: SettleS
   if (basis === null) return intent;
   if (!isSameHolding(basis, position)) {
     const renewed = renew(intent, 'rebuilt', position, scene);
-    return isOpen(renewed) ? { ...renewed, basis: null, targetBase: null } : renewed;
+    return isOpen(renewed) ? { ...renewed, basis: null, targetBase: null, ...unplanned(renewed) } : renewed;
   }
   if (toDecimal(position.sizeBase).gt(toDecimal(basis.growthBoundBase))) {
     const renewed = renew(intent, 'grown', position, scene);
     return { ...renewed, basis: { ...basis, growthBoundBase: position.sizeBase } };
   }
   return intent;
+}
+
+/** A plan counts for the position that it was made for. */
+function unplanned({ plannedBase }: Intent): Pick<Intent, 'plannedBase'> {
+  return plannedBase === undefined ? {} : { plannedBase: null };
 }
 
 function endIfReached(
@@ -117,7 +125,7 @@ function endIfReached(
   const size = toDecimal(position.sizeBase);
   const target = toDecimal(targetBase);
   const why =
-    intent.target.kind === 'untilDistance'
+    intent.target.kind === 'untilDistance' || isAccountTarget(intent.target)
       ? distanceReachedBy(size, target, { basis, tolerance: scene.settings.distanceTolerance }, market)
       : reachedBy(size, target, market);
   if (why !== undefined) {

@@ -6,6 +6,8 @@ import type { AccountSettings, MarketSettings } from '../quantities/settings.ts'
 export interface SettleScene {
   readonly state: LaneState;
   readonly read: MarketRead;
+  /** The read, with positions that it does not show and that may be open all the same. */
+  readonly exposure: MarketRead;
   /** Whether the read is what is known now, so that new intents may take their basis from it. */
   readonly mayStart: boolean;
   readonly market: MarketSettings | undefined;

@@ -21,7 +21,7 @@ export interface FiringBasis {
   readonly distance: number | null;
 }
 
-export type FixedTarget = Exclude<ReduceTarget, { readonly kind: 'untilDistance' }>;
+export type FixedTarget = Extract<ReduceTarget, { readonly kind: 'by' | 'to' | 'toNotional' }>;
 
 /**
  * `by`, `to` or `toNotional` as a size, rounded up to the amount step and never above the size at firing.
@@ -54,7 +54,8 @@ function exactTarget(target: FixedTarget, size: Decimal, mark: DecimalString | n
 /** More digits than any amount step; the result is rounded up to the step afterwards. */
 const TARGET_PLACES = 30;
 
-function clampTarget(target: Decimal, size: Decimal, market: MarketSettings): Decimal {
+/** Rounded up to the step, within [0, size]. */
+export function clampTarget(target: Decimal, size: Decimal, market: MarketSettings): Decimal {
   const positive = maxDecimal(target, ZERO);
   return minDecimal(roundToStep(positive, toDecimal(market.amountStep), 'up'), size);
 }

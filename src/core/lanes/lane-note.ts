@@ -4,6 +4,7 @@ import { BLOCK_WORDS, isOpen } from '../intents/intent.ts';
 import { distanceNumber } from '../intents/intent-target.ts';
 import { isHedged } from '../orders/net-exposure.ts';
 import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
+import { withHeld } from './absence.ts';
 import { type Cover, findPosition, type Intent, type LaneState, type MarketRead } from './lane-state.ts';
 import type { Turn } from './lane-turn.ts';
 
@@ -19,9 +20,9 @@ export function note(state: LaneState, difference: SetDifference, read: MarketRe
     }
     const why = blocked.get(intent.key) ?? null;
     // What has no target yet was blocked when the read was settled.
-    return why === null && intent.targetBase === null ? intent : withBlock(intent, why, turn);
+    return why === null && intent.targetBase === null ? intent : withBlock(intent, why, turn, read);
   });
-  const covers = state.covers.map((cover) => withBlock(cover, blocked.get(cover.key) ?? null, turn));
+  const covers = state.covers.map((cover) => withBlock(cover, blocked.get(cover.key) ?? null, turn, read));
   return noteStanding({ ...state, intents, covers }, difference.standing, turn);
 }
 
@@ -29,16 +30,25 @@ export function note(state: LaneState, difference: SetDifference, read: MarketRe
 export function noteUnconfigured(state: LaneState, admitted: Admitted, turn: Turn): LaneState {
   const keys = new Set(admitted.covers.map((cover) => cover.key));
   const covers = state.covers.map((cover) =>
-    keys.has(cover.key) ? withBlock(cover, 'marketNotConfigured', turn) : cover,
+    keys.has(cover.key) ? withBlock(cover, 'marketNotConfigured', turn, null) : cover,
   );
   return { ...state, covers };
 }
 
-function withBlock<T extends Intent | Cover>(subject: T, why: BlockReason | null, turn: Turn): T {
+function withBlock<T extends Intent | Cover>(
+  subject: T,
+  why: BlockReason | null,
+  turn: Turn,
+  read: MarketRead | null,
+): T {
   if (why === subject.blockedBy) return subject;
   if (why !== null) {
     const { key, positionId, ruleId } = subject;
-    const about = { key, positionId, ruleId, reason: why, words: BLOCK_WORDS[why], alarm: true };
+    // The owner's own close looks like an absence too: those are told when they last. And with both sides of a market
+    // open, one of them has always passed its liquidation price.
+    const isOrdinary = why === 'disagreement' && read !== null && isHedged(read);
+    const alarm = why !== 'positionNotSeen' && !isOrdinary;
+    const about = { key, positionId, ruleId, reason: why, words: BLOCK_WORDS[why], alarm };
     turn.audit.emit({ kind: 'blocked', ...about });
   }
   return { ...subject, blockedBy: why };
@@ -55,7 +65,8 @@ export function withoutAddingUp(
   turn: Turn,
 ): { readonly difference: SetDifference; readonly refused: readonly Want[] } {
   const { settings } = turn.context;
-  const isAllowed = settings.overshoot === 'audited' && !(settings.hedge === 'net' && isHedged(read));
+  const isAllowed =
+    settings.overshoot === 'audited' && !(settings.hedge === 'net' && isHedged(withHeld(read, state)));
   if (!state.priorOrdersPossible || isAllowed) return { difference, refused: [] };
   const refused = difference.place.filter((want) => !want.isTrimmed);
   const blocked = refused

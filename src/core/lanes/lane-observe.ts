@@ -1,11 +1,12 @@
 import { type AuditEvent, type Recorder, recorder } from '../audit/audit-event.ts';
 import { coverIntent, isOpen, type LaneRequest, reconcileRequests } from '../intents/intent.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
-import { asLearned, grownBasis, isInverted, MARKS_KEPT_MS } from '../orders/activation-gap.ts';
+import { asLearned, grownBasis, isInverted, MARKS_KEPT_MS, measuredBy } from '../orders/activation-gap.ts';
 import { isAfterOutage, suspectStops } from '../orders/after-outage.ts';
 import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orders/outstanding.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
+import { isUncertain, judgeAbsences } from './absence.ts';
 import {
   findPosition,
   type Intent,
@@ -37,9 +38,10 @@ export function observeRequests(
 }
 
 /**
- * A read of the market, from a poll or the lane's own. Ignored for sizing: incomplete ones; ones that arrive
- * while a request of ours is under way, were sent before the last one's effects must show, or are older than
- * what is known; and, within the bound on stale reads, a size that grows again or an earlier position.
+ * A read of the market, from a poll or the lane's own. Ignored for sizing: ones that arrive while a request of
+ * ours is under way, were sent before the last one's effects must show, or are older than what is known; and,
+ * within the bound on stale reads, a size that grows again or an earlier position. An incomplete one counts for
+ * the positions that it shows, and says nothing of others.
  */
 export function observeRead(
   state: LaneState,
@@ -48,7 +50,6 @@ export function observeRead(
   nowMs: number,
 ): LaneChange {
   const audit = recorder(state.accountId, state.market, nowMs);
-  if (!observation.complete) return { state, events: audit.events };
   const read = marketRead(observation, state.market, settings);
   const seen = withMarks(state, read, observation);
   const known = isAfterOutage(state.latestRead, read, settings) ? suspectStops(seen, 'outage', audit) : seen;
@@ -62,20 +63,23 @@ export function observeRead(
     });
     return { state: noted, events: audit.events };
   }
-  return { state: absorb(noted, read, settings, nowMs, audit), events: audit.events };
+  const absent = judgeAbsences(noted, read, observation, settings, audit);
+  return { state: absorb(withAbsent(noted, absent), read, settings, nowMs, audit), events: audit.events };
+}
+
+function withAbsent(state: LaneState, absent: NonNullable<LaneState['absent']>): LaneState {
+  const { absent: _, ended: __, ...rest } = state;
+  return absent.length === 0 ? rest : { ...rest, absent };
 }
 
 /** What is known of how the market moved; a lane that had nothing to do takes it from those who watched. */
-function withMarks(state: LaneState, read: MarketRead, { earlierMarks = [] }: ReadObservation): LaneState {
+function withMarks(state: LaneState, read: MarketRead, { earlierMarks }: ReadObservation): LaneState {
   const mark = read.positions.find(({ markPrice }) => markPrice !== null)?.markPrice;
   if (mark === undefined || mark === null) return state;
   const isRecent = ({ atMs }: MarkSample): boolean =>
     atMs < read.sentAtMs && read.sentAtMs - atMs <= MARKS_KEPT_MS;
   const own = (state.marks ?? []).filter(isRecent);
-  const ownSinceMs = own[0]?.atMs ?? Number.POSITIVE_INFINITY;
-  const earlier = earlierMarks
-    .filter((sample) => sample.market === state.market && isRecent(sample) && sample.atMs < ownSinceMs)
-    .map((sample) => ({ atMs: sample.atMs, mark: sample.mark }));
+  const earlier = earlierMarks?.(state.market, own[0]?.atMs ?? read.sentAtMs).filter(isRecent) ?? [];
   return { ...state, marks: [...earlier, ...own, { atMs: read.sentAtMs, mark: Number(mark) }] };
 }
 
@@ -130,7 +134,8 @@ function absorb(
 ): LaneState {
   const market = settings.marketSettings(state.market);
   const learned = market && asLearned(market, state);
-  const absorbed = absorbRead(state.orders, read, settings, learned);
+  const isAbsent = (positionId: string): boolean => isUncertain(state, positionId);
+  const absorbed = absorbRead(state.orders, read, settings, learned, isAbsent);
   for (const order of absorbed.filled) {
     audit.emit({
       ...aboutOrder(order),
@@ -143,7 +148,9 @@ function absorb(
     const words = 'the position fell by something else than the amount of our orders';
     audit.emit({ ...aboutOrder(order), kind: 'ambiguousMove', reason: 'positionMoved', words });
   }
-  const moved = noteInversions({ ...state, read, orders: absorbed.orders }, read, settings);
+  const measured = measuredBy(absorbed.filled, state.read, read);
+  const known = measured === undefined ? state : { ...state, measuredBasis: measured };
+  const moved = noteInversions({ ...known, read, orders: absorbed.orders }, read, settings);
   const anchored = forgetAnchors(moved, read);
   const triggered = triggerCovers(anchored, read, absorbed.filled, settings, nowMs, audit);
   return settleIntents(triggered, true, settings, nowMs, audit);
@@ -157,13 +164,18 @@ function noteInversions(state: LaneState, read: MarketRead, settings: AccountSet
   const orders = state.orders.map((order) => {
     const isAfterArrival = read.sentAtMs - settings.readLagMs >= order.arrivedByMs;
     if (order.inverted === true || order.presumedFilled || !isAfterArrival) return order;
-    // One that should have filled by now teaches the same, if the market is past it as far as is configured.
-    const isOverdue = read.sentAtMs - order.sentMs >= settings.fillWithinMs;
-    const isLate = isInverted(order, findPosition(read, order.positionId), isOverdue ? market : learned);
+    // The farther of two waits for nothing: the nearer one stands for the case that the last price lags.
+    const isLate = isInverted(
+      order,
+      findPosition(read, order.positionId),
+      order.part === 'far' ? market : learned,
+    );
     return isLate ? { ...order, inverted: true } : order;
   });
-  const isNews = orders.some((order, index) => order !== state.orders[index]);
-  return isNews ? { ...state, orders, learnedBasis: grownBasis(market, state) } : state;
+  const isNews = orders.some((order, index) => order.part !== 'near' && order !== state.orders[index]);
+  if (!isNews) return { ...state, orders };
+  const { measuredBasis: _, ...unmeasured } = state;
+  return { ...unmeasured, orders, learnedBasis: grownBasis(market, state) };
 }
 
 function aboutOrder(order: OwnOrder): { positionId: string; key: string; order: OwnOrder['request'] } {
@@ -175,7 +187,8 @@ function forgetAnchors(state: LaneState, read: MarketRead): LaneState {
   const covers = state.covers.map((cover) => {
     if (cover.anchor === null) return cover;
     const position = findPosition(read, cover.positionId);
-    const isSame = position !== undefined && isSameHolding(cover.anchor, position);
+    const isSame =
+      position === undefined ? isUncertain(state, cover.positionId) : isSameHolding(cover.anchor, position);
     return isSame ? cover : { ...cover, anchor: null };
   });
   return { ...state, covers };

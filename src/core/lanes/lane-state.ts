@@ -34,12 +34,16 @@ export interface LaneState {
   readonly cancels: readonly CancelTask[];
   /** Our orders that may still fill (design: outstanding), in the order in which they were sent. */
   readonly orders: readonly OwnOrder[];
-  /** The newest complete read that may be sized by. */
+  /** The newest read that may be sized by; what it does not show is not there for certain only if nothing is `absent`. */
   readonly read: MarketRead | null;
-  /** The newest complete read, also when something of ours was on its way: for prices and full closes only. */
+  /** The newest read, also when something of ours was on its way: for prices and full closes only. */
   readonly latestRead: MarketRead | null;
   /** `read` counts only if it was sent at or after this: something of ours changed the market before. */
   readonly readAfterMs: number;
+  /** Positions that `read` does not show and that may be open all the same. Absent: none. */
+  readonly absent?: readonly Absence[];
+  /** Our orders that were cancelled, or filled at creation, since `read` was sent. Absent: none. */
+  readonly ended?: readonly OwnOrder[];
   /** New reads sent before this do not tell what became of our orders. */
   readonly ignoreReadsBeforeMs: number;
   readonly doubt: Doubt | null;
@@ -55,6 +59,8 @@ export interface LaneState {
   readonly learnedBasis?: number;
   /** Coarser than in the config, as refusals have taught; absent: as configured. */
   readonly learnedSteps?: { readonly amountStep?: DecimalString; readonly priceStep?: DecimalString };
+  /** Between what mark less last price lay when an order of ours filled, fractions of the mark; absent: never seen. */
+  readonly measuredBasis?: { readonly low: number; readonly high: number };
   /** How long requests in this market take at present; absent: none has been answered yet. */
   readonly roundTripMs?: number;
   /** Requests refused or unanswered since one was last accepted: lengthens the pause before the next try. */
@@ -64,8 +70,28 @@ export interface LaneState {
    * not reach, or `cancel: never`), so that ours could add to them.
    */
   readonly priorOrdersPossible: boolean;
+  /** When its times were last moved because the clock had been set ahead; absent: never. */
+  readonly rebasedMs?: number;
   /** Closed windows of the gate and blocked orders already reported, so that each is said once. */
   readonly reported: readonly string[];
+}
+
+/** A position that the newest reads do not show. */
+export interface Absence {
+  readonly positionId: string;
+  /** As it was last seen; null when it never was. */
+  readonly last: ReadPosition | null;
+  /** When the first complete list without it was asked for; null before that. */
+  readonly sinceMs: number | null;
+  /** Complete lists in a row without it. */
+  readonly reads: number;
+  /**
+   * `held`: it counts as open, and what stands for it stays. `explained`: orders of ours may have closed it, so its
+   * intents are done; what stands stays. `closed`: for certain; what stands is cancelled.
+   */
+  readonly phase: 'held' | 'explained' | 'closed';
+  /** Whether people were told that a rule cannot act on it. */
+  readonly told: boolean;
 }
 
 /** A mark price, and when it was asked for, on the lanes' clock. */
@@ -88,6 +114,8 @@ export interface Intent {
   readonly target: ReduceTarget;
   /** The target as a size, persisted once known; within an episode it never rises. */
   readonly targetBase: DecimalString | null;
+  /** Of a target of the account as a whole: what its newest plan leaves of this position. */
+  readonly plannedBase?: DecimalString | null;
   readonly slippageSteps: readonly number[];
   /** Lifts the bound to the market's net exposure. */
   readonly perLeg: boolean;
@@ -199,6 +227,8 @@ export interface OwnOrder {
   readonly inverted?: boolean;
   /** It stood when an outage began: that its id was used before does not show that it still does. */
   readonly mayHaveVanished?: boolean;
+  /** One of two that share an amount, at a small and at a large gap; absent: it has all of it. */
+  readonly part?: 'near' | 'far';
   /** The position moved in a way that this order may or may not explain. */
   readonly ambiguous: boolean;
   /** Sent before the fence had passed, or where earlier orders could not be ruled out. */
@@ -227,6 +257,8 @@ export interface Change {
 export interface MarketRead {
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
+  /** A record was set aside, in some market (`list`) or in this one: it may be the other side. Absent: none was. */
+  readonly partial?: 'list' | 'market';
   readonly positions: readonly ReadPosition[];
 }
 

@@ -7,6 +7,7 @@ import { classifyRejection, isAlarming, isPassing, retryPauseMs } from '../order
 import type { CommandOutcome, ExchangeError, PlacedOrder } from '../ports/exchange.ts';
 import { type Decimal, formatDecimal, maxDecimal, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
+import { withLeft } from './absence.ts';
 import { doubtful, finishTask, isSameId, mayHideOrders, unsure } from './doubtful.ts';
 import { type LaneChange, observeRead } from './lane-observe.ts';
 import {
@@ -147,7 +148,7 @@ function finishRead(
   settings: AccountSettings,
   nowMs: number,
 ): LaneChange {
-  if (observation !== null && observation.complete) {
+  if (observation !== null) {
     const observed = observeRead(state, observation, settings, nowMs);
     // In doubt the latest read serves as well: for a full close ahead of the fence.
     const isNewestRead = state.doubt !== null && observed.state.latestRead !== state.latestRead;
@@ -207,8 +208,8 @@ export function cancelled(
   const ownTypes = orderTypesOf(state.market);
   const { types } = step.request;
   const coversOwn = types === undefined || ownTypes.every((type) => types.includes(type));
-  const orders = afterCancel(state.orders, types, sentMs, settings, ownTypes);
-  const settled = coversOwn ? settleDoubt({ ...state, orders }, sentMs, settings, audit) : state;
+  const left = withLeft(state, afterCancel(state.orders, types, sentMs, settings, ownTypes));
+  const settled = coversOwn ? settleDoubt(left, sentMs, settings, audit) : state;
   const readAfterMs = nowMs + settings.readLagMs;
   return {
     ...settled,
@@ -286,7 +287,7 @@ function accepted(
   audit.emit({ ...about(order), kind: 'accepted', reason: status, words: `order ${placed.orderId}` });
   const base: LaneState = { ...state, refusals: 0, ignoreReadsBeforeMs: seenFromMs };
   if (status === 'FILLED') {
-    const rest = withoutOrder(base, order);
+    const rest = withLeft(base, withoutOrder(base, order).orders);
     const filledBase = toDecimal(placed.adjustedFrom === undefined ? order.amount : placed.amount);
     return { ...rest, orders: afterFill(rest.orders, order, filledBase), readAfterMs: seenFromMs };
   }

@@ -13,11 +13,13 @@ import { expireIntents } from '../intents/renew.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
 import { fenceEndMs } from '../orders/fence.ts';
 import { marketOf } from '../orders/market-steps.ts';
+import { mayHideSide } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import { isRemovable } from '../orders/outstanding.ts';
 import { coverOrders } from '../orders/protective-stop.ts';
 import type { Admitted, SetDifference, Want } from '../orders/want.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
+import { isCancelHeldBack, isHeld, withHeld } from './absence.ts';
 import { failPriorOrders, note, noteStanding, noteUnconfigured, withoutAddingUp } from './lane-note.ts';
 import type { CancelTask, LaneState, OwnOrder, Step } from './lane-state.ts';
 import {
@@ -159,13 +161,20 @@ function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: Market
     read !== null &&
     read.sentAtMs >= state.readAfterMs &&
     turn.nowMs - read.receivedAtMs <= settings.maxSnapshotAgeMs;
-  const isMissed = admitted.intents.some((intent) => intent.basis === null);
+  const isMissed = admitted.intents.some(
+    (intent) => intent.basis === null && !isHeld(state, intent.positionId),
+  );
   if (!isUsable || isMissed || read === null) return { state, step: readStep(state, turn) };
+  // A record set aside somewhere may be the other side here: a read of this market tells.
+  const isSideHidden =
+    read.partial === 'list' && mayHideSide(withHeld(read, state)) && isNetBound(admitted, settings);
+  if (isSideHidden) return { state, step: readStep(state, turn) };
   const wished = orderSetDifference({ state, read, admitted, market, settings, nowMs: turn.nowMs });
   const { difference, refused } = withoutAddingUp(wished, state, read, turn);
   const noted = failPriorOrders(note(state, difference, read, turn), refused, turn);
   const { gate } = turn.context;
-  const remove = difference.remove.filter((removal) => mayCarryOut(removal, state, admitted, gate));
+  const removable = isCancelHeldBack(state) ? [] : difference.remove;
+  const remove = removable.filter((removal) => mayCarryOut(removal, state, admitted, gate));
   const tightened = difference.place.find((want) => isTightening(want, state));
   if (remove.length > 0 && tightened === undefined) {
     const why = remove[0]?.why ?? 'resolved';
@@ -175,6 +184,10 @@ function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: Market
   }
   const wants = tightened === undefined ? difference.place : [tightened];
   return placeFirst(noted, wants, turn, difference);
+}
+
+function isNetBound({ intents, covers }: Admitted, settings: AccountSettings): boolean {
+  return settings.hedge === 'net' && intents.length + covers.length > 0;
 }
 
 function readStep(state: LaneState, turn: Turn): Step {
@@ -203,7 +216,9 @@ function placeFirst(
       return { state, step: isPriced ? placeStep(state, want, turn, false) : readStep(state, turn) };
     waiting ??= pause;
   }
-  const done = waiting === undefined ? endChange(state) : state;
+  // What is admitted and not seen is placed again when it is.
+  const isUnseen = difference.blocked.some(({ why }) => why === 'positionNotSeen');
+  const done = waiting === undefined && !isUnseen ? endChange(state) : state;
   const why = difference.blocked.length > 0 ? 'blocked' : 'setInPlace';
   return { state: done, step: waiting ?? idle(why) };
 }

@@ -9,11 +9,15 @@ import type { LaneState, MarketRead, MarkSample, ReadPosition } from './lane-sta
 export interface ReadObservation {
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
-  /** False when a record was set aside: absences prove nothing, and nothing is sized by it. */
+  /** False when a record was set aside: absences prove nothing. The positions that it does show are as good as any. */
   readonly complete: boolean;
+  /** Whether it was asked for this market alone; absent: for all markets. */
+  readonly ofMarket?: boolean;
+  /** Ids of positions that are listed with nulls: not to be judged, and not absent either. Absent: none. */
+  readonly notOpenYet?: readonly string[];
   readonly positions: readonly PositionView[];
-  /** Mark prices of earlier reads, oldest first; absent: none is known. */
-  readonly earlierMarks?: readonly (MarkSample & { readonly market: string })[];
+  /** Mark prices of reads sent before a time, oldest first, worked out when asked for; absent: none is known. */
+  readonly earlierMarks?: (market: string, beforeMs: number) => readonly MarkSample[];
 }
 
 /** The open positions of one market as plain data; a size of zero is a closed one. */
@@ -26,6 +30,7 @@ export function marketRead(
   return {
     sentAtMs: observation.sentAtMs,
     receivedAtMs: observation.receivedAtMs,
+    ...(observation.complete ? {} : { partial: observation.ofMarket === true ? 'market' : 'list' }),
     positions: observation.positions
       .filter((position) => position.market === market && !toDecimal(position.sizeBase).eq(ZERO))
       .map((position) => readPosition(position, horizonMs)),

@@ -1,8 +1,10 @@
 import { recorder } from '../audit/audit-event.ts';
+import { isOpen } from '../intents/intent.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
+import { unseen } from './absence.ts';
 import { doubtful, finishTask, unsure } from './doubtful.ts';
 import type { LaneChange } from './lane-observe.ts';
-import type { LaneState } from './lane-state.ts';
+import type { Absence, LaneState } from './lane-state.ts';
 
 /**
  * After the process that held the lane may have died, or lost its hold of it: what was in progress has an
@@ -27,17 +29,23 @@ export function recover(state: LaneState, settings: AccountSettings, nowMs: numb
   return { state: rebased, events: audit.events };
 }
 
-function rebase(state: LaneState, settings: AccountSettings, nowMs: number): LaneState {
+/** All waiting starts again, and lasts no longer than it can: what was read counts no more. */
+export function rebase(state: LaneState, settings: AccountSettings, nowMs: number): LaneState {
   const notAfter = (atMs: number, boundMs: number): number => Math.min(atMs, nowMs + boundMs);
   const { reduce, cover, cancel, read } = state.retryAtMs;
   return {
     ...state,
     read: null,
     latestRead: null,
+    ...absentOf(state, nowMs),
     marks: [],
     readAfterMs: nowMs + settings.readLagMs,
     ignoreReadsBeforeMs: nowMs + settings.readLagMs,
     doubt: state.doubt === null ? null : { ...state.doubt, sinceMs: nowMs },
+    inProgress:
+      state.inProgress === null
+        ? null
+        : { ...state.inProgress, startedMs: notAfter(state.inProgress.startedMs, 0) },
     change:
       state.change === null ? null : { ...state.change, startedMs: notAfter(state.change.startedMs, 0) },
     retryAtMs: {
@@ -48,11 +56,14 @@ function rebase(state: LaneState, settings: AccountSettings, nowMs: number): Lan
     },
     intents: state.intents.map((intent) => ({
       ...intent,
+      openedMs: notAfter(intent.openedMs, 0),
+      stageAtMs: notAfter(intent.stageAtMs, 0),
       deadlineMs: notAfter(intent.deadlineMs, settings.intentTtlMs),
       endedMs: intent.endedMs === null ? null : notAfter(intent.endedMs, 0),
     })),
     cancels: state.cancels.map((task) => ({
       ...task,
+      openedMs: notAfter(task.openedMs, 0),
       deadlineMs: notAfter(task.deadlineMs, settings.intentTtlMs),
     })),
     orders: state.orders.map((order) => ({
@@ -63,6 +74,22 @@ function rebase(state: LaneState, settings: AccountSettings, nowMs: number): Lan
       reachedMs: order.reachedMs === null ? null : notAfter(order.reachedMs, 0),
     })),
   };
+}
+
+/** What was read is forgotten; which positions may be open is not. */
+function absentOf(
+  { absent = [], read, orders, covers, intents }: LaneState,
+  nowMs: number,
+): Pick<LaneState, 'absent'> {
+  const ours = [...orders, ...covers, ...intents.filter(isOpen)];
+  const seen = (read?.positions ?? []).filter(({ positionId }) =>
+    ours.some((one) => one.positionId === positionId),
+  );
+  const known: readonly Absence[] = [
+    ...absent.map((one) => ({ ...one, sinceMs: one.sinceMs === null ? null : Math.min(one.sinceMs, nowMs) })),
+    ...seen.map((last) => unseen(last.positionId, last)),
+  ];
+  return known.length === 0 ? {} : { absent: known };
 }
 
 /**

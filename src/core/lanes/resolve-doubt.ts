@@ -1,10 +1,11 @@
 import { BLOCK_WORDS } from '../intents/intent.ts';
 import { fenceEndMs, liquidationIsLikely } from '../orders/fence.ts';
-import { isHedged } from '../orders/net-exposure.ts';
+import { isHedged, mayHideSide } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import type { Admitted } from '../orders/want.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
+import { isCancelHeldBack, withHeld } from './absence.ts';
 import { mayHideOrders } from './doubtful.ts';
 import {
   findPosition,
@@ -14,7 +15,7 @@ import {
   type MarketRead,
   type Step,
 } from './lane-state.ts';
-import { type DecidedStep, ownCancel, pausedBy, placeStep, type Turn } from './lane-turn.ts';
+import { type DecidedStep, idle, ownCancel, pausedBy, placeStep, type Turn } from './lane-turn.ts';
 import { mayPrice } from './market-read.ts';
 
 /**
@@ -36,6 +37,7 @@ export function resolveDoubt(
   const untilMs = isForbidden ? doubt.sinceMs + settings.lateArrivalMs : fenceEndMs(doubt, settings);
   if (turn.nowMs < untilMs) return { state, step: { kind: 'wait', untilMs, why: 'lateArrival' } };
   if (isForbidden) return { state: settleWithoutCancel(state, turn), step: null };
+  if (isCancelHeldBack(state)) return { state, step: idle('blocked') };
   const pause = pausedBy(state, 'cancel', turn.nowMs);
   return { state, step: pause ?? ownCancel(state, 'doubt', []) };
 }
@@ -73,11 +75,12 @@ function placeAhead(
     latestRead !== null &&
     latestRead.sentAtMs >= doubt.sinceMs &&
     turn.nowMs - latestRead.receivedAtMs <= settings.maxSnapshotAgeMs &&
-    mayPrice(latestRead, state, settings, turn.nowMs);
+    mayPrice(latestRead, state, settings, turn.nowMs) &&
+    !(settings.hedge === 'net' && latestRead.partial === 'list' && mayHideSide(withHeld(latestRead, state)));
   if (!isFresh || latestRead === null) {
     return turn.nowMs < state.retryAtMs.read ? undefined : { kind: 'readPositions', market: state.market };
   }
-  if (settings.hedge === 'net' && isHedged(latestRead)) return undefined;
+  if (settings.hedge === 'net' && isHedged(withHeld(latestRead, state))) return undefined;
   const meant = candidates.filter((intent) => isMeant(intent, latestRead));
   const alone: LaneState = { ...state, orders: [], intents: meant };
   const scene = { state: alone, read: latestRead, admitted: { intents: meant, covers: [] } };

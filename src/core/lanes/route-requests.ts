@@ -1,7 +1,9 @@
 import { type AuditEvent, type FailureReason, recorder } from '../audit/audit-event.ts';
 import { figure } from '../fields/field-words.ts';
+import { type AccountTarget, isAccountTarget, type Sizes } from '../intents/account-plan.ts';
 import { episodeKeyOf } from '../intents/gate.ts';
 import { actionKey, type LaneRequest } from '../intents/intent.ts';
+import type { DecimalString } from '../quantities/decimal.ts';
 import { compileGlobs } from '../rules/filter.ts';
 import type { ActionRequest, PositionView } from '../rules/subject.ts';
 import { positionKey } from '../rules/subjects.ts';
@@ -10,6 +12,8 @@ import { positionKey } from '../rules/subjects.ts';
 export interface RouteState {
   readonly version: 1;
   readonly routes: Readonly<Record<string, readonly PositionRef[]>>;
+  /** Actions whose positions were taken from a list that was not complete: the others are still to come. Absent: none. */
+  readonly partial?: readonly string[];
   /** Episodes that wait for their positions to be known, by `episodeKeyOf`. Absent: none. */
   readonly waiting?: Readonly<Record<string, Waiting>>;
 }
@@ -24,6 +28,10 @@ export interface Waiting {
 export interface PositionRef {
   readonly positionId: string;
   readonly market: string;
+  /** For a target of the account as a whole: what is to be left of it. Absent: it is not to be reduced yet. */
+  readonly plannedBase?: DecimalString;
+  /** Of the position that this was planned for, Unix seconds. */
+  readonly openDate?: number;
 }
 
 export const NO_ROUTES: RouteState = { version: 1, routes: {} };
@@ -40,6 +48,15 @@ export interface RouteInputs {
   readonly intentTtlMs: number;
   /** On the lanes' clock. */
   readonly nowMs: number;
+  /**
+   * What to leave of the matching positions by a target of the account as a whole. `undefined`: what it depends on
+   * is not known.
+   */
+  readonly plan: (
+    request: ActionRequest,
+    target: AccountTarget,
+    refs: readonly PositionRef[],
+  ) => Sizes | undefined;
 }
 
 export interface Routed {
@@ -56,12 +73,15 @@ export interface Routed {
 
 /**
  * Takes actions to the lanes of the markets they concern. An action of an account or credit-line rule concerns
- * the matching positions of the first complete list after it appeared; what is opened later is not touched. Where
- * no such list comes in time the episode has failed, which is said once; should one come after all, it acts.
+ * the matching positions of the first list after it appeared; where that is not complete also those that later
+ * lists show, up to the first complete one, if they were opened before it. What is opened later is not touched.
+ * Where no list shows a position in time the episode has failed, which is said once; should one come after all,
+ * it acts.
  */
 export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
   const routes: Record<string, readonly PositionRef[]> = {};
   if (!inputs.conclusive) Object.assign(routes, state.routes);
+  const partial = new Set(inputs.conclusive ? [] : state.partial);
   const byMarket = new Map<string, LaneRequest[]>();
   const accountWide: ActionRequest[] = [];
   const waiting: ActionRequest[] = [];
@@ -72,12 +92,16 @@ export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
       continue;
     }
     const key = actionKey(request, null);
-    const refs = state.routes[key]?.map((ref) => asNamedNow(ref, inputs)) ?? concerned(request, inputs);
+    const meant = routeOf(state, key, request, inputs)?.map((ref) => asNamedNow(ref, inputs));
+    const refs = meant && planned(request, meant, inputs);
     if (refs === undefined) {
       waiting.push(request);
       continue;
     }
     routes[key] = refs;
+    const mayLack = state.routes[key] === undefined || state.partial?.includes(key) === true;
+    if (mayLack && !inputs.complete && request.subjectKind !== 'position') partial.add(key);
+    else partial.delete(key);
     for (const [market, entry] of entries(request, refs)) {
       const listed = byMarket.get(market) ?? [];
       listed.push(entry);
@@ -86,7 +110,12 @@ export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
   }
   const kept = stillWaiting(state.waiting ?? {}, waiting, inputs);
   const isNobody = Object.keys(kept.waiting).length === 0;
-  const next: RouteState = { version: 1, routes, ...(isNobody ? {} : { waiting: kept.waiting }) };
+  const next: RouteState = {
+    version: 1,
+    routes,
+    ...(partial.size === 0 ? {} : { partial: [...partial] }),
+    ...(isNobody ? {} : { waiting: kept.waiting }),
+  };
   return { state: next, byMarket, accountWide, waiting, events: kept.events };
 }
 
@@ -133,21 +162,77 @@ function vainWords({ subjectKind, subject }: ActionRequest, waitedMs: number): s
   return `no action could begin, for ${figure(waitedMs / 1_000, 'seconds')} there was not ${what}`;
 }
 
+/** Those that it concerns already, and those that come to light: a list that was not complete hid them. */
+function routeOf(
+  state: RouteState,
+  key: string,
+  request: ActionRequest,
+  inputs: RouteInputs,
+): readonly PositionRef[] | undefined {
+  const known = state.routes[key];
+  if (known === undefined) return concerned(request, inputs);
+  if (state.partial?.includes(key) !== true) return known;
+  const wasOpen = new Set(
+    inputs.positions
+      .filter(({ openDate }) => openDate !== undefined && openDate * 1_000 <= request.atMs)
+      .map(({ positionId }) => positionId),
+  );
+  const found = concerned(request, inputs) ?? [];
+  const hidden = found.filter(
+    ({ positionId }) => wasOpen.has(positionId) && !known.some((ref) => ref.positionId === positionId),
+  );
+  return hidden.length === 0 ? known : [...known, ...hidden];
+}
+
 function concerned(request: ActionRequest, inputs: RouteInputs): readonly PositionRef[] | undefined {
   if (request.subjectKind === 'position') {
     const own = inputs.positions.filter((view) => positionKey(view.positionId) === request.subject);
     return own.length === 0 ? undefined : own.map(refOf);
   }
-  if (!inputs.complete) return undefined;
   const globs = request.action.kind === 'cancelAll' ? ['*'] : (globsOf(request) ?? ['*']);
   const matches = compileGlobs(globs);
-  return inputs.positions.filter((view) => matches(view.market)).map(refOf);
+  const refs = inputs.positions.filter((view) => matches(view.market)).map(refOf);
+  return refs.length === 0 && !inputs.complete ? undefined : refs;
+}
+
+/**
+ * The same positions with what the account's plan leaves of them. A plan is made anew with every complete list; without
+ * one the earlier plan stays, and the first one is waited for.
+ */
+function planned(
+  request: ActionRequest,
+  refs: readonly PositionRef[],
+  { positions, complete, plan }: RouteInputs,
+): readonly PositionRef[] | undefined {
+  const { action } = request;
+  if (action.kind !== 'reduce' || !isAccountTarget(action.target)) return refs;
+  const current = refs.map((ref) => forgetOther(ref, positions));
+  const sizes = complete ? plan(request, action.target, current) : undefined;
+  if (sizes === undefined)
+    return refs.some(({ plannedBase }) => plannedBase !== undefined) ? refs : undefined;
+  return current.map((ref): PositionRef => {
+    const { positionId, market } = ref;
+    const plannedBase = sizes.get(positionId);
+    if (plannedBase === undefined) return ref;
+    const openDate = positions.find((view) => view.positionId === positionId)?.openDate ?? ref.openDate;
+    return openDate === undefined
+      ? { positionId, market, plannedBase }
+      : { positionId, market, plannedBase, openDate };
+  });
+}
+
+/** What was planned for a position does not count for one that was rebuilt under its id. */
+function forgetOther(ref: PositionRef, positions: readonly PositionView[]): PositionRef {
+  const { positionId, market, openDate } = ref;
+  const now = positions.find((view) => view.positionId === positionId)?.openDate;
+  const isOther = openDate !== undefined && now !== undefined && openDate !== now;
+  return isOther ? { positionId, market } : ref;
 }
 
 /** A market may be renamed: its positions are followed by their ids. */
 function asNamedNow(ref: PositionRef, { positions }: RouteInputs): PositionRef {
   const now = positions.find(({ positionId }) => positionId === ref.positionId);
-  return now === undefined || now.market === ref.market ? ref : refOf(now);
+  return now === undefined || now.market === ref.market ? ref : { ...ref, market: now.market };
 }
 
 function globsOf({ action }: ActionRequest): readonly string[] | undefined {
@@ -164,7 +249,12 @@ function entries(
   refs: readonly PositionRef[],
 ): [market: string, entry: LaneRequest][] {
   if (request.action.kind !== 'cancelAll') {
-    return refs.map(({ positionId, market }) => [market, { request, positionId }]);
+    const { action } = request;
+    const isPlanned = action.kind === 'reduce' && isAccountTarget(action.target);
+    return refs.flatMap(({ positionId, market, plannedBase }): [string, LaneRequest][] => {
+      if (!isPlanned) return [[market, { request, positionId }]];
+      return plannedBase === undefined ? [] : [[market, { request, positionId, plannedBase }]];
+    });
   }
   const markets = new Set(refs.map(({ market }) => market));
   return [...markets].map((market) => [market, { request, positionId: null }]);

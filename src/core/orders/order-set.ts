@@ -1,6 +1,7 @@
 import type { BlockReason, RemovalReason } from '../audit/audit-event.ts';
 import { isOpen, slippageOf } from '../intents/intent.ts';
 import { reductionAmount } from '../intents/targets.ts';
+import { isHeld, isUncertain, withHeld } from '../lanes/absence.ts';
 import { findPosition, type Intent, type OwnOrder, type ReadPosition } from '../lanes/lane-state.ts';
 import {
   type Decimal,
@@ -12,7 +13,7 @@ import {
   toDecimal,
   ZERO,
 } from '../quantities/decimal.ts';
-import { hasMovedAway, placingGap } from './activation-gap.ts';
+import { asLearned, hasMovedAway, placingGaps } from './activation-gap.ts';
 import { isHedged, leastAmount, netExposure } from './net-exposure.ts';
 import { shapeReduce } from './order-prices.ts';
 import { isRemovable, isSentFor, isWellPast, offsetFromActivation, outstandingBase } from './outstanding.ts';
@@ -31,6 +32,7 @@ export function orderSetDifference(scene: SetScene): SetDifference {
   const plan: Plan = { place: [], remove: [], blocked: [], hedged: [] };
   removeOrphans(scene, plan);
   for (const position of scene.read.positions) differOne(position, scene, plan);
+  blockUnseen(scene, plan);
   trimToNet(scene, plan);
   removeUnproven(scene, plan);
   return separateStanding(plan, scene);
@@ -54,12 +56,20 @@ function separateStanding(plan: Plan, { settings, nowMs }: SetScene): SetDiffere
   return { ...plan, remove, standing };
 }
 
+/** Nothing is placed for a position that the read does not show, and nothing taken away. */
+function blockUnseen({ state, admitted }: SetScene, plan: Plan): void {
+  for (const { key, positionId } of [...admitted.intents, ...admitted.covers]) {
+    if (isHeld(state, positionId)) plan.blocked.push({ key, why: 'positionNotSeen' });
+  }
+}
+
 /** Orders for positions that are gone: left standing, they would hit whatever is built there next. */
 function removeOrphans(scene: SetScene, plan: Plan): void {
   for (const order of scene.state.orders) {
     const position = findPosition(scene.read, order.positionId);
-    if (position === undefined || !isSentFor(order, position))
-      plan.remove.push({ order, why: 'positionGone' });
+    const isGone =
+      position === undefined ? !isUncertain(scene.state, order.positionId) : !isSentFor(order, position);
+    if (isGone) plan.remove.push({ order, why: 'positionGone' });
   }
 }
 
@@ -76,8 +86,9 @@ function exposureBudget(position: ReadPosition, scene: SetScene): Decimal | unde
   const flatten = scene.admitted.intents.some(
     (intent) => intent.positionId === position.positionId && intent.perLeg,
   );
-  if (flatten || !isHedged(scene.read)) return undefined;
-  return maxDecimal(netExposure(position, scene.read), ZERO);
+  const exposure = withHeld(scene.read, scene.state);
+  if (flatten || !isHedged(exposure)) return undefined;
+  return maxDecimal(netExposure(position, exposure), ZERO);
 }
 
 /** Returns what reducing orders will take, or have already been sent to take. */
@@ -175,42 +186,59 @@ function fill(need: ReduceNeed, scene: SetScene, plan: Plan): void {
   const missing = maxDecimal(amount.minus(outstanding), ZERO);
   const isTrimmed = need.budget === undefined && need.winner.targetBase === '0';
   if (own.length === 0) {
-    if (missing.gt(ZERO)) pushReduce(need, missing, slippage, isTrimmed, scene, plan);
+    if (missing.gt(ZERO)) pushReduce(need, { amount: missing, slippage, isTrimmed }, scene, plan);
     return;
   }
   const least = leastAmount(scene.market);
+  const isHalfPlaced = own.every(({ part }) => part === 'near');
   if (own.some((order) => isRemovable(order, scene.settings, scene.nowMs))) {
     const threshold = maxDecimal(least, outstanding.times(decimalFromNumber(REPLACE_SHARE)));
-    const why = staleReason(need, own, slippage, scene) ?? (missing.gte(threshold) ? 'needGrew' : undefined);
+    const stale = staleReason(need, own, slippage, scene);
+    if (stale === undefined && isHalfPlaced && missing.gte(least)) {
+      pushReduce(need, { amount: missing, slippage, isTrimmed, part: 'far' }, scene, plan);
+      return;
+    }
+    const why = stale ?? (missing.gte(threshold) ? 'needGrew' : undefined);
     if (why !== undefined) for (const order of own) plan.remove.push({ order, why });
     return;
   }
   // Nothing of ours can be taken back here: what is missing is added, and a full close may be sent again.
   const stale = staleReason(need, own.slice(-1), slippage, scene);
   const addition = isTrimmed && stale !== undefined ? amount : missing;
-  if (addition.gte(least)) pushReduce(need, addition, slippage, isTrimmed, scene, plan);
+  if (addition.gte(least))
+    pushReduce(
+      need,
+      { amount: addition, slippage, isTrimmed, ...(isHalfPlaced && { part: 'far' }) },
+      scene,
+      plan,
+    );
   else if (stale !== undefined) {
     const why = scene.settings.cancel === 'never' ? 'cancelForbidden' : 'stopNotCancellable';
     plan.blocked.push({ key: need.winner.key, why });
   }
 }
 
-function pushReduce(
-  need: ReduceNeed,
-  amount: Decimal,
-  slippage: number,
-  isTrimmed: boolean,
-  scene: SetScene,
-  plan: Plan,
-): void {
+interface Addition {
+  readonly amount: Decimal;
+  readonly slippage: number;
+  readonly isTrimmed: boolean;
+  /** The rest of what the nearer order did not take. */
+  readonly part?: 'far';
+}
+
+function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan: Plan): void {
   const { winner, position } = need;
+  const { amount, slippage, isTrimmed } = addition;
   const why = priceBlock(position);
   if (why !== undefined || position.direction === null || position.markPrice === null) {
     plan.blocked.push({ key: winner.key, why: why ?? 'markUnknown' });
     return;
   }
   const { direction, markPrice, markError } = position;
-  const gap = placingGap({ ...position, markPrice }, direction, scene);
+  const gaps = placingGaps({ ...position, markPrice }, direction, scene);
+  const share = addition.part === undefined ? nearShare(amount, gaps, scene) : undefined;
+  const { gap } = (share === undefined ? gaps.at(-1) : gaps[0]) ?? { gap: undefined };
+  const part = share === undefined ? addition.part : 'near';
   const shape = shapeReduce({ direction, markPrice, markError }, slippage, scene.market, gap);
   if (!shape.ok) {
     plan.blocked.push({ key: winner.key, why: shape.why });
@@ -219,7 +247,7 @@ function pushReduce(
   plan.place.push({
     role: 'reduce',
     position,
-    amount,
+    amount: share ?? amount,
     prices: shape.prices,
     slippage,
     key: winner.key,
@@ -228,11 +256,23 @@ function pushReduce(
     stage: winner.stage,
     targetBase: toDecimal(winner.targetBase ?? position.sizeBase),
     isTrimmed,
+    ...(part === undefined ? {} : { part }),
     coverBasis: null,
     anchor: null,
     resend: null,
   });
 }
+
+/** What the nearer of two orders takes: undefined where there is only one gap, or too little for two. */
+function nearShare(amount: Decimal, gaps: readonly unknown[], { market }: SetScene): Decimal | undefined {
+  if (gaps.length === 1) return undefined;
+  const near = roundToStep(amount.times(decimalFromNumber(NEAR_PART)), toDecimal(market.amountStep), 'down');
+  const least = leastAmount(market);
+  return near.gte(least) && amount.minus(near).gt(near) ? near : undefined;
+}
+
+/** Not half of it: a fall of the position tells which of the two filled. */
+const NEAR_PART = 0.45;
 
 export function priceBlock(position: ReadPosition): BlockReason | undefined {
   if (position.direction === null) return 'directionUnknown';
@@ -260,7 +300,9 @@ function staleReason(
   }
   const isLate = (order: OwnOrder): boolean =>
     order.inverted === true && isRemovable(order, scene.settings, scene.nowMs);
-  return own.some(isLate) ? 'inverted' : undefined;
+  // The nearer of two is left alone while the farther one may still be activated.
+  const judged = own.some(({ part }) => part === 'far') ? own.filter(({ part }) => part !== 'near') : own;
+  return judged.some(isLate) ? 'inverted' : undefined;
 }
 
 /**
@@ -275,7 +317,10 @@ function wasPassedLongEnough(
 ): boolean {
   const { nowMs, settings } = scene;
   if (order.activatedMs !== null) return nowMs - order.activatedMs >= settings.fillWithinMs;
-  if (isWellPast(offset, position, scene.market)) return true;
+  const learned = asLearned(scene.market, scene.state);
+  if (isWellPast(offset, position, learned)) return true;
+  // The last price may lag behind the mark by more than was allowed for: the stop waits for it.
+  if (learned !== scene.market) return false;
   return order.reachedMs !== null && nowMs - order.reachedMs >= settings.fillWithinMs;
 }
 
@@ -312,11 +357,12 @@ function countedOrders(scene: SetScene, position: ReadPosition): readonly OwnOrd
 
 /** With both sides open all our orders together, covers included, stay within the net exposure. */
 function trimToNet(scene: SetScene, plan: Plan): void {
-  if (scene.settings.hedge === 'perLeg' || !isHedged(scene.read)) return;
+  const exposure = withHeld(scene.read, scene.state);
+  if (scene.settings.hedge === 'perLeg' || !isHedged(exposure)) return;
   if (scene.admitted.intents.some((intent) => intent.perLeg)) return;
   for (const position of scene.read.positions) {
     const own = countedOrders(scene, position);
-    const allowed = maxDecimal(netExposure(position, scene.read), ZERO);
+    const allowed = maxDecimal(netExposure(position, exposure), ZERO);
     if (!outstandingBase(own, () => true).gt(allowed)) continue;
     for (const order of own) plan.remove.push({ order, why: 'exceedsNetExposure' });
   }
@@ -328,7 +374,7 @@ function withinNet(scene: SetScene, place: readonly Want[]): Want[] {
   const left = new Map<string, Decimal>();
   for (const position of scene.read.positions) {
     const own = countedOrders(scene, position);
-    const net = maxDecimal(netExposure(position, scene.read), ZERO);
+    const net = maxDecimal(netExposure(position, withHeld(scene.read, scene.state)), ZERO);
     left.set(position.positionId, net.minus(outstandingBase(own, () => true)));
   }
   return place.flatMap((want) => {

@@ -27,17 +27,20 @@ export interface AbsorbedRead {
 /**
  * What a read tells about our orders. There is no endpoint for their state, so a fill is seen by the position
  * moving: a fall by exactly the amount of some of them takes these out. Any other fall may be a partial fill
- * or somebody else's doing: the orders stay outstanding in full and are marked, so that they are replaced.
+ * or somebody else's doing: the orders stay outstanding in full and are marked, so that they are replaced. Of a
+ * position that may be open without being shown (`isAbsent`) a read tells nothing.
  */
 export function absorbRead(
   orders: readonly OwnOrder[],
   read: MarketRead,
   settings: AccountSettings,
   market: MarketSettings | undefined,
+  isAbsent: (positionId: string) => boolean,
 ): AbsorbedRead {
   const filled = new Set<OwnOrder>();
   const moved = new Set<OwnOrder>();
   for (const positionId of new Set(orders.map((order) => order.positionId))) {
+    if (isAbsent(positionId)) continue;
     const own = orders.filter((order) => order.positionId === positionId && !order.presumedFilled);
     const position = findPosition(read, positionId);
     const candidates = own.filter((order) => mayHaveFilled(order, position, market));
@@ -52,7 +55,7 @@ export function absorbRead(
       ambiguous: order.ambiguous || moved.has(order),
       presumedFilled: order.presumedFilled || filled.has(order),
     }))
-    .map((order) => witness(order, read, settings, market))
+    .map((order) => (isAbsent(order.positionId) ? order : witness(order, read, settings, market)))
     .filter((order) => !order.presumedFilled || isWithinReach(order, settings));
   return {
     orders: remaining,
@@ -76,7 +79,7 @@ export function sizeLeft(order: OwnOrder, filled: readonly OwnOrder[]): DecimalS
  * position is gone it may as well have been liquidated or closed by hand, and a stop left standing would hit
  * whatever is built there next: such orders are cancelled, never presumed filled.
  */
-function mayHaveFilled(
+export function mayHaveFilled(
   order: OwnOrder,
   position: ReadPosition | undefined,
   market: MarketSettings | undefined,

@@ -1,6 +1,7 @@
 import { SOURCE_NAMES, type SourceName } from '../fields/field-catalogue.ts';
-import type { PositionRecord, RecordList, SpotOrderRecord } from '../ports/exchange.ts';
+import type { PositionList, RecordList, SpotOrderRecord } from '../ports/exchange.ts';
 import { CreditLineQuantities } from './credit-line.ts';
+import { type JointPool, jointPool, uniformDistance } from './joint-pool.ts';
 import { netExposure, PositionQuantities } from './position.ts';
 import { known, NONE, type Quantity, unknown } from './quantity.ts';
 import type { AccountSettings } from './settings.ts';
@@ -19,6 +20,15 @@ export interface AtLeast {
 }
 
 /**
+ * A number of which only an upper bound is known: the least of several, some of which are unknown. It decides the
+ * comparisons that the others could not change.
+ */
+export interface AtMost {
+  readonly kind: 'atMost';
+  readonly value: number;
+}
+
+/**
  * An account's quantities at one moment. Each source is used only while it is no older than `maxSnapshotAgeMs`;
  * `dataAge` itself is always known.
  */
@@ -30,9 +40,12 @@ export class AccountQuantities {
   readonly #sinceSnapshotMs: number;
   /** By the index of the position. */
   readonly #covers: Quantity<StopCover>[] = [];
-  #positionList: Quantity<RecordList<PositionRecord>> | undefined;
+  #positionList: Quantity<PositionList> | undefined;
+  #unseen = 0;
   #positions: readonly PositionQuantities[] | undefined;
   #creditLines: readonly CreditLineQuantities[] | undefined;
+  #pool: Quantity<JointPool> | undefined;
+  #jointDistance: Quantity<number> | AtMost | undefined;
 
   constructor(snapshot: Snapshot, settings: AccountSettings, now: Instant) {
     this.snapshot = snapshot;
@@ -74,7 +87,22 @@ export class AccountQuantities {
     });
   }
 
-  get positionList(): Quantity<RecordList<PositionRecord>> {
+  /** How many positions that were open the list does not show, and that are not certainly closed. */
+  noteUnseen(count: number): void {
+    this.#unseen = count;
+  }
+
+  get isPositionUnseen(): boolean {
+    return this.#unseen > 0;
+  }
+
+  /** Whether the list shows every position that is open, as far as is known. */
+  get isEveryPositionSeen(): boolean {
+    const list = this.positionList;
+    return list.kind === 'value' && list.value.complete && this.#unseen === 0;
+  }
+
+  get positionList(): Quantity<PositionList> {
     this.#positionList ??= this.fresh(this.snapshot.sources.positions);
     return this.#positionList;
   }
@@ -144,6 +172,14 @@ export class AccountQuantities {
     return Object.hasOwn(balance.value, asset) ? reported(balance.value[asset]) : known(0);
   }
 
+  /** How many positions are open; a lower bound while the list may lack some. */
+  get positionCount(): Quantity<number> | AtLeast {
+    const list = this.positionList;
+    if (list.kind !== 'value') return list;
+    const { length } = list.value.records;
+    return this.isEveryPositionSeen ? known(length) : atLeast(length);
+  }
+
   /** How many records a list has; a lower bound when some were set aside. */
   count<T>(reading: SourceReading<RecordList<T>> | undefined): Quantity<number> | AtLeast {
     const list = this.fresh(reading);
@@ -151,14 +187,58 @@ export class AccountQuantities {
     return list.value.complete ? known(list.value.records.length) : atLeast(list.value.records.length);
   }
 
-  /** Whether any position has passed its liquidation price; unknown when none has but some cannot be judged. */
+  /** The collateral that the positions share; unknown unless all of them are known. */
+  get pool(): Quantity<JointPool> {
+    this.#pool ??= this.#computePool();
+    return this.#pool;
+  }
+
+  #computePool(): Quantity<JointPool> {
+    const list = this.positionList;
+    if (list.kind !== 'value') return list;
+    return list.value.complete ? jointPool(this.positions, this.settings) : unknown('listIncomplete');
+  }
+
+  /**
+   * How far all markets may move together before the account is liquidated, or one of them alone: the least of the
+   * pool's own distance and those of the positions. An upper bound where one of them is unknown.
+   */
+  get jointDistance(): Quantity<number> | AtMost {
+    this.#jointDistance ??= this.#computeJointDistance();
+    return this.#jointDistance;
+  }
+
+  #computeJointDistance(): Quantity<number> | AtMost {
+    const list = this.positionList;
+    if (list.kind !== 'value') return list;
+    const { pool } = this;
+    const joint: Quantity<number> =
+      pool.kind !== 'value' ? pool : pool.value.kind === 'apart' ? NONE : uniformDistance(pool.value);
+    return leastOf([joint, ...this.positions.flatMap((position) => this.#distancesOf(position))]);
+  }
+
+  /** Of a market with both sides open the side that is in danger speaks for both. */
+  #distancesOf(position: PositionQuantities): readonly Quantity<number>[] {
+    const distance = position.liquidationDistance;
+    if (distance.kind !== 'unknown') return [distance];
+    const isSpokenFor = this.positions.some(
+      (other) => other.market === position.market && other.liquidationDistance.kind === 'value',
+    );
+    return distance.why === 'disagreement' && isSpokenFor ? [] : [distance];
+  }
+
+  /**
+   * Whether any position has passed its liquidation price; unknown when none has but some cannot be judged. With both
+   * sides of a market open one of them always has, which means nothing.
+   */
   get disagreement(): Quantity<boolean> {
     const list = this.positionList;
     if (list.kind !== 'value') return list;
-    let undecided: Quantity<boolean> | undefined = list.value.complete
+    let undecided: Quantity<boolean> | undefined = this.isEveryPositionSeen
       ? undefined
       : unknown('listIncomplete');
     for (const position of this.positions) {
+      if (this.isHedged(position)) continue;
       const one = position.disagreement;
       if (one.kind === 'value' && one.value) return one;
       if (one.kind === 'unknown') undecided ??= one;
@@ -166,18 +246,37 @@ export class AccountQuantities {
     return undecided ?? known(false);
   }
 
+  /** Whether the other side of a position's market is open, too. */
+  isHedged({ market, direction }: PositionQuantities): boolean {
+    return this.positions.some(
+      (other) =>
+        other.market === market &&
+        direction.kind === 'value' &&
+        other.direction.kind === 'value' &&
+        other.direction.value !== direction.value,
+    );
+  }
+
   /** Sum over the positions of one money currency; unknown as soon as one of them is, or one may be missing. */
   total(money: string, of: (position: PositionQuantities) => Quantity<number>): Quantity<number> {
+    const sum = this.totalOfSeen(money, of);
+    return sum.kind === 'atLeast' ? unknown('listIncomplete') : sum;
+  }
+
+  /** The same of what is never negative: a lower bound while the list may lack a position. */
+  totalOfSeen(
+    money: string,
+    of: (position: PositionQuantities) => Quantity<number>,
+  ): Quantity<number> | AtLeast {
     const list = this.positionList;
     if (list.kind !== 'value') return list;
-    if (!list.value.complete) return unknown('listIncomplete');
     let sum = 0;
     for (const position of this.positionsIn(money)) {
       const one = of(position);
       if (one.kind !== 'value') return one;
       sum += one.value;
     }
-    return known(sum);
+    return this.isEveryPositionSeen ? known(sum) : atLeast(sum);
   }
 
   positionsIn(money: string): readonly PositionQuantities[] {
@@ -195,22 +294,26 @@ export class AccountQuantities {
       if (least === undefined || free.value < least) least = free.value;
     }
     if (least !== undefined) return known(least);
-    return list.value.complete ? NONE : unknown('listIncomplete');
+    return this.isEveryPositionSeen ? NONE : unknown('listIncomplete');
   }
 
   /** `totalMargin / (totalMargin + freeMargin)`; unknown unless the sum is positive. */
-  marginUsage(money: string): Quantity<number> {
+  marginUsage(money: string): Quantity<number> | AtLeast {
     const free = this.freeMargin(money);
     if (free.kind !== 'value') return free;
-    const margin = this.total(money, (position) => reported(position.record.margin));
-    return margin.kind === 'value' ? usage(margin.value, free.value) : margin;
+    const margin = this.totalOfSeen(money, (position) => reported(position.record.margin));
+    if (margin.kind === 'value') return usage(margin.value, free.value);
+    if (margin.kind !== 'atLeast') return margin;
+    // More margin in use is a larger share of the funds, whatever is free besides.
+    const least = usage(margin.value, free.value);
+    return least.kind === 'value' && free.value >= 0 ? atLeast(least.value) : unknown('listIncomplete');
   }
 
   /** Net amount of the positions of a market, both sides together, base currency. */
   netExposure(market: string): Quantity<number> {
     const list = this.positionList;
     if (list.kind !== 'value') return list;
-    if (!list.value.complete) return unknown('listIncomplete');
+    if (!this.isEveryPositionSeen) return unknown('listIncomplete');
     return netExposure(this.positions.filter((position) => position.record.market === market));
   }
 
@@ -272,6 +375,18 @@ function transferTime(record: KnownTransfer): number {
 
 export function atLeast(value: number): AtLeast {
   return { kind: 'atLeast', value };
+}
+
+/** The least of them; `none` is infinitely much. Where some are unknown, an upper bound. */
+function leastOf(quantities: readonly Quantity<number>[]): Quantity<number> | AtMost {
+  let least: number | undefined;
+  let undecided: Quantity<number> | undefined;
+  for (const one of quantities) {
+    if (one.kind === 'unknown') undecided ??= one;
+    else if (one.kind === 'value' && (least === undefined || one.value < least)) least = one.value;
+  }
+  if (undecided === undefined) return least === undefined ? NONE : known(least);
+  return least === undefined ? undecided : { kind: 'atMost', value: least };
 }
 
 /** `margin / (margin + free)`, a fraction. */

@@ -1,5 +1,5 @@
 import type { PositionRecord } from '../ports/exchange.ts';
-import { type Crossing, crossingOf, crossingProbability, type Motion } from '../risk/forecast.ts';
+import { type Crossing, crossingOf, type Motion, probabilityWithin } from '../risk/forecast.ts';
 import type { Direction, LiquidationStateValue, PositionView } from '../rules/subject.ts';
 import {
   type DecimalString,
@@ -130,9 +130,15 @@ export class PositionQuantities {
 
   /**
    * `dir * (markPrice - liquidationPrice) / markPrice`, a fraction: how far the price may move against the
-   * position. `none` without a liquidation price (infinitely far); negative when the price is passed.
+   * position. `none` without a liquidation price (infinitely far). Negative only while the exchange liquidates;
+   * else a price that is passed says nothing, and the distance is unknown (see `disagreement`).
    */
   get liquidationDistance(): Quantity<number> {
+    const isPassed = this.disagreement;
+    return isPassed.kind === 'value' && isPassed.value ? unknown('disagreement') : this.#reportedDistance;
+  }
+
+  get #reportedDistance(): Quantity<number> {
     this.#distance ??= this.#computeDistance();
     return this.#distance;
   }
@@ -158,7 +164,7 @@ export class PositionQuantities {
    * cross-collateral accounts report such prices, and sizing by them would be wrong.
    */
   get disagreement(): Quantity<boolean> {
-    const distance = this.liquidationDistance;
+    const distance = this.#reportedDistance;
     if (distance.kind === 'unknown') return distance;
     if (distance.kind === 'none' || distance.value >= 0) return known(false);
     const state = this.record.liquidationState;
@@ -295,7 +301,7 @@ export function positionView(quantities: PositionQuantities, motion: Quantity<Mo
     liquidationState: state.kind === 'value' ? state.value : undefined,
     disagreement: disagreement.kind === 'value' && disagreement.value,
     liquidationProbability: (horizonMs) =>
-      crossing.kind === 'value' ? known(crossingProbability(crossing.value, horizonMs)) : crossing,
+      crossing.kind === 'value' ? probabilityWithin(crossing.value, horizonMs) : crossing,
   };
 }
 

@@ -16,15 +16,19 @@ export type UnknownReason =
   | 'zeroSize'
   | 'directionUnknown'
   | 'directionContradicted'
+  | 'disagreement'
   | 'markUnknown'
   | 'markTooCoarse'
   | 'notPositive'
   | 'ltvUnitUnclear'
   | 'listIncomplete'
+  /** Something that was open is not in the list, and not certainly closed. */
+  | 'presumedClosed'
   | 'tooFewSamples'
   | 'serverTimeUnknown'
   | 'notDocumented'
   | 'duplicateRecord'
+  | 'currenciesDiffer'
   | 'marketNotConfigured';
 
 export function known<T>(value: T): Quantity<T> {

@@ -10,6 +10,8 @@ export interface MarketSettings {
   readonly maintenanceMargin: number;
   /** Allowance for the gap between mark and last price when placing an activation, a fraction. */
   readonly basisAllowance: number;
+  /** Fee, half the spread and the slippage to expect, a fraction of the notional; absent: 0.1 %. */
+  readonly reductionCost?: number;
   /** Settlement currency, by which totals are kept apart; default: what follows the underscore in the name. */
   readonly money?: string;
 }
@@ -22,6 +24,10 @@ export interface AccountSettings {
   /** `signed`: a one-way short has a negative amount. `unsigned`: the side of its liquidation price tells. */
   readonly bothSign: 'signed' | 'unsigned';
   readonly ltvUnit: 'auto' | 'percent' | 'fraction';
+  /** Whether the positions share their collateral; `auto`: as their liquidation prices tell. */
+  readonly marginModel: 'auto' | 'cross' | 'isolated';
+  /** Coins held as collateral: what each is worth, in the money currency of the positions. Absent: none. */
+  readonly holdings?: Readonly<Record<string, number>>;
   readonly nonceMode: 'unique' | 'increasing' | 'window';
   /** Whether cancel-all reaches stops that are not yet activated. */
   readonly cancelCoversStops: boolean;

@@ -1,7 +1,7 @@
 import type {
   CreditLineRecord,
   MainBalance,
-  PositionRecord,
+  PositionList,
   RecordList,
   SpotOrderRecord,
 } from '../ports/exchange.ts';
@@ -65,10 +65,12 @@ export interface Snapshot {
   readonly at: Instant;
   readonly sources: SnapshotSources;
   readonly ownStops: readonly OwnStop[];
+  /** Ids of positions that orders of ours may have closed: they need not be confirmed to be. Absent: none. */
+  readonly closedByUs?: readonly string[];
 }
 
 export interface SnapshotSources {
-  readonly positions?: SourceReading<RecordList<PositionRecord>>;
+  readonly positions?: SourceReading<PositionList>;
   readonly creditLine?: SourceReading<RecordList<CreditLineRecord>>;
   readonly mainBalance?: SourceReading<MainBalance>;
   readonly transfers?: SourceReading<RecordList<KnownTransfer>>;

@@ -1,7 +1,7 @@
 import type { FieldReader } from '../fields/field-cache.ts';
 import type { CreditLineQuantities } from '../quantities/credit-line.ts';
 import type { PositionQuantities } from '../quantities/position.ts';
-import type { Quantity } from '../quantities/quantity.ts';
+import { known, type Quantity, unknown } from '../quantities/quantity.ts';
 import { MS_PER_DAY, MS_PER_MINUTE } from '../quantities/units.ts';
 import type { Leaf } from '../rules/condition.ts';
 import type { SubjectKey } from '../rules/subject.ts';
@@ -18,7 +18,7 @@ export type CadenceReason =
   | 'ruleActive'
   /** The exchange has called for margin or is liquidating. */
   | 'marginCall'
-  /** A watched source is unread or too old to decide. */
+  /** A watched source is unread or too old to decide, or does not show what was open. */
   | 'blind'
   /** Risk asks for more than the request budget allows. */
   | 'budget';
@@ -82,13 +82,13 @@ export class NearestLevels {
   safeIntervalMs(motion: Quantity<Motion>): number {
     const moving = motion.kind === 'value' ? motion.value : UNKNOWN_MOTION;
     const { value, lower, upper } = this;
-    const toLower =
-      lower > 0 ? safeIntervalMs(Math.log(value / lower), moving, 'fall') : Number.POSITIVE_INFINITY;
-    const toUpper =
-      upper < Number.POSITIVE_INFINITY
-        ? safeIntervalMs(Math.log(value / upper), moving, 'rise')
-        : Number.POSITIVE_INFINITY;
-    return Math.min(toLower, toUpper);
+    let soonest = Number.POSITIVE_INFINITY;
+    for (const pace of pacesOf(moving)) {
+      if (lower > 0) soonest = Math.min(soonest, safeIntervalMs(Math.log(value / lower), pace, 'fall'));
+      if (upper < Number.POSITIVE_INFINITY)
+        soonest = Math.min(soonest, safeIntervalMs(Math.log(value / upper), pace, 'rise'));
+    }
+    return soonest;
   }
 }
 
@@ -103,6 +103,7 @@ export interface LevelThreshold {
 /** Fields that are a function of the price (or the LTV) alone, so that a threshold is a level of it. */
 const FOLLOW_THE_PRICE: ReadonlySet<string> = new Set([
   'liquidationDistance',
+  'jointDistance',
   'markPrice',
   'notional',
   'unrealizedPnl',
@@ -163,9 +164,18 @@ function reachOf(
   dangerous: 'fall' | 'rise',
 ): number {
   if (motion.kind !== 'value') return 0;
-  const { variancePerMs, driftPerMs } = motion.value;
-  const drift = Math.max(0, dangerous === 'fall' ? -driftPerMs : driftPerMs);
-  return drift * reach.windowMs + reach.deviations * Math.sqrt(variancePerMs * reach.windowMs);
+  return Math.max(
+    ...pacesOf(motion.value).map(({ variancePerMs, driftPerMs, reachMs = reach.windowMs }) => {
+      const drift = Math.max(0, dangerous === 'fall' ? -driftPerMs : driftPerMs);
+      const windowMs = Math.min(reach.windowMs, reachMs);
+      return drift * windowMs + reach.deviations * Math.sqrt(variancePerMs * windowMs);
+    }),
+  );
+}
+
+/** Over the last hour, and over the last seconds where they say something. */
+function pacesOf(motion: Motion): readonly Motion[] {
+  return motion.recent === undefined ? [motion] : [motion, motion.recent];
 }
 
 /**
@@ -198,6 +208,37 @@ export function priceLevels(
     }
   }
   return levels;
+}
+
+/**
+ * Levels of the markets of an account as a whole, now at 1, at which it would reach one of its thresholds when all move
+ * together; its liquidation is always one. `dir`: -1 where a rise brings it nearer.
+ */
+export function jointLevels(
+  distance: number,
+  dir: 1 | -1,
+  thresholds: readonly LevelThreshold[],
+): NearestLevels {
+  const levels = new NearestLevels(1);
+  const liquidation = 1 - dir * distance;
+  levels.add(liquidation);
+  for (const { field, threshold } of thresholds) {
+    if (field === 'jointDistance') levels.add(liquidation / (1 - dir * threshold));
+  }
+  return levels;
+}
+
+/** Of several markets that move together: the wildest of them, and the fastest way towards harm. */
+export function jointMotion(motions: readonly Quantity<Motion>[], dir: 1 | -1): Quantity<Motion> {
+  let variancePerMs = 0;
+  let driftPerMs = 0;
+  let why: Quantity<Motion> = unknown('tooFewSamples');
+  for (const pace of motions.flatMap((motion) => (motion.kind === 'value' ? pacesOf(motion.value) : []))) {
+    variancePerMs = Math.max(variancePerMs, pace.variancePerMs);
+    driftPerMs = dir > 0 ? Math.min(driftPerMs, pace.driftPerMs) : Math.max(driftPerMs, pace.driftPerMs);
+    why = known({ variancePerMs, driftPerMs });
+  }
+  return why;
 }
 
 /**

@@ -4,8 +4,16 @@ import type { RuleSlot } from '../rules/account-state.ts';
 import { isInDanger } from '../rules/active-requests.ts';
 import type { CompiledRules } from '../rules/compiled-rules.ts';
 import type { SubjectKey } from '../rules/subject.ts';
-import type { SubjectList, Subjects } from '../rules/subjects.ts';
-import { ltvLevels, type NearestLevels, type NextDue, nextDue, priceLevels } from './cadence.ts';
+import { ACCOUNT_KEY, type SubjectList, type Subjects } from '../rules/subjects.ts';
+import {
+  jointLevels,
+  jointMotion,
+  ltvLevels,
+  type NearestLevels,
+  type NextDue,
+  nextDue,
+  priceLevels,
+} from './cadence.ts';
 import type { Motion } from './forecast.ts';
 
 /** When to poll an account next, from what its evaluation found. */
@@ -19,7 +27,7 @@ export function planNext(
   const { calmMs, alertMs } = rules.settings.cadence;
   const bounds = { calmMs, alertMs, leastIntervalMs };
   const urgent = findUrgent(account, positions, slots);
-  return nextDue(bounds, urgent ?? soonest(rules, positions, creditLines, calmMs));
+  return nextDue(bounds, urgent ?? soonest(rules, account, { positions, creditLines }, calmMs));
 }
 
 /** What asks for the alert cadence whatever the figures say. */
@@ -35,13 +43,13 @@ function findUrgent(
     const active = entries.find(({ phase }) => phase !== 'inactive');
     if (active !== undefined) return { inMs: 0, reason: 'ruleActive', subject: active.subject };
   }
-  return account.isBlind ? { inMs: 0, reason: 'blind' } : undefined;
+  return account.isBlind || account.isPositionUnseen ? { inMs: 0, reason: 'blind' } : undefined;
 }
 
 function soonest(
-  { position, creditLine }: CompiledRules,
-  positions: SubjectList<'position'>,
-  creditLines: SubjectList<'creditLine'>,
+  rules: CompiledRules,
+  account: AccountQuantities,
+  { positions, creditLines }: Pick<Subjects, 'positions' | 'creditLines'>,
   calmMs: number,
 ): NextDue {
   let due: NextDue = { inMs: calmMs, reason: 'calm' };
@@ -54,10 +62,24 @@ function soonest(
     if (inMs < due.inMs) due = { inMs, reason: 'nearThreshold', subject };
   };
   for (const { key, of } of positions.subjects) {
-    consider(key, priceLevels(of.position, position.thresholds, of.motion), of.motion);
+    consider(key, priceLevels(of.position, rules.position.thresholds, of.motion), of.motion);
   }
   for (const { key, of } of creditLines.subjects) {
-    consider(key, ltvLevels(of.creditLine, creditLine.thresholds, of.motion), of.motion);
+    consider(key, ltvLevels(of.creditLine, rules.creditLine.thresholds, of.motion), of.motion);
+  }
+  const distance = account.jointDistance;
+  if (distance.kind === 'value' || distance.kind === 'atMost') {
+    const motions = positions.subjects.map(({ of }) => of.motion);
+    for (const dir of directionsOf(account)) {
+      const levels = jointLevels(distance.value, dir, rules.account.thresholds);
+      consider(ACCOUNT_KEY, levels, jointMotion(motions, dir));
+    }
   }
   return due;
+}
+
+/** Where all markets have to move to bring the account nearer to liquidation; both ways where nobody knows. */
+function directionsOf({ pool }: AccountQuantities): readonly (1 | -1)[] {
+  if (pool.kind !== 'value' || pool.value.kind === 'apart') return [1, -1];
+  return pool.value.pull < 0 ? [-1] : [1];
 }

@@ -1,3 +1,4 @@
+import type { Unseen } from '../quantities/closure.ts';
 import type { ForecastState } from '../risk/forecast.ts';
 import type { ElapsedState } from './elapsed.ts';
 import type { Mode } from './rule.ts';
@@ -51,6 +52,11 @@ export interface CreditLineMemory {
 
 export interface PositionMemory {
   readonly positionId: string;
+  /** Where it was last seen; absent in states of an earlier version. */
+  readonly market?: string;
+  readonly side?: string;
+  /** Since it was last seen in a complete list; absent while it is. */
+  readonly unseen?: Unseen;
   /** Time without cover, since it was last covered or first seen. */
   readonly unprotectedMs: number;
   /** Cover when last looked at: an interval counts when it was known and open at both ends. */

@@ -168,8 +168,15 @@ function compileBelow(
     if (latch >= 0) latches[latch] = held ? 1 : 0;
     return held ? TRUE : FALSE;
   };
+  const isBelowAtMost = (bound: number, latches: Latches): Truth => {
+    const held = latches[latch] === 1 && clear !== undefined;
+    const enough = held ? bound <= clear : bound < threshold;
+    return enough ? isBelow(bound, latches) : UNKNOWN;
+  };
   const otherwise = (quantity: FieldQuantity, latches: Latches): Truth => {
     if (quantity.kind === 'unknown') return UNKNOWN;
+    // An upper bound that is small enough suffices.
+    if (quantity.kind === 'atMost') return isBelowAtMost(quantity.value, latches);
     if (quantity.kind !== 'atLeast')
       return none === undefined ? released(latch, latches) : isBelow(none, latches);
     // A lower bound can only show that the number is too large.
@@ -204,6 +211,12 @@ function compileAbove(
   };
   const otherwise = (quantity: FieldQuantity, latches: Latches): Truth => {
     if (quantity.kind === 'unknown') return UNKNOWN;
+    if (quantity.kind === 'atMost') {
+      // An upper bound can only show that the number is too small.
+      const held = latches[latch] === 1 && clear !== undefined;
+      const tooSmall = held ? quantity.value < clear : quantity.value <= threshold;
+      return tooSmall ? released(latch, latches) : UNKNOWN;
+    }
     if (quantity.kind !== 'atLeast')
       return none === undefined ? released(latch, latches) : isAbove(none, latches);
     // A lower bound that is large enough suffices.
@@ -238,12 +251,15 @@ function compileIn(
   none: number | undefined,
 ): Judge {
   const isOne = (value: FieldValue): Truth => (values.includes(value) ? TRUE : FALSE);
-  const largest = Math.max(...values.map((value) => (typeof value === 'number' ? value : Number.NaN)));
+  const numbers = values.map((value) => (typeof value === 'number' ? value : Number.NaN));
+  const largest = Math.max(...numbers);
+  const smallest = Math.min(...numbers);
   return () => {
     const quantity = fieldCache.read(slot);
     if (quantity.kind === 'value') return values.includes(quantity.value) ? TRUE : FALSE;
     if (quantity.kind === 'unknown') return UNKNOWN;
     if (quantity.kind === 'none') return none === undefined ? FALSE : isOne(none);
+    if (quantity.kind === 'atMost') return quantity.value < smallest ? FALSE : UNKNOWN;
     return quantity.value > largest ? FALSE : UNKNOWN;
   };
 }

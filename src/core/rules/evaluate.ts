@@ -11,7 +11,14 @@ import { type Elapsed, elapsedSince } from './elapsed.ts';
 import { type Memory, remember } from './memory.ts';
 import { RuleRun } from './rule-run.ts';
 import type { ActionRequest, PositionView } from './subject.ts';
-import { type MarketForecast, marketForecasts, motionIn, type Subjects, subjectsOf } from './subjects.ts';
+import {
+  type MarketForecast,
+  marketForecasts,
+  motionIn,
+  type Subjects,
+  subjectsOf,
+  unseenPositions,
+} from './subjects.ts';
 
 /** Everything that follows from one snapshot; plain JSON. */
 export interface Evaluation {
@@ -97,6 +104,7 @@ function prepare(snapshot: Snapshot, state: AccountState, now: Instant, rules: C
   const passage = elapsedSince(state.passage, now, longestStepMs);
   const account = new AccountQuantities(snapshot, settings, now);
   const memory = remember(state, account, passage);
+  account.noteUnseen(unseenPositions(account, memory).size);
   const forecasts = marketForecasts(memory);
   return { account, memory, forecasts, passage, subjects: subjectsOf(account, memory, forecasts) };
 }

@@ -1,5 +1,6 @@
-import type { RecordList } from '../ports/exchange.ts';
+import type { PositionList, PositionRecord, RecordList } from '../ports/exchange.ts';
 import type { AccountQuantities } from '../quantities/account.ts';
+import { isConfirmedClosed } from '../quantities/closure.ts';
 import type { PositionQuantities } from '../quantities/position.ts';
 import type { SourceReading } from '../quantities/snapshot.ts';
 import { MS_PER_HOUR } from '../quantities/units.ts';
@@ -24,7 +25,7 @@ export function remember(memory: Memory, account: AccountQuantities, passage: El
   return {
     markets: rememberMarkets(memory, account, passage),
     creditLines: rememberCreditLines(memory, account, passage),
-    positions: rememberCover(memory.positions, account, passage.timerMs),
+    positions: rememberPositions(memory, account, passage),
     ages: {
       ...(positionsAgeMs !== undefined && { positions: positionsAgeMs }),
       ...(creditLineAgeMs !== undefined && { creditLine: creditLineAgeMs }),
@@ -143,10 +144,10 @@ export function creditLineKey(record: { readonly asset: string; readonly created
   return `creditLine:${record.asset}@${record.createdAt}`;
 }
 
-function rememberCover(
-  before: readonly PositionMemory[],
+function rememberPositions(
+  { positions: before, ages }: Memory,
   account: AccountQuantities,
-  timerMs: number,
+  passage: Elapsed,
 ): readonly PositionMemory[] {
   const list = account.positionList;
   if (list.kind !== 'value') return before.map(coverUnknown);
@@ -154,11 +155,50 @@ function rememberCover(
   for (const position of account.positions) {
     const { positionId } = position;
     if (findCover(next, positionId) !== undefined) continue;
-    next.push(stepCover(findCover(before, positionId), position, account, timerMs));
+    next.push(stepCover(findCover(before, positionId), position, account, passage.timerMs));
   }
-  if (list.value.complete) return next;
+  if (before.every(({ positionId }) => findCover(next, positionId) !== undefined)) return next;
+  const isNewRead = sincePreviousRead(ages.positions, account.ageMs('positions'), passage) !== 0;
   const unseen = before.filter(({ positionId }) => findCover(next, positionId) === undefined);
-  return [...next, ...unseen.map(coverUnknown)];
+  const known = new Set(before.map(({ positionId }) => positionId));
+  const kept = unseen.flatMap((one) =>
+    stepUnseen(one, { account, list: list.value, known, isNewRead, timerMs: passage.timerMs }),
+  );
+  return [...next, ...kept];
+}
+
+interface UnseenScene {
+  readonly account: AccountQuantities;
+  readonly list: PositionList;
+  /** Positions that were there before. */
+  readonly known: ReadonlySet<string>;
+  readonly isNewRead: boolean;
+  readonly timerMs: number;
+}
+
+/** A position that the list does not show: closed for certain in time, at once where something explains it. */
+function stepUnseen(
+  before: PositionMemory,
+  { account, list, known, isNewRead, timerMs }: UnseenScene,
+): readonly PositionMemory[] {
+  const { positionId, market, side } = before;
+  const { unseen, ...seen } = coverUnknown(before);
+  // Listed with nulls it is there, whatever it is.
+  if (list.notOpenYet?.some((opening) => opening.positionId === positionId) === true) return [seen];
+  if (!list.complete) return [coverUnknown(before)];
+  const hasSuccessor = account.positions.some(
+    ({ record }) => !known.has(record.positionId) && record.market === market && sideOf(record) === side,
+  );
+  if (hasSuccessor || account.snapshot.closedByUs?.includes(positionId) === true) return [];
+  const next = {
+    reads: (unseen?.reads ?? 0) + Number(isNewRead),
+    forMs: unseen === undefined ? 0 : unseen.forMs + timerMs,
+  };
+  return isNewRead && isConfirmedClosed(next) ? [] : [{ ...seen, unseen: next }];
+}
+
+function sideOf({ positionSide }: PositionRecord): string {
+  return positionSide?.known === true ? positionSide.value : 'BOTH';
 }
 
 export function findCover(
@@ -169,8 +209,8 @@ export function findCover(
   return undefined;
 }
 
-function coverUnknown({ positionId, unprotectedMs }: PositionMemory): PositionMemory {
-  return { positionId, unprotectedMs, cover: 'unknown' };
+function coverUnknown(memory: PositionMemory): PositionMemory {
+  return { ...memory, cover: 'unknown' };
 }
 
 function stepCover(
@@ -179,13 +219,15 @@ function stepCover(
   account: AccountQuantities,
   timerMs: number,
 ): PositionMemory {
-  const { positionId } = position.record;
+  const { positionId, market } = position.record;
+  const where = { market, side: sideOf(position.record) };
   const unprotectedMs = before?.unprotectedMs ?? 0;
   const cover = account.coverOf(position);
-  if (cover.kind !== 'value') return { positionId, unprotectedMs, cover: 'unknown' };
+  if (cover.kind !== 'value') return { positionId, unprotectedMs, cover: 'unknown', ...where };
   if (cover.value === 'ok') {
-    return before?.cover === 'covered' ? before : { positionId, unprotectedMs: 0, cover: 'covered' };
+    const isSame = before?.cover === 'covered' && before.unseen === undefined && before.side === where.side;
+    return isSame ? before : { positionId, unprotectedMs: 0, cover: 'covered', ...where };
   }
   const creditMs = before?.cover === 'open' ? timerMs : 0;
-  return { positionId, unprotectedMs: unprotectedMs + creditMs, cover: 'open' };
+  return { positionId, unprotectedMs: unprotectedMs + creditMs, cover: 'open', ...where };
 }

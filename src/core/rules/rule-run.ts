@@ -128,12 +128,13 @@ export class RuleRun {
     if (step.changes.length > 0) this.#record(rule.emptySlot, subject, step.changes, figures());
   }
 
-  /** Subjects that were seen before and are not in the list: gone if it is complete, else nobody knows. */
+  /** Subjects that were seen before and are not in the list: gone, or nobody knows. */
   #judgeAbsent<K extends SubjectKind>(rule: CompiledRule, list: SubjectList<K>): void {
     for (const entry of this.#before[rule.index] ?? NO_ENTRIES) {
       if (list.subjects.some(({ key }) => key === entry.subject)) continue;
-      if (list.incomplete === undefined) this.#end(rule, entry.subject, entry, 'subjectGone');
-      else this.#freeze(rule, entry.subject, entry, list.incomplete);
+      const why = list.whyAbsent(entry.subject);
+      if (why === undefined) this.#end(rule, entry.subject, entry, 'subjectGone');
+      else this.#freeze(rule, entry.subject, entry, why);
     }
   }
 

@@ -56,7 +56,11 @@ export type ReduceTarget =
   | { readonly kind: 'to'; readonly fraction: number }
   /** In the market's money currency, at the mark price when the rule fired; a decimal text. */
   | { readonly kind: 'toNotional'; readonly notional: string }
-  | { readonly kind: 'untilDistance'; readonly distance: number };
+  | { readonly kind: 'untilDistance'; readonly distance: number }
+  /** For the account as a whole: until all markets together are this far from liquidation. */
+  | { readonly kind: 'untilJointDistance'; readonly distance: number }
+  /** For the account as a whole: until positions take up no more of the funds in one money currency. */
+  | { readonly kind: 'untilMarginUsage'; readonly asset: string; readonly usage: number };
 
 export type ActionSpec =
   | {

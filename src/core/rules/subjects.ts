@@ -16,11 +16,11 @@ export interface Subject<K extends SubjectKind> {
   readonly frozen: UnknownReason | undefined;
 }
 
-/** The subjects of one kind that the snapshot shows, and whether one that is absent is gone. */
+/** The subjects of one kind that the snapshot shows, and which others are not certainly gone. */
 export interface SubjectList<K extends SubjectKind> {
   readonly subjects: readonly Subject<K>[];
-  /** Why an absence proves nothing; `undefined` when the list is complete. */
-  readonly incomplete: UnknownReason | undefined;
+  /** Why nothing can be said of a subject that is not among them; `undefined` when it is gone. */
+  readonly whyAbsent: (key: SubjectKey) => UnknownReason | undefined;
 }
 
 /** All subjects of one evaluation. */
@@ -77,7 +77,22 @@ function positionSubjects(
     const frozen = stale ?? (isRepeated(ids, index) ? ('duplicateRecord' as const) : undefined);
     return { key: positionKey(positionId), of, filterable: position, frozen };
   });
-  return { subjects: unique(subjects), incomplete: incompleteness(list) };
+  const incomplete = incompleteness(list);
+  const unseen = unseenPositions(account, memory);
+  const whyAbsent = (key: SubjectKey): UnknownReason | undefined =>
+    incomplete ?? (unseen.has(key) ? 'presumedClosed' : undefined);
+  return { subjects: unique(subjects), whyAbsent };
+}
+
+/** Positions that were open and that the list does not show, as long as they are not certainly closed. */
+export function unseenPositions(
+  account: AccountQuantities,
+  { positions }: Pick<Memory, 'positions'>,
+): ReadonlySet<SubjectKey> {
+  const seen = new Set(account.positions.map(({ positionId }) => positionId));
+  return new Set(
+    positions.flatMap(({ positionId }) => (seen.has(positionId) ? [] : [positionKey(positionId)])),
+  );
 }
 
 function creditLineSubjects(account: AccountQuantities, memory: Memory): SubjectList<'creditLine'> {
@@ -94,7 +109,8 @@ function creditLineSubjects(account: AccountQuantities, memory: Memory): Subject
     const frozen = stale ?? (isRepeated(keys, index) ? ('duplicateRecord' as const) : undefined);
     return { key, of, filterable: { asset: creditLine.record.asset }, frozen };
   });
-  return { subjects: unique(subjects), incomplete: incompleteness(list) };
+  const incomplete = incompleteness(list);
+  return { subjects: unique(subjects), whyAbsent: () => incomplete };
 }
 
 function isRepeated(keys: readonly SubjectKey[], index: number): boolean {
@@ -107,7 +123,7 @@ function isRepeated(keys: readonly SubjectKey[], index: number): boolean {
 function accountSubject(account: AccountQuantities): SubjectList<'account'> {
   return {
     subjects: [{ key: ACCOUNT_KEY, of: account, filterable: {}, frozen: undefined }],
-    incomplete: undefined,
+    whyAbsent: () => undefined,
   };
 }
 

@@ -32,6 +32,8 @@ export interface AccountView {
   readonly worst: Severity | null;
   /** As committed with the account: larger is nearer to harm; sorts accounts. */
   readonly danger: number;
+  /** How far all markets may move together before liquidation, a fraction. */
+  readonly jointDistance: Figure;
   readonly sources: readonly SourceView[];
   readonly positions: readonly PositionLine[];
   readonly creditLines: readonly CreditLineLine[];
@@ -61,6 +63,7 @@ export function emptyView(accountId: string): AccountView {
     figuresAtMs: null,
     worst: null,
     danger: 0,
+    jointDistance: null,
     sources: [],
     positions: [],
     creditLines: [],
@@ -78,7 +81,7 @@ export function emptyView(accountId: string): AccountView {
 export interface AccountFigures
   extends Pick<
     AccountView,
-    'accountId' | 'mode' | 'pause' | 'judgedAtMs' | 'danger' | 'sources' | 'refused'
+    'accountId' | 'mode' | 'pause' | 'judgedAtMs' | 'danger' | 'jointDistance' | 'sources' | 'refused'
   > {
   readonly positions: readonly PositionFigures[];
   readonly creditLines: readonly CreditLineFigures[];

@@ -116,7 +116,7 @@ function valueOf<T>(quantity: Quantity<T>): T | null {
 }
 
 /** Unknown, none and zero stay apart. */
-function figureOf(quantity: FieldQuantity): Figure {
+export function figureOf(quantity: FieldQuantity): Figure {
   if (quantity.kind === 'none') return 'none';
   return quantity.kind === 'value' && typeof quantity.value === 'number' ? quantity.value : null;
 }

@@ -69,6 +69,10 @@ function targetWords(target: ReduceTarget, targetBase: string | null): string {
       return `to ${figure(target.fraction, 'ratio')}${size}`;
     case 'toNotional':
       return `to a worth of ${target.notional}${size}`;
+    case 'untilJointDistance':
+      return `until all markets are ${figure(target.distance, 'ratio')} away${size}`;
+    case 'untilMarginUsage':
+      return `until ${figure(target.usage, 'ratio')} of ${target.asset} is used as margin${size}`;
     case 'untilDistance':
       return `until ${figure(target.distance, 'ratio')} away${size}`;
   }

@@ -1,4 +1,5 @@
 import { isSilenced } from '../controls/controls.ts';
+import { UNKNOWN_WORDS } from '../fields/field-words.ts';
 import type { UnknownReason } from '../quantities/quantity.ts';
 import type { RuleSlot } from '../rules/account-state.ts';
 import type { CompiledRule, KindRules } from '../rules/compiled-rules.ts';
@@ -8,7 +9,7 @@ import type { SubjectKind } from '../rules/rule.ts';
 import { findEntry, loadLatches, NO_ENTRIES } from '../rules/rule-run.ts';
 import type { RuleEntry } from '../rules/rule-state.ts';
 import type { SubjectKey } from '../rules/subject.ts';
-import type { SubjectList } from '../rules/subjects.ts';
+import { positionKey, type SubjectList } from '../rules/subjects.ts';
 import type { RuleLine } from './account-view.ts';
 import { conditionText, conditionWords, figure } from './alert-words.ts';
 import type { Scene } from './scene.ts';
@@ -57,8 +58,9 @@ function linesOf<K extends SubjectKind>(
     const slot = slots[index];
     for (const entry of slot?.entries ?? NO_ENTRIES) {
       if (list.subjects.some(({ key }) => key === entry.subject)) continue;
-      const reason = list.incomplete === undefined ? NOT_SEEN : undecided(list.incomplete, entry);
-      const standing = { reason, frozen: entry.frozen || list.incomplete !== undefined };
+      const why = list.whyAbsent(entry.subject);
+      const reason = why === undefined ? NOT_SEEN : undecided(UNKNOWN_WORDS[why], entry);
+      const standing = { reason, frozen: entry.frozen || why !== undefined };
       lines.push(lineOf(scene, rule, kind, { subject: entry.subject, slot, entry }, standing));
     }
   }
@@ -146,7 +148,7 @@ function judge<K extends SubjectKind>(
   scene: Scene,
   rule: CompiledRule,
   { fieldCache }: KindRules<K>,
-  { slot, entry, why }: Judged,
+  { subject, slot, entry, why }: Judged,
 ): Standing {
   if (!scene.isJudged) return { reason: NOT_JUDGED, frozen: false };
   if (slot !== undefined && slot.checksum !== rule.spec.checksum) return { reason: CHANGED, frozen: false };
@@ -154,16 +156,32 @@ function judge<K extends SubjectKind>(
   if (window !== undefined && !window(scene.account.serverNowMs ?? scene.nowMs)) {
     return { reason: reasonWords('outsideActiveWindow'), frozen: false };
   }
-  if (why !== undefined) return { reason: undecided(why, entry), frozen: true };
+  if (why !== undefined) return { reason: undecided(UNKNOWN_WORDS[why], entry), frozen: true };
   loadLatches(rule.latches, entry);
   const truth = rule.condition.judge(rule.latches);
-  if (!scene.withReasons) return entry?.frozen === true || truth === UNKNOWN ? SILENTLY_FROZEN : SILENT;
+  const isUndecided = entry?.frozen === true || truth === UNKNOWN;
+  const frozen = isUndecided && !isOddByHedge(scene, subject);
+  if (!scene.withReasons) return frozen ? SILENTLY_FROZEN : SILENT;
   const words = conditionWords(rule.condition.tree, fieldCache, rule.latches);
-  if (entry?.frozen === true || truth === UNKNOWN) return { reason: undecided(words, entry), frozen: true };
+  if (isUndecided) return { reason: undecided(words, entry), frozen };
   return {
     reason: entry === undefined ? atRest(truth, words) : inEpisode(rule, entry, truth, words),
     frozen: false,
   };
+}
+
+/**
+ * With both sides of a market open one of them has always passed its liquidation price. What that leaves undecided the
+ * other side decides, and nobody has to look.
+ */
+function isOddByHedge({ account }: Scene, subject: SubjectKey): boolean {
+  return account.positions.some(
+    (position) =>
+      positionKey(position.positionId) === subject &&
+      position.disagreement.kind === 'value' &&
+      position.disagreement.value &&
+      account.isHedged(position),
+  );
 }
 
 function undecided(why: string, entry: RuleEntry | undefined): string {

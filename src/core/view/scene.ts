@@ -13,7 +13,7 @@ import {
 } from '../quantities/snapshot.ts';
 import { type AccountState, emptyAccountState } from '../rules/account-state.ts';
 import { type CompiledRules, compileRules } from '../rules/compiled-rules.ts';
-import { marketForecasts, type Subjects, subjectsOf } from '../rules/subjects.ts';
+import { marketForecasts, type Subjects, subjectsOf, unseenPositions } from '../rules/subjects.ts';
 
 /** A stored account put together again as it was judged, seen from now. */
 export interface Scene {
@@ -48,6 +48,7 @@ export function sceneOf({ stored, rules, controls, nowMs, withReasons }: SceneIn
   const now: Instant = { wallMs: nowMs, monotonicMs: 0, clockId: VIEWER };
   const snapshot = snapshotOf(stored, evaluation);
   const account = new AccountQuantities(snapshot ?? nothingRead(accountId, now), used.settings, now);
+  account.noteUnseen(unseenPositions(account, evaluation).size);
   return {
     stored,
     rules: used,
@@ -123,6 +124,7 @@ function settingsAsRead(accountId: string, { figures }: AccountDocuments): Accou
 /** Nothing that is shown depends on these. */
 const UNKNOWN_SETTINGS = {
   labels: {},
+  marginModel: 'auto',
   nonceMode: 'unique',
   cancelCoversStops: false,
   cancel: 'never',

@@ -13,7 +13,13 @@ import {
   type RuleLine,
   type SourceView,
 } from './account-view.ts';
-import { creditLineFigures, creditLineLines, positionFigures, positionLines } from './figure-lines.ts';
+import {
+  creditLineFigures,
+  creditLineLines,
+  figureOf,
+  positionFigures,
+  positionLines,
+} from './figure-lines.ts';
 import { doubtLines, intentFigures, intentLines, orderLines } from './lane-lines.ts';
 import { ruleLines } from './rule-lines.ts';
 import { type Scene, sceneOf } from './scene.ts';
@@ -53,6 +59,7 @@ export function viewAccount(inputs: ViewInputs): AccountView {
     figuresAtMs: documents.figures?.at.wallMs ?? null,
     worst: worstOf(lines),
     danger: stored.danger,
+    jointDistance: figureOf(scene.account.jointDistance),
     sources: sourceViews(scene),
     positions: positionLines(scene),
     creditLines: creditLineLines(scene),
@@ -79,6 +86,7 @@ export function accountFigures(inputs: Omit<ViewInputs, 'balances'>): AccountFig
     pause: scene.inForce.pause ?? null,
     judgedAtMs: scene.evaluation.passage?.at.wallMs ?? null,
     danger,
+    jointDistance: figureOf(scene.account.jointDistance),
     sources: sourceViews(scene),
     positions: scene.subjects.positions.subjects.map(positionFigures),
     creditLines: scene.subjects.creditLines.subjects.map(creditLineFigures),

@@ -1,6 +1,7 @@
 import type { ControlsInForce } from '../../core/controls/controls.ts';
 import type { LaneContext } from '../../core/intents/admission.ts';
 import { admitEpisodes, EMPTY_LEDGER, type GateContext, type LimitInputs } from '../../core/intents/gate.ts';
+import { type LaneMoment, ledgerOnClock } from '../../core/lanes/lane-clock.ts';
 import type { AccountDocuments } from '../../core/ports/state-store.ts';
 import type { Mode } from '../../core/rules/rule.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
@@ -40,11 +41,12 @@ export function laneContext(
   account: WatchedAccount,
   documents: AccountDocuments,
   inForce: ControlsInForce,
-  nowMs: number,
+  moment: LaneMoment,
 ): LaneContext {
   const { settings } = account.rules;
   const inputs = limitInputs(account, inForce, documents.requests?.active ?? [], false);
-  const { limited } = admitEpisodes(documents.limits ?? EMPTY_LEDGER, inputs, nowMs);
+  const ledger = ledgerOnClock(documents.limits ?? EMPTY_LEDGER, moment);
+  const { limited } = admitEpisodes(ledger, inputs, moment.nowMs);
   return {
     settings,
     gate: {

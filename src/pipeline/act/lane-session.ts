@@ -1,6 +1,7 @@
 import type { AuditEvent } from '../../core/audit/audit-event.ts';
 import { controlsInForce } from '../../core/controls/controls.ts';
 import type { LaneContext } from '../../core/intents/admission.ts';
+import type { LaneMoment } from '../../core/lanes/lane-clock.ts';
 import type { SeenAccount } from '../../core/ports/lane-dispatcher.ts';
 import type {
   AccountCommit,
@@ -49,6 +50,8 @@ export interface SessionView {
   readonly stored: StoredAccount;
   readonly context: LaneContext;
   readonly nowMs: number;
+  /** The same, with what became of the clock. */
+  readonly moment: LaneMoment;
 }
 
 /** The account as it was seen, judged by what holds now. */
@@ -57,9 +60,10 @@ export function viewOf(
   account: WatchedAccount,
   { stored, controls }: SeenAccount,
 ): SessionView {
-  const nowMs = time.nowMs();
+  const moment = time.moment();
   const inForce = controlsInForce(controls, account.id, clock.nowMs());
-  return { stored, context: laneContext(account, stored.documents, inForce, nowMs), nowMs };
+  const context = laneContext(account, stored.documents, inForce, moment);
+  return { stored, context, nowMs: moment.nowMs, moment };
 }
 
 /** A store that answers with conflicts more often than this in a row is not getting anywhere. */

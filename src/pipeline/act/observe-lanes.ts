@@ -8,6 +8,7 @@ import {
   observeAccountRequests,
 } from '../../core/lanes/account-lane.ts';
 import { advance } from '../../core/lanes/lane.ts';
+import { type LaneMoment, onClock } from '../../core/lanes/lane-clock.ts';
 import { type LaneChange, observeRead, observeRequests } from '../../core/lanes/lane-observe.ts';
 import { type LaneState, newLane } from '../../core/lanes/lane-state.ts';
 import type { ReadObservation } from '../../core/lanes/market-read.ts';
@@ -44,8 +45,9 @@ export function observeLanes(
   stored: StoredAccount,
   operatorOrders: LaneInputs,
   context: LaneContext,
-  nowMs: number,
+  moment: LaneMoment,
 ): LanesChanged {
+  const { nowMs } = moment;
   const lanes = new Map<string, LaneState>();
   const events: AuditEvent[] = [];
   const toRun: string[] = [];
@@ -53,7 +55,7 @@ export function observeLanes(
     const before = stored.lanes.get(market);
     const asked = operatorOrders.byMarket.get(market) ?? [];
     const operator = operatorOrders.operator.filter((order) => order.market === market);
-    const living = inEpoch(stored, market, before, context, nowMs);
+    const living = inEpoch(stored, market, context, moment);
     if (living === before && asked.length === 0 && operator.length === 0 && hasNothingToDo(living)) continue;
     const { lane, wants } = observeLane(
       living,
@@ -80,17 +82,21 @@ function marketsOf(stored: StoredAccount, operatorOrders: LaneInputs): Set<strin
   ]);
 }
 
-/** The lane as it is in this store epoch; one of an earlier store epoch, or of none, trusts nothing that it does not read. */
+/**
+ * The lane as it is in this store epoch and on this clock; one of an earlier store epoch, or of none, trusts nothing
+ * that it does not read.
+ */
 export function inEpoch(
   stored: StoredAccount,
   market: string,
-  lane: LaneState | undefined,
   { settings }: LaneContext,
-  nowMs: number,
+  moment: LaneMoment,
 ): LaneState {
   const { id } = stored.epoch;
-  if (lane === undefined) return newLane(stored.accountId, market, id, nowMs);
-  return lane.epoch === id ? lane : startEpoch(lane, id, settings, nowMs);
+  const lane = stored.lanes.get(market);
+  if (lane === undefined) return newLane(stored.accountId, market, id, moment.nowMs);
+  if (lane.epoch !== id) return startEpoch(lane, id, settings, moment.nowMs);
+  return onClock(lane, settings, moment);
 }
 
 /** Nothing is wanted, nothing of ours is open: the lane need not be looked at. */

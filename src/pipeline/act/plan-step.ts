@@ -12,23 +12,10 @@ export type Before = (lane: LaneState, view: SessionView) => LaneChange;
 
 /** What a run before this one left in progress has an unknown outcome: whoever holds the lane knows that one ended. */
 export const takenUp: Before = (lane, { context, nowMs }) =>
-  needsRecovery(lane, nowMs) ? recover(lane, context.settings, nowMs) : { state: lane, events: [] };
+  lane.inProgress === null ? { state: lane, events: [] } : recover(lane, context.settings, nowMs);
 
 /** Within a run, which has taken up the lane already: taken up again and again, what it waits for would never end. */
 export const asStored: Before = (state) => ({ state, events: [] });
-
-/** A time further ahead than this was written by a clock that has been set back since. */
-const CLOCK_TOLERANCE_MS = 1_000;
-
-function needsRecovery(lane: LaneState, nowMs: number): boolean {
-  const latestMs = Math.max(
-    lane.read?.sentAtMs ?? 0,
-    lane.doubt?.sinceMs ?? 0,
-    ...lane.orders.map(({ sentMs }) => sentMs),
-    ...lane.intents.map(({ openedMs }) => openedMs),
-  );
-  return lane.inProgress !== null || latestMs > nowMs + CLOCK_TOLERANCE_MS;
-}
 
 /** The next step of a lane, or why its run ends before that. */
 export type Planned =
@@ -61,8 +48,8 @@ export function hasNothingToDo(view: SessionView, market: string): boolean {
   return isSame === true && value.step?.kind === 'idle';
 }
 
-function laneOf({ stored, context, nowMs }: SessionView, market: string): LaneState {
-  return inEpoch(stored, market, stored.lanes.get(market), context, nowMs);
+function laneOf({ stored, context, moment }: SessionView, market: string): LaneState {
+  return inEpoch(stored, market, context, moment);
 }
 
 function written<T>(view: SessionView, { state, events }: LaneChange, value: T): SessionChange<T> {

@@ -1,4 +1,5 @@
 import type { ReadObservation } from '../../core/lanes/market-read.ts';
+import type { PositionList } from '../../core/ports/exchange.ts';
 import type { AccountDocuments } from '../../core/ports/state-store.ts';
 import type { Snapshot } from '../../core/quantities/snapshot.ts';
 import { emptyAccountState } from '../../core/rules/account-state.ts';
@@ -8,6 +9,11 @@ import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
 export interface MarketRecords {
   /** With the forecasts of the account as stored now. */
   observationFor(documents: AccountDocuments): ReadObservation;
+}
+
+/** The ids of what is listed without figures. */
+export function notOpenYet({ notOpenYet: listed }: PositionList): Pick<ReadObservation, 'notOpenYet'> {
+  return listed === undefined ? {} : { notOpenYet: listed.map(({ positionId }) => positionId) };
 }
 
 /** A lane's own read of its market; null when it failed. */
@@ -41,6 +47,8 @@ export async function readMarket(
       sentAtMs,
       receivedAtMs,
       complete: value.complete,
+      ofMarket: true,
+      ...notOpenYet(value),
       positions: positionViews(snapshot, evaluation ?? emptyAccountState(account.id), account.rules),
     }),
   };

@@ -1,9 +1,12 @@
 import type { AuditEvent } from '../../core/audit/audit-event.ts';
 import type { AuditDraft } from '../../core/audit/audit-record.ts';
 import { type Controls, controlsInForce } from '../../core/controls/controls.ts';
+import { planAccount } from '../../core/intents/account-plan.ts';
 import { admitEpisodes, EMPTY_LEDGER } from '../../core/intents/gate.ts';
+import { actionKey } from '../../core/intents/intent.ts';
+import { type LaneMoment, ledgerOnClock } from '../../core/lanes/lane-clock.ts';
 import type { ReadObservation } from '../../core/lanes/market-read.ts';
-import { NO_ROUTES, routeRequests } from '../../core/lanes/route-requests.ts';
+import { NO_ROUTES, type RouteInputs, routeRequests } from '../../core/lanes/route-requests.ts';
 import type { LaneRef } from '../../core/ports/lane-dispatcher.ts';
 import type {
   AccountCommit,
@@ -11,6 +14,7 @@ import type {
   StoredAccount,
   StoredRequests,
 } from '../../core/ports/state-store.ts';
+import { AccountQuantities } from '../../core/quantities/account.ts';
 import { PositionQuantities } from '../../core/quantities/position.ts';
 import type { AccountSettings } from '../../core/quantities/settings.ts';
 import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
@@ -21,6 +25,7 @@ import type { Observation } from '../poll/observe-account.ts';
 import { takeInbox } from '../poll/take-inbox.ts';
 import { laneContext, limitInputs } from './lane-context.ts';
 import { hasNothingToDo, observeLanes } from './observe-lanes.ts';
+import { notOpenYet } from './read-market.ts';
 
 export interface ActingInputs {
   readonly account: WatchedAccount;
@@ -29,19 +34,28 @@ export interface ActingInputs {
   readonly observation: Observation;
   readonly now: Instant;
   /** On the lanes' clock. */
-  readonly laneMs: number;
+  readonly moment: LaneMoment;
 }
 
 /** What an evaluation means for lanes, limits and routes. */
 export interface Acted {
   readonly documents: Partial<AccountDocuments>;
   readonly lanes: NonNullable<AccountCommit['lanes']>;
+  /** Of these, those that can be brought in line later: an operator's order is taken once. */
+  readonly separable: ReadonlySet<string>;
   readonly audit: readonly AuditDraft[];
   readonly events: readonly AuditEvent[];
   readonly toRun: readonly LaneRef[];
 }
 
-export const NOTHING_ACTED: Acted = { documents: {}, lanes: new Map(), audit: [], events: [], toRun: [] };
+export const NOTHING_ACTED: Acted = {
+  documents: {},
+  lanes: new Map(),
+  separable: new Set(),
+  audit: [],
+  events: [],
+  toRun: [],
+};
 
 /** Pure. */
 export function routeDecisions(
@@ -84,19 +98,22 @@ export function hasNothingToRoute(
 
 /** The same for an account in which there is something to do. */
 export function actOn(
-  { account, stored, controls, observation, now, laneMs }: ActingInputs,
+  { account, stored, controls, observation, now, moment }: ActingInputs,
   snapshot: Snapshot,
   evaluation: Evaluation,
   conclusive: boolean,
 ): Acted {
+  const { nowMs: laneMs } = moment;
   const { documents } = stored;
   const { rules } = account;
   const acting = evaluation.active.filter(({ action }) => action.kind !== 'notify');
   const inForce = controlsInForce(controls, account.id, now.wallMs);
   const requests = requestsOf(documents.requests, acting, conclusive, now.wallMs);
   const ledger = documents.limits ?? EMPTY_LEDGER;
-  const admitted = admitEpisodes(ledger, limitInputs(account, inForce, acting, conclusive), laneMs);
-  const views = viewsWhenNeeded(account, stored, acting, observation, snapshot, evaluation);
+  const limitsOf = limitInputs(account, inForce, acting, conclusive);
+  const admitted = admitEpisodes(ledgerOnClock(ledger, moment), limitsOf, laneMs);
+  const known = viewsWhenNeeded(account, stored, acting, observation, snapshot, evaluation);
+  const views = known ?? [];
   const { positions } = observation;
   const isComplete = positions?.list.complete === true;
   const routes = documents.routes ?? NO_ROUTES;
@@ -108,9 +125,11 @@ export function actOn(
     accountId: account.id,
     intentTtlMs: rules.settings.intentTtlMs,
     nowMs: laneMs,
+    plan: planner(stored, new AccountQuantities(snapshot, rules.settings, now)),
   });
   const inbox = takeInbox(documents.inbox, {
-    positions: isComplete ? views : undefined,
+    positions: positions === undefined ? undefined : views,
+    complete: isComplete,
     markets: [...stored.lanes.keys()],
     nowMs: now.wallMs,
   });
@@ -118,7 +137,7 @@ export function actOn(
     account,
     { ...documents, ...(requests === undefined ? {} : { requests }), limits: admitted.ledger },
     inForce,
-    laneMs,
+    moment,
   );
   const changed = observeLanes(
     stored,
@@ -128,18 +147,13 @@ export function actOn(
       operator: inbox.operatorOrders,
       conclusive,
       markets: canAct(account) ? marketsOf(observation) : [],
-      read: positions && {
-        sentAtMs: positions.sentAtMs,
-        receivedAtMs: positions.receivedAtMs,
-        complete: isComplete,
-        positions: views,
-        earlierMarks: marksOf(positions, views, rules.settings),
-      },
+      read: known && positions && readOf(positions, known, rules.settings),
     },
     context,
-    laneMs,
+    moment,
   );
   const events = [...routed.events, ...changed.events];
+  const ordered = new Set(inbox.operatorOrders.map(({ market }) => market));
   const isSameLedger = JSON.stringify(admitted.ledger) === JSON.stringify(ledger);
   const isSameRoutes = JSON.stringify(routed.state) === JSON.stringify(routes);
   return {
@@ -151,6 +165,7 @@ export function actOn(
       ...(changed.accountLane === undefined ? {} : { accountLane: changed.accountLane }),
     },
     lanes: changed.lanes,
+    separable: new Set([...changed.lanes.keys()].filter((market) => !ordered.has(market))),
     audit: [...inbox.notes, ...events.map((event): AuditDraft => ({ kind: 'action', event }))],
     events,
     toRun: [
@@ -172,24 +187,62 @@ function marketsOf({ sources }: Observation): readonly string[] {
   return positions?.kind === 'read' ? [...new Set(positions.value.records.map(({ market }) => market))] : [];
 }
 
+/** Plans reductions of the account as a whole; positions whose reduction has failed are left to the others. */
+function planner(stored: StoredAccount, account: AccountQuantities): RouteInputs['plan'] {
+  return (request, target, refs) => {
+    const failed = new Set<string>();
+    for (const { intents } of stored.lanes.values()) {
+      for (const { key, end } of intents) if (end?.how === 'failed') failed.add(key);
+    }
+    const able = refs.filter(({ positionId }) => !failed.has(actionKey(request, positionId)));
+    return planAccount(target, account, {
+      matching: new Set(able.map(({ positionId }) => positionId)),
+      targets: new Map(
+        able.flatMap(({ positionId, plannedBase }) =>
+          plannedBase === undefined ? [] : [[positionId, plannedBase] as const],
+        ),
+      ),
+      tolerance: account.settings.distanceTolerance,
+    });
+  };
+}
+
 /** How the marks of these positions have moved, by the reads of this process. */
 function marksOf(
   { earlier }: NonNullable<Observation['positions']>,
   views: readonly PositionView[],
   settings: AccountSettings,
 ): NonNullable<ReadObservation['earlierMarks']> {
-  const meant = new Set(views.map(({ positionId }) => positionId));
-  return earlier.flatMap(({ list, sentAtMs }) =>
-    list.records.flatMap((record) => {
-      if (!meant.has(record.positionId)) return [];
-      const { markPrice } = new PositionQuantities(record, settings);
-      if (markPrice.kind !== 'value') return [];
-      return [{ market: record.market, atMs: sentAtMs, mark: markPrice.value }];
-    }),
-  );
+  return (market, beforeMs) => {
+    const meant = new Set(views.map(({ positionId }) => positionId));
+    return earlier().flatMap(({ list, sentAtMs }) => {
+      if (sentAtMs >= beforeMs) return [];
+      return list.records.flatMap((record) => {
+        if (record.market !== market || !meant.has(record.positionId)) return [];
+        const { markPrice } = new PositionQuantities(record, settings);
+        return markPrice.kind === 'value' ? [{ atMs: sentAtMs, mark: markPrice.value }] : [];
+      });
+    });
+  };
 }
 
-/** Computed with decimals, so only where a lane or an order asks for them. */
+function readOf(
+  positions: NonNullable<Observation['positions']>,
+  views: readonly PositionView[],
+  settings: AccountSettings,
+): ReadObservation {
+  const { sentAtMs, receivedAtMs, list } = positions;
+  return {
+    sentAtMs,
+    receivedAtMs,
+    complete: list.complete,
+    ...notOpenYet(list),
+    positions: views,
+    earlierMarks: marksOf(positions, views, settings),
+  };
+}
+
+/** Computed with decimals, so only where a lane or an order asks for them; undefined where none does. */
 function viewsWhenNeeded(
   account: WatchedAccount,
   stored: StoredAccount,
@@ -197,9 +250,10 @@ function viewsWhenNeeded(
   observation: Observation,
   snapshot: Snapshot,
   evaluation: Evaluation,
-): readonly PositionView[] {
+): readonly PositionView[] | undefined {
   const hasOrders = (stored.documents.inbox?.orders.length ?? 0) > 0;
-  if (observation.positions === undefined || !(isBusy(stored) || hasOrders || acting.length > 0)) return [];
+  if (observation.positions === undefined || !(isBusy(stored) || hasOrders || acting.length > 0))
+    return undefined;
   return positionViews(snapshot, evaluation.state, account.rules);
 }
 

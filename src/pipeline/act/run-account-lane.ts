@@ -56,8 +56,8 @@ export async function runAccountLane(
 }
 
 function lanesOf(view: SessionView): readonly LaneState[] {
-  const { stored, context, nowMs } = view;
-  return [...stored.lanes.values()].map((lane) => inEpoch(stored, lane.market, lane, context, nowMs));
+  const { stored, context, moment } = view;
+  return [...stored.lanes.keys()].map((market) => inEpoch(stored, market, context, moment));
 }
 
 function accountLaneOf({ stored }: SessionView): AccountLane {

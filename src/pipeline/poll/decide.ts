@@ -1,5 +1,6 @@
 import type { AuditDraft } from '../../core/audit/audit-record.ts';
 import { controlsInForce } from '../../core/controls/controls.ts';
+import { explainedClosures } from '../../core/lanes/absence.ts';
 import type { LaneRef } from '../../core/ports/lane-dispatcher.ts';
 import type { Notice } from '../../core/ports/notifier.ts';
 import type { AccountCommit, AccountDocuments } from '../../core/ports/state-store.ts';
@@ -29,6 +30,8 @@ export interface Decided {
   readonly lanes: readonly LaneRef[];
   readonly notices: readonly Notice[];
   readonly events: Acted['events'];
+  /** Whether what is not asked for any more has ended. */
+  readonly conclusive: boolean;
 }
 
 /** Pure: the same inputs give the same change. */
@@ -36,7 +39,8 @@ export function decide(inputs: DecideInputs): Decided {
   const { account, stored, observation, now } = inputs;
   const { rules } = account;
   const { documents } = stored;
-  const snapshot = snapshotOf(observation, stored);
+  const closedByUs = explainedClosures(stored.lanes.values(), rules.settings, inputs.moment.nowMs);
+  const snapshot = snapshotOf(observation, stored, closedByUs);
   const state = documents.evaluation ?? emptyAccountState(account.id);
   const options = { leastIntervalMs: account.leastIntervalMs };
   const evaluation = evaluate(snapshot, state, now, rules, options);
@@ -71,11 +75,12 @@ export function decide(inputs: DecideInputs): Decided {
       ...(alerts.alerts === undefined ? {} : { alerts: alerts.alerts }),
       ...figuresToStore(inputs, snapshot, evaluation),
     },
-    ...(acted.lanes.size === 0 ? {} : { lanes: acted.lanes }),
+    ...(acted.lanes.size === 0 ? {} : { lanes: acted.lanes, separable: acted.separable }),
     ...(audit.length === 0 ? { quiet: 1 } : { audit }),
     ...(inputs.withHistory ? { history: samplesOf(snapshot, rules) } : {}),
   };
-  return { snapshot, evaluation, commit, lanes: acted.toRun, notices: alerts.notices, events: acted.events };
+  const { toRun: lanes, events } = acted;
+  return { snapshot, evaluation, commit, lanes, notices: alerts.notices, events, conclusive };
 }
 
 /** Of an account in which nothing happens not with every poll; see there. */

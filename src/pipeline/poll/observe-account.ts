@@ -1,6 +1,6 @@
 import type { SourceName } from '../../core/fields/field-catalogue.ts';
 import { ownStopsOf } from '../../core/orders/own-stops.ts';
-import type { PositionRecord, RecordList } from '../../core/ports/exchange.ts';
+import type { PositionList } from '../../core/ports/exchange.ts';
 import type { StoredAccount, StoredReadings } from '../../core/ports/state-store.ts';
 import type { Instant, Snapshot, SnapshotSources, SourceReading } from '../../core/quantities/snapshot.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
@@ -21,12 +21,12 @@ export interface Observation {
 }
 
 export interface PositionsRead {
-  readonly list: RecordList<PositionRecord>;
+  readonly list: PositionList;
   /** Milliseconds on the lanes' clock; the sending is stated as early as the clocks' error allows. */
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
   /** The reads before it that this process made in the last seconds, oldest first. */
-  readonly earlier: readonly Pick<PositionsRead, 'list' | 'sentAtMs'>[];
+  readonly earlier: () => readonly Pick<PositionsRead, 'list' | 'sentAtMs'>[];
 }
 
 /** @returns undefined when a request of ours overtook the reads: they are out of date. */
@@ -87,12 +87,12 @@ function positionsRead(
 ): PositionsRead | undefined {
   if (kept === undefined || kept.reading.kind !== 'read') return undefined;
   if (aged(kept.reading, kept.at, at).ageMs > rules.settings.maxSnapshotAgeMs) return undefined;
-  const sentRead = ({ reading, at: sent }: KeptReading): PositionsRead['earlier'] =>
+  const sentRead = ({ reading, at: sent }: KeptReading): ReturnType<PositionsRead['earlier']> =>
     reading.kind !== 'read'
       ? []
       : [
           {
-            list: reading.value as RecordList<PositionRecord>,
+            list: reading.value as PositionList,
             sentAtMs: Math.floor(time.ofMonotonic(sent.monotonicMs) - time.errorMs),
           },
         ];
@@ -100,10 +100,11 @@ function positionsRead(
   return (
     read && {
       ...read,
-      earlier: memory
-        .recentPositions(id)
-        .filter((other) => other !== kept)
-        .flatMap(sentRead),
+      earlier: () =>
+        memory
+          .recentPositions(id)
+          .filter((other) => other !== kept)
+          .flatMap(sentRead),
       receivedAtMs: Math.ceil(time.ofMonotonic(kept.receivedMs ?? kept.at.monotonicMs)),
     }
   );
@@ -126,13 +127,18 @@ function readingsToStore(
 
 const NO_READINGS: StoredReadings['sources'] = {};
 
-/** The snapshot that an observation makes together with what the state says about our own stops. */
-export function snapshotOf(observation: Observation, stored: StoredAccount): Snapshot {
+/** The snapshot that an observation makes together with what the state says about our own orders. */
+export function snapshotOf(
+  observation: Observation,
+  stored: StoredAccount,
+  closedByUs: readonly string[] = [],
+): Snapshot {
   return {
     version: 1,
     accountId: stored.accountId,
     at: observation.at,
     sources: observation.sources,
     ownStops: ownStopsOf(stored),
+    ...(closedByUs.length === 0 ? {} : { closedByUs }),
   };
 }

@@ -17,8 +17,10 @@ export interface InboxTaken {
 }
 
 interface InboxScene {
-  /** The positions of a complete list; undefined: which there are is not known now. */
+  /** Undefined: which there are is not known now. */
   readonly positions: readonly PositionView[] | undefined;
+  /** Whether there may be others: what an order does not find it waits for. */
+  readonly complete: boolean;
   readonly markets: readonly string[];
   /** Unix milliseconds by the clock that orders expire by. */
   readonly nowMs: number;
@@ -45,6 +47,14 @@ export function takeInbox(inbox: Inbox | undefined, scene: InboxScene): InboxTak
       continue;
     }
     const meant = scene.positions.filter((view) => concerns(order, view));
+    if (meant.length === 0 && !scene.complete) {
+      waiting.push(order);
+      continue;
+    }
+    // Begun for what is known: an order by hand is for now.
+    if (!scene.complete && order.positionId === undefined) {
+      notes.push(note(order, scene.nowMs, 'records of the list were not valid: begun for the others'));
+    }
     if (meant.length === 0) notes.push(note(order, scene.nowMs, 'no open position is meant by the order'));
     operatorOrders.push(...meant.map((view) => laneOrderOf(order, view)));
   }

@@ -112,6 +112,7 @@ export function accountFromReply(
     accountId: account.id,
     report: (problem) => problems.push(problem),
     note: (sentence) => notes.push(sentence),
+    unread: () => undefined,
   };
   return { account: accountFromRecords(reading, account, records, ['positions']), notes, problems };
 }

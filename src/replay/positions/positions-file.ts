@@ -35,6 +35,7 @@ export function readPositions({ file, text, configured, accountId }: PositionsFi
   const { document, problems: syntax } = parseYaml(text, file, BOUNDS);
   const problems: Problem[] = [...syntax];
   const notes: string[] = [];
+  const unread = new Set<string>();
   const accounts =
     document === undefined
       ? []
@@ -44,10 +45,12 @@ export function readPositions({ file, text, configured, accountId }: PositionsFi
           accountId,
           report: (problem) => problems.push(problem),
           note: (sentence) => notes.push(sentence),
+          unread: (id) => unread.add(id),
         });
   if (problems.length > 0) return { kind: 'refused', problems: sortProblems(problems, [file]) };
   for (const { id } of configured) {
-    if (!accounts.some((account) => account.id === id)) {
+    if (unread.has(id)) notes.push(`Account ${id} had not been read yet when ${file} was printed: left out.`);
+    else if (!accounts.some((account) => account.id === id)) {
       notes.push(`Account ${id} of the config holds nothing in ${file}: left out.`);
     }
   }

@@ -16,6 +16,8 @@ export interface PositionsReading {
   readonly report: Report;
   /** Takes a whole sentence. */
   readonly note: (sentence: string) => void;
+  /** Takes an account of which the output does not know what it holds. */
+  readonly unread: (accountId: string) => void;
 }
 
 /** The account of the config, or `undefined` when there is none (reported at the path). */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { problemAt, readShape } from '../../config/shape/read.ts';
-import { decimalText, oneOf, scalar, text } from '../../config/shape/scalars.ts';
+import { decimalText, flag, oneOf, scalar, text } from '../../config/shape/scalars.ts';
 import { type DecimalString, isDecimalString, toNumber } from '../../core/quantities/decimal.ts';
 import {
   accountFrom,
@@ -33,6 +33,11 @@ const positionSchema = z.object({
 const accountSchema = z.object({
   accountId: text({ expected: 'the id of an account' }),
   refused: z.unknown(),
+  /** Null: never yet. */
+  judgedAtMs: z.unknown(),
+  sources: z.array(
+    z.object({ source: text({ expected: 'a source' }), readAtMs: z.unknown(), complete: flag() }),
+  ),
   positions: z.array(positionSchema),
   creditLines: z.array(z.object({ asset: text({ expected: 'an asset' }), amount: decimalText() })),
 });
@@ -64,6 +69,13 @@ function accountOf(
     reading.note(
       `Account ${accountId}: its loan of ${amount} ${asset} is left out, as the output does not say what secures it.`,
     );
+  }
+  const source = account.sources.find((one) => one.source === 'positions');
+  const isUnread = source === undefined ? account.judgedAtMs === null : source.readAtMs === null;
+  if (isUnread) reading.unread(accountId);
+  else if (source?.complete === false) {
+    const message = 'expected complete positions, got some from which records were set aside';
+    reading.report(problemAt(reading.document, [...path, 'sources'], { code: 'wrong-value', message }));
   }
   if (positions.length === 0) return undefined;
   const read = positions.map((position, number) =>

@@ -1,4 +1,11 @@
-import { OWN_CONFIG, type ReplayEvent, type ReplayRecord, type RunRecord, UNPROTECTED } from '../record.ts';
+import {
+  type EventKind,
+  OWN_CONFIG,
+  type ReplayEvent,
+  type ReplayRecord,
+  type RunRecord,
+  UNPROTECTED,
+} from '../record.ts';
 import { variantWords } from '../summary.ts';
 import { clock, counted, span } from '../words.ts';
 import { closeUpsOf } from './close-ups.ts';
@@ -7,8 +14,30 @@ import { legend } from './marks.ts';
 import { type AccountScene, eventKey, picture, styleOf } from './picture.ts';
 import type { Range } from './scale.ts';
 
-/** Longer lists are read by machines. */
+/** Longer lists nobody reads. */
 const MOST_ROWS = 400;
+
+/** What has a line first where there is no room for all. */
+const WEIGHT: Readonly<Record<EventKind, number>> = {
+  liquidation: 0,
+  'margin-call': 0,
+  fill: 1,
+  rule: 2,
+  decision: 2,
+  order: 3,
+  refusal: 4,
+  cancel: 5,
+  trigger: 6,
+  notice: 7,
+};
+
+/** The events with a line of their own, in the order of time. */
+function listedEvents(events: readonly ReplayEvent[]): readonly ReplayEvent[] {
+  if (events.length <= MOST_ROWS) return events;
+  const weighty = events.toSorted((a, b) => WEIGHT[a.kind] - WEIGHT[b.kind]).slice(0, MOST_ROWS);
+  const kept = new Set(weighty);
+  return events.filter((event) => kept.has(event));
+}
 
 /** One account: its picture, close-ups of what happened in short times, and the list that links into them. */
 export function accountSection(
@@ -23,8 +52,15 @@ export function accountSection(
   const closeUps = closeUpsOf(events, whole);
   const target = (event: ReplayEvent): Range =>
     closeUps.find(({ window }) => event.atMs >= window.from && event.atMs <= window.to)?.window ?? whole;
+  const listed = listedEvents(events);
+  const lines = new Set(listed);
   const draw = (window: Range, title: string): Html =>
-    picture(scene, { window, title, hasTarget: (event) => target(event) === window });
+    picture(scene, {
+      window,
+      title,
+      hasLine: (event) => lines.has(event),
+      hasTarget: (event) => target(event) === window,
+    });
   return markup`<section id="account-${key}" class="account"><h2>${id}</h2>
 ${lineLegend(scene)}${legend(new Set(events.map(({ kind }) => kind)))}
 <figure>${draw(whole, `${id}, the whole time`)}</figure>
@@ -32,7 +68,7 @@ ${closeUps.map(({ window, events: count }) => {
   const title = `${clock(window.from)} to ${clock(window.to)} UTC: ${counted(count, 'event')} within ${span(window.to - window.from)}`;
   return markup`<figure><figcaption>${title}</figcaption>${draw(window, `${id}, ${title}`)}</figure>`;
 })}
-${list(scene, fromMs)}</section>`;
+${list(scene, listed, fromMs)}</section>`;
 }
 
 function sceneOf(runs: readonly RunRecord[], accountId: string, key: string): AccountScene | undefined {
@@ -56,16 +92,23 @@ function lineLegend({ variants }: AccountScene): Html {
   return markup`<ul class="legend">${items}</ul>`;
 }
 
-function list(scene: AccountScene, startMs: number): Html {
+function list(scene: AccountScene, listed: readonly ReplayEvent[], startMs: number): Html {
   const { events } = scene.own;
   if (events.length === 0) return markup`<p>Nothing was decided or done.</p>`;
-  const rows = events.slice(0, MOST_ROWS).map((event) => {
+  const rows = listed.map((event) => {
     const key = eventKey(scene, event);
     const reason = event.reason === undefined ? markup`` : markup`<div class="reason">${event.reason}</div>`;
     return markup`<tr id="e-${key}"><td class="n"><a href="#m-${key}" title="show in the picture">${clock(event.atMs)}</a></td><td class="n">${span(event.atMs - startMs)}</td><td><span class="kind ${event.kind}">${event.kind}</span></td><td>${event.words}${reason}</td></tr>`;
   });
-  const more = events.length - MOST_ROWS;
-  const rest = more > 0 ? markup`<p>${counted(more, 'more event')} not shown.</p>` : markup``;
   return markup`<h3>What was decided and done, and why</h3><p class="hint">A time leads to its mark in the picture, a mark to its line here.</p>
-<div class="wide"><table class="events"><thead><tr><th class="n">UTC</th><th class="n">after</th><th>Kind</th><th>What and why</th></tr></thead><tbody>${rows}</tbody></table></div>${rest}`;
+<div class="wide"><table class="events"><thead><tr><th class="n">UTC</th><th class="n">after</th><th>Kind</th><th>What and why</th></tr></thead><tbody>${rows}</tbody></table></div>${unlisted(events, listed)}`;
+}
+
+function unlisted(events: readonly ReplayEvent[], listed: readonly ReplayEvent[]): Html {
+  const lines = new Set(listed);
+  const others = events.filter((event) => !lines.has(event));
+  if (others.length === 0) return markup``;
+  const kinds = Map.groupBy(others, ({ kind }) => kind);
+  const words = [...kinds].map(([kind, ones]) => `${ones.length} ${kind}`).join(', ');
+  return markup`<p>${counted(others.length, 'more event')} in the picture only, as the list would be too long: ${words}.</p>`;
 }

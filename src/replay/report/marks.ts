@@ -40,15 +40,16 @@ function shape({ kind, side }: Pick<ReplayEvent, 'kind' | 'side'>): Html {
 export interface MarkPlace {
   readonly x: number;
   readonly y: number;
-  /** Where its row in the list is. */
-  readonly href: string;
+  /** Where its line in the list is; absent where it has none. */
+  readonly href?: string;
   /** Absent where another picture has the mark that the list links to. */
   readonly id?: string | undefined;
 }
 
 export function mark(event: ReplayEvent, { x, y, href, id }: MarkPlace): Html {
   const name = id === undefined ? markup`` : markup` id="${id}"`;
-  return markup`<a href="${href}"><g class="spot"${name} transform="translate(${x} ${y})"><title>${event.words}</title><circle class="halo" r="11"/>${shape(event)}</g></a>`;
+  const spot = markup`<g class="spot"${name} transform="translate(${x} ${y})"><title>${event.words}</title><circle class="halo" r="11"/>${shape(event)}</g>`;
+  return href === undefined ? spot : markup`<a href="${href}">${spot}</a>`;
 }
 
 /** What befell another variant, without a line in the list. */

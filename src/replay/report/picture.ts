@@ -29,7 +29,9 @@ export interface AccountScene {
 export interface PictureView {
   readonly window: Range;
   readonly title: string;
-  /** Whether the list links to the mark of this event here. */
+  /** Whether the list has a line for this event. */
+  readonly hasLine: (event: ReplayEvent) => boolean;
+  /** Whether that line leads to the mark here. */
   readonly hasTarget: (event: ReplayEvent) => boolean;
 }
 
@@ -98,8 +100,12 @@ function pricePanel(scene: AccountScene, view: PictureView, market: string, fram
     mark(event, {
       x: x(event.atMs),
       y: event.price === undefined ? frame.top + frame.height - 6 : y(event.price),
-      href: `#e-${eventKey(scene, event)}`,
-      id: view.hasTarget(event) ? `m-${eventKey(scene, event)}` : undefined,
+      ...(view.hasLine(event)
+        ? {
+            href: `#e-${eventKey(scene, event)}`,
+            id: view.hasTarget(event) ? `m-${eventKey(scene, event)}` : undefined,
+          }
+        : {}),
     }),
   );
   const lines: Line[] = [...barriers, { track: course, style: 'price', label: market }];

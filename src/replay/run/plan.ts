@@ -1,7 +1,7 @@
 import type { FaultSpec } from '../../simulator/http/faults.ts';
 import type { PriceSource } from '../../simulator/prices/price-source.ts';
 import type { LatencySpec } from '../../world/chance.ts';
-import type { MarketTerms } from '../../world/spec.ts';
+import type { MarketTerms, TimedEvent } from '../../world/spec.ts';
 import type { StartingAccount } from '../positions/starting-account.ts';
 
 /** One set of rules over one path of the market. */
@@ -23,8 +23,8 @@ export interface RunPlan {
   readonly conditions: RunConditions;
   /** Time between two looks at the accounts, for curves and times of reaction; what happens does not depend on it. */
   readonly lookMs: number;
-  /** Sets the mark price apart from the last price at some moment. */
-  readonly basis?: { readonly atMs: number; readonly byMarket: Readonly<Record<string, number>> };
+  /** What happens to markets besides their prices, and when. */
+  readonly events?: readonly TimedEvent[];
 }
 
 /** How well exchange and network work. */

@@ -1,5 +1,4 @@
 import type { CompiledConfig } from '../../config/compiled-config.ts';
-import { decimalFromNumber, roundToStep } from '../../core/quantities/decimal.ts';
 import { known } from '../../core/quantities/quantity.ts';
 import { compileRules } from '../../core/rules/compiled-rules.ts';
 import { marksOf } from '../../core/view/marks.ts';
@@ -83,6 +82,7 @@ class RunWatcher {
         },
         daemons: config === undefined ? [] : [{ name: DAEMON, config: config.text }],
         network: { toExchange: conditions.latency, toDaemon: conditions.latency },
+        ...(plan.events === undefined ? {} : { events: plan.events }),
       },
       {
         prices,
@@ -116,24 +116,6 @@ class RunWatcher {
       if (world.elapsedMs() < durationMs) world.schedule(world.elapsedMs() + lookMs, again);
     };
     world.schedule(lookMs, again);
-    this.#spreadMark();
-  }
-
-  /** From then on the mark stays as far away in money as it is then. */
-  #spreadMark(): void {
-    const { basis } = this.#plan;
-    if (basis === undefined) return;
-    const { exchange } = this.world;
-    this.world.schedule(basis.atMs, () => {
-      exchange.catchUp();
-      for (const [name, share] of Object.entries(basis.byMarket)) {
-        const market = exchange.model.market(name);
-        if (market === undefined) continue;
-        const { last, spec } = market;
-        const mark = roundToStep(last.times(decimalFromNumber(1 + share)), spec.priceStep, 'halfUp');
-        exchange.setPrice(name, last, { last, mark });
-      }
-    });
   }
 
   #nowMs(): number {

@@ -7,50 +7,81 @@ export interface LatencyDistribution {
   readonly maxMs: number;
 }
 
+/** What becomes of a market, besides its price, from the moment at which it has moved so many percent. */
+export interface MarketStress {
+  readonly fromPercent: number;
+  /** Multiplies the amounts in the order book. */
+  readonly depthFactor: string;
+  /** Bid to ask at least, a fraction of the price. */
+  readonly spread: string;
+  /** How far the mark price lies beyond the last price, to the harm of what the accounts hold; a fraction. */
+  readonly basis: string;
+  /** The basis opens in a straight line within this time. */
+  readonly basisOverMs: number;
+}
+
+/** A time in which something fails, from the moment at which the market has moved so many percent. */
+export interface Outage {
+  readonly fromPercent: number;
+  readonly forMs: number;
+  readonly fault: FaultSpec;
+}
+
 /** How well an exchange works while the price moves. */
 export interface FieldConditions {
   readonly id: 'calm' | 'crash';
   readonly about: string;
   /** Per direction. */
   readonly latency: LatencyDistribution;
-  /** Multiplies the amounts in the order books. */
-  readonly depth: string;
-  /** How far the mark price lies beyond the last price, to the harm of the account's net direction; a fraction. */
-  readonly basis: number;
+  /** Absent: full books, and the mark is the last price. */
+  readonly market?: MarketStress;
+  /** From the beginning to the end. */
   readonly faults: readonly FaultSpec[];
+  readonly outages: readonly Outage[];
 }
 
 export const CALM: FieldConditions = {
   id: 'calm',
   about: 'as on a quiet day: replies within 0.1 to 0.4 s, full books, no errors',
   latency: { medianMs: 60, sigma: 0.5, maxMs: 200 },
-  depth: '1',
-  basis: 0,
   faults: [],
+  outages: [],
 };
 
 /**
- * As bad as reports of real crashes say: one order in ten refused for overload, some of them executed all the same,
- * reads that fail or lag, a tenth of the usual depth, and a mark 1 % away from the last price. Nobody publishes the
- * latencies of such hours; half a second with a tail of some seconds lies in the middle of what was told.
+ * As bad as exchanges and their customers say of real crashes. Nobody publishes the latencies of such hours: half a
+ * second with a tail of some seconds lies in the middle of what was told, and so does everything else here. Worse has
+ * been reported of each by itself: orders refused for 106 minutes, a basis of 10 %, 98 % of the depth gone.
  */
 export const CRASH: FieldConditions = {
   id: 'crash',
   about:
-    'as in real crashes: replies within 0.5 to 6 s, 10 % of orders and 5 % of reads refused, some refused orders executed all the same, a tenth of the depth, mark 1 % off',
+    'as in real crashes: replies within 0.5 to 6 s; 12 % of orders refused, lost or executed in spite of an error, ' +
+    'and none taken for two minutes once the market has moved 5 %; 503 and 429 from gateway and exchange; a tenth of ' +
+    'the depth, a spread of 0.5 %, and the mark 1 % off',
   latency: { medianMs: 300, sigma: 0.9, maxMs: 3_000 },
-  depth: '0.1',
-  basis: 0.01,
+  market: { fromPercent: 2, depthFactor: '0.1', spread: '0.005', basis: '0.01', basisOverMs: 60_000 },
   faults: [
-    { effect: { kind: 'status', status: 503 }, target: { endpoint: 'stopLimit' }, probability: 0.08 },
+    // Shed for overload, although they reduce.
     {
-      effect: { kind: 'status', status: 503, applied: true },
+      effect: { kind: 'unavailable', meaning: 'overloaded' },
+      target: { endpoint: 'stopLimit' },
+      probability: 0.08,
+    },
+    // Two ways not to hear of an order that stands.
+    {
+      effect: { kind: 'unavailable', meaning: 'executed' },
       target: { endpoint: 'stopLimit' },
       probability: 0.02,
     },
-    { effect: { kind: 'status', status: 503 }, target: { endpoint: 'openPositions' }, probability: 0.05 },
+    { effect: { kind: 'lostReply' }, target: { endpoint: 'stopLimit' }, probability: 0.02 },
+    { effect: { kind: 'gatewayStatus', status: 503 }, probability: 0.03 },
+    // A limit of the gateway, then a nonce that came too late: the same status, and not the same cure.
+    { effect: { kind: 'gatewayStatus', status: 429, retryAfterMs: 1_000 }, probability: 0.005 },
+    { effect: { kind: 'status', status: 429 }, probability: 0.005 },
     { effect: { kind: 'stale', ageMs: 1_000 }, target: { endpoint: 'openPositions' }, probability: 0.05 },
   ],
+  outages: [{ fromPercent: 5, forMs: 120_000, fault: { effect: { kind: 'refusal', of: 'orders' } } }],
 };
 
 export const CONDITIONS: readonly FieldConditions[] = [CALM, CRASH];

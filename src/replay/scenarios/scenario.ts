@@ -29,26 +29,6 @@ export function durationMsOf({ majors }: Scenario): number {
   return Math.round((majors.at(-1)?.[0] ?? 0) * 60_000);
 }
 
-/** Slower than this nothing happens that limits, cooldowns and forecasts would tell from an hour less of it. */
-const LULL_PERCENT_PER_HOUR = 4;
-/** What is left of a lull at least. */
-const SHORTEST_LULL_MINUTES = 20;
-
-/** The same prices in the same order, with stretches in which hardly anything moves shortened. */
-export function withoutLulls(scenario: Scenario): Scenario {
-  const { majors, others } = scenario;
-  if (others !== undefined) return scenario;
-  let minute = 0;
-  const shortened = majors.map(([atMinute, percent], index): ScenarioPoint => {
-    const [before, from] = majors[index - 1] ?? [0, 0];
-    const lasts = atMinute - before;
-    const brisk = (60 * Math.abs(percent - from)) / LULL_PERCENT_PER_HOUR;
-    minute += Math.min(lasts, Math.max(brisk, SHORTEST_LULL_MINUTES));
-    return [Math.round(minute * 10) / 10, percent];
-  });
-  return { ...scenario, majors: shortened };
-}
-
 const MAJORS = new Set(['BTC', 'XBT', 'WBTC', 'ETH', 'WETH']);
 const MAJOR_BETA = 1;
 /** Ether, the mildest of the alternatives, fell 1.2 to 1.5 times as far as bitcoin in the crashes of the library. */
@@ -118,13 +98,17 @@ function priceAfter({ startPrice, priceStep }: ScenarioMarket, move: number): De
   return maxDecimal(priceStep, roundToStep(startPrice.times(factor), priceStep, 'halfUp'));
 }
 
-/** When the majors have first moved so many percent; the end where they never do. */
-export function firstMoveMs({ majors }: Scenario, percent: number): number {
-  for (const [index, [minute, move]] of majors.entries()) {
+/** Milliseconds until the majors, or coins that go their own way, have first moved so many percent; the end if never. */
+export function firstMoveMs({ majors, others = majors }: Scenario, percent: number): number {
+  return Math.min(firstMoveOf(majors, percent), firstMoveOf(others, percent));
+}
+
+function firstMoveOf(points: readonly ScenarioPoint[], percent: number): number {
+  for (const [index, [minute, move]] of points.entries()) {
     if (Math.abs(move) < percent) continue;
-    const [before, from] = majors[index - 1] ?? [0, 0];
+    const [before, from] = points[index - 1] ?? [0, 0];
     const share = (percent - Math.abs(from)) / (Math.abs(move) - Math.abs(from) || 1);
     return Math.round((before + (minute - before) * share) * 60_000);
   }
-  return Math.round((majors.at(-1)?.[0] ?? 0) * 60_000);
+  return Math.round((points.at(-1)?.[0] ?? 0) * 60_000);
 }

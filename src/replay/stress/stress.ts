@@ -1,11 +1,12 @@
 import { decimal } from '../../core/quantities/decimal.ts';
-import type { MarketTerms } from '../../world/spec.ts';
+import type { FaultSpec } from '../../simulator/http/faults.ts';
+import type { MarketTerms, TimedEvent } from '../../world/spec.ts';
 import { netCoins } from '../exposure.ts';
 import type { StartingAccount } from '../positions/starting-account.ts';
 import { type AccountRecord, OWN_CONFIG, UNPROTECTED } from '../record.ts';
 import type { RunPlan } from '../run/plan.ts';
 import { runWorld } from '../run/run-world.ts';
-import { CALM, type FieldConditions } from '../scenarios/conditions.ts';
+import { CALM, type FieldConditions, type Outage } from '../scenarios/conditions.ts';
 import { durationMsOf, firstMoveMs, type Scenario, scenarioPrices } from '../scenarios/scenario.ts';
 
 export interface StressPlan {
@@ -122,9 +123,6 @@ function outcomeOf({ equityEnd, closedFraction, orders, liquidatedAtMs }: Accoun
 /** Only what an account has at the end is asked for; the market goes its way between two looks. */
 const LOOK_MS = 60_000;
 
-/** From so many percent on, the mark price and the last price part. */
-const BASIS_FROM_PERCENT = 2;
-
 function planOf(
   plan: StressPlan,
   scenario: Scenario,
@@ -132,7 +130,11 @@ function planOf(
   variant: typeof UNPROTECTED | typeof OWN_CONFIG,
 ): RunPlan {
   const { seed, startMs, accounts, prices, terms, config, betas } = plan;
-  const { latency, depth, faults, basis } = conditions;
+  const { latency, faults, outages } = conditions;
+  const dated = ({ fromPercent, forMs, fault }: Outage): FaultSpec => {
+    const fromMs = startMs + firstMoveMs(scenario, fromPercent);
+    return { ...fault, fromMs, untilMs: fromMs + forMs };
+  };
   return {
     variant,
     path: scenario.id,
@@ -155,20 +157,30 @@ function planOf(
         return [market, scenarioPrices(scenario, place)] as const;
       }),
     ),
-    conditions: { latency, depth, faults },
+    conditions: { latency, faults: [...faults, ...outages.map(dated)] },
     lookMs: LOOK_MS,
-    ...(basis === 0
-      ? {}
-      : { basis: { atMs: firstMoveMs(scenario, BASIS_FROM_PERCENT), byMarket: basisOf(plan, basis) } }),
+    events: marketEvents(plan, scenario, conditions),
     ...(variant === UNPROTECTED ? {} : { config }),
   };
 }
 
 const SMALL_STEP = '0.00000001';
 
-/** To the harm of what all accounts hold of each coin. */
-function basisOf({ prices, accounts }: StressPlan, basis: number): Readonly<Record<string, number>> {
-  return Object.fromEntries(
-    Object.keys(prices).map((market) => [market, netCoins(market, accounts) < 0 ? basis : -basis]),
-  );
+/** What befalls every market in which something is held; the basis to the harm of what all accounts hold together. */
+function marketEvents(
+  { accounts }: StressPlan,
+  scenario: Scenario,
+  { market: stress }: FieldConditions,
+): readonly TimedEvent[] {
+  if (stress === undefined) return [];
+  const { fromPercent, depthFactor: factor, spread, basis, basisOverMs: overMs } = stress;
+  const atMs = firstMoveMs(scenario, fromPercent);
+  const markets = new Set(accounts.flatMap(({ positions }) => positions.map(({ market }) => market)));
+  return [...markets].flatMap((market): readonly TimedEvent[] => {
+    const ratio = netCoins(market, accounts) < 0 ? basis : `-${basis}`;
+    return [
+      { atMs, kind: 'condition', condition: { kind: 'depth', market, factor, spread } },
+      { atMs, kind: 'condition', condition: { kind: 'basis', market, ratio, overMs } },
+    ];
+  });
 }

@@ -64,7 +64,7 @@ const EFFECT = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('stale'), ageMs: milliseconds.min(1) }),
   z.strictObject({ kind: z.literal('wrongTypes') }),
   z.strictObject({ kind: z.literal('missingField'), field: z.string().optional() }),
-  z.strictObject({ kind: z.literal('badRecord') }),
+  z.strictObject({ kind: z.literal('badRecord'), market: z.string().optional() }),
   z.strictObject({ kind: z.literal('compressed'), encoding: z.enum(['gzip', 'br']).optional() }),
   z.strictObject({ kind: z.literal('emptyList') }),
   z.strictObject({ kind: z.literal('zeroBalance') }),

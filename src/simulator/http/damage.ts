@@ -33,8 +33,16 @@ export function dropField(text: string, random: Random, name?: string): string {
   });
 }
 
-/** Breaks one record of the reply, in one of the ways a faulty server would. */
-export function breakOneRecord(text: string, random: Random): string {
+/**
+ * Breaks one record that chance chooses or, with `market`, those of that market, in one of the ways a faulty server
+ * would.
+ */
+export function breakOneRecord(text: string, random: Random, market?: string): string {
+  if (market !== undefined) {
+    return damageRecords(text, (record) =>
+      record['market'] === market ? brokenRecord(record, random) : record,
+    );
+  }
   let total = 0;
   damageRecords(text, (record) => {
     total += 1;

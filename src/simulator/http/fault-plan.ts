@@ -219,7 +219,7 @@ function damage(text: string, effect: FaultEffect, context: DamageContext): stri
     case 'missingField':
       return dropField(text, random, effect.field);
     case 'badRecord':
-      return breakOneRecord(text, random);
+      return breakOneRecord(text, random, effect.market);
     default:
       return text;
   }

@@ -70,8 +70,8 @@ export type FaultEffect =
   | { readonly kind: 'wrongTypes' }
   /** One field of every record is missing. */
   | { readonly kind: 'missingField'; readonly field?: string }
-  /** One record of a list is broken, the others are whole. */
-  | { readonly kind: 'badRecord' }
+  /** One record of a list is broken, the others are whole; with `market`: those of that market. */
+  | { readonly kind: 'badRecord'; readonly market?: string }
   /** The body is compressed, whatever the request asked for. */
   | { readonly kind: 'compressed'; readonly encoding?: ContentEncoding }
   /** A list is valid and empty. */
@@ -118,7 +118,7 @@ export const FAULT_KINDS: Readonly<Record<FaultKind, string>> = {
   stale: 'reads show the state of ageMs ago, at the earliest of the moment of injection',
   wrongTypes: 'one field of every record has another type',
   missingField: 'one field of every record is missing (field=NAME to choose it)',
-  badRecord: 'one record of a list is broken',
+  badRecord: 'one record of a list is broken (market=NAME: those of that market)',
   compressed: 'the body is compressed although nobody asked: encoding=gzip or br',
   emptyList: 'a list is valid and empty',
   zeroBalance: 'every main balance, and the free margin of every position, is 0',

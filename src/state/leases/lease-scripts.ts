@@ -1,8 +1,10 @@
+import { CLOCK_STEP_MS } from '../account/account-backend.ts';
 import type { RedisScript } from '../redis-scripts.ts';
 
 /**
  * KEYS[1]: a hash per account: `m:<market>` and `all` hold `token|until|owner`, `wish` holds `0|until|owner` of
- * who waits for all lanes, `n` the last token. What has expired is taken away by whoever comes next.
+ * who waits for all lanes, `n` the last token. What has expired is taken away by whoever comes next. A lease that ends
+ * later than one that begins now was given before the server's clock stepped back: it ends with that one.
  */
 const READ_LEASES = `
 local time = redis.call('TIME')
@@ -25,6 +27,10 @@ for index = 1, #held, 2 do
   if name == 'n' then last = tonumber(held[index + 1])
   else
     local token, till, holder = parse(held[index + 1])
+    if till > now + lease + ${CLOCK_STEP_MS} then
+      till = now + lease
+      redis.call('HSET', KEYS[1], name, string.format('%s|%.0f|%s', token, till, holder))
+    end
     if till <= now then redis.call('HDEL', KEYS[1], name)
     elseif holder == owner then
       if name == field then mine = token end

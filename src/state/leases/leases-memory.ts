@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/ports/clock.ts';
 import type { LaneLeases, LeaseReply } from '../../core/ports/state-store.ts';
+import { CLOCK_STEP_MS } from '../account/account-backend.ts';
 import { leaseField } from './leases-redis.ts';
 
 interface Held {
@@ -17,16 +18,19 @@ export interface MemoryLeases extends LaneLeases {
 export function createMemoryLeases(clock: Clock): MemoryLeases {
   const accounts = new Map<string, Map<string, Held>>();
   let lastToken = 0;
-  const live = (accountId: string, now: number): Map<string, Held> => {
+  const live = (accountId: string, now: number, leaseMs: number): Map<string, Held> => {
     let held = accounts.get(accountId);
     if (held === undefined) accounts.set(accountId, (held = new Map()));
-    for (const [field, lease] of held) if (lease.untilMs <= now) held.delete(field);
+    for (const [field, lease] of held) {
+      if (lease.untilMs > now + leaseMs + CLOCK_STEP_MS) lease.untilMs = now + leaseMs;
+      if (lease.untilMs <= now) held.delete(field);
+    }
     return held;
   };
   return {
     async acquire(accountId, market, owner, leaseMs): Promise<LeaseReply> {
       const now = clock.monotonicMs();
-      const held = live(accountId, now);
+      const held = live(accountId, now, leaseMs);
       const field = leaseField(market);
       const mine = held.get(field)?.owner === owner ? held.get(field) : undefined;
       const blockers = [...held].filter(([name, lease]) => lease.owner !== owner && blocks(name, field));

@@ -141,6 +141,8 @@ function writeAccount(series: StateSeries, view: AccountFigures, times: ViewTime
   // Of what cannot be read nothing else is known; not even that nothing is open.
   if (view.refused !== null) return;
   series.add('danger', account, view.danger);
+  const jointDistance = valueOf(view.jointDistance, Number.POSITIVE_INFINITY);
+  if (jointDistance !== undefined) series.add('jointDistance', account, jointDistance);
   if (view.judgedAtMs !== null) series.add('lastJudged', account, view.judgedAtMs / MS);
   for (const { source, ageMs } of view.sources) {
     series.add('dataAge', series.labels.begin(account).label(',source="', source).end(), ageMs / MS);

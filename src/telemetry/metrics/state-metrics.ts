@@ -171,6 +171,13 @@ export const STATE_METRICS = {
     labels: ACCOUNT,
     help: 'How endangered the account is among all, by which polls are ordered: larger is nearer to harm.',
   },
+  jointDistance: {
+    ...gauge,
+    name: 'account_joint_distance_ratio',
+    unit: 'ratio',
+    labels: ACCOUNT,
+    help: 'How far all markets may move together, or one alone, before the account is liquidated; +Inf when there is no such move.',
+  },
   lastJudged: {
     ...gauge,
     name: 'account_last_judged_timestamp_seconds',

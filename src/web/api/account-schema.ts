@@ -155,6 +155,7 @@ export const account = z
     figuresAtMs: timeMs().nullable(),
     worst: severity().nullable(),
     danger: z.number(),
+    jointDistance: figure().describe('How far all markets may move together before liquidation, a fraction.'),
     sources: z.array(source),
     positions: z.array(position),
     creditLines: z.array(creditLine),

@@ -8,6 +8,7 @@ import { amount } from './format.js';
 import { breadcrumb, columns, section } from './layout.js';
 import { doings } from './lines.js';
 import { ruleTable } from './rule-table.js';
+import { jointWords } from './scale.js';
 import { story } from './story.js';
 import { subjectCard } from './subject-card.js';
 import { setTime, timeNode } from './time.js';
@@ -58,6 +59,7 @@ function nowPart(accountId) {
   const chips = accountChips();
   const [judged, due] = [timeNode('ago'), timeNode('until')];
   const pause = h('button', { type: 'button', class: 'button' }, 'Pause this account');
+  const joint = h('p', { hidden: true });
   const blind = h('ul', { class: 'blind' });
   const subjects = h('div', { class: 'subjects' });
   const nothing = h('p', { class: 'muted', hidden: true }, 'No position and no credit line.');
@@ -73,6 +75,7 @@ function nowPart(accountId) {
       breadcrumb([]),
       h('div', { class: 'page-title' }, level.node, h('h1', {}, accountId), chips.node, pause),
       h('p', { class: 'muted' }, 'Judged ', judged, ', next ', due, '.'),
+      joint,
       blind,
       section('Positions and credit lines', subjects, nothing),
     ],
@@ -86,6 +89,9 @@ function nowPart(accountId) {
       chips.update(account);
       setTime(judged, account.judgedAtMs);
       setTime(due, account.nextDueAtMs);
+      const together = jointWords(account);
+      setText(joint, together);
+      show(joint, together !== '');
       const words = blindWords(account);
       show(blind, words.length > 0);
       setBlind(words);

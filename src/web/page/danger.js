@@ -41,12 +41,18 @@ export function levelOfRule(rule) {
   return rule.phase === 'pending' ? 'pending' : 'ok';
 }
 
-/** @param {PositionLine} position @returns {Level} */
-export function levelOfExchangeState(position) {
-  const state = position.liquidationState;
-  if (state === null) return 'unknown';
-  if (state !== 'none') return 'critical';
-  return position.disagreement === true ? 'warning' : 'ok';
+/**
+ * With both sides of a market open one of them has always passed its liquidation price, which means nothing.
+ * @param {PositionLine} position
+ * @param {Pick<AccountView, 'positions'>} account
+ * @returns {Level}
+ */
+export function levelOfExchangeState({ liquidationState, disagreement, market, direction }, { positions }) {
+  if (liquidationState === null) return 'unknown';
+  if (liquidationState !== 'none') return 'critical';
+  if (disagreement !== true) return 'ok';
+  const isHedged = positions.some((other) => other.market === market && other.direction !== direction);
+  return isHedged ? 'ok' : 'warning';
 }
 
 /**
@@ -57,7 +63,7 @@ export function levelOfExchangeState(position) {
 export function levelOfSubject(account, subject) {
   const position = account.positions.find((line) => line.subject === subject);
   const own = account.rules.filter((rule) => rule.subject === subject).map(levelOfRule);
-  return worstOf(position === undefined ? own : [...own, levelOfExchangeState(position)]);
+  return worstOf(position === undefined ? own : [...own, levelOfExchangeState(position, account)]);
 }
 
 /** @param {AccountView} account @returns {Level} */
@@ -65,7 +71,7 @@ export function levelOfAccount(account) {
   if (account.refused !== null || account.judgedAtMs === null) return 'unknown';
   const levels = [
     ...account.rules.map(levelOfRule),
-    ...account.positions.map(levelOfExchangeState),
+    ...account.positions.map((position) => levelOfExchangeState(position, account)),
     ...account.sources.map((source) => /** @type {Level} */ (source.tooOld ? 'unknown' : 'ok')),
     ...(account.doubts.length > 0 ? [/** @type {const} */ ('warning')] : []),
   ];
@@ -178,7 +184,7 @@ function trouble({ positions, creditLines }, subject) {
 
 /** @param {PositionLine} position */
 function isCalled(position) {
-  return levelOfExchangeState(position) === 'critical';
+  return position.liquidationState !== null && position.liquidationState !== 'none';
 }
 
 /** @param {RuleLine} rule */

@@ -5,6 +5,7 @@ import { percent, shortPercent } from './format.js';
  * is liquidation. Places are fractions of the bar's width.
  */
 
+/** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
 /** @typedef {import('../../core/view/account-view.ts').PositionLine} PositionLine */
 /** @typedef {import('../../core/view/account-view.ts').CreditLineLine} CreditLineLine */
 /** @typedef {import('../../core/rules/rule.ts').Severity} Severity */
@@ -212,12 +213,20 @@ function clamp(value) {
  */
 export function distanceWords({ liquidationDistance, disagreement }) {
   if (liquidationDistance === 'none') return 'no liquidation price';
+  if (disagreement === true) return 'reported liquidation price is passed';
   if (liquidationDistance === null) return 'distance unknown';
-  if (liquidationDistance < 0) {
-    const past = percent(-liquidationDistance);
-    return disagreement === true ? `${past} past the reported liquidation price` : `${past} past liquidation`;
-  }
+  if (liquidationDistance < 0) return `${percent(-liquidationDistance)} past liquidation`;
   return `${percent(liquidationDistance)} to liquidation`;
+}
+
+/**
+ * What one position alone does not show; empty where there are not several.
+ * @param {AccountView} account
+ */
+export function jointWords({ positions, jointDistance }) {
+  if (positions.length < 2 || jointDistance === 'none') return '';
+  if (jointDistance === null) return 'All markets together: distance to liquidation unknown.';
+  return `All markets together: ${percent(jointDistance)} to liquidation.`;
 }
 
 /**

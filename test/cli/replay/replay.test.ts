@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decimal } from '../../../src/core/quantities/decimal.ts';
+import { emptyView } from '../../../src/core/view/account-view.ts';
 import {
   type RunningSimulator,
   startSimulatedExchange,
@@ -90,6 +91,22 @@ describe('breakwater replay', () => {
     expect({ ...JSON.parse(second.stdout), wallMs: 0 }).toEqual({ ...line, wallMs: 0 });
   });
 
+  test('plays several markets at once, one from candles and one from trades', async () => {
+    const trades = Array.from({ length: 8 * 60 }, (_, second) =>
+      [START_MS + second * 1_000, 3_000 - (second % 3), 0.1].join(','),
+    );
+    await writeFile(at('eth.csv'), `timestamp_ms,price,amount\n${trades.join('\n')}`);
+    const more = 'amount: 0.5 }, { market: ETH_PERP, side: short, amount: 0.2 }';
+    await writeFile(at('both.yaml'), BOOK.replace('amount: 0.5 }', more));
+    const prices = ['--prices', `BTC_PERP=${at('btc.csv')}`, '--prices', `ETH_PERP=${at('eth.csv')}`];
+    const { exitCode, stdout, stderr } = await replay([...prices, '--positions', at('both.yaml'), '--json']);
+    expect([exitCode, stderr]).toEqual([0, expect.not.stringContaining('error')]);
+    const { variants } = JSON.parse(stdout);
+    // 4,500 as the market begins; the long of BTC is lost, the short of ETH stood still.
+    expect(variants[0].accounts[0]).toMatchObject({ id: 'desk-1', liquidated: true, equityStart: 4_500 });
+    expect(variants[1].accounts[0]).toMatchObject({ liquidated: false });
+  });
+
   test('--out writes the report', async () => {
     const { exitCode, stderr } = await replay([...given(), '--paths', 'bridge', '--out', at('report.html')]);
     expect(exitCode).toBe(0);
@@ -98,7 +115,9 @@ describe('breakwater replay', () => {
       /<h1>Replay of BTC_PERP<\/h1>[\s\S]*Kept from liquidation/,
     );
     const refused = await replay([...given(), '--paths', 'bridge', '--out', at('nowhere/report.html')]);
-    expect(refused.exitCode).toBe(1);
+    // Said before it is played, not after.
+    expect(refused).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(refused.stderr).toContain(`there is no folder ${at('nowhere')}`);
   });
 
   test('--from and --to choose a part', async () => {
@@ -235,6 +254,26 @@ describe('what makes no sense', () => {
       () => [...given(), '--paths', 'adverse,worst'],
       /Expected some of adverse, favourable, bridge/,
     ],
+    [
+      'a market with prices twice',
+      () => [...given(), '--prices', 'BTC_PERP=other.csv'],
+      /--prices BTC_PERP: expected it once, got it again/,
+    ],
+    [
+      'a rival twice',
+      () => [...given(), '--against', at('tighter.yaml'), '--against', at('tighter.yaml')],
+      /--against \S+tighter\.yaml: expected it once, got it again/,
+    ],
+    [
+      'a rival with the name of a variant',
+      () => [...given(), '--against', 'config'],
+      /--against config: this is the name of a variant\. Write \.\/config/,
+    ],
+    [
+      'a reading twice',
+      () => [...given(), '--readings', 'shortAmount=signed', '--readings', 'shortAmount=unsigned'],
+      /--readings shortAmount: expected it once/,
+    ],
     ['a latency', () => [...given(), '--latency', 'fast'], /--latency: expected 100ms/],
     ['a depth of 0', () => [...given(), '--depth', '0'], /--depth: expected a number above 0/],
     ['a time', () => [...given(), '--from', 'noon'], /--from noon: expected a time such as/],
@@ -361,6 +400,18 @@ describe('what makes no sense', () => {
         `${at('gap.csv')} has a gap of 2 min from 2025-10-10 20:33 UTC: the price stands still in it, then jumps.`,
       ),
     ]);
+  });
+
+  test('the output of status from before anything was read is not taken for accounts that hold nothing', async () => {
+    const printed = { ...emptyView('desk-1'), calmMs: 10_000, events: [] };
+    await writeFile(at('status.json'), JSON.stringify({ atMs: START_MS, controls: [], accounts: [printed] }));
+    const prices = ['--prices', `BTC_PERP=${at('btc.csv')}`];
+    const { exitCode, stderr } = await replay([...prices, '--positions', at('status.json')]);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain('expected an account that holds something, found none');
+    expect(stderr).toContain(
+      `Account desk-1 had not been read yet when ${at('status.json')} was printed: left out.`,
+    );
   });
 
   test('a file that is not there is named', async () => {

@@ -80,7 +80,17 @@ const POSITION_ROWS: readonly PositionRow[] = [
   { field: 'liquidationDistance', record: position({ liquidationPrice: undefined }), gives: missing },
   { field: 'liquidationDistance', record: position({ unrealizedPnl: undefined }), gives: missing },
   { field: 'liquidationDistance', record: position({ amount: d('0') }), gives: unknown('zeroSize') },
-  { field: 'liquidationDistance', record: position({ unrealizedPnl: d('-40') }), gives: known(-1 / 80) },
+  {
+    field: 'liquidationDistance',
+    record: position({ unrealizedPnl: d('-40') }),
+    gives: unknown('disagreement'),
+    because: 'it is passed, and the exchange does not liquidate',
+  },
+  {
+    field: 'liquidationDistance',
+    record: position({ unrealizedPnl: d('-40'), liquidationState: { known: true, value: 'liquidation' } }),
+    gives: known(-1 / 80),
+  },
   {
     field: 'liquidationDistance',
     record: position({ unrealizedPnl: d('-200') }),
@@ -129,7 +139,16 @@ const POSITION_ROWS: readonly PositionRow[] = [
     motion: known({ ...MOTION, variancePerMs: 0 }),
     gives: known((Math.log(90 / 81) / 0.024) * 1440),
   },
-  { field: 'minutesToLiquidation', record: position({ unrealizedPnl: d('-40') }), gives: known(0) },
+  {
+    field: 'minutesToLiquidation',
+    record: position({ unrealizedPnl: d('-40') }),
+    gives: unknown('disagreement'),
+  },
+  {
+    field: 'minutesToLiquidation',
+    record: position({ unrealizedPnl: d('-40'), liquidationState: { known: true, value: 'liquidation' } }),
+    gives: known(0),
+  },
   { field: 'minutesToLiquidation', record: position({ liquidationPrice: null }), gives: NONE },
   {
     field: 'minutesToLiquidation',
@@ -526,7 +545,7 @@ const ACCOUNT_ROWS: readonly AccountRow[] = [
   {
     field: 'disagreement',
     from: positionsSnapshot(
-      [position({ unrealizedPnl: undefined }), short({ unrealizedPnl: d('-44') })],
+      [position({ unrealizedPnl: undefined }), short({ market: 'ETH_PERP', unrealizedPnl: d('-44') })],
       at(0),
       false,
     ),
@@ -538,10 +557,22 @@ const ACCOUNT_ROWS: readonly AccountRow[] = [
     from: positionsSnapshot([position({ unrealizedPnl: undefined })]),
     gives: missing,
   },
+  {
+    field: 'disagreement',
+    from: positionsSnapshot([position(), short({ positionId: '43', unrealizedPnl: d('-44') })]),
+    gives: known(false),
+    because: 'both sides of the market are open',
+  },
+  { field: 'jointDistance', from: two, gives: known(0.1) },
   { field: 'totalNotional', parameter: { asset: 'USDT' }, from: two, gives: known(180 + 45) },
   { field: 'totalNotional', parameter: { asset: 'EUR' }, from: two, gives: known(180) },
   { field: 'totalNotional', parameter: { asset: 'GBP' }, from: two, gives: known(0) },
-  { field: 'totalNotional', parameter: { asset: 'USDT' }, from: partial, gives: unknown('listIncomplete') },
+  {
+    field: 'totalNotional',
+    parameter: { asset: 'USDT' },
+    from: partial,
+    gives: { kind: 'atLeast', value: 225 },
+  },
   { field: 'totalMargin', parameter: { asset: 'USDT' }, from: two, gives: known(40) },
   { field: 'totalUnrealizedPnl', parameter: { asset: 'USDT' }, from: two, gives: known(-15) },
   {

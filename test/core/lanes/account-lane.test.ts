@@ -223,6 +223,7 @@ describe('routing', () => {
     accountId: 'desk-1',
     intentTtlMs: 60_000,
     nowMs: 1_000,
+    plan: () => undefined,
   };
 
   test("takes a position rule's actions to its market", () => {
@@ -245,9 +246,30 @@ describe('routing', () => {
     expect([...second.byMarket.keys()]).toEqual(['BTC_PERP']);
   });
 
-  test('waits for a complete list, and keeps routes over inconclusive evaluations', () => {
+  test('one bad record: account and credit-line rules act on the good positions', () => {
     const request = ofLoan(half);
-    const waiting = routeRequests(NO_ROUTES, { ...inputs, complete: false, active: [request] });
+    const positions = [view({ ...btc, openDate: 1 })];
+    const active = [{ ...request, atMs: 5_000 }];
+    const first = routeRequests(NO_ROUTES, { ...inputs, complete: false, positions, active });
+    expect([...first.byMarket.keys()]).toEqual(['BTC_PERP']);
+    expect(first.waiting).toEqual([]);
+    // What the bad record hid joins in when it is shown; what was opened since does not.
+    const hidden = view({ ...eth, openDate: 2 });
+    const opened = view({ positionId: '3', market: 'SOL_PERP', openDate: 6 });
+    const whole = { ...inputs, positions: [...positions, hidden, opened], active };
+    const second = routeRequests(first.state, whole);
+    expect([...second.byMarket.keys()]).toEqual(['BTC_PERP', 'ETH_USDT']);
+    // From the first complete list on it is settled.
+    const late = view({ positionId: '4', market: 'XRP_PERP', openDate: 3 });
+    const third = routeRequests(second.state, { ...whole, positions: [...whole.positions, late] });
+    expect([...third.byMarket.keys()]).toEqual(['BTC_PERP', 'ETH_USDT']);
+    expect(third.state.partial).toBeUndefined();
+  });
+
+  test('waits for a list that shows a position, and keeps routes over inconclusive evaluations', () => {
+    const request = ofLoan(half);
+    const hidden = { ...inputs, complete: false, positions: [] };
+    const waiting = routeRequests(NO_ROUTES, { ...hidden, active: [request] });
     expect(waiting.waiting).toEqual([request]);
     const known = routeRequests(NO_ROUTES, { ...inputs, active: [request] });
     const blind = { ...inputs, active: [], conclusive: false, complete: false, positions: [] };
@@ -258,7 +280,8 @@ describe('routing', () => {
   describe('that waits for a list that never comes', () => {
     const half1 = ofLoan(half);
     const cancel = { ...ofLoan({ kind: 'cancelAll', types: ['futures'], scope: 'market' }), actionIndex: 1 };
-    const blind = { ...inputs, complete: false, active: [half1, cancel] };
+    const blind = { ...inputs, complete: false, positions: [], active: [half1, cancel] };
+    const shown = { complete: true, positions: inputs.positions };
     const run = (state: RouteState, nowMs: number, changes: Partial<RouteInputs> = {}) =>
       routeRequests(state, { ...blind, nowMs, ...changes });
     const patient = run(NO_ROUTES, 1_000);
@@ -275,7 +298,7 @@ describe('routing', () => {
 
     test('acts all the same once the list is there, and begins to wait anew after that', () => {
       const vain = run(patient.state, 61_000);
-      const known = run(vain.state, 62_000, { complete: true });
+      const known = run(vain.state, 62_000, shown);
       expect([...known.byMarket.keys()]).toEqual(['BTC_PERP', 'ETH_USDT']);
       expect(known.state.waiting).toBeUndefined();
       const escalated = { ...half1, stage: 1 };

@@ -4,7 +4,7 @@ import { recover, startEpoch } from '../../../src/core/lanes/recover-lane.ts';
 import { known, unknown } from '../../../src/core/quantities/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import type { PositionView } from '../../../src/core/rules/subject.ts';
-import { at, Driver, failure } from './driver.ts';
+import { at, Driver, failure, gone } from './driver.ts';
 import { action, all, half, protect, view } from './fixtures.ts';
 
 /** Sequences that once led to a wrong order, or to none: each is named after what went wrong. */
@@ -177,18 +177,14 @@ describe('a position that changed hands', () => {
     expect(driver.place().request.activationPrice).toBe('967.9');
   });
 
-  test('gone in one read that lagged, and there again: its intent goes on', () => {
-    const driver = new Driver().read(at({})).ask(action(half)).read();
+  test('gone for so long that it was taken to be closed, and there again: its intent goes on', () => {
+    const driver = gone(new Driver().read(at({})).ask(action(half)));
     expect(ends(driver)).toEqual(['reached:positionGone']);
     driver.read(at({}));
     expect(ends(driver)).toEqual(['open']);
     expect(driver.reasons('intentReopened')).toEqual(['backAgain']);
     // What was built anew under its id is another one: the rule has to fire for it.
-    const other = new Driver()
-      .read(at({}))
-      .ask(action(half))
-      .read()
-      .read(at({ openDate: 2 }));
+    const other = gone(new Driver().read(at({})).ask(action(half))).read(at({ openDate: 2 }));
     expect(ends(other)).toEqual(['reached:positionGone']);
   });
 

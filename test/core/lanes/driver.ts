@@ -131,6 +131,12 @@ export function placed(step: PlaceStep, changed: Partial<PlacedOrder>): PlacedOr
   };
 }
 
+/** No list shows a position, until it is certainly closed; `others` are still there. */
+export function gone(driver: Driver, ...others: readonly PositionView[]): Driver {
+  for (let minute = 0; minute < 3; minute++) driver.read(...others).later(60_000);
+  return driver.read(...others);
+}
+
 /** The usual position at another size, mark or liquidation price. */
 export function at(changes: {
   size?: string;

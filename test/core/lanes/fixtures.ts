@@ -25,6 +25,7 @@ export const settings: AccountSettings = {
   labels: {},
   bothSign: 'signed',
   ltvUnit: 'auto',
+  marginModel: 'auto',
   nonceMode: 'unique',
   cancelCoversStops: true,
   cancel: 'always',

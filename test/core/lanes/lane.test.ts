@@ -9,7 +9,7 @@ import { standingStops } from '../../../src/core/orders/protective-stop.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { known, unknown } from '../../../src/core/quantities/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
-import { at, Driver, failure } from './driver.ts';
+import { at, Driver, failure, gone } from './driver.ts';
 import { acknowledgeNoPriorOrders, action, all, half, protect, readAt, view } from './fixtures.ts';
 
 const untilTenPercent: ActionSpec = {
@@ -155,6 +155,9 @@ describe('both sides open', () => {
     const driver = new Driver().read(long, short).ask(halfOf('2'));
     driver.next();
     driver.read(short);
+    // Nobody knows yet whether it is.
+    expect(ends(driver)).toEqual(['failed:hedged']);
+    gone(driver, short);
     expect(ends(driver)).toEqual(['open']);
   });
 
@@ -397,7 +400,7 @@ describe('changing the set', () => {
   test('an order whose position is gone is cancelled, never presumed filled', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
-    driver.read().ask();
+    gone(driver);
     expect(driver.cancel().why).toBe('positionGone');
   });
 
@@ -439,12 +442,13 @@ describe('outcomes', () => {
     expect(ends(driver)).toEqual(['reached:target']);
   });
 
-  test('116: read again - gone is done', () => {
+  test('116: read again - not there any more proves nothing before it has lasted', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
     driver.answerRead();
-    expect(ends(driver)).toEqual(['reached:positionGone']);
+    expect(ends(driver)).toEqual(['open']);
     expect(driver.events.some((event) => event.alarm)).toBe(false);
+    expect(ends(gone(driver))).toEqual(['reached:positionGone']);
   });
 
   test('116: read again - still there is rejected(side) with an alarm', () => {
@@ -535,10 +539,7 @@ describe('outstanding', () => {
   test('and it is cancelled when the position is gone', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place();
-    driver
-      .read(at({ size: '0.5', mark: '998' }))
-      .read()
-      .ask();
+    gone(driver.read(at({ size: '0.5', mark: '998' })));
     expect(driver.cancel().why).toBe('positionGone');
   });
 
@@ -838,13 +839,6 @@ describe('the gate', () => {
 });
 
 describe('reads', () => {
-  test('an incomplete read proves no absence and sizes nothing', () => {
-    const driver = new Driver().read(at({})).ask(action(half));
-    const { state } = driver;
-    const incomplete = { ...readAt(driver.nowMs + 5), complete: false };
-    expect(observeRead(state, incomplete, driver.context.settings, driver.nowMs).state).toBe(state);
-  });
-
   test('within the bound on stale reads a size that grows again is not believed', () => {
     const driver = new Driver({ readLagMs: 1_000 }).read(at({})).ask(action(half));
     driver.place();

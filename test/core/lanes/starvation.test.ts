@@ -229,7 +229,9 @@ test('and when it answers again and the position is nearer to liquidation, the t
       sky.weather = 'fair';
       sky.mark = 990;
       const beforeMs = sky.nowMs;
-      for (let second = 0; second < 45; second++) sky.poll();
+      // The other side counts until it is certainly closed.
+      const seconds = weather === 'undecided' ? 180 + 45 : 45;
+      for (let second = 0; second < seconds; second++) sky.poll();
       const [intent] = sky.state.intents;
       const isDone = sky.size === 0 || intent?.end?.how === 'reached';
       if (!isDone) {

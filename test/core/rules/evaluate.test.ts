@@ -164,11 +164,74 @@ describe('subjects that go', () => {
     return account;
   };
 
-  test('a position gone from a complete list is closed, whatever its timers say', () => {
+  test('an empty but valid list for some seconds: the episodes stay, and go on when it is over', () => {
     const account = firing();
-    const gone = account.positions(1_000, [near()]);
+    for (let second = 1; second <= 20; second += 1) {
+      const empty = account.positions(second * 1_000, []);
+      expect(changes(empty)).toEqual([]);
+      expect(empty.active.map(({ episode }) => episode)).toEqual([1, 2]);
+      expect(empty.nextDue.reason).toBe('ruleActive');
+    }
+    const back = account.positions(21_000, [near(), near({ positionId: '43' })]);
+    expect(changes(back)).toEqual([]);
+    expect(back.active.map(({ episode }) => episode)).toEqual([1, 2]);
+  });
+
+  test('a position gone from complete lists is closed after three reads and 3 minutes, whatever its timers say', () => {
+    const account = firing();
+    for (let second = 1; second <= 180; second += 1) {
+      const waiting = account.positions(second * 1_000, [near()]);
+      expect(changes(waiting)).toEqual([]);
+      expect(waiting.decisions).toContainEqual({
+        ruleId: 'rule-1',
+        subject: 'position:43',
+        phase: 'firing',
+        reason: 'frozenByUnknown',
+        unknown: 'presumedClosed',
+      });
+    }
+    const gone = account.positions(181_000, [near()]);
     expect(changes(gone)).toEqual(['position:43 firing>inactive subjectGone']);
     expect(gone.active.map(({ subject }) => subject)).toEqual(['position:42']);
+  });
+
+  test('two reads are too few, however much time lies between them', () => {
+    const account = new Account([rule('position', NEAR)], { cadence: { calmMs: 600_000, alertMs: 600_000 } });
+    account.positions(0, [near()]);
+    account.positions(600_000, []);
+    expect(changes(account.positions(1_200_000, []))).toEqual([]);
+    expect(changes(account.positions(1_800_000, []))).toEqual(['position:42 firing>inactive subjectGone']);
+  });
+
+  test('a position is closed at once where another one has appeared in its market', () => {
+    const other = near({ positionId: '50', market: 'ETH_PERP' });
+    const account = firing();
+    // In another market it says nothing; one that was there all the time neither.
+    expect(changes(account.positions(1_000, [near(), other]))).not.toContain(
+      'position:43 firing>inactive subjectGone',
+    );
+    const gone = changes(account.positions(2_000, [near(), other, near({ positionId: '51' })]));
+    expect(gone).toContain('position:43 firing>inactive subjectGone');
+  });
+
+  test('a position that orders of ours closed is closed at once', () => {
+    const account = firing();
+    const without = read(list([near()]));
+    const closed = account.poll({
+      snapshot: { ...snapshot({ positions: without }, at(1_000)), closedByUs: ['43'] },
+      now: at(1_000),
+    });
+    expect(changes(closed)).toEqual(['position:43 firing>inactive subjectGone']);
+  });
+
+  test('nulls in a position that is known are no closure, for as long as they last', () => {
+    const account = firing();
+    const opening = [{ positionId: '43', market: 'BTC_PERP' }];
+    for (let minute = 1; minute <= 6; minute += 1) {
+      const now = at(minute * 60_000);
+      const listed = read({ ...list([near()]), notOpenYet: opening });
+      expect(changes(account.poll({ snapshot: snapshot({ positions: listed }, now), now }))).toEqual([]);
+    }
   });
 
   test('a position gone from an incomplete list is frozen, and goes on asking', () => {
@@ -187,8 +250,8 @@ describe('subjects that go', () => {
 
   test('a position that comes back under its old id starts a new episode', () => {
     const account = firing();
-    account.positions(1_000, []);
-    expect(account.positions(2_000, [near()]).active.map(({ episode }) => episode)).toEqual([3]);
+    for (let second = 1; second <= 181; second += 1) account.positions(second * 1_000, []);
+    expect(account.positions(182_000, [near()]).active.map(({ episode }) => episode)).toEqual([3]);
   });
 
   test('records that share an id are not told apart: frozen, not judged by either', () => {
@@ -362,9 +425,10 @@ describe('time without cover', () => {
     expect(openFor(7_000, null)).toBe(1_000);
     expect(openFor(8_000, null)).toBe(2_000);
     account.positions(9_000, [], false);
-    expect(account.state.positions).toEqual([{ positionId: '42', unprotectedMs: 2_000, cover: 'unknown' }]);
+    const unknown = { positionId: '42', unprotectedMs: 2_000, cover: 'unknown' };
+    expect(account.state.positions).toMatchObject([unknown]);
     account.positions(10_000, []);
-    expect(account.state.positions).toEqual([]);
+    expect(account.state.positions).toMatchObject([{ ...unknown, unseen: { reads: 1, forMs: 0 } }]);
   });
 });
 

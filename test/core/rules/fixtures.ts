@@ -81,6 +81,7 @@ export const SETTINGS: AccountSettings = {
   labels: {},
   bothSign: 'signed',
   ltvUnit: 'auto',
+  marginModel: 'auto',
   nonceMode: 'unique',
   cancelCoversStops: true,
   cancel: 'always',

@@ -105,7 +105,7 @@ describe('a rule in words', () => {
     expect(line([NEAR], [distance(40, 0)], SERVER_MS + 60_000)).toMatchObject({
       phase: 'inactive',
       frozen: true,
-      reason: 'the data do not decide: stale',
+      reason: 'the data do not decide: what was read is too old',
     });
   });
 
@@ -141,7 +141,11 @@ describe('a rule in words', () => {
     const { figures } = poll([NEAR], [positionsSnapshot([], at(0))]).stored.documents;
     const stored = storedWith({ ...polled.stored.documents, figures: figures! });
     expect(view({ ...polled, stored }).rules).toMatchObject([
-      { subject: 'position:42', phase: 'firing', reason: 'the subject was not in the list that is shown' },
+      {
+        subject: 'position:42',
+        phase: 'firing',
+        reason: expect.stringContaining('it is not in the list any more: presumed closed'),
+      },
     ]);
   });
 

@@ -75,7 +75,28 @@ describe('positions', () => {
   test('a short one past its liquidation price disagrees', () => {
     const [line] = view(poll([], [positionsSnapshot([short({ liquidationPrice: d('105') })])])).positions;
     expect(line).toMatchObject({ direction: 'short', sizeBase: '2', markPrice: '110', disagreement: true });
-    expect(line?.liquidationDistance).toBeLessThan(0);
+    expect(line?.liquidationDistance).toBeNull();
+  });
+
+  test('with both sides of a market open, what one of them leaves undecided is not frozen', () => {
+    const near = rule('position', below('liquidationDistance', 0.05), { id: 'near' });
+    const passed = short({
+      positionId: '43',
+      liquidationPrice: d('105'),
+      positionSide: { known: true, value: 'SHORT' },
+    });
+    const frozenOf = (records: readonly PositionRecord[]) =>
+      view(poll([near], [positionsSnapshot(records)])).rules.map(({ subject, frozen }) => [subject, frozen]);
+    expect(frozenOf([passed])).toEqual([['position:43', true]]);
+    expect(frozenOf([position(), passed])).toEqual([
+      ['position:42', false],
+      ['position:43', false],
+    ]);
+  });
+
+  test('all markets together', () => {
+    const other = position({ positionId: '43', market: 'ETH_PERP' });
+    expect(view(poll([], [positionsSnapshot([position(), other])])).jointDistance).toBeCloseTo(0.05, 9);
   });
 
   test.each<[string, Overrides<PositionRecord>, object]>([

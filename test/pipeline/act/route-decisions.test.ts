@@ -132,7 +132,7 @@ function built(scene: Scene) {
     positions:
       scene.positions === undefined
         ? undefined
-        : { list: value, sentAtMs: NOW_MS - 20, receivedAtMs: NOW_MS - 10, earlier: [] },
+        : { list: value, sentAtMs: NOW_MS - 20, receivedAtMs: NOW_MS - 10, earlier: () => [] },
     readings: undefined,
     kept: {},
   } as Observation;
@@ -141,7 +141,8 @@ function built(scene: Scene) {
     lanes: lanesOf(scene),
     epoch: { id: LIFE, why: 'empty', sinceMs: 0 },
   });
-  const inputs: ActingInputs = { account, stored, controls: NO_CONTROLS, observation, now, laneMs: NOW_MS };
+  const moment = { nowMs: NOW_MS, step: null };
+  const inputs: ActingInputs = { account, stored, controls: NO_CONTROLS, observation, now, moment };
   const calm = evaluate(snapshotOf(observation, stored), emptyAccountState('desk-1'), now, account.rules);
   const evaluation: Evaluation = { ...calm, active: activeOf(scene) };
   return { inputs, evaluation, conclusive: scene.conclusive };

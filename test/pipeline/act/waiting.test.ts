@@ -4,7 +4,7 @@ import { eventually, openWorld, type World } from '../world.ts';
 
 const RULE = `  - id: many
     on: account
-    when: { positionCount: { above: 0 } }
+    when: { recordsSetAside: { above: 0 } }
     keepFiringFor: 10s
     do: [{ reduce: { by: 50%, slippage: 1%, positions: "*" } }]
 `;
@@ -14,16 +14,16 @@ const vain = ({ events }: World) =>
     event.kind === 'audited' && event.event.reason === 'failed:positionsUnknown' ? [event.event] : [],
   );
 
-test('a rule whose positions cannot be told, for a record that is broken every time, fails aloud and acts when it is whole', async () => {
+test('a rule whose positions cannot be told, as the only record is broken every time, fails aloud and acts when it is whole', async () => {
   const simulator = await openExchange({ speed: 1 });
   const fault = simulator.injectFault({
     effect: { kind: 'badRecord' },
-    target: { account: 'hedged', endpoint: 'openPositions' },
+    target: { account: 'long', endpoint: 'openPositions' },
   });
   const world = openWorld(simulator, {
-    accounts: { hedged: { rules: ['many'] } },
+    accounts: { long: { rules: ['many'] } },
     rules: RULE,
-    acting: '{ fillWithin: 1s, intentTtl: 1s, hedge: perLeg }',
+    acting: '{ fillWithin: 1s, intentTtl: 1s }',
   });
   world.start();
   await eventually(
@@ -31,7 +31,7 @@ test('a rule whose positions cannot be told, for a record that is broken every t
     'the failure',
     () => [world.events.slice(-20), world.errors],
   );
-  expect(vain(world)).toMatchObject([{ ruleId: 'many', alarm: true, accountId: 'hedged' }]);
+  expect(vain(world)).toMatchObject([{ ruleId: 'many', alarm: true, accountId: 'long' }]);
   const alarm = world.notices.find(({ kind }) => kind === 'alarm');
   expect(alarm).toMatchObject({ ruleId: 'many', subject: 'account' });
   expect(alarm?.words).toMatch(/positions/);
@@ -39,9 +39,9 @@ test('a rule whose positions cannot be told, for a record that is broken every t
   const after = polled() + 5;
   await eventually(() => polled() >= after, 'further polls');
   expect(vain(world)).toHaveLength(1);
-  const orders = () => simulator.ledger({ accountId: 'hedged', kinds: ['order_placed'] });
+  const orders = () => simulator.ledger({ accountId: 'long', kinds: ['order_placed'] });
   expect(orders()).toEqual([]);
-  expect(JSON.stringify(await world.state.audit.tail('hedged', 20))).toContain('failed:positionsUnknown');
+  expect(JSON.stringify(await world.state.audit.tail('long', 20))).toContain('failed:positionsUnknown');
   simulator.clearFaults(fault);
   await eventually(
     () => orders().length > 0,

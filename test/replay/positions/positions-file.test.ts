@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { StatusReport } from '../../../src/cli/operate/status-report.ts';
 import { formatProblem } from '../../../src/config/problem.ts';
 import { type DecimalString, decimal } from '../../../src/core/quantities/decimal.ts';
-import { emptyView, type PositionLine } from '../../../src/core/view/account-view.ts';
+import { type AccountView, emptyView, type PositionLine } from '../../../src/core/view/account-view.ts';
 import { readPositions } from '../../../src/replay/positions/positions-file.ts';
 import { startSimulatedExchange } from '../../../src/simulator/start-simulated-exchange.ts';
 import { BASE, loaded } from '../../config/support.ts';
@@ -192,7 +192,15 @@ function statusText(...positions: readonly PositionLine[]): string {
   const report: StatusReport = {
     atMs: 1_700_000_000_000,
     controls: [],
-    accounts: [{ ...emptyView('desk-1'), calmMs: 10_000, events: [], positions }],
+    accounts: [
+      {
+        ...emptyView('desk-1'),
+        judgedAtMs: 1_700_000_000_000,
+        calmMs: 10_000,
+        events: [],
+        positions,
+      },
+    ],
   };
   return `${JSON.stringify(report)}\n`;
 }
@@ -222,6 +230,37 @@ describe('the output of status --json', () => {
     );
     expect(accounts(text).notes[0]).toBe(
       'Account desk-1: its loan of 500 USDT is left out, as the output does not say what secures it.',
+    );
+  });
+
+  const source = { source: 'positions', readAtMs: 1, ageMs: 0, complete: true, setAside: 0, tooOld: false };
+  const statusOf = (changed: Partial<AccountView>) =>
+    JSON.stringify({
+      atMs: 1_700_000_000_000,
+      controls: [],
+      accounts: [{ ...emptyView('desk-1'), calmMs: 10_000, events: [], ...changed }],
+    });
+
+  test.each<[string, Partial<AccountView>, string]>([
+    ['that was never judged', {}, 'had not been read yet when positions.yaml was printed'],
+    [
+      'whose positions were never read',
+      { judgedAtMs: 5, sources: [{ ...source, readAtMs: null }] },
+      'had not been read yet when positions.yaml was printed',
+    ],
+    [
+      'that holds nothing',
+      { judgedAtMs: 5, sources: [source] },
+      'of the config holds nothing in positions.yaml',
+    ],
+  ])('of an account %s says so', (_name, changed, words) => {
+    expect(accounts(statusOf(changed)).notes[0]).toBe(`Account desk-1 ${words}: left out.`);
+  });
+
+  test('with records set aside is refused: what is missing would be played as if it were not held', () => {
+    const sources = [{ ...source, complete: false, setAside: 1 }];
+    expect(mistakes(statusOf({ judgedAtMs: 5, sources, positions: [LINE] })).join()).toContain(
+      'accounts[0].sources: expected complete positions, got some from which records were set aside',
     );
   });
 

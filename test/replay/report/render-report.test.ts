@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AccountRecord, ReplayRecord } from '../../../src/replay/record.ts';
+import type { AccountRecord, ReplayEvent, ReplayRecord } from '../../../src/replay/record.ts';
 import { renderReport } from '../../../src/replay/report/render-report.ts';
 import { hasBrowser, launchBrowser, openPage } from '../../support/browser.ts';
 import { exampleRecord, START_MS } from './fixture.ts';
@@ -20,6 +20,19 @@ function changed(change: (account: AccountRecord) => Partial<AccountRecord>): Re
     })),
   };
 }
+
+/** A thousand orders cancelled, then the end. */
+const BUSY_EVENTS: readonly ReplayEvent[] = Array.from({ length: 1_001 }, (_, index): ReplayEvent => {
+  const isLast = index === 1_000;
+  return {
+    atMs: START_MS + index * 5_000,
+    kind: isLast ? 'liquidation' : 'cancel',
+    market: 'BTC_PERP',
+    price: 100_000 - index,
+    words: isLast ? 'Liquidated.' : `Order ${index} cancelled.`,
+  };
+});
+const BUSY = changed(() => ({ events: BUSY_EVENTS }));
 
 const found = (html: string, pattern: RegExp): readonly string[] =>
   [...html.matchAll(pattern)].map(([, text = '']) => text);
@@ -72,6 +85,18 @@ describe('the report', () => {
       expect(ids).toContain(`e-0-${index}`);
     }
     for (const target of found(REPORT, /href="#([^"]+)"/g)) expect(ids).toContain(target);
+  });
+
+  test('has no link that leads nowhere where there are more events than lines, and a line for what matters', () => {
+    const html = renderReport(BUSY);
+    const ids = new Set(found(html, / id="([^"]+)"/g));
+    const targets = found(html, /href="#([^"]+)"/g);
+    expect(targets.length).toBeGreaterThan(700);
+    expect(targets.filter((target) => !ids.has(target))).toEqual([]);
+    expect(html.match(/<tr id="e-0-/g)).toHaveLength(400);
+    // The last of all, after a thousand others.
+    expect(ids).toContain(`e-0-${BUSY_EVENTS.length - 1}`);
+    expect(html).toContain('601 more events in the picture only, as the list would be too long: 601 cancel.');
   });
 
   test('says of each account what became of it', () => {
@@ -128,6 +153,11 @@ describe('the report', () => {
 const GROUND = 'getComputedStyle(document.body).backgroundColor';
 const OVERFLOW = 'document.documentElement.scrollWidth - innerWidth';
 const OPACITY = "getComputedStyle(document.querySelector('#m-0-0 .halo')).fillOpacity";
+const DEAD_LINKS =
+  "[...document.querySelectorAll('a')].map((a) => a.getAttribute('href')).filter((to) => document.querySelector(to) === null)";
+/** What the marks of a cancel without a line lead to. */
+const UNLISTED =
+  "[...document.querySelectorAll('#account-0 figure:first-of-type .spot')].filter((spot) => spot.querySelector('title').textContent === 'Order 999 cancelled.').map((spot) => spot.closest('a'))";
 const TOP = "document.querySelector('#m-0-0').getBoundingClientRect().top";
 
 describe.skipIf(!hasBrowser())('in a browser', () => {
@@ -169,6 +199,19 @@ describe.skipIf(!hasBrowser())('in a browser', () => {
     expect(await page.evaluate<number>(TOP)).toBeGreaterThan(0);
     await page.locator('a:has(#m-0-0)').click({ force: true });
     expect(new URL(page.url()).hash).toBe('#e-0-0');
+    await page.context().close();
+  });
+
+  test('of more events than lines every link leads somewhere, and a mark without a line is none', async () => {
+    const file = path.join(folder, 'busy.html');
+    await writeFile(file, renderReport(BUSY));
+    const { page, complaints } = await openPage(browser, { viewport: { width: 1000, height: 700 } });
+    await page.goto(`file://${file}`);
+    expect(await page.evaluate<readonly string[]>(DEAD_LINKS)).toEqual([]);
+    expect(await page.evaluate<readonly (string | null)[]>(UNLISTED)).toEqual([null]);
+    await page.locator(`a:has(#m-0-${BUSY_EVENTS.length - 1})`).click({ force: true });
+    expect(new URL(page.url()).hash).toBe(`#e-0-${BUSY_EVENTS.length - 1}`);
+    expect(complaints).toEqual([]);
     await page.context().close();
   });
 

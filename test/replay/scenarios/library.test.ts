@@ -11,7 +11,6 @@ import {
   type Scenario,
   scenarioPrices,
   usualBeta,
-  withoutLulls,
 } from '../../../src/replay/scenarios/scenario.ts';
 import { parseCandles } from '../../../src/simulator/prices/price-file.ts';
 
@@ -73,25 +72,6 @@ describe('every scenario', () => {
       }),
     );
   });
-});
-
-test('a stress test shortens lulls, and nothing else', () => {
-  for (const scenario of SCENARIO_LIBRARY.filter(({ others }) => others === undefined)) {
-    const short = withoutLulls(scenario);
-    expect(short.majors.map(([, percent]) => percent)).toEqual(scenario.majors.map(([, percent]) => percent));
-    for (const [index, [minute, percent]] of short.majors.entries()) {
-      const [before, from] = short.majors[index - 1] ?? [0, 0];
-      const lasted = (scenario.majors[index]?.[0] ?? 0) - (scenario.majors[index - 1]?.[0] ?? 0);
-      const isLull = lasted > 20.1 && Math.abs(percent - from) / (lasted / 60) < 4;
-      const lasts = minute - before;
-      if (isLull) {
-        expect(lasts).toBeLessThan(lasted);
-        expect(lasts).toBeGreaterThanOrEqual(19.8);
-      } else expect(Math.abs(lasts - lasted)).toBeLessThan(0.11);
-    }
-  }
-  expect(durationMsOf(withoutLulls(known('2022-11-08')))).toBeLessThan(18 * 3_600_000);
-  expect(withoutLulls(known('wick'))).toEqual(known('wick'));
 });
 
 test('all that were promised are there', () => {

@@ -66,6 +66,16 @@ describe.each(PLACE_KINDS)('lane leases in %s', (kind) => {
     expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
   });
 
+  test('a lease from before the clock stepped back ends as one that begins now', async () => {
+    const { leases } = place.open().store;
+    const hourMs = 3_600_000;
+    held(await leases.acquire('stepped', 'BTC_PERP', 'dead', hourMs));
+    const reply = await leases.acquire('stepped', 'BTC_PERP', 'heir', SHORT_MS);
+    expect(reply.kind === 'busy' && reply.retryInMs <= SHORT_MS).toBe(true);
+    await systemClock.sleep(SHORT_MS + 10);
+    held(await leases.acquire('stepped', 'BTC_PERP', 'heir', SHORT_MS));
+  });
+
   test('a renewed lease does not end', async () => {
     const { leases } = place.open().store;
     const lease = held(await leases.acquire('renew', 'BTC_PERP', 'me', SHORT_MS));

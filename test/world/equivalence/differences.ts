@@ -1,4 +1,5 @@
-import { CADENCE_MS, type Group, movement, type Path, PRICE_STEP, pathsOf } from './scenario.ts';
+import { type PricedFrom, pricedFrom, type Range } from './priced-from.ts';
+import { CADENCE_MS, type Group, PRICE_STEP, pathsOf, scenarioOf } from './scenario.ts';
 import type { Trace, TracedOrder } from './trace.ts';
 
 /** What is the same in both plays, and the words for it where it is not. */
@@ -11,7 +12,7 @@ export function differences(group: Group, world: Trace, real: Trace): readonly s
     ...(JSON.stringify(world.sizes) === JSON.stringify(real.sizes)
       ? []
       : [`sizes: ${JSON.stringify(world.sizes)} in the world, ${JSON.stringify(real.sizes)} for real`]),
-    ...pairsOf(world, real).flatMap((pair) => pairDiffers(pathsOf(group).get(pair.world.market) ?? [], pair)),
+    ...pairsOf(world, real).flatMap((pair) => pairDiffers(group, pair)),
   ];
 }
 
@@ -42,9 +43,9 @@ interface Pair {
   readonly real: Placed;
 }
 
-/** An order of ours, and the oldest moment at which the exchange may have answered the read before it. */
+/** An order of ours among all that happened to its account. */
 interface Placed extends TracedOrder {
-  readonly readMs: number;
+  readonly trace: Trace;
 }
 
 /** Orders of ours that have the same place in the sequence of their market. */
@@ -58,45 +59,75 @@ export function pairsOf(world: Trace, real: Trace): readonly Pair[] {
   );
 }
 
-function placedIn({ orders, reads }: Trace): ReadonlyMap<string, readonly Placed[]> {
-  const ours = orders.filter(({ isOurs }) => isOurs);
-  const placed = ours.map((order) => {
-    const before = reads.findLast(({ toMs }) => toMs <= order.atMs);
-    return Object.assign({ readMs: before?.fromMs ?? order.atMs }, order);
-  });
-  return Map.groupBy(placed, ({ market }) => market);
+function placedIn(trace: Trace): ReadonlyMap<string, readonly Placed[]> {
+  const ours = trace.orders.filter(({ isOurs }) => isOurs);
+  return Map.groupBy(
+    ours.map((order) => Object.assign({ trace }, order)),
+    ({ market }) => market,
+  );
 }
 
-/** A limit price follows the mark price, by at most so much more: the slippage and the distance of the activation. */
-const FOLLOWS_BY = 1.05;
+/** Oldest moment at which the exchange may have answered the read before an order. */
+export function readBefore({ trace, atMs }: Placed): number {
+  return trace.reads.findLast(({ toMs }) => toMs <= atMs)?.fromMs ?? atMs;
+}
 
 /**
- * Both orders are priced from a read. Between the two reads, and on the way to the real order, the price of the path
- * moves so far and no further: that, and the price steps of rounding, is what latency explains. The real daemon may be
- * as late as the machine makes it. The world has next to no latency and the same ticks, so it is at most two ticks
- * later: a move of the price and the end of a `for` can each fall beside one.
+ * Each order is priced from a read: by the mark that it shows, and by how far the market may run until the order
+ * arrives. Both are known within bounds for either play, from its own reads and round trips; what the bounds allow is
+ * what timing explains, and no more. The limit price follows the activation by the slippage, which timing does not
+ * change.
  */
-function pairDiffers(path: Path, { world, real }: Pair): readonly string[] {
-  const fromMs = Math.min(world.readMs, real.readMs);
-  const toMs = Math.max(world.atMs, real.atMs);
-  const explained = movement(path, fromMs, toMs) * FOLLOWS_BY + ROUNDED * Number(PRICE_STEP);
+function pairDiffers(group: Group, { world, real }: Pair): readonly string[] {
   const found: string[] = [];
-  for (const which of ['activation', 'price'] as const) {
-    if (Math.abs(world[which] - real[which]) <= explained) continue;
+  const apart = world.activation - real.activation;
+  const bounds = basesOf(group, world).flatMap((inWorld) =>
+    basesOf(group, real).map((forReal) => explained(inWorld, forReal, world.what)),
+  );
+  const where = `${world.market} ${world.what}`;
+  if (!bounds.some(({ least, most }) => apart >= least - ROUNDED && apart <= most + ROUNDED)) {
+    const words = bounds.map(({ least, most }) => `${least.toFixed(2)} to ${most.toFixed(2)}`).join(' or ');
     found.push(
-      `${which} of ${world.market} ${world.what}: ${world[which]} at ${world.atMs} ms in the world, ` +
-        `${real[which]} at ${real.atMs} ms for real; the path explains ${explained.toFixed(2)}`,
+      `activation of ${where}: ${world.activation} at ${world.atMs} ms in the world, ` +
+        `${real.activation} at ${real.atMs} ms for real; ${words} is explained`,
     );
   }
-  if (world.atMs > real.atMs + 2 * CADENCE_MS + LEEWAY_MS) {
+  const priceForReal = (world.price / world.activation) * real.activation;
+  if (Math.abs(priceForReal - real.price) > ROUNDED) {
     found.push(
-      `${world.market} ${world.what}: at ${world.atMs} ms in the world, already at ${real.atMs} ms for real`,
+      `price of ${where}: ${world.price} with ${world.activation} in the world, ` +
+        `${real.price} with ${real.activation} for real`,
     );
+  }
+  // The real daemon may be as late as the machine makes it. The world has next to no latency and the same ticks, so it
+  // is at most two ticks later: a move of the price and the end of a `for` can each fall beside one.
+  if (world.atMs > real.atMs + 2 * CADENCE_MS + LEEWAY_MS) {
+    found.push(`${where}: at ${world.atMs} ms in the world, already at ${real.atMs} ms for real`);
   }
   return found;
 }
 
-/** Price steps: the path's price, the activation and the limit price are each rounded to one. */
-const ROUNDED = 3;
+function basesOf(group: Group, { trace, ...order }: Placed): readonly PricedFrom[] {
+  const path = pathsOf(group).get(order.market) ?? [];
+  const { latencyMs = 0, liquidatedAt } = scenarioOf(group, order.market) ?? {};
+  return pricedFrom(order, trace.reads, { path, latencyMs, liquidatedAt });
+}
+
+/** By how much an activation in the world may lie above the one for real. */
+function explained(world: PricedFrom, real: PricedFrom, what: string): Range {
+  const marks = minus(world.mark, real.mark);
+  // A sell activates below its mark, a buy above.
+  const runs = what.startsWith('sell') ? minus(real.run, world.run) : minus(world.run, real.run);
+  return { least: marks.least * FOLLOWS_BY + runs.least, most: marks.most * FOLLOWS_BY + runs.most };
+}
+
+function minus(one: Range, other: Range): Range {
+  return { least: one.least - other.most, most: one.most - other.least };
+}
+
+/** An activation follows the mark price by at most so much more: the allowance for basis is a share of it. */
+const FOLLOWS_BY = 1.02;
+/** Three price steps: the path's price, the activation and the limit price are each rounded to one. */
+const ROUNDED = 3 * Number(PRICE_STEP);
 /** From the tick to the order in the world. */
 const LEEWAY_MS = 50;

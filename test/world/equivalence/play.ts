@@ -162,6 +162,9 @@ async function playOut(
     exchange,
     operators: daemon.state.controls,
     storeState: { isDown: false },
+    stepStoreClock: () => {
+      throw new RangeError("the store's clock is the machine's in a real play");
+    },
     daemon: (name: string) => {
       throw new RangeError(`an event for the daemon ${name}: not in a real play`);
     },

@@ -29,6 +29,10 @@ export interface Scenario {
   /** Further keys of the account in the config. */
   readonly keys?: Readonly<Record<string, unknown>>;
   readonly faults?: readonly FaultSpec[];
+  /** Every request waits so long before the exchange looks at it. */
+  readonly latencyMs?: number;
+  /** Where its position is so near that activations are drawn in: halfway to it they end. */
+  readonly liquidatedAt?: number;
   /** Since the path began. */
   readonly events?: readonly TimedEvent[];
 }
@@ -99,6 +103,11 @@ export function pathsOf(group: Group): ReadonlyMap<string, Path> {
   );
 }
 
+/** The scenario that a market belongs to. */
+export function scenarioOf({ scenarios }: Group, market: string): Scenario | undefined {
+  return scenarios.find((scenario) => marketsOf(scenario).includes(market));
+}
+
 /** What moves the markets of a group when its paths begin at `beginMs`, Unix milliseconds. */
 export function sourcesOf(group: Group, beginMs: number): ReadonlyMap<string, PriceSource> {
   return new Map([...pathsOf(group)].map(([market, path]) => [market, sourceOf(path, beginMs)]));
@@ -116,11 +125,16 @@ export function durationOf(group: Group): number {
 
 const SETTLE_MS = 5_000;
 
-/** How far apart the prices are that a market shows within a time, both ends included. */
-export function movement(path: Path, fromMs: number, toMs: number): number {
+/** The least and the largest price that a market shows within a time, both ends included. */
+export function pricesWithin(path: Path, fromMs: number, toMs: number): Range {
   const inside = path.filter(([atMs]) => atMs > fromMs && atMs <= toMs).map(([, price]) => price);
   const prices = [...inside, priceAt(path, fromMs), priceAt(path, toMs)];
-  return Math.max(...prices) - Math.min(...prices);
+  return { least: Math.min(...prices), most: Math.max(...prices) };
+}
+
+export interface Range {
+  readonly least: number;
+  readonly most: number;
 }
 
 /** As the source plays it: on a slope the price is that of the last tick. */
@@ -147,12 +161,15 @@ export function exchangeOf(group: Group): WorldSpec['exchange'] {
 }
 
 export function faultsOf({ scenarios }: Group): readonly FaultSpec[] {
-  return scenarios.flatMap((scenario) =>
-    (scenario.faults ?? []).map((fault) => {
+  return scenarios.flatMap((scenario) => {
+    const { latencyMs, faults = [] } = scenario;
+    const latency: readonly FaultSpec[] =
+      latencyMs === undefined ? [] : [{ effect: { kind: 'latency', delayMs: latencyMs } }];
+    return [...latency, ...faults].map((fault) => {
       const target = Object.assign({ account: accountIdOf(scenario) }, fault.target);
       return Object.assign({}, fault, { target });
-    }),
-  );
+    });
+  });
 }
 
 export function eventsOf(group: Group): readonly TimedEvent[] {

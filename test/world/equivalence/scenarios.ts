@@ -30,19 +30,22 @@ const TWO_MARKETS: Omit<AccountSpec, 'id'> = {
   ],
 };
 
-/** Nearer than 5 %, and then a little further, which activates stops next to the market and fills them. */
-const DOWN = steps([2_000, 960], [8_000, 957], [14_000, 956]);
-const UP = steps([2_000, 1_035], [8_000, 1_038], [14_000, 1_039]);
+/**
+ * Nearer than 5 %, and then further, which activates the stop and fills it. After such a jump a market counts as fast:
+ * a daemon that needs half a second on a busy machine still has its activation before the second step.
+ */
+const DOWN = steps([2_000, 960], [8_000, 949], [14_000, 948]);
+const UP = steps([2_000, 1_035], [8_000, 1_046], [14_000, 1_047]);
 /** With time for a second attempt before the next step. */
-const DOWN_LATER = steps([2_000, 960], [12_000, 957], [18_000, 956]);
-const UP_LATER = steps([2_000, 1_035], [12_000, 1_038], [18_000, 1_039]);
+const DOWN_LATER = steps([2_000, 960], [12_000, 949], [18_000, 948]);
+const UP_LATER = steps([2_000, 1_035], [12_000, 1_046], [18_000, 1_047]);
 const NEAR = { liquidationDistance: { below: '5%', clearAbove: '5.5%' } };
 
 function near(action: unknown, more: Readonly<Record<string, unknown>> = {}): RuleText {
   return { id: 'near', on: 'position', when: NEAR, keepFiringFor: '60s', do: [action], ...more };
 }
 
-const half = { reduce: { by: '50%', slippage: '1%' } };
+const half = { reduce: { by: '50%', slippage: '2%' } };
 
 const REDUCTIONS: readonly Scenario[] = [
   {
@@ -59,7 +62,7 @@ const REDUCTIONS: readonly Scenario[] = [
     leadsTo: 'orders',
     account: SHORT,
     paths: { A: UP },
-    rules: [near({ reduce: { to: '20%', slippage: '1%' } })],
+    rules: [near({ reduce: { to: '20%', slippage: '2%' } })],
   },
   {
     id: 'NOTIONAL',
@@ -67,15 +70,15 @@ const REDUCTIONS: readonly Scenario[] = [
     leadsTo: 'orders',
     account: LONG,
     paths: { A: DOWN },
-    rules: [near({ reduce: { toNotional: 10_000, slippage: '1%' } })],
+    rules: [near({ reduce: { toNotional: 10_000, slippage: '2%' } })],
   },
   {
     id: 'DISTANCE',
     about: 'a long is reduced until it is far enough',
     leadsTo: 'orders',
     account: LONG,
-    paths: { A: DOWN },
-    rules: [near({ reduce: { untilDistance: '9%', slippage: '1%' } })],
+    paths: { A: steps([2_000, 960], [8_000, 949], [16_000, 936]) },
+    rules: [near({ reduce: { untilDistance: '9%', slippage: '2%' } })],
   },
 ];
 
@@ -118,6 +121,28 @@ const ON_SLOPES: readonly Scenario[] = [
   },
 ];
 
+/** The market moves on while requests travel: what activations have to make up for is many times their allowance. */
+const SLOW_REQUESTS: readonly Scenario[] = [
+  {
+    id: 'LAGFALL',
+    about: 'a long is halved in a fall, with requests that take 400 ms',
+    leadsTo: 'orders',
+    account: LONG,
+    paths: { A: slope([14_000, 930], [18_000, 930]) },
+    rules: [near(half)],
+    latencyMs: 400,
+  },
+  {
+    id: 'LAGRISE',
+    about: 'a short is brought to 40 % in a rise, with requests that take 400 ms',
+    leadsTo: 'orders',
+    account: SHORT,
+    paths: { A: slope([12_000, 1_060], [16_000, 1_060]) },
+    rules: [near({ reduce: { to: '40%', slippage: '2%' } })],
+    latencyMs: 400,
+  },
+];
+
 const MODES: readonly Scenario[] = [
   {
     id: 'OBSERVE',
@@ -134,7 +159,7 @@ const MODES: readonly Scenario[] = [
     leadsTo: 'refused',
     account: SHORT,
     paths: { A: UP },
-    rules: [near({ reduce: { untilDistance: '9%', slippage: '1%' } })],
+    rules: [near({ reduce: { untilDistance: '9%', slippage: '2%' } })],
     keys: { mode: 'observe' },
   },
   {
@@ -144,8 +169,8 @@ const MODES: readonly Scenario[] = [
     account: LONG,
     paths: { A: DOWN },
     rules: [
-      { ...near({ reduce: { to: '0%', slippage: '1%' } }, { mode: 'observe' }), id: 'tries' },
-      near({ reduce: { by: '30%', slippage: '1%' } }),
+      { ...near({ reduce: { to: '0%', slippage: '2%' } }, { mode: 'observe' }), id: 'tries' },
+      near({ reduce: { by: '30%', slippage: '2%' } }),
     ],
   },
   {
@@ -181,7 +206,7 @@ const HEDGES: readonly Scenario[] = [
     about: 'with both sides open a close takes the net exposure only',
     leadsTo: 'orders',
     account: HEDGED,
-    paths: { A: steps([2_000, 975], [8_000, 972], [14_000, 971]) },
+    paths: { A: steps([2_000, 975], [8_000, 964], [14_000, 963]) },
     rules: [
       {
         id: 'long',
@@ -189,7 +214,7 @@ const HEDGES: readonly Scenario[] = [
         where: { direction: 'long' },
         when: { markPrice: { below: 980 } },
         keepFiringFor: '60s',
-        do: [{ reduce: { to: '0%', slippage: '1%' } }],
+        do: [{ reduce: { to: '0%', slippage: '2%' } }],
       },
     ],
   },
@@ -198,7 +223,7 @@ const HEDGES: readonly Scenario[] = [
     about: 'the larger leg is reduced by a third',
     leadsTo: 'orders',
     account: HEDGED,
-    paths: { A: steps([2_000, 975], [8_000, 972], [14_000, 971]) },
+    paths: { A: steps([2_000, 975], [8_000, 964], [14_000, 963]) },
     rules: [
       {
         id: 'long',
@@ -206,7 +231,7 @@ const HEDGES: readonly Scenario[] = [
         where: { direction: 'long' },
         when: { markPrice: { below: 980 } },
         keepFiringFor: '60s',
-        do: [{ reduce: { by: '33%', slippage: '1%' } }],
+        do: [{ reduce: { by: '33%', slippage: '2%' } }],
       },
     ],
   },
@@ -218,14 +243,14 @@ const MARKETS: readonly Scenario[] = [
     about: 'of two markets one falls, and only it is reduced',
     leadsTo: 'orders',
     account: TWO_MARKETS,
-    paths: { A: steps([2_000, 970], [8_000, 967]), B: steps([2_000, 1_005]) },
+    paths: { A: steps([2_000, 970], [8_000, 959]), B: steps([2_000, 1_005]) },
     rules: [
       {
         id: 'low',
         on: 'position',
         when: { markPrice: { below: 980 } },
         keepFiringFor: '60s',
-        do: [{ reduce: { by: '40%', slippage: '1%' } }],
+        do: [{ reduce: { by: '40%', slippage: '2%' } }],
       },
     ],
   },
@@ -234,7 +259,7 @@ const MARKETS: readonly Scenario[] = [
     about: 'two markets fall one after the other, each by its own rule',
     leadsTo: 'orders',
     account: TWO_MARKETS,
-    paths: { A: steps([2_000, 980], [8_000, 977]), B: steps([12_000, 970], [18_000, 967]) },
+    paths: { A: steps([2_000, 980], [8_000, 969]), B: steps([12_000, 970], [18_000, 959]) },
     rules: [
       {
         id: 'first',
@@ -242,7 +267,7 @@ const MARKETS: readonly Scenario[] = [
         where: { market: '@A' },
         when: { markPrice: { below: 985 } },
         keepFiringFor: '60s',
-        do: [{ reduce: { by: '25%', slippage: '1%' } }],
+        do: [{ reduce: { by: '25%', slippage: '2%' } }],
       },
       {
         id: 'second',
@@ -250,7 +275,7 @@ const MARKETS: readonly Scenario[] = [
         where: { market: '@B' },
         when: { markPrice: { below: 975 } },
         keepFiringFor: '60s',
-        do: [{ reduce: { to: '30%', slippage: '1%' } }],
+        do: [{ reduce: { to: '30%', slippage: '2%' } }],
       },
     ],
   },
@@ -259,14 +284,14 @@ const MARKETS: readonly Scenario[] = [
     about: 'a rule of the account reduces every position',
     leadsTo: 'orders',
     account: TWO_MARKETS,
-    paths: { A: steps([2_000, 970], [8_000, 967]), B: steps([2_000, 975], [8_000, 972]) },
+    paths: { A: steps([2_000, 970], [8_000, 959]), B: steps([2_000, 975], [8_000, 964]) },
     rules: [
       {
         id: 'usage',
         on: 'account',
         when: { totalNotional: { asset: 'USDT', below: 29_500 } },
         keepFiringFor: '60s',
-        do: [{ reduce: { by: '50%', slippage: '1%', positions: '*' } }],
+        do: [{ reduce: { by: '50%', slippage: '2%', positions: '*' } }],
       },
     ],
   },
@@ -288,7 +313,7 @@ const CREDIT_LINES: readonly Scenario[] = [
         on: 'creditLine',
         when: { currentLtv: { above: '55%' } },
         keepFiringFor: '60s',
-        do: [{ reduce: { by: '25%', slippage: '1%', positions: '*' } }],
+        do: [{ reduce: { by: '25%', slippage: '2%', positions: '*' } }],
       },
     ],
     events: [{ atMs: 3_000, kind: 'setPrice', market: 'BTC_USDT', price: '50000' }],
@@ -331,7 +356,7 @@ const STOPS: readonly Scenario[] = [
     about: 'a reduction beside a standing stop, which is then placed anew',
     leadsTo: 'orders',
     account: SHORT,
-    paths: { A: steps([2_000, 1_010], [8_000, 1_035], [16_000, 1_037.5], [22_000, 1_037.6]) },
+    paths: { A: steps([2_000, 1_010], [8_000, 1_035], [16_000, 1_046], [22_000, 1_046.1]) },
     rules: [
       {
         id: 'cover',
@@ -347,7 +372,7 @@ const STOPS: readonly Scenario[] = [
     about: 'the owner’s order goes before the position is reduced',
     leadsTo: 'orders',
     account: { ...LONG, collateral: { USDT: '3500' } },
-    paths: { A: steps([4_000, 950], [10_000, 947]) },
+    paths: { A: steps([4_000, 950], [10_000, 939]) },
     rules: [
       {
         id: 'clear',
@@ -411,7 +436,7 @@ const TIMES: readonly Scenario[] = [
     about: 'the market does not fill: the second stage takes over',
     leadsTo: 'orders',
     account: LONG,
-    paths: { A: steps([2_000, 960], [18_000, 956], [22_000, 955]) },
+    paths: { A: steps([2_000, 960], [18_000, 948], [22_000, 947]) },
     rules: [near(half, { escalate: [{ after: '7s', do: [{ reduce: { to: '10%', slippage: '2%' } }] }] })],
   },
   {
@@ -419,7 +444,7 @@ const TIMES: readonly Scenario[] = [
     about: 'the target is reached before the second stage, which is not taken',
     leadsTo: 'orders',
     account: LONG,
-    paths: { A: steps([2_000, 960], [8_000, 957], [24_000, 957]) },
+    paths: { A: steps([2_000, 960], [8_000, 949], [24_000, 949]) },
     rules: [near(half, { escalate: [{ after: '13s', do: [{ reduce: { to: '10%', slippage: '2%' } }] }] })],
   },
   {
@@ -427,7 +452,7 @@ const TIMES: readonly Scenario[] = [
     about: 'the price recovers and falls again while the rule is kept firing: one episode',
     leadsTo: 'orders',
     account: LONG,
-    paths: { A: steps([2_000, 960], [8_000, 958.5], [12_000, 1_000], [18_000, 930], [24_000, 927]) },
+    paths: { A: steps([2_000, 960], [8_000, 949], [12_000, 1_000], [18_000, 930], [24_000, 927]) },
     rules: [near(half, { keepFiringFor: '40s' })],
   },
   {
@@ -435,7 +460,7 @@ const TIMES: readonly Scenario[] = [
     about: 'the price recovers and falls again: two episodes, each halves',
     leadsTo: 'orders',
     account: LONG,
-    paths: { A: steps([2_000, 960], [8_000, 957], [12_000, 1_000], [18_000, 870], [24_000, 867]) },
+    paths: { A: steps([2_000, 960], [8_000, 949], [12_000, 1_000], [18_000, 870], [24_000, 859]) },
     rules: [near(half, { keepFiringFor: '1s' })],
   },
   {
@@ -443,13 +468,13 @@ const TIMES: readonly Scenario[] = [
     about: 'the second episode comes within the cooldown and is refused',
     leadsTo: 'orders',
     account: LONG,
-    paths: { A: steps([2_000, 980], [8_000, 977], [12_000, 1_000], [18_000, 975], [24_000, 972]) },
+    paths: { A: steps([2_000, 980], [8_000, 969], [12_000, 1_000], [18_000, 975], [24_000, 964]) },
     rules: [
       {
         id: 'low',
         on: 'position',
         when: { markPrice: { below: 985 } },
-        do: [{ reduce: { by: '20%', slippage: '1%' } }],
+        do: [{ reduce: { by: '20%', slippage: '2%' } }],
         limits: { cooldown: '10m' },
       },
     ],
@@ -459,13 +484,13 @@ const TIMES: readonly Scenario[] = [
     about: 'one episode an hour may act; the second is refused',
     leadsTo: 'orders',
     account: SHORT,
-    paths: { A: steps([2_000, 1_015], [8_000, 1_018], [12_000, 1_000], [18_000, 1_015], [24_000, 1_018]) },
+    paths: { A: steps([2_000, 1_015], [8_000, 1_026], [12_000, 1_000], [18_000, 1_015], [24_000, 1_026]) },
     rules: [
       {
         id: 'high',
         on: 'position',
         when: { markPrice: { above: 1_010 } },
-        do: [{ reduce: { by: '20%', slippage: '1%' } }],
+        do: [{ reduce: { by: '20%', slippage: '2%' } }],
         limits: { perHour: 1 },
       },
     ],
@@ -475,7 +500,7 @@ const TIMES: readonly Scenario[] = [
     about: 'a wick is too short for the rule; what lasts is not',
     leadsTo: 'orders',
     account: LONG,
-    paths: { A: steps([2_000, 960], [8_000, 1_000], [12_000, 960], [26_000, 957]) },
+    paths: { A: steps([2_000, 960], [8_000, 1_000], [12_000, 960], [26_000, 949]) },
     rules: [near(half, { for: '9s' })],
   },
   {
@@ -547,7 +572,7 @@ const FAULTS: readonly Scenario[] = [
     about: 'no read succeeds for a while before the fall',
     leadsTo: 'orders',
     account: LONG,
-    paths: { A: steps([6_000, 960], [12_000, 957]) },
+    paths: { A: steps([6_000, 960], [12_000, 949]) },
     rules: [near(half)],
     faults: [{ effect: { kind: 'status', status: 500 }, target: { endpoint: 'openPositions' }, count: 2 }],
   },
@@ -596,7 +621,7 @@ const PEOPLE: readonly Scenario[] = [
     about: 'a pause holds the reduction back until it is lifted',
     leadsTo: 'orders',
     account: LONG,
-    paths: { A: steps([4_000, 960], [20_000, 957], [26_000, 956]) },
+    paths: { A: steps([4_000, 960], [20_000, 949], [26_000, 948]) },
     rules: [near(half)],
     events: [
       { atMs: 1_000, kind: 'pause', account: 'paused' },
@@ -608,15 +633,15 @@ const PEOPLE: readonly Scenario[] = [
     about: 'a silenced rule does nothing; another does its part',
     leadsTo: 'orders',
     account: LONG,
-    paths: { A: steps([4_000, 960], [10_000, 957]) },
+    paths: { A: steps([4_000, 960], [10_000, 949]) },
     rules: [
-      near({ reduce: { to: '0%', slippage: '1%' } }),
+      near({ reduce: { to: '0%', slippage: '2%' } }),
       {
         id: 'other',
         on: 'position',
         when: { markPrice: { below: 965 } },
         keepFiringFor: '60s',
-        do: [{ reduce: { by: '20%', slippage: '1%' } }],
+        do: [{ reduce: { by: '20%', slippage: '2%' } }],
       },
     ],
     events: [{ atMs: 1_000, kind: 'silence', account: 'silent', rule: 'silent-near', forMs: 600_000 }],
@@ -626,7 +651,7 @@ const PEOPLE: readonly Scenario[] = [
     about: 'the owner sells a part before the rule fires',
     leadsTo: 'orders',
     account: LONG,
-    paths: { A: steps([6_000, 945], [12_000, 942]) },
+    paths: { A: steps([6_000, 945], [12_000, 934]) },
     rules: [
       {
         id: 'low',
@@ -656,7 +681,7 @@ const SETS: readonly Scenario[] = [
     about: 'the rule set balanced through two falls',
     leadsTo: 'orders',
     account: LONG,
-    paths: { A: steps([2_000, 963], [10_000, 960], [16_000, 957.5], [22_000, 956]) },
+    paths: { A: steps([2_000, 963], [10_000, 955], [16_000, 945], [22_000, 935]) },
     rules: [],
     uses: ['balanced'],
   },
@@ -665,7 +690,7 @@ const SETS: readonly Scenario[] = [
     about: 'the rule set last-resort for a short',
     leadsTo: 'orders',
     account: SHORT,
-    paths: { A: steps([2_000, 1_050], [8_000, 1_053.5], [14_000, 1_056], [20_000, 1_057.5]) },
+    paths: { A: steps([2_000, 1_050], [8_000, 1_058], [14_000, 1_067], [20_000, 1_078]) },
     rules: [],
     uses: ['last-resort'],
   },
@@ -674,7 +699,8 @@ const SETS: readonly Scenario[] = [
     about: 'the exchange calls for margin',
     leadsTo: 'orders',
     account: LONG,
-    paths: { A: steps([2_000, 925], [8_000, 922], [14_000, 921]) },
+    liquidatedAt: 917.5,
+    paths: { A: steps([2_000, 925], [8_000, 920], [14_000, 919]) },
     rules: [
       {
         id: 'called',
@@ -695,7 +721,7 @@ function underReading(prefix: string): readonly Scenario[] {
       about: 'a long is halved, beside a standing stop',
       leadsTo: 'orders',
       account: LONG,
-      paths: { A: steps([2_000, 980], [8_000, 960], [16_000, 957], [22_000, 956]) },
+      paths: { A: steps([2_000, 980], [8_000, 960], [16_000, 949], [22_000, 948]) },
       rules: [
         {
           id: 'cover',
@@ -712,7 +738,7 @@ function underReading(prefix: string): readonly Scenario[] {
       leadsTo: 'orders',
       account: SHORT,
       paths: { A: UP_LATER },
-      rules: [near({ reduce: { to: '30%', slippage: '1%' } })],
+      rules: [near({ reduce: { to: '30%', slippage: '2%' } })],
       faults: [{ effect: { kind: 'lostReply' }, target: { endpoint: 'stopLimit' }, count: 1 }],
     },
   ];
@@ -724,6 +750,7 @@ export const GROUPS: readonly Group[] = [
     scenarios: [
       ...REDUCTIONS,
       ...ON_SLOPES,
+      ...SLOW_REQUESTS,
       ...MODES,
       ...HEDGES,
       ...MARKETS,

@@ -13,6 +13,16 @@ export interface TracedOrder {
   readonly activation: number;
   readonly price: number;
   readonly isOurs: boolean;
+  /** What was known when it was priced; undefined: not ours. */
+  readonly priced: Priced | undefined;
+}
+
+export interface Priced {
+  readonly role: 'reduce' | 'cover';
+  /** From deciding on it to its answer; undefined: none came. */
+  readonly tookMs: number | undefined;
+  /** How long requests in its market took until then, as lanes reckon it. */
+  readonly roundTripMs: number;
 }
 
 /** What happened to one account, in the words that are compared; by market, as markets do not wait for each other. */
@@ -30,10 +40,12 @@ export interface Trace {
   readonly reads: readonly TracedRead[];
 }
 
-/** Answered by the exchange at some time between the two, milliseconds since the path began. */
+/** Asked for and answered at some time between the two, milliseconds since the path began. */
 export interface TracedRead {
   readonly fromMs: number;
   readonly toMs: number;
+  /** Whose lane made it; null: a poll, which reads all markets. */
+  readonly market: string | null;
 }
 
 /**
@@ -90,16 +102,23 @@ export class ReadLog implements Telemetry {
   }
 
   emit(event: DaemonEvent): void {
-    if (event.kind !== 'call' || event.call.endpoint !== 'openPositions') return;
+    const isPoll = event.kind === 'read' && event.source === 'positions' && event.outcome === 'ok';
+    const isLane = event.kind === 'step' && event.step === 'readPositions' && event.outcome === 'read';
+    if (!isPoll && !isLane) return;
     const toMs = this.#nowMs();
     const reads = this.#reads.get(event.accountId) ?? [];
     this.#reads.set(event.accountId, reads);
-    reads.push({ fromMs: toMs - event.call.durationMs, toMs });
+    const market = event.kind === 'step' ? event.market : null;
+    reads.push({ fromMs: toMs - event.durationMs, toMs, market });
   }
 
   of(accountId: string, beginMs: number): readonly TracedRead[] {
     const reads = this.#reads.get(accountId) ?? [];
-    return reads.map(({ fromMs, toMs }) => ({ fromMs: fromMs - beginMs, toMs: toMs - beginMs }));
+    return reads.map(({ fromMs, toMs, market }) => ({
+      fromMs: fromMs - beginMs,
+      toMs: toMs - beginMs,
+      market,
+    }));
   }
 }
 
@@ -109,7 +128,7 @@ export async function traceOf(
   reads: ReadLog,
   { accountId, beginMs }: { readonly accountId: string; readonly beginMs: number },
 ): Promise<Trace> {
-  const records = await audit.read(accountId, { fromSeq: 1, limit: MOST_RECORDS });
+  const records = await audit.read(accountId, { from: 1, limit: MOST_RECORDS });
   const contents = records.map(({ record }) => record.content);
   const transitions = contents.flatMap((content) => (content.kind === 'decision' ? content.transitions : []));
   const events = contents.flatMap((content) => (content.kind === 'action' ? [content.event] : []));
@@ -126,7 +145,7 @@ export async function traceOf(
       ({ market = 'account' }) => market,
       wordsOf,
     ),
-    orders: ordersOf(exchange, accountId, beginMs),
+    orders: ordersOf(exchange, { accountId, beginMs }, pricedOf(events)),
     ledger: grouped(
       exchange.model.ledger({ accountId, kinds: LEDGER }),
       ({ market = 'account' }) => market,
@@ -149,17 +168,54 @@ function wordsOf({ kind, reason, positionId = '', targetBase, ruleId = '', order
   return `${kind} ${why} ${rule} ${positionId} ${targetBase ?? ''} ${what}`.replaceAll(/ +/g, ' ').trim();
 }
 
-function ordersOf(exchange: SimulatedExchange, accountId: string, beginMs: number): readonly TracedOrder[] {
+function ordersOf(
+  exchange: SimulatedExchange,
+  { accountId, beginMs }: { readonly accountId: string; readonly beginMs: number },
+  priced: ReadonlyMap<string, Priced>,
+): readonly TracedOrder[] {
   return exchange.model
     .ledger({ accountId, kinds: ['order_placed'] })
-    .map(({ atMs, market = '', side, amount, price, details, clientOrderId }) => ({
+    .map(({ atMs, market = '', side, amount, price, details, clientOrderId = '' }) => ({
       atMs: atMs - beginMs,
       market,
       what: `${side} ${amount} ${details?.['positionSide']} ${details?.['reduceOnly'] === true ? 'reduceOnly' : 'opening'}`,
       activation: Number(details?.['activationPrice'] ?? 0),
       price: Number(price ?? 0),
-      isOurs: clientOrderId?.startsWith('bw') === true,
+      isOurs: clientOrderId.startsWith('bw'),
+      priced: priced.get(clientOrderId),
     }));
+}
+
+const SENT: ReadonlySet<AuditKind> = new Set<AuditKind>(['placing', 'cancelling']);
+const ANSWERED: ReadonlySet<AuditKind> = new Set<AuditKind>([
+  'accepted',
+  'rejected',
+  'cancelAccepted',
+  'cancelRejected',
+]);
+
+/** By client order id: how long an order took that was sent once, and what requests of its lane had taken before. */
+function pricedOf(events: readonly AuditEvent[]): ReadonlyMap<string, Priced> {
+  const priced = new Map<string, Priced>();
+  for (const ofMarket of Map.groupBy(events, ({ market }) => market).values()) {
+    let roundTripMs = 0;
+    let sentMs: number | undefined;
+    for (const { kind, atMs, order, reason } of ofMarket) {
+      const id = order?.clientOrderId ?? '';
+      if (kind === 'placing') {
+        const role = reason === 'cover' ? 'cover' : 'reduce';
+        priced.set(id, priced.get(id) ?? { role, tookMs: undefined, roundTripMs });
+      }
+      if (SENT.has(kind)) sentMs = atMs;
+      if (!ANSWERED.has(kind) || sentMs === undefined) continue;
+      const tookMs = atMs - sentMs;
+      const known = priced.get(id);
+      if (kind === 'accepted' && known !== undefined) priced.set(id, { ...known, tookMs });
+      roundTripMs = Math.max(tookMs, Math.round((roundTripMs + tookMs) / 2));
+      sentMs = undefined;
+    }
+  }
+  return priced;
 }
 
 function grouped<T>(

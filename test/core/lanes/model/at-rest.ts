@@ -1,3 +1,4 @@
+import { isCancelHeldBack, isUncertain } from '../../../../src/core/lanes/absence.ts';
 import type { LaneState } from '../../../../src/core/lanes/lane-state.ts';
 import { floorOf } from './ledger.ts';
 import { Violation } from './tally.ts';
@@ -20,6 +21,8 @@ function isJudged({ actor, exchange, isSilenced, setup }: World): boolean {
   if (settings.mode === 'observe' || settings.cancel === 'never' || !settings.cancelCoversStops) return false;
   // Without settings what is wanted could not come back after a cancel: then all stays.
   if (setup.config.market === undefined) return false;
+  // A cancel waits that would take down the stops of a position that may be open.
+  if (isCancelHeldBack(state)) return false;
   if (isSilenced || state.doubt !== null || exchange.inFlight > 0) return false;
   const seenFromMs = (state.read?.sentAtMs ?? 0) - settings.readLagMs;
   return seenFromMs > exchange.changedMs;
@@ -54,10 +57,11 @@ function hasFilledStop({ orders }: LaneState, positionId: string): boolean {
   );
 }
 
-function checkOrphans({ exchange, setup }: World): void {
+function checkOrphans({ actor, exchange, setup }: World): void {
   const { showsOpenDate } = setup.readings;
   const orphan = exchange.orders.find(
     ({ tag }) =>
+      !isUncertain(actor.state, tag.positionId) &&
       !exchange.positions.some(({ id, openDate }) =>
         showsOpenDate ? openDate === tag.openDate : id === tag.positionId,
       ),

@@ -1,3 +1,4 @@
+import { isHeld } from '../../../../src/core/lanes/absence.ts';
 import { checkAtRest } from './at-rest.ts';
 import { History } from './history.ts';
 import { fire, type Move, playOf } from './moves.ts';
@@ -35,6 +36,8 @@ function sweep(history: History): void {
 }
 
 const STEPS_PER_SECOND = 60;
+/** For so long a position counts as open that no list shows. */
+const ABSENT_MS = 180_000;
 
 /**
  * Faults end, the pause is lifted: every intent that is open has to end within its time to live, times the
@@ -49,7 +52,8 @@ function settle(history: History, drift: number): void {
   const open = (): string[] =>
     history.world.actor.state.intents.filter((intent) => intent.end === null).map((intent) => intent.key);
   const waiting = new Set(open());
-  const deadline = history.world.exchange.nowMs + settings.intentTtlMs * (settings.maxRenewals + 1) + 3_000;
+  const livesMs = settings.intentTtlMs * (settings.maxRenewals + 1);
+  const deadline = history.world.exchange.nowMs + livesMs + 2 * ABSENT_MS;
   while (history.world.exchange.nowMs < deadline) {
     history.reads.poll(0, true, true, false);
     exhaust(history);
@@ -57,15 +61,30 @@ function settle(history: History, drift: number): void {
     for (const key of waiting)
       if (history.world.watch.ended.has(key) || !present.has(key)) waiting.delete(key);
     if (waiting.size === 0) break;
+    const { state } = history.world.actor;
+    const isUnseen = state.intents.every(({ end, positionId }) => end !== null || isHeld(state, positionId));
     const by = drift % 3 === 0 ? 4 : drift % 3 === 1 ? -12 : -30;
     history.world.exchange.liquidity = Number.POSITIVE_INFINITY;
     history.world.exchange.moveTo(
       history.world.exchange.mark + by * sign,
       history.world.exchange.mark + by * sign,
     );
-    history.world.exchange.advanceTo(history.world.exchange.nowMs + 1_000);
+    history.world.exchange.advanceTo(history.world.exchange.nowMs + (isUnseen ? ABSENT_MS / 3 : 1_000));
   }
   if (waiting.size > 0) throw new Violation(`starved: ${[...waiting].join(', ')}`);
+  confirmClosures(history);
+}
+
+/** What counts as open without being shown is closed in time, and what stands for it is taken down. */
+function confirmClosures(history: History): void {
+  const isWaiting = (): boolean =>
+    (history.world.actor.state.absent ?? []).some(({ phase }) => phase !== 'closed');
+  for (let read = 0; read < 5 && isWaiting(); read++) {
+    history.world.exchange.advanceTo(history.world.exchange.nowMs + ABSENT_MS / 3);
+    history.reads.poll(0, true, true, false);
+    exhaust(history);
+  }
+  if (isWaiting()) throw new Violation('a closed position is waited for');
 }
 
 function exhaust(history: History): void {

@@ -1,3 +1,4 @@
+import { isHeld } from '../../../../src/core/lanes/absence.ts';
 import { observeRead, observeRequests } from '../../../../src/core/lanes/lane-observe.ts';
 import type { MarketRead } from '../../../../src/core/lanes/lane-state.ts';
 import type { ReadObservation } from '../../../../src/core/lanes/market-read.ts';
@@ -67,11 +68,12 @@ export class Reads {
   /** The reply of a poll, and what the rules make of it. */
   deliver(observation: ReadObservation): void {
     const world = this.#world;
-    if (observation.complete) this.#rules.closeGone(observation);
     world.watch.noteSizes(observation);
     const { settings } = world.setup;
     const { nowMs } = world;
     world.apply(observeRead(world.actor.state, observation, settings, nowMs));
+    const { state } = world.actor;
+    if (observation.complete) this.#rules.closeGone(observation, (positionId) => isHeld(state, positionId));
     const requests = this.#rules.requests();
     world.apply(observeRequests(world.actor.state, requests, observation.complete, settings, nowMs));
   }

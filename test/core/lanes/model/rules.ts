@@ -47,9 +47,10 @@ export class Rules {
   }
 
   /** Evaluating ends the episodes of positions that are absent from a complete list. */
-  closeGone(observation: ReadObservation): void {
+  closeGone(observation: ReadObservation, isHeld: (positionId: string) => boolean): void {
     for (const slot of this.slots) {
-      const isThere = observation.positions.some((view) => view.positionId === slot.positionId);
+      const isThere =
+        observation.positions.some((view) => view.positionId === slot.positionId) || isHeld(slot.positionId);
       const isRecent = slot.stages.some(({ atMs }) => atMs > observation.sentAtMs);
       if (slot.active && !isThere && !isRecent) slot.active = false;
     }

@@ -56,6 +56,7 @@ export function setupOf(choices: Choices): Setup {
     labels: {},
     bothSign: 'signed',
     ltvUnit: 'auto',
+    marginModel: 'auto',
     nonceMode: readings.nonce,
     cancelCoversStops: readings.cancelCoversStops,
     cancel: oneIn(8, 8) ? 'never' : 'always',

@@ -1,5 +1,5 @@
-import { parseDuration } from '../config/shape/units.ts';
-import type { LatencySpec } from '../world/chance.ts';
+import { parseDuration } from '../../config/shape/units.ts';
+import type { LatencySpec } from '../../world/chance.ts';
 
 /** `100ms`, `50ms..300ms`, or `median=100ms,sigma=0.8,max=3s`; `undefined` for anything else. */
 export function parseLatency(text: string): LatencySpec | undefined {

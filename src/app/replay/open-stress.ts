@@ -1,11 +1,17 @@
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { coinOf, pricedMarkets } from '../replay/exposure.ts';
-import type { StartingBook } from '../replay/positions/starting-account.ts';
-import { CONDITIONS } from '../replay/scenarios/conditions.ts';
-import { SCENARIO_LIBRARY, SHOCK_GRID } from '../replay/scenarios/library.ts';
-import { type Scenario, withoutLulls } from '../replay/scenarios/scenario.ts';
-import { runStress, type StressHooks, type StressPlan, type StressRecord } from '../replay/stress/stress.ts';
+import { coinOf, pricedMarkets } from '../../replay/exposure.ts';
+import type { StartingBook } from '../../replay/positions/starting-account.ts';
+import { condensed } from '../../replay/scenarios/condensed.ts';
+import { CONDITIONS } from '../../replay/scenarios/conditions.ts';
+import { SCENARIO_LIBRARY, SHOCK_GRID } from '../../replay/scenarios/library.ts';
+import type { Scenario } from '../../replay/scenarios/scenario.ts';
+import {
+  runStress,
+  type StressHooks,
+  type StressPlan,
+  type StressRecord,
+} from '../../replay/stress/stress.ts';
 import { type Book, type Holdings, ReplayInputError, readBook, termsOf } from './replay-input.ts';
 
 export interface StressOptions {
@@ -39,19 +45,38 @@ const START_MS = Date.UTC(2026, 0, 1);
 export async function openStress(options: StressOptions): Promise<OpenStress> {
   const { config: file, env, seed } = options;
   const book = await readBook(file, options.holdings, env);
+  refuseStrangers(book.accounts, options);
   const wanted = (scenario: Scenario): boolean =>
     options.scenarios.length === 0 || options.scenarios.includes(scenario.id);
   const notes = [...book.notes, ...CONDITIONS.map(({ id, about }) => `Exchange ${id}: ${about}.`)];
   const plan = stressPlan(file, book, {
     seed,
     prices: options.prices,
-    scenarios: SCENARIO_LIBRARY.filter(wanted).map(withoutLulls),
+    scenarios: SCENARIO_LIBRARY.filter(wanted),
     conditions: CONDITIONS,
     grid: SHOCK_GRID.filter(wanted),
     betas: options.betas,
     notes,
   });
   return { notes: book.notes, run: (hooks) => runStress(plan, { ...hooks, nowMs: () => performance.now() }) };
+}
+
+/** A price or a beta of a market on which nothing hangs is most likely a mistake in its name. */
+function refuseStrangers(accounts: readonly StartingBook[], { prices, betas }: StressOptions): void {
+  const markets = pricedMarkets(accounts);
+  const coins = new Set(markets.map(coinOf));
+  const problems = [
+    ...Object.keys(prices)
+      .filter((market) => !coins.has(coinOf(market)))
+      .map((market) => `--price ${market}`),
+    ...Object.keys(betas)
+      .filter((market) => !markets.includes(market))
+      .map((market) => `--beta ${market}`),
+  ];
+  if (problems.length > 0)
+    throw new ReplayInputError(
+      problems.map((one) => `${one}: expected a market that matters to the accounts (${markets.join(', ')})`),
+    );
 }
 
 type Choice = Pick<StressPlan, 'seed' | 'prices' | 'scenarios' | 'conditions' | 'grid' | 'betas' | 'notes'>;
@@ -62,6 +87,7 @@ export function stressPlan(configFile: string, book: Book, choice: Choice): Stre
   const markets = accounts.flatMap(({ positions }) => positions.map(({ market }) => market));
   return {
     ...choice,
+    scenarios: choice.scenarios.map(condensed),
     startMs: START_MS,
     accounts,
     prices: startPrices(accounts, choice.prices),

@@ -1,12 +1,12 @@
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { readPriceFiles } from '../replay/price-files.ts';
-import { OWN_CONFIG, type ReplayRecord } from '../replay/record.ts';
-import { runReplay } from '../replay/replay.ts';
-import { parseFaultText } from '../simulator/http/fault-text.ts';
-import type { FaultSpec } from '../simulator/http/faults.ts';
-import type { PathModel } from '../simulator/prices/price-path.ts';
-import type { LatencySpec } from '../world/chance.ts';
+import { readPriceFiles } from '../../replay/price-files.ts';
+import { OWN_CONFIG, type ReplayRecord } from '../../replay/record.ts';
+import { runReplay } from '../../replay/replay.ts';
+import { parseFaultText } from '../../simulator/http/fault-text.ts';
+import type { FaultSpec } from '../../simulator/http/faults.ts';
+import type { PathModel } from '../../simulator/prices/price-path.ts';
+import type { LatencySpec } from '../../world/chance.ts';
 import { type Holdings, ReplayInputError, readBook, readRival, termsOf, textOf } from './replay-input.ts';
 
 export interface ReplayOptions {

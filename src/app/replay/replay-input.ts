@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
-import type { CompiledConfig } from '../config/compiled-config.ts';
-import { loadConfig, loadWithoutSecrets } from '../config/load-config.ts';
-import { nodeSurroundings } from '../config/node-files.ts';
-import { formatProblem, type Problem } from '../config/problem.ts';
-import { readPositions } from '../replay/positions/positions-file.ts';
-import type { StartingBook } from '../replay/positions/starting-account.ts';
-import { type ReplayConfig, replayConfig } from '../replay/run/replay-config.ts';
-import type { MarketTerms } from '../world/spec.ts';
+import type { CompiledConfig } from '../../config/compiled-config.ts';
+import { loadConfig, loadWithoutSecrets } from '../../config/load-config.ts';
+import { nodeSurroundings } from '../../config/node-files.ts';
+import { formatProblem, type Problem } from '../../config/problem.ts';
+import { readPositions } from '../../replay/positions/positions-file.ts';
+import type { StartingBook } from '../../replay/positions/starting-account.ts';
+import { type ReplayConfig, replayConfig } from '../../replay/run/replay-config.ts';
+import type { MarketTerms } from '../../world/spec.ts';
 import { readLivePositions } from './live-positions.ts';
 
 /** What a replay cannot start with; one line for each thing that is wrong. */
@@ -47,7 +47,7 @@ export async function readBook(configFile: string, holdings: Holdings, env: Env)
   const config = usableConfig(configFile, env, holdings.live !== undefined);
   const { accounts, notes } = await accountsOf(config, holdings);
   if (accounts.length === 0)
-    throw new ReplayInputError(['expected an account that holds something, found none']);
+    throw new ReplayInputError(['expected an account that holds something, found none', ...notes]);
   const text = await textOf(configFile);
   const acting = replayConfig(
     text,

@@ -1,10 +1,14 @@
-import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.ts';
-import type { HistoryReader } from '../core/ports/history-reader.ts';
-import { type CompiledRules, compileRules } from '../core/rules/compiled-rules.ts';
-import type { AccountHistory, HistoryRecord } from '../replay/history/history-record.ts';
-import { judgeHistory, type RecordedMoment } from '../replay/history/judge-history.ts';
-import { momentFromSamples, SAMPLE_SETTINGS, whyNotOnSamples } from '../replay/history/recorded-samples.ts';
-import { decisionsOfAuditFile } from '../state/audit/audit-file.ts';
+import type { CompiledAccount, CompiledConfig } from '../../config/compiled-config.ts';
+import type { HistoryReader } from '../../core/ports/history-reader.ts';
+import { type CompiledRules, compileRules } from '../../core/rules/compiled-rules.ts';
+import type { AccountHistory, HistoryRecord } from '../../replay/history/history-record.ts';
+import { judgeHistory, type RecordedMoment } from '../../replay/history/judge-history.ts';
+import {
+  momentFromSamples,
+  SAMPLE_SETTINGS,
+  whyNotOnSamples,
+} from '../../replay/history/recorded-samples.ts';
+import { decisionsOfAuditFile } from '../../state/audit/audit-file.ts';
 import { ReplayInputError, usableConfig } from './replay-input.ts';
 
 /** Where an account's past is recorded. */

@@ -1,13 +1,13 @@
-import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.ts';
-import { formatProblem } from '../config/problem.ts';
-import type { ExchangeReads } from '../core/ports/exchange.ts';
-import { createExchangeClient } from '../exchange/client.ts';
-import { systemClock } from '../exchange/system-clock.ts';
-import { accountFromReply } from '../replay/positions/call-output.ts';
-import type { StartingBook } from '../replay/positions/starting-account.ts';
-import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
-import { createMemoryNonceStore } from '../state/nonce/nonce-memory.ts';
-import { readVersion } from './read-version.ts';
+import type { CompiledAccount, CompiledConfig } from '../../config/compiled-config.ts';
+import { formatProblem } from '../../config/problem.ts';
+import type { ExchangeReads } from '../../core/ports/exchange.ts';
+import { createExchangeClient } from '../../exchange/client.ts';
+import { systemClock } from '../../exchange/system-clock.ts';
+import { accountFromReply } from '../../replay/positions/call-output.ts';
+import type { StartingBook } from '../../replay/positions/starting-account.ts';
+import { createMemoryRateLimitStore } from '../../state/limits/limiter-memory.ts';
+import { createMemoryNonceStore } from '../../state/nonce/nonce-memory.ts';
+import { readVersion } from '../read-version.ts';
 
 /** What accounts hold now. */
 export interface LivePositions {

@@ -1,0 +1,230 @@
+import type { Recorder } from '../audit/audit-event.ts';
+import { isOpen } from '../intents/intent.ts';
+import { mayHaveFilled, outstandingBase } from '../orders/outstanding.ts';
+import { CLOSURE_EXPLAINED_MS, isConfirmedClosed } from '../quantities/closure.ts';
+import { toDecimal } from '../quantities/decimal.ts';
+import type { AccountSettings } from '../quantities/settings.ts';
+import {
+  type Absence,
+  findPosition,
+  type LaneState,
+  type MarketRead,
+  type OwnOrder,
+  type ReadPosition,
+} from './lane-state.ts';
+import type { ReadObservation } from './market-read.ts';
+
+/** Blind for so long to a position that an intent is open for, people are told. */
+const TELL_AFTER_MS = 30_000;
+
+function absenceOf(state: LaneState, positionId: string): Absence | undefined {
+  return state.absent?.find((absence) => absence.positionId === positionId);
+}
+
+/** Whether a position that the newest read does not show may be open all the same: what stands for it stays. */
+export function isUncertain(state: LaneState, positionId: string): boolean {
+  const absence = absenceOf(state, positionId);
+  return absence !== undefined && absence.phase !== 'closed';
+}
+
+/** Whether a position counts as open although the newest read does not show it. */
+export function isHeld(state: LaneState, positionId: string): boolean {
+  return absenceOf(state, positionId)?.phase === 'held';
+}
+
+/** Whether complete lists have not shown it; it is closed for certain in time. */
+export function isPresumedClosed(state: LaneState, positionId: string): boolean {
+  const absence = absenceOf(state, positionId);
+  return absence?.phase === 'held' && absence.sinceMs !== null;
+}
+
+/**
+ * A read with the positions that count as open although it does not show them, as they were last seen: for net
+ * exposures, never for prices.
+ */
+export function withHeld(read: MarketRead, { absent = [] }: LaneState): MarketRead {
+  const held = absent.flatMap(({ last, phase }) => (last === null || phase !== 'held' ? [] : [last]));
+  return held.length === 0 ? read : { ...read, positions: [...read.positions, ...held] };
+}
+
+/**
+ * Whether a cancel would take down stops that cannot be put up again: those of a position that no read shows now. It
+ * waits, unless a position that is seen needs it.
+ */
+export function isCancelHeldBack(state: LaneState): boolean {
+  const isStanding = state.orders.some(
+    ({ positionId, presumedFilled }) => !presumedFilled && isMissed(state, positionId),
+  );
+  return (
+    isStanding &&
+    !state.intents.some(
+      (intent) => isOpen(intent) && findPosition(state.read, intent.positionId) !== undefined,
+    )
+  );
+}
+
+/** Whether some read has not shown it: after a restart nothing has been read. */
+function isMissed(state: LaneState, positionId: string): boolean {
+  const absence = absenceOf(state, positionId);
+  return absence?.phase === 'held' && (state.read !== null || absence.reads > 0);
+}
+
+/** What a read says of the positions that may be open and that it does not show. */
+export function judgeAbsences(
+  state: LaneState,
+  read: MarketRead,
+  observation: ReadObservation,
+  settings: AccountSettings,
+  audit: Recorder,
+): readonly Absence[] {
+  const absent: Absence[] = [];
+  for (const positionId of knownIds(state, read, settings)) {
+    const before = absenceOf(state, positionId);
+    if (findPosition(read, positionId) !== undefined) {
+      if (before !== undefined && before.reads > 0) tell(state, before, 'backAgain', audit);
+      continue;
+    }
+    const next = judgeAbsence(state, positionId, { read, observation, settings, audit });
+    // A closed one is remembered as long as something stands for it.
+    if (next.phase !== 'closed' || hasOurs(state, positionId)) absent.push(next);
+  }
+  return absent;
+}
+
+function oursOf({ orders, covers, intents }: LaneState): readonly { readonly positionId: string }[] {
+  return [...orders, ...covers, ...intents.filter(isOpen)];
+}
+
+/** Whether an order stands for it, or something is wanted. */
+function hasOurs(state: LaneState, positionId: string): boolean {
+  return oursOf(state).some((ours) => ours.positionId === positionId);
+}
+
+/** Positions that may be open: with something of ours, or seen a short while ago. */
+function knownIds(state: LaneState, read: MarketRead, settings: AccountSettings): ReadonlySet<string> {
+  const isRecent = state.read !== null && read.sentAtMs - state.read.sentAtMs <= settings.maxSnapshotAgeMs;
+  const seen = isRecent ? (state.read?.positions ?? []) : [];
+  return new Set([...seen, ...oursOf(state), ...(state.absent ?? [])].map(({ positionId }) => positionId));
+}
+
+/** Of a position of which no read has said anything. */
+export function unseen(positionId: string, last: ReadPosition | null = null): Absence {
+  return { positionId, last, sinceMs: null, reads: 0, phase: 'held', told: false };
+}
+
+interface AbsenceScene {
+  readonly read: MarketRead;
+  readonly observation: ReadObservation;
+  readonly settings: AccountSettings;
+  readonly audit: Recorder;
+}
+
+function judgeAbsence(state: LaneState, positionId: string, scene: AbsenceScene): Absence {
+  const { read, observation, settings, audit } = scene;
+  const last = findPosition(state.read, positionId) ?? absenceOf(state, positionId)?.last ?? null;
+  const before = absenceOf(state, positionId) ?? unseen(positionId);
+  // Listed with nulls it is there, whatever it is.
+  if (observation.notOpenYet?.includes(positionId) === true)
+    return { ...before, last, sinceMs: null, reads: 0 };
+  if (!observation.complete) return { ...before, last };
+  const sinceMs = before.sinceMs ?? read.sentAtMs;
+  const next = { ...before, last, sinceMs, reads: before.reads + 1 };
+  if (before.phase === 'closed') return next;
+  if (hasSuccessor(state, next, read)) {
+    tell(state, next, 'newPosition', audit);
+    return { ...next, phase: 'closed' };
+  }
+  const forMs = read.sentAtMs - sinceMs;
+  if (isConfirmedClosed({ reads: next.reads, forMs })) {
+    if (before.phase === 'held') tell(state, next, 'confirmed', audit);
+    return { ...next, phase: 'closed' };
+  }
+  if (before.phase === 'explained' || explainsClosure(state, positionId, settings)) {
+    return { ...next, phase: 'explained' };
+  }
+  if (before.reads === 0) tell(state, next, 'presumedClosed', audit);
+  const isTold = before.told || (forMs >= TELL_AFTER_MS && tellBlind(state, next, audit));
+  return { ...next, told: isTold };
+}
+
+/** Another position on its side of the market, which was not there beside it. */
+function hasSuccessor(state: LaneState, { positionId, last }: Absence, read: MarketRead): boolean {
+  const beside = findPosition(state.read, positionId) === undefined ? [] : (state.read?.positions ?? []);
+  return read.positions.some(
+    (other) =>
+      (last === null || other.positionSide === last.positionSide) &&
+      !beside.some((known) => known.positionId === other.positionId),
+  );
+}
+
+/**
+ * Whether orders of ours that stood until the newest read, or were taken off since, may have closed the position: a
+ * reduction of all of it lies next to the market, a stop has to have been reached.
+ */
+function explainsClosure(state: LaneState, positionId: string, settings: AccountSettings): boolean {
+  const position = findPosition(state.read, positionId);
+  const market = settings.marketSettings(state.market);
+  const mayExplain = (order: OwnOrder): boolean =>
+    order.positionId === positionId &&
+    !order.presumedFilled &&
+    (order.role === 'reduce' || mayHaveFilled(order, position, market));
+  const orders = [...state.orders, ...(state.ended ?? [])].filter(mayExplain);
+  const newest = orders.at(-1);
+  if (newest === undefined) return false;
+  const size = toDecimal(position?.sizeBase ?? newest.baseSizeBase);
+  return outstandingBase(orders, () => true).gte(size);
+}
+
+const WORDS = {
+  presumedClosed:
+    'not in the list any more: presumed closed; its targets and stops stay until three reads and 3 minutes agree',
+  confirmed: 'closed: no list has shown it for 3 minutes; what stands for it is cancelled',
+  newPosition: 'closed: another position is open in its market; what stands for it is cancelled',
+  backAgain: 'in the list again: its targets and stops are still there',
+} as const;
+
+function tell(state: LaneState, absence: Absence, reason: keyof typeof WORDS, audit: Recorder): void {
+  const { positionId } = absence;
+  if (!hasOurs(state, positionId)) return;
+  audit.emit({
+    kind: 'positionAbsent',
+    positionId,
+    reason,
+    words: `position ${positionId} is ${WORDS[reason]}`,
+  });
+}
+
+function tellBlind(state: LaneState, { positionId }: Absence, audit: Recorder): boolean {
+  const intent = state.intents.find(
+    (one) => isOpen(one) && one.positionId === positionId && one.refusedBy === null,
+  );
+  if (intent === undefined) return false;
+  const { key, ruleId } = intent;
+  const words = `position ${positionId} has not been in the list for ${TELL_AFTER_MS / 1_000} s while its rule acts: unless you closed it, the exchange shows too little; its targets and stops stay`;
+  audit.emit({ kind: 'positionAbsent', key, ruleId, positionId, reason: 'notShown', words, alarm: true });
+  return true;
+}
+
+/** Positions whose absence orders of ours explain: it need not be confirmed by time. */
+export function explainedClosures(
+  lanes: Iterable<LaneState>,
+  settings: AccountSettings,
+  nowMs: number,
+): readonly string[] {
+  return [...lanes].flatMap((lane) => {
+    const known = (lane.absent ?? [])
+      .filter(({ phase, sinceMs }) => phase !== 'held' && nowMs - (sinceMs ?? nowMs) <= CLOSURE_EXPLAINED_MS)
+      .map(({ positionId }) => positionId);
+    const ids = new Set([...lane.orders, ...(lane.ended ?? [])].map(({ positionId }) => positionId));
+    const possible = [...ids].filter(
+      (id) => !known.includes(id) && !isHeld(lane, id) && explainsClosure(lane, id, settings),
+    );
+    return known.concat(possible);
+  });
+}
+
+/** An order that is not among those left may have filled before: until the next read it may explain a closure. */
+export function withLeft(state: LaneState, left: readonly OwnOrder[]): LaneState {
+  const ended = state.orders.filter((order) => !left.includes(order));
+  return ended.length === 0 ? state : { ...state, orders: left, ended: [...(state.ended ?? []), ...ended] };
+}

@@ -1,0 +1,86 @@
+import type { LimitLedger } from '../intents/gate.ts';
+import type { AccountSettings } from '../quantities/settings.ts';
+import type { LaneState } from './lane-state.ts';
+import { rebase } from './recover-lane.ts';
+
+/** The lanes' clock was set ahead while this process was looking on; by its monotonic clock it knows how far. */
+export interface ClockStep {
+  readonly byMs: number;
+  /** On the clock as it is now: what is dated up to this may have been written before the step. */
+  readonly untilMs: number;
+}
+
+/** Where lanes are in time. */
+export interface LaneMoment {
+  readonly nowMs: number;
+  /** The last step ahead; null: none was seen. */
+  readonly step: ClockStep | null;
+}
+
+/** A difference up to this is error of measurement; what lies further ahead was written before a step back. */
+export const CLOCK_TOLERANCE_MS = 1_000;
+
+/**
+ * The lane on the clock as it is now. A lane dated ahead of the clock was written before the clock stepped back: it
+ * waits for nothing longer than its own pauses, from now on. One written before a step ahead has its times moved by as
+ * much, so that no fence, pause or deadline passes by that.
+ */
+export function onClock(lane: LaneState, settings: AccountSettings, { nowMs, step }: LaneMoment): LaneState {
+  const latestMs = latestOf(lane);
+  if (latestMs > nowMs + CLOCK_TOLERANCE_MS) return rebase(lane, settings, nowMs);
+  if (step === null || Math.max(latestMs, lane.rebasedMs ?? 0) > step.untilMs) return lane;
+  return { ...(moved(lane, step.byMs) as LaneState), rebasedMs: nowMs };
+}
+
+/** The same for what cooldown and perHour are counted from. */
+export function ledgerOnClock(ledger: LimitLedger, { nowMs, step }: LaneMoment): LimitLedger {
+  const { admitted } = ledger;
+  if (admitted.length === 0) return ledger;
+  const latestMs = Math.max(...admitted.map(({ atMs, endedMs }) => Math.max(atMs, endedMs ?? atMs)));
+  if (latestMs > nowMs + CLOCK_TOLERANCE_MS) {
+    const backMs = nowMs - latestMs;
+    return { ...ledger, admitted: moved(admitted, backMs) as LimitLedger['admitted'] };
+  }
+  if (step === null || Math.max(latestMs, ledger.rebasedMs ?? 0) > step.untilMs) return ledger;
+  return {
+    ...ledger,
+    admitted: moved(admitted, step.byMs) as LimitLedger['admitted'],
+    rebasedMs: nowMs,
+  };
+}
+
+/** What has happened: none of it can be later than now. */
+function latestOf(lane: LaneState): number {
+  return Math.max(
+    lane.read?.sentAtMs ?? 0,
+    lane.latestRead?.sentAtMs ?? 0,
+    lane.doubt?.sinceMs ?? 0,
+    lane.change?.startedMs ?? 0,
+    lane.inProgress?.startedMs ?? 0,
+    ...lane.orders.map(({ sentMs }) => sentMs),
+    ...lane.intents.map(({ openedMs, endedMs }) => Math.max(openedMs, endedMs ?? 0)),
+    ...lane.cancels.map(({ openedMs }) => openedMs),
+  );
+}
+
+/** Members that are durations; every other one whose name ends in `Ms` is a moment. */
+const DURATIONS: ReadonlySet<string> = new Set(['roundTripMs']);
+
+/** Plain data with all its moments moved. */
+function moved(value: unknown, byMs: number, isMoment = false): unknown {
+  if (typeof value === 'number') return isMoment ? value + byMs : value;
+  if (Array.isArray(value)) return value.map((one) => moved(one, byMs));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => {
+      const areMoments = name.endsWith('Ms') && !DURATIONS.has(name);
+      const isGroup = typeof member === 'object' && member !== null && areMoments;
+      return [name, isGroup ? movedAll(member, byMs) : moved(member, byMs, areMoments)];
+    }),
+  );
+}
+
+/** As `retryAtMs`: a moment for each kind. */
+function movedAll(group: object, byMs: number): unknown {
+  return Object.fromEntries(Object.entries(group).map(([name, at]) => [name, moved(at, byMs, true)]));
+}

@@ -1,0 +1,19 @@
+/**
+ * When a position that a complete list does not show is taken to be closed. Exchanges have shown empty lists and
+ * balances of zero for minutes, so neither one list nor a refusal proves anything.
+ */
+const LEAST_READS = 3;
+const LEAST_MS = 180_000;
+
+/** Complete reads in a row that did not show a position, and how long the first one has been ago. */
+export interface Unseen {
+  readonly reads: number;
+  readonly forMs: number;
+}
+
+export function isConfirmedClosed({ reads, forMs }: Unseen): boolean {
+  return reads >= LEAST_READS && forMs >= LEAST_MS;
+}
+
+/** For as long after the first read without it, what explains a closure is remembered. */
+export const CLOSURE_EXPLAINED_MS = LEAST_MS;

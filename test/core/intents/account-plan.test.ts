@@ -1,0 +1,234 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type AccountTarget, planAccount, type Sizes } from '../../../src/core/intents/account-plan.ts';
+import { distanceTarget } from '../../../src/core/intents/targets.ts';
+import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
+import { AccountQuantities } from '../../../src/core/quantities/account.ts';
+import { decimal, toNumber } from '../../../src/core/quantities/decimal.ts';
+import type { AccountSettings, MarketSettings } from '../../../src/core/quantities/settings.ts';
+import { at, d, PERP, position, positionsSnapshot, settings } from '../rules/fixtures.ts';
+
+/** Positive: long. */
+interface Held {
+  readonly base: number;
+  readonly mark?: number;
+  readonly rate?: number;
+  readonly cost?: number;
+}
+
+/** An account under cross margin with so much equity, as the exchange shows it; market k is `Ck_PERP`. */
+function accountOf(
+  held: readonly Held[],
+  equity: number,
+  changes: Partial<AccountSettings> = {},
+): AccountQuantities {
+  const termsOf = (market: string): MarketSettings => {
+    const { rate = 0.03, cost } = held[Number(market.slice(1, -5))] ?? { base: 0 };
+    const cheap = cost === undefined ? {} : { reductionCost: cost };
+    return {
+      ...PERP,
+      maintenanceMargin: rate,
+      amountStep: d('0.000001'),
+      priceStep: d('0.000000001'),
+      ...cheap,
+    };
+  };
+  const maintenance = held.reduce(
+    (sum, { base, mark = 100, rate = 0.03 }) => sum + Math.abs(base) * mark * rate,
+    0,
+  );
+  const records = held.map(({ base, mark = 100, rate = 0.03 }, index): PositionRecord => {
+    const slope = base - rate * Math.abs(base);
+    const liquidation = mark - (equity - maintenance) / slope;
+    return position({
+      positionId: String(index),
+      market: `C${index}_PERP`,
+      amount: d(String(base)),
+      basePrice: d(mark.toFixed(4)),
+      unrealizedPnl: d('0.00000000'),
+      liquidationPrice: liquidation > 0 ? d(liquidation.toFixed(12)) : null,
+      margin: d(((Math.abs(base) * mark) / 10).toFixed(8)),
+      freeMargin: d(
+        Math.max(
+          0,
+          equity - held.reduce((sum, one) => sum + Math.abs(one.base) * (one.mark ?? 100), 0) / 10,
+        ).toFixed(8),
+      ),
+    });
+  });
+  return new AccountQuantities(
+    positionsSnapshot(records, at(0)),
+    settings({ marketSettings: termsOf, marginModel: 'cross', ...changes }),
+    at(0),
+  );
+}
+
+const until = (distance: number): AccountTarget => ({ kind: 'untilJointDistance', distance });
+
+const plan = (
+  target: AccountTarget,
+  account: AccountQuantities,
+  changes: Partial<Parameters<typeof planAccount>[2]> = {},
+): Sizes =>
+  planAccount(target, account, {
+    matching: new Set(account.positions.map(({ positionId }) => positionId)),
+    targets: new Map(),
+    tolerance: 0.1,
+    ...changes,
+  }) ?? expect.fail('nothing was planned');
+
+const sizesOf = (sizes: Sizes): Record<string, number> =>
+  Object.fromEntries([...sizes].map(([id, size]) => [id, toNumber(size)]));
+
+/** The account once its orders are filled at mark. */
+function after(held: readonly Held[], sizes: Sizes): readonly Held[] {
+  return held.map((one, index) => {
+    const left = sizes.get(String(index));
+    return left === undefined ? one : { ...one, base: Math.sign(one.base) * toNumber(left) };
+  });
+}
+
+function joint(held: readonly Held[], equity: number): number {
+  const open = held.filter(({ base }) => base !== 0);
+  const quantity = accountOf(open, equity).jointDistance;
+  return quantity.kind === 'none'
+    ? Number.POSITIVE_INFINITY
+    : quantity.kind === 'value'
+      ? quantity.value
+      : expect.fail();
+}
+
+describe('a reduction for the account as a whole', () => {
+  test('of one position is the same as until its own distance', () => {
+    const held = [{ base: 2 }];
+    const account = accountOf(held, 16);
+    const [own] = account.positions;
+    const distance =
+      own?.liquidationDistance.kind === 'value' ? own.liquidationDistance.value : expect.fail();
+    const alone = distanceTarget(
+      { sizeBase: decimal('2'), otherSideBase: decimal('0'), direction: 'long', distance, wanted: 0.1 },
+      account.settings.marketSettings('C0_PERP') ?? expect.fail(),
+    );
+    expect(sizesOf(plan(until(0.1), account))['0']).toBeCloseTo(toNumber(alone ?? expect.fail()), 5);
+  });
+
+  test('of ten correlated longs takes the same share of each, and reaches its distance', () => {
+    const held = Array.from({ length: 10 }, (_, index) => ({ base: 1 + index, mark: 10 * (index + 1) }));
+    const equity = 350;
+    expect(joint(held, equity)).toBeLessThan(0.08);
+    const sizes = plan(until(0.1), accountOf(held, equity));
+    const shares = held.map(({ base }, index) => (sizesOf(sizes)[index] ?? 0) / base);
+    for (const share of shares) expect(share).toBeCloseTo(shares[0] ?? 0, 6);
+    expect(joint(after(held, sizes), equity)).toBeCloseTo(0.1, 6);
+  });
+
+  test('begins where it costs least', () => {
+    const held = [
+      { base: 5, cost: 0.01 },
+      { base: 5, cost: 0.001 },
+    ];
+    const sizes = plan(until(0.1), accountOf(held, 100));
+    expect(Object.keys(sizesOf(sizes))).toEqual(['1']);
+    expect(joint(after(held, sizes), 100)).toBeCloseTo(0.1, 6);
+  });
+
+  test('does not close the short that hedges a long', () => {
+    const held = [{ base: 10 }, { base: -4, cost: 0.000_001 }];
+    const sizes = plan(until(0.1), accountOf(held, 90));
+    expect(Object.keys(sizesOf(sizes))).toEqual(['0']);
+    expect(joint(after(held, sizes), 90)).toBeGreaterThan(0.1 - 1e-6);
+  });
+
+  test('a hedge that is too near by itself is closed no faster than what it hedges', () => {
+    // Three longs of 9 and a short of 15: the short is nearest, and closing it alone brings the longs nearer.
+    const held = [{ base: 9 }, { base: 9 }, { base: 9 }, { base: -15 }];
+    const equity = 100 + 42 * 100 * 0.03;
+    const before = joint(held, equity);
+    const sizes = plan(until(0.1), accountOf(held, equity));
+    const hedgeFirst = after(held, new Map([...sizes].filter(([id]) => id === '3')));
+    expect(joint(hedgeFirst, equity)).toBeGreaterThanOrEqual(before - 1e-9);
+    expect(joint(after(held, sizes), equity)).toBeGreaterThan(before);
+  });
+
+  test('takes only from what matches', () => {
+    const held = [{ base: 5 }, { base: 5 }];
+    const sizes = plan(until(0.1), accountOf(held, 100), { matching: new Set(['1']) });
+    expect(Object.keys(sizesOf(sizes))).toEqual(['1']);
+  });
+
+  test('stays as planned while its orders are under way, and is not made anew for little', () => {
+    const held = [{ base: 5 }, { base: 5 }];
+    const first = plan(until(0.1), accountOf(held, 100));
+    expect(plan(until(0.1), accountOf(held, 100), { targets: first })).toEqual(first);
+    expect(plan(until(0.1), accountOf(held, 97), { targets: first })).toEqual(first);
+    const again = plan(until(0.1), accountOf(held, 70), { targets: first });
+    expect(sizesOf(again)['0']).toBeLessThan(sizesOf(first)['0'] ?? 0);
+  });
+
+  test('asks for nothing where the distance is there', () => {
+    expect(plan(until(0.1), accountOf([{ base: 1 }], 60)).size).toBe(0);
+  });
+
+  test('waits while the pool is unknown', () => {
+    const { unrealizedPnl: _pnl, ...blind } = position({ positionId: '9', market: 'C9_PERP' });
+    const account = new AccountQuantities(positionsSnapshot([position(), blind], at(0)), settings(), at(0));
+    const scene = { matching: new Set(['42']), targets: new Map(), tolerance: 0.1 };
+    expect(planAccount(until(0.2), account, scene)).toBeUndefined();
+  });
+
+  test('of positions that share nothing reduces each to its own distance', () => {
+    const isolated = accountOf([{ base: 5 }, { base: 1 }], 100, { marginModel: 'isolated' });
+    const sizes = sizesOf(plan(until(0.3), isolated));
+    expect(Object.keys(sizes)).toEqual(['0']);
+  });
+
+  test('until a share of the funds is margin: where it costs least, hedges last', () => {
+    const held = [{ base: 5, cost: 0.002 }, { base: 5 }, { base: -2 }];
+    const account = accountOf(held, 150);
+    const sizes = sizesOf(plan({ kind: 'untilMarginUsage', asset: 'USDT', usage: 0.6 }, account));
+    expect(Object.keys(sizes)).toEqual(['1']);
+    // 120 of 150 is margin, 90 is asked for: 30 at 10 a unit.
+    expect(sizes['1']).toBeCloseTo(2, 6);
+  });
+
+  test('property: never lowers the distance, whichever orders fill, and reaches what it can', () => {
+    const side = fc.record({
+      base: fc.double({ min: 0.5, max: 20, noNaN: true }),
+      isShort: fc.boolean(),
+      mark: fc.constantFrom(20, 100, 300),
+      rate: fc.constantFrom(0.005, 0.03, 0.05),
+      cost: fc.constantFrom(0.0005, 0.001, 0.01),
+    });
+    fc.assert(
+      fc.property(
+        fc.array(side, { minLength: 1, maxLength: 6 }),
+        fc.double({ min: 0.02, max: 0.5, noNaN: true }),
+        fc.double({ min: 0.03, max: 0.3, noNaN: true }),
+        fc.integer({ min: 0, max: 63 }),
+        (sides, share, wanted, filled) => {
+          const held = sides.map(({ isShort, base, ...rest }) => ({
+            ...rest,
+            base: Number((isShort ? -base : base).toFixed(4)),
+          }));
+          const gross = held.reduce((sum, { base, mark }) => sum + Math.abs(base) * mark, 0);
+          const maintenance = held.reduce(
+            (sum, { base, mark, rate }) => sum + Math.abs(base) * mark * rate,
+            0,
+          );
+          const equity = maintenance + gross * share;
+          const before = joint(held, equity);
+          const sizes = plan(until(wanted), accountOf(held, equity));
+          const some = new Map([...sizes].filter(([id]) => (filled & (1 << Number(id))) !== 0));
+          expect(joint(after(held, some), equity)).toBeGreaterThanOrEqual(before * (1 - 1e-6));
+          // Plans follow one another until it is there.
+          let now: readonly Held[] = held;
+          for (let round = 0; round < 20 && joint(now, equity) < wanted * (1 - 1e-6); round++) {
+            now = after(now, plan(until(wanted), accountOf(now, equity)));
+          }
+          expect(joint(now, equity)).toBeGreaterThanOrEqual(Math.min(wanted, before) * (1 - 1e-6));
+          expect(joint(now, equity)).toBeGreaterThanOrEqual(wanted * (1 - 1e-3));
+        },
+      ),
+    );
+  });
+});

@@ -1,0 +1,174 @@
+import { describe, expect, test } from 'vitest';
+import { explainedClosures } from '../../../src/core/lanes/absence.ts';
+import { observeRead } from '../../../src/core/lanes/lane-observe.ts';
+import { recover, startEpoch } from '../../../src/core/lanes/recover-lane.ts';
+import { known } from '../../../src/core/quantities/quantity.ts';
+import type { PositionView } from '../../../src/core/rules/subject.ts';
+import { at, Driver, gone } from './driver.ts';
+import { action, all, half, protect, readAt, view } from './fixtures.ts';
+
+const ends = (driver: Driver): string[] =>
+  driver.intents().map(({ end }) => (end === null ? 'open' : `${end.how}:${end.why}`));
+
+/** A list with a record set aside. */
+function partly(driver: Driver, ...positions: readonly PositionView[]): Driver {
+  driver.nowMs += 10;
+  const observation = { ...readAt(driver.nowMs, ...positions), complete: false };
+  driver.apply(observeRead(driver.state, observation, driver.context.settings, driver.nowMs));
+  return driver;
+}
+
+const other = (changed: Partial<PositionView> = {}): PositionView => view({ positionId: '43', ...changed });
+
+describe('a list with a record set aside', () => {
+  test('sizes the positions that it shows', () => {
+    const driver = partly(new Driver().ask(action(half)), at({ size: '2' }));
+    expect(driver.place().request.amount).toBe('1');
+  });
+
+  test('takes nothing from a position that it does not show: stop, target and anchor stay', () => {
+    const driver = new Driver().read(at({})).ask(action(protect), action(half, { ruleId: 'other' }));
+    driver.place();
+    driver.place();
+    const { orders, covers } = driver.state;
+    for (let minute = 0; minute < 10; minute += 1) partly(driver.later(5_000), other());
+    expect(driver.state.orders.map(({ request }) => request)).toEqual(orders.map(({ request }) => request));
+    expect(driver.state.covers[0]?.anchor).toEqual(covers[0]?.anchor);
+    expect(ends(driver)).toEqual(['open']);
+    expect(driver.next().kind).toBe('idle');
+  });
+
+  test('hides a position for so long that its intent fails, and it opens again when the position is seen', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    for (let read = 0; read < 40; read += 1) {
+      partly(driver.later(5_000), other());
+      driver.next();
+    }
+    expect(ends(driver)).toEqual(['failed:blocked:positionNotSeen']);
+    partly(driver, at({}));
+    expect(ends(driver)).toEqual(['open']);
+    expect(driver.place().request.amount).toBe('0.5');
+  });
+
+  describe('in hedge mode may hide the other side', () => {
+    const long = at({});
+    const leg = { ...long, positionSide: 'LONG' } as const;
+
+    test('a read of the market alone tells', () => {
+      const driver = partly(new Driver().ask(action(half)), leg).later(10);
+      driver.answerRead(leg);
+      expect(driver.place().request.amount).toBe('0.5');
+    });
+
+    test('where that has the bad record too, nothing is taken that could raise the net exposure', () => {
+      const driver = partly(new Driver().ask(action(half)), leg).later(10);
+      driver.start('readPositions');
+      const observation = { ...readAt(driver.nowMs, leg), complete: false, ofMarket: true };
+      driver.end({ kind: 'readPositions', observation });
+      expect(driver.next().kind).toBe('idle');
+      expect(ends(driver)).toEqual(['failed:hedged']);
+    });
+  });
+});
+
+describe('a position that a complete list does not show', () => {
+  test('keeps its target and its orders, and nothing more is sent for it', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    for (let read = 0; read < 20; read += 1) driver.later(1_000).read();
+    expect(driver.next()).toMatchObject({ kind: 'idle', why: 'blocked' });
+    expect(ends(driver)).toEqual(['open']);
+    driver.read(at({}));
+    expect(driver.place().request.amount).toBe('0.5');
+    expect(driver.reasons('targetSet')).toEqual(['by']);
+  });
+
+  test('counts against the other side of its market', () => {
+    const long = view({ positionId: '1', positionSide: 'LONG' });
+    const short = view({ positionId: '2', positionSide: 'SHORT', direction: known('short') });
+    const driver = new Driver().read(long, short).read(short);
+    driver.ask(action(all, { subject: 'position:2' }));
+    expect(ends(driver)).toEqual(['failed:hedged']);
+  });
+
+  test('is closed at once where another one has appeared on its side', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.place();
+    driver.read(other());
+    expect(driver.cancel().why).toBe('positionGone');
+    expect(driver.reasons('positionAbsent')).toEqual(['newPosition']);
+  });
+
+  test('is not closed by one that was there beside it', () => {
+    const driver = new Driver().read(at({}), other()).ask(action(protect));
+    driver.place();
+    driver.read(other());
+    expect(driver.next().kind).toBe('idle');
+  });
+
+  test('survives the process: what stands for it is not cancelled by whoever takes over', () => {
+    for (const takeOver of ['recover', 'epoch'] as const) {
+      const driver = new Driver().read(at({})).ask(action(protect));
+      driver.place();
+      driver.read();
+      const { settings } = driver.context;
+      driver.state =
+        takeOver === 'recover'
+          ? recover(driver.state, settings, driver.nowMs).state
+          : startEpoch(driver.state, 'next', settings, driver.nowMs);
+      for (let second = 0; second < 20; second += 1) {
+        driver.later(1_000).read();
+        expect(driver.next().kind).not.toBe('cancelAll');
+      }
+      expect(driver.state.orders).toHaveLength(1);
+    }
+  });
+
+  test('keeps an owner informed: once when it vanishes, once when it is back', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.place();
+    driver.read().read().read(at({}));
+    expect(driver.reasons('positionAbsent')).toEqual(['presumedClosed', 'backAgain']);
+    expect(driver.events.some(({ alarm }) => alarm)).toBe(false);
+  });
+});
+
+describe('a position that an order of ours may have closed', () => {
+  test('is done at once; what else stands for it goes when that is certain', () => {
+    const driver = new Driver().read(at({})).ask(action(protect), action(all, { ruleId: 'closing' }));
+    driver.place();
+    driver.place();
+    driver.read();
+    expect(ends(driver)).toEqual(['reached:positionGone']);
+    expect(driver.reasons('positionAbsent')).toEqual([]);
+    expect(explainedClosures([driver.state], driver.context.settings, driver.nowMs)).toEqual(['42']);
+    expect(driver.next().kind).toBe('idle');
+    expect(gone(driver).cancel().why).toBe('positionGone');
+  });
+
+  test('an order that was cancelled since the newest read explains it too', () => {
+    const driver = new Driver().read(at({})).ask(action(all));
+    driver.place();
+    driver.later(4_000).read(at({ mark: '990' }));
+    driver.cancel();
+    driver.answerRead();
+    expect(ends(driver)).toEqual(['reached:positionGone']);
+  });
+
+  test('so does one that was filled at creation', () => {
+    const driver = new Driver().read(at({})).ask(action(all));
+    driver.place({ status: { known: true, value: 'FILLED' } });
+    driver.answerRead();
+    expect(ends(driver)).toEqual(['reached:positionGone']);
+  });
+
+  test('an order for a part of it does not, nor a stop that the market has not reached', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    driver.read();
+    expect(ends(driver)).toEqual(['open']);
+    const covered = new Driver().read(at({})).ask(action(protect));
+    covered.place();
+    covered.read();
+    expect(covered.reasons('positionAbsent')).toEqual(['presumedClosed']);
+  });
+});

@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest';
+import type { LimitLedger } from '../../../src/core/intents/gate.ts';
+import { type LaneMoment, ledgerOnClock, onClock } from '../../../src/core/lanes/lane-clock.ts';
+import { type LaneState, newLane } from '../../../src/core/lanes/lane-state.ts';
+import { MARKET, settings } from './fixtures.ts';
+
+const OLD_MS = 1_760_000_000_000;
+const LANE: LaneState = {
+  ...newLane('desk', MARKET, 'e', OLD_MS),
+  roundTripMs: 400,
+  retryAtMs: { reduce: OLD_MS + 2_000, cover: OLD_MS, cancel: OLD_MS, read: OLD_MS },
+  latestRead: { sentAtMs: OLD_MS - 50, receivedAtMs: OLD_MS, positions: [] },
+};
+
+const at = (nowMs: number, byMs?: number): LaneMoment => ({
+  nowMs,
+  step: byMs === undefined ? null : { byMs, untilMs: nowMs - byMs },
+});
+
+describe("the store's clock steps ahead", () => {
+  const now = at(OLD_MS + 60_100, 60_000);
+
+  test('every time of a lane moves with it, and no duration', () => {
+    const moved = onClock(LANE, settings, now);
+    expect(moved).toEqual({
+      ...LANE,
+      readAfterMs: LANE.readAfterMs + 60_000,
+      ignoreReadsBeforeMs: LANE.ignoreReadsBeforeMs + 60_000,
+      doubt: { ...LANE.doubt, sinceMs: OLD_MS + 60_000 },
+      retryAtMs: {
+        reduce: OLD_MS + 62_000,
+        cover: OLD_MS + 60_000,
+        cancel: OLD_MS + 60_000,
+        read: OLD_MS + 60_000,
+      },
+      latestRead: { sentAtMs: OLD_MS + 59_950, receivedAtMs: OLD_MS + 60_000, positions: [] },
+      rebasedMs: now.nowMs,
+    });
+  });
+
+  test('once, however often and by whomever the lane is looked at', () => {
+    const moved = onClock(LANE, settings, now);
+    expect(onClock(moved, settings, { ...now, nowMs: now.nowMs + 500 })).toBe(moved);
+    const idle: LaneState = { ...LANE, doubt: null, latestRead: null };
+    const once = onClock(idle, settings, now);
+    expect(onClock(once, settings, { ...now, nowMs: now.nowMs + 500 })).toBe(once);
+  });
+
+  test('a lane written since is left alone', () => {
+    const later = newLane('desk', MARKET, 'e', now.nowMs + 10);
+    expect(onClock(later, settings, { ...now, nowMs: now.nowMs + 20 })).toBe(later);
+  });
+});
+
+test("the store's clock steps back: what a lane waits for begins now and is no longer than it can be", () => {
+  const nowMs = OLD_MS - 60_000;
+  const back = onClock(LANE, settings, at(nowMs));
+  expect(back.doubt?.sinceMs).toBe(nowMs);
+  expect(back.readAfterMs).toBe(nowMs);
+  expect(back.retryAtMs.reduce).toBeLessThanOrEqual(nowMs + settings.fillWithinMs);
+  expect(onClock(back, settings, at(nowMs + 1))).toBe(back);
+});
+
+test('a lane on a clock that did not step is left alone', () => {
+  expect(onClock(LANE, settings, at(OLD_MS + 3_600_000))).toBe(LANE);
+});
+
+describe('what limits are counted from', () => {
+  const episode = { ruleId: 'r', ruleChecksum: 'c', subject: 's', episode: 1 };
+  const ledger: LimitLedger = {
+    version: 1,
+    admitted: [{ ...episode, atMs: OLD_MS - 5_000, endedMs: OLD_MS - 2_000 }],
+  };
+
+  test('a step ahead shortens no cooldown', () => {
+    const now = at(OLD_MS + 3_600_000, 3_600_000);
+    const moved = ledgerOnClock(ledger, now);
+    expect(moved.admitted[0]).toMatchObject({ atMs: now.nowMs - 5_000, endedMs: now.nowMs - 2_000 });
+    expect(ledgerOnClock(moved, { ...now, nowMs: now.nowMs + 100 })).toBe(moved);
+  });
+
+  test('a step back lengthens none', () => {
+    const nowMs = OLD_MS - 60_000;
+    const [moved] = ledgerOnClock(ledger, at(nowMs)).admitted;
+    expect(moved).toMatchObject({ atMs: nowMs - 3_000, endedMs: nowMs });
+  });
+});

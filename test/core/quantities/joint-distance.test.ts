@@ -1,0 +1,182 @@
+import { describe, expect, test } from 'vitest';
+import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
+import { AccountQuantities } from '../../../src/core/quantities/account.ts';
+import { known, NONE, unknown } from '../../../src/core/quantities/quantity.ts';
+import type { AccountSettings, MarketSettings } from '../../../src/core/quantities/settings.ts';
+import { at, d, PERP, position, positionsSnapshot, settings } from '../rules/fixtures.ts';
+
+/** A long of 1 at 100 with its liquidation price that far away; the mark is the entry. */
+const long = (index: number, distance: number, changes: Partial<PositionRecord> = {}): PositionRecord =>
+  position({
+    positionId: String(index),
+    market: `C${index}_PERP`,
+    amount: d('1'),
+    basePrice: d('100.0'),
+    unrealizedPnl: d('0.0000'),
+    liquidationPrice: d((100 * (1 - distance)).toFixed(6)),
+    ...changes,
+  });
+
+const short = (index: number, distance: number, changes: Partial<PositionRecord> = {}): PositionRecord =>
+  long(index, distance, {
+    amount: d('-1'),
+    liquidationPrice: d((100 * (1 + distance)).toFixed(6)),
+    ...changes,
+  });
+
+const FREE: MarketSettings = { ...PERP, maintenanceMargin: 1e-12, priceStep: d('0.000001') };
+
+const accountOf = (
+  records: readonly PositionRecord[],
+  changes: Partial<AccountSettings> = {},
+  complete = true,
+): AccountQuantities =>
+  new AccountQuantities(
+    positionsSnapshot(records, at(0), complete),
+    settings({ marketSettings: () => FREE, ...changes }),
+    at(0),
+  );
+
+const jointOf = (...args: Parameters<typeof accountOf>) => accountOf(...args).jointDistance;
+
+const value = (quantity: ReturnType<typeof jointOf>): number =>
+  quantity.kind === 'value' ? quantity.value : expect.fail(JSON.stringify(quantity));
+
+describe('jointDistance', () => {
+  test.each([0.07, 0.1, 0.123, 0.33, 0.61])('one position gives exactly its own distance: %f', (distance) => {
+    const account = accountOf([long(1, distance)]);
+    const [own] = account.positions;
+    expect(account.jointDistance).toEqual(own?.liquidationDistance);
+  });
+
+  test('ten at 61 % give 6.1 %', () => {
+    expect(value(jointOf(Array.from({ length: 10 }, (_, index) => long(index, 0.61))))).toBeCloseTo(
+      0.061,
+      12,
+    );
+    expect(value(jointOf(Array.from({ length: 10 }, (_, index) => short(index, 0.61))))).toBeCloseTo(
+      0.061,
+      12,
+    );
+  });
+
+  test('no position: there is no such distance', () => {
+    expect(jointOf([])).toEqual(NONE);
+  });
+
+  test('sizes, prices and currencies do not matter, liquidation prices say it all', () => {
+    const cheap = long(2, 0.4, {
+      market: 'C2_EUR',
+      amount: d('150000'),
+      basePrice: d('0.001'),
+      liquidationPrice: d('0.0006'),
+    });
+    expect(value(jointOf([long(1, 0.6), cheap]))).toBeCloseTo(1 / (1 / 0.6 + 1 / 0.4), 9);
+  });
+
+  test('a short in another market hedges: together they are farther, the nearest one alone still counts', () => {
+    expect(value(jointOf([long(1, 0.2), short(2, 0.2)]))).toBeCloseTo(0.2, 9);
+    // A third of the hedge is missing.
+    const three = [long(1, 0.3), long(2, 0.3), long(3, 0.3), short(4, 0.3)];
+    expect(value(jointOf(three))).toBeCloseTo(0.15, 9);
+  });
+
+  test('a market counts once where both legs show the same liquidation price', () => {
+    const both = [
+      long(1, 0.2, { amount: d('3'), positionSide: { known: true, value: 'LONG' } }),
+      long(2, 0.2, { market: 'C1_PERP', amount: d('1'), positionSide: { known: true, value: 'SHORT' } }),
+    ];
+    expect(value(jointOf(both))).toBeCloseTo(0.2, 12);
+    // A buffer of 2 * 0.2 in both markets.
+    expect(value(jointOf([...both, long(3, 0.4)]))).toBeCloseTo(1 / (1 / 0.2 + 1 / 0.4), 9);
+  });
+
+  test('a position without a liquidation price adds its net notional over the buffer', () => {
+    // The buffer of the first is 0.5 * 100; the second is worth 100 as well, and no price of it uses that up.
+    expect(value(jointOf([long(1, 0.5), long(2, 0, { liquidationPrice: null })]))).toBeCloseTo(0.25, 9);
+    const twoSided = [
+      long(2, 0, { market: 'X_PERP', amount: d('3'), liquidationPrice: null }),
+      short(3, 0, { market: 'X_PERP', amount: d('-2'), liquidationPrice: null }),
+    ];
+    expect(value(jointOf([long(1, 0.5), ...twoSided]))).toBeCloseTo(0.25, 9);
+  });
+
+  test('all without one: the buffer comes from margin + freeMargin less maintenance', () => {
+    const records = [1, 2].map((index) =>
+      long(index, 0, { liquidationPrice: null, margin: d('20'), freeMargin: d('66') }),
+    );
+    const marketSettings = (): MarketSettings => ({ ...PERP, maintenanceMargin: 0.03 });
+    // 20 + 20 + 66 - 6 over 2 * 100 * (1 - 3 %).
+    expect(value(jointOf(records, { marketSettings }))).toBeCloseTo(100 / 194, 9);
+  });
+
+  test('all without one and no margin: unknown, never none', () => {
+    const bare = long(1, 0, { liquidationPrice: null });
+    const { margin: _margin, ...silent } = bare;
+    expect(jointOf([silent])).toEqual(unknown('fieldMissing'));
+    expect(jointOf([bare], { marketSettings: () => undefined })).toEqual(unknown('marketNotConfigured'));
+    const otherMoney = long(2, 0, { market: 'C2_EUR', liquidationPrice: null });
+    expect(
+      jointOf([{ ...bare, market: 'C1_USD' }, otherMoney], {
+        marketSettings: () => ({ ...FREE, money: undefined as never }),
+      }),
+    ).toEqual(unknown('currenciesDiffer'));
+    expect(jointOf([long(1, 0, { liquidationPrice: null, margin: d('0'), freeMargin: d('0') })])).toEqual(
+      unknown('notPositive'),
+    );
+  });
+
+  test('configured holdings fall with the market, those of a coin with a position are in its price already', () => {
+    // A buffer of 50; coins worth 100.
+    expect(value(jointOf([long(1, 0.5)], { holdings: { ETH: 100 } }))).toBeCloseTo(0.25, 9);
+    expect(value(jointOf([long(1, 0.5)], { holdings: { C1: 100 } }))).toBeCloseTo(0.5, 9);
+    expect(value(jointOf([short(1, 0.5)], { holdings: { ETH: 50 } }))).toBeCloseTo(0.5, 9);
+  });
+
+  test('buffers that differ by more than 20 % are not one pool: own distances only', () => {
+    expect(value(jointOf([long(1, 0.3), long(2, 0.45)]))).toBeCloseTo(0.3, 12);
+    expect(value(jointOf([long(1, 0.3), long(2, 0.37)]))).toBeCloseTo(1 / (1 / 0.3 + 1 / 0.37), 9);
+    expect(accountOf([long(1, 0.3), long(2, 0.45)]).pool).toEqual(known({ kind: 'apart' }));
+  });
+
+  test('near liquidation the steps of prices do not take a pool apart', () => {
+    const marketSettings = (): MarketSettings => ({ ...FREE, priceStep: d('0.5') });
+    const records = [long(1, 0.005), long(2, 0.01)];
+    expect(value(jointOf(records, { marketSettings }))).toBeCloseTo(1 / 300, 9);
+  });
+
+  test('marginModel says it where the prices do not', () => {
+    const records = [long(1, 0.3), long(2, 0.45)];
+    expect(value(jointOf(records, { marginModel: 'cross' }))).toBeCloseTo(1 / (1 / 0.3 + 1 / 0.45), 9);
+    const equal = [long(1, 0.3), long(2, 0.3)];
+    expect(value(jointOf(equal, { marginModel: 'isolated' }))).toBeCloseTo(0.3, 12);
+  });
+
+  test('unknown in part: at most what is known of the positions', () => {
+    const { unrealizedPnl: _pnl, ...blind } = long(2, 0.3);
+    expect(jointOf([long(1, 0.2), blind])).toMatchObject({ kind: 'atMost' });
+    expect(jointOf([blind])).toEqual(unknown('fieldMissing'));
+    expect(jointOf([long(1, 0.2)], {}, false)).toMatchObject({ kind: 'atMost' });
+    const stale = new AccountQuantities(positionsSnapshot([long(1, 0.2)], at(0)), settings(), at(60_000));
+    expect(stale.jointDistance).toEqual(unknown('stale'));
+  });
+
+  /** Bought at 100, now at 80: past its liquidation price by 2 %. */
+  const past = (liquidationState: PositionRecord['liquidationState']): PositionRecord =>
+    long(1, 0.184, { unrealizedPnl: d('-20.0000'), liquidationState: liquidationState ?? null });
+
+  test('a liquidation price that is passed while nothing is liquidated: the pool still counts', () => {
+    expect(jointOf([past(null), long(2, 0.3)])).toMatchObject({ kind: 'atMost' });
+    // With the other side open as well that one speaks for both.
+    const other = short(3, -0.184, {
+      market: 'C1_PERP',
+      unrealizedPnl: d('20.0000'),
+      positionSide: { known: true, value: 'SHORT' },
+    });
+    expect(value(jointOf([past(null), other]))).toBeCloseTo(0.02, 9);
+  });
+
+  test('being liquidated it is past', () => {
+    expect(value(jointOf([past({ known: true, value: 'liquidation' }), long(2, 0.3)]))).toBeCloseTo(-0.02, 9);
+  });
+});

@@ -1,0 +1,125 @@
+import { toNumber } from '../../src/core/quantities/decimal.ts';
+import type { ExchangeModel } from '../../src/simulator/model/exchange-model.ts';
+import type { PositionSheet } from '../../src/simulator/model/types.ts';
+import { openWorld, type World } from '../../src/world/open-world.ts';
+import type { WorldSpec } from '../../src/world/spec.ts';
+import type { FieldCase } from './field-case.ts';
+import { ACCOUNT, COIN_WEIGHT } from './holdings.ts';
+
+/** What happens where nobody protects the account. */
+export interface Baseline {
+  /** Milliseconds since the start; undefined where it lives. */
+  readonly liquidatedMs: number | undefined;
+  /** When the distance to liquidation first was below the threshold; undefined where it never was. */
+  readonly breachMs: number | undefined;
+  /** The uniform move of all markets that would liquidate the account then, a fraction; infinite before it was looked at. */
+  readonly distanceAt: (atMs: number) => number;
+  /** The price that activates stops. */
+  readonly triggerAt: (market: string, atMs: number) => number;
+}
+
+/** Between two ticks, the exchange is looked at as often as this. */
+const LOOK_MS = 1_000;
+/** It is looked at from so long before the threshold should be crossed. */
+const LOOK_BEFORE_MS = 15_000;
+
+export function unprotected(spec: WorldSpec): WorldSpec {
+  const events = (spec.events ?? []).filter((event) => !('daemon' in event));
+  return { ...spec, daemons: [], events };
+}
+
+export async function playUnprotected(fieldCase: FieldCase): Promise<Baseline> {
+  const { world: spec, levels, threshold } = fieldCase;
+  const world = openWorld(unprotected(spec));
+  const markets = [...new Set((spec.exchange.accounts[0]?.positions ?? []).map(({ market }) => market))];
+  const looks: Look[] = [];
+  const look = (): void => {
+    world.exchange.catchUp();
+    const { model } = world.exchange;
+    const sheets = markets.flatMap((name) => model.market(name) ?? []);
+    looks.push({
+      atMs: world.elapsedMs(),
+      distance: distanceOf(model),
+      triggers: new Map(sheets.map((sheet) => [sheet.spec.name, toNumber(sheet[levels.stopTriggerSource])])),
+    });
+  };
+  for (const atMs of lookTimes(fieldCase)) world.schedule(atMs, look);
+  await runUntilLiquidated(world);
+  return {
+    liquidatedMs: liquidatedMs(world),
+    breachMs: looks.find(({ distance }) => distance < threshold)?.atMs,
+    distanceAt: (atMs) => newest(looks, atMs)?.distance ?? Number.POSITIVE_INFINITY,
+    triggerAt: (market, atMs) => newest(looks, atMs)?.triggers.get(market) ?? Number.NaN,
+  };
+}
+
+interface Look {
+  readonly atMs: number;
+  readonly distance: number;
+  readonly triggers: ReadonlyMap<string, number>;
+}
+
+/** Whenever a price has a tick, and now and then besides. */
+function lookTimes({ world: { prices = [], durationMs }, times }: FieldCase): readonly number[] {
+  const fromMs = Math.max(0, Math.floor((times.breachMs - LOOK_BEFORE_MS) / LOOK_MS) * LOOK_MS);
+  const found = new Set<number>();
+  for (let atMs = fromMs; atMs < durationMs; atMs += LOOK_MS) found.add(atMs);
+  for (const price of prices.slice(0, 1)) {
+    if (!('points' in price)) continue;
+    for (const [atMs] of price.points) if (atMs >= fromMs) found.add(atMs);
+  }
+  return [...found].sort((a, b) => a - b);
+}
+
+/** The newest look at or before a time. */
+function newest(looks: readonly Look[], atMs: number): Look | undefined {
+  let [low, high] = [0, looks.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((looks[middle]?.atMs ?? 0) <= atMs) low = middle + 1;
+    else high = middle;
+  }
+  return looks[low - 1];
+}
+
+/** As often as this it is seen whether the account is lost. */
+const STEP_MS = 1_000;
+
+/** To the end, or until the account is liquidated, or until the condition holds. */
+export async function runUntilLiquidated(world: World, isOver: () => boolean = () => false): Promise<void> {
+  const { durationMs } = world.spec;
+  for (let untilMs = STEP_MS; ; untilMs += STEP_MS) {
+    await world.run(Math.min(untilMs, durationMs));
+    if (untilMs >= durationMs || liquidatedMs(world) !== undefined || isOver()) return;
+  }
+}
+
+export function liquidatedMs({ exchange, startMs }: World): number | undefined {
+  const [entry] = exchange.model.ledger({ kinds: ['liquidation_started'], accountId: ACCOUNT });
+  return entry === undefined ? undefined : entry.atMs - startMs;
+}
+
+/** Of the pool, or of the position that is next where each has a margin of its own. */
+function distanceOf(model: ExchangeModel): number {
+  const positions = model.openPositions(ACCOUNT);
+  if (model.readings().marginModel === 'isolated') return Math.min(...positions.map(ownDistance));
+  const { equity, maintenanceMargin, collateral } = model.account(ACCOUNT);
+  const maintenance = toNumber(maintenanceMargin);
+  let exposure = 0;
+  for (const [asset, amount] of Object.entries(collateral)) {
+    const mark = model.market(`${asset}_USDT`)?.mark;
+    if (mark !== undefined) exposure += COIN_WEIGHT * toNumber(amount) * toNumber(mark);
+  }
+  for (const { direction, amount, markPrice } of positions) {
+    exposure += (direction === 'long' ? 1 : -1) * toNumber(amount) * toNumber(markPrice);
+  }
+  // A fall takes maintenance along, a rise adds to it.
+  const perMove = exposure > 0 ? exposure - maintenance : maintenance - exposure;
+  return (toNumber(equity) - maintenance) / perMove;
+}
+
+function ownDistance({ direction, markPrice, liquidationPrice }: PositionSheet): number {
+  if (liquidationPrice === null) return Number.POSITIVE_INFINITY;
+  const [mark, liquidation] = [toNumber(markPrice), toNumber(liquidationPrice)];
+  return ((direction === 'long' ? 1 : -1) * (mark - liquidation)) / mark;
+}

@@ -1,0 +1,24 @@
+import type { Levels } from './factors.ts';
+import { COINS, perpetual, termsOf } from './holdings.ts';
+
+/** The config that fits the readings of a case: what a careful owner would have written. */
+export function configOf(levels: Levels, maintenance: number): string {
+  const markets = COINS.map((coin) => {
+    const { amountStep, priceStep, minAmount } = termsOf(coin, maintenance);
+    return `  ${perpetual(coin)}: { amountStep: "${amountStep}", priceStep: "${priceStep}", minAmount: "${minAmount}", maintenanceMargin: ${100 * maintenance}% }`;
+  });
+  const hasLoan = levels.account === 'mixed with loan';
+  const rules = hasLoan ? `${levels.rules}, credit-line` : levels.rules;
+  return `mode: enforce
+exchange:
+  baseUrls: ["https://one.example", "https://two.example"]
+  dialect: ${levels.replies === 'as specified' ? 'spec' : 'camel'}
+  bothSign: ${levels.shortAmount}
+  cancelCoversStops: ${levels.cancelCoversStops}
+  readLag: ${levels.readLag === '0 s' ? '0s' : '500ms'}
+markets:
+${markets.join('\n')}
+accounts:
+  - { id: desk, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [${rules}], watch: { positions: true, creditLine: ${hasLoan} } }
+`;
+}

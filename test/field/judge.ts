@@ -1,0 +1,149 @@
+import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
+import { openWorld, type World } from '../../src/world/open-world.ts';
+import { type Baseline, liquidatedMs, playUnprotected, runUntilLiquidated } from './baseline.ts';
+import type { Levels } from './factors.ts';
+import type { FieldCase } from './field-case.ts';
+import { ACCOUNT } from './holdings.ts';
+import { playerPrevents } from './player.ts';
+
+/** What became of a case: `unpreventable` is counted nowhere else. */
+export type Verdict = 'prevented' | 'liquidated' | 'unpreventable';
+
+export interface CaseResult {
+  readonly id: string;
+  readonly levels: Levels;
+  readonly verdict: Verdict;
+  /** Milliseconds from the crossing of the threshold to the liquidation that would have come. */
+  readonly timeMs: number;
+  /** Of a case that was played with the daemon. */
+  readonly daemon?: DaemonResult;
+}
+
+export interface DaemonResult {
+  /** Milliseconds from the crossing of the threshold to the first fill of an order of the daemon; below 0 where it was before. */
+  readonly reactionMs: number | null;
+  /** Three round trips, a second, and the time the market took for the gap of that order. */
+  readonly boundMs: number | null;
+  readonly liquidatedMs: number | null;
+  /** Where it was liquidated: what of acting did not happen. */
+  readonly failure: Failure | null;
+  /** What failed in the daemon that no code expected. */
+  readonly errors: readonly string[];
+}
+
+/** How far the daemon came; the first that fits. */
+export type Failure =
+  | 'no request left'
+  | 'only cancels left'
+  | 'no order was accepted'
+  | 'first order too late'
+  | 'activation on the wrong side'
+  | 'activation not reached'
+  | 'triggered, not filled'
+  | 'reduced too little'
+  | 'a remainder was liquidated';
+
+export async function judge(fieldCase: FieldCase): Promise<CaseResult> {
+  const { id, levels } = fieldCase;
+  const baseline = await playUnprotected(fieldCase);
+  const { breachMs = 0 } = baseline;
+  const timeMs = (baseline.liquidatedMs ?? Number.POSITIVE_INFINITY) - breachMs;
+  const isPreventable = baseline.liquidatedMs !== undefined && (await playerPrevents(fieldCase, baseline));
+  if (!isPreventable) return { id, levels, verdict: 'unpreventable', timeMs };
+  const world = openWorld(fieldCase.world);
+  await runUntilLiquidated(world);
+  const daemon = daemonResult(world, fieldCase, { baseline, breachMs });
+  return { id, levels, verdict: daemon.liquidatedMs === null ? 'prevented' : 'liquidated', timeMs, daemon };
+}
+
+interface Crossing {
+  readonly baseline: Baseline;
+  readonly breachMs: number;
+}
+
+/** Orders of the daemon have ids that begin so. */
+const OURS = 'bw';
+
+function daemonResult(world: World, fieldCase: FieldCase, { baseline, breachMs }: Crossing): DaemonResult {
+  const entries = world.exchange.model.ledger({ accountId: ACCOUNT });
+  const at = ({ atMs }: LedgerEntry): number => atMs - world.startMs;
+  const ours = entries.filter(({ clientOrderId = '' }) => clientOrderId.startsWith(OURS));
+  const fill = ours.find(({ kind }) => kind === 'fill');
+  const lostMs = liquidatedMs(world) ?? null;
+  const order = ours.find(({ kind, orderId }) => kind === 'order_placed' && orderId === fill?.orderId);
+  const gapMs = order === undefined ? 0 : gapOf(order, at(order), fieldCase, baseline);
+  const roundTripMs = Math.max(fieldCase.roundTrips.readMs, fieldCase.roundTrips.orderMs);
+  const base = { liquidatedMs: lostMs, errors: world.errors.map(String) };
+  const failure =
+    lostMs === null
+      ? null
+      : failureOf(
+          entries.filter((entry) => at(entry) <= lostMs),
+          fieldCase,
+          world,
+          breachMs,
+        );
+  if (fill === undefined) return { ...base, reactionMs: null, boundMs: null, failure };
+  return {
+    ...base,
+    reactionMs: at(fill) - breachMs,
+    boundMs: 3 * roundTripMs + 1_000 + gapMs,
+    failure,
+  };
+}
+
+/** How long the market took from where it was to where the order became active, milliseconds. */
+function gapOf(
+  { market = '', details }: LedgerEntry,
+  placedMs: number,
+  { speed }: FieldCase,
+  { triggerAt }: Baseline,
+): number {
+  const price = triggerAt(market, placedMs);
+  const activation = Number(details?.['activationPrice']);
+  if (Number.isNaN(price) || !Number.isFinite(activation)) return 0;
+  return (1_000 * Math.abs(price - activation)) / price / speed;
+}
+
+function failureOf(
+  entries: readonly LedgerEntry[],
+  fieldCase: FieldCase,
+  { exchange, startMs }: World,
+  breachMs: number,
+): Failure {
+  const ours = entries.filter(({ clientOrderId = '' }) => clientOrderId.startsWith(OURS));
+  const of = (kind: LedgerEntry['kind']): readonly LedgerEntry[] =>
+    ours.filter((entry) => entry.kind === kind);
+  const fills = of('fill');
+  if (fills.length > 0)
+    return 1 - closedShare(fills, fieldCase) < REMAINDER
+      ? 'a remainder was liquidated'
+      : 'reduced too little';
+  if (of('stop_triggered').length > 0) return 'triggered, not filled';
+  const placed = of('order_placed');
+  const right = placed.find(
+    ({ side, details }) => details?.['trigger'] === (side === 'sell' ? 'fall' : 'rise'),
+  );
+  if (right !== undefined)
+    return right.atMs - startMs - breachMs > LATE_MS ? 'first order too late' : 'activation not reached';
+  if (placed.length > 0) return 'activation on the wrong side';
+  const requests = exchange.log.list({ account: ACCOUNT });
+  if (requests.some(({ endpoint }) => endpoint === 'stopLimit')) return 'no order was accepted';
+  return requests.some(({ endpoint }) => endpoint === 'cancelAll') ? 'only cancels left' : 'no request left';
+}
+
+/** Part of a position below which what is left is a crumb. */
+const REMAINDER = 0.1;
+
+/** Of what had to be closed, by worth at the fills. */
+function closedShare(fills: readonly LedgerEntry[], { losing }: FieldCase): number {
+  const shares = losing.map(({ market, side, amount }) => {
+    const closed = fills
+      .filter((fill) => fill.market === market && fill.side === side)
+      .reduce((sum, fill) => sum + Number(fill.amount), 0);
+    return Math.min(1, closed / Number(amount));
+  });
+  return shares.reduce((sum, share) => sum + share, 0) / shares.length;
+}
+
+const LATE_MS = 10_000;

@@ -1,0 +1,77 @@
+import process from 'node:process';
+import type { ControlResult } from './control.ts';
+import type { Fixed } from './covering.ts';
+import type { CaseResult } from './judge.ts';
+import { inThreads } from './pool.ts';
+import type { Played } from './report.ts';
+import { SCENARIO_PLACES } from './scenarios.ts';
+import type { Work } from './work.ts';
+
+export interface FieldOptions {
+  readonly seed: number;
+  /** Preventable cases wanted. */
+  readonly cases: number;
+  readonly fixed: Fixed;
+  /** Accounts that need nothing. */
+  readonly controls: number;
+  readonly withScenarios: boolean;
+}
+
+/** Cases drawn for one that is wanted, at most: the rest of the grid may hold nothing that can be prevented. */
+const MOST_DRAWN = 3;
+
+/** Plays until there are enough preventable cases, then controls and scenarios. */
+export async function playField(
+  options: FieldOptions,
+  signal: AbortSignal,
+  onProgress: (done: number, of: number, what: string) => void,
+): Promise<Played> {
+  const { seed, fixed } = options;
+  const startedMs = performance.now();
+  const cpuBefore = process.cpuUsage();
+  const cases = new Map<number, CaseResult>();
+  const scenarios = new Map<number, CaseResult>();
+  const controls = new Map<number, ControlResult>();
+  const wanted = {
+    cases: options.cases,
+    controls: options.controls,
+    scenarios: options.withScenarios ? SCENARIO_PLACES.length : 0,
+  };
+  let [preventable, nextCase, nextControl, nextScenario] = [0, 0, 0, 0];
+  const total = wanted.cases + wanted.controls + wanted.scenarios;
+  const next = (): Work | undefined => {
+    // The longest ones first, so that no thread waits for one at the end.
+    if (nextScenario < wanted.scenarios) return { kind: 'scenario', seed, fixed, index: nextScenario++ };
+    if (nextControl < wanted.controls) return { kind: 'control', seed, fixed, index: nextControl++ };
+    if (preventable >= wanted.cases || nextCase >= MOST_DRAWN * wanted.cases) return undefined;
+    return { kind: 'case', seed, fixed, index: nextCase++ };
+  };
+  await inThreads(
+    next,
+    (answer) => {
+      if (answer.kind === 'control') controls.set(answer.index, answer.result);
+      else if (answer.kind === 'scenario') scenarios.set(answer.index, answer.result);
+      else {
+        cases.set(answer.index, answer.result);
+        if (answer.result.verdict !== 'unpreventable') preventable += 1;
+      }
+      onProgress(Math.min(preventable, wanted.cases) + controls.size + scenarios.size, total, answer.kind);
+    },
+    signal,
+  );
+  const { user, system } = process.cpuUsage(cpuBefore);
+  return {
+    seed,
+    fixed,
+    cases: inOrder(cases),
+    controls: inOrder(controls),
+    scenarios: inOrder(scenarios),
+    tookMs: performance.now() - startedMs,
+    cpuMs: (user + system) / 1_000,
+    isStopped: signal.aborted,
+  };
+}
+
+function inOrder<T>(results: ReadonlyMap<number, T>): readonly T[] {
+  return [...results].sort(([a], [b]) => a - b).map(([, result]) => result);
+}

@@ -1,0 +1,23 @@
+import { parentPort } from 'node:worker_threads';
+import { caseAt, controlAt } from './case-at.ts';
+import { judgeControl } from './control.ts';
+import { judge } from './judge.ts';
+import { scenarioCase } from './scenarios.ts';
+import type { Answer, Work } from './work.ts';
+
+/** Plays what it is sent, one after another, and answers with what became of it. */
+const port = parentPort;
+port?.on('message', (work: Work) => {
+  void play(work).then((answer) => port.postMessage(answer));
+});
+
+async function play({ kind, seed, index, fixed }: Work): Promise<Answer> {
+  switch (kind) {
+    case 'control':
+      return { kind, index, result: await judgeControl(controlAt(seed, index, fixed)) };
+    case 'scenario':
+      return { kind, index, result: await judge(scenarioCase(seed, index)) };
+    case 'case':
+      return { kind, index, result: await judge(caseAt(seed, index, fixed)) };
+  }
+}

@@ -1,0 +1,179 @@
+import { expect, test } from 'vitest';
+import { decimal } from '../../src/core/quantities/decimal.ts';
+import { openWorld, type World } from '../../src/world/open-world.ts';
+import type { PositionSpec, WorldSpec } from '../../src/world/spec.ts';
+
+const START = 100;
+const FALL_MS = 60_000;
+
+const config = (markets: readonly string[], rules: string): string => `mode: enforce
+exchange: { baseUrls: ["https://one.example", "https://two.example"] }
+acting: { cancel: always }
+markets:
+${markets.map((market) => `  ${market}: { amountStep: "0.001", priceStep: "0.01", minAmount: "0.001", maintenanceMargin: 3%, money: USDT }`).join('\n')}
+accounts:
+  - { id: desk-1, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [${rules}] }
+`;
+
+interface Scene {
+  readonly positions: readonly PositionSpec[];
+  readonly collateral: string;
+  /** Where every price goes, as a part of itself. */
+  readonly fallsTo: number;
+  readonly fallMs: number;
+  readonly rules?: string;
+  readonly hedgeMode?: boolean;
+  readonly events?: WorldSpec['events'];
+}
+
+function sceneOf({
+  positions,
+  collateral,
+  fallsTo,
+  fallMs,
+  hedgeMode,
+  events = [],
+  rules,
+}: Scene): WorldSpec {
+  const markets = [...new Set(positions.map(({ market }) => market))];
+  return {
+    seed: 11,
+    durationMs: FALL_MS + fallMs + 60_000,
+    exchange: {
+      accounts: [
+        {
+          id: 'desk-1',
+          collateral: { USDT: collateral },
+          leverage: 50,
+          positions,
+          ...(hedgeMode ? { hedgeMode } : {}),
+        },
+      ],
+      prices: Object.fromEntries(markets.map((market) => [market, String(START)])),
+      markets: Object.fromEntries(
+        markets.map((market) => [
+          market,
+          { amountStep: '0.001', priceStep: '0.01', minAmount: '0.001', maintenanceMargin: '0.03' },
+        ]),
+      ),
+      depth: '5',
+    },
+    prices: markets.map((market) => ({
+      market: market,
+      points: [
+        [0, String(START)],
+        [FALL_MS, String(START)],
+        [FALL_MS + fallMs, String(START * fallsTo)],
+      ],
+      tickMs: 100,
+    })),
+    daemons: rules === undefined ? [] : [{ name: 'north', config: config(markets, rules) }],
+    events: [...events],
+  };
+}
+
+function ledgerOf({ exchange, startMs }: World) {
+  const of = (kind: 'order_placed' | 'order_cancelled' | 'fill' | 'liquidation_started') =>
+    exchange.model
+      .ledger({ kinds: [kind], accountId: 'desk-1' })
+      .map(({ atMs, orderId, market, amount }) => ({ atMs: atMs - startMs, orderId, market, amount }));
+  return {
+    orders: of('order_placed'),
+    cancels: of('order_cancelled'),
+    fills: of('fill'),
+    liquidations: of('liquidation_started'),
+  };
+}
+
+const TEN = Array.from(
+  { length: 10 },
+  (_, index): PositionSpec => ({ market: `C${index}_PERP`, side: 'long', amount: '10' }),
+);
+
+/** Each is 61 % from liquidation, the account 6.1 %. */
+const correlated = (rules?: string): WorldSpec =>
+  sceneOf({
+    positions: TEN,
+    collateral: '892',
+    fallsTo: 0.85,
+    fallMs: 90_000,
+    ...(rules === undefined ? {} : { rules }),
+  });
+
+test.each(['balanced', 'conservative', 'last-resort'])(
+  'ten correlated longs under cross margin: each shows 61 % distance, the account is 6 % away (%s)',
+  async (rules) => {
+    const alone = openWorld(correlated());
+    await alone.run();
+    expect(ledgerOf(alone).liquidations).not.toEqual([]);
+    const world = openWorld(correlated(rules));
+    await world.run();
+    const { fills, liquidations } = ledgerOf(world);
+    expect(liquidations).toEqual([]);
+    // All lanes at once, not one after another.
+    expect(new Set(fills.map(({ market }) => market)).size).toBe(10);
+    expect(world.errors).toEqual([]);
+  },
+  60_000,
+);
+
+/** Long 40 and short 25 of one market: the short has passed the liquidation price that both show. */
+const HEDGED: readonly PositionSpec[] = [
+  { market: 'C0_PERP', side: 'long', amount: '40' },
+  { market: 'C0_PERP', side: 'short', amount: '25' },
+];
+
+/** By then the daemon has begun: what stood before that is another matter. */
+const OWNER_MS = 20_000;
+
+/** The owner has a stop for the long and takes profit on the short. */
+function placeOwnersOrders(world: World): void {
+  world.exchange.change((model) => {
+    const stop = model.placeCollateralStopLimit('desk-1', {
+      market: 'C0_PERP',
+      side: 'sell',
+      amount: decimal('15'),
+      activationPrice: decimal('80'),
+      price: decimal('79'),
+      positionSide: 'LONG',
+      reduceOnly: true,
+    });
+    const profit = model.placeCollateralLimit('desk-1', {
+      market: 'C0_PERP',
+      side: 'buy',
+      amount: decimal('5'),
+      price: decimal('70'),
+      positionSide: 'SHORT',
+      reduceOnly: true,
+    });
+    expect([stop.ok, profit.ok]).toEqual([true, true]);
+  });
+}
+
+test.each(['balanced', 'conservative', 'last-resort', 'circuit-breaker'])(
+  "a hedged, healthy account under the `balanced` set: owner's stop cancelled, reduction refused (%s)",
+  async (rules) => {
+    const world = openWorld(
+      sceneOf({
+        positions: HEDGED,
+        collateral: '900',
+        fallsTo: 0.97,
+        fallMs: 60_000,
+        rules,
+        hedgeMode: true,
+      }),
+    );
+    world.schedule(OWNER_MS, () => placeOwnersOrders(world));
+    await world.run();
+    const { orders, cancels, fills, liquidations } = ledgerOf(world);
+    const owners = orders.filter(({ atMs }) => atMs === OWNER_MS);
+    expect(owners).toHaveLength(2);
+    expect(cancels.filter(({ orderId }) => owners.some((order) => order.orderId === orderId))).toEqual([]);
+    expect(fills).toEqual([]);
+    expect(liquidations).toEqual([]);
+    const audit = await world.audit.read('desk-1', { limit: 1_000 });
+    expect(
+      audit.filter(({ record: { content } }) => content.kind === 'action' && content.event.alarm),
+    ).toEqual([]);
+  },
+);
