@@ -116,6 +116,11 @@ export interface SpotOrderRecord {
   readonly stp?: string;
   readonly rpi?: boolean;
   readonly reduceOnly?: boolean;
+  /** The live service's own, of stops and of orders of a position: trigger, when it was reached, and side. */
+  readonly activationPrice?: DecimalString;
+  readonly activationCondition?: string;
+  readonly activated?: number;
+  readonly positionSide?: Enumerated<PositionSide>;
 }
 
 /** A record of a list that failed validation: where and why, never its values. */
