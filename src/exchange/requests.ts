@@ -213,7 +213,7 @@ export function prepareFiatDeposit(
   }
   const needed = (ticker === 'USD' || ticker === 'EUR') && cardProviders.includes(provider);
   check.that('customer', customer !== undefined || !needed, 'is required for USD and EUR by card');
-  if (customer !== undefined) checkCustomer(check, customer);
+  if (customer !== undefined) checkCustomer(check, customer, needed);
   return check.done({
     ticker,
     provider,
@@ -224,9 +224,17 @@ export function prepareFiatDeposit(
   });
 }
 
-function checkCustomer(check: Check, customer: NonNullable<FiatDepositRequest['customer']>): void {
+/** What is given has to be right; that all of it is given is demanded for USD and EUR by card only. */
+function checkCustomer(
+  check: Check,
+  customer: NonNullable<FiatDepositRequest['customer']>,
+  needed: boolean,
+): void {
+  const { birthDate } = customer as Partial<typeof customer>;
+  if (birthDate !== undefined)
+    check.text('customer.birthDate', birthDate, /^\d{4}-\d{2}-\d{2}$/, 'must be YYYY-MM-DD');
+  if (!needed) return;
   for (const name of CUSTOMER_TEXTS) check.text(`customer.${name}`, customer[name], /\S/, 'is required');
-  check.text('customer.birthDate', customer.birthDate, /^\d{4}-\d{2}-\d{2}$/, 'must be YYYY-MM-DD');
   for (const name of ADDRESS_TEXTS) {
     check.text(`customer.address.${name}`, customer.address?.[name], /\S/, 'is required');
   }
