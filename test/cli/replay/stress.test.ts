@@ -21,6 +21,13 @@ const at = (name: string): string => path.join(folder, name);
 const stress = (...args: readonly string[]) =>
   runCommandLine(['stress', '--config', at('breakwater.yaml'), '--positions', at('book.yaml'), ...args]);
 
+/** Keys and the types of what they have; of a list its first item. */
+function shapeOf(value: unknown): unknown {
+  if (Array.isArray(value)) return [shapeOf(value[0])];
+  if (typeof value !== 'object' || value === null) return typeof value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shapeOf(inner)]));
+}
+
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'breakwater-stress-'));
   await writeFile(at('breakwater.yaml'), CONFIG);
@@ -97,6 +104,13 @@ describe('breakwater stress', () => {
       cases: [{ scenario: { id: 'shock-up-5' } }, {}],
     });
     expect(await readFile(at('stress.html'), 'utf8')).toContain('<h1>Stress test of 1 account</h1>');
+  });
+
+  test('the guide shows the fields of its JSON line', async () => {
+    const guide = await readFile(path.join(ROOT, 'docs/replay.md'), 'utf8');
+    const documented = JSON.parse(/^\{"event":"stress".*\}$/m.exec(guide)?.[0] ?? '');
+    const { stdout } = await stress('--price', 'BTC_PERP=60000', '--scenario', 'shock-up-5', '--json');
+    expect(shapeOf(JSON.parse(stdout))).toEqual(shapeOf(documented));
   });
 
   test('--list names the scenarios', async () => {
