@@ -125,7 +125,12 @@ export function fieldCase(seed: number, index: number, levels: Levels, plan: Pla
         readings: readingsOf(levels),
       },
       prices: pricesOf(holdings, way, noise, random),
-      daemons: [{ name: DAEMON, config: configOf(levels, maintenance) }],
+      daemons: [
+        {
+          name: DAEMON,
+          config: configOf(levels, maintenance, chanceOf(seed, `config ${index}`).below(2) === 0),
+        },
+      ],
       network: { toExchange: oneWayMs, toDaemon: oneWayMs },
       faults: [
         ...slownessOf(roundTrips),
