@@ -264,8 +264,14 @@ function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan:
 }
 
 /** What the nearer of two orders takes: undefined where there is only one gap, or too little for two. */
-function nearShare(amount: Decimal, gaps: readonly unknown[], { market }: SetScene): Decimal | undefined {
-  if (gaps.length === 1) return undefined;
+function nearShare(
+  amount: Decimal,
+  gaps: readonly unknown[],
+  { market, settings }: SetScene,
+): Decimal | undefined {
+  // Where no cancel is sure to reach it, what stands already is the nearer one.
+  const isRemoved = settings.cancelCoversStops && settings.cancel !== 'never';
+  if (gaps.length === 1 || !isRemoved) return undefined;
   const near = roundToStep(amount.times(decimalFromNumber(NEAR_PART)), toDecimal(market.amountStep), 'down');
   const least = leastAmount(market);
   return near.gte(least) && amount.minus(near).gt(near) ? near : undefined;
@@ -291,18 +297,21 @@ function staleReason(
   const mayExceed = winner.targetBase === '0' && need.budget === undefined;
   if (!mayExceed && outstandingBase(need.own, () => true).gt(amount)) return 'exceedsTarget';
   if (own.every((order) => order.slippage < slippage)) return 'slippageRose';
+  if (wasPassedOnArrival(own, scene)) return 'inverted';
   const aged = own.filter((order) => scene.nowMs - order.sentMs >= scene.settings.fillWithinMs);
   for (const order of aged) {
     const offset = offsetFromActivation(order, position);
     if (offset === undefined) continue;
     if (offset.lte(ZERO) && wasPassedLongEnough(order, offset, position, scene)) return 'notFilled';
-    if (hasMovedAway(offset, position, scene)) return 'marketMovedAway';
+    if (hasMovedAway(order, offset, position, scene)) return 'marketMovedAway';
   }
-  const isLate = (order: OwnOrder): boolean =>
-    order.inverted === true && isRemovable(order, scene.settings, scene.nowMs);
+  return undefined;
+}
+
+function wasPassedOnArrival(own: readonly OwnOrder[], { settings, nowMs }: SetScene): boolean {
   // The nearer of two is left alone while the farther one may still be activated.
   const judged = own.some(({ part }) => part === 'far') ? own.filter(({ part }) => part !== 'near') : own;
-  return judged.some(isLate) ? 'inverted' : undefined;
+  return judged.some((order) => order.inverted === true && isRemovable(order, settings, nowMs));
 }
 
 /**
