@@ -183,6 +183,10 @@ function fill(need: ReduceNeed, scene: SetScene, plan: Plan): void {
   const { own, amount } = need;
   const slippage = Math.max(...need.group.map(slippageOf));
   const outstanding = outstandingBase(own, () => true);
+  if (hasEnough(need.winner)) {
+    if (outstanding.gt(amount)) for (const order of own) plan.remove.push({ order, why: 'exceedsTarget' });
+    return;
+  }
   const missing = maxDecimal(amount.minus(outstanding), ZERO);
   const isTrimmed = need.budget === undefined && need.winner.targetBase === '0';
   if (own.length === 0) {
@@ -216,6 +220,11 @@ function fill(need: ReduceNeed, scene: SetScene, plan: Plan): void {
     const why = scene.settings.cancel === 'never' ? 'cancelForbidden' : 'stopNotCancellable';
     plan.blocked.push({ key: need.winner.key, why });
   }
+}
+
+/** A distance is followed only while the rule's own condition holds: nothing new is sent to trail the market. */
+function hasEnough({ target, hasCleared }: Intent): boolean {
+  return hasCleared === true && target.kind === 'untilDistance';
 }
 
 interface Addition {
