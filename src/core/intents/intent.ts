@@ -97,8 +97,11 @@ function plannedFields({ plannedBase }: LaneRequest): Pick<Intent, 'plannedBase'
   return plannedBase === undefined ? {} : { plannedBase };
 }
 
-function gateFields(request: ActionRequest): Pick<Intent, 'mode' | 'severity' | 'exemptFromLimits'> {
-  return { mode: request.mode, severity: request.severity, exemptFromLimits: request.exemptFromLimits };
+function gateFields(
+  request: ActionRequest,
+): Pick<Intent, 'mode' | 'severity' | 'exemptFromLimits' | 'hasCleared'> {
+  const { mode, severity, exemptFromLimits, hasCleared = false } = request;
+  return { mode, severity, exemptFromLimits, hasCleared };
 }
 
 function openIntents(

@@ -152,6 +152,8 @@ export interface Intent {
   readonly mode: Mode;
   readonly severity: Severity;
   readonly exemptFromLimits: boolean;
+  /** Its rule is only kept firing: the condition does not hold any more. */
+  readonly hasCleared?: boolean;
   /** When the stage began; later stages of an episode whose target was reached before are not opened. */
   readonly stageAtMs: number;
   readonly openedMs: number;

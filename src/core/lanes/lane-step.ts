@@ -238,9 +238,7 @@ function accepted(
   }
   const amount = placed.adjustedFrom === undefined ? order.amount : placed.amount;
   const orders = base.orders.map((other) =>
-    isSameId(other, order)
-      ? { ...arrived(other, state, nowMs), amount, mayHaveVanished: false }
-      : other,
+    isSameId(other, order) ? { ...arrived(other, state, nowMs), amount, mayHaveVanished: false } : other,
   );
   // Filled in part or trimmed, it says that the position is not, or not any more, what was read: read before going on.
   const isTrimmed =

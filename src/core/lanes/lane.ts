@@ -11,6 +11,7 @@ import {
 import { isOpen } from '../intents/intent.ts';
 import { expireIntents } from '../intents/renew.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
+import { isPastLimit } from '../orders/activation-gap.ts';
 import { judgeCancel } from '../orders/cancel-policy.ts';
 import { fenceEndMs } from '../orders/fence.ts';
 import { marketOf } from '../orders/market-steps.ts';
@@ -18,12 +19,12 @@ import { mayHideSide } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import { isRemovable } from '../orders/outstanding.ts';
 import { coverOrders } from '../orders/protective-stop.ts';
-import type { Admitted, SetDifference, Want } from '../orders/want.ts';
+import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { isCancelHeldBack, isHeld, withHeld } from './absence.ts';
 import { dueTask } from './due-task.ts';
 import { failPriorOrders, note, noteStanding, noteUnconfigured, withoutAddingUp } from './lane-note.ts';
-import type { LaneState, OwnOrder, Step } from './lane-state.ts';
+import { findPosition, type LaneState, type MarketRead, type OwnOrder, type Step } from './lane-state.ts';
 import { type DecidedStep, idle, ownCancel, pausedBy, placeStep, type Turn } from './lane-turn.ts';
 import { mayPrice } from './market-read.ts';
 import { recordObserved } from './record-observed.ts';
@@ -161,7 +162,7 @@ function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: Market
   const tightened = difference.place.find((want) => isTightening(want, state));
   if (remove.length > 0 && tightened === undefined) {
     const why = remove[0]?.why ?? 'resolved';
-    const unfilled = remove.filter((one) => one.why === 'notFilled').map((one) => one.order.positionId);
+    const unfilled = remove.filter((one) => mayHaveBeenJumped(one, read)).map((one) => one.order.positionId);
     return { state: noted, step: ownCancel(noted, why, [...new Set(unfilled)]) };
   }
   const wants = tightened === undefined ? difference.place : [tightened];
@@ -182,6 +183,13 @@ function stuckBehindPrior(
 
 function isNetBound({ intents, covers }: Admitted, settings: AccountSettings): boolean {
   return settings.hedge === 'net' && intents.length + covers.length > 0;
+}
+
+/** Whether an order may have been triggered and not filled: the next one has more slippage. */
+function mayHaveBeenJumped({ order, why }: Removal, read: MarketRead): boolean {
+  if (why === 'notFilled') return true;
+  const position = findPosition(read, order.positionId);
+  return why === 'inverted' && position !== undefined && isPastLimit(order, position);
 }
 
 function readStep(state: LaneState, turn: Turn): Step {

@@ -160,22 +160,27 @@ function runOf({ markPrice }: Priced, forMs: number, speed: number): Decimal {
 const AWAY_GAPS = 4;
 
 /** Whether the market is so far from an activation that it should be drawn nearer. */
-export function hasMovedAway(offset: Decimal, position: ReadPosition, scene: SetScene): boolean {
+export function hasMovedAway(
+  { part }: OwnOrder,
+  offset: Decimal,
+  position: ReadPosition,
+  scene: SetScene,
+): boolean {
   const { direction, markPrice } = position;
   if (markPrice === null) return false;
   const priced = { ...position, markPrice };
   // What the market will soon reach at its pace of the last seconds is not too far away.
   const speed = direction === null ? 0 : adverseSpeed(scene.state.marks ?? [], direction, SHORT_HORIZON_MS);
   const run = runOf(priced, travelMs(scene) + scene.settings.fillWithinMs, speed);
-  return offset.gt(
-    activationGap(priced, asLearned(scene.market, scene.state)).plus(run).times(decimalFromNumber(AWAY_GAPS)),
-  );
+  const market = part === 'near' ? scene.market : asLearned(scene.market, scene.state);
+  return offset.gt(activationGap(priced, market).plus(run).times(decimalFromNumber(AWAY_GAPS)));
 }
 
 /**
  * Whether an order came too late: a read from after it was accepted shows the market past its activation, by more
- * than mark and last price differ, and it was never seen to be activated. The exchange took it for the opposite
- * trigger, which does not fire on the way on.
+ * than mark and last price differ. The exchange took it for the opposite trigger, which does not fire on the way on.
+ * One that was activated has been jumped over where the market is past its limit price; within it, it would have
+ * filled, and mark and last price are further apart than was believed.
  */
 export function isInverted(
   order: OwnOrder,
@@ -185,5 +190,13 @@ export function isInverted(
   if (order.role !== 'reduce' || order.status !== 'open') return false;
   const offset = position && offsetFromActivation(order, position);
   if (position === undefined || offset === undefined || position.markPrice === null) return false;
+  if (order.activatedMs !== null && isPastLimit(order, position)) return false;
   return offset.lte(activationGap({ ...position, markPrice: position.markPrice }, market).neg());
+}
+
+/** Whether an order that was activated may have been jumped over: the market is past its limit price. */
+export function isPastLimit(order: OwnOrder, { markPrice }: ReadPosition): boolean {
+  if (markPrice === null) return false;
+  const left = toDecimal(markPrice).minus(toDecimal(order.request.price));
+  return (order.request.side === 'sell' ? left : left.neg()).lt(ZERO);
 }

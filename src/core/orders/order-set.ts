@@ -236,6 +236,10 @@ function fill(need: ReduceNeed, scene: SetScene, plan: Plan): void {
   }
   const slippage = Math.max(...need.group.map(slippageOf));
   const outstanding = outstandingBase(own, () => true);
+  if (hasEnough(need.winner)) {
+    if (outstanding.gt(amount)) for (const order of own) plan.remove.push({ order, why: 'exceedsTarget' });
+    return;
+  }
   const missing = maxDecimal(amount.minus(outstanding), ZERO);
   const isTrimmed = need.budget === undefined && need.winner.targetBase === '0';
   const takers = missing.gt(ZERO) ? roomTakers(need.position, scene) : [];
@@ -308,6 +312,11 @@ function resend(need: SizedNeed, scene: SetScene, plan: Plan): boolean {
   return want !== undefined;
 }
 
+/** A distance is followed only while the rule's own condition holds: nothing new is sent to trail the market. */
+function hasEnough({ target, hasCleared }: Intent): boolean {
+  return hasCleared === true && target.kind === 'untilDistance';
+}
+
 interface Addition {
   readonly amount: Decimal;
   readonly slippage: number;
@@ -357,8 +366,14 @@ function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan:
 }
 
 /** What the nearer of two orders takes: undefined where there is only one gap, or too little for two. */
-function nearShare(amount: Decimal, gaps: readonly unknown[], { market }: SetScene): Decimal | undefined {
-  if (gaps.length === 1) return undefined;
+function nearShare(
+  amount: Decimal,
+  gaps: readonly unknown[],
+  { market, settings }: SetScene,
+): Decimal | undefined {
+  // Where no cancel is sure to reach it, what stands already is the nearer one.
+  const isRemoved = settings.cancelCoversStops && settings.cancel !== 'never';
+  if (gaps.length === 1 || !isRemoved) return undefined;
   const near = roundToStep(amount.times(decimalFromNumber(NEAR_PART)), toDecimal(market.amountStep), 'down');
   const least = leastAmount(market);
   return near.gte(least) && amount.minus(near).gt(near) ? near : undefined;
@@ -384,17 +399,21 @@ function staleReason(
   const mayExceed = winner.targetBase === '0' && need.budget === undefined;
   if (!mayExceed && outstandingBase(need.own, () => true).gt(amount)) return 'exceedsTarget';
   if (own.every((order) => order.slippage < slippage)) return 'slippageRose';
+  if (wasPassedOnArrival(own, scene)) return 'inverted';
   const aged = own.filter((order) => scene.nowMs - order.sentMs >= scene.settings.fillWithinMs);
   for (const order of aged) {
     const offset = offsetFromActivation(order, position);
     if (offset === undefined) continue;
     if (offset.lte(ZERO) && wasPassedLongEnough(order, offset, position, scene)) return 'notFilled';
-    if (hasMovedAway(offset, position, scene)) return 'marketMovedAway';
+    if (hasMovedAway(order, offset, position, scene)) return 'marketMovedAway';
   }
-  const isLate = (order: OwnOrder): boolean => order.inverted === true && canRemove(order, scene);
+  return undefined;
+}
+
+function wasPassedOnArrival(own: readonly OwnOrder[], scene: SetScene): boolean {
   // The nearer of two is left alone while the farther one may still be activated.
   const judged = own.some(({ part }) => part === 'far') ? own.filter(({ part }) => part !== 'near') : own;
-  return judged.some(isLate) ? 'inverted' : undefined;
+  return judged.some((order) => order.inverted === true && canRemove(order, scene));
 }
 
 /**
