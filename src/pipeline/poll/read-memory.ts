@@ -20,6 +20,8 @@ interface AccountReads {
   taken: Readonly<Kept>;
   readonly underWay: Map<SourceName, Promise<void>>;
   abort: AbortController | undefined;
+  /** Reads were given up, and none of the positions has come since. */
+  isOvertaken: boolean;
   lastHistoryMs: number | undefined;
 }
 
@@ -43,6 +45,7 @@ export class ReadMemory {
     const account = this.#of(accountId);
     account.kept[source] = kept;
     if (source !== 'positions') return;
+    account.isOvertaken = false;
     const sinceMs = kept.at.monotonicMs - RECENT_MS;
     account.recent = [...account.recent.filter(({ at }) => at.monotonicMs >= sinceMs), kept];
   }
@@ -95,17 +98,18 @@ export class ReadMemory {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 
-  /** Whatever is being read of the account is out of date before it arrives. */
+  /**
+   * Whatever is being read of the account is out of date before it arrives. Not twice in a row: where many markets act
+   * one after another there would be no read for seconds, and a lane knows by itself which reads are too early for it.
+   */
   abortReads(accountId: string): void {
     const account = this.#accounts.get(accountId);
-    if (account?.abort === undefined) return;
-    const { abort } = account;
-    account.abort = undefined;
-    abort.abort(OVERTAKEN);
+    if (account === undefined || account.isOvertaken) return;
+    account.isOvertaken = abortIn(account);
   }
 
   abortAll(): void {
-    for (const accountId of this.#accounts.keys()) this.abortReads(accountId);
+    for (const account of this.#accounts.values()) abortIn(account);
   }
 
   /** Whether samples are wanted now; notes that they were taken. */
@@ -118,7 +122,8 @@ export class ReadMemory {
   }
 
   forget(accountId: string): void {
-    this.abortReads(accountId);
+    const account = this.#accounts.get(accountId);
+    if (account !== undefined) abortIn(account);
     this.#accounts.delete(accountId);
   }
 
@@ -131,12 +136,22 @@ export class ReadMemory {
         taken: NOTHING_KEPT,
         underWay: new Map(),
         abort: undefined,
+        isOvertaken: false,
         lastHistoryMs: undefined,
       };
       this.#accounts.set(accountId, account);
     }
     return account;
   }
+}
+
+/** Whether there was anything to give up. */
+function abortIn(account: AccountReads): boolean {
+  const { abort, underWay } = account;
+  account.abort = undefined;
+  const isReading = abort !== undefined && underWay.size > 0;
+  abort?.abort(OVERTAKEN);
+  return isReading;
 }
 
 /** One for all: making an error for each would cost more than what it says. */

@@ -209,7 +209,9 @@ test('a read that is under way when its commit meets a poll counts: it was sent 
       await eventually(() => world.context.time.nowMs() > before, 'the next millisecond');
       const { load } = await store.read('long');
       if (load.kind === 'refused') throw new Error(load.problem.message);
-      await store.commit([{ base: load.account, quiet: 1 }]);
+      const lane = load.account.lanes.get('BTC_PERP')!;
+      const lanes = new Map([['BTC_PERP', { ...lane, roundTripMs: 7 }]]);
+      await store.commit([{ base: load.account, lanes, quiet: 1 }]);
     }
     return await store.commit(changes);
   };
@@ -240,4 +242,41 @@ test('a lane that was written by a clock ahead of this one waits for its fence o
   await runLane(context, LANE, over.signal);
   waiting.unsubscribe(count);
   expect(requests().slice(0, 2)).toEqual(['openPositions', 'stopLimit']);
+});
+
+test('a lane that its run changed while a poll decided is brought in line, and refuses nothing else of the poll', async () => {
+  const { world, context, handed, poll } = await openScene(REDUCE);
+  await poll();
+  const { store } = context;
+  const laneOf = async () => {
+    const { load } = await store.read('long');
+    if (load.kind === 'refused') throw new Error(load.problem.message);
+    return { account: load.account, lane: load.account.lanes.get('BTC_PERP')! };
+  };
+  const before = await laneOf();
+  const results: string[] = [];
+  let wasMet = false;
+  const meeting = async (changes: readonly AccountCommit[]) => {
+    const isPoll = changes.some(({ due, lanes }) => due !== undefined && lanes?.has('BTC_PERP') === true);
+    if (isPoll && !wasMet) {
+      wasMet = true;
+      const { account, lane } = await laneOf();
+      await store.commit([{ base: account, lanes: new Map([['BTC_PERP', { ...lane, attempt: 99 }]]) }]);
+    }
+    const made = await store.commit(changes);
+    results.push(
+      ...made.map((result) => (result.kind === 'committed' ? result.leftOut.join() : result.kind)),
+    );
+    return made;
+  };
+  await poll({ ...context, store: { ...watched(context).context.store, commit: meeting } });
+  expect(wasMet).toBe(true);
+  expect(results).toEqual(['BTC_PERP', '']);
+  const { account, lane } = await laneOf();
+  expect(lane.attempt).toBe(99);
+  expect(lane.latestRead?.sentAtMs).toBeGreaterThan(before.lane.latestRead?.sentAtMs ?? 0);
+  expect(account.version).toBe(before.account.version + 1);
+  // The lane is handed over with the state that it is in line with.
+  expect(handed.at(-1)?.stored.lanes.get('BTC_PERP')?.attempt).toBe(99);
+  expect(world.events.filter(({ kind }) => kind === 'pollFailed')).toEqual([]);
 });
