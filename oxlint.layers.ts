@@ -153,7 +153,6 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'absence',
     'contest',
     'account-lane',
-    'recover-account',
     'lane',
     'lane-clock',
     'lane-observe',

@@ -2,11 +2,11 @@ import type { Recorder } from '../audit/audit-event.ts';
 import {
   type CancelTask,
   type Cover,
-  findPosition,
   type Intent,
   type LaneState,
   type OwnOrder,
 } from '../lanes/lane-state.ts';
+import { findPosition } from '../lanes/market-read.ts';
 import type { OrderRecord } from '../orders/cancel-policy.ts';
 import type { Admitted, Removal } from '../orders/want.ts';
 import type { AccountSettings } from '../quantities/settings.ts';

@@ -1,11 +1,6 @@
 import type { BlockReason } from '../audit/audit-event.ts';
-import {
-  type Intent,
-  type IntentBasis,
-  isSameHolding,
-  type MarketRead,
-  type ReadPosition,
-} from '../lanes/lane-state.ts';
+import { type Intent, type IntentBasis, type MarketRead, type ReadPosition } from '../lanes/lane-state.ts';
+import { isSameHolding } from '../lanes/market-read.ts';
 import { liquidationIsLikely } from '../orders/fence.ts';
 import { isHedged } from '../orders/net-exposure.ts';
 import {

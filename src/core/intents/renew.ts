@@ -1,7 +1,8 @@
 import type { ExpiryReason, FailureReason, Recorder } from '../audit/audit-event.ts';
 import { isPresumedClosed } from '../lanes/absence.ts';
 import { isContested } from '../lanes/contest.ts';
-import { findPosition, type Intent, type LaneState, type ReadPosition } from '../lanes/lane-state.ts';
+import { type Intent, type LaneState, type ReadPosition } from '../lanes/lane-state.ts';
+import { findPosition } from '../lanes/market-read.ts';
 import { mayReduce } from '../orders/net-exposure.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';

@@ -6,13 +6,13 @@ import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import {
   type Absence,
-  findPosition,
   type LaneState,
   type MarketRead,
   type OwnOrder,
   type ReadPosition,
 } from './lane-state.ts';
 import type { ReadObservation } from './market-read.ts';
+import { findPosition } from './market-read.ts';
 
 /** Blind for so long to a position that an intent is open for, people are told. */
 const TELL_AFTER_MS = 30_000;

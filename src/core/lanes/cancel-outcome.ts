@@ -1,13 +1,14 @@
 import type { Recorder } from '../audit/audit-event.ts';
 import { restInClosedMarket } from '../orders/after-outage.ts';
 import { fenceEndMs } from '../orders/fence.ts';
+import { orderTypesOf } from '../orders/order-request.ts';
 import { afterCancel } from '../orders/outstanding.ts';
 import { classifyRejection, isAlarming, isPassing, retryPauseMs } from '../orders/rejection.ts';
 import type { CommandOutcome, ExchangeError } from '../ports/exchange.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { withLeft } from './absence.ts';
 import { finishTask, mayHideOrders } from './doubtful.ts';
-import { type CancelStep, type InProgress, type LaneState, orderTypesOf } from './lane-state.ts';
+import { type CancelStep, type InProgress, type LaneState } from './lane-state.ts';
 
 /** What a cancel came to. Whatever it was for goes on without one that was refused or not answered. */
 export function finishCancel(

@@ -1,6 +1,7 @@
 import { toDecimal } from '../quantities/decimal.ts';
 import type { ReadPosition } from './lane-state.ts';
-import { type Contest, findPosition, isSameHolding, type LaneState, type MarketRead } from './lane-state.ts';
+import { type Contest, type LaneState, type MarketRead } from './lane-state.ts';
+import { findPosition, isSameHolding } from './market-read.ts';
 
 /** Somebody who adds so often within the time, each time after a reduction of ours, means to hold the position. */
 const MOST_ADDS = 3;

@@ -1,7 +1,8 @@
 import { isOpen } from '../intents/intent.ts';
 import { judgeAnyCancel, reachesStops } from '../orders/cancel-policy.ts';
-import { type CancelTask, findPosition, type Intent, type LaneState } from './lane-state.ts';
+import { type CancelTask, type Intent, type LaneState } from './lane-state.ts';
 import { cancelStep, type DecidedStep, type Turn } from './lane-turn.ts';
+import { findPosition } from './market-read.ts';
 import { trialStep } from './trial-step.ts';
 
 /**

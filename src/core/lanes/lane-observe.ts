@@ -8,10 +8,9 @@ import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { isUncertain, judgeAbsences } from './absence.ts';
 import { noteContests } from './contest.ts';
+import { withoutOldDoubt } from './doubtful.ts';
 import {
-  findPosition,
   type Intent,
-  isSameHolding,
   type LaneState,
   type MarketRead,
   type MarkSample,
@@ -19,8 +18,7 @@ import {
   type ReadPosition,
 } from './lane-state.ts';
 import { learnMaintenance } from './learn-maintenance.ts';
-import { marketRead, type ReadObservation } from './market-read.ts';
-import { withoutOldDoubt } from './old-doubt.ts';
+import { findPosition, isSameHolding, marketRead, type ReadObservation } from './market-read.ts';
 
 export interface LaneChange {
   readonly state: LaneState;

@@ -399,29 +399,3 @@ export function newLane(accountId: string, market: string, epoch: string, nowMs:
     reported: [],
   };
 }
-
-/** The cancel-all types that reach our orders in a market. */
-export function orderTypesOf(market: string): readonly OrderType[] {
-  // `_PERP` names futures markets "such as" (specification 4.6); in any other market both are named, since
-  // the type that does not exist there cancels nothing.
-  return market.endsWith('_PERP') ? ['futures'] : ['margin', 'futures'];
-}
-
-/**
- * Whether a position is the one that was known before, not one rebuilt or turned around under its id. What the
- * exchange leaves out on either side tells nothing.
- */
-export function isSameHolding(
-  before: Pick<ReadPosition, 'openDate' | 'direction'>,
-  position: ReadPosition,
-): boolean {
-  const isReopened =
-    before.openDate !== null && position.openDate !== null && before.openDate !== position.openDate;
-  const isTurned =
-    before.direction !== null && position.direction !== null && before.direction !== position.direction;
-  return !isReopened && !isTurned;
-}
-
-export function findPosition(read: MarketRead | null, positionId: string): ReadPosition | undefined {
-  return read?.positions.find((position) => position.positionId === positionId);
-}

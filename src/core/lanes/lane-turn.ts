@@ -1,7 +1,7 @@
 import type { IdleReason, Recorder } from '../audit/audit-event.ts';
 import { admittedOf, type LaneContext } from '../intents/admission.ts';
 import { cancelAnswerMs } from '../orders/cancel-policy.ts';
-import { requestOf } from '../orders/order-request.ts';
+import { orderTypesOf, requestOf } from '../orders/order-request.ts';
 import type { Want } from '../orders/want.ts';
 import { formatDecimal } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
@@ -9,7 +9,6 @@ import {
   type CancelStep,
   type LaneState,
   type OwnOrder,
-  orderTypesOf,
   type PlaceStep,
   type RetryKind,
   type Step,

@@ -24,9 +24,9 @@ import type { AccountSettings, MarketSettings } from '../quantities/settings.ts'
 import { isCancelHeldBack, isHeld, withHeld } from './absence.ts';
 import { dueTask } from './due-task.ts';
 import { failPriorOrders, note, noteStanding, noteUnconfigured, withoutAddingUp } from './lane-note.ts';
-import { findPosition, type LaneState, type MarketRead, type OwnOrder, type Step } from './lane-state.ts';
+import { type LaneState, type MarketRead, type OwnOrder, type Step } from './lane-state.ts';
 import { type DecidedStep, idle, ownCancel, pausedBy, placeStep, type Turn } from './lane-turn.ts';
-import { mayPrice } from './market-read.ts';
+import { findPosition, mayPrice } from './market-read.ts';
 import { recordObserved } from './record-observed.ts';
 import { resolveDoubt } from './resolve-doubt.ts';
 import { trialStep } from './trial-step.ts';

@@ -11,16 +11,9 @@ import { toDecimal } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
 import { isCancelHeldBack, withHeld } from './absence.ts';
 import { mayHideOrders } from './doubtful.ts';
-import {
-  findPosition,
-  type Intent,
-  isSameHolding,
-  type LaneState,
-  type MarketRead,
-  type Step,
-} from './lane-state.ts';
+import { type Intent, type LaneState, type MarketRead, type Step } from './lane-state.ts';
 import { type DecidedStep, ownCancel, pausedBy, placeStep, type Turn } from './lane-turn.ts';
-import { mayPrice } from './market-read.ts';
+import { findPosition, isSameHolding, mayPrice } from './market-read.ts';
 import { trialStep } from './trial-step.ts';
 
 /**

@@ -1,12 +1,11 @@
 import {
-  findPosition,
   type LaneState,
   type MarketRead,
   type MarkSample,
   type OwnOrder,
   type ReadPosition,
 } from '../lanes/lane-state.ts';
-import { roundTripOf } from '../lanes/market-read.ts';
+import { findPosition, roundTripOf } from '../lanes/market-read.ts';
 import {
   type Decimal,
   decimalFromNumber,

@@ -1,7 +1,7 @@
 import type { LaneState } from '../lanes/lane-state.ts';
-import { orderTypesOf } from '../lanes/lane-state.ts';
 import type { OrderType } from '../ports/exchange.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
+import { orderTypesOf } from './order-request.ts';
 
 /** An order that was accepted proves for so long that what a cancel takes down can be put up again. */
 export const PROOF_MS = 10_000;

@@ -1,4 +1,5 @@
-import { findPosition, type MarketRead, type OwnOrder, type ReadPosition } from '../lanes/lane-state.ts';
+import { type MarketRead, type OwnOrder, type ReadPosition } from '../lanes/lane-state.ts';
+import { findPosition } from '../lanes/market-read.ts';
 import type { OrderType } from '../ports/exchange.ts';
 import {
   type Decimal,
