@@ -51,6 +51,7 @@ export function laneContext(
     settings,
     gate: {
       ...heldBack(inForce),
+      isShared: documents.requests?.sharedWith !== undefined,
       limited,
       modeOf: (ruleId): Mode => account.rules.byId.get(ruleId)?.mode ?? settings.mode,
     },
