@@ -33,9 +33,10 @@ export class SamePositions {
 
   /** Other accounts whose newest lists show a position that the newest list of this one shows. */
   othersLike(accountId: string): readonly string[] {
-    const others = new Set(
-      (this.#shown.get(accountId) ?? []).flatMap((key) => [...(this.#accounts.get(key) ?? [])]),
-    );
+    const others = new Set<string>();
+    for (const key of this.#shown.get(accountId) ?? []) {
+      for (const other of this.#accounts.get(key) ?? []) others.add(other);
+    }
     others.delete(accountId);
     return [...others];
   }
