@@ -104,6 +104,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   rules: [
     'account-state',
     'active-requests',
+    'balances',
     'compiled-rules',
     'condition',
     'decision',

@@ -2,7 +2,14 @@ import type { CancelAllRequest, ReduceOnlyStopRequest } from '../ports/exchange.
 import type { DecimalString } from '../quantities/decimal.ts';
 
 /** Why the gate holds an action back (design: gate). Closed list, also a metric label. */
-export type GateReason = 'observeMode' | 'paused' | 'silenced' | 'cooldown' | 'perHour' | 'largestReduction';
+export type GateReason =
+  | 'observeMode'
+  | 'paused'
+  | 'sharedAccount'
+  | 'silenced'
+  | 'cooldown'
+  | 'perHour'
+  | 'largestReduction';
 
 /** Why a wanted order cannot be shaped or sized right now. Closed list, also a metric label. */
 export type BlockReason =
@@ -145,6 +152,8 @@ export type AuditKind =
   | 'positionAbsent'
   /** The market's maintenance margin is not the configured one. */
   | 'maintenanceDiffers'
+  /** Two accounts of the config are one account of the exchange. */
+  | 'sharedAccount'
   | 'wouldPlace'
   | 'wouldCancel'
   | 'readIgnored';

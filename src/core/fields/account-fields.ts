@@ -98,7 +98,7 @@ export const ACCOUNT_FIELDS = [
     minimum: 0,
     parameters: MONEY,
     description: 'Value of all positions in one money currency.',
-    formula: 'sum of notional',
+    formula: 'sum of notional; a lower bound while the list may lack a position',
   },
   {
     ...row,
@@ -108,7 +108,7 @@ export const ACCOUNT_FIELDS = [
     danger: 'above',
     parameters: MONEY,
     description: 'Funds in all positions in one money currency.',
-    formula: 'sum of margin',
+    formula: 'sum of margin; a lower bound while the list may lack a position',
   },
   {
     ...row,
@@ -160,7 +160,8 @@ export const ACCOUNT_FIELDS = [
     danger: 'above',
     parameters: MONEY,
     description: 'Share of the funds in one money currency that positions take up.',
-    formula: 'totalMargin / (totalMargin + freeMargin); none without such a position',
+    formula:
+      'totalMargin / (totalMargin + freeMargin); none without such a position; a lower bound while the list may lack one',
   },
   {
     ...row,

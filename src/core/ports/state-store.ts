@@ -76,6 +76,8 @@ export interface StoredRequests {
   /** Whether what is absent has ended. */
   readonly conclusive: boolean;
   readonly atMs: number;
+  /** The account of the config that acts in place of this one: both are one account of the exchange. */
+  readonly sharedWith?: string;
 }
 
 /** What has been said about which episode; the form of an entry is the notifier's. */

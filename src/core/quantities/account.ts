@@ -41,7 +41,7 @@ export class AccountQuantities {
   /** By the index of the position. */
   readonly #covers: Quantity<StopCover>[] = [];
   #positionList: Quantity<PositionList> | undefined;
-  #unseen = 0;
+  unseenPositions = 0;
   #missedAssets: ReadonlySet<string> = new Set();
   #positions: readonly PositionQuantities[] | undefined;
   #creditLines: readonly CreditLineQuantities[] | undefined;
@@ -93,18 +93,14 @@ export class AccountQuantities {
    * the main balance.
    */
   noteUncertain(positions: number, assets: ReadonlySet<string>): void {
-    this.#unseen = positions;
+    this.unseenPositions = positions;
     this.#missedAssets = assets;
-  }
-
-  get isPositionUnseen(): boolean {
-    return this.#unseen > 0;
   }
 
   /** Whether the list shows every position that is open, as far as is known. */
   get isEveryPositionSeen(): boolean {
     const list = this.positionList;
-    return list.kind === 'value' && list.value.complete && this.#unseen === 0;
+    return list.kind === 'value' && list.value.complete && this.unseenPositions === 0;
   }
 
   get positionList(): Quantity<PositionList> {

@@ -53,6 +53,7 @@ export function laneContext(
     orders: orderRecordOf([...lanes.values()].filter((lane) => lane.epoch === epoch.id)),
     gate: {
       ...heldBack(inForce),
+      isShared: documents.requests?.sharedWith !== undefined,
       limited,
       modeOf: (ruleId): Mode => account.rules.byId.get(ruleId)?.mode ?? settings.mode,
     },

@@ -1,4 +1,4 @@
-import type { AuditEvent } from '../../core/audit/audit-event.ts';
+import { type AuditEvent, recorder } from '../../core/audit/audit-event.ts';
 import type { AuditDraft } from '../../core/audit/audit-record.ts';
 import { type Controls, controlsInForce } from '../../core/controls/controls.ts';
 import { planAccount } from '../../core/intents/account-plan.ts';
@@ -35,6 +35,8 @@ export interface ActingInputs {
   readonly now: Instant;
   /** On the lanes' clock. */
   readonly moment: LaneMoment;
+  /** The account that acts in place of this one, as both are one account of the exchange; absent: none. */
+  readonly sharedWith?: string;
 }
 
 /** What an evaluation means for lanes, limits and routes. */
@@ -74,7 +76,7 @@ export function routeDecisions(
  * episode, and every market that could be acted on has its lane. So it is with nearly every poll.
  */
 export function hasNothingToRoute(
-  { account, stored, observation }: ActingInputs,
+  { account, stored, observation, sharedWith }: ActingInputs,
   { active }: Evaluation,
   conclusive: boolean,
 ): boolean {
@@ -82,6 +84,7 @@ export function hasNothingToRoute(
   const { requests, limits, routes, inbox, accountLane } = stored.documents;
   if (requests !== undefined && (requests.active.length > 0 || requests.conclusive !== conclusive))
     return false;
+  if (requests?.sharedWith !== sharedWith) return false;
   if (limits !== undefined && limits.admitted.length > 0) return false;
   if (routes !== undefined && (routes.waiting !== undefined || Object.keys(routes.routes).length > 0))
     return false;
@@ -98,7 +101,7 @@ export function hasNothingToRoute(
 
 /** The same for an account in which there is something to do. */
 export function actOn(
-  { account, stored, controls, observation, now, moment }: ActingInputs,
+  { account, stored, controls, observation, now, moment, sharedWith }: ActingInputs,
   snapshot: Snapshot,
   evaluation: Evaluation,
   conclusive: boolean,
@@ -108,7 +111,8 @@ export function actOn(
   const { rules } = account;
   const acting = evaluation.active.filter(({ action }) => action.kind !== 'notify');
   const inForce = controlsInForce(controls, account.id, now.wallMs);
-  const requests = requestsOf(documents.requests, acting, conclusive, now.wallMs);
+  const asked = { active: acting, conclusive, ...(sharedWith === undefined ? {} : { sharedWith }) };
+  const requests = requestsOf(documents.requests, asked, now.wallMs);
   const ledger = documents.limits ?? EMPTY_LEDGER;
   const limitsOf = limitInputs(account, inForce, acting, conclusive);
   const admitted = admitEpisodes(ledgerOnClock(ledger, moment), limitsOf, laneMs);
@@ -155,7 +159,8 @@ export function actOn(
     context,
     moment,
   );
-  const events = [...routed.events, ...changed.events];
+  const sharing = sharingEvents(account.id, documents.requests?.sharedWith, sharedWith, moment.nowMs);
+  const events = [...sharing, ...routed.events, ...changed.events];
   const ordered = new Set(inbox.operatorOrders.map(({ market }) => market));
   const isSameLedger = JSON.stringify(admitted.ledger) === JSON.stringify(ledger);
   const isSameRoutes = JSON.stringify(routed.state) === JSON.stringify(routes);
@@ -271,12 +276,30 @@ export function isBusy({ lanes }: StoredAccount): boolean {
 /** What lanes have to know of the evaluation; unchanged requests are not written again. */
 function requestsOf(
   before: StoredRequests | undefined,
-  active: readonly ActionRequest[],
-  conclusive: boolean,
+  asked: Pick<StoredRequests, 'active' | 'conclusive' | 'sharedWith'>,
   atMs: number,
 ): StoredRequests | undefined {
-  if (before === undefined && active.length === 0) return undefined;
-  if (before?.conclusive === conclusive && JSON.stringify(before.active) === JSON.stringify(active))
-    return undefined;
-  return { version: 1, active, conclusive, atMs };
+  const { active, conclusive, sharedWith } = asked;
+  if (before === undefined && active.length === 0 && sharedWith === undefined) return undefined;
+  const isSame = before?.conclusive === conclusive && before.sharedWith === sharedWith;
+  if (isSame && JSON.stringify(before.active) === JSON.stringify(active)) return undefined;
+  return { version: 1, atMs, ...asked };
+}
+
+/** Said once, by the account that does not act. */
+function sharingEvents(
+  accountId: string,
+  before: string | undefined,
+  sharedWith: string | undefined,
+  nowMs: number,
+): readonly AuditEvent[] {
+  if (sharedWith === undefined || sharedWith === before) return [];
+  const audit = recorder(accountId, undefined, nowMs);
+  audit.emit({
+    kind: 'sharedAccount',
+    reason: 'samePositions',
+    words: `${accountId} and ${sharedWith} show the same positions: they are two keys of one exchange account, and only ${sharedWith} acts; take one of them out of the config`,
+    alarm: true,
+  });
+  return audit.events;
 }

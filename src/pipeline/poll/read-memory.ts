@@ -1,5 +1,7 @@
 import type { SourceName } from '../../core/fields/field-catalogue.ts';
+import type { PositionList } from '../../core/ports/exchange.ts';
 import { elapsedMs, type Instant, type SourceReading } from '../../core/quantities/snapshot.ts';
+import { SamePositions } from './same-positions.ts';
 
 /** A reading with the moment at which its age was what it says. */
 export interface KeptReading {
@@ -34,6 +36,7 @@ const RECENT_MS = 20_000;
  * what is read seldom is stored as well; the rest would be too old by the time another process could use it.
  */
 export class ReadMemory {
+  readonly samePositions = new SamePositions();
   readonly #accounts = new Map<string, AccountReads>();
   readonly #running = new Set<Promise<void>>();
 
@@ -46,6 +49,7 @@ export class ReadMemory {
     account.kept[source] = kept;
     if (source !== 'positions') return;
     account.isOvertaken = false;
+    if (kept.reading.kind === 'read') this.samePositions.note(accountId, kept.reading.value as PositionList);
     const sinceMs = kept.at.monotonicMs - RECENT_MS;
     account.recent = [...account.recent.filter(({ at }) => at.monotonicMs >= sinceMs), kept];
   }
@@ -124,6 +128,7 @@ export class ReadMemory {
   forget(accountId: string): void {
     const account = this.#accounts.get(accountId);
     if (account !== undefined) abortIn(account);
+    this.samePositions.forget(accountId);
     this.#accounts.delete(accountId);
   }
 
