@@ -1,5 +1,6 @@
 import { SOURCE_NAMES, type SourceName } from '../fields/field-catalogue.ts';
 import type { PositionList, RecordList, SpotOrderRecord } from '../ports/exchange.ts';
+import type { Direction } from '../rules/subject.ts';
 import { CreditLineQuantities } from './credit-line.ts';
 import { type JointPool, jointPool, uniformDistance } from './joint-pool.ts';
 import { netExposure, PositionQuantities } from './position.ts';
@@ -17,6 +18,12 @@ import { MS_PER_SECOND, moneyOf, reported } from './units.ts';
 export interface AtLeast {
   readonly kind: 'atLeast';
   readonly value: number;
+}
+
+/** What is remembered of a position that is not in the list. */
+export interface UnseenPosition {
+  readonly market?: string;
+  readonly direction?: Direction;
 }
 
 /**
@@ -41,7 +48,7 @@ export class AccountQuantities {
   /** By the index of the position. */
   readonly #covers: Quantity<StopCover>[] = [];
   #positionList: Quantity<PositionList> | undefined;
-  #unseen = 0;
+  #unseen: readonly UnseenPosition[] = [];
   #positions: readonly PositionQuantities[] | undefined;
   #creditLines: readonly CreditLineQuantities[] | undefined;
   #pool: Quantity<JointPool> | undefined;
@@ -87,19 +94,19 @@ export class AccountQuantities {
     });
   }
 
-  /** How many positions that were open the list does not show, and that are not certainly closed. */
-  noteUnseen(count: number): void {
-    this.#unseen = count;
+  /** Positions that were open, that the list does not show, and that are not certainly closed. */
+  noteUnseen(unseen: readonly UnseenPosition[]): void {
+    this.#unseen = unseen;
   }
 
   get isPositionUnseen(): boolean {
-    return this.#unseen > 0;
+    return this.#unseen.length > 0;
   }
 
   /** Whether the list shows every position that is open, as far as is known. */
   get isEveryPositionSeen(): boolean {
     const list = this.positionList;
-    return list.kind === 'value' && list.value.complete && this.#unseen === 0;
+    return list.kind === 'value' && list.value.complete && !this.isPositionUnseen;
   }
 
   get positionList(): Quantity<PositionList> {
@@ -187,7 +194,10 @@ export class AccountQuantities {
     return list.value.complete ? known(list.value.records.length) : atLeast(list.value.records.length);
   }
 
-  /** The collateral that the positions share; unknown unless all of them are known. */
+  /**
+   * The collateral that the positions share, by those that the list shows. Unknown where one that it does not show
+   * may hedge them, or one that it shows is not understood.
+   */
   get pool(): Quantity<JointPool> {
     this.#pool ??= this.#computePool();
     return this.#pool;
@@ -196,7 +206,15 @@ export class AccountQuantities {
   #computePool(): Quantity<JointPool> {
     const list = this.positionList;
     if (list.kind !== 'value') return list;
-    return list.value.complete ? jointPool(this.positions, this.settings) : unknown('listIncomplete');
+    if (this.positions.length === 0 && !this.isEveryPositionSeen) return unknown('listIncomplete');
+    const pool = jointPool(this.positions, this.settings);
+    if (pool.kind !== 'value' || pool.value.kind === 'apart') return pool;
+    const markets = new Set(this.positions.map(({ market }) => market));
+    const harmful: Direction = pool.value.pull < 0 ? 'short' : 'long';
+    const mayHedge = this.#unseen.some(
+      ({ market, direction }) => !(market !== undefined && markets.has(market)) && direction !== harmful,
+    );
+    return mayHedge ? unknown('listIncomplete') : pool;
   }
 
   /**
@@ -214,7 +232,8 @@ export class AccountQuantities {
     const { pool } = this;
     const joint: Quantity<number> =
       pool.kind !== 'value' ? pool : pool.value.kind === 'apart' ? NONE : uniformDistance(pool.value);
-    return leastOf([joint, ...this.positions.flatMap((position) => this.#distancesOf(position))]);
+    const hidden = this.isEveryPositionSeen ? [] : [unknown('listIncomplete')];
+    return leastOf([joint, ...hidden, ...this.positions.flatMap((position) => this.#distancesOf(position))]);
   }
 
   /** Of a market with both sides open the side that is in danger speaks for both. */

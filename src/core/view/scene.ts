@@ -48,7 +48,7 @@ export function sceneOf({ stored, rules, controls, nowMs, withReasons }: SceneIn
   const now: Instant = { wallMs: nowMs, monotonicMs: 0, clockId: VIEWER };
   const snapshot = snapshotOf(stored, evaluation);
   const account = new AccountQuantities(snapshot ?? nothingRead(accountId, now), used.settings, now);
-  account.noteUnseen(unseenPositions(account, evaluation).size);
+  account.noteUnseen(unseenPositions(account, evaluation));
   return {
     stored,
     rules: used,
