@@ -42,12 +42,21 @@ export interface ActingInputs {
 export interface Acted {
   readonly documents: Partial<AccountDocuments>;
   readonly lanes: NonNullable<AccountCommit['lanes']>;
+  /** Of these, those that can be brought in line later: an operator's order is taken once. */
+  readonly separable: ReadonlySet<string>;
   readonly audit: readonly AuditDraft[];
   readonly events: readonly AuditEvent[];
   readonly toRun: readonly LaneRef[];
 }
 
-export const NOTHING_ACTED: Acted = { documents: {}, lanes: new Map(), audit: [], events: [], toRun: [] };
+export const NOTHING_ACTED: Acted = {
+  documents: {},
+  lanes: new Map(),
+  separable: new Set(),
+  audit: [],
+  events: [],
+  toRun: [],
+};
 
 /** Pure. */
 export function routeDecisions(
@@ -145,6 +154,7 @@ export function actOn(
     moment,
   );
   const events = [...routed.events, ...changed.events];
+  const ordered = new Set(inbox.operatorOrders.map(({ market }) => market));
   const isSameLedger = JSON.stringify(admitted.ledger) === JSON.stringify(ledger);
   const isSameRoutes = JSON.stringify(routed.state) === JSON.stringify(routes);
   return {
@@ -156,6 +166,7 @@ export function actOn(
       ...(changed.accountLane === undefined ? {} : { accountLane: changed.accountLane }),
     },
     lanes: changed.lanes,
+    separable: new Set([...changed.lanes.keys()].filter((market) => !ordered.has(market))),
     audit: [...inbox.notes, ...events.map((event): AuditDraft => ({ kind: 'action', event }))],
     events,
     toRun: [
