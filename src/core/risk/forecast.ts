@@ -143,7 +143,10 @@ function paceOf({
 }: Pick<RecentSums, 'sumReturn' | 'sumSquare' | 'sumTimeMs'>): Pick<Motion, 'variancePerMs' | 'driftPerMs'> {
   const significance = sumSquare > 0 ? (sumReturn * sumReturn) / sumSquare : 0;
   const share = Math.min(1, Math.max(0, (significance - CHANCE) / (CERTAIN - CHANCE)));
-  return { variancePerMs: sumSquare / sumTimeMs, driftPerMs: share === 0 ? 0 : (share * sumReturn) / sumTimeMs };
+  return {
+    variancePerMs: sumSquare / sumTimeMs,
+    driftPerMs: share === 0 ? 0 : (share * sumReturn) / sumTimeMs,
+  };
 }
 
 /** Squared deviations of a sum of returns that chance explains, and that it does not. */

@@ -139,6 +139,15 @@ describe('jointDistance', () => {
     expect(accountOf([long(1, 0.3), long(2, 0.45)]).pool).toEqual(known({ kind: 'apart' }));
   });
 
+  test('equal positions that each have their own margin are not one pool, though their buffers are equal', () => {
+    // 30 of margin for a position of 100 that may fall by 30 %.
+    const isolated = [1, 2].map((index) => long(index, 0.3, { margin: d('30') }));
+    expect(value(jointOf(isolated))).toBeCloseTo(0.3, 12);
+    // With 15 each the margin of both is behind either.
+    const pooled = [1, 2].map((index) => long(index, 0.3, { margin: d('15') }));
+    expect(value(jointOf(pooled))).toBeCloseTo(0.15, 9);
+  });
+
   test('near liquidation the steps of prices do not take a pool apart', () => {
     const marketSettings = (): MarketSettings => ({ ...FREE, priceStep: d('0.5') });
     const records = [long(1, 0.005), long(2, 0.01)];
