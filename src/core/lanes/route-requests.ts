@@ -196,18 +196,18 @@ function concerned(request: ActionRequest, inputs: RouteInputs): readonly Positi
 }
 
 /**
- * The same positions with what the account's plan leaves of them. A plan is made anew with every complete list; without
- * one the earlier plan stays, and the first one is waited for.
+ * The same positions with what the account's plan leaves of them. A plan is made anew with every list; where what it
+ * depends on is not known the earlier plan stays, and the first one is waited for.
  */
 function planned(
   request: ActionRequest,
   refs: readonly PositionRef[],
-  { positions, complete, plan }: RouteInputs,
+  { positions, plan }: RouteInputs,
 ): readonly PositionRef[] | undefined {
   const { action } = request;
   if (action.kind !== 'reduce' || !isAccountTarget(action.target)) return refs;
   const current = refs.map((ref) => forgetOther(ref, positions));
-  const sizes = complete ? plan(request, action.target, current) : undefined;
+  const sizes = positions.length > 0 ? plan(request, action.target, current) : undefined;
   if (sizes === undefined)
     return refs.some(({ plannedBase }) => plannedBase !== undefined) ? refs : undefined;
   return current.map((ref): PositionRef => {

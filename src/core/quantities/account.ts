@@ -1,5 +1,6 @@
 import { SOURCE_NAMES, type SourceName } from '../fields/field-catalogue.ts';
 import type { PositionList, RecordList, SpotOrderRecord } from '../ports/exchange.ts';
+import type { Direction } from '../rules/subject.ts';
 import { CreditLineQuantities } from './credit-line.ts';
 import { type JointPool, jointPool, uniformDistance } from './joint-pool.ts';
 import { netExposure, PositionQuantities } from './position.ts';
@@ -17,6 +18,12 @@ import { MS_PER_SECOND, moneyOf, reported } from './units.ts';
 export interface AtLeast {
   readonly kind: 'atLeast';
   readonly value: number;
+}
+
+/** What is remembered of a position that is not in the list. */
+export interface UnseenPosition {
+  readonly market?: string;
+  readonly direction?: Direction;
 }
 
 /**
@@ -41,7 +48,7 @@ export class AccountQuantities {
   /** By the index of the position. */
   readonly #covers: Quantity<StopCover>[] = [];
   #positionList: Quantity<PositionList> | undefined;
-  unseenPositions = 0;
+  #unseen: readonly UnseenPosition[] = [];
   #missedAssets: ReadonlySet<string> = new Set();
   #positions: readonly PositionQuantities[] | undefined;
   #creditLines: readonly CreditLineQuantities[] | undefined;
@@ -89,18 +96,22 @@ export class AccountQuantities {
   }
 
   /**
-   * What the reads do not show and that is not certainly gone: how many positions that were open, and which assets of
-   * the main balance.
+   * What the reads do not show and that is not certainly gone: positions that were open, and assets of the main
+   * balance.
    */
-  noteUncertain(positions: number, assets: ReadonlySet<string>): void {
-    this.unseenPositions = positions;
+  noteUncertain(positions: readonly UnseenPosition[], assets: ReadonlySet<string>): void {
+    this.#unseen = positions;
     this.#missedAssets = assets;
+  }
+
+  get isPositionUnseen(): boolean {
+    return this.#unseen.length > 0;
   }
 
   /** Whether the list shows every position that is open, as far as is known. */
   get isEveryPositionSeen(): boolean {
     const list = this.positionList;
-    return list.kind === 'value' && list.value.complete && this.unseenPositions === 0;
+    return list.kind === 'value' && list.value.complete && !this.isPositionUnseen;
   }
 
   get positionList(): Quantity<PositionList> {
@@ -189,7 +200,10 @@ export class AccountQuantities {
     return list.value.complete ? known(list.value.records.length) : atLeast(list.value.records.length);
   }
 
-  /** The collateral that the positions share; unknown unless all of them are known. */
+  /**
+   * The collateral that the positions share, by those that the list shows. Unknown where one that it does not show
+   * may hedge them, or one that it shows is not understood.
+   */
   get pool(): Quantity<JointPool> {
     this.#pool ??= this.#computePool();
     return this.#pool;
@@ -198,7 +212,15 @@ export class AccountQuantities {
   #computePool(): Quantity<JointPool> {
     const list = this.positionList;
     if (list.kind !== 'value') return list;
-    return list.value.complete ? jointPool(this.positions, this.settings) : unknown('listIncomplete');
+    if (this.positions.length === 0 && !this.isEveryPositionSeen) return unknown('listIncomplete');
+    const pool = jointPool(this.positions, this.settings);
+    if (pool.kind !== 'value' || pool.value.kind === 'apart') return pool;
+    const markets = new Set(this.positions.map(({ market }) => market));
+    const harmful: Direction = pool.value.pull < 0 ? 'short' : 'long';
+    const mayHedge = this.#unseen.some(
+      ({ market, direction }) => !(market !== undefined && markets.has(market)) && direction !== harmful,
+    );
+    return mayHedge ? unknown('listIncomplete') : pool;
   }
 
   /**
@@ -216,7 +238,8 @@ export class AccountQuantities {
     const { pool } = this;
     const joint: Quantity<number> =
       pool.kind !== 'value' ? pool : pool.value.kind === 'apart' ? NONE : uniformDistance(pool.value);
-    return leastOf([joint, ...this.positions.flatMap((position) => this.#distancesOf(position))]);
+    const hidden = this.isEveryPositionSeen ? [] : [unknown('listIncomplete')];
+    return leastOf([joint, ...hidden, ...this.positions.flatMap((position) => this.#distancesOf(position))]);
   }
 
   /** Of a market with both sides open the side that is in danger speaks for both. */

@@ -20,6 +20,8 @@ export interface RecentSums {
   readonly sumReturn: number;
   readonly sumSquare: number;
   readonly sumTimeMs: number;
+  /** Weighted sum of the fourth powers of returns. */
+  readonly sumFourth: number;
   /** Weighted number of returns. */
   readonly count: number;
 }
@@ -53,9 +55,12 @@ const RECENT_DECAY_MS = 20_000;
 const RECENT_REACH_MS = 60_000;
 /** Fewer returns, or less time under observation, say nothing. */
 export const MIN_RETURNS = 10;
-const MIN_OBSERVED_MS = 240_000;
-/** The same for the last seconds; weighted, so that polls that are seconds apart say nothing of them. */
-const MIN_RECENT_COUNT = 3;
+const MIN_OBSERVED_MS = 30_000;
+/**
+ * The same for the last seconds, weighted, by how many returns carry them: polls that are far apart say nothing of
+ * them, nor does a single step.
+ */
+const MIN_RECENT_RETURNS = 2.5;
 const MIN_RECENT_MS = 3_000;
 
 /**
@@ -87,10 +92,10 @@ export function observe(
   };
 }
 
-const NO_SUMS: RecentSums = { sumReturn: 0, sumSquare: 0, sumTimeMs: 0, count: 0 };
+const NO_SUMS: RecentSums = { sumReturn: 0, sumSquare: 0, sumTimeMs: 0, sumFourth: 0, count: 0 };
 
 function recentSums(
-  { sumReturn, sumSquare, sumTimeMs, count }: RecentSums,
+  { sumReturn, sumSquare, sumTimeMs, sumFourth, count }: RecentSums,
   change: number,
   sinceLastMs: number,
 ): RecentSums {
@@ -99,6 +104,7 @@ function recentSums(
     sumReturn: sumReturn * keep + change,
     sumSquare: sumSquare * keep + change * change,
     sumTimeMs: sumTimeMs * keep + sinceLastMs,
+    sumFourth: sumFourth * keep + change ** 4,
     count: count * keep + 1,
   };
 }
@@ -110,13 +116,19 @@ function recentSums(
 export function motionOf(state: ForecastState | undefined): Quantity<Motion> {
   if (state === undefined) return unknown('tooFewSamples');
   const { recent: sums } = state;
-  const isRecent = sums !== undefined && sums.count >= MIN_RECENT_COUNT && sums.sumTimeMs >= MIN_RECENT_MS;
+  const isRecent =
+    sums !== undefined && carriedBy(sums) >= MIN_RECENT_RETURNS && sums.sumTimeMs >= MIN_RECENT_MS;
   const recent: Motion | undefined = isRecent ? { ...paceOf(sums), reachMs: RECENT_REACH_MS } : undefined;
   if (state.returns >= MIN_RETURNS && state.sumTimeMs >= MIN_OBSERVED_MS) {
     const motion = paceOf(state);
     return known(recent === undefined ? motion : { ...motion, recent });
   }
   return recent === undefined ? unknown('tooFewSamples') : known(recent);
+}
+
+/** How many equal returns would make the same sums. */
+function carriedBy({ sumSquare, sumFourth, count }: RecentSums): number {
+  return sumFourth > 0 ? Math.min(count, (sumSquare * sumSquare) / sumFourth) : count;
 }
 
 /**
@@ -131,7 +143,10 @@ function paceOf({
 }: Pick<RecentSums, 'sumReturn' | 'sumSquare' | 'sumTimeMs'>): Pick<Motion, 'variancePerMs' | 'driftPerMs'> {
   const significance = sumSquare > 0 ? (sumReturn * sumReturn) / sumSquare : 0;
   const share = Math.min(1, Math.max(0, (significance - CHANCE) / (CERTAIN - CHANCE)));
-  return { variancePerMs: sumSquare / sumTimeMs, driftPerMs: (share * sumReturn) / sumTimeMs };
+  return {
+    variancePerMs: sumSquare / sumTimeMs,
+    driftPerMs: share === 0 ? 0 : (share * sumReturn) / sumTimeMs,
+  };
 }
 
 /** Squared deviations of a sum of returns that chance explains, and that it does not. */

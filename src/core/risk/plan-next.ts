@@ -43,7 +43,7 @@ function findUrgent(
     const active = entries.find(({ phase }) => phase !== 'inactive');
     if (active !== undefined) return { inMs: 0, reason: 'ruleActive', subject: active.subject };
   }
-  return account.isBlind || account.unseenPositions > 0 ? { inMs: 0, reason: 'blind' } : undefined;
+  return account.isBlind || account.isPositionUnseen ? { inMs: 0, reason: 'blind' } : undefined;
 }
 
 function soonest(

@@ -3,7 +3,7 @@ import type { ForecastState } from '../risk/forecast.ts';
 import type { ElapsedState } from './elapsed.ts';
 import type { Mode } from './rule.ts';
 import type { RuleEntry } from './rule-state.ts';
-import type { SubjectKey } from './subject.ts';
+import type { Direction, SubjectKey } from './subject.ts';
 
 /** Raised when the shape of the state changes in a way that old state cannot be read. */
 export const STATE_VERSION = 1;
@@ -64,6 +64,8 @@ export interface PositionMemory {
   /** Where it was last seen; absent in states of an earlier version. */
   readonly market?: string;
   readonly side?: string;
+  /** Absent: not known. */
+  readonly direction?: Direction;
   /** Since it was last seen in a complete list; absent while it is. */
   readonly unseen?: Unseen;
   /** Time without cover, since it was last covered or first seen. */

@@ -105,7 +105,7 @@ function prepare(snapshot: Snapshot, state: AccountState, now: Instant, rules: C
   const passage = elapsedSince(state.passage, now, longestStepMs);
   const account = new AccountQuantities(snapshot, settings, now);
   const memory = remember(state, account, passage);
-  account.noteUncertain(unseenPositions(account, memory).size, unconfirmedZeros(memory));
+  account.noteUncertain(unseenPositions(account, memory), unconfirmedZeros(memory));
   const forecasts = marketForecasts(memory);
   return { account, memory, forecasts, passage, subjects: subjectsOf(account, memory, forecasts) };
 }

@@ -225,12 +225,21 @@ function stepCover(
   timerMs: number,
 ): PositionMemory {
   const { positionId, market } = position.record;
-  const where = { market, side: sideOf(position.record) };
+  const { direction } = position;
+  const where = {
+    market,
+    side: sideOf(position.record),
+    ...(direction.kind === 'value' ? { direction: direction.value } : {}),
+  };
   const unprotectedMs = before?.unprotectedMs ?? 0;
   const cover = account.coverOf(position);
   if (cover.kind !== 'value') return { positionId, unprotectedMs, cover: 'unknown', ...where };
   if (cover.value === 'ok') {
-    const isSame = before?.cover === 'covered' && before.unseen === undefined && before.side === where.side;
+    const isSame =
+      before?.cover === 'covered' &&
+      before.unseen === undefined &&
+      before.side === where.side &&
+      before.direction === where.direction;
     return isSame ? before : { positionId, unprotectedMs: 0, cover: 'covered', ...where };
   }
   const creditMs = before?.cover === 'open' ? timerMs : 0;

@@ -49,7 +49,7 @@ export function sceneOf({ stored, rules, controls, nowMs, withReasons }: SceneIn
   const now: Instant = { wallMs: nowMs, monotonicMs: 0, clockId: VIEWER };
   const snapshot = snapshotOf(stored, evaluation);
   const account = new AccountQuantities(snapshot ?? nothingRead(accountId, now), used.settings, now);
-  account.noteUncertain(unseenPositions(account, evaluation).size, unconfirmedZeros(evaluation));
+  account.noteUncertain(unseenPositions(account, evaluation), unconfirmedZeros(evaluation));
   return {
     stored,
     rules: used,

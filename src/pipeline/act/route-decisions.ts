@@ -20,6 +20,7 @@ import type { AccountSettings } from '../../core/quantities/settings.ts';
 import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
 import { type Evaluation, positionViews } from '../../core/rules/evaluate.ts';
 import type { ActionRequest, PositionView } from '../../core/rules/subject.ts';
+import { unseenPositions } from '../../core/rules/subjects.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
 import type { Observation } from '../poll/observe-account.ts';
 import { takeInbox } from '../poll/take-inbox.ts';
@@ -129,7 +130,7 @@ export function actOn(
     accountId: account.id,
     intentTtlMs: rules.settings.intentTtlMs,
     nowMs: laneMs,
-    plan: planner(stored, new AccountQuantities(snapshot, rules.settings, now)),
+    plan: planner(stored, accountOf(snapshot, evaluation, rules.settings, now)),
   });
   const inbox = takeInbox(documents.inbox, {
     positions: positions === undefined ? undefined : views,
@@ -193,6 +194,17 @@ function canAct({ rules }: WatchedAccount): boolean {
 function marketsOf({ sources }: Observation): readonly string[] {
   const { positions } = sources;
   return positions?.kind === 'read' ? [...new Set(positions.value.records.map(({ market }) => market))] : [];
+}
+
+function accountOf(
+  snapshot: Snapshot,
+  { state }: Evaluation,
+  settings: AccountSettings,
+  now: Instant,
+): AccountQuantities {
+  const account = new AccountQuantities(snapshot, settings, now);
+  account.noteUnseen(unseenPositions(account, state));
+  return account;
 }
 
 /** Plans reductions of the account as a whole; positions whose reduction has failed are left to the others. */

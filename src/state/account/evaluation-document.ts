@@ -25,11 +25,11 @@ interface SplitEvaluation extends RestingEvaluation {
 
 /**
  * `lastLog`, `returns`, `sumReturn`, `sumSquare`, `sumTimeMs` of a forecast, then `absentMs` or `gap` (0 or 1), then
- * `sumReturn`, `sumSquare`, `sumTimeMs` and `count` of its last seconds, where it has such.
+ * `sumReturn`, `sumSquare`, `sumTimeMs`, `sumFourth` and `count` of its last seconds, where it has such.
  */
 type Moved = readonly number[];
 const LONG_FIGURES = 6;
-const ALL_FIGURES = 10;
+const ALL_FIGURES = 11;
 
 /** The part that moves, in the order of the lists of the other. */
 type MovingEvaluation = readonly [
@@ -105,6 +105,7 @@ export function restsAlike(a: AccountState, b: AccountState): boolean {
         one.cover === other.cover &&
         one.market === other.market &&
         one.side === other.side &&
+        one.direction === other.direction &&
         one.unseen === other.unseen,
     )
   );
@@ -158,7 +159,7 @@ function movedOf(
 ): Moved {
   const long = [lastLog, returns, sumReturn, sumSquare, sumTimeMs, last];
   if (recent === undefined) return long;
-  return [...long, recent.sumReturn, recent.sumSquare, recent.sumTimeMs, recent.count];
+  return [...long, recent.sumReturn, recent.sumSquare, recent.sumTimeMs, recent.sumFourth, recent.count];
 }
 
 type Forecast = readonly [forecast: ForecastState, last: number];
@@ -198,10 +199,10 @@ function readMoved(value: unknown): Forecast {
 }
 
 type LongFigures = readonly [number, number, number, number, number, number];
-type RecentFigures = readonly [number, number, number, number];
+type RecentFigures = readonly [number, number, number, number, number];
 
-function readRecent([sumReturn, sumSquare, sumTimeMs, count]: RecentFigures): RecentSums {
-  return { sumReturn, sumSquare, sumTimeMs, count };
+function readRecent([sumReturn, sumSquare, sumTimeMs, sumFourth, count]: RecentFigures): RecentSums {
+  return { sumReturn, sumSquare, sumTimeMs, sumFourth, count };
 }
 
 function listOf(value: unknown, length?: number): readonly unknown[] {

@@ -16,7 +16,12 @@ import { settleChange } from '../../../src/state/account/settle-change.ts';
 const figure = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0);
 const sums = { sumReturn: figure, sumSquare: figure, sumTimeMs: figure };
 const forecast = fc.record(
-  { lastLog: figure, returns: fc.nat(), ...sums, recent: fc.record({ ...sums, count: figure }) },
+  {
+    lastLog: figure,
+    returns: fc.nat(),
+    ...sums,
+    recent: fc.record({ ...sums, sumFourth: figure, count: figure }),
+  },
   // One stored before there was such a thing has no `recent`.
   { requiredKeys: ['lastLog', 'returns', 'sumReturn', 'sumSquare', 'sumTimeMs'] },
 );
