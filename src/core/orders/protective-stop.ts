@@ -60,6 +60,7 @@ export function standingStops(state: LaneState, epochId: string): readonly OwnSt
       confirmed:
         isCertain &&
         order.status === 'open' &&
+        order.mayHaveVanished !== true &&
         !order.ambiguous &&
         order.activatedMs === null &&
         order.reachedMs === null,
@@ -180,8 +181,9 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
   if (own.length > MAX_STANDING_STOPS) return all('tooManyStops');
   const standing = own.reduce((sum, order) => sum.plus(toDecimal(order.amount)), ZERO);
   if (!stop.isTrimmed && standing.gt(stop.amount)) return all('exceedsNetExposure');
-  if (latest.mayHaveVanished === true) return replaceVanished(stop, latest, scene);
-  if (latest.status === 'unsure') return resend(stop, latest, scene);
+  const mayHaveVanished = latest.mayHaveVanished === true;
+  if (mayHaveVanished && stop.isTrimmed) return replaceVanished(stop, latest, scene);
+  if (latest.status === 'unsure' && !mayHaveVanished) return resend(stop, latest, scene);
   if (liquidationMoved(stop, latest)) {
     const compared = compareTightness(stop.prices, latest);
     if (compared < 0) return all('stopLoosened');
@@ -232,11 +234,10 @@ function resend(stop: DesiredStop, latest: OwnOrder, scene: SetScene): JudgedCov
 }
 
 /**
- * After an outage: sent again, and where its id was refused as used before, which it was, another one beside it. One
- * that covers a part only stays as it is, as two of them could take too much.
+ * After an outage: sent again, and where its id was refused as used before, which it was, another one beside it. Not for
+ * stops that cover a part only, as two of them could take too much.
  */
 function replaceVanished(stop: DesiredStop, latest: OwnOrder, scene: SetScene): JudgedCovers {
-  if (!stop.isTrimmed) return { place: [], remove: [] };
   return latest.status === 'unsure'
     ? resend(stop, latest, scene)
     : { place: [wantOf(stop, null)], remove: [] };
