@@ -132,6 +132,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   ],
   orders: [
     'activation-gap',
+    'after-outage',
     'fence',
     'market-steps',
     'net-exposure',

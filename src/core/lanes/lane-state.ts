@@ -59,6 +59,8 @@ export interface LaneState {
   readonly learnedBasis?: number;
   /** Coarser than in the config, as refusals have taught; absent: as configured. */
   readonly learnedSteps?: { readonly amountStep?: DecimalString; readonly priceStep?: DecimalString };
+  /** Between what mark less last price lay when an order of ours filled, fractions of the mark; absent: never seen. */
+  readonly measuredBasis?: { readonly low: number; readonly high: number };
   /** How long requests in this market take at present; absent: none has been answered yet. */
   readonly roundTripMs?: number;
   /** Requests refused or unanswered since one was last accepted: lengthens the pause before the next try. */
@@ -223,6 +225,10 @@ export interface OwnOrder {
   readonly presumedFilled: boolean;
   /** The market had passed its activation before it arrived. */
   readonly inverted?: boolean;
+  /** It stood when an outage began: that its id was used before does not show that it still does. */
+  readonly mayHaveVanished?: boolean;
+  /** One of two that share an amount, at a small and at a large gap; absent: it has all of it. */
+  readonly part?: 'near' | 'far';
   /** The position moved in a way that this order may or may not explain. */
   readonly ambiguous: boolean;
   /** Sent before the fence had passed, or where earlier orders could not be ruled out. */

@@ -14,13 +14,12 @@ import {
 import { settleChange } from '../../../src/state/account/settle-change.ts';
 
 const figure = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0);
-const forecast = fc.record({
-  lastLog: figure,
-  returns: fc.nat(),
-  sumReturn: figure,
-  sumSquare: figure,
-  sumTimeMs: figure,
-});
+const sums = { sumReturn: figure, sumSquare: figure, sumTimeMs: figure };
+const forecast = fc.record(
+  { lastLog: figure, returns: fc.nat(), ...sums, recent: fc.record({ ...sums, count: figure }) },
+  // One stored before there was such a thing has no `recent`.
+  { requiredKeys: ['lastLog', 'returns', 'sumReturn', 'sumSquare', 'sumTimeMs'] },
+);
 const slot: fc.Arbitrary<RuleSlot> = fc.record({
   ruleId: fc.string(),
   checksum: fc.string(),
