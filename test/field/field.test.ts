@@ -13,7 +13,15 @@ const SEED = 1;
 const CONTROLS = 24;
 const LONG_MS = 600_000;
 
-test('every pair of values is met, and what is preventable is prevented', { timeout: 300_000 }, async () => {
+/**
+ * What the daemon reaches today; the bars are 99 %, 99 % and none (docs/field.md). Raise these with each mend, so that
+ * nothing that was reached is lost again.
+ */
+const PREVENTED = 0.14;
+const PREVENTED_SCENARIOS = 0.6;
+const HARMED = 2;
+
+test('every pair of values is met, and what is preventable is prevented', { timeout: 900_000 }, async () => {
   const count = coveringRows(SEED).length;
   const results: CaseResult[] = [];
   for (let index = 0; index < count; index += 1) results.push(await judge(caseAt(SEED, index)));
@@ -26,25 +34,22 @@ test('every pair of values is met, and what is preventable is prevented', { time
   const preventable = results.filter(({ verdict }) => verdict !== 'unpreventable');
   expect(preventable.length).toBeGreaterThan(0.7 * count);
   const lost = preventable.filter(({ verdict }) => verdict === 'liquidated');
-  expect(1 - lost.length / preventable.length, wordsOf(lost)).toBeGreaterThanOrEqual(PREVENTED);
+  expect(1 - lost.length / preventable.length >= PREVENTED ? [] : wordsOf(lost)).toEqual([]);
 });
 
-function wordsOf(lost: readonly CaseResult[]): string {
-  return lost.map(({ id, daemon }) => `${id} (${daemon?.failure ?? ''})`).join(', ');
+function wordsOf(lost: readonly CaseResult[]): readonly string[] {
+  return lost.map(({ id, daemon }) => `${id} (${daemon?.failure ?? ''})`);
 }
 
-test('accounts that need nothing keep their orders, positions and money', { timeout: 300_000 }, async () => {
+test('accounts that need nothing keep their orders, positions and money', { timeout: 900_000 }, async () => {
   const results: ControlResult[] = [];
   for (let index = 0; index < CONTROLS; index += 1) results.push(await judgeControl(controlAt(SEED, index)));
   expect(results.flatMap(({ errors }) => errors)).toEqual([]);
   const harmed = results.filter(({ harm }) => harm.length > 0);
-  expect(
-    harmed.length,
-    harmed.map(({ id, harm }) => `${id}: ${harm.join('; ')}`).join('\n'),
-  ).toBeLessThanOrEqual(HARMED);
+  expect(harmed.length <= HARMED ? [] : harmed.map(({ id, harm }) => [id, ...harm])).toEqual([]);
 });
 
-test('scenarios of their own are played', { timeout: 300_000 }, async () => {
+test('scenarios of their own are played', { timeout: 900_000 }, async () => {
   const places = SCENARIO_PLACES.flatMap(({ index }, place) => (index === 0 ? [place] : []))
     .map((place) => scenarioCase(SEED, place))
     .filter(({ world }) => world.durationMs < LONG_MS);
@@ -54,9 +59,5 @@ test('scenarios of their own are played', { timeout: 300_000 }, async () => {
   const preventable = results.filter(({ verdict }) => verdict !== 'unpreventable');
   expect(preventable.length).toBeGreaterThan(0.7 * places.length);
   const lost = preventable.filter(({ verdict }) => verdict === 'liquidated');
-  expect(1 - lost.length / preventable.length, wordsOf(lost)).toBeGreaterThanOrEqual(PREVENTED_SCENARIOS);
+  expect(1 - lost.length / preventable.length >= PREVENTED_SCENARIOS ? [] : wordsOf(lost)).toEqual([]);
 });
-
-const PREVENTED = 0.05;
-const PREVENTED_SCENARIOS = 0.3;
-const HARMED = 3;

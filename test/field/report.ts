@@ -242,7 +242,8 @@ function barsOf(report: Omit<FieldReport, 'bars'>): readonly Bar[] {
     {
       what: 'from breach to first fill, as a part of 3 round trips + 1 s + gap / speed (median)',
       wanted: 'at most 1',
-      got: reaction.medianOfBound === null ? 'no fill' : reaction.medianOfBound.toFixed(2),
+      got:
+        reaction.medianOfBound === null ? 'most were lost without a fill' : reaction.medianOfBound.toFixed(2),
       holds: reaction.medianOfBound !== null && reaction.medianOfBound <= 1,
     },
   ];

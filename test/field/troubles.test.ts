@@ -25,7 +25,7 @@ test.each([
     expect(failingMs / endpoints / (TIMES.endMs - TIMES.fallMs + 5_000)).toBeLessThanOrEqual(share * 1.1);
     if (share === 0) return;
     const kinds = new Set(faults.map(({ fault: { effect } }) => JSON.stringify(effect)));
-    for (const needle of [
+    const wanted = [
       '"status":429}',
       '"gatewayStatus"',
       '"retryAfterMs":60000',
@@ -34,20 +34,9 @@ test.each([
       'failed',
       '"reset"',
       '"hang"',
-    ])
-      expect(
-        [...kinds].some((kind) => kind.includes(needle)),
-        needle,
-      ).toBe(true);
-  },
-);
-
-test.each(FACTORS.slow)('slow %s: what is slow takes the whole latency, the other 0.1 s', (slow) => {
-  const roundTrips = roundTripsOf(levels({ slow, latency: '1.5 s' }));
-  expect(roundTrips).toEqual({
-    readMs: slow === 'orders only' ? 100 : 1_500,
-    orderMs: slow === 'reads only' ? 100 : 1_500,
-  });
+    ];
+  expect(wanted.filter((needle) => ![...kinds].some((kind) => kind.includes(needle)))).toEqual([]);
+});
   const delays = slownessOf(roundTrips).map(({ fault }) => fault);
   const extraMs = Math.max(
     ...delays.map(({ effect }) => (effect.kind === 'latency' ? effect.delayMs : 0)),
