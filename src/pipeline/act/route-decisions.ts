@@ -21,6 +21,7 @@ import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
 import { type Evaluation, positionViews } from '../../core/rules/evaluate.ts';
 import type { ActionRequest, PositionView } from '../../core/rules/subject.ts';
 import { unseenPositions } from '../../core/rules/subjects.ts';
+import { unconfirmedZeros } from '../../core/rules/balances.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
 import type { Observation } from '../poll/observe-account.ts';
 import { takeInbox } from '../poll/take-inbox.ts';
@@ -203,7 +204,7 @@ function accountOf(
   now: Instant,
 ): AccountQuantities {
   const account = new AccountQuantities(snapshot, settings, now);
-  account.noteUnseen(unseenPositions(account, state));
+  account.noteUncertain(unseenPositions(account, state), unconfirmedZeros(state));
   return account;
 }
 

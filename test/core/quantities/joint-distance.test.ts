@@ -178,9 +178,9 @@ describe('jointDistance', () => {
 
   test('a position that the list does not show hides nothing, unless it may hedge those that it shows', () => {
     const nine = Array.from({ length: 9 }, (_, index) => long(index, 0.61));
-    const withUnseen = (...unseen: Parameters<AccountQuantities['noteUnseen']>[0]) => {
+    const withUnseen = (...unseen: Parameters<AccountQuantities['noteUncertain']>[0]) => {
       const account = accountOf(nine);
-      account.noteUnseen(unseen);
+      account.noteUncertain(unseen, new Set());
       return account.jointDistance;
     };
     const near = { kind: 'atMost', value: expect.closeTo(0.61 / 9, 9) };
