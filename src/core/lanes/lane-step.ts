@@ -132,8 +132,11 @@ export function finish(
 }
 
 /** How long an answer took: slower counts at once, faster by half, and what was not answered tells nothing. */
-function timed(state: LaneState, { startedMs }: InProgress, result: StepResult, nowMs: number): LaneState {
-  if (result.kind === 'readPositions' || result.outcome.kind === 'unknown') return state;
+function timed(state: LaneState, { startedMs, step }: InProgress, result: StepResult, nowMs: number): LaneState {
+  if (result.kind === 'readPositions') return state;
+  // What was given up early took at least that long.
+  const isLost = result.outcome.kind === 'unknown' && !('answerWithinMs' in step);
+  if (isLost) return state;
   const tookMs = Math.max(0, nowMs - startedMs);
   return { ...state, roundTripMs: Math.max(tookMs, Math.round(((state.roundTripMs ?? 0) + tookMs) / 2)) };
 }
