@@ -227,5 +227,7 @@ export function explainedClosures(
 export function withLeft(state: LaneState, left: readonly OwnOrder[]): LaneState {
   const ids = new Set(left.map(({ request }) => request.clientOrderId));
   const ended = state.orders.filter(({ request }) => !ids.has(request.clientOrderId));
-  return ended.length === 0 ? { ...state, orders: left } : { ...state, orders: left, ended: [...(state.ended ?? []), ...ended] };
+  return ended.length === 0
+    ? { ...state, orders: left }
+    : { ...state, orders: left, ended: [...(state.ended ?? []), ...ended] };
 }

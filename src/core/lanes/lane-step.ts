@@ -132,7 +132,12 @@ export function finish(
 }
 
 /** How long an answer took: slower counts at once, faster by half, and what was not answered tells nothing. */
-function timed(state: LaneState, { startedMs, step }: InProgress, result: StepResult, nowMs: number): LaneState {
+function timed(
+  state: LaneState,
+  { startedMs, step }: InProgress,
+  result: StepResult,
+  nowMs: number,
+): LaneState {
   if (result.kind === 'readPositions') return state;
   // What was given up early took at least that long.
   const isLost = result.outcome.kind === 'unknown' && !('answerWithinMs' in step);
@@ -241,9 +246,7 @@ function accepted(
   }
   const amount = placed.adjustedFrom === undefined ? order.amount : placed.amount;
   const orders = base.orders.map((other) =>
-    isSameId(other, order)
-      ? { ...arrived(other, state, nowMs), amount, mayHaveVanished: false }
-      : other,
+    isSameId(other, order) ? { ...arrived(other, state, nowMs), amount, mayHaveVanished: false } : other,
   );
   // Filled in part or trimmed, it says that the position is not, or not any more, what was read: read before going on.
   const isTrimmed =

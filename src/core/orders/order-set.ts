@@ -200,7 +200,12 @@ function targetOf(intent: Intent): Decimal {
   return intent.targetBase === null ? ZERO : toDecimal(intent.targetBase);
 }
 
-function differCover(position: ReadPosition, budget: Decimal | undefined, scene: SetScene, plan: SetPlan): void {
+function differCover(
+  position: ReadPosition,
+  budget: Decimal | undefined,
+  scene: SetScene,
+  plan: SetPlan,
+): void {
   const id = position.positionId;
   const isClosing = scene.state.intents.some(
     (intent) => isOpen(intent) && intent.source === 'cover' && intent.positionId === id,

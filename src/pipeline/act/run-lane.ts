@@ -7,7 +7,15 @@ import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
 import { LaneRunEnded, LaneSession, viewOf } from './lane-session.ts';
-import { asStored, type Before, changeLane, hasNothingToDo, type Planned, planStep, takenUp } from './plan-step.ts';
+import {
+  asStored,
+  type Before,
+  changeLane,
+  hasNothingToDo,
+  type Planned,
+  planStep,
+  takenUp,
+} from './plan-step.ts';
 import { type MarketRecords, readMarket } from './read-market.ts';
 import { runAccountLane } from './run-account-lane.ts';
 
@@ -231,7 +239,10 @@ async function writeDown(
   if (late === undefined) return;
   try {
     await late.change(
-      (view) => changeLane(view, market, (lane) => answeredLate(lane, step, result.outcome, view.context.settings, view.nowMs)),
+      (view) =>
+        changeLane(view, market, (lane) =>
+          answeredLate(lane, step, result.outcome, view.context.settings, view.nowMs),
+        ),
       false,
     );
   } finally {
