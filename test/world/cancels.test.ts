@@ -101,12 +101,12 @@ const isOurs = ({ clientOrderId }: { clientOrderId?: string | undefined }): bool
 
 /** When our first order after the breach was placed, since the breach. */
 function firstOrderMs(world: World): number {
-  const [first] = entries(world, 'order_placed').filter((entry) => isOurs(entry) && entry.atMs > BREACH_MS);
+  const first = entries(world, 'order_placed').find((entry) => isOurs(entry) && entry.atMs > BREACH_MS);
   return (first?.atMs ?? Number.POSITIVE_INFINITY) - BREACH_MS;
 }
 
 function firstFillMs(world: World): number {
-  const [first] = entries(world, 'fill').filter(isOurs);
+  const first = entries(world, 'fill').find(isOurs);
   return (first?.atMs ?? Number.POSITIVE_INFINITY) - BREACH_MS;
 }
 
@@ -166,8 +166,8 @@ test('a rule cancels only behind an order that was accepted', async () => {
   const world = worldOf({ config: configOf(CANCEL_THEN_HALVE), events: [OWNERS] });
   await world.run();
   const [cancelled] = entries(world, 'order_cancelled');
-  const accepted = entries(world, 'order_placed').filter((entry) => isOurs(entry));
-  expect(accepted[0]?.atMs).toBeLessThan(cancelled?.atMs ?? 0);
+  const accepted = entries(world, 'order_placed').find(isOurs);
+  expect(accepted?.atMs).toBeLessThan(cancelled?.atMs ?? 0);
   expect(cancelsOf(world).length).toBeGreaterThan(0);
 });
 
@@ -178,8 +178,7 @@ test('two lost replies in a row cost seconds, not twenty', async () => {
   };
   const world = worldOf({ config: configOf(HALVE), faults: [fault], speed: 0.0016 });
   await world.run();
-  expect(firstOrderMs(world)).toBeLessThan(6_000);
-  expect(firstFillMs(world)).toBeLessThan(8_000);
+  expect(firstOrderMs(world)).toBeLessThan(4_500);
 });
 
 test('two replies lost after their effect: nothing is placed twice', async () => {

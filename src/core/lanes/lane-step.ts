@@ -139,10 +139,10 @@ function timed(
   nowMs: number,
 ): LaneState {
   if (result.kind === 'readPositions') return state;
-  // What was given up early took at least that long.
-  const isLost = result.outcome.kind === 'unknown' && !('answerWithinMs' in step);
-  if (isLost) return state;
-  const tookMs = Math.max(0, nowMs - startedMs);
+  const isLost = result.outcome.kind === 'unknown';
+  if (isLost && !('answerWithinMs' in step)) return state;
+  // What was given up early may have been on its way: the next one is waited for a little longer.
+  const tookMs = Math.max(0, nowMs - startedMs) * (isLost ? 0.5 : 1);
   return { ...state, roundTripMs: Math.max(tookMs, Math.round(((state.roundTripMs ?? 0) + tookMs) / 2)) };
 }
 
