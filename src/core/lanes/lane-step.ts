@@ -132,9 +132,17 @@ export function finish(
 }
 
 /** How long an answer took: slower counts at once, faster by half, and what was not answered tells nothing. */
-function timed(state: LaneState, { startedMs }: InProgress, result: StepResult, nowMs: number): LaneState {
-  if (result.kind === 'readPositions' || result.outcome.kind === 'unknown') return state;
-  const tookMs = Math.max(0, nowMs - startedMs);
+function timed(
+  state: LaneState,
+  { startedMs, step }: InProgress,
+  result: StepResult,
+  nowMs: number,
+): LaneState {
+  if (result.kind === 'readPositions') return state;
+  const isLost = result.outcome.kind === 'unknown';
+  if (isLost && !('answerWithinMs' in step)) return state;
+  // What was given up early may have been on its way: the next one is waited for a little longer.
+  const tookMs = Math.max(0, nowMs - startedMs) * (isLost ? 0.5 : 1);
   return { ...state, roundTripMs: Math.max(tookMs, Math.round(((state.roundTripMs ?? 0) + tookMs) / 2)) };
 }
 

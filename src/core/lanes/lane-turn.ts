@@ -2,6 +2,7 @@ import type { IdleReason, Recorder } from '../audit/audit-event.ts';
 import { admittedOf, type LaneContext } from '../intents/admission.ts';
 import { cancelAnswerMs } from '../orders/cancel-policy.ts';
 import { orderTypesOf, requestOf } from '../orders/order-request.ts';
+import { isRacing } from '../orders/racing.ts';
 import type { Want } from '../orders/want.ts';
 import { formatDecimal } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
@@ -13,6 +14,7 @@ import {
   type RetryKind,
   type Step,
 } from './lane-state.ts';
+import { roundTripOf } from './market-read.ts';
 
 /** One answer to what a lane is to do next. */
 export interface Turn {
@@ -93,7 +95,19 @@ export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boole
     ...(want.part === undefined ? {} : { part: want.part }),
   };
   if (overshoot) auditOvershoot(order, want, ahead, turn);
-  return { kind: 'place', request, order, ahead, isResend, anchor: want.anchor };
+  const inHurry = ahead || isRacing(want.position, state, turn.context.settings);
+  const hurry = inHurry ? { answerWithinMs: hurriedAnswerMs(state) } : {};
+  return { kind: 'place', request, order, ahead, isResend, anchor: want.anchor, ...hurry };
+}
+
+const LEAST_ANSWER_MS = 1_000;
+const ANSWER_ROUND_TRIPS = 3;
+
+/** In a hurry nobody waits for an answer for seconds, where answers usually come at once. */
+function hurriedAnswerMs(state: LaneState): number {
+  const { latestRead } = state;
+  const usualMs = latestRead === null ? Number.POSITIVE_INFINITY : roundTripOf(state, latestRead);
+  return Math.max(LEAST_ANSWER_MS, ANSWER_ROUND_TRIPS * usualMs);
 }
 
 function auditOvershoot(order: OwnOrder, want: Want, ahead: boolean, turn: Turn): void {

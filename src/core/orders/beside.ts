@@ -2,7 +2,7 @@ import type { OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
 import { type Decimal, toDecimal, ZERO } from '../quantities/decimal.ts';
 import { PROOF_MS } from './cancel-policy.ts';
 import { isHedged } from './net-exposure.ts';
-import { isSentFor, isWellPast, offsetFromActivation } from './outstanding.ts';
+import { isRemovable, isSentFor, isWellPast, offsetFromActivation } from './outstanding.ts';
 import type { SetScene, Want } from './want.ts';
 
 /** What is asked for on a position, for what is added beside orders that no cancel removes now. */
@@ -91,4 +91,9 @@ export function roomTakers(position: ReadPosition, { state, nowMs }: SetScene): 
   const { roomTakenMs } = state;
   if (roomTakenMs === undefined || nowMs - roomTakenMs > PROOF_MS) return [];
   return state.orders.filter((order) => order.positionId === position.positionId);
+}
+
+/** Whether a cancel may be sent now, and would remove the order for certain. */
+export function canRemove(order: OwnOrder, { mayCancel, settings, nowMs }: SetScene): boolean {
+  return mayCancel && isRemovable(order, settings, nowMs);
 }

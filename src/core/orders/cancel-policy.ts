@@ -1,3 +1,4 @@
+import { isPresumedClosed } from '../lanes/absence.ts';
 import type { LaneState } from '../lanes/lane-state.ts';
 import type { OrderType } from '../ports/exchange.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
@@ -73,8 +74,9 @@ function isRoomTaken({ roomTakenMs }: LaneState, { refusedMs }: OrderRecord, now
 }
 
 /** No position is open: no stop there protects anything. */
-function isMarketEmpty({ latestRead, readAfterMs, absent = [] }: LaneState): boolean {
-  if (absent.length > 0) return false;
+function isMarketEmpty(state: LaneState): boolean {
+  const { latestRead, readAfterMs, absent = [] } = state;
+  if (!absent.every(({ positionId }) => isPresumedClosed(state, positionId))) return false;
   return latestRead !== null && latestRead.sentAtMs >= readAfterMs && latestRead.positions.length === 0;
 }
 

@@ -12,16 +12,16 @@ import {
   toDecimal,
   ZERO,
 } from '../quantities/decimal.ts';
-import { mayAddUp } from './beside.ts';
+import { canRemove, mayAddUp } from './beside.ts';
+import { fillNeed, type SetPlan } from './fill-need.ts';
 import { isHedged, leastAmount, netExposure } from './net-exposure.ts';
 import { isSentFor, outstandingBase } from './outstanding.ts';
 import { coverOrders, desiredStop, judgeCovers } from './protective-stop.ts';
-import { canRemove, fillReduce, type Plan } from './reduce-orders.ts';
 import type { Removal, SetDifference, SetScene, Want } from './want.ts';
 
 /** Compares what is wanted in a market with what of ours may be open there. */
 export function orderSetDifference(scene: SetScene): SetDifference {
-  const plan: Plan = { place: [], remove: [], blocked: [], hedged: [] };
+  const plan: SetPlan = { place: [], remove: [], blocked: [], hedged: [] };
   removeOrphans(scene, plan);
   for (const position of scene.read.positions) differOne(position, scene, plan);
   blockUnseen(scene, plan);
@@ -35,7 +35,7 @@ export function orderSetDifference(scene: SetScene): SetDifference {
  * Before anything is placed for a position, what is only presumed to have filled there is cancelled; where no cancel
  * may be sent, the two may add up.
  */
-function removeUnproven(scene: SetScene, plan: Plan): void {
+function removeUnproven(scene: SetScene, plan: SetPlan): void {
   const unproven = scene.state.orders.filter(
     ({ presumedFilled, positionId }) =>
       presumedFilled && plan.place.some((want) => want.position.positionId === positionId),
@@ -52,7 +52,7 @@ function removeUnproven(scene: SetScene, plan: Plan): void {
 }
 
 /** What no cancel of ours can remove stays, and is said to. */
-function separateStanding(plan: Plan, scene: SetScene): SetDifference {
+function separateStanding(plan: SetPlan, scene: SetScene): SetDifference {
   const remove: Removal[] = [];
   const standing: Removal[] = [];
   const known = new Set<OwnOrder>();
@@ -65,7 +65,7 @@ function separateStanding(plan: Plan, scene: SetScene): SetDifference {
 }
 
 /** A trial has shown what it was for. */
-function removeTrials({ state, read }: SetScene, plan: Plan): void {
+function removeTrials({ state, read }: SetScene, plan: SetPlan): void {
   for (const order of state.orders) {
     const isThere = findPosition(read, order.positionId) !== undefined;
     if (order.trial === true && isThere) plan.remove.push({ order, why: 'resolved' });
@@ -73,14 +73,14 @@ function removeTrials({ state, read }: SetScene, plan: Plan): void {
 }
 
 /** Nothing is placed for a position that the read does not show, and nothing taken away. */
-function blockUnseen({ state, admitted }: SetScene, plan: Plan): void {
+function blockUnseen({ state, admitted }: SetScene, plan: SetPlan): void {
   for (const { key, positionId } of [...admitted.intents, ...admitted.covers]) {
     if (isHeld(state, positionId)) plan.blocked.push({ key, why: 'positionNotSeen' });
   }
 }
 
 /** Orders for positions that are gone: left standing, they would hit whatever is built there next. */
-function removeOrphans(scene: SetScene, plan: Plan): void {
+function removeOrphans(scene: SetScene, plan: SetPlan): void {
   for (const order of scene.state.orders) {
     const position = findPosition(scene.read, order.positionId);
     const isGone =
@@ -91,7 +91,7 @@ function removeOrphans(scene: SetScene, plan: Plan): void {
   }
 }
 
-function differOne(position: ReadPosition, scene: SetScene, plan: Plan): void {
+function differOne(position: ReadPosition, scene: SetScene, plan: SetPlan): void {
   const budget = exposureBudget(position, scene);
   const reduce = differReduce(position, budget, scene, plan);
   const reduceAmount = reduce ?? stayingBase(position, scene);
@@ -126,7 +126,7 @@ function differReduce(
   position: ReadPosition,
   budget: Decimal | undefined,
   scene: SetScene,
-  plan: Plan,
+  plan: SetPlan,
 ): Decimal | undefined {
   const id = position.positionId;
   const open = scene.state.intents.filter((intent) => isOpen(intent) && intent.positionId === id);
@@ -152,7 +152,7 @@ function differReduce(
     for (const order of own) plan.remove.push({ order, why: 'exceedsNetExposure' });
     return undefined;
   }
-  fillReduce({ winner, group, position, amount, own, budget }, scene, plan);
+  fillNeed({ winner, group, position, amount, own, budget }, scene, plan);
   return amount;
 }
 
@@ -163,7 +163,7 @@ function differReduce(
 function keepForUntargeted(
   own: readonly OwnOrder[],
   open: readonly Intent[],
-  plan: Plan,
+  plan: SetPlan,
 ): Decimal | undefined {
   const isOwned = (order: OwnOrder): boolean => open.some((intent) => intent.key === order.key);
   if (own.some(isOwned)) return outstandingBase(own, () => true);
@@ -177,7 +177,7 @@ function wantedAmount(
   budget: Decimal | undefined,
   group: readonly Intent[],
   scene: SetScene,
-  plan: Plan,
+  plan: SetPlan,
 ): Decimal | undefined {
   const target = toDecimal(winner.targetBase ?? position.sizeBase);
   const amount = reductionAmount(toDecimal(position.sizeBase), target, scene.market);
@@ -201,7 +201,12 @@ function targetOf(intent: Intent): Decimal {
   return intent.targetBase === null ? ZERO : toDecimal(intent.targetBase);
 }
 
-function differCover(position: ReadPosition, budget: Decimal | undefined, scene: SetScene, plan: Plan): void {
+function differCover(
+  position: ReadPosition,
+  budget: Decimal | undefined,
+  scene: SetScene,
+  plan: SetPlan,
+): void {
   const id = position.positionId;
   const isClosing = scene.state.intents.some(
     (intent) => isOpen(intent) && intent.source === 'cover' && intent.positionId === id,
@@ -233,7 +238,7 @@ function countedOrders(scene: SetScene, position: ReadPosition): readonly OwnOrd
 }
 
 /** With both sides open all our orders together, covers included, stay within the net exposure. */
-function trimToNet(scene: SetScene, plan: Plan): void {
+function trimToNet(scene: SetScene, plan: SetPlan): void {
   const exposure = withHeld(scene.read, scene.state);
   if (scene.settings.hedge === 'perLeg' || !isHedged(exposure)) return;
   if (scene.admitted.intents.some((intent) => intent.perLeg)) return;

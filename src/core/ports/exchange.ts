@@ -257,8 +257,11 @@ export interface CallOptions {
   /**
    * Asked right before each sending, the repetition after a refused nonce included: false ends the call without an
    * effect. For whoever holds a right that can be lost while the call waits, as in a process that was suspended.
+   * `timeoutMs`: how long the request may take from now on, waiting for a connection included.
    */
-  readonly mayLeave?: () => boolean;
+  readonly mayLeave?: (timeoutMs: number) => boolean;
+  /** A request that is not answered for so long is given up, if that is sooner than usual; waiting does not count. */
+  readonly answerWithinMs?: number;
 }
 
 export interface TransferQuery {

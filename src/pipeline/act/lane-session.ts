@@ -71,10 +71,15 @@ const MOST_ATTEMPTS = 20;
 const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 50;
 const RENEWALS_PER_LEASE = 3;
+/** From the lease's extension to the request's leaving. */
+const COVER_MARGIN_MS = 1_000;
 
-/** Also while a request waits to leave for as long as two renewals are apart, it is covered. */
-export function leaseForRequestMs({ laneLeaseMs, attemptTimeoutMs }: PipelineContext['settings']): number {
-  return Math.max(laneLeaseMs, attemptTimeoutMs + (2 * laneLeaseMs) / RENEWALS_PER_LEASE);
+/**
+ * Long enough for a request: a lane is taken for so long, as most runs have no more than one, and since the store takes
+ * a lease that ends later than one that begins now for one from before its clock was set back.
+ */
+export function longestLeaseMs({ laneLeaseMs, attemptTimeoutMs }: PipelineContext['settings']): number {
+  return Math.max(laneLeaseMs, attemptTimeoutMs + COVER_MARGIN_MS);
 }
 
 /**
@@ -86,11 +91,12 @@ export class LaneSession {
   readonly #context: PipelineContext;
   readonly #lease: LaneLease;
   #heldUntilMs: number;
-  #isSending = false;
   #isWanted = false;
   #isOver = false;
   #callOff: (() => void) | undefined;
   #renewal: Promise<void> = Promise.resolve();
+  #covering: Promise<void> = Promise.resolve();
+  #isSending = false;
   #seen: SeenAccount | undefined;
 
   /** `seen`: where the first change starts from; one that is out of date is found out when it is written. */
@@ -106,9 +112,7 @@ export class LaneSession {
   keep(): void {
     const { timers, settings } = this.#context;
     this.#callOff = timers.after(settings.laneLeaseMs / RENEWALS_PER_LEASE, () => {
-      this.#renewal = this.#renew().then(() => {
-        if (!this.#isOver) this.keep();
-      });
+      this.#renewal = this.#renew();
     });
   }
 
@@ -117,24 +121,27 @@ export class LaneSession {
     return this.#isWanted;
   }
 
-  /** Whether a request that leaves now and takes its whole time certainly ends while the lane is still held. */
-  get isCovered(): boolean {
-    const { clock, settings } = this.#context;
-    return clock.monotonicMs() + settings.attemptTimeoutMs <= this.#heldUntilMs;
+  /** Whether the lease is certainly held now, by the clock of this process. */
+  get isHeld(): boolean {
+    return this.#context.clock.monotonicMs() < this.#heldUntilMs;
+  }
+
+  /** Whether the lease is held for so long from now on. */
+  covers(ms: number): boolean {
+    return this.#context.clock.monotonicMs() + ms <= this.#heldUntilMs;
   }
 
   /**
-   * Holds the lane long enough for a request until `uncover`: this process may be suspended or die while it is under
-   * way, and nobody may act beside it then.
-   * @returns whether that came about
+   * Holds the lease for as long as a request may take that is about to leave, so that nobody else acts in the lane
+   * meanwhile. Resolves when that has been tried.
    */
-  async cover(): Promise<boolean> {
+  cover(): Promise<void> {
     this.#isSending = true;
-    if (!this.isCovered) await this.#renew();
-    return this.isCovered;
+    if (!this.covers(this.#context.settings.attemptTimeoutMs)) this.#covering = this.#extend();
+    return this.#covering;
   }
 
-  /** The request was answered: whoever takes the lane over need not wait for its time. */
+  /** The request has been answered. */
   uncover(): void {
     this.#isSending = false;
   }
@@ -199,10 +206,15 @@ export class LaneSession {
   }
 
   async #renew(): Promise<void> {
+    await this.#extend();
+    if (!this.#isOver) this.keep();
+  }
+
+  async #extend(): Promise<void> {
     const { clock, store, settings } = this.#context;
-    const leaseMs = this.#isSending ? leaseForRequestMs(settings) : settings.laneLeaseMs;
+    const leaseMs = this.#isSending ? longestLeaseMs(settings) : settings.laneLeaseMs;
     const askedAtMs = clock.monotonicMs();
-    // A store that does not answer for long enough has let the lease end: `isCovered` says so.
+    // A store that does not answer for long enough has let the lease end: `isHeld` says so.
     const renewal = await store.leases
       .renew(this.#lease, leaseMs)
       .catch((): LeaseRenewal | undefined => undefined);
@@ -214,7 +226,7 @@ export class LaneSession {
   async release(): Promise<void> {
     this.#isOver = true;
     this.#callOff?.();
-    await this.#renewal;
+    await Promise.all([this.#renewal, this.#covering]);
     await this.#context.store.leases.release(this.#lease);
   }
 }

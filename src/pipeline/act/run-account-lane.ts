@@ -8,9 +8,9 @@ import {
   beginAccountCancel,
   finishAccountCancel,
   newAccountLane,
-  recoverAccount,
 } from '../../core/lanes/account-lane.ts';
 import type { LaneState } from '../../core/lanes/lane-state.ts';
+import { recoverAccount } from '../../core/lanes/recover-account.ts';
 import { hold, recover, release } from '../../core/lanes/recover-lane.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
 import type { PipelineContext } from '../pipeline-context.ts';
@@ -135,13 +135,14 @@ async function cancel(
 ): Promise<void> {
   const { clock, memory, telemetry } = context;
   const accountId = session.account.id;
-  if (!(await session.cover())) throw new LaneRunEnded('leaseLost');
+  if (!session.isHeld) throw new LaneRunEnded('leaseLost');
   memory.abortReads(accountId);
   const startedMs = clock.monotonicMs();
+  await session.cover();
   pass('account.sending', { accountId });
   const outcome = await session.account.exchange.cancelAll(step.request, {
     priority: 'protective',
-    mayLeave: () => session.isCovered,
+    mayLeave: (timeoutMs) => session.covers(timeoutMs),
   });
   session.uncover();
   pass('account.answered', { accountId });

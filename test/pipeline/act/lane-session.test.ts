@@ -37,13 +37,13 @@ test('a request leaves only while its lane is held for as long as it may take: a
   const account = context.accounts.get('long');
   if (account === undefined) throw new Error('no account');
   const look = async (kind: string, mayLeave: CallOptions['mayLeave']): Promise<void> => {
-    const before = mayLeave?.() ?? true;
+    const before = mayLeave?.(attemptTimeoutMs) ?? true;
     const rival = await context.store.leases.acquire('long', 'BTC_PERP', 'rival', 60_000);
     const othersWaitMs = rival.kind === 'held' ? 0 : rival.retryInMs;
     await context.store.leases.release({ ...LANE, owner: 'rival' });
     // The lease lasts for longer than that, the request would too.
     suspendedMs += 1_500;
-    seen.push({ kind, othersWaitMs, before, after: mayLeave?.() ?? true });
+    seen.push({ kind, othersWaitMs, before, after: mayLeave?.(attemptTimeoutMs) ?? true });
     suspendedMs -= 1_500;
   };
   const { exchange } = account;

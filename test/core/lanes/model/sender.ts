@@ -9,6 +9,8 @@ import { lotsOf } from './views.ts';
 import { type Fault, failure, LATENCY_MS, modelRequest, placed, REFUSALS, TIMEOUT_MS } from './wire.ts';
 import type { World } from './world.ts';
 
+const JUDGED: readonly string[] = ['duplicateClientOrderId', 'reduceOnlyRefused'];
+
 /** Asks the lane for its steps and carries them out, with faults. */
 export class Sender {
   /** Requests that changed something, or would have. */
@@ -53,6 +55,13 @@ export class Sender {
 
   #report(result: StepResult, fault: Fault): void {
     const world = this.#world;
+    if (result.kind === 'place') {
+      const { outcome } = result;
+      // A duplicate, and one for which there is no room, have been judged.
+      const isJudged = outcome.kind === 'rejected' && JUDGED.includes(outcome.error.name);
+      if (outcome.kind === 'accepted' || isJudged) world.actor.acceptedMs = world.nowMs;
+      else world.actor.refusedMs = world.nowMs;
+    }
     const { settings } = world.setup;
     world.apply(finish(world.actor.state, result, settings, world.nowMs));
     if (fault !== 'duplicateReport') return;
@@ -67,6 +76,7 @@ export class Sender {
     this.sent += 1;
     world.nonce += 1;
     world.seen(`sent:${step.kind}`);
+    if (step.kind === 'cancelAll') world.checkCancel();
     if (fault === 'refused' || fault === 'limited') return this.#finishRefused(step, fault);
     const isDelivered =
       fault === 'none' || fault === 'duplicateReport' || fault === 'lostAfter' || fault === 'crashAfter';

@@ -11,25 +11,21 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import { asLearned, hasMovedAway, placingGaps } from './activation-gap.ts';
-import { isSpent, resendUnsure, roomTakers } from './beside.ts';
+import { canRemove, isSpent, resendUnsure, roomTakers } from './beside.ts';
 import { leastAmount } from './net-exposure.ts';
 import { shapeReduce } from './order-prices.ts';
-import { isRemovable, isWellPast, offsetFromActivation, outstandingBase } from './outstanding.ts';
+import { isWellPast, offsetFromActivation, outstandingBase } from './outstanding.ts';
 import { type Removal, type SetScene, type Want } from './want.ts';
 
-export interface Plan {
+/** A comparison as far as it has come. */
+export interface SetPlan {
   place: Want[];
   remove: Removal[];
   blocked: { key: string; why: BlockReason }[];
   hedged: string[];
 }
 
-/** Whether a cancel may be sent now, and would remove the order for certain. */
-export function canRemove(order: OwnOrder, { mayCancel, settings, nowMs }: SetScene): boolean {
-  return mayCancel && isRemovable(order, settings, nowMs);
-}
-
-interface ReduceNeed {
+export interface ReduceNeed {
   readonly winner: Intent;
   readonly group: readonly Intent[];
   readonly position: ReadPosition;
@@ -41,7 +37,8 @@ interface ReduceNeed {
 /** A need that grew by less than this share of the order that stands is left to the next follow-up. */
 const REPLACE_SHARE = 0.1;
 
-export function fillReduce(need: ReduceNeed, scene: SetScene, plan: Plan): void {
+/** What is to be sent, or taken back, for a position that is to be reduced. */
+export function fillNeed(need: ReduceNeed, scene: SetScene, plan: SetPlan): void {
   const { own, amount } = need;
   if (need.winner.source === 'rule' && isContested(scene.state, need.position, scene.nowMs)) {
     plan.blocked.push({ key: need.winner.key, why: 'contested' });
@@ -91,7 +88,7 @@ type SizedNeed = ReduceNeed & { readonly isTrimmed: boolean };
  * Nothing of ours can be taken back now: what is missing is added beside it, and a full close may be sent again. What
  * stands in vain does not count.
  */
-function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: Plan): void {
+function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: SetPlan): void {
   const { own, amount, isTrimmed } = need;
   const counted = own.filter((order) => !isSpent(order, need, scene));
   const spent = own.length - counted.length;
@@ -113,7 +110,7 @@ function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: Pla
   plan.blocked.push({ key: need.winner.key, why });
 }
 
-function resend(need: SizedNeed, scene: SetScene, plan: Plan): boolean {
+function resend(need: SizedNeed, scene: SetScene, plan: SetPlan): boolean {
   const { winner, position, own } = need;
   const targetBase = toDecimal(winner.targetBase ?? position.sizeBase);
   const want = resendUnsure(
@@ -140,7 +137,7 @@ interface Addition {
   readonly addsUp?: boolean;
 }
 
-function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan: Plan): void {
+function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan: SetPlan): void {
   const { winner, position } = need;
   const { amount, slippage, isTrimmed } = addition;
   const why = priceBlock(position);
