@@ -35,8 +35,16 @@ test.each([
       '"reset"',
       '"hang"',
     ];
-  expect(wanted.filter((needle) => ![...kinds].some((kind) => kind.includes(needle)))).toEqual([]);
-});
+    expect(wanted.filter((needle) => ![...kinds].some((kind) => kind.includes(needle)))).toEqual([]);
+  },
+);
+
+test.each(FACTORS.slow)('slow %s: what is slow takes the whole latency, the other 0.1 s', (slow) => {
+  const roundTrips = roundTripsOf(levels({ slow, latency: '1.5 s' }));
+  expect(roundTrips).toEqual({
+    readMs: slow === 'orders only' ? 100 : 1_500,
+    orderMs: slow === 'reads only' ? 100 : 1_500,
+  });
   const delays = slownessOf(roundTrips).map(({ fault }) => fault);
   const extraMs = Math.max(
     ...delays.map(({ effect }) => (effect.kind === 'latency' ? effect.delayMs : 0)),
