@@ -133,6 +133,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   ],
   orders: [
     'activation-gap',
+    'after-outage',
     'fence',
     'market-steps',
     'net-exposure',

@@ -47,6 +47,7 @@ export interface FieldReport {
   readonly failures: readonly FailureClass[];
   readonly reaction: {
     readonly fills: number;
+    /** Null where there was none, or where most were lost without a fill. */
     readonly medianMs: number | null;
     /** Median of the time as a part of what is allowed for that case. */
     readonly medianOfBound: number | null;
@@ -172,21 +173,28 @@ function mostlyOf(some: readonly CaseResult[], all: readonly CaseResult[]): read
     .map(({ words, ratio }) => `${words} (x${ratio.toFixed(1)})`);
 }
 
+/** A fill before the threshold was crossed answers nothing; an account that is lost without one has waited for ever. */
 function reactionOf(cases: readonly CaseResult[]): FieldReport['reaction'] {
-  const reactions = cases.flatMap(({ daemon }) => {
+  const reactions = cases.flatMap(({ verdict, daemon }) => {
     const { reactionMs, boundMs } = daemon ?? {};
-    return typeof reactionMs === 'number' && typeof boundMs === 'number' ? [{ reactionMs, boundMs }] : [];
+    if (typeof reactionMs === 'number' && typeof boundMs === 'number')
+      return reactionMs < 0 ? [] : [{ reactionMs, boundMs }];
+    return verdict === 'liquidated' ? [{ reactionMs: Number.POSITIVE_INFINITY, boundMs: 1 }] : [];
   });
   return {
-    fills: reactions.length,
-    medianMs: median(reactions.map(({ reactionMs }) => reactionMs)),
-    medianOfBound: median(reactions.map(({ reactionMs, boundMs }) => reactionMs / boundMs)),
+    fills: reactions.filter(({ reactionMs }) => Number.isFinite(reactionMs)).length,
+    medianMs: finite(median(reactions.map(({ reactionMs }) => reactionMs))),
+    medianOfBound: finite(median(reactions.map(({ reactionMs, boundMs }) => reactionMs / boundMs))),
   };
 }
 
-function median(numbers: readonly number[]): number | null {
+function finite(value: number | undefined): number | null {
+  return value === undefined || !Number.isFinite(value) ? null : value;
+}
+
+function median(numbers: readonly number[]): number | undefined {
   const sorted = numbers.toSorted((a, b) => a - b);
-  return sorted[Math.floor((sorted.length - 1) / 2)] ?? null;
+  return sorted[Math.floor((sorted.length - 1) / 2)];
 }
 
 function scenarioShares(results: readonly CaseResult[]): FieldReport['scenarios'] {

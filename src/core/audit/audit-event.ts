@@ -89,6 +89,8 @@ export type RejectionReason =
   | 'rateLimited'
   /** Not sent, or turned away before it was judged. */
   | 'notProcessed'
+  /** The market is not known, or takes no orders (31). */
+  | 'marketClosed'
   /** The amount (32) or a price (33) breaks a rule of the market. */
   | 'amountStep'
   | 'priceStep'

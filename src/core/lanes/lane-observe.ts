@@ -1,7 +1,8 @@
 import { type AuditEvent, type Recorder, recorder } from '../audit/audit-event.ts';
 import { coverIntent, isOpen, type LaneRequest, reconcileRequests } from '../intents/intent.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
-import { asLearned, grownBasis, isInverted, MARKS_KEPT_MS } from '../orders/activation-gap.ts';
+import { asLearned, grownBasis, isInverted, MARKS_KEPT_MS, measuredBy } from '../orders/activation-gap.ts';
+import { isAfterOutage, suspectStops } from '../orders/after-outage.ts';
 import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orders/outstanding.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
@@ -53,7 +54,8 @@ export function observeRead(
   const audit = recorder(state.accountId, state.market, nowMs);
   const read = marketRead(observation, state.market, settings);
   const seen = withMarks(state, read, observation);
-  const noted = isNewer(read, state.latestRead) ? { ...seen, latestRead: read } : seen;
+  const known = isAfterOutage(state.latestRead, read, settings) ? suspectStops(seen, 'outage', audit) : seen;
+  const noted = isNewer(read, state.latestRead) ? { ...known, latestRead: read } : known;
   const ignored = ignoreReason(noted, read, settings);
   if (ignored !== undefined) {
     audit.emit({
@@ -166,7 +168,9 @@ function absorb(
     const words = 'the position fell by something else than the amount of our orders';
     audit.emit({ ...aboutOrder(order), kind: 'ambiguousMove', reason: 'positionMoved', words });
   }
-  const moved = noteInversions({ ...state, read, orders: absorbed.orders }, read, settings);
+  const measured = measuredBy(absorbed.filled, state.read, read);
+  const known = measured === undefined ? state : { ...state, measuredBasis: measured };
+  const moved = noteInversions({ ...known, read, orders: absorbed.orders }, read, settings);
   const anchored = forgetAnchors(moved, read);
   const triggered = triggerCovers(anchored, read, absorbed.filled, settings, nowMs, audit);
   return settleIntents(triggered, true, settings, nowMs, audit);
@@ -180,13 +184,18 @@ function noteInversions(state: LaneState, read: MarketRead, settings: AccountSet
   const orders = state.orders.map((order) => {
     const isAfterArrival = read.sentAtMs - settings.readLagMs >= order.arrivedByMs;
     if (order.inverted === true || order.presumedFilled || !isAfterArrival) return order;
-    // One that should have filled by now teaches the same, if the market is past it as far as is configured.
-    const isOverdue = read.sentAtMs - order.sentMs >= settings.fillWithinMs;
-    const isLate = isInverted(order, findPosition(read, order.positionId), isOverdue ? market : learned);
+    // The farther of two waits for nothing: the nearer one stands for the case that the last price lags.
+    const isLate = isInverted(
+      order,
+      findPosition(read, order.positionId),
+      order.part === 'far' ? market : learned,
+    );
     return isLate ? { ...order, inverted: true } : order;
   });
-  const isNews = orders.some((order, index) => order !== state.orders[index]);
-  return isNews ? { ...state, orders, learnedBasis: grownBasis(market, state) } : state;
+  const isNews = orders.some((order, index) => order.part !== 'near' && order !== state.orders[index]);
+  if (!isNews) return { ...state, orders };
+  const { measuredBasis: _, ...unmeasured } = state;
+  return { ...unmeasured, orders, learnedBasis: grownBasis(market, state) };
 }
 
 function aboutOrder(order: OwnOrder): { positionId: string; key: string; order: OwnOrder['request'] } {

@@ -44,8 +44,8 @@ export interface LaneState {
   readonly absent?: readonly Absence[];
   /** Absent: nobody adds to what orders of ours reduce. */
   readonly contests?: readonly Contest[];
-  /** The maintenance rate that liquidation prices before and after trades imply. Absent: unknown. */
-  readonly learnedMaintenance?: LearnedMaintenance;
+  /** Bounds of the maintenance rate that liquidation prices imply, and how many trades in a row agree. Absent: unknown. */
+  readonly learnedMaintenance?: { readonly low: number; readonly high: number; readonly agreeing: number };
   /** Our orders that were cancelled, or filled at creation, since `read` was sent. Absent: none. */
   readonly ended?: readonly OwnOrder[];
   /** New reads sent before this do not tell what became of our orders. */
@@ -63,6 +63,8 @@ export interface LaneState {
   readonly learnedBasis?: number;
   /** Coarser than in the config, as refusals have taught; absent: as configured. */
   readonly learnedSteps?: { readonly amountStep?: DecimalString; readonly priceStep?: DecimalString };
+  /** Between what mark less last price lay when an order of ours filled, fractions of the mark; absent: never seen. */
+  readonly measuredBasis?: { readonly low: number; readonly high: number };
   /** How long requests in this market take at present; absent: none has been answered yet. */
   readonly roundTripMs?: number;
   /** Requests refused or unanswered since one was last accepted: lengthens the pause before the next try. */
@@ -85,13 +87,6 @@ export interface Contest {
   readonly isReduced: boolean;
   /** When it was seen to have grown after a reduction, oldest first. */
   readonly addsMs: readonly number[];
-}
-
-/** Bounds of the maintenance rate, fractions, and how many trades in a row agree on them. */
-export interface LearnedMaintenance {
-  readonly low: number;
-  readonly high: number;
-  readonly agreeing: number;
 }
 
 /** A position that the newest reads do not show. */
@@ -243,6 +238,10 @@ export interface OwnOrder {
   readonly presumedFilled: boolean;
   /** The market had passed its activation before it arrived. */
   readonly inverted?: boolean;
+  /** It stood when an outage began: that its id was used before does not show that it still does. */
+  readonly mayHaveVanished?: boolean;
+  /** One of two that share an amount, at a small and at a large gap; absent: it has all of it. */
+  readonly part?: 'near' | 'far';
   /** The position moved in a way that this order may or may not explain. */
   readonly ambiguous: boolean;
   /** Sent before the fence had passed, or where earlier orders could not be ruled out. */

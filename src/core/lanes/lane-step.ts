@@ -1,8 +1,9 @@
 import { type Recorder, recorder } from '../audit/audit-event.ts';
+import { restInClosedMarket, suspectStops, trustStops } from '../orders/after-outage.ts';
 import { fenceEndMs } from '../orders/fence.ts';
 import { coarserStep, forgetStep } from '../orders/market-steps.ts';
 import { afterCancel, afterFill } from '../orders/outstanding.ts';
-import { classifyRejection, isPassing, retryPauseMs } from '../orders/rejection.ts';
+import { classifyRejection, isAlarming, isPassing, retryPauseMs } from '../orders/rejection.ts';
 import type { CommandOutcome, ExchangeError, PlacedOrder } from '../ports/exchange.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
@@ -183,15 +184,12 @@ function finishCancel(
   }
   if (outcome.kind === 'rejected' && outcome.error.effect === 'none') {
     const { name, message } = outcome.error;
-    const passing = isPassing(classifyRejection(outcome.error));
-    audit.emit({
-      kind: 'cancelRejected',
-      reason: name,
-      words: message,
-      alarm: !passing,
-      cancel: step.request,
-    });
+    const why = classifyRejection(outcome.error);
+    const passing = isPassing(why);
+    const alarm = isAlarming(why, state.refusals);
+    audit.emit({ kind: 'cancelRejected', reason: name, words: message, alarm, cancel: step.request });
     const delayed = delay(state, 'cancel', nowMs, outcome.error);
+    if (why === 'marketClosed') return restInClosedMarket(delayed, nowMs);
     return passing ? delayed : finishTask(countFailures(delayed, null), step, 'failed');
   }
   const delayed = delayRepeated(state, 'cancel', nowMs);
@@ -295,7 +293,9 @@ function accepted(
   }
   const amount = placed.adjustedFrom === undefined ? order.amount : placed.amount;
   const orders = base.orders.map((other) =>
-    isSameId(other, order) ? { ...other, status: 'open' as const, amount, arrivedByMs: nowMs } : other,
+    isSameId(other, order)
+      ? { ...other, status: 'open' as const, amount, arrivedByMs: nowMs, mayHaveVanished: false }
+      : other,
   );
   // Filled in part or trimmed, it says that the position is not, or not any more, what was read: read before going on.
   const isTrimmed =
@@ -323,7 +323,8 @@ function rejected(
   const reason = classifyRejection(error);
   const retry = step.isResend ? undefined : coarserStep(reason, order.request, state, settings);
   const passing = isPassing(reason);
-  const isExpected = passing || reason === 'side' || (reason === 'duplicateId' && step.isResend);
+  const isUrgent = isAlarming(reason, state.refusals);
+  const isExpected = !isUrgent || reason === 'side' || (reason === 'duplicateId' && step.isResend);
   const said = retry === undefined ? error.message : `${error.message} (${retry.words})`;
   audit.emit({ ...about(order), kind: 'rejected', reason, words: said, alarm: !isExpected });
   if (reason === 'duplicateId') {
@@ -336,7 +337,8 @@ function rejected(
   const unsent = step.ahead ? forgetAhead(kept, order.positionId) : kept;
   // The market may as well have passed the price: it is taken from a new read.
   if (retry !== undefined) return { ...unsent, learnedSteps: retry.learnedSteps, readAfterMs: nowMs };
-  if (passing) return delay(unsent, order.role, nowMs, error);
+  const known = reason === 'marketClosed' ? suspectStops(unsent, reason, audit) : unsent;
+  if (passing) return delay(known, order.role, nowMs, error);
   const failed = countFailures(dropAdmitted(unsent, order.key), order);
   return delay(forgetStep(failed, reason), order.role, nowMs, error);
 }
@@ -372,7 +374,7 @@ function sideRefused(state: LaneState, order: OwnOrder, settings: AccountSetting
       : intent,
   );
   const dropped = dropAdmitted(state, order.key);
-  const paused = order.role === 'cover' ? delay(dropped, 'cover', nowMs) : dropped;
+  const paused = order.role === 'cover' ? delay(trustStops(dropped), 'cover', nowMs) : dropped;
   return { ...paused, intents, readAfterMs, ignoreReadsBeforeMs: readAfterMs };
 }
 

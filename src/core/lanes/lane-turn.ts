@@ -83,6 +83,8 @@ export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boole
     ambiguous: false,
     overshoot,
     coverBasis: want.coverBasis,
+    ...(want.resend?.mayHaveVanished === true ? { mayHaveVanished: true } : {}),
+    ...(want.part === undefined ? {} : { part: want.part }),
   };
   if (overshoot) auditOvershoot(order, want, ahead, turn);
   return { kind: 'place', request, order, ahead, isResend, anchor: want.anchor };

@@ -6,10 +6,11 @@ import {
   findPosition,
   isSameHolding,
   type LaneState,
-  type LearnedMaintenance,
   type MarketRead,
   type ReadPosition,
 } from './lane-state.ts';
+
+type LearnedMaintenance = NonNullable<LaneState['learnedMaintenance']>;
 
 /** Reads further apart than this may have a deposit or another market's move between them. */
 const LONGEST_GAP_MS = 10_000;

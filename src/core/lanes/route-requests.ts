@@ -92,7 +92,7 @@ export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
       continue;
     }
     const key = actionKey(request, null);
-    const meant = routeOf(state, key, request, inputs);
+    const meant = routeOf(state, key, request, inputs)?.map((ref) => asNamedNow(ref, inputs));
     const refs = meant && planned(request, meant, inputs);
     if (refs === undefined) {
       waiting.push(request);
@@ -227,6 +227,12 @@ function forgetOther(ref: PositionRef, positions: readonly PositionView[]): Posi
   const now = positions.find((view) => view.positionId === positionId)?.openDate;
   const isOther = openDate !== undefined && now !== undefined && openDate !== now;
   return isOther ? { positionId, market } : ref;
+}
+
+/** A market may be renamed: its positions are followed by their ids. */
+function asNamedNow(ref: PositionRef, { positions }: RouteInputs): PositionRef {
+  const now = positions.find(({ positionId }) => positionId === ref.positionId);
+  return now === undefined || now.market === ref.market ? ref : { ...ref, market: now.market };
 }
 
 function globsOf({ action }: ActionRequest): readonly string[] | undefined {

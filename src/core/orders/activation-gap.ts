@@ -1,4 +1,11 @@
-import type { LaneState, MarkSample, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
+import {
+  findPosition,
+  type LaneState,
+  type MarketRead,
+  type MarkSample,
+  type OwnOrder,
+  type ReadPosition,
+} from '../lanes/lane-state.ts';
 import { roundTripOf } from '../lanes/market-read.ts';
 import {
   type Decimal,
@@ -41,43 +48,97 @@ function adverseSpeed(
   return Math.max(...speeds);
 }
 
-/** The market with the allowance for the gap between mark and last price that inversions have taught. */
-export function asLearned(market: MarketSettings, { learnedBasis = 0 }: LaneState): MarketSettings {
-  return learnedBasis > market.basisAllowance ? { ...market, basisAllowance: learnedBasis } : market;
+/** The market with the allowance for the gap between mark and last price that orders of ours have taught. */
+export function asLearned(
+  market: MarketSettings,
+  { learnedBasis = 0, measuredBasis }: LaneState,
+): MarketSettings {
+  const { low, high } = measuredBasis ?? { low: -learnedBasis, high: learnedBasis };
+  const largest = Math.min(Math.max(high, -low), LARGEST_BASIS);
+  return largest > market.basisAllowance ? { ...market, basisAllowance: largest } : market;
 }
 
 /** An allowance that an order with it was inverted all the same becomes so many times itself, up to a bound. */
 const BASIS_GROWTH = 4;
 const LARGEST_BASIS = 0.1;
+/** What the first inversion makes of it, where less is configured: it covers what is usual in a crash. */
+const FIRST_LEARNED = 0.012;
 
 export function grownBasis(market: MarketSettings, state: LaneState): number {
-  const basis = asLearned(market, state).basisAllowance;
-  return Math.min(Math.max(basis, LEAST_BASIS) * BASIS_GROWTH, LARGEST_BASIS);
+  const isFirst = state.learnedBasis === undefined || state.learnedBasis === 0;
+  const basis = asLearned(market, state).basisAllowance * BASIS_GROWTH;
+  return Math.min(isFirst ? Math.max(basis, FIRST_LEARNED) : basis, LARGEST_BASIS);
 }
 
-/** What an allowance of zero grows from. */
-const LEAST_BASIS = 0.0005;
+/**
+ * What a fill says of mark and last price: the last price was at the activation at some time between two reads. The
+ * stop of a sell triggers as the market falls to it, that of a buy as it rises.
+ */
+export function measuredBy(
+  filled: readonly OwnOrder[],
+  before: MarketRead | null,
+  read: MarketRead,
+): LaneState['measuredBasis'] {
+  const order = filled.find(({ role }) => role === 'reduce');
+  const marks = [before, read].map((one) => order && findPosition(one, order.positionId)?.markPrice);
+  const known = marks.filter((mark) => mark !== null && mark !== undefined);
+  if (order === undefined || known.length < marks.length) return undefined;
+  const sign = order.request.side === 'sell' ? 1 : -1;
+  const activation = Number(order.request.activationPrice);
+  const apart = known.map((mark) => (sign * (Number(mark) - activation)) / Number(mark));
+  return { low: Math.min(...apart), high: Math.max(...apart) };
+}
 
 type Priced = ReadPosition & { readonly markPrice: NonNullable<ReadPosition['markPrice']> };
+
+export interface GapPart {
+  readonly gap: Decimal;
+  readonly part?: OwnOrder['part'];
+}
+
+/** Of the distance to liquidation: what the nearer of two orders may take, and what the farther may. */
+const NEAR_SHARE = 0.5;
+const FAR_SHARE = 0.9;
+/** Two gaps that are less apart than this are one. */
+const APART = 1.5;
 
 /**
  * How far from the mark a reduction activates: the allowance, and as far as the market may run between the read and
  * the order's arrival, so that it has not been passed by then. At most half of the distance to liquidation, but never
- * less than what is needed in a market that stands.
+ * less than what is needed in a market that stands. Two gaps where that is not enough, and where an inversion has shown
+ * that mark and last price are further apart than was allowed for: which of them is ahead is not known until an order
+ * fills, so one order waits near the mark and another one beyond the allowance.
  */
-export function placingGap(position: Priced, direction: Direction, scene: SetScene): Decimal {
+export function placingGaps(position: Priced, direction: Direction, scene: SetScene): readonly GapPart[] {
   const { market, state } = scene;
-  const { marks = [] } = state;
+  const { marks = [], measuredBasis } = state;
+  const run = runOf(position, travelMs(scene), adverseSpeed(marks, direction, HORIZONS_MS));
   const standing = activationGap(position, market);
-  const wanted = activationGap(position, asLearned(market, state)).plus(
-    runOf(position, travelMs(scene), adverseSpeed(marks, direction, HORIZONS_MS)),
-  );
-  const { liquidationPrice, markPrice } = position;
-  if (liquidationPrice === null || liquidationPrice === 'none') return wanted;
+  const wide = activationGap(
+    position,
+    withAllowance(market, measuredBasis?.high ?? state.learnedBasis ?? 0),
+  ).plus(run);
+  const small = measuredBasis === undefined ? standing.plus(run) : wide;
+  const left = distanceOf(position, direction);
+  const upTo = (gap: Decimal, share: number): Decimal =>
+    left === undefined ? gap : maxDecimal(minDecimal(gap, left.times(decimalFromNumber(share))), standing);
+  const near = upTo(small, NEAR_SHARE);
+  const far = upTo(wide, FAR_SHARE);
+  if (far.lt(near.times(decimalFromNumber(APART)))) return [{ gap: near }];
+  return [
+    { gap: near, part: 'near' },
+    { gap: far, part: 'far' },
+  ];
+}
+
+function withAllowance(market: MarketSettings, basisAllowance: number): MarketSettings {
+  return basisAllowance > market.basisAllowance ? { ...market, basisAllowance } : market;
+}
+
+function distanceOf({ liquidationPrice, markPrice }: Priced, direction: Direction): Decimal | undefined {
+  if (liquidationPrice === null || liquidationPrice === 'none') return undefined;
   const left = toDecimal(markPrice).minus(toDecimal(liquidationPrice));
-  const distance = direction === 'long' ? left : left.neg();
-  const half = distance.times(decimalFromNumber(0.5));
-  return maxDecimal(minDecimal(wanted, half), standing);
+  return direction === 'long' ? left : left.neg();
 }
 
 /** Age of what is known of the market when an order sent now arrives. */
@@ -101,7 +162,9 @@ export function hasMovedAway(offset: Decimal, position: ReadPosition, scene: Set
   // What the market will soon reach at its pace of the last seconds is not too far away.
   const speed = direction === null ? 0 : adverseSpeed(scene.state.marks ?? [], direction, SHORT_HORIZON_MS);
   const run = runOf(priced, travelMs(scene) + scene.settings.fillWithinMs, speed);
-  return offset.gt(activationGap(priced, scene.market).plus(run).times(decimalFromNumber(AWAY_GAPS)));
+  return offset.gt(
+    activationGap(priced, asLearned(scene.market, scene.state)).plus(run).times(decimalFromNumber(AWAY_GAPS)),
+  );
 }
 
 /**
@@ -114,7 +177,7 @@ export function isInverted(
   position: ReadPosition | undefined,
   market: MarketSettings,
 ): boolean {
-  if (order.role !== 'reduce' || order.status !== 'open' || order.activatedMs !== null) return false;
+  if (order.role !== 'reduce' || order.status !== 'open') return false;
   const offset = position && offsetFromActivation(order, position);
   if (position === undefined || offset === undefined || position.markPrice === null) return false;
   return offset.lte(activationGap({ ...position, markPrice: position.markPrice }, market).neg());

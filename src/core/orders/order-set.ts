@@ -14,7 +14,7 @@ import {
   toDecimal,
   ZERO,
 } from '../quantities/decimal.ts';
-import { hasMovedAway, placingGap } from './activation-gap.ts';
+import { asLearned, hasMovedAway, placingGaps } from './activation-gap.ts';
 import { isHedged, leastAmount, netExposure } from './net-exposure.ts';
 import { shapeReduce } from './order-prices.ts';
 import { isRemovable, isSentFor, isWellPast, offsetFromActivation, outstandingBase } from './outstanding.ts';
@@ -191,42 +191,59 @@ function fill(need: ReduceNeed, scene: SetScene, plan: Plan): void {
   const missing = maxDecimal(amount.minus(outstanding), ZERO);
   const isTrimmed = need.budget === undefined && need.winner.targetBase === '0';
   if (own.length === 0) {
-    if (missing.gt(ZERO)) pushReduce(need, missing, slippage, isTrimmed, scene, plan);
+    if (missing.gt(ZERO)) pushReduce(need, { amount: missing, slippage, isTrimmed }, scene, plan);
     return;
   }
   const least = leastAmount(scene.market);
+  const isHalfPlaced = own.every(({ part }) => part === 'near');
   if (own.some((order) => isRemovable(order, scene.settings, scene.nowMs))) {
     const threshold = maxDecimal(least, outstanding.times(decimalFromNumber(REPLACE_SHARE)));
-    const why = staleReason(need, own, slippage, scene) ?? (missing.gte(threshold) ? 'needGrew' : undefined);
+    const stale = staleReason(need, own, slippage, scene);
+    if (stale === undefined && isHalfPlaced && missing.gte(least)) {
+      pushReduce(need, { amount: missing, slippage, isTrimmed, part: 'far' }, scene, plan);
+      return;
+    }
+    const why = stale ?? (missing.gte(threshold) ? 'needGrew' : undefined);
     if (why !== undefined) for (const order of own) plan.remove.push({ order, why });
     return;
   }
   // Nothing of ours can be taken back here: what is missing is added, and a full close may be sent again.
   const stale = staleReason(need, own.slice(-1), slippage, scene);
   const addition = isTrimmed && stale !== undefined ? amount : missing;
-  if (addition.gte(least)) pushReduce(need, addition, slippage, isTrimmed, scene, plan);
+  if (addition.gte(least))
+    pushReduce(
+      need,
+      { amount: addition, slippage, isTrimmed, ...(isHalfPlaced && { part: 'far' }) },
+      scene,
+      plan,
+    );
   else if (stale !== undefined) {
     const why = scene.settings.cancel === 'never' ? 'cancelForbidden' : 'stopNotCancellable';
     plan.blocked.push({ key: need.winner.key, why });
   }
 }
 
-function pushReduce(
-  need: ReduceNeed,
-  amount: Decimal,
-  slippage: number,
-  isTrimmed: boolean,
-  scene: SetScene,
-  plan: Plan,
-): void {
+interface Addition {
+  readonly amount: Decimal;
+  readonly slippage: number;
+  readonly isTrimmed: boolean;
+  /** The rest of what the nearer order did not take. */
+  readonly part?: 'far';
+}
+
+function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan: Plan): void {
   const { winner, position } = need;
+  const { amount, slippage, isTrimmed } = addition;
   const why = priceBlock(position);
   if (why !== undefined || position.direction === null || position.markPrice === null) {
     plan.blocked.push({ key: winner.key, why: why ?? 'markUnknown' });
     return;
   }
   const { direction, markPrice, markError } = position;
-  const gap = placingGap({ ...position, markPrice }, direction, scene);
+  const gaps = placingGaps({ ...position, markPrice }, direction, scene);
+  const share = addition.part === undefined ? nearShare(amount, gaps, scene) : undefined;
+  const { gap } = (share === undefined ? gaps.at(-1) : gaps[0]) ?? { gap: undefined };
+  const part = share === undefined ? addition.part : 'near';
   const shape = shapeReduce({ direction, markPrice, markError }, slippage, scene.market, gap);
   if (!shape.ok) {
     plan.blocked.push({ key: winner.key, why: shape.why });
@@ -235,7 +252,7 @@ function pushReduce(
   plan.place.push({
     role: 'reduce',
     position,
-    amount,
+    amount: share ?? amount,
     prices: shape.prices,
     slippage,
     key: winner.key,
@@ -244,11 +261,23 @@ function pushReduce(
     stage: winner.stage,
     targetBase: toDecimal(winner.targetBase ?? position.sizeBase),
     isTrimmed,
+    ...(part === undefined ? {} : { part }),
     coverBasis: null,
     anchor: null,
     resend: null,
   });
 }
+
+/** What the nearer of two orders takes: undefined where there is only one gap, or too little for two. */
+function nearShare(amount: Decimal, gaps: readonly unknown[], { market }: SetScene): Decimal | undefined {
+  if (gaps.length === 1) return undefined;
+  const near = roundToStep(amount.times(decimalFromNumber(NEAR_PART)), toDecimal(market.amountStep), 'down');
+  const least = leastAmount(market);
+  return near.gte(least) && amount.minus(near).gt(near) ? near : undefined;
+}
+
+/** Not half of it: a fall of the position tells which of the two filled. */
+const NEAR_PART = 0.45;
 
 export function priceBlock(position: ReadPosition): BlockReason | undefined {
   if (position.direction === null) return 'directionUnknown';
@@ -276,7 +305,9 @@ function staleReason(
   }
   const isLate = (order: OwnOrder): boolean =>
     order.inverted === true && isRemovable(order, scene.settings, scene.nowMs);
-  return own.some(isLate) ? 'inverted' : undefined;
+  // The nearer of two is left alone while the farther one may still be activated.
+  const judged = own.some(({ part }) => part === 'far') ? own.filter(({ part }) => part !== 'near') : own;
+  return judged.some(isLate) ? 'inverted' : undefined;
 }
 
 /**
@@ -291,7 +322,10 @@ function wasPassedLongEnough(
 ): boolean {
   const { nowMs, settings } = scene;
   if (order.activatedMs !== null) return nowMs - order.activatedMs >= settings.fillWithinMs;
-  if (isWellPast(offset, position, scene.market)) return true;
+  const learned = asLearned(scene.market, scene.state);
+  if (isWellPast(offset, position, learned)) return true;
+  // The last price may lag behind the mark by more than was allowed for: the stop waits for it.
+  if (learned !== scene.market) return false;
   return order.reachedMs !== null && nowMs - order.reachedMs >= settings.fillWithinMs;
 }
 

@@ -179,6 +179,7 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
   if (own.length > MAX_STANDING_STOPS) return all('tooManyStops');
   const standing = own.reduce((sum, order) => sum.plus(toDecimal(order.amount)), ZERO);
   if (!stop.isTrimmed && standing.gt(stop.amount)) return all('exceedsNetExposure');
+  if (latest.mayHaveVanished === true) return replaceVanished(stop, latest, scene);
   if (latest.status === 'unsure') return resend(stop, latest, scene);
   if (liquidationMoved(stop, latest)) {
     const compared = compareTightness(stop.prices, latest);
@@ -225,6 +226,17 @@ function resend(stop: DesiredStop, latest: OwnOrder, scene: SetScene): JudgedCov
   const step = toDecimal(scene.market.priceStep);
   if (!stop.isTrimmed || offset === undefined || offset.lt(step)) return { place: [], remove: [] };
   return { place: [wantOf(stop, latest)], remove: [] };
+}
+
+/**
+ * After an outage: sent again, and where its id was refused as used before, which it was, another one beside it. One
+ * that covers a part only stays as it is, as two of them could take too much.
+ */
+function replaceVanished(stop: DesiredStop, latest: OwnOrder, scene: SetScene): JudgedCovers {
+  if (!stop.isTrimmed) return { place: [], remove: [] };
+  return latest.status === 'unsure'
+    ? resend(stop, latest, scene)
+    : { place: [wantOf(stop, null)], remove: [] };
 }
 
 function wantOf(stop: DesiredStop, resent: OwnOrder | null): Want {

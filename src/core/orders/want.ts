@@ -26,6 +26,7 @@ export interface Want {
   readonly targetBase: Decimal;
   /** Nothing of ours on this position can add up to too much: a full close, which the exchange trims. */
   readonly isTrimmed: boolean;
+  readonly part?: OwnOrder['part'];
   readonly coverBasis: OwnOrder['coverBasis'];
   readonly anchor: CoverAnchor | null;
   /** Sent again under its own id, to learn whether it is there. */

@@ -43,12 +43,21 @@ export interface ActingInputs {
 export interface Acted {
   readonly documents: Partial<AccountDocuments>;
   readonly lanes: NonNullable<AccountCommit['lanes']>;
+  /** Of these, those that can be brought in line later: an operator's order is taken once. */
+  readonly separable: ReadonlySet<string>;
   readonly audit: readonly AuditDraft[];
   readonly events: readonly AuditEvent[];
   readonly toRun: readonly LaneRef[];
 }
 
-export const NOTHING_ACTED: Acted = { documents: {}, lanes: new Map(), audit: [], events: [], toRun: [] };
+export const NOTHING_ACTED: Acted = {
+  documents: {},
+  lanes: new Map(),
+  separable: new Set(),
+  audit: [],
+  events: [],
+  toRun: [],
+};
 
 /** Pure. */
 export function routeDecisions(
@@ -149,6 +158,7 @@ export function actOn(
   );
   const sharing = sharingEvents(account.id, documents.requests?.sharedWith, sharedWith, moment.nowMs);
   const events = [...sharing, ...routed.events, ...changed.events];
+  const ordered = new Set(inbox.operatorOrders.map(({ market }) => market));
   const isSameLedger = JSON.stringify(admitted.ledger) === JSON.stringify(ledger);
   const isSameRoutes = JSON.stringify(routed.state) === JSON.stringify(routes);
   return {
@@ -160,6 +170,7 @@ export function actOn(
       ...(changed.accountLane === undefined ? {} : { accountLane: changed.accountLane }),
     },
     lanes: changed.lanes,
+    separable: new Set([...changed.lanes.keys()].filter((market) => !ordered.has(market))),
     audit: [...inbox.notes, ...events.map((event): AuditDraft => ({ kind: 'action', event }))],
     events,
     toRun: [

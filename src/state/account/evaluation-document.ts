@@ -1,4 +1,4 @@
-import type { ForecastState } from '../../core/risk/forecast.ts';
+import type { ForecastState, RecentSums } from '../../core/risk/forecast.ts';
 import { type AccountState, STATE_VERSION } from '../../core/rules/account-state.ts';
 import type { ElapsedState } from '../../core/rules/elapsed.ts';
 
@@ -23,8 +23,13 @@ interface SplitEvaluation extends RestingEvaluation {
   readonly moving: string;
 }
 
-/** `lastLog`, `returns`, `sumReturn`, `sumSquare`, `sumTimeMs` of a forecast, then `absentMs` or `gap` (0 or 1). */
-type Moved = readonly [number, number, number, number, number, number];
+/**
+ * `lastLog`, `returns`, `sumReturn`, `sumSquare`, `sumTimeMs` of a forecast, then `absentMs` or `gap` (0 or 1), then
+ * `sumReturn`, `sumSquare`, `sumTimeMs` and `count` of its last seconds, where it has such.
+ */
+type Moved = readonly number[];
+const LONG_FIGURES = 6;
+const ALL_FIGURES = 10;
 
 /** The part that moves, in the order of the lists of the other. */
 type MovingEvaluation = readonly [
@@ -147,8 +152,13 @@ export function joinEvaluation(
   };
 }
 
-function movedOf({ lastLog, returns, sumReturn, sumSquare, sumTimeMs }: ForecastState, last: number): Moved {
-  return [lastLog, returns, sumReturn, sumSquare, sumTimeMs, last];
+function movedOf(
+  { lastLog, returns, sumReturn, sumSquare, sumTimeMs, recent }: ForecastState,
+  last: number,
+): Moved {
+  const long = [lastLog, returns, sumReturn, sumSquare, sumTimeMs, last];
+  if (recent === undefined) return long;
+  return [...long, recent.sumReturn, recent.sumSquare, recent.sumTimeMs, recent.count];
 }
 
 type Forecast = readonly [forecast: ForecastState, last: number];
@@ -179,10 +189,19 @@ function readPassage(value: unknown): ElapsedState {
 }
 
 function readMoved(value: unknown): Forecast {
-  const [lastLog, returns, sumReturn, sumSquare, sumTimeMs, last] = listOf(value, 6).map(numberOf) as [
-    ...Moved,
-  ];
-  return [{ lastLog, returns, sumReturn, sumSquare, sumTimeMs }, last];
+  const isLong = Array.isArray(value) && value.length === LONG_FIGURES;
+  const figures = listOf(value, isLong ? LONG_FIGURES : ALL_FIGURES).map(numberOf);
+  const [lastLog, returns, sumReturn, sumSquare, sumTimeMs, last] = figures as unknown as LongFigures;
+  const long = { lastLog, returns, sumReturn, sumSquare, sumTimeMs };
+  if (isLong) return [long, last];
+  return [{ ...long, recent: readRecent(figures.slice(LONG_FIGURES) as unknown as RecentFigures) }, last];
+}
+
+type LongFigures = readonly [number, number, number, number, number, number];
+type RecentFigures = readonly [number, number, number, number];
+
+function readRecent([sumReturn, sumSquare, sumTimeMs, count]: RecentFigures): RecentSums {
+  return { sumReturn, sumSquare, sumTimeMs, count };
 }
 
 function listOf(value: unknown, length?: number): readonly unknown[] {

@@ -118,6 +118,30 @@ describe('breakwater stress', () => {
       2,
       '--scenario flood: there is none of that id',
     ],
+    [
+      'a beta of a market that nobody holds',
+      ['--price', 'BTC_PERP=60000', '--beta', 'SOL_PERP=2'],
+      1,
+      '--beta SOL_PERP: expected a market that matters to the accounts (BTC_PERP)',
+    ],
+    [
+      'a price of a market that nobody holds',
+      ['--price', 'BTC_PREP=60000', '--price', 'ETH_PERP=3000'],
+      1,
+      '--price ETH_PERP: expected a market that matters to the accounts (BTC_PERP)',
+    ],
+    [
+      'a price twice',
+      ['--price', 'BTC_PERP=60000', '--price', 'BTC_PERP=50000'],
+      2,
+      '--price BTC_PERP: expected it once, got it again',
+    ],
+    [
+      'a report into no folder',
+      ['--price', 'BTC_PERP=6', '--out', '/nowhere/a.html'],
+      1,
+      'there is no folder',
+    ],
     ['a beta that is none', ['--beta', 'BTC_PERP=0'], 2, '--beta BTC_PERP=0: expected a number above 0'],
     [
       'a price that is none',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { classifyRejection, isPassing } from '../../../src/core/orders/rejection.ts';
+import { classifyRejection, isAlarming } from '../../../src/core/orders/rejection.ts';
 import { ERROR_CATALOGUE } from '../../exchange/error-catalogue.ts';
 import { at, Driver, failure } from './driver.ts';
 import { action, half, protect } from './fixtures.ts';
@@ -14,6 +14,8 @@ type Consequence =
   | 'again'
   /** A failed attempt, with an alarm: the next one takes the next slippage. */
   | 'failed'
+  /** Sent again as it was, after a pause; an alarm when it begins. */
+  | 'later'
   /** Sent again at once, with an alarm, on a coarser step of the market: no failed attempt. */
   | 'coarser'
   /** It may be there: fence, cancel, read, place. */
@@ -36,7 +38,7 @@ const EXPECTED: Readonly<Record<string, Consequence>> = {
   cancelledOnCreation: 'failed',
   clientOrderIdInvalid: 'failed',
   insufficientBalance: 'failed',
-  marketInvalid: 'failed',
+  marketInvalid: 'later',
   amountInvalid: 'coarser',
   priceInvalid: 'coarser',
   positionLimit: 'failed',
@@ -106,6 +108,18 @@ test.for(Object.entries(EXPECTED))('an order that ends as %s: %s', ([name, conse
       expect(alarms).toEqual(['rejected']);
       expect(driver.later(5_000).read(at({})).place().order.slippage).toBe(0.02);
       break;
+    case 'later':
+      expect({ orders, failures, alarms, doubt }).toEqual({
+        orders: [],
+        failures: 0,
+        alarms: ['rejected'],
+        doubt: null,
+      });
+      driver.later(5_000).read(at({}));
+      driver.refuse({ name, effect });
+      expect(driver.events.filter((event) => event.alarm)).toHaveLength(1);
+      expect(driver.later(5_000).read(at({})).place().order.slippage).toBe(0.005);
+      break;
     case 'coarser': {
       expect({ orders, failures, alarms, doubt }).toEqual({
         orders: [],
@@ -139,7 +153,7 @@ test.for([...names].filter(([name]) => !ELSEWHERE.includes(name)))(
     // Nothing is taken to be gone before a cancel was accepted.
     expect(driver.state.orders).toHaveLength(1);
     expect(driver.events.some((event) => event.alarm)).toBe(
-      effect === 'none' && !isPassing(classifyRejection({ name })),
+      effect === 'none' && isAlarming(classifyRejection({ name }), 0),
     );
   },
 );

@@ -128,7 +128,7 @@ export async function traceOf(
   reads: ReadLog,
   { accountId, beginMs }: { readonly accountId: string; readonly beginMs: number },
 ): Promise<Trace> {
-  const records = await audit.read(accountId, { fromSeq: 1, limit: MOST_RECORDS });
+  const records = await audit.read(accountId, { from: 1, limit: MOST_RECORDS });
   const contents = records.map(({ record }) => record.content);
   const transitions = contents.flatMap((content) => (content.kind === 'decision' ? content.transitions : []));
   const events = contents.flatMap((content) => (content.kind === 'action' ? [content.event] : []));
