@@ -44,8 +44,8 @@ export interface LaneState {
   readonly absent?: readonly Absence[];
   /** Absent: nobody adds to what orders of ours reduce. */
   readonly contests?: readonly Contest[];
-  /** The maintenance rate that liquidation prices before and after trades imply. Absent: unknown. */
-  readonly learnedMaintenance?: LearnedMaintenance;
+  /** Bounds of the maintenance rate that liquidation prices imply, and how many trades in a row agree. Absent: unknown. */
+  readonly learnedMaintenance?: { readonly low: number; readonly high: number; readonly agreeing: number };
   /** Our orders that were cancelled, or filled at creation, since `read` was sent. Absent: none. */
   readonly ended?: readonly OwnOrder[];
   /** New reads sent before this do not tell what became of our orders. */
@@ -97,13 +97,6 @@ export interface Contest {
   readonly isReduced: boolean;
   /** When it was seen to have grown after a reduction, oldest first. */
   readonly addsMs: readonly number[];
-}
-
-/** Bounds of the maintenance rate, fractions, and how many trades in a row agree on them. */
-export interface LearnedMaintenance {
-  readonly low: number;
-  readonly high: number;
-  readonly agreeing: number;
 }
 
 /** A position that the newest reads do not show. */

@@ -2,8 +2,10 @@ import type { Recorder } from '../audit/audit-event.ts';
 import { figure } from '../fields/field-words.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
-import { type LaneState, type LearnedMaintenance, type MarketRead, type ReadPosition } from './lane-state.ts';
+import { type LaneState, type MarketRead, type ReadPosition } from './lane-state.ts';
 import { findPosition, isSameHolding } from './market-read.ts';
+
+type LearnedMaintenance = NonNullable<LaneState['learnedMaintenance']>;
 
 /** Reads further apart than this may have a deposit or another market's move between them. */
 const LONGEST_GAP_MS = 10_000;

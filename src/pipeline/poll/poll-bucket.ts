@@ -10,8 +10,8 @@ import { dangerOf, dueIn, timeApart } from './due-in.ts';
 import { HeldClaims } from './held-claims.ts';
 import { catchUpLanes, type LeftLanes } from './left-lanes.ts';
 import { type Observation, observationOf, observeAccount } from './observe-account.ts';
-import { aged } from './read-memory.ts';
 import { JUDGED_LATE } from './read-sources.ts';
+import { sharedAccount } from './shared-account.ts';
 import { tellCommit } from './tell-commit.ts';
 
 export interface Tick {
@@ -335,39 +335,11 @@ function inputsNow(
   observation: Observation,
   withHistory: boolean,
 ): DecideInputs {
-  const { time } = context;
   const { reminderMs } = context.settings;
+  const [now, moment] = [context.time.instant(), context.time.moment()];
   const sharedWith = sharedAccount(context, account);
-  const [now, moment] = [time.instant(), time.moment()];
   const shared = sharedWith === undefined ? {} : { sharedWith };
   return { account, stored, controls, observation, now, moment, reminderMs, withHistory, ...shared };
-}
-
-/**
- * The account of the config that acts in place of this one, as both are the same account of the exchange: one of them
- * has to, and exactly one may. It is the first by id of those that would, and that have been read lately.
- */
-function sharedAccount(
-  { accounts, memory, time }: PipelineContext,
-  { id }: WatchedAccount,
-): string | undefined {
-  const acting = memory.samePositions.othersLike(id).filter((otherId) => {
-    const other = accounts.get(otherId);
-    const read = memory.recall(otherId).positions;
-    if (otherId >= id || other === undefined || read === undefined) return false;
-    const { maxSnapshotAgeMs } = other.rules.settings;
-    return reduces(other) && aged(read.reading, read.at, time.instant()).ageMs <= maxSnapshotAgeMs;
-  });
-  return acting.toSorted()[0];
-}
-
-/** Whether some rule of an account that is enforced reduces a position or protects it. */
-function reduces({ rules }: WatchedAccount): boolean {
-  return rules.all.some(
-    ({ mode, stages }) =>
-      mode === 'enforce' &&
-      stages.some((actions) => actions.some(({ spec }) => spec.kind === 'reduce' || spec.kind === 'protect')),
-  );
 }
 
 function commitOf({ commit, evaluation }: Decided, tick: StartedTick, clock: Clock): AccountCommit {
