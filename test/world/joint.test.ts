@@ -228,3 +228,19 @@ test('until a share of the funds is margin: so it is by the ledger, in every mar
   expect(usage).toBeLessThan(0.7);
   expect(new Set(ledgerOf(world).fills.map(({ market }) => market)).size).toBe(10);
 });
+
+test('ten equal positions with margins of their own are not taken for one pool', async () => {
+  const spec = sceneOf({
+    positions: TEN,
+    collateral: '2000',
+    leverage: 10,
+    fallsTo: 0.99,
+    fallMs: 60_000,
+    rules: 'balanced',
+  });
+  const world = openWorld({ ...spec, exchange: { ...spec.exchange, readings: { marginModel: 'isolated' } } });
+  await world.run();
+  const { orders, liquidations } = ledgerOf(world);
+  expect(orders).toEqual([]);
+  expect(liquidations).toEqual([]);
+});
