@@ -89,8 +89,18 @@ const CONDITIONS: readonly Conditions[] = [
   { speed: 0.003, roundTripMs: 400, basis: 0 },
   { speed: 0.0016, roundTripMs: 100, basis: 0.003 },
   { speed: 0.0016, roundTripMs: 100, basis: -0.003 },
+  { speed: 0.003, roundTripMs: 100, basis: 0.003 },
+  { speed: 0.003, roundTripMs: 100, basis: -0.003 },
+  { speed: 0.0016, roundTripMs: 800, basis: 0.003 },
+  { speed: 0.001, roundTripMs: 100, basis: -0.003 },
   { speed: 0.001, roundTripMs: 100, basis: 0.01 },
+  { speed: 0.0016, roundTripMs: 800, basis: 0.01 },
+  { speed: 0.001, roundTripMs: 100, basis: -0.01 },
+  { speed: 0.0016, roundTripMs: 400, basis: -0.01 },
 ];
+
+/** Orders of one fall: what is learned from those that were passed, and from those that filled, bounds them. */
+const MOST_ORDERS = 15;
 
 test.each(CONDITIONS)(
   'a fall of $speed a second, requests of $roundTripMs ms, mark and last $basis apart: orders trigger, and the account lives',
@@ -100,8 +110,9 @@ test.each(CONDITIONS)(
     expect(ledgerOf(alone).isLiquidated).toBe(true);
     const world = openWorld(fallingWorld(conditions));
     await world.run();
-    const { fills, isLiquidated } = ledgerOf(world);
+    const { fills, isLiquidated, orders } = ledgerOf(world);
     expect(fills.length).toBeGreaterThan(0);
+    expect(orders.length).toBeLessThanOrEqual(MOST_ORDERS);
     expect(isLiquidated).toBe(false);
     expect(world.errors).toEqual([]);
   },
