@@ -103,7 +103,7 @@ export function measuredBy(
 
 type Priced = ReadPosition & { readonly markPrice: NonNullable<ReadPosition['markPrice']> };
 
-export interface GapPart {
+interface GapPart {
   readonly gap: Decimal;
   readonly part?: OwnOrder['part'];
 }
