@@ -1,4 +1,5 @@
-import { type Recorder, recorder } from '../audit/audit-event.ts';
+import { type Recorder, type RejectionReason, recorder } from '../audit/audit-event.ts';
+import { afterPriceRefusal } from '../orders/activation-gap.ts';
 import { suspectStops, trustStops } from '../orders/after-outage.ts';
 import { coarserStep, forgetStep } from '../orders/market-steps.ts';
 import { afterFill } from '../orders/outstanding.ts';
@@ -304,12 +305,26 @@ function rejected(
   if (reason === 'side') return sideRefused(kept, order, settings, nowMs);
   const unsent = { ...(step.ahead ? forgetAhead(kept, order.positionId) : kept), orderRefusedMs: nowMs };
   // The market may as well have passed the price: it is taken from a new read.
-  if (retry !== undefined) return { ...unsent, learnedSteps: retry.learnedSteps, readAfterMs: nowMs };
+  const taught = taughtByPrice(unsent, order, reason, retry === undefined, settings);
+  if (retry !== undefined) return { ...taught, learnedSteps: retry.learnedSteps, readAfterMs: nowMs };
   const known = reason === 'marketClosed' ? suspectStops(unsent, reason, audit) : unsent;
   const kind = retryKindOf(order);
   if (passing || order.trial === true) return delay(known, kind, nowMs, error);
-  const failed = countFailures(dropAdmitted(known, order.key), order);
+  const failed = countFailures(dropAdmitted(taught, order.key), order);
   return delay(forgetStep(failed, reason), kind, nowMs, error);
+}
+
+function taughtByPrice(
+  state: LaneState,
+  { role }: OwnOrder,
+  reason: RejectionReason,
+  isGivenUp: boolean,
+  settings: AccountSettings,
+): LaneState {
+  const market = settings.marketSettings(state.market);
+  const isFirst = state.learnedSteps?.priceStep === undefined && !isGivenUp;
+  if (role !== 'reduce' || reason !== 'priceStep' || market === undefined || isFirst) return state;
+  return afterPriceRefusal(state, market, isGivenUp);
 }
 
 /** What was refused was not sent ahead of the fence: it may be tried again. */

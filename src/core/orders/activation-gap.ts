@@ -75,6 +75,18 @@ export function grownBasis(market: MarketSettings, state: LaneState): number {
 }
 
 /**
+ * An exchange that refuses activations on the wrong side refuses the price. Where a coarser step did not help, mark and
+ * last price are taken to be further apart; where that does not help either, all of it is forgotten, so that what was
+ * refused for being too far away comes nearer again.
+ */
+export function afterPriceRefusal(state: LaneState, market: MarketSettings, isGivenUp: boolean): LaneState {
+  const { measuredBasis: _, ...unmeasured } = state;
+  if (isGivenUp) return { ...unmeasured, learnedBasis: 0 };
+  const learnedBasis = grownBasis(market, state);
+  return { ...state, learnedBasis, measuredBasis: { low: 0, high: learnedBasis } };
+}
+
+/**
  * What a fill says of mark and last price: the last price was at the activation at some time between two reads. The
  * stop of a sell triggers as the market falls to it, that of a buy as it rises.
  */
@@ -95,7 +107,7 @@ export function measuredBy(
 
 type Priced = ReadPosition & { readonly markPrice: NonNullable<ReadPosition['markPrice']> };
 
-export interface GapPart {
+interface GapPart {
   readonly gap: Decimal;
   readonly part?: OwnOrder['part'];
 }

@@ -47,7 +47,7 @@ function requestsOf(
       atMs,
       because,
       exemptFromLimits: isExempt(rule, entry, account, action.positions),
-      ...(entry.holds ? {} : { hasCleared: true }),
+      hasCleared: entry.holds ? undefined : true,
     })),
   );
 }
