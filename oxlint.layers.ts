@@ -159,7 +159,6 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'lane-observe',
     'lane-state',
     'lane-step',
-    'late-answer',
     'market-read',
     'recover-lane',
     'route-requests',

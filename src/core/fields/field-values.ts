@@ -1,8 +1,8 @@
-import { type AccountQuantities, type AtLeast, type AtMost, usage } from '../quantities/account.ts';
+import { type AccountQuantities, usage } from '../quantities/account.ts';
 import type { CreditLineQuantities } from '../quantities/credit-line.ts';
 import { toNumber } from '../quantities/decimal.ts';
 import type { PositionQuantities } from '../quantities/position.ts';
-import { known, NONE, type Quantity, unknown } from '../quantities/quantity.ts';
+import { type AtLeast, type AtMost, known, NONE, type Quantity, unknown } from '../quantities/quantity.ts';
 import { isSuccessfulDeposit, isUnexpectedWithdrawal, isWithdrawal } from '../quantities/transfer.ts';
 import {
   MS_PER_DAY,

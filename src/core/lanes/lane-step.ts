@@ -1,5 +1,5 @@
-import { type Recorder, type RejectionReason, recorder } from '../audit/audit-event.ts';
-import { afterPriceRefusal } from '../orders/activation-gap.ts';
+import { type Recorder, recorder } from '../audit/audit-event.ts';
+import { taughtByPrice } from '../orders/activation-gap.ts';
 import { suspectStops, trustStops } from '../orders/after-outage.ts';
 import { coarserStep, forgetStep } from '../orders/market-steps.ts';
 import { afterFill } from '../orders/outstanding.ts';
@@ -312,19 +312,6 @@ function rejected(
   if (passing || order.trial === true) return delay(known, kind, nowMs, error);
   const failed = countFailures(dropAdmitted(taught, order.key), order);
   return delay(forgetStep(failed, reason), kind, nowMs, error);
-}
-
-function taughtByPrice(
-  state: LaneState,
-  { role }: OwnOrder,
-  reason: RejectionReason,
-  isGivenUp: boolean,
-  settings: AccountSettings,
-): LaneState {
-  const market = settings.marketSettings(state.market);
-  const isFirst = state.learnedSteps?.priceStep === undefined && !isGivenUp;
-  if (role !== 'reduce' || reason !== 'priceStep' || market === undefined || isFirst) return state;
-  return afterPriceRefusal(state, market, isGivenUp);
 }
 
 /** What was refused was not sent ahead of the fence: it may be tried again. */

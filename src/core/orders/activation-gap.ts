@@ -1,3 +1,4 @@
+import { type RejectionReason } from '../audit/audit-event.ts';
 import {
   type LaneState,
   type MarketRead,
@@ -15,6 +16,7 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
+import { type AccountSettings } from '../quantities/settings.ts';
 import type { Direction } from '../rules/subject.ts';
 import { activationGap } from './order-prices.ts';
 import { offsetFromActivation } from './outstanding.ts';
@@ -79,7 +81,7 @@ export function grownBasis(market: MarketSettings, state: LaneState): number {
  * last price are taken to be further apart; where that does not help either, all of it is forgotten, so that what was
  * refused for being too far away comes nearer again.
  */
-export function afterPriceRefusal(state: LaneState, market: MarketSettings, isGivenUp: boolean): LaneState {
+function afterPriceRefusal(state: LaneState, market: MarketSettings, isGivenUp: boolean): LaneState {
   const { measuredBasis: _, ...unmeasured } = state;
   if (isGivenUp) return { ...unmeasured, learnedBasis: 0 };
   const learnedBasis = grownBasis(market, state);
@@ -210,4 +212,17 @@ export function isPastLimit(order: OwnOrder, { markPrice }: ReadPosition): boole
   if (markPrice === null) return false;
   const left = toDecimal(markPrice).minus(toDecimal(order.request.price));
   return (order.request.side === 'sell' ? left : left.neg()).lt(ZERO);
+}
+
+export function taughtByPrice(
+  state: LaneState,
+  { role }: OwnOrder,
+  reason: RejectionReason,
+  isGivenUp: boolean,
+  settings: AccountSettings,
+): LaneState {
+  const market = settings.marketSettings(state.market);
+  const isFirst = state.learnedSteps?.priceStep === undefined && !isGivenUp;
+  if (role !== 'reduce' || reason !== 'priceStep' || market === undefined || isFirst) return state;
+  return afterPriceRefusal(state, market, isGivenUp);
 }

@@ -76,7 +76,9 @@ function isRoomTaken({ roomTakenMs }: LaneState, { refusedMs }: OrderRecord, now
 /** No position is open: no stop there protects anything. */
 function isMarketEmpty(state: LaneState): boolean {
   const { latestRead, readAfterMs, absent = [] } = state;
-  if (!absent.every(({ positionId }) => isPresumedClosed(state, positionId))) return false;
+  const isGone = ({ phase, positionId }: (typeof absent)[number]): boolean =>
+    phase === 'closed' || isPresumedClosed(state, positionId);
+  if (!absent.every(isGone)) return false;
   return latestRead !== null && latestRead.sentAtMs >= readAfterMs && latestRead.positions.length === 0;
 }
 

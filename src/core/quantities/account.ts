@@ -4,35 +4,26 @@ import type { Direction } from '../rules/subject.ts';
 import { CreditLineQuantities } from './credit-line.ts';
 import { type JointPool, jointPool, uniformDistance } from './joint-pool.ts';
 import { netExposure, PositionQuantities } from './position.ts';
-import { known, NONE, type Quantity, unknown } from './quantity.ts';
+import {
+  type AtLeast,
+  type AtMost,
+  atLeast,
+  known,
+  leastOf,
+  NONE,
+  type Quantity,
+  unknown,
+} from './quantity.ts';
 import type { AccountSettings } from './settings.ts';
 import { countSetAside, elapsedMs, type Instant, type Snapshot, type SourceReading } from './snapshot.ts';
 import { type StopCover, stopCover } from './stop-cover.ts';
 import type { KnownTransfer } from './transfer.ts';
 import { MS_PER_SECOND, moneyOf, reported } from './units.ts';
 
-/**
- * A number of which only a lower bound is known: what was counted in a list of which a part is missing. It
- * decides comparisons that no further record could change.
- */
-export interface AtLeast {
-  readonly kind: 'atLeast';
-  readonly value: number;
-}
-
 /** What is remembered of a position that is not in the list. */
 export interface UnseenPosition {
   readonly market?: string;
   readonly direction?: Direction;
-}
-
-/**
- * A number of which only an upper bound is known: the least of several, some of which are unknown. It decides the
- * comparisons that the others could not change.
- */
-export interface AtMost {
-  readonly kind: 'atMost';
-  readonly value: number;
 }
 
 /**
@@ -396,22 +387,6 @@ const SPOT_TIME = {
 
 function transferTime(record: KnownTransfer): number {
   return record.createdAt;
-}
-
-export function atLeast(value: number): AtLeast {
-  return { kind: 'atLeast', value };
-}
-
-/** The least of them; `none` is infinitely much. Where some are unknown, an upper bound. */
-function leastOf(quantities: readonly Quantity<number>[]): Quantity<number> | AtMost {
-  let least: number | undefined;
-  let undecided: Quantity<number> | undefined;
-  for (const one of quantities) {
-    if (one.kind === 'unknown') undecided ??= one;
-    else if (one.kind === 'value' && (least === undefined || one.value < least)) least = one.value;
-  }
-  if (undecided === undefined) return least === undefined ? NONE : known(least);
-  return least === undefined ? undecided : { kind: 'atMost', value: least };
 }
 
 /** `margin / (margin + free)`, a fraction. */

@@ -113,8 +113,8 @@ export function actOn(
   const { rules } = account;
   const acting = evaluation.active.filter(({ action }) => action.kind !== 'notify');
   const inForce = controlsInForce(controls, account.id, now.wallMs);
-  const asked = { active: acting, conclusive, ...(sharedWith === undefined ? {} : { sharedWith }) };
-  const requests = requestsOf(documents.requests, asked, now.wallMs);
+  const wanted = { active: acting, conclusive, ...(sharedWith === undefined ? {} : { sharedWith }) };
+  const requests = requestsOf(documents.requests, wanted, now.wallMs);
   const ledger = documents.limits ?? EMPTY_LEDGER;
   const limitsOf = limitInputs(account, inForce, acting, conclusive);
   const admitted = admitEpisodes(ledgerOnClock(ledger, moment), limitsOf, laneMs);
@@ -139,15 +139,8 @@ export function actOn(
     markets: [...stored.lanes.keys()],
     nowMs: now.wallMs,
   });
-  const context = laneContext(
-    account,
-    {
-      ...stored,
-      documents: { ...documents, ...(requests === undefined ? {} : { requests }), limits: admitted.ledger },
-    },
-    inForce,
-    moment,
-  );
+  const asked = { ...documents, ...(requests === undefined ? {} : { requests }), limits: admitted.ledger };
+  const context = laneContext(account, { ...stored, documents: asked }, inForce, moment);
   const changed = observeLanes(
     stored,
     {

@@ -1,6 +1,6 @@
 import type { InProgress, LaneState, ReadStep, RequestStep, Step } from '../../core/lanes/lane-state.ts';
 import { finish, type StepResult } from '../../core/lanes/lane-step.ts';
-import { answeredLate } from '../../core/lanes/late-answer.ts';
+import { answeredLate } from '../../core/lanes/recover-lane.ts';
 import type { CallOptions } from '../../core/ports/exchange.ts';
 import type { LaneRef, SeenAccount } from '../../core/ports/lane-dispatcher.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';

@@ -26,12 +26,19 @@ import type {
   RawRequest,
   RawView,
 } from './account-backend.ts';
-import { type ChangeContext, type InternalCommit, type PreparedChange, prepareChange } from './change.ts';
+import {
+  byBucket,
+  type ChangeContext,
+  type InternalCommit,
+  type PreparedChange,
+  prepareChange,
+} from './change.ts';
 import { DocumentError, fieldsOf, HEADER_FIELD, marketOf, readDocuments, textsOf } from './documents.ts';
-import { type Entry, emptyEntry, isAllOf, isCoveredBy, NO_FILES, tallyCount } from './entry.ts';
+import { type Entry, emptyEntry, isAllOf, isCoveredBy, NO_FILES, type Seen, tallyCount } from './entry.ts';
 import { readHeader, readTally, WRITER_LENGTH } from './header.ts';
 import {
   contradiction,
+  dangerOf,
   type RefusedLoad,
   rawEntry,
   refusedHeader,
@@ -54,14 +61,6 @@ export interface AccountStoreOptions {
   readonly mostAuditRecords: number;
   /** Resolves to the account as it is then. */
   readonly pruneAudit: (account: StoredAccount) => Promise<StoredAccount>;
-}
-
-/** What this process has last seen of an account within a store epoch; the store may not know less. */
-interface Seen {
-  readonly epoch: string;
-  readonly version: number;
-  readonly headerText: string;
-  readonly tally: string;
 }
 
 /** An account as sent, with what was remembered of it. */
@@ -124,30 +123,9 @@ export class AccountStore implements StateStore {
     changes: readonly InternalCommit[],
     controls: RawBatch['controls'],
   ): Promise<readonly CommitResult[]> {
-    const results = await this.#commitBuckets(changes, controls);
+    const results = await byBucket(changes, (bucket, group) => this.#commitBucket(bucket, group, controls));
     const isBeyond = results.some((result) => this.#isBeyondBound(result));
     return isBeyond ? Promise.all(results.map((result) => this.#bounded(result))) : results;
-  }
-
-  /** Nearly always of one bucket: a poll's commits go by themselves. */
-  async #commitBuckets(
-    changes: readonly InternalCommit[],
-    controls: RawBatch['controls'],
-  ): Promise<readonly CommitResult[]> {
-    const buckets = changes.map(({ base }) => bucketOf(base.accountId));
-    const [first] = buckets;
-    if (first === undefined) return [];
-    if (buckets.every((bucket) => bucket === first)) return this.#commitBucket(first, changes, controls);
-    const results: CommitResult[] = [];
-    await Promise.all(
-      Array.from(new Set(buckets), async (bucket) => {
-        const indices = [...buckets.keys()].filter((index) => buckets[index] === bucket);
-        const group = indices.map((index) => changes[index]!);
-        const answers = await this.#commitBucket(bucket, group, controls);
-        for (const [turn, index] of indices.entries()) results[index] = answers[turn]!;
-      }),
-    );
-    return results;
   }
 
   async makeDue(accountId: string, inMs: number): Promise<void> {
@@ -415,8 +393,4 @@ export class AccountStore implements StateStore {
     if (result.kind !== 'committed' || !this.#isBeyondBound(result)) return result;
     return { ...result, account: await this.#options.pruneAudit(result.account) };
   }
-}
-
-function dangerOf(load: AccountLoad): number {
-  return load.kind === 'loaded' ? load.account.danger : Number.NEGATIVE_INFINITY;
 }

@@ -5,7 +5,7 @@ import {
   type StoreRecord,
 } from '../../core/audit/audit-record.ts';
 import type { LaneState } from '../../core/lanes/lane-state.ts';
-import type { AccountCommit, DocumentName } from '../../core/ports/state-store.ts';
+import { type AccountCommit, bucketOf, type DocumentName } from '../../core/ports/state-store.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
 import type { AccountState } from '../../core/rules/account-state.ts';
 import { type Appended, appendRecords } from '../audit/audit-chain.ts';
@@ -287,4 +287,27 @@ function historyOf(header: Header | undefined, commit: AccountCommit, context: C
   const sinceLast = context.nowMs - (header?.historyMs ?? 0);
   if (samples.length === 0 || (sinceLast >= 0 && sinceLast < context.historyEveryMs)) return [];
   return samples.flatMap(({ subject, values }) => [subject, JSON.stringify(values)]);
+}
+
+/** Each bucket's changes by themselves, answered in the order asked. Nearly always there is one: a poll's. */
+export async function byBucket<R>(
+  changes: readonly InternalCommit[],
+  commit: (bucket: number, group: readonly InternalCommit[]) => Promise<readonly R[]>,
+): Promise<readonly R[]> {
+  const buckets = changes.map(({ base }) => bucketOf(base.accountId));
+  const [first] = buckets;
+  if (first === undefined) return [];
+  if (buckets.every((bucket) => bucket === first)) return commit(first, changes);
+  const results: R[] = [];
+  await Promise.all(
+    Array.from(new Set(buckets), async (bucket) => {
+      const indices = [...buckets.keys()].filter((index) => buckets[index] === bucket);
+      const answers = await commit(
+        bucket,
+        indices.map((index) => changes[index]!),
+      );
+      for (const [turn, index] of indices.entries()) results[index] = answers[turn]!;
+    }),
+  );
+  return results;
 }

@@ -93,3 +93,11 @@ export function newestOf(a: Entry, b: Entry): Entry {
   const tally = tallyCount(a.tally) >= tallyCount(b.tally) ? a.tally : b.tally;
   return { ...rest, account: { ...rest.account, lanes }, texts, laneHeaders, tally };
 }
+
+/** What this process has last seen of an account within a store epoch; the store may not know less. */
+export interface Seen {
+  readonly epoch: string;
+  readonly version: number;
+  readonly headerText: string;
+  readonly tally: string;
+}

@@ -90,17 +90,17 @@ export function readLaneHeader(text: string): LaneHeader | undefined {
  * and the number of the last audit record. Scripts count it up, so nothing is refused because of it; it tells whether
  * what is remembered of an account is all there is.
  */
-export interface Tally {
+export interface AuditTally {
   readonly writer: string;
   readonly count: number;
   readonly lastNumber: number;
 }
 
-export function readTally(text: string): Tally {
+export function readTally(text: string): AuditTally {
   const [writer = '', count = 0, lastNumber = 0] = text.split('|');
   return { writer, count: Number(count), lastNumber: Number(lastNumber) };
 }
 
-export function writeTally({ writer, count, lastNumber }: Tally): string {
+export function writeTally({ writer, count, lastNumber }: AuditTally): string {
   return `${writer}|${count}|${lastNumber}`;
 }

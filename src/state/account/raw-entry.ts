@@ -61,3 +61,7 @@ export function trailOf(fields: ReadonlyMap<string, string>): Trail | undefined 
   });
   return { header, lastNumber, lanes: new Map(lanes.sort(([a], [b]) => (a < b ? -1 : 1))) };
 }
+
+export function dangerOf(load: AccountLoad): number {
+  return load.kind === 'loaded' ? load.account.danger : Number.NEGATIVE_INFINITY;
+}

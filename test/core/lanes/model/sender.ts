@@ -9,7 +9,7 @@ import { lotsOf } from './views.ts';
 import { type Fault, failure, LATENCY_MS, modelRequest, placed, REFUSALS, TIMEOUT_MS } from './wire.ts';
 import type { World } from './world.ts';
 
-const JUDGED: readonly string[] = ['duplicateClientOrderId', 'reduceOnlyRefused'];
+const JUDGED: ReadonlySet<string> = new Set(['duplicateClientOrderId', 'reduceOnlyRefused']);
 
 /** Asks the lane for its steps and carries them out, with faults. */
 export class Sender {
@@ -58,7 +58,7 @@ export class Sender {
     if (result.kind === 'place') {
       const { outcome } = result;
       // A duplicate, and one for which there is no room, have been judged.
-      const isJudged = outcome.kind === 'rejected' && JUDGED.includes(outcome.error.name);
+      const isJudged = outcome.kind === 'rejected' && JUDGED.has(outcome.error.name);
       if (outcome.kind === 'accepted' || isJudged) world.actor.acceptedMs = world.nowMs;
       else world.actor.refusedMs = world.nowMs;
     }
