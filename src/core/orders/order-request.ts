@@ -11,6 +11,7 @@ export function requestOf(state: LaneState, want: Want): ReduceOnlyStopRequest {
   const identity = {
     epoch: state.epoch,
     accountId: state.accountId,
+    market: state.market,
     positionId: want.position.positionId,
     ruleId: want.ruleId,
     episode: want.episode,

@@ -32,7 +32,7 @@ const moves: fc.Arbitrary<Move[]> = fc.noBias(
  */
 const LEAST_SHARES: Readonly<Record<string, number>> = {
   'sent:place': 0.6,
-  'sent:cancelAll': 0.6,
+  'sent:cancelAll': 0.5,
   'fill:reduce': 0.25,
   'fill:cover': 0.03,
   'event:doubt': 0.3,
