@@ -230,14 +230,13 @@ function checkCustomer(
   customer: NonNullable<FiatDepositRequest['customer']>,
   needed: boolean,
 ): void {
-  const { birthDate } = customer as Partial<typeof customer>;
-  if (birthDate !== undefined)
-    check.text('customer.birthDate', birthDate, /^\d{4}-\d{2}-\d{2}$/, 'must be YYYY-MM-DD');
-  if (!needed) return;
-  for (const name of CUSTOMER_TEXTS) check.text(`customer.${name}`, customer[name], /\S/, 'is required');
-  for (const name of ADDRESS_TEXTS) {
-    check.text(`customer.address.${name}`, customer.address?.[name], /\S/, 'is required');
-  }
+  const given: Partial<typeof customer> = customer;
+  const text = (name: string, value: unknown, form: RegExp, words: string): void => {
+    if (needed || value !== undefined) check.text(`customer.${name}`, value, form, words);
+  };
+  for (const name of CUSTOMER_TEXTS) text(name, given[name], /\S/, 'is required');
+  text('birthDate', given.birthDate, /^\d{4}-\d{2}-\d{2}$/, 'must be YYYY-MM-DD');
+  for (const name of ADDRESS_TEXTS) text(`address.${name}`, given.address?.[name], /\S/, 'is required');
 }
 
 /** Every text a customer gave, to be taken out of whatever the exchange says about the request. */
