@@ -20,6 +20,9 @@ const REASONS: ReadonlyMap<string, RejectionReason> = new Map([
   ['gatewayRefused', 'notProcessed'],
   ['addressNotAllowed', 'notProcessed'],
   ['clientClosed', 'notProcessed'],
+  // Without effect they never left: no turn in time, or the lane's lease did not cover the request.
+  ['timeout', 'notProcessed'],
+  ['aborted', 'notProcessed'],
   ['marketInvalid', 'marketClosed'],
   ['amountInvalid', 'amountStep'],
   ['priceInvalid', 'priceStep'],

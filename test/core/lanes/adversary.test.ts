@@ -314,7 +314,16 @@ describe('fills', () => {
 });
 
 describe('an exchange that does not judge', () => {
-  test.for(['rateLimited', 'rateBudgetSpent', 'nonceRefused', 'connectFailed', 'clientClosed'])(
+  test.for([
+    'rateLimited',
+    'rateBudgetSpent',
+    'nonceRefused',
+    'connectFailed',
+    'clientClosed',
+    // They never left: the lane's lease did not cover the request, or it got no turn in time.
+    'aborted',
+    'timeout',
+  ])(
     '%s is no failed attempt, takes no other slippage and gives nobody the alarm',
     (name) => {
       const driver = new Driver({ maxAttempts: 2 }).read(at({})).ask(action(half));
