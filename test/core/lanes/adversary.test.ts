@@ -323,18 +323,15 @@ describe('an exchange that does not judge', () => {
     // They never left: the lane's lease did not cover the request, or it got no turn in time.
     'aborted',
     'timeout',
-  ])(
-    '%s is no failed attempt, takes no other slippage and gives nobody the alarm',
-    (name) => {
-      const driver = new Driver({ maxAttempts: 2 }).read(at({})).ask(action(half));
-      for (let times = 0; times < 8; times++) {
-        driver.refuse({ name });
-        driver.later(5_000).read(at({}));
-      }
-      expect(driver.place().order.slippage).toBe(0.005);
-      expect(driver.events.some((event) => event.alarm)).toBe(false);
-    },
-  );
+  ])('%s is no failed attempt, takes no other slippage and gives nobody the alarm', (name) => {
+    const driver = new Driver({ maxAttempts: 2 }).read(at({})).ask(action(half));
+    for (let times = 0; times < 8; times++) {
+      driver.refuse({ name });
+      driver.later(5_000).read(at({}));
+    }
+    expect(driver.place().order.slippage).toBe(0.005);
+    expect(driver.events.some((event) => event.alarm)).toBe(false);
+  });
 
   test('nor is a cancel that is put off: nothing waits for it', () => {
     const driver = new Driver({ maxAttempts: 2 }).read(at({})).ask(action(half));

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { recorder } from '../../../src/core/audit/audit-event.ts';
 import { operatorIntent, withdrawOperatorIntent } from '../../../src/core/intents/intent.ts';
 import { observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
-import type { LaneState } from '../../../src/core/lanes/lane-state.ts';
+import { type LaneState, newLane } from '../../../src/core/lanes/lane-state.ts';
 import { finish } from '../../../src/core/lanes/lane-step.ts';
 import { recover, startEpoch } from '../../../src/core/lanes/recover-lane.ts';
 import { standingStops } from '../../../src/core/orders/protective-stop.ts';
@@ -10,7 +10,7 @@ import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { known, unknown } from '../../../src/core/quantities/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import { at, Driver, failure, gone } from './driver.ts';
-import { acknowledgeNoPriorOrders, action, all, half, protect, readAt, view } from './fixtures.ts';
+import { acknowledgeNoPriorOrders, action, all, half, MARKET, protect, readAt, view } from './fixtures.ts';
 
 const untilTenPercent: ActionSpec = {
   kind: 'reduce',
@@ -695,6 +695,30 @@ describe('unknown', () => {
     expect(driver.reasons('overshoot')).toEqual(['priorOrders']);
     expect(driver.reasons('cancelling')).toEqual([]);
   });
+
+  test.for([
+    { firesAfterMs: 20, waitsMs: 4_980 },
+    { firesAfterMs: 3_000, waitsMs: 2_000 },
+    { firesAfterMs: 6_000, waitsMs: 0 },
+  ])(
+    'first start: a rule that fires $firesAfterMs ms after the lane was begun waits $waitsMs ms, and sends an order first',
+    ({ firesAfterMs, waitsMs }) => {
+      const driver = new Driver();
+      const begunMs = driver.nowMs;
+      driver.state = newLane('desk', MARKET, 'first', begunMs);
+      driver.read(at({}));
+      driver.nowMs = begunMs + firesAfterMs - 10;
+      driver.read(at({})).ask(action(half));
+      const firedMs = driver.nowMs;
+      const step = driver.next();
+      if (waitsMs > 0) {
+        expect(step).toMatchObject({ kind: 'wait', why: 'lateArrival', untilMs: firedMs + waitsMs });
+        driver.later(waitsMs).answerRead(at({}));
+      }
+      expect(driver.place().order).toMatchObject({ amount: '0.5' });
+      expect(driver.reasons('cancelling')).toEqual([]);
+    },
+  );
 
   test('where overshoot is forbidden the smallest order shows whether orders are taken, then cancel, read, place', () => {
     const driver = new Driver({ overshoot: 'never' });
