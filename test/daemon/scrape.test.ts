@@ -45,6 +45,8 @@ const NOT_HERE: ReadonlySet<string> = new Set([
   'credit_line_margin_call_seconds',
   // Nothing of the kind went wrong, so no label has a series.
   'store_epochs_started_total',
+  'exchange_path_failures_total',
+  'log_lines_lost_total',
   'polls_skipped_in_flight_total',
   'records_set_aside_total',
   'accounts_refused_total',
