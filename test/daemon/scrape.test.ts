@@ -144,13 +144,18 @@ test('a scrape in the middle of it all has every metric, promtool finds no fault
   expect(simulator.model.placeCollateralLimit('long', { market: 'BTC_PERP', side: 'sell', amount }).ok).toBe(
     true,
   );
+  const frozen = ['rule="near"', 'rule="slow"'].map((rule) => {
+    const severity = rule === 'rule="near"' ? 'critical' : 'info';
+    return `breakwater_rule_frozen{account="long",${rule},subject="position:${position!.positionId}",severity="${severity}"}`;
+  });
   for (const of of [daemon, other]) {
     await eventually(
       async () => {
         text = await scrape(of);
         return (
           !text.includes(`position="${position!.positionId}"`) &&
-          !text.includes(`"position:${position!.positionId}"`)
+          // Nothing but a list explains the closure: its rules are frozen for minutes, and say so.
+          frozen.every((series) => text.includes(`${series} 1`))
         );
       },
       'no series of the closed position',
