@@ -13,6 +13,8 @@ export interface TracedOrder {
   readonly activation: number;
   readonly price: number;
   readonly isOurs: boolean;
+  /** When it first filled; undefined: it did not. */
+  readonly filledAtMs: number | undefined;
   /** What was known when it was priced; undefined: not ours. */
   readonly priced: Priced | undefined;
 }
@@ -121,10 +123,11 @@ export class ReadLog implements Telemetry {
 
   of(accountId: string, beginMs: number): readonly TracedRead[] {
     const reads = this.#reads.get(accountId) ?? [];
-    return reads.map(({ fromMs, toMs, ...read }) => ({
-      ...read,
+    return reads.map(({ fromMs, toMs, market, clockErrorMs }) => ({
       fromMs: fromMs - beginMs,
       toMs: toMs - beginMs,
+      market,
+      clockErrorMs,
     }));
   }
 }
@@ -180,6 +183,12 @@ function ordersOf(
   { accountId, beginMs }: { readonly accountId: string; readonly beginMs: number },
   priced: ReadonlyMap<string, Priced>,
 ): readonly TracedOrder[] {
+  const filled = new Map(
+    exchange.model
+      .ledger({ accountId, kinds: ['fill'] })
+      .toReversed()
+      .map(({ atMs, clientOrderId }) => [clientOrderId, atMs - beginMs]),
+  );
   return exchange.model
     .ledger({ accountId, kinds: ['order_placed'] })
     .map(({ atMs, market = '', side, amount, price, details, clientOrderId = '' }) => ({
@@ -189,6 +198,7 @@ function ordersOf(
       activation: Number(details?.['activationPrice'] ?? 0),
       price: Number(price ?? 0),
       isOurs: clientOrderId.startsWith('bw'),
+      filledAtMs: filled.get(clientOrderId),
       priced: priced.get(clientOrderId),
     }));
 }
