@@ -242,7 +242,7 @@ test('with both sides open the net exposure bounds what is sold, and never rises
     () => troubles(world.events),
   );
   // 0.5 long and 0.2 short: no more than 0.3 may go.
-  const [reduction] = ours(simulator, 'hedged').filter(({ amount }) => amount !== '0.001');
+  const reduction = ours(simulator, 'hedged').find(({ amount }) => amount !== '0.001');
   expect(reduction).toMatchObject({ amount: '0.3', details: { positionSide: 'LONG' } });
   await drift(simulator, -0.0005, () => longSize() < 0.5, 'a fill', world);
   await polls(world, 'hedged', 4);
