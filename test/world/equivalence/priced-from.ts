@@ -1,5 +1,5 @@
 import { type Path, pricesWithin, type Range } from './scenario.ts';
-import type { TracedOrder, TracedRead } from './trace.ts';
+import type { Trace, TracedOrder, TracedRead } from './trace.ts';
 
 export type { Range } from './scenario.ts';
 
@@ -25,7 +25,7 @@ interface Play {
  */
 export function pricedFrom(
   order: TracedOrder,
-  reads: readonly TracedRead[],
+  { reads, orders }: Pick<Trace, 'reads' | 'orders'>,
   play: Play,
 ): readonly PricedFrom[] {
   const { market, atMs, priced, what } = order;
@@ -37,6 +37,7 @@ export function pricedFrom(
   const last = seen.findLastIndex(({ toMs }) => toMs <= decided.most);
   const first = seen.findLastIndex(({ toMs }) => toMs <= decided.least);
   if (last === -1) throw new RangeError(`no read before the order at ${atMs} ms`);
+  const learned = learnedAllowance(order, orders, { seen, play });
   return seen.slice(Math.max(first, 0), last + 1).map((read) => {
     const mark = marksOf(read, play);
     if (priced?.role === 'cover') return { mark, run: NONE };
@@ -44,10 +45,33 @@ export function pricedFrom(
     const travel = travelMs(read, { decided, roundTripMs: priced?.roundTripMs ?? 0 }, play);
     const run = {
       least: mark.least * speed.least * travel.least,
-      most: mark.most * speed.most * travel.most,
+      most: mark.most * speed.most * travel.most + mark.most * learned,
     };
     return { mark, run: drawnIn(run, mark, play) };
   });
+}
+
+/**
+ * What fills have taught, at most, a share of the mark beyond the default allowance: the reads before and after a fill
+ * show how far the mark was from an activation that the last price had reached. Which fill a lane still goes by is not
+ * traced, so that it may be none.
+ */
+function learnedAllowance(
+  { market, atMs }: TracedOrder,
+  orders: readonly TracedOrder[],
+  { seen, play }: { readonly seen: readonly TracedRead[]; readonly play: Play },
+): number {
+  const apart = orders.flatMap(({ filledAtMs, activation, what, ...other }) => {
+    if (!other.isOurs || other.market !== market || filledAtMs === undefined || filledAtMs > atMs) return [];
+    const before = seen.findLastIndex(({ toMs }) => toMs <= filledAtMs);
+    const after = seen.findIndex(({ fromMs }) => fromMs >= filledAtMs);
+    const around = seen.slice(Math.max(before, 0), after === -1 ? undefined : after + 1);
+    return around.flatMap((read) => {
+      const { least, most } = marksOf(read, play);
+      return what.startsWith('sell') ? (most - activation) / most : (activation - least) / least;
+    });
+  });
+  return Math.max(0, ...apart.map((share) => share - ALLOWANCE));
 }
 
 /** From deciding on an order to its arrival, where no answer tells. */
@@ -76,19 +100,21 @@ function marksOf({ fromMs, toMs }: TracedRead, { path, latencyMs }: Play): Range
 
 /** Age of the read when the order is decided on, and a round trip: the lane's, or that of the read if it was longer. */
 function travelMs(
-  { fromMs, toMs }: TracedRead,
+  read: TracedRead,
   { decided, roundTripMs }: { readonly decided: Range; readonly roundTripMs: number },
   { latencyMs }: Play,
 ): Range {
+  const { fromMs, toMs } = read;
+  const earlierMs = statedEarlierMs(read);
   return {
     // A lane that had nothing to do has forgotten what its requests took.
     least: latencyMs + Math.max(0, decided.least - toMs) + latencyMs,
-    most: decided.most - fromMs + Math.max(toMs - fromMs, roundTripMs) + ROUNDED_MS,
+    most: decided.most - fromMs + earlierMs + Math.max(toMs - fromMs + earlierMs, roundTripMs) + ROUNDED_MS,
   };
 }
 
 const HORIZONS_MS = [3_000, 20_000];
-/** Of the times that are known of reads. */
+/** Of the times that are known of reads; a new sample of the store's clock shifts them by its error besides. */
 const JITTER_MS = 10;
 const KEPT_MS = 20_000;
 const LEAST_SPAN_MS = 1_000;
@@ -122,11 +148,17 @@ function speedAt(newest: TracedRead, reads: readonly TracedRead[], play: Play, a
   };
 }
 
-/** Time between the sending of two reads. */
+/** How much earlier than it was sent a read counts as sent: a poll's by the error of the clock, a lane's own not. */
+function statedEarlierMs({ market, clockErrorMs }: TracedRead): number {
+  return market === null ? clockErrorMs : 0;
+}
+
+/** Time between the sending of two reads, as lanes reckon it. */
 function spanOf(one: TracedRead, other: TracedRead, { latencyMs }: Play): Range {
+  const statedMs = statedEarlierMs(one) - statedEarlierMs(other);
   return {
-    least: other.fromMs - Math.max(one.fromMs, one.toMs - latencyMs),
-    most: Math.max(other.fromMs, other.toMs - latencyMs) - one.fromMs,
+    least: other.fromMs - Math.max(one.fromMs, one.toMs - latencyMs) + statedMs,
+    most: Math.max(other.fromMs, other.toMs - latencyMs) - one.fromMs + statedMs,
   };
 }
 
@@ -138,9 +170,10 @@ function sinceWhen(
   play: Play,
 ): readonly TracedRead[] {
   const kept = earlier.filter((read) => spanOf(read, newest, play).least <= KEPT_MS);
-  const first = kept.findIndex((read) => spanOf(read, newest, play).least <= horizonMs + JITTER_MS);
+  const jitterMs = (read: TracedRead): number => JITTER_MS + read.clockErrorMs + newest.clockErrorMs;
+  const first = kept.findIndex((read) => spanOf(read, newest, play).least <= horizonMs + jitterMs(read));
   if (first === -1) return kept.slice(-1);
-  const sure = kept.findIndex((read) => spanOf(read, newest, play).most <= horizonMs - JITTER_MS);
+  const sure = kept.findIndex((read) => spanOf(read, newest, play).most <= horizonMs - jitterMs(read));
   // Where none is within it for certain, the last one counts, whenever it was.
   return kept.slice(first, sure === -1 ? undefined : sure + 1);
 }

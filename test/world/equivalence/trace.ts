@@ -13,6 +13,8 @@ export interface TracedOrder {
   readonly activation: number;
   readonly price: number;
   readonly isOurs: boolean;
+  /** When it first filled; undefined: it did not. */
+  readonly filledAtMs: number | undefined;
   /** What was known when it was priced; undefined: not ours. */
   readonly priced: Priced | undefined;
 }
@@ -46,6 +48,11 @@ export interface TracedRead {
   readonly toMs: number;
   /** Whose lane made it; null: a poll, which reads all markets. */
   readonly market: string | null;
+  /**
+   * How far the daemon's idea of the store's clock may have been off. A poll's read is handed to lanes as sent so much
+   * earlier, so that none seems newer than it is on a lane's clock.
+   */
+  readonly clockErrorMs: number;
 }
 
 /**
@@ -96,9 +103,11 @@ const MOST_RECORDS = 10_000;
 export class ReadLog implements Telemetry {
   readonly #reads = new Map<string, TracedRead[]>();
   readonly #nowMs: () => number;
+  readonly #clockErrorMs: () => number;
 
-  constructor(nowMs: () => number) {
+  constructor(nowMs: () => number, clockErrorMs: () => number) {
     this.#nowMs = nowMs;
+    this.#clockErrorMs = clockErrorMs;
   }
 
   emit(event: DaemonEvent): void {
@@ -109,15 +118,16 @@ export class ReadLog implements Telemetry {
     const reads = this.#reads.get(event.accountId) ?? [];
     this.#reads.set(event.accountId, reads);
     const market = event.kind === 'step' ? event.market : null;
-    reads.push({ fromMs: toMs - event.durationMs, toMs, market });
+    reads.push({ fromMs: toMs - event.durationMs, toMs, market, clockErrorMs: this.#clockErrorMs() });
   }
 
   of(accountId: string, beginMs: number): readonly TracedRead[] {
     const reads = this.#reads.get(accountId) ?? [];
-    return reads.map(({ fromMs, toMs, market }) => ({
+    return reads.map(({ fromMs, toMs, market, clockErrorMs }) => ({
       fromMs: fromMs - beginMs,
       toMs: toMs - beginMs,
       market,
+      clockErrorMs,
     }));
   }
 }
@@ -173,6 +183,12 @@ function ordersOf(
   { accountId, beginMs }: { readonly accountId: string; readonly beginMs: number },
   priced: ReadonlyMap<string, Priced>,
 ): readonly TracedOrder[] {
+  const filled = new Map(
+    exchange.model
+      .ledger({ accountId, kinds: ['fill'] })
+      .toReversed()
+      .map(({ atMs, clientOrderId }) => [clientOrderId, atMs - beginMs]),
+  );
   return exchange.model
     .ledger({ accountId, kinds: ['order_placed'] })
     .map(({ atMs, market = '', side, amount, price, details, clientOrderId = '' }) => ({
@@ -182,6 +198,7 @@ function ordersOf(
       activation: Number(details?.['activationPrice'] ?? 0),
       price: Number(price ?? 0),
       isOurs: clientOrderId.startsWith('bw'),
+      filledAtMs: filled.get(clientOrderId),
       priced: priced.get(clientOrderId),
     }));
 }
