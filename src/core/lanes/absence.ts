@@ -222,3 +222,9 @@ export function explainedClosures(
     return known.concat(possible);
   });
 }
+
+/** An order that is not among those left may have filled before: until the next read it may explain a closure. */
+export function withLeft(state: LaneState, left: readonly OwnOrder[]): LaneState {
+  const ended = state.orders.filter((order) => !left.includes(order));
+  return ended.length === 0 ? state : { ...state, orders: left, ended: [...(state.ended ?? []), ...ended] };
+}

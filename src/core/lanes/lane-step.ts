@@ -6,6 +6,7 @@ import { classifyRejection, isPassing, retryPauseMs } from '../orders/rejection.
 import type { CommandOutcome, ExchangeError, PlacedOrder } from '../ports/exchange.ts';
 import { type Decimal, formatDecimal, maxDecimal, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
+import { withLeft } from './absence.ts';
 import { doubtful, finishTask, isSameId, mayHideOrders, unsure } from './doubtful.ts';
 import { type LaneChange, observeRead } from './lane-observe.ts';
 import {
@@ -209,11 +210,8 @@ export function cancelled(
   const ownTypes = orderTypesOf(state.market);
   const { types } = step.request;
   const coversOwn = types === undefined || ownTypes.every((type) => types.includes(type));
-  const orders = afterCancel(state.orders, types, sentMs, settings, ownTypes);
-  const ended = state.orders.filter((order) => !orders.includes(order));
-  const settled = coversOwn
-    ? settleDoubt(withEnded({ ...state, orders }, ended), sentMs, settings, audit)
-    : state;
+  const left = withLeft(state, afterCancel(state.orders, types, sentMs, settings, ownTypes));
+  const settled = coversOwn ? settleDoubt(left, sentMs, settings, audit) : state;
   const readAfterMs = nowMs + settings.readLagMs;
   return {
     ...settled,
@@ -223,11 +221,6 @@ export function cancelled(
     // One that only clears up after another request does not show that that one would be answered now.
     refusals: step.why === 'doubt' ? settled.refusals : 0,
   };
-}
-
-/** An order that is gone may have filled before it went: until the next read it may explain that a position is closed. */
-function withEnded(state: LaneState, orders: readonly OwnOrder[]): LaneState {
-  return orders.length === 0 ? state : { ...state, ended: [...(state.ended ?? []), ...orders] };
 }
 
 function settleDoubt(
@@ -296,7 +289,7 @@ function accepted(
   audit.emit({ ...about(order), kind: 'accepted', reason: status, words: `order ${placed.orderId}` });
   const base: LaneState = { ...state, refusals: 0, ignoreReadsBeforeMs: seenFromMs };
   if (status === 'FILLED') {
-    const rest = withEnded(withoutOrder(base, order), [order]);
+    const rest = withLeft(base, withoutOrder(base, order).orders);
     const filledBase = toDecimal(placed.adjustedFrom === undefined ? order.amount : placed.amount);
     return { ...rest, orders: afterFill(rest.orders, order, filledBase), readAfterMs: seenFromMs };
   }
