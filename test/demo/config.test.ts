@@ -81,6 +81,7 @@ const NO_DURATIONS = [
   'maxAttempts',
   'maxRenewals',
   'port',
+  'reductionCost',
   'reservedShare',
   'share',
   'slippage',
