@@ -1,10 +1,10 @@
 import { type Recorder, recorder } from '../audit/audit-event.ts';
 import { fenceEndMs } from '../orders/fence.ts';
 import { coarserStep, forgetStep } from '../orders/market-steps.ts';
-import { afterCancel, sizeLeft } from '../orders/outstanding.ts';
+import { afterCancel, afterFill } from '../orders/outstanding.ts';
 import { classifyRejection, isPassing, retryPauseMs } from '../orders/rejection.ts';
 import type { CommandOutcome, ExchangeError, PlacedOrder } from '../ports/exchange.ts';
-import { type Decimal, formatDecimal, maxDecimal, toDecimal, ZERO } from '../quantities/decimal.ts';
+import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { withLeft } from './absence.ts';
 import { doubtful, finishTask, isSameId, mayHideOrders, unsure } from './doubtful.ts';
@@ -302,17 +302,6 @@ function accepted(
     placed.adjustedFrom !== undefined && !toDecimal(placed.adjustedFrom).eq(toDecimal(amount));
   const hasMoved = status === 'PARTIALLY_FILLED' || isTrimmed;
   return { ...base, orders, readAfterMs: hasMoved ? seenFromMs : base.readAfterMs };
-}
-
-/** A fall that the exchange has accounted for is not one that our other orders have to explain. */
-function afterFill(orders: readonly OwnOrder[], filled: OwnOrder, filledBase: Decimal): readonly OwnOrder[] {
-  return orders.map((order) => {
-    if (order.positionId !== filled.positionId) return order;
-    const left = maxDecimal(toDecimal(order.baseSizeBase).minus(filledBase), ZERO);
-    const amount = formatDecimal(filledBase);
-    const placedSizeBase = sizeLeft(order, [{ ...filled, amount }]);
-    return { ...order, placedSizeBase, baseSizeBase: formatDecimal(left) };
-  });
 }
 
 function noteAdjusted(order: OwnOrder, placed: PlacedOrder, audit: Recorder): void {

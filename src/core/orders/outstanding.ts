@@ -266,3 +266,18 @@ export function isWellPast(offset: Decimal, position: ReadPosition, market: Mark
     activationGap({ markPrice: position.markPrice, markError: position.markError }, market).neg(),
   );
 }
+
+/** A fall that the exchange has accounted for is not one that our other orders have to explain. */
+export function afterFill(
+  orders: readonly OwnOrder[],
+  filled: OwnOrder,
+  filledBase: Decimal,
+): readonly OwnOrder[] {
+  return orders.map((order) => {
+    if (order.positionId !== filled.positionId) return order;
+    const left = maxDecimal(toDecimal(order.baseSizeBase).minus(filledBase), ZERO);
+    const amount = formatDecimal(filledBase);
+    const placedSizeBase = sizeLeft(order, [{ ...filled, amount }]);
+    return { ...order, placedSizeBase, baseSizeBase: formatDecimal(left) };
+  });
+}
