@@ -9,6 +9,7 @@ import type { Deliverer } from '../core/ports/delivery.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { systemClock, systemTimers } from '../exchange/system-clock.ts';
 import { PollGuard } from '../pipeline/poll/poll-bucket.ts';
+import type { LaneTime } from '../pipeline/shared-time.ts';
 import type { Queues } from '../queues/producers.ts';
 import { assertSchedules } from '../queues/schedules.ts';
 import type { RunningWorker, WorkerSettings } from '../queues/worker.ts';
@@ -54,6 +55,8 @@ export interface Daemon {
   readonly accounts: ConfiguredAccounts;
   readonly queues: Queues;
   readonly redis: Redis;
+  /** The clock that it shares with others by its store. */
+  readonly time: LaneTime;
   /** Where its web server is; undefined without the role `web`. */
   webUrl(): string | undefined;
   config(): CompiledConfig;
@@ -195,6 +198,7 @@ async function runRoles(base: Base, config: CompiledConfig, parts: Parts): Promi
     accounts,
     queues,
     redis,
+    time: base.time,
     webUrl: () => web?.url,
     config: () => watch.config,
     reload: () => watch.reload(),

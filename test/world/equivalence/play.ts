@@ -37,6 +37,8 @@ export interface Played {
 const ALIGNED_MS = 1_000;
 /** In the world: from the start of the daemon to that of the paths. Every account has been polled by then. */
 const LEAD_MS = 4 * CADENCE_MS;
+/** Half of what a request to the store takes in the world, and the store's resolution. */
+const STORE_ERROR_MS = 1.2;
 const START_MS = Date.UTC(2026, 0, 1);
 export const SEED = 12;
 
@@ -58,7 +60,10 @@ function specOf(group: Group): WorldSpec {
 export async function playInWorld(group: Group): Promise<Played> {
   const spec = specOf(group);
   const beginMs = START_MS + LEAD_MS;
-  const reads = new ReadLog(() => world.exchange.clock.nowMs());
+  const reads = new ReadLog(
+    () => world.exchange.clock.nowMs(),
+    () => STORE_ERROR_MS,
+  );
   const world = openWorld(spec, { prices: sourcesOf(group, beginMs), observe: () => reads });
   await world.run();
   const traces = await tracesOf(group, world, reads, beginMs);
@@ -130,9 +135,14 @@ async function playWithDaemon(
     if (event.kind !== 'evaluated' || !waiting.delete(event.accountId) || waiting.size > 0) return;
     seen.resolve();
   };
-  const reads = new ReadLog(() => exchange.clock.nowMs());
+  let clockErrorMs = (): number => 0;
+  const reads = new ReadLog(
+    () => exchange.clock.nowMs(),
+    () => clockErrorMs(),
+  );
   const env = environmentOf(group, exchange);
   const daemon = await startDaemon({ configFile, env, telemetry: [{ emit }, reads] });
+  clockErrorMs = () => daemon.time.errorMs;
   try {
     await seen.promise;
     const beginMs = beginAfter(exchange.clock.nowMs() + ALIGNED_MS / 2);

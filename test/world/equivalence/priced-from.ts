@@ -76,19 +76,21 @@ function marksOf({ fromMs, toMs }: TracedRead, { path, latencyMs }: Play): Range
 
 /** Age of the read when the order is decided on, and a round trip: the lane's, or that of the read if it was longer. */
 function travelMs(
-  { fromMs, toMs }: TracedRead,
+  read: TracedRead,
   { decided, roundTripMs }: { readonly decided: Range; readonly roundTripMs: number },
   { latencyMs }: Play,
 ): Range {
+  const { fromMs, toMs } = read;
+  const earlierMs = statedEarlierMs(read);
   return {
     // A lane that had nothing to do has forgotten what its requests took.
     least: latencyMs + Math.max(0, decided.least - toMs) + latencyMs,
-    most: decided.most - fromMs + Math.max(toMs - fromMs, roundTripMs) + ROUNDED_MS,
+    most: decided.most - fromMs + earlierMs + Math.max(toMs - fromMs + earlierMs, roundTripMs) + ROUNDED_MS,
   };
 }
 
 const HORIZONS_MS = [3_000, 20_000];
-/** Of the times that are known of reads. */
+/** Of the times that are known of reads; a new sample of the store's clock shifts them by its error besides. */
 const JITTER_MS = 10;
 const KEPT_MS = 20_000;
 const LEAST_SPAN_MS = 1_000;
@@ -122,11 +124,17 @@ function speedAt(newest: TracedRead, reads: readonly TracedRead[], play: Play, a
   };
 }
 
-/** Time between the sending of two reads. */
+/** How much earlier than it was sent a read counts as sent: a poll's by the error of the clock, a lane's own not. */
+function statedEarlierMs({ market, clockErrorMs }: TracedRead): number {
+  return market === null ? clockErrorMs : 0;
+}
+
+/** Time between the sending of two reads, as lanes reckon it. */
 function spanOf(one: TracedRead, other: TracedRead, { latencyMs }: Play): Range {
+  const statedMs = statedEarlierMs(one) - statedEarlierMs(other);
   return {
-    least: other.fromMs - Math.max(one.fromMs, one.toMs - latencyMs),
-    most: Math.max(other.fromMs, other.toMs - latencyMs) - one.fromMs,
+    least: other.fromMs - Math.max(one.fromMs, one.toMs - latencyMs) + statedMs,
+    most: Math.max(other.fromMs, other.toMs - latencyMs) - one.fromMs + statedMs,
   };
 }
 
@@ -138,9 +146,10 @@ function sinceWhen(
   play: Play,
 ): readonly TracedRead[] {
   const kept = earlier.filter((read) => spanOf(read, newest, play).least <= KEPT_MS);
-  const first = kept.findIndex((read) => spanOf(read, newest, play).least <= horizonMs + JITTER_MS);
+  const jitterMs = (read: TracedRead): number => JITTER_MS + read.clockErrorMs + newest.clockErrorMs;
+  const first = kept.findIndex((read) => spanOf(read, newest, play).least <= horizonMs + jitterMs(read));
   if (first === -1) return kept.slice(-1);
-  const sure = kept.findIndex((read) => spanOf(read, newest, play).most <= horizonMs - JITTER_MS);
+  const sure = kept.findIndex((read) => spanOf(read, newest, play).most <= horizonMs - jitterMs(read));
   // Where none is within it for certain, the last one counts, whenever it was.
   return kept.slice(first, sure === -1 ? undefined : sure + 1);
 }

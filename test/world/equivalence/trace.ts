@@ -46,6 +46,11 @@ export interface TracedRead {
   readonly toMs: number;
   /** Whose lane made it; null: a poll, which reads all markets. */
   readonly market: string | null;
+  /**
+   * How far the daemon's idea of the store's clock may have been off. A poll's read is handed to lanes as sent so much
+   * earlier, so that none seems newer than it is on a lane's clock.
+   */
+  readonly clockErrorMs: number;
 }
 
 /**
@@ -96,9 +101,11 @@ const MOST_RECORDS = 10_000;
 export class ReadLog implements Telemetry {
   readonly #reads = new Map<string, TracedRead[]>();
   readonly #nowMs: () => number;
+  readonly #clockErrorMs: () => number;
 
-  constructor(nowMs: () => number) {
+  constructor(nowMs: () => number, clockErrorMs: () => number) {
     this.#nowMs = nowMs;
+    this.#clockErrorMs = clockErrorMs;
   }
 
   emit(event: DaemonEvent): void {
@@ -109,15 +116,15 @@ export class ReadLog implements Telemetry {
     const reads = this.#reads.get(event.accountId) ?? [];
     this.#reads.set(event.accountId, reads);
     const market = event.kind === 'step' ? event.market : null;
-    reads.push({ fromMs: toMs - event.durationMs, toMs, market });
+    reads.push({ fromMs: toMs - event.durationMs, toMs, market, clockErrorMs: this.#clockErrorMs() });
   }
 
   of(accountId: string, beginMs: number): readonly TracedRead[] {
     const reads = this.#reads.get(accountId) ?? [];
-    return reads.map(({ fromMs, toMs, market }) => ({
+    return reads.map(({ fromMs, toMs, ...read }) => ({
+      ...read,
       fromMs: fromMs - beginMs,
       toMs: toMs - beginMs,
-      market,
     }));
   }
 }
