@@ -121,10 +121,11 @@ export class ReadLog implements Telemetry {
 
   of(accountId: string, beginMs: number): readonly TracedRead[] {
     const reads = this.#reads.get(accountId) ?? [];
-    return reads.map(({ fromMs, toMs, ...read }) => ({
-      ...read,
+    return reads.map(({ fromMs, toMs, market, clockErrorMs }) => ({
       fromMs: fromMs - beginMs,
       toMs: toMs - beginMs,
+      market,
+      clockErrorMs,
     }));
   }
 }
