@@ -45,6 +45,8 @@ const NOT_HERE: ReadonlySet<string> = new Set([
   'credit_line_margin_call_seconds',
   // Nothing of the kind went wrong, so no label has a series.
   'store_epochs_started_total',
+  'exchange_path_failures_total',
+  'log_lines_lost_total',
   'polls_skipped_in_flight_total',
   'records_set_aside_total',
   'accounts_refused_total',
@@ -52,8 +54,6 @@ const NOT_HERE: ReadonlySet<string> = new Set([
   'exchange_limits_hit_total',
   'exchange_budget_wait_seconds_total',
   'contract_drift_total',
-  'exchange_path_failures_total',
-  'log_lines_lost_total',
   'exchange_store_available',
   'notification_retries_total',
   'queue_problems_total',
@@ -144,13 +144,18 @@ test('a scrape in the middle of it all has every metric, promtool finds no fault
   expect(simulator.model.placeCollateralLimit('long', { market: 'BTC_PERP', side: 'sell', amount }).ok).toBe(
     true,
   );
+  const frozen = ['rule="near"', 'rule="slow"'].map((rule) => {
+    const severity = rule === 'rule="near"' ? 'critical' : 'info';
+    return `breakwater_rule_frozen{account="long",${rule},subject="position:${position!.positionId}",severity="${severity}"}`;
+  });
   for (const of of [daemon, other]) {
     await eventually(
       async () => {
         text = await scrape(of);
         return (
           !text.includes(`position="${position!.positionId}"`) &&
-          !text.includes(`"position:${position!.positionId}"`)
+          // Nothing but a list explains the closure: its rules are frozen for minutes, and say so.
+          frozen.every((series) => text.includes(`${series} 1`))
         );
       },
       'no series of the closed position',
