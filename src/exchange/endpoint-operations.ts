@@ -6,7 +6,6 @@ import type {
   FiatDepositRequest,
   FullExchange,
   PlacedOrder,
-  PositionList,
   ReadOutcome,
   RecordList,
   SetAsideRecord,
@@ -62,10 +61,6 @@ export interface OperationSettings {
 const refusedRead = (error: ExchangeError): ReadOutcome<never> => ({ kind: 'failed', error, attempts: 0 });
 const refusedCommand = (error: ExchangeError): CommandOutcome<never> => ({ kind: 'rejected', error });
 const setAsideOf = ({ setAside }: RecordList<unknown>): readonly SetAsideRecord[] => setAside;
-const faultsOf = ({ setAside, nulls = [] }: PositionList): readonly SetAsideRecord[] => [
-  ...setAside,
-  ...nulls,
-];
 const anyReply = (): Parsed<null> => ({ ok: true, value: null });
 
 /** One method for each endpoint: what is sent, and how the reply is read. */
@@ -99,7 +94,7 @@ function createReads(caller: Caller, { dialect }: OperationSettings): Reads {
         params: prepared.params,
         options,
         read: readPositions,
-        setAside: faultsOf,
+        setAside: setAsideOf,
       });
     },
     creditLines: (options) =>

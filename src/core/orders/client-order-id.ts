@@ -1,16 +1,12 @@
 import type { DecimalString } from '../quantities/decimal.ts';
 import { sha256Hex } from './sha256.ts';
 
-/**
- * What makes an order of ours one of a kind (design: client order id). The market too: it may be renamed, and what was
- * placed under its old name says nothing of what stands under the new one.
- */
+/** What makes an order of ours one of a kind (design: client order id). */
 export type OrderIdentity =
   | {
       readonly role: 'reduce';
       readonly epoch: string;
       readonly accountId: string;
-      readonly market: string;
       readonly positionId: string;
       readonly ruleId: string;
       readonly episode: number;
@@ -22,7 +18,6 @@ export type OrderIdentity =
       readonly role: 'cover';
       readonly epoch: string;
       readonly accountId: string;
-      readonly market: string;
       readonly positionId: string;
       readonly ruleId: string;
       readonly episode: number;
@@ -48,7 +43,6 @@ export function clientOrderId(identity: OrderIdentity): string {
     identity.role === 'reduce' ? 'r' : 'c',
     identity.epoch,
     identity.accountId,
-    identity.market,
     identity.positionId,
     identity.ruleId,
     identity.episode,

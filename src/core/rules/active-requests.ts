@@ -47,7 +47,6 @@ function requestsOf(
       atMs,
       because,
       exemptFromLimits: isExempt(rule, entry, account, action.positions),
-      hasCleared: entry.holds ? undefined : true,
     })),
   );
 }

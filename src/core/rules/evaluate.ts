@@ -5,7 +5,6 @@ import type { NextDue } from '../risk/cadence.ts';
 import { planNext } from '../risk/plan-next.ts';
 import type { AccountState } from './account-state.ts';
 import { activeRequests } from './active-requests.ts';
-import { unconfirmedZeros } from './balances.ts';
 import type { CompiledRules } from './compiled-rules.ts';
 import type { Decision, Transition } from './decision.ts';
 import { type Elapsed, elapsedSince } from './elapsed.ts';
@@ -105,7 +104,7 @@ function prepare(snapshot: Snapshot, state: AccountState, now: Instant, rules: C
   const passage = elapsedSince(state.passage, now, longestStepMs);
   const account = new AccountQuantities(snapshot, settings, now);
   const memory = remember(state, account, passage);
-  account.noteUncertain(unseenPositions(account, memory), unconfirmedZeros(memory));
+  account.noteUnseen(unseenPositions(account, memory).size);
   const forecasts = marketForecasts(memory);
   return { account, memory, forecasts, passage, subjects: subjectsOf(account, memory, forecasts) };
 }

@@ -8,9 +8,9 @@ import {
   beginAccountCancel,
   finishAccountCancel,
   newAccountLane,
-  recoverAccount,
 } from '../../core/lanes/account-lane.ts';
 import type { LaneState } from '../../core/lanes/lane-state.ts';
+import { recoverAccount } from '../../core/lanes/recover-account.ts';
 import { hold, recover, release } from '../../core/lanes/recover-lane.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
 import type { PipelineContext } from '../pipeline-context.ts';
@@ -138,13 +138,11 @@ async function cancel(
   if (!session.isHeld) throw new LaneRunEnded('leaseLost');
   memory.abortReads(accountId);
   const startedMs = clock.monotonicMs();
-  await session.cover();
   pass('account.sending', { accountId });
   const outcome = await session.account.exchange.cancelAll(step.request, {
     priority: 'protective',
-    mayLeave: (timeoutMs) => session.covers(timeoutMs),
+    mayLeave: () => session.isHeld,
   });
-  session.uncover();
   pass('account.answered', { accountId });
   const durationMs = clock.monotonicMs() - startedMs;
   const error = outcome.kind === 'accepted' ? {} : { error: outcome.error.name };

@@ -8,12 +8,12 @@ import {
   finishAccountCancel,
   newAccountLane,
   observeAccountRequests,
-  recoverAccount,
 } from '../../../src/core/lanes/account-lane.ts';
 import { advance } from '../../../src/core/lanes/lane.ts';
 import { observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
 import { type LaneState, newLane } from '../../../src/core/lanes/lane-state.ts';
 import { begin, finish } from '../../../src/core/lanes/lane-step.ts';
+import { recoverAccount } from '../../../src/core/lanes/recover-account.ts';
 import { hold, release } from '../../../src/core/lanes/recover-lane.ts';
 import {
   NO_ROUTES,
@@ -134,14 +134,10 @@ describe('an account-wide cancel', () => {
     const account = new Account();
     account.start();
     account.end({ kind: 'unknown', error: failure({ effect: 'possible' }) });
-    expect(account.lanes.map(({ orders }) => orders.map(({ status }) => status))).toEqual([
-      ['unsure'],
-      ['unsure'],
-    ]);
+    expect(account.lanes.map((lane) => lane.doubt?.why)).toEqual(['unknownOutcome', 'unknownOutcome']);
     expect(account.next().kind).toBe('releaseLanes');
     account.lanes = account.lanes.map((lane) => release(lane, ACCOUNT_HOLDER));
-    // Not again before it can no longer arrive.
-    expect(account.next().kind).toBe('idle');
+    expect(account.next().kind).toBe('wait');
     account.nowMs += 6_000;
     expect(account.next().kind).toBe('takeLanes');
     account.take();
@@ -173,10 +169,7 @@ describe('an account-wide cancel', () => {
     account.start();
     const recovered = recoverAccount(account.account, account.lanes, settings, account.nowMs);
     expect(recovered.state.inProgress).toBeNull();
-    expect(recovered.lanes.map(({ orders }) => orders.map(({ status }) => status))).toEqual([
-      ['unsure'],
-      ['unsure'],
-    ]);
+    expect(recovered.lanes.map((lane) => lane.doubt?.why)).toEqual(['processDied', 'processDied']);
   });
 
   test('is held back by the gate, and fails, counted, when it stays closed', () => {

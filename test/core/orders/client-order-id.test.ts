@@ -20,7 +20,6 @@ const decimalText = fc.constantFrom('1', '1.0', '0.1', '10', '01').map((value) =
 const common = {
   epoch: text,
   accountId: text,
-  market: text,
   positionId: text,
   ruleId: text,
   episode: number,
@@ -67,7 +66,6 @@ test('two that differ in one part only have different ids', () => {
   const keys = [
     'epoch',
     'accountId',
-    'market',
     'positionId',
     'ruleId',
     'episode',
