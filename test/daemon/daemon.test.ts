@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Daemon } from '../../src/app/daemon.ts';
 import { openExchange } from '../contract/support/world.ts';
+import { drift } from './scene.ts';
 import { eventually, keysOf, ledgerOf, openDaemonWorld, troubles } from './world.ts';
 
 const NEAR = `  - id: near
@@ -32,13 +33,12 @@ test('queues, workers and schedules carry a breach to an order on the ledger, an
     'an order',
     () => troubles(world.events),
   );
+  // The order keeps as far away as the market has just been fast: it fills when the market goes on falling.
   simulator.setPrice('BTC_PERP', '42600');
-  await eventually(
-    () => size() < 0.5,
-    'a fill',
-    () => troubles(world.events),
-  );
-  expect(size()).toBeCloseTo(0.129, 2);
+  await drift(simulator, -0.0005, () => size() < 0.5, 'a fill', world);
+  // From 25 % with what is left at 42,600 to 25 % at 42,118, the lowest activation.
+  expect(size()).toBeLessThan(0.13);
+  expect(size()).toBeGreaterThan(0.09);
   expect(await daemon.state.audit.verify('long')).toMatchObject({ kind: 'intact' });
   await eventually(() => world.events.some(({ kind }) => kind === 'said'), 'a notice');
   const jobs = async () =>
