@@ -147,7 +147,6 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   lanes: [
     'absence',
     'account-lane',
-    'recover-account',
     'lane',
     'lane-clock',
     'lane-observe',

@@ -68,7 +68,7 @@ export const accountSchema = z.strictObject({
   watch: watchSchema.prefault({}).describe('What is read from the exchange.'),
   rules: list(ruleUseSchema).prefault([]).describe('Rules and rule sets that judge this account.'),
   holdings: z
-    .record(ticker() as unknown as z.ZodString, worth)
+    .record(ticker(), worth)
     .prefault({})
     .describe(
       'Coins that serve as collateral, other than the money currency: what each is worth now, after haircuts, in the money currency of the positions. They fall with the market, and `jointDistance` counts them.',

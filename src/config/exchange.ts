@@ -92,7 +92,7 @@ export const exchangeSchema = section(
           expected: 'the name of a budget: letters, digits and dashes',
           pattern: /^[a-z][a-z0-9-]*$/,
           maxLength: 40,
-        }) as unknown as z.ZodString,
+        }),
         rateLimit,
       )
       .describe(

@@ -32,6 +32,6 @@ export const marketSchema = section(
   MARKET_DEFAULTS,
 );
 
-export const marketsSchema = z.record(marketGlob() as unknown as z.ZodString, marketSchema);
+export const marketsSchema = z.record(marketGlob(), marketSchema);
 
 export type MarketEntry = z.output<typeof marketSchema>;

@@ -11,7 +11,7 @@ import { name } from './shape/scalars.ts';
 import { stressSchema } from './stress.ts';
 import { logSchema, webSchema } from './web.ts';
 
-export const egressGroupsSchema = z.record(name('a group name') as unknown as z.ZodString, egressSchema);
+export const egressGroupsSchema = z.record(name('a group name'), egressSchema);
 
 /**
  * Every key of a config file with its shape, default and description: what the loader reads by and what the

@@ -172,21 +172,26 @@ function mostlyOf(some: readonly CaseResult[], all: readonly CaseResult[]): read
     .map(({ words, ratio }) => `${words} (x${ratio.toFixed(1)})`);
 }
 
+/** A case in which nothing was filled counts as later than any other: else losing everything would look quick. */
 function reactionOf(cases: readonly CaseResult[]): FieldReport['reaction'] {
-  const reactions = cases.flatMap(({ daemon }) => {
-    const { reactionMs, boundMs } = daemon ?? {};
-    return typeof reactionMs === 'number' && typeof boundMs === 'number' ? [{ reactionMs, boundMs }] : [];
-  });
+  const reactions = cases.flatMap(({ daemon }) => (daemon === undefined ? [] : [daemon]));
+  const NEVER = Number.POSITIVE_INFINITY;
   return {
-    fills: reactions.length,
-    medianMs: median(reactions.map(({ reactionMs }) => reactionMs)),
-    medianOfBound: median(reactions.map(({ reactionMs, boundMs }) => reactionMs / boundMs)),
+    fills: reactions.filter(({ reactionMs }) => reactionMs !== null).length,
+    medianMs: median(reactions.map(({ reactionMs }) => reactionMs ?? NEVER)),
+    medianOfBound: median(
+      reactions.map(({ reactionMs, boundMs }) =>
+        reactionMs === null || boundMs === null ? NEVER : reactionMs / boundMs,
+      ),
+    ),
   };
 }
 
+/** `null`: there is none, or it is without end. */
 function median(numbers: readonly number[]): number | null {
   const sorted = numbers.toSorted((a, b) => a - b);
-  return sorted[Math.floor((sorted.length - 1) / 2)] ?? null;
+  const middle = sorted[Math.floor((sorted.length - 1) / 2)];
+  return middle === undefined || middle === Number.POSITIVE_INFINITY ? null : middle;
 }
 
 function scenarioShares(results: readonly CaseResult[]): FieldReport['scenarios'] {

@@ -34,7 +34,7 @@ export const labelsSchema = z
       expected: 'a label name: letters, digits and underscores',
       pattern: /^[a-zA-Z_][a-zA-Z0-9_]*$/,
       maxLength: 40,
-    }) as unknown as z.ZodString,
+    }),
     text({ expected: 'a text (in quotes when it looks like a number)', maxLength: 100 }),
   )
   .describe('Free labels, added to metrics, messages and audit.');

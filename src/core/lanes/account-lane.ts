@@ -237,3 +237,21 @@ function delay(state: AccountLane, nowMs: number, error: ExchangeError): Account
   const retryAtMs = nowMs + retryPauseMs(state.refusals, error);
   return { ...state, refusals: state.refusals + 1, retryAtMs };
 }
+
+/** After the process that carried it out may have died: a cancel in progress has an unknown outcome. */
+export function recoverAccount(
+  state: AccountLane,
+  lanes: readonly LaneState[],
+  settings: AccountSettings,
+  nowMs: number,
+): AccountChange {
+  const { inProgress } = state;
+  const rebased = {
+    ...state,
+    inProgress: null,
+    retryAtMs: Math.min(state.retryAtMs, nowMs + settings.fillWithinMs),
+  };
+  if (inProgress === null) return { state: rebased, lanes, events: [] };
+  const failed = mark(rebased, inProgress.key, 'failed');
+  return { state: failed, lanes: inDoubt(lanes, inProgress, 'processDied', settings, nowMs), events: [] };
+}

@@ -8,9 +8,9 @@ import {
   beginAccountCancel,
   finishAccountCancel,
   newAccountLane,
+  recoverAccount,
 } from '../../core/lanes/account-lane.ts';
 import type { LaneState } from '../../core/lanes/lane-state.ts';
-import { recoverAccount } from '../../core/lanes/recover-account.ts';
 import { hold, recover, release } from '../../core/lanes/recover-lane.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
 import type { PipelineContext } from '../pipeline-context.ts';

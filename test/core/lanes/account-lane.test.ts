@@ -8,12 +8,12 @@ import {
   finishAccountCancel,
   newAccountLane,
   observeAccountRequests,
+  recoverAccount,
 } from '../../../src/core/lanes/account-lane.ts';
 import { advance } from '../../../src/core/lanes/lane.ts';
 import { observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
 import { type LaneState, newLane } from '../../../src/core/lanes/lane-state.ts';
 import { begin, finish } from '../../../src/core/lanes/lane-step.ts';
-import { recoverAccount } from '../../../src/core/lanes/recover-account.ts';
 import { hold, release } from '../../../src/core/lanes/recover-lane.ts';
 import {
   NO_ROUTES,

@@ -6,8 +6,8 @@ import {
   beginAccountCancel,
   finishAccountCancel,
   observeAccountRequests,
+  recoverAccount,
 } from '../../../../src/core/lanes/account-lane.ts';
-import { recoverAccount } from '../../../../src/core/lanes/recover-account.ts';
 import { hold, release } from '../../../../src/core/lanes/recover-lane.ts';
 import type { CommandOutcome } from '../../../../src/core/ports/exchange.ts';
 import type { Rules } from './rules.ts';
