@@ -1,14 +1,12 @@
-import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import type { ChainedRecord } from '../../src/core/audit/audit-record.ts';
 import type { AccountSettings } from '../../src/core/quantities/settings.ts';
 import { compileRules } from '../../src/core/rules/compiled-rules.ts';
 import { evaluate } from '../../src/core/rules/evaluate.ts';
 import type { RuleSpec } from '../../src/core/rules/rule.ts';
-import { closeAfterTest } from '../contract/support/world.ts';
 import { environment } from './config.ts';
 import { d, openScene } from './scene.ts';
-import { type DaemonWorld, eventually, keysOf, openDaemonWorld, troubles } from './world.ts';
+import { type DaemonWorld, eventually, openDaemonWorld, storedIn, troubles } from './world.ts';
 
 const RULES = `  - id: strange
     on: account
@@ -48,7 +46,7 @@ test('addresses of withdrawals are judged and then forgotten: none is stored, re
     () => troubles(world.events),
   );
 
-  const stored = await everything(world);
+  const stored = await storedIn(world);
   expect(stored).toContain('expected');
   for (const address of [KNOWN, STRANGE]) expect(stored.toLowerCase()).not.toContain(address.toLowerCase());
   expect(JSON.stringify(world.events.map(said)).toLowerCase()).not.toContain(STRANGE);
@@ -93,21 +91,4 @@ async function isRecomputed(
     active: record.content.active,
   });
   return true;
-}
-
-/** All that is in Redis, in words. */
-async function everything(world: DaemonWorld): Promise<string> {
-  const redis = new Redis(world.redisUrl);
-  closeAfterTest(async () => redis.disconnect());
-  const parts = await Promise.all(
-    (await keysOf(world)).map(async (key) => {
-      const type = await redis.type(key);
-      if (type === 'hash') return JSON.stringify(await redis.hgetall(key));
-      if (type === 'stream') return JSON.stringify(await redis.xrange(key, '-', '+'));
-      if (type === 'zset') return JSON.stringify(await redis.zrange(key, '0', '-1'));
-      if (type === 'list') return JSON.stringify(await redis.lrange(key, 0, -1));
-      return type === 'string' ? ((await redis.get(key)) ?? '') : '';
-    }),
-  );
-  return parts.join('\n');
 }

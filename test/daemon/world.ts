@@ -97,3 +97,25 @@ export async function keysOf(world: Pick<DaemonWorld, 'redisUrl' | 'prefix'>): P
     redis.disconnect();
   }
 }
+
+/** A key may end, and begin again as something else, between a look at its type and one at its value: one step for both. */
+const READ_KEY = `
+local kind = redis.call('TYPE', KEYS[1]).ok
+if kind == 'none' then return {} end
+local commands = {
+  string = { 'GET' }, hash = { 'HGETALL' }, set = { 'SMEMBERS' }, stream = { 'XRANGE', '-', '+' },
+  zset = { 'ZRANGE', '0', '-1', 'WITHSCORES' }, list = { 'LRANGE', '0', '-1' },
+}
+local command = commands[kind]
+return redis.call(command[1], KEYS[1], unpack(command, 2))`;
+
+/** All that is in Redis, keys and values, as one text. */
+export async function storedIn(world: Pick<DaemonWorld, 'redisUrl' | 'prefix'>): Promise<string> {
+  const redis = new Redis(world.redisUrl, { maxRetriesPerRequest: 1 });
+  try {
+    const parts = (await keysOf(world)).map(async (key) => [key, await redis.eval(READ_KEY, 1, key)]);
+    return JSON.stringify(await Promise.all(parts));
+  } finally {
+    redis.disconnect();
+  }
+}

@@ -8,7 +8,7 @@ import { API_ROUTES } from '../../src/web/api/openapi.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { configText, environment } from '../daemon/config.ts';
 import { d, openScene, ours } from '../daemon/scene.ts';
-import { type DaemonWorld, eventually, keysOf, openDaemonWorld, troubles } from '../daemon/world.ts';
+import { type DaemonWorld, eventually, openDaemonWorld, storedIn, troubles } from '../daemon/world.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
 import { ask } from '../web/fixture.ts';
 import { type EventListener, listenTo } from '../web/listener.ts';
@@ -200,7 +200,7 @@ async function everything(
     'config',
     inspect(daemon.config(), { depth: 20, showHidden: true }) + JSON.stringify(daemon.config()),
   );
-  texts.set('redis', await stored(world));
+  texts.set('redis', await storedIn(world));
   for (const chain of ['long', OPERATOR_CHAIN]) {
     const chained = await daemon.state.audit.tail(chain, 10_000);
     const inputs = await Promise.all(chained.map(({ record }) => daemon.state.audit.inputs(record)));
@@ -214,24 +214,6 @@ function depositsSeen({ events }: DaemonWorld): number {
     const transfers = event.kind === 'evaluated' ? event.snapshot.sources.transfers : undefined;
     return transfers?.kind === 'read' ? transfers.value.records.length : count;
   }, 0);
-}
-
-async function stored(world: DaemonWorld): Promise<string> {
-  const redis = new Redis(world.redisUrl);
-  try {
-    const parts = (await keysOf(world)).map(async (key) => {
-      const type = await redis.type(key);
-      if (type === 'hash') return [key, await redis.hgetall(key)];
-      if (type === 'stream') return [key, await redis.xrange(key, '-', '+')];
-      if (type === 'zset') return [key, await redis.zrange(key, '0', '-1')];
-      if (type === 'list') return [key, await redis.lrange(key, 0, -1)];
-      if (type === 'set') return [key, await redis.smembers(key)];
-      return [key, await redis.get(key)];
-    });
-    return JSON.stringify(await Promise.all(parts));
-  } finally {
-    redis.disconnect();
-  }
 }
 
 describe.skipIf(!hasRedisServer())('a daemon with planted secrets', () => {
