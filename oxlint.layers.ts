@@ -104,6 +104,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   rules: [
     'account-state',
     'active-requests',
+    'balances',
     'compiled-rules',
     'condition',
     'decision',
@@ -132,6 +133,9 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   ],
   orders: [
     'activation-gap',
+    'after-outage',
+    'beside',
+    'cancel-policy',
     'fence',
     'market-steps',
     'net-exposure',
@@ -140,12 +144,15 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'outstanding',
     'own-stops',
     'protective-stop',
+    'racing',
     'rejection',
     'sha256',
+    'trial-order',
     'want',
   ],
   lanes: [
     'absence',
+    'contest',
     'account-lane',
     'lane',
     'lane-clock',

@@ -9,10 +9,9 @@ import { runInstead } from './lib/spawn.mjs';
 import { ensureTestTools } from './lib/tools.mjs';
 
 /**
- * Behind `npm start`, `npm run demo`, `npm test`, `npm run breakwater`, `npm run bench` and
- * `npm run field`. It makes sure of the
- * packages and of a Node that runs TypeScript; where the task needs them, also of a Redis server and of the tools
- * that tests use. Then it runs the task.
+ * Behind `npm start`, `npm run demo`, `npm test`, `npm run breakwater`, `npm run bench` and `npm run field`. It makes sure
+ * of the packages and of a Node that runs TypeScript; where the task needs them, also of a Redis server and of the
+ * tools that tests use. Then it runs the task.
  * Plain JavaScript without dependencies: it runs before anything is installed, on Node 20 too.
  */
 

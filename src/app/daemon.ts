@@ -133,7 +133,7 @@ async function openWeb(
   });
 }
 
-function pipelineParts(base: Base): Omit<PipelineParts, 'reminderMs'> {
+function pipelineParts(base: Base): Omit<PipelineParts, 'reminderMs' | 'attemptTimeoutMs'> {
   const { accounts, state, clock, random, time, telemetry, queues, memory, instance } = base;
   const { notifier } = queues;
   const timers = systemTimers;
@@ -176,6 +176,7 @@ async function runRoles(base: Base, config: CompiledConfig, parts: Parts): Promi
     {
       ...pipelineParts(base),
       reminderMs: () => watch.config.notify.remindEveryMs,
+      attemptTimeoutMs: () => watch.config.exchange.attemptTimeoutMs,
     },
     roles.includes('act'),
     over.signal,

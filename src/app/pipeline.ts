@@ -15,6 +15,8 @@ export interface PipelineParts {
   /** Takes the lanes that this process does not begin itself. */
   readonly queue: LaneDispatcher;
   readonly reminderMs: () => number;
+  /** Bound on one request, as configured at present, milliseconds. */
+  readonly attemptTimeoutMs: () => number;
 }
 
 export interface Pipeline {
@@ -54,7 +56,10 @@ export function openPipeline(parts: PipelineParts, acts: boolean, signal: AbortS
   return { context, near };
 }
 
-function contextOf({ work, instance, reminderMs }: PipelineParts, lanes: LaneDispatcher): PipelineContext {
+function contextOf(
+  { work, instance, reminderMs, attemptTimeoutMs }: PipelineParts,
+  lanes: LaneDispatcher,
+): PipelineContext {
   return {
     ...work,
     lanes,
@@ -66,6 +71,9 @@ function contextOf({ work, instance, reminderMs }: PipelineParts, lanes: LaneDis
       historyMs: HISTORY_MS,
       get reminderMs() {
         return reminderMs();
+      },
+      get attemptTimeoutMs() {
+        return attemptTimeoutMs();
       },
     },
   };

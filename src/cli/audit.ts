@@ -10,7 +10,7 @@ export function registerAudit(program: Command, io: CliIo): void {
     .command('audit')
     .summary('read, check, export and prune the audit trail')
     .description(
-      'The audit trail: one chain of records per account, each bearing the hash of the one before, with the inputs ' +
+      'The audit trail: chains of records of each account and its lanes, each with the hash of the one before, and the inputs ' +
         'of every decision that changed something. What operators do to all accounts is in the chain @operators.',
     );
   for (const register of [registerTail, registerShow, registerVerify, registerExport, registerPrune]) {

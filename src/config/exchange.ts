@@ -15,7 +15,7 @@ const READINGS = {
     "Unit of a credit line's LTV fields. `auto` tells it from the record's own liquidationLtv; force it when that is unclear.",
   ),
   marginModel: oneOf('auto', 'cross', 'isolated').describe(
-    'Whether positions share their collateral. `cross`: they do. `isolated`: each has its own. `auto`: they do while their liquidation prices tell of one buffer (differences of up to 20%). `jointDistance` needs to know.',
+    'Whether positions share their collateral. `cross`: they do. `isolated`: each has its own. `auto`: they do while their liquidation prices tell of one buffer (differences of up to 20%) that the margins of single positions do not explain. `jointDistance` needs to know.',
   ),
   cancelCoversStops: flag().describe(
     'Whether cancel-all also cancels stops that are not yet activated. `false`: a stop counts as open until it was certainly activated and then cancelled.',
@@ -71,7 +71,7 @@ const timeouts = section(
       'Bound on a whole read, waiting and repeating included. Orders and cancels are sent once.',
     ),
   },
-  { attempt: '3s', call: '10s' },
+  { attempt: '5s', call: '10s' },
 );
 
 export const exchangeSchema = section(

@@ -6,6 +6,7 @@ import type {
   FiatDepositRequest,
   FullExchange,
   PlacedOrder,
+  PositionList,
   ReadOutcome,
   RecordList,
   SetAsideRecord,
@@ -61,6 +62,10 @@ export interface OperationSettings {
 const refusedRead = (error: ExchangeError): ReadOutcome<never> => ({ kind: 'failed', error, attempts: 0 });
 const refusedCommand = (error: ExchangeError): CommandOutcome<never> => ({ kind: 'rejected', error });
 const setAsideOf = ({ setAside }: RecordList<unknown>): readonly SetAsideRecord[] => setAside;
+const faultsOf = ({ setAside, nulls = [] }: PositionList): readonly SetAsideRecord[] => [
+  ...setAside,
+  ...nulls,
+];
 const anyReply = (): Parsed<null> => ({ ok: true, value: null });
 
 /** One method for each endpoint: what is sent, and how the reply is read. */
@@ -94,7 +99,7 @@ function createReads(caller: Caller, { dialect }: OperationSettings): Reads {
         params: prepared.params,
         options,
         read: readPositions,
-        setAside: setAsideOf,
+        setAside: faultsOf,
       });
     },
     creditLines: (options) =>

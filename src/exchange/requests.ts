@@ -213,7 +213,7 @@ export function prepareFiatDeposit(
   }
   const needed = (ticker === 'USD' || ticker === 'EUR') && cardProviders.includes(provider);
   check.that('customer', customer !== undefined || !needed, 'is required for USD and EUR by card');
-  if (customer !== undefined) checkCustomer(check, customer);
+  if (customer !== undefined) checkCustomer(check, customer, needed);
   return check.done({
     ticker,
     provider,
@@ -224,12 +224,19 @@ export function prepareFiatDeposit(
   });
 }
 
-function checkCustomer(check: Check, customer: NonNullable<FiatDepositRequest['customer']>): void {
-  for (const name of CUSTOMER_TEXTS) check.text(`customer.${name}`, customer[name], /\S/, 'is required');
-  check.text('customer.birthDate', customer.birthDate, /^\d{4}-\d{2}-\d{2}$/, 'must be YYYY-MM-DD');
-  for (const name of ADDRESS_TEXTS) {
-    check.text(`customer.address.${name}`, customer.address?.[name], /\S/, 'is required');
-  }
+/** What is given has to be right; that all of it is given is demanded for USD and EUR by card only. */
+function checkCustomer(
+  check: Check,
+  customer: NonNullable<FiatDepositRequest['customer']>,
+  needed: boolean,
+): void {
+  const given: Partial<typeof customer> = customer;
+  const text = (name: string, value: unknown, form: RegExp, words: string): void => {
+    if (needed || value !== undefined) check.text(`customer.${name}`, value, form, words);
+  };
+  for (const name of CUSTOMER_TEXTS) text(name, given[name], /\S/, 'is required');
+  text('birthDate', given.birthDate, /^\d{4}-\d{2}-\d{2}$/, 'must be YYYY-MM-DD');
+  for (const name of ADDRESS_TEXTS) text(`address.${name}`, given.address?.[name], /\S/, 'is required');
 }
 
 /** Every text a customer gave, to be taken out of whatever the exchange says about the request. */

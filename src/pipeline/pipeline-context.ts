@@ -55,6 +55,8 @@ export interface PipelineSettings {
   readonly claimMs: number;
   /** How long a lane is held without a sign of life. */
   readonly laneLeaseMs: number;
+  /** Bound on one request: it leaves only while the lane is held for as long. */
+  readonly attemptTimeoutMs: number;
   /** A run of a lane waits at most so long for a fence or a pause to pass; a later run takes it up. */
   readonly longestWaitMs: number;
   /** What still fires is said again after this time. */

@@ -231,6 +231,7 @@ export class WorldDaemon {
         work: { accounts, store: state.store, clock, timers, random, time, telemetry, memory, notifier },
         queue: lanes,
         reminderMs: () => this.#config.notify.remindEveryMs,
+        attemptTimeoutMs: () => this.#config.exchange.attemptTimeoutMs,
       },
       true,
       over.signal,

@@ -52,7 +52,9 @@ test('tail prints the newest records in words or JSON, show one in full', async 
     seq: 3,
     content: { about: 'test0' },
   });
-  expect((await world.cli(['audit', 'show', '3', ...LONG])).stdout).toMatch(/^3 .*note 0\n\{\n {2}"hash"/);
+  expect((await world.cli(['audit', 'show', '3', ...LONG])).stdout).toMatch(
+    /^3 .*note 0\n\{\n {2}"number": 3,\n {2}"hash"/,
+  );
   const none = await world.cli(['audit', 'show', '99', ...LONG]);
   expect(none).toMatchObject({ exitCode: EXIT.failed });
   expect(none.stderr).toMatch(/has no audit record 99\. It may have been pruned/);
@@ -139,7 +141,7 @@ test('an export can be checked by itself; any changed, dropped or swapped line i
   await fill(world, 5);
   const out = fileIn(world, 'export.txt');
   const run = await world.cli(['audit', 'export', ...LONG, '--out', out, '--json']);
-  expect(json(run)).toMatchObject({ accountId: 'long', records: 6, firstSeq: 1, lastSeq: 6 });
+  expect(json(run)).toMatchObject({ accountId: 'long', records: 6, firstNumber: 1, lastNumber: 6 });
   expect((await stat(out)).mode & 0o077).toBe(0);
   const check = async (lines: readonly string[]) => {
     const file = fileIn(world, 'changed.txt');
@@ -174,7 +176,7 @@ test('prune writes out what it takes away and leaves a checkpoint that the chain
   expect((await world.cli(args, { tty: true, input: 'n\n' })).stderr).toMatch(/nothing was pruned/);
   expect(await world.state.audit.tail('long', 100)).toHaveLength(10);
   const run = await world.cli([...args, '--yes', '--json']);
-  expect(json(run)).toMatchObject({ pruned: 6, lastSeq: 6, file: out });
+  expect(json(run)).toMatchObject({ pruned: 6, lastNumber: 6, file: out });
   const rest = await world.state.audit.tail('long', 100);
   expect(rest.map(({ record }) => record.seq)).toEqual([7, 8, 9, 10, 11]);
   expect(rest.at(-1)?.record.content).toMatchObject({

@@ -97,6 +97,22 @@ describe('histories', () => {
   });
 });
 
+it('a history is read under status 201, too', async () => {
+  const [documented] = TRANSFERS;
+  const { client } = await answering(documented?.reply, {}, 201);
+  const outcome = await client.transfers();
+  expect(outcome.kind === 'ok' && outcome.value.records).toEqual(documented?.records);
+});
+
+it('a page of a history that tells of more records is read on, and says where it was cut', async () => {
+  const [documented] = TRANSFERS;
+  const { client } = await answering({ ...documented?.reply, total: 300 });
+  expect(await client.transfers({ maxRecords: 1 })).toMatchObject({
+    kind: 'ok',
+    value: { records: documented?.records, complete: false, cut: 'limit' },
+  });
+});
+
 it.each(CREDIT_LINES)('credit lines are read without loss: $what', async ({ status, reply, records }) => {
   const { client, drifts } = await answering(reply, {}, status);
   expect(await client.creditLines()).toMatchObject({
@@ -155,6 +171,8 @@ it.each(ERRORS)(
       openPositions: () => client.openPositions({ market: 'BTC_PERP' }),
       stopLimit: () => client.stopLimit(STOP),
       creditLines: () => client.creditLines(),
+      cancelAll: () => client.cancelAll({ market: 'BTC_PERP' }),
+      transfers: () => client.transfers({ method: 'deposit', status: [1] }),
       fiatDeposit: () =>
         client.fiatDepositLink({ ticker: 'UAH', provider: 'X', amount: STOP.amount, uniqueId: 'u' }),
     };

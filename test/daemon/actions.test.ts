@@ -235,8 +235,15 @@ test('with both sides open the net exposure bounds what is sold, and never rises
     'an order',
     () => troubles(world.events),
   );
+  // Where orders may not add up, the smallest one shows first whether orders are taken, and goes with the cancel.
+  await eventually(
+    () => ours(simulator, 'hedged').some(({ amount }) => amount !== '0.001'),
+    'the reduction',
+    () => troubles(world.events),
+  );
   // 0.5 long and 0.2 short: no more than 0.3 may go.
-  expect(ours(simulator, 'hedged')[0]).toMatchObject({ amount: '0.3', details: { positionSide: 'LONG' } });
+  const reduction = ours(simulator, 'hedged').find(({ amount }) => amount !== '0.001');
+  expect(reduction).toMatchObject({ amount: '0.3', details: { positionSide: 'LONG' } });
   await drift(simulator, -0.0005, () => longSize() < 0.5, 'a fill', world);
   await polls(world, 'hedged', 4);
   expect(longSize()).toBeCloseTo(0.2, 3);

@@ -77,14 +77,17 @@ test('what an instance began that was killed does not wait for the next poll of 
   });
   const killed = startChild(world, { killAt: 'step.answered', args: ['--instance', '2'] });
   expect(await killed.ended).toBe('SIGKILL');
-  // Between the orders that it cancelled and the one that it was going to place.
-  expect(ours(simulator, 'long')).toEqual([]);
+  // Its order is there, and nobody wrote down the answer.
+  const sent = () => simulator.requestLog({ account: 'long', endpoint: 'stopLimit' });
+  expect(sent()).toHaveLength(1);
   await world.start();
   await eventually(
-    () => ours(simulator, 'long').length > 0,
-    'an order',
+    () => sent().length > 1,
+    'the order sent again',
     () => troubles(world.events),
   );
+  expect(new Set(sent().map(({ clientOrderId }) => clientOrderId)).size).toBe(1);
+  expect(ours(simulator, 'long')).toHaveLength(1);
 });
 
 /** No account is silent for longer when one of several instances is killed: nobody has to be started for that. */

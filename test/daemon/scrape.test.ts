@@ -54,6 +54,8 @@ const NOT_HERE: ReadonlySet<string> = new Set([
   'exchange_limits_hit_total',
   'exchange_budget_wait_seconds_total',
   'contract_drift_total',
+  'exchange_path_failures_total',
+  'log_lines_lost_total',
   'exchange_store_available',
   'notification_retries_total',
   'queue_problems_total',

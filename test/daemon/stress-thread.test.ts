@@ -52,7 +52,7 @@ const bounds = (timeLimitMs = 600_000) => ({ timeLimitMs, signal: new AbortContr
 
 const LONG_RUN = { scenarios: ['2022-11-08', '2020-03-12'], conditions: ['crash'] };
 
-test('what is played is played beside the event loop, which stays free', { timeout: 120_000 }, async () => {
+test('what is played is played beside the event loop, which stays free', { timeout: 300_000 }, async () => {
   const input = {
     configFile: await configFile(),
     accounts: [HELD],

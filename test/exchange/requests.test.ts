@@ -62,6 +62,19 @@ describe('a deposit link (specification 4.1)', () => {
     expect(faults({ ...LINK, ticker, provider })).toEqual(expected);
     expect(faults({ ...LINK, ticker, provider, customer })).toEqual([]);
   });
+
+  test.each([
+    ['EUR', 'CARD', ['customer.birthDate', 'customer.address.city']],
+    ['UAH', 'CARD', []],
+    ['EUR', 'SEPA', []],
+  ])('demands all of what a customer given for %s by %s has: %j', (ticker, provider, expected) => {
+    const { birthDate: _birthDate, address, ...names } = customer;
+    const { city: _city, ...rest } = address;
+    const partly = { ...names, address: rest } as DepositCustomer;
+    expect(faults({ ...LINK, ticker, provider, customer: partly })).toEqual(expected);
+    const wrong = { ...customer, birthDate: '10 Dec 1815' };
+    expect(faults({ ...LINK, ticker, provider, customer: wrong })).toEqual(['customer.birthDate']);
+  });
 });
 
 test('a filter by status needs the method whose codes they are (specification 4.2)', () => {

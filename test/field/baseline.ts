@@ -18,7 +18,8 @@ export interface Baseline {
   readonly triggerAt: (market: string, atMs: number) => number;
 }
 
-const LOOK_MS = 100;
+/** Between two ticks, the exchange is looked at as often as this. */
+const LOOK_MS = 1_000;
 /** It is looked at from so long before the threshold should be crossed. */
 const LOOK_BEFORE_MS = 15_000;
 
@@ -27,42 +28,58 @@ export function unprotected(spec: WorldSpec): WorldSpec {
   return { ...spec, daemons: [], events };
 }
 
-export async function playUnprotected({
-  world: spec,
-  levels,
-  threshold,
-  times,
-}: FieldCase): Promise<Baseline> {
+export async function playUnprotected(fieldCase: FieldCase): Promise<Baseline> {
+  const { world: spec, levels, threshold } = fieldCase;
   const world = openWorld(unprotected(spec));
-  const distances: number[] = [];
   const markets = [...new Set((spec.exchange.accounts[0]?.positions ?? []).map(({ market }) => market))];
-  const triggers = new Map<string, number[]>(markets.map((market) => [market, []]));
-  const source = levels.stopTriggerSource;
-  const fromMs = Math.max(0, Math.floor((times.breachMs - LOOK_BEFORE_MS) / LOOK_MS) * LOOK_MS);
+  const looks: Look[] = [];
   const look = (): void => {
     world.exchange.catchUp();
     const { model } = world.exchange;
-    distances.push(distanceOf(model));
-    for (const [market, prices] of triggers) {
-      const sheet = model.market(market);
-      if (sheet !== undefined) prices.push(toNumber(sheet[source]));
-    }
-    world.schedule(fromMs + distances.length * LOOK_MS, look);
+    const sheets = markets.flatMap((name) => model.market(name) ?? []);
+    looks.push({
+      atMs: world.elapsedMs(),
+      distance: distanceOf(model),
+      triggers: new Map(sheets.map((sheet) => [sheet.spec.name, toNumber(sheet[levels.stopTriggerSource])])),
+    });
   };
-  world.schedule(fromMs, look);
+  for (const atMs of lookTimes(fieldCase)) world.schedule(atMs, look);
   await runUntilLiquidated(world);
-  const placeOf = (atMs: number): number => Math.floor((atMs - fromMs) / LOOK_MS);
-  const crossed = distances.findIndex((distance) => distance < threshold);
   return {
     liquidatedMs: liquidatedMs(world),
-    breachMs: crossed === -1 ? undefined : fromMs + crossed * LOOK_MS,
-    distanceAt: (atMs) =>
-      distances[Math.min(placeOf(atMs), distances.length - 1)] ?? Number.POSITIVE_INFINITY,
-    triggerAt: (market, atMs) => {
-      const prices = triggers.get(market) ?? [];
-      return prices[Math.min(placeOf(atMs), prices.length - 1)] ?? Number.NaN;
-    },
+    breachMs: looks.find(({ distance }) => distance < threshold)?.atMs,
+    distanceAt: (atMs) => newest(looks, atMs)?.distance ?? Number.POSITIVE_INFINITY,
+    triggerAt: (market, atMs) => newest(looks, atMs)?.triggers.get(market) ?? Number.NaN,
   };
+}
+
+interface Look {
+  readonly atMs: number;
+  readonly distance: number;
+  readonly triggers: ReadonlyMap<string, number>;
+}
+
+/** Whenever a price has a tick, and now and then besides. */
+function lookTimes({ world: { prices = [], durationMs }, times }: FieldCase): readonly number[] {
+  const fromMs = Math.max(0, Math.floor((times.breachMs - LOOK_BEFORE_MS) / LOOK_MS) * LOOK_MS);
+  const found = new Set<number>();
+  for (let atMs = fromMs; atMs < durationMs; atMs += LOOK_MS) found.add(atMs);
+  for (const price of prices.slice(0, 1)) {
+    if (!('points' in price)) continue;
+    for (const [atMs] of price.points) if (atMs >= fromMs) found.add(atMs);
+  }
+  return [...found].sort((a, b) => a - b);
+}
+
+/** The newest look at or before a time. */
+function newest(looks: readonly Look[], atMs: number): Look | undefined {
+  let [low, high] = [0, looks.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((looks[middle]?.atMs ?? 0) <= atMs) low = middle + 1;
+    else high = middle;
+  }
+  return looks[low - 1];
 }
 
 /** As often as this it is seen whether the account is lost. */

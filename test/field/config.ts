@@ -1,8 +1,11 @@
 import type { Levels } from './factors.ts';
-import { COINS, perpetual, termsOf } from './holdings.ts';
+import { COIN_WEIGHT, COINS, COLLATERAL_COINS, perpetual, priceOf, termsOf } from './holdings.ts';
 
-/** The config that fits the readings of a case: what a careful owner would have written. */
-export function configOf(levels: Levels, maintenance: number): string {
+/**
+ * The config that fits the readings of a case: what a careful owner would have written. Whether he has found out what
+ * the margin model is, is another question.
+ */
+export function configOf(levels: Levels, maintenance: number, namesMarginModel: boolean): string {
   const markets = COINS.map((coin) => {
     const { amountStep, priceStep, minAmount } = termsOf(coin, maintenance);
     return `  ${perpetual(coin)}: { amountStep: "${amountStep}", priceStep: "${priceStep}", minAmount: "${minAmount}", maintenanceMargin: ${100 * maintenance}% }`;
@@ -16,9 +19,12 @@ exchange:
   bothSign: ${levels.shortAmount}
   cancelCoversStops: ${levels.cancelCoversStops}
   readLag: ${levels.readLag === '0 s' ? '0s' : '500ms'}
+  marginModel: ${namesMarginModel ? levels.margin : 'auto'}
 markets:
 ${markets.join('\n')}
 accounts:
-  - { id: desk, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [${rules}], watch: { positions: true, creditLine: ${hasLoan} } }
+  - { id: desk, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [${rules}], watch: { positions: true, creditLine: ${hasLoan} }${hasLoan ? HOLDINGS : ''} }
 `;
 }
+
+const HOLDINGS = `, holdings: { BTC: ${COIN_WEIGHT * COLLATERAL_COINS * priceOf('BTC')} }`;

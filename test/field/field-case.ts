@@ -125,7 +125,12 @@ export function fieldCase(seed: number, index: number, levels: Levels, plan: Pla
         readings: readingsOf(levels),
       },
       prices: pricesOf(holdings, way, noise, random),
-      daemons: [{ name: DAEMON, config: configOf(levels, maintenance) }],
+      daemons: [
+        {
+          name: DAEMON,
+          config: configOf(levels, maintenance, chanceOf(seed, `config ${index}`).below(2) === 0),
+        },
+      ],
       network: { toExchange: oneWayMs, toDaemon: oneWayMs },
       faults: [
         ...slownessOf(roundTrips),
@@ -209,9 +214,12 @@ function wayOf({
   return way;
 }
 
+/** When it has fallen so far; the beginning of the fall where it never does. */
 function timeOf(way: Way, fallen: number): number {
   const index = way.findIndex(([, far]) => far >= fallen && far > 0);
-  const [[fromMs, from], [toMs, to]] = [way[index - 1] ?? [0, 0], way[index] ?? [0, 1]];
+  const [before, after] = [way[index - 1], way[index]];
+  if (before === undefined || after === undefined) return way[1]?.[0] ?? 0;
+  const [[fromMs, from], [toMs, to]] = [before, after];
   return fromMs + ((toMs - fromMs) * Math.max(0, fallen - from)) / (to - from);
 }
 

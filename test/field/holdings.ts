@@ -116,7 +116,7 @@ export function holdingsOf(plan: HoldingsPlan): Holdings {
 /** A coin that stands still while others fall. */
 const BYSTANDER = 'LTC';
 /** Of BTC, beside money. */
-const COLLATERAL_COINS = 0.01;
+export const COLLATERAL_COINS = 0.01;
 /** Far from its own call: its collateral may fall by a third. */
 const LOAN = { asset: 'USDT', amount: '6000', collateralAsset: 'BTC', collateralAmount: '0.2' } as const;
 

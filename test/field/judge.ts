@@ -20,7 +20,7 @@ export interface CaseResult {
 }
 
 export interface DaemonResult {
-  /** Milliseconds from the crossing of the threshold to the first fill of an order of the daemon; 0 where one was before. */
+  /** Milliseconds from the crossing of the threshold to the first fill of an order of the daemon; below 0 where it was before. */
   readonly reactionMs: number | null;
   /** Three round trips, a second, and the time the market took for the gap of that order. */
   readonly boundMs: number | null;
@@ -40,7 +40,8 @@ export type Failure =
   | 'activation on the wrong side'
   | 'activation not reached'
   | 'triggered, not filled'
-  | 'reduced too little';
+  | 'reduced too little'
+  | 'a remainder was liquidated';
 
 export async function judge(fieldCase: FieldCase): Promise<CaseResult> {
   const { id, levels } = fieldCase;
@@ -78,14 +79,14 @@ function daemonResult(world: World, fieldCase: FieldCase, { baseline, breachMs }
       ? null
       : failureOf(
           entries.filter((entry) => at(entry) <= lostMs),
-          at,
+          fieldCase,
           world,
           breachMs,
         );
   if (fill === undefined) return { ...base, reactionMs: null, boundMs: null, failure };
   return {
     ...base,
-    reactionMs: Math.max(0, at(fill) - breachMs),
+    reactionMs: at(fill) - breachMs,
     boundMs: 3 * roundTripMs + 1_000 + gapMs,
     failure,
   };
@@ -106,28 +107,43 @@ function gapOf(
 
 function failureOf(
   entries: readonly LedgerEntry[],
-  at: (entry: LedgerEntry) => number,
-  { exchange }: World,
+  fieldCase: FieldCase,
+  { exchange, startMs }: World,
   breachMs: number,
 ): Failure {
   const ours = entries.filter(({ clientOrderId = '' }) => clientOrderId.startsWith(OURS));
   const of = (kind: LedgerEntry['kind']): readonly LedgerEntry[] =>
     ours.filter((entry) => entry.kind === kind);
-  const requests = exchange.log.list({ account: ACCOUNT });
-  if (of('fill').length > 0) return 'reduced too little';
+  const fills = of('fill');
+  if (fills.length > 0)
+    return 1 - closedShare(fills, fieldCase) < REMAINDER
+      ? 'a remainder was liquidated'
+      : 'reduced too little';
   if (of('stop_triggered').length > 0) return 'triggered, not filled';
   const placed = of('order_placed');
-  const isWrong = ({ side, details }: LedgerEntry): boolean =>
-    details?.['trigger'] === (side === 'sell' ? 'rise' : 'fall');
-  if (placed.some((order) => !isWrong(order))) {
-    const first = placed.find((order) => !isWrong(order));
-    return first !== undefined && at(first) - breachMs > LATE_MS
-      ? 'first order too late'
-      : 'activation not reached';
-  }
+  const right = placed.find(
+    ({ side, details }) => details?.['trigger'] === (side === 'sell' ? 'fall' : 'rise'),
+  );
+  if (right !== undefined)
+    return right.atMs - startMs - breachMs > LATE_MS ? 'first order too late' : 'activation not reached';
   if (placed.length > 0) return 'activation on the wrong side';
+  const requests = exchange.log.list({ account: ACCOUNT });
   if (requests.some(({ endpoint }) => endpoint === 'stopLimit')) return 'no order was accepted';
   return requests.some(({ endpoint }) => endpoint === 'cancelAll') ? 'only cancels left' : 'no request left';
+}
+
+/** Part of a position below which what is left is a crumb. */
+const REMAINDER = 0.1;
+
+/** Of what had to be closed, by worth at the fills. */
+function closedShare(fills: readonly LedgerEntry[], { losing }: FieldCase): number {
+  const shares = losing.map(({ market, side, amount }) => {
+    const closed = fills
+      .filter((fill) => fill.market === market && fill.side === side)
+      .reduce((sum, fill) => sum + Number(fill.amount), 0);
+    return Math.min(1, closed / Number(amount));
+  });
+  return shares.reduce((sum, share) => sum + share, 0) / shares.length;
 }
 
 const LATE_MS = 10_000;

@@ -19,7 +19,7 @@ prevent the liquidation that somebody who knows the path of prices prevents.
   --seed N              what everything follows from (default 1)
   --cases N             preventable cases to play (default 2000)
   --only factor=value   only cases with this value; repeatable
-  --controls N          accounts that need nothing (default a fifth of the cases)
+  --controls N          accounts that need nothing (default a tenth of the cases)
   --no-scenarios        leave out outages, thin books, gaps and the other scenarios
   --case ID             replay one case (1-42, 1-c42, 1-s42), with what the daemon decided; give the same --only
   --json                the report as JSON on standard output
@@ -86,7 +86,7 @@ async function main(): Promise<number> {
   }
   const cases = wholeNumber('cases', flags.cases);
   const controls =
-    flags.controls === undefined ? Math.ceil(cases / 5) : wholeNumber('controls', flags.controls);
+    flags.controls === undefined ? Math.ceil(cases / 10) : wholeNumber('controls', flags.controls);
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort());
   const progress = createProgress({

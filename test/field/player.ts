@@ -25,6 +25,8 @@ const STOP_LIMIT = '/api/v4/order/collateral/stop-limit';
 const POLL_MS = 1_000;
 /** After a reply of a gateway that says "too many requests". */
 const BACK_OFF_MS = 1_000;
+/** After each failure in turn, the last one for all further ones. */
+const RETRY_MS = [0, 200, 400, 800, 1_000];
 /** Beyond its activation: more than any book has. */
 const SLIPPAGE = 0.1;
 /** An order that was accepted and has not filled by then is sent again. */
@@ -92,14 +94,16 @@ class Player {
     for (const position of this.#case.losing) this.#order(position);
   }
 
-  #order(position: LosingPosition): void {
+  #order(position: LosingPosition, failures = 0): void {
     if (!this.#isOpen(position)) return;
     const { orderMs } = this.#case.roundTrips;
     this.#send(STOP_LIMIT, this.#shape(position), orderMs, (answer) => {
-      const again = (delayMs: number): void =>
-        this.#world.schedule(this.#world.elapsedMs() + delayMs, () => this.#order(position));
-      if (answer?.status === 200) again(FILL_WITHIN_MS);
-      else again(answer?.status === 429 && parsed(answer.body) === undefined ? BACK_OFF_MS : 0);
+      const again = (delayMs: number, failed: number): void =>
+        this.#world.schedule(this.#world.elapsedMs() + delayMs, () => this.#order(position, failed));
+      if (answer?.status === 200) return again(FILL_WITHIN_MS, 0);
+      const isGateway = answer?.status === 429 && parsed(answer.body) === undefined;
+      const retryMs = RETRY_MS[Math.min(failures, RETRY_MS.length - 1)] ?? 0;
+      again(isGateway ? BACK_OFF_MS : retryMs, failures + 1);
     });
   }
 

@@ -48,7 +48,7 @@ function outage(words: string, lengthMs: number, what: string, endpoints: readon
   return {
     id: `outage of ${what}, ${words}`,
     about: `${what} fail for ${words}; the threshold is crossed before it ends, liquidation comes after`,
-    cases: lengthMs > 10 * MINUTE ? 4 : 10,
+    cases: lengthMs > 10 * MINUTE ? 2 : 10,
     make: ({ random, threshold, levels }) => {
       const effect = OUTAGES[random.below(OUTAGES.length)] as FaultEffect;
       const share = 0.5 + 0.3 * random.uniform();

@@ -53,6 +53,7 @@ export function openWorld(simulator: RunningSimulator, parts: ConfigParts): Worl
     (lane) => runLane(context, lane, over.signal),
     (error) => errors.push(error),
   );
+  let exchangeConfig: { readonly attemptTimeoutMs: number };
   const context: PipelineContext = {
     accounts,
     store: state.store,
@@ -68,6 +69,10 @@ export function openWorld(simulator: RunningSimulator, parts: ConfigParts): Worl
       instance: 'test',
       claimMs: 3_000,
       laneLeaseMs: 2_000,
+      // As the accounts' clients were given it: a request leaves only while its lane's lease covers that.
+      get attemptTimeoutMs() {
+        return exchangeConfig.attemptTimeoutMs;
+      },
       longestWaitMs: 10_000,
       reminderMs: 60_000,
       historyMs: 10_000,
@@ -97,8 +102,11 @@ export function openWorld(simulator: RunningSimulator, parts: ConfigParts): Worl
     await accounts.close();
     if (errors.length > 0) throw new AggregateError(errors, 'the pipeline failed');
   });
-  const adopt = (next: ConfigParts) =>
-    accounts.adopt(loadText(configText(simulator, next), environment(simulator)));
+  const adopt = (next: ConfigParts) => {
+    const config = loadText(configText(simulator, next), environment(simulator));
+    exchangeConfig = config.exchange;
+    accounts.adopt(config);
+  };
   adopt(parts);
   return {
     context,

@@ -28,6 +28,7 @@ interface Conditions {
   readonly roundTripMs: number;
   /** Mark less last price, of the price at the start. */
   readonly basis: number;
+  readonly readings?: Readonly<Record<string, unknown>>;
   /** Where the price is during the first half minute. */
   readonly before?: number;
 }
@@ -36,7 +37,7 @@ const START = 60_000;
 
 /** A steady fall that ends the account unless it is reduced. */
 function fallingWorld(
-  { speed, roundTripMs, basis, before = START }: Conditions,
+  { speed, roundTripMs, basis, before = START, readings = {} }: Conditions,
   isGuarded = true,
 ): WorldSpec {
   const fallS = 0.2 / speed;
@@ -53,6 +54,7 @@ function fallingWorld(
         },
       ],
       markets: { BTC_PERP: { basis: String(START * basis) } },
+      readings,
       depth: '5',
     },
     prices: [
@@ -89,8 +91,18 @@ const CONDITIONS: readonly Conditions[] = [
   { speed: 0.003, roundTripMs: 400, basis: 0 },
   { speed: 0.0016, roundTripMs: 100, basis: 0.003 },
   { speed: 0.0016, roundTripMs: 100, basis: -0.003 },
+  { speed: 0.003, roundTripMs: 100, basis: 0.003 },
+  { speed: 0.003, roundTripMs: 100, basis: -0.003 },
+  { speed: 0.0016, roundTripMs: 800, basis: 0.003 },
+  { speed: 0.001, roundTripMs: 100, basis: -0.003 },
   { speed: 0.001, roundTripMs: 100, basis: 0.01 },
+  { speed: 0.0016, roundTripMs: 800, basis: 0.01 },
+  { speed: 0.001, roundTripMs: 100, basis: -0.01 },
+  { speed: 0.0016, roundTripMs: 400, basis: -0.01 },
 ];
+
+/** Orders of one fall: what is learned from those that were passed, and from those that filled, bounds them. */
+const MOST_ORDERS = 15;
 
 test.each(CONDITIONS)(
   'a fall of $speed a second, requests of $roundTripMs ms, mark and last $basis apart: orders trigger, and the account lives',
@@ -100,10 +112,26 @@ test.each(CONDITIONS)(
     expect(ledgerOf(alone).isLiquidated).toBe(true);
     const world = openWorld(fallingWorld(conditions));
     await world.run();
-    const { fills, isLiquidated } = ledgerOf(world);
+    const { fills, isLiquidated, orders } = ledgerOf(world);
     expect(fills.length).toBeGreaterThan(0);
+    expect(orders.length).toBeLessThanOrEqual(MOST_ORDERS);
     expect(isLiquidated).toBe(false);
     expect(world.errors).toEqual([]);
+  },
+  30_000,
+);
+
+test.each([0.003, 0.01])(
+  'an exchange that refuses activations on the wrong side, mark and last %s apart: the gap widens until one is taken',
+  async (basis) => {
+    for (const speed of [0.001, 0.003]) {
+      const conditions = { speed, roundTripMs: 800, basis, readings: { wrongSideActivation: 'refused' } };
+      const world = openWorld(fallingWorld(conditions));
+      await world.run();
+      const { fills, isLiquidated } = ledgerOf(world);
+      expect(fills.length).toBeGreaterThan(0);
+      expect(isLiquidated).toBe(false);
+    }
   },
   30_000,
 );

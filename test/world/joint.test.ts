@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { decimal } from '../../src/core/quantities/decimal.ts';
+import { decimal, toNumber } from '../../src/core/quantities/decimal.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { PositionSpec, WorldSpec } from '../../src/world/spec.ts';
 
@@ -22,6 +22,9 @@ interface Scene {
   readonly fallsTo: number;
   readonly fallMs: number;
   readonly rules?: string;
+  /** Rules of the config itself. */
+  readonly ownRules?: string;
+  readonly leverage?: number;
   readonly hedgeMode?: boolean;
   readonly events?: WorldSpec['events'];
 }
@@ -34,6 +37,8 @@ function sceneOf({
   hedgeMode,
   events = [],
   rules,
+  ownRules = '',
+  leverage = 50,
 }: Scene): WorldSpec {
   const markets = [...new Set(positions.map(({ market }) => market))];
   return {
@@ -44,7 +49,7 @@ function sceneOf({
         {
           id: 'desk-1',
           collateral: { USDT: collateral },
-          leverage: 50,
+          leverage,
           positions,
           ...(hedgeMode ? { hedgeMode } : {}),
         },
@@ -67,7 +72,7 @@ function sceneOf({
       ],
       tickMs: 100,
     })),
-    daemons: rules === undefined ? [] : [{ name: 'north', config: config(markets, rules) }],
+    daemons: rules === undefined ? [] : [{ name: 'north', config: config(markets, rules) + ownRules }],
     events: [...events],
   };
 }
@@ -177,3 +182,65 @@ test.each(['balanced', 'conservative', 'last-resort', 'circuit-breaker'])(
     ).toEqual([]);
   },
 );
+
+/** Nine longs and a short that hedges three of them; the pool is 8 % away, the short alone far from liquidation. */
+const WITH_HEDGE: readonly PositionSpec[] = [
+  ...TEN.slice(1),
+  { market: 'C0_PERP', side: 'short', amount: '30' },
+];
+
+test('a reduction for the account leaves the short alone that hedges its longs', async () => {
+  const world = openWorld(
+    sceneOf({ positions: WITH_HEDGE, collateral: '860', fallsTo: 0.88, fallMs: 60_000, rules: 'balanced' }),
+  );
+  await world.run();
+  const { fills, liquidations } = ledgerOf(world);
+  expect(liquidations).toEqual([]);
+  expect(new Set(fills.map(({ market }) => market)).size).toBe(9);
+  expect(fills.filter(({ market }) => market === 'C0_PERP')).toEqual([]);
+});
+
+const USAGE = `rules:
+  - id: usage
+    on: account
+    when: { marginUsage: { asset: USDT, above: 80%, clearBelow: 65% } }
+    do: [{ reduce: { until: { marginUsage: 60%, asset: USDT }, slippage: 1% } }]
+`;
+
+test('until a share of the funds is margin: so it is by the ledger, in every market', async () => {
+  const world = openWorld(
+    sceneOf({
+      positions: TEN,
+      collateral: '1200',
+      leverage: 10,
+      fallsTo: 0.98,
+      fallMs: 60_000,
+      rules: 'usage',
+      ownRules: USAGE,
+    }),
+  );
+  await world.run();
+  const { usedMargin, freeMargin } = world.exchange.model.account('desk-1');
+  const used = toNumber(usedMargin);
+  const usage = used / (used + toNumber(freeMargin));
+  // From 83 %: the fall takes some of the funds meanwhile, and stops do not trigger where the market stands still.
+  expect(usage).toBeGreaterThan(0.55);
+  expect(usage).toBeLessThan(0.7);
+  expect(new Set(ledgerOf(world).fills.map(({ market }) => market)).size).toBe(10);
+});
+
+test('ten equal positions with margins of their own are not taken for one pool', async () => {
+  const spec = sceneOf({
+    positions: TEN,
+    collateral: '2000',
+    leverage: 10,
+    fallsTo: 0.99,
+    fallMs: 60_000,
+    rules: 'balanced',
+  });
+  const world = openWorld({ ...spec, exchange: { ...spec.exchange, readings: { marginModel: 'isolated' } } });
+  await world.run();
+  const { orders, liquidations } = ledgerOf(world);
+  expect(orders).toEqual([]);
+  expect(liquidations).toEqual([]);
+});

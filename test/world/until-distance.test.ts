@@ -47,6 +47,19 @@ const WORLD: WorldSpec = {
   daemons: [{ name: 'north', config: CONFIG }],
 };
 
+test('untilDistance sends nothing new once the condition of its rule has cleared, however long it is kept firing', async () => {
+  const config = CONFIG.replace('clearAbove: 11% } }', 'clearAbove: 8% } }\n    keepFiringFor: 10m').replace(
+    'cadence:',
+    'acting: { distanceTolerance: 0% }\ncadence:',
+  );
+  const world = openWorld({ ...WORLD, daemons: [{ name: 'north', config }] });
+  await world.run();
+  const { model } = world.exchange;
+  expect(model.ledger({ kinds: ['fill'], accountId: 'desk-1' }).length).toBeGreaterThan(0);
+  expect(model.ledger({ kinds: ['order_placed'], accountId: 'desk-1' }).length).toBeLessThan(4);
+  expect(model.ledger({ kinds: ['liquidation_started'] })).toEqual([]);
+});
+
 test('a reduction until a distance does not trail a falling market with an order every half second', async () => {
   const world = openWorld(WORLD);
   await world.run();

@@ -45,6 +45,7 @@ const START_MS = Date.UTC(2026, 0, 1);
 export async function openStress(options: StressOptions): Promise<OpenStress> {
   const { config: file, env, seed } = options;
   const book = await readBook(file, options.holdings, env);
+  refuseStrangers(book.accounts, options);
   const wanted = (scenario: Scenario): boolean =>
     options.scenarios.length === 0 || options.scenarios.includes(scenario.id);
   const notes = [...book.notes, ...CONDITIONS.map(({ id, about }) => `Exchange ${id}: ${about}.`)];
@@ -58,6 +59,24 @@ export async function openStress(options: StressOptions): Promise<OpenStress> {
     notes,
   });
   return { notes: book.notes, run: (hooks) => runStress(plan, { ...hooks, nowMs: () => performance.now() }) };
+}
+
+/** A price or a beta of a market on which nothing hangs is most likely a mistake in its name. */
+function refuseStrangers(accounts: readonly StartingBook[], { prices, betas }: StressOptions): void {
+  const markets = pricedMarkets(accounts);
+  const coins = new Set(markets.map(coinOf));
+  const problems = [
+    ...Object.keys(prices)
+      .filter((market) => !coins.has(coinOf(market)))
+      .map((market) => `--price ${market}`),
+    ...Object.keys(betas)
+      .filter((market) => !markets.includes(market))
+      .map((market) => `--beta ${market}`),
+  ];
+  if (problems.length > 0)
+    throw new ReplayInputError(
+      problems.map((one) => `${one}: expected a market that matters to the accounts (${markets.join(', ')})`),
+    );
 }
 
 type Choice = Pick<StressPlan, 'seed' | 'prices' | 'scenarios' | 'conditions' | 'grid' | 'betas' | 'notes'>;

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { StressCase } from '../../replay/stress/stress.ts';
-import type { StressThreadInput, StressThreadWord } from './stress-thread.ts';
+import type { StressThreadInput, StressThreadWord } from './play-held-book.ts';
 
 /** What came of a stress test in a thread of its own. */
 export interface ThreadRun {

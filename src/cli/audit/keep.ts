@@ -28,8 +28,8 @@ export function registerExport(audit: Command, io: CliIo): void {
         'taken away. `audit verify --file` checks what was written.',
     )
     .option('-o, --out <file>', 'a new file, readable by you only (default: standard output)', nonEmpty)
-    .option('--from <seq>', 'from this record on', sequence)
-    .option('--to <seq>', 'up to this record', sequence);
+    .option('--from <number>', 'from this record on', sequence)
+    .option('--to <number>', 'up to this record', sequence);
   withChain(command);
   command.action(async (flags: ExportFlags) => {
     if (flags.out === undefined && flags.json === true) {
@@ -50,8 +50,8 @@ export function registerExport(audit: Command, io: CliIo): void {
 
 interface Exported {
   readonly records: number;
-  readonly firstSeq: number;
-  readonly lastSeq: number;
+  readonly firstNumber: number;
+  readonly lastNumber: number;
   readonly headHash: string;
 }
 
@@ -62,22 +62,22 @@ async function exportChain(
   out: AuditExporter,
 ): Promise<Exported> {
   const attachments = new Set<string>();
-  let exported: Exported = { records: 0, firstSeq: 0, lastSeq: 0, headHash: GENESIS_HASH };
+  let exported: Exported = { records: 0, firstNumber: 0, lastNumber: 0, headHash: GENESIS_HASH };
   for (let next = from; next <= to; ) {
     io.signal.throwIfAborted();
-    const page = await audit.read(account, { fromSeq: next, toSeq: to, limit: PAGE });
-    for (const { record, hash, text } of page) {
+    const page = await audit.read(account, { from: next, to: to, limit: PAGE });
+    for (const { number, record, hash, text } of page) {
       await out.write(`${hash} ${text}`);
       for (const attached of Object.values(record.attachments)) attachments.add(attached);
       exported = {
         records: exported.records + 1,
-        firstSeq: exported.firstSeq === 0 ? record.seq : exported.firstSeq,
-        lastSeq: record.seq,
+        firstNumber: exported.firstNumber === 0 ? number : exported.firstNumber,
+        lastNumber: number,
         headHash: hash,
       };
     }
     if (page.length < PAGE) break;
-    next = exported.lastSeq + 1;
+    next = exported.lastNumber + 1;
   }
   for (const hash of attachments) {
     const text = await audit.attachment(account, hash);
@@ -93,14 +93,14 @@ async function exportChain(
 }
 
 function reportExport(io: CliIo, flags: ExportFlags, exported: Exported): void {
-  const { records, firstSeq, lastSeq } = exported;
+  const { records, firstNumber, lastNumber } = exported;
   if (flags.json === true) {
     printJson(io, { accountId: flags.account, file: flags.out, ...exported });
     return;
   }
   const where = flags.out === undefined ? '' : ` to ${flags.out}`;
   if (records === 0) printNote(io, 'No records: nothing was written.');
-  else printNote(io, `Exported ${records} records, ${firstSeq} to ${lastSeq}${where}.`);
+  else printNote(io, `Exported ${records} records, ${firstNumber} to ${lastNumber}${where}.`);
 }
 
 interface PruneFlags extends ChainFlags {
@@ -159,7 +159,7 @@ async function prune(io: CliIo, flags: PruneFlags): Promise<void> {
       if (flags.json === true)
         printJson(io, { accountId: account, file: result.pruned === 0 ? null : out, ...result });
       else if (result.pruned === 0) printLine(io, 'There was nothing to prune.');
-      else printLine(io, `Pruned ${result.pruned} records, up to ${result.lastSeq}, into ${out}.`);
+      else printLine(io, `Pruned ${result.pruned} records, up to ${result.lastNumber}, into ${out}.`);
     } finally {
       await file.close();
     }

@@ -26,9 +26,9 @@ export function withChain(command: Command): Command {
   );
 }
 
-/** As it is printed with `--json`: the record as it was chained, and its hash. */
-function recordJson({ record, hash }: ChainedRecord): Record<string, unknown> {
-  return { hash, ...record };
+/** As it is printed with `--json`: the record as it was chained, its number and its hash. */
+function recordJson({ number, record, hash }: ChainedRecord): Record<string, unknown> {
+  return { number, hash, ...record };
 }
 
 const FOLLOW_MS = 500;
@@ -46,7 +46,7 @@ export function registerTail(audit: Command, io: CliIo): void {
       await requireAccount(operations, flags.account);
       const records = await operations.audit.tail(flags.account, flags.lines);
       for (const record of records) printRecord(io, record, flags);
-      if (flags.follow === true) await follow(io, operations, flags, records.at(-1)?.record.seq ?? 0);
+      if (flags.follow === true) await follow(io, operations, flags, records.at(-1)?.number ?? 0);
       else if (records.length === 0 && flags.json !== true) printLine(io, 'No records.');
     });
   });
@@ -56,9 +56,9 @@ export function registerTail(audit: Command, io: CliIo): void {
 async function follow(io: CliIo, { audit }: Operations, flags: ChainFlags, after: number): Promise<never> {
   let last = after;
   for (;;) {
-    const records = await audit.read(flags.account, { fromSeq: last + 1, limit: PAGE });
+    const records = await audit.read(flags.account, { from: last + 1, limit: PAGE });
     for (const record of records) printRecord(io, record, flags);
-    last = records.at(-1)?.record.seq ?? last;
+    last = records.at(-1)?.number ?? last;
     io.signal.throwIfAborted();
     if (records.length < PAGE) await sleep(FOLLOW_MS, undefined, { signal: io.signal });
   }
@@ -76,7 +76,7 @@ function printRecord(io: CliIo, chained: ChainedRecord, { json }: Pick<ChainFlag
     printLine(io, paint(io, 'stdout', 'dim', text));
   }
   const isAlarm = record.content.kind === 'action' && record.content.event.alarm;
-  const line = printable(recordLine(record));
+  const line = printable(recordLine(chained));
   printLine(io, isAlarm ? paint(io, 'stdout', 'red', line) : line);
 }
 
@@ -84,26 +84,26 @@ export function registerShow(audit: Command, io: CliIo): void {
   const command = audit
     .command('show')
     .summary('print one record in full')
-    .argument('<seq>', 'its number', whole(1, Number.MAX_SAFE_INTEGER))
+    .argument('<number>', 'its number', whole(1, Number.MAX_SAFE_INTEGER))
     .option('--inputs', 'with everything that its decision was computed from, rules included');
   withChain(command);
-  command.action(async (seq: number, flags: ChainFlags & { readonly inputs?: boolean }) => {
+  command.action(async (number: number, flags: ChainFlags & { readonly inputs?: boolean }) => {
     await withOperations(io, flags, async (operations) => {
       await requireAccount(operations, flags.account);
-      const chained = await operations.audit.show(flags.account, seq);
+      const chained = await operations.audit.show(flags.account, number);
       if (chained === undefined) {
-        throw new CliError('no-such-record', `account ${flags.account} has no audit record ${seq}.`, {
+        throw new CliError('no-such-record', `account ${flags.account} has no audit record ${number}.`, {
           cure: 'It may have been pruned: look into the exports, and at audit tail.',
         });
       }
       const inputs = flags.inputs === true ? await operations.audit.inputs(chained.record) : undefined;
       if (flags.inputs === true && inputs === undefined) {
-        throw new UsageError(`record ${seq} is no decision: it has no inputs.`, 'Leave out --inputs.');
+        throw new UsageError(`record ${number} is no decision: it has no inputs.`, 'Leave out --inputs.');
       }
       const shown = { ...recordJson(chained), ...(inputs === undefined ? {} : { inputs }) };
       if (flags.json === true) printJson(io, shown);
       else {
-        printLine(io, printable(recordLine(chained.record)));
+        printLine(io, printable(recordLine(chained)));
         for (const line of JSON.stringify(shown, null, 2).split('\n')) printLine(io, printable(line));
       }
     });
@@ -121,8 +121,9 @@ export function registerVerify(audit: Command, io: CliIo): void {
     .command('verify')
     .summary('check that no record was changed, added, taken away or reordered')
     .description(
-      'Recomputes every hash and link of each chain, and compares its end with the state of the account. Says the ' +
-        'first record that is wrong.',
+      'Recomputes every hash and link of the chain of each account and of its lanes (one per market), compares their ' +
+        'ends with the state of the account, and what the account has recorded of its lanes with them. Says the first ' +
+        'record that is wrong.',
     )
     .option('-a, --account <id>', 'only this chain (repeatable; default: all of the config)', collectNonEmpty)
     .option('--file <path>', 'an export instead of a stored chain (repeatable)', collectNonEmpty);
@@ -168,16 +169,19 @@ function printVerdict(
   if (json === true) printJson(io, { of, ...verdict });
   else if (verdict.kind === 'intact') printLine(io, printable(`${of}: ${intactWords(verdict)}`));
   else {
-    const text = `${of}: BROKEN at record ${verdict.seq} (${verdict.why}): ${verdict.words}`;
+    const chain = verdict.market === undefined ? '' : ` of the chain of ${verdict.market}`;
+    const text = `${of}: BROKEN at record ${verdict.seq}${chain} (${verdict.why}): ${verdict.words}`;
     printLine(io, paint(io, 'stdout', 'red', printable(text)));
   }
 }
 
 function intactWords(verdict: Extract<ChainVerdict | FileVerdict, { kind: 'intact' }>): string {
-  const { firstSeq, lastSeq, headHash } = verdict;
-  if (lastSeq === 0) return 'intact, no records';
+  const { firstSeq, lastSeq, headHash, lanes } = verdict;
+  if (lastSeq === 0 && lanes.length === 0) return 'intact, no records';
   const pruned =
     'prunedTo' in verdict && verdict.prunedTo > 0 ? `, pruned up to ${verdict.prunedTo} by checkpoint` : '';
   const follows = 'previousHash' in verdict ? `, follows ${verdict.previousHash}` : '';
-  return `intact, records ${firstSeq} to ${lastSeq}${pruned}${follows}, ends with ${headHash}`;
+  const ofLanes = lanes.map((lane) => `${lane.market} ${lane.firstSeq} to ${lane.lastSeq}`).join(', ');
+  const beside = lanes.length === 0 ? '' : `; chains of lanes: ${ofLanes}`;
+  return `intact, records ${firstSeq} to ${lastSeq}${pruned}${follows}, ends with ${headHash}${beside}`;
 }

@@ -1,8 +1,8 @@
-import type { AuditRecord } from '../../core/audit/audit-record.ts';
+import type { ChainedRecord } from '../../core/audit/audit-record.ts';
 import { contentWords } from '../../core/view/record-words.ts';
 import { timeOf } from '../operate/values.ts';
 
 /** A record in one line for people: number, time, and what it says. */
-export function recordLine(record: AuditRecord): string {
-  return `${record.seq} ${timeOf(record.atMs)} ${contentWords(record.content)}`;
+export function recordLine({ number, record }: Pick<ChainedRecord, 'number' | 'record'>): string {
+  return `${number} ${timeOf(record.atMs)} ${contentWords(record.content)}`;
 }

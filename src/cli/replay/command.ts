@@ -9,7 +9,15 @@ import { collect, whole } from '../option-values.ts';
 import { tableLines } from '../table.ts';
 import { judgeHistory } from './history.ts';
 import { createProgress } from './progress.ts';
-import { explainReplayError, holdingsOf, momentOf, pair, writeReport } from './values.ts';
+import {
+  explainReplayError,
+  holdingsOf,
+  momentOf,
+  pairs,
+  requireFolderOf,
+  requireOnce,
+  writeReport,
+} from './values.ts';
 
 interface Flags {
   readonly config: string;
@@ -129,14 +137,15 @@ makes no sense.`;
 async function replay(io: CliIo, flags: Flags): Promise<void> {
   const app = await import('../../app.ts');
   const options = optionsOf(app, io, flags);
+  await requireFolderOf(flags.out);
   const opened = await app.openReplay(options).catch((error: unknown) => {
     throw explainReplayError(error);
   });
   for (const note of opened.notes) printNote(io, paint(io, 'stderr', 'dim', note));
   const record = await run(io, opened);
-  if (flags.out !== undefined) await writeReport(io, flags.out, await app.renderReplay(record));
   if (flags.json === true) printJson(io, app.summaryOf(record));
   else for (const line of lines(io, record, app.outcomeTable(record))) printLine(io, line);
+  if (flags.out !== undefined) await writeReport(io, flags.out, await app.renderReplay(record));
 }
 
 async function run(io: CliIo, opened: OpenReplay): Promise<ReplayRecord> {
@@ -181,11 +190,9 @@ function optionsOf(app: App, io: CliIo, flags: Flags): ReplayOptions {
     throw new UsageError('--to: expected a time after --from.');
   return {
     config: flags.config,
-    prices: prices
-      .map((text) => pair('--prices', text, 'BTC_PERP=btc.csv'))
-      .map(([market, file]) => ({ market, file })),
+    prices: pairs('--prices', prices, 'BTC_PERP=btc.csv').map(([market, file]) => ({ market, file })),
     holdings: holdingsOf(io, flags),
-    against: flags.against ?? [],
+    against: rivals(flags.against ?? []),
     paths: flags.paths,
     seed: flags.seed,
     ...(fromMs === undefined ? {} : { fromMs }),
@@ -193,11 +200,19 @@ function optionsOf(app: App, io: CliIo, flags: Flags): ReplayOptions {
     latency,
     ...(depth === undefined ? {} : { depth }),
     readings: Object.fromEntries(
-      (flags.readings ?? []).map((text) => pair('--readings', text, 'shortAmount=unsigned')).map(reading),
+      pairs('--readings', flags.readings ?? [], 'shortAmount=unsigned').map(reading),
     ),
     faults: flags.faults ?? [],
     env: io.env,
   };
+}
+
+/** They are named after their files, beside the variants that are always there. */
+function rivals(files: readonly string[]): readonly string[] {
+  requireOnce('--against', files);
+  const taken = files.find((file) => file === 'unprotected' || file === 'config');
+  if (taken === undefined) return files;
+  throw new UsageError(`--against ${taken}: this is the name of a variant.`, `Write ./${taken}.`);
 }
 
 function reading([name, value]: readonly [string, string]): readonly [string, unknown] {

@@ -7,7 +7,7 @@ import { DEFAULT_CONFIG } from '../operate/place.ts';
 import { collect, whole } from '../option-values.ts';
 import { tableLines } from '../table.ts';
 import { createProgress } from './progress.ts';
-import { explainReplayError, holdingsOf, pair, writeReport } from './values.ts';
+import { explainReplayError, holdingsOf, pairs, requireFolderOf, writeReport } from './values.ts';
 
 interface Flags {
   readonly config: string;
@@ -76,7 +76,9 @@ async function stress(io: CliIo, flags: Flags): Promise<void> {
     else for (const { id, about } of known) printLine(io, `${id.padEnd(16)} ${about}`);
     return;
   }
-  const opened = await app.openStress(optionsOf(io, flags, known)).catch((error: unknown) => {
+  const options = optionsOf(io, flags, known);
+  await requireFolderOf(flags.out);
+  const opened = await app.openStress(options).catch((error: unknown) => {
     throw explainReplayError(error);
   });
   for (const note of opened.notes) printNote(io, paint(io, 'stderr', 'dim', note));
@@ -84,9 +86,9 @@ async function stress(io: CliIo, flags: Flags): Promise<void> {
   const record = await opened
     .run({ signal: io.signal, onProgress: (share, what) => progress.show(share, what) })
     .finally(() => progress.end());
-  if (flags.out !== undefined) await writeReport(io, flags.out, await app.renderStressReport(record));
   if (flags.json === true) printJson(io, { event: 'stress', ...record });
   else for (const line of await lines(io, record)) printLine(io, line);
+  if (flags.out !== undefined) await writeReport(io, flags.out, await app.renderStressReport(record));
 }
 
 async function lines(io: CliIo, record: StressRecord): Promise<readonly string[]> {
@@ -110,8 +112,8 @@ function optionsOf(io: CliIo, flags: Flags, known: readonly { readonly id: strin
       throw new UsageError(`--scenario ${id}: there is none of that id.`, 'See: stress --list');
     }
   }
-  const prices = (flags.price ?? []).map((text) => pair('--price', text, 'BTC_PERP=60000'));
-  const betas = (flags.beta ?? []).map((text) => pair('--beta', text, 'SOL_PERP=1.8'));
+  const prices = pairs('--price', flags.price ?? [], 'BTC_PERP=60000');
+  const betas = pairs('--beta', flags.beta ?? [], 'SOL_PERP=1.8');
   for (const [market, price] of prices) requirePositive('--price', market, price);
   for (const [market, beta] of betas) requirePositive('--beta', market, beta);
   return {

@@ -1,4 +1,5 @@
-import { writeFile } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import type { ReplayOptions } from '../../app.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { type CliIo, printNote } from '../io.ts';
@@ -27,10 +28,30 @@ function positionsOf(text: string): { readonly file: string; readonly accountId?
 }
 
 /** `NAME=VALUE`. @throws UsageError */
-export function pair(option: string, text: string, example: string): readonly [string, string] {
+function pair(option: string, text: string, example: string): readonly [string, string] {
   const at = text.indexOf('=');
   if (at > 0 && at < text.length - 1) return [text.slice(0, at), text.slice(at + 1)];
   throw new UsageError(`${option} ${text}: expected NAME=VALUE, such as ${example}.`);
+}
+
+/** Several of them, each name once. @throws UsageError */
+export function pairs(
+  option: string,
+  texts: readonly string[],
+  example: string,
+): readonly (readonly [string, string])[] {
+  const found = texts.map((text) => pair(option, text, example));
+  requireOnce(
+    option,
+    found.map(([name]) => name),
+  );
+  return found;
+}
+
+/** @throws UsageError for a value that is there twice: one of them would count for nothing */
+export function requireOnce(option: string, values: readonly string[]): void {
+  const twice = values.find((value, index) => values.indexOf(value) < index);
+  if (twice !== undefined) throw new UsageError(`${option} ${twice}: expected it once, got it again.`);
 }
 
 /** Unix milliseconds. @throws UsageError */
@@ -45,6 +66,15 @@ export function momentOf(
   throw new UsageError(
     `${option} ${text}: expected a time such as 2020-03-12, 2020-03-12T10:00 or 1584006300000.`,
   );
+}
+
+/** Before a long run, not after it. @throws CliError */
+export async function requireFolderOf(file: string | undefined): Promise<void> {
+  if (file === undefined) return;
+  const folder = path.dirname(path.resolve(file));
+  const found = await stat(folder).catch(() => undefined);
+  if (found?.isDirectory() !== true)
+    throw new CliError('file-unwritable', `cannot write ${file}: there is no folder ${folder}.`);
 }
 
 export async function writeReport(io: CliIo, file: string, html: string): Promise<void> {

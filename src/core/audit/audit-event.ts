@@ -2,7 +2,14 @@ import type { CancelAllRequest, ReduceOnlyStopRequest } from '../ports/exchange.
 import type { DecimalString } from '../quantities/decimal.ts';
 
 /** Why the gate holds an action back (design: gate). Closed list, also a metric label. */
-export type GateReason = 'observeMode' | 'paused' | 'silenced' | 'cooldown' | 'perHour' | 'largestReduction';
+export type GateReason =
+  | 'observeMode'
+  | 'paused'
+  | 'sharedAccount'
+  | 'silenced'
+  | 'cooldown'
+  | 'perHour'
+  | 'largestReduction';
 
 /** Why a wanted order cannot be shaped or sized right now. Closed list, also a metric label. */
 export type BlockReason =
@@ -15,6 +22,7 @@ export type BlockReason =
   | 'priceNotPositive'
   | 'noRoomForStop'
   | 'positionNotSeen'
+  | 'contested'
   | 'netExposure'
   | 'priorOrders'
   | 'stopNotCancellable'
@@ -59,6 +67,8 @@ export type RemovalReason =
   | 'marketMovedAway'
   | 'needGrew'
   | 'slippageRose'
+  /** Orders of ours leave no room for the reduction. */
+  | 'noRoom'
   | 'stopLoosened'
   | 'tooManyStops'
   | 'stopGone'
@@ -81,6 +91,8 @@ export type RejectionReason =
   | 'rateLimited'
   /** Not sent, or turned away before it was judged. */
   | 'notProcessed'
+  /** The market is not known, or takes no orders (31). */
+  | 'marketClosed'
   /** The amount (32) or a price (33) breaks a rule of the market. */
   | 'amountStep'
   | 'priceStep'
@@ -138,6 +150,10 @@ export type AuditKind =
   | 'standingOrder'
   /** A position is not in the list, or is again, or is taken to be closed. */
   | 'positionAbsent'
+  /** The market's maintenance margin is not the configured one. */
+  | 'maintenanceDiffers'
+  /** Two accounts of the config are one account of the exchange. */
+  | 'sharedAccount'
   | 'wouldPlace'
   | 'wouldCancel'
   | 'readIgnored';

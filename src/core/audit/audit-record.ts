@@ -7,8 +7,9 @@ import type { ActionRequest } from '../rules/subject.ts';
 import type { AuditEvent } from './audit-event.ts';
 
 /**
- * The audit trail: append-only, one hash chain per account, appended by the commit that it explains, under the
- * account's version check. A record's hash covers its canonical JSON, which names the hash before it.
+ * The audit trail: append-only, appended by the commit that it explains, under the version check of what that commit
+ * changes. It has one hash chain for the account and one for each of its lanes; each poll folds the heads of the lanes'
+ * chains into the account's. A record's hash covers its canonical JSON, which names the hash before it in its chain.
  */
 
 /** What goes into a record; plain JSON. Secret values are replaced before a record is hashed. */
@@ -82,7 +83,21 @@ export type StoreRecord =
       /** SHA-256 of the exported lines; null: the bound was reached and nobody had exported them. */
       readonly exportSha256: string | null;
       readonly reason: string;
+      /** The same for each lane's chain that does not begin with its first record any more, by market. */
+      readonly lanes?: Readonly<Record<string, { readonly lastSeq: number; readonly lastHash: string }>>;
+    }
+  | {
+      /** How far the chains of lanes have come, by market: those that went on since they were last folded. */
+      readonly kind: 'lanes';
+      readonly atMs: number;
+      readonly heads: Readonly<Record<string, ChainHead>>;
     };
+
+/** The last record of a chain. */
+export interface ChainHead {
+  readonly seq: number;
+  readonly hash: string;
+}
 
 /** In a record large parts of the inputs are replaced by their hash; `AuditReader.inputs` puts them back. */
 export type AuditContent = Exclude<AuditDraft, DecisionDraft> | StoredDecision | StoreRecord;
@@ -95,12 +110,14 @@ export interface StoredDecision extends Omit<DecisionDraft, 'inputs'> {
 export interface AuditRecord {
   readonly version: 1;
   readonly accountId: string;
-  /** From 1, without gaps. */
+  /** The lane whose chain this is in; absent: the account's own. */
+  readonly market?: string;
+  /** Within its chain, from 1, without gaps. */
   readonly seq: number;
   /** Unix milliseconds at the process that committed it. */
   readonly atMs: number;
   readonly epoch: string;
-  /** Hash of the record before; `GENESIS_HASH` for the first. */
+  /** Hash of the record before in its chain; `GENESIS_HASH` for the first. */
   readonly previous: string;
   /** Evaluations since the record before that only repeated their decisions, and when the first of them was. */
   readonly quiet: { readonly count: number; readonly sinceMs: number } | null;
@@ -111,6 +128,8 @@ export interface AuditRecord {
 
 /** A record with its hash: SHA-256, in hex, of the record's canonical JSON (keys sorted, no spaces). */
 export interface ChainedRecord {
+  /** Among all records of the account, in the order of their commits: how a record is found again. */
+  readonly number: number;
   readonly record: AuditRecord;
   readonly hash: string;
   /** The canonical text itself, which is what is exported. */
@@ -124,9 +143,9 @@ export const OPERATOR_CHAIN = '@operators';
 
 export class AuditFormatError extends Error {
   readonly code = 'AUDIT_FORMAT';
-  constructor(accountId: string, seq: number, found: string) {
+  constructor(accountId: string, number: number, found: string) {
     super(
-      `audit record ${seq} of account ${JSON.stringify(accountId)} has form ${found}; this program reads 1: ` +
+      `audit record ${number} of account ${JSON.stringify(accountId)} has form ${found}; this program reads 1: ` +
         'use the version that wrote it',
     );
     this.name = 'AuditFormatError';

@@ -46,7 +46,8 @@ export const ACCOUNT_FIELDS = [
     danger: 'below',
     parameters: [assetParameter('ticker')],
     description: 'Available main balance of an asset.',
-    formula: 'as reported; an asset absent from a valid reply is 0',
+    formula:
+      'as reported; an asset absent from a valid reply is 0; where there was more, 0 counts after three reads and 3 minutes',
   },
   {
     ...row,
@@ -97,7 +98,7 @@ export const ACCOUNT_FIELDS = [
     minimum: 0,
     parameters: MONEY,
     description: 'Value of all positions in one money currency.',
-    formula: 'sum of notional',
+    formula: 'sum of notional; a lower bound while the list may lack a position',
   },
   {
     ...row,
@@ -107,7 +108,7 @@ export const ACCOUNT_FIELDS = [
     danger: 'above',
     parameters: MONEY,
     description: 'Funds in all positions in one money currency.',
-    formula: 'sum of margin',
+    formula: 'sum of margin; a lower bound while the list may lack a position',
   },
   {
     ...row,
@@ -159,7 +160,8 @@ export const ACCOUNT_FIELDS = [
     danger: 'above',
     parameters: MONEY,
     description: 'Share of the funds in one money currency that positions take up.',
-    formula: 'totalMargin / (totalMargin + freeMargin); none without such a position',
+    formula:
+      'totalMargin / (totalMargin + freeMargin); none without such a position; a lower bound while the list may lack one',
   },
   {
     ...row,

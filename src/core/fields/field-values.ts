@@ -1,8 +1,8 @@
-import { type AccountQuantities, type AtLeast, type AtMost, usage } from '../quantities/account.ts';
+import { type AccountQuantities, usage } from '../quantities/account.ts';
 import type { CreditLineQuantities } from '../quantities/credit-line.ts';
 import { toNumber } from '../quantities/decimal.ts';
 import type { PositionQuantities } from '../quantities/position.ts';
-import { known, NONE, type Quantity, unknown } from '../quantities/quantity.ts';
+import { type AtLeast, type AtMost, known, NONE, type Quantity, unknown } from '../quantities/quantity.ts';
 import { isSuccessfulDeposit, isUnexpectedWithdrawal, isWithdrawal } from '../quantities/transfer.ts';
 import {
   MS_PER_DAY,
@@ -12,7 +12,7 @@ import {
   moneyOf,
   reported,
 } from '../quantities/units.ts';
-import { type Crossing, crossingProbability, type Motion, medianCrossingMs } from '../risk/forecast.ts';
+import { type Crossing, type Motion, medianWithin, probabilityWithin } from '../risk/forecast.ts';
 import type { FieldParameter, FieldValue } from '../rules/rule.ts';
 import type { AccountFieldName, CreditLineFieldName, PositionFieldName } from './field-catalogue.ts';
 
@@ -83,7 +83,7 @@ export const POSITION_VALUES: Readonly<Record<PositionFieldName, Compute<Positio
   ageSeconds: ({ position, account }) => account.secondsSince(position.record.openDate),
   secondsSinceModified: ({ position, account }) => account.secondsSince(position.record.modifyDate),
   volatilityPerDay: ({ motion }) =>
-    motion.kind === 'value' ? known(Math.sqrt(motion.value.variancePerMs * MS_PER_DAY)) : motion,
+    overTheHour(motion, ({ variancePerMs }) => Math.sqrt(variancePerMs * MS_PER_DAY)),
 };
 
 export const CREDIT_LINE_VALUES: Readonly<Record<CreditLineFieldName, Compute<CreditLineSubject>>> = {
@@ -95,8 +95,7 @@ export const CREDIT_LINE_VALUES: Readonly<Record<CreditLineFieldName, Compute<Cr
   ltvToLiquidation: ({ creditLine }) => creditLine.ltvTo('liquidationLtv'),
   collateralMayFall: ({ creditLine }) => creditLine.collateralMayFall('marginCallLtv'),
   collateralMayFallToLiquidation: ({ creditLine }) => creditLine.collateralMayFall('liquidationLtv'),
-  ltvDrift: ({ motion }) =>
-    motion.kind === 'value' ? known(Math.expm1(motion.value.driftPerMs * MS_PER_HOUR)) : motion,
+  ltvDrift: ({ motion }) => overTheHour(motion, ({ driftPerMs }) => Math.expm1(driftPerMs * MS_PER_HOUR)),
   minutesToMarginCall: ({ creditLine, motion }) => minutes(creditLine.crossing(motion)),
   marginCallProbability: ({ creditLine, motion }, { windowMs }) =>
     probability(creditLine.crossing(motion), windowMs),
@@ -156,16 +155,22 @@ export const ACCOUNT_VALUES: Readonly<Record<AccountFieldName, Compute<AccountQu
     }),
 };
 
+/** What the last seconds alone do not tell. */
+function overTheHour(motion: Quantity<Motion>, of: (motion: Motion) => number): Quantity<number> {
+  if (motion.kind !== 'value') return motion;
+  return motion.value.reachMs === undefined ? known(of(motion.value)) : unknown('tooFewSamples');
+}
+
 function positionCrossing({ position, motion }: PositionSubject): Quantity<Crossing> {
   return position.crossing(motion);
 }
 
 function probability(crossing: Quantity<Crossing>, windowMs: number | undefined): Quantity<number> {
-  return crossing.kind === 'value' ? known(crossingProbability(crossing.value, windowMs ?? 0)) : crossing;
+  return crossing.kind === 'value' ? probabilityWithin(crossing.value, windowMs ?? 0) : crossing;
 }
 
 function minutes(crossing: Quantity<Crossing>): Quantity<number> {
-  return crossing.kind === 'value' ? scaled(medianCrossingMs(crossing.value), 1 / MS_PER_MINUTE) : crossing;
+  return crossing.kind === 'value' ? scaled(medianWithin(crossing.value), 1 / MS_PER_MINUTE) : crossing;
 }
 
 function scaled(quantity: Quantity<number>, factor: number): Quantity<number> {

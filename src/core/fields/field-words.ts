@@ -85,6 +85,7 @@ export const UNKNOWN_WORDS: Readonly<Record<UnknownReason, string>> = {
   notPositive: 'the figures make no sense together',
   ltvUnitUnclear: 'the LTV may be a fraction or a percentage',
   listIncomplete: 'the list is not complete',
+  zeroUncertain: 'the exchange shows 0 where there was more: waiting to be sure',
   presumedClosed: 'it is not in the list any more: presumed closed, waiting to be sure',
   tooFewSamples: 'it has not been watched for long enough',
   serverTimeUnknown: 'the clock of the exchange is unknown',

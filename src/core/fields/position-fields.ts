@@ -50,7 +50,7 @@ export const POSITION_FIELDS = [
     parameters: [HORIZON_PARAMETER],
     description: 'Chance that the mark price reaches the liquidation price within the window.',
     formula:
-      'first passage of a Brownian motion of ln(price) with the recent volatility and the recent drift if adverse; 1 at or past the liquidation price',
+      'first passage of a Brownian motion of ln(price) with volatility and adverse drift of the last hour, or, up to a minute ahead, of the last 20 s, whichever is more; 1 at or past the liquidation price; unknown until both have seen enough',
   },
   {
     ...row,

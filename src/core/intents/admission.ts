@@ -2,11 +2,12 @@ import type { Recorder } from '../audit/audit-event.ts';
 import {
   type CancelTask,
   type Cover,
-  findPosition,
   type Intent,
   type LaneState,
   type OwnOrder,
 } from '../lanes/lane-state.ts';
+import { findPosition } from '../lanes/market-read.ts';
+import type { OrderRecord } from '../orders/cancel-policy.ts';
 import type { Admitted, Removal } from '../orders/want.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { endIntent } from './end-intent.ts';
@@ -19,6 +20,8 @@ import { settleIntents } from './settle-intents.ts';
 export interface LaneContext {
   readonly settings: AccountSettings;
   readonly gate: GateContext;
+  /** What became of the newest orders in all lanes of the account; absent: the lane's own say it. */
+  readonly orders?: OrderRecord;
 }
 
 /** Asks the gate for everything in the lane, and records each answer that is new. What it lets in again is settled. */

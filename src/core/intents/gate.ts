@@ -6,6 +6,8 @@ import type { ActionRequest } from '../rules/subject.ts';
 export interface GateContext {
   /** Global or of the account. */
   readonly paused: boolean;
+  /** Another account of the config acts in its place: both are one account of the exchange. */
+  readonly isShared?: boolean;
   readonly silencedRules: readonly string[];
   /** Rules that are silent for one of their subjects only. */
   readonly silencedSubjects?: readonly SilencedSubject[];
@@ -33,6 +35,7 @@ export interface GateSubject {
 export function gateRefusal(subject: GateSubject, gate: Omit<GateContext, 'modeOf'>): GateReason | null {
   if (subject.mode !== 'enforce') return 'observeMode';
   if (gate.paused) return 'paused';
+  if (gate.isShared === true) return 'sharedAccount';
   if (isSilent(subject, gate)) return 'silenced';
   if (subject.exemptFromLimits) return null;
   return gate.limited[subject.episodeKey] ?? null;
@@ -57,6 +60,7 @@ function subjectOf(key: string): unknown {
 export const GATE_WORDS: Readonly<Record<GateReason, string>> = {
   observeMode: 'the rule is in observe mode',
   paused: 'actions are paused',
+  sharedAccount: 'another account of the config shows the same positions and acts for both',
   silenced: 'the rule is silenced',
   cooldown: 'the last episode that acted ended less than the cooldown ago',
   perHour: 'as many episodes acted within the last hour as the rule allows',

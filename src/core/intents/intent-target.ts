@@ -1,11 +1,6 @@
 import type { BlockReason } from '../audit/audit-event.ts';
-import {
-  type Intent,
-  type IntentBasis,
-  isSameHolding,
-  type MarketRead,
-  type ReadPosition,
-} from '../lanes/lane-state.ts';
+import { type Intent, type IntentBasis, type MarketRead, type ReadPosition } from '../lanes/lane-state.ts';
+import { isSameHolding } from '../lanes/market-read.ts';
 import { liquidationIsLikely } from '../orders/fence.ts';
 import { isHedged } from '../orders/net-exposure.ts';
 import {
@@ -110,7 +105,9 @@ function followDistance(
   market: MarketSettings,
   scene: SettleScene,
 ): Intent {
-  const inDoubt = scene.state.doubt !== null || scene.state.orders.some((order) => order.status !== 'open');
+  const isDoubtful = scene.state.doubt !== null || scene.state.orders.some(({ status }) => status !== 'open');
+  // What is only watched sends nothing: no doubt of it will ever be cleared, and it says what it would do at once.
+  const inDoubt = intent.mode === 'enforce' && isDoubtful;
   const mayStart = intent.targetBase === null && liquidationIsLikely(position);
   if (inDoubt && !mayStart) return intent;
   if (position.disagreement) return block(intent, 'disagreement', scene);

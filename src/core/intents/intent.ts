@@ -97,8 +97,11 @@ function plannedFields({ plannedBase }: LaneRequest): Pick<Intent, 'plannedBase'
   return plannedBase === undefined ? {} : { plannedBase };
 }
 
-function gateFields(request: ActionRequest): Pick<Intent, 'mode' | 'severity' | 'exemptFromLimits'> {
-  return { mode: request.mode, severity: request.severity, exemptFromLimits: request.exemptFromLimits };
+function gateFields(
+  request: ActionRequest,
+): Pick<Intent, 'mode' | 'severity' | 'exemptFromLimits' | 'hasCleared'> {
+  const { mode, severity, exemptFromLimits, hasCleared = false } = request;
+  return { mode, severity, exemptFromLimits, hasCleared };
 }
 
 function openIntents(
@@ -359,6 +362,8 @@ export const BLOCK_WORDS: Readonly<Record<BlockReason, string>> = {
   priceNotPositive: 'the order would need a price of zero or less',
   noRoomForStop: 'there is no room for a stop between mark and liquidation price',
   positionNotSeen: 'the position is not in the newest list; what stands for it stays',
+  contested:
+    'somebody adds to the position after each reduction: it is not reduced again before a margin call, or for an hour',
   netExposure: 'the other side of the market is open: more would raise the net exposure',
   priorOrders: 'orders of an earlier store epoch may still be open, and overshoot is forbidden',
   stopNotCancellable: 'an order of ours stands that cancel-all does not reach',

@@ -1,6 +1,8 @@
 import type { ExpiryReason, FailureReason, Recorder } from '../audit/audit-event.ts';
 import { isPresumedClosed } from '../lanes/absence.ts';
-import { findPosition, type Intent, type LaneState, type ReadPosition } from '../lanes/lane-state.ts';
+import { isContested } from '../lanes/contest.ts';
+import { type Intent, type LaneState, type ReadPosition } from '../lanes/lane-state.ts';
+import { findPosition } from '../lanes/market-read.ts';
 import { mayReduce } from '../orders/net-exposure.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
@@ -198,6 +200,8 @@ function isCauseGone(
     case 'blocked:liquidationPriceUnknown':
     case 'blocked:disagreement':
       return position.direction !== null && position.distance !== null;
+    case 'blocked:contested':
+      return !isContested(state, position, nowMs);
     case 'blocked:positionNotSeen':
       return true;
     case 'blocked:directionUnknown':

@@ -1,12 +1,7 @@
 import type { Recorder } from '../audit/audit-event.ts';
 import { isHeld, withHeld } from '../lanes/absence.ts';
-import {
-  findPosition,
-  type Intent,
-  isSameHolding,
-  type LaneState,
-  type ReadPosition,
-} from '../lanes/lane-state.ts';
+import { type Intent, type LaneState, type ReadPosition } from '../lanes/lane-state.ts';
+import { findPosition, isSameHolding } from '../lanes/market-read.ts';
 import { marketOf } from '../orders/market-steps.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';

@@ -6,13 +6,13 @@ import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import {
   type Absence,
-  findPosition,
   type LaneState,
   type MarketRead,
   type OwnOrder,
   type ReadPosition,
 } from './lane-state.ts';
 import type { ReadObservation } from './market-read.ts';
+import { findPosition } from './market-read.ts';
 
 /** Blind for so long to a position that an intent is open for, people are told. */
 const TELL_AFTER_MS = 30_000;
@@ -225,6 +225,9 @@ export function explainedClosures(
 
 /** An order that is not among those left may have filled before: until the next read it may explain a closure. */
 export function withLeft(state: LaneState, left: readonly OwnOrder[]): LaneState {
-  const ended = state.orders.filter((order) => !left.includes(order));
-  return ended.length === 0 ? state : { ...state, orders: left, ended: [...(state.ended ?? []), ...ended] };
+  const ids = new Set(left.map(({ request }) => request.clientOrderId));
+  const ended = state.orders.filter(({ request }) => !ids.has(request.clientOrderId));
+  return ended.length === 0
+    ? { ...state, orders: left }
+    : { ...state, orders: left, ended: [...(state.ended ?? []), ...ended] };
 }

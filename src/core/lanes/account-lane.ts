@@ -2,13 +2,15 @@ import { type AuditEvent, type Recorder, recorder } from '../audit/audit-event.t
 import { admittedOf, type LaneContext } from '../intents/admission.ts';
 import { GATE_WORDS, gateRefusal } from '../intents/gate.ts';
 import { actionKey, openCancelTask } from '../intents/intent.ts';
+import { judgeAnyCancel, orderRecordOf, reachesStops } from '../orders/cancel-policy.ts';
 import { classifyRejection, isPassing, retryPauseMs } from '../orders/rejection.ts';
 import type { CancelAllRequest, CommandOutcome, ExchangeError, OrderType } from '../ports/exchange.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { ActionRequest } from '../rules/subject.ts';
-import { doubtful } from './doubtful.ts';
-import { type CancelStep, type CancelTask, type LaneState, orderTypesOf } from './lane-state.ts';
-import { beginCancel, cancelled } from './lane-step.ts';
+import { cancelled, cancelUnanswered } from './cancel-outcome.ts';
+import { mayGo, reductionsBehind } from './due-task.ts';
+import type { CancelStep, CancelTask, LaneState } from './lane-state.ts';
+import { beginCancel } from './lane-step.ts';
 
 /** What concerns all lanes of an account: `cancelAll` of account scope. Plain JSON. */
 export interface AccountLane {
@@ -80,13 +82,20 @@ export function advanceAccount(
 ): { readonly state: AccountLane; readonly step: AccountStep; readonly events: readonly AuditEvent[] } {
   const audit = recorder(state.accountId, undefined, nowMs);
   const asked = askGate(state, context, nowMs, audit);
-  const step = nextAccountStep(asked, lanes, nowMs);
+  const step = nextAccountStep(asked, lanes, context, nowMs);
   return { state: asked, step, events: audit.events };
 }
 
-function nextAccountStep(state: AccountLane, lanes: readonly LaneState[], nowMs: number): AccountStep {
+function nextAccountStep(
+  state: AccountLane,
+  lanes: readonly LaneState[],
+  context: LaneContext,
+  nowMs: number,
+): AccountStep {
   if (state.inProgress !== null) return { kind: 'idle' };
-  const task = state.cancels.find((one) => one.state === 'open' && one.refusedBy === null);
+  const task = state.cancels.find(
+    (one) => one.state === 'open' && one.refusedBy === null && mayCancelAll(one, lanes, context, nowMs),
+  );
   const held = lanes.filter((lane) => lane.heldBy === ACCOUNT_HOLDER).map((lane) => lane.market);
   const isWaiting = nowMs < state.retryAtMs;
   // No position waits for its order while this waits for the exchange.
@@ -97,6 +106,23 @@ function nextAccountStep(state: AccountLane, lanes: readonly LaneState[], nowMs:
   if (free.length > 0) return { kind: 'takeLanes', markets: free };
   const { key, types } = task;
   return { kind: 'cancelAll', request: { types }, cancel: { key, types, startedMs: nowMs } };
+}
+
+/** No cancel that reaches the stops of a market before orders are taken, and none whose reduction cannot go. */
+function mayCancelAll(
+  task: CancelTask,
+  lanes: readonly LaneState[],
+  { settings, orders }: LaneContext,
+  nowMs: number,
+): boolean {
+  const reached = lanes.filter((lane) => reachesStops(task.types, lane.market));
+  if (reached.length === 0) return true;
+  const record = orders ?? orderRecordOf(lanes);
+  if (!reached.every((lane) => judgeAnyCancel(lane, record, nowMs) === 'may')) return false;
+  const behind = lanes.flatMap((lane) => reductionsBehind(task, lane).map((intent) => ({ intent, lane })));
+  const canGo = ({ intent, lane }: (typeof behind)[number]): boolean =>
+    settings.marketSettings(lane.market) !== undefined && mayGo(intent, lane);
+  return behind.length === 0 || behind.some(canGo);
 }
 
 function askGate(state: AccountLane, context: LaneContext, nowMs: number, audit: Recorder): AccountLane {
@@ -218,11 +244,8 @@ export function inDoubt(
   settings: AccountSettings,
   nowMs: number,
 ): readonly LaneState[] {
-  return lanes.map((lane) =>
-    orderTypesOf(lane.market).some((type) => cancel.types.includes(type))
-      ? doubtful(lane, why, settings, nowMs, silent(lane, nowMs))
-      : lane,
-  );
+  const request = { types: cancel.types };
+  return lanes.map((lane) => cancelUnanswered(lane, { request }, why, settings, nowMs, silent(lane, nowMs)));
 }
 
 export function mark(state: AccountLane, key: string, how: 'done' | 'failed'): AccountLane {

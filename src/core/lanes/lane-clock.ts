@@ -64,7 +64,7 @@ function latestOf(lane: LaneState): number {
 }
 
 /** Members that are durations; every other one whose name ends in `Ms` is a moment. */
-const DURATIONS: ReadonlySet<string> = new Set(['roundTripMs']);
+const DURATIONS: ReadonlySet<string> = new Set(['roundTripMs', 'answerWithinMs']);
 
 /** Plain data with all its moments moved. */
 function moved(value: unknown, byMs: number, isMoment = false): unknown {

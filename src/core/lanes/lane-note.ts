@@ -5,8 +5,9 @@ import { distanceNumber } from '../intents/intent-target.ts';
 import { isHedged } from '../orders/net-exposure.ts';
 import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
 import { withHeld } from './absence.ts';
-import { type Cover, findPosition, type Intent, type LaneState, type MarketRead } from './lane-state.ts';
+import { type Cover, type Intent, type LaneState, type MarketRead } from './lane-state.ts';
 import type { Turn } from './lane-turn.ts';
+import { findPosition } from './market-read.ts';
 
 /** Records what the comparison found to be impossible. */
 export function note(state: LaneState, difference: SetDifference, read: MarketRead, turn: Turn): LaneState {

@@ -1,22 +1,24 @@
 import { type AuditEvent, type Recorder, recorder } from '../audit/audit-event.ts';
 import { coverIntent, isOpen, type LaneRequest, reconcileRequests } from '../intents/intent.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
-import { asLearned, grownBasis, isInverted, MARKS_KEPT_MS } from '../orders/activation-gap.ts';
+import { asLearned, grownBasis, isInverted, MARKS_KEPT_MS, measuredBy } from '../orders/activation-gap.ts';
+import { isAfterOutage, suspectStops } from '../orders/after-outage.ts';
 import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orders/outstanding.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { isUncertain, judgeAbsences } from './absence.ts';
+import { noteContests } from './contest.ts';
+import { withoutOldDoubt } from './doubtful.ts';
 import {
-  findPosition,
   type Intent,
-  isSameHolding,
   type LaneState,
   type MarketRead,
   type MarkSample,
   type OwnOrder,
   type ReadPosition,
 } from './lane-state.ts';
-import { marketRead, type ReadObservation } from './market-read.ts';
+import { learnMaintenance } from './learn-maintenance.ts';
+import { findPosition, isSameHolding, marketRead, type ReadObservation } from './market-read.ts';
 
 export interface LaneChange {
   readonly state: LaneState;
@@ -51,7 +53,8 @@ export function observeRead(
   const audit = recorder(state.accountId, state.market, nowMs);
   const read = marketRead(observation, state.market, settings);
   const seen = withMarks(state, read, observation);
-  const noted = isNewer(read, state.latestRead) ? { ...seen, latestRead: read } : seen;
+  const known = isAfterOutage(state.latestRead, read, settings) ? suspectStops(seen, 'outage', audit) : seen;
+  const noted = isNewer(read, state.latestRead) ? { ...known, latestRead: read } : known;
   const ignored = ignoreReason(noted, read, settings);
   if (ignored !== undefined) {
     audit.emit({
@@ -61,8 +64,26 @@ export function observeRead(
     });
     return { state: noted, events: audit.events };
   }
-  const absent = judgeAbsences(noted, read, observation, settings, audit);
-  return { state: absorb(withAbsent(noted, absent), read, settings, nowMs, audit), events: audit.events };
+  const certain = withoutOldDoubt(comparedWith(noted, read, settings, audit), read, settings, audit);
+  const absent = judgeAbsences(certain, read, observation, settings, audit);
+  return { state: absorb(withAbsent(certain, absent), read, settings, nowMs, audit), events: audit.events };
+}
+
+/** What the read and the one before it say together. */
+function comparedWith(
+  state: LaneState,
+  read: MarketRead,
+  settings: AccountSettings,
+  audit: Recorder,
+): LaneState {
+  const { contests: _, ...rest } = state;
+  const contests = noteContests(state, read);
+  const learnedMaintenance = learnMaintenance(state, read, settings, audit);
+  return {
+    ...rest,
+    ...(contests.length === 0 ? {} : { contests }),
+    ...(learnedMaintenance === undefined ? {} : { learnedMaintenance }),
+  };
 }
 
 function withAbsent(state: LaneState, absent: NonNullable<LaneState['absent']>): LaneState {
@@ -146,7 +167,9 @@ function absorb(
     const words = 'the position fell by something else than the amount of our orders';
     audit.emit({ ...aboutOrder(order), kind: 'ambiguousMove', reason: 'positionMoved', words });
   }
-  const moved = noteInversions({ ...state, read, orders: absorbed.orders }, read, settings);
+  const measured = measuredBy(absorbed.filled, state.read, read);
+  const known = measured === undefined ? state : { ...state, measuredBasis: measured };
+  const moved = noteInversions({ ...known, read, orders: absorbed.orders }, read, settings);
   const anchored = forgetAnchors(moved, read);
   const triggered = triggerCovers(anchored, read, absorbed.filled, settings, nowMs, audit);
   return settleIntents(triggered, true, settings, nowMs, audit);
@@ -160,13 +183,18 @@ function noteInversions(state: LaneState, read: MarketRead, settings: AccountSet
   const orders = state.orders.map((order) => {
     const isAfterArrival = read.sentAtMs - settings.readLagMs >= order.arrivedByMs;
     if (order.inverted === true || order.presumedFilled || !isAfterArrival) return order;
-    // One that should have filled by now teaches the same, if the market is past it as far as is configured.
-    const isOverdue = read.sentAtMs - order.sentMs >= settings.fillWithinMs;
-    const isLate = isInverted(order, findPosition(read, order.positionId), isOverdue ? market : learned);
+    // The farther of two waits for nothing: the nearer one stands for the case that the last price lags.
+    const isLate = isInverted(
+      order,
+      findPosition(read, order.positionId),
+      order.part === 'far' ? market : learned,
+    );
     return isLate ? { ...order, inverted: true } : order;
   });
-  const isNews = orders.some((order, index) => order !== state.orders[index]);
-  return isNews ? { ...state, orders, learnedBasis: grownBasis(market, state) } : state;
+  const isNews = orders.some((order, index) => order.part !== 'near' && order !== state.orders[index]);
+  if (!isNews) return { ...state, orders };
+  const { measuredBasis: _, ...unmeasured } = state;
+  return { ...unmeasured, orders, learnedBasis: grownBasis(market, state) };
 }
 
 function aboutOrder(order: OwnOrder): { positionId: string; key: string; order: OwnOrder['request'] } {
@@ -195,8 +223,8 @@ function triggerCovers(
   audit: Recorder,
 ): LaneState {
   const triggered = [
-    ...filled.filter((order) => order.role === 'cover'),
-    ...state.orders.filter((order) => order.role === 'cover' && isTriggered(order, read, settings)),
+    ...filled.filter(isStop),
+    ...state.orders.filter((order) => isStop(order) && isTriggered(order, read, settings)),
   ];
   let { intents } = state;
   for (const order of triggered) {
@@ -209,6 +237,10 @@ function triggerCovers(
     intents = [...others, coverIntent(cover, settings, nowMs)];
   }
   return { ...state, intents };
+}
+
+function isStop({ role, trial }: OwnOrder): boolean {
+  return role === 'cover' && trial !== true;
 }
 
 /** It counts once for a position: what becomes of it afterwards is the intent's matter. */

@@ -42,6 +42,10 @@ export interface LaneState {
   readonly readAfterMs: number;
   /** Positions that `read` does not show and that may be open all the same. Absent: none. */
   readonly absent?: readonly Absence[];
+  /** Absent: nobody adds to what orders of ours reduce. */
+  readonly contests?: readonly Contest[];
+  /** Bounds of the maintenance rate that liquidation prices imply, and how many trades in a row agree. Absent: unknown. */
+  readonly learnedMaintenance?: { readonly low: number; readonly high: number; readonly agreeing: number };
   /** Our orders that were cancelled, or filled at creation, since `read` was sent. Absent: none. */
   readonly ended?: readonly OwnOrder[];
   /** New reads sent before this do not tell what became of our orders. */
@@ -59,10 +63,22 @@ export interface LaneState {
   readonly learnedBasis?: number;
   /** Coarser than in the config, as refusals have taught; absent: as configured. */
   readonly learnedSteps?: { readonly amountStep?: DecimalString; readonly priceStep?: DecimalString };
+  /** Between what mark less last price lay when an order of ours filled, fractions of the mark; absent: never seen. */
+  readonly measuredBasis?: { readonly low: number; readonly high: number };
   /** How long requests in this market take at present; absent: none has been answered yet. */
   readonly roundTripMs?: number;
   /** Requests refused or unanswered since one was last accepted: lengthens the pause before the next try. */
   readonly refusals: number;
+  /** The same of cancels, which lengthens no other request's pause; absent: none. */
+  readonly cancelRefusals?: number;
+  /** When an order was last accepted here; absent: none was, or not since the lane was taken up after a failure. */
+  readonly orderAcceptedMs?: number;
+  /** When an order was last refused or not answered. */
+  readonly orderRefusedMs?: number;
+  /** When an order was refused (116) although orders of ours stand on that side: they may take up its room. */
+  readonly roomTakenMs?: number;
+  /** Until then a cancel that was not answered may still take effect. */
+  readonly cancelPendingUntilMs?: number;
   /**
    * Orders of an earlier store epoch may be open that no cancel of ours can have removed (stops that cancel-all does
    * not reach, or `cancel: never`), so that ours could add to them.
@@ -72,6 +88,15 @@ export interface LaneState {
   readonly rebasedMs?: number;
   /** Closed windows of the gate and blocked orders already reported, so that each is said once. */
   readonly reported: readonly string[];
+}
+
+/** A position that orders of ours reduced, and that somebody added to after that. */
+export interface Contest {
+  readonly positionId: string;
+  /** It fell while orders of ours stood, and has not grown since. */
+  readonly isReduced: boolean;
+  /** When it was seen to have grown after a reduction, oldest first. */
+  readonly addsMs: readonly number[];
 }
 
 /** A position that the newest reads do not show. */
@@ -120,6 +145,8 @@ export interface Intent {
   readonly mode: Mode;
   readonly severity: Severity;
   readonly exemptFromLimits: boolean;
+  /** Its rule is only kept firing: the condition does not hold any more. */
+  readonly hasCleared?: boolean;
   /** When the stage began; later stages of an episode whose target was reached before are not opened. */
   readonly stageAtMs: number;
   readonly openedMs: number;
@@ -223,10 +250,20 @@ export interface OwnOrder {
   readonly presumedFilled: boolean;
   /** The market had passed its activation before it arrived. */
   readonly inverted?: boolean;
+  /** It stood when an outage began: that its id was used before does not show that it still does. */
+  readonly mayHaveVanished?: boolean;
+  /** One of two that share an amount, at a small and at a large gap; absent: it has all of it. */
+  readonly part?: 'near' | 'far';
   /** The position moved in a way that this order may or may not explain. */
   readonly ambiguous: boolean;
   /** Sent before the fence had passed, or where earlier orders could not be ruled out. */
   readonly overshoot: boolean;
+  /** Sent to learn whether orders are taken at all, before a cancel; nobody wants it afterwards. */
+  readonly trial?: boolean;
+  /** It was known to stand when it was sent again: a refusal for anything but its id changes nothing. */
+  readonly wasOpen?: boolean;
+  /** An unanswered cancel may have taken it down: that its id is known proves nothing. */
+  readonly behindCancel?: boolean;
   /** What a cover was placed for; it changes only with these. */
   readonly coverBasis: { readonly liquidationPrice: DecimalString; readonly roomBase: number } | null;
 }
@@ -287,6 +324,8 @@ export interface CancelStep {
   readonly admitted: readonly string[];
   /** Positions whose order was not filled in time: their next attempt takes the next slippage step. */
   readonly unfilled: readonly string[];
+  /** Unanswered for so long it counts as lost, and what waits for it goes on; absent: as long as the client waits. */
+  readonly answerWithinMs?: number;
 }
 
 export interface PlaceStep {
@@ -297,6 +336,8 @@ export interface PlaceStep {
   readonly ahead: boolean;
   /** An order of ours that is sent again under its own id. */
   readonly isResend: boolean;
+  /** Unanswered for so long it counts as lost; absent: as long as the client waits. */
+  readonly answerWithinMs?: number;
   /** What a cover's activation was reckoned from; null for a reduction. */
   readonly anchor: CoverAnchor | null;
 }
@@ -350,30 +391,4 @@ export function newLane(accountId: string, market: string, epoch: string, nowMs:
     priorOrdersPossible: false,
     reported: [],
   };
-}
-
-/** The cancel-all types that reach our orders in a market. */
-export function orderTypesOf(market: string): readonly OrderType[] {
-  // `_PERP` names futures markets "such as" (specification 4.6); in any other market both are named, since
-  // the type that does not exist there cancels nothing.
-  return market.endsWith('_PERP') ? ['futures'] : ['margin', 'futures'];
-}
-
-/**
- * Whether a position is the one that was known before, not one rebuilt or turned around under its id. What the
- * exchange leaves out on either side tells nothing.
- */
-export function isSameHolding(
-  before: Pick<ReadPosition, 'openDate' | 'direction'>,
-  position: ReadPosition,
-): boolean {
-  const isReopened =
-    before.openDate !== null && position.openDate !== null && before.openDate !== position.openDate;
-  const isTurned =
-    before.direction !== null && position.direction !== null && before.direction !== position.direction;
-  return !isReopened && !isTurned;
-}
-
-export function findPosition(read: MarketRead | null, positionId: string): ReadPosition | undefined {
-  return read?.positions.find((position) => position.positionId === positionId);
 }

@@ -1,20 +1,21 @@
 import { type Recorder, recorder } from '../audit/audit-event.ts';
-import { fenceEndMs } from '../orders/fence.ts';
+import { taughtByPrice } from '../orders/activation-gap.ts';
+import { suspectStops, trustStops } from '../orders/after-outage.ts';
 import { coarserStep, forgetStep } from '../orders/market-steps.ts';
-import { afterCancel, afterFill } from '../orders/outstanding.ts';
-import { classifyRejection, isPassing, retryPauseMs } from '../orders/rejection.ts';
+import { afterFill } from '../orders/outstanding.ts';
+import { classifyRejection, isAlarming, isPassing, retryPauseMs } from '../orders/rejection.ts';
 import type { CommandOutcome, ExchangeError, PlacedOrder } from '../ports/exchange.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { withLeft } from './absence.ts';
-import { doubtful, finishTask, isSameId, mayHideOrders, unsure } from './doubtful.ts';
+import { finishCancel } from './cancel-outcome.ts';
+import { isSameId, mayHideOrders, unsure } from './doubtful.ts';
 import { type LaneChange, observeRead } from './lane-observe.ts';
 import {
   type CancelStep,
   type InProgress,
   type LaneState,
   type OwnOrder,
-  orderTypesOf,
   type PlaceStep,
   type RequestStep,
   type RetryKind,
@@ -83,15 +84,10 @@ export function beginCancel(state: LaneState, step: CancelStep, nowMs: number, a
     words: 'cancels all orders of these types in the market, the owner’s own included',
     cancel: step.request,
   });
-  const intents = state.intents.map((intent) =>
-    step.unfilled.includes(intent.positionId) && intent.end === null
-      ? { ...intent, failures: intent.failures + 1 }
-      : intent,
-  );
   // An activation that was never reached lay too far away: the gap is as configured again.
   const unlearned = step.why === 'marketMovedAway' ? { learnedBasis: 0 } : {};
   const changed = startChange({ ...state, ...unlearned }, step.why, step.admitted, nowMs);
-  return { ...changed, intents, generation: state.generation + 1 };
+  return { ...changed, generation: state.generation + 1 };
 }
 
 function startChange(
@@ -121,11 +117,13 @@ export function finish(
   switch (result.kind) {
     case 'readPositions':
       return finishRead(ended, result.observation, settings, nowMs);
-    case 'cancelAll':
+    case 'cancelAll': {
+      const cancel = { ...inProgress, step: inProgress.step as CancelStep };
       return {
-        state: finishCancel(ended, inProgress, result.outcome, settings, nowMs, audit),
+        state: finishCancel(ended, cancel, result.outcome, settings, nowMs, audit),
         events: audit.events,
       };
+    }
     case 'place':
       return {
         state: finishPlace(ended, inProgress, result.outcome, settings, nowMs, audit),
@@ -135,9 +133,17 @@ export function finish(
 }
 
 /** How long an answer took: slower counts at once, faster by half, and what was not answered tells nothing. */
-function timed(state: LaneState, { startedMs }: InProgress, result: StepResult, nowMs: number): LaneState {
-  if (result.kind === 'readPositions' || result.outcome.kind === 'unknown') return state;
-  const tookMs = Math.max(0, nowMs - startedMs);
+function timed(
+  state: LaneState,
+  { startedMs, step }: InProgress,
+  result: StepResult,
+  nowMs: number,
+): LaneState {
+  if (result.kind === 'readPositions') return state;
+  const isLost = result.outcome.kind === 'unknown';
+  if (isLost && !('answerWithinMs' in step)) return state;
+  // What was given up early may have been on its way: the next one is waited for a little longer.
+  const tookMs = Math.max(0, nowMs - startedMs) * (isLost ? 0.5 : 1);
   return { ...state, roundTripMs: Math.max(tookMs, Math.round(((state.roundTripMs ?? 0) + tookMs) / 2)) };
 }
 
@@ -168,74 +174,6 @@ function delayRepeated(state: LaneState, kind: RetryKind, nowMs: number): LaneSt
   return state.refusals === 0 ? { ...state, refusals: 1 } : delay(state, kind, nowMs);
 }
 
-function finishCancel(
-  state: LaneState,
-  inProgress: InProgress,
-  outcome: CommandOutcome<null>,
-  settings: AccountSettings,
-  nowMs: number,
-  audit: Recorder,
-): LaneState {
-  const step = inProgress.step as CancelStep;
-  if (outcome.kind === 'accepted') {
-    audit.emit({ kind: 'cancelAccepted', reason: step.why, words: 'accepted', cancel: step.request });
-    return finishTask(cancelled(state, step, inProgress.startedMs, settings, nowMs, audit), step, 'done');
-  }
-  if (outcome.kind === 'rejected' && outcome.error.effect === 'none') {
-    const { name, message } = outcome.error;
-    const passing = isPassing(classifyRejection(outcome.error));
-    audit.emit({
-      kind: 'cancelRejected',
-      reason: name,
-      words: message,
-      alarm: !passing,
-      cancel: step.request,
-    });
-    const delayed = delay(state, 'cancel', nowMs, outcome.error);
-    return passing ? delayed : finishTask(countFailures(delayed, null), step, 'failed');
-  }
-  const delayed = delayRepeated(state, 'cancel', nowMs);
-  return finishTask(doubtful(delayed, 'unknownOutcome', settings, nowMs, audit), step, 'failed');
-}
-
-/** An accepted cancel: what it covers is gone, and the next read has to be later than it. */
-export function cancelled(
-  state: LaneState,
-  step: CancelStep,
-  sentMs: number,
-  settings: AccountSettings,
-  nowMs: number,
-  audit: Recorder,
-): LaneState {
-  const ownTypes = orderTypesOf(state.market);
-  const { types } = step.request;
-  const coversOwn = types === undefined || ownTypes.every((type) => types.includes(type));
-  const left = withLeft(state, afterCancel(state.orders, types, sentMs, settings, ownTypes));
-  const settled = coversOwn ? settleDoubt(left, sentMs, settings, audit) : state;
-  const readAfterMs = nowMs + settings.readLagMs;
-  return {
-    ...settled,
-    change: settled.change === null ? null : { ...settled.change, phase: 'place' },
-    readAfterMs,
-    ignoreReadsBeforeMs: readAfterMs,
-    // One that only clears up after another request does not show that that one would be answered now.
-    refusals: step.why === 'doubt' ? settled.refusals : 0,
-  };
-}
-
-function settleDoubt(
-  state: LaneState,
-  cancelSentMs: number,
-  settings: AccountSettings,
-  audit: Recorder,
-): LaneState {
-  const { doubt } = state;
-  if (doubt === null || cancelSentMs < fenceEndMs(doubt, settings)) return state;
-  audit.emit({ kind: 'doubtResolved', reason: doubt.why, words: 'cancelled after the fence had passed' });
-  const leavesPrior = !settings.cancelCoversStops && mayHideOrders(doubt);
-  return { ...state, doubt: null, priorOrdersPossible: state.priorOrdersPossible || leavesPrior };
-}
-
 function finishPlace(
   state: LaneState,
   inProgress: InProgress,
@@ -255,8 +193,20 @@ function finishPlace(
     reason: outcome.error.name,
     words: outcome.error.message,
   });
-  const delayed = delayRepeated(state, step.order.role, nowMs);
-  return unsure(delayed, step.order, 'unknownOutcome', settings, nowMs, audit);
+  const delayed = delayRepeated({ ...state, orderRefusedMs: nowMs }, retryKindOf(step.order), nowMs);
+  return unsure(
+    forgetAhead(delayed, step.order.positionId),
+    step.order,
+    'unknownOutcome',
+    settings,
+    nowMs,
+    audit,
+  );
+}
+
+/** A trial serves a cancel: what refuses it delays no order. */
+function retryKindOf({ trial, role }: OwnOrder): RetryKind {
+  return trial === true ? 'cancel' : role;
 }
 
 function withoutOrder(state: LaneState, order: OwnOrder): LaneState {
@@ -282,12 +232,14 @@ function accepted(
       words: 'cancelled at creation',
       alarm: true,
     });
-    const failed = countFailures(withoutOrder(state, order), order);
-    return { ...delay(failed, order.role, nowMs), readAfterMs: seenFromMs, ignoreReadsBeforeMs: seenFromMs };
+    const failed = countFailures(withoutOrder({ ...state, orderRefusedMs: nowMs }, order), order);
+    const delayed = delay(failed, retryKindOf(order), nowMs);
+    return { ...delayed, readAfterMs: seenFromMs, ignoreReadsBeforeMs: seenFromMs };
   }
   noteAdjusted(order, placed, audit);
   audit.emit({ ...about(order), kind: 'accepted', reason: status, words: `order ${placed.orderId}` });
-  const base: LaneState = { ...state, refusals: 0, ignoreReadsBeforeMs: seenFromMs };
+  const taken = { ...state, refusals: 0, orderAcceptedMs: nowMs, ignoreReadsBeforeMs: seenFromMs };
+  const base = step.isResend ? withoutDoubtOf(taken, order) : taken;
   if (status === 'FILLED') {
     const rest = withLeft(base, withoutOrder(base, order).orders);
     const filledBase = toDecimal(placed.adjustedFrom === undefined ? order.amount : placed.amount);
@@ -295,13 +247,28 @@ function accepted(
   }
   const amount = placed.adjustedFrom === undefined ? order.amount : placed.amount;
   const orders = base.orders.map((other) =>
-    isSameId(other, order) ? { ...other, status: 'open' as const, amount, arrivedByMs: nowMs } : other,
+    isSameId(other, order) ? { ...arrived(other, state, nowMs), amount, mayHaveVanished: false } : other,
   );
   // Filled in part or trimmed, it says that the position is not, or not any more, what was read: read before going on.
   const isTrimmed =
     placed.adjustedFrom !== undefined && !toDecimal(placed.adjustedFrom).eq(toDecimal(amount));
   const hasMoved = status === 'PARTIALLY_FILLED' || isTrimmed;
   return { ...base, orders, readAfterMs: hasMoved ? seenFromMs : base.readAfterMs };
+}
+
+/** There now; behind a cancel that may still arrive, not for certain. */
+function arrived(order: OwnOrder, { cancelPendingUntilMs = 0 }: LaneState, nowMs: number): OwnOrder {
+  const { behindCancel: _, wasOpen: __, ...known } = order;
+  const arrivedByMs = Math.max(nowMs, known.arrivedByMs);
+  if (nowMs >= cancelPendingUntilMs) return { ...known, status: 'open', arrivedByMs };
+  return { ...known, status: 'unsure', arrivedByMs: cancelPendingUntilMs, behindCancel: true };
+}
+
+/** The order that was in doubt is known to be there: nothing else is, unless another one is in doubt, too. */
+function withoutDoubtOf(state: LaneState, order: OwnOrder): LaneState {
+  if (state.doubt === null || mayHideOrders(state.doubt)) return state;
+  const isOther = (other: OwnOrder): boolean => other.status !== 'open' && !isSameId(other, order);
+  return state.orders.some(isOther) ? state : { ...state, doubt: null };
 }
 
 function noteAdjusted(order: OwnOrder, placed: PlacedOrder, audit: Recorder): void {
@@ -323,22 +290,28 @@ function rejected(
   const reason = classifyRejection(error);
   const retry = step.isResend ? undefined : coarserStep(reason, order.request, state, settings);
   const passing = isPassing(reason);
-  const isExpected = passing || reason === 'side' || (reason === 'duplicateId' && step.isResend);
+  const isUrgent = isAlarming(reason, state.refusals);
+  const isExpected = !isUrgent || reason === 'side' || (reason === 'duplicateId' && step.isResend);
   const said = retry === undefined ? error.message : `${error.message} (${retry.words})`;
   audit.emit({ ...about(order), kind: 'rejected', reason, words: said, alarm: !isExpected });
   if (reason === 'duplicateId') {
-    if (step.isResend) return resentIsThere(state, order);
+    // Orders are judged, and this one was accepted a moment ago.
+    const judged = { ...state, orderAcceptedMs: nowMs };
+    if (step.isResend) return resentIsThere(withoutDoubtOf(judged, order), order);
     // Somebody with our identity used it: this store was rolled back, or copied.
     return unsure(countFailures(state, order), order, 'duplicateUnexpected', settings, nowMs, audit);
   }
-  if (reason === 'side') return sideRefused(withoutOrder(state, order), order, settings, nowMs);
   const kept = step.isResend ? markUnsure(state, order) : withoutOrder(state, order);
-  const unsent = step.ahead ? forgetAhead(kept, order.positionId) : kept;
+  if (reason === 'side') return sideRefused(kept, order, settings, nowMs);
+  const unsent = { ...(step.ahead ? forgetAhead(kept, order.positionId) : kept), orderRefusedMs: nowMs };
   // The market may as well have passed the price: it is taken from a new read.
-  if (retry !== undefined) return { ...unsent, learnedSteps: retry.learnedSteps, readAfterMs: nowMs };
-  if (passing) return delay(unsent, order.role, nowMs, error);
-  const failed = countFailures(dropAdmitted(unsent, order.key), order);
-  return delay(forgetStep(failed, reason), order.role, nowMs, error);
+  const taught = taughtByPrice(unsent, order, reason, retry === undefined, settings);
+  if (retry !== undefined) return { ...taught, learnedSteps: retry.learnedSteps, readAfterMs: nowMs };
+  const known = reason === 'marketClosed' ? suspectStops(unsent, reason, audit) : unsent;
+  const kind = retryKindOf(order);
+  if (passing || order.trial === true) return delay(known, kind, nowMs, error);
+  const failed = countFailures(dropAdmitted(taught, order.key), order);
+  return delay(forgetStep(failed, reason), kind, nowMs, error);
 }
 
 /** What was refused was not sent ahead of the fence: it may be tried again. */
@@ -349,30 +322,50 @@ function forgetAhead(state: LaneState, positionId: string): LaneState {
 }
 
 function markUnsure(state: LaneState, order: OwnOrder): LaneState {
-  const orders = state.orders.map((other) =>
-    isSameId(other, order) ? { ...other, status: 'unsure' as const } : other,
-  );
+  const orders = state.orders.map((other) => {
+    if (!isSameId(other, order)) return other;
+    const { wasOpen = false, ...known } = other;
+    return { ...known, status: wasOpen ? ('open' as const) : ('unsure' as const) };
+  });
   return { ...state, orders };
 }
 
-/** A duplicate: the order that was sent again was accepted once, and no cancel reaches it. */
+/**
+ * A duplicate: the order that was sent again was accepted once. It is there, unless an unanswered cancel has taken it
+ * down since: then it is replaced.
+ */
 function resentIsThere(state: LaneState, order: OwnOrder): LaneState {
-  const orders = state.orders.map((other) =>
-    isSameId(other, order) ? { ...other, status: 'open' as const } : other,
-  );
+  const orders = state.orders.map((other) => {
+    if (!isSameId(other, order)) return other;
+    const { behindCancel = false, wasOpen: _, ...known } = other;
+    return { ...known, status: 'open' as const, ambiguous: known.ambiguous || behindCancel };
+  });
   return { ...state, orders };
 }
 
-/** 116: gone, or at target, or the side is wrong; the next read tells which. */
+/**
+ * 116: gone, or at target, or the side is wrong; the next read tells which. Where orders of ours stand on that side it is
+ * right, and they may leave no room for another one.
+ */
 function sideRefused(state: LaneState, order: OwnOrder, settings: AccountSettings, nowMs: number): LaneState {
   const readAfterMs = nowMs + settings.readLagMs;
+  const isCrowded = state.orders.some(
+    (other) => other.positionId === order.positionId && other.openDate === order.openDate,
+  );
+  if (isCrowded || order.trial === true) {
+    const isNews = isCrowded && (order.role === 'reduce' || order.trial === true);
+    const roomTaken = isNews ? { roomTakenMs: nowMs } : {};
+    const trusted = order.role === 'cover' ? trustStops(dropAdmitted(state, order.key)) : state;
+    const delayed = delay(trusted, retryKindOf(order), nowMs);
+    return { ...delayed, ...roomTaken, readAfterMs, ignoreReadsBeforeMs: readAfterMs };
+  }
   const intents = state.intents.map((intent) =>
     intent.positionId === order.positionId && intent.end === null && intent.refusedBy === null
       ? { ...intent, sideRefused: true }
       : intent,
   );
   const dropped = dropAdmitted(state, order.key);
-  const paused = order.role === 'cover' ? delay(dropped, 'cover', nowMs) : dropped;
+  const paused = order.role === 'cover' ? delay(trustStops(dropped), 'cover', nowMs) : dropped;
   return { ...paused, intents, readAfterMs, ignoreReadsBeforeMs: readAfterMs };
 }
 

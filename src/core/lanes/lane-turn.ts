@@ -1,6 +1,8 @@
 import type { IdleReason, Recorder } from '../audit/audit-event.ts';
 import { admittedOf, type LaneContext } from '../intents/admission.ts';
-import { requestOf } from '../orders/order-request.ts';
+import { cancelAnswerMs } from '../orders/cancel-policy.ts';
+import { orderTypesOf, requestOf } from '../orders/order-request.ts';
+import { isRacing } from '../orders/racing.ts';
 import type { Want } from '../orders/want.ts';
 import { formatDecimal } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
@@ -8,11 +10,11 @@ import {
   type CancelStep,
   type LaneState,
   type OwnOrder,
-  orderTypesOf,
   type PlaceStep,
   type RetryKind,
   type Step,
 } from './lane-state.ts';
+import { roundTripOf } from './market-read.ts';
 
 /** One answer to what a lane is to do next. */
 export interface Turn {
@@ -42,7 +44,8 @@ export function cancelStep(
 ): Step {
   const admitted = admittedOf(state);
   const keys = [...admitted.intents, ...admitted.covers].map((subject) => subject.key);
-  return { kind: 'cancelAll', request, why, task, admitted: keys, unfilled };
+  const answerWithinMs = cancelAnswerMs(state);
+  return { kind: 'cancelAll', request, why, task, admitted: keys, unfilled, answerWithinMs };
 }
 
 /** The cancel that reaches our own orders. */
@@ -58,7 +61,8 @@ export function pausedBy(state: LaneState, kind: RetryKind, nowMs: number): Step
 
 /** The request for a wanted order. `ahead`: before the fence has passed. */
 export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boolean): PlaceStep {
-  const overshoot = ahead ? !want.isTrimmed : state.priorOrdersPossible && !want.isTrimmed;
+  const addsUp = ahead || state.priorOrdersPossible || want.mayAddUp === true;
+  const overshoot = addsUp && !want.isTrimmed && want.isTrial !== true;
   const isResend = want.resend !== null;
   const request = want.resend?.request ?? requestOf(state, want);
   const order: OwnOrder = {
@@ -72,7 +76,8 @@ export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boole
     slippage: want.slippage,
     status: 'sending',
     sentMs: turn.nowMs,
-    arrivedByMs: turn.nowMs,
+    // Sent a second time, the first one may still arrive.
+    arrivedByMs: Math.max(turn.nowMs, want.resend?.arrivedByMs ?? turn.nowMs),
     placedSizeBase: want.position.sizeBase,
     baseSizeBase: want.position.sizeBase,
     seenAbove: false,
@@ -82,10 +87,27 @@ export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boole
     presumedFilled: false,
     ambiguous: false,
     overshoot,
+    ...(want.isTrial === true ? { trial: true } : {}),
+    ...(want.resend?.status === 'open' ? { wasOpen: true } : {}),
+    ...(want.resend?.behindCancel === true ? { behindCancel: true } : {}),
     coverBasis: want.coverBasis,
+    ...(want.resend?.mayHaveVanished === true ? { mayHaveVanished: true } : {}),
+    ...(want.part === undefined ? {} : { part: want.part }),
   };
   if (overshoot) auditOvershoot(order, want, ahead, turn);
-  return { kind: 'place', request, order, ahead, isResend, anchor: want.anchor };
+  const inHurry = ahead || isRacing(want.position, state, turn.context.settings);
+  const hurry = inHurry ? { answerWithinMs: hurriedAnswerMs(state) } : {};
+  return { kind: 'place', request, order, ahead, isResend, anchor: want.anchor, ...hurry };
+}
+
+const LEAST_ANSWER_MS = 1_000;
+const ANSWER_ROUND_TRIPS = 3;
+
+/** In a hurry nobody waits for an answer for seconds, where answers usually come at once. */
+function hurriedAnswerMs(state: LaneState): number {
+  const { latestRead } = state;
+  const usualMs = latestRead === null ? Number.POSITIVE_INFINITY : roundTripOf(state, latestRead);
+  return Math.max(LEAST_ANSWER_MS, ANSWER_ROUND_TRIPS * usualMs);
 }
 
 function auditOvershoot(order: OwnOrder, want: Want, ahead: boolean, turn: Turn): void {
@@ -94,9 +116,9 @@ function auditOvershoot(order: OwnOrder, want: Want, ahead: boolean, turn: Turn)
     key: want.key,
     positionId: order.positionId,
     ruleId: want.ruleId,
-    reason: ahead ? 'liquidationLikely' : 'priorOrders',
+    reason: ahead ? 'liquidationLikely' : want.mayAddUp === true ? 'besideOthers' : 'priorOrders',
     words: 'sent although earlier orders may add up with it: over-reduction is better than liquidation',
-    alarm: true,
+    alarm: ahead,
     order: order.request,
     targetBase: formatDecimal(want.targetBase),
   });

@@ -11,29 +11,25 @@ import {
 import { isOpen } from '../intents/intent.ts';
 import { expireIntents } from '../intents/renew.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
+import { isPastLimit } from '../orders/activation-gap.ts';
+import { judgeCancel } from '../orders/cancel-policy.ts';
 import { fenceEndMs } from '../orders/fence.ts';
 import { marketOf } from '../orders/market-steps.ts';
 import { mayHideSide } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import { isRemovable } from '../orders/outstanding.ts';
 import { coverOrders } from '../orders/protective-stop.ts';
-import type { Admitted, SetDifference, Want } from '../orders/want.ts';
+import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { isCancelHeldBack, isHeld, withHeld } from './absence.ts';
+import { dueTask } from './due-task.ts';
 import { failPriorOrders, note, noteStanding, noteUnconfigured, withoutAddingUp } from './lane-note.ts';
-import type { CancelTask, LaneState, OwnOrder, Step } from './lane-state.ts';
-import {
-  cancelStep,
-  type DecidedStep,
-  idle,
-  ownCancel,
-  pausedBy,
-  placeStep,
-  type Turn,
-} from './lane-turn.ts';
-import { mayPrice } from './market-read.ts';
+import { type LaneState, type MarketRead, type OwnOrder, type Step } from './lane-state.ts';
+import { type DecidedStep, idle, ownCancel, pausedBy, placeStep, type Turn } from './lane-turn.ts';
+import { findPosition, mayPrice } from './market-read.ts';
 import { recordObserved } from './record-observed.ts';
 import { resolveDoubt } from './resolve-doubt.ts';
+import { trialStep } from './trial-step.ts';
 
 export interface Advance {
   /** To be persisted before the step is carried out. */
@@ -117,40 +113,16 @@ function withoutSettings(state: LaneState, admitted: Admitted, turn: Turn): Deci
   }
   const untilMs = state.doubt === null ? turn.nowMs : fenceEndMs(state.doubt, settings);
   if (turn.nowMs < untilMs) return { state: noted, step: { kind: 'wait', untilMs, why: 'lateArrival' } };
-  return { state: noted, step: pausedBy(state, 'cancel', turn.nowMs) ?? ownCancel(noted, 'resolved', []) };
+  if (judgeCancel(state, turn.context, turn.nowMs) === 'may') {
+    return { state: noted, step: ownCancel(noted, 'resolved', []) };
+  }
+  return { state: noted, step: pausedBy(state, 'cancel', turn.nowMs) ?? idle('blocked') };
 }
 
 function isWanted({ role, positionId }: OwnOrder, state: LaneState): boolean {
   return role === 'cover'
     ? state.covers.some((cover) => cover.positionId === positionId)
     : state.intents.some((intent) => isOpen(intent) && intent.positionId === positionId);
-}
-
-/** The rule's own cancel actions come first, as they do in its `do`. */
-function dueTask(
-  state: LaneState,
-  turn: Turn,
-): DecidedStep | { readonly state: LaneState; readonly step: null } {
-  const { nowMs } = turn;
-  const cancels = state.cancels.map((task) => overdue(task, turn));
-  const expired = { ...state, cancels };
-  const task = cancels.find((candidate) => candidate.state === 'open' && candidate.refusedBy === null);
-  if (task === undefined) return { state: expired, step: null };
-  const pause = pausedBy(state, 'cancel', nowMs);
-  if (pause !== undefined) return { state: expired, step: pause };
-  const request = { market: state.market, types: task.types };
-  return { state: expired, step: cancelStep(expired, request, 'cancelAction', task.key, []) };
-}
-
-function overdue(task: CancelTask, turn: Turn): CancelTask {
-  const { settings } = turn.context;
-  const isExhausted = task.failures >= settings.maxAttempts || turn.nowMs >= task.deadlineMs;
-  if (task.state !== 'open' || !isExhausted) return task;
-  const reason = task.refusedBy === null ? 'failed:attempts' : `failed:refused:${task.refusedBy}`;
-  const words = 'the cancel of the rule was not carried out';
-  const alarm = task.refusedBy !== 'observeMode';
-  turn.audit.emit({ kind: 'intentEnded', key: task.key, ruleId: task.ruleId, reason, words, alarm });
-  return { ...task, state: 'failed' };
 }
 
 /** Nothing is in doubt: read if need be, compare, and take the first difference. */
@@ -169,25 +141,55 @@ function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: Market
   const isSideHidden =
     read.partial === 'list' && mayHideSide(withHeld(read, state)) && isNetBound(admitted, settings);
   if (isSideHidden) return { state, step: readStep(state, turn) };
-  const wished = orderSetDifference({ state, read, admitted, market, settings, nowMs: turn.nowMs });
-  const { difference, refused } = withoutAddingUp(wished, state, read, turn);
-  const noted = failPriorOrders(note(state, difference, read, turn), refused, turn);
   const { gate } = turn.context;
-  const removable = isCancelHeldBack(state) ? [] : difference.remove;
-  const remove = removable.filter((removal) => mayCarryOut(removal, state, admitted, gate));
+  const verdict = isCancelHeldBack(state) ? 'barred' : judgeCancel(state, turn.context, turn.nowMs);
+  const scene = { state, read, admitted, market, settings, nowMs: turn.nowMs };
+  const ideal = orderSetDifference({ ...scene, mayCancel: true });
+  const isNeeded = ideal.remove.some((removal) => mayCarryOut(removal, state, admitted, gate));
+  // Without a cancel what is missing is added beside what stands.
+  const wished = isNeeded && verdict !== 'may' ? orderSetDifference({ ...scene, mayCancel: false }) : ideal;
+  const { difference, refused } = withoutAddingUp(wished, state, read, turn);
+  const stuck = isNeeded ? ideal.remove[0]?.order : stuckBehindPrior(refused, state, turn);
+  if (verdict === 'may' && stuck !== undefined && refused.length > 0) {
+    return { state, step: ownCancel(state, 'doubt', []) };
+  }
+  if (verdict === 'unproven' && stuck !== undefined && difference.place.length === 0) {
+    const trial = trialStep(state, stuck, turn, market);
+    if (trial !== undefined) return { state, step: trial };
+  }
+  const noted = failPriorOrders(note(state, difference, read, turn), refused, turn);
+  const remove = difference.remove.filter((removal) => mayCarryOut(removal, state, admitted, gate));
   const tightened = difference.place.find((want) => isTightening(want, state));
   if (remove.length > 0 && tightened === undefined) {
     const why = remove[0]?.why ?? 'resolved';
-    const unfilled = remove.filter((one) => one.why === 'notFilled').map((one) => one.order.positionId);
-    const pause = pausedBy(state, 'cancel', turn.nowMs);
-    return { state: noted, step: pause ?? ownCancel(noted, why, [...new Set(unfilled)]) };
+    const unfilled = remove.filter((one) => mayHaveBeenJumped(one, read)).map((one) => one.order.positionId);
+    return { state: noted, step: ownCancel(noted, why, [...new Set(unfilled)]) };
   }
   const wants = tightened === undefined ? difference.place : [tightened];
-  return placeFirst(noted, wants, turn, difference);
+  const placed = placeFirst(noted, wants, turn, difference);
+  if (stuck === undefined || placed.step.kind !== 'idle') return placed;
+  return { ...placed, step: pausedBy(state, 'cancel', turn.nowMs) ?? placed.step };
+}
+
+/** What orders of an earlier store epoch hold up, where a cancel would clear them away. */
+function stuckBehindPrior(
+  refused: readonly Want[],
+  state: LaneState,
+  { context }: Turn,
+): Pick<Want, 'key' | 'ruleId'> | undefined {
+  const { cancel, cancelCoversStops } = context.settings;
+  return state.priorOrdersPossible && cancelCoversStops && cancel !== 'never' ? refused[0] : undefined;
 }
 
 function isNetBound({ intents, covers }: Admitted, settings: AccountSettings): boolean {
   return settings.hedge === 'net' && intents.length + covers.length > 0;
+}
+
+/** Whether an order may have been triggered and not filled: the next one has more slippage. */
+function mayHaveBeenJumped({ order, why }: Removal, read: MarketRead): boolean {
+  if (why === 'notFilled') return true;
+  const position = findPosition(read, order.positionId);
+  return why === 'inverted' && position !== undefined && isPastLimit(order, position);
 }
 
 function readStep(state: LaneState, turn: Turn): Step {

@@ -74,3 +74,22 @@ function readPosition(view: PositionView, horizonMs: number): ReadPosition {
 function valueOf<T>(quantity: Quantity<T>): T | null {
   return quantity.kind === 'value' ? quantity.value : null;
 }
+
+/**
+ * Whether a position is the one that was known before, not one rebuilt or turned around under its id. What the
+ * exchange leaves out on either side tells nothing.
+ */
+export function isSameHolding(
+  before: Pick<ReadPosition, 'openDate' | 'direction'>,
+  position: ReadPosition,
+): boolean {
+  const isReopened =
+    before.openDate !== null && position.openDate !== null && before.openDate !== position.openDate;
+  const isTurned =
+    before.direction !== null && position.direction !== null && before.direction !== position.direction;
+  return !isReopened && !isTurned;
+}
+
+export function findPosition(read: MarketRead | null, positionId: string): ReadPosition | undefined {
+  return read?.positions.find((position) => position.positionId === positionId);
+}

@@ -22,7 +22,15 @@ export function recordObserved(
   if (state.read === null || market === undefined || intents.length + covers.length === 0) return cancelled;
   const alone: LaneState = { ...state, intents, covers, orders: [], change: null };
   const admitted = { intents, covers };
-  const { place } = orderSetDifference({ state: alone, read: state.read, admitted, market, settings, nowMs });
+  const { place } = orderSetDifference({
+    state: alone,
+    read: state.read,
+    admitted,
+    market,
+    settings,
+    nowMs,
+    mayCancel: true,
+  });
   const reported = [...cancelled.reported];
   for (const want of place) {
     const mark = `would:${want.key}:${want.targetBase.toFixed()}`;

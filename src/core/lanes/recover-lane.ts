@@ -1,10 +1,13 @@
 import { recorder } from '../audit/audit-event.ts';
 import { isOpen } from '../intents/intent.ts';
+import { type CommandOutcome } from '../ports/exchange.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { unseen } from './absence.ts';
-import { doubtful, finishTask, unsure } from './doubtful.ts';
+import { cancelUnanswered } from './cancel-outcome.ts';
+import { doubtful, finishTask, isSameId, unsure } from './doubtful.ts';
 import type { LaneChange } from './lane-observe.ts';
 import type { Absence, LaneState } from './lane-state.ts';
+import { type CancelStep, type PlaceStep } from './lane-state.ts';
 
 /**
  * After the process that held the lane may have died, or lost its hold of it: what was in progress has an
@@ -22,7 +25,11 @@ export function recover(state: LaneState, settings: AccountSettings, nowMs: numb
   }
   if (step?.kind === 'cancelAll') {
     return {
-      state: finishTask(doubtful(rebased, 'processDied', settings, nowMs, audit), step, 'failed'),
+      state: finishTask(
+        cancelUnanswered(rebased, step, 'processDied', settings, nowMs, audit),
+        step,
+        'failed',
+      ),
       events: audit.events,
     };
   }
@@ -33,8 +40,17 @@ export function recover(state: LaneState, settings: AccountSettings, nowMs: numb
 export function rebase(state: LaneState, settings: AccountSettings, nowMs: number): LaneState {
   const notAfter = (atMs: number, boundMs: number): number => Math.min(atMs, nowMs + boundMs);
   const { reduce, cover, cancel, read } = state.retryAtMs;
+  // What was proven, the clock that it was proven by may not be the same any more.
+  const {
+    orderAcceptedMs: _,
+    orderRefusedMs: __,
+    roomTakenMs: ___,
+    cancelPendingUntilMs: pendingMs,
+    ...kept
+  } = state;
   return {
-    ...state,
+    ...kept,
+    ...(pendingMs === undefined ? {} : { cancelPendingUntilMs: notAfter(pendingMs, settings.lateArrivalMs) }),
     read: null,
     latestRead: null,
     ...absentOf(state, nowMs),
@@ -69,7 +85,10 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
     orders: state.orders.map((order) => ({
       ...order,
       sentMs: notAfter(order.sentMs, 0),
-      arrivedByMs: order.status === 'open' ? nowMs : nowMs + settings.lateArrivalMs,
+      arrivedByMs:
+        order.status === 'open'
+          ? Math.max(nowMs, notAfter(order.arrivedByMs, settings.lateArrivalMs))
+          : nowMs + settings.lateArrivalMs,
       activatedMs: order.activatedMs === null ? null : notAfter(order.activatedMs, 0),
       reachedMs: order.reachedMs === null ? null : notAfter(order.reachedMs, 0),
     })),
@@ -114,4 +133,33 @@ export function hold(state: LaneState, by: string): LaneState | undefined {
 
 export function release(state: LaneState, by: string): LaneState {
   return state.heldBy === by ? { ...state, heldBy: null } : state;
+}
+
+/**
+ * The answer to a request came after the lane had been lost to somebody else, who may have gone on as if it had never
+ * left: what it did, or may still do, is in doubt.
+ */
+export function answeredLate(
+  state: LaneState,
+  step: PlaceStep | CancelStep,
+  outcome: CommandOutcome<unknown>,
+  settings: AccountSettings,
+  nowMs: number,
+): LaneChange {
+  const hadNoEffect = outcome.kind === 'rejected' && outcome.error.effect === 'none';
+  // Nobody has taken it up yet: whoever does knows that its outcome is unknown.
+  if (hadNoEffect || state.inProgress !== null) return { state, events: [] };
+  const audit = recorder(state.accountId, state.market, nowMs);
+  if (step.kind === 'cancelAll') {
+    const pending = cancelUnanswered(state, step, 'unknownOutcome', settings, nowMs, audit);
+    return { state: pending, events: audit.events };
+  }
+  if (state.orders.some((order) => isSameId(order, step.order))) return { state, events: [] };
+  const arrivedByMs = nowMs + settings.lateArrivalMs;
+  const order = { ...step.order, status: 'unsure' as const, arrivedByMs };
+  const orders = [...state.orders, order];
+  return {
+    state: doubtful({ ...state, orders }, 'unknownOutcome', settings, nowMs, audit),
+    events: audit.events,
+  };
 }

@@ -1,26 +1,25 @@
 import { BLOCK_WORDS } from '../intents/intent.ts';
+import { mayAddUp } from '../orders/beside.ts';
+import { type CancelVerdict, judgeCancel } from '../orders/cancel-policy.ts';
 import { fenceEndMs, liquidationIsLikely } from '../orders/fence.ts';
 import { isHedged, mayHideSide } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
-import type { Admitted } from '../orders/want.ts';
+import { isSentFor, offsetFromActivation } from '../orders/outstanding.ts';
+import { isRacing } from '../orders/racing.ts';
+import type { Admitted, Want } from '../orders/want.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
 import { isCancelHeldBack, withHeld } from './absence.ts';
 import { mayHideOrders } from './doubtful.ts';
-import {
-  findPosition,
-  type Intent,
-  isSameHolding,
-  type LaneState,
-  type MarketRead,
-  type Step,
-} from './lane-state.ts';
-import { type DecidedStep, idle, ownCancel, pausedBy, placeStep, type Turn } from './lane-turn.ts';
-import { mayPrice } from './market-read.ts';
+import { type Intent, type LaneState, type MarketRead, type Step } from './lane-state.ts';
+import { type DecidedStep, ownCancel, pausedBy, placeStep, type Turn } from './lane-turn.ts';
+import { findPosition, isSameHolding, mayPrice } from './market-read.ts';
+import { trialStep } from './trial-step.ts';
 
 /**
  * Something of ours may be open or still on its way: let the fence pass, cancel, read, place. The fence comes
- * before the cancel, because what arrives after a cancel is not reached by it. Without a step the doubt is over.
+ * before the cancel, because what arrives after a cancel is not reached by it. Where no cancel may be sent, what is
+ * wanted is placed beside what may stand. Without a step the doubt is over.
  */
 export function resolveDoubt(
   state: LaneState,
@@ -33,26 +32,38 @@ export function resolveDoubt(
   if (doubt === null) return { state, step: null };
   const ahead = placeAhead(state, admitted, turn, market);
   if (ahead !== undefined) return { state, step: ahead };
-  const isForbidden = settings.cancel === 'never';
-  const untilMs = isForbidden ? doubt.sinceMs + settings.lateArrivalMs : fenceEndMs(doubt, settings);
-  if (turn.nowMs < untilMs) return { state, step: { kind: 'wait', untilMs, why: 'lateArrival' } };
-  if (isForbidden) return { state: settleWithoutCancel(state, turn), step: null };
-  if (isCancelHeldBack(state)) return { state, step: idle('blocked') };
-  const pause = pausedBy(state, 'cancel', turn.nowMs);
-  return { state, step: pause ?? ownCancel(state, 'doubt', []) };
+  const verdict = isCancelHeldBack(state) ? 'barred' : judgeCancel(state, turn.context, turn.nowMs);
+  const fencedMs =
+    verdict === 'forbidden' ? doubt.sinceMs + settings.lateArrivalMs : fenceEndMs(doubt, settings);
+  if (turn.nowMs < fencedMs) return { state, step: { kind: 'wait', untilMs: fencedMs, why: 'lateArrival' } };
+  const read = state.latestRead ?? state.read ?? { positions: [], sentAtMs: 0, receivedAtMs: 0 };
+  const isAllowedBeside = mayAddUp({ settings, read: withHeld(read, state) });
+  const isHidden = mayHideOrders(doubt);
+  if (verdict === 'may' && !(isHidden && isAllowedBeside))
+    return { state, step: ownCancel(state, 'doubt', []) };
+  if (!isAllowedBeside && isHidden) {
+    const about = state.orders[0] ?? admitted.intents[0] ?? admitted.covers[0];
+    const trial = verdict === 'unproven' ? trialStep(state, about, turn, market) : undefined;
+    const step = trial ?? (verdict === 'forbidden' ? undefined : pausedBy(state, 'cancel', turn.nowMs));
+    if (step !== undefined) return { state, step };
+  }
+  return { state: settleBeside(state, verdict, fencedMs, turn), step: null };
 }
 
-/** `cancel: never`: the fence passes, what may have arrived stays in the accounting for good. */
-function settleWithoutCancel(state: LaneState, turn: Turn): LaneState {
-  const { nowMs } = turn;
+/** The fence has passed: what may have arrived stays in the accounting, until a read or its id shows otherwise. */
+function settleBeside(state: LaneState, verdict: CancelVerdict, fencedMs: number, turn: Turn): LaneState {
   const { readLagMs } = turn.context.settings;
-  turn.audit.emit({ kind: 'doubtResolved', reason: 'cancelForbidden', words: BLOCK_WORDS.cancelForbidden });
+  const reason = verdict === 'forbidden' ? 'cancelForbidden' : 'beside';
+  const words =
+    verdict === 'forbidden' ? BLOCK_WORDS.cancelForbidden : 'no cancel before an order has been accepted';
+  turn.audit.emit({ kind: 'doubtResolved', reason, words });
+  const fromMs = fencedMs + readLagMs;
   return {
     ...state,
     doubt: null,
     priorOrdersPossible: state.priorOrdersPossible || (state.doubt !== null && mayHideOrders(state.doubt)),
-    readAfterMs: nowMs + readLagMs,
-    ignoreReadsBeforeMs: nowMs + readLagMs,
+    readAfterMs: Math.max(state.readAfterMs, fromMs),
+    ignoreReadsBeforeMs: Math.max(state.ignoreReadsBeforeMs, fromMs),
   };
 }
 
@@ -83,11 +94,27 @@ function placeAhead(
   if (settings.hedge === 'net' && isHedged(withHeld(latestRead, state))) return undefined;
   const meant = candidates.filter((intent) => isMeant(intent, latestRead));
   const alone: LaneState = { ...state, orders: [], intents: meant };
-  const scene = { state: alone, read: latestRead, admitted: { intents: meant, covers: [] } };
-  const { place } = orderSetDifference({ ...scene, market, settings, nowMs: turn.nowMs });
+  const admittedAlone = { intents: meant, covers: [] };
+  const scene = { state: alone, read: latestRead, admitted: admittedAlone, market, settings };
+  const { place } = orderSetDifference({ ...scene, nowMs: turn.nowMs, mayCancel: true });
   const want = place.find((candidate) => candidate.role === 'reduce');
   if (want === undefined) return undefined;
-  return placeStep(state, want, turn, true);
+  return placeStep(state, lostOrderOf(want, state, market) ?? want, turn, true);
+}
+
+/** The lost order itself, under its own id, does not add up with itself: if its price still does, it is sent again. */
+function lostOrderOf(want: Want, state: LaneState, market: MarketSettings): Want | undefined {
+  const lost = state.orders.find(
+    (order) =>
+      order.status === 'unsure' &&
+      order.role === 'reduce' &&
+      order.positionId === want.position.positionId &&
+      isSentFor(order, want.position) &&
+      toDecimal(order.amount).lte(want.amount),
+  );
+  const offset = lost && offsetFromActivation(lost, want.position);
+  if (lost === undefined || offset === undefined || offset.lt(toDecimal(market.priceStep))) return undefined;
+  return { ...want, resend: lost, prices: lost.request, key: lost.key, ruleId: lost.ruleId };
 }
 
 /** Whether what was read last is still the position that the target is for. */
@@ -105,5 +132,6 @@ function mayGoAhead(intent: Intent, state: LaneState, turn: Turn): boolean {
   if (intent.targetBase === '0') return true;
   if (turn.context.settings.overshoot === 'never') return false;
   const position = findPosition(latestRead, intent.positionId) ?? findPosition(state.read, intent.positionId);
-  return position !== undefined && liquidationIsLikely(position);
+  if (position === undefined) return false;
+  return liquidationIsLikely(position) || isRacing(position, state, turn.context.settings);
 }

@@ -92,7 +92,7 @@ export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
       continue;
     }
     const key = actionKey(request, null);
-    const meant = routeOf(state, key, request, inputs);
+    const meant = routeOf(state, key, request, inputs)?.map((ref) => asNamedNow(ref, inputs));
     const refs = meant && planned(request, meant, inputs);
     if (refs === undefined) {
       waiting.push(request);
@@ -196,18 +196,18 @@ function concerned(request: ActionRequest, inputs: RouteInputs): readonly Positi
 }
 
 /**
- * The same positions with what the account's plan leaves of them. A plan is made anew with every complete list; without
- * one the earlier plan stays, and the first one is waited for.
+ * The same positions with what the account's plan leaves of them. A plan is made anew with every list; where what it
+ * depends on is not known the earlier plan stays, and the first one is waited for.
  */
 function planned(
   request: ActionRequest,
   refs: readonly PositionRef[],
-  { positions, complete, plan }: RouteInputs,
+  { positions, plan }: RouteInputs,
 ): readonly PositionRef[] | undefined {
   const { action } = request;
   if (action.kind !== 'reduce' || !isAccountTarget(action.target)) return refs;
   const current = refs.map((ref) => forgetOther(ref, positions));
-  const sizes = complete ? plan(request, action.target, current) : undefined;
+  const sizes = positions.length > 0 ? plan(request, action.target, current) : undefined;
   if (sizes === undefined)
     return refs.some(({ plannedBase }) => plannedBase !== undefined) ? refs : undefined;
   return current.map((ref): PositionRef => {
@@ -227,6 +227,12 @@ function forgetOther(ref: PositionRef, positions: readonly PositionView[]): Posi
   const now = positions.find((view) => view.positionId === positionId)?.openDate;
   const isOther = openDate !== undefined && now !== undefined && openDate !== now;
   return isOther ? { positionId, market } : ref;
+}
+
+/** A market may be renamed: its positions are followed by their ids. */
+function asNamedNow(ref: PositionRef, { positions }: RouteInputs): PositionRef {
+  const now = positions.find(({ positionId }) => positionId === ref.positionId);
+  return now === undefined || now.market === ref.market ? ref : { ...ref, market: now.market };
 }
 
 function globsOf({ action }: ActionRequest): readonly string[] | undefined {

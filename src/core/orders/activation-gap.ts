@@ -1,5 +1,12 @@
-import type { LaneState, MarkSample, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
-import { roundTripOf } from '../lanes/market-read.ts';
+import { type RejectionReason } from '../audit/audit-event.ts';
+import {
+  type LaneState,
+  type MarketRead,
+  type MarkSample,
+  type OwnOrder,
+  type ReadPosition,
+} from '../lanes/lane-state.ts';
+import { findPosition, roundTripOf } from '../lanes/market-read.ts';
 import {
   type Decimal,
   decimalFromNumber,
@@ -9,6 +16,7 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
+import { type AccountSettings } from '../quantities/settings.ts';
 import type { Direction } from '../rules/subject.ts';
 import { activationGap } from './order-prices.ts';
 import { offsetFromActivation } from './outstanding.ts';
@@ -41,43 +49,114 @@ function adverseSpeed(
   return Math.max(...speeds);
 }
 
-/** The market with the allowance for the gap between mark and last price that inversions have taught. */
-export function asLearned(market: MarketSettings, { learnedBasis = 0 }: LaneState): MarketSettings {
-  return learnedBasis > market.basisAllowance ? { ...market, basisAllowance: learnedBasis } : market;
+/** How fast the market moves against a position, a fraction of the mark per millisecond. */
+export function speedTowards(direction: Direction, { marks = [] }: LaneState): number {
+  return adverseSpeed(marks, direction, HORIZONS_MS);
+}
+
+/** The market with the allowance for the gap between mark and last price that orders of ours have taught. */
+export function asLearned(
+  market: MarketSettings,
+  { learnedBasis = 0, measuredBasis }: LaneState,
+): MarketSettings {
+  const { low, high } = measuredBasis ?? { low: -learnedBasis, high: learnedBasis };
+  const largest = Math.min(Math.max(high, -low), LARGEST_BASIS);
+  return largest > market.basisAllowance ? { ...market, basisAllowance: largest } : market;
 }
 
 /** An allowance that an order with it was inverted all the same becomes so many times itself, up to a bound. */
 const BASIS_GROWTH = 4;
 const LARGEST_BASIS = 0.1;
+/** What the first inversion makes of it, where less is configured: it covers what is usual in a crash. */
+const FIRST_LEARNED = 0.012;
 
 export function grownBasis(market: MarketSettings, state: LaneState): number {
-  const basis = asLearned(market, state).basisAllowance;
-  return Math.min(Math.max(basis, LEAST_BASIS) * BASIS_GROWTH, LARGEST_BASIS);
+  const isFirst = state.learnedBasis === undefined || state.learnedBasis === 0;
+  const basis = asLearned(market, state).basisAllowance * BASIS_GROWTH;
+  return Math.min(isFirst ? Math.max(basis, FIRST_LEARNED) : basis, LARGEST_BASIS);
 }
 
-/** What an allowance of zero grows from. */
-const LEAST_BASIS = 0.0005;
+/**
+ * An exchange that refuses activations on the wrong side refuses the price. Where a coarser step did not help, mark and
+ * last price are taken to be further apart; where that does not help either, all of it is forgotten, so that what was
+ * refused for being too far away comes nearer again.
+ */
+function afterPriceRefusal(state: LaneState, market: MarketSettings, isGivenUp: boolean): LaneState {
+  const { measuredBasis: _, ...unmeasured } = state;
+  if (isGivenUp) return { ...unmeasured, learnedBasis: 0 };
+  const learnedBasis = grownBasis(market, state);
+  return { ...state, learnedBasis, measuredBasis: { low: 0, high: learnedBasis } };
+}
+
+/**
+ * What a fill says of mark and last price: the last price was at the activation at some time between two reads. The
+ * stop of a sell triggers as the market falls to it, that of a buy as it rises.
+ */
+export function measuredBy(
+  filled: readonly OwnOrder[],
+  before: MarketRead | null,
+  read: MarketRead,
+): LaneState['measuredBasis'] {
+  const order = filled.find(({ role }) => role === 'reduce');
+  const marks = [before, read].map((one) => order && findPosition(one, order.positionId)?.markPrice);
+  const known = marks.filter((mark) => mark !== null && mark !== undefined);
+  if (order === undefined || known.length < marks.length) return undefined;
+  const sign = order.request.side === 'sell' ? 1 : -1;
+  const activation = Number(order.request.activationPrice);
+  const apart = known.map((mark) => (sign * (Number(mark) - activation)) / Number(mark));
+  return { low: Math.min(...apart), high: Math.max(...apart) };
+}
 
 type Priced = ReadPosition & { readonly markPrice: NonNullable<ReadPosition['markPrice']> };
+
+interface GapPart {
+  readonly gap: Decimal;
+  readonly part?: OwnOrder['part'];
+}
+
+/** Of the distance to liquidation: what the nearer of two orders may take, and what the farther may. */
+const NEAR_SHARE = 0.5;
+const FAR_SHARE = 0.9;
+/** Two gaps that are less apart than this are one. */
+const APART = 1.5;
 
 /**
  * How far from the mark a reduction activates: the allowance, and as far as the market may run between the read and
  * the order's arrival, so that it has not been passed by then. At most half of the distance to liquidation, but never
- * less than what is needed in a market that stands.
+ * less than what is needed in a market that stands. Two gaps where that is not enough, and where an inversion has shown
+ * that mark and last price are further apart than was allowed for: which of them is ahead is not known until an order
+ * fills, so one order waits near the mark and another one beyond the allowance.
  */
-export function placingGap(position: Priced, direction: Direction, scene: SetScene): Decimal {
+export function placingGaps(position: Priced, direction: Direction, scene: SetScene): readonly GapPart[] {
   const { market, state } = scene;
-  const { marks = [] } = state;
+  const { marks = [], measuredBasis } = state;
+  const run = runOf(position, travelMs(scene), adverseSpeed(marks, direction, HORIZONS_MS));
   const standing = activationGap(position, market);
-  const wanted = activationGap(position, asLearned(market, state)).plus(
-    runOf(position, travelMs(scene), adverseSpeed(marks, direction, HORIZONS_MS)),
-  );
-  const { liquidationPrice, markPrice } = position;
-  if (liquidationPrice === null || liquidationPrice === 'none') return wanted;
+  const wide = activationGap(
+    position,
+    withAllowance(market, measuredBasis?.high ?? state.learnedBasis ?? 0),
+  ).plus(run);
+  const small = measuredBasis === undefined ? standing.plus(run) : wide;
+  const left = distanceOf(position, direction);
+  const upTo = (gap: Decimal, share: number): Decimal =>
+    left === undefined ? gap : maxDecimal(minDecimal(gap, left.times(decimalFromNumber(share))), standing);
+  const near = upTo(small, NEAR_SHARE);
+  const far = upTo(wide, FAR_SHARE);
+  if (far.lt(near.times(decimalFromNumber(APART)))) return [{ gap: near }];
+  return [
+    { gap: near, part: 'near' },
+    { gap: far, part: 'far' },
+  ];
+}
+
+function withAllowance(market: MarketSettings, basisAllowance: number): MarketSettings {
+  return basisAllowance > market.basisAllowance ? { ...market, basisAllowance } : market;
+}
+
+function distanceOf({ liquidationPrice, markPrice }: Priced, direction: Direction): Decimal | undefined {
+  if (liquidationPrice === null || liquidationPrice === 'none') return undefined;
   const left = toDecimal(markPrice).minus(toDecimal(liquidationPrice));
-  const distance = direction === 'long' ? left : left.neg();
-  const half = distance.times(decimalFromNumber(0.5));
-  return maxDecimal(minDecimal(wanted, half), standing);
+  return direction === 'long' ? left : left.neg();
 }
 
 /** Age of what is known of the market when an order sent now arrives. */
@@ -94,28 +173,56 @@ function runOf({ markPrice }: Priced, forMs: number, speed: number): Decimal {
 const AWAY_GAPS = 4;
 
 /** Whether the market is so far from an activation that it should be drawn nearer. */
-export function hasMovedAway(offset: Decimal, position: ReadPosition, scene: SetScene): boolean {
+export function hasMovedAway(
+  { part }: OwnOrder,
+  offset: Decimal,
+  position: ReadPosition,
+  scene: SetScene,
+): boolean {
   const { direction, markPrice } = position;
   if (markPrice === null) return false;
   const priced = { ...position, markPrice };
   // What the market will soon reach at its pace of the last seconds is not too far away.
   const speed = direction === null ? 0 : adverseSpeed(scene.state.marks ?? [], direction, SHORT_HORIZON_MS);
   const run = runOf(priced, travelMs(scene) + scene.settings.fillWithinMs, speed);
-  return offset.gt(activationGap(priced, scene.market).plus(run).times(decimalFromNumber(AWAY_GAPS)));
+  const market = part === 'near' ? scene.market : asLearned(scene.market, scene.state);
+  return offset.gt(activationGap(priced, market).plus(run).times(decimalFromNumber(AWAY_GAPS)));
 }
 
 /**
  * Whether an order came too late: a read from after it was accepted shows the market past its activation, by more
- * than mark and last price differ, and it was never seen to be activated. The exchange took it for the opposite
- * trigger, which does not fire on the way on.
+ * than mark and last price differ. The exchange took it for the opposite trigger, which does not fire on the way on.
+ * One that was activated has been jumped over where the market is past its limit price; within it, it would have
+ * filled, and mark and last price are further apart than was believed.
  */
 export function isInverted(
   order: OwnOrder,
   position: ReadPosition | undefined,
   market: MarketSettings,
 ): boolean {
-  if (order.role !== 'reduce' || order.status !== 'open' || order.activatedMs !== null) return false;
+  if (order.role !== 'reduce' || order.status !== 'open') return false;
   const offset = position && offsetFromActivation(order, position);
   if (position === undefined || offset === undefined || position.markPrice === null) return false;
+  if (order.activatedMs !== null && isPastLimit(order, position)) return false;
   return offset.lte(activationGap({ ...position, markPrice: position.markPrice }, market).neg());
+}
+
+/** Whether an order that was activated may have been jumped over: the market is past its limit price. */
+export function isPastLimit(order: OwnOrder, { markPrice }: ReadPosition): boolean {
+  if (markPrice === null) return false;
+  const left = toDecimal(markPrice).minus(toDecimal(order.request.price));
+  return (order.request.side === 'sell' ? left : left.neg()).lt(ZERO);
+}
+
+export function taughtByPrice(
+  state: LaneState,
+  { role }: OwnOrder,
+  reason: RejectionReason,
+  isGivenUp: boolean,
+  settings: AccountSettings,
+): LaneState {
+  const market = settings.marketSettings(state.market);
+  const isFirst = state.learnedSteps?.priceStep === undefined && !isGivenUp;
+  if (role !== 'reduce' || reason !== 'priceStep' || market === undefined || isFirst) return state;
+  return afterPriceRefusal(state, market, isGivenUp);
 }

@@ -1,12 +1,16 @@
 import type { DecimalString } from '../quantities/decimal.ts';
 import { sha256Hex } from './sha256.ts';
 
-/** What makes an order of ours one of a kind (design: client order id). */
+/**
+ * What makes an order of ours one of a kind (design: client order id). The market too: it may be renamed, and what was
+ * placed under its old name says nothing of what stands under the new one.
+ */
 export type OrderIdentity =
   | {
       readonly role: 'reduce';
       readonly epoch: string;
       readonly accountId: string;
+      readonly market: string;
       readonly positionId: string;
       readonly ruleId: string;
       readonly episode: number;
@@ -18,6 +22,7 @@ export type OrderIdentity =
       readonly role: 'cover';
       readonly epoch: string;
       readonly accountId: string;
+      readonly market: string;
       readonly positionId: string;
       readonly ruleId: string;
       readonly episode: number;
@@ -43,6 +48,7 @@ export function clientOrderId(identity: OrderIdentity): string {
     identity.role === 'reduce' ? 'r' : 'c',
     identity.epoch,
     identity.accountId,
+    identity.market,
     identity.positionId,
     identity.ruleId,
     identity.episode,

@@ -3,7 +3,7 @@ import type { AccountSettings } from '../quantities/settings.ts';
 
 /**
  * Until when a request whose outcome is unknown may still arrive. Only a cancel sent after that removes it for
- * certain, so the fence comes before the cancel. In `increasing` nonce mode the accepted cancel is the fence:
+ * certain, so the fence comes before the cancel. In `increasing` nonce mode the next accepted request is the fence:
  * whatever was sent before it bears a smaller nonce and is refused.
  */
 export function fenceEndMs(doubt: Doubt, settings: AccountSettings): number {

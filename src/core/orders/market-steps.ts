@@ -11,9 +11,12 @@ import {
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { isAboutStep } from './rejection.ts';
 
-/** A market as its lane knows it: the config's settings, with the steps that refusals have taught. */
+/**
+ * A market as its lane knows it: the config's settings, with the steps that refusals have taught and the maintenance
+ * rate that liquidation prices imply, where it is the higher one.
+ */
 export function marketOf(
-  { market, learnedSteps = {} }: Pick<LaneState, 'market' | 'learnedSteps'>,
+  { market, learnedSteps = {}, learnedMaintenance }: KnownOfMarket,
   settings: AccountSettings,
 ): MarketSettings | undefined {
   const configured = settings.marketSettings(market);
@@ -23,7 +26,16 @@ export function marketOf(
     ...configured,
     amountStep: coarser(amountStep, configured.amountStep),
     priceStep: coarser(priceStep, configured.priceStep),
+    maintenanceMargin: worseRate(configured.maintenanceMargin, learnedMaintenance),
   };
+}
+
+type KnownOfMarket = Pick<LaneState, 'market' | 'learnedSteps' | 'learnedMaintenance'>;
+
+/** One pair of liquidation prices may have a deposit between them: two have to agree. */
+function worseRate(configured: number, learned: LaneState['learnedMaintenance']): number {
+  if (learned === undefined || learned.agreeing < 2 || learned.low <= configured) return configured;
+  return (learned.low + learned.high) / 2;
 }
 
 const coarser = (a: DecimalString, b: DecimalString): DecimalString =>

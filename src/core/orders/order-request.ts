@@ -1,5 +1,6 @@
 import type { LaneState } from '../lanes/lane-state.ts';
 import type { ReduceOnlyStopRequest } from '../ports/exchange.ts';
+import { type OrderType } from '../ports/exchange.ts';
 import { formatDecimal } from '../quantities/decimal.ts';
 import { clientOrderId } from './client-order-id.ts';
 import type { Want } from './want.ts';
@@ -10,6 +11,7 @@ export function requestOf(state: LaneState, want: Want): ReduceOnlyStopRequest {
   const identity = {
     epoch: state.epoch,
     accountId: state.accountId,
+    market: state.market,
     positionId: want.position.positionId,
     ruleId: want.ruleId,
     episode: want.episode,
@@ -30,4 +32,11 @@ export function requestOf(state: LaneState, want: Want): ReduceOnlyStopRequest {
         : clientOrderId({ role: 'cover', ...identity, activationPrice, amount }),
     positionSide: want.position.positionSide,
   };
+}
+
+/** The cancel-all types that reach our orders in a market. */
+export function orderTypesOf(market: string): readonly OrderType[] {
+  // `_PERP` names futures markets "such as" (specification 4.6); in any other market both are named, since
+  // the type that does not exist there cancels nothing.
+  return market.endsWith('_PERP') ? ['futures'] : ['margin', 'futures'];
 }

@@ -1,4 +1,5 @@
-import { findPosition, type MarketRead, type OwnOrder, type ReadPosition } from '../lanes/lane-state.ts';
+import { type MarketRead, type OwnOrder, type ReadPosition } from '../lanes/lane-state.ts';
+import { findPosition } from '../lanes/market-read.ts';
 import type { OrderType } from '../ports/exchange.ts';
 import {
   type Decimal,
@@ -65,12 +66,27 @@ export function absorbRead(
 }
 
 /** A fall that is explained by the fills of some orders is not there to be explained by another one as well. */
-export function sizeLeft(order: OwnOrder, filled: readonly OwnOrder[]): DecimalString {
+function sizeLeft(order: OwnOrder, filled: readonly OwnOrder[]): DecimalString {
   const taken = outstandingBase(
     filled,
     (other) => other.positionId === order.positionId && other.request !== order.request,
   );
   return formatDecimal(maxDecimal(toDecimal(order.placedSizeBase).minus(taken), ZERO));
+}
+
+/** A fall that the exchange has accounted for is not one that our other orders have to explain. */
+export function afterFill(
+  orders: readonly OwnOrder[],
+  filled: OwnOrder,
+  filledBase: Decimal,
+): readonly OwnOrder[] {
+  return orders.map((order) => {
+    if (order.positionId !== filled.positionId) return order;
+    const left = maxDecimal(toDecimal(order.baseSizeBase).minus(filledBase), ZERO);
+    const amount = formatDecimal(filledBase);
+    const placedSizeBase = sizeLeft(order, [{ ...filled, amount }]);
+    return { ...order, placedSizeBase, baseSizeBase: formatDecimal(left) };
+  });
 }
 
 /**
@@ -231,17 +247,17 @@ export function afterCancel(
   ownTypes: readonly OrderType[],
 ): readonly OwnOrder[] {
   if (types !== undefined && !ownTypes.every((type) => types.includes(type))) return orders;
-  return orders.filter((order) => {
-    if (mayArriveAfter(order, cancelSentMs, settings)) return true;
-    if (settings.cancelCoversStops) return false;
-    return order.activatedMs === null || order.activatedMs > cancelSentMs;
+  return orders.flatMap((order) => {
+    // One that was sent twice was there, and may come again.
+    if (mayArriveAfter(order, cancelSentMs, settings)) return [{ ...order, status: 'unsure' }];
+    if (settings.cancelCoversStops) return [];
+    return order.activatedMs === null || order.activatedMs > cancelSentMs ? [order] : [];
   });
 }
 
 /** With increasing nonces, what was sent before an accepted cancel is refused after it. */
 function mayArriveAfter(order: OwnOrder, cancelSentMs: number, settings: AccountSettings): boolean {
-  if (order.status === 'open' || settings.nonceMode === 'increasing') return false;
-  return order.arrivedByMs > cancelSentMs;
+  return settings.nonceMode !== 'increasing' && order.arrivedByMs > cancelSentMs;
 }
 
 /** Whether an order was sent for this very position, not for an earlier one with the same id or the other side. */
@@ -265,19 +281,4 @@ export function isWellPast(offset: Decimal, position: ReadPosition, market: Mark
   return offset.lte(
     activationGap({ markPrice: position.markPrice, markError: position.markError }, market).neg(),
   );
-}
-
-/** A fall that the exchange has accounted for is not one that our other orders have to explain. */
-export function afterFill(
-  orders: readonly OwnOrder[],
-  filled: OwnOrder,
-  filledBase: Decimal,
-): readonly OwnOrder[] {
-  return orders.map((order) => {
-    if (order.positionId !== filled.positionId) return order;
-    const left = maxDecimal(toDecimal(order.baseSizeBase).minus(filledBase), ZERO);
-    const amount = formatDecimal(filledBase);
-    const placedSizeBase = sizeLeft(order, [{ ...filled, amount }]);
-    return { ...order, placedSizeBase, baseSizeBase: formatDecimal(left) };
-  });
 }

@@ -37,6 +37,7 @@ export function coverOrders(state: LaneState, position: ReadPosition): readonly 
   return state.orders.filter(
     (order) =>
       order.role === 'cover' &&
+      order.trial !== true &&
       !order.presumedFilled &&
       order.positionId === position.positionId &&
       isSentFor(order, position),
@@ -51,7 +52,7 @@ export function coverOrders(state: LaneState, position: ReadPosition): readonly 
 export function standingStops(state: LaneState, epochId: string): readonly OwnStop[] {
   const isCertain = state.epoch === epochId && state.doubt === null;
   return state.orders
-    .filter((order) => order.role === 'cover' && !order.presumedFilled)
+    .filter((order) => order.role === 'cover' && order.trial !== true && !order.presumedFilled)
     .map((order) => ({
       positionId: order.positionId,
       activationPrice: order.request.activationPrice,
@@ -59,6 +60,7 @@ export function standingStops(state: LaneState, epochId: string): readonly OwnSt
       confirmed:
         isCertain &&
         order.status === 'open' &&
+        order.mayHaveVanished !== true &&
         !order.ambiguous &&
         order.activatedMs === null &&
         order.reachedMs === null,
@@ -179,7 +181,9 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
   if (own.length > MAX_STANDING_STOPS) return all('tooManyStops');
   const standing = own.reduce((sum, order) => sum.plus(toDecimal(order.amount)), ZERO);
   if (!stop.isTrimmed && standing.gt(stop.amount)) return all('exceedsNetExposure');
-  if (latest.status === 'unsure') return resend(stop, latest, scene);
+  const mayHaveVanished = latest.mayHaveVanished === true;
+  if (mayHaveVanished && stop.isTrimmed) return replaceVanished(stop, latest, scene);
+  if (latest.status === 'unsure' && !mayHaveVanished) return resend(stop, latest, scene);
   if (liquidationMoved(stop, latest)) {
     const compared = compareTightness(stop.prices, latest);
     if (compared < 0) return all('stopLoosened');
@@ -223,8 +227,20 @@ function compareTightness(prices: OrderPrices, latest: OwnOrder): number {
 function resend(stop: DesiredStop, latest: OwnOrder, scene: SetScene): JudgedCovers {
   const offset = offsetFromActivation(latest, stop.position);
   const step = toDecimal(scene.market.priceStep);
-  if (!stop.isTrimmed || offset === undefined || offset.lt(step)) return { place: [], remove: [] };
+  const hasArrived = latest.arrivedByMs <= scene.nowMs;
+  if (!hasArrived || !stop.isTrimmed || offset === undefined || offset.lt(step))
+    return { place: [], remove: [] };
   return { place: [wantOf(stop, latest)], remove: [] };
+}
+
+/**
+ * After an outage: sent again, and where its id was refused as used before, which it was, another one beside it. Not for
+ * stops that cover a part only, as two of them could take too much.
+ */
+function replaceVanished(stop: DesiredStop, latest: OwnOrder, scene: SetScene): JudgedCovers {
+  return latest.status === 'unsure'
+    ? resend(stop, latest, scene)
+    : { place: [wantOf(stop, null)], remove: [] };
 }
 
 function wantOf(stop: DesiredStop, resent: OwnOrder | null): Want {

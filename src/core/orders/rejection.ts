@@ -20,6 +20,10 @@ const REASONS: ReadonlyMap<string, RejectionReason> = new Map([
   ['gatewayRefused', 'notProcessed'],
   ['addressNotAllowed', 'notProcessed'],
   ['clientClosed', 'notProcessed'],
+  // Without effect they never left: no turn in time, or the lane's lease did not cover the request.
+  ['timeout', 'notProcessed'],
+  ['aborted', 'notProcessed'],
+  ['marketInvalid', 'marketClosed'],
   ['amountInvalid', 'amountStep'],
   ['priceInvalid', 'priceStep'],
 ]);
@@ -36,19 +40,31 @@ export const isAboutStep = (reason: RejectionReason): reason is StepReason =>
   reason === 'amountStep' || reason === 'priceStep';
 
 /** Where the exchange has one code for every fault (30), the field that it blames says as much. */
-function fieldReason({ name, fields = {} }: Pick<ExchangeError, 'name' | 'fields'>): StepReason | undefined {
+function fieldReason({
+  name,
+  fields = {},
+}: Pick<ExchangeError, 'name' | 'fields'>): RejectionReason | undefined {
   const [field, ...others] = name === 'validationFailed' ? Object.keys(fields) : [];
   if (field === undefined || others.length > 0) return undefined;
+  if (field === 'market') return 'marketClosed';
   if (field === 'amount') return 'amountStep';
   return /^(price|activation_?price)$/i.test(field) ? 'priceStep' : undefined;
 }
 
 /**
- * Whether the exchange never judged the request: it is sent again as it was, after a pause, and is no failed
- * attempt. What bounds the tries is the intent's time to live.
+ * Whether the exchange never judged the request, or takes none in this market now: it is sent again as it was, after a
+ * pause, and is no failed attempt. What bounds the tries is the intent's time to live.
  */
 export function isPassing(reason: RejectionReason): boolean {
-  return reason === 'rateLimited' || reason === 'notProcessed';
+  return reason === 'rateLimited' || reason === 'notProcessed' || reason === 'marketClosed';
+}
+
+/**
+ * Whether a refusal must reach a person. A market that takes no orders is told of when it begins: for how long is not
+ * known, and each further refusal is nothing new.
+ */
+export function isAlarming(reason: RejectionReason, refusals: number): boolean {
+  return reason === 'marketClosed' ? refusals === 0 : !isPassing(reason);
 }
 
 const FIRST_PAUSE_MS = 200;

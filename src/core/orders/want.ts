@@ -26,10 +26,15 @@ export interface Want {
   readonly targetBase: Decimal;
   /** Nothing of ours on this position can add up to too much: a full close, which the exchange trims. */
   readonly isTrimmed: boolean;
+  readonly part?: OwnOrder['part'];
   readonly coverBasis: OwnOrder['coverBasis'];
   readonly anchor: CoverAnchor | null;
   /** Sent again under its own id, to learn whether it is there. */
   readonly resend: OwnOrder | null;
+  /** Stands beside an order that may fill as well, and takes too much with it. */
+  readonly mayAddUp?: boolean;
+  /** Only shows whether orders are taken. */
+  readonly isTrial?: boolean;
 }
 
 export interface Removal {
@@ -62,4 +67,6 @@ export interface SetScene {
   readonly market: MarketSettings;
   readonly settings: AccountSettings;
   readonly nowMs: number;
+  /** Whether a cancel may be sent now: without one, what is missing is added beside what stands. */
+  readonly mayCancel: boolean;
 }

@@ -10,11 +10,15 @@ export type ChainVerdict =
       /** Everything before `firstSeq` was pruned, and the chain says so. */
       readonly prunedTo: number;
       readonly headHash: string;
+      /** Of the lanes, by market. What is above is of the account's own chain. */
+      readonly lanes: readonly LaneChain[];
     }
   | {
       readonly kind: 'broken';
-      /** The first record that is wrong. */
+      /** The first record that is wrong, in its chain. */
       readonly seq: number;
+      /** The lane whose chain that is; absent: the account's own. */
+      readonly market?: string;
       readonly why:
         | 'hash'
         | 'link'
@@ -25,13 +29,24 @@ export type ChainVerdict =
         | 'beginning'
         /** The chain does not end where the account's state says it does. */
         | 'head'
+        /** What the account's chain says of a lane's chain is not so. */
+        | 'fold'
         | 'attachment';
       readonly words: string;
     };
 
+export interface LaneChain {
+  readonly market: string;
+  /** 0 where all of its records were pruned. */
+  readonly firstSeq: number;
+  readonly lastSeq: number;
+  readonly headHash: string;
+}
+
+/** By numbers of records, both inclusive. */
 export interface AuditQuery {
-  readonly fromSeq?: number;
-  readonly toSeq?: number;
+  readonly from?: number;
+  readonly to?: number;
   /** At most so many; default 100. With neither bound, the newest. */
   readonly limit?: number;
 }
@@ -57,7 +72,8 @@ export interface AuditExporter {
 
 export interface PruneResult {
   readonly pruned: number;
-  readonly lastSeq: number;
+  /** Number of the last record that was taken away. */
+  readonly lastNumber: number;
   readonly exportSha256: string | null;
 }
 
@@ -67,7 +83,7 @@ export interface AuditReader {
   read(accountId: string, query?: AuditQuery): Promise<readonly ChainedRecord[]>;
   /** The newest `count`, oldest first. */
   tail(accountId: string, count: number): Promise<readonly ChainedRecord[]>;
-  show(accountId: string, seq: number): Promise<ChainedRecord | undefined>;
+  show(accountId: string, number: number): Promise<ChainedRecord | undefined>;
   /** The inputs of a decision as they were, large parts put back; `undefined` when it is not one. */
   inputs(record: AuditRecord): Promise<DecisionInputs | undefined>;
   attachment(accountId: string, hash: string): Promise<string | undefined>;

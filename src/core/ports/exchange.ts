@@ -116,6 +116,11 @@ export interface SpotOrderRecord {
   readonly stp?: string;
   readonly rpi?: boolean;
   readonly reduceOnly?: boolean;
+  /** The live service's own, of stops and of orders of a position: trigger, when it was reached, and side. */
+  readonly activationPrice?: DecimalString;
+  readonly activationCondition?: string;
+  readonly activated?: number;
+  readonly positionSide?: Enumerated<PositionSide>;
 }
 
 /** A record of a list that failed validation: where and why, never its values. */
@@ -155,6 +160,11 @@ export interface PositionList extends RecordList<PositionRecord> {
    * not been closed by it. Absent for none.
    */
   readonly notOpenYet?: readonly OpeningPosition[];
+  /**
+   * Nulls in positions that are open, where the exchange documents none: the field is unknown, the rest of the record
+   * counts. One entry for each such record, up to twenty; absent for none.
+   */
+  readonly nulls?: readonly SetAsideRecord[];
 }
 
 /** Specification 2.2, as confirmed by the exchange. */
@@ -247,8 +257,11 @@ export interface CallOptions {
   /**
    * Asked right before each sending, the repetition after a refused nonce included: false ends the call without an
    * effect. For whoever holds a right that can be lost while the call waits, as in a process that was suspended.
+   * `timeoutMs`: how long the request may take from now on, waiting for a connection included.
    */
-  readonly mayLeave?: () => boolean;
+  readonly mayLeave?: (timeoutMs: number) => boolean;
+  /** A request that is not answered for so long is given up, if that is sooner than usual; waiting does not count. */
+  readonly answerWithinMs?: number;
 }
 
 export interface TransferQuery {

@@ -76,6 +76,8 @@ export interface StoredRequests {
   /** Whether what is absent has ended. */
   readonly conclusive: boolean;
   readonly atMs: number;
+  /** The account of the config that acts in place of this one: both are one account of the exchange. */
+  readonly sharedWith?: string;
 }
 
 /** What has been said about which episode; the form of an entry is the notifier's. */
@@ -87,7 +89,7 @@ export interface StoredAlerts {
 /** One account as last read or committed. Immutable: change it by a commit that is based on it. */
 export interface StoredAccount {
   readonly accountId: string;
-  /** Rises by one with every commit; 0: never committed. */
+  /** Rises by one with every commit but those of lanes alone; 0: never committed. */
   readonly version: number;
   readonly epoch: StoreEpoch;
   /**
@@ -151,13 +153,19 @@ export interface DueView extends BucketView {
   readonly storeMs: number;
 }
 
-/** A change of one account, all of it or nothing. */
+/**
+ * A change of one account, all of it or nothing. It is refused when somebody else has changed what it changes: each lane
+ * has a version, and so has the rest of the account. One under the lease of all lanes takes the versions of all of them.
+ */
 export interface AccountCommit {
   /** What the change was computed from. */
   readonly base: StoredAccount;
   /** Absent: unchanged. `null`: removed. What is identical is not written again. */
   readonly documents?: { readonly [K in DocumentName]?: NonNullable<AccountDocuments[K]> | null };
   readonly lanes?: ReadonlyMap<string, LaneState | null>;
+  /** Lanes of `lanes` that are left out, with their events, where somebody else has changed them: the rest is made. */
+  readonly separable?: ReadonlySet<string>;
+  /** Events of a lane in `lanes` go into its chain, all others into the account's. */
   readonly audit?: readonly AuditDraft[];
   /** Evaluations whose decisions only repeated: counted until the next record is chained. */
   readonly quiet?: number;
@@ -173,7 +181,13 @@ export interface AccountCommit {
 
 /** For everything but `committed` nothing was changed: load again and compute again. */
 export type CommitResult =
-  | { readonly kind: 'committed'; readonly account: StoredAccount }
+  | {
+      readonly kind: 'committed';
+      /** With the newest of everything else that this process knows of it. */
+      readonly account: StoredAccount;
+      /** Markets of separable lanes that stayed as somebody else has left them. */
+      readonly leftOut: readonly string[];
+    }
   | { readonly kind: 'conflict' }
   | { readonly kind: 'epochChanged' }
   | { readonly kind: 'controlsChanged'; readonly controls: Controls }

@@ -1,31 +1,29 @@
 import { SOURCE_NAMES, type SourceName } from '../fields/field-catalogue.ts';
 import type { PositionList, RecordList, SpotOrderRecord } from '../ports/exchange.ts';
+import type { Direction } from '../rules/subject.ts';
 import { CreditLineQuantities } from './credit-line.ts';
 import { type JointPool, jointPool, uniformDistance } from './joint-pool.ts';
 import { netExposure, PositionQuantities } from './position.ts';
-import { known, NONE, type Quantity, unknown } from './quantity.ts';
+import {
+  type AtLeast,
+  type AtMost,
+  atLeast,
+  known,
+  leastOf,
+  NONE,
+  type Quantity,
+  unknown,
+} from './quantity.ts';
 import type { AccountSettings } from './settings.ts';
 import { countSetAside, elapsedMs, type Instant, type Snapshot, type SourceReading } from './snapshot.ts';
 import { type StopCover, stopCover } from './stop-cover.ts';
 import type { KnownTransfer } from './transfer.ts';
 import { MS_PER_SECOND, moneyOf, reported } from './units.ts';
 
-/**
- * A number of which only a lower bound is known: what was counted in a list of which a part is missing. It
- * decides comparisons that no further record could change.
- */
-export interface AtLeast {
-  readonly kind: 'atLeast';
-  readonly value: number;
-}
-
-/**
- * A number of which only an upper bound is known: the least of several, some of which are unknown. It decides the
- * comparisons that the others could not change.
- */
-export interface AtMost {
-  readonly kind: 'atMost';
-  readonly value: number;
+/** What is remembered of a position that is not in the list. */
+export interface UnseenPosition {
+  readonly market?: string;
+  readonly direction?: Direction;
 }
 
 /**
@@ -41,7 +39,8 @@ export class AccountQuantities {
   /** By the index of the position. */
   readonly #covers: Quantity<StopCover>[] = [];
   #positionList: Quantity<PositionList> | undefined;
-  #unseen = 0;
+  #unseen: readonly UnseenPosition[] = [];
+  #missedAssets: ReadonlySet<string> = new Set();
   #positions: readonly PositionQuantities[] | undefined;
   #creditLines: readonly CreditLineQuantities[] | undefined;
   #pool: Quantity<JointPool> | undefined;
@@ -87,19 +86,23 @@ export class AccountQuantities {
     });
   }
 
-  /** How many positions that were open the list does not show, and that are not certainly closed. */
-  noteUnseen(count: number): void {
-    this.#unseen = count;
+  /**
+   * What the reads do not show and that is not certainly gone: positions that were open, and assets of the main
+   * balance.
+   */
+  noteUncertain(positions: readonly UnseenPosition[], assets: ReadonlySet<string>): void {
+    this.#unseen = positions;
+    this.#missedAssets = assets;
   }
 
   get isPositionUnseen(): boolean {
-    return this.#unseen > 0;
+    return this.#unseen.length > 0;
   }
 
   /** Whether the list shows every position that is open, as far as is known. */
   get isEveryPositionSeen(): boolean {
     const list = this.positionList;
-    return list.kind === 'value' && list.value.complete && this.#unseen === 0;
+    return list.kind === 'value' && list.value.complete && !this.isPositionUnseen;
   }
 
   get positionList(): Quantity<PositionList> {
@@ -165,10 +168,11 @@ export class AccountQuantities {
     return count === 0 ? gap : atLeast(count);
   }
 
-  /** Available balance; an asset that is absent from a valid reply has 0 (specification 2.6). */
+  /** Available balance; an asset that is absent from a valid reply has 0 (specification 2.6), in time. */
   mainBalance(asset: string): Quantity<number> {
     const balance = this.fresh(this.snapshot.sources.mainBalance);
     if (balance.kind !== 'value') return balance;
+    if (this.#missedAssets.has(asset)) return unknown('zeroUncertain');
     return Object.hasOwn(balance.value, asset) ? reported(balance.value[asset]) : known(0);
   }
 
@@ -187,7 +191,10 @@ export class AccountQuantities {
     return list.value.complete ? known(list.value.records.length) : atLeast(list.value.records.length);
   }
 
-  /** The collateral that the positions share; unknown unless all of them are known. */
+  /**
+   * The collateral that the positions share, by those that the list shows. Unknown where one that it does not show
+   * may hedge them, or one that it shows is not understood.
+   */
   get pool(): Quantity<JointPool> {
     this.#pool ??= this.#computePool();
     return this.#pool;
@@ -196,7 +203,15 @@ export class AccountQuantities {
   #computePool(): Quantity<JointPool> {
     const list = this.positionList;
     if (list.kind !== 'value') return list;
-    return list.value.complete ? jointPool(this.positions, this.settings) : unknown('listIncomplete');
+    if (this.positions.length === 0 && !this.isEveryPositionSeen) return unknown('listIncomplete');
+    const pool = jointPool(this.positions, this.settings);
+    if (pool.kind !== 'value' || pool.value.kind === 'apart') return pool;
+    const markets = new Set(this.positions.map(({ market }) => market));
+    const harmful: Direction = pool.value.pull < 0 ? 'short' : 'long';
+    const mayHedge = this.#unseen.some(
+      ({ market, direction }) => !(market !== undefined && markets.has(market)) && direction !== harmful,
+    );
+    return mayHedge ? unknown('listIncomplete') : pool;
   }
 
   /**
@@ -214,7 +229,8 @@ export class AccountQuantities {
     const { pool } = this;
     const joint: Quantity<number> =
       pool.kind !== 'value' ? pool : pool.value.kind === 'apart' ? NONE : uniformDistance(pool.value);
-    return leastOf([joint, ...this.positions.flatMap((position) => this.#distancesOf(position))]);
+    const hidden = this.isEveryPositionSeen ? [] : [unknown('listIncomplete')];
+    return leastOf([joint, ...hidden, ...this.positions.flatMap((position) => this.#distancesOf(position))]);
   }
 
   /** Of a market with both sides open the side that is in danger speaks for both. */
@@ -371,22 +387,6 @@ const SPOT_TIME = {
 
 function transferTime(record: KnownTransfer): number {
   return record.createdAt;
-}
-
-export function atLeast(value: number): AtLeast {
-  return { kind: 'atLeast', value };
-}
-
-/** The least of them; `none` is infinitely much. Where some are unknown, an upper bound. */
-function leastOf(quantities: readonly Quantity<number>[]): Quantity<number> | AtMost {
-  let least: number | undefined;
-  let undecided: Quantity<number> | undefined;
-  for (const one of quantities) {
-    if (one.kind === 'unknown') undecided ??= one;
-    else if (one.kind === 'value' && (least === undefined || one.value < least)) least = one.value;
-  }
-  if (undecided === undefined) return least === undefined ? NONE : known(least);
-  return least === undefined ? undecided : { kind: 'atMost', value: least };
 }
 
 /** `margin / (margin + free)`, a fraction. */

@@ -178,8 +178,25 @@ function liquidationSide(
   };
 }
 
+/**
+ * Whether a position's liquidation price is where its own margin is used up, as under isolated margin. In a pool the
+ * margin of the others stands behind it as well.
+ */
+function hasOwnMargin({ legs, markPrice, slopeBase, leverPerBase, liquidation }: MarketSide): boolean {
+  const [leg] = legs;
+  if (leg === undefined || legs.length > 1 || liquidation === undefined) return false;
+  const margin = reported(leg.record.margin);
+  if (margin.kind !== 'value' || leg.unrealizedPnl.kind !== 'value') return false;
+  // Of slope = net - rate * gross and lever = 1 - dir * rate.
+  const maintenance = Math.abs(1 - leverPerBase) * leg.size * markPrice;
+  const own = margin.value + leg.unrealizedPnl.value - maintenance;
+  const { buffer, bufferError } = liquidation;
+  return slopeBase !== 0 && Math.abs(own - buffer) <= SAME_BUFFER * buffer + bufferError;
+}
+
 /** Whether all markets of each currency tell the same buffer. Buffers in different currencies are not compared. */
 function isOnePool(sides: readonly MarketSide[]): boolean {
+  if (sides.length > 1 && sides.every(hasOwnMargin)) return false;
   const bounds = new Map<string, { low: number; high: number }>();
   for (const { liquidation, money } of sides) {
     if (liquidation === undefined) continue;

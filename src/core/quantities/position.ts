@@ -1,5 +1,5 @@
 import type { PositionRecord } from '../ports/exchange.ts';
-import { type Crossing, crossingOf, crossingProbability, type Motion } from '../risk/forecast.ts';
+import { type Crossing, crossingOf, type Motion, probabilityWithin } from '../risk/forecast.ts';
 import type { Direction, LiquidationStateValue, PositionView } from '../rules/subject.ts';
 import {
   type DecimalString,
@@ -301,7 +301,7 @@ export function positionView(quantities: PositionQuantities, motion: Quantity<Mo
     liquidationState: state.kind === 'value' ? state.value : undefined,
     disagreement: disagreement.kind === 'value' && disagreement.value,
     liquidationProbability: (horizonMs) =>
-      crossing.kind === 'value' ? known(crossingProbability(crossing.value, horizonMs)) : crossing,
+      crossing.kind === 'value' ? probabilityWithin(crossing.value, horizonMs) : crossing,
   };
 }
 

@@ -24,6 +24,8 @@ export type UnknownReason =
   | 'listIncomplete'
   /** Something that was open is not in the list, and not certainly closed. */
   | 'presumedClosed'
+  /** What was there is shown as zero, and not certainly gone. */
+  | 'zeroUncertain'
   | 'tooFewSamples'
   | 'serverTimeUnknown'
   | 'notDocumented'
@@ -39,4 +41,38 @@ export const NONE: Quantity<never> = { kind: 'none' };
 
 export function unknown(why: UnknownReason): Quantity<never> {
   return { kind: 'unknown', why };
+}
+
+/**
+ * A number of which only a lower bound is known: what was counted in a list of which a part is missing. It
+ * decides comparisons that no further record could change.
+ */
+export interface AtLeast {
+  readonly kind: 'atLeast';
+  readonly value: number;
+}
+
+/**
+ * A number of which only an upper bound is known: the least of several, some of which are unknown. It decides the
+ * comparisons that the others could not change.
+ */
+export interface AtMost {
+  readonly kind: 'atMost';
+  readonly value: number;
+}
+
+export function atLeast(value: number): AtLeast {
+  return { kind: 'atLeast', value };
+}
+
+/** The least of them; `none` is infinitely much. Where some are unknown, an upper bound. */
+export function leastOf(quantities: readonly Quantity<number>[]): Quantity<number> | AtMost {
+  let least: number | undefined;
+  let undecided: Quantity<number> | undefined;
+  for (const one of quantities) {
+    if (one.kind === 'unknown') undecided ??= one;
+    else if (one.kind === 'value' && (least === undefined || one.value < least)) least = one.value;
+  }
+  if (undecided === undefined) return least === undefined ? NONE : known(least);
+  return least === undefined ? undecided : { kind: 'atMost', value: least };
 }

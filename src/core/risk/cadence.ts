@@ -82,13 +82,13 @@ export class NearestLevels {
   safeIntervalMs(motion: Quantity<Motion>): number {
     const moving = motion.kind === 'value' ? motion.value : UNKNOWN_MOTION;
     const { value, lower, upper } = this;
-    const toLower =
-      lower > 0 ? safeIntervalMs(Math.log(value / lower), moving, 'fall') : Number.POSITIVE_INFINITY;
-    const toUpper =
-      upper < Number.POSITIVE_INFINITY
-        ? safeIntervalMs(Math.log(value / upper), moving, 'rise')
-        : Number.POSITIVE_INFINITY;
-    return Math.min(toLower, toUpper);
+    let soonest = Number.POSITIVE_INFINITY;
+    for (const pace of pacesOf(moving)) {
+      if (lower > 0) soonest = Math.min(soonest, safeIntervalMs(Math.log(value / lower), pace, 'fall'));
+      if (upper < Number.POSITIVE_INFINITY)
+        soonest = Math.min(soonest, safeIntervalMs(Math.log(value / upper), pace, 'rise'));
+    }
+    return soonest;
   }
 }
 
@@ -164,9 +164,18 @@ function reachOf(
   dangerous: 'fall' | 'rise',
 ): number {
   if (motion.kind !== 'value') return 0;
-  const { variancePerMs, driftPerMs } = motion.value;
-  const drift = Math.max(0, dangerous === 'fall' ? -driftPerMs : driftPerMs);
-  return drift * reach.windowMs + reach.deviations * Math.sqrt(variancePerMs * reach.windowMs);
+  return Math.max(
+    ...pacesOf(motion.value).map(({ variancePerMs, driftPerMs, reachMs = reach.windowMs }) => {
+      const drift = Math.max(0, dangerous === 'fall' ? -driftPerMs : driftPerMs);
+      const windowMs = Math.min(reach.windowMs, reachMs);
+      return drift * windowMs + reach.deviations * Math.sqrt(variancePerMs * windowMs);
+    }),
+  );
+}
+
+/** Over the last hour, and over the last seconds where they say something. */
+function pacesOf(motion: Motion): readonly Motion[] {
+  return motion.recent === undefined ? [motion] : [motion, motion.recent];
 }
 
 /**
@@ -224,11 +233,9 @@ export function jointMotion(motions: readonly Quantity<Motion>[], dir: 1 | -1): 
   let variancePerMs = 0;
   let driftPerMs = 0;
   let why: Quantity<Motion> = unknown('tooFewSamples');
-  for (const motion of motions) {
-    if (motion.kind !== 'value') continue;
-    variancePerMs = Math.max(variancePerMs, motion.value.variancePerMs);
-    const drift = motion.value.driftPerMs;
-    driftPerMs = dir > 0 ? Math.min(driftPerMs, drift) : Math.max(driftPerMs, drift);
+  for (const pace of motions.flatMap((motion) => (motion.kind === 'value' ? pacesOf(motion.value) : []))) {
+    variancePerMs = Math.max(variancePerMs, pace.variancePerMs);
+    driftPerMs = dir > 0 ? Math.min(driftPerMs, pace.driftPerMs) : Math.max(driftPerMs, pace.driftPerMs);
     why = known({ variancePerMs, driftPerMs });
   }
   return why;

@@ -12,12 +12,28 @@ export interface ForecastState {
   readonly sumReturn: number;
   readonly sumSquare: number;
   readonly sumTimeMs: number;
+  /** The same over the last seconds; absent: from before there was such a thing. */
+  readonly recent?: RecentSums;
+}
+
+export interface RecentSums {
+  readonly sumReturn: number;
+  readonly sumSquare: number;
+  readonly sumTimeMs: number;
+  /** Weighted sum of the fourth powers of returns. */
+  readonly sumFourth: number;
+  /** Weighted number of returns. */
+  readonly count: number;
 }
 
 /** How `ln` of a series moves: variance and mean growth per millisecond. */
 export interface Motion {
   readonly variancePerMs: number;
   readonly driftPerMs: number;
+  /** How far ahead it can be counted on; absent: as far as one looks. */
+  readonly reachMs?: number;
+  /** How it moved in the last seconds; absent: not known, or all that is known. */
+  readonly recent?: Motion;
 }
 
 /** A barrier seen from a moving series. */
@@ -27,13 +43,25 @@ export interface Crossing {
   readonly variancePerMs: number;
   /** Drift towards the barrier, 0 when it leads away. */
   readonly adverseDriftPerMs: number;
+  /** As of the motion. */
+  readonly reachMs?: number;
+  readonly recent?: Crossing;
 }
 
-/** Time in which the weight of a sample falls to 1/e. */
+/** Time in which the weight of a sample falls to 1/e: for the long run, and for the last seconds. */
 export const FORECAST_DECAY_MS = 3_600_000;
+const RECENT_DECAY_MS = 20_000;
+/** How far ahead the last seconds tell: crashes go on for about as long as it takes to see them. */
+const RECENT_REACH_MS = 60_000;
 /** Fewer returns, or less time under observation, say nothing. */
 export const MIN_RETURNS = 10;
-export const MIN_OBSERVED_MS = 30_000;
+const MIN_OBSERVED_MS = 30_000;
+/**
+ * The same for the last seconds, weighted, by how many returns carry them: polls that are far apart say nothing of
+ * them, nor does a single step.
+ */
+const MIN_RECENT_RETURNS = 2.5;
+const MIN_RECENT_MS = 3_000;
 
 /**
  * Adds a sample taken `sinceLastMs` after the previous one; `undefined` when that time is not known (another
@@ -48,7 +76,8 @@ export function observe(
 ): ForecastState | undefined {
   if (!(value > 0) || value === Number.POSITIVE_INFINITY) return state;
   const log = Math.log(value);
-  if (state === undefined) return { lastLog: log, returns: 0, sumReturn: 0, sumSquare: 0, sumTimeMs: 0 };
+  if (state === undefined)
+    return { lastLog: log, returns: 0, sumReturn: 0, sumSquare: 0, sumTimeMs: 0, recent: NO_SUMS };
   if (sinceLastMs === undefined) return { ...state, lastLog: log };
   if (!(sinceLastMs > 0)) return state;
   const keep = Math.exp(-sinceLastMs / decayMs);
@@ -59,22 +88,70 @@ export function observe(
     sumReturn: state.sumReturn * keep + change,
     sumSquare: state.sumSquare * keep + change * change,
     sumTimeMs: state.sumTimeMs * keep + sinceLastMs,
+    recent: recentSums(state.recent ?? NO_SUMS, change, sinceLastMs),
+  };
+}
+
+const NO_SUMS: RecentSums = { sumReturn: 0, sumSquare: 0, sumTimeMs: 0, sumFourth: 0, count: 0 };
+
+function recentSums(
+  { sumReturn, sumSquare, sumTimeMs, sumFourth, count }: RecentSums,
+  change: number,
+  sinceLastMs: number,
+): RecentSums {
+  const keep = Math.exp(-sinceLastMs / RECENT_DECAY_MS);
+  return {
+    sumReturn: sumReturn * keep + change,
+    sumSquare: sumSquare * keep + change * change,
+    sumTimeMs: sumTimeMs * keep + sinceLastMs,
+    sumFourth: sumFourth * keep + change ** 4,
+    count: count * keep + 1,
   };
 }
 
 /**
- * Volatility and drift: the weighted sum of squared (plain) returns over the weighted time. The drift is not
- * taken off the variance: over the short steps of polling it is smaller by orders, and leaving it errs high.
+ * Volatility and drift over the last hour, and over the last seconds as far as these say something: with the hour
+ * alone a crash that has just begun is all but impossible. Unknown until there are enough samples.
  */
 export function motionOf(state: ForecastState | undefined): Quantity<Motion> {
-  if (state === undefined || state.returns < MIN_RETURNS || !(state.sumTimeMs >= MIN_OBSERVED_MS)) {
-    return unknown('tooFewSamples');
+  if (state === undefined) return unknown('tooFewSamples');
+  const { recent: sums } = state;
+  const isRecent =
+    sums !== undefined && carriedBy(sums) >= MIN_RECENT_RETURNS && sums.sumTimeMs >= MIN_RECENT_MS;
+  const recent: Motion | undefined = isRecent ? { ...paceOf(sums), reachMs: RECENT_REACH_MS } : undefined;
+  if (state.returns >= MIN_RETURNS && state.sumTimeMs >= MIN_OBSERVED_MS) {
+    const motion = paceOf(state);
+    return known(recent === undefined ? motion : { ...motion, recent });
   }
-  return known({
-    variancePerMs: state.sumSquare / state.sumTimeMs,
-    driftPerMs: state.sumReturn / state.sumTimeMs,
-  });
+  return recent === undefined ? unknown('tooFewSamples') : known(recent);
 }
+
+/** How many equal returns would make the same sums. */
+function carriedBy({ sumSquare, sumFourth, count }: RecentSums): number {
+  return sumFourth > 0 ? Math.min(count, (sumSquare * sumSquare) / sumFourth) : count;
+}
+
+/**
+ * The weighted sum of squared (plain) returns over the weighted time. The drift is not taken off the variance: over
+ * the short steps of polling it is smaller by orders, and leaving it errs high. It counts as far as chance does not
+ * explain it: one step is no drift, however large.
+ */
+function paceOf({
+  sumReturn,
+  sumSquare,
+  sumTimeMs,
+}: Pick<RecentSums, 'sumReturn' | 'sumSquare' | 'sumTimeMs'>): Pick<Motion, 'variancePerMs' | 'driftPerMs'> {
+  const significance = sumSquare > 0 ? (sumReturn * sumReturn) / sumSquare : 0;
+  const share = Math.min(1, Math.max(0, (significance - CHANCE) / (CERTAIN - CHANCE)));
+  return {
+    variancePerMs: sumSquare / sumTimeMs,
+    driftPerMs: share === 0 ? 0 : (share * sumReturn) / sumTimeMs,
+  };
+}
+
+/** Squared deviations of a sum of returns that chance explains, and that it does not. */
+const CHANCE = 1;
+const CERTAIN = 4;
 
 /** The way from `value` to `barrier`; `fall` when the barrier is dangerous from above. Both must be positive. */
 export function crossingOf(
@@ -84,11 +161,39 @@ export function crossingOf(
   motion: Motion,
 ): Crossing {
   const sign = dangerous === 'fall' ? 1 : -1;
+  const { recent, reachMs } = motion;
   return {
     logDistance: Math.max(0, sign * Math.log(value / barrier)),
     variancePerMs: motion.variancePerMs,
     adverseDriftPerMs: Math.max(0, -sign * motion.driftPerMs),
+    ...(reachMs === undefined ? {} : { reachMs }),
+    ...(recent === undefined ? {} : { recent: crossingOf(value, barrier, dangerous, recent) }),
   };
+}
+
+/**
+ * Chance of reaching the barrier within `horizonMs`: the larger one of what the last hour and what the last seconds
+ * say, the latter as far ahead as they reach. Unknown beyond that where they are all that is known.
+ */
+export function probabilityWithin(crossing: Crossing, horizonMs: number): Quantity<number> {
+  const { reachMs = Number.POSITIVE_INFINITY, recent, logDistance } = crossing;
+  if (logDistance > 0 && horizonMs > reachMs) return unknown('tooFewSamples');
+  const chance = crossingProbability(crossing, horizonMs);
+  if (recent === undefined) return known(chance);
+  const soonMs = Math.min(horizonMs, recent.reachMs ?? horizonMs);
+  return known(Math.max(chance, crossingProbability(recent, soonMs)));
+}
+
+/** Time after which it has been reached in half of all cases: the sooner one of the two. */
+export function medianWithin(crossing: Crossing): Quantity<number> {
+  const { reachMs, recent } = crossing;
+  const median = medianCrossingMs(crossing);
+  if (reachMs !== undefined) {
+    return median.kind === 'value' && median.value <= reachMs ? median : unknown('tooFewSamples');
+  }
+  const soon = recent === undefined ? NONE : medianCrossingMs(recent);
+  if (soon.kind !== 'value' || soon.value > (recent?.reachMs ?? 0)) return median;
+  return median.kind === 'value' && median.value < soon.value ? median : soon;
 }
 
 /**

@@ -3,7 +3,7 @@ import type { ForecastState } from '../risk/forecast.ts';
 import type { ElapsedState } from './elapsed.ts';
 import type { Mode } from './rule.ts';
 import type { RuleEntry } from './rule-state.ts';
-import type { SubjectKey } from './subject.ts';
+import type { Direction, SubjectKey } from './subject.ts';
 
 /** Raised when the shape of the state changes in a way that old state cannot be read. */
 export const STATE_VERSION = 1;
@@ -24,6 +24,8 @@ export interface AccountState {
   readonly positions: readonly PositionMemory[];
   /** Ages at the last evaluation of the reads that forecasts are fed from. */
   readonly ages: { readonly positions?: number; readonly creditLine?: number };
+  /** Absent: no main balance has been seen. `ageMs`: of the read, while an asset is missed. */
+  readonly balances?: { readonly assets: readonly BalanceMemory[]; readonly ageMs?: number };
 }
 
 /** One rule's entries, under the checksum and mode for which they are valid. */
@@ -50,11 +52,20 @@ export interface CreditLineMemory {
   readonly gap: boolean;
 }
 
+/** An asset that the main balance had. */
+export interface BalanceMemory {
+  readonly asset: string;
+  /** Since it was last seen above zero; absent while it is. */
+  readonly unseen?: Unseen;
+}
+
 export interface PositionMemory {
   readonly positionId: string;
   /** Where it was last seen; absent in states of an earlier version. */
   readonly market?: string;
   readonly side?: string;
+  /** Absent: not known. */
+  readonly direction?: Direction;
   /** Since it was last seen in a complete list; absent while it is. */
   readonly unseen?: Unseen;
   /** Time without cover, since it was last covered or first seen. */

@@ -47,6 +47,7 @@ function requestsOf(
       atMs,
       because,
       exemptFromLimits: isExempt(rule, entry, account, action.positions),
+      hasCleared: entry.holds ? undefined : true,
     })),
   );
 }

@@ -5,6 +5,7 @@ import type { NextDue } from '../risk/cadence.ts';
 import { planNext } from '../risk/plan-next.ts';
 import type { AccountState } from './account-state.ts';
 import { activeRequests } from './active-requests.ts';
+import { unconfirmedZeros } from './balances.ts';
 import type { CompiledRules } from './compiled-rules.ts';
 import type { Decision, Transition } from './decision.ts';
 import { type Elapsed, elapsedSince } from './elapsed.ts';
@@ -104,7 +105,7 @@ function prepare(snapshot: Snapshot, state: AccountState, now: Instant, rules: C
   const passage = elapsedSince(state.passage, now, longestStepMs);
   const account = new AccountQuantities(snapshot, settings, now);
   const memory = remember(state, account, passage);
-  account.noteUnseen(unseenPositions(account, memory).size);
+  account.noteUncertain(unseenPositions(account, memory), unconfirmedZeros(memory));
   const forecasts = marketForecasts(memory);
   return { account, memory, forecasts, passage, subjects: subjectsOf(account, memory, forecasts) };
 }

@@ -6,10 +6,11 @@ import type { SourceReading } from '../quantities/snapshot.ts';
 import { MS_PER_HOUR } from '../quantities/units.ts';
 import { observe } from '../risk/forecast.ts';
 import type { AccountState, CreditLineMemory, MarketMemory, PositionMemory } from './account-state.ts';
+import { rememberBalances } from './balances.ts';
 import type { Elapsed } from './elapsed.ts';
 
 /** What is remembered between evaluations besides the rules. */
-export type Memory = Pick<AccountState, 'markets' | 'creditLines' | 'positions' | 'ages'>;
+export type Memory = Pick<AccountState, 'markets' | 'creditLines' | 'positions' | 'ages' | 'balances'>;
 
 /** A mark price coarser than this is no sample: its rounding would pass for volatility. */
 const COARSEST_SAMPLE = 0.001;
@@ -22,6 +23,9 @@ const SAME_READ_MS = 0.5;
 export function remember(memory: Memory, account: AccountQuantities, passage: Elapsed): Memory {
   const positionsAgeMs = account.ageMs('positions');
   const creditLineAgeMs = account.ageMs('creditLine');
+  const balances = rememberBalances(memory.balances, account, passage.timerMs, (ageMs) =>
+    sincePreviousRead(ageMs, account.ageMs('mainBalance'), passage),
+  );
   return {
     markets: rememberMarkets(memory, account, passage),
     creditLines: rememberCreditLines(memory, account, passage),
@@ -30,6 +34,7 @@ export function remember(memory: Memory, account: AccountQuantities, passage: El
       ...(positionsAgeMs !== undefined && { positions: positionsAgeMs }),
       ...(creditLineAgeMs !== undefined && { creditLine: creditLineAgeMs }),
     },
+    ...(balances !== undefined && { balances }),
   };
 }
 
@@ -220,12 +225,21 @@ function stepCover(
   timerMs: number,
 ): PositionMemory {
   const { positionId, market } = position.record;
-  const where = { market, side: sideOf(position.record) };
+  const { direction } = position;
+  const where = {
+    market,
+    side: sideOf(position.record),
+    ...(direction.kind === 'value' ? { direction: direction.value } : {}),
+  };
   const unprotectedMs = before?.unprotectedMs ?? 0;
   const cover = account.coverOf(position);
   if (cover.kind !== 'value') return { positionId, unprotectedMs, cover: 'unknown', ...where };
   if (cover.value === 'ok') {
-    const isSame = before?.cover === 'covered' && before.unseen === undefined && before.side === where.side;
+    const isSame =
+      before?.cover === 'covered' &&
+      before.unseen === undefined &&
+      before.side === where.side &&
+      before.direction === where.direction;
     return isSame ? before : { positionId, unprotectedMs: 0, cover: 'covered', ...where };
   }
   const creditMs = before?.cover === 'open' ? timerMs : 0;

@@ -58,4 +58,6 @@ export interface ActionRequest {
   readonly because: string;
   /** True when the state is margin_call, liquidation or unrecognised: limits do not hold it back. */
   readonly exemptFromLimits: boolean;
+  /** The condition does not hold any more, and the rule is only kept firing; absent: it holds. */
+  readonly hasCleared?: boolean | undefined;
 }

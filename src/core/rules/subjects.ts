@@ -3,6 +3,7 @@ import type { CreditLineSubject, PositionSubject } from '../fields/field-values.
 import type { AccountQuantities } from '../quantities/account.ts';
 import { known, type Quantity, type UnknownReason, unknown } from '../quantities/quantity.ts';
 import { type Motion, motionOf } from '../risk/forecast.ts';
+import type { PositionMemory } from './account-state.ts';
 import type { Filterable } from './filter.ts';
 import { creditLineKey, findCover, type Memory } from './memory.ts';
 import type { SubjectKind } from './rule.ts';
@@ -78,7 +79,7 @@ function positionSubjects(
     return { key: positionKey(positionId), of, filterable: position, frozen };
   });
   const incomplete = incompleteness(list);
-  const unseen = unseenPositions(account, memory);
+  const unseen = new Set(unseenPositions(account, memory).map(({ positionId }) => positionKey(positionId)));
   const whyAbsent = (key: SubjectKey): UnknownReason | undefined =>
     incomplete ?? (unseen.has(key) ? 'presumedClosed' : undefined);
   return { subjects: unique(subjects), whyAbsent };
@@ -88,11 +89,9 @@ function positionSubjects(
 export function unseenPositions(
   account: AccountQuantities,
   { positions }: Pick<Memory, 'positions'>,
-): ReadonlySet<SubjectKey> {
+): readonly PositionMemory[] {
   const seen = new Set(account.positions.map(({ positionId }) => positionId));
-  return new Set(
-    positions.flatMap(({ positionId }) => (seen.has(positionId) ? [] : [positionKey(positionId)])),
-  );
+  return positions.filter(({ positionId }) => !seen.has(positionId));
 }
 
 function creditLineSubjects(account: AccountQuantities, memory: Memory): SubjectList<'creditLine'> {

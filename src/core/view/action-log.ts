@@ -1,5 +1,5 @@
 import type { AuditEvent } from '../audit/audit-event.ts';
-import type { AuditRecord } from '../audit/audit-record.ts';
+import type { ChainedRecord } from '../audit/audit-record.ts';
 
 /**
  * What was sent to the exchange and what became of it, from the audit trail: a request is recorded before it is
@@ -39,27 +39,28 @@ export class ActionLog {
   }
 
   /** New and changed lines, in the order in which they changed. */
-  add(records: readonly AuditRecord[]): readonly ActionLine[] {
+  add(records: readonly Pick<ChainedRecord, 'number' | 'record'>[]): readonly ActionLine[] {
     const changed: ActionLine[] = [];
-    for (const { seq, content } of records) {
+    for (const { number, record } of records) {
+      const { content } = record;
       if (content.kind !== 'action') continue;
-      for (const line of this.#apply(seq, content.event)) changed.push(line);
+      for (const line of this.#apply(number, content.event)) changed.push(line);
     }
     return changed;
   }
 
-  #apply(seq: number, event: AuditEvent): readonly ActionLine[] {
+  #apply(number: number, event: AuditEvent): readonly ActionLine[] {
     const begun = begunBy(event);
-    if (begun !== undefined) return [this.#begin(seq, event, begun)];
+    if (begun !== undefined) return [this.#begin(number, event, begun)];
     const ended = endOf(event);
     if (ended === undefined) return [];
     const keys = ended.key === null ? this.#pendingIn(event.market) : [ended.key];
     return keys.flatMap((key) => this.#end(key, event, ended.outcome));
   }
 
-  #begin(seq: number, event: AuditEvent, { kind, key, outcome }: Begun): ActionLine {
+  #begin(number: number, event: AuditEvent, { kind, key, outcome }: Begun): ActionLine {
     const line: ActionLine = {
-      id: `${this.#accountId}:${seq}`,
+      id: `${this.#accountId}:${number}`,
       accountId: this.#accountId,
       market: event.market ?? null,
       positionId: event.positionId ?? null,

@@ -31,6 +31,10 @@ export function contentWords(content: AuditContent): string {
       const before = content.previousEpoch === null ? '' : ` after ${content.previousEpoch}`;
       return `epoch ${content.epoch} began${before} (${content.why})`;
     }
+    case 'lanes': {
+      const heads = Object.entries(content.heads).map(([market, { seq }]) => `${market} up to ${seq}`);
+      return `records of lanes: ${heads.join(', ')}`;
+    }
     case 'checkpoint': {
       const exported = content.exportSha256 === null ? 'not exported' : `export ${content.exportSha256}`;
       return `checkpoint: everything up to ${content.lastSeq} was taken away (${exported}): ${content.reason}`;

@@ -12,6 +12,7 @@ import {
   type SourceReading,
 } from '../quantities/snapshot.ts';
 import { type AccountState, emptyAccountState } from '../rules/account-state.ts';
+import { unconfirmedZeros } from '../rules/balances.ts';
 import { type CompiledRules, compileRules } from '../rules/compiled-rules.ts';
 import { marketForecasts, type Subjects, subjectsOf, unseenPositions } from '../rules/subjects.ts';
 
@@ -48,7 +49,7 @@ export function sceneOf({ stored, rules, controls, nowMs, withReasons }: SceneIn
   const now: Instant = { wallMs: nowMs, monotonicMs: 0, clockId: VIEWER };
   const snapshot = snapshotOf(stored, evaluation);
   const account = new AccountQuantities(snapshot ?? nothingRead(accountId, now), used.settings, now);
-  account.noteUnseen(unseenPositions(account, evaluation).size);
+  account.noteUncertain(unseenPositions(account, evaluation), unconfirmedZeros(evaluation));
   return {
     stored,
     rules: used,

@@ -1,12 +1,12 @@
 import type { AuditEvent } from '../audit/audit-event.ts';
-import type { AuditContent, AuditRecord, StoredDecision } from '../audit/audit-record.ts';
+import type { AuditContent, ChainedRecord, StoredDecision } from '../audit/audit-record.ts';
 import type { ActionRequest, SubjectKey } from '../rules/subject.ts';
 import { positionKey } from '../rules/subjects.ts';
 import { contentWords, transitionWords } from './record-words.ts';
 
 /** One thing that happened, for people; several can come from one record of the audit trail. */
 export interface StoryEntry {
-  /** Of the record; its inputs are at `/audit/:seq`. */
+  /** Number of the record; its inputs are at `/audit/:seq`. */
   readonly seq: number;
   /** Tells the entries of one record apart, from 0. */
   readonly part: number;
@@ -36,10 +36,14 @@ export interface StoryScope {
 }
 
 /** What records, oldest first, tell about a subject; newest first. */
-export function storyOf(records: readonly AuditRecord[], scope: StoryScope): readonly StoryEntry[] {
+export function storyOf(
+  records: readonly Pick<ChainedRecord, 'number' | 'record'>[],
+  scope: StoryScope,
+): readonly StoryEntry[] {
   const begun = new Map<string, number>();
   const entries: StoryEntry[] = [];
-  for (const { seq, atMs, content } of records) {
+  for (const { number: seq, record } of records) {
+    const { atMs, content } = record;
     const parts = partsOf(content, atMs).filter((part) => concerns(part, scope));
     for (const [part, { scope: _scope, ...entry }] of parts.entries()) {
       entries.push({ seq, part, ...timed(entry, begun) });
@@ -106,6 +110,9 @@ function partsOf(content: AuditContent, atMs: number): readonly Part[] {
       const kind = OPERATOR_NOTES.has(about) ? 'operator' : 'other';
       return [{ atMs, kind, words: `${about}: ${words}`, ...subject, reason: about, detail, scope }];
     }
+    case 'lanes':
+      // The records of lanes that it stands for tell what happened.
+      return [];
     case 'notification':
     case 'epochStarted':
     case 'checkpoint': {

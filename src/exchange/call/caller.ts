@@ -256,7 +256,7 @@ export class Caller {
   async #send<T>(turn: Turn, plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Attempt<T>> {
     try {
       const { ticket } = turn;
-      if (plan.options?.mayLeave?.() === false) {
+      if (plan.options?.mayLeave?.(this.#sender.timeoutMs(plan, scope)) === false) {
         return stop(finding('aborted', plan.endpoint.id, { effect: 'none' }));
       }
       const flight = this.#sender.depart(ticket, plan, scope, progress);

@@ -41,19 +41,25 @@ export class Sender {
     this.#unsigned = { headers: common, body: null };
   }
 
+  /** How long the next request of the call may take. */
+  timeoutMs<T>({ options }: CallPlan<T>, scope: CallScope): number {
+    const { answerWithinMs = Number.POSITIVE_INFINITY } = options ?? {};
+    return Math.min(this.#parts.attemptTimeoutMs, answerWithinMs, Math.max(1, scope.remainingMs()));
+  }
+
   depart<T>(
     ticket: NonceTicket | undefined,
     plan: CallPlan<T>,
     scope: CallScope,
     progress: Progress,
   ): Flight {
-    const { transport, baseUrls, attemptTimeoutMs } = this.#parts;
+    const { transport, baseUrls } = this.#parts;
     const { id, method, path, kind } = plan.endpoint;
     const baseUrlIndex = baseUrls.pick(kind);
     progress.attempts += 1;
     progress.baseUrlIndex = baseUrlIndex;
     const { headers, body } = ticket === undefined ? this.#unsigned : this.#signed(plan, ticket.nonce);
-    const timeoutMs = Math.min(attemptTimeoutMs, Math.max(1, scope.remainingMs()));
+    const timeoutMs = this.timeoutMs(plan, scope);
     return transport.send(
       { baseUrlIndex, method, path, headers, body, timeoutMs, maxReplyBytes: REPLY_BOUNDS[id].bytes },
       scope,

@@ -210,6 +210,10 @@ const spotOrder = z
     stp: optional(textField),
     rpi: optional(booleanField),
     reduceOnly: optional(booleanField),
+    activationPrice: optional(decimalField),
+    activationCondition: optional(textField),
+    activated: optional(timeField),
+    positionSide: optional(positionSideField),
   })
   .transform((raw, context): Omit<SpotOrderRecord, 'market'> => {
     const orderId = raw.id ?? raw.order_id ?? raw.orderId;

@@ -20,7 +20,7 @@ import {
   transferReader,
 } from './records.ts';
 import { SetAside } from './set-aside.ts';
-import { asOpeningPosition } from './whole-position.ts';
+import { asOpeningPosition, nullsOf } from './whole-position.ts';
 
 /** A reply read as a whole, or where it was not as documented. */
 export type Parsed<T> =
@@ -133,11 +133,36 @@ export function readPositions(value: unknown): Parsed<PositionList> {
       return opening !== undefined;
     };
     const list = readRecords(value, positionReader, { passOver });
-    return { ok: true, value: notOpenYet.length === 0 ? list : { ...list, notOpenYet } };
+    const nulls = nullsIn(value);
+    return {
+      ok: true,
+      value: {
+        ...list,
+        ...(notOpenYet.length === 0 ? {} : { notOpenYet }),
+        ...(nulls.length === 0 ? {} : { nulls }),
+      },
+    };
   }
   return isEmptyObject(value)
     ? { ok: true, value: readRecords([], positionReader) }
     : invalid('', 'an array of positions', value);
+}
+
+/** As many as records are told of that are set aside. */
+const MOST_NULLS = 20;
+
+/** In positions that are open; such a record counts all the same, as a margin call must not be hidden by it. */
+function nullsIn(items: readonly unknown[]): readonly SetAsideRecord[] {
+  const told: SetAsideRecord[] = [];
+  for (const [index, item] of items.entries()) {
+    if (told.length === MOST_NULLS) break;
+    if (!isObject(item) || asOpeningPosition(item) !== undefined) continue;
+    const [first, ...others] = nullsOf(item);
+    if (first === undefined) continue;
+    const fault = { path: `[${index}].${first}`, expected: 'a decimal string', got: shapeOf(item[first]) };
+    told.push(others.length === 0 ? fault : { ...fault, furtherFaults: others.length });
+  }
+  return told;
 }
 
 /** Specification 4.6b: one object, an array of them, or nothing at all. */

@@ -109,4 +109,12 @@ export function asOpeningPosition(value: unknown): OpeningPosition | undefined {
     : { positionId: known.positionId, market: known.market };
 }
 
+/** What the live service leaves out of a position that is being opened; of one that is open it is missed. */
+const NEVER_NULL = ['basePrice', 'pnl', 'pnlPercent'] as const;
+
+/** Fields of an open position that are null or empty although the exchange documents that they have a value. */
+export function nullsOf(value: unknown): readonly string[] {
+  return NEVER_NULL.filter((name) => name in (value as object) && isNone((value as Fields)[name]));
+}
+
 const isZero = (amount: unknown): boolean => /^-?0+(\.0*)?$/.test(asDecimal(amount) ?? '');

@@ -2,7 +2,8 @@ import type { ControlsInForce } from '../../core/controls/controls.ts';
 import type { LaneContext } from '../../core/intents/admission.ts';
 import { admitEpisodes, EMPTY_LEDGER, type GateContext, type LimitInputs } from '../../core/intents/gate.ts';
 import { type LaneMoment, ledgerOnClock } from '../../core/lanes/lane-clock.ts';
-import type { AccountDocuments } from '../../core/ports/state-store.ts';
+import { orderRecordOf } from '../../core/orders/cancel-policy.ts';
+import type { StoredAccount } from '../../core/ports/state-store.ts';
 import type { Mode } from '../../core/rules/rule.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
@@ -39,7 +40,7 @@ function heldBack({
  */
 export function laneContext(
   account: WatchedAccount,
-  documents: AccountDocuments,
+  { documents, lanes, epoch }: Pick<StoredAccount, 'documents' | 'lanes' | 'epoch'>,
   inForce: ControlsInForce,
   moment: LaneMoment,
 ): LaneContext {
@@ -49,8 +50,10 @@ export function laneContext(
   const { limited } = admitEpisodes(ledger, inputs, moment.nowMs);
   return {
     settings,
+    orders: orderRecordOf([...lanes.values()].filter((lane) => lane.epoch === epoch.id)),
     gate: {
       ...heldBack(inForce),
+      isShared: documents.requests?.sharedWith !== undefined,
       limited,
       modeOf: (ruleId): Mode => account.rules.byId.get(ruleId)?.mode ?? settings.mode,
     },

@@ -62,7 +62,7 @@ export function viewOf(
 ): SessionView {
   const moment = time.moment();
   const inForce = controlsInForce(controls, account.id, clock.nowMs());
-  const context = laneContext(account, stored.documents, inForce, moment);
+  const context = laneContext(account, stored, inForce, moment);
   return { stored, context, nowMs: moment.nowMs, moment };
 }
 
@@ -71,6 +71,16 @@ const MOST_ATTEMPTS = 20;
 const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 50;
 const RENEWALS_PER_LEASE = 3;
+/** From the lease's extension to the request's leaving. */
+const COVER_MARGIN_MS = 1_000;
+
+/**
+ * Long enough for a request: a lane is taken for so long, as most runs have no more than one, and since the store takes
+ * a lease that ends later than one that begins now for one from before its clock was set back.
+ */
+export function longestLeaseMs({ laneLeaseMs, attemptTimeoutMs }: PipelineContext['settings']): number {
+  return Math.max(laneLeaseMs, attemptTimeoutMs + COVER_MARGIN_MS);
+}
 
 /**
  * One run's hold of a lane (or of all lanes of an account): the lease, kept while the run lasts, and the account
@@ -85,6 +95,8 @@ export class LaneSession {
   #isOver = false;
   #callOff: (() => void) | undefined;
   #renewal: Promise<void> = Promise.resolve();
+  #covering: Promise<void> = Promise.resolve();
+  #isSending = false;
   #seen: SeenAccount | undefined;
 
   /** `seen`: where the first change starts from; one that is out of date is found out when it is written. */
@@ -112,6 +124,26 @@ export class LaneSession {
   /** Whether the lease is certainly held now, by the clock of this process. */
   get isHeld(): boolean {
     return this.#context.clock.monotonicMs() < this.#heldUntilMs;
+  }
+
+  /** Whether the lease is held for so long from now on. */
+  covers(ms: number): boolean {
+    return this.#context.clock.monotonicMs() + ms <= this.#heldUntilMs;
+  }
+
+  /**
+   * Holds the lease for as long as a request may take that is about to leave, so that nobody else acts in the lane
+   * meanwhile. Resolves when that has been tried.
+   */
+  cover(): Promise<void> {
+    this.#isSending = true;
+    if (!this.covers(this.#context.settings.attemptTimeoutMs)) this.#covering = this.#extend();
+    return this.#covering;
+  }
+
+  /** The request has been answered. */
+  uncover(): void {
+    this.#isSending = false;
   }
 
   /** Reads what the next change starts from, unless that is known. */
@@ -174,23 +206,27 @@ export class LaneSession {
   }
 
   async #renew(): Promise<void> {
+    await this.#extend();
+    if (!this.#isOver) this.keep();
+  }
+
+  async #extend(): Promise<void> {
     const { clock, store, settings } = this.#context;
-    const { laneLeaseMs } = settings;
+    const leaseMs = this.#isSending ? longestLeaseMs(settings) : settings.laneLeaseMs;
     const askedAtMs = clock.monotonicMs();
     // A store that does not answer for long enough has let the lease end: `isHeld` says so.
     const renewal = await store.leases
-      .renew(this.#lease, laneLeaseMs)
+      .renew(this.#lease, leaseMs)
       .catch((): LeaseRenewal | undefined => undefined);
-    if (renewal === 'held' || renewal === 'wanted') this.#heldUntilMs = askedAtMs + laneLeaseMs;
+    if (renewal === 'held' || renewal === 'wanted') this.#heldUntilMs = askedAtMs + leaseMs;
     if (renewal === 'wanted') this.#isWanted = true;
     if (renewal === 'lost') this.#heldUntilMs = Number.NEGATIVE_INFINITY;
-    if (!this.#isOver) this.keep();
   }
 
   async release(): Promise<void> {
     this.#isOver = true;
     this.#callOff?.();
-    await this.#renewal;
+    await Promise.all([this.#renewal, this.#covering]);
     await this.#context.store.leases.release(this.#lease);
   }
 }

@@ -42,6 +42,15 @@ export function planStep(
   return written(view, { state: begun.state, events: [...soFar, ...begun.events] }, value);
 }
 
+/** A change of one lane, from how it is stored. Pure. */
+export function changeLane(
+  view: SessionView,
+  market: string,
+  change: (lane: LaneState) => LaneChange,
+): SessionChange<undefined> {
+  return written(view, change(laneOf(view, market)), undefined);
+}
+
 /** Whether a run of the lane would do nothing and write nothing: then it need not be held for that. Pure. */
 export function hasNothingToDo(view: SessionView, market: string): boolean {
   const { isSame, value } = planStep(view, market, takenUp, () => undefined);

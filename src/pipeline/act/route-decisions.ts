@@ -1,4 +1,4 @@
-import type { AuditEvent } from '../../core/audit/audit-event.ts';
+import { type AuditEvent, recorder } from '../../core/audit/audit-event.ts';
 import type { AuditDraft } from '../../core/audit/audit-record.ts';
 import { type Controls, controlsInForce } from '../../core/controls/controls.ts';
 import { planAccount } from '../../core/intents/account-plan.ts';
@@ -18,8 +18,10 @@ import { AccountQuantities } from '../../core/quantities/account.ts';
 import { PositionQuantities } from '../../core/quantities/position.ts';
 import type { AccountSettings } from '../../core/quantities/settings.ts';
 import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
+import { unconfirmedZeros } from '../../core/rules/balances.ts';
 import { type Evaluation, positionViews } from '../../core/rules/evaluate.ts';
 import type { ActionRequest, PositionView } from '../../core/rules/subject.ts';
+import { unseenPositions } from '../../core/rules/subjects.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
 import type { Observation } from '../poll/observe-account.ts';
 import { takeInbox } from '../poll/take-inbox.ts';
@@ -35,18 +37,29 @@ export interface ActingInputs {
   readonly now: Instant;
   /** On the lanes' clock. */
   readonly moment: LaneMoment;
+  /** The account that acts in place of this one, as both are one account of the exchange; absent: none. */
+  readonly sharedWith?: string;
 }
 
 /** What an evaluation means for lanes, limits and routes. */
 export interface Acted {
   readonly documents: Partial<AccountDocuments>;
   readonly lanes: NonNullable<AccountCommit['lanes']>;
+  /** Of these, those that can be brought in line later: an operator's order is taken once. */
+  readonly separable: ReadonlySet<string>;
   readonly audit: readonly AuditDraft[];
   readonly events: readonly AuditEvent[];
   readonly toRun: readonly LaneRef[];
 }
 
-export const NOTHING_ACTED: Acted = { documents: {}, lanes: new Map(), audit: [], events: [], toRun: [] };
+export const NOTHING_ACTED: Acted = {
+  documents: {},
+  lanes: new Map(),
+  separable: new Set(),
+  audit: [],
+  events: [],
+  toRun: [],
+};
 
 /** Pure. */
 export function routeDecisions(
@@ -65,7 +78,7 @@ export function routeDecisions(
  * episode, and every market that could be acted on has its lane. So it is with nearly every poll.
  */
 export function hasNothingToRoute(
-  { account, stored, observation }: ActingInputs,
+  { account, stored, observation, sharedWith }: ActingInputs,
   { active }: Evaluation,
   conclusive: boolean,
 ): boolean {
@@ -73,6 +86,7 @@ export function hasNothingToRoute(
   const { requests, limits, routes, inbox, accountLane } = stored.documents;
   if (requests !== undefined && (requests.active.length > 0 || requests.conclusive !== conclusive))
     return false;
+  if (requests?.sharedWith !== sharedWith) return false;
   if (limits !== undefined && limits.admitted.length > 0) return false;
   if (routes !== undefined && (routes.waiting !== undefined || Object.keys(routes.routes).length > 0))
     return false;
@@ -89,7 +103,7 @@ export function hasNothingToRoute(
 
 /** The same for an account in which there is something to do. */
 export function actOn(
-  { account, stored, controls, observation, now, moment }: ActingInputs,
+  { account, stored, controls, observation, now, moment, sharedWith }: ActingInputs,
   snapshot: Snapshot,
   evaluation: Evaluation,
   conclusive: boolean,
@@ -99,7 +113,8 @@ export function actOn(
   const { rules } = account;
   const acting = evaluation.active.filter(({ action }) => action.kind !== 'notify');
   const inForce = controlsInForce(controls, account.id, now.wallMs);
-  const requests = requestsOf(documents.requests, acting, conclusive, now.wallMs);
+  const wanted = { active: acting, conclusive, ...(sharedWith === undefined ? {} : { sharedWith }) };
+  const requests = requestsOf(documents.requests, wanted, now.wallMs);
   const ledger = documents.limits ?? EMPTY_LEDGER;
   const limitsOf = limitInputs(account, inForce, acting, conclusive);
   const admitted = admitEpisodes(ledgerOnClock(ledger, moment), limitsOf, laneMs);
@@ -116,7 +131,7 @@ export function actOn(
     accountId: account.id,
     intentTtlMs: rules.settings.intentTtlMs,
     nowMs: laneMs,
-    plan: planner(stored, new AccountQuantities(snapshot, rules.settings, now)),
+    plan: planner(stored, accountOf(snapshot, evaluation, rules.settings, now)),
   });
   const inbox = takeInbox(documents.inbox, {
     positions: positions === undefined ? undefined : views,
@@ -124,12 +139,8 @@ export function actOn(
     markets: [...stored.lanes.keys()],
     nowMs: now.wallMs,
   });
-  const context = laneContext(
-    account,
-    { ...documents, ...(requests === undefined ? {} : { requests }), limits: admitted.ledger },
-    inForce,
-    moment,
-  );
+  const asked = { ...documents, ...(requests === undefined ? {} : { requests }), limits: admitted.ledger };
+  const context = laneContext(account, { ...stored, documents: asked }, inForce, moment);
   const changed = observeLanes(
     stored,
     {
@@ -143,7 +154,9 @@ export function actOn(
     context,
     moment,
   );
-  const events = [...routed.events, ...changed.events];
+  const sharing = sharingEvents(account.id, documents.requests?.sharedWith, sharedWith, moment.nowMs);
+  const events = [...sharing, ...routed.events, ...changed.events];
+  const ordered = new Set(inbox.operatorOrders.map(({ market }) => market));
   const isSameLedger = JSON.stringify(admitted.ledger) === JSON.stringify(ledger);
   const isSameRoutes = JSON.stringify(routed.state) === JSON.stringify(routes);
   return {
@@ -155,6 +168,7 @@ export function actOn(
       ...(changed.accountLane === undefined ? {} : { accountLane: changed.accountLane }),
     },
     lanes: changed.lanes,
+    separable: new Set([...changed.lanes.keys()].filter((market) => !ordered.has(market))),
     audit: [...inbox.notes, ...events.map((event): AuditDraft => ({ kind: 'action', event }))],
     events,
     toRun: [
@@ -174,6 +188,17 @@ function canAct({ rules }: WatchedAccount): boolean {
 function marketsOf({ sources }: Observation): readonly string[] {
   const { positions } = sources;
   return positions?.kind === 'read' ? [...new Set(positions.value.records.map(({ market }) => market))] : [];
+}
+
+function accountOf(
+  snapshot: Snapshot,
+  { state }: Evaluation,
+  settings: AccountSettings,
+  now: Instant,
+): AccountQuantities {
+  const account = new AccountQuantities(snapshot, settings, now);
+  account.noteUncertain(unseenPositions(account, state), unconfirmedZeros(state));
+  return account;
 }
 
 /** Plans reductions of the account as a whole; positions whose reduction has failed are left to the others. */
@@ -257,12 +282,30 @@ export function isBusy({ lanes }: StoredAccount): boolean {
 /** What lanes have to know of the evaluation; unchanged requests are not written again. */
 function requestsOf(
   before: StoredRequests | undefined,
-  active: readonly ActionRequest[],
-  conclusive: boolean,
+  asked: Pick<StoredRequests, 'active' | 'conclusive' | 'sharedWith'>,
   atMs: number,
 ): StoredRequests | undefined {
-  if (before === undefined && active.length === 0) return undefined;
-  if (before?.conclusive === conclusive && JSON.stringify(before.active) === JSON.stringify(active))
-    return undefined;
-  return { version: 1, active, conclusive, atMs };
+  const { active, conclusive, sharedWith } = asked;
+  if (before === undefined && active.length === 0 && sharedWith === undefined) return undefined;
+  const isSame = before?.conclusive === conclusive && before.sharedWith === sharedWith;
+  if (isSame && JSON.stringify(before.active) === JSON.stringify(active)) return undefined;
+  return { version: 1, atMs, ...asked };
+}
+
+/** Said once, by the account that does not act. */
+function sharingEvents(
+  accountId: string,
+  before: string | undefined,
+  sharedWith: string | undefined,
+  nowMs: number,
+): readonly AuditEvent[] {
+  if (sharedWith === undefined || sharedWith === before) return [];
+  const audit = recorder(accountId, undefined, nowMs);
+  audit.emit({
+    kind: 'sharedAccount',
+    reason: 'samePositions',
+    words: `${accountId} and ${sharedWith} show the same positions: they are two keys of one exchange account, and only ${sharedWith} acts; take one of them out of the config`,
+    alarm: true,
+  });
+  return audit.events;
 }

@@ -138,11 +138,13 @@ async function cancel(
   if (!session.isHeld) throw new LaneRunEnded('leaseLost');
   memory.abortReads(accountId);
   const startedMs = clock.monotonicMs();
+  await session.cover();
   pass('account.sending', { accountId });
   const outcome = await session.account.exchange.cancelAll(step.request, {
     priority: 'protective',
-    mayLeave: () => session.isHeld,
+    mayLeave: (timeoutMs) => session.covers(timeoutMs),
   });
+  session.uncover();
   pass('account.answered', { accountId });
   const durationMs = clock.monotonicMs() - startedMs;
   const error = outcome.kind === 'accepted' ? {} : { error: outcome.error.name };

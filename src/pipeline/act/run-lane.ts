@@ -1,12 +1,21 @@
 import type { InProgress, LaneState, ReadStep, RequestStep, Step } from '../../core/lanes/lane-state.ts';
 import { finish, type StepResult } from '../../core/lanes/lane-step.ts';
+import { answeredLate } from '../../core/lanes/recover-lane.ts';
 import type { CallOptions } from '../../core/ports/exchange.ts';
 import type { LaneRef, SeenAccount } from '../../core/ports/lane-dispatcher.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
-import { LaneRunEnded, LaneSession, viewOf } from './lane-session.ts';
-import { asStored, type Before, hasNothingToDo, type Planned, planStep, takenUp } from './plan-step.ts';
+import { LaneRunEnded, LaneSession, longestLeaseMs, viewOf } from './lane-session.ts';
+import {
+  asStored,
+  type Before,
+  changeLane,
+  hasNothingToDo,
+  type Planned,
+  planStep,
+  takenUp,
+} from './plan-step.ts';
 import { type MarketRecords, readMarket } from './read-market.ts';
 import { runAccountLane } from './run-account-lane.ts';
 
@@ -88,12 +97,13 @@ async function acquire({ context, account, market, signal, seen }: Run): Promise
   const { clock, store, settings, random } = context;
   const owner = `${settings.instance}.${Math.floor(random() * 2 ** 48).toString(36)}`;
   const giveUpMs = clock.monotonicMs() + settings.longestWaitMs;
+  const leaseMs = longestLeaseMs(settings);
   pass('lane.acquiring', { accountId: account.id, market });
   for (let isFirst = true; ; isFirst = false) {
     const askedAtMs = clock.monotonicMs();
-    const reply = await store.leases.acquire(account.id, market, owner, settings.laneLeaseMs);
+    const reply = await store.leases.acquire(account.id, market, owner, leaseMs);
     if (reply.kind === 'held') {
-      const heldUntilMs = askedAtMs + settings.laneLeaseMs;
+      const heldUntilMs = askedAtMs + leaseMs;
       // Whoever had to wait knows that somebody else has changed the lane since.
       const known = isFirst ? seen : undefined;
       const session = new LaneSession(context, account, { lease: reply.lease, heldUntilMs, seen: known });
@@ -157,9 +167,10 @@ async function nextStep(run: MarketRun, before: Before, finished?: RequestStep):
   pass('step.beginning', about);
   let records: Records | undefined;
   const ahead = ({ step }: Planned): void => {
-    if (step?.kind === 'place') session.account.prefetch('reduceOnlyStop');
-    else if (step?.kind === 'cancelAll') session.account.prefetch('cancelAll');
-    else if (step?.kind === 'readPositions') records ??= startRead(run);
+    if (step?.kind === 'place' || step?.kind === 'cancelAll') {
+      session.account.prefetch(step.kind === 'place' ? 'reduceOnlyStop' : 'cancelAll');
+      void session.cover();
+    } else if (step?.kind === 'readPositions') records ??= startRead(run);
   };
   // The gate was asked with controls that may have changed since: the commit holds only if they have not.
   const next = await session.change((view) => {
@@ -201,25 +212,59 @@ async function carryOutStep(run: MarketRun, step: Exclude<RequestStep, ReadStep>
   // Written ahead, but not sent: whoever takes the lane up next treats it as unknown.
   if (!session.isHeld) throw new LaneRunEnded('leaseLost');
   context.memory.abortReads(session.account.id);
+  await session.cover();
   pass('step.sending', about);
   const result = await send(context, session, step);
+  session.uncover();
   // The same in every attempt to record it: a read that has begun since is later than it, whatever the commit meets.
   const answeredMs = context.time.nowMs();
   pass('step.answered', about);
   pass('step.finishing', about);
   const before: Before = (lane, view) => finish(lane, result, view.context.settings, answeredMs);
-  return await nextStep(run, before, step);
+  try {
+    return await nextStep(run, before, step);
+  } catch (error) {
+    if (error instanceof LaneRunEnded && error.end === 'leaseLost') await writeDown(run, step, result);
+    throw error;
+  }
+}
+
+/** The lane is somebody else's by now, who does not know what was sent: it is written down when it can be held again. */
+async function writeDown(
+  { context, session, market, signal }: MarketRun,
+  step: Exclude<RequestStep, ReadStep>,
+  result: Extract<StepResult, { readonly outcome: unknown }>,
+): Promise<void> {
+  const { account } = session;
+  const late = await acquire({ context, account, market, steps: { count: 0 }, signal, seen: undefined });
+  if (late === undefined) return;
+  try {
+    await late.change(
+      (view) =>
+        changeLane(view, market, (lane) =>
+          answeredLate(lane, step, result.outcome, view.context.settings, view.nowMs),
+        ),
+      false,
+    );
+  } finally {
+    await late.release().catch(() => undefined);
+  }
 }
 
 async function send(
   { clock, telemetry }: PipelineContext,
   session: LaneSession,
   step: Exclude<RequestStep, ReadStep>,
-): Promise<StepResult> {
+): Promise<Extract<StepResult, { readonly outcome: unknown }>> {
   const { id: accountId, exchange } = session.account;
   const startedMs = clock.monotonicMs();
-  const options: CallOptions = { priority: 'protective', mayLeave: () => session.isHeld };
-  const result: StepResult =
+  const { answerWithinMs } = step;
+  const options: CallOptions = {
+    priority: 'protective',
+    mayLeave: (timeoutMs) => session.covers(timeoutMs),
+    ...(answerWithinMs === undefined ? {} : { answerWithinMs }),
+  };
+  const result: Extract<StepResult, { readonly outcome: unknown }> =
     step.kind === 'place'
       ? { kind: 'place', outcome: await exchange.reduceOnlyStop(step.request, options) }
       : { kind: 'cancelAll', outcome: await exchange.cancelAll(step.request, options) };

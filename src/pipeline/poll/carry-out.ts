@@ -10,7 +10,7 @@ import { tellCommit } from './tell-commit.ts';
 /** The last step of a poll: what was decided and is durable is handed to those who carry it out. */
 export async function carryOut(
   context: PipelineContext,
-  decided: Decided,
+  decided: Pick<Decided, 'lanes' | 'events' | 'notices'>,
   committed: SeenAccount,
 ): Promise<void> {
   const { telemetry, lanes } = context;

@@ -30,6 +30,8 @@ export interface Decided {
   readonly lanes: readonly LaneRef[];
   readonly notices: readonly Notice[];
   readonly events: Acted['events'];
+  /** Whether what is not asked for any more has ended. */
+  readonly conclusive: boolean;
 }
 
 /** Pure: the same inputs give the same change. */
@@ -73,11 +75,12 @@ export function decide(inputs: DecideInputs): Decided {
       ...(alerts.alerts === undefined ? {} : { alerts: alerts.alerts }),
       ...figuresToStore(inputs, snapshot, evaluation),
     },
-    ...(acted.lanes.size === 0 ? {} : { lanes: acted.lanes }),
+    ...(acted.lanes.size === 0 ? {} : { lanes: acted.lanes, separable: acted.separable }),
     ...(audit.length === 0 ? { quiet: 1 } : { audit }),
     ...(inputs.withHistory ? { history: samplesOf(snapshot, rules) } : {}),
   };
-  return { snapshot, evaluation, commit, lanes: acted.toRun, notices: alerts.notices, events: acted.events };
+  const { toRun: lanes, events } = acted;
+  return { snapshot, evaluation, commit, lanes, notices: alerts.notices, events, conclusive };
 }
 
 /** Of an account in which nothing happens not with every poll; see there. */

@@ -5,11 +5,13 @@ import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
 import { BatchedCommits } from './batched-commits.ts';
 import { carryOut } from './carry-out.ts';
-import { type Decided, decide } from './decide.ts';
+import { type Decided, type DecideInputs, decide } from './decide.ts';
 import { dangerOf, dueIn, timeApart } from './due-in.ts';
 import { HeldClaims } from './held-claims.ts';
+import { catchUpLanes, type LeftLanes } from './left-lanes.ts';
 import { type Observation, observationOf, observeAccount } from './observe-account.ts';
 import { JUDGED_LATE } from './read-sources.ts';
+import { sharedAccount } from './shared-account.ts';
 import { tellCommit } from './tell-commit.ts';
 
 export interface Tick {
@@ -241,10 +243,10 @@ async function judge(
   tick: StartedTick,
 ): Promise<void> {
   const { telemetry, memory, clock } = context;
-  const settled = await commitDecision(context, account, loaded, observation, tick);
+  const settled = await commitDecision(context, account, newest(context, loaded), observation, tick);
   if (settled === undefined) return;
   memory.take(account.id, observation.kept);
-  const { decided, committed } = settled;
+  const { decided, committed, left } = settled;
   telemetry.emit({
     kind: 'evaluated',
     accountId: account.id,
@@ -253,12 +255,32 @@ async function judge(
     evaluation: decided.evaluation,
     durationMs: clock.monotonicMs() - startedMs,
   });
-  await carryOut(context, decided, committed);
+  await Promise.all([carryOut(context, decided, committed), carryOutLeft(context, committed, left)]);
+}
+
+/** While the exchange was asked, runs of lanes in this process went on: what they committed is known here. */
+function newest({ store }: PipelineContext, { stored, controls }: SeenAccount): SeenAccount {
+  const known = store.remembered(stored.accountId);
+  const isNewer = known?.epoch.id === stored.epoch.id && known.version >= stored.version;
+  return isNewer ? { stored: known, controls } : { stored, controls };
+}
+
+async function carryOutLeft(
+  context: PipelineContext,
+  { controls }: SeenAccount,
+  left: LeftLanes | undefined,
+): Promise<void> {
+  const caughtUp = left && (await catchUpLanes(context, left));
+  if (caughtUp === undefined) return;
+  const { stored, toRun: lanes, events } = caughtUp;
+  await carryOut(context, { lanes, events, notices: [] }, { stored, controls });
 }
 
 interface Settled {
+  /** Without what concerns lanes that were left out. */
   readonly decided: Decided;
   readonly committed: SeenAccount;
+  readonly left: LeftLanes | undefined;
 }
 
 /** Decides on what was observed until it is durable: whoever else changed the account meanwhile is heard first. */
@@ -274,7 +296,8 @@ async function commitDecision(
   const withHistory = memory.takeHistoryTurn(account.id, clock.monotonicMs(), settings.historyMs);
   let loaded = first;
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
-    const decided = decideNow(context, account, loaded, observation, withHistory);
+    const inputs = inputsNow(context, account, loaded, observation, withHistory);
+    const decided = decide(inputs);
     pass('poll.evaluated', about);
     const commit = commitOf(decided, tick, clock);
     pass('poll.committing', about);
@@ -282,7 +305,12 @@ async function commitDecision(
     pass('poll.committed', about);
     tellCommit(context.telemetry, 'poll', loaded.stored, result);
     if (result.kind === 'committed') {
-      return { decided, committed: { stored: result.account, controls: loaded.controls } };
+      const { leftOut } = result;
+      return {
+        decided: leftOut.length === 0 ? decided : without(decided, new Set(leftOut)),
+        committed: { stored: result.account, controls: loaded.controls },
+        left: leftOut.length === 0 ? undefined : { inputs, decided, leftOut },
+      };
     }
     const again = await reload(context, account, result);
     if (again === undefined) return undefined;
@@ -292,16 +320,26 @@ async function commitDecision(
   return undefined;
 }
 
-function decideNow(
-  { time, settings }: PipelineContext,
+function without(decided: Decided, leftOut: ReadonlySet<string>): Decided {
+  return {
+    ...decided,
+    lanes: decided.lanes.filter(({ market }) => market === null || !leftOut.has(market)),
+    events: decided.events.filter(({ market }) => market === undefined || !leftOut.has(market)),
+  };
+}
+
+function inputsNow(
+  context: PipelineContext,
   account: WatchedAccount,
   { stored, controls }: SeenAccount,
   observation: Observation,
   withHistory: boolean,
-): Decided {
-  const { reminderMs } = settings;
-  const [now, moment] = [time.instant(), time.moment()];
-  return decide({ account, stored, controls, observation, now, moment, reminderMs, withHistory });
+): DecideInputs {
+  const { reminderMs } = context.settings;
+  const [now, moment] = [context.time.instant(), context.time.moment()];
+  const sharedWith = sharedAccount(context, account);
+  const shared = sharedWith === undefined ? {} : { sharedWith };
+  return { account, stored, controls, observation, now, moment, reminderMs, withHistory, ...shared };
 }
 
 function commitOf({ commit, evaluation }: Decided, tick: StartedTick, clock: Clock): AccountCommit {

@@ -1,5 +1,7 @@
 import type { SourceName } from '../../core/fields/field-catalogue.ts';
+import type { PositionList } from '../../core/ports/exchange.ts';
 import { elapsedMs, type Instant, type SourceReading } from '../../core/quantities/snapshot.ts';
+import { SamePositions } from './same-positions.ts';
 
 /** A reading with the moment at which its age was what it says. */
 export interface KeptReading {
@@ -20,6 +22,8 @@ interface AccountReads {
   taken: Readonly<Kept>;
   readonly underWay: Map<SourceName, Promise<void>>;
   abort: AbortController | undefined;
+  /** Reads were given up, and none of the positions has come since. */
+  isOvertaken: boolean;
   lastHistoryMs: number | undefined;
 }
 
@@ -32,6 +36,7 @@ const RECENT_MS = 20_000;
  * what is read seldom is stored as well; the rest would be too old by the time another process could use it.
  */
 export class ReadMemory {
+  readonly samePositions = new SamePositions();
   readonly #accounts = new Map<string, AccountReads>();
   readonly #running = new Set<Promise<void>>();
 
@@ -43,6 +48,8 @@ export class ReadMemory {
     const account = this.#of(accountId);
     account.kept[source] = kept;
     if (source !== 'positions') return;
+    account.isOvertaken = false;
+    if (kept.reading.kind === 'read') this.samePositions.note(accountId, kept.reading.value as PositionList);
     const sinceMs = kept.at.monotonicMs - RECENT_MS;
     account.recent = [...account.recent.filter(({ at }) => at.monotonicMs >= sinceMs), kept];
   }
@@ -95,17 +102,18 @@ export class ReadMemory {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 
-  /** Whatever is being read of the account is out of date before it arrives. */
+  /**
+   * Whatever is being read of the account is out of date before it arrives. Not twice in a row: where many markets act
+   * one after another there would be no read for seconds, and a lane knows by itself which reads are too early for it.
+   */
   abortReads(accountId: string): void {
     const account = this.#accounts.get(accountId);
-    if (account?.abort === undefined) return;
-    const { abort } = account;
-    account.abort = undefined;
-    abort.abort(OVERTAKEN);
+    if (account === undefined || account.isOvertaken) return;
+    account.isOvertaken = abortIn(account);
   }
 
   abortAll(): void {
-    for (const accountId of this.#accounts.keys()) this.abortReads(accountId);
+    for (const account of this.#accounts.values()) abortIn(account);
   }
 
   /** Whether samples are wanted now; notes that they were taken. */
@@ -118,7 +126,9 @@ export class ReadMemory {
   }
 
   forget(accountId: string): void {
-    this.abortReads(accountId);
+    const account = this.#accounts.get(accountId);
+    if (account !== undefined) abortIn(account);
+    this.samePositions.forget(accountId);
     this.#accounts.delete(accountId);
   }
 
@@ -131,12 +141,22 @@ export class ReadMemory {
         taken: NOTHING_KEPT,
         underWay: new Map(),
         abort: undefined,
+        isOvertaken: false,
         lastHistoryMs: undefined,
       };
       this.#accounts.set(accountId, account);
     }
     return account;
   }
+}
+
+/** Whether there was anything to give up. */
+function abortIn(account: AccountReads): boolean {
+  const { abort, underWay } = account;
+  account.abort = undefined;
+  const isReading = abort !== undefined && underWay.size > 0;
+  abort?.abort(OVERTAKEN);
+  return isReading;
 }
 
 /** One for all: making an error for each would cost more than what it says. */

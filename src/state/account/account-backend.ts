@@ -7,7 +7,7 @@ import type { LaneLeases } from '../../core/ports/state-store.ts';
 export interface Backend {
   readonly leases: LaneLeases;
   view(bucket: number, request: RawRequest): Promise<RawView>;
-  /** Changes each account whose header is still the expected one. */
+  /** Makes each change of which everything that it compares is still the expected one. */
   commit(bucket: number, batch: RawBatch): Promise<RawCommitReply>;
   /** Replaces the bucket's store epoch if it is still `expected`; resolves to the one that holds now. */
   startEpoch(bucket: number, expected: string | null, next: string): Promise<string>;
@@ -21,7 +21,7 @@ export interface Backend {
   holdDue(bucket: number, accountIds: readonly string[], inMs: number): Promise<void>;
   fields(bucket: number, accountId: string): Promise<ReadonlyMap<string, string>>;
   forget(bucket: number, accountId: string): Promise<void>;
-  /** Records from `fromSeq` to `toSeq`, both inclusive: the first `count` of them, or the last. */
+  /** Records with numbers from `from` to `to`, both inclusive: the first `count` of them, or the last. */
   records(bucket: number, accountId: string, range: RecordRange): Promise<readonly RawRecord[]>;
   file(bucket: number, accountId: string, hash: string): Promise<string | null>;
   fileHashes(bucket: number, accountId: string): Promise<readonly string[]>;
@@ -29,8 +29,8 @@ export interface Backend {
 }
 
 export interface RecordRange {
-  readonly fromSeq: number;
-  readonly toSeq: number;
+  readonly from: number;
+  readonly to: number;
   readonly count: number;
   readonly newest: boolean;
 }
@@ -49,6 +49,8 @@ export interface RawAccount {
   readonly accountId: string;
   /** Empty: never committed. */
   readonly header: string;
+  /** Empty: none yet. */
+  readonly tally: string;
   /** Everything, header included; null: not sent, the caller wrote it itself. */
   readonly fields: ReadonlyMap<string, string> | null;
 }
@@ -67,26 +69,36 @@ export interface RawView {
 
 export interface RawBatch {
   readonly epoch: string;
+  /** Who commits: goes into the tally. */
+  readonly writer: string;
   readonly changes: readonly RawChange[];
   /** Replaces the controls, if all changes are made; refuses all of them unless the stamp is the expected one. */
   readonly controls: { readonly expected: string; readonly next: string } | null;
 }
 
-export interface RawRecord {
-  readonly seq: number;
+/** An audit record that is to be numbered. */
+export interface RawText {
   readonly text: string;
   readonly hash: string;
 }
 
+export interface RawRecord extends RawText {
+  readonly number: number;
+}
+
 export interface RawChange {
   readonly accountId: string;
-  readonly expected: string;
+  /** The header; null: of the lanes alone, neither compared nor changed. */
+  readonly expected: string | null;
   readonly header: string;
   /** Further fields and their texts by turns. */
   readonly set: readonly string[];
   readonly remove: readonly string[];
   readonly dueInMs: number | null;
-  readonly records: readonly RawRecord[];
+  readonly records: readonly RawText[];
+  readonly lanes: readonly RawLaneChange[];
+  /** Number of the last record, where there is no tally yet. */
+  readonly lastNumber: number;
   /** Hashes and texts by turns; those that are there already stay. */
   readonly files: readonly string[];
   readonly removeFiles: readonly string[];
@@ -99,7 +111,39 @@ export interface RawChange {
   readonly stamp: string | null;
 }
 
-export type RawOutcome = 'committed' | 'conflict' | 'leaseLost' | 'controlsChanged' | 'auditContradicts';
+export interface RawLaneChange {
+  readonly market: string;
+  /** Its header; empty: none yet. */
+  readonly expected: string;
+  /** The expected one: it is only compared. */
+  readonly header: string;
+  /** Another header than the expected one leaves out this lane, and refuses nothing else. */
+  readonly isSeparable: boolean;
+  /** The text of the lane; null: removed. */
+  readonly text: string | null | undefined;
+  readonly records: readonly RawText[];
+}
+
+/**
+ * Whether a change leaves its trace in the tally. As nearly every poll of an account in which nothing happens does not:
+ * what that writes is most of what Redis is sent.
+ */
+export function leavesTally(change: RawChange): boolean {
+  const { expected, remove, records, lanes, files, removeFiles, history, trimBefore, lease, stamp } = change;
+  const others = remove.length + records.length + lanes.length + files.length + removeFiles.length;
+  const hasConditions = expected === null || lease !== null || stamp !== null;
+  return others + history.length > 0 || trimBefore > 0 || hasConditions;
+}
+
+export type RawOutcome =
+  | {
+      readonly kind: 'committed';
+      /** Before and after; null: the change is one that leaves it alone. */
+      readonly tally: { readonly before: string; readonly after: string } | null;
+      /** Markets of separable lanes that somebody else has changed. */
+      readonly leftOut: readonly string[];
+    }
+  | { readonly kind: 'conflict' | 'leaseLost' | 'controlsChanged' | 'auditContradicts' };
 
 export type RawCommitReply =
   | { readonly kind: 'epochChanged' }

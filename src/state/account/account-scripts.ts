@@ -19,10 +19,13 @@ local out = { redis.call('GET', KEYS[1]) or '', controls, -1, -1 }
 if controls ~= '' and string.sub(controls, 1, ${STAMP_LENGTH}) == ARGV[2] then out[2] = 0 end
 local function give(index)
   local key = KEYS[3 + index]
-  local header = redis.call('HGET', key, 'h') or ''
+  local found = redis.call('HMGET', key, 'h', 't')
+  local header, tally = found[1] or '', found[2] or ''
   out[#out + 1] = index
   out[#out + 1] = header
-  if header == '' or string.sub(header, 3, ${WRITER_LENGTH + 2}) == ARGV[1] then out[#out + 1] = 0
+  out[#out + 1] = tally
+  local isOwn = string.sub(header, 3, ${WRITER_LENGTH + 2}) == ARGV[1]
+  if header == '' or isOwn and string.sub(tally, 1, ${WRITER_LENGTH}) == ARGV[1] then out[#out + 1] = 0
   else out[#out + 1] = redis.call('HGETALL', key) end
 end
 if not claim then
@@ -51,11 +54,15 @@ return out`,
 
 /**
  * KEYS: epoch, controls, due, then per change its hash and, as far as it needs them, leases, audit, files, history.
- * ARGV: epoch, stamp and text of new controls ('' = none), samples of history to keep, then the changes.
+ * ARGV: epoch, stamp and text of new controls ('' = none), samples of history to keep, writer, then the changes.
  * A change begins with account id, expected header, due time ('' = as it was), new header, and how many values of
  * further fields to set follow; that is all of most. Any other says 'more' there, then that number, stamp to insist on
  * ('-' = none), lease field ('' = none), its token, how many values of each kind follow: fields to remove, records,
- * files, files to remove, then the first record to keep (0 = all), and how many of history.
+ * files, files to remove, then the first record to keep (0 = all), how many of history, how many lanes, number of the
+ * last record where no tally is. A new header of '' leaves the account's part alone. A lane is market, expected header,
+ * new header, 1 if it can be left out, 's' and its text, 'r' (removed) or '' (as it is) and '', how many records, and
+ * these. A record is text and hash. Answers per change its code, or code, tally before and after, and places of lanes
+ * left out.
  */
 export const COMMIT: RedisScript = {
   name: 'bwStateCommit',
@@ -64,32 +71,54 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return { 0 } end
 local controls = redis.call('GET', KEYS[2]) or ''
 local stamp = string.sub(controls, 1, ${STAMP_LENGTH})
 local setsControls = ARGV[3] ~= ''
-local out, key, at, last, all, now = { 1, '' }, 4, 5, #ARGV, true, nil
+local out, key, at, last, all, now = { 1, '' }, 4, 6, #ARGV, true, nil
 local function clock()
   if now == nil then
     ${NOW.replace('local now =', 'now =')}
   end
   return now
 end
+local function readLanes(account, count)
+  local lanes, isChanged, leftOut = {}, false, {}
+  for index = 1, count do
+    local lane = { at = at, records = tonumber(ARGV[at + 6]) }
+    at = at + 7 + 2 * lane.records
+    local found = redis.call('HGET', account, 'v:' .. ARGV[lane.at]) or ''
+    if found == ARGV[lane.at + 1] then lanes[#lanes + 1] = lane
+    elseif ARGV[lane.at + 3] == '1' then leftOut[#leftOut + 1] = index
+    else isChanged = true end
+  end
+  return lanes, isChanged, leftOut
+end
 while at <= last do
   local id, expected, due, header, sets = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], tonumber(ARGV[at + 4])
-  local insist, leaseField, token, keepFrom = '-', '', '', '0'
-  local removes, records, files, fileRemoves, history = 0, 0, 0, 0, 0
-  if sets then at = at + 5
-  else
+  local insist, leaseField, token, keepFrom, lastNumber = '-', '', '', '0', '0'
+  local removes, records, files, fileRemoves, history, laneCount = 0, 0, 0, 0, 0, 0
+  local isMore = not sets
+  if isMore then
     sets, insist, leaseField, token = tonumber(ARGV[at + 5]), ARGV[at + 6], ARGV[at + 7], ARGV[at + 8]
     removes, records, files = tonumber(ARGV[at + 9]), tonumber(ARGV[at + 10]), tonumber(ARGV[at + 11])
     fileRemoves, keepFrom, history = tonumber(ARGV[at + 12]), ARGV[at + 13], tonumber(ARGV[at + 14])
-    at = at + 15
-  end
+    laneCount, lastNumber = tonumber(ARGV[at + 15]), ARGV[at + 16]
+    at = at + 17
+  else at = at + 5 end
   local account, leases, audit, filed, series = KEYS[key], nil, nil, nil, nil
   key = key + 1
   if leaseField ~= '' then leases = KEYS[key] key = key + 1 end
-  if records > 0 or keepFrom ~= '0' then audit = KEYS[key] key = key + 1 end
+  if records > 0 or keepFrom ~= '0' or laneCount > 0 then audit = KEYS[key] key = key + 1 end
   if files > 0 or fileRemoves > 0 then filed = KEYS[key] key = key + 1 end
   if history > 0 then series = KEYS[key] key = key + 1 end
-  local code = 1
-  if (redis.call('HGET', account, 'h') or '') ~= expected then code = 2
+  local setFrom = at
+  local removeFrom = setFrom + sets
+  local recordFrom = removeFrom + removes
+  local fileFrom = recordFrom + 2 * records
+  local fileRemoveFrom = fileFrom + files
+  local historyFrom = fileRemoveFrom + fileRemoves
+  local laneFrom = historyFrom + history
+  at = laneFrom
+  local lanes, isChanged, leftOut = readLanes(account, laneCount)
+  local code, before, after = 1, '', ''
+  if isChanged or header ~= '' and (redis.call('HGET', account, 'h') or '') ~= expected then code = 2
   elseif setsControls and ARGV[2] ~= stamp or insist ~= '-' and insist ~= stamp then
     code = 4
     out[2] = controls
@@ -97,32 +126,45 @@ while at <= last do
     local held = redis.call('HGET', leases, leaseField)
     if not held or string.sub(held, 1, #token + 1) ~= token .. '|' then code = 3 end
   end
-  local setFrom = at
-  local removeFrom = setFrom + sets
-  local recordFrom = removeFrom + removes
-  local fileFrom = recordFrom + 3 * records
-  local fileRemoveFrom = fileFrom + files
-  local historyFrom = fileRemoveFrom + fileRemoves
-  at = historyFrom + history
-  if code == 1 and records > 0 then
-    for index = recordFrom, fileFrom - 3, 3 do
-      local added = redis.pcall('XADD', audit, ARGV[index] .. '-0', 't', ARGV[index + 1], 'h', ARGV[index + 2])
-      if type(added) == 'table' and added.err then code = 5 break end
+  if code == 1 and isMore then
+    before = redis.call('HGET', account, 't') or ''
+    local count, number = string.match(before, '|(%d+)|(%d+)$')
+    count, number = tonumber(count or 0), tonumber(number or lastNumber)
+    local function append(from, amount)
+      for index = from, from + 2 * amount - 2, 2 do
+        number = number + 1
+        local entry = string.format('%.0f-0', number)
+        local added = redis.pcall('XADD', audit, entry, 't', ARGV[index], 'h', ARGV[index + 1])
+        if type(added) == 'table' and added.err then code = 5 return end
+      end
     end
+    append(recordFrom, records)
+    for _, lane in ipairs(lanes) do
+      if code == 1 then append(lane.at + 7, lane.records) end
+    end
+    after = string.format('%s|%.0f|%.0f', ARGV[5], count + 1, number)
   end
   if code == 1 then
-    redis.call('HSET', account, 'h', header, unpack(ARGV, setFrom, removeFrom - 1))
+    if header ~= '' then redis.call('HSET', account, 'h', header, unpack(ARGV, setFrom, removeFrom - 1)) end
+    if isMore then redis.call('HSET', account, 't', after) end
+    for _, lane in ipairs(lanes) do
+      local market, laneHeader, does = ARGV[lane.at], ARGV[lane.at + 2], ARGV[lane.at + 4]
+      if laneHeader ~= ARGV[lane.at + 1] then redis.call('HSET', account, 'v:' .. market, laneHeader) end
+      if does == 's' then redis.call('HSET', account, 'l:' .. market, ARGV[lane.at + 5])
+      elseif does == 'r' then redis.call('HDEL', account, 'l:' .. market) end
+    end
     if removes > 0 then redis.call('HDEL', account, unpack(ARGV, removeFrom, recordFrom - 1)) end
     if keepFrom ~= '0' then redis.call('XTRIM', audit, 'MINID', keepFrom .. '-0') end
     for index = fileFrom, fileRemoveFrom - 2, 2 do redis.call('HSETNX', filed, ARGV[index], ARGV[index + 1]) end
     if fileRemoves > 0 then redis.call('HDEL', filed, unpack(ARGV, fileRemoveFrom, historyFrom - 1)) end
     if history > 0 then
-      redis.call('XADD', series, 'MAXLEN', '~', ARGV[4], '*', unpack(ARGV, historyFrom, at - 1))
+      redis.call('XADD', series, 'MAXLEN', '~', ARGV[4], '*', unpack(ARGV, historyFrom, laneFrom - 1))
       redis.call('PEXPIRE', series, 2592000000)
     end
     if due ~= '' then redis.call('ZADD', KEYS[3], clock() + tonumber(due), id) end
   else all = false end
-  out[#out + 1] = code
+  if code == 1 and isMore then out[#out + 1] = { code, before, after, unpack(leftOut) }
+  else out[#out + 1] = code end
 end
 if setsControls and all then redis.call('SET', KEYS[2], ARGV[3]) end
 return out`,

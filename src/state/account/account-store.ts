@@ -27,16 +27,25 @@ import type {
   RawView,
 } from './account-backend.ts';
 import {
+  byBucket,
   type ChangeContext,
-  type Entry,
-  emptyEntry,
   type InternalCommit,
   type PreparedChange,
   prepareChange,
 } from './change.ts';
-import { DocumentError, fieldsOf, HEADER_FIELD, readDocuments, textsOf } from './documents.ts';
-import { readHeader, WRITER_LENGTH } from './header.ts';
-import { contradiction, type RefusedLoad, rawEntry, refusedHeader } from './raw-entry.ts';
+import { DocumentError, fieldsOf, HEADER_FIELD, marketOf, readDocuments, textsOf } from './documents.ts';
+import { type Entry, emptyEntry, isAllOf, isCoveredBy, NO_FILES, type Seen, tallyCount } from './entry.ts';
+import { readHeader, readTally, WRITER_LENGTH } from './header.ts';
+import {
+  contradiction,
+  dangerOf,
+  type RefusedLoad,
+  rawEntry,
+  refusedHeader,
+  type Trail,
+  trailOf,
+} from './raw-entry.ts';
+import { settleChange } from './settle-change.ts';
 import { newEpoch, readEpoch, type StoredEpoch, writeEpoch } from './store-epoch-text.ts';
 
 export interface AccountStoreOptions {
@@ -52,13 +61,6 @@ export interface AccountStoreOptions {
   readonly mostAuditRecords: number;
   /** Resolves to the account as it is then. */
   readonly pruneAudit: (account: StoredAccount) => Promise<StoredAccount>;
-}
-
-/** What this process has last seen of an account within a store epoch; the store may not know less. */
-interface Seen {
-  readonly epoch: string;
-  readonly version: number;
-  readonly headerText: string;
 }
 
 /** An account as sent, with what was remembered of it. */
@@ -121,30 +123,9 @@ export class AccountStore implements StateStore {
     changes: readonly InternalCommit[],
     controls: RawBatch['controls'],
   ): Promise<readonly CommitResult[]> {
-    const results = await this.#commitBuckets(changes, controls);
+    const results = await byBucket(changes, (bucket, group) => this.#commitBucket(bucket, group, controls));
     const isBeyond = results.some((result) => this.#isBeyondBound(result));
     return isBeyond ? Promise.all(results.map((result) => this.#bounded(result))) : results;
-  }
-
-  /** Nearly always of one bucket: a poll's commits go by themselves. */
-  async #commitBuckets(
-    changes: readonly InternalCommit[],
-    controls: RawBatch['controls'],
-  ): Promise<readonly CommitResult[]> {
-    const buckets = changes.map(({ base }) => bucketOf(base.accountId));
-    const [first] = buckets;
-    if (first === undefined) return [];
-    if (buckets.every((bucket) => bucket === first)) return this.#commitBucket(first, changes, controls);
-    const results: CommitResult[] = [];
-    await Promise.all(
-      Array.from(new Set(buckets), async (bucket) => {
-        const indices = [...buckets.keys()].filter((index) => buckets[index] === bucket);
-        const group = indices.map((index) => changes[index]!);
-        const answers = await this.#commitBucket(bucket, group, controls);
-        for (const [turn, index] of indices.entries()) results[index] = answers[turn]!;
-      }),
-    );
-    return results;
   }
 
   async makeDue(accountId: string, inMs: number): Promise<void> {
@@ -163,8 +144,7 @@ export class AccountStore implements StateStore {
     for (;;) {
       const { epoch } = await this.readBucket(bucket, []);
       const texts = await this.#backend.fields(bucket, accountId);
-      const text = texts.get(field);
-      if (text === undefined || field === HEADER_FIELD) return false;
+      if (!texts.has(field) || field === HEADER_FIELD) return false;
       const entry = rawEntry(accountId, texts, epoch);
       const words = `${author} discarded the stored ${document}: ${reason}`;
       const note = { kind: 'note', atMs, about: 'documentDiscarded', words } as const;
@@ -174,11 +154,17 @@ export class AccountStore implements StateStore {
       );
       const audit = [{ ...note, detail: { document, author, reason }, attachments }];
       const base = entry.account;
-      const prepared = prepareChange(entry, { base, audit, removeFields: found }, this.#context());
-      const batch = { epoch: this.#epochs[bucket]!.text, changes: [prepared.raw], controls: null };
-      const reply = await this.#backend.commit(bucket, batch);
+      const market = marketOf(document);
+      const removed = market === null ? { removeFields: found } : { lanes: new Map([[market, null]]) };
+      const prepared = prepareChange(entry, { base, audit, ...removed }, this.#context());
+      const reply = await this.#backend.commit(bucket, {
+        epoch: this.#epochs[bucket]!.text,
+        writer: this.#writer,
+        changes: [prepared.raw],
+        controls: null,
+      });
       this.#entries.delete(accountId);
-      if (reply.kind === 'answered' && reply.outcomes[0] === 'committed') return true;
+      if (reply.kind === 'answered' && reply.outcomes[0]?.kind === 'committed') return true;
     }
   }
 
@@ -188,13 +174,9 @@ export class AccountStore implements StateStore {
     this.#seen.delete(accountId);
   }
 
-  /** Header and chain of an account, whether or not its documents can be read. */
-  async headerOf(accountId: string): Promise<Entry['header']> {
-    const fields = await this.#backend.fields(bucketOf(accountId), accountId);
-    const text = fields.get(HEADER_FIELD);
-    if (text === undefined) return undefined;
-    const header = readHeader(text);
-    return 'writer' in header ? header : undefined;
+  /** Where the audit trail of an account ends, whether or not its documents can be read. */
+  async trailOf(accountId: string): Promise<Trail | undefined> {
+    return trailOf(await this.#backend.fields(bucketOf(accountId), accountId));
   }
 
   #context(): ChangeContext {
@@ -241,9 +223,12 @@ export class AccountStore implements StateStore {
     if (stored === undefined) return 'empty';
     if (stored.run !== raw.run) return 'serverChanged';
     if (this.#epochs[bucket]?.text !== stored.text) this.#epochs[bucket] = stored;
-    const isRolledBack = raw.accounts.some(({ accountId, header }) => {
+    const isRolledBack = raw.accounts.some(({ accountId, header, tally }) => {
       const seen = before.get(accountId);
-      if (seen === undefined || seen.epoch !== stored.epoch.id || seen.headerText === header) return false;
+      if (seen === undefined || seen.epoch !== stored.epoch.id) return false;
+      if (seen.tally !== tally && tallyCount({ text: tally }) <= tallyCount({ text: seen.tally }))
+        return true;
+      if (seen.headerText === header) return false;
       const parsed = readHeader(header);
       return !('writer' in parsed) ? header === '' : parsed.version <= seen.version;
     });
@@ -278,8 +263,7 @@ export class AccountStore implements StateStore {
   async #complete(bucket: number, accounts: readonly RawAccount[]): Promise<readonly Found[]> {
     const found = accounts.map((account) => ({ account, known: this.#entries.get(account.accountId) }));
     const missing = found.filter(
-      ({ account, known }) =>
-        account.header !== '' && account.fields === null && known?.headerText !== account.header,
+      ({ account, known }) => account.header !== '' && account.fields === null && !isAllOf(known, account),
     );
     if (missing.length === 0) return found;
     const accountIds = missing.map(({ account }) => account.accountId);
@@ -290,18 +274,18 @@ export class AccountStore implements StateStore {
   }
 
   #read(bucket: number, raw: RawAccount, known: Entry | undefined, epoch: StoreEpoch): Entry | RefusedLoad {
-    const { accountId, header: headerText } = raw;
+    const { accountId, header: headerText, tally } = raw;
     if (headerText === '') {
       if (bucketOf(accountId) !== bucket)
         throw new RangeError(`account ${accountId} is not of bucket ${bucket}`);
       return emptyEntry(accountId, epoch);
     }
-    if (known?.headerText === headerText && known.account.epoch === epoch) return known;
+    if (isAllOf(known, raw) && known.account.epoch === epoch) return known;
     const header = readHeader(headerText);
     if (!('writer' in header)) return refusedHeader(accountId, header.form);
-    const stored = known?.headerText === headerText ? known : raw.fields && textsOf(raw.fields);
+    const stored = isAllOf(known, raw) ? known : raw.fields && textsOf(raw.fields);
     if (stored === null) throw new Error(`the fields of account ${accountId} were not sent`);
-    this.#note(accountId, epoch, header.version, headerText);
+    this.#note(accountId, { epoch: epoch.id, version: header.version, headerText, tally });
     try {
       const { documents, lanes } = readDocuments(accountId, stored, known && { ...known.account, ...known });
       const account: StoredAccount = {
@@ -312,11 +296,13 @@ export class AccountStore implements StateStore {
         documents,
         lanes,
         danger: header.danger,
-        revision: headerText,
+        revision: `${headerText} ${tally}`,
       };
       const isSameSweep = known?.header?.sweep === header.sweep && known.account.epoch === epoch;
-      const { texts, moving } = stored;
-      return { account, headerText, header, texts, moving, files: isSameSweep ? known.files : new Set() };
+      const { texts, moving, folded, laneHeaders } = stored;
+      const files = isSameSweep ? known.files : NO_FILES;
+      const whole = { text: tally, isComplete: true };
+      return { account, headerText, header, tally: whole, texts, moving, folded, laneHeaders, files };
     } catch (error) {
       if (!(error instanceof DocumentError)) throw error;
       const { code, document, message } = error;
@@ -325,22 +311,31 @@ export class AccountStore implements StateStore {
   }
 
   #remember(entry: Entry): void {
-    const { account, headerText } = entry;
+    const { account, headerText, tally } = entry;
     this.#entryOf.set(account, entry);
-    const kept = this.#entries.get(account.accountId)?.account;
-    if (kept?.epoch === account.epoch && kept.version > account.version) return;
+    const kept = this.#entries.get(account.accountId);
+    if (kept?.account.epoch === account.epoch && !isCoveredBy(kept, entry)) return;
     this.#entries.delete(account.accountId);
     this.#entries.set(account.accountId, entry);
-    if (account.version > 0) this.#note(account.accountId, account.epoch, account.version, headerText);
+    if (account.version > 0) {
+      const { version, epoch } = account;
+      this.#note(account.accountId, { epoch: epoch.id, version, headerText, tally: tally.text });
+    }
     if (this.#entries.size <= this.#options.remembered) return;
     const [oldest] = this.#entries.keys();
     if (oldest !== undefined) this.#entries.delete(oldest);
   }
 
-  #note(accountId: string, epoch: StoreEpoch, version: number, headerText: string): void {
+  /** The newest of each: what came in between may have been another part's. */
+  #note(accountId: string, now: Seen): void {
     const seen = this.#seen.get(accountId);
-    if (seen?.epoch === epoch.id && seen.version > version) return;
-    this.#seen.set(accountId, { epoch: epoch.id, version, headerText });
+    if (seen?.epoch !== now.epoch) {
+      this.#seen.set(accountId, now);
+      return;
+    }
+    const { version, headerText } = seen.version > now.version ? seen : now;
+    const { tally } = tallyCount({ text: seen.tally }) > tallyCount({ text: now.tally }) ? seen : now;
+    this.#seen.set(accountId, { epoch: now.epoch, version, headerText, tally });
   }
 
   async #commitBucket(
@@ -359,7 +354,8 @@ export class AccountStore implements StateStore {
     });
     const sent = prepared.filter((change) => change !== undefined);
     if (epoch === undefined || sent.length === 0) return group.map(() => ({ kind: 'epochChanged' }));
-    const batch = { epoch: epoch.text, changes: sent.map(({ raw }) => raw), controls };
+    const changes = sent.map(({ raw }) => raw);
+    const batch = { epoch: epoch.text, writer: this.#writer, changes, controls };
     const reply = await this.#backend.commit(bucket, batch);
     const answers = this.#answers(epoch, sent, reply);
     let next = 0;
@@ -373,28 +369,28 @@ export class AccountStore implements StateStore {
   ): readonly CommitResult[] {
     if (reply.kind === 'epochChanged' || reply.run !== epoch.run)
       return sent.map(() => ({ kind: 'epochChanged' }));
-    return sent.map(({ next, raw }, index): CommitResult => {
+    return sent.map((change, index): CommitResult => {
       const outcome = reply.outcomes[index]!;
-      if (outcome === 'controlsChanged') return { kind: outcome, controls: readControls(reply.controls) };
-      if (outcome === 'auditContradicts') return contradiction(next.account, raw.records[0]?.seq ?? 0);
-      if (outcome !== 'committed') return { kind: outcome };
+      const { kind } = outcome;
+      if (kind === 'controlsChanged') return { kind, controls: readControls(reply.controls) };
+      if (kind === 'auditContradicts') return contradiction(change.base.account);
+      if (kind !== 'committed') return { kind };
+      const next = settleChange(change, outcome, this.#entries.get(change.raw.accountId));
       this.#remember(next);
-      return { kind: 'committed', account: next.account };
+      return { kind, account: next.account, leftOut: outcome.leftOut };
     });
   }
 
   #isBeyondBound(result: CommitResult): boolean {
     if (result.kind !== 'committed') return false;
-    const header = this.#entryOf.get(result.account)?.header;
-    return header !== undefined && header.seq - header.firstSeq + 1 > this.#options.mostAuditRecords;
+    const entry = this.#entryOf.get(result.account);
+    if (entry?.header === undefined || entry.tally.text === '') return false;
+    const { lastNumber } = readTally(entry.tally.text);
+    return lastNumber - entry.header.firstNumber + 1 > this.#options.mostAuditRecords;
   }
 
   async #bounded(result: CommitResult): Promise<CommitResult> {
     if (result.kind !== 'committed' || !this.#isBeyondBound(result)) return result;
-    return { kind: 'committed', account: await this.#options.pruneAudit(result.account) };
+    return { ...result, account: await this.#options.pruneAudit(result.account) };
   }
-}
-
-function dangerOf(load: AccountLoad): number {
-  return load.kind === 'loaded' ? load.account.danger : Number.NEGATIVE_INFINITY;
 }

@@ -6,10 +6,12 @@ import {
   type Bounds,
   CLOCK_MEMBER,
   CLOCK_STEP_MS,
+  leavesTally,
   type RawAccount,
   type RawBatch,
   type RawChange,
   type RawCommitReply,
+  type RawLaneChange,
   type RawOutcome,
   type RawRecord,
   type RawRequest,
@@ -18,8 +20,8 @@ import {
   type RecordRange,
   STAMP_LENGTH,
 } from './account-backend.ts';
-import { HEADER_FIELD } from './documents.ts';
-import { readHeader } from './header.ts';
+import { HEADER_FIELD, laneField, laneHeaderField, TALLY_FIELD } from './documents.ts';
+import { readHeader, readTally, writeTally } from './header.ts';
 
 interface Account {
   fields: Map<string, string>;
@@ -79,10 +81,9 @@ class MemoryBackend implements Backend {
     const isStale = batch.controls !== null && batch.controls.expected !== stamp;
     const outcomes = batch.changes.map((change) => {
       const outcome = this.#judge(bucket, change, stamp, isStale);
-      if (outcome === 'committed') this.#apply(bucket, change);
-      return outcome;
+      return outcome ?? this.#apply(bucket, batch.writer, change);
     });
-    if (batch.controls !== null && outcomes.every((outcome) => outcome === 'committed')) {
+    if (batch.controls !== null && outcomes.every(({ kind }) => kind === 'committed')) {
       bucket.controls = batch.controls.next;
     }
     return { kind: 'answered', run: 'memory', outcomes, controls };
@@ -123,10 +124,10 @@ class MemoryBackend implements Backend {
   async records(
     index: number,
     accountId: string,
-    { fromSeq, toSeq, count, newest }: RecordRange,
+    { from, to, count, newest }: RecordRange,
   ): Promise<readonly RawRecord[]> {
     const all = this.#bucket(index).accounts.get(accountId)?.records ?? [];
-    const found = all.filter(({ seq }) => seq >= fromSeq && seq <= toSeq);
+    const found = all.filter(({ number }) => number >= from && number <= to);
     return newest ? found.slice(Math.max(0, found.length - count)) : found.slice(0, count);
   }
 
@@ -180,29 +181,57 @@ class MemoryBackend implements Backend {
     return Math.max(0, next - this.#clock.monotonicMs());
   }
 
-  #judge(bucket: Bucket, change: RawChange, stamp: string, isStale: boolean): RawOutcome {
-    const { accountId, lease } = change;
+  /** Why the change is not made, if so. */
+  #judge(bucket: Bucket, change: RawChange, stamp: string, isStale: boolean): RawOutcome | undefined {
+    const { accountId, expected, lease, lanes } = change;
     const account = bucket.accounts.get(accountId);
-    if ((account?.fields.get(HEADER_FIELD) ?? '') !== change.expected) return 'conflict';
-    if (isStale || (change.stamp !== null && change.stamp !== stamp)) return 'controlsChanged';
-    if (lease !== null && !this.leases.isHeld(accountId, lease.market, lease.token)) return 'leaseLost';
-    const lastSeq = account?.records.at(-1)?.seq ?? 0;
-    return (change.records[0]?.seq ?? Number.POSITIVE_INFINITY) <= lastSeq ? 'auditContradicts' : 'committed';
+    const isChanged = expected !== null && (account?.fields.get(HEADER_FIELD) ?? '') !== expected;
+    if (isChanged || lanes.some((lane) => !lane.isSeparable && !isExpected(account, lane))) {
+      return { kind: 'conflict' };
+    }
+    if (isStale || (change.stamp !== null && change.stamp !== stamp)) return { kind: 'controlsChanged' };
+    if (lease !== null && !this.leases.isHeld(accountId, lease.market, lease.token)) {
+      return { kind: 'leaseLost' };
+    }
+    const hasRecords = change.records.length > 0 || lanes.some(({ records }) => records.length > 0);
+    const isContradicted = (account?.records.at(-1)?.number ?? 0) > lastNumberOf(account, change);
+    return hasRecords && isContradicted ? { kind: 'auditContradicts' } : undefined;
   }
 
-  #apply(bucket: Bucket, change: RawChange): void {
+  #apply(bucket: Bucket, writer: string, change: RawChange): RawOutcome {
     const { accountId } = change;
     let account = bucket.accounts.get(accountId);
     if (account === undefined) {
       account = { fields: new Map(), records: [], files: new Map(), history: [] };
       bucket.accounts.set(accountId, account);
     }
-    account.fields.set(HEADER_FIELD, change.header);
-    for (const [field, text] of turns(change.set)) account.fields.set(field, text);
-    for (const field of change.remove) account.fields.delete(field);
-    account.records.push(...change.records);
+    const { fields } = account;
+    const lanes = change.lanes.filter((lane) => isExpected(account, lane));
+    const leftOut = change.lanes.filter((lane) => !lanes.includes(lane)).map(({ market }) => market);
+    let number = lastNumberOf(account, change);
+    for (const record of [...change.records, ...lanes.flatMap(({ records }) => records)]) {
+      account.records.push({ ...record, number: (number += 1) });
+    }
+    if (change.expected !== null) fields.set(HEADER_FIELD, change.header);
+    for (const [field, text] of turns(change.set)) fields.set(field, text);
+    for (const field of change.remove) fields.delete(field);
+    for (const { market, expected, header, text } of lanes) {
+      if (header !== expected) fields.set(laneHeaderField(market), header);
+      if (text === null) fields.delete(laneField(market));
+      else if (text !== undefined) fields.set(laneField(market), text);
+    }
+    this.#applyOthers(bucket, account, change);
+    if (!leavesTally(change)) return { kind: 'committed', tally: null, leftOut };
+    const before = fields.get(TALLY_FIELD) ?? '';
+    const after = writeTally({ writer, count: readTally(before).count + 1, lastNumber: number });
+    fields.set(TALLY_FIELD, after);
+    return { kind: 'committed', tally: { before, after }, leftOut };
+  }
+
+  #applyOthers(bucket: Bucket, account: Account, change: RawChange): void {
+    const { accountId } = change;
     if (change.trimBefore > 0) {
-      account.records = account.records.filter(({ seq }) => seq >= change.trimBefore);
+      account.records = account.records.filter(({ number }) => number >= change.trimBefore);
     }
     for (const [hash, text] of turns(change.files)) account.files.set(hash, text);
     for (const hash of change.removeFiles) account.files.delete(hash);
@@ -214,12 +243,22 @@ class MemoryBackend implements Backend {
   }
 }
 
+function isExpected(account: Account | undefined, { market, expected }: RawLaneChange): boolean {
+  return (account?.fields.get(laneHeaderField(market)) ?? '') === expected;
+}
+
+function lastNumberOf(account: Account | undefined, { lastNumber }: RawChange): number {
+  const tally = account?.fields.get(TALLY_FIELD);
+  return tally === undefined ? lastNumber : readTally(tally).lastNumber;
+}
+
 function readRaw(bucket: Bucket, accountId: string, writer: string): RawAccount {
   const fields = bucket.accounts.get(accountId)?.fields;
   const header = fields?.get(HEADER_FIELD) ?? '';
   const parsed = readHeader(header);
-  const isOwn = 'writer' in parsed && parsed.writer === writer;
-  return { accountId, header, fields: fields === undefined || isOwn ? null : new Map(fields) };
+  const tally = fields?.get(TALLY_FIELD) ?? '';
+  const isOwn = 'writer' in parsed && parsed.writer === writer && readTally(tally).writer === writer;
+  return { accountId, header, tally, fields: fields === undefined || isOwn ? null : new Map(fields) };
 }
 
 function turns(values: readonly string[]): [string, string][] {

@@ -2,19 +2,21 @@ import type { Redis } from 'ioredis';
 import { BUCKETS, StoreLostError } from '../../core/ports/state-store.ts';
 import { createRedisLeases, leaseField } from '../leases/leases-redis.ts';
 import { prepareScripts, type RedisScript, type ScriptArgument } from '../redis-scripts.ts';
-import type {
-  Backend,
-  Bounds,
-  RawAccount,
-  RawBatch,
-  RawChange,
-  RawCommitReply,
-  RawOutcome,
-  RawRecord,
-  RawRequest,
-  RawSample,
-  RawView,
-  RecordRange,
+import {
+  type Backend,
+  type Bounds,
+  leavesTally,
+  type RawAccount,
+  type RawBatch,
+  type RawChange,
+  type RawCommitReply,
+  type RawLaneChange,
+  type RawOutcome,
+  type RawRecord,
+  type RawRequest,
+  type RawSample,
+  type RawView,
+  type RecordRange,
 } from './account-backend.ts';
 import { COMMIT, HOLD_DUE, MAKE_DUE, SET_CONTROLS, START_EPOCH, VIEW } from './account-scripts.ts';
 import { type BucketKeys, bucketKeys } from './keys.ts';
@@ -81,7 +83,7 @@ class RedisStateBackend implements RedisBackend {
     const keys = this.#of(bucket);
     const names: string[] = [keys.epoch, keys.controls, keys.due];
     const { expected = '', next = '' } = batch.controls ?? {};
-    const args: ScriptArgument[] = [batch.epoch, expected, next, this.#historySamples];
+    const args: ScriptArgument[] = [batch.epoch, expected, next, this.#historySamples, batch.writer];
     for (const change of batch.changes) {
       nameKeys(names, keys, change);
       writeChange(args, change);
@@ -89,7 +91,7 @@ class RedisStateBackend implements RedisBackend {
     return this.#within('committing accounts', async () => {
       const call = (): Promise<unknown> => this.#run(COMMIT, names.length, ...names, ...args);
       const { reply, run } = await this.#identified(call);
-      return readCommitReply(reply as unknown[], run);
+      return readCommitReply(reply as unknown[], run, batch.changes);
     });
   }
 
@@ -145,15 +147,16 @@ class RedisStateBackend implements RedisBackend {
 
   records(bucket: number, accountId: string, range: RecordRange): Promise<readonly RawRecord[]> {
     const key = this.#of(bucket).audit(accountId);
-    const from = `${range.fromSeq}-0`;
-    const to = Number.isFinite(range.toSeq) ? `${range.toSeq}-0` : '+';
+    const from = `${range.from}-0`;
+    const to = Number.isFinite(range.to) ? `${range.to}-0` : '+';
     return this.#within('reading audit records', async () => {
       const entries = range.newest
         ? (await this.#redis.xrevrange(key, to, from, 'COUNT', range.count)).reverse()
         : await this.#redis.xrange(key, from, to, 'COUNT', range.count);
       return entries.map(([id, values]) => {
         const fields = pairs(values);
-        return { seq: Number.parseInt(id, 10), text: fields.get('t') ?? '', hash: fields.get('h') ?? '' };
+        const number = Number.parseInt(id, 10);
+        return { number, text: fields.get('t') ?? '', hash: fields.get('h') ?? '' };
       });
     });
   }
@@ -231,11 +234,12 @@ function pairs(values: readonly string[]): Map<string, string> {
 function readView(reply: readonly unknown[], accountIds: readonly string[], run: string): RawView {
   const [epoch, controls, nextDue, now] = reply;
   const accounts: RawAccount[] = [];
-  for (let at = 4; at < reply.length; at += 3) {
-    const fields = reply[at + 2];
+  for (let at = 4; at < reply.length; at += 4) {
+    const fields = reply[at + 3];
     accounts.push({
       accountId: accountIds[Number(reply[at]) - 1]!,
       header: String(reply[at + 1]),
+      tally: String(reply[at + 2]),
       fields: Array.isArray(fields) ? pairs(fields as string[]) : null,
     });
   }
@@ -249,60 +253,63 @@ function readView(reply: readonly unknown[], accountIds: readonly string[], run:
   };
 }
 
-const OUTCOMES: readonly (RawOutcome | undefined)[] = [
-  undefined,
-  'committed',
-  'conflict',
-  'leaseLost',
-  'controlsChanged',
-  'auditContradicts',
-];
+const REFUSALS: Readonly<Record<number, Exclude<RawOutcome['kind'], 'committed'>>> = {
+  2: 'conflict',
+  3: 'leaseLost',
+  4: 'controlsChanged',
+  5: 'auditContradicts',
+};
 
-function readCommitReply(reply: readonly unknown[], run: string): RawCommitReply {
+function readCommitReply(
+  reply: readonly unknown[],
+  run: string,
+  changes: readonly RawChange[],
+): RawCommitReply {
   if (reply[0] === 0) return { kind: 'epochChanged' };
-  const outcomes = reply.slice(2).map((code) => {
-    const outcome = OUTCOMES[Number(code)];
-    if (outcome === undefined) throw new TypeError('unexpected reply of a Redis script');
-    return outcome;
-  });
+  const outcomes = changes.map((change, index) => readOutcome(reply[index + 2], change));
   return { kind: 'answered', run, outcomes, controls: String(reply[1]) };
 }
 
+function readOutcome(answer: unknown, { lanes }: RawChange): RawOutcome {
+  if (Array.isArray(answer)) {
+    const [, before, after, ...places] = answer as [number, string, string, ...number[]];
+    const leftOut = places.map((place) => lanes[place - 1]!.market);
+    return { kind: 'committed', tally: { before, after }, leftOut };
+  }
+  if (answer === 1) return { kind: 'committed', tally: null, leftOut: [] };
+  const kind = REFUSALS[Number(answer)];
+  if (kind === undefined) throw new TypeError('unexpected reply of a Redis script');
+  return { kind };
+}
+
 function nameKeys(names: string[], keys: BucketKeys, change: RawChange): void {
-  const { accountId, lease, records, trimBefore, files, removeFiles, history } = change;
+  const { accountId, lease, records, lanes, trimBefore, files, removeFiles, history } = change;
   names.push(keys.account(accountId));
   if (lease !== null) names.push(keys.leases(accountId));
-  if (records.length > 0 || trimBefore > 0) names.push(keys.audit(accountId));
+  if (records.length > 0 || trimBefore > 0 || lanes.length > 0) names.push(keys.audit(accountId));
   if (files.length > 0 || removeFiles.length > 0) names.push(keys.files(accountId));
   if (history.length > 0) names.push(keys.history(accountId));
 }
 
 function writeChange(args: ScriptArgument[], change: RawChange): void {
   const { accountId, expected, dueInMs, header, set, remove, records, files, removeFiles, history } = change;
-  args.push(accountId, expected, dueInMs ?? '', header);
-  if (onlySets(change)) {
+  args.push(accountId, expected ?? '', dueInMs ?? '', expected === null ? '' : header);
+  if (!leavesTally(change)) {
     args.push(set.length, ...set);
     return;
   }
-  const { stamp, lease, trimBefore } = change;
+  const { stamp, lease, trimBefore, lanes, lastNumber } = change;
   args.push('more', set.length, stamp ?? '-', lease === null ? '' : leaseField(lease.market));
   args.push(lease?.token ?? '', remove.length, records.length, files.length, removeFiles.length);
-  args.push(trimBefore, history.length, ...set, ...remove);
-  for (const { seq, text, hash } of records) args.push(seq, text, hash);
+  args.push(trimBefore, history.length, lanes.length, lastNumber, ...set, ...remove);
+  for (const { text, hash } of records) args.push(text, hash);
   args.push(...files, ...removeFiles, ...history);
+  for (const lane of lanes) writeLane(args, lane);
 }
 
-/** As nearly every poll of an account in which nothing happens: what it writes is most of what Redis is sent. */
-function onlySets({
-  remove,
-  records,
-  trimBefore,
-  files,
-  removeFiles,
-  history,
-  lease,
-  stamp,
-}: RawChange): boolean {
-  const others = remove.length + records.length + files.length + removeFiles.length + history.length;
-  return others === 0 && trimBefore === 0 && lease === null && stamp === null;
+function writeLane(args: ScriptArgument[], lane: RawLaneChange): void {
+  const { market, expected, header, isSeparable, text, records } = lane;
+  const does = text === undefined ? '' : text === null ? 'r' : 's';
+  args.push(market, expected, header, isSeparable ? 1 : 0, does, text ?? '', records.length);
+  for (const record of records) args.push(record.text, record.hash);
 }

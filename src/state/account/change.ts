@@ -1,28 +1,19 @@
-import { type AuditDraft, GENESIS_HASH, type StoreRecord } from '../../core/audit/audit-record.ts';
-import type {
-  AccountCommit,
-  AccountDocuments,
-  DocumentName,
-  StoredAccount,
-  StoreEpoch,
-} from '../../core/ports/state-store.ts';
+import {
+  type AuditDraft,
+  type ChainHead,
+  GENESIS_HASH,
+  type StoreRecord,
+} from '../../core/audit/audit-record.ts';
+import type { LaneState } from '../../core/lanes/lane-state.ts';
+import { type AccountCommit, bucketOf, type DocumentName } from '../../core/ports/state-store.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
 import type { AccountState } from '../../core/rules/account-state.ts';
 import { type Appended, appendRecords } from '../audit/audit-chain.ts';
-import type { RawChange } from './account-backend.ts';
-import { documentField, laneField, MOVING_FIELD, type StoredTexts } from './documents.ts';
+import type { RawChange, RawLaneChange } from './account-backend.ts';
+import { documentField, FOLDED_FIELD, laneField, MOVING_FIELD } from './documents.ts';
+import { type Entry, NO_FILES } from './entry.ts';
 import { isRestingText, movingText, restingText, restsAlike } from './evaluation-document.ts';
-import { type Header, writeHeader } from './header.ts';
-
-/** What a store knows of an account besides what it shows. */
-export interface Entry extends StoredTexts {
-  readonly account: StoredAccount;
-  /** Empty: never committed. */
-  readonly headerText: string;
-  readonly header: Header | undefined;
-  /** Hashes of attachments that are certainly stored, under this `sweep` of the header. */
-  readonly files: ReadonlySet<string>;
-}
+import { type Header, readLaneHeader, writeHeader, writeLaneHeader } from './header.ts';
 
 /** What only the store's own parts may ask for. */
 export interface InternalCommit extends AccountCommit {
@@ -40,62 +31,163 @@ export interface ChangeContext {
 }
 
 export interface PreparedChange {
+  readonly base: Entry;
+  readonly commit: InternalCommit;
   readonly raw: RawChange;
-  /** The account once the change is made. */
-  readonly next: Entry;
+  /** Everything but the lanes once the change is made; null: it stays as it is. */
+  readonly rest: PreparedRest | null;
 }
 
+export interface PreparedRest extends Pick<Entry, 'moving' | 'folded' | 'files'> {
+  readonly header: Header;
+}
+
+type Draft = AuditDraft | StoreRecord;
+
 /** Everything that a commit writes, and nothing that is there already. */
-export function prepareChange(entry: Entry, commit: InternalCommit, context: ChangeContext): PreparedChange {
-  const { account, header } = entry;
+export function prepareChange(base: Entry, commit: InternalCommit, context: ChangeContext): PreparedChange {
+  const drafts = sortDrafts(commit);
+  const lanes = lanesOf(base, commit, drafts.byLane, context);
+  const others = {
+    accountId: base.account.accountId,
+    lanes,
+    dueInMs: commit.due === undefined ? null : Math.max(0, Math.round(commit.due.inMs)),
+    lastNumber: base.header?.isOld === true ? base.header.seq : 0,
+    removeFiles: commit.removeFiles ?? [],
+    trimBefore: commit.trimBefore ?? 0,
+    lease: commit.lease ?? null,
+    stamp: commit.controls?.stamp ?? null,
+  };
+  if (isOfLanesAlone(base, commit, drafts.own)) {
+    const raw = { ...NOTHING_OF_REST, ...others };
+    return { base, commit, raw, rest: null };
+  }
+  const { rest, ...written } = restOf(base, commit, drafts.own, context);
+  return { base, commit, raw: { ...written, ...others, expected: base.headerText }, rest };
+}
+
+const NOTHING_OF_REST = {
+  expected: null,
+  header: '',
+  set: [],
+  remove: [],
+  records: [],
+  files: [],
+  history: [],
+};
+
+interface SortedDrafts {
+  readonly own: readonly Draft[];
+  readonly byLane: ReadonlyMap<string, readonly Draft[]>;
+}
+
+function sortDrafts({ audit = [], storeRecords = [], lanes }: InternalCommit): SortedDrafts {
+  const byLane = new Map<string, Draft[]>();
+  const own: Draft[] = [];
+  for (const draft of audit) {
+    const market = draft.kind === 'action' ? draft.event.market : undefined;
+    if (market === undefined || lanes?.has(market) !== true) own.push(draft);
+    else byLane.set(market, [...(byLane.get(market) ?? []), draft]);
+  }
+  return { own: [...own, ...storeRecords], byLane };
+}
+
+/** The first commit in a store epoch is also one of the account, whatever it changes; so is that of an old account. */
+function isOfLanesAlone({ account, header }: Entry, commit: InternalCommit, own: readonly Draft[]): boolean {
+  const { documents, due, quiet, history, removeFields, trimBefore, removeFiles, lanes } = commit;
+  if (lanes === undefined || header === undefined || header.isOld || account.isNewEpoch) return false;
+  const lists = [own, history ?? [], removeFields ?? [], removeFiles ?? [], Object.keys(documents ?? {})];
+  const isOther = due !== undefined || quiet !== undefined || trimBefore !== undefined;
+  return !isOther && lists.every(({ length }) => length === 0);
+}
+
+function lanesOf(
+  base: Entry,
+  commit: InternalCommit,
+  drafts: SortedDrafts['byLane'],
+  context: ChangeContext,
+): readonly RawLaneChange[] {
+  const { account, laneHeaders } = base;
+  const all = commit.lease?.market === null ? laneHeaders.keys() : [];
+  return [...new Set([...(commit.lanes?.keys() ?? []), ...all])].map((market) => {
+    const expected = laneHeaders.get(market) ?? '';
+    const before = readLaneHeader(expected) ?? { version: 0, seq: 0, head: GENESIS_HASH };
+    const { end, records } = appendRecords({
+      accountId: account.accountId,
+      market,
+      epoch: account.epoch.id,
+      atMs: context.nowMs,
+      end: { ...before, quiet: 0, quietSinceMs: 0 },
+      drafts: drafts.get(market) ?? [],
+      redact: context.redact,
+    });
+    const text = laneText(base, market, commit.lanes?.get(market));
+    const isSame = text === undefined && records.length === 0;
+    const header = isSame ? expected : writeLaneHeader({ ...end, version: before.version + 1 });
+    return { market, expected, header, text, records, isSeparable: commit.separable?.has(market) ?? false };
+  });
+}
+
+function laneText(
+  { texts, account }: Entry,
+  market: string,
+  lane: LaneState | null | undefined,
+): string | null | undefined {
+  const before = texts.get(laneField(market));
+  if (lane === undefined || lane === account.lanes.get(market)) return undefined;
+  if (lane === null) return before === undefined ? undefined : null;
+  const text = JSON.stringify(lane);
+  return text === before ? undefined : text;
+}
+
+type WrittenRest = Pick<RawChange, 'header' | 'set' | 'remove' | 'records' | 'files' | 'history'> & {
+  readonly rest: PreparedRest;
+};
+
+function restOf(
+  base: Entry,
+  commit: InternalCommit,
+  own: readonly Draft[],
+  context: ChangeContext,
+): WrittenRest {
+  const { account, header } = base;
   const { nowMs } = context;
-  const written = changedTexts(entry, commit);
+  const written = changedDocuments(base, commit);
+  const fold = commit.due === undefined ? undefined : foldOf(base, nowMs);
+  if (fold !== undefined) written.set.push(FOLDED_FIELD, fold.folded);
   const appended = appendRecords({
     accountId: account.accountId,
     epoch: account.epoch.id,
     atMs: nowMs,
     end: chainEnd(header, commit.quiet ?? 0, nowMs),
-    drafts: draftsOf(entry, commit, nowMs),
+    drafts: [...epochDrafts(base, nowMs), ...own, ...(fold === undefined ? [] : [fold.record])],
     redact: context.redact,
   });
   const history = historyOf(header, commit, context);
-  const removeFiles = commit.removeFiles ?? [];
-  const nextHeader: Header = {
+  const removesFiles = (commit.removeFiles?.length ?? 0) > 0;
+  const next: Header = {
+    ...appended.end,
     writer: context.writer,
     version: account.version + 1,
     epoch: account.epoch.id,
     danger: commit.due?.danger ?? account.danger,
-    seq: appended.end.seq,
-    head: appended.end.head,
-    firstSeq: commit.trimBefore ?? header?.firstSeq ?? 1,
-    sweep: (header?.sweep ?? 0) + (removeFiles.length > 0 ? 1 : 0),
-    quiet: appended.end.quiet,
-    quietSinceMs: appended.end.quietSinceMs,
+    firstNumber: commit.trimBefore ?? header?.firstNumber ?? 1,
+    sweep: (header?.sweep ?? 0) + (removesFiles ? 1 : 0),
     historyMs: history.length > 0 ? nowMs : (header?.historyMs ?? 0),
+    isOld: false,
   };
-  const headerText = writeHeader(nextHeader);
-  const raw: RawChange = {
-    accountId: account.accountId,
-    expected: entry.headerText,
-    header: headerText,
+  const files = removesFiles ? NO_FILES : filesAfter(base, appended);
+  const folded = fold?.folded ?? base.folded;
+  return {
+    header: writeHeader(next),
     set: written.set,
     remove: written.remove,
-    dueInMs: commit.due === undefined ? null : Math.max(0, Math.round(commit.due.inMs)),
     records: appended.records,
-    files: newFiles(entry, appended),
-    removeFiles,
-    trimBefore: commit.trimBefore ?? 0,
+    files: newFiles(base, appended),
     history,
-    lease: commit.lease ?? null,
-    stamp: commit.controls?.stamp ?? null,
+    rest: { header: next, moving: written.moving, folded, files },
   };
-  const next = nextAccount(entry.account, commit, nextHeader, headerText);
-  const { texts, moving } = written;
-  const files = removeFiles.length > 0 ? NO_FILES : filesAfter(entry, appended);
-  return { raw, next: { account: next, header: nextHeader, headerText, texts, moving, files } };
 }
-
-const NO_FILES: ReadonlySet<string> = new Set();
 
 function newFiles(entry: Entry, { files }: Appended): readonly string[] {
   if (files.size === 0) return [];
@@ -106,42 +198,37 @@ function filesAfter(entry: Entry, { files }: Appended): Entry['files'] {
   return files.size === 0 ? entry.files : new Set([...entry.files, ...files.keys()]);
 }
 
-/** What is written, and the texts as they are then. */
-interface Written extends StoredTexts {
+interface WrittenDocuments {
   /** Fields and texts by turns. */
-  readonly set: readonly string[];
-  readonly remove: readonly string[];
+  readonly set: string[];
+  readonly remove: string[];
+  readonly moving: string | undefined;
 }
 
 /** Documents that differ from what is stored; a rewrite of the same text costs more than the comparison. */
-function changedTexts(entry: Entry, commit: InternalCommit): Written {
+function changedDocuments(entry: Entry, commit: InternalCommit): WrittenDocuments {
   const { texts, account } = entry;
   const set: string[] = [];
   const remove: string[] = [...(commit.removeFields ?? [])];
   const write = (field: string, text: string): void => {
     if (text !== texts.get(field)) set.push(field, text);
   };
-  const offer = (field: string, value: unknown): void => {
-    if (value !== null) write(field, JSON.stringify(value));
-    else if (texts.has(field)) remove.push(field);
-  };
   const { documents = {} } = commit;
   const { evaluation } = documents;
   if (evaluation && !restsIn(entry, evaluation)) write(EVALUATION_FIELD, restingText(evaluation));
   for (const name of Object.keys(documents) as DocumentName[]) {
     const value = documents[name];
+    const field = documentField(name);
     if (value === undefined || value === account.documents[name]) continue;
-    if (name !== 'evaluation' || value === null) offer(documentField(name), value);
+    if (value === null) {
+      if (texts.has(field)) remove.push(field);
+    } else if (name !== 'evaluation') write(field, JSON.stringify(value));
   }
-  for (const [market, lane] of commit.lanes ?? []) {
-    if (lane !== account.lanes.get(market)) offer(laneField(market), lane);
-  }
-  const after = nextTexts(texts, set, remove);
   const moving = movingAfter(entry, commit);
   if (moving === undefined) {
     if (entry.moving !== undefined && !remove.includes(MOVING_FIELD)) remove.push(MOVING_FIELD);
   } else if (moving !== entry.moving) set.push(MOVING_FIELD, moving);
-  return { set, remove, texts: after, moving };
+  return { set, remove, moving };
 }
 
 const EVALUATION_FIELD = documentField('evaluation');
@@ -160,16 +247,21 @@ function movingAfter(entry: Entry, { documents, removeFields }: InternalCommit):
   return isSame ? entry.moving : movingText(evaluation);
 }
 
-function nextTexts(
-  before: Entry['texts'],
-  set: readonly string[],
-  remove: readonly string[],
-): Entry['texts'] {
-  if (set.length === 0 && remove.length === 0) return before;
-  const texts = new Map(before);
-  for (const field of remove) texts.delete(field);
-  for (let index = 0; index < set.length; index += 2) texts.set(set[index]!, set[index + 1]!);
-  return texts;
+/** How far the chains of lanes have come, where any went on since the account's chain was last told. */
+function foldOf(
+  { folded, laneHeaders }: Entry,
+  atMs: number,
+): { readonly record: StoreRecord; readonly folded: string } | undefined {
+  const known = folded === undefined ? {} : (JSON.parse(folded) as Readonly<Record<string, number>>);
+  const heads: Record<string, ChainHead> = {};
+  for (const [market, text] of laneHeaders) {
+    const { seq, head: hash } = readLaneHeader(text) ?? { seq: 0, head: '' };
+    if (seq > (known[market] ?? 0)) heads[market] = { seq, hash };
+  }
+  const moved = Object.entries(heads);
+  if (moved.length === 0) return undefined;
+  const now = { ...known, ...Object.fromEntries(moved.map(([market, { seq }]) => [market, seq])) };
+  return { record: { kind: 'lanes', atMs, heads }, folded: JSON.stringify(now) };
 }
 
 function chainEnd(header: Header | undefined, quiet: number, nowMs: number) {
@@ -183,20 +275,10 @@ function chainEnd(header: Header | undefined, quiet: number, nowMs: number) {
   };
 }
 
-function draftsOf(
-  entry: Entry,
-  commit: InternalCommit,
-  nowMs: number,
-): readonly (AuditDraft | StoreRecord)[] {
-  const { account, header } = entry;
-  const { audit = [], storeRecords = [] } = commit;
-  const drafts = storeRecords.length === 0 ? audit : [...audit, ...storeRecords];
-  if (header?.epoch === account.epoch.id) return drafts;
+function epochDrafts({ account, header }: Entry, nowMs: number): readonly StoreRecord[] {
+  if (header?.epoch === account.epoch.id) return [];
   const { id, why } = account.epoch;
-  return [
-    { kind: 'epochStarted', atMs: nowMs, epoch: id, previousEpoch: header?.epoch ?? null, why },
-    ...drafts,
-  ];
+  return [{ kind: 'epochStarted', atMs: nowMs, epoch: id, previousEpoch: header?.epoch ?? null, why }];
 }
 
 /** A sample of all subjects, if the last one is old enough; a clock that stepped back does not stop them. */
@@ -207,63 +289,25 @@ function historyOf(header: Header | undefined, commit: AccountCommit, context: C
   return samples.flatMap(({ subject, values }) => [subject, JSON.stringify(values)]);
 }
 
-function nextAccount(
-  before: StoredAccount,
-  commit: InternalCommit,
-  header: Header,
-  revision: string,
-): StoredAccount {
-  return {
-    accountId: before.accountId,
-    version: header.version,
-    epoch: before.epoch,
-    isNewEpoch: false,
-    documents: nextDocuments(before.documents, commit),
-    lanes: nextLanes(before.lanes, commit),
-    danger: header.danger,
-    revision,
-  };
-}
-
-function nextDocuments(before: AccountDocuments, { documents }: AccountCommit): AccountDocuments {
-  if (documents === undefined) return before;
-  const next: Partial<Record<DocumentName, unknown>> = { ...before };
-  for (const name of Object.keys(documents) as DocumentName[]) {
-    const value = documents[name];
-    if (value === null) delete next[name];
-    else if (value !== undefined) next[name] = value;
-  }
-  return next as AccountDocuments;
-}
-
-function nextLanes(before: StoredAccount['lanes'], commit: AccountCommit): StoredAccount['lanes'] {
-  if (commit.lanes === undefined || commit.lanes.size === 0) return before;
-  const next = new Map(before);
-  for (const [market, lane] of commit.lanes) {
-    if (lane === null) next.delete(market);
-    else next.set(market, lane);
-  }
-  return next;
-}
-
-/** An account that was never committed. */
-export function emptyEntry(accountId: string, epoch: StoreEpoch): Entry {
-  const account: StoredAccount = {
-    accountId,
-    version: 0,
-    epoch,
-    isNewEpoch: false,
-    documents: {},
-    lanes: new Map(),
-    danger: 0,
-    revision: '',
-  };
-  return {
-    account,
-    headerText: '',
-    header: undefined,
-    texts: new Map(),
-    moving: undefined,
-    files: NO_FILES,
-  };
+/** Each bucket's changes by themselves, answered in the order asked. Nearly always there is one: a poll's. */
+export async function byBucket<R>(
+  changes: readonly InternalCommit[],
+  commit: (bucket: number, group: readonly InternalCommit[]) => Promise<readonly R[]>,
+): Promise<readonly R[]> {
+  const buckets = changes.map(({ base }) => bucketOf(base.accountId));
+  const [first] = buckets;
+  if (first === undefined) return [];
+  if (buckets.every((bucket) => bucket === first)) return commit(first, changes);
+  const results: R[] = [];
+  await Promise.all(
+    Array.from(new Set(buckets), async (bucket) => {
+      const indices = [...buckets.keys()].filter((index) => buckets[index] === bucket);
+      const answers = await commit(
+        bucket,
+        indices.map((index) => changes[index]!),
+      );
+      for (const [turn, index] of indices.entries()) results[index] = answers[turn]!;
+    }),
+  );
+  return results;
 }

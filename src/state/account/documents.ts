@@ -196,13 +196,16 @@ export const LANE_CODEC: DocumentCodec<LaneState> = {
 };
 
 /**
- * Fields of the account's hash: `h` the header, `d:<name>` documents, `l:<market>` lanes, `m` what moves of the
- * document `evaluation`.
+ * Fields of the account's hash: `h` the header, `d:<name>` documents, `m` what moves of the document `evaluation`, `f`
+ * how far the audit chains of lanes have been folded, `l:<market>` lanes, `v:<market>` their headers, `t` the tally.
  */
 export const HEADER_FIELD = 'h';
 export const MOVING_FIELD = 'm';
+export const FOLDED_FIELD = 'f';
+export const TALLY_FIELD = 't';
 const DOCUMENT_FIELD = 'd:';
 const LANE_FIELD = 'l:';
+const LANE_HEADER_FIELD = 'v:';
 
 export function documentField(name: DocumentName): string {
   return DOCUMENT_FIELD + name;
@@ -212,9 +215,21 @@ export function laneField(market: string): string {
   return LANE_FIELD + market;
 }
 
+export function laneHeaderField(market: string): string {
+  return LANE_HEADER_FIELD + market;
+}
+
+/** The market of a lane as `RefusedAccount.document` names it; null: it is no lane. */
+export function marketOf(document: string): string | null {
+  return document.startsWith(LANE_DOCUMENT) ? document.slice(LANE_DOCUMENT.length) : null;
+}
+
+const LANE_DOCUMENT = 'lane:';
+
 /** The fields of a document as `RefusedAccount.document` names it; the first one is there if it is. */
 export function fieldsOf(document: string): readonly [string, ...string[]] {
-  if (document.startsWith('lane:')) return [laneField(document.slice('lane:'.length))];
+  const market = marketOf(document);
+  if (market !== null) return [laneField(market)];
   return document === 'evaluation' ? [DOCUMENT_FIELD + document, MOVING_FIELD] : [DOCUMENT_FIELD + document];
 }
 
@@ -226,26 +241,35 @@ export interface ReadDocuments {
 
 /** The documents of an account as they are stored. */
 export interface StoredTexts {
-  /** By field, but for what moves of the evaluation. */
+  /** Of documents and lanes by field, but for what moves of the evaluation. */
   readonly texts: ReadonlyMap<string, string>;
   /** Apart, as nearly every commit replaces it alone. */
   readonly moving: string | undefined;
+  /** How far each lane's chain has been folded, as JSON. */
+  readonly folded: string | undefined;
+  /** By market. */
+  readonly laneHeaders: ReadonlyMap<string, string>;
 }
 
 export function textsOf(fields: ReadonlyMap<string, string>): StoredTexts {
   const texts = new Map(fields);
-  texts.delete(HEADER_FIELD);
-  texts.delete(MOVING_FIELD);
-  return { texts, moving: fields.get(MOVING_FIELD) };
+  const laneHeaders = new Map<string, string>();
+  for (const [field, text] of fields) {
+    if (!field.startsWith(LANE_HEADER_FIELD)) continue;
+    texts.delete(field);
+    laneHeaders.set(field.slice(LANE_HEADER_FIELD.length), text);
+  }
+  for (const field of [HEADER_FIELD, MOVING_FIELD, FOLDED_FIELD, TALLY_FIELD]) texts.delete(field);
+  return { texts, moving: fields.get(MOVING_FIELD), folded: fields.get(FOLDED_FIELD), laneHeaders };
 }
 
 /** What was read before, with its texts: what has the same text is not parsed again. */
-export type KnownDocuments = ReadDocuments & StoredTexts;
+export type KnownDocuments = ReadDocuments & Pick<StoredTexts, 'texts' | 'moving'>;
 
 /** All documents of an account; throws the DocumentError of the first that this program must not touch. */
 export function readDocuments(
   accountId: string,
-  { texts, moving }: StoredTexts,
+  { texts, moving }: Pick<StoredTexts, 'texts' | 'moving'>,
   known?: KnownDocuments,
 ): ReadDocuments {
   const documents: Partial<Record<DocumentName, unknown>> = {};

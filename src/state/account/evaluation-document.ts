@@ -1,4 +1,4 @@
-import type { ForecastState } from '../../core/risk/forecast.ts';
+import type { ForecastState, RecentSums } from '../../core/risk/forecast.ts';
 import { type AccountState, STATE_VERSION } from '../../core/rules/account-state.ts';
 import type { ElapsedState } from '../../core/rules/elapsed.ts';
 
@@ -9,7 +9,8 @@ import type { ElapsedState } from '../../core/rules/elapsed.ts';
 export const EVALUATION_VERSION = 2;
 
 /** The part that rests: the document itself. */
-export interface RestingEvaluation extends Pick<AccountState, 'accountId' | 'nextEpisode' | 'rules'> {
+export interface RestingEvaluation
+  extends Pick<AccountState, 'accountId' | 'nextEpisode' | 'rules' | 'balances'> {
   readonly version: typeof EVALUATION_VERSION;
   readonly markets: readonly string[];
   /** Subjects of the credit lines; the stored name is that of the first version. */
@@ -22,8 +23,13 @@ interface SplitEvaluation extends RestingEvaluation {
   readonly moving: string;
 }
 
-/** `lastLog`, `returns`, `sumReturn`, `sumSquare`, `sumTimeMs` of a forecast, then `absentMs` or `gap` (0 or 1). */
-type Moved = readonly [number, number, number, number, number, number];
+/**
+ * `lastLog`, `returns`, `sumReturn`, `sumSquare`, `sumTimeMs` of a forecast, then `absentMs` or `gap` (0 or 1), then
+ * `sumReturn`, `sumSquare`, `sumTimeMs`, `sumFourth` and `count` of its last seconds, where it has such.
+ */
+type Moved = readonly number[];
+const LONG_FIGURES = 6;
+const ALL_FIGURES = 11;
 
 /** The part that moves, in the order of the lists of the other. */
 type MovingEvaluation = readonly [
@@ -36,7 +42,7 @@ type MovingEvaluation = readonly [
 ];
 
 function restingOf(state: AccountState): RestingEvaluation {
-  const { accountId, nextEpisode, rules, markets, creditLines, positions } = state;
+  const { accountId, nextEpisode, rules, markets, creditLines, positions, balances } = state;
   return {
     version: EVALUATION_VERSION,
     accountId,
@@ -45,6 +51,7 @@ function restingOf(state: AccountState): RestingEvaluation {
     markets: markets.map(({ market }) => market),
     loans: creditLines.map(({ subject }) => subject),
     positions: positions.map(restingPosition),
+    ...(balances === undefined ? {} : { balances }),
   };
 }
 
@@ -86,6 +93,7 @@ export function movingText({ passage, ages, markets, creditLines, positions }: A
 export function restsAlike(a: AccountState, b: AccountState): boolean {
   return (
     a.nextEpisode === b.nextEpisode &&
+    a.balances === b.balances &&
     isAlike(a.rules, b.rules, (one, other) => one === other) &&
     isAlike(a.markets, b.markets, (one, other) => one.market === other.market) &&
     isAlike(a.creditLines, b.creditLines, (one, other) => one.subject === other.subject) &&
@@ -97,6 +105,7 @@ export function restsAlike(a: AccountState, b: AccountState): boolean {
         one.cover === other.cover &&
         one.market === other.market &&
         one.side === other.side &&
+        one.direction === other.direction &&
         one.unseen === other.unseen,
     )
   );
@@ -117,7 +126,7 @@ export function joinEvaluation(
   const text = resting.moving ?? beside;
   if (text === undefined) throw new Error('the part of it that moves is missing');
   const [passage, ages, markets, creditLines, unprotectedMs] = readMoving(text);
-  const { accountId, nextEpisode, rules } = resting;
+  const { accountId, nextEpisode, rules, balances } = resting;
   return {
     version: STATE_VERSION,
     accountId,
@@ -140,11 +149,17 @@ export function joinEvaluation(
       ...rests,
     })),
     ages,
+    ...(balances === undefined ? {} : { balances }),
   };
 }
 
-function movedOf({ lastLog, returns, sumReturn, sumSquare, sumTimeMs }: ForecastState, last: number): Moved {
-  return [lastLog, returns, sumReturn, sumSquare, sumTimeMs, last];
+function movedOf(
+  { lastLog, returns, sumReturn, sumSquare, sumTimeMs, recent }: ForecastState,
+  last: number,
+): Moved {
+  const long = [lastLog, returns, sumReturn, sumSquare, sumTimeMs, last];
+  if (recent === undefined) return long;
+  return [...long, recent.sumReturn, recent.sumSquare, recent.sumTimeMs, recent.sumFourth, recent.count];
 }
 
 type Forecast = readonly [forecast: ForecastState, last: number];
@@ -175,10 +190,19 @@ function readPassage(value: unknown): ElapsedState {
 }
 
 function readMoved(value: unknown): Forecast {
-  const [lastLog, returns, sumReturn, sumSquare, sumTimeMs, last] = listOf(value, 6).map(numberOf) as [
-    ...Moved,
-  ];
-  return [{ lastLog, returns, sumReturn, sumSquare, sumTimeMs }, last];
+  const isLong = Array.isArray(value) && value.length === LONG_FIGURES;
+  const figures = listOf(value, isLong ? LONG_FIGURES : ALL_FIGURES).map(numberOf);
+  const [lastLog, returns, sumReturn, sumSquare, sumTimeMs, last] = figures as unknown as LongFigures;
+  const long = { lastLog, returns, sumReturn, sumSquare, sumTimeMs };
+  if (isLong) return [long, last];
+  return [{ ...long, recent: readRecent(figures.slice(LONG_FIGURES) as unknown as RecentFigures) }, last];
+}
+
+type LongFigures = readonly [number, number, number, number, number, number];
+type RecentFigures = readonly [number, number, number, number, number];
+
+function readRecent([sumReturn, sumSquare, sumTimeMs, sumFourth, count]: RecentFigures): RecentSums {
+  return { sumReturn, sumSquare, sumTimeMs, sumFourth, count };
 }
 
 function listOf(value: unknown, length?: number): readonly unknown[] {

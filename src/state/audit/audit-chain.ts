@@ -9,7 +9,7 @@ import {
 } from '../../core/audit/audit-record.ts';
 import type { TransferRecord } from '../../core/ports/exchange.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
-import type { RawRecord } from '../account/account-backend.ts';
+import type { RawRecord, RawText } from '../account/account-backend.ts';
 import { canonicalJson, orderedJson, sha256Hex } from '../canonical.ts';
 
 /** Where a chain ends, and what has been counted since. */
@@ -22,13 +22,15 @@ export interface ChainEnd {
 
 export interface Appended {
   readonly end: ChainEnd;
-  readonly records: readonly RawRecord[];
+  readonly records: readonly RawText[];
   /** Attachments by hash. */
   readonly files: ReadonlyMap<string, string>;
 }
 
 export interface AppendInput {
   readonly accountId: string;
+  /** The lane whose chain it is; absent: the account's own. */
+  readonly market?: string;
   readonly epoch: string;
   readonly atMs: number;
   readonly end: ChainEnd;
@@ -37,10 +39,11 @@ export interface AppendInput {
 }
 
 /** The records that continue a chain. */
-export function appendRecords({ accountId, epoch, atMs, end, drafts, redact }: AppendInput): Appended {
+export function appendRecords(input: AppendInput): Appended {
+  const { accountId, market, epoch, atMs, end, drafts, redact } = input;
   if (drafts.length === 0) return { end, records: [], files: NO_FILES };
   const files = new Map<string, string>();
-  const records: RawRecord[] = [];
+  const records: RawText[] = [];
   let { seq, head } = end;
   let quiet = end.quiet === 0 ? null : { count: end.quiet, sinceMs: end.quietSinceMs };
   for (const draft of drafts) {
@@ -56,6 +59,7 @@ export function appendRecords({ accountId, epoch, atMs, end, drafts, redact }: A
     const record: AuditRecord = {
       version: 1,
       accountId,
+      ...(market === undefined ? {} : { market }),
       seq,
       atMs,
       epoch,
@@ -64,10 +68,11 @@ export function appendRecords({ accountId, epoch, atMs, end, drafts, redact }: A
       content,
       attachments,
     };
-    // The id is how a record is found again: it must stay what it is.
-    const text = canonicalJson(record, (value) => (value === accountId ? value : redact(value)));
+    // These say whose record it is: they must stay what they are.
+    const isName = (value: string): boolean => value === accountId || value === market;
+    const text = canonicalJson(record, (value) => (isName(value) ? value : redact(value)));
     head = sha256Hex(text);
-    records.push({ seq, text, hash: head });
+    records.push({ text, hash: head });
     quiet = null;
   }
   return { end: { seq, head, quiet: 0, quietSinceMs: 0 }, records, files };
@@ -135,14 +140,14 @@ export async function restoreInputs(
 }
 
 /** Throws an AuditFormatError for a record of a form that this program does not know. */
-export function readRecord(accountId: string, { seq, text, hash }: RawRecord): ChainedRecord {
+export function readRecord(accountId: string, { number, text, hash }: RawRecord): ChainedRecord {
   let record: AuditRecord;
   try {
     record = JSON.parse(text) as AuditRecord;
   } catch {
-    throw new AuditFormatError(accountId, seq, 'unknown (not JSON)');
+    throw new AuditFormatError(accountId, number, 'unknown (not JSON)');
   }
   const { version } = record as { readonly version?: unknown };
-  if (version !== 1) throw new AuditFormatError(accountId, seq, JSON.stringify(version) ?? 'unknown');
-  return { record, hash, text };
+  if (version !== 1) throw new AuditFormatError(accountId, number, JSON.stringify(version) ?? 'unknown');
+  return { number, record, hash, text };
 }

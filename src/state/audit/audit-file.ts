@@ -1,8 +1,8 @@
 import type { AuditRecord, DecisionInputs } from '../../core/audit/audit-record.ts';
-import type { ChainVerdict } from '../../core/ports/audit-reader.ts';
+import type { ChainVerdict, LaneChain } from '../../core/ports/audit-reader.ts';
 import { sha256Hex } from '../canonical.ts';
 import { restoreInputs } from './audit-chain.ts';
-import { broken, ChainVerifier } from './audit-verify.ts';
+import { broken, TrailVerifier } from './audit-verify.ts';
 
 /** An exported part of a chain, checked by itself; `head` is what the next part has to follow. */
 export type FileVerdict =
@@ -15,6 +15,8 @@ export type FileVerdict =
       /** What the first record follows. */
       readonly previousHash: string;
       readonly headHash: string;
+      /** The same of each lane's chain that has records in it. What is above is of the account's own. */
+      readonly lanes: readonly (LaneChain & { readonly previousHash: string })[];
     }
   | Extract<ChainVerdict, { kind: 'broken' }>;
 
@@ -25,38 +27,31 @@ const LINE = /^([0-9a-f]{64}) (.*)$/s;
  * and that every attachment is there. What comes before and after has to be compared with other parts.
  */
 export async function verifyAuditFile(lines: AsyncIterable<string> | Iterable<string>): Promise<FileVerdict> {
-  let verifier: ChainVerifier | undefined;
-  let first: AuditRecord | undefined;
-  let last = { seq: 0, hash: '' };
+  let verifier: TrailVerifier | undefined;
+  let accountId = '';
   const files = new Set<string>();
   for await (const line of lines) {
     const [, hash, text] = LINE.exec(line) ?? [];
     if (hash === undefined || text === undefined) {
-      return broken(last.seq + 1, 'form', 'its line is not a hash, a space and a text');
+      return broken((verifier?.own.lastSeq ?? 0) + 1, 'form', 'its line is not a hash, a space and a text');
     }
     const record = files.size === 0 ? recordOf(text) : undefined;
     if (record === undefined) {
-      if (sha256Hex(text) !== hash) return broken(last.seq, 'attachment', `attachment ${hash} was changed`);
+      if (sha256Hex(text) !== hash)
+        return broken(verifier?.own.lastSeq ?? 0, 'attachment', `attachment ${hash} was changed`);
       files.add(hash);
       continue;
     }
-    first ??= record;
-    verifier ??= new ChainVerifier(record.accountId);
-    const wrong = verifier.add({ seq: record.seq, text, hash });
+    accountId ||= record.accountId;
+    verifier ??= new TrailVerifier(accountId);
+    const wrong = verifier.add({ text, hash });
     if (wrong !== undefined) return wrong;
-    last = { seq: record.seq, hash };
   }
   for (const [hash, seq] of verifier?.attachments ?? []) {
     if (!files.has(hash)) return broken(seq, 'attachment', `its attachment ${hash} is missing`);
   }
-  return {
-    kind: 'intact',
-    accountId: first?.accountId ?? '',
-    firstSeq: first?.seq ?? 0,
-    lastSeq: last.seq,
-    previousHash: first?.previous ?? '',
-    headHash: last.hash,
-  };
+  const { own, lanes } = verifier ?? new TrailVerifier(accountId);
+  return { kind: 'intact', accountId, ...own, lanes };
 }
 
 /** Attachments are other JSON: readings and rules. */

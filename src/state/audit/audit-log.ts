@@ -17,7 +17,7 @@ import type { AccountStore } from '../account/account-store.ts';
 import { sha256Hex } from '../canonical.ts';
 import { readRecord, restoreInputs } from './audit-chain.ts';
 import { pruneChain, recordsBetween } from './audit-prune.ts';
-import { broken, ChainVerifier } from './audit-verify.ts';
+import { broken, TrailVerifier } from './audit-verify.ts';
 
 const DEFAULT_LIMIT = 100;
 
@@ -26,17 +26,17 @@ export function createAuditLog(store: AccountStore, backend: Backend): AuditRead
   const attachment = async (accountId: string, hash: string): Promise<string | undefined> =>
     (await backend.file(bucketOf(accountId), accountId, hash)) ?? undefined;
   const read = async (accountId: string, query: AuditQuery = {}): Promise<readonly ChainedRecord[]> => {
-    const { fromSeq = 1, toSeq = Number.POSITIVE_INFINITY, limit = DEFAULT_LIMIT } = query;
+    const { from = 1, to = Number.POSITIVE_INFINITY, limit = DEFAULT_LIMIT } = query;
     if (limit <= 0) return [];
-    const range = { fromSeq, toSeq, count: limit, newest: query.fromSeq === undefined };
+    const range = { from, to, count: limit, newest: query.from === undefined };
     const records = await backend.records(bucketOf(accountId), accountId, range);
     return records.map((record) => readRecord(accountId, record));
   };
   return {
     read,
     tail: (accountId, count) => read(accountId, { limit: count }),
-    async show(accountId, seq) {
-      return (await read(accountId, { fromSeq: seq, toSeq: seq, limit: 1 }))[0];
+    async show(accountId, number) {
+      return (await read(accountId, { from: number, to: number, limit: 1 }))[0];
     },
     inputs: (record: AuditRecord): Promise<DecisionInputs | undefined> =>
       restoreInputs(record, (hash) => attachment(record.accountId, hash)),
@@ -50,16 +50,16 @@ export function createAuditLog(store: AccountStore, backend: Backend): AuditRead
 }
 
 async function verifyChain(store: AccountStore, backend: Backend, accountId: string): Promise<ChainVerdict> {
-  const header = await store.headerOf(accountId);
-  const end = { seq: header?.seq ?? 0, head: header?.head ?? GENESIS_HASH };
-  const verifier = new ChainVerifier(accountId);
-  // Without a header everything that is there contradicts it; else what came later is not looked at.
-  const toSeq = header === undefined ? Number.POSITIVE_INFINITY : end.seq;
-  for await (const record of recordsBetween(backend, accountId, 1, toSeq)) {
+  const trail = await store.trailOf(accountId);
+  const verifier = new TrailVerifier(accountId);
+  // Without a state everything that is there contradicts it; else what came later is not looked at.
+  const to = trail?.lastNumber ?? Number.POSITIVE_INFINITY;
+  for await (const record of recordsBetween(backend, accountId, 1, to)) {
     const wrong = verifier.add(record);
     if (wrong !== undefined) return wrong;
   }
-  const verdict = verifier.finish(end);
+  const { seq: last, head: hash } = trail?.header ?? { seq: 0, head: GENESIS_HASH };
+  const verdict = verifier.finish({ seq: last, hash, lanes: trail?.lanes ?? new Map() });
   if (verdict.kind === 'broken') return verdict;
   for (const [hash, seq] of verifier.attachments) {
     const text = await backend.file(bucketOf(accountId), accountId, hash);

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { GENESIS_HASH, type StoreRecord } from '../../core/audit/audit-record.ts';
 import type { AuditExporter, PruneRequest, PruneResult } from '../../core/ports/audit-reader.ts';
 import { bucketOf, type StoredAccount } from '../../core/ports/state-store.ts';
 import type { Backend, RawRecord } from '../account/account-backend.ts';
@@ -8,7 +9,7 @@ import { readRecord } from './audit-chain.ts';
 /** Records read at once. */
 export const RECORD_PAGE = 500;
 const COMMIT_ATTEMPTS = 20;
-const NOTHING: PruneResult = { pruned: 0, lastSeq: 0, exportSha256: null };
+const NOTHING: PruneResult = { pruned: 0, lastNumber: 0, exportSha256: null };
 
 export interface Pruning {
   readonly result: PruneResult;
@@ -18,21 +19,21 @@ export interface Pruning {
 
 export type PruneBounds = Omit<PruneRequest, 'exporter'> & { readonly exporter: AuditExporter | null };
 
-/** All records from `fromSeq` to `toSeq`, page by page. */
+/** All records from `from` to `to`, page by page. */
 export async function* recordsBetween(
   backend: Backend,
   accountId: string,
-  fromSeq: number,
-  toSeq: number,
+  from: number,
+  to: number,
 ): AsyncGenerator<RawRecord> {
   const bucket = bucketOf(accountId);
-  for (let next = fromSeq; next <= toSeq; ) {
-    const range = { fromSeq: next, toSeq, count: RECORD_PAGE, newest: false };
+  for (let next = from; next <= to; ) {
+    const range = { from: next, to, count: RECORD_PAGE, newest: false };
     const page = await backend.records(bucket, accountId, range);
     yield* page;
     const last = page.at(-1);
     if (last === undefined || page.length < RECORD_PAGE) return;
-    next = last.seq + 1;
+    next = last.number + 1;
   }
 }
 
@@ -47,33 +48,25 @@ export async function pruneChain(
   bounds: PruneBounds,
 ): Promise<Pruning> {
   let account = await loaded(store, accountId);
-  const header = await store.headerOf(accountId);
-  if (header === undefined) return { result: NOTHING, account };
-  const upTo = header.seq - bounds.keepRecords;
-  const exported = await exportRecords(backend, accountId, header.firstSeq, upTo, bounds);
-  if (exported.last === undefined) return { result: NOTHING, account };
-  const { last, exportSha256 } = exported;
+  const trail = await store.trailOf(accountId);
+  if (trail === undefined) return { result: NOTHING, account };
+  const upTo = trail.lastNumber - bounds.keepRecords;
+  const exported = await exportRecords(backend, accountId, trail.header.firstNumber, upTo, bounds);
+  if (exported.lastNumber === 0) return { result: NOTHING, account };
+  const { lastNumber, exportSha256 } = exported;
+  const { reason, atMs } = bounds;
   for (let attempt = 0; attempt < COMMIT_ATTEMPTS; attempt++) {
-    const unnamed = await unnamedFiles(store, backend, accountId, last.seq + 1);
+    const { unnamed, before } = await remaining(store, backend, accountId, lastNumber + 1);
     const [committed] = await store.commit([
       {
         base: account,
-        trimBefore: last.seq + 1,
+        trimBefore: lastNumber + 1,
         removeFiles: unnamed,
-        storeRecords: [
-          {
-            kind: 'checkpoint',
-            atMs: bounds.atMs,
-            lastSeq: last.seq,
-            lastHash: last.hash,
-            exportSha256,
-            reason: bounds.reason,
-          },
-        ],
+        storeRecords: [{ kind: 'checkpoint', atMs, ...before, exportSha256, reason }],
       },
     ]);
     if (committed?.kind === 'committed') {
-      const result = { pruned: exported.count, lastSeq: last.seq, exportSha256 };
+      const result = { pruned: exported.count, lastNumber, exportSha256 };
       return { result, account: committed.account };
     }
     account = await loaded(store, accountId);
@@ -88,7 +81,8 @@ async function loaded(store: AccountStore, accountId: string): Promise<StoredAcc
 }
 
 interface Exported {
-  readonly last: { readonly seq: number; readonly hash: string } | undefined;
+  /** 0: nothing was. */
+  readonly lastNumber: number;
   readonly count: number;
   readonly exportSha256: string | null;
 }
@@ -96,45 +90,68 @@ interface Exported {
 async function exportRecords(
   backend: Backend,
   accountId: string,
-  fromSeq: number,
-  toSeq: number,
+  from: number,
+  to: number,
   bounds: PruneBounds,
 ): Promise<Exported> {
   const { exporter, olderThanMs = Number.POSITIVE_INFINITY } = bounds;
   const digest = createHash('sha256');
   const files = new Set<string>();
-  let last: Exported['last'];
+  let lastNumber = 0;
   let count = 0;
   const write = async (line: string): Promise<void> => {
     digest.update(`${line}\n`, 'utf8');
     await exporter?.write(line);
   };
-  for await (const raw of recordsBetween(backend, accountId, fromSeq, toSeq)) {
+  for await (const raw of recordsBetween(backend, accountId, from, to)) {
     const { record } = readRecord(accountId, raw);
     if (record.atMs >= olderThanMs) break;
     await write(`${raw.hash} ${raw.text}`);
     for (const hash of Object.values(record.attachments)) files.add(hash);
-    last = { seq: raw.seq, hash: raw.hash };
+    lastNumber = raw.number;
     count += 1;
   }
-  if (exporter === null || last === undefined) return { last, count, exportSha256: null };
+  if (exporter === null || lastNumber === 0) return { lastNumber, count, exportSha256: null };
   for (const hash of files)
     await write(`${hash} ${await backend.file(bucketOf(accountId), accountId, hash)}`);
   await exporter.end();
-  return { last, count, exportSha256: digest.digest('hex') };
+  return { lastNumber, count, exportSha256: digest.digest('hex') };
 }
 
-/** Attachments that no record from `fromSeq` on names. */
-async function unnamedFiles(
+type Checkpoint = Extract<StoreRecord, { kind: 'checkpoint' }>;
+
+interface Remaining {
+  /** Attachments that no record names any more. */
+  readonly unnamed: readonly string[];
+  /** What the chains begin after. */
+  readonly before: Pick<Checkpoint, 'lastSeq' | 'lastHash' | 'lanes'>;
+}
+
+/** What is left when the records from number `from` on are. */
+async function remaining(
   store: AccountStore,
   backend: Backend,
   accountId: string,
-  fromSeq: number,
-): Promise<readonly string[]> {
+  from: number,
+): Promise<Remaining> {
   const unnamed = new Set(await backend.fileHashes(bucketOf(accountId), accountId));
-  const header = await store.headerOf(accountId);
-  for await (const raw of recordsBetween(backend, accountId, fromSeq, header?.seq ?? 0)) {
-    for (const hash of Object.values(readRecord(accountId, raw).record.attachments)) unnamed.delete(hash);
+  const trail = await store.trailOf(accountId);
+  const before = new Map<string | undefined, { readonly lastSeq: number; readonly lastHash: string }>();
+  for await (const raw of recordsBetween(backend, accountId, from, trail?.lastNumber ?? 0)) {
+    const { market, seq, previous, attachments } = readRecord(accountId, raw).record;
+    for (const hash of Object.values(attachments)) unnamed.delete(hash);
+    if (!before.has(market)) before.set(market, { lastSeq: seq - 1, lastHash: previous });
   }
-  return [...unnamed];
+  const lanes = [...(trail?.lanes ?? [])].flatMap(([market, { seq, hash }]) => {
+    const taken = before.get(market) ?? { lastSeq: seq, lastHash: hash };
+    return taken.lastSeq === 0 ? [] : [[market, taken] as const];
+  });
+  const { seq: lastSeq = 0, head: lastHash = GENESIS_HASH } = trail?.header ?? {};
+  return {
+    unnamed: [...unnamed],
+    before: {
+      ...(before.get(undefined) ?? { lastSeq, lastHash }),
+      ...(lanes.length === 0 ? {} : { lanes: Object.fromEntries(lanes) }),
+    },
+  };
 }

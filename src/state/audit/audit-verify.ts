@@ -1,83 +1,221 @@
-import { type AuditRecord, GENESIS_HASH } from '../../core/audit/audit-record.ts';
-import type { ChainVerdict } from '../../core/ports/audit-reader.ts';
-import type { RawRecord } from '../account/account-backend.ts';
+import {
+  type AuditContent,
+  type AuditRecord,
+  type ChainHead,
+  GENESIS_HASH,
+} from '../../core/audit/audit-record.ts';
+import type { ChainVerdict, LaneChain } from '../../core/ports/audit-reader.ts';
+import type { RawText } from '../account/account-backend.ts';
 import { sha256Hex } from '../canonical.ts';
 
-/** Where a chain has to end, according to the account's state. */
-export interface ExpectedEnd {
-  readonly seq: number;
-  readonly head: string;
+/** Where the chains of an account have to end, according to its state. */
+export interface ExpectedEnds extends ChainHead {
+  /** By market. */
+  readonly lanes: ReadonlyMap<string, ChainHead>;
 }
 
 type Broken = Extract<ChainVerdict, { kind: 'broken' }>;
 
-/** Checks a chain record by record; `attachments` collects what the records name, to be checked by the caller. */
-export class ChainVerifier {
+/** One chain as far as it was read. */
+interface Chain {
+  readonly market: string | undefined;
+  readonly first: { readonly seq: number; readonly previous: string };
+  last: ChainHead;
+  isBeginningProven: boolean;
+  /** Hashes of the records since the account's chain last told of this one. */
+  unfolded: Map<number, string>;
+}
+
+/** The account's own chain, beside those of lanes. */
+const OWN = undefined;
+
+/**
+ * Checks the trail of an account record by record, in the order of their numbers: the chain of each lane, the account's
+ * own, and what that tells of the others. `attachments` collects what the records name, to be checked by the caller.
+ */
+export class TrailVerifier {
+  /** Record that names it, by hash. */
   readonly attachments = new Map<string, number>();
   readonly #accountId: string;
-  #first: { readonly seq: number; readonly previous: string } | undefined;
-  #last: { readonly seq: number; readonly hash: string } | undefined;
-  #isBeginningProven = false;
+  readonly #chains = new Map<string | undefined, Chain>();
+  /** What was told of each lane's chain last. */
+  readonly #folded = new Map<string, ChainHead & { readonly by: number }>();
+  /** Ends of chains whose records were all taken away. */
+  readonly #taken = new Map<string, ChainHead>();
 
   constructor(accountId: string) {
     this.#accountId = accountId;
   }
 
+  /** The chains as far as they were read, the account's own apart. */
+  get lanes(): readonly (LaneChain & { readonly previousHash: string })[] {
+    return [...this.#chains.values()]
+      .flatMap(({ market, first, last }) =>
+        market === undefined
+          ? []
+          : {
+              market,
+              firstSeq: first.seq,
+              lastSeq: last.seq,
+              previousHash: first.previous,
+              headHash: last.hash,
+            },
+      )
+      .sort((a, b) => (a.market < b.market ? -1 : 1));
+  }
+
+  get own(): { readonly firstSeq: number; readonly lastSeq: number; previousHash: string; headHash: string } {
+    const { first, last } = this.#chains.get(OWN) ?? NO_CHAIN;
+    return { firstSeq: first.seq, lastSeq: last.seq, previousHash: first.previous, headHash: last.hash };
+  }
+
   /** The next record; what is wrong with it, if anything. */
-  add({ seq, text, hash }: RawRecord): Broken | undefined {
-    if (sha256Hex(text) !== hash) return broken(seq, 'hash', 'its text does not have the hash beside it');
+  add({ text, hash }: RawText): Broken | undefined {
+    const next = (this.#chains.get(OWN)?.last.seq ?? 0) + 1;
+    if (sha256Hex(text) !== hash) {
+      return broken(seqOf(text) ?? next, 'hash', 'its text does not have the hash beside it', marketIn(text));
+    }
     let record: AuditRecord;
     try {
       record = JSON.parse(text) as AuditRecord;
     } catch {
-      return broken(seq, 'form', 'it is not JSON');
+      return broken(next, 'form', 'it is not JSON');
     }
-    if (record.version !== 1 || record.seq !== seq)
-      return broken(seq, 'form', 'it is not the record it should be');
-    if (record.accountId !== this.#accountId) return broken(seq, 'account', 'it is of another account');
-    const wrong = this.#link(record);
+    const { seq, market } = record;
+    if (record.version !== 1 || !Number.isSafeInteger(seq)) {
+      return broken(next, 'form', 'it is not the record it should be');
+    }
+    if (record.accountId !== this.#accountId)
+      return broken(seq, 'account', 'it is of another account', market);
+    const wrong = this.#link(record, hash);
     if (wrong !== undefined) return wrong;
-    this.#last = { seq, hash };
     for (const attached of Object.values(record.attachments)) this.attachments.set(attached, seq);
-    this.#prove(record);
+    return market === OWN ? this.#compare(record) : undefined;
+  }
+
+  #link({ market, seq, previous }: AuditRecord, hash: string): Broken | undefined {
+    const chain = this.#chains.get(market);
+    if (chain === undefined) {
+      const first = { seq, previous };
+      const taken = (market === undefined ? undefined : this.#taken.get(market)) ?? NO_RECORD;
+      const isBeginningProven = isBefore({ first }, taken);
+      const unfolded = new Map([[seq, hash]]);
+      this.#chains.set(market, { market, first, last: { seq, hash }, isBeginningProven, unfolded });
+      return market === undefined ? undefined : this.#compareFirst(market, first);
+    }
+    const { last } = chain;
+    if (seq !== last.seq + 1) return broken(last.seq + 1, 'gap', 'it is missing', market);
+    if (previous !== last.hash) return broken(seq, 'link', 'it does not follow the record before', market);
+    chain.last = { seq, hash };
+    chain.unfolded.set(seq, hash);
     return undefined;
   }
 
-  #link(record: AuditRecord): Broken | undefined {
-    const { seq, previous } = record;
-    if (this.#last === undefined) {
-      this.#first = { seq, previous };
-      this.#isBeginningProven = seq === 1 && previous === GENESIS_HASH;
-      return undefined;
-    }
-    if (seq !== this.#last.seq + 1) return broken(this.#last.seq + 1, 'gap', 'it is missing');
-    return previous === this.#last.hash
-      ? undefined
-      : broken(seq, 'link', 'it does not follow the record before');
+  /** What the account's chain told of this one before its first record that is still there. */
+  #compareFirst(market: string, first: Chain['first']): Broken | undefined {
+    const told = this.#folded.get(market);
+    if (told === undefined || told.seq < first.seq - 1) return undefined;
+    const isSame = told.seq === first.seq - 1 && told.hash === first.previous;
+    return isSame ? undefined : broken(told.by, 'fold', untrue(market, told));
   }
 
-  /** A checkpoint vouches for what was taken away before the first record. */
-  #prove({ content }: AuditRecord): void {
-    if (content.kind !== 'checkpoint' || this.#first === undefined) return;
-    const { seq, previous } = this.#first;
-    if (content.lastSeq === seq - 1 && content.lastHash === previous) this.#isBeginningProven = true;
+  /** What the account's chain tells of other chains. */
+  #compare({ seq, content }: AuditRecord): Broken | undefined {
+    if (content.kind === 'checkpoint') this.#prove(content);
+    if (content.kind !== 'lanes') return undefined;
+    for (const [market, head] of Object.entries(content.heads)) {
+      const chain = this.#chains.get(market);
+      const isTold = head.seq <= (this.#folded.get(market)?.seq ?? 0);
+      if (isTold || (chain !== undefined && !isIn(chain, head)))
+        return broken(seq, 'fold', untrue(market, head));
+      this.#folded.set(market, { ...head, by: seq });
+      for (const known of chain?.unfolded.keys() ?? []) if (known < head.seq) chain?.unfolded.delete(known);
+    }
+    return undefined;
   }
 
-  finish(expected: ExpectedEnd): ChainVerdict {
-    const lastSeq = this.#last?.seq ?? 0;
-    const headHash = this.#last?.hash ?? GENESIS_HASH;
-    if (this.#first !== undefined && !this.#isBeginningProven) {
-      return broken(this.#first.seq, 'beginning', 'records before it are missing and no checkpoint says so');
+  /** A checkpoint vouches for what was taken away before the first record of a chain. */
+  #prove({ lastSeq, lastHash, lanes = {} }: Extract<AuditContent, { kind: 'checkpoint' }>): void {
+    const own = this.#chains.get(OWN);
+    if (own !== undefined && isBefore(own, { seq: lastSeq, hash: lastHash })) own.isBeginningProven = true;
+    for (const [market, taken] of Object.entries(lanes)) {
+      const head = { seq: taken.lastSeq, hash: taken.lastHash };
+      const chain = this.#chains.get(market);
+      if (chain === undefined) this.#taken.set(market, head);
+      else if (isBefore(chain, head)) chain.isBeginningProven = true;
     }
-    if (lastSeq !== expected.seq || headHash !== expected.head) {
-      const words = `the chain ends at ${lastSeq}, the account's state says ${expected.seq}`;
-      return broken(Math.min(lastSeq, expected.seq) + 1, 'head', words);
+  }
+
+  finish(expected: ExpectedEnds): ChainVerdict {
+    const own = this.own;
+    const ends: [string | undefined, ChainHead][] = [[OWN, expected], ...expected.lanes];
+    for (const market of this.#chains.keys()) {
+      if (market !== undefined && !expected.lanes.has(market)) ends.push([market, NO_RECORD]);
     }
-    const firstSeq = this.#first?.seq ?? 0;
-    return { kind: 'intact', firstSeq, lastSeq, prunedTo: Math.max(0, firstSeq - 1), headHash };
+    for (const [market, end] of ends) {
+      const wrong = this.#end(market, end);
+      if (wrong !== undefined) return wrong;
+    }
+    for (const [market, told] of this.#folded) {
+      const end = expected.lanes.get(market) ?? NO_RECORD;
+      if (end.seq < told.seq) return broken(told.by, 'fold', untrue(market, told));
+    }
+    const lanes = [...expected.lanes].flatMap(([market, { seq, hash }]) =>
+      seq === 0
+        ? []
+        : { market, firstSeq: this.#chains.get(market)?.first.seq ?? 0, lastSeq: seq, headHash: hash },
+    );
+    const { firstSeq, lastSeq, headHash } = own;
+    return { kind: 'intact', firstSeq, lastSeq, prunedTo: Math.max(0, firstSeq - 1), headHash, lanes };
+  }
+
+  #end(market: string | undefined, expected: ChainHead): Broken | undefined {
+    const chain = this.#chains.get(market);
+    if (chain !== undefined && !chain.isBeginningProven) {
+      const words = 'records before it are missing and no checkpoint says so';
+      return broken(chain.first.seq, 'beginning', words, market);
+    }
+    const taken = market === undefined ? undefined : this.#taken.get(market);
+    const { seq, hash } = chain?.last ?? taken ?? NO_RECORD;
+    if (seq === expected.seq && hash === expected.hash) return undefined;
+    const of = market === undefined ? "the account's" : "the lane's";
+    const words = `the chain ends at ${seq}, ${of} state says ${expected.seq}`;
+    return broken(Math.min(seq, expected.seq) + 1, 'head', words, market);
   }
 }
 
-export function broken(seq: number, why: Broken['why'], words: string): Broken {
-  return { kind: 'broken', seq, why, words };
+const NO_RECORD: ChainHead = { seq: 0, hash: GENESIS_HASH };
+const NO_CHAIN: Pick<Chain, 'first' | 'last'> = { first: { seq: 0, previous: '' }, last: NO_RECORD };
+
+function isBefore({ first }: Pick<Chain, 'first'>, { seq, hash }: ChainHead): boolean {
+  return seq === first.seq - 1 && hash === first.previous;
+}
+
+/** What lies before the first record that is still there cannot be told. */
+function isIn(chain: Chain, head: ChainHead): boolean {
+  if (head.seq < chain.first.seq - 1) return true;
+  return isBefore(chain, head) || chain.unfolded.get(head.seq) === head.hash;
+}
+
+function untrue(market: string, { seq }: ChainHead): string {
+  return `it names record ${seq} of the chain of ${market}, which is not there or another one`;
+}
+
+export function broken(seq: number, why: Broken['why'], words: string, market?: string): Broken {
+  return { kind: 'broken', seq, ...(market === undefined ? {} : { market }), why, words };
+}
+
+/** Of a record that was changed: what it says of its place may be wrong as well. */
+function seqOf(text: string): number | undefined {
+  const seq = Number(/"seq":(\d+)/.exec(text)?.[1]);
+  return Number.isSafeInteger(seq) ? seq : undefined;
+}
+
+function marketIn(text: string): string | undefined {
+  try {
+    const { market } = JSON.parse(text) as { readonly market?: unknown };
+    return typeof market === 'string' ? market : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AuditRecord } from '../../core/audit/audit-record.ts';
+import type { ChainedRecord } from '../../core/audit/audit-record.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { storyOf } from '../../core/view/story.ts';
 import { account, accountsReply } from './account-schema.ts';
@@ -149,7 +149,7 @@ const getStory = route({
     const { subject, limit, beforeSeq } = query;
     const view = await viewOf(context, id);
     const known = view.positions.find((position) => position.subject === subject)?.market;
-    const parts: (readonly AuditRecord[])[] = [];
+    const parts: (readonly ChainedRecord[])[] = [];
     let entries: ReturnType<typeof storyOf> = [];
     let before = beforeSeq;
     for (let page = 0; page < STORY_PAGES && entries.length < limit; page++) {
@@ -159,7 +159,7 @@ const getStory = route({
         break;
       }
       parts.unshift(older);
-      before = older[0]?.seq ?? 1;
+      before = older[0]?.number ?? 1;
       const records = parts.flat();
       const market = known ?? marketOf(records, subject);
       entries = storyOf(records, {
@@ -179,18 +179,19 @@ async function recordsBefore(
   { audit }: ApiContext,
   id: string,
   before: number | undefined,
-): Promise<readonly AuditRecord[]> {
-  if (before === undefined) return (await audit.tail(id, STORY_PAGE)).map(({ record }) => record);
+): Promise<readonly ChainedRecord[]> {
+  if (before === undefined) return await audit.tail(id, STORY_PAGE);
   if (before <= 1) return [];
-  const range = { fromSeq: Math.max(1, before - STORY_PAGE), toSeq: before - 1, limit: STORY_PAGE };
-  return (await audit.read(id, range)).map(({ record }) => record);
+  const range = { from: Math.max(1, before - STORY_PAGE), to: before - 1, limit: STORY_PAGE };
+  return await audit.read(id, range);
 }
 
 /** The market of a position that is closed by now. */
-function marketOf(records: readonly AuditRecord[], subject: string | undefined): string | undefined {
+function marketOf(records: readonly ChainedRecord[], subject: string | undefined): string | undefined {
   if (subject?.startsWith('position:') !== true) return undefined;
   const positionId = subject.slice('position:'.length);
-  for (const { content } of records) {
+  for (const { record } of records) {
+    const { content } = record;
     if (content.kind === 'action' && content.event.positionId === positionId) return content.event.market;
   }
   return undefined;

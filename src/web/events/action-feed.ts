@@ -14,7 +14,8 @@ interface Followed {
   /** Of the stored state: a new one may have lost records, and then numbers them from an earlier one on. */
   readonly epoch: string | undefined;
   readonly acted: number;
-  readonly seq: number;
+  /** Number of the last record read. */
+  readonly last: number;
 }
 
 /** A line and when it was learnt, as a rising number: what comes after that has not been seen. */
@@ -79,17 +80,17 @@ export class ActionFeed {
     const before = this.#before(accountId, epoch?.id);
     const log = before?.log ?? new ActionLog(accountId);
     const lines: ActionLine[] = [];
-    let seq = before?.seq ?? 0;
+    let last = before?.last ?? 0;
     for (;;) {
       const records =
-        before === undefined && seq === 0
+        before === undefined && last === 0
           ? await this.#audit.tail(accountId, FIRST_RECORDS)
-          : await this.#audit.read(accountId, { fromSeq: seq + 1, limit: PAGE });
-      lines.push(...log.add(records.map(({ record }) => record)));
-      seq = records.at(-1)?.record.seq ?? seq;
+          : await this.#audit.read(accountId, { from: last + 1, limit: PAGE });
+      lines.push(...log.add(records));
+      last = records.at(-1)?.number ?? last;
       if (records.length < PAGE) break;
     }
-    this.#followed.set(accountId, { log, epoch: epoch?.id, acted, seq });
+    this.#followed.set(accountId, { log, epoch: epoch?.id, acted, last });
     return lines;
   }
 

@@ -87,7 +87,7 @@ beforeAll(async () => {
   const prefix = redis.prefix.replace(/:$/, '');
   const place = `redis: { url: "${redis.url}", prefix: "${prefix}" }\n`;
   await writeFile(at('breakwater.yaml'), `${CONFIG}${place}`);
-  const transitions = (await world.audit.read('desk-1', { fromSeq: 1, limit: 1_000 }))
+  const transitions = (await world.audit.read('desk-1', { from: 1, limit: 1_000 }))
     .flatMap(({ record }) => (record.content.kind === 'decision' ? record.content.transitions : []))
     .filter(({ ruleId }) => ruleId === 'near');
   fired = transitions.find(({ to, from }) => to === 'firing' && from !== 'firing')?.atMs ?? 0;
@@ -118,7 +118,7 @@ async function storeSamples(prefix: string): Promise<void> {
 
 /** As `breakwater audit export` writes it. */
 async function exportOf({ audit }: World): Promise<string> {
-  const records = await audit.read('desk-1', { fromSeq: 1, limit: 1_000 });
+  const records = await audit.read('desk-1', { from: 1, limit: 1_000 });
   const hashes = new Set(records.flatMap(({ record }) => Object.values(record.attachments)));
   const attached = await Promise.all(
     [...hashes].map(async (hash) => `${hash} ${await audit.attachment('desk-1', hash)}`),

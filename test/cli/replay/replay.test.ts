@@ -115,7 +115,9 @@ describe('breakwater replay', () => {
       /<h1>Replay of BTC_PERP<\/h1>[\s\S]*Kept from liquidation/,
     );
     const refused = await replay([...given(), '--paths', 'bridge', '--out', at('nowhere/report.html')]);
-    expect(refused.exitCode).toBe(1);
+    // Said before it is played, not after.
+    expect(refused).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(refused.stderr).toContain(`there is no folder ${at('nowhere')}`);
   });
 
   test('--from and --to choose a part', async () => {
@@ -251,6 +253,26 @@ describe('what makes no sense', () => {
       'a path that there is not',
       () => [...given(), '--paths', 'adverse,worst'],
       /Expected some of adverse, favourable, bridge/,
+    ],
+    [
+      'a market with prices twice',
+      () => [...given(), '--prices', 'BTC_PERP=other.csv'],
+      /--prices BTC_PERP: expected it once, got it again/,
+    ],
+    [
+      'a rival twice',
+      () => [...given(), '--against', at('tighter.yaml'), '--against', at('tighter.yaml')],
+      /--against \S+tighter\.yaml: expected it once, got it again/,
+    ],
+    [
+      'a rival with the name of a variant',
+      () => [...given(), '--against', 'config'],
+      /--against config: this is the name of a variant\. Write \.\/config/,
+    ],
+    [
+      'a reading twice',
+      () => [...given(), '--readings', 'shortAmount=signed', '--readings', 'shortAmount=unsigned'],
+      /--readings shortAmount: expected it once/,
     ],
     ['a latency', () => [...given(), '--latency', 'fast'], /--latency: expected 100ms/],
     ['a depth of 0', () => [...given(), '--depth', '0'], /--depth: expected a number above 0/],

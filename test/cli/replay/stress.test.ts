@@ -21,6 +21,13 @@ const at = (name: string): string => path.join(folder, name);
 const stress = (...args: readonly string[]) =>
   runCommandLine(['stress', '--config', at('breakwater.yaml'), '--positions', at('book.yaml'), ...args]);
 
+/** Keys and the types of what they have; of a list its first item. */
+function shapeOf(value: unknown): unknown {
+  if (Array.isArray(value)) return [shapeOf(value[0])];
+  if (typeof value !== 'object' || value === null) return typeof value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shapeOf(inner)]));
+}
+
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'breakwater-stress-'));
   await writeFile(at('breakwater.yaml'), CONFIG);
@@ -99,6 +106,13 @@ describe('breakwater stress', () => {
     expect(await readFile(at('stress.html'), 'utf8')).toContain('<h1>Stress test of 1 account</h1>');
   });
 
+  test('the guide shows the fields of its JSON line', async () => {
+    const guide = await readFile(path.join(ROOT, 'docs/replay.md'), 'utf8');
+    const documented = JSON.parse(/^\{"event":"stress".*\}$/m.exec(guide)?.[0] ?? '');
+    const { stdout } = await stress('--price', 'BTC_PERP=60000', '--scenario', 'shock-up-5', '--json');
+    expect(shapeOf(JSON.parse(stdout))).toEqual(shapeOf(documented));
+  });
+
   test('--list names the scenarios', async () => {
     const { stdout } = await runCommandLine(['stress', '--list']);
     expect(stdout).toMatch(/^2020-03-12 +Half of the price/m);
@@ -117,6 +131,30 @@ describe('breakwater stress', () => {
       ['--scenario', 'flood'],
       2,
       '--scenario flood: there is none of that id',
+    ],
+    [
+      'a beta of a market that nobody holds',
+      ['--price', 'BTC_PERP=60000', '--beta', 'SOL_PERP=2'],
+      1,
+      '--beta SOL_PERP: expected a market that matters to the accounts (BTC_PERP)',
+    ],
+    [
+      'a price of a market that nobody holds',
+      ['--price', 'BTC_PREP=60000', '--price', 'ETH_PERP=3000'],
+      1,
+      '--price ETH_PERP: expected a market that matters to the accounts (BTC_PERP)',
+    ],
+    [
+      'a price twice',
+      ['--price', 'BTC_PERP=60000', '--price', 'BTC_PERP=50000'],
+      2,
+      '--price BTC_PERP: expected it once, got it again',
+    ],
+    [
+      'a report into no folder',
+      ['--price', 'BTC_PERP=6', '--out', '/nowhere/a.html'],
+      1,
+      'there is no folder',
     ],
     ['a beta that is none', ['--beta', 'BTC_PERP=0'], 2, '--beta BTC_PERP=0: expected a number above 0'],
     [

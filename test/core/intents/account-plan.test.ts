@@ -46,7 +46,7 @@ function accountOf(
       amount: d(String(base)),
       basePrice: d(mark.toFixed(4)),
       unrealizedPnl: d('0.00000000'),
-      liquidationPrice: liquidation > 0 ? d(liquidation.toFixed(12)) : null,
+      liquidationPrice: base !== 0 && liquidation > 0 ? d(liquidation.toFixed(12)) : null,
       margin: d(((Math.abs(base) * mark) / 10).toFixed(8)),
       freeMargin: d(
         Math.max(

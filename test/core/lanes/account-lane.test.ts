@@ -134,10 +134,14 @@ describe('an account-wide cancel', () => {
     const account = new Account();
     account.start();
     account.end({ kind: 'unknown', error: failure({ effect: 'possible' }) });
-    expect(account.lanes.map((lane) => lane.doubt?.why)).toEqual(['unknownOutcome', 'unknownOutcome']);
+    expect(account.lanes.map(({ orders }) => orders.map(({ status }) => status))).toEqual([
+      ['unsure'],
+      ['unsure'],
+    ]);
     expect(account.next().kind).toBe('releaseLanes');
     account.lanes = account.lanes.map((lane) => release(lane, ACCOUNT_HOLDER));
-    expect(account.next().kind).toBe('wait');
+    // Not again before it can no longer arrive.
+    expect(account.next().kind).toBe('idle');
     account.nowMs += 6_000;
     expect(account.next().kind).toBe('takeLanes');
     account.take();
@@ -169,7 +173,10 @@ describe('an account-wide cancel', () => {
     account.start();
     const recovered = recoverAccount(account.account, account.lanes, settings, account.nowMs);
     expect(recovered.state.inProgress).toBeNull();
-    expect(recovered.lanes.map((lane) => lane.doubt?.why)).toEqual(['processDied', 'processDied']);
+    expect(recovered.lanes.map(({ orders }) => orders.map(({ status }) => status))).toEqual([
+      ['unsure'],
+      ['unsure'],
+    ]);
   });
 
   test('is held back by the gate, and fails, counted, when it stays closed', () => {

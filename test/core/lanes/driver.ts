@@ -90,6 +90,19 @@ export class Driver {
     return step;
   }
 
+  /** An order of another lane has just been accepted: what a cancel takes down can be put up again. */
+  ordersAreTaken(): this {
+    const orders = { acceptedMs: this.nowMs, refusedMs: Number.NEGATIVE_INFINITY };
+    this.context = { ...this.context, orders };
+    return this;
+  }
+
+  /** The cancel is refused. */
+  refuseCancel(error: Partial<ExchangeError> = { name: 'permissionDenied' }): this {
+    this.start('cancelAll');
+    return this.end({ kind: 'cancelAll', outcome: { kind: 'rejected', error: failure(error) } });
+  }
+
   lose(kind: 'place' | 'cancelAll'): this {
     this.start(kind);
     const error = failure({ name: 'timeout', effect: 'possible' });

@@ -32,7 +32,7 @@ const moves: fc.Arbitrary<Move[]> = fc.noBias(
  */
 const LEAST_SHARES: Readonly<Record<string, number>> = {
   'sent:place': 0.6,
-  'sent:cancelAll': 0.6,
+  'sent:cancelAll': 0.5,
   'fill:reduce': 0.25,
   'fill:cover': 0.03,
   'event:doubt': 0.3,
@@ -74,7 +74,7 @@ const LEAST_SHARES: Readonly<Record<string, number>> = {
   mimicked: 0.06,
   overshoot: 0.04,
   resend: 0.02,
-  atRest: 0.15,
+  atRest: 0.12,
   'refused:36': 0.015,
   'refused:116': 0.005,
 };

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { recorder } from '../../../src/core/audit/audit-event.ts';
 import { operatorIntent, withdrawOperatorIntent } from '../../../src/core/intents/intent.ts';
 import { observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
-import type { LaneState } from '../../../src/core/lanes/lane-state.ts';
+import { type LaneState, newLane } from '../../../src/core/lanes/lane-state.ts';
 import { finish } from '../../../src/core/lanes/lane-step.ts';
 import { recover, startEpoch } from '../../../src/core/lanes/recover-lane.ts';
 import { standingStops } from '../../../src/core/orders/protective-stop.ts';
@@ -10,7 +10,7 @@ import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { known, unknown } from '../../../src/core/quantities/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import { at, Driver, failure, gone } from './driver.ts';
-import { acknowledgeNoPriorOrders, action, all, half, protect, readAt, view } from './fixtures.ts';
+import { acknowledgeNoPriorOrders, action, all, half, MARKET, protect, readAt, view } from './fixtures.ts';
 
 const untilTenPercent: ActionSpec = {
   kind: 'reduce',
@@ -578,8 +578,7 @@ describe('outstanding', () => {
     const driver = new Driver({ cancelCoversStops: false }).read(at({})).ask(action(protect));
     const first = driver.start('place');
     driver.end({ kind: 'place', outcome: { kind: 'unknown', error: failure({ effect: 'possible' }) } });
-    driver.later(5_100).cancel();
-    driver.answerRead(at({}));
+    driver.later(5_100).answerRead(at({}));
     const again = driver.refuse({ name: 'duplicateClientOrderId', code: 36 });
     expect(again.request).toEqual(first.request);
     expect(again.isResend).toBe(true);
@@ -594,9 +593,20 @@ describe('unknown', () => {
     const driver = new Driver().read(at({})).ask(action(half)).lose('place');
     const wait = driver.next();
     expect(wait).toMatchObject({ kind: 'wait', why: 'lateArrival', untilMs: driver.nowMs + 5_000 });
-    driver.later(5_000).cancel();
+    driver.later(5_000).ordersAreTaken().cancel();
     driver.answerRead(at({}));
     expect(driver.place().request.amount).toBe('0.5');
+  });
+
+  test('where no order has been accepted: the fence, a read, and the order again under its own id', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    const first = driver.start('place');
+    driver.end({ kind: 'place', outcome: { kind: 'unknown', error: failure({ effect: 'possible' }) } });
+    driver.later(5_000).answerRead(at({}));
+    const again = driver.refuse({ name: 'duplicateClientOrderId', code: 36 });
+    expect(again.request).toEqual(first.request);
+    expect(driver.state).toMatchObject({ doubt: null, orders: [{ status: 'open' }] });
+    expect(driver.read(at({})).next()).toMatchObject({ kind: 'idle', why: 'setInPlace' });
   });
 
   test('a cancel sent earlier does not end the doubt', () => {
@@ -605,13 +615,13 @@ describe('unknown', () => {
       { ruleId: 'c' },
     );
     const driver = new Driver().read(at({})).ask(action(half)).lose('place').ask(action(half), cancelNow);
-    driver.cancel();
+    driver.later(10).ordersAreTaken().cancel();
     expect(driver.state.doubt).not.toBeNull();
   });
 
   test('in increasing nonce mode the accepted cancel itself is the fence', () => {
     const driver = new Driver({ nonceMode: 'increasing' }).read(at({})).ask(action(half)).lose('place');
-    driver.cancel();
+    driver.later(10).ordersAreTaken().cancel();
     driver.answerRead(at({}));
     driver.place();
   });
@@ -620,7 +630,9 @@ describe('unknown', () => {
     const driver = new Driver({ nonceMode: 'increasing', readLagMs: 800 })
       .read(at({}))
       .ask(action(half))
-      .lose('place');
+      .lose('place')
+      .later(10)
+      .ordersAreTaken();
     driver.cancel();
     expect(driver.next()).toMatchObject({ kind: 'wait', why: 'readLag', untilMs: driver.nowMs + 800 });
     driver.read(at({}));
@@ -633,18 +645,27 @@ describe('unknown', () => {
     const driver = new Driver().read(at({})).ask(action(all)).lose('place');
     driver.answerRead(at({}));
     const step = driver.place();
-    expect(step).toMatchObject({ ahead: true, order: { overshoot: false } });
-    expect(driver.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
+    expect(step).toMatchObject({ ahead: true, isResend: true, order: { overshoot: false } });
+    expect(driver.state.doubt).toBeNull();
+    expect(driver.next()).toMatchObject({ kind: 'idle', why: 'setInPlace' });
   });
 
   test('when liquidation would come first an order goes out at once, once, and is audited', () => {
     const likely = { ...at({}), liquidationProbability: () => known(0.2) };
     const driver = new Driver().read(likely).ask(action(half)).lose('place');
     driver.answerRead(likely);
-    expect(driver.place()).toMatchObject({ ahead: true, order: { overshoot: true } });
+    expect(driver.place()).toMatchObject({ ahead: true, isResend: true, order: { overshoot: true } });
     expect(driver.events.filter((event) => event.kind === 'overshoot')).toMatchObject([
       { reason: 'liquidationLikely', alarm: true },
     ]);
+    expect(driver.next()).toMatchObject({ kind: 'idle', why: 'setInPlace' });
+  });
+
+  test('where its price is past by then, another one goes out, once', () => {
+    const likely = (mark: string) => ({ ...at({ mark }), liquidationProbability: () => known(0.2) });
+    const driver = new Driver().read(likely('1000')).ask(action(half)).lose('place');
+    driver.answerRead(likely('990'));
+    expect(driver.place()).toMatchObject({ ahead: true, isResend: false, order: { overshoot: true } });
     expect(driver.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
   });
 
@@ -664,21 +685,58 @@ describe('unknown', () => {
     expect(driver.state.orders).toMatchObject([{ status: 'unsure' }]);
   });
 
-  test('the first step of a new store epoch is a cancel after the fence, before anything is placed', () => {
+  test('the first step of a new store epoch is an order after the fence, beside what may stand', () => {
     const driver = new Driver();
     driver.state = startEpoch(driver.state, 'second', driver.context.settings, driver.nowMs);
     driver.read(at({})).ask(action(half));
     expect(driver.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
-    driver.later(5_000).cancel();
+    driver.later(5_000).answerRead(at({}));
+    expect(driver.place().order).toMatchObject({ amount: '0.5', overshoot: true });
+    expect(driver.reasons('overshoot')).toEqual(['priorOrders']);
+    expect(driver.reasons('cancelling')).toEqual([]);
+  });
+
+  test.for([
+    { firesAfterMs: 20, waitsMs: 4_980 },
+    { firesAfterMs: 3_000, waitsMs: 2_000 },
+    { firesAfterMs: 6_000, waitsMs: 0 },
+  ])(
+    'first start: a rule that fires $firesAfterMs ms after the lane was begun waits $waitsMs ms, and sends an order first',
+    ({ firesAfterMs, waitsMs }) => {
+      const driver = new Driver();
+      const begunMs = driver.nowMs;
+      driver.state = newLane('desk', MARKET, 'first', begunMs);
+      driver.read(at({}));
+      driver.nowMs = begunMs + firesAfterMs - 10;
+      driver.read(at({})).ask(action(half));
+      const firedMs = driver.nowMs;
+      const step = driver.next();
+      if (waitsMs > 0) {
+        expect(step).toMatchObject({ kind: 'wait', why: 'lateArrival', untilMs: firedMs + waitsMs });
+        driver.later(waitsMs).answerRead(at({}));
+      }
+      expect(driver.place().order).toMatchObject({ amount: '0.5' });
+      expect(driver.reasons('cancelling')).toEqual([]);
+    },
+  );
+
+  test('where overshoot is forbidden the smallest order shows whether orders are taken, then cancel, read, place', () => {
+    const driver = new Driver({ overshoot: 'never' });
+    driver.state = startEpoch(driver.state, 'second', driver.context.settings, driver.nowMs);
+    driver.read(at({})).ask(action(half)).later(5_000).answerRead(at({}));
+    expect(driver.place().order).toMatchObject({ amount: '0.001', trial: true, overshoot: false });
+    driver.cancel();
     driver.answerRead(at({}));
-    driver.place();
+    expect(driver.place().order).toMatchObject({ amount: '0.5', overshoot: false });
+    expect(driver.state.orders).toHaveLength(1);
   });
 
   test('where a cancel cannot clear an earlier store epoch, orders are audited as overshoot, or fail', () => {
     for (const overshoot of ['audited', 'never'] as const) {
       const driver = new Driver({ cancelCoversStops: false, overshoot });
       driver.state = startEpoch(driver.state, 'second', driver.context.settings, driver.nowMs);
-      driver.read(at({})).ask(action(half)).later(5_000).cancel();
+      driver.read(at({})).ask(action(half)).later(5_000);
+      if (overshoot === 'never') driver.ordersAreTaken().cancel();
       driver.answerRead(at({}));
       if (overshoot === 'audited') expect(driver.place().order.overshoot).toBe(true);
       else {

@@ -50,25 +50,68 @@ test('the gap takes at most half of the distance to liquidation', () => {
   expect(driver.place().request.activationPrice).toBe('965');
 });
 
-test('an order that the market had passed when it arrived is replaced at the next read, with a larger gap', () => {
+test('an order that the market had passed when it arrived is replaced at the next read, by two at two gaps', () => {
   const driver = new Driver().read(at({})).ask(action(half));
   driver.place();
   driver.later(500).read(at({ mark: '997' }));
   expect(driver.cancel()).toMatchObject({ why: 'inverted', unfilled: [] });
-  // Four times the allowance.
-  driver.later(20_000).answerRead(at({ mark: '997' }));
-  expect(997 - Number(driver.place().request.activationPrice)).toBeCloseTo(4.1, 1);
+  driver.later(21_000).answerRead(at({ mark: '997' }));
+  // One waits where it was, as the last price may lag behind the mark; one beyond what mark and last may be apart.
+  const near = driver.place().request;
+  const far = driver.place().request;
+  expect(997 - Number(near.activationPrice)).toBeCloseTo(1.1, 1);
+  expect(997 - Number(far.activationPrice)).toBeCloseTo(12, 0);
+  expect([near.amount, far.amount]).toEqual(['0.225', '0.275']);
+  expect(driver.next().kind).toBe('idle');
 });
 
-test('a gap that was never reached shrinks to what is configured', () => {
+test('the nearer of two is left alone while the farther one may still be activated; past both, both are replaced', () => {
+  const driver = inverted();
+  driver.later(1_000).read(at({ mark: '990' }));
+  expect(driver.next().kind).toBe('idle');
+  driver.later(7_000).read(at({ mark: '986' }));
+  expect(driver.next().kind).toBe('idle');
+  driver.later(1_000).read(at({ mark: '983' }));
+  expect(driver.cancel().why).toBe('inverted');
+  driver.later(21_000).answerRead(at({ mark: '983' }));
+  driver.place();
+  // Four times as much would be beyond liquidation, which is at 950: nine tenths of the way to it.
+  expect(driver.place().request.activationPrice).toBe('953.3');
+});
+
+test('the fill of one of two says how far mark and last price are apart: the rest is placed by that', () => {
+  const driver = inverted();
+  // The farther one filled: the last price is about 0.7 to 1 % below the mark.
+  driver.later(1_000).read(at({ mark: '995' }));
+  driver.later(1_000).read(at({ mark: '992', size: '0.725' }));
+  expect(driver.reasons('filled')).toHaveLength(1);
+  driver.later(1_000).read(at({ mark: '984', size: '0.725' }));
+  expect(driver.cancel().why).toBe('inverted');
+  driver.later(21_000).answerRead(at({ mark: '984', size: '0.725' }));
+  const { request } = driver.place();
+  expect(request.amount).toBe('0.225');
+  expect(1 - Number(request.activationPrice) / 984).toBeCloseTo(0.01, 2);
+  expect(driver.next().kind).toBe('idle');
+});
+
+/** At a mark of 997 two orders stand, at 995.9 and 984.9. */
+function inverted(): Driver {
   const driver = new Driver().read(at({})).ask(action(half));
   driver.place();
   driver.later(500).read(at({ mark: '997' }));
   driver.cancel();
   driver.later(21_000).answerRead(at({ mark: '997' }));
   driver.place();
-  driver.later(4_000).read(at({ mark: '998' }));
+  driver.place();
+  return driver;
+}
+
+test('a gap that was never reached shrinks to what is configured', () => {
+  const driver = inverted();
+  driver.later(4_000).read(at({ mark: '1002' }));
   expect(driver.cancel().why).toBe('marketMovedAway');
-  driver.answerRead(at({ mark: '998' }));
-  expect(998 - Number(driver.place().request.activationPrice)).toBeCloseTo(1.1, 1);
+  driver.answerRead(at({ mark: '1002' }));
+  const { request } = driver.place();
+  expect(request.amount).toBe('0.5');
+  expect(1002 - Number(request.activationPrice)).toBeCloseTo(1.2, 1);
 });

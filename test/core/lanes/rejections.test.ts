@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { classifyRejection, isPassing } from '../../../src/core/orders/rejection.ts';
+import { classifyRejection, isAlarming } from '../../../src/core/orders/rejection.ts';
 import { ERROR_CATALOGUE } from '../../exchange/error-catalogue.ts';
 import { at, Driver, failure } from './driver.ts';
 import { action, half, protect } from './fixtures.ts';
@@ -14,6 +14,8 @@ type Consequence =
   | 'again'
   /** A failed attempt, with an alarm: the next one takes the next slippage. */
   | 'failed'
+  /** Sent again as it was, after a pause; an alarm when it begins. */
+  | 'later'
   /** Sent again at once, with an alarm, on a coarser step of the market: no failed attempt. */
   | 'coarser'
   /** It may be there: fence, cancel, read, place. */
@@ -36,7 +38,7 @@ const EXPECTED: Readonly<Record<string, Consequence>> = {
   cancelledOnCreation: 'failed',
   clientOrderIdInvalid: 'failed',
   insufficientBalance: 'failed',
-  marketInvalid: 'failed',
+  marketInvalid: 'later',
   amountInvalid: 'coarser',
   priceInvalid: 'coarser',
   positionLimit: 'failed',
@@ -106,6 +108,18 @@ test.for(Object.entries(EXPECTED))('an order that ends as %s: %s', ([name, conse
       expect(alarms).toEqual(['rejected']);
       expect(driver.later(5_000).read(at({})).place().order.slippage).toBe(0.02);
       break;
+    case 'later':
+      expect({ orders, failures, alarms, doubt }).toEqual({
+        orders: [],
+        failures: 0,
+        alarms: ['rejected'],
+        doubt: null,
+      });
+      driver.later(5_000).read(at({}));
+      driver.refuse({ name, effect });
+      expect(driver.events.filter((event) => event.alarm)).toHaveLength(1);
+      expect(driver.later(5_000).read(at({})).place().order.slippage).toBe(0.005);
+      break;
     case 'coarser': {
       expect({ orders, failures, alarms, doubt }).toEqual({
         orders: [],
@@ -135,11 +149,14 @@ test.for([...names].filter(([name]) => !ELSEWHERE.includes(name)))(
     driver.ask();
     driver.start('cancelAll');
     driver.end({ kind: 'cancelAll', outcome: { kind: 'rejected', error: failure({ name, effect }) } });
-    expect(driver.state.doubt?.why ?? null).toBe(effect === 'possible' ? 'unknownOutcome' : null);
+    expect(driver.state.doubt).toBeNull();
+    // Until it can no longer arrive nobody knows whether the order stands.
+    expect(driver.state.orders).toMatchObject([{ status: effect === 'possible' ? 'unsure' : 'open' }]);
+    expect(driver.reasons('doubt')).toEqual(effect === 'possible' ? ['unknownOutcome'] : []);
     // Nothing is taken to be gone before a cancel was accepted.
     expect(driver.state.orders).toHaveLength(1);
     expect(driver.events.some((event) => event.alarm)).toBe(
-      effect === 'none' && !isPassing(classifyRejection({ name })),
+      effect === 'none' && isAlarming(classifyRejection({ name }), 0),
     );
   },
 );
@@ -147,8 +164,7 @@ test.for([...names].filter(([name]) => !ELSEWHERE.includes(name)))(
 test('a stop that is sent again under its own id and refused for anything but that id may still be there', () => {
   for (const name of Object.keys(EXPECTED).filter((one) => EXPECTED[one] === 'failed')) {
     const driver = new Driver({ cancelCoversStops: false }).read(at({})).ask(action(protect));
-    driver.lose('place').later(5_100).cancel();
-    driver.answerRead(at({}));
+    driver.lose('place').later(5_100).answerRead(at({}));
     expect(driver.refuse({ name }).isResend).toBe(true);
     expect(driver.state.orders).toMatchObject([{ status: 'unsure' }]);
   }

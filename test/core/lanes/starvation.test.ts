@@ -224,6 +224,8 @@ test('and when it answers again and the position is nearer to liquidation, the t
       const { settings, weather } = scenario;
       // Elsewhere orders that nobody can cancel are in the way: that is said, and stays so.
       fc.pre(settings.cancel === 'always' && settings.cancelCoversStops);
+      // Nor can one of which nothing is known, where nothing may be placed beside it.
+      fc.pre(settings.overshoot === 'audited');
       const sky = new Sky(scenario);
       for (let second = 0; second < 60; second++) sky.poll();
       sky.weather = 'fair';

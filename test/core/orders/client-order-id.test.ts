@@ -20,6 +20,7 @@ const decimalText = fc.constantFrom('1', '1.0', '0.1', '10', '01').map((value) =
 const common = {
   epoch: text,
   accountId: text,
+  market: text,
   positionId: text,
   ruleId: text,
   episode: number,
@@ -66,6 +67,7 @@ test('two that differ in one part only have different ids', () => {
   const keys = [
     'epoch',
     'accountId',
+    'market',
     'positionId',
     'ruleId',
     'episode',

@@ -139,6 +139,15 @@ describe('jointDistance', () => {
     expect(accountOf([long(1, 0.3), long(2, 0.45)]).pool).toEqual(known({ kind: 'apart' }));
   });
 
+  test('equal positions that each have their own margin are not one pool, though their buffers are equal', () => {
+    // 30 of margin for a position of 100 that may fall by 30 %.
+    const isolated = [1, 2].map((index) => long(index, 0.3, { margin: d('30') }));
+    expect(value(jointOf(isolated))).toBeCloseTo(0.3, 12);
+    // With 15 each the margin of both is behind either.
+    const pooled = [1, 2].map((index) => long(index, 0.3, { margin: d('15') }));
+    expect(value(jointOf(pooled))).toBeCloseTo(0.15, 9);
+  });
+
   test('near liquidation the steps of prices do not take a pool apart', () => {
     const marketSettings = (): MarketSettings => ({ ...FREE, priceStep: d('0.5') });
     const records = [long(1, 0.005), long(2, 0.01)];
@@ -156,9 +165,31 @@ describe('jointDistance', () => {
     const { unrealizedPnl: _pnl, ...blind } = long(2, 0.3);
     expect(jointOf([long(1, 0.2), blind])).toMatchObject({ kind: 'atMost' });
     expect(jointOf([blind])).toEqual(unknown('fieldMissing'));
-    expect(jointOf([long(1, 0.2)], {}, false)).toMatchObject({ kind: 'atMost' });
+    expect(jointOf([blind, long(1, 0.2)])).toEqual({ kind: 'atMost', value: expect.closeTo(0.2, 9) });
     const stale = new AccountQuantities(positionsSnapshot([long(1, 0.2)], at(0)), settings(), at(60_000));
     expect(stale.jointDistance).toEqual(unknown('stale'));
+  });
+
+  test('records that are set aside hide nothing of the others: they are near, and clear nothing', () => {
+    const nine = Array.from({ length: 9 }, (_, index) => long(index, 0.61));
+    expect(jointOf(nine, {}, false)).toEqual({ kind: 'atMost', value: expect.closeTo(0.61 / 9, 9) });
+    expect(jointOf([], {}, false)).toEqual(unknown('listIncomplete'));
+  });
+
+  test('a position that the list does not show hides nothing, unless it may hedge those that it shows', () => {
+    const nine = Array.from({ length: 9 }, (_, index) => long(index, 0.61));
+    const withUnseen = (...unseen: Parameters<AccountQuantities['noteUncertain']>[0]) => {
+      const account = accountOf(nine);
+      account.noteUncertain(unseen, new Set());
+      return account.jointDistance;
+    };
+    const near = { kind: 'atMost', value: expect.closeTo(0.61 / 9, 9) };
+    expect(withUnseen({ market: 'X_PERP', direction: 'long' })).toEqual(near);
+    const far = { kind: 'atMost', value: expect.closeTo(0.61, 9) };
+    expect(withUnseen({ market: 'X_PERP', direction: 'short' })).toEqual(far);
+    expect(withUnseen({ market: 'X_PERP' })).toEqual(far);
+    // The other side of a market that is shown is in its liquidation price.
+    expect(withUnseen({ market: 'C1_PERP', direction: 'short' })).toEqual(near);
   });
 
   /** Bought at 100, now at 80: past its liquidation price by 2 %. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { known, NONE } from '../../../src/core/quantities/quantity.ts';
+import { known, NONE, unknown } from '../../../src/core/quantities/quantity.ts';
 import {
   type Crossing,
   crossingOf,
@@ -8,8 +8,10 @@ import {
   type ForecastState,
   MIN_RETURNS,
   medianCrossingMs,
+  medianWithin,
   motionOf,
   observe,
+  probabilityWithin,
 } from '../../../src/core/risk/forecast.ts';
 import { erfc, erfcx, normalCdf } from '../../../src/core/risk/normal.ts';
 
@@ -262,7 +264,7 @@ describe('estimates from irregular samples', () => {
 
   test('a steady rise has its drift, whatever the spacing of the samples', () => {
     const rise = (days: number): number => 100 * Math.exp(0.1 * days);
-    const at = [0, 0.001, 0.0035, 0.01, 0.011, 0.02, 0.03, 0.031, 0.05, 0.06, 0.061, 0.08];
+    const at = [0, 0.001, 0.0025, 0.003, 0.0041, 0.005, 0.0063, 0.0071, 0.0085, 0.009, 0.0101, 0.011];
     const state = feed(
       at.map((days, i) => [rise(days), i === 0 ? undefined : (days - (at[i - 1] ?? 0)) * DAY]),
     );
@@ -274,8 +276,15 @@ describe('estimates from irregular samples', () => {
     const steps = (count: number, ms: number) =>
       feed([[100, undefined], ...Array.from({ length: count }, (_, i) => [100 + i, ms] as const)]);
     expect(motionOf(steps(MIN_RETURNS - 1, 60_000)).kind).toBe('unknown');
-    expect(motionOf(steps(MIN_RETURNS, 1_000)).kind).toBe('unknown');
     expect(motionOf(steps(MIN_RETURNS, 60_000)).kind).toBe('value');
+    // Polls that are far apart say nothing of the last seconds, polls that are near nothing of the hour.
+    expect(motionOf(steps(5, 10_000)).kind).toBe('unknown');
+    const seconds = motionOf(steps(MIN_RETURNS, 1_000));
+    if (seconds.kind !== 'value') return expect.fail();
+    const ahead = crossingOf(100, 90, 'fall', seconds.value);
+    expect(probabilityWithin(ahead, 60_000).kind).toBe('value');
+    expect(probabilityWithin(ahead, 61_000)).toEqual(unknown('tooFewSamples'));
+    expect(medianWithin(ahead)).toEqual(unknown('tooFewSamples'));
     expect(motionOf(undefined)).toEqual({ kind: 'unknown', why: 'tooFewSamples' });
   });
 

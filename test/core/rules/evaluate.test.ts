@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
+import type { MainBalance, PositionRecord } from '../../../src/core/ports/exchange.ts';
 import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
 import type { Instant, Snapshot } from '../../../src/core/quantities/snapshot.ts';
 import { type AccountState, emptyAccountState } from '../../../src/core/rules/account-state.ts';
 import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
 import { type Evaluation, evaluate, positionViews } from '../../../src/core/rules/evaluate.ts';
 import { reasonWords } from '../../../src/core/rules/reason.ts';
-import type { RuleSpec } from '../../../src/core/rules/rule.ts';
+import type { ConditionSpec, RuleSpec } from '../../../src/core/rules/rule.ts';
 import {
   above,
   at,
@@ -429,6 +429,44 @@ describe('time without cover', () => {
     expect(account.state.positions).toMatchObject([unknown]);
     account.positions(10_000, []);
     expect(account.state.positions).toMatchObject([{ ...unknown, unseen: { reads: 1, forMs: 0 } }]);
+  });
+});
+
+describe('a main balance that is shown as 0', () => {
+  const low = rule('account', {
+    ...below('mainBalance', 100),
+    parameter: { asset: 'USDT' },
+  } as ConditionSpec);
+  const shown = (account: Account, second: number, balance: Record<string, string>): Evaluation => {
+    const now = at(second * 1_000);
+    const value = balance as unknown as MainBalance;
+    return account.poll({ snapshot: snapshot({ mainBalance: read(value) }, now), now });
+  };
+
+  test('for a minute, where there was more, fires nothing', () => {
+    const account = new Account([low]);
+    shown(account, 0, { USDT: '5000' });
+    for (let second = 1; second <= 60; second += 1) {
+      expect(reasons(shown(account, second, second % 2 === 0 ? {} : { USDT: '0' }))).toEqual([
+        'account inactive frozenByUnknown',
+      ]);
+    }
+    expect(reasons(shown(account, 61, { USDT: '5000' }))).toEqual(['account inactive conditionNotMet']);
+  });
+
+  test('counts after three reads and 3 minutes', () => {
+    const account = new Account([low]);
+    shown(account, 0, { USDT: '5000' });
+    for (let second = 1; second <= 180; second += 1) shown(account, second, {});
+    expect(account.last?.active).toEqual([]);
+    expect(reasons(shown(account, 181, {}))).toEqual(['account firing heldLongEnough']);
+  });
+
+  test('counts at once where nothing else was ever seen, and less counts at once', () => {
+    expect(reasons(shown(new Account([low]), 0, {}))).toEqual(['account firing heldLongEnough']);
+    const account = new Account([low]);
+    shown(account, 0, { USDT: '5000' });
+    expect(reasons(shown(account, 1, { USDT: '1' }))).toEqual(['account firing heldLongEnough']);
   });
 });
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { RecordList } from '../../../src/core/ports/exchange.ts';
+import type { PositionList, RecordList } from '../../../src/core/ports/exchange.ts';
 import { parseJson } from '../../../src/exchange/call/parse-json.ts';
 import {
   type Parsed,
@@ -150,6 +150,23 @@ describe('digits', () => {
       }),
     );
   });
+});
+
+test('an open position without a base price is kept, with what it says of a margin call, and told of', () => {
+  const text = json([
+    { ...POSITION, basePrice: null, pnl: '' },
+    POSITION,
+    { ...POSITION, amount: '0', basePrice: null },
+    { ...POSITION, amount: null, basePrice: null, pnl: null },
+  ]);
+  const list = read(text, readPositions);
+  expect(list.records).toHaveLength(2);
+  expect(list.records[0]).toMatchObject({ amount: '0.075', liquidationState: { value: 'margin_call' } });
+  expect(list.records[0]).not.toHaveProperty('basePrice');
+  expect([list.complete, list.setAside, list.notOpenYet?.length]).toEqual([true, [], 2]);
+  expect(list.nulls).toEqual([
+    { path: '[0].basePrice', expected: 'a decimal string', got: 'null', furtherFaults: 1 },
+  ]);
 });
 
 test('unknown values of enumerations are kept and marked', () => {
@@ -312,7 +329,10 @@ describe('any mutation of a documented reply is an error, a record set aside, or
   });
 });
 
-/** Null, or nothing, in these while a position is being opened: they are as if the reply had left them out. */
+/**
+ * Null, or nothing, in these while a position is being opened: they are as if the reply had left them out. In one that
+ * is open as well, so that the rest of it counts (a margin call above all), but there it is told of.
+ */
 const NOT_KNOWN_YET: ReadonlySet<string> = new Set(['basePrice', 'pnl', 'pnlPercent']);
 
 test('a field of a record is what the reply said, and absent when the reply left it out', () => {
@@ -335,6 +355,11 @@ test('a field of a record is what the reply said, and absent when the reply left
         const parsed = readReply(json(mutated), JSON.parse(json(mutated)), reader);
         const [result] = (parsed.ok ? parsed.value.records : []) as [Record<string, unknown>?];
         if (result === undefined) return;
+        const { nulls = [] } = (parsed.ok ? parsed.value : {}) as Partial<PositionList>;
+        const missed = [...NOT_KNOWN_YET].filter(
+          (name) => mutated[0][name] === null || mutated[0][name] === '',
+        );
+        expect(nulls.map(({ path }) => path)).toEqual(missed.map((name) => `[0].${name}`));
         for (const name of Object.keys(record).filter((name) => name !== 'tpsl')) {
           const value = result[name];
           const plain = typeof value === 'object' && value !== null ? Object.values(value).at(-1) : value;

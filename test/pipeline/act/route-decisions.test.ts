@@ -240,3 +240,29 @@ function documentsOf(scene: Scene): AccountDocuments {
     }),
   };
 }
+
+test('the same exchange account under two keys: one of them acts, the other is held at the gate and says so once', () => {
+  const { inputs, evaluation } = built({
+    lanes: [],
+    positions: ['BTC_PERP'],
+    complete: true,
+    conclusive: true,
+    canAct: true,
+    active: 'reduce',
+    requests: undefined,
+    limits: undefined,
+    routes: undefined,
+    inbox: undefined,
+    accountLane: undefined,
+  });
+  const snapshot = snapshotOf(inputs.observation, inputs.stored);
+  const alone = routeDecisions(inputs, snapshot, evaluation, true);
+  expect(alone.toRun).toHaveLength(1);
+  const twin = routeDecisions({ ...inputs, sharedWith: 'desk-0' }, snapshot, evaluation, true);
+  expect(twin.toRun).toEqual([]);
+  expect(twin.lanes.get('BTC_PERP')?.intents.map(({ refusedBy }) => refusedBy)).toEqual(['sharedAccount']);
+  expect(twin.events.filter(({ alarm }) => alarm)).toMatchObject([{ kind: 'sharedAccount' }]);
+  const stored = { ...inputs.stored, documents: { ...inputs.stored.documents, ...twin.documents } };
+  const next = routeDecisions({ ...inputs, stored, sharedWith: 'desk-0' }, snapshot, evaluation, true);
+  expect(next.events.filter(({ kind }) => kind === 'sharedAccount')).toEqual([]);
+});

@@ -90,16 +90,15 @@ const ends = (events: readonly DaemonEvent[]) =>
   events.flatMap((event) => (event.kind === 'laneRun' ? [event.end] : []));
 
 test('a lane that is begun with what was seen asks the store for nothing, and writes each outcome with what follows', async () => {
-  // Then the cancel is the fence, and nothing waits for time to pass.
   const { context, seen, requests } = await openFired('  nonce: increasing');
   const watching = watched(context);
   expect(await runLane(watching.context, LANE, NEVER, seen)).toBe('idle');
-  expect(requests()).toEqual(['cancelAll', 'openPositions', 'stopLimit']);
+  expect(requests()).toEqual(['openPositions', 'stopLimit']);
   expect(watching.reads()).toBe(0);
   const inProgress = watching.commits.map(
     ({ lanes }) => lanes?.get('BTC_PERP')?.inProgress?.step.kind ?? null,
   );
-  expect(inProgress).toEqual(['cancelAll', null, 'place', null]);
+  expect(inProgress).toEqual([null, 'place', null]);
 });
 
 test('a lane that is begun with what was seen before somebody else acted places nothing twice', async () => {
@@ -138,7 +137,7 @@ test('what a process left in progress is unknown also to a run that was begun wi
     .requestLog({ account: 'long' })
     .slice(before)
     .map(({ endpoint }) => endpoint);
-  expect(endpoints).toEqual(['cancelAll', 'openPositions', 'stopLimit']);
+  expect(endpoints.filter((endpoint) => endpoint !== 'openPositions')).toEqual(['stopLimit']);
   expect(simulator.model.openOrders('long')).toHaveLength(1);
 });
 
@@ -210,14 +209,16 @@ test('a read that is under way when its commit meets a poll counts: it was sent 
       await eventually(() => world.context.time.nowMs() > before, 'the next millisecond');
       const { load } = await store.read('long');
       if (load.kind === 'refused') throw new Error(load.problem.message);
-      await store.commit([{ base: load.account, quiet: 1 }]);
+      const lane = load.account.lanes.get('BTC_PERP')!;
+      const lanes = new Map([['BTC_PERP', { ...lane, roundTripMs: 7 }]]);
+      await store.commit([{ base: load.account, lanes, quiet: 1 }]);
     }
     return await store.commit(changes);
   };
   const met = { ...context, store: { ...watched(context).context.store, commit: meeting } };
   expect(await runLane(met, LANE, NEVER, seen)).toBe('idle');
   expect(wasMet).toBe(true);
-  expect(requests()).toEqual(['cancelAll', 'openPositions', 'stopLimit']);
+  expect(requests()).toEqual(['openPositions', 'stopLimit']);
   expect(audited(world).filter((one) => one === 'readIgnored:tooEarly')).toHaveLength(ignored);
   expect(simulator.model.openOrders('long')).toHaveLength(1);
 });
@@ -240,5 +241,42 @@ test('a lane that was written by a clock ahead of this one waits for its fence o
   waiting.subscribe(count);
   await runLane(context, LANE, over.signal);
   waiting.unsubscribe(count);
-  expect(requests().slice(0, 3)).toEqual(['cancelAll', 'openPositions', 'stopLimit']);
+  expect(requests().slice(0, 2)).toEqual(['openPositions', 'stopLimit']);
+});
+
+test('a lane that its run changed while a poll decided is brought in line, and refuses nothing else of the poll', async () => {
+  const { world, context, handed, poll } = await openScene(REDUCE);
+  await poll();
+  const { store } = context;
+  const laneOf = async () => {
+    const { load } = await store.read('long');
+    if (load.kind === 'refused') throw new Error(load.problem.message);
+    return { account: load.account, lane: load.account.lanes.get('BTC_PERP')! };
+  };
+  const before = await laneOf();
+  const results: string[] = [];
+  let wasMet = false;
+  const meeting = async (changes: readonly AccountCommit[]) => {
+    const isPoll = changes.some(({ due, lanes }) => due !== undefined && lanes?.has('BTC_PERP') === true);
+    if (isPoll && !wasMet) {
+      wasMet = true;
+      const { account, lane } = await laneOf();
+      await store.commit([{ base: account, lanes: new Map([['BTC_PERP', { ...lane, attempt: 99 }]]) }]);
+    }
+    const made = await store.commit(changes);
+    results.push(
+      ...made.map((result) => (result.kind === 'committed' ? result.leftOut.join() : result.kind)),
+    );
+    return made;
+  };
+  await poll({ ...context, store: { ...watched(context).context.store, commit: meeting } });
+  expect(wasMet).toBe(true);
+  expect(results).toEqual(['BTC_PERP', '']);
+  const { account, lane } = await laneOf();
+  expect(lane.attempt).toBe(99);
+  expect(lane.latestRead?.sentAtMs).toBeGreaterThan(before.lane.latestRead?.sentAtMs ?? 0);
+  expect(account.version).toBe(before.account.version + 1);
+  // The lane is handed over with the state that it is in line with.
+  expect(handed.at(-1)?.stored.lanes.get('BTC_PERP')?.attempt).toBe(99);
+  expect(world.events.filter(({ kind }) => kind === 'pollFailed')).toEqual([]);
 });

@@ -5,7 +5,7 @@ import { eventually, openWorld, type World } from '../world.ts';
 const RULE = `  - id: many
     on: account
     when: { recordsSetAside: { above: 0 } }
-    keepFiringFor: 10s
+    keepFiringFor: 60s
     do: [{ reduce: { by: 50%, slippage: 1%, positions: "*" } }]
 `;
 
@@ -23,7 +23,8 @@ test('a rule whose positions cannot be told, as the only record is broken every 
   const world = openWorld(simulator, {
     accounts: { long: { rules: ['many'] } },
     rules: RULE,
-    acting: '{ fillWithin: 1s, intentTtl: 1s }',
+    // Longer than the fence of a market that is seen for the first time.
+    acting: '{ fillWithin: 1s, intentTtl: 8s }',
   });
   world.start();
   await eventually(

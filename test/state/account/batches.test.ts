@@ -26,20 +26,32 @@ interface Wish {
   readonly more: Partial<More>;
 }
 
+interface LaneWish {
+  readonly market: (typeof MARKETS)[number];
+  readonly conflicts: boolean;
+  readonly isSeparable: boolean;
+  readonly text: string | null | undefined;
+  readonly isCompared: boolean;
+  readonly records: number;
+}
+
 /** What most changes have nothing of. */
 interface More {
   readonly remove: readonly string[];
   readonly stamp: 'right' | 'wrong';
   readonly lease: 'held' | 'lost';
   readonly records: number;
-  readonly repeats: boolean;
+  readonly ofLanesAlone: boolean;
+  readonly lanes: readonly LaneWish[];
   readonly trims: boolean;
   readonly files: readonly string[];
   readonly removeFiles: readonly string[];
   readonly history: Readonly<Record<string, string>>;
 }
 
-const FIELD = fc.constantFrom('m', 'd:limits', 'l:BTC_PERP', 'more');
+const FIELD = fc.constantFrom('m', 'd:limits', 'more');
+const MARKETS = ['BTC_PERP', 'more'] as const;
+const WRITER = 'writerwriter';
 const TEXT = fc.oneof(
   fc.constantFrom('', '-', '0', 'more', '7'),
   fc.string({ unit: 'binary', maxLength: 12 }),
@@ -50,7 +62,18 @@ const MORE: { readonly [K in keyof More]: fc.Arbitrary<More[K]> } = {
   stamp: fc.constantFrom('right', 'wrong'),
   lease: fc.constantFrom('held', 'lost'),
   records: fc.nat(2),
-  repeats: fc.boolean(),
+  ofLanesAlone: fc.boolean(),
+  lanes: fc.uniqueArray(
+    fc.record({
+      market: fc.constantFrom(...MARKETS),
+      conflicts: fc.nat(3).map((one) => one === 0),
+      isSeparable: fc.boolean(),
+      text: fc.constantFrom(undefined, null, '', 'text', 's'),
+      isCompared: fc.boolean(),
+      records: fc.nat(2),
+    }),
+    { selector: ({ market }) => market },
+  ),
   trims: fc.boolean(),
   files: HASHES,
   removeFiles: HASHES,
@@ -70,44 +93,70 @@ const WISH: fc.Arbitrary<Wish> = fc.record({
 /** What the account has, if every change that may be made was made. */
 interface Known {
   header: string;
-  seq: number;
+  lanes: Map<string, string>;
+  last: number;
 }
 
 function changeOf(wish: Wish, known: Known, header: string, token: number): RawChange {
   const { more } = wish;
-  const from = more.repeats ? known.seq : known.seq + 1;
+  const textsOf = (of: string, count: number) =>
+    Array.from({ length: count }, (_, index) => ({ text: `${of}/${index}`, hash: `#${index}` }));
   return {
     accountId: ACCOUNTS[wish.account]!,
-    expected: wish.conflicts ? `${known.header}?` : known.header,
+    expected: more.ofLanesAlone ? null : wish.conflicts ? `${known.header}?` : known.header,
     header,
-    set: Object.entries(wish.set).flat(),
-    remove: more.remove ?? [],
+    set: more.ofLanesAlone ? [] : Object.entries(wish.set).flat(),
+    remove: more.ofLanesAlone ? [] : (more.remove ?? []),
     dueInMs: wish.due,
-    records: Array.from({ length: more.records ?? 0 }, (_, index) => ({
-      seq: Math.max(1, from) + index,
-      text: `${header}/${index}`,
-      hash: `#${index}`,
-    })),
+    records: more.ofLanesAlone ? [] : textsOf(header, more.records ?? 0),
+    lanes: (more.lanes ?? []).map(({ market, conflicts, isSeparable, text, isCompared, records }) => {
+      const stored = known.lanes.get(market) ?? '';
+      const expected = conflicts ? `${stored}?` : stored;
+      return {
+        market,
+        expected,
+        isSeparable,
+        header: isCompared ? expected : `${header} ${market}`,
+        text: isCompared ? undefined : text,
+        records: isCompared ? [] : textsOf(market, records),
+      };
+    }),
+    lastNumber: 0,
     files: (more.files ?? []).flatMap((hash) => [hash, `text of ${hash}`]),
     removeFiles: more.removeFiles ?? [],
-    trimBefore: more.trims ? known.seq : 0,
+    trimBefore: more.trims ? known.last : 0,
     history: Object.entries(more.history ?? {}).flat(),
     lease: more.lease ? { market: 'BTC_PERP', token: more.lease === 'held' ? token : token + 1 } : null,
     stamp: more.stamp ? (more.stamp === 'right' ? STAMP : 'wrongwrongwr') : null,
   };
 }
 
-function expectedOf(wish: Wish, known: Known, change: RawChange): RawOutcome {
-  if (wish.conflicts) return 'conflict';
-  if (wish.more.stamp === 'wrong') return 'controlsChanged';
-  if (wish.more.lease === 'lost') return 'leaseLost';
-  return change.records.some(({ seq }) => seq <= known.seq) ? 'auditContradicts' : 'committed';
+type ExpectedOutcome = Omit<Extract<RawOutcome, { kind: 'committed' }>, 'tally'> | RawOutcome;
+
+function expectedOf(wish: Wish, known: Known, change: RawChange): ExpectedOutcome {
+  const changed = change.lanes.filter(({ market, expected }) => expected !== (known.lanes.get(market) ?? ''));
+  const isRefused = changed.some(({ isSeparable }) => !isSeparable);
+  if (isRefused || (wish.conflicts && change.expected !== null)) return { kind: 'conflict' };
+  if (wish.more.stamp === 'wrong') return { kind: 'controlsChanged' };
+  if (wish.more.lease === 'lost') return { kind: 'leaseLost' };
+  return { kind: 'committed', leftOut: changed.map(({ market }) => market) };
+}
+
+/** What the account has once the change is made. */
+function apply(known: Known, change: RawChange, leftOut: readonly string[]): void {
+  if (change.expected !== null) known.header = change.header;
+  known.last += change.records.length;
+  for (const { market, header, records } of change.lanes) {
+    if (leftOut.includes(market)) continue;
+    known.lanes.set(market, header);
+    known.last += records.length;
+  }
 }
 
 async function contentsOf(backend: Backend) {
   const accounts = await Promise.all(
     ACCOUNTS.map(async (accountId) => {
-      const range = { fromSeq: 1, toSeq: Number.POSITIVE_INFINITY, count: 1_000, newest: false };
+      const range = { from: 1, to: Number.POSITIVE_INFINITY, count: 1_000, newest: false };
       const hashes = (await backend.fileHashes(BUCKET, accountId)).toSorted();
       const samples = await backend.history(BUCKET, accountId, 0, 1_000);
       return {
@@ -133,20 +182,18 @@ async function play(backend: Backend, batches: readonly (readonly Wish[])[]) {
       return reply.kind === 'held' ? reply.lease.token : Number.NaN;
     }),
   );
-  const knowns: Known[] = ACCOUNTS.map(() => ({ header: '', seq: 0 }));
+  const knowns: Known[] = ACCOUNTS.map(() => ({ header: '', lanes: new Map(), last: 0 }));
   for (const [turn, batch] of batches.entries()) {
-    const expected: RawOutcome[] = [];
+    const expected: ExpectedOutcome[] = [];
     const changes = batch.map((wish, index) => {
       const known = knowns[wish.account]!;
       const change = changeOf(wish, known, `header ${turn}.${index}`, tokens[wish.account]!);
-      expected.push(expectedOf(wish, known, change));
-      if (expected.at(-1) === 'committed') {
-        known.header = change.header;
-        known.seq = change.records.at(-1)?.seq ?? known.seq;
-      }
+      const outcome = expectedOf(wish, known, change);
+      expected.push(outcome);
+      if (outcome.kind === 'committed') apply(known, change, outcome.leftOut);
       return change;
     });
-    const raw: RawBatch = { epoch: 'epoch', changes, controls: null };
+    const raw: RawBatch = { epoch: 'epoch', writer: WRITER, changes, controls: null };
     expect(await backend.commit(BUCKET, raw)).toMatchObject({ kind: 'answered', outcomes: expected });
   }
   return contentsOf(backend);

@@ -82,18 +82,25 @@ test('a header comes back as it was written, and other forms are told apart', ()
     danger: fc.double({ min: 0, max: 1, noNaN: true }).map((value) => value + 0),
     seq: counter,
     head: fc.constantFrom('0'.repeat(64), 'f'.repeat(64)),
-    firstSeq: counter,
+    firstNumber: counter,
     sweep: counter,
     quiet: counter,
     quietSinceMs: counter,
     historyMs: counter,
+    isOld: fc.constant(false),
   });
   fc.assert(
     fc.property(header, (value) => {
       expect(readHeader(writeHeader(value))).toEqual(value);
     }),
   );
-  for (const text of ['', '2|abcdefghijkl|1', '1|abc', '1|a|1|l|x|1|h|1|0|0|0|0']) {
+  for (const text of [
+    '',
+    '3|a|1|l|x|1|h|1|0|0|0|0',
+    '2|abcdefghijkl|1',
+    '1|abc',
+    '1|a|1|l|x|1|h|1|0|0|0|0',
+  ]) {
     expect(readHeader(text)).not.toHaveProperty('writer');
   }
 });

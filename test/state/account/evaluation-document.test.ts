@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { AccountState, RuleSlot } from '../../../src/core/rules/account-state.ts';
-import { type Entry, emptyEntry, prepareChange } from '../../../src/state/account/change.ts';
+import { prepareChange } from '../../../src/state/account/change.ts';
 import { DocumentError, readDocuments, textsOf } from '../../../src/state/account/documents.ts';
+import { type Entry, emptyEntry } from '../../../src/state/account/entry.ts';
 import {
   joinEvaluation,
   movingText,
@@ -10,15 +11,20 @@ import {
   restingText,
   restsAlike,
 } from '../../../src/state/account/evaluation-document.ts';
+import { settleChange } from '../../../src/state/account/settle-change.ts';
 
 const figure = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0);
-const forecast = fc.record({
-  lastLog: figure,
-  returns: fc.nat(),
-  sumReturn: figure,
-  sumSquare: figure,
-  sumTimeMs: figure,
-});
+const sums = { sumReturn: figure, sumSquare: figure, sumTimeMs: figure };
+const forecast = fc.record(
+  {
+    lastLog: figure,
+    returns: fc.nat(),
+    ...sums,
+    recent: fc.record({ ...sums, sumFourth: figure, count: figure }),
+  },
+  // One stored before there was such a thing has no `recent`.
+  { requiredKeys: ['lastLog', 'returns', 'sumReturn', 'sumSquare', 'sumTimeMs'] },
+);
 const slot: fc.Arbitrary<RuleSlot> = fc.record({
   ruleId: fc.string(),
   checksum: fc.string(),
@@ -122,7 +128,9 @@ const CONTEXT = {
 
 function written(entry: Entry, evaluation: AccountState | null) {
   const commit = { base: entry.account, documents: { evaluation } };
-  const { raw, next } = prepareChange(entry, commit, CONTEXT);
+  const prepared = prepareChange(entry, commit, CONTEXT);
+  const { raw } = prepared;
+  const next = settleChange(prepared, { kind: 'committed', tally: null, leftOut: [] }, undefined);
   const fields = raw.set.filter((_text, index) => index % 2 === 0);
   return { fields: fields.toSorted(), remove: raw.remove, next };
 }

@@ -45,6 +45,8 @@ const NO_CHANGE = {
   remove: [],
   dueInMs: null,
   records: [],
+  lanes: [],
+  lastNumber: 0,
   files: [],
   removeFiles: [],
   trimBefore: 0,
@@ -149,8 +151,8 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
       const set = ['d:figures', text];
       const change = { ...NO_CHANGE, accountId: 'shown', expected: header, header, set };
       expect(writer).not.toBe('');
-      const reply = await place.raw.commit(bucket, { epoch, changes: [change], controls: null });
-      expect(reply).toMatchObject({ kind: 'answered', outcomes: ['committed'] });
+      const reply = await place.raw.commit(bucket, { epoch, writer, changes: [change], controls: null });
+      expect(reply).toMatchObject({ kind: 'answered', outcomes: [{ kind: 'committed' }] });
     };
     const [record] = FIGURES.positions.value.records;
     const broken = [
@@ -265,7 +267,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
     const equal = { ...evaluation('partial', 1) };
     const second = await commit(state, { base: first, documents: { evaluation: equal }, quiet: 1 });
     const fields = await place.raw.fields(bucketOf('partial'), 'partial');
-    expect([...fields.keys()].sort()).toEqual(['d:evaluation', 'd:limits', 'h', 'm']);
+    expect([...fields.keys()].sort()).toEqual(['d:evaluation', 'd:limits', 'h', 'm', 't']);
     expect(second.documents.limits).toEqual({ version: 1, admitted: [] });
     expect((await load(place.open(), 'partial')).documents).toEqual(second.documents);
   });
@@ -403,22 +405,25 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
   });
 
   describe('documents of another version', () => {
-    const overwrite = async (state: State, accountId: string, field: string, text: string): Promise<void> => {
-      const account = await load(state, accountId);
+    const overwrite = async (accountId: string, field: string, text: string): Promise<void> => {
       const bucket = bucketOf(accountId);
+      const header = (await place.raw.fields(bucket, accountId)).get('h') ?? '';
       const { epoch } = await place.raw.view(bucket, { writer: '', stamp: '', accountIds: [], due: null });
       const reply = await place.raw.commit(bucket, {
         epoch: epoch ?? '',
+        writer: 'anotherstore',
         controls: null,
         changes: [
           {
             accountId,
-            expected: account.revision,
-            header: account.revision.replace(/^1\|.{12}/, '1|anotherstore'),
+            expected: header,
+            header: header.replace(/^2\|.{12}/, '2|anotherstore'),
             set: [field, text],
             remove: [],
             dueInMs: null,
             records: [],
+            lanes: [],
+            lastNumber: 0,
             files: [],
             removeFiles: [],
             trimBefore: 0,
@@ -428,7 +433,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
           },
         ],
       });
-      expect(reply).toMatchObject({ outcomes: ['committed'] });
+      expect(reply).toMatchObject({ outcomes: [{ kind: 'committed' }] });
     };
 
     test.each([
@@ -445,7 +450,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
         base: await load(writer, accountId),
         documents: { alerts: { version: 1, entries: { a: 1 } } },
       });
-      await overwrite(writer, accountId, field, text);
+      await overwrite(accountId, field, text);
       const reader = place.open();
       const { load: found } = await reader.store.read(accountId);
       expect(found).toMatchObject({ kind: 'refused', problem: { accountId, code, document } });
@@ -469,7 +474,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
         base: await load(writer, accountId),
         documents: { evaluation: evaluation(accountId, 7) },
       });
-      await overwrite(writer, accountId, 'm', '[99]');
+      await overwrite(accountId, 'm', '[99]');
       const reader = place.open();
       const { load: found } = await reader.store.read(accountId);
       const problem = { document: 'evaluation', code: 'DOCUMENT_UNREADABLE' };
@@ -478,7 +483,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
       expect(await reader.store.discard(accountId, request)).toBe(true);
       expect((await load(reader, accountId)).documents).toEqual({});
       const fields = await place.raw.fields(bucketOf(accountId), accountId);
-      expect([...fields.keys()]).toEqual(['h']);
+      expect([...fields.keys()].toSorted()).toEqual(['h', 't']);
       const [record] = await reader.audit.tail(accountId, 1);
       const { evaluation: resting, m: moving } = record!.record.attachments;
       expect(JSON.parse((await reader.audit.attachment(accountId, moving!))!)).toBe('[99]');
@@ -489,7 +494,7 @@ describe.each(PLACE_KINDS)('state store in %s', (kind) => {
       const writer = place.open();
       const [bad, good] = idsOf(20, 2, 'refused') as [string, string];
       await commit(writer, { base: await load(writer, bad) });
-      await overwrite(writer, bad, 'd:limits', '{"version":2}');
+      await overwrite(bad, 'd:limits', '{"version":2}');
       const view = await place.open().store.takeDue(20, take([bad, good]));
       expect(view.accounts.map((one) => one.kind)).toEqual(['loaded', 'refused']);
     });

@@ -7,7 +7,7 @@ import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
 import { evaluate } from '../../../src/core/rules/evaluate.ts';
 import type { RuleSpec } from '../../../src/core/rules/rule.ts';
 import type { RawRecord } from '../../../src/state/account/account-backend.ts';
-import { ChainVerifier } from '../../../src/state/audit/audit-verify.ts';
+import { TrailVerifier } from '../../../src/state/audit/audit-verify.ts';
 import { canonicalJson, redactor, sha256Hex } from '../../../src/state/canonical.ts';
 import type { State } from '../../../src/state/state.ts';
 import { at, below, list, position, read, rule, SETTINGS, snapshot } from '../../core/rules/fixtures.ts';
@@ -67,17 +67,17 @@ describe('verification', () => {
       };
       const text = canonicalJson(record);
       previous = sha256Hex(text);
-      records.push({ seq, text, hash: previous });
+      records.push({ number: seq, text, hash: previous });
     }
     return records;
   };
   const verify = (records: readonly RawRecord[], end = chain(6).at(-1)!) => {
-    const verifier = new ChainVerifier('a');
+    const verifier = new TrailVerifier('a');
     for (const record of records) {
       const wrong = verifier.add(record);
       if (wrong !== undefined) return wrong;
     }
-    return verifier.finish({ seq: end.seq, head: end.hash });
+    return verifier.finish({ seq: end.number, hash: end.hash, lanes: new Map() });
   };
   const rehashed = (record: RawRecord, change: (text: string) => string): RawRecord => {
     const text = change(record.text);
@@ -192,11 +192,11 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
     const state = place.open();
     await write(state, 'reading', 6);
     const { audit } = place.open();
-    const all = await audit.read('reading', { fromSeq: 1 });
+    const all = await audit.read('reading', { from: 1 });
     expect(all.map(({ record }) => record.seq)).toEqual([1, 2, 3, 4, 5, 6, 7]);
     expect(all[0]?.record.content.kind).toBe('epochStarted');
     expect((await audit.tail('reading', 2)).map(({ record }) => record.seq)).toEqual([6, 7]);
-    const range = await audit.read('reading', { fromSeq: 3, toSeq: 5, limit: 2 });
+    const range = await audit.read('reading', { from: 3, to: 5, limit: 2 });
     expect(range.map(({ record }) => record.seq)).toEqual([3, 4]);
     expect(await audit.show('reading', 4)).toEqual(all[3]);
     expect(await audit.show('reading', 8)).toBeUndefined();
@@ -334,13 +334,13 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
       },
     };
     const request = { keepRecords: 4, reason: 'retention', atMs: 5, exporter };
-    const before = await state.audit.read('pruned', { fromSeq: 1 });
+    const before = await state.audit.read('pruned', { from: 1 });
     const result = await state.audit.prune('pruned', request);
-    expect(result).toMatchObject({ pruned: 3, lastSeq: 3 });
+    expect(result).toMatchObject({ pruned: 3, lastNumber: 3 });
     expect(ended).toBe(true);
     expect(lines.slice(0, 3)).toEqual(before.slice(0, 3).map(({ hash, text }) => `${hash} ${text}`));
     expect(result.exportSha256).toBe(sha256Hex(lines.map((line) => `${line}\n`).join('')));
-    const left = await state.audit.read('pruned', { fromSeq: 1 });
+    const left = await state.audit.read('pruned', { from: 1 });
     expect(left.map(({ record }) => record.seq)).toEqual([4, 5, 6, 7, 8]);
     expect(left.at(-1)?.record.content).toMatchObject({
       kind: 'checkpoint',
@@ -384,7 +384,7 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
     const exporter = { write: () => Promise.resolve(), end: () => Promise.reject(new Error('disk full')) };
     const request = { keepRecords: 1, reason: 'retention', atMs: 5, exporter };
     await expect(state.audit.prune('full-disk', request)).rejects.toThrow('disk full');
-    expect(await state.audit.read('full-disk', { fromSeq: 1 })).toHaveLength(6);
+    expect(await state.audit.read('full-disk', { from: 1 })).toHaveLength(6);
   });
 
   test('pruning stops at what is too young', async () => {
@@ -404,7 +404,7 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
         audit: [{ ...note(`${index}`), attachments: { file: { index } } }],
       });
     }
-    const left = await state.audit.read('bounded', { fromSeq: 1 });
+    const left = await state.audit.read('bounded', { from: 1 });
     expect(left.length).toBeLessThanOrEqual(22);
     expect(left.length).toBeGreaterThanOrEqual(20);
     expect(left.some(({ record }) => record.content.kind === 'checkpoint')).toBe(true);
@@ -425,6 +425,7 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
     });
     await place.raw.commit(bucketOf('contradicts'), {
       epoch: view.epoch ?? '',
+      writer: 'anotherstore',
       controls: null,
       changes: [
         {
@@ -432,12 +433,14 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
           expected: fields.get('h') ?? '',
           header: fields
             .get('h')!
-            .replace(/^(1\|)[a-z0-9]{12}\|2\|/, '$1anotherstore|9|')
+            .replace(/^(2\|)[a-z0-9]{12}\|2\|/, '$1anotherstore|9|')
             .replace('|3|', '|1|'),
-          set: [],
+          set: ['t', 'anotherstore|1|1'],
           remove: [],
           dueInMs: null,
           records: [],
+          lanes: [],
+          lastNumber: 0,
           files: [],
           removeFiles: [],
           trimBefore: 0,
@@ -455,7 +458,7 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
 
   test('a record of another form is refused with its number', async () => {
     const raw = await import('../../../src/state/audit/audit-chain.ts');
-    const record = { seq: 4, text: '{"version":2}', hash: '' };
+    const record = { number: 4, text: '{"version":2}', hash: '' };
     expect(() => raw.readRecord('acc', record)).toThrow(AuditFormatError);
     expect(() => raw.readRecord('acc', record)).toThrow(/record 4 of account "acc" has form 2/);
   });

@@ -110,7 +110,7 @@ function pairDiffers(group: Group, { world, real }: Pair): readonly string[] {
 function basesOf(group: Group, { trace, ...order }: Placed): readonly PricedFrom[] {
   const path = pathsOf(group).get(order.market) ?? [];
   const { latencyMs = 0, liquidatedAt } = scenarioOf(group, order.market) ?? {};
-  return pricedFrom(order, trace.reads, { path, latencyMs, liquidatedAt });
+  return pricedFrom(order, trace, { path, latencyMs, liquidatedAt });
 }
 
 /** By how much an activation in the world may lie above the one for real. */

@@ -1,5 +1,5 @@
 import { type Path, pricesWithin, type Range } from './scenario.ts';
-import type { TracedOrder, TracedRead } from './trace.ts';
+import type { Trace, TracedOrder, TracedRead } from './trace.ts';
 
 export type { Range } from './scenario.ts';
 
@@ -25,7 +25,7 @@ interface Play {
  */
 export function pricedFrom(
   order: TracedOrder,
-  reads: readonly TracedRead[],
+  { reads, orders }: Pick<Trace, 'reads' | 'orders'>,
   play: Play,
 ): readonly PricedFrom[] {
   const { market, atMs, priced, what } = order;
@@ -37,6 +37,7 @@ export function pricedFrom(
   const last = seen.findLastIndex(({ toMs }) => toMs <= decided.most);
   const first = seen.findLastIndex(({ toMs }) => toMs <= decided.least);
   if (last === -1) throw new RangeError(`no read before the order at ${atMs} ms`);
+  const learned = learnedAllowance(order, orders, { seen, play });
   return seen.slice(Math.max(first, 0), last + 1).map((read) => {
     const mark = marksOf(read, play);
     if (priced?.role === 'cover') return { mark, run: NONE };
@@ -44,10 +45,33 @@ export function pricedFrom(
     const travel = travelMs(read, { decided, roundTripMs: priced?.roundTripMs ?? 0 }, play);
     const run = {
       least: mark.least * speed.least * travel.least,
-      most: mark.most * speed.most * travel.most,
+      most: mark.most * speed.most * travel.most + mark.most * learned,
     };
     return { mark, run: drawnIn(run, mark, play) };
   });
+}
+
+/**
+ * What fills have taught, at most, a share of the mark beyond the default allowance: the reads before and after a fill
+ * show how far the mark was from an activation that the last price had reached. Which fill a lane still goes by is not
+ * traced, so that it may be none.
+ */
+function learnedAllowance(
+  { market, atMs }: TracedOrder,
+  orders: readonly TracedOrder[],
+  { seen, play }: { readonly seen: readonly TracedRead[]; readonly play: Play },
+): number {
+  const apart = orders.flatMap(({ filledAtMs, activation, what, ...other }) => {
+    if (!other.isOurs || other.market !== market || filledAtMs === undefined || filledAtMs > atMs) return [];
+    const before = seen.findLastIndex(({ toMs }) => toMs <= filledAtMs);
+    const after = seen.findIndex(({ fromMs }) => fromMs >= filledAtMs);
+    const around = seen.slice(Math.max(before, 0), after === -1 ? undefined : after + 1);
+    return around.flatMap((read) => {
+      const { least, most } = marksOf(read, play);
+      return what.startsWith('sell') ? (most - activation) / most : (activation - least) / least;
+    });
+  });
+  return Math.max(0, ...apart.map((share) => share - ALLOWANCE));
 }
 
 /** From deciding on an order to its arrival, where no answer tells. */

@@ -700,7 +700,8 @@ const SETS: readonly Scenario[] = [
     leadsTo: 'orders',
     account: LONG,
     liquidatedAt: 917.5,
-    paths: { A: steps([2_000, 925], [8_000, 920], [14_000, 919]) },
+    // From a jump of long ago: what is left until liquidation is too little for the pace of one just now.
+    paths: { A: steps([500, 940], [22_500, 925], [28_500, 920], [32_500, 919]) },
     rules: [
       {
         id: 'called',

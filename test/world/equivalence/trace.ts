@@ -13,6 +13,8 @@ export interface TracedOrder {
   readonly activation: number;
   readonly price: number;
   readonly isOurs: boolean;
+  /** When it first filled; undefined: it did not. */
+  readonly filledAtMs: number | undefined;
   /** What was known when it was priced; undefined: not ours. */
   readonly priced: Priced | undefined;
 }
@@ -136,7 +138,7 @@ export async function traceOf(
   reads: ReadLog,
   { accountId, beginMs }: { readonly accountId: string; readonly beginMs: number },
 ): Promise<Trace> {
-  const records = await audit.read(accountId, { fromSeq: 1, limit: MOST_RECORDS });
+  const records = await audit.read(accountId, { from: 1, limit: MOST_RECORDS });
   const contents = records.map(({ record }) => record.content);
   const transitions = contents.flatMap((content) => (content.kind === 'decision' ? content.transitions : []));
   const events = contents.flatMap((content) => (content.kind === 'action' ? [content.event] : []));
@@ -181,6 +183,12 @@ function ordersOf(
   { accountId, beginMs }: { readonly accountId: string; readonly beginMs: number },
   priced: ReadonlyMap<string, Priced>,
 ): readonly TracedOrder[] {
+  const filled = new Map(
+    exchange.model
+      .ledger({ accountId, kinds: ['fill'] })
+      .toReversed()
+      .map(({ atMs, clientOrderId }) => [clientOrderId, atMs - beginMs]),
+  );
   return exchange.model
     .ledger({ accountId, kinds: ['order_placed'] })
     .map(({ atMs, market = '', side, amount, price, details, clientOrderId = '' }) => ({
@@ -190,6 +198,7 @@ function ordersOf(
       activation: Number(details?.['activationPrice'] ?? 0),
       price: Number(price ?? 0),
       isOurs: clientOrderId.startsWith('bw'),
+      filledAtMs: filled.get(clientOrderId),
       priced: priced.get(clientOrderId),
     }));
 }

@@ -1,5 +1,5 @@
 import { isCancelHeldBack, isUncertain } from '../../../../src/core/lanes/absence.ts';
-import type { LaneState } from '../../../../src/core/lanes/lane-state.ts';
+import { judgeCancel } from '../../../../src/core/orders/cancel-policy.ts';
 import { floorOf } from './ledger.ts';
 import { Violation } from './tally.ts';
 import type { World } from './world.ts';
@@ -15,12 +15,19 @@ export function checkAtRest(world: World): void {
   world.seen('atRest');
 }
 
-function isJudged({ actor, exchange, isSilenced, setup }: World): boolean {
+function isJudged(world: World): boolean {
+  const { actor, exchange, isSilenced, setup } = world;
   const { settings } = setup;
   const { state } = actor;
   if (settings.mode === 'observe' || settings.cancel === 'never' || !settings.cancelCoversStops) return false;
   // Without settings what is wanted could not come back after a cancel: then all stays.
   if (setup.config.market === undefined) return false;
+  // Nothing is claimed of what an earlier store epoch may have left open.
+  if (state.priorOrdersPossible) return false;
+  // What no cancel may remove before an order has been accepted stands, and is said to.
+  if (judgeCancel(state, world.context(), exchange.nowMs) === 'unproven') return false;
+  // As far as the lane knows, something may still arrive.
+  if (state.orders.some(({ arrivedByMs }) => arrivedByMs > exchange.nowMs)) return false;
   // A cancel waits that would take down the stops of a position that may be open.
   if (isCancelHeldBack(state)) return false;
   if (isSilenced || state.doubt !== null || exchange.inFlight > 0) return false;
@@ -44,17 +51,10 @@ function checkTargets({ actor, exchange }: World): void {
     );
     const left = reducing.reduce((sum, order) => sum + order.left, 0);
     const floor = Math.min(floorOf(state, position.id), position.lots);
-    // What was sent for another target stands for the full close that a stop asks for with its fill: reduce-only trims it.
-    const isTrimmed = floor === 0 && hasFilledStop(state, position.id);
-    if (!isTrimmed && position.lots - left < floor)
+    // Full closes may stand beside each other, and beside what was sent for another target: reduce-only trims them.
+    if (floor > 0 && position.lots - left < floor)
       throw new Violation(`at rest ${left} of ${position.lots} open, target ${floor}`);
   }
-}
-
-function hasFilledStop({ orders }: LaneState, positionId: string): boolean {
-  return orders.some(
-    (order) => order.positionId === positionId && order.presumedFilled && order.role === 'cover',
-  );
 }
 
 function checkOrphans({ actor, exchange, setup }: World): void {

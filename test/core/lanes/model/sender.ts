@@ -5,8 +5,11 @@ import type { CommandOutcome } from '../../../../src/core/ports/exchange.ts';
 import { floorOf, type OrderTag } from './ledger.ts';
 import type { Reads } from './reads.ts';
 import { Violation } from './tally.ts';
+import { lotsOf } from './views.ts';
 import { type Fault, failure, LATENCY_MS, modelRequest, placed, REFUSALS, TIMEOUT_MS } from './wire.ts';
 import type { World } from './world.ts';
+
+const JUDGED: ReadonlySet<string> = new Set(['duplicateClientOrderId', 'reduceOnlyRefused']);
 
 /** Asks the lane for its steps and carries them out, with faults. */
 export class Sender {
@@ -52,6 +55,13 @@ export class Sender {
 
   #report(result: StepResult, fault: Fault): void {
     const world = this.#world;
+    if (result.kind === 'place') {
+      const { outcome } = result;
+      // A duplicate, and one for which there is no room, have been judged.
+      const isJudged = outcome.kind === 'rejected' && JUDGED.has(outcome.error.name);
+      if (outcome.kind === 'accepted' || isJudged) world.actor.acceptedMs = world.nowMs;
+      else world.actor.refusedMs = world.nowMs;
+    }
     const { settings } = world.setup;
     world.apply(finish(world.actor.state, result, settings, world.nowMs));
     if (fault !== 'duplicateReport') return;
@@ -66,6 +76,7 @@ export class Sender {
     this.sent += 1;
     world.nonce += 1;
     world.seen(`sent:${step.kind}`);
+    if (step.kind === 'cancelAll') world.checkCancel();
     if (fault === 'refused' || fault === 'limited') return this.#finishRefused(step, fault);
     const isDelivered =
       fault === 'none' || fault === 'duplicateReport' || fault === 'lostAfter' || fault === 'crashAfter';
@@ -137,7 +148,7 @@ export class Sender {
   #checkShape(step: PlaceStep): void {
     const { state } = this.#world.actor;
     const { order, request } = step;
-    const read = step.ahead ? state.latestRead : state.read;
+    const read = step.ahead || order.trial === true ? state.latestRead : state.read;
     const position = read?.positions.find((candidate) => candidate.positionId === order.positionId);
     if (position === undefined || position.markPrice === null)
       throw new Violation('an order without a price');
@@ -146,6 +157,8 @@ export class Sender {
     if (!isRight) throw new Violation(`activation ${request.activationPrice} at mark ${position.markPrice}`);
     if ((request.side === 'sell') !== (position.direction === 'long')) throw new Violation('wrong side');
     if (order.role !== 'cover' || step.isResend) return;
+    // A trial protects nothing: beyond the liquidation price it never triggers.
+    if (order.trial === true) return;
     const room = Number(request.activationPrice) - Number(position.liquidationPrice);
     const isInside = request.side === 'sell' ? room > 0 : room < 0;
     if (!isInside) throw new Violation('a stop at or beyond the liquidation price');
@@ -155,7 +168,7 @@ export class Sender {
     const { actor, ledger, setup } = this.#world;
     const { state } = actor;
     const { order } = step;
-    const read = step.ahead ? state.latestRead : state.read;
+    const read = step.ahead || order.trial === true ? state.latestRead : state.read;
     const tag: OrderTag = {
       role: order.role,
       floorLots: order.role === 'cover' ? 0 : floorOf(state, order.positionId),
@@ -164,6 +177,7 @@ export class Sender {
       positionId: order.positionId,
       openDate: this.#reads.openDateSeen(read, order.positionId),
       filledMs: null,
+      trialLots: order.trial === true ? lotsOf(order.request.amount) : 0,
       clientOrderId: step.request.clientOrderId,
     };
     ledger.notePlaced(tag);

@@ -19,7 +19,12 @@ interface Actor {
   paused: boolean;
   /** A change that was under way when the pause came may complete. */
   grace: boolean;
+  /** When the exchange last accepted, or judged, an order of its own; and when it last refused or did not answer one. */
+  acceptedMs: number;
+  refusedMs: number;
 }
+
+const PROOF_MS = 10_000;
 
 /** One account and market at their exchange, the two actors that take turns there, and who checks them. */
 export class World {
@@ -53,6 +58,8 @@ export class World {
       account: newAccountLane('desk'),
       paused: false,
       grace: false,
+      acceptedMs: Number.NEGATIVE_INFINITY,
+      refusedMs: Number.NEGATIVE_INFINITY,
     }));
   }
 
@@ -107,6 +114,15 @@ export class World {
   checkGate(): void {
     if (this.setup.settings.mode === 'observe') throw new Violation('a request in observe mode');
     if (this.actor.paused && !this.actor.grace) throw new Violation('a request after a pause');
+  }
+
+  /** Invariant 15: no cancel reaches a standing stop unless orders are taken. */
+  checkCancel(): void {
+    const { acceptedMs, refusedMs, state } = this.actor;
+    const isEmpty = state.latestRead !== null && state.latestRead.positions.length === 0;
+    const isProven = acceptedMs > refusedMs && this.nowMs - acceptedMs <= PROOF_MS;
+    if (!isEmpty && !isProven && this.exchange.positions.length > 0)
+      throw new Violation('a cancel without proof');
   }
 
   apply(change: { readonly state: LaneState; readonly events: readonly AuditEvent[] }): void {

@@ -1,0 +1,142 @@
+import type { Recorder } from '../audit/audit-event.ts';
+import { restInClosedMarket } from '../orders/after-outage.ts';
+import { fenceEndMs } from '../orders/fence.ts';
+import { orderTypesOf } from '../orders/order-request.ts';
+import { afterCancel } from '../orders/outstanding.ts';
+import { classifyRejection, isAlarming, isPassing, retryPauseMs } from '../orders/rejection.ts';
+import type { CommandOutcome, ExchangeError } from '../ports/exchange.ts';
+import type { AccountSettings } from '../quantities/settings.ts';
+import { withLeft } from './absence.ts';
+import { finishTask, mayHideOrders } from './doubtful.ts';
+import { type CancelStep, type InProgress, type LaneState } from './lane-state.ts';
+
+/** What a cancel came to. Whatever it was for goes on without one that was refused or not answered. */
+export function finishCancel(
+  state: LaneState,
+  { step, startedMs }: InProgress & { readonly step: CancelStep },
+  outcome: CommandOutcome<null>,
+  settings: AccountSettings,
+  nowMs: number,
+  audit: Recorder,
+): LaneState {
+  if (outcome.kind === 'accepted') {
+    audit.emit({ kind: 'cancelAccepted', reason: step.why, words: 'accepted', cancel: step.request });
+    return finishTask(cancelled(state, step, startedMs, settings, nowMs, audit), step, 'done');
+  }
+  if (outcome.kind === 'rejected' && outcome.error.effect === 'none') {
+    const { name, message } = outcome.error;
+    const why = classifyRejection(outcome.error);
+    const passing = isPassing(why);
+    const alarm = isAlarming(why, state.cancelRefusals ?? 0);
+    audit.emit({ kind: 'cancelRejected', reason: name, words: message, alarm, cancel: step.request });
+    const refused = cancelRefused(state, nowMs, outcome.error);
+    if (why === 'marketClosed') return restInClosedMarket(refused, nowMs);
+    return passing ? refused : finishTask(refused, step, 'failed');
+  }
+  return finishTask(cancelUnanswered(state, step, 'unknownOutcome', settings, nowMs, audit), step, 'failed');
+}
+
+/** Nothing was taken down, so there is nothing to complete; orders wait for no other cancel. */
+function cancelRefused(state: LaneState, nowMs: number, error: ExchangeError): LaneState {
+  const change = state.change?.phase === 'cancel' ? null : state.change;
+  return { ...delayCancel(state, nowMs, error), change };
+}
+
+/** Refusals of cancels lengthen the pause of cancels only. */
+function delayCancel(state: LaneState, nowMs: number, error?: ExchangeError): LaneState {
+  const refusals = state.cancelRefusals ?? 0;
+  const untilMs = nowMs + retryPauseMs(refusals, error);
+  return {
+    ...state,
+    cancelRefusals: refusals + 1,
+    retryAtMs: { ...state.retryAtMs, cancel: Math.max(state.retryAtMs.cancel, untilMs) },
+  };
+}
+
+/**
+ * A cancel that may or may not take effect, until it can no longer arrive: whatever stands by then may be gone. What is
+ * wanted goes on at once, and is sent again under its own id when that time is over.
+ */
+export function cancelUnanswered(
+  state: LaneState,
+  { request }: Pick<CancelStep, 'request'>,
+  reason: 'unknownOutcome' | 'processDied',
+  settings: AccountSettings,
+  nowMs: number,
+  audit: Recorder,
+): LaneState {
+  const { types } = request;
+  const reachesOwn = types === undefined || orderTypesOf(state.market).some((type) => types.includes(type));
+  const delayed = delayCancel(state, nowMs);
+  if (!reachesOwn) return delayed;
+  audit.emit({
+    kind: 'doubt',
+    reason,
+    words: 'a cancel was not answered: until it can no longer arrive, what stands may be gone',
+  });
+  const untilMs = nowMs + settings.lateArrivalMs;
+  const orders = state.orders.map((order) => ({
+    ...order,
+    status: 'unsure' as const,
+    arrivedByMs: Math.max(untilMs, order.arrivedByMs),
+    behindCancel: true,
+  }));
+  return {
+    ...delayed,
+    orders,
+    cancelPendingUntilMs: untilMs,
+    retryAtMs: { ...delayed.retryAtMs, cancel: Math.max(delayed.retryAtMs.cancel, untilMs) },
+    change: state.change === null ? null : { ...state.change, phase: 'place' },
+  };
+}
+
+/** An accepted cancel: what it covers is gone, and the next read has to be later than it. */
+export function cancelled(
+  state: LaneState,
+  step: CancelStep,
+  sentMs: number,
+  settings: AccountSettings,
+  nowMs: number,
+  audit: Recorder,
+): LaneState {
+  const { roomTakenMs: _, cancelPendingUntilMs: __, cancelRefusals: ___, ...rest } = state;
+  const ownTypes = orderTypesOf(state.market);
+  const { types } = step.request;
+  const coversOwn = types === undefined || ownTypes.every((type) => types.includes(type));
+  const left = withLeft(rest, afterCancel(state.orders, types, sentMs, settings, ownTypes));
+  const settled = coversOwn ? settleDoubt(left, sentMs, settings, audit) : rest;
+  const readAfterMs = nowMs + settings.readLagMs;
+  const retryAtMs =
+    state.roomTakenMs === undefined ? settled.retryAtMs : { ...settled.retryAtMs, reduce: nowMs };
+  const intents = settled.intents.map((intent) =>
+    step.unfilled.includes(intent.positionId) && intent.end === null
+      ? { ...intent, failures: intent.failures + 1 }
+      : intent,
+  );
+  return {
+    ...settled,
+    intents,
+    retryAtMs,
+    change: settled.change === null ? null : { ...settled.change, phase: 'place' },
+    readAfterMs,
+    ignoreReadsBeforeMs: readAfterMs,
+    // One that only clears up after another request does not show that that one would be answered now.
+    refusals: step.why === 'doubt' ? settled.refusals : 0,
+  };
+}
+
+function settleDoubt(
+  state: LaneState,
+  cancelSentMs: number,
+  settings: AccountSettings,
+  audit: Recorder,
+): LaneState {
+  const { doubt } = state;
+  if (doubt === null) {
+    return settings.cancelCoversStops ? { ...state, priorOrdersPossible: false } : state;
+  }
+  if (cancelSentMs < fenceEndMs(doubt, settings)) return state;
+  audit.emit({ kind: 'doubtResolved', reason: doubt.why, words: 'cancelled after the fence had passed' });
+  const leavesPrior = !settings.cancelCoversStops && (state.priorOrdersPossible || mayHideOrders(doubt));
+  return { ...state, doubt: null, priorOrdersPossible: leavesPrior };
+}

@@ -1,0 +1,112 @@
+import type { Recorder } from '../audit/audit-event.ts';
+import { figure } from '../fields/field-words.ts';
+import { toDecimal } from '../quantities/decimal.ts';
+import type { AccountSettings } from '../quantities/settings.ts';
+import { type LaneState, type MarketRead, type ReadPosition } from './lane-state.ts';
+import { findPosition, isSameHolding } from './market-read.ts';
+
+type LearnedMaintenance = NonNullable<LaneState['learnedMaintenance']>;
+
+/** Reads further apart than this may have a deposit or another market's move between them. */
+const LONGEST_GAP_MS = 10_000;
+/** A smaller change of the size tells too little. */
+const LEAST_CHANGE = 0.1;
+/** Fees and slippage of what was traded between, a fraction of its value, at most. */
+const TRADING_COST = 0.002;
+/** Rates nearer than this share to the configured one are the same. */
+const SAME_SHARE = 0.1;
+const LARGEST_RATE = 0.5;
+
+/**
+ * The maintenance rate that two reads of a position before and after a trade imply. The pool's buffer, equity less
+ * maintenance of everything else, is `size * |mark - L| + rate * size * L` by either read, and between them it
+ * changes by what the market moved and the trade cost only. Undefined where they say nothing.
+ */
+function rateBetween(
+  before: ReadPosition,
+  after: ReadPosition,
+): Pick<LearnedMaintenance, 'low' | 'high'> | undefined {
+  const one = figuresOf(before);
+  const two = figuresOf(after);
+  if (one === undefined || two === undefined) return undefined;
+  const change = Math.abs(one.size - two.size);
+  const traded = one.size * one.liquidation - two.size * two.liquidation;
+  if (change < LEAST_CHANGE * Math.max(one.size, two.size) || traded === 0) return undefined;
+  const move = (two.mark - one.mark) * (before.direction === 'long' ? 1 : -1);
+  const cost = change * TRADING_COST * two.mark;
+  const gains = [one.size * move, two.size * move];
+  const rates = [Math.min(...gains) - cost, Math.max(...gains) + cost].map(
+    (gain) => (two.size * two.distance - one.size * one.distance - gain) / traded,
+  );
+  const [low, high] = [Math.min(...rates), Math.max(...rates)];
+  return low > 0 && high < LARGEST_RATE ? { low, high } : undefined;
+}
+
+interface Figures {
+  readonly size: number;
+  readonly mark: number;
+  readonly liquidation: number;
+  readonly distance: number;
+}
+
+function figuresOf({
+  sizeBase,
+  markPrice,
+  liquidationPrice,
+  disagreement,
+}: ReadPosition): Figures | undefined {
+  if (markPrice === null || liquidationPrice === null || liquidationPrice === 'none' || disagreement)
+    return undefined;
+  const mark = Number(markPrice);
+  const liquidation = Number(liquidationPrice);
+  return { size: toDecimal(sizeBase).toNumber(), mark, liquidation, distance: Math.abs(mark - liquidation) };
+}
+
+/** What is known of the market's maintenance rate after a new read; two trades in a row have to agree. */
+export function learnMaintenance(
+  state: LaneState,
+  read: MarketRead,
+  settings: AccountSettings,
+  audit: Recorder,
+): LearnedMaintenance | undefined {
+  const known = state.learnedMaintenance;
+  const [position, ...others] = read.positions;
+  const configured = settings.marketSettings(state.market)?.maintenanceMargin;
+  if (position === undefined || others.length > 0 || state.read === null || configured === undefined)
+    return known;
+  const before = findPosition(state.read, position.positionId);
+  const isComparable =
+    before !== undefined &&
+    state.read.positions.length === 1 &&
+    isSameHolding(before, position) &&
+    read.sentAtMs - state.read.sentAtMs <= LONGEST_GAP_MS;
+  const rate = isComparable ? rateBetween(before, position) : undefined;
+  if (rate === undefined) return known;
+  const agrees = known !== undefined && rate.low <= known.high && known.low <= rate.high;
+  if (!agrees) return { ...rate, agreeing: 1 };
+  const next = {
+    low: Math.max(rate.low, known.low),
+    high: Math.min(rate.high, known.high),
+    agreeing: known.agreeing + 1,
+  };
+  if (next.agreeing === 2) tell(state, next, configured, audit);
+  return next;
+}
+
+function tell(
+  { market }: LaneState,
+  { low, high }: LearnedMaintenance,
+  configured: number,
+  audit: Recorder,
+): void {
+  const isHigher = low > configured * (1 + SAME_SHARE);
+  if (!isHigher && high >= configured * (1 - SAME_SHARE)) return;
+  const inferred = figure((low + high) / 2, 'ratio');
+  const used = isHigher ? inferred : figure(configured, 'ratio');
+  audit.emit({
+    kind: 'maintenanceDiffers',
+    reason: isHigher ? 'higher' : 'lower',
+    words: `liquidation prices in ${market} imply a maintenance margin of about ${inferred}, the config says ${figure(configured, 'ratio')}: ${used} is used; correct \`markets\` in the config`,
+    alarm: true,
+  });
+}

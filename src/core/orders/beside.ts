@@ -1,0 +1,99 @@
+import type { OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
+import { type Decimal, toDecimal, ZERO } from '../quantities/decimal.ts';
+import { PROOF_MS } from './cancel-policy.ts';
+import { isHedged } from './net-exposure.ts';
+import { isRemovable, isSentFor, isWellPast, offsetFromActivation } from './outstanding.ts';
+import type { SetScene, Want } from './want.ts';
+
+/** What is asked for on a position, for what is added beside orders that no cancel removes now. */
+export interface BesideNeed {
+  readonly position: ReadPosition;
+  /** With both sides open: an addition could raise the net exposure. */
+  readonly budget: Decimal | undefined;
+  /** A full close: the exchange trims what adds up. */
+  readonly isTrimmed: boolean;
+}
+
+/**
+ * Whether an order that cannot be taken back does not count as outstanding: the market is past its activation, so it
+ * was inverted, never arrived, or rests at a price that the market has left. Should the market come back, it may fill
+ * beside what is placed in its stead: that is audited.
+ */
+export function isSpent(
+  order: OwnOrder,
+  { position, budget, isTrimmed }: BesideNeed,
+  scene: SetScene,
+): boolean {
+  const { settings, market, nowMs } = scene;
+  if (budget !== undefined || (settings.overshoot === 'never' && !isTrimmed)) return false;
+  const offset = offsetFromActivation(order, position);
+  if (offset === undefined || offset.gt(ZERO)) return false;
+  if (order.inverted === true) return true;
+  const reachedMs = isWellPast(offset, position, market) ? order.sentMs : order.reachedMs;
+  if (order.status === 'unsure' && !hasArrived(order, scene)) return false;
+  return reachedMs !== null && nowMs - Math.max(order.sentMs, reachedMs) >= settings.fillWithinMs;
+}
+
+/**
+ * The order of which nobody knows whether it is there, sent again under its own id: refused as a duplicate it is,
+ * accepted it is now. Where ids are unique among open orders only, it may have filled a moment ago: that is audited.
+ * Not where its activation is on the wrong side by now.
+ */
+export function resendUnsure(
+  own: readonly OwnOrder[],
+  need: BesideNeed & Pick<Want, 'episode' | 'stage' | 'targetBase' | 'amount'>,
+  scene: SetScene,
+): Want | undefined {
+  const { position, isTrimmed, episode, stage, targetBase } = need;
+  const { market } = scene;
+  if (!isTrimmed && !mayAddUp(scene)) return undefined;
+  const order = own.find(
+    (candidate) =>
+      candidate.status === 'unsure' &&
+      hasArrived(candidate, scene) &&
+      isSentFor(candidate, position) &&
+      toDecimal(candidate.amount).lte(need.amount),
+  );
+  const offset = order && offsetFromActivation(order, position);
+  if (order === undefined || offset === undefined || offset.lt(toDecimal(market.priceStep))) return undefined;
+  return {
+    role: order.role,
+    position,
+    amount: toDecimal(order.amount),
+    prices: order.request,
+    slippage: order.slippage,
+    key: order.key,
+    ruleId: order.ruleId,
+    episode,
+    stage,
+    targetBase,
+    isTrimmed,
+    coverBasis: order.coverBasis,
+    anchor: null,
+    resend: order,
+    mayAddUp: true,
+  };
+}
+
+/** With increasing nonces what was sent before is refused after whatever is sent next. */
+function hasArrived({ arrivedByMs }: OwnOrder, { settings, nowMs }: SetScene): boolean {
+  return arrivedByMs <= nowMs || settings.nonceMode === 'increasing';
+}
+
+/** Whether orders that may add up with others are acceptable: with both sides open they could raise an exposure. */
+export function mayAddUp({ settings, read }: Pick<SetScene, 'settings' | 'read'>): boolean {
+  if (settings.overshoot === 'never') return false;
+  return settings.hedge !== 'net' || !isHedged(read);
+}
+
+/** Orders of ours that take up the room of one that was refused for that a moment ago. */
+export function roomTakers(position: ReadPosition, { state, nowMs }: SetScene): readonly OwnOrder[] {
+  const { roomTakenMs } = state;
+  if (roomTakenMs === undefined || nowMs - roomTakenMs > PROOF_MS) return [];
+  return state.orders.filter((order) => order.positionId === position.positionId);
+}
+
+/** Whether a cancel may be sent now, and would remove the order for certain. */
+export function canRemove(order: OwnOrder, { mayCancel, settings, nowMs }: SetScene): boolean {
+  return mayCancel && isRemovable(order, settings, nowMs);
+}

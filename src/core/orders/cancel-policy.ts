@@ -1,0 +1,100 @@
+import { isPresumedClosed } from '../lanes/absence.ts';
+import type { LaneState } from '../lanes/lane-state.ts';
+import type { OrderType } from '../ports/exchange.ts';
+import type { AccountSettings } from '../quantities/settings.ts';
+import { orderTypesOf } from './order-request.ts';
+
+/** An order that was accepted proves for so long that what a cancel takes down can be put up again. */
+export const PROOF_MS = 10_000;
+
+/** What became of the newest orders, on the lanes' clock; -Infinity where there was none. */
+export interface OrderRecord {
+  readonly acceptedMs: number;
+  /** Refused or not answered. */
+  readonly refusedMs: number;
+}
+
+/** What became of the newest orders of several lanes taken together. */
+export function orderRecordOf(lanes: Iterable<LaneState>): OrderRecord {
+  let acceptedMs = Number.NEGATIVE_INFINITY;
+  let refusedMs = Number.NEGATIVE_INFINITY;
+  for (const lane of lanes) {
+    acceptedMs = Math.max(acceptedMs, lane.orderAcceptedMs ?? Number.NEGATIVE_INFINITY);
+    refusedMs = Math.max(refusedMs, lane.orderRefusedMs ?? Number.NEGATIVE_INFINITY);
+  }
+  return { acceptedMs, refusedMs };
+}
+
+/** Whether orders are taken at present: one was within the last seconds, and none has been refused since. */
+export function areOrdersTaken({ acceptedMs, refusedMs }: OrderRecord, nowMs: number): boolean {
+  return acceptedMs > refusedMs && Math.abs(nowMs - acceptedMs) <= PROOF_MS;
+}
+
+/**
+ * Whether a cancel that reaches the stops of a market may be sent. `unproven`: not before an order has been accepted;
+ * `barred`: one was refused or not answered a moment ago; `forbidden`: never, by config.
+ */
+export type CancelVerdict = 'may' | 'unproven' | 'barred' | 'forbidden';
+
+/**
+ * In a crash exchanges refuse new orders while they still accept cancels. A cancel reaches every stop of the market,
+ * the owner's too, so it is sent only where what it takes down can be put up again.
+ */
+export function judgeCancel(
+  state: LaneState,
+  { settings, orders }: { readonly settings: AccountSettings; readonly orders?: OrderRecord | undefined },
+  nowMs: number,
+): CancelVerdict {
+  if (settings.cancel === 'never') return 'forbidden';
+  return judgeAnyCancel(state, orders, nowMs);
+}
+
+/** The same for a rule's own cancel, which `cancel: never` does not forbid. */
+export function judgeAnyCancel(
+  state: LaneState,
+  orders: OrderRecord | undefined,
+  nowMs: number,
+): Exclude<CancelVerdict, 'forbidden'> {
+  if (nowMs < state.retryAtMs.cancel) return 'barred';
+  if (isMarketEmpty(state)) return 'may';
+  const own = orderRecordOf([state]);
+  const record = {
+    acceptedMs: Math.max(own.acceptedMs, orders?.acceptedMs ?? own.acceptedMs),
+    refusedMs: Math.max(own.refusedMs, orders?.refusedMs ?? own.refusedMs),
+  };
+  return areOrdersTaken(record, nowMs) || isRoomTaken(state, record, nowMs) ? 'may' : 'unproven';
+}
+
+/**
+ * An order was refused because others take up its room (116), which orders of ours do: the exchange judges orders, and
+ * nothing can be added before a cancel. So that refusal proves as much as an acceptance.
+ */
+function isRoomTaken({ roomTakenMs }: LaneState, { refusedMs }: OrderRecord, nowMs: number): boolean {
+  return roomTakenMs !== undefined && roomTakenMs > refusedMs && nowMs - roomTakenMs <= PROOF_MS;
+}
+
+/** No position is open: no stop there protects anything. */
+function isMarketEmpty(state: LaneState): boolean {
+  const { latestRead, readAfterMs, absent = [] } = state;
+  const isGone = ({ phase, positionId }: (typeof absent)[number]): boolean =>
+    phase === 'closed' || isPresumedClosed(state, positionId);
+  if (!absent.every(isGone)) return false;
+  return latestRead !== null && latestRead.sentAtMs >= readAfterMs && latestRead.positions.length === 0;
+}
+
+/** Whether a cancel of these types reaches stops of positions in the market. */
+export function reachesStops(types: readonly OrderType[], market: string): boolean {
+  return orderTypesOf(market).some((type) => types.includes(type));
+}
+
+const MOST_ANSWER_MS = 1_000;
+/** A pause of the process for a moment must not pass for a lost answer. */
+const LEAST_ANSWER_MS = 250;
+
+/** How long the answer to a cancel is waited for: two round trips, at most a second. */
+export function cancelAnswerMs({ roundTripMs, latestRead }: LaneState): number {
+  const readMs = latestRead === null ? 0 : latestRead.receivedAtMs - latestRead.sentAtMs;
+  const knownMs = Math.max(roundTripMs ?? 0, readMs);
+  if (knownMs <= 0) return MOST_ANSWER_MS;
+  return Math.min(MOST_ANSWER_MS, Math.max(LEAST_ANSWER_MS, 2 * knownMs));
+}

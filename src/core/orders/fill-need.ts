@@ -1,0 +1,246 @@
+import { type BlockReason, type RemovalReason } from '../audit/audit-event.ts';
+import { slippageOf } from '../intents/intent.ts';
+import { isContested } from '../lanes/contest.ts';
+import { type Intent, type OwnOrder, type ReadPosition } from '../lanes/lane-state.ts';
+import {
+  type Decimal,
+  decimalFromNumber,
+  maxDecimal,
+  roundToStep,
+  toDecimal,
+  ZERO,
+} from '../quantities/decimal.ts';
+import { asLearned, hasMovedAway, placingGaps } from './activation-gap.ts';
+import { canRemove, isSpent, resendUnsure, roomTakers } from './beside.ts';
+import { leastAmount } from './net-exposure.ts';
+import { shapeReduce } from './order-prices.ts';
+import { isWellPast, offsetFromActivation, outstandingBase } from './outstanding.ts';
+import { type Removal, type SetScene, type Want } from './want.ts';
+
+/** A comparison as far as it has come. */
+export interface SetPlan {
+  place: Want[];
+  remove: Removal[];
+  blocked: { key: string; why: BlockReason }[];
+  hedged: string[];
+}
+
+export interface ReduceNeed {
+  readonly winner: Intent;
+  readonly group: readonly Intent[];
+  readonly position: ReadPosition;
+  readonly amount: Decimal;
+  readonly own: readonly OwnOrder[];
+  readonly budget: Decimal | undefined;
+}
+
+/** A need that grew by less than this share of the order that stands is left to the next follow-up. */
+const REPLACE_SHARE = 0.1;
+
+/** What is to be sent, or taken back, for a position that is to be reduced. */
+export function fillNeed(need: ReduceNeed, scene: SetScene, plan: SetPlan): void {
+  const { own, amount } = need;
+  if (need.winner.source === 'rule' && isContested(scene.state, need.position, scene.nowMs)) {
+    plan.blocked.push({ key: need.winner.key, why: 'contested' });
+    return;
+  }
+  const slippage = Math.max(...need.group.map(slippageOf));
+  const outstanding = outstandingBase(own, () => true);
+  if (hasEnough(need.winner)) {
+    if (outstanding.gt(amount)) for (const order of own) plan.remove.push({ order, why: 'exceedsTarget' });
+    return;
+  }
+  const missing = maxDecimal(amount.minus(outstanding), ZERO);
+  const isTrimmed = need.budget === undefined && need.winner.targetBase === '0';
+  const takers = missing.gt(ZERO) ? roomTakers(need.position, scene) : [];
+  if (takers.some((order) => canRemove(order, scene))) {
+    for (const order of takers) plan.remove.push({ order, why: 'noRoom' });
+    return;
+  }
+  if (own.length === 0) {
+    if (missing.gt(ZERO)) pushReduce(need, { amount: missing, slippage, isTrimmed }, scene, plan);
+    return;
+  }
+  const isHalfPlaced = own.every(({ part }) => part === 'near');
+  const removable = own.filter((order) => canRemove(order, scene));
+  if (removable.length > 0) {
+    // One that may still arrive is not taken back by cancelling the others.
+    const stale = staleReason(need, removable, slippage, scene);
+    if (stale === undefined && isHalfPlaced && missing.gte(leastAmount(scene.market))) {
+      pushReduce(need, { amount: missing, slippage, isTrimmed, part: 'far' }, scene, plan);
+      return;
+    }
+    const why = stale ?? (missing.gte(worthReplacing(outstanding, scene)) ? 'needGrew' : undefined);
+    if (why === undefined) resend({ ...need, isTrimmed }, scene, plan);
+    else for (const order of own) plan.remove.push({ order, why });
+    return;
+  }
+  addBeside({ ...need, isTrimmed }, slippage, scene, plan);
+}
+
+function worthReplacing(outstanding: Decimal, { market }: SetScene): Decimal {
+  return maxDecimal(leastAmount(market), outstanding.times(decimalFromNumber(REPLACE_SHARE)));
+}
+
+type SizedNeed = ReduceNeed & { readonly isTrimmed: boolean };
+
+/**
+ * Nothing of ours can be taken back now: what is missing is added beside it, and a full close may be sent again. What
+ * stands in vain does not count.
+ */
+function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: SetPlan): void {
+  const { own, amount, isTrimmed } = need;
+  const counted = own.filter((order) => !isSpent(order, need, scene));
+  const spent = own.length - counted.length;
+  const outstanding = outstandingBase(counted, () => true);
+  const missing = maxDecimal(amount.minus(outstanding), ZERO);
+  const stale = staleReason(need, own.slice(-1), slippage, scene);
+  const addition = isTrimmed && stale !== undefined ? amount : missing;
+  const isHalfPlaced = spent === 0 && own.every(({ part }) => part === 'near');
+  const least = isHalfPlaced ? leastAmount(scene.market) : worthReplacing(outstanding, scene);
+  if (addition.gte(least)) {
+    // Each that stands in vain was an attempt: the next one pays more.
+    const steps = need.group.map((intent) => slippageOf({ ...intent, failures: intent.failures + spent }));
+    const added = { amount: addition, slippage: Math.max(...steps), isTrimmed, addsUp: spent > 0 };
+    pushReduce(need, { ...added, ...(isHalfPlaced && { part: 'far' }) }, scene, plan);
+    return;
+  }
+  if (resend(need, scene, plan) || stale === undefined) return;
+  const why = scene.settings.cancel === 'never' ? 'cancelForbidden' : 'stopNotCancellable';
+  plan.blocked.push({ key: need.winner.key, why });
+}
+
+function resend(need: SizedNeed, scene: SetScene, plan: SetPlan): boolean {
+  const { winner, position, own } = need;
+  const targetBase = toDecimal(winner.targetBase ?? position.sizeBase);
+  const want = resendUnsure(
+    own,
+    { ...need, episode: winner.episode, stage: winner.stage, targetBase },
+    scene,
+  );
+  if (want !== undefined) plan.place.push(want);
+  return want !== undefined;
+}
+
+/** A distance is followed only while the rule's own condition holds: nothing new is sent to trail the market. */
+function hasEnough({ target, hasCleared }: Intent): boolean {
+  return hasCleared === true && target.kind === 'untilDistance';
+}
+
+interface Addition {
+  readonly amount: Decimal;
+  readonly slippage: number;
+  readonly isTrimmed: boolean;
+  /** The rest of what the nearer order did not take. */
+  readonly part?: 'far';
+  /** What stands beside it may fill as well. */
+  readonly addsUp?: boolean;
+}
+
+function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan: SetPlan): void {
+  const { winner, position } = need;
+  const { amount, slippage, isTrimmed } = addition;
+  const why = priceBlock(position);
+  if (why !== undefined || position.direction === null || position.markPrice === null) {
+    plan.blocked.push({ key: winner.key, why: why ?? 'markUnknown' });
+    return;
+  }
+  const { direction, markPrice, markError } = position;
+  const gaps = placingGaps({ ...position, markPrice }, direction, scene);
+  const share = addition.part === undefined ? nearShare(amount, gaps, scene) : undefined;
+  const { gap } = (share === undefined ? gaps.at(-1) : gaps[0]) ?? { gap: undefined };
+  const part = share === undefined ? addition.part : 'near';
+  const shape = shapeReduce({ direction, markPrice, markError }, slippage, scene.market, gap);
+  if (!shape.ok) {
+    plan.blocked.push({ key: winner.key, why: shape.why });
+    return;
+  }
+  plan.place.push({
+    role: 'reduce',
+    position,
+    amount: share ?? amount,
+    prices: shape.prices,
+    slippage,
+    key: winner.key,
+    ruleId: winner.ruleId,
+    episode: winner.episode,
+    stage: winner.stage,
+    targetBase: toDecimal(winner.targetBase ?? position.sizeBase),
+    isTrimmed,
+    ...(part === undefined ? {} : { part }),
+    coverBasis: null,
+    anchor: null,
+    resend: null,
+    mayAddUp: addition.addsUp === true,
+  });
+}
+
+/** What the nearer of two orders takes: undefined where there is only one gap, or too little for two. */
+function nearShare(
+  amount: Decimal,
+  gaps: readonly unknown[],
+  { market, settings }: SetScene,
+): Decimal | undefined {
+  // Where no cancel is sure to reach it, what stands already is the nearer one.
+  const isRemoved = settings.cancelCoversStops && settings.cancel !== 'never';
+  if (gaps.length === 1 || !isRemoved) return undefined;
+  const near = roundToStep(amount.times(decimalFromNumber(NEAR_PART)), toDecimal(market.amountStep), 'down');
+  const least = leastAmount(market);
+  return near.gte(least) && amount.minus(near).gt(near) ? near : undefined;
+}
+
+/** Not half of it: a fall of the position tells which of the two filled. */
+const NEAR_PART = 0.45;
+
+export function priceBlock(position: ReadPosition): BlockReason | undefined {
+  if (position.direction === null) return 'directionUnknown';
+  return position.markPrice === null ? 'markUnknown' : undefined;
+}
+
+/** Why the orders that stand for a need are no good any more; `undefined` when they are. */
+function staleReason(
+  need: ReduceNeed,
+  own: readonly OwnOrder[],
+  slippage: number,
+  scene: SetScene,
+): RemovalReason | undefined {
+  const { position, amount, winner } = need;
+  if (own.some((order) => order.ambiguous)) return 'ambiguousMove';
+  const mayExceed = winner.targetBase === '0' && need.budget === undefined;
+  if (!mayExceed && outstandingBase(need.own, () => true).gt(amount)) return 'exceedsTarget';
+  if (own.every((order) => order.slippage < slippage)) return 'slippageRose';
+  if (wasPassedOnArrival(own, scene)) return 'inverted';
+  const aged = own.filter((order) => scene.nowMs - order.sentMs >= scene.settings.fillWithinMs);
+  for (const order of aged) {
+    const offset = offsetFromActivation(order, position);
+    if (offset === undefined) continue;
+    if (offset.lte(ZERO) && wasPassedLongEnough(order, offset, position, scene)) return 'notFilled';
+    if (hasMovedAway(order, offset, position, scene)) return 'marketMovedAway';
+  }
+  return undefined;
+}
+
+function wasPassedOnArrival(own: readonly OwnOrder[], scene: SetScene): boolean {
+  // The nearer of two is left alone while the farther one may still be activated.
+  const judged = own.some(({ part }) => part === 'far') ? own.filter(({ part }) => part !== 'near') : own;
+  return judged.some((order) => order.inverted === true && canRemove(order, scene));
+}
+
+/**
+ * The market reached the activation, and the time to fill has passed since. Well past it, the order was triggered
+ * as soon as it came; beside it, within the gap between mark and last price, it may only just have been.
+ */
+function wasPassedLongEnough(
+  order: OwnOrder,
+  offset: Decimal,
+  position: ReadPosition,
+  scene: SetScene,
+): boolean {
+  const { nowMs, settings } = scene;
+  if (order.activatedMs !== null) return nowMs - order.activatedMs >= settings.fillWithinMs;
+  const learned = asLearned(scene.market, scene.state);
+  if (isWellPast(offset, position, learned)) return true;
+  // The last price may lag behind the mark by more than was allowed for: the stop waits for it.
+  if (learned !== scene.market) return false;
+  return order.reachedMs !== null && nowMs - order.reachedMs >= settings.fillWithinMs;
+}

@@ -1,0 +1,131 @@
+import type { LaneState, MarketRead, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
+import { decimalFromNumber, formatDecimal, ONE, toDecimal, ZERO } from '../quantities/decimal.ts';
+import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
+import { mayAddUp } from './beside.ts';
+import { isHedged, leastAmount, netExposure } from './net-exposure.ts';
+import { shapeProtect } from './order-prices.ts';
+import { isSentFor, offsetFromActivation, outstandingBase } from './outstanding.ts';
+import type { Want } from './want.ts';
+
+/** How far from the mark a trial activates: of the way to liquidation. */
+const TRIAL_AT = 0.9;
+const TRIAL_SLIPPAGE = 0.01;
+/** Where there is no liquidation price, or no room before it: of the way to a price so far away. */
+const FAR = 0.5;
+
+export interface TrialScene {
+  readonly state: LaneState;
+  readonly read: MarketRead;
+  readonly market: MarketSettings;
+  readonly settings: AccountSettings;
+  readonly nowMs: number;
+}
+
+/**
+ * Where a cancel is needed and nothing has to be placed first: what shows whether the exchange takes orders. An order of
+ * ours that stands, sent again under its own id, does, and adds nothing: it is refused as a duplicate. Where none does, the
+ * smallest reduce-only stop, far from the market, which the cancel then removes with the rest; should the cancel fail, it
+ * is a bit of cover. `about`: whose order, or cancel, it serves. `undefined`: nothing can be sent.
+ */
+export function trialOrder(scene: TrialScene, about: Pick<OwnOrder, 'key' | 'ruleId'>): Want | undefined {
+  const { positions } = scene.read;
+  for (const position of positions) {
+    const probe = scene.state.orders.findLast((order) => isProbe(order, position, scene));
+    if (probe !== undefined) return probeOf(probe, position, scene);
+  }
+  for (const position of positions) {
+    const want = trialFor(position, scene, about);
+    if (want !== undefined) return want;
+  }
+  return undefined;
+}
+
+/** Whether an order certainly stands, on the right side of the market, so that sent again it is refused. */
+function isProbe(order: OwnOrder, position: ReadPosition, scene: TrialScene): boolean {
+  const { market, nowMs, settings, read } = scene;
+  if (order.positionId !== position.positionId || order.presumedFilled) return false;
+  if (!isSentFor(order, position) || order.arrivedByMs > nowMs) return false;
+  const isAhead = offsetFromActivation(order, position)?.gte(toDecimal(market.priceStep)) ?? false;
+  if (!isAhead || order.trial === true) return isAhead;
+  const isTrimmed = order.role === 'cover' && !isHedged(read);
+  return order.status === 'open' && (isTrimmed || mayAddUp({ settings, read }));
+}
+
+/** Where ids are unique among open orders only, one that has filled since the read would be accepted again: audited. */
+function probeOf(order: OwnOrder, position: ReadPosition, { read }: TrialScene): Want {
+  return {
+    role: order.role,
+    position,
+    amount: toDecimal(order.amount),
+    prices: order.request,
+    slippage: order.slippage,
+    key: order.key,
+    ruleId: order.ruleId,
+    episode: 0,
+    stage: 0,
+    targetBase: toDecimal(position.sizeBase),
+    isTrimmed: order.role === 'cover' && !isHedged(read),
+    coverBasis: order.coverBasis,
+    anchor: null,
+    resend: order,
+    mayAddUp: order.trial !== true,
+    isTrial: order.trial === true,
+  };
+}
+
+function trialFor(
+  position: ReadPosition,
+  scene: TrialScene,
+  { key, ruleId }: Pick<OwnOrder, 'key' | 'ruleId'>,
+): Want | undefined {
+  const { direction, markPrice, markError, liquidationPrice } = position;
+  const { market } = scene;
+  if (direction === null || markPrice === null || position.disagreement || !hasRoom(position, scene)) {
+    return undefined;
+  }
+  const isLong = direction === 'long';
+  const factor = isLong ? ONE.minus(decimalFromNumber(FAR)) : ONE.plus(decimalFromNumber(FAR));
+  const far = formatDecimal(toDecimal(markPrice).times(factor));
+  const isKnown = liquidationPrice !== null && liquidationPrice !== 'none';
+  for (const end of isKnown ? [liquidationPrice, far] : [far]) {
+    const inputs = { liquidationPrice: end, anchor: markPrice, at: TRIAL_AT, slippage: TRIAL_SLIPPAGE };
+    const shape = shapeProtect({ direction, markPrice, markError }, inputs, market);
+    if (!shape.ok) continue;
+    return {
+      role: 'cover',
+      position,
+      amount: leastAmount(market),
+      prices: shape.prices,
+      slippage: TRIAL_SLIPPAGE,
+      key,
+      ruleId,
+      episode: 0,
+      stage: 0,
+      targetBase: toDecimal(position.sizeBase),
+      isTrimmed: false,
+      coverBasis: null,
+      anchor: null,
+      resend: null,
+      isTrial: true,
+    };
+  }
+  return undefined;
+}
+
+/** Even the smallest order counts: against the targets, and with both sides open against the net exposure. */
+function hasRoom({ positionId, ...position }: ReadPosition, scene: TrialScene): boolean {
+  const { state, read, market, settings } = scene;
+  const own = outstandingBase(state.orders, (order) => order.positionId === positionId);
+  const left = toDecimal(position.sizeBase).minus(own);
+  const least = leastAmount(market);
+  const targets = state.intents.flatMap((intent) =>
+    intent.positionId === positionId && intent.targetBase !== null ? [toDecimal(intent.targetBase)] : [],
+  );
+  // Without a target nothing tells how much what stands may take already.
+  const isAboveTargets =
+    targets.length === 0 ? own.eq(ZERO) : targets.every((target) => left.minus(target).gte(least));
+  if (!isAboveTargets || settings.hedge === 'perLeg' || !isHedged(read)) return isAboveTargets;
+  return netExposure({ positionId, ...position }, read)
+    .minus(own)
+    .gte(least);
+}

@@ -1,0 +1,49 @@
+import type { AccountQuantities } from '../quantities/account.ts';
+import { isConfirmedClosed } from '../quantities/closure.ts';
+import { toNumber } from '../quantities/decimal.ts';
+import type { AccountState, BalanceMemory } from './account-state.ts';
+
+type Balances = NonNullable<AccountState['balances']>;
+
+/**
+ * Which assets the main balance had: exchanges have shown accounts a balance of 0 for minutes, so that one that was
+ * there is believed to be gone only in time. `sinceReadMs`: since the read that a memory with this age stems from; 0
+ * when it is the same.
+ */
+export function rememberBalances(
+  before: Balances | undefined,
+  account: AccountQuantities,
+  timerMs: number,
+  sinceReadMs: (ageMs: number | undefined) => number | undefined,
+): Balances | undefined {
+  const reading = account.fresh(account.snapshot.sources.mainBalance);
+  if (reading.kind !== 'value') return before;
+  const known = before?.assets ?? [];
+  const held = Object.entries(reading.value).flatMap(([asset, amount]) =>
+    toNumber(amount) === 0 ? [] : [asset],
+  );
+  const gone = known.filter(({ asset }) => !held.includes(asset));
+  const isSame = gone.length === 0 && known.length === held.length && known.every(({ unseen }) => !unseen);
+  if (isSame) return before;
+  const isNewRead = sinceReadMs(before?.ageMs) !== 0;
+  const missed = gone.flatMap((one) => stepMissed(one, isNewRead, timerMs));
+  const ageMs = account.ageMs('mainBalance');
+  return {
+    assets: [...held.map((asset) => ({ asset })), ...missed],
+    ...(missed.length > 0 && ageMs !== undefined && { ageMs }),
+  };
+}
+
+function stepMissed({ asset, unseen }: BalanceMemory, isNewRead: boolean, timerMs: number): BalanceMemory[] {
+  const next = {
+    reads: (unseen?.reads ?? 0) + Number(isNewRead),
+    forMs: unseen === undefined ? 0 : unseen.forMs + timerMs,
+  };
+  return isNewRead && isConfirmedClosed(next) ? [] : [{ asset, unseen: next }];
+}
+
+/** Assets that are shown as 0, which is not certain yet. */
+export function unconfirmedZeros({ balances }: Pick<AccountState, 'balances'>): ReadonlySet<string> {
+  const assets = balances?.assets ?? [];
+  return new Set(assets.flatMap(({ asset, unseen }) => (unseen === undefined ? [] : [asset])));
+}

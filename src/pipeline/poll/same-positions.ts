@@ -1,0 +1,43 @@
+import type { PositionList } from '../../core/ports/exchange.ts';
+
+/**
+ * Which accounts of the config show which positions, by what this process has read. An exchange gives every position an
+ * id of its own: two accounts with the same one, opened at the same time, are two keys of one account.
+ */
+export class SamePositions {
+  readonly #accounts = new Map<string, Set<string>>();
+  readonly #shown = new Map<string, readonly string[]>();
+
+  note(accountId: string, { records }: PositionList): void {
+    this.forget(accountId);
+    // Without a date an id alone is too little: it may count up in each account.
+    const keys = records.flatMap(({ positionId, market, openDate }) =>
+      openDate === undefined ? [] : [`${positionId} ${market} ${openDate}`],
+    );
+    this.#shown.set(accountId, keys);
+    for (const key of keys) {
+      const accounts = this.#accounts.get(key);
+      if (accounts === undefined) this.#accounts.set(key, new Set([accountId]));
+      else accounts.add(accountId);
+    }
+  }
+
+  forget(accountId: string): void {
+    for (const key of this.#shown.get(accountId) ?? []) {
+      const accounts = this.#accounts.get(key);
+      accounts?.delete(accountId);
+      if (accounts?.size === 0) this.#accounts.delete(key);
+    }
+    this.#shown.delete(accountId);
+  }
+
+  /** Other accounts whose newest lists show a position that the newest list of this one shows. */
+  othersLike(accountId: string): readonly string[] {
+    const others = new Set<string>();
+    for (const key of this.#shown.get(accountId) ?? []) {
+      for (const other of this.#accounts.get(key) ?? []) others.add(other);
+    }
+    others.delete(accountId);
+    return [...others];
+  }
+}

@@ -1,0 +1,103 @@
+import type { StoredAccount, StoreEpoch } from '../../core/ports/state-store.ts';
+import type { RawAccount } from './account-backend.ts';
+import { laneField, type StoredTexts } from './documents.ts';
+import { type Header, readLaneHeader, readTally } from './header.ts';
+
+/** What a store knows of an account besides what it shows. */
+export interface Entry extends StoredTexts {
+  readonly account: StoredAccount;
+  /** Empty: never committed. */
+  readonly headerText: string;
+  readonly header: Header | undefined;
+  readonly tally: KnownTally;
+  /** Hashes of attachments that are certainly stored, under this `sweep` of the header. */
+  readonly files: ReadonlySet<string>;
+}
+
+export interface KnownTally {
+  /** Empty: none yet. */
+  readonly text: string;
+  /** Whether everything that was counted is known, not only the newest of it. */
+  readonly isComplete: boolean;
+}
+
+export const NO_FILES: ReadonlySet<string> = new Set();
+
+/** An account that was never committed. */
+export function emptyEntry(accountId: string, epoch: StoreEpoch): Entry {
+  const account: StoredAccount = {
+    accountId,
+    version: 0,
+    epoch,
+    isNewEpoch: false,
+    documents: {},
+    lanes: new Map(),
+    danger: 0,
+    revision: '',
+  };
+  return {
+    account,
+    headerText: '',
+    header: undefined,
+    tally: { text: '', isComplete: true },
+    texts: new Map(),
+    moving: undefined,
+    folded: undefined,
+    laneHeaders: new Map(),
+    files: NO_FILES,
+  };
+}
+
+export function laneVersion(entry: Entry, market: string): number {
+  return readLaneHeader(entry.laneHeaders.get(market) ?? '')?.version ?? 0;
+}
+
+export function tallyCount({ text }: Pick<KnownTally, 'text'>): number {
+  return text === '' ? 0 : readTally(text).count;
+}
+
+/** Whether everything is known that a store holds with this header and this tally. */
+export function isAllOf(
+  known: Entry | undefined,
+  stored: Pick<RawAccount, 'header' | 'tally'>,
+): known is Entry {
+  const isSame = known?.headerText === stored.header && known.tally.text === stored.tally;
+  return isSame && known.tally.isComplete;
+}
+
+/** Whether nothing is known with `entry` that `other` does not know as well. */
+export function isCoveredBy(entry: Entry, other: Entry): boolean {
+  return entry.account.version <= other.account.version && tallyCount(entry.tally) <= tallyCount(other.tally);
+}
+
+/** The newest of two states of one account in one store epoch, part by part: each part has a version of its own. */
+export function newestOf(a: Entry, b: Entry): Entry {
+  if (a === b || (isCoveredBy(b, a) && a.tally.isComplete)) return a;
+  if (isCoveredBy(a, b) && b.tally.isComplete) return b;
+  const [rest, other] = a.account.version >= b.account.version ? [a, b] : [b, a];
+  const texts = new Map(rest.texts);
+  const laneHeaders = new Map(rest.laneHeaders);
+  const lanes = new Map(rest.account.lanes);
+  for (const [market, headerText] of other.laneHeaders) {
+    if (laneVersion(other, market) <= laneVersion(rest, market)) continue;
+    laneHeaders.set(market, headerText);
+    const [lane, text] = [other.account.lanes.get(market), other.texts.get(laneField(market))];
+    if (lane === undefined || text === undefined) {
+      lanes.delete(market);
+      texts.delete(laneField(market));
+    } else {
+      lanes.set(market, lane);
+      texts.set(laneField(market), text);
+    }
+  }
+  const tally = tallyCount(a.tally) >= tallyCount(b.tally) ? a.tally : b.tally;
+  return { ...rest, account: { ...rest.account, lanes }, texts, laneHeaders, tally };
+}
+
+/** What this process has last seen of an account within a store epoch; the store may not know less. */
+export interface Seen {
+  readonly epoch: string;
+  readonly version: number;
+  readonly headerText: string;
+  readonly tally: string;
+}

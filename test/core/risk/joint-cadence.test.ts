@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
+import { emptyAccountState } from '../../../src/core/rules/account-state.ts';
+import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
+import { evaluate } from '../../../src/core/rules/evaluate.ts';
+import type { RuleSpec } from '../../../src/core/rules/rule.ts';
+import { at, below, d, position, positionsSnapshot, rule, settings } from '../rules/fixtures.ts';
+
+/** A long worth 1000 that is alone so far from liquidation. */
+const long = (index: number, distance: number): PositionRecord =>
+  position({
+    positionId: String(index),
+    market: `C${index}_PERP`,
+    amount: d('10'),
+    basePrice: d('100.0'),
+    unrealizedPnl: d('0.0000'),
+    liquidationPrice: d((100 * (1 - distance)).toFixed(4)),
+  });
+
+const dueOf = (records: readonly PositionRecord[], rules: readonly RuleSpec[] = []) => {
+  const compiled = compileRules(rules, settings());
+  return evaluate(positionsSnapshot(records, at(0)), emptyAccountState('desk-1'), at(0), compiled).nextDue;
+};
+
+const ten = (distance: number) => Array.from({ length: 10 }, (_, index) => long(index, distance));
+
+test('ten correlated longs at 61 %: the cadence is that of an account 6.1 % away, not calm', () => {
+  expect(dueOf([long(0, 0.61)])).toMatchObject({ reason: 'calm' });
+  const together = dueOf(ten(0.1));
+  expect(together).toMatchObject({ reason: 'nearThreshold', subject: 'account' });
+  // As near as a single position that is 1 % away.
+  expect(together.inMs).toBe(dueOf([long(0, 0.01)]).inMs);
+});
+
+test('a threshold on the joint distance is a level, too', () => {
+  const near = rule('account', below('jointDistance', 0.06), { id: 'near' });
+  expect(dueOf(ten(0.61))).toMatchObject({ reason: 'calm' });
+  expect(dueOf(ten(0.61), [near])).toMatchObject({ reason: 'nearThreshold', subject: 'account' });
+});

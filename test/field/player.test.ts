@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest';
+import type { FaultEffect } from '../../src/simulator/http/faults.ts';
+import { openWorld } from '../../src/world/open-world.ts';
+import { liquidatedMs, playUnprotected, runUntilLiquidated } from './baseline.ts';
+import { FACTOR_NAMES, FACTORS, type Levels, valuesOf } from './factors.ts';
+import { type FieldCase, fieldCase } from './field-case.ts';
+import { judge } from './judge.ts';
+import { playerPrevents } from './player.ts';
+
+/** An exchange without trouble: the first value of every factor, but for these. */
+function fair(changes: Partial<Levels> = {}): Levels {
+  const first = Object.fromEntries(FACTOR_NAMES.map((factor) => [factor, valuesOf(factor)[0]]));
+  return { ...(first as Levels), leverage: '10x', rules: 'balanced', ...changes };
+}
+
+function withFault(fieldCase: FieldCase, effect: FaultEffect, endpoint: string): FieldCase {
+  const { world } = fieldCase;
+  const faults = [...(world.faults ?? []), { atMs: 0, fault: { effect, target: { endpoint } } }];
+  return { ...fieldCase, world: { ...world, faults } };
+}
+
+async function prevents(fieldCase: FieldCase): Promise<boolean> {
+  return playerPrevents(fieldCase, await playUnprotected(fieldCase));
+}
+
+const KINDS = FACTORS.account.flatMap((account) => FACTORS.margin.map((margin) => ({ account, margin })));
+
+test.each(KINDS)(
+  'an account of $account under $margin margin is liquidated where its distance says so',
+  async (kind) => {
+    const made = fieldCase(1, 0, fair({ ...kind, speed: '0.5 %/s' }));
+    const baseline = await playUnprotected(made);
+    const { breachMs = Number.NaN, liquidatedMs: lostMs = Number.NaN } = baseline;
+    // From the threshold on it lasts as long as the price takes for what is left; entries and money are rounded.
+    expect(breachMs).toBeGreaterThanOrEqual(made.times.breachMs - 1_000);
+    expect(breachMs).toBeLessThanOrEqual(made.times.breachMs + 1_000);
+    expect(lostMs - breachMs).toBeGreaterThan(8_000);
+    expect(lostMs - breachMs).toBeLessThan(11_000);
+    // Just before the first part of it is closed.
+    expect(baseline.distanceAt(lostMs - 200)).toBeLessThan(0.003);
+  },
+);
+
+test.each(KINDS)(
+  'the player saves an account of $account under $margin margin on a fair exchange',
+  async (kind) => {
+    expect(await prevents(fieldCase(1, 0, fair({ ...kind, speed: '0.5 %/s', latency: '0.8 s' })))).toBe(true);
+  },
+);
+
+test.each(
+  FACTORS.stopTriggerSource.flatMap((stopTriggerSource) =>
+    FACTORS.wrongSideActivation.map((wrongSideActivation) => ({ stopTriggerSource, wrongSideActivation })),
+  ),
+)(
+  'the player needs no gap: triggers on $stopTriggerSource, wrong side $wrongSideActivation',
+  async (readings) => {
+    const hard = { speed: '1 %/s', latency: '0.8 s', basis: '1 %', stopTriggersAtEquality: 'no' } as const;
+    expect(await prevents(fieldCase(1, 0, fair({ ...readings, ...hard })))).toBe(true);
+  },
+);
+
+test('the player can do nothing where every order is refused, no list shows the position, or there is no time', async () => {
+  const made = fieldCase(1, 0, fair({ speed: '0.5 %/s' }));
+  expect(await prevents(withFault(made, { kind: 'unavailable', meaning: 'failed' }, 'stopLimit'))).toBe(
+    false,
+  );
+  expect(await prevents(withFault(made, { kind: 'emptyList' }, 'openPositions'))).toBe(false);
+  expect(await prevents(withFault(made, { kind: 'hang' }, 'openPositions'))).toBe(false);
+  const gap = { atDistance: 0.06, size: 0.07 };
+  expect(await prevents(fieldCase(1, 0, fair({ speed: '0.1 %/s' }), { gap }))).toBe(false);
+});
+
+test('the player does not act before a poll has shown the threshold crossed', async () => {
+  const made = fieldCase(1, 0, fair({ speed: '0.1 %/s' }));
+  // Falls to just above the threshold, and comes no nearer.
+  const spared = fieldCase(1, 0, fair({ speed: '0.1 %/s' }), { depth: 0.072 - 0.052 });
+  expect(await prevents(made)).toBe(true);
+  const baseline = await playUnprotected(spared);
+  expect(baseline.breachMs).toBeUndefined();
+  expect(await playerPrevents(spared, baseline)).toBe(false);
+});
+
+test('a daemon that may only observe loses what the player prevents', async () => {
+  const made = fieldCase(1, 0, fair({ speed: '0.3 %/s' }));
+  const [daemon] = made.world.daemons;
+  const observing = { name: daemon?.name ?? '', config: daemon?.config.replace('enforce', 'observe') ?? '' };
+  const idle = { ...made, world: { ...made.world, daemons: [observing] } };
+  expect(await judge(idle)).toMatchObject({ verdict: 'liquidated', daemon: { failure: 'no request left' } });
+  expect(await judge(made)).toMatchObject({ verdict: 'prevented', daemon: { failure: null } });
+});
+
+test('a case that is played again goes the same way, to the byte', async () => {
+  const hashes = await Promise.all(
+    [1, 2].map(async () => {
+      const world = openWorld(fieldCase(5, 7, fair({ errors: '30 %', stalls: '0.2 to 3 s' })).world);
+      await runUntilLiquidated(world);
+      return [await world.hash(), liquidatedMs(world)];
+    }),
+  );
+  expect(hashes[0]).toEqual(hashes[1]);
+});

@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import type { CallOptions } from '../../../src/core/ports/exchange.ts';
+import { runLane } from '../../../src/pipeline/act/run-lane.ts';
+import type { PipelineContext } from '../../../src/pipeline/pipeline-context.ts';
+import { PollGuard, pollBucket } from '../../../src/pipeline/poll/poll-bucket.ts';
+import { openExchange } from '../../contract/support/world.ts';
+import { openWorld } from '../world.ts';
+
+const RULES = `  - id: half
+    on: position
+    when: { amount: { above: 0.3 } }
+    do: [{ reduce: { by: 50%, slippage: 1% } }]
+`;
+const LANE = { accountId: 'long', market: 'BTC_PERP' };
+const NEVER = new AbortController().signal;
+
+test('a request leaves only while its lane is held for as long as it may take: a suspended process sends nothing', async () => {
+  const simulator = await openExchange({ speed: 1 });
+  const world = openWorld(simulator, { accounts: { long: { rules: ['half'] } }, rules: RULES });
+  const { attemptTimeoutMs } = world.context.settings;
+  let suspendedMs = 0;
+  const clock = {
+    ...world.context.clock,
+    monotonicMs: () => world.context.clock.monotonicMs() + suspendedMs,
+  };
+  const idle = { dispatch: async () => undefined };
+  const context: PipelineContext = { ...world.context, clock, lanes: idle };
+  for (const bucket of world.accounts.buckets())
+    await pollBucket(context, new PollGuard(), { bucket, everyMs: 50, lagMs: 0 });
+
+  const seen: {
+    readonly kind: string;
+    readonly othersWaitMs: number;
+    readonly before: boolean;
+    after: boolean;
+  }[] = [];
+  const account = context.accounts.get('long');
+  if (account === undefined) throw new Error('no account');
+  const look = async (kind: string, mayLeave: CallOptions['mayLeave']): Promise<void> => {
+    const before = mayLeave?.(attemptTimeoutMs) ?? true;
+    const rival = await context.store.leases.acquire('long', 'BTC_PERP', 'rival', 60_000);
+    const othersWaitMs = rival.kind === 'held' ? 0 : rival.retryInMs;
+    await context.store.leases.release({ ...LANE, owner: 'rival' });
+    // The lease lasts for longer than that, the request would too.
+    suspendedMs += 1_500;
+    seen.push({ kind, othersWaitMs, before, after: mayLeave?.(attemptTimeoutMs) ?? true });
+    suspendedMs -= 1_500;
+  };
+  const { exchange } = account;
+  const watching = {
+    ...account,
+    exchange: {
+      ...exchange,
+      reduceOnlyStop: async (...args: Parameters<typeof exchange.reduceOnlyStop>) => {
+        await look('place', args[1]?.mayLeave);
+        return await exchange.reduceOnlyStop(...args);
+      },
+      cancelAll: async (...args: Parameters<typeof exchange.cancelAll>) => {
+        await look('cancelAll', args[1]?.mayLeave);
+        return await exchange.cancelAll(...args);
+      },
+    },
+  };
+  await runLane({ ...context, accounts: { get: () => watching, inBucket: () => [] } }, LANE, NEVER);
+  expect(seen.length).toBeGreaterThan(0);
+  for (const { before, after, othersWaitMs } of seen) {
+    expect(before).toBe(true);
+    expect(after).toBe(false);
+    expect(othersWaitMs).toBeGreaterThan(attemptTimeoutMs);
+  }
+});

@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { ReadMemory } from '../../../src/pipeline/poll/read-memory.ts';
+
+const ACCOUNT = 'desk-1';
+const READING = {
+  at: { wallMs: 1, monotonicMs: 1, clockId: 'c' },
+  reading: { kind: 'notRead', ageMs: 0 },
+} as const;
+
+/** A read that is under way until it is given up or ends. */
+function beginRead(memory: ReadMemory): { readonly signal: AbortSignal; end(): Promise<void> } {
+  const signal = memory.signalFor(ACCOUNT);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const tracked = memory.track(ACCOUNT, 'positions', promise);
+  const end = async (): Promise<void> => {
+    resolve();
+    await tracked;
+  };
+  signal.addEventListener('abort', () => void end());
+  return { signal, end };
+}
+
+test('markets that act one after another do not keep their account unread', async () => {
+  const memory = new ReadMemory();
+  const first = beginRead(memory);
+  memory.abortReads(ACCOUNT);
+  expect(first.signal.aborted).toBe(true);
+  await first.end();
+  const second = beginRead(memory);
+  for (let market = 0; market < 60; market += 1) memory.abortReads(ACCOUNT);
+  expect(second.signal.aborted).toBe(false);
+  memory.keep(ACCOUNT, 'positions', READING);
+  await second.end();
+  const third = beginRead(memory);
+  memory.abortReads(ACCOUNT);
+  expect(third.signal.aborted).toBe(true);
+});
+
+test('nothing to give up does not count', async () => {
+  const memory = new ReadMemory();
+  memory.signalFor(ACCOUNT);
+  memory.abortReads(ACCOUNT);
+  const read = beginRead(memory);
+  memory.abortReads(ACCOUNT);
+  expect(read.signal.aborted).toBe(true);
+  await read.end();
+});

@@ -1,0 +1,120 @@
+import { expect, test } from 'vitest';
+import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
+import { openWorld, type World } from '../../src/world/open-world.ts';
+import type { WorldSpec } from '../../src/world/spec.ts';
+
+/** What the owner does against a rule, and what the config says wrongly of a market: by the ledger of the exchange. */
+
+const configOf = (when: string, reduce: string): string => `mode: enforce
+exchange: { baseUrls: ["https://one.example", "https://two.example"] }
+cadence: { calm: 2s, alert: 500ms }
+markets:
+  BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
+accounts:
+  - { id: desk-1, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [near] }
+rules:
+  - id: near
+    on: position
+    when: { liquidationDistance: ${when} }
+    do: [{ reduce: ${reduce} }]
+    severity: critical
+`;
+
+async function run(spec: Omit<WorldSpec, 'seed'>): Promise<World> {
+  const world = openWorld({ seed: 7, ...spec });
+  await world.run();
+  expect(world.errors).toEqual([]);
+  return world;
+}
+
+async function alarms({ audit }: World): Promise<readonly AuditEvent[]> {
+  const records = await audit.tail('desk-1', 10_000);
+  return records.flatMap(({ record: { content } }) =>
+    content.kind === 'action' && content.event.alarm ? [content.event] : [],
+  );
+}
+
+const ours = ({ exchange }: World) =>
+  exchange.model
+    .ledger({ accountId: 'desk-1', kinds: ['fill'] })
+    .filter(({ clientOrderId }) => clientOrderId?.startsWith('bw') === true);
+
+test('the owner, or his bot, adds after each reduction: the churn is bounded, and he is told', async () => {
+  const world = openWorld({
+    seed: 7,
+    durationMs: 240_000,
+    exchange: {
+      accounts: [
+        {
+          id: 'desk-1',
+          collateral: { USDT: '4000' },
+          leverage: 30,
+          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.5' }],
+        },
+      ],
+    },
+    // A saw, between where the rule fires and where what it sends fills.
+    prices: [
+      {
+        market: 'BTC_USDT',
+        points: Array.from({ length: 17 }, (_, index) => [
+          index * 15_000,
+          index % 2 === 0 ? '58500' : '55500',
+        ]),
+        tickMs: 100,
+      },
+    ],
+    daemons: [
+      { name: 'north', config: configOf('{ below: 5%, clearAbove: 6% }', '{ by: 20%, slippage: 1% }') },
+    ],
+  });
+  for (let second = 0; second < 230; second += 10) {
+    await world.run((second + 10) * 1_000);
+    const [position] = world.exchange.model.openPositions('desk-1');
+    const missing = 0.5 - Number(position?.amount.toString() ?? 0.5);
+    if (missing <= 0.001) continue;
+    const amount = missing.toFixed(3);
+    await world.apply({ kind: 'trade', account: 'desk-1', market: 'BTC_PERP', side: 'buy', amount });
+  }
+  expect(world.errors).toEqual([]);
+  expect(ours(world)).toHaveLength(3);
+  const told = (await alarms(world)).filter(({ reason }) => reason === 'contested');
+  expect(told.length).toBeGreaterThan(0);
+  expect(world.exchange.model.ledger({ kinds: ['liquidation_started'] })).toEqual([]);
+});
+
+test('a maintenance rate other than in the config: inferred, warned of, and the distance is reached all the same', async () => {
+  const world = await run({
+    durationMs: 400_000,
+    exchange: {
+      accounts: [
+        {
+          id: 'desk-1',
+          collateral: { USDT: '6000' },
+          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.5' }],
+        },
+      ],
+      markets: { BTC_PERP: { maintenanceMargin: '0.06' } },
+    },
+    prices: [
+      {
+        market: 'BTC_USDT',
+        points: [
+          [0, '55000'],
+          [400_000, '47500'],
+        ],
+        tickMs: 100,
+      },
+    ],
+    daemons: [
+      {
+        name: 'north',
+        config: configOf('{ below: 5%, clearAbove: 14% }', '{ untilDistance: 12%, slippage: 1% }'),
+      },
+    ],
+  });
+  const told = (await alarms(world)).filter(({ kind }) => kind === 'maintenanceDiffers');
+  expect(told.map(({ reason }) => reason)).toEqual(['higher']);
+  expect(told[0]?.words).toMatch(/about (5\.[5-9]|6)/);
+  expect(ours(world).length).toBeGreaterThan(0);
+});
