@@ -1,14 +1,14 @@
 import { BLOCK_WORDS } from '../intents/intent.ts';
-import { mayAddUp } from '../orders/beside.ts';
+import { mayAnyAddUp } from '../orders/beside.ts';
 import { type CancelVerdict, judgeCancel } from '../orders/cancel-policy.ts';
 import { fenceEndMs, liquidationIsLikely } from '../orders/fence.ts';
-import { isHedged, mayHideSide } from '../orders/net-exposure.ts';
+import { isHedged, mayHideSide, mayRaiseNet } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import { isSentFor, offsetFromActivation } from '../orders/outstanding.ts';
 import { isRacing } from '../orders/racing.ts';
 import type { Admitted, Want } from '../orders/want.ts';
 import { toDecimal } from '../quantities/decimal.ts';
-import type { MarketSettings } from '../quantities/settings.ts';
+import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { isCancelHeldBack, withHeld } from './absence.ts';
 import { mayHideOrders } from './doubtful.ts';
 import { type Intent, type LaneState, type MarketRead, type Step } from './lane-state.ts';
@@ -36,8 +36,8 @@ export function resolveDoubt(
   const fencedMs =
     verdict === 'forbidden' ? doubt.sinceMs + settings.lateArrivalMs : fenceEndMs(doubt, settings);
   if (turn.nowMs < fencedMs) return { state, step: { kind: 'wait', untilMs: fencedMs, why: 'lateArrival' } };
-  const read = state.latestRead ?? state.read ?? { positions: [], sentAtMs: 0, receivedAtMs: 0 };
-  const isAllowedBeside = mayAddUp({ settings, read: withHeld(read, state) });
+  const read = state.latestRead ?? state.read ?? NOTHING_READ;
+  const isAllowedBeside = mayAnyAddUp({ settings, read: withHeld(read, state) });
   const isHidden = mayHideOrders(doubt);
   if (verdict === 'may' && !(isHidden && isAllowedBeside))
     return { state, step: ownCancel(state, 'doubt', []) };
@@ -91,8 +91,9 @@ function placeAhead(
   if (!isFresh || latestRead === null) {
     return turn.nowMs < state.retryAtMs.read ? undefined : { kind: 'readPositions', market: state.market };
   }
-  if (settings.hedge === 'net' && isHedged(withHeld(latestRead, state))) return undefined;
-  const meant = candidates.filter((intent) => isMeant(intent, latestRead));
+  const meant = candidates.filter(
+    (intent) => isMeant(intent, latestRead) && !isNetBound(intent, latestRead, state, settings),
+  );
   const alone: LaneState = { ...state, orders: [], intents: meant };
   const admittedAlone = { intents: meant, covers: [] };
   const scene = { state: alone, read: latestRead, admitted: admittedAlone, market, settings };
@@ -125,11 +126,24 @@ function isMeant({ basis, positionId }: Intent, latestRead: MarketRead): boolean
   return isSameHolding(basis, position) && !hasGrown;
 }
 
+const NOTHING_READ: MarketRead = { positions: [], sentAtMs: 0, receivedAtMs: 0 };
+
+/** Whether a reduction that adds up with others could raise the market's net exposure. */
+function isNetBound(
+  { positionId }: Intent,
+  latestRead: MarketRead,
+  state: LaneState,
+  { hedge }: AccountSettings,
+): boolean {
+  const position = findPosition(latestRead, positionId);
+  return hedge === 'net' && position !== undefined && mayRaiseNet(position, withHeld(latestRead, state));
+}
+
 function mayGoAhead(intent: Intent, state: LaneState, turn: Turn): boolean {
   const { doubt, latestRead } = state;
   if (doubt === null || intent.targetBase === null || doubt.sentAhead.includes(intent.positionId))
     return false;
-  if (intent.targetBase === '0') return true;
+  if (intent.targetBase === '0' && !isHedged(withHeld(latestRead ?? NOTHING_READ, state))) return true;
   if (turn.context.settings.overshoot === 'never') return false;
   const position = findPosition(latestRead, intent.positionId) ?? findPosition(state.read, intent.positionId);
   if (position === undefined) return false;

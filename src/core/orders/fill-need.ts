@@ -31,7 +31,10 @@ export interface ReduceNeed {
   readonly position: ReadPosition;
   readonly amount: Decimal;
   readonly own: readonly OwnOrder[];
+  /** With both sides open: how much may be taken away at all. */
   readonly budget: Decimal | undefined;
+  /** An addition could raise the market's net exposure. */
+  readonly isNetBound: boolean;
 }
 
 /** A need that grew by less than this share of the order that stands is left to the next follow-up. */

@@ -31,6 +31,39 @@ export function netExposure(position: ReadPosition, read: MarketRead): Decimal {
   }, ZERO);
 }
 
+/**
+ * Whether what is taken from this side could raise the market's net exposure, however many orders add up and in
+ * whatever order they fill. Not where the other side has at most half as much: closing all of this side leaves the
+ * other one, and that is no more than the net exposure was.
+ */
+export function mayRaiseNet(position: ReadPosition, read: MarketRead): boolean {
+  if (!isHedged(read)) return false;
+  if (position.direction === null || mayHideSide(read)) return true;
+  const net = netExposure(position, read);
+  return otherSideBase(position, read).gt(net);
+}
+
+/** Two liquidation prices of one market nearer than this, as a share of its price, are the same. */
+const SAME_PRICE = 0.001;
+
+/**
+ * Whether each side of a market has a margin of its own, as its liquidation price tells: in a pool both have the same.
+ * Then closing all of the side in danger is what saves its margin, also beyond the net exposure.
+ */
+export function haveOwnMargins(read: MarketRead, { marginModel }: AccountSettings): boolean {
+  if (marginModel !== 'auto') return marginModel === 'isolated';
+  const prices = read.positions.map(({ liquidationPrice }) => Number(liquidationPrice ?? 'none'));
+  const [least, most] = [Math.min(...prices), Math.max(...prices)];
+  return most - least > SAME_PRICE * most;
+}
+
+/** What is open on other sides of a market; what has no known direction counts as another side. */
+function otherSideBase({ direction }: ReadPosition, { positions }: MarketRead): Decimal {
+  return positions
+    .filter((other) => other.direction !== direction)
+    .reduce((sum, { sizeBase }) => sum.plus(toDecimal(sizeBase)), ZERO);
+}
+
 /** The smallest amount that an order can have. */
 export function leastAmount(market: MarketSettings): Decimal {
   return maxDecimal(toDecimal(market.amountStep), toDecimal(market.minAmount));
