@@ -69,7 +69,10 @@ export function withoutAddingUp(
   const { settings } = turn.context;
   if (!state.priorOrdersPossible) return { difference, refused: [] };
   const scene = { settings, read: withHeld(read, state) };
-  const isRefused = (want: Want): boolean => !want.isTrimmed && !mayAddUp(want.position, scene);
+  // The same bound held for those orders: with a reduction within the net exposure they leave no larger one.
+  const isAllowed = ({ role, position }: Want): boolean =>
+    role === 'reduce' ? settings.overshoot === 'audited' : mayAddUp(position, scene);
+  const isRefused = (want: Want): boolean => !want.isTrimmed && !isAllowed(want);
   const refused = difference.place.filter(isRefused);
   const blocked = refused
     .filter((want) => want.role === 'cover')

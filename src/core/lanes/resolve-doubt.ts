@@ -2,12 +2,12 @@ import { BLOCK_WORDS } from '../intents/intent.ts';
 import { mayAnyAddUp } from '../orders/beside.ts';
 import { type CancelVerdict, judgeCancel } from '../orders/cancel-policy.ts';
 import { fenceEndMs, liquidationIsLikely } from '../orders/fence.ts';
-import { isHedged, mayHideSide, mayRaiseNet } from '../orders/net-exposure.ts';
+import { isHedged, leastAmount, mayHideSide, netRoom } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import { isSentFor, offsetFromActivation } from '../orders/outstanding.ts';
 import { isRacing } from '../orders/racing.ts';
 import type { Admitted, Want } from '../orders/want.ts';
-import { toDecimal } from '../quantities/decimal.ts';
+import { roundToStep, toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { isCancelHeldBack, withHeld } from './absence.ts';
 import { mayHideOrders } from './doubtful.ts';
@@ -91,16 +91,18 @@ function placeAhead(
   if (!isFresh || latestRead === null) {
     return turn.nowMs < state.retryAtMs.read ? undefined : { kind: 'readPositions', market: state.market };
   }
-  const meant = candidates.filter(
-    (intent) => isMeant(intent, latestRead) && !isNetBound(intent, latestRead, state, settings),
-  );
+  const meant = candidates.filter((intent) => isMeant(intent, latestRead));
   const alone: LaneState = { ...state, orders: [], intents: meant };
   const admittedAlone = { intents: meant, covers: [] };
   const scene = { state: alone, read: latestRead, admitted: admittedAlone, market, settings };
   const { place } = orderSetDifference({ ...scene, nowMs: turn.nowMs, mayCancel: true });
   const want = place.find((candidate) => candidate.role === 'reduce');
   if (want === undefined) return undefined;
-  return placeStep(state, lostOrderOf(want, state, market) ?? want, turn, true);
+  const chosen = withinRoom([lostOrderOf(want, state, market), want], latestRead, state, {
+    market,
+    settings,
+  });
+  return chosen && placeStep(state, chosen, turn, true);
 }
 
 /** The lost order itself, under its own id, does not add up with itself: if its price still does, it is sent again. */
@@ -128,15 +130,26 @@ function isMeant({ basis, positionId }: Intent, latestRead: MarketRead): boolean
 
 const NOTHING_READ: MarketRead = { positions: [], sentAtMs: 0, receivedAtMs: 0 };
 
-/** Whether a reduction that adds up with others could raise the market's net exposure. */
-function isNetBound(
-  { positionId }: Intent,
-  latestRead: MarketRead,
+/**
+ * What may be sent ahead of the fence without raising a net exposure, with what is known to be out; orders of an earlier
+ * store epoch are bound by the net exposure, as this one is.
+ */
+function withinRoom(
+  wants: readonly (Want | undefined)[],
+  read: MarketRead,
   state: LaneState,
-  { hedge }: AccountSettings,
-): boolean {
-  const position = findPosition(latestRead, positionId);
-  return hedge === 'net' && position !== undefined && mayRaiseNet(position, withHeld(latestRead, state));
+  { market, settings }: { readonly market: MarketSettings; readonly settings: AccountSettings },
+): Want | undefined {
+  for (const want of wants) {
+    if (want === undefined) continue;
+    const { position, amount } = want;
+    const room =
+      settings.hedge === 'net' ? netRoom(position, withHeld(read, state), state.orders) : undefined;
+    if (room === undefined || amount.lte(room)) return want;
+    const left = roundToStep(room, toDecimal(market.amountStep), 'down');
+    if (want.resend === null && left.gte(leastAmount(market))) return { ...want, amount: left };
+  }
+  return undefined;
 }
 
 function mayGoAhead(intent: Intent, state: LaneState, turn: Turn): boolean {

@@ -8,8 +8,6 @@ import type { SetScene, Want } from './want.ts';
 /** What is asked for on a position, for what is added beside orders that no cancel removes now. */
 export interface BesideNeed {
   readonly position: ReadPosition;
-  /** An addition could raise the market's net exposure. */
-  readonly isNetBound: boolean;
   /** A full close: the exchange trims what adds up. */
   readonly isTrimmed: boolean;
 }
@@ -19,13 +17,9 @@ export interface BesideNeed {
  * was inverted, never arrived, or rests at a price that the market has left. Should the market come back, it may fill
  * beside what is placed in its stead: that is audited.
  */
-export function isSpent(
-  order: OwnOrder,
-  { position, isNetBound, isTrimmed }: BesideNeed,
-  scene: SetScene,
-): boolean {
+export function isSpent(order: OwnOrder, { position, isTrimmed }: BesideNeed, scene: SetScene): boolean {
   const { settings, market, nowMs } = scene;
-  if (isNetBound || (settings.overshoot === 'never' && !isTrimmed)) return false;
+  if (settings.overshoot === 'never' && !isTrimmed) return false;
   const offset = offsetFromActivation(order, position);
   if (offset === undefined || offset.gt(ZERO)) return false;
   if (order.inverted === true) return true;
@@ -46,7 +40,7 @@ export function resendUnsure(
 ): Want | undefined {
   const { position, isTrimmed, episode, stage, targetBase } = need;
   const { market } = scene;
-  if (!isTrimmed && !mayAddUp(position, scene)) return undefined;
+  if (!isTrimmed && scene.settings.overshoot === 'never') return undefined;
   const order = own.find(
     (candidate) =>
       candidate.status === 'unsure' &&

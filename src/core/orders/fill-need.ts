@@ -33,8 +33,6 @@ export interface ReduceNeed {
   readonly own: readonly OwnOrder[];
   /** With both sides open: how much may be taken away at all. */
   readonly budget: Decimal | undefined;
-  /** An addition could raise the market's net exposure. */
-  readonly isNetBound: boolean;
 }
 
 /** A need that grew by less than this share of the order that stands is left to the next follow-up. */

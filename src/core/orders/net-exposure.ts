@@ -1,5 +1,5 @@
-import type { Intent, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
-import { type Decimal, maxDecimal, toDecimal, ZERO } from '../quantities/decimal.ts';
+import type { Intent, MarketRead, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
+import { type Decimal, maxDecimal, ONE, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 
 /**
@@ -63,6 +63,27 @@ function otherSideBase({ direction }: ReadPosition, { positions }: MarketRead): 
     .filter((other) => other.direction !== direction)
     .reduce((sum, { sizeBase }) => sum.plus(toDecimal(sizeBase)), ZERO);
 }
+
+/**
+ * How much more may be taken from a side so that, whichever of our orders fill, the net exposure is no larger than it is
+ * now: all of them together at most twice as much, which leaves as much the other way round. Undefined: all of it may,
+ * or what stands may take all of it already.
+ */
+export function netRoom(
+  position: ReadPosition,
+  read: MarketRead,
+  orders: readonly OwnOrder[],
+): Decimal | undefined {
+  if (!mayRaiseNet(position, read)) return undefined;
+  const standing = orders
+    .filter(({ positionId }) => positionId === position.positionId)
+    .reduce((sum, { amount }) => sum.plus(toDecimal(amount)), ZERO);
+  const net = netExposure(position, read);
+  if (net.gt(ZERO) && standing.gte(toDecimal(position.sizeBase))) return undefined;
+  return maxDecimal(maxDecimal(net, ZERO).times(TWO).minus(standing), ZERO);
+}
+
+const TWO = ONE.plus(ONE);
 
 /** The smallest amount that an order can have. */
 export function leastAmount(market: MarketSettings): Decimal {

@@ -12,9 +12,9 @@ import {
   toDecimal,
   ZERO,
 } from '../quantities/decimal.ts';
-import { canRemove, mayAddUp } from './beside.ts';
+import { canRemove } from './beside.ts';
 import { fillNeed, type SetPlan } from './fill-need.ts';
-import { haveOwnMargins, isHedged, leastAmount, mayRaiseNet, netExposure } from './net-exposure.ts';
+import { haveOwnMargins, isHedged, leastAmount, mayRaiseNet, netExposure, netRoom } from './net-exposure.ts';
 import { isSentFor, outstandingBase } from './outstanding.ts';
 import { coverOrders, desiredStop, judgeCovers, type StopRoom } from './protective-stop.ts';
 import type { Removal, SetDifference, SetScene, Want } from './want.ts';
@@ -47,7 +47,7 @@ function removeUnproven(scene: SetScene, plan: SetPlan): void {
     !isTrimmed && staying.some(({ positionId }) => positionId === position.positionId);
   plan.place = plan.place.flatMap((want) => {
     if (!isBeside(want)) return [want];
-    return mayAddUp(want.position, scene) ? [{ ...want, mayAddUp: true }] : [];
+    return scene.settings.overshoot === 'never' ? [] : [{ ...want, mayAddUp: true }];
   });
 }
 
@@ -95,11 +95,7 @@ function differOne(position: ReadPosition, scene: SetScene, plan: SetPlan): void
   const budget = exposureBudget(position, scene);
   const reduce = differReduce(position, budget, scene, plan);
   const reduceAmount = reduce ?? stayingBase(position, scene);
-  const room = budget && {
-    left: budget.minus(reduceAmount),
-    // What stands is not taken down for a reduction beside it, where the two cannot raise the net exposure.
-    standing: isNetBound(position, scene) ? budget.minus(reduceAmount) : budget,
-  };
+  const room = budget && { left: budget.minus(reduceAmount), standing: budget };
   differCover(position, room, scene, plan);
 }
 
@@ -166,11 +162,7 @@ function differReduce(
     for (const order of own) plan.remove.push({ order, why: 'exceedsNetExposure' });
     return undefined;
   }
-  fillNeed(
-    { winner, group, position, amount, own, budget, isNetBound: isNetBound(position, scene) },
-    scene,
-    plan,
-  );
+  fillNeed({ winner, group, position, amount, own, budget }, scene, plan);
   return amount;
 }
 
@@ -256,37 +248,34 @@ function countedOrders(scene: SetScene, position: ReadPosition): readonly OwnOrd
 }
 
 /**
- * Where our orders on a side could raise the net exposure, all of them together, covers included, stay within it: each
- * fill then lowers it, in whatever order they come.
+ * All our orders on a side together, covers included, never take enough to raise the market's net exposure, in whatever
+ * order they fill.
  */
 function trimToNet(scene: SetScene, plan: SetPlan): void {
-  const exposure = withHeld(scene.read, scene.state);
-  if (scene.admitted.intents.some((intent) => intent.perLeg)) return;
-  for (const position of scene.read.positions) {
-    if (!isNetBound(position, scene)) continue;
+  const { state, read, admitted, settings } = scene;
+  if (settings.hedge === 'perLeg' || admitted.intents.some((intent) => intent.perLeg)) return;
+  const exposure = withHeld(read, state);
+  const left = new Map<string, Decimal>();
+  for (const position of read.positions) {
+    const most = netRoom(position, exposure, []);
+    const room = netRoom(position, exposure, state.orders);
+    if (most === undefined) continue;
+    if (room !== undefined) left.set(position.positionId, room);
     const own = countedOrders(scene, position);
-    const allowed = maxDecimal(netExposure(position, exposure), ZERO);
-    if (!outstandingBase(own, () => true).gt(allowed)) continue;
+    if (!outstandingBase(own, () => true).gt(most)) continue;
     for (const order of own) plan.remove.push({ order, why: 'exceedsNetExposure' });
   }
-  plan.place = withinNet(scene, plan.place);
+  plan.place = withinRoom(scene, plan.place, left);
 }
 
 /** An addition that only fits once something else has gone makes that go first. */
-function withinNet(scene: SetScene, place: readonly Want[]): Want[] {
-  const left = new Map<string, Decimal>();
-  for (const position of scene.read.positions) {
-    if (!isNetBound(position, scene)) continue;
-    const own = countedOrders(scene, position);
-    const net = maxDecimal(netExposure(position, withHeld(scene.read, scene.state)), ZERO);
-    left.set(position.positionId, net.minus(outstandingBase(own, () => true)));
-  }
+function withinRoom({ market }: SetScene, place: readonly Want[], left: Map<string, Decimal>): Want[] {
   return place.flatMap((want) => {
     const room = left.get(want.position.positionId);
     if (room === undefined) return [want];
-    const step = toDecimal(scene.market.amountStep);
-    const amount = roundToStep(minDecimal(want.amount, maxDecimal(room, ZERO)), step, 'down');
-    if (amount.lt(leastAmount(scene.market))) return [];
+    const amount = roundToStep(minDecimal(want.amount, room), toDecimal(market.amountStep), 'down');
+    const fits = want.resend === null ? amount.gte(leastAmount(market)) : amount.gte(want.amount);
+    if (!fits) return [];
     left.set(want.position.positionId, room.minus(amount));
     return [{ ...want, amount: toDecimal(formatDecimal(amount)) }];
   });

@@ -188,9 +188,14 @@ describe('both sides open', () => {
   /** More than half of the long. */
   const large = { ...short, sizeBase: '0.6' as DecimalString };
 
-  test('nothing is sent ahead of the fence where that could raise the net exposure, even when liquidation is likely', () => {
-    const driver = new Driver().read(likely, large).ask(halfOf('1')).lose('place').read(likely, large);
-    expect(driver.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
+  test('what is sent ahead of the fence leaves, with what was lost, no larger net exposure the other way round', () => {
+    const driver = new Driver().read(likely, large).ask(action(all, { subject: 'position:1' }));
+    driver.lose('place').read(likely, large);
+    const ahead = driver.place();
+    expect(ahead).toMatchObject({ ahead: true, request: { amount: '0.4' }, order: { overshoot: true } });
+    // Together twice the net exposure of 0.4: not a step more may be out.
+    driver.later(6_000).read(likely, large);
+    expect(driver.next().kind).not.toBe('place');
   });
 
   test('a lost order kept a side waiting for the fence although closing all of it leaves less on the other one', () => {

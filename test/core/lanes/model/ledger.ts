@@ -16,8 +16,8 @@ export interface OrderTag {
   /** Its amount, of an order that only shows whether orders are taken. */
   readonly trialLots: number;
   readonly clientOrderId: string;
-  /** The market's net exposure when it was sent, where orders on that side cannot raise it; else 0. */
-  readonly freeNetLots: number;
+  /** The market's net exposure in the read that it was sized by. */
+  readonly netLots: number;
 }
 
 interface OwnerReduction {
@@ -162,8 +162,8 @@ export class Ledger {
     const ownerActed =
       this.#reductions.some((reduction) => reduction.atMs >= sinceMs) || this.ownerAddedMs >= sinceMs;
     if (ownerActed || this.flattened || this.#overshot.has(fill.openDate)) return;
-    // Where closing all of a side leaves less on the other one, an order may take the market past flat, not further.
-    const most = Math.max(Math.abs(fill.netBefore), fill.tag.freeNetLots);
+    // It may take the market past flat, not to more than there was when it was sent.
+    const most = Math.max(Math.abs(fill.netBefore), fill.tag.netLots);
     // A trial may go beyond the net exposure by its own, smallest amount.
     if (Math.abs(fill.netAfter) > most + this.#trialLots) throw new Violation('the net exposure rose');
   }

@@ -1,11 +1,16 @@
 import { advance } from '../../../../src/core/lanes/lane.ts';
-import type { CancelStep, PlaceStep, RequestStep, Step } from '../../../../src/core/lanes/lane-state.ts';
+import type {
+  CancelStep,
+  MarketRead,
+  PlaceStep,
+  RequestStep,
+  Step,
+} from '../../../../src/core/lanes/lane-state.ts';
 import { begin, finish, type StepResult } from '../../../../src/core/lanes/lane-step.ts';
 import type { CommandOutcome } from '../../../../src/core/ports/exchange.ts';
 import { floorOf, type OrderTag } from './ledger.ts';
 import type { Reads } from './reads.ts';
 import { Violation } from './tally.ts';
-import type { ModelPosition } from './terms.ts';
 import { lotsOf } from './views.ts';
 import { type Fault, failure, LATENCY_MS, modelRequest, placed, REFUSALS, TIMEOUT_MS } from './wire.ts';
 import type { World } from './world.ts';
@@ -166,7 +171,7 @@ export class Sender {
   }
 
   #tag(step: PlaceStep): OrderTag {
-    const { actor, exchange, ledger, setup } = this.#world;
+    const { actor, ledger, setup } = this.#world;
     const { state } = actor;
     const { order } = step;
     const read = step.ahead || order.trial === true ? state.latestRead : state.read;
@@ -180,19 +185,19 @@ export class Sender {
       filledMs: null,
       trialLots: order.trial === true ? lotsOf(order.request.amount) : 0,
       clientOrderId: step.request.clientOrderId,
-      freeNetLots: freeNetLots(exchange.positions, order.positionId),
+      netLots: netLotsOf(read),
     };
     ledger.notePlaced(tag);
     return tag;
   }
 }
 
-/** |net| where the other side has at most half as much as this one: closing all of this one leaves no more. */
-function freeNetLots(positions: readonly ModelPosition[], positionId: string): number {
-  const own = positions.find(({ id }) => id === positionId);
-  if (own === undefined) return 0;
-  const others = positions.filter(({ sign }) => sign !== own.sign).reduce((sum, { lots }) => sum + lots, 0);
-  return others <= own.lots - others ? own.lots - others : 0;
+function netLotsOf(read: MarketRead | null): number {
+  const net = (read?.positions ?? []).reduce(
+    (sum, { direction, sizeBase }) => sum + (direction === 'short' ? -1 : 1) * lotsOf(sizeBase),
+    0,
+  );
+  return Math.abs(net);
 }
 
 export function timingAt(nowMs: number): { sentAtMs: number; receivedAtMs: number; attempts: number } {
