@@ -160,6 +160,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'lane-state',
     'lane-step',
     'market-read',
+    'own-margin',
     'recover-lane',
     'route-requests',
   ],

@@ -19,6 +19,7 @@ import {
 } from './lane-state.ts';
 import { learnMaintenance } from './learn-maintenance.ts';
 import { findPosition, isSameHolding, marketRead, type ReadObservation } from './market-read.ts';
+import { learnMargins } from './own-margin.ts';
 
 export interface LaneChange {
   readonly state: LaneState;
@@ -76,12 +77,14 @@ function comparedWith(
   settings: AccountSettings,
   audit: Recorder,
 ): LaneState {
-  const { contests: _, ...rest } = state;
+  const { contests: _, margins: __, ...rest } = state;
   const contests = noteContests(state, read);
+  const margins = learnMargins(state, read, settings, audit);
   const learnedMaintenance = learnMaintenance(state, read, settings, audit);
   return {
     ...rest,
     ...(contests.length === 0 ? {} : { contests }),
+    ...(margins.length === 0 ? {} : { margins }),
     ...(learnedMaintenance === undefined ? {} : { learnedMaintenance }),
   };
 }
