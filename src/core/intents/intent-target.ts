@@ -1,7 +1,6 @@
 import type { BlockReason } from '../audit/audit-event.ts';
 import { type Intent, type IntentBasis, type ReadPosition } from '../lanes/lane-state.ts';
 import { isSameHolding } from '../lanes/market-read.ts';
-import { hasOwnMargin } from '../lanes/own-margin.ts';
 import { liquidationIsLikely } from '../orders/fence.ts';
 import { isHedged } from '../orders/net-exposure.ts';
 import {
@@ -16,6 +15,7 @@ import type { MarketSettings } from '../quantities/settings.ts';
 import { isAccountTarget } from './account-plan.ts';
 import { endIntent } from './end-intent.ts';
 import { BLOCK_WORDS } from './intent.ts';
+import { hasOwnMargin } from './own-margin.ts';
 import type { SettleScene } from './settle-scene.ts';
 import { boundedTarget, clampTarget, distanceTarget, fixedTarget } from './targets.ts';
 

@@ -1,5 +1,6 @@
 import { type AuditEvent, type Recorder, recorder } from '../audit/audit-event.ts';
 import { coverIntent, isOpen, type LaneRequest, reconcileRequests } from '../intents/intent.ts';
+import { learnMargins } from '../intents/own-margin.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
 import { asLearned, grownBasis, isInverted, MARKS_KEPT_MS, measuredBy } from '../orders/activation-gap.ts';
 import { isAfterOutage, suspectStops } from '../orders/after-outage.ts';
@@ -19,7 +20,6 @@ import {
 } from './lane-state.ts';
 import { learnMaintenance } from './learn-maintenance.ts';
 import { findPosition, isSameHolding, marketRead, type ReadObservation } from './market-read.ts';
-import { learnMargins } from './own-margin.ts';
 
 export interface LaneChange {
   readonly state: LaneState;

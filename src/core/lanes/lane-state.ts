@@ -7,7 +7,7 @@ import type {
   RemovalReason,
   WaitReason,
 } from '../audit/audit-event.ts';
-import type { FiringBasis } from '../intents/targets.ts';
+import type { FiringBasis, KnownMargin } from '../intents/targets.ts';
 import type { CancelAllRequest, OrderType, ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import type { DecimalString } from '../quantities/decimal.ts';
 import type { Mode, ReduceTarget, Severity } from '../rules/rule.ts';
@@ -46,7 +46,7 @@ export interface LaneState {
   readonly contests?: readonly Contest[];
   /** Bounds of the maintenance rate that liquidation prices imply, and how many trades in a row agree. Absent: unknown. */
   readonly learnedMaintenance?: { readonly low: number; readonly high: number; readonly agreeing: number };
-  /** What stands behind positions, as far as reads have shown it. Absent: nothing is known. */
+  /** What stands behind positions, by the account's list or by what a reduction did. Absent: nothing is known. */
   readonly margins?: readonly KnownMargin[];
   /** Our orders that were cancelled, or filled at creation, since `read` was sent. Absent: none. */
   readonly ended?: readonly OwnOrder[];
@@ -90,16 +90,6 @@ export interface LaneState {
   readonly rebasedMs?: number;
   /** Closed windows of the gate and blocked orders already reported, so that each is said once. */
   readonly reported: readonly string[];
-}
-
-/** What stands behind a position. `own`: its margin alone, so that reducing it does not move its liquidation price. */
-export interface KnownMargin {
-  readonly positionId: string;
-  readonly openDate: number | null;
-  readonly direction: Direction | null;
-  readonly margin: 'own' | 'shared';
-  /** A list of the account's positions, or what a reduction did to the liquidation price. */
-  readonly from: 'list' | 'reduction';
 }
 
 /** A position that orders of ours reduced, and that somebody added to after that. */
@@ -318,8 +308,7 @@ export interface ReadPosition {
   readonly distance: number | 'none' | null;
   readonly liquidationState: LiquidationStateValue | null;
   readonly disagreement: boolean;
-  /** What stands behind it by the list that it was read with; absent: that does not tell. */
-  readonly margin?: 'own' | 'shared';
+  readonly margin?: PositionView['margin'];
   /** Chance of liquidation before a fence that starts now has passed; unknown is null. */
   readonly fenceRisk: number | null;
 }

@@ -1,8 +1,9 @@
 import type { Recorder } from '../audit/audit-event.ts';
+import { type LaneState, type MarketRead, type ReadPosition } from '../lanes/lane-state.ts';
+import { findPosition, isSameHolding } from '../lanes/market-read.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
-import { type KnownMargin, type LaneState, type MarketRead, type ReadPosition } from './lane-state.ts';
-import { findPosition, isSameHolding } from './market-read.ts';
+import type { KnownMargin } from './targets.ts';
 
 /**
  * Whether nothing but its own margin stands behind a position (isolated margin). The exchange then gives back the margin

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
-import { at, Driver } from './driver.ts';
-import { action } from './fixtures.ts';
+import { at, Driver } from '../lanes/driver.ts';
+import { action } from '../lanes/fixtures.ts';
 
 const until: ActionSpec = {
   kind: 'reduce',
