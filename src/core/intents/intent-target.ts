@@ -1,7 +1,6 @@
 import type { BlockReason } from '../audit/audit-event.ts';
 import { type Intent, type IntentBasis, type ReadPosition } from '../lanes/lane-state.ts';
 import { isSameHolding } from '../lanes/market-read.ts';
-import { liquidationIsLikely } from '../orders/fence.ts';
 import { isHedged } from '../orders/net-exposure.ts';
 import {
   type Decimal,
@@ -111,7 +110,12 @@ function withDistance(intent: Intent, basis: IntentBasis, position: ReadPosition
   return { ...intent, basis: { ...basis, distance: distanceNumber(position) } };
 }
 
-/** Computed from each complete read with no order of ours in doubt, and may only fall. */
+/**
+ * Computed from each read that may be sized by, and may only fall. An order of ours in doubt changes nothing in that: size
+ * and distance are of one moment, and what it takes away later leaves the equity, so that the target is the same with it
+ * and without it. What it may still fill is counted when orders are sized. A target from before the doubt would call
+ * reached what the market has made too large since.
+ */
 function followDistance(
   intent: Intent,
   wanted: number,
@@ -119,11 +123,6 @@ function followDistance(
   market: MarketSettings,
   scene: SettleScene,
 ): Intent {
-  const isDoubtful = scene.state.doubt !== null || scene.state.orders.some(({ status }) => status !== 'open');
-  // What is only watched sends nothing: no doubt of it will ever be cleared, and it says what it would do at once.
-  const inDoubt = intent.mode === 'enforce' && isDoubtful;
-  const mayStart = intent.targetBase === null && liquidationIsLikely(position);
-  if (inDoubt && !mayStart) return intent;
   if (position.disagreement) return block(intent, 'disagreement', scene);
   if (position.direction === null) return block(intent, 'directionUnknown', scene);
   if (position.distance === null) return block(intent, 'liquidationPriceUnknown', scene);
