@@ -147,13 +147,32 @@ function differReduce(
   );
   const winner = smallestTarget(group);
   if (winner === undefined) return keepForUntargeted(own, open, plan);
-  const amount = wantedAmount(winner, position, budget, group, scene, plan);
-  if (amount === undefined) {
+  const wanted = wantedAmount(winner, position, budget, group, scene, plan);
+  if (wanted === undefined) {
     for (const order of own) plan.remove.push({ order, why: 'exceedsNetExposure' });
     return undefined;
   }
+  const amount = budget === undefined ? wanted : besideTrials(wanted, budget, position, scene);
   fillNeed({ winner, group, position, amount, own, budget }, scene, plan);
   return amount;
+}
+
+/**
+ * What a trial that may still arrive leaves of the net exposure: an order is placed for no more, and must not be taken back
+ * for having been too small.
+ */
+function besideTrials(
+  wanted: Decimal,
+  budget: Decimal,
+  { positionId }: ReadPosition,
+  scene: SetScene,
+): Decimal {
+  const taken = outstandingBase(
+    scene.state.orders,
+    (order) => order.trial === true && order.positionId === positionId && !canRemove(order, scene),
+  );
+  const left = roundToStep(maxDecimal(budget.minus(taken), ZERO), toDecimal(scene.market.amountStep), 'down');
+  return left.gte(leastAmount(scene.market)) ? minDecimal(wanted, left) : wanted;
 }
 
 /**
