@@ -45,9 +45,15 @@ describe('ready-made rule sets', () => {
   test('reduce only to where their rule has cleared, and never start at a healthy leverage', () => {
     const maintenance = 0.03;
     const opened = (leverage: number) => 1 / leverage - maintenance;
+    // A stop that stands does nothing until the market is there.
+    const isStanding = (actions: readonly { readonly kind: string }[]) =>
+      actions.every(({ kind }) => kind === 'protect');
     const thresholds = (name: string) =>
-      rulesOf(name).flatMap(({ when }) =>
-        when.kind === 'field' && when.field === 'liquidationDistance' && when.comparison.op === 'below'
+      rulesOf(name).flatMap(({ when, actions }) =>
+        when.kind === 'field' &&
+        when.field === 'liquidationDistance' &&
+        when.comparison.op === 'below' &&
+        !isStanding(actions)
           ? [when.comparison.threshold]
           : [],
       );
@@ -108,6 +114,7 @@ describe('using rules', () => {
       'balanced/account-near-liquidation',
       'balanced/account-last-line',
       'balanced/unclear-direction',
+      'balanced/standing-stop',
     ]);
   });
 
@@ -169,7 +176,7 @@ describe('using rules', () => {
     );
     expect(lines.map((line) => line.replace(/^\S+ /, ''))).toEqual([
       'accounts[0].rules[1]: expected each rule once, got "r" again',
-      'accounts[0].rules[2]: expected a rule of the set balanced (liquidation-likely, near-liquidation, last-line, account-near-liquidation, account-last-line, margin-called, unclear-direction), got "nope"',
+      'accounts[0].rules[2]: expected a rule of the set balanced (liquidation-likely, near-liquidation, last-line, account-near-liquidation, account-last-line, margin-called, unclear-direction, standing-stop), got "nope"',
       'accounts[0].rules[3]: expected each rule once, got "r" again',
       'accounts[0].rules[3].without[0]: expected a rule of r (r), got "x"; did you mean r?',
       'accounts[0].rules[3].with.r.on: expected keys other than id and on, which cannot be changed, got on',
