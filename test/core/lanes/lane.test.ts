@@ -227,6 +227,15 @@ describe('both sides open', () => {
     expect(driver.place().request.amount).toBe('1');
   });
 
+  test('a stop that the smaller side of a hedge cannot have was an alarm in every hedged account', () => {
+    const driver = new Driver()
+      .read(long, short)
+      .ask(action(protect, { ruleId: 'cover', subject: 'position:2' }));
+    expect(driver.next().kind).toBe('idle');
+    expect(driver.reasons('blocked')).toEqual(['netExposure']);
+    expect(driver.events.filter(({ alarm }) => alarm)).toEqual([]);
+  });
+
   test('a side with a margin of its own is not closed beyond the net exposure where the other side would be larger', () => {
     const own = { ...large, liquidationPrice: known('1100' as DecimalString) };
     const driver = new Driver().read(long, own).ask(action(all, { subject: 'position:1' }));
