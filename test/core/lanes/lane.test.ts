@@ -70,11 +70,36 @@ describe('targets', () => {
     expect(targets(driver)).toEqual([String(second)]);
   });
 
-  test('until a distance wait while an order of ours is in doubt', () => {
-    const driver = new Driver().read(at({})).ask(action(untilTenPercent));
-    const before = targets(driver);
+  test('until a distance go on falling with the market while an order of ours is in doubt', () => {
+    const driver = new Driver({ marginModel: 'cross' }).read(at({})).ask(action(untilTenPercent));
     driver.lose('place').read(at({ mark: '980' }));
-    expect(targets(driver)).toEqual(before);
+    // 3.06 % away: 1 * (0.0306 + 0.0309) / (0.1 + 0.0309)
+    expect(targets(driver)).toEqual(['0.471']);
+  });
+
+  test('one until a distance from before a doubt does not count as reached while the distance falls', () => {
+    const driver = new Driver({ marginModel: 'cross' }).read(at({})).ask(action(untilTenPercent));
+    const [before] = targets(driver);
+    // It filled, and nobody knows. The market has fallen on meanwhile.
+    driver
+      .lose('place')
+      .later(500)
+      .read(at({ size: before ?? '', mark: '968', liquidation: '938' }));
+    expect(driver.intents()[0]?.end).toBeNull();
+    expect(Number(targets(driver)[0])).toBeLessThan(0.4);
+  });
+
+  test('one that the largest single reduction keeps from its distance is not opened and ended with every read', () => {
+    const driver = new Driver({ marginModel: 'cross', largestReduction: 0.2 })
+      .read(at({}))
+      .ask(action(untilTenPercent));
+    driver.place();
+    driver.later(1_000).read(at({ size: '0.8', mark: '985' }));
+    expect(driver.intents()[0]?.end).toMatchObject({ how: 'reached' });
+    const said = driver.events.length;
+    for (const mark of ['980', '975', '970']) driver.later(1_000).read(at({ size: '0.8', mark }));
+    expect(driver.events.slice(said)).toEqual([]);
+    expect(driver.intents()[0]?.end).toMatchObject({ how: 'reached' });
   });
 
   test('the smallest of several wins with the largest slippage, in one order', () => {
