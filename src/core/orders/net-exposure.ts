@@ -43,20 +43,6 @@ export function mayRaiseNet(position: ReadPosition, read: MarketRead): boolean {
   return otherSideBase(position, read).gt(net);
 }
 
-/** Two liquidation prices of one market nearer than this, as a share of its price, are the same. */
-const SAME_PRICE = 0.001;
-
-/**
- * Whether each side of a market has a margin of its own, as its liquidation price tells: in a pool both have the same.
- * Then closing all of the side in danger is what saves its margin, also beyond the net exposure.
- */
-export function haveOwnMargins(read: MarketRead, { marginModel }: AccountSettings): boolean {
-  if (marginModel !== 'auto') return marginModel === 'isolated';
-  const prices = read.positions.map(({ liquidationPrice }) => Number(liquidationPrice ?? 'none'));
-  const [least, most] = [Math.min(...prices), Math.max(...prices)];
-  return most - least > SAME_PRICE * most;
-}
-
 /** What is open on other sides of a market; what has no known direction counts as another side. */
 function otherSideBase({ direction }: ReadPosition, { positions }: MarketRead): Decimal {
   return positions
