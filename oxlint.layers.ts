@@ -127,6 +127,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'gate',
     'intent',
     'intent-target',
+    'own-margin',
     'renew',
     'settle-intents',
     'targets',

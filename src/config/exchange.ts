@@ -15,7 +15,7 @@ const READINGS = {
     "Unit of a credit line's LTV fields. `auto` tells it from the record's own liquidationLtv; force it when that is unclear.",
   ),
   marginModel: oneOf('auto', 'cross', 'isolated').describe(
-    'Whether positions share their collateral. `cross`: they do. `isolated`: each has its own. `auto`: they do while their liquidation prices tell of one buffer (differences of up to 20%) that the margins of single positions do not explain. `jointDistance` needs to know.',
+    'Whether positions share their collateral. `cross`: they do. `isolated`: each has its own. `auto`: they do while their liquidation prices tell of one buffer (differences of up to 20%) that the margins of single positions do not explain, and a reduction that leaves a liquidation price where it was shows that they do not. `jointDistance` needs to know, and so does a reduction until a distance: a position with its own margin is closed, because a smaller one is no further from liquidation.',
   ),
   cancelCoversStops: flag().describe(
     'Whether cancel-all also cancels stops that are not yet activated. `false`: a stop counts as open until it was certainly activated and then cancelled.',

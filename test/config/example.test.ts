@@ -135,6 +135,7 @@ describe('the example config', () => {
       'balanced/account-near-liquidation',
       'balanced/account-last-line',
       'balanced/unclear-direction',
+      'balanced/standing-stop',
     ]);
     expect(account?.settings).toMatchObject({
       nonceMode: 'window',

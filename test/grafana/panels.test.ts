@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import type { PositionSheet } from '../../src/simulator/model/types.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { troubles } from '../daemon/world.ts';
 import { DASHBOARDS, panelsOf, queryOf } from './dashboards.ts';
@@ -124,7 +125,8 @@ async function checkFigures({ simulator }: Scene, prometheus: Prometheus): Promi
     ids((await prometheus.query(expr)).map(({ metric }: Sample) => metric['position'] ?? ''));
   const open = simulator.model
     .accountIds()
-    .flatMap((id) => simulator.model.openPositions(id).map(({ positionId }) => String(positionId)));
+    .flatMap((id) => simulator.model.openPositions(id).filter(hasDistance))
+    .map(({ positionId }) => String(positionId));
   expect(open.length).toBeGreaterThan(5);
   await expect.poll(shown, { timeout: 30_000 }).toEqual(ids(open));
 }
@@ -137,4 +139,10 @@ function checkLives({ simulator, events }: Scene): void {
   expect(new Set(begun).size).toBe(begun.length);
   const accounts = new Set(begun.map((text) => text.split(' ')[0] ?? ''));
   expect(accounts).toEqual(new Set(simulator.model.accountIds()));
+}
+
+/** The far leg of a hedge has passed its own liquidation price: that is no distance, and not shown as one. */
+function hasDistance({ direction, liquidationPrice, markPrice }: PositionSheet): boolean {
+  if (liquidationPrice === null) return false;
+  return direction === 'long' ? liquidationPrice.lt(markPrice) : liquidationPrice.gt(markPrice);
 }

@@ -70,3 +70,38 @@ test('a reduction until a distance does not trail a falling market with an order
   expect(orders.length).toBeLessThan(8);
   expect(model.ledger({ kinds: ['liquidation_started'] })).toEqual([]);
 });
+
+test('under isolated margin a position does not dwindle to a crumb that is liquidated', async () => {
+  const world = openWorld({
+    ...WORLD,
+    exchange: {
+      accounts: [
+        {
+          id: 'desk-1',
+          collateral: { USDT: '4500' },
+          leverage: 10,
+          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500', entry: '56500' }],
+        },
+      ],
+      prices: { BTC_USDT: '56500' },
+      readings: { marginModel: 'isolated' },
+    },
+    prices: [
+      {
+        market: 'BTC_USDT',
+        points: [
+          [0, '56500'],
+          [FALL_MS, '56500'],
+          [FALL_MS + 160_000, '50000'],
+        ],
+        tickMs: 100,
+      },
+    ],
+  });
+  await world.run();
+  const { model } = world.exchange;
+  expect(model.ledger({ kinds: ['liquidation_started'] })).toEqual([]);
+  expect(model.openPositions('desk-1')).toEqual([]);
+  // The first one learns, the second one closes.
+  expect(model.ledger({ kinds: ['fill'], accountId: 'desk-1' }).length).toBeLessThan(4);
+});

@@ -152,6 +152,8 @@ export type AuditKind =
   | 'positionAbsent'
   /** The market's maintenance margin is not the configured one. */
   | 'maintenanceDiffers'
+  /** A position turned out to stand by its own margin, or not to after all: what its targets are changes with it. */
+  | 'marginLearned'
   /** Two accounts of the config are one account of the exchange. */
   | 'sharedAccount'
   | 'wouldPlace'

@@ -7,7 +7,7 @@ import {
   toNumber,
   ZERO,
 } from '../quantities/decimal.ts';
-import type { JointPool, PoolMarket } from '../quantities/joint-pool.ts';
+import { type JointPool, marginBehind, type PoolMarket } from '../quantities/joint-pool.ts';
 import type { PositionQuantities } from '../quantities/position.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
 import { reported } from '../quantities/units.ts';
@@ -84,7 +84,7 @@ export function planAccount(
     : planPooled(target.distance, pool.value, account, scene);
 }
 
-/** Positions that share nothing are each reduced to their own distance. */
+/** Positions that share nothing are each reduced to their own distance, or closed where that does not move it. */
 function planApart(
   wanted: number,
   account: AccountQuantities,
@@ -106,10 +106,11 @@ function planApart(
       .reduce((sum, other) => sum.plus(toDecimal(other.record.amount).abs()), ZERO);
     const sizeBase = toDecimal(record.amount).abs();
     const distance = liquidationDistance.value;
-    const size = distanceTarget(
-      { sizeBase, otherSideBase, direction: direction.value, distance, wanted },
-      terms,
-    );
+    // Where its own margin is all that stands behind it, less of it is no further from liquidation.
+    const size =
+      distance < wanted && marginBehind(position, account.pool, account.settings) === 'own'
+        ? ZERO
+        : distanceTarget({ sizeBase, otherSideBase, direction: direction.value, distance, wanted }, terms);
     if (size === undefined || size.gte(sizeBase)) continue;
     const before = targets.get(positionId);
     const isLittle =

@@ -1,7 +1,6 @@
 import type { BlockReason } from '../audit/audit-event.ts';
-import { type Intent, type IntentBasis, type MarketRead, type ReadPosition } from '../lanes/lane-state.ts';
+import { type Intent, type IntentBasis, type ReadPosition } from '../lanes/lane-state.ts';
 import { isSameHolding } from '../lanes/market-read.ts';
-import { liquidationIsLikely } from '../orders/fence.ts';
 import { isHedged } from '../orders/net-exposure.ts';
 import {
   type Decimal,
@@ -15,6 +14,7 @@ import type { MarketSettings } from '../quantities/settings.ts';
 import { isAccountTarget } from './account-plan.ts';
 import { endIntent } from './end-intent.ts';
 import { BLOCK_WORDS } from './intent.ts';
+import { hasOwnMargin } from './own-margin.ts';
 import type { SettleScene } from './settle-scene.ts';
 import { boundedTarget, clampTarget, distanceTarget, fixedTarget } from './targets.ts';
 
@@ -67,7 +67,7 @@ export function withTarget(
     const started = basis.distance === null ? withDistance(intent, basis, position) : intent;
     return followDistance(started, intent.target.distance, position, market, scene);
   }
-  if (isAccountTarget(intent.target)) return followPlan(intent, basis, market, scene);
+  if (isAccountTarget(intent.target)) return followPlan(intent, position, market, scene);
   if (intent.targetBase !== null) return intent;
   const target = fixedTarget(intent.target, basis, market);
   if (target === undefined) {
@@ -82,14 +82,27 @@ export function withTarget(
 /** What the account's newest plan leaves of it; it may only fall. */
 function followPlan(
   intent: Intent,
-  { sizeBase }: IntentBasis,
+  position: ReadPosition,
   market: MarketSettings,
   scene: SettleScene,
 ): Intent {
-  const { plannedBase } = intent;
-  if (plannedBase === undefined || plannedBase === null) return intent;
-  const target = clampTarget(toDecimal(plannedBase), toDecimal(sizeBase), market);
-  return setTarget(intent, target, market, scene);
+  const target = plannedTarget(intent, position, market, scene);
+  return target === undefined ? intent : setTarget(intent, target, market, scene);
+}
+
+/** The size that the account's newest plan leaves of a position; undefined without one. */
+export function plannedTarget(
+  { target, plannedBase, basis }: Intent,
+  position: ReadPosition,
+  market: MarketSettings,
+  { state, settings }: Pick<SettleScene, 'state' | 'settings'>,
+): Decimal | undefined {
+  if (plannedBase === undefined || plannedBase === null) return undefined;
+  const size = toDecimal(position.sizeBase);
+  const planned = clampTarget(toDecimal(plannedBase), toDecimal((basis ?? position).sizeBase), market);
+  // The account's plan may not know what this lane has learned.
+  const isInVain = target.kind === 'untilJointDistance' && hasOwnMargin(position, state, settings);
+  return isInVain && planned.lt(size) ? ZERO : planned;
 }
 
 /** Where the distance was unknown at firing, the first one that is known counts. */
@@ -97,7 +110,12 @@ function withDistance(intent: Intent, basis: IntentBasis, position: ReadPosition
   return { ...intent, basis: { ...basis, distance: distanceNumber(position) } };
 }
 
-/** Computed from each complete read with no order of ours in doubt, and may only fall. */
+/**
+ * Computed from each read that may be sized by, and may only fall. An order of ours in doubt changes nothing in that: size
+ * and distance are of one moment, and what it takes away later leaves the equity, so that the target is the same with it
+ * and without it. What it may still fill is counted when orders are sized. A target from before the doubt would call
+ * reached what the market has made too large since.
+ */
 function followDistance(
   intent: Intent,
   wanted: number,
@@ -105,15 +123,10 @@ function followDistance(
   market: MarketSettings,
   scene: SettleScene,
 ): Intent {
-  const isDoubtful = scene.state.doubt !== null || scene.state.orders.some(({ status }) => status !== 'open');
-  // What is only watched sends nothing: no doubt of it will ever be cleared, and it says what it would do at once.
-  const inDoubt = intent.mode === 'enforce' && isDoubtful;
-  const mayStart = intent.targetBase === null && liquidationIsLikely(position);
-  if (inDoubt && !mayStart) return intent;
   if (position.disagreement) return block(intent, 'disagreement', scene);
   if (position.direction === null) return block(intent, 'directionUnknown', scene);
   if (position.distance === null) return block(intent, 'liquidationPriceUnknown', scene);
-  const target = targetForDistance(position, wanted, market, scene.exposure);
+  const target = targetForDistance(position, wanted, market, scene);
   if (target === undefined) {
     // The other side is what is in danger: taking from this one would bring liquidation nearer.
     const { nowMs, audit } = scene;
@@ -127,13 +140,14 @@ export function targetForDistance(
   position: ReadPosition,
   wanted: number,
   market: MarketSettings,
-  read: MarketRead,
+  { state, exposure, settings }: Pick<SettleScene, 'state' | 'exposure' | 'settings'>,
 ): Decimal | undefined {
   const sizeBase = toDecimal(position.sizeBase);
   const { direction, distance } = position;
   if (direction === null || distance === null) return undefined;
   if (distance === 'none') return sizeBase;
-  const otherSideBase = read.positions
+  if (hasOwnMargin(position, state, settings)) return distance >= wanted ? sizeBase : ZERO;
+  const otherSideBase = exposure.positions
     .filter((other) => other.direction !== null && other.direction !== direction)
     .reduce((sum, other) => sum.plus(toDecimal(other.sizeBase)), ZERO);
   return distanceTarget({ sizeBase, otherSideBase, direction, distance, wanted }, market);

@@ -9,9 +9,9 @@ import type { AccountSettings } from '../quantities/settings.ts';
 import { isAccountTarget } from './account-plan.ts';
 import { endIntent } from './end-intent.ts';
 import { isOpen } from './intent.ts';
-import { distanceNumber, targetForDistance } from './intent-target.ts';
+import { distanceNumber, plannedTarget, targetForDistance } from './intent-target.ts';
 import type { SettleScene } from './settle-scene.ts';
-import { clampTarget, distanceReachedBy } from './targets.ts';
+import { distanceReachedBy } from './targets.ts';
 
 /** Ends an intent as expired and, as its rule still fires, opens it again: up to a bound, then it failed. */
 export function renew(
@@ -163,7 +163,7 @@ function isLostAgain(intent: Intent, position: ReadPosition, scene: SettleScene)
   const { distance: wanted } = intent.target;
   const start = Math.min(intent.basis?.distance ?? wanted, wanted);
   if (distance > (start + wanted) / 2) return false;
-  const target = targetForDistance(position, wanted, scene.market, scene.exposure);
+  const target = targetForDistance(position, wanted, scene.market, scene);
   if (target === undefined) return false;
   const size = toDecimal(position.sizeBase);
   const given = { basis: intent.basis ?? position, tolerance: scene.settings.distanceTolerance };
@@ -171,11 +171,11 @@ function isLostAgain(intent: Intent, position: ReadPosition, scene: SettleScene)
 }
 
 /** The account's plan asks for more of this position than was reached. */
-function isPlannedLower(intent: Intent, position: ReadPosition, { market, settings }: SettleScene): boolean {
-  const { plannedBase, basis } = intent;
-  if (market === undefined || plannedBase === undefined || plannedBase === null) return false;
-  const target = clampTarget(toDecimal(plannedBase), toDecimal(position.sizeBase), market);
-  const given = { basis: basis ?? position, tolerance: settings.distanceTolerance };
+function isPlannedLower(intent: Intent, position: ReadPosition, scene: SettleScene): boolean {
+  const { market, settings } = scene;
+  const target = market && plannedTarget(intent, position, market, scene);
+  if (market === undefined || target === undefined) return false;
+  const given = { basis: intent.basis ?? position, tolerance: settings.distanceTolerance };
   return distanceReachedBy(toDecimal(position.sizeBase), target, given, market) === undefined;
 }
 
@@ -226,6 +226,6 @@ function isHedgeGone(intent: Intent, position: ReadPosition, scene: SettleScene)
   const { target } = intent;
   return (
     target.kind !== 'untilDistance' ||
-    targetForDistance(position, target.distance, market, exposure) !== undefined
+    targetForDistance(position, target.distance, market, scene) !== undefined
   );
 }

@@ -1,4 +1,4 @@
-import type { Recorder } from '../audit/audit-event.ts';
+import { type Recorder, recorder } from '../audit/audit-event.ts';
 import { isHeld, withHeld } from '../lanes/absence.ts';
 import { type Intent, type LaneState, type ReadPosition } from '../lanes/lane-state.ts';
 import { findPosition, isSameHolding } from '../lanes/market-read.ts';
@@ -51,9 +51,15 @@ export function settleIntents(
 function settleOne(intent: Intent, scene: SettleScene): Intent {
   const position = findPosition(scene.read, intent.positionId);
   if (isOpen(intent)) return settleOpen(intent, position, scene);
-  const reopened = reopenIfWorse(intent, position, scene);
+  const audit = recorder(scene.state.accountId, scene.state.market, scene.nowMs);
+  const tried = { ...scene, audit };
+  const reopened = reopenIfWorse(intent, position, tried);
   // Whatever happened to the position since the intent ended comes first.
-  return isOpen(reopened) ? settleOpen(reopened, position, scene) : reopened;
+  const settled = isOpen(reopened) ? settleOpen(reopened, position, tried) : reopened;
+  // Where a bound leaves nothing more to do, it is not opened and ended again with every read.
+  if (intent.end?.how === 'reached' && settled.end?.how === 'reached') return intent;
+  scene.audit.events.push(...audit.events);
+  return settled;
 }
 
 function settleOpen(intent: Intent, position: ReadPosition | undefined, scene: SettleScene): Intent {

@@ -21,6 +21,17 @@ export interface FiringBasis {
   readonly distance: number | null;
 }
 
+/** What stands behind a position: its own margin alone, so that reducing it does not move its liquidation price, or more. */
+export interface KnownMargin {
+  readonly positionId: string;
+  /** Of the position that it was seen of. */
+  readonly openDate: number | null;
+  readonly direction: Direction | null;
+  readonly margin: 'own' | 'shared';
+  /** A list of the account's positions, or what a reduction did to the liquidation price. */
+  readonly from: 'list' | 'reduction';
+}
+
 export type FixedTarget = Extract<ReduceTarget, { readonly kind: 'by' | 'to' | 'toNotional' }>;
 
 /**

@@ -1,5 +1,6 @@
 import { type AuditEvent, type Recorder, recorder } from '../audit/audit-event.ts';
 import { coverIntent, isOpen, type LaneRequest, reconcileRequests } from '../intents/intent.ts';
+import { learnMargins } from '../intents/own-margin.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
 import { asLearned, grownBasis, isInverted, MARKS_KEPT_MS, measuredBy } from '../orders/activation-gap.ts';
 import { isAfterOutage, suspectStops } from '../orders/after-outage.ts';
@@ -76,12 +77,14 @@ function comparedWith(
   settings: AccountSettings,
   audit: Recorder,
 ): LaneState {
-  const { contests: _, ...rest } = state;
+  const { contests: _, margins: __, ...rest } = state;
   const contests = noteContests(state, read);
+  const margins = learnMargins(state, read, settings, audit);
   const learnedMaintenance = learnMaintenance(state, read, settings, audit);
   return {
     ...rest,
     ...(contests.length === 0 ? {} : { contests }),
+    ...(margins.length === 0 ? {} : { margins }),
     ...(learnedMaintenance === undefined ? {} : { learnedMaintenance }),
   };
 }

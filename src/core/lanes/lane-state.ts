@@ -7,7 +7,7 @@ import type {
   RemovalReason,
   WaitReason,
 } from '../audit/audit-event.ts';
-import type { FiringBasis } from '../intents/targets.ts';
+import type { FiringBasis, KnownMargin } from '../intents/targets.ts';
 import type { CancelAllRequest, OrderType, ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import type { DecimalString } from '../quantities/decimal.ts';
 import type { Mode, ReduceTarget, Severity } from '../rules/rule.ts';
@@ -46,6 +46,8 @@ export interface LaneState {
   readonly contests?: readonly Contest[];
   /** Bounds of the maintenance rate that liquidation prices imply, and how many trades in a row agree. Absent: unknown. */
   readonly learnedMaintenance?: { readonly low: number; readonly high: number; readonly agreeing: number };
+  /** What stands behind positions, by the account's list or by what a reduction did. Absent: nothing is known. */
+  readonly margins?: readonly KnownMargin[];
   /** Our orders that were cancelled, or filled at creation, since `read` was sent. Absent: none. */
   readonly ended?: readonly OwnOrder[];
   /** New reads sent before this do not tell what became of our orders. */
@@ -306,6 +308,7 @@ export interface ReadPosition {
   readonly distance: number | 'none' | null;
   readonly liquidationState: LiquidationStateValue | null;
   readonly disagreement: boolean;
+  readonly margin?: PositionView['margin'];
   /** Chance of liquidation before a fence that starts now has passed; unknown is null. */
   readonly fenceRisk: number | null;
 }

@@ -67,6 +67,7 @@ function readPosition(view: PositionView, horizonMs: number): ReadPosition {
     distance: view.liquidationDistance.kind === 'none' ? 'none' : valueOf(view.liquidationDistance),
     liquidationState: view.liquidationState ?? null,
     disagreement: view.disagreement,
+    ...(view.margin === undefined ? {} : { margin: view.margin }),
     fenceRisk: valueOf(view.liquidationProbability(horizonMs)),
   };
 }

@@ -1,8 +1,12 @@
 import { isPresumedClosed } from '../lanes/absence.ts';
-import type { LaneState } from '../lanes/lane-state.ts';
+import type { LaneState, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
 import type { OrderType } from '../ports/exchange.ts';
+import { toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
+import { speedTowards } from './activation-gap.ts';
 import { orderTypesOf } from './order-request.ts';
+import { offsetFromActivation } from './outstanding.ts';
+import { coverOrders } from './protective-stop.ts';
 
 /** An order that was accepted proves for so long that what a cancel takes down can be put up again. */
 export const PROOF_MS = 10_000;
@@ -32,7 +36,7 @@ export function areOrdersTaken({ acceptedMs, refusedMs }: OrderRecord, nowMs: nu
 
 /**
  * Whether a cancel that reaches the stops of a market may be sent. `unproven`: not before an order has been accepted;
- * `barred`: one was refused or not answered a moment ago; `forbidden`: never, by config.
+ * `barred`: one was refused or not answered a moment ago, or a stop of ours is about to be needed; `forbidden`: never, by config.
  */
 export type CancelVerdict = 'may' | 'unproven' | 'barred' | 'forbidden';
 
@@ -57,6 +61,7 @@ export function judgeAnyCancel(
 ): Exclude<CancelVerdict, 'forbidden'> {
   if (nowMs < state.retryAtMs.cancel) return 'barred';
   if (isMarketEmpty(state)) return 'may';
+  if (isStopNeededNow(state)) return 'barred';
   const own = orderRecordOf([state]);
   const record = {
     acceptedMs: Math.max(own.acceptedMs, orders?.acceptedMs ?? own.acceptedMs),
@@ -71,6 +76,31 @@ export function judgeAnyCancel(
  */
 function isRoomTaken({ roomTakenMs }: LaneState, { refusedMs }: OrderRecord, nowMs: number): boolean {
   return roomTakenMs !== undefined && roomTakenMs > refusedMs && nowMs - roomTakenMs <= PROOF_MS;
+}
+
+/** Within so long, at the present speed, the market is at liquidation: what is taken down now may not be up again by then. */
+const RACE_MS = 10_000;
+
+/** A stop of ours covers a whole position between the market and its liquidation, and the market runs towards both. */
+function isStopNeededNow(state: LaneState): boolean {
+  const positions = state.latestRead?.positions ?? [];
+  return positions.some((position) => {
+    const { direction, distance } = position;
+    if (direction === null || typeof distance !== 'number') return false;
+    if (speedTowards(direction, state) * RACE_MS < distance) return false;
+    return coverOrders(state, position).some((order) => standsInTheWay(order, position));
+  });
+}
+
+function standsInTheWay(order: OwnOrder, position: ReadPosition): boolean {
+  const isCertain =
+    order.status === 'open' &&
+    order.mayHaveVanished !== true &&
+    !order.ambiguous &&
+    order.activatedMs === null &&
+    order.reachedMs === null;
+  const offset = offsetFromActivation(order, position);
+  return isCertain && offset?.gt(ZERO) === true && toDecimal(order.amount).gte(toDecimal(position.sizeBase));
 }
 
 /** No position is open: no stop there protects anything. */

@@ -31,6 +31,7 @@ export interface ReduceNeed {
   readonly position: ReadPosition;
   readonly amount: Decimal;
   readonly own: readonly OwnOrder[];
+  /** With both sides open: how much may be taken away at all. */
   readonly budget: Decimal | undefined;
 }
 
@@ -61,8 +62,9 @@ export function fillNeed(need: ReduceNeed, scene: SetScene, plan: SetPlan): void
     if (missing.gt(ZERO)) pushReduce(need, { amount: missing, slippage, isTrimmed }, scene, plan);
     return;
   }
-  const isHalfPlaced = own.every(({ part }) => part === 'near');
   const removable = own.filter((order) => canRemove(order, scene));
+  // What may still arrive from before has no part in it: else the near one is taken back for ever.
+  const isHalfPlaced = removable.every(({ part }) => part === 'near');
   if (removable.length > 0) {
     // One that may still arrive is not taken back by cancelling the others.
     const stale = staleReason(need, removable, slippage, scene);

@@ -51,7 +51,7 @@ export function jointPool(
     if (side.kind !== 'value') return side;
     sides.push(side.value);
   }
-  if (settings.marginModel === 'auto' && !isOnePool(sides)) return known(APART);
+  if (settings.marginModel === 'auto' && !isOnePool(sides, settings)) return known(APART);
   const buffer = bufferOf(sides, positions, settings);
   const markets: PoolMarket[] = [];
   for (const side of sides) {
@@ -182,21 +182,45 @@ function liquidationSide(
  * Whether a position's liquidation price is where its own margin is used up, as under isolated margin. In a pool the
  * margin of the others stands behind it as well.
  */
-function hasOwnMargin({ legs, markPrice, slopeBase, leverPerBase, liquidation }: MarketSide): boolean {
-  const [leg] = legs;
-  if (leg === undefined || legs.length > 1 || liquidation === undefined) return false;
-  const margin = reported(leg.record.margin);
-  if (margin.kind !== 'value' || leg.unrealizedPnl.kind !== 'value') return false;
-  // Of slope = net - rate * gross and lever = 1 - dir * rate.
-  const maintenance = Math.abs(1 - leverPerBase) * leg.size * markPrice;
-  const own = margin.value + leg.unrealizedPnl.value - maintenance;
-  const { buffer, bufferError } = liquidation;
-  return slopeBase !== 0 && Math.abs(own - buffer) <= SAME_BUFFER * buffer + bufferError;
+function hasOwnMargin(position: PositionQuantities, { marketSettings }: PoolSettings): boolean {
+  const { direction, markPrice, liquidationPrice, unrealizedPnl, markError, size } = position;
+  const margin = reported(position.record.margin);
+  if (direction.kind !== 'value' || markPrice.kind !== 'value' || liquidationPrice.kind !== 'value')
+    return false;
+  if (margin.kind !== 'value' || unrealizedPnl.kind !== 'value') return false;
+  const terms = marketSettings(position.market);
+  const rate = terms?.maintenanceMargin ?? 0;
+  const dir = direction.value === 'long' ? 1 : -1;
+  const buffer = size * (1 - dir * rate) * dir * (markPrice.value - liquidationPrice.value);
+  const own = margin.value + unrealizedPnl.value - rate * size * markPrice.value;
+  const priceError =
+    (terms === undefined ? 0 : toNumber(terms.priceStep)) +
+    (markError.kind === 'value' ? markError.value : 0);
+  return buffer > 0 && Math.abs(own - buffer) <= SAME_BUFFER * buffer + size * priceError;
+}
+
+/**
+ * What stands behind a position: its own margin, or what it shares with others. Undefined where neither the config nor
+ * the liquidation prices tell: a single position may have all of a pool, and looks the same.
+ */
+export function marginBehind(
+  position: PositionQuantities,
+  pool: Quantity<JointPool>,
+  settings: PoolSettings,
+): 'own' | 'shared' | undefined {
+  if (settings.marginModel !== 'auto') return settings.marginModel === 'isolated' ? 'own' : 'shared';
+  if (pool.kind !== 'value') return undefined;
+  if (pool.value.kind === 'pooled') return pool.value.markets.length > 1 ? 'shared' : undefined;
+  return hasOwnMargin(position, settings) ? 'own' : undefined;
 }
 
 /** Whether all markets of each currency tell the same buffer. Buffers in different currencies are not compared. */
-function isOnePool(sides: readonly MarketSide[]): boolean {
-  if (sides.length > 1 && sides.every(hasOwnMargin)) return false;
+function isOnePool(sides: readonly MarketSide[], settings: PoolSettings): boolean {
+  const isOwn = ({ legs }: MarketSide): boolean => {
+    const [leg] = legs;
+    return leg !== undefined && legs.length === 1 && hasOwnMargin(leg, settings);
+  };
+  if (sides.length > 1 && sides.every(isOwn)) return false;
   const bounds = new Map<string, { low: number; high: number }>();
   for (const { liquidation, money } of sides) {
     if (liquidation === undefined) continue;

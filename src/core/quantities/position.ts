@@ -277,7 +277,11 @@ function decimalMark(record: PositionRecord, direction: Direction): DecimalStrin
 }
 
 /** The position as targets and order sets see it: decimals, from one complete read. */
-export function positionView(quantities: PositionQuantities, motion: Quantity<Motion>): PositionView {
+export function positionView(
+  quantities: PositionQuantities,
+  motion: Quantity<Motion>,
+  margin?: PositionView['margin'],
+): PositionView {
   const { record, direction, markPrice } = quantities;
   const state = quantities.liquidationState;
   const disagreement = quantities.disagreement;
@@ -300,6 +304,7 @@ export function positionView(quantities: PositionQuantities, motion: Quantity<Mo
     liquidationDistance: quantities.liquidationDistance,
     liquidationState: state.kind === 'value' ? state.value : undefined,
     disagreement: disagreement.kind === 'value' && disagreement.value,
+    ...(margin === undefined ? {} : { margin }),
     liquidationProbability: (horizonMs) =>
       crossing.kind === 'value' ? probabilityWithin(crossing.value, horizonMs) : crossing,
   };

@@ -1,4 +1,5 @@
 import { AccountQuantities } from '../quantities/account.ts';
+import { jointPool, marginBehind } from '../quantities/joint-pool.ts';
 import { PositionQuantities, positionView } from '../quantities/position.ts';
 import type { Instant, Snapshot } from '../quantities/snapshot.ts';
 import type { NextDue } from '../risk/cadence.ts';
@@ -119,7 +120,13 @@ export function positionViews(
   const reading = snapshot.sources.positions;
   if (reading?.kind !== 'read') return [];
   const forecasts = marketForecasts(evaluated);
-  return reading.value.records.map((record) =>
-    positionView(new PositionQuantities(record, rules.settings), motionIn(forecasts, record.market)),
+  const positions = reading.value.records.map((record) => new PositionQuantities(record, rules.settings));
+  const pool = jointPool(positions, rules.settings);
+  return positions.map((position) =>
+    positionView(
+      position,
+      motionIn(forecasts, position.market),
+      marginBehind(position, pool, rules.settings),
+    ),
   );
 }

@@ -31,6 +31,8 @@ export interface PositionView {
   readonly liquidationPrice: Quantity<DecimalString>;
   readonly liquidationDistance: Quantity<number>;
   readonly liquidationState: LiquidationStateValue | undefined;
+  /** What stands behind it: its own margin (isolated), or what it shares with others; absent: not known. */
+  readonly margin?: 'own' | 'shared';
   /** Negative distance while the exchange does not liquidate: alert, no sizing. */
   readonly disagreement: boolean;
   /** Chance of crossing the liquidation price within `horizonMs`; unknown without enough samples. */

@@ -182,6 +182,11 @@ describe('a reduction for the account as a whole', () => {
     expect(Object.keys(sizes)).toEqual(['0']);
   });
 
+  test('one whose own margin is all that stands behind it dwindles for nothing: it is closed', () => {
+    const isolated = accountOf([{ base: 5 }, { base: 1 }], 100, { marginModel: 'isolated' });
+    expect(sizesOf(plan(until(0.3), isolated))).toEqual({ 0: 0 });
+  });
+
   test('until a share of the funds is margin: where it costs least, hedges last', () => {
     const held = [{ base: 5, cost: 0.002 }, { base: 5 }, { base: -2 }];
     const account = accountOf(held, 150);

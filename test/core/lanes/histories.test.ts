@@ -40,7 +40,7 @@ const LEAST_SHARES: Readonly<Record<string, number>> = {
   'event:ambiguousMove': 0.08,
   'event:coverTriggered': 0.01,
   'event:filled': 0.08,
-  'event:cancelRejected': 0.03,
+  'event:cancelRejected': 0.02,
   'event:adjusted': 0.01,
   'event:standingOrder': 0.05,
   'event:wouldPlace': 0.03,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { at, Driver } from './driver.ts';
-import { action, all, half } from './fixtures.ts';
+import { action, all, half, protect } from './fixtures.ts';
 
 test('an order refused for a while was sent with the price of a read from before: it is read again first', () => {
   const driver = new Driver().read(at({})).ask(action(half));
@@ -41,6 +41,34 @@ test('in a falling market the activation lies as far below as the market falls u
   slow.ask(action(half));
   expect(Number(slow.place().request.activationPrice)).toBeCloseTo(994.8, 0);
 });
+
+test('a stop that the market runs towards is not taken down: before it could be up again the position would be gone', () => {
+  const calm = covered();
+  calm
+    .later(1_000)
+    .read(at({ mark: '998' }))
+    .ask(action(half));
+  calm.refuse({ name: 'reduceOnlyRefused', code: 116 });
+  calm.answerRead(at({ mark: '998' }));
+  expect(calm.next().kind).toBe('cancelAll');
+  const racing = covered();
+  racing
+    .later(1_000)
+    .read(at({ mark: '990' }))
+    .ask(action(half));
+  racing.refuse({ name: 'reduceOnlyRefused', code: 116 });
+  racing.answerRead(at({ mark: '990' }));
+  expect(racing.next().kind).not.toBe('cancelAll');
+  racing.later(2_000).read(at({ mark: '980' }));
+  expect(racing.next().kind).not.toBe('cancelAll');
+});
+
+/** A stop half way to liquidation stands. */
+function covered(): Driver {
+  const driver = new Driver().read(at({})).ask(action(protect));
+  driver.place();
+  return driver;
+}
 
 test('the gap takes at most half of the distance to liquidation', () => {
   const driver = new Driver().read(at({}));

@@ -45,7 +45,7 @@ describe('what an account plans, in a lane', () => {
   });
 
   test('opens again where a later plan asks for more than was reached', () => {
-    const driver = ask(new Driver().read(at({})), '0.6').read(at({}));
+    const driver = ask(new Driver({ marginModel: 'cross' }).read(at({})), '0.6').read(at({}));
     driver.read(at({ size: '0.6' }));
     expect(driver.intents()[0]?.end).toEqual({ how: 'reached', why: 'target' });
     expect(

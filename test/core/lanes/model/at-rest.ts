@@ -25,7 +25,10 @@ function isJudged(world: World): boolean {
   // Nothing is claimed of what an earlier store epoch may have left open.
   if (state.priorOrdersPossible) return false;
   // What no cancel may remove before an order has been accepted stands, and is said to.
-  if (judgeCancel(state, world.context(), exchange.nowMs) === 'unproven') return false;
+  const verdict = judgeCancel(state, world.context(), exchange.nowMs);
+  if (verdict === 'unproven') return false;
+  // Nor what stands beside a stop that the market runs towards.
+  if (verdict === 'barred' && exchange.nowMs >= state.retryAtMs.cancel) return false;
   // As far as the lane knows, something may still arrive.
   if (state.orders.some(({ arrivedByMs }) => arrivedByMs > exchange.nowMs)) return false;
   // A cancel waits that would take down the stops of a position that may be open.

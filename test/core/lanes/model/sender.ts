@@ -1,5 +1,12 @@
 import { advance } from '../../../../src/core/lanes/lane.ts';
-import type { CancelStep, PlaceStep, RequestStep, Step } from '../../../../src/core/lanes/lane-state.ts';
+import type {
+  CancelStep,
+  LaneState,
+  MarketRead,
+  PlaceStep,
+  RequestStep,
+  Step,
+} from '../../../../src/core/lanes/lane-state.ts';
 import { begin, finish, type StepResult } from '../../../../src/core/lanes/lane-step.ts';
 import type { CommandOutcome } from '../../../../src/core/ports/exchange.ts';
 import { floorOf, type OrderTag } from './ledger.ts';
@@ -148,7 +155,7 @@ export class Sender {
   #checkShape(step: PlaceStep): void {
     const { state } = this.#world.actor;
     const { order, request } = step;
-    const read = step.ahead || order.trial === true ? state.latestRead : state.read;
+    const read = readOf(step, state);
     const position = read?.positions.find((candidate) => candidate.positionId === order.positionId);
     if (position === undefined || position.markPrice === null)
       throw new Violation('an order without a price');
@@ -168,7 +175,7 @@ export class Sender {
     const { actor, ledger, setup } = this.#world;
     const { state } = actor;
     const { order } = step;
-    const read = step.ahead || order.trial === true ? state.latestRead : state.read;
+    const read = readOf(step, state);
     const tag: OrderTag = {
       role: order.role,
       floorLots: order.role === 'cover' ? 0 : floorOf(state, order.positionId),
@@ -179,10 +186,24 @@ export class Sender {
       filledMs: null,
       trialLots: order.trial === true ? lotsOf(order.request.amount) : 0,
       clientOrderId: step.request.clientOrderId,
+      netLots: netLotsOf(read),
     };
     ledger.notePlaced(tag);
     return tag;
   }
+}
+
+function netLotsOf(read: MarketRead | null): number {
+  const net = (read?.positions ?? []).reduce(
+    (sum, { direction, sizeBase }) => sum + (direction === 'short' ? -1 : 1) * lotsOf(sizeBase),
+    0,
+  );
+  return Math.abs(net);
+}
+
+/** What the order was priced by: ahead of a fence, and for one that only shows whether orders are taken, the latest read. */
+function readOf({ order, ahead }: PlaceStep, { read, latestRead }: LaneState): MarketRead | null {
+  return ahead || order.trial === true || order.wasOpen === true ? latestRead : read;
 }
 
 export function timingAt(nowMs: number): { sentAtMs: number; receivedAtMs: number; attempts: number } {

@@ -1,0 +1,142 @@
+import type { Recorder } from '../audit/audit-event.ts';
+import { type LaneState, type MarketRead, type ReadPosition } from '../lanes/lane-state.ts';
+import { findPosition, isSameHolding } from '../lanes/market-read.ts';
+import { toDecimal } from '../quantities/decimal.ts';
+import type { AccountSettings } from '../quantities/settings.ts';
+import type { KnownMargin } from './targets.ts';
+
+/**
+ * Whether nothing but its own margin stands behind a position (isolated margin). The exchange then gives back the margin
+ * of what is closed, and the liquidation price stays where it is, however much is closed: no size but zero is any
+ * further from liquidation.
+ */
+export function hasOwnMargin(
+  position: ReadPosition,
+  state: LaneState,
+  { marginModel }: AccountSettings,
+): boolean {
+  if (marginModel !== 'auto') return marginModel === 'isolated';
+  return marginOf(position, state)?.margin === 'own';
+}
+
+function marginOf(position: ReadPosition, { margins = [] }: LaneState): KnownMargin | undefined {
+  return margins.find((known) => known.positionId === position.positionId && isSameHolding(known, position));
+}
+
+/**
+ * What is known of the margin behind each position after a new read. The list of a whole account tells where several
+ * positions are open. A single position looks alike under both models until it is reduced: then it shows.
+ */
+export function learnMargins(
+  state: LaneState,
+  read: MarketRead,
+  settings: AccountSettings,
+  audit: Recorder,
+): readonly KnownMargin[] {
+  if (settings.marginModel !== 'auto') return [];
+  const shown = read.positions.flatMap((position) => {
+    const known = marginOf(position, state);
+    const isListed = known?.from === 'list';
+    const margin = position.margin ?? (isListed ? undefined : shownByReduction(state, read, settings));
+    if (margin === undefined || margin === known?.margin) return known ?? [];
+    const from = position.margin === undefined ? 'reduction' : 'list';
+    if (margin === 'own' || known !== undefined) tell(position, margin, from, audit);
+    const { positionId, openDate, direction } = position;
+    return { positionId, openDate, direction, margin, from } satisfies KnownMargin;
+  });
+  // What one read does not show may be there in the next.
+  const hidden = (state.margins ?? []).filter(
+    ({ positionId }) =>
+      findPosition(read, positionId) === undefined &&
+      (findPosition(state.read, positionId) !== undefined ||
+        state.absent?.some((absence) => absence.positionId === positionId) === true),
+  );
+  return [...shown, ...hidden];
+}
+
+function tell(
+  { positionId }: ReadPosition,
+  margin: KnownMargin['margin'],
+  from: KnownMargin['from'],
+  audit: Recorder,
+): void {
+  const by = from === 'list' ? 'liquidation prices show' : 'a reduction has shown';
+  const words =
+    margin === 'own'
+      ? `${by} that only its own margin stands behind position ${positionId}: less of it is no further from liquidation, so that it is closed instead; \`exchange.marginModel\` in the config can say so`
+      : `${by} that position ${positionId} shares its margin: less of it is further from liquidation`;
+  audit.emit({ kind: 'marginLearned', positionId, reason: `${margin}:${from}`, words });
+}
+
+/** Reads further apart than this may have a transfer between them. */
+const LONGEST_GAP_MS = 30_000;
+/** A smaller change of the size tells too little. */
+const LEAST_REDUCTION = 0.1;
+/** Fees and slippage of what was traded, a fraction of its value, at most. */
+const TRADING_COST = 0.002;
+/** A liquidation price that a pool would have moved by less than this part of the mark tells too little. */
+const LEAST_MOVE = 0.002;
+/** By at most this part of what a pool would have moved it: it stayed where it was. */
+const STAYED_SHARE = 0.25;
+/** By at least this part: it moved as that of a pool. */
+const MOVED_SHARE = 0.75;
+
+/** What two reads of the only position of a market with a reduction between them say. */
+function shownByReduction(
+  { market, read: before }: LaneState,
+  read: MarketRead,
+  settings: AccountSettings,
+): KnownMargin['margin'] | undefined {
+  const [position] = read.positions;
+  const rate = settings.marketSettings(market)?.maintenanceMargin;
+  if (position === undefined || before === null || rate === undefined) return undefined;
+  const earlier = findPosition(before, position.positionId);
+  const isComparable =
+    earlier !== undefined &&
+    read.positions.length + before.positions.length === 2 &&
+    isSameHolding(earlier, position) &&
+    read.sentAtMs - before.sentAtMs <= LONGEST_GAP_MS;
+  if (!isComparable) return undefined;
+  const [one, two] = [figuresOf(earlier), figuresOf(position)];
+  if (one === undefined || two === undefined || two.size > one.size * (1 - LEAST_REDUCTION)) return undefined;
+  const expected = leastPooledMove(one, two, rate);
+  const moved = one.sign * (one.liquidation - two.liquidation);
+  if (expected < LEAST_MOVE * two.mark) return undefined;
+  if (Math.abs(moved) <= STAYED_SHARE * expected) return 'own';
+  return moved >= MOVED_SHARE * expected ? 'shared' : undefined;
+}
+
+interface Figures {
+  /** 1: long. */
+  readonly sign: number;
+  readonly size: number;
+  readonly mark: number;
+  readonly liquidation: number;
+}
+
+function figuresOf(position: ReadPosition): Figures | undefined {
+  const { direction, sizeBase, markPrice, liquidationPrice, disagreement } = position;
+  if (direction === null || markPrice === null || disagreement) return undefined;
+  if (liquidationPrice === null || liquidationPrice === 'none') return undefined;
+  return {
+    sign: direction === 'long' ? 1 : -1,
+    size: toDecimal(sizeBase).toNumber(),
+    mark: Number(markPrice),
+    liquidation: Number(liquidationPrice),
+  };
+}
+
+/**
+ * How far at least a pool would have moved the liquidation price away. Its equity is `size * |mark - L| + rate * size *
+ * L`, and between the reads it changes by what the market did to the position, before or after the trade, and by the
+ * cost of that.
+ */
+function leastPooledMove(one: Figures, two: Figures, rate: number): number {
+  const { sign } = one;
+  const equity = one.size * sign * (one.mark - one.liquidation) + rate * one.size * one.liquidation;
+  const move = sign * (two.mark - one.mark);
+  const cost = (one.size - two.size) * TRADING_COST * two.mark;
+  const left = equity + Math.min(one.size * move, two.size * move) - cost;
+  const liquidation = (two.size * two.mark - sign * left) / (two.size * (1 - sign * rate));
+  return sign * (one.liquidation - liquidation);
+}
