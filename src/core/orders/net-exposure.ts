@@ -52,21 +52,36 @@ function otherSideBase({ direction }: ReadPosition, { positions }: MarketRead): 
 
 /**
  * How much more may be taken from a side so that, whichever of our orders fill, the net exposure is no larger than it is
- * now: all of them together at most twice as much, which leaves as much the other way round. Undefined: all of it may,
- * or what stands may take all of it already.
+ * now: all of them together at most twice as much, which leaves as much the other way round. `mayHideOrders`: orders of
+ * an earlier store epoch may stand, which were bound by the net exposure. Undefined: all of it may be taken, or what
+ * stands for certain may take all of it already.
  */
 export function netRoom(
   position: ReadPosition,
   read: MarketRead,
   orders: readonly OwnOrder[],
+  mayHideOrders: boolean,
 ): Decimal | undefined {
   if (!mayRaiseNet(position, read)) return undefined;
-  const standing = orders
-    .filter(({ positionId }) => positionId === position.positionId)
-    .reduce((sum, { amount }) => sum.plus(toDecimal(amount)), ZERO);
-  const net = netExposure(position, read);
-  if (net.gt(ZERO) && standing.gte(toDecimal(position.sizeBase))) return undefined;
-  return maxDecimal(maxDecimal(net, ZERO).times(TWO).minus(standing), ZERO);
+  const own = orders.filter(({ positionId }) => positionId === position.positionId);
+  const net = maxDecimal(netExposure(position, read), ZERO);
+  const isAllOut = sumOf(own.filter(standsForCertain)).gte(toDecimal(position.sizeBase));
+  if (net.gt(ZERO) && isAllOut) return undefined;
+  return maxDecimal((mayHideOrders ? net : net.times(TWO)).minus(sumOf(own)), ZERO);
+}
+
+function sumOf(orders: readonly OwnOrder[]): Decimal {
+  return orders.reduce((sum, { amount }) => sum.plus(toDecimal(amount)), ZERO);
+}
+
+function standsForCertain(order: OwnOrder): boolean {
+  return (
+    order.status === 'open' &&
+    !order.presumedFilled &&
+    !order.ambiguous &&
+    order.mayHaveVanished !== true &&
+    order.behindCancel !== true
+  );
 }
 
 const TWO = ONE.plus(ONE);

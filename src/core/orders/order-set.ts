@@ -277,8 +277,8 @@ function trimToNet(scene: SetScene, plan: SetPlan): void {
   const exposure = withHeld(read, state);
   const left = new Map<string, Decimal>();
   for (const position of read.positions) {
-    const most = netRoom(position, exposure, []);
-    const room = netRoom(position, exposure, state.orders);
+    const most = netRoom(position, exposure, [], false);
+    const room = netRoom(position, exposure, state.orders, state.priorOrdersPossible);
     if (most === undefined) continue;
     if (room !== undefined) left.set(position.positionId, room);
     const own = countedOrders(scene, position);

@@ -237,6 +237,14 @@ describe('both sides open', () => {
     expect(ends(driver)).toEqual(['open']);
   });
 
+  test('beside what an earlier store epoch may have left open a reduction of a tight hedge is within the net exposure', () => {
+    const driver = new Driver({ cancelCoversStops: false });
+    driver.state = { ...newLane('desk', MARKET, 'L1', driver.nowMs), doubt: null, priorOrdersPossible: true };
+    driver.read(likely, large).ask(action(all, { subject: 'position:1' }));
+    expect(driver.lose('place').read(likely, large).next().kind).toBe('wait');
+    expect(driver.state.orders.map(({ amount }) => amount)).toEqual(['0.4']);
+  });
+
   test('a reduction waited for the cancel of a stop that takes up the net exposure', () => {
     const cover = action(protect, { ruleId: 'cover', subject: 'position:1' });
     const driver = new Driver().read(long, short).ask(cover);
