@@ -65,7 +65,7 @@ describe('ready-made rule sets', () => {
   });
 
   test.each(['conservative', 'balanced', 'last-resort'])(
-    '%s sees what positions that share their collateral do not show, as early as for a single one',
+    '%s sees what positions that share their collateral do not show, no later than for a single one',
     (name) => {
       const reducing = rulesOf(name).filter(({ actions }) => actions.some(({ kind }) => kind === 'reduce'));
       const thresholdsOf = (field: string) =>
@@ -78,13 +78,15 @@ describe('ready-made rule sets', () => {
       const own = reducing.filter(({ when }) =>
         comparisons(when).some(({ field }) => field === 'liquidationDistance'),
       );
-      expect(acting).toEqual(
-        own.flatMap(({ when }) =>
-          comparisons(when).flatMap(({ comparison }) =>
-            comparison.op === 'below' ? [comparison.threshold] : [],
-          ),
+      const alone = own.flatMap(({ when }) =>
+        comparisons(when).flatMap(({ comparison }) =>
+          comparison.op === 'below' ? [comparison.threshold] : [],
         ),
       );
+      expect(acting).toHaveLength(alone.length);
+      // Earlier where a single position has a stop in the book that the account as a whole has not.
+      for (const [index, threshold] of alone.entries())
+        expect(acting[index]).toBeGreaterThanOrEqual(threshold);
     },
   );
 

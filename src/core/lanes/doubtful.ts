@@ -1,5 +1,5 @@
 import type { Recorder } from '../audit/audit-event.ts';
-import { mayAddUp } from '../orders/beside.ts';
+import { mayAnyAddUp } from '../orders/beside.ts';
 import { fenceEndMs } from '../orders/fence.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { CancelStep, Doubt, LaneState, OwnOrder } from './lane-state.ts';
@@ -74,7 +74,7 @@ export function withoutOldDoubt(
   audit: Recorder,
 ): LaneState {
   const { doubt } = state;
-  if (doubt === null || !mayHideOrders(doubt) || !mayAddUp({ settings, read })) return state;
+  if (doubt === null || !mayHideOrders(doubt) || !mayAnyAddUp({ settings, read })) return state;
   if (read.sentAtMs < fenceEndMs(doubt, settings) + settings.readLagMs) return state;
   audit.emit({
     kind: 'doubtResolved',

@@ -2,6 +2,7 @@ import type { BlockReason } from '../audit/audit-event.ts';
 import { endIntent } from '../intents/end-intent.ts';
 import { BLOCK_WORDS, isOpen } from '../intents/intent.ts';
 import { distanceNumber } from '../intents/intent-target.ts';
+import { mayAddUp } from '../orders/beside.ts';
 import { isHedged } from '../orders/net-exposure.ts';
 import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
 import { withHeld } from './absence.ts';
@@ -66,17 +67,20 @@ export function withoutAddingUp(
   turn: Turn,
 ): { readonly difference: SetDifference; readonly refused: readonly Want[] } {
   const { settings } = turn.context;
-  const isAllowed =
-    settings.overshoot === 'audited' && !(settings.hedge === 'net' && isHedged(withHeld(read, state)));
-  if (!state.priorOrdersPossible || isAllowed) return { difference, refused: [] };
-  const refused = difference.place.filter((want) => !want.isTrimmed);
+  if (!state.priorOrdersPossible) return { difference, refused: [] };
+  const scene = { settings, read: withHeld(read, state) };
+  // The same bound held for those orders: with a reduction within the net exposure they leave no larger one.
+  const isAllowed = ({ role, position }: Want): boolean =>
+    role === 'reduce' ? settings.overshoot === 'audited' : mayAddUp(position, scene);
+  const isRefused = (want: Want): boolean => !want.isTrimmed && !isAllowed(want);
+  const refused = difference.place.filter(isRefused);
   const blocked = refused
     .filter((want) => want.role === 'cover')
     .map(({ key }) => ({ key, why: 'priorOrders' as const }));
   return {
     difference: {
       ...difference,
-      place: difference.place.filter((want) => want.isTrimmed),
+      place: difference.place.filter((want) => !isRefused(want)),
       blocked: [...difference.blocked, ...blocked],
     },
     refused: refused.filter((want) => want.role === 'reduce'),

@@ -1,14 +1,14 @@
 import { BLOCK_WORDS } from '../intents/intent.ts';
-import { mayAddUp } from '../orders/beside.ts';
+import { mayAnyAddUp } from '../orders/beside.ts';
 import { type CancelVerdict, judgeCancel } from '../orders/cancel-policy.ts';
 import { fenceEndMs, liquidationIsLikely } from '../orders/fence.ts';
-import { isHedged, mayHideSide } from '../orders/net-exposure.ts';
+import { isHedged, leastAmount, mayHideSide, netRoom } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import { isSentFor, offsetFromActivation } from '../orders/outstanding.ts';
 import { isRacing } from '../orders/racing.ts';
 import type { Admitted, Want } from '../orders/want.ts';
-import { toDecimal } from '../quantities/decimal.ts';
-import type { MarketSettings } from '../quantities/settings.ts';
+import { roundToStep, toDecimal } from '../quantities/decimal.ts';
+import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { isCancelHeldBack, withHeld } from './absence.ts';
 import { mayHideOrders } from './doubtful.ts';
 import { type Intent, type LaneState, type MarketRead, type Step } from './lane-state.ts';
@@ -36,8 +36,8 @@ export function resolveDoubt(
   const fencedMs =
     verdict === 'forbidden' ? doubt.sinceMs + settings.lateArrivalMs : fenceEndMs(doubt, settings);
   if (turn.nowMs < fencedMs) return { state, step: { kind: 'wait', untilMs: fencedMs, why: 'lateArrival' } };
-  const read = state.latestRead ?? state.read ?? { positions: [], sentAtMs: 0, receivedAtMs: 0 };
-  const isAllowedBeside = mayAddUp({ settings, read: withHeld(read, state) });
+  const read = state.latestRead ?? state.read ?? NOTHING_READ;
+  const isAllowedBeside = mayAnyAddUp({ settings, read: withHeld(read, state) });
   const isHidden = mayHideOrders(doubt);
   if (verdict === 'may' && !(isHidden && isAllowedBeside))
     return { state, step: ownCancel(state, 'doubt', []) };
@@ -91,7 +91,6 @@ function placeAhead(
   if (!isFresh || latestRead === null) {
     return turn.nowMs < state.retryAtMs.read ? undefined : { kind: 'readPositions', market: state.market };
   }
-  if (settings.hedge === 'net' && isHedged(withHeld(latestRead, state))) return undefined;
   const meant = candidates.filter((intent) => isMeant(intent, latestRead));
   const alone: LaneState = { ...state, orders: [], intents: meant };
   const admittedAlone = { intents: meant, covers: [] };
@@ -99,7 +98,11 @@ function placeAhead(
   const { place } = orderSetDifference({ ...scene, nowMs: turn.nowMs, mayCancel: true });
   const want = place.find((candidate) => candidate.role === 'reduce');
   if (want === undefined) return undefined;
-  return placeStep(state, lostOrderOf(want, state, market) ?? want, turn, true);
+  const chosen = withinRoom([lostOrderOf(want, state, market), want], latestRead, state, {
+    market,
+    settings,
+  });
+  return chosen && placeStep(state, chosen, turn, true);
 }
 
 /** The lost order itself, under its own id, does not add up with itself: if its price still does, it is sent again. */
@@ -125,11 +128,35 @@ function isMeant({ basis, positionId }: Intent, latestRead: MarketRead): boolean
   return isSameHolding(basis, position) && !hasGrown;
 }
 
+const NOTHING_READ: MarketRead = { positions: [], sentAtMs: 0, receivedAtMs: 0 };
+
+/**
+ * What may be sent ahead of the fence without raising a net exposure, with what is known to be out; orders of an earlier
+ * store epoch are bound by the net exposure, as this one is.
+ */
+function withinRoom(
+  wants: readonly (Want | undefined)[],
+  read: MarketRead,
+  state: LaneState,
+  { market, settings }: { readonly market: MarketSettings; readonly settings: AccountSettings },
+): Want | undefined {
+  for (const want of wants) {
+    if (want === undefined) continue;
+    const { position, amount } = want;
+    const room =
+      settings.hedge === 'net' ? netRoom(position, withHeld(read, state), state.orders) : undefined;
+    if (room === undefined || amount.lte(room)) return want;
+    const left = roundToStep(room, toDecimal(market.amountStep), 'down');
+    if (want.resend === null && left.gte(leastAmount(market))) return { ...want, amount: left };
+  }
+  return undefined;
+}
+
 function mayGoAhead(intent: Intent, state: LaneState, turn: Turn): boolean {
   const { doubt, latestRead } = state;
   if (doubt === null || intent.targetBase === null || doubt.sentAhead.includes(intent.positionId))
     return false;
-  if (intent.targetBase === '0') return true;
+  if (intent.targetBase === '0' && !isHedged(withHeld(latestRead ?? NOTHING_READ, state))) return true;
   if (turn.context.settings.overshoot === 'never') return false;
   const position = findPosition(latestRead, intent.positionId) ?? findPosition(state.read, intent.positionId);
   if (position === undefined) return false;

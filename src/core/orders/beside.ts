@@ -1,15 +1,13 @@
 import type { OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
-import { type Decimal, toDecimal, ZERO } from '../quantities/decimal.ts';
+import { toDecimal, ZERO } from '../quantities/decimal.ts';
 import { PROOF_MS } from './cancel-policy.ts';
-import { isHedged } from './net-exposure.ts';
+import { mayRaiseNet } from './net-exposure.ts';
 import { isRemovable, isSentFor, isWellPast, offsetFromActivation } from './outstanding.ts';
 import type { SetScene, Want } from './want.ts';
 
 /** What is asked for on a position, for what is added beside orders that no cancel removes now. */
 export interface BesideNeed {
   readonly position: ReadPosition;
-  /** With both sides open: an addition could raise the net exposure. */
-  readonly budget: Decimal | undefined;
   /** A full close: the exchange trims what adds up. */
   readonly isTrimmed: boolean;
 }
@@ -19,13 +17,9 @@ export interface BesideNeed {
  * was inverted, never arrived, or rests at a price that the market has left. Should the market come back, it may fill
  * beside what is placed in its stead: that is audited.
  */
-export function isSpent(
-  order: OwnOrder,
-  { position, budget, isTrimmed }: BesideNeed,
-  scene: SetScene,
-): boolean {
+export function isSpent(order: OwnOrder, { position, isTrimmed }: BesideNeed, scene: SetScene): boolean {
   const { settings, market, nowMs } = scene;
-  if (budget !== undefined || (settings.overshoot === 'never' && !isTrimmed)) return false;
+  if (settings.overshoot === 'never' && !isTrimmed) return false;
   const offset = offsetFromActivation(order, position);
   if (offset === undefined || offset.gt(ZERO)) return false;
   if (order.inverted === true) return true;
@@ -46,7 +40,7 @@ export function resendUnsure(
 ): Want | undefined {
   const { position, isTrimmed, episode, stage, targetBase } = need;
   const { market } = scene;
-  if (!isTrimmed && !mayAddUp(scene)) return undefined;
+  if (!isTrimmed && scene.settings.overshoot === 'never') return undefined;
   const order = own.find(
     (candidate) =>
       candidate.status === 'unsure' &&
@@ -80,10 +74,20 @@ function hasArrived({ arrivedByMs }: OwnOrder, { settings, nowMs }: SetScene): b
   return arrivedByMs <= nowMs || settings.nonceMode === 'increasing';
 }
 
-/** Whether orders that may add up with others are acceptable: with both sides open they could raise an exposure. */
-export function mayAddUp({ settings, read }: Pick<SetScene, 'settings' | 'read'>): boolean {
+/** Whether orders of a position that may add up are acceptable: they could raise a market's net exposure. */
+export function mayAddUp(
+  position: ReadPosition,
+  { settings, read }: Pick<SetScene, 'settings' | 'read'>,
+): boolean {
   if (settings.overshoot === 'never') return false;
-  return settings.hedge !== 'net' || !isHedged(read);
+  return settings.hedge !== 'net' || !mayRaiseNet(position, read);
+}
+
+/** The same for some position of a market. */
+export function mayAnyAddUp(scene: Pick<SetScene, 'settings' | 'read'>): boolean {
+  const { positions } = scene.read;
+  if (positions.length === 0) return scene.settings.overshoot !== 'never';
+  return positions.some((position) => mayAddUp(position, scene));
 }
 
 /** Orders of ours that take up the room of one that was refused for that a moment ago. */

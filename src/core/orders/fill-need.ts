@@ -31,6 +31,7 @@ export interface ReduceNeed {
   readonly position: ReadPosition;
   readonly amount: Decimal;
   readonly own: readonly OwnOrder[];
+  /** With both sides open: how much may be taken away at all. */
   readonly budget: Decimal | undefined;
 }
 

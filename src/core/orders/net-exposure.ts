@@ -1,5 +1,5 @@
-import type { Intent, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
-import { type Decimal, maxDecimal, toDecimal, ZERO } from '../quantities/decimal.ts';
+import type { Intent, MarketRead, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
+import { type Decimal, maxDecimal, ONE, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 
 /**
@@ -30,6 +30,60 @@ export function netExposure(position: ReadPosition, read: MarketRead): Decimal {
     return other.direction === position.direction ? sum.plus(size) : sum.minus(size);
   }, ZERO);
 }
+
+/**
+ * Whether what is taken from this side could raise the market's net exposure, however many orders add up and in
+ * whatever order they fill. Not where the other side has at most half as much: closing all of this side leaves the
+ * other one, and that is no more than the net exposure was.
+ */
+export function mayRaiseNet(position: ReadPosition, read: MarketRead): boolean {
+  if (!isHedged(read)) return false;
+  if (position.direction === null || mayHideSide(read)) return true;
+  const net = netExposure(position, read);
+  return otherSideBase(position, read).gt(net);
+}
+
+/** Two liquidation prices of one market nearer than this, as a share of its price, are the same. */
+const SAME_PRICE = 0.001;
+
+/**
+ * Whether each side of a market has a margin of its own, as its liquidation price tells: in a pool both have the same.
+ * Then closing all of the side in danger is what saves its margin, also beyond the net exposure.
+ */
+export function haveOwnMargins(read: MarketRead, { marginModel }: AccountSettings): boolean {
+  if (marginModel !== 'auto') return marginModel === 'isolated';
+  const prices = read.positions.map(({ liquidationPrice }) => Number(liquidationPrice ?? 'none'));
+  const [least, most] = [Math.min(...prices), Math.max(...prices)];
+  return most - least > SAME_PRICE * most;
+}
+
+/** What is open on other sides of a market; what has no known direction counts as another side. */
+function otherSideBase({ direction }: ReadPosition, { positions }: MarketRead): Decimal {
+  return positions
+    .filter((other) => other.direction !== direction)
+    .reduce((sum, { sizeBase }) => sum.plus(toDecimal(sizeBase)), ZERO);
+}
+
+/**
+ * How much more may be taken from a side so that, whichever of our orders fill, the net exposure is no larger than it is
+ * now: all of them together at most twice as much, which leaves as much the other way round. Undefined: all of it may,
+ * or what stands may take all of it already.
+ */
+export function netRoom(
+  position: ReadPosition,
+  read: MarketRead,
+  orders: readonly OwnOrder[],
+): Decimal | undefined {
+  if (!mayRaiseNet(position, read)) return undefined;
+  const standing = orders
+    .filter(({ positionId }) => positionId === position.positionId)
+    .reduce((sum, { amount }) => sum.plus(toDecimal(amount)), ZERO);
+  const net = netExposure(position, read);
+  if (net.gt(ZERO) && standing.gte(toDecimal(position.sizeBase))) return undefined;
+  return maxDecimal(maxDecimal(net, ZERO).times(TWO).minus(standing), ZERO);
+}
+
+const TWO = ONE.plus(ONE);
 
 /** The smallest amount that an order can have. */
 export function leastAmount(market: MarketSettings): Decimal {

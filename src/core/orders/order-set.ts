@@ -12,11 +12,11 @@ import {
   toDecimal,
   ZERO,
 } from '../quantities/decimal.ts';
-import { canRemove, mayAddUp } from './beside.ts';
+import { canRemove } from './beside.ts';
 import { fillNeed, type SetPlan } from './fill-need.ts';
-import { isHedged, leastAmount, netExposure } from './net-exposure.ts';
+import { haveOwnMargins, isHedged, leastAmount, mayRaiseNet, netExposure, netRoom } from './net-exposure.ts';
 import { isSentFor, outstandingBase } from './outstanding.ts';
-import { coverOrders, desiredStop, judgeCovers } from './protective-stop.ts';
+import { coverOrders, desiredStop, judgeCovers, type StopRoom } from './protective-stop.ts';
 import type { Removal, SetDifference, SetScene, Want } from './want.ts';
 
 /** Compares what is wanted in a market with what of ours may be open there. */
@@ -45,10 +45,10 @@ function removeUnproven(scene: SetScene, plan: SetPlan): void {
   if (staying.length === 0) return;
   const isBeside = ({ position, isTrimmed }: Want): boolean =>
     !isTrimmed && staying.some(({ positionId }) => positionId === position.positionId);
-  const isAllowed = mayAddUp(scene);
-  plan.place = plan.place.flatMap((want) =>
-    isBeside(want) ? (isAllowed ? [{ ...want, mayAddUp: true }] : []) : [want],
-  );
+  plan.place = plan.place.flatMap((want) => {
+    if (!isBeside(want)) return [want];
+    return scene.settings.overshoot === 'never' ? [] : [{ ...want, mayAddUp: true }];
+  });
 }
 
 /** What no cancel of ours can remove stays, and is said to. */
@@ -95,7 +95,8 @@ function differOne(position: ReadPosition, scene: SetScene, plan: SetPlan): void
   const budget = exposureBudget(position, scene);
   const reduce = differReduce(position, budget, scene, plan);
   const reduceAmount = reduce ?? stayingBase(position, scene);
-  differCover(position, budget === undefined ? undefined : budget.minus(reduceAmount), scene, plan);
+  const room = budget && { left: budget.minus(reduceAmount), standing: budget };
+  differCover(position, room, scene, plan);
 }
 
 /** What reductions that nobody wants any more may still take, as no cancel reaches them now. */
@@ -110,7 +111,15 @@ function stayingBase({ positionId }: ReadPosition, scene: SetScene): Decimal {
   );
 }
 
-/** In a market with both sides open: how much of this position may be taken away at all. */
+/** Whether orders on this position could raise the market's net exposure, should they add up. */
+function isNetBound(position: ReadPosition, { settings, read, state }: SetScene): boolean {
+  return settings.hedge === 'net' && mayRaiseNet(position, withHeld(read, state));
+}
+
+/**
+ * In a market with both sides open: how much of this position may be taken away at all. More than the net exposure only
+ * where that saves a margin, and where it leaves no larger exposure on the other side.
+ */
 function exposureBudget(position: ReadPosition, scene: SetScene): Decimal | undefined {
   if (scene.settings.hedge === 'perLeg') return undefined;
   const flatten = scene.admitted.intents.some(
@@ -118,6 +127,7 @@ function exposureBudget(position: ReadPosition, scene: SetScene): Decimal | unde
   );
   const exposure = withHeld(scene.read, scene.state);
   if (flatten || !isHedged(exposure)) return undefined;
+  if (!isNetBound(position, scene) && haveOwnMargins(exposure, scene.settings)) return undefined;
   return maxDecimal(netExposure(position, exposure), ZERO);
 }
 
@@ -222,7 +232,7 @@ function targetOf(intent: Intent): Decimal {
 
 function differCover(
   position: ReadPosition,
-  budget: Decimal | undefined,
+  room: StopRoom | undefined,
   scene: SetScene,
   plan: SetPlan,
 ): void {
@@ -237,11 +247,11 @@ function differCover(
     for (const order of own) plan.remove.push({ order, why: 'resolved' });
     return;
   }
-  const stop = desiredStop(position, budget, scene);
+  const stop = desiredStop(position, room, scene);
   if (stop === undefined) return;
   if ('blocked' in stop) {
     plan.blocked.push({ key: stop.key, why: stop.blocked });
-    if (stop.blocked !== 'netExposure') return;
+    if (stop.blocked !== 'netExposure' || !isNetBound(position, scene)) return;
     for (const order of own) plan.remove.push({ order, why: 'exceedsNetExposure' });
     return;
   }
@@ -256,33 +266,35 @@ function countedOrders(scene: SetScene, position: ReadPosition): readonly OwnOrd
   );
 }
 
-/** With both sides open all our orders together, covers included, stay within the net exposure. */
+/**
+ * All our orders on a side together, covers included, never take enough to raise the market's net exposure, in whatever
+ * order they fill.
+ */
 function trimToNet(scene: SetScene, plan: SetPlan): void {
-  const exposure = withHeld(scene.read, scene.state);
-  if (scene.settings.hedge === 'perLeg' || !isHedged(exposure)) return;
-  if (scene.admitted.intents.some((intent) => intent.perLeg)) return;
-  for (const position of scene.read.positions) {
+  const { state, read, admitted, settings } = scene;
+  if (settings.hedge === 'perLeg' || admitted.intents.some((intent) => intent.perLeg)) return;
+  const exposure = withHeld(read, state);
+  const left = new Map<string, Decimal>();
+  for (const position of read.positions) {
+    const most = netRoom(position, exposure, []);
+    const room = netRoom(position, exposure, state.orders);
+    if (most === undefined) continue;
+    if (room !== undefined) left.set(position.positionId, room);
     const own = countedOrders(scene, position);
-    const allowed = maxDecimal(netExposure(position, exposure), ZERO);
-    if (!outstandingBase(own, () => true).gt(allowed)) continue;
+    if (!outstandingBase(own, () => true).gt(most)) continue;
     for (const order of own) plan.remove.push({ order, why: 'exceedsNetExposure' });
   }
-  plan.place = withinNet(scene, plan.place);
+  plan.place = withinRoom(scene, plan.place, left);
 }
 
 /** An addition that only fits once something else has gone makes that go first. */
-function withinNet(scene: SetScene, place: readonly Want[]): Want[] {
-  const left = new Map<string, Decimal>();
-  for (const position of scene.read.positions) {
-    const own = countedOrders(scene, position);
-    const net = maxDecimal(netExposure(position, withHeld(scene.read, scene.state)), ZERO);
-    left.set(position.positionId, net.minus(outstandingBase(own, () => true)));
-  }
+function withinRoom({ market }: SetScene, place: readonly Want[], left: Map<string, Decimal>): Want[] {
   return place.flatMap((want) => {
-    const room = left.get(want.position.positionId) ?? ZERO;
-    const step = toDecimal(scene.market.amountStep);
-    const amount = roundToStep(minDecimal(want.amount, maxDecimal(room, ZERO)), step, 'down');
-    if (amount.lt(leastAmount(scene.market))) return [];
+    const room = left.get(want.position.positionId);
+    if (room === undefined) return [want];
+    const amount = roundToStep(minDecimal(want.amount, room), toDecimal(market.amountStep), 'down');
+    const fits = want.resend === null ? amount.gte(leastAmount(market)) : amount.gte(want.amount);
+    if (!fits) return [];
     left.set(want.position.positionId, room.minus(amount));
     return [{ ...want, amount: toDecimal(formatDecimal(amount)) }];
   });

@@ -24,8 +24,18 @@ export interface DesiredStop {
   readonly prices: OrderPrices;
   readonly slippage: number;
   readonly isTrimmed: boolean;
+  /** More than this may not stand; undefined: anything may. */
+  readonly mostStanding: Decimal | undefined;
   readonly basis: NonNullable<OwnOrder['coverBasis']>;
   readonly anchor: CoverAnchor;
+}
+
+/** With both sides of a market open: what stops of a position may take away. */
+export interface StopRoom {
+  /** Of a new one. */
+  readonly left: Decimal;
+  /** Of all that stand. */
+  readonly standing: Decimal;
 }
 
 export interface BlockedStop {
@@ -69,12 +79,12 @@ export function standingStops(state: LaneState, epochId: string): readonly OwnSt
 
 /**
  * The stop nearest to the market of those asked for, for the whole position, with the largest slippage;
- * `undefined` when none may act or none is needed (no liquidation price). `budget`: what the market's net
+ * `undefined` when none may act or none is needed (no liquidation price). `room`: what the market's net
  * exposure leaves for it.
  */
 export function desiredStop(
   position: ReadPosition,
-  budget: Decimal | undefined,
+  room: StopRoom | undefined,
   scene: SetScene,
 ): DesiredStop | BlockedStop | undefined {
   const asked = scene.admitted.covers.filter((cover) => cover.positionId === position.positionId);
@@ -87,7 +97,7 @@ export function desiredStop(
   if (why !== undefined) return { key: cover.key, blocked: why };
   const { direction, markPrice, markError } = position;
   if (direction === null || markPrice === null || liquidationPrice === null) return undefined;
-  const amount = stopAmount(position, budget, scene);
+  const amount = stopAmount(position, room?.left, scene);
   if (amount === undefined) return { key: cover.key, blocked: 'netExposure' };
   const view = { direction, markPrice, markError };
   const anchor = anchorOf(cover, position, markPrice, liquidationPrice);
@@ -101,7 +111,8 @@ export function desiredStop(
     amount,
     prices: shape.prices,
     slippage,
-    isTrimmed: budget === undefined,
+    isTrimmed: room === undefined,
+    mostStanding: room && maxDecimal(room.standing, ZERO),
     basis: { liquidationPrice, roomBase },
     anchor,
   };
@@ -196,7 +207,7 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
   });
   if (own.length > MAX_STANDING_STOPS) return all('tooManyStops');
   const standing = own.reduce((sum, order) => sum.plus(toDecimal(order.amount)), ZERO);
-  if (!stop.isTrimmed && standing.gt(stop.amount)) return all('exceedsNetExposure');
+  if (stop.mostStanding !== undefined && standing.gt(stop.mostStanding)) return all('exceedsNetExposure');
   const mayHaveVanished = latest.mayHaveVanished === true;
   if (mayHaveVanished && stop.isTrimmed) return replaceVanished(stop, latest, scene);
   if (latest.status === 'unsure' && !mayHaveVanished) return resend(stop, latest, scene);

@@ -2,7 +2,7 @@ import type { LaneState, MarketRead, OwnOrder, ReadPosition } from '../lanes/lan
 import { decimalFromNumber, formatDecimal, ONE, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { mayAddUp } from './beside.ts';
-import { isHedged, leastAmount, netExposure } from './net-exposure.ts';
+import { isHedged, leastAmount, mayRaiseNet, netExposure } from './net-exposure.ts';
 import { shapeProtect } from './order-prices.ts';
 import { isSentFor, offsetFromActivation, outstandingBase } from './outstanding.ts';
 import type { Want } from './want.ts';
@@ -48,7 +48,7 @@ function isProbe(order: OwnOrder, position: ReadPosition, scene: TrialScene): bo
   const isAhead = offsetFromActivation(order, position)?.gte(toDecimal(market.priceStep)) ?? false;
   if (!isAhead || order.trial === true) return isAhead;
   const isTrimmed = order.role === 'cover' && !isHedged(read);
-  return order.status === 'open' && (isTrimmed || mayAddUp({ settings, read }));
+  return order.status === 'open' && (isTrimmed || mayAddUp(position, { settings, read }));
 }
 
 /** Where ids are unique among open orders only, one that has filled since the read would be accepted again: audited. */
@@ -113,7 +113,8 @@ function trialFor(
 }
 
 /** Even the smallest order counts: against the targets, and with both sides open against the net exposure. */
-function hasRoom({ positionId, ...position }: ReadPosition, scene: TrialScene): boolean {
+function hasRoom(position: ReadPosition, scene: TrialScene): boolean {
+  const { positionId } = position;
   const { state, read, market, settings } = scene;
   const own = outstandingBase(state.orders, (order) => order.positionId === positionId);
   const left = toDecimal(position.sizeBase).minus(own);
@@ -124,8 +125,6 @@ function hasRoom({ positionId, ...position }: ReadPosition, scene: TrialScene): 
   // Without a target nothing tells how much what stands may take already.
   const isAboveTargets =
     targets.length === 0 ? own.eq(ZERO) : targets.every((target) => left.minus(target).gte(least));
-  if (!isAboveTargets || settings.hedge === 'perLeg' || !isHedged(read)) return isAboveTargets;
-  return netExposure({ positionId, ...position }, read)
-    .minus(own)
-    .gte(least);
+  if (!isAboveTargets || settings.hedge === 'perLeg' || !mayRaiseNet(position, read)) return isAboveTargets;
+  return netExposure(position, read).minus(own).gte(least);
 }

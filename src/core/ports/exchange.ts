@@ -248,12 +248,18 @@ export type CommandOutcome<T> =
   | { readonly kind: 'rejected'; readonly error: ExchangeError }
   | { readonly kind: 'unknown'; readonly error: ExchangeError };
 
+/**
+ * `protective` calls may use the reserved share of the request budget and go ahead of reads. `watching`: a read of what
+ * may be past a threshold by now; it has no right to either, but where a gateway stops polls for a minute, it goes on at
+ * a slow pace.
+ */
+export type CallPriority = 'normal' | 'watching' | 'protective';
+
 export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Bound on the whole call, waiting and repeating included. */
   readonly timeoutMs?: number;
-  /** `protective` calls may use the reserved share of the request budget and go ahead of reads. */
-  readonly priority?: 'normal' | 'protective';
+  readonly priority?: CallPriority;
   /**
    * Asked right before each sending, the repetition after a refused nonce included: false ends the call without an
    * effect. For whoever holds a right that can be lost while the call waits, as in a process that was suspended.

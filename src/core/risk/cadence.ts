@@ -2,7 +2,7 @@ import type { FieldReader } from '../fields/field-cache.ts';
 import type { CreditLineQuantities } from '../quantities/credit-line.ts';
 import type { PositionQuantities } from '../quantities/position.ts';
 import { known, type Quantity, unknown } from '../quantities/quantity.ts';
-import { MS_PER_DAY, MS_PER_MINUTE } from '../quantities/units.ts';
+import { MS_PER_DAY, MS_PER_MINUTE, MS_PER_SECOND } from '../quantities/units.ts';
 import type { Leaf } from '../rules/condition.ts';
 import type { SubjectKey } from '../rules/subject.ts';
 import type { Motion } from './forecast.ts';
@@ -12,7 +12,7 @@ import { normalCdf } from './normal.ts';
 export type CadenceReason =
   /** Nothing is near. */
   | 'calm'
-  /** A threshold is so near that the chance of crossing it earlier would exceed the bound. */
+  /** A threshold is so near that the price may have crossed it by then. */
   | 'nearThreshold'
   /** A rule is pending or firing, or its timers wait for data. */
   | 'ruleActive'
@@ -28,6 +28,8 @@ export interface NextDue {
   readonly reason: CadenceReason;
   /** The subject whose risk decided. */
   readonly subject?: SubjectKey;
+  /** Whether an order may have to leave by the next look, for all that is known: then no look may fail for politeness. */
+  readonly isPressing?: true;
 }
 
 /**
@@ -37,12 +39,17 @@ export interface NextDue {
 const DEVIATIONS = 3.890_591_886_4;
 /**
  * Volatility below which no market is trusted to stay, a fraction per square root of a day: estimates lag behind
- * the start of a crash. It also stands in while there is no estimate. With this figure the interval within 1 % of
- * a threshold is short enough that even the fastest falling minute of recent crashes (10 %, ETH on 19 May 2021) does not
- * carry the price past it between two polls: `distance / 0.16 % per second`.
+ * the start of a crash. It also stands in while there is no estimate.
  */
 const LEAST_VOLATILITY_PER_DAY = 0.3;
 const LEAST_VARIANCE_PER_MS = LEAST_VOLATILITY_PER_DAY ** 2 / MS_PER_DAY;
+/**
+ * Time in which a market that stood still a moment ago may lose all: 1 % a second. No walk foresees a crash, and whoever
+ * looks away for ten seconds meets it ten percent later. Fast markets have moved 6 to 10 % in their worst minute, the
+ * worst one 40 %, and within such a minute the seconds differ. Levels at which an order has to leave, and liquidation
+ * itself, are never further from the next look than this.
+ */
+const CRASH_MS = 100 * MS_PER_SECOND;
 
 /**
  * Time within which a barrier at log distance `distance` is reached with a chance of at most 1e-4: the
@@ -66,23 +73,28 @@ export class NearestLevels {
   lower = 0;
   /** Infinite while there is none. */
   upper = Number.POSITIVE_INFINITY;
+  /** Distance to the nearest level at which an order has to leave, a fraction of the value. */
+  #toOrder = Number.POSITIVE_INFINITY;
 
   constructor(value: number) {
     this.value = value;
   }
 
   /** A level that is not a positive number counts for nothing. */
-  add(level: number): void {
+  add(level: number, asksForOrder = false): void {
     if (level <= this.value) {
       if (level > this.lower) this.lower = level;
     } else if (level < this.upper) this.upper = level;
+    if (asksForOrder && level > 0) {
+      this.#toOrder = Math.min(this.#toOrder, Math.abs(this.value - level) / this.value);
+    }
   }
 
   /** The sooner of the safe intervals to both; infinite without levels. */
   safeIntervalMs(motion: Quantity<Motion>): number {
     const moving = motion.kind === 'value' ? motion.value : UNKNOWN_MOTION;
     const { value, lower, upper } = this;
-    let soonest = Number.POSITIVE_INFINITY;
+    let soonest = Math.round(this.#toOrder * CRASH_MS);
     for (const pace of pacesOf(moving)) {
       if (lower > 0) soonest = Math.min(soonest, safeIntervalMs(Math.log(value / lower), pace, 'fall'));
       if (upper < Number.POSITIVE_INFINITY)
@@ -96,6 +108,8 @@ export class NearestLevels {
 export interface LevelThreshold {
   readonly field: string;
   readonly threshold: number;
+  /** Whether a rule that compares with it sends orders. */
+  readonly asksForOrder?: true;
   /** For forecasts: they cross their threshold about so many deviations of so much time before the barrier. */
   readonly reach?: { readonly deviations: number; readonly windowMs: number };
 }
@@ -115,8 +129,12 @@ const FOLLOW_THE_PRICE: ReadonlySet<string> = new Set([
   'collateralMayFallToLiquidation',
 ]);
 
-/** The thresholds of conditions, each once. */
-export function levelThresholds(leaves: readonly Leaf[], fieldCache: FieldReader): readonly LevelThreshold[] {
+/** The thresholds of conditions, each once; `asksForOrder`: of rules that send orders. */
+export function levelThresholds(
+  leaves: readonly Leaf[],
+  fieldCache: FieldReader,
+  asksForOrder = false,
+): readonly LevelThreshold[] {
   const found = new Map<string, LevelThreshold>();
   for (const { slot, comparison } of leaves) {
     const field = fieldCache.slots[slot];
@@ -125,7 +143,12 @@ export function levelThresholds(leaves: readonly Leaf[], fieldCache: FieldReader
     const reach = forecastReach(field.spec.name, threshold, field.parameter.windowMs);
     if (reach === undefined && !FOLLOW_THE_PRICE.has(field.spec.name)) continue;
     const key = JSON.stringify([field.spec.name, threshold, field.parameter.windowMs]);
-    found.set(key, { field: field.spec.name, threshold, ...(reach !== undefined && { reach }) });
+    found.set(key, {
+      field: field.spec.name,
+      threshold,
+      ...(asksForOrder && { asksForOrder }),
+      ...(reach !== undefined && { reach }),
+    });
   }
   return [...found.values()];
 }
@@ -193,20 +216,29 @@ export function priceLevels(
   const mark = markPrice.value;
   const liquidation = orNaN(position.liquidationPrice);
   const pnlNow = orNaN(position.unrealizedPnl);
-  const levels = new NearestLevels(mark);
-  levels.add(liquidation);
-  for (const { field, threshold, reach } of thresholds) {
+  const levelOf = ({ field, threshold, reach }: LevelThreshold): number => {
     if (reach !== undefined) {
-      levels.add(liquidation * Math.exp(dir * reachOf(reach, motion, dir > 0 ? 'fall' : 'rise')));
-    } else if (field === 'liquidationDistance') levels.add(liquidation / (1 - dir * threshold));
-    else if (field === 'markPrice') levels.add(threshold);
-    else if (field === 'notional') levels.add(threshold / position.size);
-    else if (field === 'unrealizedPnl') levels.add(mark + (dir * (threshold - pnlNow)) / position.size);
-    else if (field === 'pnlPercent') {
-      const pnlThere = (pnlNow / orNaN(position.pnlPercent)) * threshold;
-      levels.add(mark + (dir * (pnlThere - pnlNow)) / position.size);
+      return liquidation * Math.exp(dir * reachOf(reach, motion, dir > 0 ? 'fall' : 'rise'));
     }
-  }
+    const withPnl = (pnl: number): number => mark + (dir * (pnl - pnlNow)) / position.size;
+    switch (field) {
+      case 'liquidationDistance':
+        return liquidation / (1 - dir * threshold);
+      case 'markPrice':
+        return threshold;
+      case 'notional':
+        return threshold / position.size;
+      case 'unrealizedPnl':
+        return withPnl(threshold);
+      case 'pnlPercent':
+        return withPnl((pnlNow / orNaN(position.pnlPercent)) * threshold);
+      default:
+        return Number.NaN;
+    }
+  };
+  const levels = new NearestLevels(mark);
+  levels.add(liquidation, true);
+  for (const threshold of thresholds) levels.add(levelOf(threshold), threshold.asksForOrder);
   return levels;
 }
 
@@ -221,9 +253,9 @@ export function jointLevels(
 ): NearestLevels {
   const levels = new NearestLevels(1);
   const liquidation = 1 - dir * distance;
-  levels.add(liquidation);
-  for (const { field, threshold } of thresholds) {
-    if (field === 'jointDistance') levels.add(liquidation / (1 - dir * threshold));
+  levels.add(liquidation, true);
+  for (const { field, threshold, asksForOrder } of thresholds) {
+    if (field === 'jointDistance') levels.add(liquidation / (1 - dir * threshold), asksForOrder);
   }
   return levels;
 }
@@ -257,14 +289,24 @@ export function ltvLevels(
   const levels = new NearestLevels(current.value);
   levels.add(call);
   levels.add(end);
-  for (const { field, threshold, reach } of thresholds) {
-    if (reach !== undefined) levels.add(call * Math.exp(-reachOf(reach, motion, 'rise')));
-    else if (field === 'currentLtv') levels.add(threshold);
-    else if (field === 'ltvToMarginCall') levels.add(threshold * call);
-    else if (field === 'ltvToLiquidation') levels.add(threshold * end);
-    else if (field === 'collateralMayFall') levels.add((1 - threshold) * call);
-    else if (field === 'collateralMayFallToLiquidation') levels.add((1 - threshold) * end);
-  }
+  const levelOf = ({ field, threshold, reach }: LevelThreshold): number => {
+    if (reach !== undefined) return call * Math.exp(-reachOf(reach, motion, 'rise'));
+    switch (field) {
+      case 'currentLtv':
+        return threshold;
+      case 'ltvToMarginCall':
+        return threshold * call;
+      case 'ltvToLiquidation':
+        return threshold * end;
+      case 'collateralMayFall':
+        return (1 - threshold) * call;
+      case 'collateralMayFallToLiquidation':
+        return (1 - threshold) * end;
+      default:
+        return Number.NaN;
+    }
+  };
+  for (const threshold of thresholds) levels.add(levelOf(threshold), threshold.asksForOrder);
   return levels;
 }
 

@@ -26,24 +26,36 @@ export function planNext(
 ): NextDue {
   const { calmMs, alertMs } = rules.settings.cadence;
   const bounds = { calmMs, alertMs, leastIntervalMs };
-  const urgent = findUrgent(account, positions, slots);
-  return nextDue(bounds, urgent ?? soonest(rules, account, { positions, creditLines }, calmMs));
+  const urgent = findUrgent(rules, account, positions, slots);
+  if (urgent?.isPressing === true) return nextDue(bounds, urgent);
+  const nearest = soonest(rules, account, { positions, creditLines }, calmMs);
+  const due = urgent ?? nearest;
+  return nextDue(bounds, nearest.inMs <= alertMs ? { ...due, isPressing: true } : due);
 }
 
 /** What asks for the alert cadence whatever the figures say. */
 function findUrgent(
+  { byId }: CompiledRules,
   account: AccountQuantities,
   positions: SubjectList<'position'>,
   slots: readonly RuleSlot[],
 ): NextDue | undefined {
   const inDanger = positions.subjects.find(({ of }) => isInDanger(of.position));
-  if (inDanger !== undefined) return { inMs: 0, reason: 'marginCall', subject: inDanger.key };
-  for (const { entries } of slots) {
+  if (inDanger !== undefined) {
+    return { inMs: 0, reason: 'marginCall', subject: inDanger.key, isPressing: true };
+  }
+  let other: NextDue | undefined;
+  for (const { ruleId, entries } of slots) {
     if (entries.length === 0) continue;
     const active = entries.find(({ phase }) => phase !== 'inactive');
-    if (active !== undefined) return { inMs: 0, reason: 'ruleActive', subject: active.subject };
+    if (active === undefined) continue;
+    const due: NextDue = { inMs: 0, reason: 'ruleActive', subject: active.subject };
+    if (byId.get(ruleId)?.sendsOrders === true) return { ...due, isPressing: true };
+    other ??= due;
   }
-  return account.isBlind || account.isPositionUnseen ? { inMs: 0, reason: 'blind' } : undefined;
+  if (other !== undefined) return other;
+  if (account.isPositionUnseen) return { inMs: 0, reason: 'blind', isPressing: true };
+  return account.isBlind ? { inMs: 0, reason: 'blind' } : undefined;
 }
 
 function soonest(
@@ -53,26 +65,29 @@ function soonest(
   calmMs: number,
 ): NextDue {
   let due: NextDue = { inMs: calmMs, reason: 'calm' };
+  // From when the figures were asked for: the next ones have to be asked for by then.
   const consider = (
+    source: 'positions' | 'creditLine',
     subject: SubjectKey,
     levels: NearestLevels | undefined,
     motion: Quantity<Motion>,
   ): void => {
-    const inMs = levels?.safeIntervalMs(motion) ?? calmMs;
+    if (levels === undefined) return;
+    const inMs = levels.safeIntervalMs(motion) - (account.ageMs(source) ?? 0);
     if (inMs < due.inMs) due = { inMs, reason: 'nearThreshold', subject };
   };
   for (const { key, of } of positions.subjects) {
-    consider(key, priceLevels(of.position, rules.position.thresholds, of.motion), of.motion);
+    consider('positions', key, priceLevels(of.position, rules.position.thresholds, of.motion), of.motion);
   }
   for (const { key, of } of creditLines.subjects) {
-    consider(key, ltvLevels(of.creditLine, rules.creditLine.thresholds, of.motion), of.motion);
+    consider('creditLine', key, ltvLevels(of.creditLine, rules.creditLine.thresholds, of.motion), of.motion);
   }
   const distance = account.jointDistance;
   if (distance.kind === 'value' || distance.kind === 'atMost') {
     const motions = positions.subjects.map(({ of }) => of.motion);
     for (const dir of directionsOf(account)) {
       const levels = jointLevels(distance.value, dir, rules.account.thresholds);
-      consider(ACCOUNT_KEY, levels, jointMotion(motions, dir));
+      consider('positions', ACCOUNT_KEY, levels, jointMotion(motions, dir));
     }
   }
   return due;

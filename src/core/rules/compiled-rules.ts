@@ -22,6 +22,8 @@ export interface CompiledRule {
   /** Scratch for its latches, reused for all subjects. */
   readonly latches: Latches;
   readonly stages: readonly (readonly CompiledAction[])[];
+  /** Whether it reduces or covers positions. */
+  readonly sendsOrders: boolean;
 }
 
 export interface CompiledAction {
@@ -76,8 +78,12 @@ function rulesOn<K extends SubjectKind>(
   fieldCache: FieldCache<K>,
 ): KindRules<K> {
   const rules = all.filter(({ spec }) => spec.on === kind);
-  const leaves = rules.flatMap(({ condition }) => condition.leaves);
-  return { fieldCache, rules, thresholds: levelThresholds(leaves, fieldCache) };
+  const thresholds = (sendsOrders: boolean): readonly LevelThreshold[] => {
+    const of = rules.filter((rule) => rule.sendsOrders === sendsOrders);
+    const leaves = of.flatMap(({ condition }) => condition.leaves);
+    return levelThresholds(leaves, fieldCache, sendsOrders);
+  };
+  return { fieldCache, rules, thresholds: [...thresholds(true), ...thresholds(false)] };
 }
 
 function compileRule(
@@ -100,6 +106,7 @@ function compileRule(
     window: spec.activeWindow && compileActiveWindow(spec.activeWindow),
     latches: new Uint8Array(condition.latchCount),
     stages: stages.map((actions) => actions.map(compileAction)),
+    sendsOrders: stages.flat().some(({ kind }) => kind === 'reduce' || kind === 'protect'),
   };
 }
 

@@ -156,9 +156,9 @@ export class Caller {
     }
   }
 
-  /** A gateway's limit lets protective calls through before its time is over, at the limiter's pace. */
+  /** A gateway's limit lets urgent calls through before its time is over, at the limiter's pace. */
   #asked<T>({ options }: CallPlan<T>, { gateway, retryAfterMs = 0 }: ExchangeError): number {
-    return gateway === true && options?.priority === 'protective' ? 0 : retryAfterMs;
+    return gateway === true && (options?.priority ?? 'normal') !== 'normal' ? 0 : retryAfterMs;
   }
 
   #ok<T>({ value, reply }: Attempt<T> & { kind: 'ok' }, progress: Progress): ReadOutcome<T> {
@@ -192,13 +192,14 @@ export class Caller {
     const { endpoint } = plan;
     const nowMs = clock.monotonicMs();
     if (this.#closed || scope.isOver(nowMs) || nonces.mode === 'increasing') return undefined;
-    const protective = plan.options?.priority === 'protective';
+    const { priority = 'normal' } = plan.options ?? {};
+    const protective = priority === 'protective';
     if (!slots.takeAtOnce(protective)) return undefined;
     const fresh = needsFresh(endpoint.kind, protective);
     const ticket = endpoint.method === 'POST' ? nonces.takeAtOnce(nowMs, fresh) : undefined;
     const hasNonce = ticket !== undefined || endpoint.method === 'GET';
     // A nonce that is not used after all is no loss; a permit would be.
-    if (hasNonce && limiter.acquireAtOnce(endpoint.path, protective, nowMs)) return { ticket };
+    if (hasNonce && limiter.acquireAtOnce(endpoint.path, priority, nowMs)) return { ticket };
     slots.release();
     return undefined;
   }
@@ -211,13 +212,14 @@ export class Caller {
   async #admit<T>(plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Admission> {
     const { limiter, slots } = this.#parts;
     const { endpoint } = plan;
-    const protective = plan.options?.priority === 'protective';
+    const { priority = 'normal' } = plan.options ?? {};
+    const protective = priority === 'protective';
     for (;;) {
       const stopped = this.#unsent(plan, scope);
       if (stopped !== undefined) return { error: stopped };
       const turn = await this.#turn(endpoint, protective, scope);
       if (turn === undefined) continue;
-      const permission = await scope.within(limiter.acquire(endpoint.path, protective));
+      const permission = await scope.within(limiter.acquire(endpoint.path, priority));
       const granted = permission?.kind === 'granted';
       if (granted && !this.#closed && !scope.isOver() && turn.ticket?.isCurrent() !== false) return turn;
       turn.ticket?.release();

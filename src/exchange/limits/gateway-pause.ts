@@ -1,4 +1,6 @@
-/** The first pause, and the pace of protective calls up to the third refusal in a row. */
+import type { CallPriority } from '../../core/ports/exchange.ts';
+
+/** The first pause, and the pace of what goes on, at first. */
 const FIRST_MS = 1000;
 const STEADY_REFUSALS = 3;
 /** Where the gateway does not say how long. */
@@ -8,13 +10,15 @@ const MOST_PROTECTIVE_MS = 8000;
 /**
  * The pause after a gateway in front of the exchange has refused for its rate limit, which counts everything that
  * leaves from one address. Polls stop for the time that it asks for, at least a second and twice as long each time.
- * Protective calls go one at a time, once a second, and after the third refusal ever more seldom, up to that time.
+ * Protective calls go one at a time, once a second, and after the third refusal ever more seldom, up to that time. Reads
+ * that watch an endangered account do so, too, more seldom from the second refusal on, and never in the way of those.
  */
 export class GatewayPause {
   #refusals = 0;
   #beganMs = -Infinity;
   #pollsUntilMs = -Infinity;
   #protectiveFromMs = -Infinity;
+  #watchingFromMs = -Infinity;
   #retryAfterMs: number | undefined;
 
   /** @returns how long polls stop; `undefined` when the request left before the last refusal, and tells nothing new */
@@ -25,7 +29,8 @@ export class GatewayPause {
     this.#retryAfterMs = retryAfterMs;
     const pauseMs = Math.max(retryAfterMs ?? 0, Math.min(FIRST_MS * 2 ** (this.#refusals - 1), MOST_POLL_MS));
     this.#pollsUntilMs = Math.max(this.#pollsUntilMs, nowMs + pauseMs);
-    this.#protectiveFromMs = nowMs + this.#paceMs();
+    this.#protectiveFromMs = nowMs + this.#paceMs(STEADY_REFUSALS);
+    this.#watchingFromMs = nowMs + this.#paceMs(1);
     return pauseMs;
   }
 
@@ -34,18 +39,28 @@ export class GatewayPause {
     if (sentAtMs > this.#beganMs) this.#refusals = 0;
   }
 
-  waitMs(protective: boolean, nowMs: number): number {
-    if (!protective) return Math.max(0, this.#pollsUntilMs - nowMs);
-    return this.#refusals === 0 ? 0 : Math.max(0, this.#protectiveFromMs - nowMs);
+  /** Whether polls stop. */
+  holds(nowMs: number): boolean {
+    return nowMs < this.#pollsUntilMs;
   }
 
-  /** A call leaves; the next protective one waits its time. */
-  leaves(nowMs: number): void {
-    if (this.#refusals > 0) this.#protectiveFromMs = nowMs + this.#paceMs();
+  waitMs(priority: CallPriority, nowMs: number): number {
+    if (priority === 'protective')
+      return this.#refusals === 0 ? 0 : Math.max(0, this.#protectiveFromMs - nowMs);
+    if (!this.holds(nowMs)) return 0;
+    return priority === 'normal' ? this.#pollsUntilMs - nowMs : Math.max(0, this.#watchingFromMs - nowMs);
   }
 
-  #paceMs(): number {
-    const doubled = FIRST_MS * 2 ** Math.max(0, this.#refusals - STEADY_REFUSALS);
+  /** A call leaves; the next one of its kind waits its time. */
+  leaves(priority: CallPriority, nowMs: number): void {
+    if (!this.holds(nowMs) && this.#refusals === 0) return;
+    this.#watchingFromMs = nowMs + this.#paceMs(1);
+    if (priority === 'protective') this.#protectiveFromMs = nowMs + this.#paceMs(STEADY_REFUSALS);
+  }
+
+  /** Doubles with each refusal after the first `steady` ones. */
+  #paceMs(steady: number): number {
+    const doubled = FIRST_MS * 2 ** Math.max(0, this.#refusals - steady);
     return Math.min(doubled, Math.max(FIRST_MS, this.#retryAfterMs ?? MOST_PROTECTIVE_MS));
   }
 }

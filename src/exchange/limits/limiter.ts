@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/ports/clock.ts';
+import type { CallPriority } from '../../core/ports/exchange.ts';
 import type { PermitGrant, RateLimitStore } from '../../core/ports/rate-limit-store.ts';
 import { BoundedStore } from '../bounded-store.ts';
 import type { ScopeTime } from '../call/call-scope.ts';
@@ -56,10 +57,10 @@ export class Limiter {
   }
 
   /** One permit in each budget of the path, if all are at hand. */
-  acquireAtOnce(path: string, protective: boolean, now: number): boolean {
-    if (this.#gateway.waitMs(protective, now) > 0) return false;
-    if (!this.#useAll(this.#budgetsOf(path), protective, now)) return false;
-    this.#gateway.leaves(now);
+  acquireAtOnce(path: string, priority: CallPriority, now: number): boolean {
+    if (this.#gateway.waitMs(priority, now) > 0) return false;
+    if (!this.#useAll(this.#budgetsOf(path), priority, now)) return false;
+    this.#gateway.leaves(priority, now);
     return true;
   }
 
@@ -67,33 +68,35 @@ export class Limiter {
   prefetch(path: string): void {
     const now = this.#clock.monotonicMs();
     for (const budget of this.#budgetsOf(path)) {
-      if (budget.atHand(true, now)) continue;
-      void budget.refill(true, (count) => this.#take(budget, true, count)).catch(() => undefined);
+      if (budget.atHand('protective', now)) continue;
+      void budget
+        .refill('protective', (count) => this.#take(budget, 'protective', count))
+        .catch(() => undefined);
     }
   }
 
   /** One permit in each budget of the path, or how long to wait before asking again. */
-  async acquire(path: string, protective: boolean): Promise<Permit> {
+  async acquire(path: string, priority: CallPriority): Promise<Permit> {
     const budgets = this.#budgetsOf(path);
     // Before permits are taken, which would lapse.
-    const waitMs = this.#gateway.waitMs(protective, this.#clock.monotonicMs());
+    const waitMs = this.#gateway.waitMs(priority, this.#clock.monotonicMs());
     if (waitMs > 0) return { kind: 'wait', retryInMs: waitMs };
     for (;;) {
       const held: Block[] = [];
       for (const budget of budgets) {
-        let block = budget.use(protective, this.#clock.monotonicMs());
+        let block = budget.use(priority, this.#clock.monotonicMs());
         while (block === undefined) {
-          const grant = await budget.refill(protective, (count) => this.#take(budget, protective, count));
+          const grant = await budget.refill(priority, (count) => this.#take(budget, priority, count));
           if (grant.granted === 0) return { kind: 'wait', retryInMs: grant.retryInMs };
-          block = budget.use(protective, this.#clock.monotonicMs());
+          block = budget.use(priority, this.#clock.monotonicMs());
         }
         held.push(block);
       }
       const now = this.#clock.monotonicMs();
-      const pausedMs = this.#gateway.waitMs(protective, now);
+      const pausedMs = this.#gateway.waitMs(priority, now);
       if (pausedMs > 0) return { kind: 'wait', retryInMs: pausedMs };
       if (held.every(({ untilMs }) => untilMs > now)) {
-        this.#gateway.leaves(now);
+        this.#gateway.leaves(priority, now);
         for (const budget of budgets) budget.countUse(now);
         return GRANTED;
       }
@@ -147,23 +150,26 @@ export class Limiter {
     return new Map([...this.#byName].map(([name, budget]) => [name, budget.slidingUse(now)]));
   }
 
-  #useAll(budgets: readonly Budget[], protective: boolean, now: number): boolean {
-    for (const budget of budgets) if (!budget.atHand(protective, now)) return false;
+  #useAll(budgets: readonly Budget[], priority: CallPriority, now: number): boolean {
+    for (const budget of budgets) if (!budget.atHand(priority, now)) return false;
     for (const budget of budgets) {
-      budget.use(protective, now);
+      budget.use(priority, now);
       budget.countUse(now);
     }
     return true;
   }
 
-  async #take(budget: Budget, protective: boolean, count: number): Promise<PermitGrant> {
+  async #take(budget: Budget, priority: CallPriority, count: number): Promise<PermitGrant> {
+    const protective = priority === 'protective';
+    // The gateway's pause has a pace of its own for it.
+    const isPaced = priority === 'watching' && this.#gateway.holds(this.#clock.monotonicMs());
     const request = {
       scope: budget.scope,
       limit: budget.limit,
       periodMs: budget.periodMs + BLOCK_VALIDITY_MS + TRAVEL_MARGIN_MS,
       share: protective ? 1 : 1 - this.#settings.reservedShare,
       count,
-      ignorePenalty: protective,
+      ignorePenalty: protective || isPaced,
     };
     const shared = await this.#store.use((store) => store.take(request));
     if (shared !== undefined) return shared;
@@ -203,14 +209,14 @@ interface Block {
 
 const NO_PERMITS: Block = { left: 0, untilMs: 0 };
 
-/** What this process holds of one budget. Permits from the reserved share are kept apart. */
+/** What this process holds of one budget. Permits that not every call may use are kept apart. */
 class Budget {
   readonly scope: string;
   readonly limit: number;
   readonly periodMs: number;
   readonly #clock: Clock;
-  readonly #blocks = { normal: NO_PERMITS, protective: NO_PERMITS };
-  readonly #refilling: { normal?: Promise<PermitGrant>; protective?: Promise<PermitGrant> } = {};
+  readonly #blocks = { normal: NO_PERMITS, watching: NO_PERMITS, protective: NO_PERMITS };
+  readonly #refilling: Partial<Record<CallPriority, Promise<PermitGrant>>> = {};
   #waiting = 0;
   #blockSize = 1;
   /** Uses in the current and the previous period: enough to judge how near the limit this client is. */
@@ -223,26 +229,24 @@ class Budget {
     this.#clock = clock;
   }
 
-  atHand(protective: boolean, now: number): boolean {
-    return this.#blockWith(protective, now) !== undefined;
+  atHand(priority: CallPriority, now: number): boolean {
+    return this.#blockWith(priority, now) !== undefined;
   }
 
   /** Takes one permit, if one is at hand; answers the block it came from. */
-  use(protective: boolean, now: number): Block | undefined {
-    const block = this.#blockWith(protective, now);
+  use(priority: CallPriority, now: number): Block | undefined {
+    const block = this.#blockWith(priority, now);
     if (block !== undefined) block.left -= 1;
     return block;
   }
 
-  #blockWith(protective: boolean, now: number): Block | undefined {
-    const { normal, protective: reserved } = this.#blocks;
-    if (normal.left > 0 && normal.untilMs > now) return normal;
-    return protective && reserved.left > 0 && reserved.untilMs > now ? reserved : undefined;
+  #blockWith(priority: CallPriority, now: number): Block | undefined {
+    const { normal, [priority]: own } = this.#blocks;
+    return [normal, own].find(({ left, untilMs }) => left > 0 && untilMs > now);
   }
 
   /** One refill at a time for each kind of caller; who comes meanwhile waits for it. */
-  async refill(protective: boolean, take: (count: number) => Promise<PermitGrant>): Promise<PermitGrant> {
-    const kind = protective ? 'protective' : 'normal';
+  async refill(kind: CallPriority, take: (count: number) => Promise<PermitGrant>): Promise<PermitGrant> {
     this.#waiting += 1;
     try {
       const refilling = (this.#refilling[kind] ??= this.#refill(kind, take));
@@ -254,6 +258,7 @@ class Budget {
 
   drop(): void {
     this.#blocks.normal = NO_PERMITS;
+    this.#blocks.watching = NO_PERMITS;
     this.#blocks.protective = NO_PERMITS;
   }
 
@@ -269,10 +274,7 @@ class Budget {
     return (this.#uses.current + this.#uses.previous * (1 - elapsed)) / this.limit;
   }
 
-  async #refill(
-    kind: 'normal' | 'protective',
-    take: (count: number) => Promise<PermitGrant>,
-  ): Promise<PermitGrant> {
+  async #refill(kind: CallPriority, take: (count: number) => Promise<PermitGrant>): Promise<PermitGrant> {
     try {
       // Let those who ask in the same turn be counted before the size is chosen.
       await Promise.resolve();
@@ -280,8 +282,7 @@ class Budget {
       const usedUpInTime = this.#blocks[kind].untilMs > startedMs;
       this.#blockSize = usedUpInTime ? this.#blockSize * 2 : Math.max(1, this.#blockSize / 2);
       this.#blockSize = Math.min(this.#blockSize, Math.max(1, Math.floor(this.limit * MAX_BLOCK_SHARE)));
-      const count =
-        kind === 'protective' ? this.#waiting : Math.max(this.#waiting, Math.ceil(this.#blockSize));
+      const count = kind === 'normal' ? Math.max(this.#waiting, Math.ceil(this.#blockSize)) : this.#waiting;
       const grant = await take(count);
       if (grant.granted > 0) {
         this.#blocks[kind] = { left: grant.granted, untilMs: startedMs + BLOCK_VALIDITY_MS };

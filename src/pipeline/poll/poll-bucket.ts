@@ -174,13 +174,14 @@ function followReads(context: PipelineContext, account: WatchedAccount, tick: St
     await tick.guard.run(id, () => judgeLate(context, account, tick));
   };
   for (const source of JUDGED_LATE) {
-    const read = memory.underWay(id, source);
-    if (read === undefined || !tick.guard.follow(read)) continue;
-    memory.settle(
-      late(read).catch((error: unknown) =>
-        telemetry.emit({ kind: 'pollFailed', accountId: id, why: 'error', error }),
-      ),
-    );
+    for (const { ended } of memory.underWay(id, source)) {
+      if (!tick.guard.follow(ended)) continue;
+      memory.settle(
+        late(ended).catch((error: unknown) =>
+          telemetry.emit({ kind: 'pollFailed', accountId: id, why: 'error', error }),
+        ),
+      );
+    }
   }
 }
 
@@ -200,10 +201,8 @@ async function judgeLate(
   }
   const startedMs = clock.monotonicMs();
   const observation = observationOf(context, account, load.account);
-  // Ticks have gone by since the one that began the read: the account falls due with one that comes.
-  const sinceTickMs = (startedMs - tick.startedMs) % tick.everyMs;
-  const found = { loaded: { stored: load.account, controls }, observation, startedMs };
-  await judge(context, account, found, { ...tick, startedMs: startedMs - sinceTickMs });
+  // Due as if it had come in time: cadences count from one read to the next, however long they take.
+  await judge(context, account, { loaded: { stored: load.account, controls }, observation, startedMs }, tick);
 }
 
 async function pollAccount(
@@ -245,8 +244,8 @@ async function judge(
   const { telemetry, memory, clock } = context;
   const settled = await commitDecision(context, account, newest(context, loaded), observation, tick);
   if (settled === undefined) return;
-  memory.take(account.id, observation.kept);
   const { decided, committed, left } = settled;
+  memory.take(account.id, observation.kept, decided.evaluation.nextDue.isPressing === true);
   telemetry.emit({
     kind: 'evaluated',
     accountId: account.id,

@@ -11,6 +11,14 @@ export interface KeptReading {
   readonly receivedMs?: number;
 }
 
+/** A read that has not ended. */
+export interface ReadUnderWay {
+  /** By the monotonic clock of this process. */
+  readonly startedMs: number;
+  /** Resolves when it is kept. */
+  readonly ended: Promise<void>;
+}
+
 export type Kept = Partial<Record<SourceName, KeptReading>>;
 
 /** What this process knows of one account, and is doing about it. */
@@ -20,14 +28,17 @@ interface AccountReads {
   recent: readonly KeptReading[];
   /** What the last commit was decided with. */
   taken: Readonly<Kept>;
-  readonly underWay: Map<SourceName, Promise<void>>;
+  /** Oldest first. */
+  readonly underWay: Map<SourceName, readonly ReadUnderWay[]>;
   abort: AbortController | undefined;
   /** Reads were given up, and none of the positions has come since. */
   isOvertaken: boolean;
   lastHistoryMs: number | undefined;
+  isPressing: boolean;
 }
 
 const NOTHING_KEPT: Readonly<Kept> = {};
+const NO_READS: readonly ReadUnderWay[] = [];
 /** As long as lanes remember marks. */
 const RECENT_MS = 20_000;
 
@@ -44,8 +55,11 @@ export class ReadMemory {
     return this.#accounts.get(accountId)?.kept ?? NOTHING_KEPT;
   }
 
+  /** Of reads that overtook one another the one that was sent last counts. */
   keep(accountId: string, source: SourceName, kept: KeptReading): void {
     const account = this.#of(accountId);
+    const known = account.kept[source];
+    if (known !== undefined && known.at.monotonicMs > kept.at.monotonicMs) return;
     account.kept[source] = kept;
     if (source !== 'positions') return;
     account.isOvertaken = false;
@@ -65,9 +79,15 @@ export class ReadMemory {
     return account !== undefined && account.kept[source] !== account.taken[source];
   }
 
-  /** A commit was decided with these. */
-  take(accountId: string, readings: Readonly<Kept>): void {
-    this.#of(accountId).taken = readings;
+  /** A commit was decided with these; `isPressing`: whether, by them, an order may have to leave by the next look. */
+  take(accountId: string, readings: Readonly<Kept>, isPressing: boolean): void {
+    const account = this.#of(accountId);
+    account.taken = readings;
+    account.isPressing = isPressing;
+  }
+
+  isPressing(accountId: string): boolean {
+    return this.#accounts.get(accountId)?.isPressing === true;
   }
 
   /** The signal for reads of an account that a request of ours makes worthless; the same until then. */
@@ -77,17 +97,20 @@ export class ReadMemory {
     return account.abort.signal;
   }
 
-  /** The read of that source that is still under way, perhaps since an earlier poll; it resolves when it is kept. */
-  underWay(accountId: string, source: SourceName): Promise<void> | undefined {
-    return this.#accounts.get(accountId)?.underWay.get(source);
+  /** The reads of that source that are still under way, perhaps since earlier polls, oldest first. */
+  underWay(accountId: string, source: SourceName): readonly ReadUnderWay[] {
+    return this.#accounts.get(accountId)?.underWay.get(source) ?? NO_READS;
   }
 
-  track(accountId: string, source: SourceName, read: Promise<void>): Promise<void> {
+  track(accountId: string, source: SourceName, startedMs: number, read: Promise<void>): Promise<void> {
     const { underWay } = this.#of(accountId);
-    const tracked = read.finally(() => underWay.delete(source));
-    underWay.set(source, tracked);
-    this.settle(tracked);
-    return tracked;
+    const others = (): readonly ReadUnderWay[] =>
+      (underWay.get(source) ?? NO_READS).filter((one) => one !== tracked);
+    const ended = read.finally(() => underWay.set(source, others()));
+    const tracked: ReadUnderWay = { startedMs, ended };
+    underWay.set(source, [...others(), tracked]);
+    this.settle(ended);
+    return ended;
   }
 
   /** `settled` waits for this as well. */
@@ -143,6 +166,7 @@ export class ReadMemory {
         abort: undefined,
         isOvertaken: false,
         lastHistoryMs: undefined,
+        isPressing: false,
       };
       this.#accounts.set(accountId, account);
     }
@@ -154,7 +178,7 @@ export class ReadMemory {
 function abortIn(account: AccountReads): boolean {
   const { abort, underWay } = account;
   account.abort = undefined;
-  const isReading = abort !== undefined && underWay.size > 0;
+  const isReading = abort !== undefined && [...underWay.values()].some(({ length }) => length > 0);
   abort?.abort(OVERTAKEN);
   return isReading;
 }

@@ -10,7 +10,7 @@ import {
 } from '../../core/quantities/snapshot.ts';
 import { knownTransfers } from '../../core/quantities/transfer.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
-import { aged, type KeptReading, type ReadMemory } from './read-memory.ts';
+import { aged, type KeptReading, type ReadMemory, type ReadUnderWay } from './read-memory.ts';
 
 /** Read at every poll; the others only as often as their age matters. */
 const EVERY_POLL: ReadonlySet<SourceName> = new Set(['positions', 'creditLine']);
@@ -21,9 +21,21 @@ const SELDOM_SHARE = 1 / 3;
 /** The sources that rules act on: a reply that comes when no poll waits for it is judged all the same. */
 export const JUDGED_LATE: readonly SourceName[] = [...EVERY_POLL];
 
-/** A poll goes on without what has not arrived after this time; it counts when it does. */
-const LEAST_PATIENCE_MS = 500;
+/**
+ * A poll goes on without what has not arrived after this part of the alert cadence; it counts when it does. All of it,
+ * and the next tick would find the account in flight.
+ */
+const PATIENCE_SHARE = 0.9;
+const LEAST_PATIENCE_MS = 200;
 const MOST_PATIENCE_MS = 2_000;
+
+/**
+ * A read that takes longer than the alert cadence does not keep the next one from being sent: where replies take three
+ * seconds, a breach would be seen three seconds later. No more than so many at once, as they hold connections.
+ */
+const MOST_UNDER_WAY = 4;
+/** Ticks come a little early. */
+const APART_SHARE = 0.8;
 
 export function isSeldom(source: SourceName): boolean {
   return !EVERY_POLL.has(source);
@@ -62,27 +74,43 @@ export interface ReadsEnded {
 
 /**
  * Reads sources at the same time and waits for them, but not for ever: one that is slow must not keep the others
- * from being judged. It goes on by itself, and is judged when it comes. One that an earlier poll began and that comes
- * meanwhile ends the wait: it has been waited for long enough.
+ * from being judged, nor the next read from being sent. It goes on by itself, and is judged when it comes. One that an
+ * earlier poll began and that comes meanwhile ends the wait: it has been waited for long enough.
  */
 export async function readSources(
   context: PipelineContext,
   account: WatchedAccount,
   sources: readonly SourceName[],
 ): Promise<ReadsEnded> {
-  const { memory } = context;
-  const signal = memory.signalFor(account.id);
-  const late = JUDGED_LATE.flatMap((source) => memory.underWay(account.id, source) ?? []);
-  const reads = sources
-    .filter((source) => memory.underWay(account.id, source) === undefined)
-    .map((source) => memory.track(account.id, source, readOne(context, account, source, signal)));
+  const { memory, clock } = context;
   const { alertMs } = account.rules.settings.cadence;
-  const patienceMs = Math.min(Math.max(alertMs, LEAST_PATIENCE_MS), MOST_PATIENCE_MS);
+  const signal = memory.signalFor(account.id);
+  const startedMs = clock.monotonicMs();
+  const late = JUDGED_LATE.flatMap((source) => memory.underWay(account.id, source).map(({ ended }) => ended));
+  const reads = sources
+    .filter((source) => mayBegin(source, account, memory.underWay(account.id, source), startedMs))
+    .map((source) => memory.track(account.id, source, startedMs, readOne(context, account, source, signal)));
+  const patienceMs = Math.min(Math.max(PATIENCE_SHARE * alertMs, LEAST_PATIENCE_MS), MOST_PATIENCE_MS);
   const all: Promise<unknown> = Promise.all(reads);
   // Without a read of its own it would end at once.
   const first = reads.length > 0 ? [all, ...late] : late;
   await within(context, first.length > 0 ? Promise.race(first) : all, patienceMs);
   return { aborted: signal.aborted };
+}
+
+/** Whether another read of a source may be sent while others of it are under way. */
+function mayBegin(
+  source: SourceName,
+  { rules: { settings } }: WatchedAccount,
+  underWay: readonly ReadUnderWay[],
+  nowMs: number,
+): boolean {
+  const newest = underWay.at(-1);
+  if (newest === undefined) return true;
+  // Increasing nonces let one request at a time through.
+  if (isSeldom(source) || settings.nonceMode === 'increasing' || underWay.length >= MOST_UNDER_WAY)
+    return false;
+  return nowMs - newest.startedMs >= APART_SHARE * settings.cadence.alertMs;
 }
 
 /** Resolves with the work, or when patience is over. */
@@ -194,15 +222,18 @@ function reach(
 }
 
 function request(
-  { clock }: PipelineContext,
-  { exchange, lookbackMs }: WatchedAccount,
+  { clock, memory }: PipelineContext,
+  { id, exchange, lookbackMs }: WatchedAccount,
   source: SourceName,
   signal: AbortSignal,
 ): Promise<ReadOutcome<unknown>> {
   const options = { signal };
   switch (source) {
     case 'positions':
-      return exchange.openPositions({}, options);
+      return exchange.openPositions(
+        {},
+        memory.isPressing(id) ? { ...options, priority: 'watching' } : options,
+      );
     case 'creditLine':
       return exchange.creditLines(options);
     case 'mainBalance':

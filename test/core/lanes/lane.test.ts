@@ -209,10 +209,53 @@ describe('both sides open', () => {
     }
   });
 
-  test('nothing is sent ahead of the fence, even when liquidation is likely', () => {
-    const likely = { ...long, liquidationProbability: () => known(0.9) };
+  const likely = { ...long, liquidationProbability: () => known(0.9) };
+  /** More than half of the long. */
+  const large = { ...short, sizeBase: '0.6' as DecimalString };
+
+  test('what is sent ahead of the fence leaves, with what was lost, no larger net exposure the other way round', () => {
+    const driver = new Driver().read(likely, large).ask(action(all, { subject: 'position:1' }));
+    driver.lose('place').read(likely, large);
+    const ahead = driver.place();
+    expect(ahead).toMatchObject({ ahead: true, request: { amount: '0.4' }, order: { overshoot: true } });
+    // Together twice the net exposure of 0.4: not a step more may be out.
+    driver.later(6_000).read(likely, large);
+    expect(driver.next().kind).not.toBe('place');
+  });
+
+  test('a lost order kept a side waiting for the fence although closing all of it leaves less on the other one', () => {
     const driver = new Driver().read(likely, short).ask(halfOf('1')).lose('place').read(likely, short);
-    expect(driver.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
+    expect(driver.place()).toMatchObject({ ahead: true, request: { positionSide: 'LONG' } });
+  });
+
+  test('in a new store epoch what an earlier one may have left open kept the larger side from being reduced for ever', () => {
+    const driver = new Driver({ cancelCoversStops: false });
+    driver.state = newLane('desk', MARKET, 'L1', driver.nowMs);
+    driver.read(long, short).ask(halfOf('1'));
+    driver.later(6_000).read(long, short);
+    expect(driver.place()).toMatchObject({ order: { overshoot: true }, request: { amount: '0.5' } });
+    expect(ends(driver)).toEqual(['open']);
+  });
+
+  test('a reduction waited for the cancel of a stop that takes up the net exposure', () => {
+    const cover = action(protect, { ruleId: 'cover', subject: 'position:1' });
+    const driver = new Driver().read(long, short).ask(cover);
+    expect(driver.place().request.amount).toBe('0.6');
+    driver.ask(cover, halfOf('1'));
+    expect(driver.place()).toMatchObject({ order: { role: 'reduce' }, request: { amount: '0.5' } });
+    expect(driver.next().kind).toBe('idle');
+  });
+
+  test('a side with a margin of its own was left with what exceeds the net exposure, and was liquidated', () => {
+    const own = { ...short, liquidationPrice: known('1100' as DecimalString) };
+    const driver = new Driver().read(long, own).ask(action(all, { subject: 'position:1' }));
+    expect(driver.place().request.amount).toBe('1');
+  });
+
+  test('a side with a margin of its own is not closed beyond the net exposure where the other side would be larger', () => {
+    const own = { ...large, liquidationPrice: known('1100' as DecimalString) };
+    const driver = new Driver().read(long, own).ask(action(all, { subject: 'position:1' }));
+    expect(driver.place().request.amount).toBe('0.4');
   });
 });
 

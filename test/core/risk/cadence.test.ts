@@ -103,12 +103,13 @@ describe('next due', () => {
       1_000,
       'nearThreshold',
     ],
+    // Mark 85, 5 % from liquidation.
     [
-      'at a threshold that no rule has',
+      'at a threshold that no rule has, no nearer than a crash needs to liquidation',
       [],
-      withPositions(position({ unrealizedPnl: d('-29.45') })),
-      10_000,
-      'calm',
+      withPositions(position({ unrealizedPnl: d('-30'), liquidationPrice: d('80.75') })),
+      5_000,
+      'nearThreshold',
     ],
     [
       'at the liquidation price',
@@ -261,6 +262,35 @@ describe('next due', () => {
     expect(reason).toBe('nearThreshold');
     expect(inMs).toBeGreaterThan(1_000);
     expect(inMs).toBeLessThan(10_000);
+  });
+
+  describe('6.5 % away from its rule, an account was looked at ten seconds later and lost', () => {
+    const reduce = { kind: 'reduce', target: { kind: 'by', fraction: 1 }, slippageSteps: [0.01] } as const;
+    // At a mark of 90 the rule's level is 81 / 0.965.
+    const taken = (ageMs: number): Snapshot => snapshot({ positions: read(list([position()]), ageMs) });
+    const acting = rule('position', below('liquidationDistance', 0.035), { actions: [reduce] });
+
+    test('a level at which an order leaves is looked at before a fall of 1 % a second reaches it', () => {
+      const { inMs, reason } = due([acting], taken(0));
+      expect(reason).toBe('nearThreshold');
+      expect(inMs).toBe(Math.round((1e5 * (90 - 81 / 0.965)) / 90));
+    });
+
+    test('time that a read took, or has failed for, counts', () => {
+      expect(due([acting], taken(3_000)).inMs).toBe(due([acting], taken(0)).inMs - 3_000);
+      expect(due([acting], taken(6_000))).toMatchObject({ inMs: 1_000, isPressing: true });
+    });
+
+    test('a rule that only tells asks for nothing but what volatility does', () => {
+      const telling = rule('position', below('liquidationDistance', 0.035));
+      expect(due([telling], taken(0))).toEqual(due([], taken(0)));
+    });
+
+    test('a later stage that reduces counts as well', () => {
+      const escalate = [{ afterMs: 1_000, actions: [reduce] }];
+      const late = rule('position', below('liquidationDistance', 0.035), { escalate });
+      expect(due([late], taken(0))).toEqual(due([acting], taken(0)));
+    });
   });
 
   test('the request budget stretches it', () => {

@@ -29,11 +29,12 @@ test('ten correlated longs at 61 %: the cadence is that of an account 6.1 % away
   const together = dueOf(ten(0.1));
   expect(together).toMatchObject({ reason: 'nearThreshold', subject: 'account' });
   // As near as a single position that is 1 % away.
-  expect(together.inMs).toBe(dueOf([long(0, 0.01)]).inMs);
+  expect(together.inMs).toBeCloseTo(dueOf([long(0, 0.01)]).inMs, 6);
 });
 
 test('a threshold on the joint distance is a level, too', () => {
   const near = rule('account', below('jointDistance', 0.06), { id: 'near' });
-  expect(dueOf(ten(0.61))).toMatchObject({ reason: 'calm' });
+  expect(dueOf(ten(0.61)).inMs).toBeCloseTo(6_100, 6);
+  expect(dueOf(ten(0.61), [near]).inMs).toBe(1_000);
   expect(dueOf(ten(0.61), [near])).toMatchObject({ reason: 'nearThreshold', subject: 'account' });
 });

@@ -116,19 +116,41 @@ describe('a 429 of the gateway, which is no JSON', () => {
     let nowMs = 0;
     for (let refusal = 0; refusal < 8; refusal += 1) {
       pause.refused(10_000, nowMs, nowMs);
-      const waitMs = pause.waitMs(true, nowMs);
+      const waitMs = pause.waitMs('protective', nowMs);
       waits.push(waitMs);
       nowMs += waitMs;
-      expect(pause.waitMs(true, nowMs)).toBe(0);
-      pause.leaves(nowMs);
-      expect(pause.waitMs(true, nowMs)).toBe(waitMs);
+      expect(pause.waitMs('protective', nowMs)).toBe(0);
+      pause.leaves('protective', nowMs);
+      expect(pause.waitMs('protective', nowMs)).toBe(waitMs);
     }
     expect(waits).toEqual([1000, 1000, 1000, 2000, 4000, 8000, 10_000, 10_000]);
     // Polls wait for all of what it asked for, and longer as refusals go on.
-    expect(pause.waitMs(false, nowMs)).toBeGreaterThan(20_000);
+    expect(pause.waitMs('normal', nowMs)).toBeGreaterThan(20_000);
     pause.passed(nowMs + 1);
-    expect(pause.waitMs(true, nowMs)).toBe(0);
-    expect(pause.waitMs(false, nowMs)).toBeGreaterThan(0);
+    expect(pause.waitMs('protective', nowMs)).toBe(0);
+    expect(pause.waitMs('normal', nowMs)).toBeGreaterThan(0);
+  });
+
+  test('Retry-After 60: reads of an endangered account stopped for a minute', () => {
+    const pause = new GatewayPause();
+    pause.refused(60_000, 0, 0);
+    expect(pause.waitMs('normal', 500)).toBe(59_500);
+    expect(pause.waitMs('watching', 500)).toBe(500);
+    pause.leaves('watching', 1_000);
+    // They are in nobody's way, and go on at their pace when something got through.
+    expect(pause.waitMs('protective', 1_000)).toBe(0);
+    pause.passed(1_000);
+    expect(pause.waitMs('watching', 1_000)).toBe(1_000);
+    expect(pause.waitMs('normal', 1_000)).toBe(59_000);
+    const waits: number[] = [];
+    let nowMs = 2_000;
+    for (let refusal = 0; refusal < 5; refusal += 1) {
+      pause.refused(60_000, nowMs, nowMs);
+      waits.push(pause.waitMs('watching', nowMs));
+      nowMs += 60_000;
+    }
+    expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 16_000]);
+    expect(pause.waitMs('watching', nowMs + 60_000)).toBe(0);
   });
 
   test('requests that were in flight together are one refusal, and an older reply ends nothing', () => {
@@ -136,7 +158,7 @@ describe('a 429 of the gateway, which is no JSON', () => {
     expect(pause.refused(undefined, 0, 100)).toBe(1000);
     expect(pause.refused(undefined, 50, 110)).toBeUndefined();
     pause.passed(60);
-    expect(pause.waitMs(true, 110)).toBeGreaterThan(0);
+    expect(pause.waitMs('protective', 110)).toBeGreaterThan(0);
     expect(pause.refused(undefined, 1200, 1300)).toBe(2000);
   });
 });

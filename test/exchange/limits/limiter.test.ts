@@ -32,8 +32,9 @@ function openLimiter(clock: ManualClock, store: RateLimitStore, limit: number, c
 }
 
 async function grantedOf(limiter: Limiter, clock: ManualClock, protective: boolean): Promise<boolean> {
-  const isAtHand = limiter.acquireAtOnce(PATH, protective, clock.monotonicMs());
-  return isAtHand || (await limiter.acquire(PATH, protective)).kind === 'granted';
+  const priority = protective ? 'protective' : 'normal';
+  const isAtHand = limiter.acquireAtOnce(PATH, priority, clock.monotonicMs());
+  return isAtHand || (await limiter.acquire(PATH, priority)).kind === 'granted';
 }
 
 describe('the table of limits', () => {
@@ -190,10 +191,10 @@ describe('the limiter', () => {
     };
     const limiter = openLimiter(clock, createMemoryRateLimitStore(clock), 0, { table, reservedShare: 0 });
     for (let round = 0; round < 5; round += 1) {
-      await Promise.all(Array.from({ length: 200 }, () => limiter.acquire(PATH, false)));
+      await Promise.all(Array.from({ length: 200 }, () => limiter.acquire(PATH, 'normal')));
       clock.advance(100);
     }
-    expect((await limiter.acquire('/api/v4/other', false)).kind).toBe('granted');
+    expect((await limiter.acquire('/api/v4/other', 'normal')).kind).toBe('granted');
   });
 
   test('a permit that lapsed while another one was waited for is not used', async () => {
@@ -213,7 +214,7 @@ describe('the limiter', () => {
       tight: { limit: 10, periodMs: 1000, paths: [PATH] },
     };
     const limiter = openLimiter(clock, store, 0, { table });
-    expect((await limiter.acquire(PATH, false)).kind).toBe('granted');
+    expect((await limiter.acquire(PATH, 'normal')).kind).toBe('granted');
     expect(taken.filter((scope) => scope === 'test/tight')).toHaveLength(2);
   });
 

@@ -11,7 +11,7 @@ const READING = {
 function beginRead(memory: ReadMemory): { readonly signal: AbortSignal; end(): Promise<void> } {
   const signal = memory.signalFor(ACCOUNT);
   const { promise, resolve } = Promise.withResolvers<void>();
-  const tracked = memory.track(ACCOUNT, 'positions', promise);
+  const tracked = memory.track(ACCOUNT, 'positions', 0, promise);
   const end = async (): Promise<void> => {
     resolve();
     await tracked;
@@ -44,4 +44,17 @@ test('nothing to give up does not count', async () => {
   memory.abortReads(ACCOUNT);
   expect(read.signal.aborted).toBe(true);
   await read.end();
+});
+
+test('of reads that overtook one another the one that was sent last counts', async () => {
+  const memory = new ReadMemory();
+  const [first, second] = [beginRead(memory), beginRead(memory)];
+  expect(memory.underWay(ACCOUNT, 'positions')).toHaveLength(2);
+  const sentAt = (monotonicMs: number) => ({ ...READING, at: { ...READING.at, monotonicMs } });
+  memory.keep(ACCOUNT, 'positions', sentAt(2_000));
+  await second.end();
+  memory.keep(ACCOUNT, 'positions', sentAt(1_000));
+  await first.end();
+  expect(memory.recall(ACCOUNT).positions).toEqual(sentAt(2_000));
+  expect(memory.underWay(ACCOUNT, 'positions')).toEqual([]);
 });

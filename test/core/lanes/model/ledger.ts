@@ -16,6 +16,8 @@ export interface OrderTag {
   /** Its amount, of an order that only shows whether orders are taken. */
   readonly trialLots: number;
   readonly clientOrderId: string;
+  /** The market's net exposure in the read that it was sized by. */
+  readonly netLots: number;
 }
 
 interface OwnerReduction {
@@ -160,8 +162,9 @@ export class Ledger {
     const ownerActed =
       this.#reductions.some((reduction) => reduction.atMs >= sinceMs) || this.ownerAddedMs >= sinceMs;
     if (ownerActed || this.flattened || this.#overshot.has(fill.openDate)) return;
+    // It may take the market past flat, not to more than there was when it was sent.
+    const most = Math.max(Math.abs(fill.netBefore), fill.tag.netLots);
     // A trial may go beyond the net exposure by its own, smallest amount.
-    if (Math.abs(fill.netAfter) > Math.abs(fill.netBefore) + this.#trialLots)
-      throw new Violation('the net exposure rose');
+    if (Math.abs(fill.netAfter) > most + this.#trialLots) throw new Violation('the net exposure rose');
   }
 }

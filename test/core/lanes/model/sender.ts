@@ -186,10 +186,19 @@ export class Sender {
       filledMs: null,
       trialLots: order.trial === true ? lotsOf(order.request.amount) : 0,
       clientOrderId: step.request.clientOrderId,
+      netLots: netLotsOf(read),
     };
     ledger.notePlaced(tag);
     return tag;
   }
+}
+
+function netLotsOf(read: MarketRead | null): number {
+  const net = (read?.positions ?? []).reduce(
+    (sum, { direction, sizeBase }) => sum + (direction === 'short' ? -1 : 1) * lotsOf(sizeBase),
+    0,
+  );
+  return Math.abs(net);
 }
 
 /** What the order was priced by: ahead of a fence, and for one that only shows whether orders are taken, the latest read. */

@@ -56,7 +56,7 @@ export function setupOf(choices: Choices): Setup {
     labels: {},
     bothSign: 'signed',
     ltvUnit: 'auto',
-    marginModel: 'auto',
+    marginModel: at(17) % 8 > 3 ? 'isolated' : 'auto',
     nonceMode: readings.nonce,
     cancelCoversStops: readings.cancelCoversStops,
     cancel: oneIn(8, 8) ? 'never' : 'always',

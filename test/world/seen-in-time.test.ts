@@ -1,0 +1,118 @@
+import { expect, test } from 'vitest';
+import { openWorld, type World } from '../../src/world/open-world.ts';
+import type { TimedFault, WorldSpec } from '../../src/world/spec.ts';
+
+const CONFIG = `mode: enforce
+exchange: { baseUrls: ["https://one.example", "https://two.example"] }
+markets:
+  BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
+accounts:
+  - { id: desk-1, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [near] }
+rules:
+  - id: near
+    on: position
+    when: { liquidationDistance: { below: 3%, clearAbove: 8% } }
+    do: [{ reduce: { to: 20%, slippage: 3% } }]
+    severity: critical
+`;
+
+const START = 60_000;
+const FALL_MS = 60_000;
+/** To liquidation, when the fall begins. */
+const DISTANCE = 0.135;
+
+interface Scene {
+  /** Part of the price at the start that is lost per second. */
+  readonly speed: number;
+  readonly roundTripMs: number;
+  /** Of the first poll, against the beginning of the fall. */
+  readonly phaseMs?: number;
+  readonly faults?: readonly TimedFault[];
+  /** Far from everything. */
+  readonly isRich?: boolean;
+}
+
+/** A fall that ends the account unless it is reduced. */
+function sceneOf({ speed, roundTripMs, phaseMs = 0, faults = [], isRich = false }: Scene): WorldSpec {
+  const fallMs = FALL_MS + phaseMs;
+  const points: [number, string][] = [[0, String(START)]];
+  for (let ms = 100; ms <= (1_000 * 0.3) / speed; ms += 100) {
+    points.push([fallMs + ms, (START * (1 - (speed * ms) / 1_000)).toFixed(1)]);
+  }
+  // Long 0.5 at START: equity = collateral - 0.5 * fall, maintenance 3 % of what it is worth.
+  const liquidationPrice = START * (1 - DISTANCE);
+  const collateral = 0.5 * (START - liquidationPrice) + 0.03 * 0.5 * liquidationPrice;
+  return {
+    seed: 5,
+    durationMs: fallMs + 60_000,
+    exchange: {
+      accounts: [
+        {
+          id: 'desk-1',
+          collateral: { USDT: isRich ? '29000' : collateral.toFixed(2) },
+          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
+        },
+      ],
+    },
+    prices: [{ market: 'BTC_USDT', points }],
+    daemons: [{ name: 'north', config: CONFIG }],
+    network: { toExchange: roundTripMs / 2, toDaemon: roundTripMs / 2 },
+    faults: [...faults],
+  };
+}
+
+const liquidations = ({ exchange }: World): number =>
+  exchange.model.ledger({ kinds: ['liquidation_started'] }).length;
+
+/** When requests reached the exchange, milliseconds since the start. */
+const times = ({ exchange, startMs }: World, endpoint: string, fromMs = 0): readonly number[] =>
+  exchange.log.list({ endpoint }).flatMap(({ atMs }) => (atMs - startMs >= fromMs ? [atMs - startMs] : []));
+
+test.each([0, 2_500, 5_000, 7_500])(
+  'a fall of 1 % a second, begun %i ms into a calm interval: the breach was seen when it was over',
+  async (phaseMs) => {
+    const world = openWorld(sceneOf({ speed: 0.01, roundTripMs: 800, phaseMs }));
+    await world.run();
+    expect(liquidations(world)).toBe(0);
+    expect(world.errors).toEqual([]);
+  },
+);
+
+test('replies that take three seconds: a read each second nevertheless, where a breach is near', async () => {
+  const world = openWorld(sceneOf({ speed: 0.002, roundTripMs: 3_000 }));
+  const breachMs = FALL_MS + (1_000 * (DISTANCE - 0.03)) / 0.002;
+  await world.run(breachMs + 3_000);
+  const reads = times(world, 'openPositions', breachMs - 3_000).filter((atMs) => atMs < breachMs);
+  expect(reads.length).toBeGreaterThanOrEqual(3);
+  expect(world.errors).toEqual([]);
+});
+
+test('far from any threshold nothing overlaps, however slow the reads are', async () => {
+  const world = openWorld(sceneOf({ speed: 0.001, roundTripMs: 3_000, isRich: true }));
+  await world.run(FALL_MS);
+  // What it holds is not known before the first reply.
+  const reads = times(world, 'openPositions', 10_000);
+  const gaps = reads.slice(1).map((atMs, index) => atMs - (reads[index] ?? 0));
+  expect(Math.min(...gaps)).toBeGreaterThan(5_000);
+});
+
+test('one 429 of the gateway with Retry-After 60 in a fall: nobody looked for a minute', async () => {
+  const atMs = FALL_MS + 15_000;
+  const refusal = { kind: 'gatewayStatus', status: 429, retryAfterMs: 60_000 } as const;
+  const fault: TimedFault = { atMs, untilMs: atMs + 11_000, fault: { effect: refusal } };
+  const world = openWorld(sceneOf({ speed: 0.003, roundTripMs: 100, faults: [fault] }));
+  await world.run();
+  expect(liquidations(world)).toBe(0);
+  // While it refuses, reads go more and more seldom.
+  const reads = times(world, 'openPositions', atMs).filter((ms) => ms < atMs + 11_000);
+  expect(reads.length).toBeLessThanOrEqual(6);
+  expect(world.errors).toEqual([]);
+});
+
+test('the same while the account is far from everything: polls keep to the minute', async () => {
+  const refusal = { kind: 'gatewayStatus', status: 429, retryAfterMs: 60_000 } as const;
+  const fault: TimedFault = { atMs: 1_000, untilMs: 12_000, fault: { effect: refusal } };
+  const world = openWorld(sceneOf({ speed: 0.001, roundTripMs: 100, faults: [fault], isRich: true }));
+  await world.run(FALL_MS);
+  expect(times(world, 'openPositions', 13_000)).toEqual([]);
+});
