@@ -89,12 +89,13 @@ export function desiredStop(
 ): DesiredStop | BlockedStop | undefined {
   const asked = scene.admitted.covers.filter((cover) => cover.positionId === position.positionId);
   const [first, ...others] = asked;
-  if (first === undefined || position.liquidationPrice === 'none') return undefined;
+  const liquidationPrice = nearestLiquidation(position, scene.state);
+  if (first === undefined || liquidationPrice === 'none') return undefined;
   const cover = others.reduce((nearest, other) => (other.at < nearest.at ? other : nearest), first);
   const slippage = Math.max(...asked.map((other) => other.slippage));
   const why = stopBlock(position);
   if (why !== undefined) return { key: cover.key, blocked: why };
-  const { direction, markPrice, liquidationPrice, markError } = position;
+  const { direction, markPrice, markError } = position;
   if (direction === null || markPrice === null || liquidationPrice === null) return undefined;
   const amount = stopAmount(position, room?.left, scene);
   if (amount === undefined) return { key: cover.key, blocked: 'netExposure' };
@@ -115,6 +116,21 @@ export function desiredStop(
     basis: { liquidationPrice, roomBase },
     anchor,
   };
+}
+
+/**
+ * Under cross margin a position's own liquidation price holds every other price still. Where the markets fall together the
+ * account is gone long before that, and a stop reckoned from it never triggers.
+ */
+function nearestLiquidation(
+  { positionId, liquidationPrice, direction }: ReadPosition,
+  { jointLimits = [] }: LaneState,
+): ReadPosition['liquidationPrice'] {
+  const joint = jointLimits.find((limit) => limit.positionId === positionId)?.liquidationPrice;
+  if (joint === undefined || liquidationPrice === null) return liquidationPrice;
+  if (liquidationPrice === 'none') return joint;
+  const isNearer = Number(joint) > Number(liquidationPrice) === (direction === 'long');
+  return isNearer ? joint : liquidationPrice;
 }
 
 /**

@@ -300,6 +300,19 @@ describe('both sides open', () => {
 });
 
 describe('protect', () => {
+  test('in a pool the stop is reckoned from where all markets together use it up, until that has not been read for a minute', () => {
+    const far = at({ liquidation: '400' });
+    const joint = { ...far, jointLiquidationPrice: '950' as DecimalString };
+    const driver = new Driver({ cancelCoversStops: false }).read(joint).ask(action(protect));
+    // 60 % of the way from 1000 to 950.
+    expect(driver.place().request.activationPrice).toBe('970');
+    // A read of this market alone does not tell.
+    for (let seconds = 0; seconds < 60; seconds += 10) driver.later(9_000).read(far);
+    expect(driver.state.jointLimits).toHaveLength(1);
+    expect(driver.next()).toMatchObject({ kind: 'idle', why: 'setInPlace' });
+    expect(driver.later(10_000).read(far).state.jointLimits).toBeUndefined();
+  });
+
   test('places one standing stop for the whole position, 60 % of the way to liquidation', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     const { request } = driver.place();

@@ -52,6 +52,7 @@ test('a stop that the market runs towards is not taken down: before it could be 
   calm.answerRead(at({ mark: '998' }));
   expect(calm.next().kind).toBe('cancelAll');
   const racing = covered();
+  racing.state = { ...racing.state, roundTripMs: 1_000 };
   racing
     .later(1_000)
     .read(at({ mark: '990' }))
