@@ -127,7 +127,7 @@ describe('using rules', () => {
     ].map(rulesOf);
     const different = plain?.filter(({ checksum }, index) => checksum !== changed?.[index]?.checksum);
     expect(different?.map(({ id }) => id)).toEqual(['balanced/near-liquidation']);
-    expect(changed?.[1]).toMatchObject({ limits: { perHour: 1 }, severity: 'info', forMs: 1000 });
+    expect(changed?.[1]).toMatchObject({ limits: { perHour: 1 }, severity: 'info', forMs: 0 });
     expect(changed?.[1]?.limits.cooldownMs).toBeUndefined();
   });
 

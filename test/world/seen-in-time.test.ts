@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedFault, WorldSpec } from '../../src/world/spec.ts';
 
-const CONFIG = `mode: enforce
+const configOf = (hold: string): string => `mode: enforce
 exchange: { baseUrls: ["https://one.example", "https://two.example"] }
 markets:
   BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
@@ -12,6 +12,7 @@ rules:
   - id: near
     on: position
     when: { liquidationDistance: { below: 3%, clearAbove: 8% } }
+    for: ${hold}
     do: [{ reduce: { to: 20%, slippage: 3% } }]
     severity: critical
 `;
@@ -30,10 +31,18 @@ interface Scene {
   readonly faults?: readonly TimedFault[];
   /** Far from everything. */
   readonly isRich?: boolean;
+  readonly hold?: string;
 }
 
 /** A fall that ends the account unless it is reduced. */
-function sceneOf({ speed, roundTripMs, phaseMs = 0, faults = [], isRich = false }: Scene): WorldSpec {
+function sceneOf({
+  speed,
+  roundTripMs,
+  phaseMs = 0,
+  faults = [],
+  isRich = false,
+  hold = '0s',
+}: Scene): WorldSpec {
   const fallMs = FALL_MS + phaseMs;
   const points: [number, string][] = [[0, String(START)]];
   for (let ms = 100; ms <= (1_000 * 0.3) / speed; ms += 100) {
@@ -55,7 +64,7 @@ function sceneOf({ speed, roundTripMs, phaseMs = 0, faults = [], isRich = false 
       ],
     },
     prices: [{ market: 'BTC_USDT', points }],
-    daemons: [{ name: 'north', config: CONFIG }],
+    daemons: [{ name: 'north', config: configOf(hold) }],
     network: { toExchange: roundTripMs / 2, toDaemon: roundTripMs / 2 },
     faults: [...faults],
   };
@@ -115,4 +124,18 @@ test('the same while the account is far from everything: polls keep to the minut
   const world = openWorld(sceneOf({ speed: 0.001, roundTripMs: 100, faults: [fault], isRich: true }));
   await world.run(FALL_MS);
   expect(times(world, 'openPositions', 13_000)).toEqual([]);
+});
+
+test('a rule that held its second after the last read that came: its order waited for another read', async () => {
+  // It falls through the threshold at 36.1 s; from 37 s on no read is answered.
+  const atMs = FALL_MS + 37_000;
+  const outage: TimedFault = {
+    atMs,
+    fault: { effect: { kind: 'hang' }, target: { endpoint: 'openPositions' } },
+  };
+  const world = openWorld(sceneOf({ speed: 0.003, roundTripMs: 100, hold: '1s', faults: [outage] }));
+  await world.run();
+  const [order] = times(world, 'stopLimit');
+  expect(order).toBeLessThan(atMs + 2_000);
+  expect(world.errors).toEqual([]);
 });

@@ -47,8 +47,8 @@ function withBlock<T extends Intent | Cover>(
   if (why !== null) {
     const { key, positionId, ruleId } = subject;
     // The owner's own close looks like an absence too: those are told when they last. And with both sides of a market
-    // open, one of them has always passed its liquidation price.
-    const isOrdinary = why === 'disagreement' && read !== null && isHedged(read);
+    // open, one of them has always passed its liquidation price, and the smaller one has no stop.
+    const isOrdinary = why === 'netExposure' || (why === 'disagreement' && read !== null && isHedged(read));
     const alarm = why !== 'positionNotSeen' && !isOrdinary;
     const about = { key, positionId, ruleId, reason: why, words: BLOCK_WORDS[why], alarm };
     turn.audit.emit({ kind: 'blocked', ...about });

@@ -7,11 +7,11 @@ import { orderSetDifference } from '../orders/order-set.ts';
 import { isSentFor, offsetFromActivation } from '../orders/outstanding.ts';
 import { isRacing } from '../orders/racing.ts';
 import type { Admitted, Want } from '../orders/want.ts';
-import { roundToStep, toDecimal } from '../quantities/decimal.ts';
+import { type Decimal, roundToStep, toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { isCancelHeldBack, withHeld } from './absence.ts';
 import { mayHideOrders } from './doubtful.ts';
-import { type Intent, type LaneState, type MarketRead, type Step } from './lane-state.ts';
+import { type Intent, type LaneState, type MarketRead, type ReadPosition, type Step } from './lane-state.ts';
 import { type DecidedStep, ownCancel, pausedBy, placeStep, type Turn } from './lane-turn.ts';
 import { findPosition, isSameHolding, mayPrice } from './market-read.ts';
 import { trialStep } from './trial-step.ts';
@@ -128,6 +128,16 @@ function isMeant({ basis, positionId }: Intent, latestRead: MarketRead): boolean
   return isSameHolding(basis, position) && !hasGrown;
 }
 
+function netRoomOf(
+  position: ReadPosition,
+  read: MarketRead,
+  state: LaneState,
+  { hedge }: AccountSettings,
+): Decimal | undefined {
+  const mayHide = state.priorOrdersPossible || (state.doubt !== null && mayHideOrders(state.doubt));
+  return hedge === 'net' ? netRoom(position, withHeld(read, state), state.orders, mayHide) : undefined;
+}
+
 const NOTHING_READ: MarketRead = { positions: [], sentAtMs: 0, receivedAtMs: 0 };
 
 /**
@@ -143,8 +153,7 @@ function withinRoom(
   for (const want of wants) {
     if (want === undefined) continue;
     const { position, amount } = want;
-    const room =
-      settings.hedge === 'net' ? netRoom(position, withHeld(read, state), state.orders) : undefined;
+    const room = netRoomOf(position, read, state, settings);
     if (room === undefined || amount.lte(room)) return want;
     const left = roundToStep(room, toDecimal(market.amountStep), 'down');
     if (want.resend === null && left.gte(leastAmount(market))) return { ...want, amount: left };

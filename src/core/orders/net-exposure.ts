@@ -43,20 +43,6 @@ export function mayRaiseNet(position: ReadPosition, read: MarketRead): boolean {
   return otherSideBase(position, read).gt(net);
 }
 
-/** Two liquidation prices of one market nearer than this, as a share of its price, are the same. */
-const SAME_PRICE = 0.001;
-
-/**
- * Whether each side of a market has a margin of its own, as its liquidation price tells: in a pool both have the same.
- * Then closing all of the side in danger is what saves its margin, also beyond the net exposure.
- */
-export function haveOwnMargins(read: MarketRead, { marginModel }: AccountSettings): boolean {
-  if (marginModel !== 'auto') return marginModel === 'isolated';
-  const prices = read.positions.map(({ liquidationPrice }) => Number(liquidationPrice ?? 'none'));
-  const [least, most] = [Math.min(...prices), Math.max(...prices)];
-  return most - least > SAME_PRICE * most;
-}
-
 /** What is open on other sides of a market; what has no known direction counts as another side. */
 function otherSideBase({ direction }: ReadPosition, { positions }: MarketRead): Decimal {
   return positions
@@ -66,21 +52,36 @@ function otherSideBase({ direction }: ReadPosition, { positions }: MarketRead): 
 
 /**
  * How much more may be taken from a side so that, whichever of our orders fill, the net exposure is no larger than it is
- * now: all of them together at most twice as much, which leaves as much the other way round. Undefined: all of it may,
- * or what stands may take all of it already.
+ * now: all of them together at most twice as much, which leaves as much the other way round. `mayHideOrders`: orders of
+ * an earlier store epoch may stand, which were bound by the net exposure. Undefined: all of it may be taken, or what
+ * stands for certain may take all of it already.
  */
 export function netRoom(
   position: ReadPosition,
   read: MarketRead,
   orders: readonly OwnOrder[],
+  mayHideOrders: boolean,
 ): Decimal | undefined {
   if (!mayRaiseNet(position, read)) return undefined;
-  const standing = orders
-    .filter(({ positionId }) => positionId === position.positionId)
-    .reduce((sum, { amount }) => sum.plus(toDecimal(amount)), ZERO);
-  const net = netExposure(position, read);
-  if (net.gt(ZERO) && standing.gte(toDecimal(position.sizeBase))) return undefined;
-  return maxDecimal(maxDecimal(net, ZERO).times(TWO).minus(standing), ZERO);
+  const own = orders.filter(({ positionId }) => positionId === position.positionId);
+  const net = maxDecimal(netExposure(position, read), ZERO);
+  const isAllOut = sumOf(own.filter(standsForCertain)).gte(toDecimal(position.sizeBase));
+  if (net.gt(ZERO) && isAllOut) return undefined;
+  return maxDecimal((mayHideOrders ? net : net.times(TWO)).minus(sumOf(own)), ZERO);
+}
+
+function sumOf(orders: readonly OwnOrder[]): Decimal {
+  return orders.reduce((sum, { amount }) => sum.plus(toDecimal(amount)), ZERO);
+}
+
+function standsForCertain(order: OwnOrder): boolean {
+  return (
+    order.status === 'open' &&
+    !order.presumedFilled &&
+    !order.ambiguous &&
+    order.mayHaveVanished !== true &&
+    order.behindCancel !== true
+  );
 }
 
 const TWO = ONE.plus(ONE);

@@ -1,4 +1,5 @@
 import { isOpen } from '../intents/intent.ts';
+import { hasOwnMargin } from '../intents/own-margin.ts';
 import { reductionAmount } from '../intents/targets.ts';
 import { isHeld, isUncertain, withHeld } from '../lanes/absence.ts';
 import { type Intent, type OwnOrder, type ReadPosition } from '../lanes/lane-state.ts';
@@ -14,7 +15,7 @@ import {
 } from '../quantities/decimal.ts';
 import { canRemove } from './beside.ts';
 import { fillNeed, type SetPlan } from './fill-need.ts';
-import { haveOwnMargins, isHedged, leastAmount, mayRaiseNet, netExposure, netRoom } from './net-exposure.ts';
+import { isHedged, leastAmount, mayRaiseNet, netExposure, netRoom } from './net-exposure.ts';
 import { isSentFor, outstandingBase } from './outstanding.ts';
 import { coverOrders, desiredStop, judgeCovers, type StopRoom } from './protective-stop.ts';
 import type { Removal, SetDifference, SetScene, Want } from './want.ts';
@@ -127,7 +128,7 @@ function exposureBudget(position: ReadPosition, scene: SetScene): Decimal | unde
   );
   const exposure = withHeld(scene.read, scene.state);
   if (flatten || !isHedged(exposure)) return undefined;
-  if (!isNetBound(position, scene) && haveOwnMargins(exposure, scene.settings)) return undefined;
+  if (!isNetBound(position, scene) && hasOwnMargin(position, scene.state, scene.settings)) return undefined;
   return maxDecimal(netExposure(position, exposure), ZERO);
 }
 
@@ -276,8 +277,8 @@ function trimToNet(scene: SetScene, plan: SetPlan): void {
   const exposure = withHeld(read, state);
   const left = new Map<string, Decimal>();
   for (const position of read.positions) {
-    const most = netRoom(position, exposure, []);
-    const room = netRoom(position, exposure, state.orders);
+    const most = netRoom(position, exposure, [], false);
+    const room = netRoom(position, exposure, state.orders, state.priorOrdersPossible);
     if (most === undefined) continue;
     if (room !== undefined) left.set(position.positionId, room);
     const own = countedOrders(scene, position);

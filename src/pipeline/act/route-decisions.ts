@@ -118,11 +118,14 @@ export function actOn(
   const ledger = documents.limits ?? EMPTY_LEDGER;
   const limitsOf = limitInputs(account, inForce, acting, conclusive);
   const admitted = admitEpisodes(ledgerOnClock(ledger, moment), limitsOf, laneMs);
-  const known = viewsWhenNeeded(account, stored, acting, observation, snapshot, evaluation);
-  const views = known ?? [];
-  const { positions } = observation;
-  const isComplete = positions?.list.complete === true;
   const routes = documents.routes ?? NO_ROUTES;
+  // Those that a rule has begun to fire by are its positions, also where it fired between two reads.
+  const hasBegun = acting.some((request) => routes.routes[actionKey(request, null)] === undefined);
+  const isNew = observation.positions?.isNew === true;
+  const positions = isNew || hasBegun ? observation.positions : undefined;
+  const known = positions && viewsWhenNeeded(account, stored, acting, snapshot, evaluation);
+  const views = known ?? [];
+  const isComplete = positions?.list.complete === true;
   const routed = routeRequests(routes, {
     active: acting,
     conclusive,
@@ -134,7 +137,7 @@ export function actOn(
     plan: planner(stored, accountOf(snapshot, evaluation, rules.settings, now)),
   });
   const inbox = takeInbox(documents.inbox, {
-    positions: positions === undefined ? undefined : views,
+    positions: isNew ? views : undefined,
     complete: isComplete,
     markets: [...stored.lanes.keys()],
     nowMs: now.wallMs,
@@ -261,13 +264,11 @@ function viewsWhenNeeded(
   account: WatchedAccount,
   stored: StoredAccount,
   acting: readonly ActionRequest[],
-  observation: Observation,
   snapshot: Snapshot,
   evaluation: Evaluation,
 ): readonly PositionView[] | undefined {
   const hasOrders = (stored.documents.inbox?.orders.length ?? 0) > 0;
-  if (observation.positions === undefined || !(isBusy(stored) || hasOrders || acting.length > 0))
-    return undefined;
+  if (!isBusy(stored) && !hasOrders && acting.length === 0) return undefined;
   return positionViews(snapshot, evaluation.state, account.rules);
 }
 

@@ -21,13 +21,17 @@ export interface Observation {
 }
 
 export interface PositionsRead {
+  /** Whether no commit was decided with it yet. */
+  readonly isNew: boolean;
   readonly list: PositionList;
   /** Milliseconds on the lanes' clock; the sending is stated as early as the clocks' error allows. */
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
   /** The reads before it that this process made in the last seconds, oldest first. */
-  readonly earlier: () => readonly Pick<PositionsRead, 'list' | 'sentAtMs'>[];
+  readonly earlier: () => readonly SentList[];
 }
+
+type SentList = Pick<PositionsRead, 'list' | 'sentAtMs'>;
 
 /** @returns undefined when a request of ours overtook the reads: they are out of date. */
 export async function observeAccount(
@@ -73,7 +77,7 @@ export function observationOf(
   return {
     sources: observed as SnapshotSources,
     at,
-    positions: isNew('positions') ? positionsRead(context, account, kept.positions, at) : undefined,
+    positions: positionsRead(context, account, kept.positions, at),
     readings: readingsToStore(account, stored, observed, isNew, at),
     kept,
   };
@@ -87,7 +91,7 @@ function positionsRead(
 ): PositionsRead | undefined {
   if (kept === undefined || kept.reading.kind !== 'read') return undefined;
   if (aged(kept.reading, kept.at, at).ageMs > rules.settings.maxSnapshotAgeMs) return undefined;
-  const sentRead = ({ reading, at: sent }: KeptReading): ReturnType<PositionsRead['earlier']> =>
+  const sentRead = ({ reading, at: sent }: KeptReading): readonly SentList[] =>
     reading.kind !== 'read'
       ? []
       : [
@@ -100,6 +104,7 @@ function positionsRead(
   return (
     read && {
       ...read,
+      isNew: memory.isNew(id, 'positions'),
       earlier: () =>
         memory
           .recentPositions(id)

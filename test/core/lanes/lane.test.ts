@@ -237,6 +237,14 @@ describe('both sides open', () => {
     expect(ends(driver)).toEqual(['open']);
   });
 
+  test('beside what an earlier store epoch may have left open a reduction of a tight hedge is within the net exposure', () => {
+    const driver = new Driver({ cancelCoversStops: false });
+    driver.state = { ...newLane('desk', MARKET, 'L1', driver.nowMs), doubt: null, priorOrdersPossible: true };
+    driver.read(likely, large).ask(action(all, { subject: 'position:1' }));
+    expect(driver.lose('place').read(likely, large).next().kind).toBe('wait');
+    expect(driver.state.orders.map(({ amount }) => amount)).toEqual(['0.4']);
+  });
+
   test('a reduction waited for the cancel of a stop that takes up the net exposure', () => {
     const cover = action(protect, { ruleId: 'cover', subject: 'position:1' });
     const driver = new Driver().read(long, short).ask(cover);
@@ -247,14 +255,25 @@ describe('both sides open', () => {
   });
 
   test('a side with a margin of its own was left with what exceeds the net exposure, and was liquidated', () => {
-    const own = { ...short, liquidationPrice: known('1100' as DecimalString) };
-    const driver = new Driver().read(long, own).ask(action(all, { subject: 'position:1' }));
+    const driver = new Driver()
+      .read({ ...long, margin: 'own' }, { ...short, margin: 'own' })
+      .ask(action(all, { subject: 'position:1' }));
     expect(driver.place().request.amount).toBe('1');
   });
 
+  test('a stop that the smaller side of a hedge cannot have was an alarm in every hedged account', () => {
+    const driver = new Driver()
+      .read(long, short)
+      .ask(action(protect, { ruleId: 'cover', subject: 'position:2' }));
+    expect(driver.next().kind).toBe('idle');
+    expect(driver.reasons('blocked')).toEqual(['netExposure']);
+    expect(driver.events.filter(({ alarm }) => alarm)).toEqual([]);
+  });
+
   test('a side with a margin of its own is not closed beyond the net exposure where the other side would be larger', () => {
-    const own = { ...large, liquidationPrice: known('1100' as DecimalString) };
-    const driver = new Driver().read(long, own).ask(action(all, { subject: 'position:1' }));
+    const driver = new Driver()
+      .read({ ...long, margin: 'own' }, { ...large, margin: 'own' })
+      .ask(action(all, { subject: 'position:1' }));
     expect(driver.place().request.amount).toBe('0.4');
   });
 });
