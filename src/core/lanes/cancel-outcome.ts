@@ -99,15 +99,18 @@ export function cancelled(
   nowMs: number,
   audit: Recorder,
 ): LaneState {
-  const { roomTakenMs: _, cancelPendingUntilMs: __, cancelRefusals: ___, ...rest } = state;
+  const { roomTakenMs, coverRoomTakenMs, cancelPendingUntilMs: _, cancelRefusals: __, ...rest } = state;
   const ownTypes = orderTypesOf(state.market);
   const { types } = step.request;
   const coversOwn = types === undefined || ownTypes.every((type) => types.includes(type));
   const left = withLeft(rest, afterCancel(state.orders, types, sentMs, settings, ownTypes));
   const settled = coversOwn ? settleDoubt(left, sentMs, settings, audit) : rest;
   const readAfterMs = nowMs + settings.readLagMs;
-  const retryAtMs =
-    state.roomTakenMs === undefined ? settled.retryAtMs : { ...settled.retryAtMs, reduce: nowMs };
+  const retryAtMs = {
+    ...settled.retryAtMs,
+    ...(roomTakenMs !== undefined && { reduce: nowMs }),
+    ...(coverRoomTakenMs !== undefined && { cover: nowMs }),
+  };
   const intents = settled.intents.map((intent) =>
     step.unfilled.includes(intent.positionId) && intent.end === null
       ? { ...intent, failures: intent.failures + 1 }

@@ -81,6 +81,8 @@ export interface LaneState {
   readonly orderRefusedMs?: number;
   /** When an order was refused (116) although orders of ours stand on that side: they may take up its room. */
   readonly roomTakenMs?: number;
+  /** The same for a stop nearer to the market, by the one that it was to be placed beside. Absent: it was not. */
+  readonly coverRoomTakenMs?: number;
   /** Until then a cancel that was not answered may still take effect. */
   readonly cancelPendingUntilMs?: number;
   /**

@@ -2,7 +2,7 @@ import { type Recorder, recorder } from '../audit/audit-event.ts';
 import { taughtByPrice } from '../orders/activation-gap.ts';
 import { suspectStops, trustStops } from '../orders/after-outage.ts';
 import { coarserStep, forgetStep } from '../orders/market-steps.ts';
-import { afterFill } from '../orders/outstanding.ts';
+import { afterFill, standsAlready } from '../orders/outstanding.ts';
 import { classifyRejection, isAlarming, isPassing, retryPauseMs } from '../orders/rejection.ts';
 import type { CommandOutcome, ExchangeError, PlacedOrder } from '../ports/exchange.ts';
 import { toDecimal } from '../quantities/decimal.ts';
@@ -354,7 +354,11 @@ function sideRefused(state: LaneState, order: OwnOrder, settings: AccountSetting
   );
   if (isCrowded || order.trial === true) {
     const isNews = isCrowded && (order.role === 'reduce' || order.trial === true);
-    const roomTaken = isNews ? { roomTakenMs: nowMs } : {};
+    const isBesideCover = order.role === 'cover' && order.trial !== true && standsAlready(state, order);
+    const roomTaken = {
+      ...(isNews && { roomTakenMs: nowMs }),
+      ...(isBesideCover && { coverRoomTakenMs: nowMs }),
+    };
     const trusted = order.role === 'cover' ? trustStops(dropAdmitted(state, order.key)) : state;
     const delayed = delay(trusted, retryKindOf(order), nowMs);
     return { ...delayed, ...roomTaken, readAfterMs, ignoreReadsBeforeMs: readAfterMs };

@@ -45,6 +45,7 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
     orderAcceptedMs: _,
     orderRefusedMs: __,
     roomTakenMs: ___,
+    coverRoomTakenMs: ____,
     cancelPendingUntilMs: pendingMs,
     ...kept
   } = state;

@@ -5,8 +5,7 @@ import { toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { speedTowards } from './activation-gap.ts';
 import { orderTypesOf } from './order-request.ts';
-import { offsetFromActivation } from './outstanding.ts';
-import { coverOrders } from './protective-stop.ts';
+import { coverOrders, offsetFromActivation } from './outstanding.ts';
 
 /** An order that was accepted proves for so long that what a cancel takes down can be put up again. */
 export const PROOF_MS = 10_000;
@@ -74,8 +73,14 @@ export function judgeAnyCancel(
  * An order was refused because others take up its room (116), which orders of ours do: the exchange judges orders, and
  * nothing can be added before a cancel. So that refusal proves as much as an acceptance.
  */
-function isRoomTaken({ roomTakenMs }: LaneState, { refusedMs }: OrderRecord, nowMs: number): boolean {
-  return roomTakenMs !== undefined && roomTakenMs > refusedMs && nowMs - roomTakenMs <= PROOF_MS;
+function isRoomTaken(
+  { roomTakenMs, coverRoomTakenMs }: LaneState,
+  { refusedMs }: OrderRecord,
+  nowMs: number,
+): boolean {
+  return [roomTakenMs, coverRoomTakenMs].some(
+    (atMs) => atMs !== undefined && atMs > refusedMs && nowMs - atMs <= PROOF_MS,
+  );
 }
 
 const LEAST_RACE_MS = 3_000;

@@ -16,8 +16,8 @@ import {
 import { canRemove } from './beside.ts';
 import { fillNeed, type SetPlan } from './fill-need.ts';
 import { isHedged, leastAmount, mayRaiseNet, netExposure, netRoom } from './net-exposure.ts';
-import { isSentFor, outstandingBase } from './outstanding.ts';
-import { coverOrders, desiredStop, isAtRest, judgeCovers, type StopRoom } from './protective-stop.ts';
+import { coverOrders, isSentFor, outstandingBase } from './outstanding.ts';
+import { desiredStop, isAtRest, judgeCovers, type StopRoom } from './protective-stop.ts';
 import type { Removal, SetDifference, SetScene, Want } from './want.ts';
 
 /** Compares what is wanted in a market with what of ours may be open there. */

@@ -1,4 +1,4 @@
-import { type MarketRead, type OwnOrder, type ReadPosition } from '../lanes/lane-state.ts';
+import { type LaneState, type MarketRead, type OwnOrder, type ReadPosition } from '../lanes/lane-state.ts';
 import { findPosition } from '../lanes/market-read.ts';
 import type { OrderType } from '../ports/exchange.ts';
 import {
@@ -266,6 +266,29 @@ export function isSentFor(order: OwnOrder, position: ReadPosition): boolean {
     order.openDate === null || position.openDate === null || order.openDate === position.openDate;
   if (position.direction === null) return isSame;
   return isSame && order.request.side === reducingSide(position.direction);
+}
+
+/** A stop of ours as large as this one stands for the same position. */
+export function standsAlready(state: LaneState, { positionId, amount }: OwnOrder): boolean {
+  return state.orders.some(
+    (other) =>
+      other.role === 'cover' &&
+      other.status === 'open' &&
+      other.positionId === positionId &&
+      toDecimal(other.amount).gte(toDecimal(amount)),
+  );
+}
+
+/** Stops of ours that cover a position. */
+export function coverOrders(state: LaneState, position: ReadPosition): readonly OwnOrder[] {
+  return state.orders.filter(
+    (order) =>
+      order.role === 'cover' &&
+      order.trial !== true &&
+      !order.presumedFilled &&
+      order.positionId === position.positionId &&
+      isSentFor(order, position),
+  );
 }
 
 /** How far the market has run from an activation, in the direction away from it; negative: it went past. */

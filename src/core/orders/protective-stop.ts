@@ -11,9 +11,10 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import type { OwnStop } from '../quantities/snapshot.ts';
+import { PROOF_MS } from './cancel-policy.ts';
 import { leastAmount } from './net-exposure.ts';
 import { type OrderPrices, shapeProtect } from './order-prices.ts';
-import { isSentFor, offsetFromActivation } from './outstanding.ts';
+import { offsetFromActivation } from './outstanding.ts';
 import type { Removal, SetScene, Want } from './want.ts';
 
 /** The one standing stop that a position should have, all its `protect` actions taken together. */
@@ -41,17 +42,6 @@ export interface StopRoom {
 export interface BlockedStop {
   readonly key: string;
   readonly blocked: BlockReason;
-}
-
-export function coverOrders(state: LaneState, position: ReadPosition): readonly OwnOrder[] {
-  return state.orders.filter(
-    (order) =>
-      order.role === 'cover' &&
-      order.trial !== true &&
-      !order.presumedFilled &&
-      order.positionId === position.positionId &&
-      isSentFor(order, position),
-  );
 }
 
 /**
@@ -224,6 +214,8 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
     const compared = compareTightness(stop.prices, latest);
     if (compared < 0) return all('stopLoosened');
     if (compared === 0) return { place: [], remove: [] };
+    // Where the one that stands leaves no room for another, it has to go first.
+    if (leavesNoRoom(scene)) return all('noRoom');
     return stop.isTrimmed ? { place: [wantOf(stop, null)], remove: [] } : all('stopLoosened');
   }
   // A rounded-up amount may have been accepted as trimmed to the size.
@@ -266,6 +258,11 @@ function resend(stop: DesiredStop, latest: OwnOrder, scene: SetScene): JudgedCov
   const hasArrived = latest.arrivedByMs <= scene.nowMs;
   if (!hasArrived || offset === undefined || offset.lt(step)) return { place: [], remove: [] };
   return { place: [wantOf(stop, latest)], remove: [] };
+}
+
+/** A stop that was to be placed beside the one that stands was refused for that a moment ago. */
+function leavesNoRoom({ state: { coverRoomTakenMs }, nowMs }: SetScene): boolean {
+  return coverRoomTakenMs !== undefined && nowMs - coverRoomTakenMs <= PROOF_MS;
 }
 
 /**

@@ -93,7 +93,9 @@ export function jointLiquidationPrice(
   if (pool.kind !== 'value' || pool.value.kind === 'apart' || pool.value.markets.length === 1)
     return undefined;
   if (direction.kind !== 'value' || markPrice.kind !== 'value') return undefined;
-  const { pull } = pool.value;
+  const { pull, markets } = pool.value;
+  // Without any liquidation price the pool is estimated: too coarsely for an order that stands.
+  if (!markets.some((market) => market.distance.kind === 'value')) return undefined;
   const dir = direction.value === 'long' ? 1 : -1;
   if (pull * dir <= 0) return undefined;
   const distance = 1 / Math.abs(pull);
@@ -199,30 +201,66 @@ function liquidationSide(
   };
 }
 
+/** What a position has left until liquidation, money: by its liquidation price, and by its own margin. */
+interface Buffers {
+  readonly told: number;
+  readonly own: number;
+  /** How far rounding may have moved what its liquidation price tells. */
+  readonly error: number;
+}
+
+function buffersOf(position: PositionQuantities, { marketSettings }: PoolSettings): Buffers | undefined {
+  const { direction, markPrice, liquidationPrice, unrealizedPnl, markError, size } = position;
+  const margin = reported(position.record.margin);
+  if (direction.kind !== 'value' || markPrice.kind !== 'value' || liquidationPrice.kind !== 'value')
+    return undefined;
+  if (margin.kind !== 'value' || unrealizedPnl.kind !== 'value') return undefined;
+  const terms = marketSettings(position.market);
+  const rate = terms?.maintenanceMargin ?? 0;
+  const dir = direction.value === 'long' ? 1 : -1;
+  const priceError =
+    (terms === undefined ? 0 : toNumber(terms.priceStep)) +
+    (markError.kind === 'value' ? markError.value : 0);
+  const told = size * (1 - dir * rate) * dir * (markPrice.value - liquidationPrice.value);
+  const own = margin.value + unrealizedPnl.value - rate * size * markPrice.value;
+  return told > 0 ? { told, own, error: size * priceError } : undefined;
+}
+
 /**
  * Whether a position's liquidation price is where its own margin is used up, as under isolated margin. In a pool the
  * margin of the others stands behind it as well.
  */
-function hasOwnMargin(position: PositionQuantities, { marketSettings }: PoolSettings): boolean {
-  const { direction, markPrice, liquidationPrice, unrealizedPnl, markError, size } = position;
-  const margin = reported(position.record.margin);
-  if (direction.kind !== 'value' || markPrice.kind !== 'value' || liquidationPrice.kind !== 'value')
-    return false;
-  if (margin.kind !== 'value' || unrealizedPnl.kind !== 'value') return false;
-  const terms = marketSettings(position.market);
-  const rate = terms?.maintenanceMargin ?? 0;
-  const dir = direction.value === 'long' ? 1 : -1;
-  const buffer = size * (1 - dir * rate) * dir * (markPrice.value - liquidationPrice.value);
-  const own = margin.value + unrealizedPnl.value - rate * size * markPrice.value;
-  const priceError =
-    (terms === undefined ? 0 : toNumber(terms.priceStep)) +
-    (markError.kind === 'value' ? markError.value : 0);
-  return buffer > 0 && Math.abs(own - buffer) <= SAME_BUFFER * buffer + size * priceError;
+function hasOwnMargin(position: PositionQuantities, settings: PoolSettings): boolean {
+  const buffers = buffersOf(position, settings);
+  if (buffers === undefined) return false;
+  return Math.abs(buffers.own - buffers.told) <= SAME_BUFFER * buffers.told + buffers.error;
+}
+
+/** Free funds have to be so many times what rounding moves to be told from none. */
+const CLEARLY_FREE = 4;
+
+/**
+ * Whether a single position stands by its own margin to the last digit, although the account has funds that a pool would
+ * add to it, whether `freeMargin` has the position's profit in it already or not.
+ */
+function leavesFundsOut(position: PositionQuantities, settings: PoolSettings): boolean {
+  const buffers = buffersOf(position, settings);
+  const free = reported(position.record.freeMargin);
+  if (buffers === undefined || free.kind !== 'value' || position.unrealizedPnl.kind !== 'value') return false;
+  const { told, own, error } = buffers;
+  const least = CLEARLY_FREE * error;
+  const isOther = (buffer: number): boolean => Math.abs(buffer - told) >= least;
+  return (
+    free.value >= least &&
+    Math.abs(own - told) <= error &&
+    isOther(own + free.value) &&
+    isOther(own + free.value - position.unrealizedPnl.value)
+  );
 }
 
 /**
  * What stands behind a position: its own margin, or what it shares with others. Undefined where neither the config nor
- * the liquidation prices tell: a single position may have all of a pool, and looks the same.
+ * the liquidation prices tell: a single position may have all of a pool, and looks the same where no funds are free.
  */
 export function marginBehind(
   position: PositionQuantities,
@@ -231,8 +269,10 @@ export function marginBehind(
 ): 'own' | 'shared' | undefined {
   if (settings.marginModel !== 'auto') return settings.marginModel === 'isolated' ? 'own' : 'shared';
   if (pool.kind !== 'value') return undefined;
-  if (pool.value.kind === 'pooled') return pool.value.markets.length > 1 ? 'shared' : undefined;
-  return hasOwnMargin(position, settings) ? 'own' : undefined;
+  if (pool.value.kind === 'apart') return hasOwnMargin(position, settings) ? 'own' : undefined;
+  const [market, ...others] = pool.value.markets;
+  if (others.length > 0) return 'shared';
+  return market?.positions.length === 1 && leavesFundsOut(position, settings) ? 'own' : undefined;
 }
 
 /** Whether all markets of each currency tell the same buffer. Buffers in different currencies are not compared. */

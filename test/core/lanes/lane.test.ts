@@ -386,6 +386,19 @@ describe('protect', () => {
     expect(driver.next().kind).toBe('idle');
   });
 
+  test('tighter, and no room beside the one that stands: that one goes first', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.place();
+    driver.read(at({ liquidation: '960' }));
+    driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
+    driver.later(1_000).read(at({ liquidation: '960' }));
+    expect(driver.cancel().why).toBe('noRoom');
+    driver.answerRead(at({ liquidation: '960' }));
+    expect(driver.place().request.activationPrice).toBe('976');
+    expect(driver.state.orders).toHaveLength(1);
+    expect(driver.next().kind).toBe('idle');
+  });
+
   test('too many tightened ones beside each other are cleaned up', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();

@@ -1,7 +1,8 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
 import { AccountQuantities } from '../../../src/core/quantities/account.ts';
-import { jointLiquidationPrice } from '../../../src/core/quantities/joint-pool.ts';
+import { jointLiquidationPrice, marginBehind } from '../../../src/core/quantities/joint-pool.ts';
 import { known, NONE, unknown } from '../../../src/core/quantities/quantity.ts';
 import type { AccountSettings, MarketSettings } from '../../../src/core/quantities/settings.ts';
 import { at, d, PERP, position, positionsSnapshot, settings } from '../rules/fixtures.ts';
@@ -162,6 +163,47 @@ describe('jointDistance', () => {
     // Nine less one pulls of 1 / 60 %.
     for (const price of prices.slice(0, 9)) expect(price).toBeCloseTo(100 * (1 - 0.6 / 8), 6);
     expect(prices[9]).toBeUndefined();
+  });
+
+  const behind = (record: PositionRecord, changes: Partial<AccountSettings> = {}) => {
+    const account = accountOf([record], { marketSettings: () => PERP, ...changes });
+    return marginBehind(account.positions[0]!, account.pool, account.settings);
+  };
+  const RATE = PERP.maintenanceMargin;
+  /** A long of 1 at 100 with this margin, profit and buffer. */
+  const single = (margin: number, profit: number, equity: number, free: number): PositionRecord => {
+    const mark = 100 + profit;
+    const liquidation = mark - (equity - RATE * mark) / (1 - RATE);
+    return long(1, 0, {
+      margin: d(margin.toFixed(2)),
+      freeMargin: d(free.toFixed(2)),
+      unrealizedPnl: d(profit.toFixed(4)),
+      liquidationPrice: d((Math.ceil(liquidation * 10) / 10).toFixed(1)),
+    });
+  };
+
+  test('a single position that leaves free funds out of its liquidation price stands by its own margin', () => {
+    expect(behind(single(10, -2, 8, 500))).toBe('own');
+    expect(behind(single(10, 0, 10, 5))).toBe('own');
+    // Without free funds both models say the same.
+    expect(behind(single(10, -2, 8, 0))).toBeUndefined();
+    expect(behind(single(10, -2, 8, 500), { marginModel: 'cross' })).toBe('shared');
+  });
+
+  test('a single position of a pool is never taken for one with a margin of its own, however free funds are counted', () => {
+    fc.assert(
+      fc.property(
+        fc.double({ min: 4, max: 50, noNaN: true }),
+        fc.double({ min: -3, max: 20, noNaN: true }),
+        fc.double({ min: 0, max: 400, noNaN: true }),
+        fc.boolean(),
+        (margin, profit, other, withProfit) => {
+          const funds = margin + other;
+          const free = Math.max(0, withProfit ? funds + profit - margin : other);
+          expect(behind(single(margin, profit, funds + profit, free))).not.toBe('own');
+        },
+      ),
+    );
   });
 
   test('a position alone, or with a margin of its own, has no such price', () => {
