@@ -12,7 +12,7 @@ import {
 } from '../quantities/decimal.ts';
 import { asLearned, hasMovedAway, placingGaps } from './activation-gap.ts';
 import { canRemove, isSpent, resendUnsure, roomTakers } from './beside.ts';
-import { leastAmount } from './net-exposure.ts';
+import { isHedged, leastAmount } from './net-exposure.ts';
 import { shapeReduce } from './order-prices.ts';
 import { isWellPast, offsetFromActivation, outstandingBase } from './outstanding.ts';
 import { type Removal, type SetScene, type Want } from './want.ts';
@@ -149,7 +149,9 @@ function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan:
   }
   const { direction, markPrice, markError } = position;
   const gaps = placingGaps({ ...position, markPrice }, direction, scene);
-  const share = addition.part === undefined ? nearShare(amount, gaps, scene) : undefined;
+  // Of what is closed past the net exposure, a part that filled alone would leave a rest that may not be.
+  const isWhole = need.budget === undefined && scene.settings.hedge === 'net' && isHedged(scene.read);
+  const share = addition.part === undefined && !isWhole ? nearShare(amount, gaps, scene) : undefined;
   const { gap } = (share === undefined ? gaps.at(-1) : gaps[0]) ?? { gap: undefined };
   const part = share === undefined ? addition.part : 'near';
   const shape = shapeReduce({ direction, markPrice, markError }, slippage, scene.market, gap);

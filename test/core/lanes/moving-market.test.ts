@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
+import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
+import { known } from '../../../src/core/quantities/quantity.ts';
 import { at, Driver } from './driver.ts';
-import { action, all, half, protect } from './fixtures.ts';
+import { action, all, half, protect, view } from './fixtures.ts';
 
 test('an order refused for a while was sent with the price of a read from before: it is read again first', () => {
   const driver = new Driver().read(at({})).ask(action(half));
@@ -91,6 +93,24 @@ test('an order that the market had passed when it arrived is replaced at the nex
   expect(997 - Number(near.activationPrice)).toBeCloseTo(1.1, 1);
   expect(997 - Number(far.activationPrice)).toBeCloseTo(12, 0);
   expect([near.amount, far.amount]).toEqual(['0.225', '0.275']);
+  expect(driver.next().kind).toBe('idle');
+});
+
+test('one of two orders closed a part of a hedged side, and left a rest that was too small to be closed', () => {
+  const long = { positionSide: 'LONG', margin: 'own' } as const;
+  const short = view({
+    ...long,
+    positionId: '2',
+    positionSide: 'SHORT',
+    direction: known('short'),
+    sizeBase: '0.4' as DecimalString,
+  });
+  const driver = new Driver().read({ ...at({}), ...long }, short).ask(action(all));
+  driver.place();
+  driver.later(500).read({ ...at({ mark: '997' }), ...long }, short);
+  driver.cancel();
+  driver.later(21_000).answerRead({ ...at({ mark: '997' }), ...long }, short);
+  expect(driver.place().request.amount).toBe('1');
   expect(driver.next().kind).toBe('idle');
 });
 
