@@ -136,6 +136,7 @@ describe('the example config', () => {
       'balanced/account-last-line',
       'balanced/unclear-direction',
       'balanced/standing-stop',
+      'balanced/account-standing-stop',
     ]);
     expect(account?.settings).toMatchObject({
       nonceMode: 'window',

@@ -51,7 +51,7 @@ rules:
       'breakwater.yaml:15:13 accounts[0].apiKey: expected { env: NAME } or { file: PATH }: secrets are not written into this file, got a value in the file itself (not repeated here; if it was a real secret, replace it with a new one)',
       `breakwater.yaml:17:13 accounts[0].egress: expected an egress group (default), got "eu"`,
       `breakwater.yaml:18:19 accounts[0].rules[1]: expected a rule of this file or a rule set (conservative, balanced, last-resort, credit-line, circuit-breaker), got "blanced"; did you mean balanced?`,
-      `breakwater.yaml:18:28 accounts[0].rules[2]: expected a rule of the set balanced (liquidation-likely, near-liquidation, last-line, account-near-liquidation, account-last-line, margin-called, unclear-direction, standing-stop), got "last-lin"; did you mean last-line?`,
+      `breakwater.yaml:18:28 accounts[0].rules[2]: expected a rule of the set balanced (liquidation-likely, near-liquidation, last-line, account-near-liquidation, account-last-line, margin-called, unclear-direction, standing-stop, account-standing-stop), got "last-lin"; did you mean last-line?`,
       `breakwater.yaml:19:25 accounts[0].watch.positions: expected true or false, got "maybe"`,
       'breakwater.yaml:20:5 accounts[1].apiSecret: expected { env: NAME } or { file: PATH }, got nothing',
       'breakwater.yaml:25:5 rules[0].when: expected a mapping (key: value), got nothing',
@@ -112,7 +112,7 @@ rules:
     );
     expect(linesOf(text)).toEqual([
       'breakwater.yaml:9:56 accounts[0].rules[0].with.last-line.for: expected a duration such as 3s, 5m or 1h30m, got 10; did you mean 10s?',
-      `breakwater.yaml:9:62 accounts[0].rules[0].with.lastline: expected a rule of balanced (liquidation-likely, near-liquidation, last-line, account-near-liquidation, account-last-line, margin-called, unclear-direction, standing-stop), got "lastline"; did you mean last-line?`,
+      `breakwater.yaml:9:62 accounts[0].rules[0].with.lastline: expected a rule of balanced (liquidation-likely, near-liquidation, last-line, account-near-liquidation, account-last-line, margin-called, unclear-direction, standing-stop, account-standing-stop), got "lastline"; did you mean last-line?`,
     ]);
   });
 

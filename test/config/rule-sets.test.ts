@@ -67,17 +67,16 @@ describe('ready-made rule sets', () => {
   test.each(['conservative', 'balanced', 'last-resort'])(
     '%s sees what positions that share their collateral do not show, no later than for a single one',
     (name) => {
+      const reducing = rulesOf(name).filter(({ actions }) => actions.some(({ kind }) => kind === 'reduce'));
       const thresholdsOf = (field: string) =>
-        rulesOf(name).flatMap(({ when }) =>
+        reducing.flatMap(({ when }) =>
           comparisons(when).flatMap((found) =>
             found.field === field && found.comparison.op === 'below' ? [found.comparison] : [],
           ),
         );
       const acting = thresholdsOf('jointDistance').map(({ threshold }) => threshold);
-      const own = rulesOf(name).filter(
-        ({ when, actions }) =>
-          comparisons(when).some(({ field }) => field === 'liquidationDistance') &&
-          actions.some(({ kind }) => kind === 'reduce'),
+      const own = reducing.filter(({ when }) =>
+        comparisons(when).some(({ field }) => field === 'liquidationDistance'),
       );
       const alone = own.flatMap(({ when }) =>
         comparisons(when).flatMap(({ comparison }) =>
@@ -100,7 +99,7 @@ describe('ready-made rule sets', () => {
         expect(comparisons(when).map(({ field }) => field)).toEqual(['positionCount', 'jointDistance']);
         for (const action of [...actions, ...escalate.flatMap((stage) => stage.actions)]) {
           if (action.kind === 'reduce') expect(action.target.kind).toBe('untilJointDistance');
-          else expect(action.kind).toBe('notify');
+          else expect(['notify', 'protect']).toContain(action.kind);
         }
       }
     },
@@ -117,6 +116,7 @@ describe('using rules', () => {
       'balanced/account-last-line',
       'balanced/unclear-direction',
       'balanced/standing-stop',
+      'balanced/account-standing-stop',
     ]);
   });
 
@@ -178,7 +178,7 @@ describe('using rules', () => {
     );
     expect(lines.map((line) => line.replace(/^\S+ /, ''))).toEqual([
       'accounts[0].rules[1]: expected each rule once, got "r" again',
-      'accounts[0].rules[2]: expected a rule of the set balanced (liquidation-likely, near-liquidation, last-line, account-near-liquidation, account-last-line, margin-called, unclear-direction, standing-stop), got "nope"',
+      'accounts[0].rules[2]: expected a rule of the set balanced (liquidation-likely, near-liquidation, last-line, account-near-liquidation, account-last-line, margin-called, unclear-direction, standing-stop, account-standing-stop), got "nope"',
       'accounts[0].rules[3]: expected each rule once, got "r" again',
       'accounts[0].rules[3].without[0]: expected a rule of r (r), got "x"; did you mean r?',
       'accounts[0].rules[3].with.r.on: expected keys other than id and on, which cannot be changed, got on',

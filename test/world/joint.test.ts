@@ -240,7 +240,39 @@ test('ten equal positions with margins of their own are not taken for one pool',
   });
   const world = openWorld({ ...spec, exchange: { ...spec.exchange, readings: { marginModel: 'isolated' } } });
   await world.run();
-  const { orders, liquidations } = ledgerOf(world);
-  expect(orders).toEqual([]);
+  const { fills, liquidations } = ledgerOf(world);
+  expect(fills).toEqual([]);
   expect(liquidations).toEqual([]);
+});
+
+test('ten correlated longs whose orders nobody takes any more are closed by stops that stand before the account is gone', async () => {
+  const rule = `rules:
+  - id: stops
+    on: account
+    when: { positionCount: { above: 1 }, jointDistance: { below: 25% } }
+    do: [{ protect: { at: 80%, slippage: 3%, positions: "*" } }]
+`;
+  const spec = sceneOf({
+    positions: TEN,
+    collateral: '892',
+    fallsTo: 0.85,
+    fallMs: 90_000,
+    rules: 'stops',
+    ownRules: rule,
+  });
+  const world = openWorld({
+    ...spec,
+    faults: [
+      {
+        atMs: FALL_MS,
+        fault: { effect: { kind: 'unavailable', meaning: 'failed' }, target: { endpoint: 'stopLimit' } },
+      },
+    ],
+  });
+  await world.run();
+  const { fills, liquidations } = ledgerOf(world);
+  expect(liquidations).toEqual([]);
+  expect(new Set(fills.map(({ market }) => market)).size).toBe(10);
+  // 80 % of 6.1 %, in a fall of 15 % within 90 s.
+  expect(Math.min(...fills.map(({ atMs }) => atMs))).toBeGreaterThan(FALL_MS + 25_000);
 });

@@ -32,6 +32,14 @@ export interface KnownMargin {
   readonly from: 'list' | 'reduction';
 }
 
+/** Where the pool of a position is used up if all markets move together, nearer than its own liquidation price. */
+export interface JointLimit {
+  readonly positionId: string;
+  readonly liquidationPrice: DecimalString;
+  /** When it was read. */
+  readonly atMs: number;
+}
+
 export type FixedTarget = Extract<ReduceTarget, { readonly kind: 'by' | 'to' | 'toNotional' }>;
 
 /**

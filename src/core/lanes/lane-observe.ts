@@ -77,16 +77,35 @@ function comparedWith(
   settings: AccountSettings,
   audit: Recorder,
 ): LaneState {
-  const { contests: _, margins: __, ...rest } = state;
+  const { contests: _, margins: __, jointLimits: ___, ...rest } = state;
   const contests = noteContests(state, read);
   const margins = learnMargins(state, read, settings, audit);
+  const jointLimits = jointLimitsOf(state, read);
   const learnedMaintenance = learnMaintenance(state, read, settings, audit);
   return {
     ...rest,
     ...(contests.length === 0 ? {} : { contests }),
     ...(margins.length === 0 ? {} : { margins }),
+    ...(jointLimits.length === 0 ? {} : { jointLimits }),
     ...(learnedMaintenance === undefined ? {} : { learnedMaintenance }),
   };
+}
+
+/** A read of this market alone does not tell of the others: what a list has shown lasts for so long. */
+const JOINT_LIMIT_MS = 60_000;
+
+function jointLimitsOf(
+  { jointLimits = [] }: LaneState,
+  { positions, sentAtMs }: MarketRead,
+): NonNullable<LaneState['jointLimits']> {
+  return positions.flatMap(({ positionId, jointLiquidationPrice: liquidationPrice }) => {
+    if (liquidationPrice !== undefined) return { positionId, liquidationPrice, atMs: sentAtMs };
+    return (
+      jointLimits.find(
+        (known) => known.positionId === positionId && sentAtMs - known.atMs <= JOINT_LIMIT_MS,
+      ) ?? []
+    );
+  });
 }
 
 function withAbsent(state: LaneState, absent: NonNullable<LaneState['absent']>): LaneState {

@@ -7,7 +7,7 @@ import type {
   RemovalReason,
   WaitReason,
 } from '../audit/audit-event.ts';
-import type { FiringBasis, KnownMargin } from '../intents/targets.ts';
+import type { FiringBasis, JointLimit, KnownMargin } from '../intents/targets.ts';
 import type { CancelAllRequest, OrderType, ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import type { DecimalString } from '../quantities/decimal.ts';
 import type { Mode, ReduceTarget, Severity } from '../rules/rule.ts';
@@ -48,6 +48,8 @@ export interface LaneState {
   readonly learnedMaintenance?: { readonly low: number; readonly high: number; readonly agreeing: number };
   /** What stands behind positions, by the account's list or by what a reduction did. Absent: nothing is known. */
   readonly margins?: readonly KnownMargin[];
+  /** Of the last minute. Absent: there is none nearer than the positions' own. */
+  readonly jointLimits?: readonly JointLimit[];
   /** Our orders that were cancelled, or filled at creation, since `read` was sent. Absent: none. */
   readonly ended?: readonly OwnOrder[];
   /** New reads sent before this do not tell what became of our orders. */
@@ -309,6 +311,7 @@ export interface ReadPosition {
   readonly liquidationState: LiquidationStateValue | null;
   readonly disagreement: boolean;
   readonly margin?: PositionView['margin'];
+  readonly jointLiquidationPrice?: PositionView['jointLiquidationPrice'];
   /** Chance of liquidation before a fence that starts now has passed; unknown is null. */
   readonly fenceRisk: number | null;
 }

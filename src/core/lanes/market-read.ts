@@ -68,6 +68,9 @@ function readPosition(view: PositionView, horizonMs: number): ReadPosition {
     liquidationState: view.liquidationState ?? null,
     disagreement: view.disagreement,
     ...(view.margin === undefined ? {} : { margin: view.margin }),
+    ...(view.jointLiquidationPrice === undefined
+      ? {}
+      : { jointLiquidationPrice: view.jointLiquidationPrice }),
     fenceRisk: valueOf(view.liquidationProbability(horizonMs)),
   };
 }

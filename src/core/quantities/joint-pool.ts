@@ -81,6 +81,27 @@ export function uniformDistance({ markets, pull }: Extract<JointPool, { kind: 'p
   return pull === 0 ? NONE : known(1 / Math.abs(pull));
 }
 
+/**
+ * The price of a position's market at which the pool is used up if all prices move together, where that is nearer than
+ * its own liquidation price: that one holds every other price still. Undefined where it is not, for positions that gain
+ * by such a move, and where there is no pool of several markets.
+ */
+export function jointLiquidationPrice(
+  { direction, markPrice, liquidationDistance }: PositionQuantities,
+  pool: Quantity<JointPool>,
+): number | undefined {
+  if (pool.kind !== 'value' || pool.value.kind === 'apart' || pool.value.markets.length === 1)
+    return undefined;
+  if (direction.kind !== 'value' || markPrice.kind !== 'value') return undefined;
+  const { pull } = pool.value;
+  const dir = direction.value === 'long' ? 1 : -1;
+  if (pull * dir <= 0) return undefined;
+  const distance = 1 / Math.abs(pull);
+  if (liquidationDistance.kind === 'value' && liquidationDistance.value <= distance) return undefined;
+  const price = markPrice.value * (1 - dir * distance);
+  return price > 0 ? price : undefined;
+}
+
 /** What a market's positions say, both sides together. */
 interface MarketSide {
   readonly market: string;

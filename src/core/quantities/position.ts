@@ -4,6 +4,7 @@ import type { Direction, LiquidationStateValue, PositionView } from '../rules/su
 import {
   type DecimalString,
   decimal,
+  decimalFromNumber,
   divide,
   formatDecimal,
   toDecimal,
@@ -276,11 +277,17 @@ function decimalMark(record: PositionRecord, direction: Direction): DecimalStrin
   return formatDecimal(direction === 'long' ? base.plus(change) : base.minus(change));
 }
 
+/** What the account's other positions mean for one. */
+interface PoolShare {
+  readonly margin: PositionView['margin'] | undefined;
+  readonly jointLiquidationPrice: number | undefined;
+}
+
 /** The position as targets and order sets see it: decimals, from one complete read. */
 export function positionView(
   quantities: PositionQuantities,
   motion: Quantity<Motion>,
-  margin?: PositionView['margin'],
+  { margin, jointLiquidationPrice }: PoolShare = { margin: undefined, jointLiquidationPrice: undefined },
 ): PositionView {
   const { record, direction, markPrice } = quantities;
   const state = quantities.liquidationState;
@@ -305,9 +312,19 @@ export function positionView(
     liquidationState: state.kind === 'value' ? state.value : undefined,
     disagreement: disagreement.kind === 'value' && disagreement.value,
     ...(margin === undefined ? {} : { margin }),
+    ...(jointLiquidationPrice === undefined
+      ? {}
+      : { jointLiquidationPrice: decimalPrice(jointLiquidationPrice) }),
     liquidationProbability: (horizonMs) =>
       crossing.kind === 'value' ? probabilityWithin(crossing.value, horizonMs) : crossing,
   };
+}
+
+/** As many digits as any price has. */
+const PRICE_DIGITS = 10;
+
+function decimalPrice(price: number): DecimalString {
+  return formatDecimal(decimalFromNumber(Number(price.toPrecision(PRICE_DIGITS))));
 }
 
 function decimalLiquidationPrice(record: PositionRecord): Quantity<DecimalString> {

@@ -1,5 +1,5 @@
 import { AccountQuantities } from '../quantities/account.ts';
-import { jointPool, marginBehind } from '../quantities/joint-pool.ts';
+import { jointLiquidationPrice, jointPool, marginBehind } from '../quantities/joint-pool.ts';
 import { PositionQuantities, positionView } from '../quantities/position.ts';
 import type { Instant, Snapshot } from '../quantities/snapshot.ts';
 import type { NextDue } from '../risk/cadence.ts';
@@ -123,10 +123,9 @@ export function positionViews(
   const positions = reading.value.records.map((record) => new PositionQuantities(record, rules.settings));
   const pool = jointPool(positions, rules.settings);
   return positions.map((position) =>
-    positionView(
-      position,
-      motionIn(forecasts, position.market),
-      marginBehind(position, pool, rules.settings),
-    ),
+    positionView(position, motionIn(forecasts, position.market), {
+      margin: marginBehind(position, pool, rules.settings),
+      jointLiquidationPrice: jointLiquidationPrice(position, pool),
+    }),
   );
 }

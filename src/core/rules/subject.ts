@@ -33,6 +33,8 @@ export interface PositionView {
   readonly liquidationState: LiquidationStateValue | undefined;
   /** What stands behind it: its own margin (isolated), or what it shares with others; absent: not known. */
   readonly margin?: 'own' | 'shared';
+  /** Where its pool is used up if all markets move together; absent: no nearer than its own, or not known. */
+  readonly jointLiquidationPrice?: DecimalString;
   /** Negative distance while the exchange does not liquidate: alert, no sizing. */
   readonly disagreement: boolean;
   /** Chance of crossing the liquidation price within `horizonMs`; unknown without enough samples. */

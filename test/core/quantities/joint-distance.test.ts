@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
 import { AccountQuantities } from '../../../src/core/quantities/account.ts';
+import { jointLiquidationPrice } from '../../../src/core/quantities/joint-pool.ts';
 import { known, NONE, unknown } from '../../../src/core/quantities/quantity.ts';
 import type { AccountSettings, MarketSettings } from '../../../src/core/quantities/settings.ts';
 import { at, d, PERP, position, positionsSnapshot, settings } from '../rules/fixtures.ts';
@@ -152,6 +153,25 @@ describe('jointDistance', () => {
     const marketSettings = (): MarketSettings => ({ ...FREE, priceStep: d('0.5') });
     const records = [long(1, 0.005), long(2, 0.01)];
     expect(value(jointOf(records, { marketSettings }))).toBeCloseTo(1 / 300, 9);
+  });
+
+  test('the price at which all together are gone is nearer than that of each alone, but for what hedges them', () => {
+    const nine = Array.from({ length: 9 }, (_, index) => long(index, 0.6));
+    const account = accountOf([...nine, short(9, 0.6)]);
+    const prices = account.positions.map((position) => jointLiquidationPrice(position, account.pool));
+    // Nine less one pulls of 1 / 60 %.
+    for (const price of prices.slice(0, 9)) expect(price).toBeCloseTo(100 * (1 - 0.6 / 8), 6);
+    expect(prices[9]).toBeUndefined();
+  });
+
+  test('a position alone, or with a margin of its own, has no such price', () => {
+    for (const account of [
+      accountOf([long(1, 0.3)]),
+      accountOf([long(1, 0.3), long(2, 0.3)], { marginModel: 'isolated' }),
+    ]) {
+      for (const position of account.positions)
+        expect(jointLiquidationPrice(position, account.pool)).toBeUndefined();
+    }
   });
 
   test('marginModel says it where the prices do not', () => {
