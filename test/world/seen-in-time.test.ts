@@ -139,3 +139,23 @@ test('a rule that held its second after the last read that came: its order waite
   expect(order).toBeLessThan(atMs + 2_000);
   expect(world.errors).toEqual([]);
 });
+
+test('each order gave up the reads under way, which were three seconds old and about to arrive', async () => {
+  const slow = (at: 'request' | 'reply'): TimedFault => ({
+    atMs: 0,
+    fault: { effect: { kind: 'latency', delayMs: 1_450, at }, target: { endpoint: 'openPositions' } },
+  });
+  const faults = [slow('request'), slow('reply')];
+  const given: string[] = [];
+  const world = openWorld(sceneOf({ speed: 0.003, roundTripMs: 100, faults }), {
+    observe: () => ({
+      emit: (event) => {
+        if (event.kind === 'read' && event.outcome !== 'ok') given.push(event.outcome);
+      },
+    }),
+  });
+  await world.run();
+  expect(times(world, 'stopLimit').length).toBeGreaterThan(0);
+  expect(given).toEqual([]);
+  expect(world.errors).toEqual([]);
+});

@@ -141,6 +141,15 @@ export class LaneSession {
     return this.#covering;
   }
 
+  /**
+   * With increasing nonces one request at a time is under way: reads give way to the one that is about to leave. Else they
+   * go on. Where replies take seconds they are what shows the market next, and lanes know which are too early for them.
+   */
+  overtakeReads(): void {
+    const { id, rules } = this.account;
+    if (rules.settings.nonceMode === 'increasing') this.#context.memory.abortReads(id);
+  }
+
   /** The request has been answered. */
   uncover(): void {
     this.#isSending = false;

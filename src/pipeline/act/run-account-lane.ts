@@ -133,10 +133,10 @@ async function cancel(
   session: LaneSession,
   step: Extract<AccountStep, { kind: 'cancelAll' }>,
 ): Promise<void> {
-  const { clock, memory, telemetry } = context;
+  const { clock, telemetry } = context;
   const accountId = session.account.id;
   if (!session.isHeld) throw new LaneRunEnded('leaseLost');
-  memory.abortReads(accountId);
+  session.overtakeReads();
   const startedMs = clock.monotonicMs();
   await session.cover();
   pass('account.sending', { accountId });

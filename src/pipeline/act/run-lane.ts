@@ -211,7 +211,7 @@ async function carryOutStep(run: MarketRun, step: Exclude<RequestStep, ReadStep>
   const about = { accountId: session.account.id, market, step: step.kind };
   // Written ahead, but not sent: whoever takes the lane up next treats it as unknown.
   if (!session.isHeld) throw new LaneRunEnded('leaseLost');
-  context.memory.abortReads(session.account.id);
+  session.overtakeReads();
   await session.cover();
   pass('step.sending', about);
   const result = await send(context, session, step);

@@ -126,8 +126,8 @@ export class ReadMemory {
   }
 
   /**
-   * Whatever is being read of the account is out of date before it arrives. Not twice in a row: where many markets act
-   * one after another there would be no read for seconds, and a lane knows by itself which reads are too early for it.
+   * What is being read of the account holds up an action. Not twice in a row: where many markets act one after another
+   * there would be no read for seconds.
    */
   abortReads(accountId: string): void {
     const account = this.#accounts.get(accountId);
