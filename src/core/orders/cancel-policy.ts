@@ -78,8 +78,15 @@ function isRoomTaken({ roomTakenMs }: LaneState, { refusedMs }: OrderRecord, now
   return roomTakenMs !== undefined && roomTakenMs > refusedMs && nowMs - roomTakenMs <= PROOF_MS;
 }
 
-/** Within so long, at the present speed, the market is at liquidation: what is taken down now may not be up again by then. */
-const RACE_MS = 10_000;
+const LEAST_RACE_MS = 3_000;
+/** A cancel, a read and two orders, half of them twice. */
+const RACE_ROUND_TRIPS = 6;
+
+/** Where the market is at liquidation within so long, at its present speed, what is taken down now may not be up again. */
+function raceMs({ roundTripMs = 0, latestRead }: LaneState): number {
+  const readMs = latestRead === null ? 0 : latestRead.receivedAtMs - latestRead.sentAtMs;
+  return Math.max(LEAST_RACE_MS, RACE_ROUND_TRIPS * Math.max(roundTripMs, readMs));
+}
 
 /** A stop of ours covers a whole position between the market and its liquidation, and the market runs towards both. */
 function isStopNeededNow(state: LaneState): boolean {
@@ -87,7 +94,7 @@ function isStopNeededNow(state: LaneState): boolean {
   return positions.some((position) => {
     const { direction, distance } = position;
     if (direction === null || typeof distance !== 'number') return false;
-    if (speedTowards(direction, state) * RACE_MS < distance) return false;
+    if (speedTowards(direction, state) * raceMs(state) < distance) return false;
     return coverOrders(state, position).some((order) => standsInTheWay(order, position));
   });
 }

@@ -17,7 +17,7 @@ import { canRemove } from './beside.ts';
 import { fillNeed, type SetPlan } from './fill-need.ts';
 import { isHedged, leastAmount, mayRaiseNet, netExposure, netRoom } from './net-exposure.ts';
 import { isSentFor, outstandingBase } from './outstanding.ts';
-import { coverOrders, desiredStop, judgeCovers, type StopRoom } from './protective-stop.ts';
+import { coverOrders, desiredStop, isAtRest, judgeCovers, type StopRoom } from './protective-stop.ts';
 import type { Removal, SetDifference, SetScene, Want } from './want.ts';
 
 /** Compares what is wanted in a market with what of ours may be open there. */
@@ -37,9 +37,11 @@ export function orderSetDifference(scene: SetScene): SetDifference {
  * may be sent, the two may add up.
  */
 function removeUnproven(scene: SetScene, plan: SetPlan): void {
+  // A stop that is sent again is not placed on top of anything.
+  const placed = plan.place.filter(({ role, resend }) => role === 'reduce' || resend === null);
   const unproven = scene.state.orders.filter(
     ({ presumedFilled, positionId }) =>
-      presumedFilled && plan.place.some((want) => want.position.positionId === positionId),
+      presumedFilled && placed.some((want) => want.position.positionId === positionId),
   );
   for (const order of unproven) plan.remove.push({ order, why: 'fillUnproven' });
   const staying = unproven.filter((order) => !canRemove(order, scene));
@@ -96,7 +98,11 @@ function differOne(position: ReadPosition, scene: SetScene, plan: SetPlan): void
   const budget = exposureBudget(position, scene);
   const reduce = differReduce(position, budget, scene, plan);
   const reduceAmount = reduce ?? stayingBase(position, scene);
-  const room = budget && { left: budget.minus(reduceAmount), standing: budget };
+  // What stands is shrunk when nothing wants to reduce the position any more, not in the middle of a fall.
+  const standing = isAtRest(position, scene)
+    ? budget
+    : netRoom(position, withHeld(scene.read, scene.state), [], false);
+  const room = budget && { left: budget.minus(reduceAmount), standing };
   differCover(position, room, scene, plan);
 }
 
@@ -292,7 +298,8 @@ function trimToNet(scene: SetScene, plan: SetPlan): void {
 function withinRoom({ market }: SetScene, place: readonly Want[], left: Map<string, Decimal>): Want[] {
   return place.flatMap((want) => {
     const room = left.get(want.position.positionId);
-    if (room === undefined) return [want];
+    // A stop that the market has not reached has not filled: sent again under its own id it adds nothing.
+    if (room === undefined || (want.resend !== null && want.role === 'cover')) return [want];
     const amount = roundToStep(minDecimal(want.amount, room), toDecimal(market.amountStep), 'down');
     const fits = want.resend === null ? amount.gte(leastAmount(market)) : amount.gte(want.amount);
     if (!fits) return [];

@@ -34,8 +34,8 @@ export interface DesiredStop {
 export interface StopRoom {
   /** Of a new one. */
   readonly left: Decimal;
-  /** Of all that stand. */
-  readonly standing: Decimal;
+  /** Of all that stand; undefined: they cannot take too much. */
+  readonly standing: Decimal | undefined;
 }
 
 export interface BlockedStop {
@@ -112,7 +112,7 @@ export function desiredStop(
     prices: shape.prices,
     slippage,
     isTrimmed: room === undefined,
-    mostStanding: room && maxDecimal(room.standing, ZERO),
+    mostStanding: room?.standing,
     basis: { liquidationPrice, roomBase },
     anchor,
   };
@@ -193,6 +193,13 @@ export interface JudgedCovers {
   readonly remove: readonly Removal[];
 }
 
+const NOTHING: JudgedCovers = { place: [], remove: [] };
+
+/** Whether no rule asks for less of a position, and none has since it began to fire. */
+export function isAtRest({ positionId }: ReadPosition, { state }: SetScene): boolean {
+  return !state.intents.some((intent) => intent.positionId === positionId);
+}
+
 /**
  * Compares the stop that stands with the one that should: it is fixed when placed, and changes only with the
  * size or the liquidation price. Tighter: the new one is placed first, beside the old one. Looser: the old
@@ -211,6 +218,8 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
   const mayHaveVanished = latest.mayHaveVanished === true;
   if (mayHaveVanished && stop.isTrimmed) return replaceVanished(stop, latest, scene);
   if (latest.status === 'unsure' && !mayHaveVanished) return resend(stop, latest, scene);
+  // Of what covers a part only, nothing can be placed beside it: it is replaced when the position is at rest.
+  if (!stop.isTrimmed && !isAtRest(stop.position, scene) && isInside(latest, stop)) return NOTHING;
   if (liquidationMoved(stop, latest)) {
     const compared = compareTightness(stop.prices, latest);
     if (compared < 0) return all('stopLoosened');
@@ -247,16 +256,15 @@ function compareTightness(prices: OrderPrices, latest: OwnOrder): number {
 }
 
 /**
- * A stop of which nobody knows whether it arrived, and which no cancel removes, is sent again under its own id:
- * refused as a duplicate it is there, accepted it is there now. Only for full closes, where two of them
- * cannot take too much, and only while its activation is still on the right side of the market.
+ * A stop of which nobody knows whether it arrived, or whether a cancel took it down, is sent again under its own id:
+ * refused as a duplicate it is there, accepted it is there now. Only while its activation is still on the right side of
+ * the market: it has not filled then, and adds nothing to itself.
  */
 function resend(stop: DesiredStop, latest: OwnOrder, scene: SetScene): JudgedCovers {
   const offset = offsetFromActivation(latest, stop.position);
   const step = toDecimal(scene.market.priceStep);
   const hasArrived = latest.arrivedByMs <= scene.nowMs;
-  if (!hasArrived || !stop.isTrimmed || offset === undefined || offset.lt(step))
-    return { place: [], remove: [] };
+  if (!hasArrived || offset === undefined || offset.lt(step)) return { place: [], remove: [] };
   return { place: [wantOf(stop, latest)], remove: [] };
 }
 

@@ -254,6 +254,27 @@ describe('both sides open', () => {
     expect(driver.next().kind).toBe('idle');
   });
 
+  test('after a reduction the stop of a hedge was taken down to be loosened while its rule fired', () => {
+    const cover = action(protect, { ruleId: 'cover', subject: 'position:1' });
+    const quarter = action({ ...half, target: { kind: 'by', fraction: 0.25 } } as ActionSpec, {
+      subject: 'position:1',
+    });
+    const driver = new Driver().read(long, short).ask(cover);
+    expect(driver.place().request.amount).toBe('0.6');
+    driver.ask(cover, quarter).place();
+    const rest = {
+      ...long,
+      sizeBase: '0.75' as DecimalString,
+      markPrice: known('996' as DecimalString),
+      liquidationPrice: known('920' as DecimalString),
+    };
+    driver.later(7_000).read(rest, short).ask(cover, quarter);
+    expect(driver.next().kind).toBe('idle');
+    // Nobody wants to reduce it any more: now it is brought within the net exposure of 0.35.
+    driver.later(1_000).read(rest, short).ask(cover);
+    expect(driver.next()).toMatchObject({ kind: 'cancelAll', why: 'exceedsNetExposure' });
+  });
+
   test('a side with a margin of its own was left with what exceeds the net exposure, and was liquidated', () => {
     const driver = new Driver()
       .read({ ...long, margin: 'own' }, { ...short, margin: 'own' })

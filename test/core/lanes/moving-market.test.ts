@@ -58,6 +58,7 @@ test('a stop that the market runs towards is not taken down: before it could be 
     .ask(action(half));
   racing.refuse({ name: 'reduceOnlyRefused', code: 116 });
   racing.answerRead(at({ mark: '990' }));
+  racing.state = { ...racing.state, roundTripMs: 1_000 };
   expect(racing.next().kind).not.toBe('cancelAll');
   racing.later(2_000).read(at({ mark: '980' }));
   expect(racing.next().kind).not.toBe('cancelAll');
