@@ -324,7 +324,8 @@ function bufferOf(
     if (terms === undefined) return unknown('marketNotConfigured');
     maintenance += legs.reduce((sum, { size }) => sum + size, 0) * markPrice * terms.maintenanceMargin;
   }
-  return positive(funds + free - maintenance);
+  // Margin in use may exceed the equity, and how far is not told once nothing is free: too large a buffer is no answer.
+  return free > 0 ? positive(funds + free - maintenance) : unknown('notPositive');
 }
 
 function positive(buffer: number): Quantity<number> {

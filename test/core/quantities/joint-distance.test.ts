@@ -165,6 +165,13 @@ describe('jointDistance', () => {
     expect(prices[9]).toBeUndefined();
   });
 
+  test('margin in use tells no buffer once nothing is free: the equity may be far below it', () => {
+    const used = [1, 2].map((index) =>
+      long(index, 0, { liquidationPrice: null, margin: d('120'), freeMargin: d('0') }),
+    );
+    expect(jointOf(used).kind).toBe('unknown');
+  });
+
   const behind = (record: PositionRecord, changes: Partial<AccountSettings> = {}) => {
     const account = accountOf([record], { marketSettings: () => PERP, ...changes });
     return marginBehind(account.positions[0]!, account.pool, account.settings);
