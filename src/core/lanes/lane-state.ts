@@ -85,10 +85,7 @@ export interface LaneState {
   readonly coverRoomTakenMs?: number;
   /** Until then a cancel that was not answered may still take effect. */
   readonly cancelPendingUntilMs?: number;
-  /**
-   * Orders of an earlier store epoch may be open that no cancel of ours can have removed (stops that cancel-all does
-   * not reach, or `cancel: never`), so that ours could add to them.
-   */
+  /** Orders of an earlier store epoch may be open that no cancel of ours can have removed: ours could add to them. */
   readonly priorOrdersPossible: boolean;
   /** When its times were last moved because the clock had been set ahead; absent: never. */
   readonly rebasedMs?: number;

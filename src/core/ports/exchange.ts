@@ -160,10 +160,7 @@ export interface PositionList extends RecordList<PositionRecord> {
    * not been closed by it. Absent for none.
    */
   readonly notOpenYet?: readonly OpeningPosition[];
-  /**
-   * Nulls in positions that are open, where the exchange documents none: the field is unknown, the rest of the record
-   * counts. One entry for each such record, up to twenty; absent for none.
-   */
+  /** Open positions with nulls where none are documented: those fields are unknown. Up to twenty; absent for none. */
   readonly nulls?: readonly SetAsideRecord[];
 }
 
