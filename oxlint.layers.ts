@@ -144,7 +144,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'order-set',
     'outstanding',
     'own-stops',
-    'protective-stop',
+
     'racing',
     'rejection',
     'sha256',
