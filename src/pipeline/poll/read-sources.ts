@@ -10,7 +10,7 @@ import {
 } from '../../core/quantities/snapshot.ts';
 import { knownTransfers } from '../../core/quantities/transfer.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
-import { aged, type KeptReading, type ReadMemory, type ReadUnderWay } from './read-memory.ts';
+import { aged, type KeptReading, type ReadMemory } from './read-memory.ts';
 
 /** Read at every poll; the others only as often as their age matters. */
 const EVERY_POLL: ReadonlySet<SourceName> = new Set(['positions', 'creditLine']);
@@ -88,7 +88,7 @@ export async function readSources(
   const startedMs = clock.monotonicMs();
   const late = JUDGED_LATE.flatMap((source) => memory.underWay(account.id, source).map(({ ended }) => ended));
   const reads = sources
-    .filter((source) => mayBegin(source, account, memory.underWay(account.id, source), startedMs))
+    .filter((source) => mayBegin(source, account, memory, startedMs))
     .map((source) => memory.track(account.id, source, startedMs, readOne(context, account, source, signal)));
   const patienceMs = Math.min(Math.max(PATIENCE_SHARE * alertMs, LEAST_PATIENCE_MS), MOST_PATIENCE_MS);
   const all: Promise<unknown> = Promise.all(reads);
@@ -101,12 +101,15 @@ export async function readSources(
 /** Whether another read of a source may be sent while others of it are under way. */
 function mayBegin(
   source: SourceName,
-  { rules: { settings } }: WatchedAccount,
-  underWay: readonly ReadUnderWay[],
+  { id, rules: { settings } }: WatchedAccount,
+  memory: ReadMemory,
   nowMs: number,
 ): boolean {
+  const underWay = memory.underWay(id, source);
   const newest = underWay.at(-1);
   if (newest === undefined) return true;
+  // Where no order may have to leave, the reply is waited for.
+  if (!memory.isPressing(id)) return false;
   // Increasing nonces let one request at a time through.
   if (isSeldom(source) || settings.nonceMode === 'increasing' || underWay.length >= MOST_UNDER_WAY)
     return false;
