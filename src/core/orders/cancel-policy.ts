@@ -104,8 +104,10 @@ function isStopNeededNow(state: LaneState): boolean {
   });
 }
 
-function standsInTheWay(order: OwnOrder, position: ReadPosition): boolean {
+/** A stop of ours certainly stands for a whole position, and the market has not reached it yet. */
+export function standsInTheWay(order: OwnOrder, position: ReadPosition): boolean {
   const isCertain =
+    order.role === 'cover' &&
     order.status === 'open' &&
     order.mayHaveVanished !== true &&
     !order.ambiguous &&

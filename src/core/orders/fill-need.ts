@@ -12,6 +12,7 @@ import {
 } from '../quantities/decimal.ts';
 import { asLearned, hasMovedAway, placingGaps } from './activation-gap.ts';
 import { canRemove, isSpent, resendUnsure, roomTakers } from './beside.ts';
+import { standsInTheWay } from './cancel-policy.ts';
 import { isHedged, leastAmount } from './net-exposure.ts';
 import { shapeReduce } from './order-prices.ts';
 import { isWellPast, offsetFromActivation, outstandingBase } from './outstanding.ts';
@@ -54,7 +55,7 @@ export function fillNeed(need: ReduceNeed, scene: SetScene, plan: SetPlan): void
   const missing = maxDecimal(amount.minus(outstanding), ZERO);
   const isTrimmed = need.budget === undefined && need.winner.targetBase === '0';
   const takers = missing.gt(ZERO) ? roomTakers(need.position, scene) : [];
-  if (takers.some((order) => canRemove(order, scene))) {
+  if (takers.some((order) => canRemove(order, scene)) && !closesAsMuch(need, takers)) {
     for (const order of takers) plan.remove.push({ order, why: 'noRoom' });
     return;
   }
@@ -78,6 +79,11 @@ export function fillNeed(need: ReduceNeed, scene: SetScene, plan: SetPlan): void
     return;
   }
   addBeside({ ...need, isTrimmed }, slippage, scene, plan);
+}
+
+/** A stop that stands closes the whole position as well, a little later: it is not taken down to do so a little earlier. */
+function closesAsMuch({ winner, position }: ReduceNeed, takers: readonly OwnOrder[]): boolean {
+  return winner.targetBase === '0' && takers.some((order) => standsInTheWay(order, position));
 }
 
 function worthReplacing(outstanding: Decimal, { market }: SetScene): Decimal {

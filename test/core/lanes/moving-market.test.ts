@@ -66,6 +66,19 @@ test('a stop that the market runs towards is not taken down: before it could be 
   expect(racing.next().kind).not.toBe('cancelAll');
 });
 
+test('a stop that closes the whole position is not taken down for want of room to close it a little earlier', () => {
+  const driver = covered();
+  driver
+    .later(1_000)
+    .read(at({ mark: '998' }))
+    .ask(action(all));
+  driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
+  driver.answerRead(at({ mark: '998' }));
+  driver.later(5_000).read(at({ mark: '998' }));
+  expect(driver.next().kind).not.toBe('cancelAll');
+  expect(driver.state.orders.map(({ role }) => role)).toEqual(['cover']);
+});
+
 /** A stop half way to liquidation stands. */
 function covered(): Driver {
   const driver = new Driver().read(at({})).ask(action(protect));
