@@ -17,9 +17,9 @@ const LONG_MS = 600_000;
  * What the daemon reaches today; the bars are 99 %, 99 % and none (docs/field.md). Raise these with each mend, so that
  * nothing that was reached is lost again.
  */
-const PREVENTED = 0.14;
-const PREVENTED_SCENARIOS = 0.6;
-const HARMED = 2;
+const PREVENTED = 0.95;
+const PREVENTED_SCENARIOS = 0.9;
+const HARMED = 0;
 
 test('every pair of values is met, and what is preventable is prevented', { timeout: 900_000 }, async () => {
   const count = coveringRows(SEED).length;
