@@ -681,7 +681,8 @@ const SETS: readonly Scenario[] = [
     about: 'the rule set balanced through two falls',
     leadsTo: 'orders',
     account: LONG,
-    paths: { A: steps([2_000, 963], [10_000, 955], [16_000, 945], [22_000, 935]) },
+    // After the hold of its standing stop, which would be placed in the middle of the first fall.
+    paths: { A: steps([8_000, 963], [16_000, 955], [22_000, 945], [28_000, 935]) },
     rules: [],
     uses: ['balanced'],
   },
@@ -690,7 +691,7 @@ const SETS: readonly Scenario[] = [
     about: 'the rule set last-resort for a short',
     leadsTo: 'orders',
     account: SHORT,
-    paths: { A: steps([2_000, 1_050], [8_000, 1_058], [14_000, 1_067], [20_000, 1_078]) },
+    paths: { A: steps([8_000, 1_050], [14_000, 1_058], [20_000, 1_067], [26_000, 1_078]) },
     rules: [],
     uses: ['last-resort'],
   },
