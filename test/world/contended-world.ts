@@ -1,3 +1,4 @@
+import type { Readings } from '../../src/simulator/model/readings.ts';
 import { createRandom, type SeededRandom } from '../../src/simulator/scenarios/random.ts';
 import type { TimedEvent, TimedFault, WorldSpec } from '../../src/world/spec.ts';
 
@@ -12,12 +13,16 @@ const MINUTE_MS = 60_000;
  * lease, replies are lost and requests arrive late: whatever keeps two orders from adding up is needed in it. The
  * position is far from liquidation, so nothing justifies more than was asked for.
  */
-export function contendedWorld(seed: number): WorldSpec {
+export function contendedWorld(
+  seed: number,
+  readings: Partial<Readings> = {},
+  overshoot: 'audited' | 'never' = 'audited',
+): WorldSpec {
   const random = createRandom(seed * 104_729 + 5);
   const durationMs = 3 * MINUTE_MS;
   // A client whose nonces increase relies on an exchange that refuses smaller ones.
   const nonceRule = random.below(3) === 0 ? 'increasing' : 'unique';
-  const config = configOf(nonceRule);
+  const config = configOf(nonceRule, overshoot);
   return {
     seed,
     durationMs,
@@ -30,7 +35,7 @@ export function contendedWorld(seed: number): WorldSpec {
         },
       ],
       depth: '0.02',
-      readings: { nonceRule, lateArrivalMs: random.below(2) * random.below(2_500) },
+      readings: { nonceRule, lateArrivalMs: random.below(2) * random.below(2_500), ...readings },
     },
     prices: [
       {
@@ -52,14 +57,14 @@ export function contendedWorld(seed: number): WorldSpec {
   };
 }
 
-function configOf(nonce: string): string {
+function configOf(nonce: string, overshoot: string): string {
   return `mode: enforce
 exchange:
   baseUrls: ["https://one.example", "https://two.example"]
   nonce: ${nonce}
   lateArrival: ${LATE_ARRIVAL_MS}ms
 cadence: { calm: 1s, alert: 250ms }
-acting: { fillWithin: 2s }
+acting: { fillWithin: 2s, overshoot: ${overshoot} }
 markets:
   BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
 accounts:
