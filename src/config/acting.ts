@@ -35,7 +35,7 @@ const ACTING = {
     "What happens when an order of ours must go (stale price, looser stop). `always`: all orders of that type in that market are cancelled, the owner's too, and ours are placed again. `never`: it stays, and the audit says so.",
   ),
   hedge: oneOf('net', 'perLeg').describe(
-    'With both sides of a market open: `net`, no order raises the net exposure, whichever of ours fill, so that only the larger side is reduced; `perLeg`, each side is reduced on its own.',
+    'With both sides of a market open: `net`, our orders together never raise the net exposure, so only the larger side is reduced; `perLeg`, each side is reduced on its own.',
   ),
   overshoot: oneOf('audited', 'never').describe(
     'When liquidation is likely before a doubtful order is settled: `audited`, act at once and record that more than the target may be closed; `never`, wait.',

@@ -84,7 +84,7 @@ describe('ready-made rule sets', () => {
         ),
       );
       expect(acting).toHaveLength(alone.length);
-      // Earlier where a single position has a stop in the book that the account as a whole has not.
+      // Earlier where the stops of the account's pool may be less exact than that of a single position.
       for (const [index, threshold] of alone.entries())
         expect(acting[index]).toBeGreaterThanOrEqual(threshold);
     },

@@ -7,8 +7,8 @@ import type { KnownMargin } from './targets.ts';
 
 /**
  * Whether nothing but its own margin stands behind a position (isolated margin). The exchange then gives back the margin
- * of what is closed, and the liquidation price stays where it is, however much is closed: no size but zero is any
- * further from liquidation.
+ * of what is closed, and the liquidation price stays where it is. So a smaller position is as near to liquidation as before;
+ * only closing all of it helps.
  */
 export function hasOwnMargin(
   position: ReadPosition,

@@ -24,7 +24,7 @@ export interface FiringBasis {
 /** What stands behind a position: its own margin alone, so that reducing it does not move its liquidation price, or more. */
 export interface KnownMargin {
   readonly positionId: string;
-  /** Of the position that it was seen of. */
+  /** When the position that it holds for was opened. */
   readonly openDate: number | null;
   readonly direction: Direction | null;
   readonly margin: 'own' | 'shared';
