@@ -159,9 +159,9 @@ function distanceOf({ liquidationPrice, markPrice }: Priced, direction: Directio
   return direction === 'long' ? left : left.neg();
 }
 
-/** Age of what is known of the market when an order sent now arrives. */
-function travelMs({ state, read, nowMs }: SetScene): number {
-  return Math.max(0, nowMs - read.sentAtMs) + roundTripOf(state, read);
+/** Age of what is known of the market when an order sent now arrives; a read may be as stale as the bound says. */
+function travelMs({ state, read, settings, nowMs }: SetScene): number {
+  return Math.max(0, nowMs - read.sentAtMs) + settings.readLagMs + roundTripOf(state, read);
 }
 
 function runOf({ markPrice }: Priced, forMs: number, speed: number): Decimal {

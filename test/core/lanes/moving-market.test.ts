@@ -46,6 +46,17 @@ test('in a falling market the activation lies as far below as the market falls u
   expect(Number(slow.place().request.activationPrice)).toBeCloseTo(994.8, 0);
 });
 
+test('a read that may lag half a second was taken for as old as its request, and the market had passed the order', () => {
+  const activationWith = (readLagMs: number): number => {
+    const driver = new Driver({ readLagMs }).read(at({}));
+    driver.later(990).read(at({ mark: '998' }));
+    driver.ask(action(half));
+    return Number(driver.place().request.activationPrice);
+  };
+  // 0.2 % a second.
+  expect(activationWith(0) - activationWith(500)).toBeCloseTo(1, 1);
+});
+
 test('a stop that the market runs towards is not taken down: before it could be up again the position would be gone', () => {
   const calm = covered();
   calm
