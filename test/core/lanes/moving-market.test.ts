@@ -79,6 +79,20 @@ test('a stop that the market runs towards is not taken down: before it could be 
   expect(racing.next().kind).not.toBe('cancelAll');
 });
 
+test('a stop just ahead of the market was taken down to be loosened, and the reads behind the cancel failed', () => {
+  const nextAt = (mark: string): string => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    expect(driver.place().request.activationPrice).toBe('970');
+    driver.later(20_000).read(at({ mark: '1000' }));
+    // Somebody paid in.
+    driver.later(1_000).read(at({ mark, liquidation: '900' }));
+    driver.ordersAreTaken();
+    return driver.next().kind;
+  };
+  expect(nextAt('995')).toBe('cancelAll');
+  expect(nextAt('980')).not.toBe('cancelAll');
+});
+
 test('a stop that closes the whole position is not taken down for want of room to close it a little earlier', () => {
   const driver = covered();
   driver
