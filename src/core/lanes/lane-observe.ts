@@ -95,15 +95,19 @@ const JOINT_LIMIT_MS = 60_000;
 
 function jointLimitsOf(
   { jointLimits = [] }: LaneState,
-  { positions, sentAtMs }: MarketRead,
+  { positions, partial, sentAtMs }: MarketRead,
 ): NonNullable<LaneState['jointLimits']> {
-  return positions.flatMap(({ positionId, jointLiquidationPrice: liquidationPrice }) => {
-    if (liquidationPrice !== undefined) return { positionId, liquidationPrice, atMs: sentAtMs };
-    return (
-      jointLimits.find(
-        (known) => known.positionId === positionId && sentAtMs - known.atMs <= JOINT_LIMIT_MS,
-      ) ?? []
+  return positions.flatMap(({ positionId, direction, jointLiquidationPrice: liquidationPrice }) => {
+    const known = jointLimits.find(
+      (limit) => limit.positionId === positionId && sentAtMs - limit.atMs <= JOINT_LIMIT_MS,
     );
+    if (liquidationPrice === undefined) return known ?? [];
+    // A list that leaves positions out shows a pool that bears more than the whole one.
+    const isNearer =
+      known !== undefined &&
+      Number(known.liquidationPrice) > Number(liquidationPrice) === (direction === 'long');
+    if (isNearer && partial !== undefined) return known;
+    return { positionId, liquidationPrice, atMs: sentAtMs };
   });
 }
 
