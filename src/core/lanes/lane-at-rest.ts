@@ -62,7 +62,7 @@ function isUntouched(order: OwnOrder): boolean {
 
 function isAsBefore(position: ReadPosition, { positions }: MarketRead): boolean {
   const before = positions.find(({ positionId }) => positionId === position.positionId);
-  if (before?.markPrice == null || position.markPrice === null) return false;
+  if (before === undefined || before.markPrice === null || position.markPrice === null) return false;
   const mark = Number(before.markPrice);
   if (Math.abs(Number(position.markPrice) - mark) > SMALL_MOVE * mark) return false;
   return (

@@ -77,7 +77,7 @@ function comparedWith(
   audit: Recorder,
 ): LaneState {
   const { contests: _, margins: __, jointLimits: ___, ...rest } = state;
-  const contests = noteContests(state, read);
+  const contests = noteContests(state, read, audit);
   const margins = learnMargins(state, read, settings, audit);
   const jointLimits = jointLimitsOf(state, read);
   const learnedMaintenance = learnMaintenance(state, read, settings, audit);
