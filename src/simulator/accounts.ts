@@ -43,6 +43,16 @@ export class AccountDirectory {
     return entry.access;
   }
 
+  /** One more key pair of the same account, which has the permissions of the first one. */
+  addKey(id: string, name: string): AccountAccess {
+    const { access } = this.#entry(id);
+    const pair = this.#derive(`${id}/${name}`, 0);
+    const further = { ...access, ...pair };
+    const key = makeApiKey(id, pair.apiKey, pair.apiSecret);
+    this.#byKey.set(pair.apiKey, { access: further, key, generation: 0 });
+    return further;
+  }
+
   /** A new key pair; the old one is refused from now on. Answers the key that became invalid. */
   rotateKey(id: string): { readonly access: AccountAccess; readonly retiredApiKey: string } {
     const entry = this.#entry(id);

@@ -3,6 +3,7 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
+import type { AccountAccess } from '../simulator/accounts.ts';
 import type { FaultSpec } from '../simulator/http/faults.ts';
 import type { PriceSource } from '../simulator/prices/price-source.ts';
 import type { SimulatedExchange } from '../simulator/simulated-exchange.ts';
@@ -17,7 +18,7 @@ import { openExchange } from './exchange.ts';
 import { hashWorld } from './hash.ts';
 import { Machine, MachineProcess } from './machine.ts';
 import { Network } from './network.ts';
-import type { WorldEvent, WorldSpec } from './spec.ts';
+import type { DaemonSpec, WorldEvent, WorldSpec } from './spec.ts';
 import { StoreLink, type StoreState } from './store-link.ts';
 import type { LinkedStores, WorldSurroundings } from './surroundings.ts';
 import { Ticks } from './ticks.ts';
@@ -83,25 +84,28 @@ export function openWorld(spec: WorldSpec, options: WorldOptions = {}): World {
     options.prices ?? new Map(),
   );
   const shared = openShared(spec, outside, queue);
-  const network = openNetwork(spec, queue, exchange);
-  const { accounts } = exchange;
-  const configs = {
-    file: options.configFile ?? 'breakwater.yaml',
-    accessOf: (id: string) => (accounts.has(id) ? accounts.access(id) : undefined),
+  const separate = new Map<string, Shared>();
+  const sharedBy = ({ store }: DaemonSpec): Shared => {
+    if (store === undefined) return shared;
+    const own = separate.get(store) ?? openShared(spec, outside, queue);
+    separate.set(store, own);
+    return own;
   };
-  const surroundings: WorldSurroundings = {
+  const network = openNetwork(spec, queue, exchange);
+  const configs = { file: options.configFile ?? 'breakwater.yaml', accessOf: keysOf(spec, exchange) };
+  const surroundings: Omit<WorldSurroundings, keyof StoreSide> = {
     queue,
     seed,
     startMs,
-    ticks: new Ticks(queue, () => startMs + queue.nowMs, chanceOf(seed, 'ticks')),
-    linkFor: shared.linkFor,
-    storeTime: shared.storeTime,
     connect: (region, from) => network.dispatcher(Math.min(region, REGIONS - 1), from, ADDRESS),
     loadConfig: (text) => loadWorldConfig(text, configs),
     observe: options.observe,
     errors,
   };
-  const daemons = spec.daemons.map((daemon, ordinal) => new WorldDaemon(daemon, ordinal, surroundings));
+  const daemons = spec.daemons.map((daemon, ordinal) => {
+    const { linkFor, storeTime, ticks } = sharedBy(daemon);
+    return new WorldDaemon(daemon, ordinal, { ...surroundings, linkFor, storeTime, ticks });
+  });
   const daemon = (name: string): WorldDaemon => {
     const found = daemons.find((one) => one.name === name);
     if (found === undefined) throw new RangeError(`there is no daemon ${JSON.stringify(name)}`);
@@ -143,6 +147,16 @@ export function openWorld(spec: WorldSpec, options: WorldOptions = {}): World {
   };
   script(world, queue, (error) => errors.push(error));
   return world;
+}
+
+/** The key of each account that a config may name. */
+function keysOf({ exchange: { accounts } }: WorldSpec, { accounts: directory }: SimulatedExchange) {
+  const further = accounts.flatMap(({ id, alsoAs = [] }) =>
+    alsoAs.map((name) => [name, directory.addKey(id, name)] as const),
+  );
+  const keys = new Map(further);
+  return (id: string): AccountAccess | undefined =>
+    keys.get(id) ?? (directory.has(id) ? directory.access(id) : undefined);
 }
 
 /** The daemons share one outgoing address, as two hosts behind one gateway. */
@@ -192,14 +206,17 @@ function openNetwork(
   );
 }
 
-interface Shared extends Pick<WorldSurroundings, 'linkFor' | 'storeTime'> {
+/** What daemons have of the store that they share. */
+type StoreSide = Pick<WorldSurroundings, 'linkFor' | 'storeTime' | 'ticks'>;
+
+interface Shared extends StoreSide {
   readonly storeState: StoreState;
   readonly stepStoreClock: (byMs: number) => void;
   /** Of whoever stands outside. */
   readonly state: ReturnType<typeof createMemoryState>;
 }
 
-/** What Redis is to daemons: one place for state, nonces and request budgets. */
+/** What Redis is to daemons: one place for state, nonces, request budgets and the ticks of the queue. */
 function openShared({ seed, network = {} }: WorldSpec, outside: MachineProcess, queue: EventQueue): Shared {
   const { clock } = outside;
   const host = new Machine(queue, outside.machine.wallMs());
@@ -234,5 +251,6 @@ function openShared({ seed, network = {} }: WorldSpec, outside: MachineProcess, 
   const chance = chanceOf(seed, 'outside');
   const state = createMemoryState({ clock, randomText: (length) => randomText(chance, length) }, place);
   const stepStoreClock = (byMs: number): void => host.stepWall(byMs);
-  return { linkFor, storeTime, storeState, stepStoreClock, state };
+  const ticks = new Ticks(queue, () => clock.nowMs(), chanceOf(seed, 'ticks'));
+  return { linkFor, storeTime, ticks, storeState, stepStoreClock, state };
 }

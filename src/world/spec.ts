@@ -59,6 +59,8 @@ export interface AccountSpec {
   readonly positions?: readonly PositionSpec[];
   /** Their collateral is added to the account's money. */
   readonly loans?: readonly LoanSpec[];
+  /** Accounts of a config that are this one under keys of their own. */
+  readonly alsoAs?: readonly string[];
 }
 
 export interface PositionSpec {
@@ -109,6 +111,8 @@ export interface DaemonSpec {
   readonly clock?: ClockSpec;
   /** Default 0. */
   readonly startAtMs?: number;
+  /** Daemons share what they store with those that name the same store; absent: the one that events mean. */
+  readonly store?: string;
 }
 
 /** Latencies one way. */

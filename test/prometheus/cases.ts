@@ -520,7 +520,7 @@ export const CASES: readonly AlertCase[] = [
     severity: 'critical',
     summary: 'Redis does not answer',
     description:
-      'A daemon cannot reach Redis. Live processes go on polling and acting from their own memory, in turns; pauses set now, history and the shared view are missing.',
+      'A daemon cannot reach Redis. Nothing is polled, decided or sent meanwhile: only the stops that stand at the exchange protect. Daemons go on by themselves when Redis is back.',
   },
   {
     alert: 'BreakwaterSharedStateUnread',

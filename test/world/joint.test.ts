@@ -122,6 +122,46 @@ test.each(['balanced', 'conservative', 'last-resort'])(
   60_000,
 );
 
+test('an order of the tenth market waited until one of the other nine had been answered, after three seconds', async () => {
+  const world = openWorld({
+    ...correlated('balanced'),
+    faults: [
+      {
+        atMs: 0,
+        fault: {
+          effect: { kind: 'latency', delayMs: 3_000, at: 'reply' },
+          target: { endpoint: 'stopLimit' },
+        },
+      },
+    ],
+  });
+  await world.run();
+  const { orders } = ledgerOf(world);
+  const firstMs = [...new Map(orders.map(({ market, atMs }) => [market, atMs] as const).reverse()).values()];
+  expect(firstMs).toHaveLength(10);
+  expect(Math.max(...firstMs) - Math.min(...firstMs)).toBeLessThan(1_000);
+}, 60_000);
+
+const JOINT_ONLY = `rules:
+  - id: joint
+    on: account
+    when: { jointDistance: { below: 5%, clearAbove: 7% } }
+    do: [{ reduce: { until: { jointDistance: 8% }, slippage: 2% } }]
+    severity: critical
+`;
+
+test('ten correlated longs, 61 % away each, under a rule that asks for the joint distance alone: all are reduced, and the account lives', async () => {
+  const spec = { positions: TEN, collateral: '892', fallsTo: 0.93, fallMs: 90_000 };
+  const alone = openWorld(sceneOf(spec));
+  await alone.run();
+  expect(ledgerOf(alone).liquidations).not.toEqual([]);
+  const world = openWorld(sceneOf({ ...spec, rules: 'joint', ownRules: JOINT_ONLY }));
+  await world.run();
+  const { fills, liquidations } = ledgerOf(world);
+  expect(liquidations).toEqual([]);
+  expect(new Set(fills.map(({ market }) => market)).size).toBe(10);
+});
+
 /** Long 40 and short 25 of one market: the short has passed the liquidation price that both show. */
 const HEDGED: readonly PositionSpec[] = [
   { market: 'C0_PERP', side: 'long', amount: '40' },

@@ -58,6 +58,7 @@ const account = z.strictObject({
       }),
     )
     .optional(),
+  alsoAs: z.array(name).optional(),
 });
 
 const terms = z.strictObject({
@@ -100,6 +101,7 @@ const daemon = z.strictObject({
   config: name,
   clock: z.strictObject({ skewMs: z.number().optional(), driftPpm: z.number().optional() }).optional(),
   startAtMs: time.optional(),
+  store: name.optional(),
 });
 
 /** What a fault is made of, the exchange of the world checks when it is injected. */

@@ -23,6 +23,7 @@ export type BlockReason =
   | 'noRoomForStop'
   | 'positionNotSeen'
   | 'contested'
+  | 'reducedByOthers'
   | 'netExposure'
   | 'priorOrders'
   | 'stopNotCancellable'
@@ -156,6 +157,8 @@ export type AuditKind =
   | 'marginLearned'
   /** Two accounts of the config are one account of the exchange. */
   | 'sharedAccount'
+  /** A position fell by more than all orders of ours, while a rule reduced it. */
+  | 'reducedByOthers'
   | 'wouldPlace'
   | 'wouldCancel'
   | 'readIgnored';

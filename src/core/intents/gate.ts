@@ -57,6 +57,11 @@ function subjectOf(key: string): unknown {
   return (JSON.parse(key) as readonly unknown[])[2];
 }
 
+/** The episode of an action, as `episodeKeyOf` writes it, by a key that `actionKey` has written. */
+export function episodeOf(key: string): string {
+  return JSON.stringify((JSON.parse(key) as readonly unknown[]).slice(0, 4));
+}
+
 export const GATE_WORDS: Readonly<Record<GateReason, string>> = {
   observeMode: 'the rule is in observe mode',
   paused: 'actions are paused',

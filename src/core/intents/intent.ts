@@ -364,6 +364,8 @@ export const BLOCK_WORDS: Readonly<Record<BlockReason, string>> = {
   positionNotSeen: 'the position is not in the newest list; what stands for it stays',
   contested:
     'somebody adds to the position after each reduction: it is not reduced again before a margin call, or for an hour',
+  reducedByOthers:
+    'somebody else reduces the position whenever a rule does: it is not reduced again before a margin call, or for an hour',
   netExposure: 'the other side of the market is open: more would raise the net exposure',
   priorOrders: 'orders of an earlier store epoch may still be open, and overshoot is forbidden',
   stopNotCancellable: 'an order of ours stands that cancel-all does not reach',

@@ -1,6 +1,6 @@
 import type { ExpiryReason, FailureReason, Recorder } from '../audit/audit-event.ts';
 import { isPresumedClosed } from '../lanes/absence.ts';
-import { isContested } from '../lanes/contest.ts';
+import { contestOf } from '../lanes/contest.ts';
 import { type Intent, type LaneState, type ReadPosition } from '../lanes/lane-state.ts';
 import { findPosition } from '../lanes/market-read.ts';
 import { mayReduce } from '../orders/net-exposure.ts';
@@ -201,7 +201,8 @@ function isCauseGone(
     case 'blocked:disagreement':
       return position.direction !== null && position.distance !== null;
     case 'blocked:contested':
-      return !isContested(state, position, nowMs);
+    case 'blocked:reducedByOthers':
+      return contestOf(state, position, nowMs) === undefined;
     case 'blocked:positionNotSeen':
       return true;
     case 'blocked:directionUnknown':

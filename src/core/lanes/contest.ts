@@ -1,45 +1,117 @@
-import { toDecimal } from '../quantities/decimal.ts';
-import type { ReadPosition } from './lane-state.ts';
-import { type Contest, type LaneState, type MarketRead } from './lane-state.ts';
+import type { BlockReason, Recorder } from '../audit/audit-event.ts';
+import { episodeOf } from '../intents/gate.ts';
+import { outstandingBase } from '../orders/outstanding.ts';
+import { decimal, formatDecimal, toDecimal } from '../quantities/decimal.ts';
+import { type Contest, type LaneState, type MarketRead, type ReadPosition } from './lane-state.ts';
 import { findPosition, isSameHolding } from './market-read.ts';
 
 /** Somebody who adds so often within the time, each time after a reduction of ours, means to hold the position. */
 const MOST_ADDS = 3;
+/** Whoever reduces in so many episodes within the time, each time while a rule does, acts on the same grounds. */
+const MOST_FALLS = 3;
 const WITHIN_MS = 3_600_000;
+/** Of the size of a position: less than this is no second hand. */
+const LEAST_EXCESS = decimal('0.01');
 
-/** What a new read says of who adds to positions that orders of ours reduced. */
-export function noteContests(state: LaneState, read: MarketRead): readonly Contest[] {
+/** What a new read says of others who trade the positions that orders of ours reduce. */
+export function noteContests(state: LaneState, read: MarketRead, audit: Recorder): readonly Contest[] {
   const before = state.contests ?? [];
   const contests = before.filter(({ positionId }) => findPosition(read, positionId) === undefined);
   for (const position of read.positions) {
-    const contest = stepContest(state, position, read);
+    const contest = stepContest(state, position, read, audit);
     if (contest !== undefined) contests.push(contest);
   }
-  return contests.filter(({ isReduced, addsMs }) => isReduced || addsMs.length > 0);
+  return contests.filter(
+    ({ isReduced, addsMs, falls = [] }) => isReduced || addsMs.length > 0 || falls.length > 0,
+  );
 }
 
-function stepContest(state: LaneState, position: ReadPosition, read: MarketRead): Contest | undefined {
+function stepContest(
+  state: LaneState,
+  position: ReadPosition,
+  read: MarketRead,
+  audit: Recorder,
+): Contest | undefined {
   const { positionId } = position;
   const known = state.contests?.find((contest) => contest.positionId === positionId);
   const last = findPosition(state.read, positionId);
   if (last === undefined) return known;
   if (!isSameHolding(last, position)) return undefined;
+  const isRecent = (atMs: number): boolean => read.sentAtMs - atMs < WITHIN_MS;
+  const recentFalls = (known?.falls ?? []).filter(({ atMs }) => isRecent(atMs));
+  const falls = [...recentFalls, ...newFall(state, { last, position, read }, recentFalls, audit)];
   const moved = toDecimal(position.sizeBase).cmp(toDecimal(last.sizeBase));
-  const addsMs = (known?.addsMs ?? []).filter((atMs) => read.sentAtMs - atMs < WITHIN_MS);
+  const addsMs = (known?.addsMs ?? []).filter(isRecent);
   const isReduced = known?.isReduced === true;
-  if (moved > 0 && isReduced) return { positionId, isReduced: false, addsMs: [...addsMs, read.sentAtMs] };
-  const isOurs = [...state.orders, ...(state.ended ?? [])].some((order) => order.positionId === positionId);
-  return { positionId, isReduced: isReduced || (moved < 0 && isOurs), addsMs };
+  const rest = { positionId, ...(falls.length === 0 ? {} : { falls }) };
+  if (moved > 0 && isReduced) return { ...rest, isReduced: false, addsMs: [...addsMs, read.sentAtMs] };
+  const isOurs = oursOn(state, positionId).length > 0;
+  return { ...rest, isReduced: isReduced || (moved < 0 && isOurs), addsMs };
+}
+
+/** Our orders that may have filled since the newest read. */
+function oursOn({ orders, ended = [] }: LaneState, positionId: string): LaneState['orders'] {
+  return [...orders, ...ended].filter((order) => order.positionId === positionId);
+}
+
+interface Step {
+  readonly last: ReadPosition;
+  readonly position: ReadPosition;
+  readonly read: MarketRead;
 }
 
 /**
- * Whether reducing a position further only feeds somebody who adds as much again: fees without end, and no distance
- * won. From the exchange's margin call on it is fought for all the same.
+ * A fall by more than all orders of ours, where one of them reduces the position: the owner does so as well, or a second
+ * daemon that does not share our store. Once per episode; orders of an earlier store epoch are gone before it has been
+ * seen in several. Liquidation explains any fall.
  */
-export function isContested(state: LaneState, position: ReadPosition, nowMs: number): boolean {
-  const { positionId, liquidationState } = position;
-  if (liquidationState !== null && liquidationState !== 'none') return false;
-  const contest = state.contests?.find((one) => one.positionId === positionId);
-  const adds = contest?.addsMs.filter((atMs) => nowMs - atMs < WITHIN_MS) ?? [];
-  return adds.length >= MOST_ADDS;
+function newFall(
+  state: LaneState,
+  { last, position, read }: Step,
+  falls: NonNullable<Contest['falls']>,
+  audit: Recorder,
+): NonNullable<Contest['falls']> {
+  const { positionId, sizeBase } = position;
+  if (isEndangered(last) || isEndangered(position)) return [];
+  const own = oursOn(state, positionId);
+  const reducing = own.findLast(({ role, trial }) => role === 'reduce' && trial !== true);
+  const fall = toDecimal(last.sizeBase).minus(toDecimal(sizeBase));
+  const excess = fall.minus(outstandingBase(own, ({ presumedFilled }) => !presumedFilled));
+  if (reducing === undefined || excess.lt(toDecimal(last.sizeBase).times(LEAST_EXCESS))) return [];
+  const { key, ruleId } = reducing;
+  const episodeKey = episodeOf(key);
+  if (falls.some((known) => known.episodeKey === episodeKey)) return [];
+  audit.emit({
+    kind: 'reducedByOthers',
+    positionId,
+    key,
+    ruleId,
+    reason: 'unexplainedFall',
+    words: `the position fell by ${formatDecimal(excess)} more than all known orders of this daemon, which reduces it as well: its owner did, or a second daemon that does not share this one's Redis`,
+    alarm: true,
+    sizeBase,
+  });
+  return [{ episodeKey, atMs: read.sentAtMs }];
+}
+
+/** From its margin call on a position is fought for, and the exchange may reduce it itself. */
+function isEndangered({ liquidationState }: ReadPosition): boolean {
+  return liquidationState !== null && liquidationState !== 'none';
+}
+
+/**
+ * Why a rule does not reduce a position further: it would only feed somebody who adds as much again (fees without end,
+ * and no distance won), or do what somebody else does already. From the exchange's margin call on it acts all the same.
+ */
+export function contestOf(
+  state: LaneState,
+  position: ReadPosition,
+  nowMs: number,
+): Extract<BlockReason, 'contested' | 'reducedByOthers'> | undefined {
+  if (isEndangered(position)) return undefined;
+  const contest = state.contests?.find(({ positionId }) => positionId === position.positionId);
+  const isRecent = (atMs: number): boolean => nowMs - atMs < WITHIN_MS;
+  if ((contest?.addsMs.filter(isRecent).length ?? 0) >= MOST_ADDS) return 'contested';
+  const falls = contest?.falls?.filter(({ atMs }) => isRecent(atMs)) ?? [];
+  return falls.length >= MOST_FALLS ? 'reducedByOthers' : undefined;
 }

@@ -80,7 +80,8 @@ function moved(value: unknown, byMs: number, isMoment = false): unknown {
   );
 }
 
-/** As `retryAtMs`: a moment for each kind. */
+/** As `retryAtMs`, a moment for each kind, or as `addsMs`, several. */
 function movedAll(group: object, byMs: number): unknown {
+  if (Array.isArray(group)) return group.map((at) => moved(at, byMs, true));
   return Object.fromEntries(Object.entries(group).map(([name, at]) => [name, moved(at, byMs, true)]));
 }

@@ -93,13 +93,15 @@ export interface LaneState {
   readonly reported: readonly string[];
 }
 
-/** A position that orders of ours reduced, and that somebody added to after that. */
+/** A position on which somebody works against what a rule does, or does the same. */
 export interface Contest {
   readonly positionId: string;
   /** It fell while orders of ours stood, and has not grown since. */
   readonly isReduced: boolean;
   /** When it was seen to have grown after a reduction, oldest first. */
   readonly addsMs: readonly number[];
+  /** Episodes in which it fell by more than all orders of ours, and when that was seen; oldest first. Absent: none. */
+  readonly falls?: readonly { readonly episodeKey: string; readonly atMs: number }[];
 }
 
 /** A position that the newest reads do not show. */

@@ -55,6 +55,7 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
     read: null,
     latestRead: null,
     ...absentOf(state, nowMs),
+    ...contestsOf(state, nowMs),
     marks: [],
     readAfterMs: nowMs + settings.readLagMs,
     ignoreReadsBeforeMs: nowMs + settings.readLagMs,
@@ -92,6 +93,21 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
           : nowMs + settings.lateArrivalMs,
       activatedMs: order.activatedMs === null ? null : notAfter(order.activatedMs, 0),
       reachedMs: order.reachedMs === null ? null : notAfter(order.reachedMs, 0),
+    })),
+  };
+}
+
+/** What others did lies in the past by whatever clock. */
+function contestsOf({ contests }: LaneState, nowMs: number): Pick<LaneState, 'contests'> {
+  if (contests === undefined) return {};
+  const notLater = (atMs: number): number => Math.min(atMs, nowMs);
+  return {
+    contests: contests.map(({ addsMs, falls, ...rest }) => ({
+      ...rest,
+      addsMs: addsMs.map(notLater),
+      ...(falls === undefined
+        ? {}
+        : { falls: falls.map((fall) => ({ ...fall, atMs: notLater(fall.atMs) })) }),
     })),
   };
 }

@@ -1,6 +1,6 @@
 import { type BlockReason, type RemovalReason } from '../audit/audit-event.ts';
 import { slippageOf } from '../intents/intent.ts';
-import { isContested } from '../lanes/contest.ts';
+import { contestOf } from '../lanes/contest.ts';
 import { type Intent, type OwnOrder, type ReadPosition } from '../lanes/lane-state.ts';
 import {
   type Decimal,
@@ -42,8 +42,10 @@ const REPLACE_SHARE = 0.1;
 /** What is to be sent, or taken back, for a position that is to be reduced. */
 export function fillNeed(need: ReduceNeed, scene: SetScene, plan: SetPlan): void {
   const { own, amount } = need;
-  if (need.winner.source === 'rule' && isContested(scene.state, need.position, scene.nowMs)) {
-    plan.blocked.push({ key: need.winner.key, why: 'contested' });
+  const contest =
+    need.winner.source === 'rule' ? contestOf(scene.state, need.position, scene.nowMs) : undefined;
+  if (contest !== undefined) {
+    plan.blocked.push({ key: need.winner.key, why: contest });
     return;
   }
   const slippage = Math.max(...need.group.map(slippageOf));
@@ -83,7 +85,11 @@ export function fillNeed(need: ReduceNeed, scene: SetScene, plan: SetPlan): void
 
 /** A stop that stands closes the whole position as well, a little later: it is not taken down to do so a little earlier. */
 function closesAsMuch({ winner, position }: ReduceNeed, takers: readonly OwnOrder[]): boolean {
-  return winner.targetBase === '0' && takers.some((order) => standsInTheWay(order, position));
+  const sizeBase = toDecimal(position.sizeBase);
+  const isWhole = (order: OwnOrder): boolean => toDecimal(order.amount).gte(sizeBase);
+  return (
+    winner.targetBase === '0' && takers.some((order) => isWhole(order) && standsInTheWay(order, position))
+  );
 }
 
 function worthReplacing(outstanding: Decimal, { market }: SetScene): Decimal {

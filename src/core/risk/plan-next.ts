@@ -108,11 +108,11 @@ function soonest(
   for (const { key, of } of creditLines.subjects) {
     consider('creditLine', key, ltvLevels(of.creditLine, rules.creditLine.thresholds, of.motion), of.motion);
   }
-  const distance = account.jointDistance;
-  if (distance.kind === 'value' || distance.kind === 'atMost') {
+  const distance = account.leastJointDistance;
+  if (distance !== undefined) {
     const motions = positions.subjects.map(({ of }) => of.motion);
     for (const dir of directionsOf(account)) {
-      const levels = jointLevels(distance.value, dir, rules.account.thresholds);
+      const levels = jointLevels(distance, dir, rules.account.thresholds);
       consider('positions', ACCOUNT_KEY, levels, jointMotion(motions, dir));
     }
   }

@@ -8,7 +8,7 @@ import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
 import { emptyAccountState } from '../../core/rules/account-state.ts';
 import { type Evaluation, evaluate } from '../../core/rules/evaluate.ts';
 import { figuresDue, figuresOf } from '../../core/view/stored-figures.ts';
-import { type Acted, type ActingInputs, isBusy, routeDecisions } from '../act/route-decisions.ts';
+import { type Acted, type ActingInputs, routeDecisions } from '../act/route-decisions.ts';
 import { alertsDue } from '../alerts/alerts-due.ts';
 import { cureNote, depositCures } from '../alerts/deposit-cure.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
@@ -73,7 +73,7 @@ export function decide(inputs: DecideInputs): Decided {
       ...acted.documents,
       ...(observation.readings === undefined ? {} : { readings: observation.readings }),
       ...(alerts.alerts === undefined ? {} : { alerts: alerts.alerts }),
-      ...figuresToStore(inputs, snapshot, evaluation),
+      ...figuresToStore(inputs, snapshot, evaluation, acted),
     },
     ...(acted.lanes.size === 0 ? {} : { lanes: acted.lanes, separable: acted.separable }),
     ...(audit.length === 0 ? { quiet: 1 } : { audit }),
@@ -88,8 +88,10 @@ function figuresToStore(
   { account, stored }: DecideInputs,
   snapshot: Snapshot,
   evaluation: Evaluation,
+  { lanes, toRun }: Acted,
 ): Pick<AccountDocuments, 'figures'> {
-  const scene = { before: stored.documents.figures, snapshot, evaluation, isBusy: isBusy(stored) };
+  const isBusy = lanes.size + toRun.length > 0;
+  const scene = { before: stored.documents.figures, snapshot, evaluation, isBusy };
   return figuresDue(scene) ? { figures: figuresOf(snapshot, account.rules.settings) } : {};
 }
 

@@ -28,6 +28,8 @@ export const JUDGED_LATE: readonly SourceName[] = [...EVERY_POLL];
 const PATIENCE_SHARE = 0.9;
 const LEAST_PATIENCE_MS = 200;
 const MOST_PATIENCE_MS = 2_000;
+/** Once the positions are there, what is read beside them gets as long again as they took, and at least this. */
+const LEAST_GRACE_MS = 50;
 
 /**
  * A read that takes longer than the alert cadence does not keep the next one from being sent: where replies take three
@@ -94,7 +96,13 @@ export async function readSources(
   const all: Promise<unknown> = Promise.all(reads);
   // Without a read of its own it would end at once.
   const first = reads.length > 0 ? [all, ...late] : late;
-  await within(context, first.length > 0 ? Promise.race(first) : all, patienceMs);
+  const positions = memory.underWay(account.id, 'positions').at(-1);
+  const isOwn = positions !== undefined && positions.startedMs === startedMs;
+  await within(context, first.length > 0 ? Promise.race(first) : all, {
+    patienceMs,
+    startedMs,
+    urgent: isOwn ? positions.ended : undefined,
+  });
   return { aborted: signal.aborted };
 }
 
@@ -116,20 +124,45 @@ function mayBegin(
   return nowMs - newest.startedMs >= APART_SHARE * settings.cadence.alertMs;
 }
 
-/** Resolves with the work, or when patience is over. */
-function within({ timers }: PipelineContext, work: Promise<unknown>, patienceMs: number): Promise<void> {
+interface Patience {
+  readonly patienceMs: number;
+  readonly startedMs: number;
+  /** What the rest is not waited for much longer than. */
+  readonly urgent: Promise<void> | undefined;
+}
+
+/** Resolves with the work, or when patience is over: soon, once what is urgent is there. */
+function within(
+  { timers, clock }: PipelineContext,
+  work: Promise<unknown>,
+  { patienceMs, startedMs, urgent }: Patience,
+): Promise<void> {
   return new Promise((resolve, reject) => {
-    const cancel = timers.after(patienceMs, resolve);
+    let isOver = false;
+    let cancel = timers.after(patienceMs, resolve);
+    const end = (): void => {
+      isOver = true;
+      cancel();
+    };
     work.then(
       () => {
-        cancel();
+        end();
         resolve();
       },
       (error: unknown) => {
-        cancel();
+        end();
         reject(error);
       },
     );
+    urgent
+      ?.then(() => {
+        const tookMs = clock.monotonicMs() - startedMs;
+        if (isOver || tookMs >= patienceMs) return;
+        cancel();
+        cancel = timers.after(Math.min(Math.max(tookMs, LEAST_GRACE_MS), patienceMs - tookMs), resolve);
+      })
+      // The work tells of it.
+      .catch(() => undefined);
   });
 }
 

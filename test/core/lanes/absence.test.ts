@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { explainedClosures } from '../../../src/core/lanes/absence.ts';
 import { observeRead } from '../../../src/core/lanes/lane-observe.ts';
 import { recover, startEpoch } from '../../../src/core/lanes/recover-lane.ts';
+import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { known } from '../../../src/core/quantities/quantity.ts';
 import type { PositionView } from '../../../src/core/rules/subject.ts';
 import { at, Driver, gone } from './driver.ts';
@@ -24,6 +25,27 @@ describe('a list with a record set aside', () => {
   test('sizes the positions that it shows', () => {
     const driver = partly(new Driver().ask(action(half)), at({ size: '2' }));
     expect(driver.place().request.amount).toBe('1');
+  });
+
+  test.each([
+    { dir: 1, whole: '950', part: '940', nearer: '960' },
+    { dir: -1, whole: '1050', part: '1060', nearer: '1040' },
+  ])('shows a pool that bears too much: no stop moves away from the market for it', ({ dir, ...prices }) => {
+    const pooled = (price: string): PositionView => ({
+      ...at({ liquidation: String(1000 - dir * 600) }),
+      direction: known(dir > 0 ? 'long' : 'short'),
+      jointLiquidationPrice: price as DecimalString,
+    });
+    const limits = (driver: Driver) =>
+      driver.state.jointLimits?.map(({ liquidationPrice }) => liquidationPrice);
+    const driver = new Driver().read(pooled(prices.whole));
+    expect(limits(partly(driver.later(1_000), pooled(prices.part)))).toEqual([prices.whole]);
+    // What it shows is enough to know that the account is nearer.
+    expect(limits(partly(driver.later(1_000), pooled(prices.nearer)))).toEqual([prices.nearer]);
+    expect(limits(driver.later(1_000).read(pooled(prices.part)))).toEqual([prices.part]);
+    // Where no other list has come for a minute it is all that is known.
+    driver.later(1_000).read(pooled(prices.nearer));
+    expect(limits(partly(driver.later(61_000), pooled(prices.part)))).toEqual([prices.part]);
   });
 
   test('takes nothing from a position that it does not show: stop, target and anchor stay', () => {

@@ -12,6 +12,13 @@ const LANE: LaneState = {
   latestRead: { sentAtMs: OLD_MS - 50, receivedAtMs: OLD_MS, positions: [] },
 };
 
+const contestedAt = (atMs: number): LaneState => ({
+  ...LANE,
+  contests: [
+    { positionId: '42', isReduced: true, addsMs: [atMs - 10, atMs], falls: [{ episodeKey: 'e', atMs }] },
+  ],
+});
+
 const at = (nowMs: number, byMs?: number): LaneMoment => ({
   nowMs,
   step: byMs === undefined ? null : { byMs, untilMs: nowMs - byMs },
@@ -38,6 +45,12 @@ describe("the store's clock steps ahead", () => {
     });
   });
 
+  test('so do those at which others traded a position: a lane that somebody fights did not survive the step', () => {
+    expect(onClock(contestedAt(OLD_MS), settings, now).contests).toEqual(
+      contestedAt(OLD_MS + 60_000).contests,
+    );
+  });
+
   test('once, however often and by whomever the lane is looked at', () => {
     const moved = onClock(LANE, settings, now);
     expect(onClock(moved, settings, { ...now, nowMs: now.nowMs + 500 })).toBe(moved);
@@ -59,6 +72,12 @@ test("the store's clock steps back: what a lane waits for begins now and is no l
   expect(back.readAfterMs).toBe(nowMs);
   expect(back.retryAtMs.reduce).toBeLessThanOrEqual(nowMs + settings.fillWithinMs);
   expect(onClock(back, settings, at(nowMs + 1))).toBe(back);
+});
+
+test("the store's clock steps back: what others did is not remembered for longer by that", () => {
+  const nowMs = OLD_MS - 60_000;
+  const [contest] = onClock(contestedAt(OLD_MS), settings, at(nowMs)).contests ?? [];
+  expect(contest).toMatchObject({ addsMs: [nowMs, nowMs], falls: [{ atMs: nowMs }] });
 });
 
 test('a lane on a clock that did not step is left alone', () => {
