@@ -12,7 +12,7 @@ import { type Acted, type ActingInputs, routeDecisions } from '../act/route-deci
 import { alertsDue } from '../alerts/alerts-due.ts';
 import { cureNote, depositCures } from '../alerts/deposit-cure.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
-import { snapshotOf } from './observe-account.ts';
+import { type Observation, snapshotOf } from './observe-account.ts';
 import { samplesOf } from './samples.ts';
 
 export interface DecideInputs extends ActingInputs {
@@ -39,7 +39,8 @@ export function decide(inputs: DecideInputs): Decided {
   const { account, stored, observation, now } = inputs;
   const { rules } = account;
   const { documents } = stored;
-  const closedByUs = explainedClosures(stored.lanes.values(), rules.settings, inputs.moment.nowMs);
+  const shown = positionsShown(observation);
+  const closedByUs = explainedClosures(stored.lanes.values(), shown, rules.settings, inputs.moment.nowMs);
   const snapshot = snapshotOf(observation, stored, closedByUs);
   const state = documents.evaluation ?? emptyAccountState(account.id);
   const options = { leastIntervalMs: account.leastIntervalMs };
@@ -81,6 +82,13 @@ export function decide(inputs: DecideInputs): Decided {
   };
   const { toRun: lanes, events } = acted;
   return { snapshot, evaluation, commit, lanes, notices: alerts.notices, events, conclusive };
+}
+
+function positionsShown({ sources }: Observation): ReadonlySet<string> {
+  const { positions } = sources;
+  return new Set(
+    positions?.kind === 'read' ? positions.value.records.map(({ positionId }) => positionId) : [],
+  );
 }
 
 /** Of an account in which nothing happens not with every poll; see there. */

@@ -162,7 +162,9 @@ describe('a position that an order of ours may have closed', () => {
     driver.read();
     expect(ends(driver)).toEqual(['reached:positionGone']);
     expect(driver.reasons('positionAbsent')).toEqual([]);
-    expect(explainedClosures([driver.state], driver.context.settings, driver.nowMs)).toEqual(['42']);
+    expect(explainedClosures([driver.state], new Set(), driver.context.settings, driver.nowMs)).toEqual([
+      '42',
+    ]);
     expect(driver.next().kind).toBe('idle');
     expect(gone(driver).cancel().why).toBe('positionGone');
   });
