@@ -171,3 +171,24 @@ test('`last-resort` leaves a market alone that slides slowly, until 3 %', async 
   expect(distance).toBeLessThan(0.0301);
   expect(distance).toBeGreaterThan(0.028);
 });
+
+test('a stop at 90 % of the way was not reached: the exchange liquidated by the mark, 0.9 % below the last price', async () => {
+  const spec = fallingWorld({ speed: 0.003, roundTripMs: 400, basis: -0.009 }, false);
+  const accounts = spec.exchange.accounts.map((account) => ({ ...account, collateral: { USDT: '2900' } }));
+  const falling: WorldSpec = { ...spec, exchange: { ...spec.exchange, accounts } };
+  const alone = openWorld(falling);
+  await alone.run();
+  expect(ledgerOf(alone).isLiquidated).toBe(true);
+  const stop = `  - id: stop
+    on: position
+    when: { liquidationDistance: { below: 25% } }
+    do: [{ protect: { at: 90%, slippage: 3% } }]
+`;
+  const config = `${CONFIG.slice(0, CONFIG.indexOf('  - id: near'))}${stop}`.replace(
+    '[near, high]',
+    '[stop]',
+  );
+  const world = openWorld({ ...falling, daemons: [{ name: 'north', config }] });
+  await world.run();
+  expect(ledgerOf(world)).toMatchObject({ isLiquidated: false, fills: [expect.any(Number)] });
+});
