@@ -92,7 +92,8 @@ export function desiredStop(
   if (amount === undefined) return { key: cover.key, blocked: 'netExposure' };
   const view = { direction, markPrice, markError };
   const anchor = anchorOf(cover, position, markPrice, liquidationPrice);
-  const inputs = { liquidationPrice, anchor: anchor.markPrice, at: cover.at, slippage };
+  const at = clearShare(anchor.markPrice, liquidationPrice, cover.at);
+  const inputs = { liquidationPrice, anchor: anchor.markPrice, at, slippage };
   const shape = shapeProtect(view, inputs, scene.market);
   if (!shape.ok) return { key: cover.key, blocked: shape.why };
   const roomBase = Math.abs(Number(markPrice) - Number(liquidationPrice));
@@ -146,10 +147,26 @@ function anchorOf(
   return isPast(wished) && !isPast(then) ? now : before;
 }
 
+/** Mark and last price come to differ by about so much of the price in a crash. */
+const CRASH_BASIS = 0.012;
+/** Keeping clear of liquidation takes no more of the way to it than this. */
+const MOST_CLEARANCE = 0.25;
+
+/**
+ * The share of the way at which a stop activates: as asked for, but clear of liquidation by what mark and last price may
+ * differ. A stop that triggers on the one is not reached in time where the exchange liquidates by the other.
+ */
+function clearShare(markPrice: DecimalString, liquidationPrice: DecimalString, at: number): number {
+  const way = Math.abs(Number(markPrice) - Number(liquidationPrice));
+  const clearance = (CRASH_BASIS * Number(liquidationPrice)) / way;
+  return Math.min(at, 1 - Math.min(MOST_CLEARANCE, clearance));
+}
+
 /** At this share of the way from the mark to the liquidation price. */
 function stopAt(markPrice: DecimalString, liquidationPrice: DecimalString, at: number): Decimal {
   const mark = toDecimal(markPrice);
-  return mark.plus(toDecimal(liquidationPrice).minus(mark).times(decimalFromNumber(at)));
+  const share = decimalFromNumber(clearShare(markPrice, liquidationPrice, at));
+  return mark.plus(toDecimal(liquidationPrice).minus(mark).times(share));
 }
 
 function stopBlock(position: ReadPosition): BlockReason | undefined {
