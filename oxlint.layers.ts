@@ -156,6 +156,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'contest',
     'account-lane',
     'lane',
+    'lane-at-rest',
     'lane-clock',
     'lane-observe',
     'lane-state',

@@ -252,8 +252,11 @@ export class ConfiguredAccounts implements AccountBook {
   }
 }
 
-/** Positions, credit line, what is read seldom, and a lane's own requests, at the same time. */
-const CONNECTIONS_PER_ACCOUNT = 8;
+/**
+ * A request of each lane at the same time, and what is read of the account beside them: where replies take seconds or do
+ * not come, one that waits for another's is too late. Connections are opened when they are needed.
+ */
+const CONNECTIONS_PER_ACCOUNT = 64;
 
 function connectionOf(account: CompiledAccount, { exchange, egress }: CompiledConfig): Connection {
   const proxy = (egress[account.egress]?.proxyUrl ?? exchange.proxyUrl)?.reveal();

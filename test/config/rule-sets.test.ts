@@ -42,6 +42,14 @@ describe('ready-made rule sets', () => {
     for (const before of rules.slice(0, -1)) expect(before.trimEnd().split('\n').at(-1)).toMatch(/^ {2}#/);
   });
 
+  test.each(['conservative', 'balanced', 'last-resort'])(
+    '%s places stops for all positions together at once: where a pool ends is told late',
+    (name) => {
+      const stop = rulesOf(name).find(({ id }) => id === `${name}/account-standing-stop`);
+      expect(stop?.forMs ?? expect.fail()).toBe(0);
+    },
+  );
+
   test('reduce only to where their rule has cleared, and never start at a healthy leverage', () => {
     const maintenance = 0.03;
     const opened = (leverage: number) => 1 / leverage - maintenance;

@@ -122,6 +122,26 @@ test.each(['balanced', 'conservative', 'last-resort'])(
   60_000,
 );
 
+test('an order of the tenth market waited until one of the other nine had been answered, after three seconds', async () => {
+  const world = openWorld({
+    ...correlated('balanced'),
+    faults: [
+      {
+        atMs: 0,
+        fault: {
+          effect: { kind: 'latency', delayMs: 3_000, at: 'reply' },
+          target: { endpoint: 'stopLimit' },
+        },
+      },
+    ],
+  });
+  await world.run();
+  const { orders } = ledgerOf(world);
+  const firstMs = [...new Map(orders.map(({ market, atMs }) => [market, atMs] as const).reverse()).values()];
+  expect(firstMs).toHaveLength(10);
+  expect(Math.max(...firstMs) - Math.min(...firstMs)).toBeLessThan(1_000);
+}, 60_000);
+
 const JOINT_ONLY = `rules:
   - id: joint
     on: account

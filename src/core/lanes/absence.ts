@@ -205,9 +205,10 @@ function tellBlind(state: LaneState, { positionId }: Absence, audit: Recorder): 
   return true;
 }
 
-/** Positions whose absence orders of ours explain: it need not be confirmed by time. */
+/** Positions not `shown` whose absence orders of ours explain: it need not be confirmed by time. */
 export function explainedClosures(
   lanes: Iterable<LaneState>,
+  shown: ReadonlySet<string>,
   settings: AccountSettings,
   nowMs: number,
 ): readonly string[] {
@@ -217,7 +218,8 @@ export function explainedClosures(
       .map(({ positionId }) => positionId);
     const ids = new Set([...lane.orders, ...(lane.ended ?? [])].map(({ positionId }) => positionId));
     const possible = [...ids].filter(
-      (id) => !known.includes(id) && !isHeld(lane, id) && explainsClosure(lane, id, settings),
+      (id) =>
+        !shown.has(id) && !known.includes(id) && !isHeld(lane, id) && explainsClosure(lane, id, settings),
     );
     return known.concat(possible);
   });

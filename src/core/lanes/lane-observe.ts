@@ -14,7 +14,6 @@ import {
   type Intent,
   type LaneState,
   type MarketRead,
-  type MarkSample,
   type OwnOrder,
   type ReadPosition,
 } from './lane-state.ts';
@@ -96,15 +95,19 @@ const JOINT_LIMIT_MS = 60_000;
 
 function jointLimitsOf(
   { jointLimits = [] }: LaneState,
-  { positions, sentAtMs }: MarketRead,
+  { positions, partial, sentAtMs }: MarketRead,
 ): NonNullable<LaneState['jointLimits']> {
-  return positions.flatMap(({ positionId, jointLiquidationPrice: liquidationPrice }) => {
-    if (liquidationPrice !== undefined) return { positionId, liquidationPrice, atMs: sentAtMs };
-    return (
-      jointLimits.find(
-        (known) => known.positionId === positionId && sentAtMs - known.atMs <= JOINT_LIMIT_MS,
-      ) ?? []
+  return positions.flatMap(({ positionId, direction, jointLiquidationPrice: liquidationPrice }) => {
+    const known = jointLimits.find(
+      (limit) => limit.positionId === positionId && sentAtMs - limit.atMs <= JOINT_LIMIT_MS,
     );
+    if (liquidationPrice === undefined) return known ?? [];
+    // A list that leaves positions out shows a pool that bears more than the whole one.
+    const isNearer =
+      known !== undefined &&
+      Number(known.liquidationPrice) > Number(liquidationPrice) === (direction === 'long');
+    if (isNearer && partial !== undefined) return known;
+    return { positionId, liquidationPrice, atMs: sentAtMs };
   });
 }
 
@@ -113,15 +116,18 @@ function withAbsent(state: LaneState, absent: NonNullable<LaneState['absent']>):
   return absent.length === 0 ? rest : { ...rest, absent };
 }
 
-/** What is known of how the market moved; a lane that had nothing to do takes it from those who watched. */
+/** What is known of how the market moved; what a lane that had nothing to do has missed it takes from those who watched. */
 function withMarks(state: LaneState, read: MarketRead, { earlierMarks }: ReadObservation): LaneState {
   const mark = read.positions.find(({ markPrice }) => markPrice !== null)?.markPrice;
   if (mark === undefined || mark === null) return state;
-  const isRecent = ({ atMs }: MarkSample): boolean =>
-    atMs < read.sentAtMs && read.sentAtMs - atMs <= MARKS_KEPT_MS;
-  const own = (state.marks ?? []).filter(isRecent);
-  const earlier = earlierMarks?.(state.market, own[0]?.atMs ?? read.sentAtMs).filter(isRecent) ?? [];
-  return { ...state, marks: [...earlier, ...own, { atMs: read.sentAtMs, mark: Number(mark) }] };
+  const isRecent = (atMs: number): boolean => atMs < read.sentAtMs && read.sentAtMs - atMs <= MARKS_KEPT_MS;
+  const own = (state.marks ?? []).filter(({ atMs }) => isRecent(atMs));
+  const [firstMs, lastMs] = [own[0]?.atMs ?? Number.POSITIVE_INFINITY, own.at(-1)?.atMs ?? 0];
+  const missed =
+    earlierMarks?.(state.market, (atMs) => isRecent(atMs) && (atMs < firstMs || atMs > lastMs)) ?? [];
+  const earlier = missed.filter(({ atMs }) => atMs < firstMs);
+  const later = missed.filter(({ atMs }) => atMs > firstMs);
+  return { ...state, marks: [...earlier, ...own, ...later, { atMs: read.sentAtMs, mark: Number(mark) }] };
 }
 
 function isNewer(read: MarketRead, than: MarketRead | null): boolean {

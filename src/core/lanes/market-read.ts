@@ -16,8 +16,8 @@ export interface ReadObservation {
   /** Ids of positions that are listed with nulls: not to be judged, and not absent either. Absent: none. */
   readonly notOpenYet?: readonly string[];
   readonly positions: readonly PositionView[];
-  /** Mark prices of reads sent before a time, oldest first, worked out when asked for; absent: none is known. */
-  readonly earlierMarks?: (market: string, beforeMs: number) => readonly MarkSample[];
+  /** Mark prices of earlier reads, oldest first, of those sent at times that are missing; absent: none is known. */
+  readonly earlierMarks?: (market: string, isMissing: (sentAtMs: number) => boolean) => readonly MarkSample[];
 }
 
 /** The open positions of one market as plain data; a size of zero is a closed one. */

@@ -1,7 +1,7 @@
 import { isCancelHeldBack, isPresumedClosed } from '../lanes/absence.ts';
 import type { LaneState, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
 import type { OrderType } from '../ports/exchange.ts';
-import { toDecimal, ZERO } from '../quantities/decimal.ts';
+import { ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { speedTowards } from './activation-gap.ts';
 import { orderTypesOf } from './order-request.ts';
@@ -94,7 +94,7 @@ function raceMs({ roundTripMs = 0, latestRead }: LaneState): number {
   return Math.max(LEAST_RACE_MS, RACE_ROUND_TRIPS * Math.max(roundTripMs, readMs));
 }
 
-/** A stop of ours covers a whole position between the market and its liquidation, and the market runs towards both. */
+/** A stop of ours stands between the market and a liquidation, and the market runs towards both. */
 function isStopNeededNow(state: LaneState): boolean {
   const positions = state.latestRead?.positions ?? [];
   return positions.some((position) => {
@@ -105,7 +105,7 @@ function isStopNeededNow(state: LaneState): boolean {
   });
 }
 
-/** A stop of ours certainly stands for a whole position, and the market has not reached it yet. */
+/** A stop of ours certainly stands, and the market has not reached it yet. */
 export function standsInTheWay(order: OwnOrder, position: ReadPosition): boolean {
   const isCertain =
     order.role === 'cover' &&
@@ -115,7 +115,7 @@ export function standsInTheWay(order: OwnOrder, position: ReadPosition): boolean
     order.activatedMs === null &&
     order.reachedMs === null;
   const offset = offsetFromActivation(order, position);
-  return isCertain && offset?.gt(ZERO) === true && toDecimal(order.amount).gte(toDecimal(position.sizeBase));
+  return isCertain && offset?.gt(ZERO) === true;
 }
 
 /** No position is open: no stop there protects anything. */

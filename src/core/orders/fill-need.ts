@@ -85,7 +85,11 @@ export function fillNeed(need: ReduceNeed, scene: SetScene, plan: SetPlan): void
 
 /** A stop that stands closes the whole position as well, a little later: it is not taken down to do so a little earlier. */
 function closesAsMuch({ winner, position }: ReduceNeed, takers: readonly OwnOrder[]): boolean {
-  return winner.targetBase === '0' && takers.some((order) => standsInTheWay(order, position));
+  const sizeBase = toDecimal(position.sizeBase);
+  const isWhole = (order: OwnOrder): boolean => toDecimal(order.amount).gte(sizeBase);
+  return (
+    winner.targetBase === '0' && takers.some((order) => isWhole(order) && standsInTheWay(order, position))
+  );
 }
 
 function worthReplacing(outstanding: Decimal, { market }: SetScene): Decimal {

@@ -1,8 +1,10 @@
+import type { PositionSubject } from '../fields/field-values.ts';
 import type { AccountQuantities } from '../quantities/account.ts';
 import type { Quantity } from '../quantities/quantity.ts';
 import type { RuleSlot } from '../rules/account-state.ts';
 import { isInDanger } from '../rules/active-requests.ts';
-import type { CompiledRules } from '../rules/compiled-rules.ts';
+import type { CompiledRule, CompiledRules } from '../rules/compiled-rules.ts';
+import type { RuleEntry } from '../rules/rule-state.ts';
 import type { SubjectKey } from '../rules/subject.ts';
 import { ACCOUNT_KEY, type SubjectList, type Subjects } from '../rules/subjects.ts';
 import {
@@ -47,15 +49,39 @@ function findUrgent(
   let other: NextDue | undefined;
   for (const { ruleId, entries } of slots) {
     if (entries.length === 0) continue;
-    const active = entries.find(({ phase }) => phase !== 'inactive');
+    const rule = byId.get(ruleId);
+    const active = entries.find((entry) => entry.phase !== 'inactive' && !isAtRest(rule, entry, positions));
     if (active === undefined) continue;
     const due: NextDue = { inMs: 0, reason: 'ruleActive', subject: active.subject };
-    if (byId.get(ruleId)?.sendsOrders === true) return { ...due, isPressing: true };
+    if (rule?.sendsOrders === true) return { ...due, isPressing: true };
     other ??= due;
   }
   if (other !== undefined) return other;
   if (account.isPositionUnseen) return { inMs: 0, reason: 'blind', isPressing: true };
   return account.isBlind ? { inMs: 0, reason: 'blind' } : undefined;
+}
+
+/**
+ * Whether a rule fires for stops that stand: it may go on for months, and asks for no closer look than the figures do.
+ * Where it only observes, none will ever stand.
+ */
+function isAtRest(
+  rule: CompiledRule | undefined,
+  { phase, subject }: RuleEntry,
+  positions: SubjectList<'position'>,
+): boolean {
+  if (rule?.onlyProtects !== true || phase !== 'firing') return false;
+  if (rule.mode === 'observe') return true;
+  const meant =
+    rule.spec.on === 'position'
+      ? positions.subjects.filter(({ key }) => key === subject)
+      : positions.subjects;
+  return meant.length > 0 && meant.every(({ of }) => isCovered(of));
+}
+
+function isCovered({ account, position }: PositionSubject): boolean {
+  const cover = account.coverOf(position);
+  return cover.kind === 'value' && cover.value === 'ok';
 }
 
 function soonest(
@@ -82,11 +108,11 @@ function soonest(
   for (const { key, of } of creditLines.subjects) {
     consider('creditLine', key, ltvLevels(of.creditLine, rules.creditLine.thresholds, of.motion), of.motion);
   }
-  const distance = account.jointDistance;
-  if (distance.kind === 'value' || distance.kind === 'atMost') {
+  const distance = account.leastJointDistance;
+  if (distance !== undefined) {
     const motions = positions.subjects.map(({ of }) => of.motion);
     for (const dir of directionsOf(account)) {
-      const levels = jointLevels(distance.value, dir, rules.account.thresholds);
+      const levels = jointLevels(distance, dir, rules.account.thresholds);
       consider('positions', ACCOUNT_KEY, levels, jointMotion(motions, dir));
     }
   }

@@ -24,6 +24,8 @@ export interface CompiledRule {
   readonly stages: readonly (readonly CompiledAction[])[];
   /** Whether it reduces or covers positions. */
   readonly sendsOrders: boolean;
+  /** Whether covering is all it ever sends: once the stops stand, nothing more is to be done however long it fires. */
+  readonly onlyProtects: boolean;
 }
 
 export interface CompiledAction {
@@ -96,6 +98,7 @@ function compileRule(
   const condition = compileCondition(spec.when, fieldCache);
   const mode = spec.mode ?? settings.mode;
   const stages = [spec.actions, ...spec.escalate.map(({ actions }) => actions)];
+  const kinds = new Set(stages.flat().map(({ kind }) => kind));
   return {
     spec,
     index,
@@ -106,7 +109,8 @@ function compileRule(
     window: spec.activeWindow && compileActiveWindow(spec.activeWindow),
     latches: new Uint8Array(condition.latchCount),
     stages: stages.map((actions) => actions.map(compileAction)),
-    sendsOrders: stages.flat().some(({ kind }) => kind === 'reduce' || kind === 'protect'),
+    sendsOrders: kinds.has('reduce') || kinds.has('protect'),
+    onlyProtects: kinds.has('protect') && [...kinds].every((kind) => kind === 'protect' || kind === 'notify'),
   };
 }
 

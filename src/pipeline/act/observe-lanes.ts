@@ -8,6 +8,7 @@ import {
   observeAccountRequests,
 } from '../../core/lanes/account-lane.ts';
 import { advance } from '../../core/lanes/lane.ts';
+import { isAtRest } from '../../core/lanes/lane-at-rest.ts';
 import { type LaneMoment, onClock } from '../../core/lanes/lane-clock.ts';
 import { type LaneChange, observeRead, observeRequests } from '../../core/lanes/lane-observe.ts';
 import { type LaneState, newLane } from '../../core/lanes/lane-state.ts';
@@ -24,6 +25,8 @@ export interface LaneInputs {
   readonly operator: readonly LaneOrder[];
   /** Whether what is not asked for any more has ended. */
   readonly conclusive: boolean;
+  /** Whether all of this was asked for before. */
+  readonly isAskedAgain: boolean;
   /** Markets with positions that some rule could act on: their lanes exist before they are needed. */
   readonly markets: readonly string[];
   /** The newest read, if any: a lane takes it if it knows no newer one. */
@@ -56,7 +59,10 @@ export function observeLanes(
     const asked = operatorOrders.byMarket.get(market) ?? [];
     const operator = operatorOrders.operator.filter((order) => order.market === market);
     const living = inEpoch(stored, market, context, moment);
-    if (living === before && asked.length === 0 && operator.length === 0 && hasNothingToDo(living)) continue;
+    if (living === before && operator.length === 0) {
+      if (asked.length === 0 && hasNothingToDo(living)) continue;
+      if (operatorOrders.isAskedAgain && isAtRest(living, operatorOrders.read, context.settings)) continue;
+    }
     const { lane, wants } = observeLane(
       living,
       { ...operatorOrders, asked, operator },

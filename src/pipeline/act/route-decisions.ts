@@ -151,6 +151,7 @@ export function actOn(
       accountWide: routed.accountWide,
       operator: inbox.operatorOrders,
       conclusive,
+      isAskedAgain: requests === undefined,
       markets: canAct(account) ? marketsOf(observation) : [],
       read: known && positions && readOf(positions, known, rules.settings),
     },
@@ -230,10 +231,10 @@ function marksOf(
   views: readonly PositionView[],
   settings: AccountSettings,
 ): NonNullable<ReadObservation['earlierMarks']> {
-  return (market, beforeMs) => {
+  return (market, isMissing) => {
     const meant = new Set(views.map(({ positionId }) => positionId));
     return earlier().flatMap(({ list, sentAtMs }) => {
-      if (sentAtMs >= beforeMs) return [];
+      if (!isMissing(sentAtMs)) return [];
       return list.records.flatMap((record) => {
         if (record.market !== market || !meant.has(record.positionId)) return [];
         const { markPrice } = new PositionQuantities(record, settings);
@@ -273,7 +274,7 @@ function viewsWhenNeeded(
 }
 
 /** Whether anything is wanted or open in some market. */
-export function isBusy({ lanes }: StoredAccount): boolean {
+function isBusy({ lanes }: StoredAccount): boolean {
   return [...lanes.values()].some(
     ({ intents, covers, orders, cancels }) =>
       intents.length + covers.length + orders.length + cancels.length > 0,

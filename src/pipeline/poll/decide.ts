@@ -8,11 +8,11 @@ import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
 import { emptyAccountState } from '../../core/rules/account-state.ts';
 import { type Evaluation, evaluate } from '../../core/rules/evaluate.ts';
 import { figuresDue, figuresOf } from '../../core/view/stored-figures.ts';
-import { type Acted, type ActingInputs, isBusy, routeDecisions } from '../act/route-decisions.ts';
+import { type Acted, type ActingInputs, routeDecisions } from '../act/route-decisions.ts';
 import { alertsDue } from '../alerts/alerts-due.ts';
 import { cureNote, depositCures } from '../alerts/deposit-cure.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
-import { snapshotOf } from './observe-account.ts';
+import { type Observation, snapshotOf } from './observe-account.ts';
 import { samplesOf } from './samples.ts';
 
 export interface DecideInputs extends ActingInputs {
@@ -39,7 +39,8 @@ export function decide(inputs: DecideInputs): Decided {
   const { account, stored, observation, now } = inputs;
   const { rules } = account;
   const { documents } = stored;
-  const closedByUs = explainedClosures(stored.lanes.values(), rules.settings, inputs.moment.nowMs);
+  const shown = positionsShown(observation);
+  const closedByUs = explainedClosures(stored.lanes.values(), shown, rules.settings, inputs.moment.nowMs);
   const snapshot = snapshotOf(observation, stored, closedByUs);
   const state = documents.evaluation ?? emptyAccountState(account.id);
   const options = { leastIntervalMs: account.leastIntervalMs };
@@ -73,7 +74,7 @@ export function decide(inputs: DecideInputs): Decided {
       ...acted.documents,
       ...(observation.readings === undefined ? {} : { readings: observation.readings }),
       ...(alerts.alerts === undefined ? {} : { alerts: alerts.alerts }),
-      ...figuresToStore(inputs, snapshot, evaluation),
+      ...figuresToStore(inputs, snapshot, evaluation, acted),
     },
     ...(acted.lanes.size === 0 ? {} : { lanes: acted.lanes, separable: acted.separable }),
     ...(audit.length === 0 ? { quiet: 1 } : { audit }),
@@ -83,13 +84,22 @@ export function decide(inputs: DecideInputs): Decided {
   return { snapshot, evaluation, commit, lanes, notices: alerts.notices, events, conclusive };
 }
 
+function positionsShown({ sources }: Observation): ReadonlySet<string> {
+  const { positions } = sources;
+  return new Set(
+    positions?.kind === 'read' ? positions.value.records.map(({ positionId }) => positionId) : [],
+  );
+}
+
 /** Of an account in which nothing happens not with every poll; see there. */
 function figuresToStore(
   { account, stored }: DecideInputs,
   snapshot: Snapshot,
   evaluation: Evaluation,
+  { lanes, toRun }: Acted,
 ): Pick<AccountDocuments, 'figures'> {
-  const scene = { before: stored.documents.figures, snapshot, evaluation, isBusy: isBusy(stored) };
+  const isBusy = lanes.size + toRun.length > 0;
+  const scene = { before: stored.documents.figures, snapshot, evaluation, isBusy };
   return figuresDue(scene) ? { figures: figuresOf(snapshot, account.rules.settings) } : {};
 }
 

@@ -18,6 +18,8 @@ export interface MemoryLeases extends LaneLeases {
 export function createMemoryLeases(clock: Clock): MemoryLeases {
   const accounts = new Map<string, Map<string, Held>>();
   let lastToken = 0;
+  // Whole milliseconds as in Redis: no lease then seems longer than it was asked for, by a rounded difference.
+  const nowMs = (): number => Math.floor(clock.monotonicMs());
   const live = (accountId: string, now: number, leaseMs: number): Map<string, Held> => {
     let held = accounts.get(accountId);
     if (held === undefined) accounts.set(accountId, (held = new Map()));
@@ -29,7 +31,7 @@ export function createMemoryLeases(clock: Clock): MemoryLeases {
   };
   return {
     async acquire(accountId, market, owner, leaseMs): Promise<LeaseReply> {
-      const now = clock.monotonicMs();
+      const now = nowMs();
       const held = live(accountId, now, leaseMs);
       const field = leaseField(market);
       const mine = held.get(field)?.owner === owner ? held.get(field) : undefined;
@@ -50,7 +52,7 @@ export function createMemoryLeases(clock: Clock): MemoryLeases {
     async renew({ accountId, market, owner, token }, leaseMs) {
       const held = accounts.get(accountId);
       const lease = held?.get(leaseField(market));
-      const now = clock.monotonicMs();
+      const now = nowMs();
       if (lease?.token !== token) return 'lost';
       lease.untilMs = now + leaseMs;
       const wish = held?.get('wish');

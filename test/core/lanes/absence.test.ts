@@ -7,6 +7,7 @@ import {
 } from '../../../src/core/lanes/account-lane.ts';
 import { observeRead } from '../../../src/core/lanes/lane-observe.ts';
 import { recover, startEpoch } from '../../../src/core/lanes/recover-lane.ts';
+import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { known } from '../../../src/core/quantities/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import type { PositionView } from '../../../src/core/rules/subject.ts';
@@ -30,6 +31,27 @@ describe('a list with a record set aside', () => {
   test('sizes the positions that it shows', () => {
     const driver = partly(new Driver().ask(action(half)), at({ size: '2' }));
     expect(driver.place().request.amount).toBe('1');
+  });
+
+  test.each([
+    { dir: 1, whole: '950', part: '940', nearer: '960' },
+    { dir: -1, whole: '1050', part: '1060', nearer: '1040' },
+  ])('shows a pool that bears too much: no stop moves away from the market for it', ({ dir, ...prices }) => {
+    const pooled = (price: string): PositionView => ({
+      ...at({ liquidation: String(1000 - dir * 600) }),
+      direction: known(dir > 0 ? 'long' : 'short'),
+      jointLiquidationPrice: price as DecimalString,
+    });
+    const limits = (driver: Driver) =>
+      driver.state.jointLimits?.map(({ liquidationPrice }) => liquidationPrice);
+    const driver = new Driver().read(pooled(prices.whole));
+    expect(limits(partly(driver.later(1_000), pooled(prices.part)))).toEqual([prices.whole]);
+    // What it shows is enough to know that the account is nearer.
+    expect(limits(partly(driver.later(1_000), pooled(prices.nearer)))).toEqual([prices.nearer]);
+    expect(limits(driver.later(1_000).read(pooled(prices.part)))).toEqual([prices.part]);
+    // Where no other list has come for a minute it is all that is known.
+    driver.later(1_000).read(pooled(prices.nearer));
+    expect(limits(partly(driver.later(61_000), pooled(prices.part)))).toEqual([prices.part]);
   });
 
   test('takes nothing from a position that it does not show: stop, target and anchor stay', () => {
@@ -193,7 +215,9 @@ describe('a position that an order of ours may have closed', () => {
     driver.read();
     expect(ends(driver)).toEqual(['reached:positionGone']);
     expect(driver.reasons('positionAbsent')).toEqual([]);
-    expect(explainedClosures([driver.state], driver.context.settings, driver.nowMs)).toEqual(['42']);
+    expect(explainedClosures([driver.state], new Set(), driver.context.settings, driver.nowMs)).toEqual([
+      '42',
+    ]);
     expect(driver.next().kind).toBe('idle');
     expect(gone(driver).cancel().why).toBe('positionGone');
   });

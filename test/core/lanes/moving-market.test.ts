@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
-import { known } from '../../../src/core/quantities/quantity.ts';
+import { known, NONE } from '../../../src/core/quantities/quantity.ts';
+import type { PositionView } from '../../../src/core/rules/subject.ts';
 import { at, Driver } from './driver.ts';
 import { action, all, half, protect, view } from './fixtures.ts';
 
@@ -77,6 +78,29 @@ test('a stop that closes the whole position is not taken down for want of room t
   driver.later(5_000).read(at({ mark: '998' }));
   expect(driver.next().kind).not.toBe('cancelAll');
   expect(driver.state.orders.map(({ role }) => role)).toEqual(['cover']);
+});
+
+test('a stop that closes a part, as a hedge keeps the rest, is not taken down a moment before it triggers', () => {
+  const short = view({
+    positionId: '2',
+    positionSide: 'SHORT',
+    direction: known('short'),
+    sizeBase: '0.4' as DecimalString,
+    liquidationPrice: NONE,
+    liquidationDistance: NONE,
+  });
+  const long = (mark: string): PositionView => ({ ...at({ mark }), positionSide: 'LONG' });
+  const nextAfter = (mark: string): string => {
+    const driver = new Driver().read(long('1000'), short).ask(action(protect));
+    expect(driver.place().request.amount).toBe('0.6');
+    driver.later(1_000).read(long(mark), short).ask(action(half));
+    driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
+    driver.answerRead(long(mark), short);
+    driver.state = { ...driver.state, roundTripMs: 1_000 };
+    return driver.next().kind;
+  };
+  expect(nextAfter('999')).toBe('cancelAll');
+  expect(nextAfter('990')).not.toBe('cancelAll');
 });
 
 /** A stop half way to liquidation stands. */

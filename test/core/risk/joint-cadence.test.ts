@@ -38,3 +38,32 @@ test('a threshold on the joint distance is a level, too', () => {
   expect(dueOf(ten(0.61), [near]).inMs).toBe(1_000);
   expect(dueOf(ten(0.61), [near])).toMatchObject({ reason: 'nearThreshold', subject: 'account' });
 });
+
+/** Twelve longs of a pool of which only margin in use is told: nothing is free, and no position alone is in danger. */
+const silent: readonly PositionRecord[] = Array.from({ length: 12 }, (_, index) => ({
+  ...long(index, 0),
+  liquidationPrice: null,
+  margin: d('300'),
+  freeMargin: d('0'),
+}));
+
+test('a pool whose buffer nothing tells is looked at as if it were as near as it may be, not calmly', () => {
+  const due = dueOf(silent);
+  expect(due).toMatchObject({ reason: 'nearThreshold', subject: 'account' });
+  // No position alone uses the buffer up, so that twelve equal ones are a twelfth away or more.
+  expect(due.inMs).toBeCloseTo(100_000 / 12, -1);
+  expect(dueOf(silent, [rule('account', below('jointDistance', 0.08))]).inMs).toBe(1_000);
+});
+
+test('positions of which nobody knows the side may all be on the same one', () => {
+  const unsigned = compileRules([], settings({ bothSign: 'unsigned' }));
+  const dueUnsigned = (records: readonly PositionRecord[]) =>
+    evaluate(positionsSnapshot(records, at(0)), emptyAccountState('desk-1'), at(0), unsigned).nextDue;
+  expect(dueUnsigned(silent)).toMatchObject({ reason: 'nearThreshold', subject: 'account' });
+  expect(dueUnsigned(silent).inMs).toBeCloseTo(100_000 / 12, -1);
+  // One that tells its side and its liquidation price tells the buffer, but not what the others are.
+  expect(dueUnsigned([long(0, 0.5), ...silent.slice(1)]).inMs).toBeCloseTo(
+    (100_000 * 0.5 * 0.97) / 11.97,
+    -1,
+  );
+});

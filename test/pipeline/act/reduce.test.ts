@@ -11,6 +11,11 @@ const NEAR = `  - id: near
       - reduce: { untilDistance: 25%, slippage: 1% }
 `;
 
+const SIZE = 0.5;
+const FALL = 43_000;
+/** 10,000 USDT, and 0.5 BTC bought at 60,000. */
+const EQUITY_AT_FALL = 10_000 - SIZE * (60_000 - FALL);
+
 test('a position near liquidation is reduced until it is far enough away', async () => {
   const simulator = await openExchange({ speed: 1 });
   const world = openWorld(simulator, { accounts: { long: { rules: ['near'] } }, rules: NEAR });
@@ -19,7 +24,7 @@ test('a position near liquidation is reduced until it is far enough away', async
   const orders = () => simulator.ledger({ accountId: 'long', kinds: ['order_placed'] });
   await eventually(() => world.events.some(({ kind }) => kind === 'evaluated'), 'an evaluation');
   expect(orders()).toEqual([]);
-  simulator.setPrice('BTC_PERP', '43000');
+  simulator.setPrice('BTC_PERP', String(FALL));
   await eventually(
     () => orders().length > 0,
     'an order',
@@ -33,7 +38,10 @@ test('a position near liquidation is reduced until it is far enough away', async
   }, 'the fills');
   const [order] = orders();
   expect(order).toMatchObject({ side: 'sell', details: { reduceOnly: true, positionSide: 'BOTH' } });
-  // 25 % of distance with a maintenance margin of 3 %, from the distance at which it was judged.
-  expect(size()).toBeCloseTo(0.129, 2);
+  // 25 % of distance with a maintenance margin of 3 %, from the price at which it was judged: that of the fall, or a
+  // later one on the way to where the orders activated.
+  const sizeAt = (price: number) => (EQUITY_AT_FALL - SIZE * (FALL - price)) / (price * (0.03 + 0.25 * 0.97));
+  expect(size()).toBeLessThanOrEqual(sizeAt(FALL) + 0.002);
+  expect(size()).toBeGreaterThanOrEqual(sizeAt(Math.min(...activations())) - 0.002);
   expect(await world.state.audit.verify('long')).toMatchObject({ kind: 'intact' });
 });

@@ -1,6 +1,8 @@
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { LaneLease, LeaseReply } from '../../../src/core/ports/state-store.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
+import { createMemoryLeases } from '../../../src/state/leases/leases-memory.ts';
 import { commitOne, lane, load, openPlaces, PLACE_KINDS, type Place, type Places } from '../support/place.ts';
 
 const LEASE_MS = 20_000;
@@ -154,4 +156,19 @@ describe.each(PLACE_KINDS)('lane leases in %s', (kind) => {
     expect((await leases.acquire('line', null, 'second', LEASE_MS)).kind).toBe('busy');
     held(await leases.acquire('line', null, 'first', LEASE_MS));
   });
+});
+
+test('a lease in memory never seems longer than it was asked for, whatever fraction of a millisecond it is', async () => {
+  // Shortly before a power of two: beyond it a double is coarser, so that a sum is rounded, and not back again by the difference.
+  const times = fc
+    .tuple(fc.integer({ min: 8, max: 40 }), fc.integer({ min: 1, max: 100_000 }))
+    .map(([power, microseconds]) => 2 ** power - microseconds / 1_000);
+  await fc.assert(
+    fc.asyncProperty(times, fc.integer({ min: 100, max: 1e5 }), async (nowMs, leaseMs) => {
+      const leases = createMemoryLeases({ ...systemClock, monotonicMs: () => nowMs });
+      held(await leases.acquire('any', 'BTC_PERP', 'me', leaseMs));
+      const reply = await leases.acquire('any', 'BTC_PERP', 'other', leaseMs);
+      expect(reply).toEqual({ kind: 'busy', by: 'me', retryInMs: leaseMs });
+    }),
+  );
 });
