@@ -3,11 +3,12 @@ import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
 
 const FALL_MS = 60_000;
+const PRICE_STEP = '0.1';
 
-const CONFIG = `mode: enforce
+const configOf = (priceStep: string): string => `mode: enforce
 exchange: { baseUrls: ["https://one.example", "https://two.example"] }
 markets:
-  BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
+  BTC_PERP: { amountStep: "0.001", priceStep: "${priceStep}", minAmount: "0.001", maintenanceMargin: 3% }
 accounts:
   - { id: desk-1, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [near, high] }
 rules:
@@ -22,6 +23,8 @@ rules:
     do: [{ protect: { at: 60%, slippage: 1% } }]
 `;
 
+const CONFIG = configOf(PRICE_STEP);
+
 interface Conditions {
   /** Part of the price at the start that is lost per second. */
   readonly speed: number;
@@ -31,13 +34,14 @@ interface Conditions {
   readonly readings?: Readonly<Record<string, unknown>>;
   /** Where the price is during the first half minute. */
   readonly before?: number;
+  readonly priceStep?: string;
 }
 
 const START = 60_000;
 
 /** A steady fall that ends the account unless it is reduced. */
 function fallingWorld(
-  { speed, roundTripMs, basis, before = START, readings = {} }: Conditions,
+  { speed, roundTripMs, basis, before = START, readings = {}, priceStep = PRICE_STEP }: Conditions,
   isGuarded = true,
 ): WorldSpec {
   const fallS = 0.2 / speed;
@@ -53,7 +57,7 @@ function fallingWorld(
           positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
         },
       ],
-      markets: { BTC_PERP: { basis: String(START * basis) } },
+      markets: { BTC_PERP: { basis: String(START * basis), priceStep } },
       readings,
       depth: '5',
     },
@@ -70,7 +74,7 @@ function fallingWorld(
         tickMs: 100,
       },
     ],
-    daemons: isGuarded ? [{ name: 'north', config: CONFIG }] : [],
+    daemons: isGuarded ? [{ name: 'north', config: configOf(priceStep) }] : [],
     network: { toExchange: roundTripMs / 2, toDaemon: roundTripMs / 2 },
   };
 }
@@ -121,12 +125,18 @@ test.each(CONDITIONS)(
   30_000,
 );
 
-test.each([0.003, 0.01])(
-  'an exchange that refuses activations on the wrong side, mark and last %s apart: the gap widens until one is taken',
-  async (basis) => {
+test.each([
+  [0.003, '0.1'],
+  [0.01, '0.1'],
+  // As most coins have it: a step that is 0.02 % of the price leaves little room for coarser ones.
+  [0.003, '10'],
+  [0.01, '10'],
+])(
+  'an exchange that refuses activations on the wrong side, mark and last %s apart, price step %s: the gap widens until one is taken',
+  async (basis, priceStep) => {
     for (const speed of [0.001, 0.003]) {
-      const conditions = { speed, roundTripMs: 800, basis, readings: { wrongSideActivation: 'refused' } };
-      const world = openWorld(fallingWorld(conditions));
+      const readings = { wrongSideActivation: 'refused' };
+      const world = openWorld(fallingWorld({ speed, roundTripMs: 800, basis, priceStep, readings }));
       await world.run();
       const { fills, isLiquidated } = ledgerOf(world);
       expect(fills.length).toBeGreaterThan(0);
@@ -144,4 +154,51 @@ test('a lane that had nothing to do knows how fast the market falls: its first o
   const { orders, fills, isLiquidated } = ledgerOf(world);
   expect(isLiquidated).toBe(false);
   expect(fills[0]).toBeLessThan(orders[1] ?? Number.POSITIVE_INFINITY);
+});
+
+/** Of the account above, with its maintenance margin of 3 %. */
+const LIQUIDATION = (START * 0.85) / 0.97;
+
+/** How far liquidation was when the first order after the beginning of the fall arrived. */
+async function firstOrderDistance(speed: number): Promise<number> {
+  const spec = fallingWorld({ speed, roundTripMs: 400, basis: 0 }, false);
+  const config = CONFIG.slice(0, CONFIG.indexOf('rules:\n')).replace('[near, high]', '[last-resort]');
+  const world = openWorld({ ...spec, daemons: [{ name: 'north', config }] });
+  await world.run();
+  const { orders, isLiquidated } = ledgerOf(world);
+  expect(isLiquidated).toBe(false);
+  const mark = START * (1 - (speed * ((orders[0] ?? Number.NaN) - FALL_MS)) / 1_000);
+  return (mark - LIQUIDATION) / mark;
+}
+
+test('`last-resort` waited for 3 % while the market fell there: the first order came 13 s after 5 % was passed', async () => {
+  expect(await firstOrderDistance(0.0016)).toBeGreaterThan(0.042);
+  expect(await firstOrderDistance(0.005)).toBeGreaterThan(0.037);
+});
+
+test('`last-resort` leaves a market alone that slides slowly, until 3 %', async () => {
+  const distance = await firstOrderDistance(0.0002);
+  expect(distance).toBeLessThan(0.0301);
+  expect(distance).toBeGreaterThan(0.028);
+});
+
+test('a stop at 90 % of the way was not reached: the exchange liquidated by the mark, 0.9 % below the last price', async () => {
+  const spec = fallingWorld({ speed: 0.003, roundTripMs: 400, basis: -0.009 }, false);
+  const accounts = spec.exchange.accounts.map((account) => ({ ...account, collateral: { USDT: '2900' } }));
+  const falling: WorldSpec = { ...spec, exchange: { ...spec.exchange, accounts } };
+  const alone = openWorld(falling);
+  await alone.run();
+  expect(ledgerOf(alone).isLiquidated).toBe(true);
+  const stop = `  - id: stop
+    on: position
+    when: { liquidationDistance: { below: 25% } }
+    do: [{ protect: { at: 90%, slippage: 3% } }]
+`;
+  const config = `${CONFIG.slice(0, CONFIG.indexOf('  - id: near'))}${stop}`.replace(
+    '[near, high]',
+    '[stop]',
+  );
+  const world = openWorld({ ...falling, daemons: [{ name: 'north', config }] });
+  await world.run();
+  expect(ledgerOf(world)).toMatchObject({ isLiquidated: false, fills: [expect.any(Number)] });
 });

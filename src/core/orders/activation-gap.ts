@@ -78,12 +78,14 @@ export function grownBasis(market: MarketSettings, state: LaneState): number {
 
 /**
  * An exchange that refuses activations on the wrong side refuses the price. Where a coarser step did not help, mark and
- * last price are taken to be further apart; where that does not help either, all of it is forgotten, so that what was
- * refused for being too far away comes nearer again.
+ * last price are taken to be further apart, twice; where that does not help either, all of it is forgotten, so that what
+ * was refused for being too far away comes nearer again. Where the steps of the market leave no coarser one to try, the
+ * gap widens all the same.
  */
 function afterPriceRefusal(state: LaneState, market: MarketSettings, isGivenUp: boolean): LaneState {
   const { measuredBasis: _, ...unmeasured } = state;
-  if (isGivenUp) return { ...unmeasured, learnedBasis: 0 };
+  const isWide = (state.learnedBasis ?? 0) > Math.max(FIRST_LEARNED, BASIS_GROWTH * market.basisAllowance);
+  if (isGivenUp && isWide) return { ...unmeasured, learnedBasis: 0 };
   const learnedBasis = grownBasis(market, state);
   return { ...state, learnedBasis, measuredBasis: { low: 0, high: learnedBasis } };
 }

@@ -1,4 +1,4 @@
-import { isPresumedClosed } from '../lanes/absence.ts';
+import { isCancelHeldBack, isPresumedClosed } from '../lanes/absence.ts';
 import type { LaneState, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
 import type { OrderType } from '../ports/exchange.ts';
 import { toNumber, ZERO } from '../quantities/decimal.ts';
@@ -35,7 +35,8 @@ export function areOrdersTaken({ acceptedMs, refusedMs }: OrderRecord, nowMs: nu
 
 /**
  * Whether a cancel that reaches the stops of a market may be sent. `unproven`: not before an order has been accepted;
- * `barred`: one was refused or not answered a moment ago, or a stop of ours is about to be needed; `forbidden`: never, by config.
+ * `barred`: one was refused or not answered a moment ago, a stop of ours is about to be needed,
+ * or stands for a position that no read shows now; `forbidden`: never, by config.
  */
 export type CancelVerdict = 'may' | 'unproven' | 'barred' | 'forbidden';
 
@@ -58,7 +59,7 @@ export function judgeAnyCancel(
   orders: OrderRecord | undefined,
   nowMs: number,
 ): Exclude<CancelVerdict, 'forbidden'> {
-  if (nowMs < state.retryAtMs.cancel) return 'barred';
+  if (nowMs < state.retryAtMs.cancel || isCancelHeldBack(state)) return 'barred';
   if (isMarketEmpty(state)) return 'may';
   if (isStopNeededNow(state)) return 'barred';
   const own = orderRecordOf([state]);

@@ -296,3 +296,18 @@ test('a gap that was never reached shrinks to what is configured', () => {
   expect(request.amount).toBe('0.5');
   expect(1002 - Number(request.activationPrice)).toBeCloseTo(1.2, 1);
 });
+
+test('refusals of the price: wider and nearer by turns, never only wider', () => {
+  const driver = new Driver({ maxAttempts: 30, intentTtlMs: 600_000 })
+    .read(at({ mark: '1000' }))
+    .ask(action(half));
+  const gaps: number[] = [];
+  for (let attempt = 0; attempt < 14; attempt += 1) {
+    const { request } = driver.refuse({ name: 'priceInvalid' });
+    gaps.push(1_000 - Number(request.activationPrice));
+    driver.later(6_000).read(at({ mark: '1000' }));
+  }
+  const nearer = gaps.filter((gap, index) => index > 0 && gap < (gaps[index - 1] ?? 0));
+  expect(nearer.length).toBeGreaterThan(1);
+  expect(Math.max(...gaps)).toBeGreaterThan(10 * Math.min(...gaps));
+});
