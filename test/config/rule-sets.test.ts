@@ -86,9 +86,10 @@ describe('ready-made rule sets', () => {
       const own = reducing.filter(({ when }) =>
         comparisons(when).some(({ field }) => field === 'liquidationDistance'),
       );
+      // A rule that also asks whether the market falls comes earlier than the one behind it, not instead of it.
       const alone = own.flatMap(({ when }) =>
         comparisons(when).flatMap(({ comparison }) =>
-          comparison.op === 'below' ? [comparison.threshold] : [],
+          when.kind === 'field' && comparison.op === 'below' ? [comparison.threshold] : [],
         ),
       );
       expect(acting).toHaveLength(alone.length);

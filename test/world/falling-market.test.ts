@@ -152,3 +152,50 @@ test('a lane that had nothing to do knows how fast the market falls: its first o
   expect(isLiquidated).toBe(false);
   expect(fills[0]).toBeLessThan(orders[1] ?? Number.POSITIVE_INFINITY);
 });
+
+/** Of the account above, with its maintenance margin of 3 %. */
+const LIQUIDATION = (START * 0.85) / 0.97;
+
+/** How far liquidation was when the first order after the beginning of the fall arrived. */
+async function firstOrderDistance(speed: number): Promise<number> {
+  const spec = fallingWorld({ speed, roundTripMs: 400, basis: 0 }, false);
+  const config = CONFIG.slice(0, CONFIG.indexOf('rules:\n')).replace('[near, high]', '[last-resort]');
+  const world = openWorld({ ...spec, daemons: [{ name: 'north', config }] });
+  await world.run();
+  const { orders, isLiquidated } = ledgerOf(world);
+  expect(isLiquidated).toBe(false);
+  const mark = START * (1 - (speed * ((orders[0] ?? Number.NaN) - FALL_MS)) / 1_000);
+  return (mark - LIQUIDATION) / mark;
+}
+
+test('`last-resort` waited for 3 % while the market fell there: the first order came 13 s after 5 % was passed', async () => {
+  expect(await firstOrderDistance(0.0016)).toBeGreaterThan(0.042);
+  expect(await firstOrderDistance(0.005)).toBeGreaterThan(0.037);
+});
+
+test('`last-resort` leaves a market alone that slides slowly, until 3 %', async () => {
+  const distance = await firstOrderDistance(0.0002);
+  expect(distance).toBeLessThan(0.0301);
+  expect(distance).toBeGreaterThan(0.028);
+});
+
+test('a stop at 90 % of the way was not reached: the exchange liquidated by the mark, 0.9 % below the last price', async () => {
+  const spec = fallingWorld({ speed: 0.003, roundTripMs: 400, basis: -0.009 }, false);
+  const accounts = spec.exchange.accounts.map((account) => ({ ...account, collateral: { USDT: '2900' } }));
+  const falling: WorldSpec = { ...spec, exchange: { ...spec.exchange, accounts } };
+  const alone = openWorld(falling);
+  await alone.run();
+  expect(ledgerOf(alone).isLiquidated).toBe(true);
+  const stop = `  - id: stop
+    on: position
+    when: { liquidationDistance: { below: 25% } }
+    do: [{ protect: { at: 90%, slippage: 3% } }]
+`;
+  const config = `${CONFIG.slice(0, CONFIG.indexOf('  - id: near'))}${stop}`.replace(
+    '[near, high]',
+    '[stop]',
+  );
+  const world = openWorld({ ...falling, daemons: [{ name: 'north', config }] });
+  await world.run();
+  expect(ledgerOf(world)).toMatchObject({ isLiquidated: false, fills: [expect.any(Number)] });
+});

@@ -1,7 +1,7 @@
 import { isCancelHeldBack, isPresumedClosed } from '../lanes/absence.ts';
 import type { LaneState, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
 import type { OrderType } from '../ports/exchange.ts';
-import { ZERO } from '../quantities/decimal.ts';
+import { toNumber, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { speedTowards } from './activation-gap.ts';
 import { orderTypesOf } from './order-request.ts';
@@ -88,7 +88,10 @@ const LEAST_RACE_MS = 3_000;
 /** A cancel, a read and two orders, half of them twice. */
 const RACE_ROUND_TRIPS = 6;
 
-/** Where the market is at liquidation within so long, at its present speed, what is taken down now may not be up again. */
+/**
+ * Where the market is at a stop or at liquidation within so long, at its present speed, what is taken down now may not be
+ * up again.
+ */
 function raceMs({ roundTripMs = 0, latestRead }: LaneState): number {
   const readMs = latestRead === null ? 0 : latestRead.receivedAtMs - latestRead.sentAtMs;
   return Math.max(LEAST_RACE_MS, RACE_ROUND_TRIPS * Math.max(roundTripMs, readMs));
@@ -100,9 +103,18 @@ function isStopNeededNow(state: LaneState): boolean {
   return positions.some((position) => {
     const { direction, distance } = position;
     if (direction === null || typeof distance !== 'number') return false;
-    if (speedTowards(direction, state) * raceMs(state) < distance) return false;
-    return coverOrders(state, position).some((order) => standsInTheWay(order, position));
+    const run = speedTowards(direction, state) * raceMs(state);
+    if (run === 0) return false;
+    return coverOrders(state, position).some(
+      (order) => standsInTheWay(order, position) && run >= Math.min(distance, partTo(order, position)),
+    );
   });
+}
+
+/** How far the market is from an activation, a fraction of the mark. */
+function partTo(order: OwnOrder, position: ReadPosition): number {
+  const offset = offsetFromActivation(order, position);
+  return offset === undefined ? Number.POSITIVE_INFINITY : toNumber(offset) / Number(position.markPrice);
 }
 
 /** A stop of ours certainly stands, and the market has not reached it yet. */

@@ -11,6 +11,7 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import type { OwnStop } from '../quantities/snapshot.ts';
+import { speedTowards } from './activation-gap.ts';
 import { PROOF_MS } from './cancel-policy.ts';
 import { leastAmount } from './net-exposure.ts';
 import { type OrderPrices, shapeProtect } from './order-prices.ts';
@@ -91,7 +92,8 @@ export function desiredStop(
   if (amount === undefined) return { key: cover.key, blocked: 'netExposure' };
   const view = { direction, markPrice, markError };
   const anchor = anchorOf(cover, position, markPrice, liquidationPrice);
-  const inputs = { liquidationPrice, anchor: anchor.markPrice, at: cover.at, slippage };
+  const at = clearShare(anchor.markPrice, liquidationPrice, cover.at);
+  const inputs = { liquidationPrice, anchor: anchor.markPrice, at, slippage };
   const shape = shapeProtect(view, inputs, scene.market);
   if (!shape.ok) return { key: cover.key, blocked: shape.why };
   const roomBase = Math.abs(Number(markPrice) - Number(liquidationPrice));
@@ -145,10 +147,26 @@ function anchorOf(
   return isPast(wished) && !isPast(then) ? now : before;
 }
 
+/** Mark and last price come to differ by about so much of the price in a crash. */
+const CRASH_BASIS = 0.012;
+/** Keeping clear of liquidation takes no more of the way to it than this. */
+const MOST_CLEARANCE = 0.25;
+
+/**
+ * The share of the way at which a stop activates: as asked for, but clear of liquidation by what mark and last price may
+ * differ. A stop that triggers on the one is not reached in time where the exchange liquidates by the other.
+ */
+function clearShare(markPrice: DecimalString, liquidationPrice: DecimalString, at: number): number {
+  const way = Math.abs(Number(markPrice) - Number(liquidationPrice));
+  const clearance = (CRASH_BASIS * Number(liquidationPrice)) / way;
+  return Math.min(at, 1 - Math.min(MOST_CLEARANCE, clearance));
+}
+
 /** At this share of the way from the mark to the liquidation price. */
 function stopAt(markPrice: DecimalString, liquidationPrice: DecimalString, at: number): Decimal {
   const mark = toDecimal(markPrice);
-  return mark.plus(toDecimal(liquidationPrice).minus(mark).times(decimalFromNumber(at)));
+  const share = decimalFromNumber(clearShare(markPrice, liquidationPrice, at));
+  return mark.plus(toDecimal(liquidationPrice).minus(mark).times(share));
 }
 
 function stopBlock(position: ReadPosition): BlockReason | undefined {
@@ -212,7 +230,7 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
   if (!stop.isTrimmed && !isAtRest(stop.position, scene) && isInside(latest, stop)) return NOTHING;
   if (liquidationMoved(stop, latest)) {
     const compared = compareTightness(stop.prices, latest);
-    if (compared < 0) return all('stopLoosened');
+    if (compared < 0) return isHeldTight(stop.position, scene) ? NOTHING : all('stopLoosened');
     if (compared === 0) return { place: [], remove: [] };
     // Where the one that stands leaves no room for another, it has to go first.
     if (leavesNoRoom(scene)) return all('noRoom');
@@ -224,6 +242,15 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
     return stop.isTrimmed ? { place: [wantOf(stop, null)], remove: [] } : all('exceedsNetExposure');
   }
   return { place: [], remove: [] };
+}
+
+/**
+ * While rules reduce a position and the market runs against it, no stop is taken down to stand farther away: the cancel
+ * leaves the position without it just then, and what made liquidation seem farther may not last.
+ */
+function isHeldTight(position: ReadPosition, scene: SetScene): boolean {
+  const { direction } = position;
+  return direction !== null && !isAtRest(position, scene) && speedTowards(direction, scene.state) > 0;
 }
 
 function liquidationMoved(stop: DesiredStop, latest: OwnOrder): boolean {

@@ -226,6 +226,8 @@ describe('a position that an order of ours may have closed', () => {
     const driver = new Driver().read(at({})).ask(action(all));
     driver.place();
     driver.later(4_000).read(at({ mark: '990' }));
+    driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
+    driver.answerRead(at({ mark: '990' }));
     driver.cancel();
     driver.answerRead();
     expect(ends(driver)).toEqual(['reached:positionGone']);
