@@ -4,10 +4,10 @@ import type { WorldSpec } from '../../src/world/spec.ts';
 
 const FALL_MS = 60_000;
 
-const CONFIG = `mode: enforce
+const configOf = (priceStep: string): string => `mode: enforce
 exchange: { baseUrls: ["https://one.example", "https://two.example"] }
 markets:
-  BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
+  BTC_PERP: { amountStep: "0.001", priceStep: "${priceStep}", minAmount: "0.001", maintenanceMargin: 3% }
 accounts:
   - { id: desk-1, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [near, high] }
 rules:
@@ -31,13 +31,14 @@ interface Conditions {
   readonly readings?: Readonly<Record<string, unknown>>;
   /** Where the price is during the first half minute. */
   readonly before?: number;
+  readonly priceStep?: string;
 }
 
 const START = 60_000;
 
 /** A steady fall that ends the account unless it is reduced. */
 function fallingWorld(
-  { speed, roundTripMs, basis, before = START, readings = {} }: Conditions,
+  { speed, roundTripMs, basis, before = START, readings = {}, priceStep = '0.1' }: Conditions,
   isGuarded = true,
 ): WorldSpec {
   const fallS = 0.2 / speed;
@@ -53,7 +54,7 @@ function fallingWorld(
           positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
         },
       ],
-      markets: { BTC_PERP: { basis: String(START * basis) } },
+      markets: { BTC_PERP: { basis: String(START * basis), priceStep } },
       readings,
       depth: '5',
     },
@@ -70,7 +71,7 @@ function fallingWorld(
         tickMs: 100,
       },
     ],
-    daemons: isGuarded ? [{ name: 'north', config: CONFIG }] : [],
+    daemons: isGuarded ? [{ name: 'north', config: configOf(priceStep) }] : [],
     network: { toExchange: roundTripMs / 2, toDaemon: roundTripMs / 2 },
   };
 }
@@ -121,12 +122,18 @@ test.each(CONDITIONS)(
   30_000,
 );
 
-test.each([0.003, 0.01])(
-  'an exchange that refuses activations on the wrong side, mark and last %s apart: the gap widens until one is taken',
-  async (basis) => {
+test.each([
+  [0.003, '0.1'],
+  [0.01, '0.1'],
+  // As most coins have it: a step that is 0.02 % of the price leaves little room for coarser ones.
+  [0.003, '10'],
+  [0.01, '10'],
+])(
+  'an exchange that refuses activations on the wrong side, mark and last %s apart, price step %s: the gap widens until one is taken',
+  async (basis, priceStep) => {
     for (const speed of [0.001, 0.003]) {
-      const conditions = { speed, roundTripMs: 800, basis, readings: { wrongSideActivation: 'refused' } };
-      const world = openWorld(fallingWorld(conditions));
+      const readings = { wrongSideActivation: 'refused' };
+      const world = openWorld(fallingWorld({ speed, roundTripMs: 800, basis, priceStep, readings }));
       await world.run();
       const { fills, isLiquidated } = ledgerOf(world);
       expect(fills.length).toBeGreaterThan(0);

@@ -136,6 +136,29 @@ describe('a list with a record that cannot be judged', () => {
     expect(ledger(world, 'liquidation_started')).toEqual([]);
   });
 
+  test('one record with nulls in the list: the owner’s orders stay', async () => {
+    const owners: TimedEvent = {
+      atMs: 5_000,
+      kind: 'trade',
+      account: 'desk-1',
+      market: 'BTC_PERP',
+      side: 'sell',
+      amount: '0.1',
+      price: '70000',
+      reduceOnly: true,
+    };
+    const world = await run({
+      prices: [breachAt(BREACH_MS)],
+      events: [owners],
+      faults: [inPositions({ kind: 'nullRecord' })],
+    });
+    expect(soldAfter(world, BREACH_MS)).toBeCloseTo(0.25, 9);
+    expect(
+      ledger(world, 'order_cancelled').filter((entry) => !entry.clientOrderId?.startsWith('bw')),
+    ).toEqual([]);
+    expect(world.exchange.model.openOrders('desk-1').map(({ price }) => String(price))).toContain('70000');
+  });
+
   test('one bad record: account and credit-line rules act on the good positions', async () => {
     const positions: readonly PositionSpec[] = [LONG, { market: 'ETH_PERP', side: 'long', amount: '0.1' }];
     const fault = inPositions({ kind: 'badRecord', market: 'ETH_PERP' });

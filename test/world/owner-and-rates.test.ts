@@ -85,7 +85,7 @@ test('the owner, or his bot, adds after each reduction: the churn is bounded, an
 
 test('a maintenance rate other than in the config: inferred, warned of, and the distance is reached all the same', async () => {
   const world = await run({
-    durationMs: 400_000,
+    durationMs: 800_000,
     exchange: {
       accounts: [
         {
@@ -101,7 +101,7 @@ test('a maintenance rate other than in the config: inferred, warned of, and the 
         market: 'BTC_USDT',
         points: [
           [0, '55000'],
-          [400_000, '47500'],
+          [800_000, '40000'],
         ],
         tickMs: 100,
       },
@@ -117,4 +117,10 @@ test('a maintenance rate other than in the config: inferred, warned of, and the 
   expect(told.map(({ reason }) => reason)).toEqual(['higher']);
   expect(told[0]?.words).toMatch(/about (5\.[5-9]|6)/);
   expect(ours(world).length).toBeGreaterThan(0);
+  // Once two trades agree the last order reaches what was asked for, no more: the config's rate would make it 14.5 %.
+  const last = Number(ours(world).at(-1)?.price);
+  const [position] = world.exchange.model.openPositions('desk-1');
+  const distance = 1 - (position?.liquidationPrice?.toNumber() ?? Number.NaN) / last;
+  expect(distance).toBeGreaterThan(0.11);
+  expect(distance).toBeLessThan(0.125);
 });

@@ -72,6 +72,35 @@ function measure(world: World, roundTripMs: number): Measured {
   };
 }
 
+test.each([800, 1_500, 3_000])(
+  'position reads and orders that take %i ms: the account lives through a fall that ends it without the daemon',
+  async (roundTripMs) => {
+    const spec: WorldSpec = {
+      ...slowWorld(roundTripMs),
+      durationMs: BREACH_MS + 150_000,
+      events: [],
+      prices: [
+        {
+          market: 'BTC_USDT',
+          points: [
+            [0, '60000'],
+            [BREACH_MS, '60000'],
+            [BREACH_MS + 120_000, '51000'],
+          ],
+          tickMs: 100,
+        },
+      ],
+    };
+    const liquidations = async (daemons: WorldSpec['daemons']): Promise<number> => {
+      const world = openWorld({ ...spec, daemons });
+      await world.run();
+      return world.exchange.model.ledger({ kinds: ['liquidation_started'] }).length;
+    };
+    expect(await liquidations([])).toBeGreaterThan(0);
+    expect(await liquidations(spec.daemons)).toBe(0);
+  },
+);
+
 test.each([100, 400, 800, 1_500, 3_000])(
   'reads and orders that take %i ms: the first order leaves within a round trip of the reply that showed the breach',
   async (roundTripMs) => {

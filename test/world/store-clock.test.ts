@@ -72,6 +72,31 @@ test("the store's clock steps back 60 s: the daemon acts as if it had not", asyn
 });
 
 test.each([60_000, 3_600_000])(
+  "the store's clock steps back %i ms, of a lane that has been at work: its times do not hold it up",
+  async (byMs) => {
+    // A first breach halves the position and passes; a second one comes right after the step.
+    const again: readonly TimedEvent[] = [
+      { atMs: BREACH_MS + 5_000, kind: 'setPrice', market: 'BTC_USDT', price: '54500' },
+      { atMs: BREACH_MS + 30_000, kind: 'setPrice', market: 'BTC_USDT', price: '60000' },
+      { atMs: BREACH_MS + 90_000, kind: 'setPrice', market: 'BTC_USDT', price: '51800' },
+    ];
+    const run = async (events: readonly TimedEvent[]): Promise<World> => {
+      const world = openWorld(scene([...again, ...events]));
+      await world.run(BREACH_MS + 120_000);
+      return world;
+    };
+    const afterSecond = (world: World): number =>
+      placedAtMs(world).find((atMs) => atMs > BREACH_MS + 90_000) ?? Number.POSITIVE_INFINITY;
+    const expected = afterSecond(await run([]));
+    expect(expected).toBeLessThan(BREACH_MS + 100_000);
+    const stepped = await run([step(BREACH_MS + 89_700, -byMs)]);
+    // What it waits for begins anew, and lasts no longer than it can.
+    expect(afterSecond(stepped)).toBeLessThanOrEqual(expected + LATE_ARRIVAL_MS + CALM_MS);
+    expect(stepped.errors).toEqual([]);
+  },
+);
+
+test.each([60_000, 3_600_000])(
   "the store's clock steps ahead %i ms: no fence passes by that",
   async (byMs) => {
     // The reply of the first order is lost: what follows waits for the fence.

@@ -177,8 +177,11 @@ function takeCheapest(
   }
 }
 
-/** Two reductions whose gains per cost differ by less than this are equally good. */
-const SAME_WORTH = 1e-6;
+/**
+ * Two reductions whose gains per cost differ by less than this are equally good. Rounding alone sets apart by as much what
+ * liquidation prices tell: it would leave everything to a few markets, and one of them may stand still.
+ */
+const SAME_WORTH = 0.05;
 
 /**
  * What hedges the rest is closed only as far as the account, as it is now, is no nearer to liquidation for it: the

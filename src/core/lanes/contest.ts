@@ -87,7 +87,7 @@ function newFall(
     key,
     ruleId,
     reason: 'unexplainedFall',
-    words: `the position fell by ${formatDecimal(excess)} more than all known orders of this daemon, which reduces it as well: its owner did, or a second daemon that does not share this one's Redis`,
+    words: `the position fell by ${formatDecimal(excess)} more than all known orders of this daemon, which reduces it as well: its owner did, the exchange (auto-deleveraging), or a second daemon that does not share this one's Redis`,
     alarm: true,
     sizeBase,
   });

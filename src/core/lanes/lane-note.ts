@@ -104,14 +104,18 @@ export function noteStanding(state: LaneState, standing: readonly Removal[], tur
   const ids = standing.map(({ order }) => `standing:${order.request.clientOrderId}`);
   for (const { order, why } of standing) {
     if (state.reported.includes(`standing:${order.request.clientOrderId}`)) continue;
+    // The position moved by just its amount: that the proof is missing needs nobody at night.
+    const hasFilled = why === 'fillUnproven';
     turn.audit.emit({
       kind: 'standingOrder',
       key: order.key,
       positionId: order.positionId,
       ruleId: order.ruleId,
       reason: why,
-      words: 'this order should go but cannot be cancelled; it stays, as cover, and is counted',
-      alarm: true,
+      words: hasFilled
+        ? 'this order has filled, as the position shows; no cancel can prove it now'
+        : 'this order should go but cannot be cancelled; it stays, as cover, and is counted',
+      alarm: !hasFilled,
       order: order.request,
     });
   }

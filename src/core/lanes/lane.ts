@@ -20,7 +20,7 @@ import { orderSetDifference } from '../orders/order-set.ts';
 import { coverOrders, isRemovable } from '../orders/outstanding.ts';
 import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
-import { isCancelHeldBack, isHeld, withHeld } from './absence.ts';
+import { isHeld, withHeld } from './absence.ts';
 import { dueTask } from './due-task.ts';
 import { failPriorOrders, note, noteStanding, noteUnconfigured, withoutAddingUp } from './lane-note.ts';
 import { type LaneState, type MarketRead, type OwnOrder, type Step } from './lane-state.ts';
@@ -141,7 +141,7 @@ function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: Market
     read.partial === 'list' && mayHideSide(withHeld(read, state)) && isNetBound(admitted, settings);
   if (isSideHidden) return { state, step: readStep(state, turn) };
   const { gate } = turn.context;
-  const verdict = isCancelHeldBack(state) ? 'barred' : judgeCancel(state, turn.context, turn.nowMs);
+  const verdict = judgeCancel(state, turn.context, turn.nowMs);
   const scene = { state, read, admitted, market, settings, nowMs: turn.nowMs };
   const ideal = orderSetDifference({ ...scene, mayCancel: true });
   const isNeeded = ideal.remove.some((removal) => mayCarryOut(removal, state, admitted, gate));

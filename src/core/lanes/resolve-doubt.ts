@@ -9,7 +9,7 @@ import { isRacing } from '../orders/racing.ts';
 import type { Admitted, Want } from '../orders/want.ts';
 import { type Decimal, roundToStep, toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
-import { isCancelHeldBack, withHeld } from './absence.ts';
+import { withHeld } from './absence.ts';
 import { mayHideOrders } from './doubtful.ts';
 import { type Intent, type LaneState, type MarketRead, type ReadPosition, type Step } from './lane-state.ts';
 import { type DecidedStep, ownCancel, pausedBy, placeStep, type Turn } from './lane-turn.ts';
@@ -32,7 +32,7 @@ export function resolveDoubt(
   if (doubt === null) return { state, step: null };
   const ahead = placeAhead(state, admitted, turn, market);
   if (ahead !== undefined) return { state, step: ahead };
-  const verdict = isCancelHeldBack(state) ? 'barred' : judgeCancel(state, turn.context, turn.nowMs);
+  const verdict = judgeCancel(state, turn.context, turn.nowMs);
   const fencedMs =
     verdict === 'forbidden' ? doubt.sinceMs + settings.lateArrivalMs : fenceEndMs(doubt, settings);
   if (turn.nowMs < fencedMs) return { state, step: { kind: 'wait', untilMs: fencedMs, why: 'lateArrival' } };

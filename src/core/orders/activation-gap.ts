@@ -78,12 +78,14 @@ export function grownBasis(market: MarketSettings, state: LaneState): number {
 
 /**
  * An exchange that refuses activations on the wrong side refuses the price. Where a coarser step did not help, mark and
- * last price are taken to be further apart; where that does not help either, all of it is forgotten, so that what was
- * refused for being too far away comes nearer again.
+ * last price are taken to be further apart, twice; where that does not help either, all of it is forgotten, so that what
+ * was refused for being too far away comes nearer again. Where the steps of the market leave no coarser one to try, the
+ * gap widens all the same.
  */
 function afterPriceRefusal(state: LaneState, market: MarketSettings, isGivenUp: boolean): LaneState {
   const { measuredBasis: _, ...unmeasured } = state;
-  if (isGivenUp) return { ...unmeasured, learnedBasis: 0 };
+  const isWide = (state.learnedBasis ?? 0) > Math.max(FIRST_LEARNED, BASIS_GROWTH * market.basisAllowance);
+  if (isGivenUp && isWide) return { ...unmeasured, learnedBasis: 0 };
   const learnedBasis = grownBasis(market, state);
   return { ...state, learnedBasis, measuredBasis: { low: 0, high: learnedBasis } };
 }
@@ -159,9 +161,9 @@ function distanceOf({ liquidationPrice, markPrice }: Priced, direction: Directio
   return direction === 'long' ? left : left.neg();
 }
 
-/** Age of what is known of the market when an order sent now arrives. */
-function travelMs({ state, read, nowMs }: SetScene): number {
-  return Math.max(0, nowMs - read.sentAtMs) + roundTripOf(state, read);
+/** Age of what is known of the market when an order sent now arrives; a read may be as stale as the bound says. */
+function travelMs({ state, read, settings, nowMs }: SetScene): number {
+  return Math.max(0, nowMs - read.sentAtMs) + settings.readLagMs + roundTripOf(state, read);
 }
 
 function runOf({ markPrice }: Priced, forMs: number, speed: number): Decimal {
@@ -187,6 +189,37 @@ export function hasMovedAway(
   const run = runOf(priced, travelMs(scene) + scene.settings.fillWithinMs, speed);
   const market = part === 'near' ? scene.market : asLearned(scene.market, scene.state);
   return offset.gt(activationGap(priced, market).plus(run).times(decimalFromNumber(AWAY_GAPS)));
+}
+
+/** A cancel, a read, and an order as far from the market as it may run until it arrives. */
+const REPLACE_ROUND_TRIPS = 4;
+
+/** Whether the market, at its pace of the last seconds, is at an activation before another order could take its place. */
+export function isNearlyReached(order: OwnOrder, position: ReadPosition, scene: SetScene): boolean {
+  const { state, read, market } = scene;
+  const { direction, markPrice } = position;
+  const offset = offsetFromActivation(order, position);
+  if (order.status !== 'open' || order.inverted === true || order.activatedMs !== null) return false;
+  if (direction === null || markPrice === null || offset === undefined) return false;
+  const speed = adverseSpeed(state.marks ?? [], direction, SHORT_HORIZON_MS);
+  if (speed === 0) return false;
+  const priced = { ...position, markPrice };
+  const passed = activationGap(priced, asLearned(market, state)).neg();
+  const run = runOf(priced, REPLACE_ROUND_TRIPS * roundTripOf(state, read), speed);
+  return offset.gt(passed) && offset.lte(run);
+}
+
+/**
+ * Whether an order that was on the right side of the market, and that the mark has passed, waits for the last price: had
+ * it been triggered it would have filled, as the market is within its limit. None that is placed now would be reached
+ * sooner.
+ */
+export function awaitsLastPrice(order: OwnOrder, position: ReadPosition): boolean {
+  const { role, request, status, mayHaveVanished, ambiguous, seenAbove, seenBelow } = order;
+  const isRightSide = role === 'cover' || (request.side === 'sell' ? seenAbove : seenBelow);
+  if (status !== 'open' || mayHaveVanished === true || ambiguous || !isRightSide) return false;
+  const offset = offsetFromActivation(order, position);
+  return offset !== undefined && offset.lte(ZERO) && !isPastLimit(order, position);
 }
 
 /**

@@ -1,7 +1,7 @@
-import { isPresumedClosed } from '../lanes/absence.ts';
+import { isCancelHeldBack, isPresumedClosed } from '../lanes/absence.ts';
 import type { LaneState, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
 import type { OrderType } from '../ports/exchange.ts';
-import { ZERO } from '../quantities/decimal.ts';
+import { toNumber, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { speedTowards } from './activation-gap.ts';
 import { orderTypesOf } from './order-request.ts';
@@ -35,7 +35,8 @@ export function areOrdersTaken({ acceptedMs, refusedMs }: OrderRecord, nowMs: nu
 
 /**
  * Whether a cancel that reaches the stops of a market may be sent. `unproven`: not before an order has been accepted;
- * `barred`: one was refused or not answered a moment ago, or a stop of ours is about to be needed; `forbidden`: never, by config.
+ * `barred`: one was refused or not answered a moment ago, a stop of ours is about to be needed,
+ * or stands for a position that no read shows now; `forbidden`: never, by config.
  */
 export type CancelVerdict = 'may' | 'unproven' | 'barred' | 'forbidden';
 
@@ -58,7 +59,7 @@ export function judgeAnyCancel(
   orders: OrderRecord | undefined,
   nowMs: number,
 ): Exclude<CancelVerdict, 'forbidden'> {
-  if (nowMs < state.retryAtMs.cancel) return 'barred';
+  if (nowMs < state.retryAtMs.cancel || isCancelHeldBack(state)) return 'barred';
   if (isMarketEmpty(state)) return 'may';
   if (isStopNeededNow(state)) return 'barred';
   const own = orderRecordOf([state]);
@@ -87,7 +88,10 @@ const LEAST_RACE_MS = 3_000;
 /** A cancel, a read and two orders, half of them twice. */
 const RACE_ROUND_TRIPS = 6;
 
-/** Where the market is at liquidation within so long, at its present speed, what is taken down now may not be up again. */
+/**
+ * Where the market is at a stop or at liquidation within so long, at its present speed, what is taken down now may not be
+ * up again.
+ */
 function raceMs({ roundTripMs = 0, latestRead }: LaneState): number {
   const readMs = latestRead === null ? 0 : latestRead.receivedAtMs - latestRead.sentAtMs;
   return Math.max(LEAST_RACE_MS, RACE_ROUND_TRIPS * Math.max(roundTripMs, readMs));
@@ -99,9 +103,18 @@ function isStopNeededNow(state: LaneState): boolean {
   return positions.some((position) => {
     const { direction, distance } = position;
     if (direction === null || typeof distance !== 'number') return false;
-    if (speedTowards(direction, state) * raceMs(state) < distance) return false;
-    return coverOrders(state, position).some((order) => standsInTheWay(order, position));
+    const run = speedTowards(direction, state) * raceMs(state);
+    if (run === 0) return false;
+    return coverOrders(state, position).some(
+      (order) => standsInTheWay(order, position) && run >= Math.min(distance, partTo(order, position)),
+    );
   });
+}
+
+/** How far the market is from an activation, a fraction of the mark. */
+function partTo(order: OwnOrder, position: ReadPosition): number {
+  const offset = offsetFromActivation(order, position);
+  return offset === undefined ? Number.POSITIVE_INFINITY : toNumber(offset) / Number(position.markPrice);
 }
 
 /** A stop of ours certainly stands, and the market has not reached it yet. */

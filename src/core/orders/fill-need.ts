@@ -10,7 +10,7 @@ import {
   toDecimal,
   ZERO,
 } from '../quantities/decimal.ts';
-import { asLearned, hasMovedAway, placingGaps } from './activation-gap.ts';
+import { asLearned, awaitsLastPrice, hasMovedAway, isNearlyReached, placingGaps } from './activation-gap.ts';
 import { canRemove, isSpent, resendUnsure, roomTakers } from './beside.ts';
 import { standsInTheWay } from './cancel-policy.ts';
 import { isHedged, leastAmount } from './net-exposure.ts';
@@ -77,7 +77,12 @@ export function fillNeed(need: ReduceNeed, scene: SetScene, plan: SetPlan): void
     }
     const why = stale ?? (missing.gte(worthReplacing(outstanding, scene)) ? 'needGrew' : undefined);
     if (why === undefined) resend({ ...need, isTrimmed }, scene, plan);
-    else for (const order of own) plan.remove.push({ order, why });
+    else if (isBetterBeside(why, need, isTrimmed, scene))
+      addBeside({ ...need, isTrimmed }, slippage, scene, plan);
+    else if (isTooLate(why, removable, need, scene)) {
+      if (missing.gte(leastAmount(scene.market)))
+        pushReduce(need, { amount: missing, slippage, isTrimmed }, scene, plan);
+    } else for (const order of own) plan.remove.push({ order, why });
     return;
   }
   addBeside({ ...need, isTrimmed }, slippage, scene, plan);
@@ -86,10 +91,37 @@ export function fillNeed(need: ReduceNeed, scene: SetScene, plan: SetPlan): void
 /** A stop that stands closes the whole position as well, a little later: it is not taken down to do so a little earlier. */
 function closesAsMuch({ winner, position }: ReduceNeed, takers: readonly OwnOrder[]): boolean {
   const sizeBase = toDecimal(position.sizeBase);
-  const isWhole = (order: OwnOrder): boolean => toDecimal(order.amount).gte(sizeBase);
-  return (
-    winner.targetBase === '0' && takers.some((order) => isWhole(order) && standsInTheWay(order, position))
+  return takers.some(
+    (order) =>
+      winner.targetBase === '0' &&
+      toDecimal(order.amount).gte(sizeBase) &&
+      (standsInTheWay(order, position) || awaitsLastPrice(order, position)),
   );
+}
+
+/** So many orders of ours on one position can be told apart by their fills. */
+const MOST_BESIDE = 5;
+
+/**
+ * The exchange trims what closes a whole position, however often it is sent: what is out of date there is priced anew beside
+ * what stands, unless that leaves no room. A cancel would cost two round trips, and the orders of the owner.
+ */
+function isBetterBeside(why: RemovalReason, need: ReduceNeed, isTrimmed: boolean, scene: SetScene): boolean {
+  const { own, position } = need;
+  if (!isTrimmed || why === 'ambiguousMove' || why === 'exceedsTarget') return false;
+  if (closesAsMuch(need, own)) return true;
+  return own.length < MOST_BESIDE && roomTakers(position, scene).length === 0;
+}
+
+/** What stands is reached before anything that replaces it could be, as a replacement lies nearer to liquidation. */
+function isTooLate(
+  why: RemovalReason,
+  removable: readonly OwnOrder[],
+  { position }: ReduceNeed,
+  scene: SetScene,
+): boolean {
+  if (why !== 'needGrew' && why !== 'slippageRose') return false;
+  return removable.some((order) => isNearlyReached(order, position, scene));
 }
 
 function worthReplacing(outstanding: Decimal, { market }: SetScene): Decimal {
@@ -110,7 +142,7 @@ function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: Set
   const missing = maxDecimal(amount.minus(outstanding), ZERO);
   const stale = staleReason(need, own.slice(-1), slippage, scene);
   const addition = isTrimmed && stale !== undefined ? amount : missing;
-  const isHalfPlaced = spent === 0 && own.every(({ part }) => part === 'near');
+  const isHalfPlaced = counted.length > 0 && counted.every(({ part }) => part === 'near');
   const least = isHalfPlaced ? leastAmount(scene.market) : worthReplacing(outstanding, scene);
   if (addition.gte(least)) {
     // Each that stands in vain was an attempt: the next one pays more.

@@ -11,6 +11,7 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import type { OwnStop } from '../quantities/snapshot.ts';
+import { speedTowards } from './activation-gap.ts';
 import { PROOF_MS } from './cancel-policy.ts';
 import { leastAmount } from './net-exposure.ts';
 import { type OrderPrices, shapeProtect } from './order-prices.ts';
@@ -229,7 +230,7 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
   if (!stop.isTrimmed && !isAtRest(stop.position, scene) && isInside(latest, stop)) return NOTHING;
   if (liquidationMoved(stop, latest)) {
     const compared = compareTightness(stop.prices, latest);
-    if (compared < 0) return all('stopLoosened');
+    if (compared < 0) return isHeldTight(stop.position, scene) ? NOTHING : all('stopLoosened');
     if (compared === 0) return { place: [], remove: [] };
     // Where the one that stands leaves no room for another, it has to go first.
     if (leavesNoRoom(scene)) return all('noRoom');
@@ -241,6 +242,15 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
     return stop.isTrimmed ? { place: [wantOf(stop, null)], remove: [] } : all('exceedsNetExposure');
   }
   return { place: [], remove: [] };
+}
+
+/**
+ * While rules reduce a position and the market runs against it, no stop is taken down to stand farther away: the cancel
+ * leaves the position without it just then, and what made liquidation seem farther may not last.
+ */
+function isHeldTight(position: ReadPosition, scene: SetScene): boolean {
+  const { direction } = position;
+  return direction !== null && !isAtRest(position, scene) && speedTowards(direction, scene.state) > 0;
 }
 
 function liquidationMoved(stop: DesiredStop, latest: OwnOrder): boolean {

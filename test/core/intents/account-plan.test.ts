@@ -14,6 +14,8 @@ interface Held {
   readonly mark?: number;
   readonly rate?: number;
   readonly cost?: number;
+  /** Decimal places of its liquidation price. */
+  readonly places?: number;
 }
 
 /** An account under cross margin with so much equity, as the exchange shows it; market k is `Ck_PERP`. */
@@ -37,7 +39,7 @@ function accountOf(
     (sum, { base, mark = 100, rate = 0.03 }) => sum + Math.abs(base) * mark * rate,
     0,
   );
-  const records = held.map(({ base, mark = 100, rate = 0.03 }, index): PositionRecord => {
+  const records = held.map(({ base, mark = 100, rate = 0.03, places = 12 }, index): PositionRecord => {
     const slope = base - rate * Math.abs(base);
     const liquidation = mark - (equity - maintenance) / slope;
     return position({
@@ -46,7 +48,7 @@ function accountOf(
       amount: d(String(base)),
       basePrice: d(mark.toFixed(4)),
       unrealizedPnl: d('0.00000000'),
-      liquidationPrice: base !== 0 && liquidation > 0 ? d(liquidation.toFixed(12)) : null,
+      liquidationPrice: base !== 0 && liquidation > 0 ? d(liquidation.toFixed(places)) : null,
       margin: d(((Math.abs(base) * mark) / 10).toFixed(8)),
       freeMargin: d(
         Math.max(
@@ -120,6 +122,20 @@ describe('a reduction for the account as a whole', () => {
     const shares = held.map(({ base }, index) => (sizesOf(sizes)[index] ?? 0) / base);
     for (const share of shares) expect(share).toBeCloseTo(shares[0] ?? 0, 6);
     expect(joint(after(held, sizes), equity)).toBeCloseTo(0.1, 6);
+  });
+
+  test('shares equally where only the rounding of liquidation prices makes one market seem better', () => {
+    const held = Array.from({ length: 10 }, (_, index) => ({
+      base: 1 + index,
+      mark: 7 * (index + 1),
+      places: 1,
+    }));
+    const equity = 240;
+    const sizes = plan(until(0.1), accountOf(held, equity));
+    const shares = held.map(({ base }, index) => (sizesOf(sizes)[index] ?? 0) / base);
+    for (const share of shares) expect(share).toBeCloseTo(shares[0] ?? 0, 6);
+    expect(shares[0]).toBeGreaterThan(0.5);
+    expect(joint(after(held, sizes), equity)).toBeCloseTo(0.1, 2);
   });
 
   test('begins where it costs least', () => {

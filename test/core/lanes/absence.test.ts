@@ -1,9 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { explainedClosures } from '../../../src/core/lanes/absence.ts';
+import {
+  advanceAccount,
+  newAccountLane,
+  observeAccountRequests,
+} from '../../../src/core/lanes/account-lane.ts';
 import { observeRead } from '../../../src/core/lanes/lane-observe.ts';
 import { recover, startEpoch } from '../../../src/core/lanes/recover-lane.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { known } from '../../../src/core/quantities/quantity.ts';
+import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import type { PositionView } from '../../../src/core/rules/subject.ts';
 import { at, Driver, gone } from './driver.ts';
 import { action, all, half, protect, readAt, view } from './fixtures.ts';
@@ -145,6 +151,53 @@ describe('a position that a complete list does not show', () => {
     }
   });
 
+  describe('keeps its stop under every cancel, as it could not be put up again', () => {
+    const MARKET_CANCEL: ActionSpec = { kind: 'cancelAll', types: ['futures'], scope: 'market' };
+    const cover = action(protect, { ruleId: 'cover' });
+
+    test.for([
+      ['of a rule', [cover, action(MARKET_CANCEL, { ruleId: 'clear' })]],
+      ['of what has to go', []],
+    ] as const)('%s', ([, asked]) => {
+      const seen = new Driver().read(at({})).ask(cover);
+      seen.place();
+      expect(
+        seen
+          .ordersAreTaken()
+          .ask(...asked)
+          .next().kind,
+      ).toBe('cancelAll');
+      const hidden = new Driver().read(at({})).ask(cover);
+      hidden.place();
+      hidden.read().read();
+      expect(
+        hidden
+          .ordersAreTaken()
+          .ask(...asked)
+          .next().kind,
+      ).not.toBe('cancelAll');
+      expect(hidden.state.orders).toHaveLength(1);
+    });
+
+    test('of the account', () => {
+      const driver = new Driver().read(at({})).ask(cover);
+      driver.place();
+      const wide = action(
+        { ...MARKET_CANCEL, scope: 'account' },
+        { ruleId: 'clear', subjectKind: 'account' },
+      );
+      const { settings } = driver.context;
+      const next = () => {
+        const context = driver.ordersAreTaken().context;
+        const observed = observeAccountRequests(newAccountLane('desk'), [wide], true, settings, driver.nowMs);
+        return advanceAccount(observed, [driver.state], context, driver.nowMs).step.kind;
+      };
+      expect(next()).not.toBe('idle');
+      driver.read().read();
+      expect(next()).toBe('idle');
+    });
+  });
+
   test('keeps an owner informed: once when it vanishes, once when it is back', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
@@ -173,6 +226,8 @@ describe('a position that an order of ours may have closed', () => {
     const driver = new Driver().read(at({})).ask(action(all));
     driver.place();
     driver.later(4_000).read(at({ mark: '990' }));
+    driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
+    driver.answerRead(at({ mark: '990' }));
     driver.cancel();
     driver.answerRead();
     expect(ends(driver)).toEqual(['reached:positionGone']);

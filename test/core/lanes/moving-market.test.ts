@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { known, NONE } from '../../../src/core/quantities/quantity.ts';
+import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import type { PositionView } from '../../../src/core/rules/subject.ts';
 import { at, Driver } from './driver.ts';
 import { action, all, half, protect, view } from './fixtures.ts';
@@ -45,6 +46,17 @@ test('in a falling market the activation lies as far below as the market falls u
   expect(Number(slow.place().request.activationPrice)).toBeCloseTo(994.8, 0);
 });
 
+test('a read that may lag half a second was taken for as old as its request, and the market had passed the order', () => {
+  const activationWith = (readLagMs: number): number => {
+    const driver = new Driver({ readLagMs }).read(at({}));
+    driver.later(990).read(at({ mark: '998' }));
+    driver.ask(action(half));
+    return Number(driver.place().request.activationPrice);
+  };
+  // 0.2 % a second.
+  expect(activationWith(0) - activationWith(500)).toBeCloseTo(1, 1);
+});
+
 test('a stop that the market runs towards is not taken down: before it could be up again the position would be gone', () => {
   const calm = covered();
   calm
@@ -65,6 +77,20 @@ test('a stop that the market runs towards is not taken down: before it could be 
   expect(racing.next().kind).not.toBe('cancelAll');
   racing.later(2_000).read(at({ mark: '980' }));
   expect(racing.next().kind).not.toBe('cancelAll');
+});
+
+test('a stop just ahead of the market was taken down to be loosened, and the reads behind the cancel failed', () => {
+  const nextAt = (mark: string): string => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    expect(driver.place().request.activationPrice).toBe('970');
+    driver.later(20_000).read(at({ mark: '1000' }));
+    // Somebody paid in.
+    driver.later(1_000).read(at({ mark, liquidation: '900' }));
+    driver.ordersAreTaken();
+    return driver.next().kind;
+  };
+  expect(nextAt('995')).toBe('cancelAll');
+  expect(nextAt('980')).not.toBe('cancelAll');
 });
 
 test('a stop that closes the whole position is not taken down for want of room to close it a little earlier', () => {
@@ -101,6 +127,77 @@ test('a stop that closes a part, as a hedge keeps the rest, is not taken down a 
   };
   expect(nextAfter('999')).toBe('cancelAll');
   expect(nextAfter('990')).not.toBe('cancelAll');
+});
+
+test('a full close that came too late was cancelled first, which cost two round trips and the orders of the owner', () => {
+  const driver = new Driver().read(at({})).ask(action(all));
+  driver.place();
+  driver.later(500).read(at({ mark: '997' }));
+  // Near the mark, and beyond what mark and last price may be apart: together the whole.
+  const amounts = [driver.place().request.amount, driver.place().request.amount];
+  expect(amounts).toEqual(['0.45', '0.55']);
+  expect(driver.state.orders).toHaveLength(3);
+  expect(driver.next().kind).toBe('idle');
+});
+
+test('where what stands leaves no room it is cancelled after all', () => {
+  const driver = new Driver().read(at({})).ask(action(all));
+  driver.place();
+  driver.later(500).read(at({ mark: '997' }));
+  driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
+  driver.answerRead(at({ mark: '997' }));
+  expect(driver.cancel().why).toBe('inverted');
+});
+
+test('full closes beside each other are so many that their fills can be told apart', () => {
+  const driver = new Driver().read(at({})).ask(action(all));
+  driver.place();
+  for (let mark = 998; ; mark -= 15) {
+    expect(mark).toBeGreaterThan(900);
+    driver.later(500).read(at({ mark: String(mark), liquidation: '800' }));
+    while (driver.next().kind === 'place') driver.place();
+    if (driver.next().kind === 'cancelAll') break;
+    expect(driver.state.orders.length).toBeLessThanOrEqual(6);
+  }
+  driver.cancel();
+  expect(driver.state.orders).toEqual([]);
+});
+
+test('an order was taken down for a larger one just before the market reached it', () => {
+  const until: ActionSpec = {
+    kind: 'reduce',
+    target: { kind: 'untilDistance', distance: 0.1 },
+    slippageSteps: [0.005],
+  };
+  // Under cross margin the liquidation price comes nearer as well, and more has to be closed.
+  const nextAt = (mark: string): string => {
+    const driver = new Driver().read(at({})).ask(action(until));
+    const { amount, activationPrice } = driver.place().request;
+    expect([amount, activationPrice]).toEqual(['0.381', '998.9']);
+    driver.state = { ...driver.state, roundTripMs: 1_000 };
+    driver.later(1_000).read(at({ mark, liquidation: '960' }));
+    const step = driver.next();
+    return step.kind === 'place' ? `${step.kind} ${step.request.amount}` : step.kind;
+  };
+  expect(nextAt('1000.1')).toBe('cancelAll');
+  expect(nextAt('999.0')).toBe('place 0.084');
+});
+
+test('a stop that the last price had still to reach was cancelled when the mark had passed it for a while', () => {
+  const driver = covered();
+  driver.later(1_000).read(at({ mark: '966' }));
+  expect(driver.reasons('coverTriggered')).toEqual(['triggered']);
+  driver.later(3_100).read(at({ mark: '966' }));
+  driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
+  for (let reads = 0; reads < 5; reads++) {
+    driver.later(3_000).read(at({ mark: '966' }));
+    const step = driver.next();
+    expect(step.kind).not.toBe('cancelAll');
+    if (step.kind === 'place') driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
+  }
+  // Past its limit, it may have been jumped over.
+  driver.later(3_000).read(at({ mark: '959' }));
+  expect(driver.next().kind).toBe('cancelAll');
 });
 
 /** A stop half way to liquidation stands. */
@@ -145,8 +242,6 @@ test('one of two orders closed a part of a hedged side, and left a rest that was
   const driver = new Driver().read({ ...at({}), ...long }, short).ask(action(all));
   driver.place();
   driver.later(500).read({ ...at({ mark: '997' }), ...long }, short);
-  driver.cancel();
-  driver.later(21_000).answerRead({ ...at({ mark: '997' }), ...long }, short);
   expect(driver.place().request.amount).toBe('1');
   expect(driver.next().kind).toBe('idle');
 });
@@ -222,4 +317,19 @@ test('what was placed beside an order in doubt that the market has passed was ta
   expect(driver.next().kind).not.toBe('cancelAll');
   driver.later(100).read(at({ mark: '990' }));
   expect(driver.next().kind).not.toBe('cancelAll');
+});
+
+test('refusals of the price: wider and nearer by turns, never only wider', () => {
+  const driver = new Driver({ maxAttempts: 30, intentTtlMs: 600_000 })
+    .read(at({ mark: '1000' }))
+    .ask(action(half));
+  const gaps: number[] = [];
+  for (let attempt = 0; attempt < 14; attempt += 1) {
+    const { request } = driver.refuse({ name: 'priceInvalid' });
+    gaps.push(1_000 - Number(request.activationPrice));
+    driver.later(6_000).read(at({ mark: '1000' }));
+  }
+  const nearer = gaps.filter((gap, index) => index > 0 && gap < (gaps[index - 1] ?? 0));
+  expect(nearer.length).toBeGreaterThan(1);
+  expect(Math.max(...gaps)).toBeGreaterThan(10 * Math.min(...gaps));
 });

@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest';
+import { PROOF_MS } from '../../../src/core/orders/cancel-policy.ts';
+import { at, Driver, failure } from '../lanes/driver.ts';
+import { action, half, protect } from '../lanes/fixtures.ts';
+
+/** A stop stands that nobody wants any more; what became of the account's newest orders, milliseconds ago. */
+function unwanted(acceptedAgoMs: number, refusedAgoMs: number): Driver {
+  const driver = new Driver().read(at({})).ask(action(protect));
+  driver.place();
+  driver.later(10 * PROOF_MS).read(at({}));
+  const { nowMs } = driver;
+  const orders = { acceptedMs: nowMs - acceptedAgoMs, refusedMs: nowMs - refusedAgoMs };
+  driver.context = { ...driver.context, orders };
+  return driver.ask();
+}
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+describe('a cancel that reaches a standing stop is sent only where orders are taken', () => {
+  test.each([
+    ['one was accepted a moment ago, none refused', 1_000, NEVER],
+    ['one was accepted just within the time that it proves', PROOF_MS - 100, NEVER],
+    ['one was refused before another was accepted', 1_000, 2_000],
+  ])('%s: sent', (_, acceptedAgoMs, refusedAgoMs) => {
+    expect(unwanted(acceptedAgoMs, refusedAgoMs).next().kind).toBe('cancelAll');
+  });
+
+  test.each([
+    ['none was accepted lately', PROOF_MS + 100, NEVER],
+    ['one was refused since', 2_000, 1_000],
+    ['one was refused together with it', 1_000, 1_000],
+    ['nothing is known of orders', NEVER, NEVER],
+  ])('%s: not sent, the stop stays, and it is said', (_, acceptedAgoMs, refusedAgoMs) => {
+    const driver = unwanted(acceptedAgoMs, refusedAgoMs);
+    expect(driver.next().kind).not.toBe('cancelAll');
+    expect(driver.state.orders).toHaveLength(1);
+    expect(driver.reasons('standingOrder')).toContain('resolved');
+  });
+
+  test('refused in this lane counts as well, whatever others got', () => {
+    const driver = unwanted(NEVER, NEVER).ask(action(half));
+    driver.refuse({ name: 'validationFailed' });
+    const { nowMs } = driver;
+    driver.context = {
+      ...driver.context,
+      orders: { acceptedMs: nowMs - 500, refusedMs: Number.NEGATIVE_INFINITY },
+    };
+    driver.ask();
+    expect(driver.next().kind).not.toBe('cancelAll');
+  });
+});
+
+/** A reduction that the market has moved away from, where a cancel has to go before the next one. */
+function moved(roundTripMs: number): Driver {
+  const driver = new Driver().read(at({})).ask(action(half));
+  driver.place();
+  driver.state = { ...driver.state, roundTripMs };
+  return driver
+    .later(4_000)
+    .read(at({ mark: '1040' }))
+    .ordersAreTaken()
+    .ask(action(half));
+}
+
+describe('a reduction does not wait for a cancel', () => {
+  test.each([
+    [10, 250],
+    [400, 800],
+    [3_000, 1_000],
+  ])('that is not answered, requests taking %i ms: it goes without after %i ms', (roundTripMs, withinMs) => {
+    const driver = moved(roundTripMs);
+    expect(driver.start('cancelAll').answerWithinMs).toBe(withinMs);
+    const error = failure({ name: 'timeout', effect: 'possible' });
+    driver.end({ kind: 'cancelAll', outcome: { kind: 'unknown', error } }).read(at({ mark: '1040' }));
+    // What stands may be there until the cancel can no longer arrive: it counts, and nothing is placed twice.
+    expect(driver.state.orders).toMatchObject([{ status: 'unsure', behindCancel: true }]);
+    expect(driver.state.cancelPendingUntilMs).toBe(driver.nowMs - 10 + 5_000);
+  });
+
+  test('that is refused: its refusals are charged to nobody else', () => {
+    const driver = moved(10);
+    for (let refusals = 1; refusals <= 3; refusals += 1) {
+      driver.refuseCancel();
+      expect(driver.state.cancelRefusals).toBe(refusals);
+      expect(driver.state.refusals).toBe(0);
+      expect(driver.state.retryAtMs.reduce).toBeLessThanOrEqual(driver.nowMs);
+      driver
+        .later(8_000)
+        .read(at({ mark: '1040' }))
+        .ordersAreTaken()
+        .ask(action(half));
+    }
+  });
+});
