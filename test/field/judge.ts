@@ -71,7 +71,8 @@ function daemonResult(world: World, fieldCase: FieldCase, { baseline, breachMs }
   const fill = ours.find(({ kind }) => kind === 'fill');
   const lostMs = liquidatedMs(world) ?? null;
   const order = ours.find(({ kind, orderId }) => kind === 'order_placed' && orderId === fill?.orderId);
-  const gapMs = order === undefined ? 0 : gapOf(order, at(order), fieldCase, baseline);
+  const gapMs =
+    order === undefined ? 0 : gapOf(order, { placedMs: at(order), breachMs }, fieldCase, baseline);
   const roundTripMs = Math.max(fieldCase.roundTrips.readMs, fieldCase.roundTrips.orderMs);
   const base = { liquidatedMs: lostMs, errors: world.errors.map(String) };
   const failure =
@@ -92,14 +93,17 @@ function daemonResult(world: World, fieldCase: FieldCase, { baseline, breachMs }
   };
 }
 
-/** How long the market took from where it was to where the order became active, milliseconds. */
-function gapOf(
-  { market = '', details }: LedgerEntry,
-  placedMs: number,
-  { speed }: FieldCase,
-  { triggerAt }: Baseline,
+/**
+ * How long the market took from where it was to where the order became active, milliseconds. An order that stood when
+ * the threshold was crossed has the gap of that moment.
+ */
+export function gapOf(
+  { market = '', details }: Pick<LedgerEntry, 'market' | 'details'>,
+  { placedMs, breachMs }: { readonly placedMs: number; readonly breachMs: number },
+  { speed }: Pick<FieldCase, 'speed'>,
+  { triggerAt }: Pick<Baseline, 'triggerAt'>,
 ): number {
-  const price = triggerAt(market, placedMs);
+  const price = triggerAt(market, Math.max(placedMs, breachMs));
   const activation = Number(details?.['activationPrice']);
   if (Number.isNaN(price) || !Number.isFinite(activation)) return 0;
   return (1_000 * Math.abs(price - activation)) / price / speed;
