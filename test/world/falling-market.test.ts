@@ -3,6 +3,7 @@ import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
 
 const FALL_MS = 60_000;
+const PRICE_STEP = '0.1';
 
 const configOf = (priceStep: string): string => `mode: enforce
 exchange: { baseUrls: ["https://one.example", "https://two.example"] }
@@ -22,6 +23,8 @@ rules:
     do: [{ protect: { at: 60%, slippage: 1% } }]
 `;
 
+const CONFIG = configOf(PRICE_STEP);
+
 interface Conditions {
   /** Part of the price at the start that is lost per second. */
   readonly speed: number;
@@ -38,7 +41,7 @@ const START = 60_000;
 
 /** A steady fall that ends the account unless it is reduced. */
 function fallingWorld(
-  { speed, roundTripMs, basis, before = START, readings = {}, priceStep = '0.1' }: Conditions,
+  { speed, roundTripMs, basis, before = START, readings = {}, priceStep = PRICE_STEP }: Conditions,
   isGuarded = true,
 ): WorldSpec {
   const fallS = 0.2 / speed;

@@ -255,7 +255,10 @@ function staleReason(
   const { position, amount, winner } = need;
   if (own.some((order) => order.ambiguous)) return 'ambiguousMove';
   const mayExceed = winner.targetBase === '0' && need.budget === undefined;
-  if (!mayExceed && outstandingBase(need.own, () => true).gt(amount)) return 'exceedsTarget';
+  // What was added beside an order that stands in vain is not taken back for the sum of both.
+  const isCounted = (order: OwnOrder): boolean =>
+    canRemove(order, scene) || !isSpent(order, { position, isTrimmed: mayExceed }, scene);
+  if (!mayExceed && outstandingBase(need.own, isCounted).gt(amount)) return 'exceedsTarget';
   if (own.every((order) => order.slippage < slippage)) return 'slippageRose';
   if (wasPassedOnArrival(own, scene)) return 'inverted';
   const aged = own.filter((order) => scene.nowMs - order.sentMs >= scene.settings.fillWithinMs);

@@ -499,6 +499,23 @@ describe('blocks are loud', () => {
     expect(driver.reasons('blocked')).toEqual([why]);
   });
 
+  test('disagreement with both sides open is no alarm: one of them has always passed its liquidation price', () => {
+    const odd = { disagreement: true, liquidationDistance: known(-0.1) };
+    const long = view({ ...odd, positionSide: 'LONG' });
+    const short = view({ positionId: '43', positionSide: 'SHORT', direction: known('short') });
+    for (const [positions, alarm] of [
+      [[long], true],
+      [[long, short], false],
+    ] as const) {
+      const driver = new Driver().read(...positions).ask(action(untilTenPercent));
+      driver.next();
+      expect(driver.events.find(({ kind }) => kind === 'blocked')).toMatchObject({
+        reason: 'disagreement',
+        alarm,
+      });
+    }
+  });
+
   test('disagreement: no sizing by distance, but by size', () => {
     const odd = view({ disagreement: true, liquidationDistance: known(-0.1) });
     const driver = new Driver().read(odd).ask(action(untilTenPercent), action(half, { ruleId: 'other' }));

@@ -297,6 +297,28 @@ test('a gap that was never reached shrinks to what is configured', () => {
   expect(1002 - Number(request.activationPrice)).toBeCloseTo(1.2, 1);
 });
 
+test('what was placed beside an order in doubt that the market has passed was taken back for it, and placed again, twenty times a second', () => {
+  const driver = new Driver().read(at({})).ask(action(half));
+  driver.place();
+  const arrivesMs = driver.nowMs + 10_000;
+  const orders = driver.state.orders.map((order) => ({
+    ...order,
+    amount: '0.9' as DecimalString,
+    status: 'unsure' as const,
+    inverted: true,
+    behindCancel: true,
+    arrivedByMs: arrivesMs,
+    reachedMs: driver.nowMs,
+  }));
+  driver.state = { ...driver.state, orders, learnedBasis: 0.012 };
+  driver.later(500).read(at({ mark: '990' }));
+  const { request } = driver.place();
+  expect(Number(request.amount)).toBeLessThanOrEqual(0.5);
+  expect(driver.next().kind).not.toBe('cancelAll');
+  driver.later(100).read(at({ mark: '990' }));
+  expect(driver.next().kind).not.toBe('cancelAll');
+});
+
 test('refusals of the price: wider and nearer by turns, never only wider', () => {
   const driver = new Driver({ maxAttempts: 30, intentTtlMs: 600_000 })
     .read(at({ mark: '1000' }))

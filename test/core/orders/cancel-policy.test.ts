@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { PROOF_MS } from '../../../src/core/orders/cancel-policy.ts';
+import { standingStops } from '../../../src/core/orders/protective-stop.ts';
 import { at, Driver, failure } from '../lanes/driver.ts';
 import { action, half, protect } from '../lanes/fixtures.ts';
 
@@ -91,4 +92,19 @@ describe('a reduction does not wait for a cancel', () => {
         .ask(action(half));
     }
   });
+});
+
+test('a stop behind a cancel that was not answered: that its id is known does not show that it still stands', () => {
+  const driver = new Driver().read(at({})).ask(action(protect), action(half, { ruleId: 'other' }));
+  driver.place();
+  driver.place();
+  driver.ordersAreTaken().ask(action(protect));
+  driver.lose('cancelAll');
+  expect(driver.state.orders.every(({ behindCancel }) => behindCancel === true)).toBe(true);
+  driver.later(11_000).read(at({})).ask(action(protect));
+  const resent = driver.refuse({ name: 'duplicateClientOrderId' });
+  expect(resent.isResend).toBe(true);
+  const order = driver.state.orders.find(({ role }) => role === 'cover');
+  expect(order).toMatchObject({ status: 'open', ambiguous: true });
+  expect(standingStops(driver.state, 'epoch').map(({ confirmed }) => confirmed)).toEqual([false]);
 });

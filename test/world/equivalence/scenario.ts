@@ -25,7 +25,7 @@ export interface Scenario {
   /** As in a config file; their ids are prefixed with the scenario's. */
   readonly rules: readonly RuleText[];
   /** Rules and rule sets of the product that the account uses too. */
-  readonly uses?: readonly string[];
+  readonly uses?: readonly (string | { readonly use: string; readonly without: readonly string[] })[];
   /** Further keys of the account in the config. */
   readonly keys?: Readonly<Record<string, unknown>>;
   readonly faults?: readonly FaultSpec[];
