@@ -7,7 +7,7 @@ import { isAfterOutage, suspectStops } from '../orders/after-outage.ts';
 import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orders/outstanding.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
-import { isUncertain, judgeAbsences } from './absence.ts';
+import { isHeld, isPresumedClosed, isUncertain, judgeAbsences, withHeld } from './absence.ts';
 import { noteContests } from './contest.ts';
 import { withoutOldDoubt } from './doubtful.ts';
 import {
@@ -143,10 +143,9 @@ function ignoreReason(
   if (inProgress !== null && inProgress.step.kind !== 'readPositions') return 'underWay';
   if (read.sentAtMs < state.ignoreReadsBeforeMs) return 'tooEarly';
   if (!isNewer(read, state.read)) return 'older';
-  const isWithinLag = state.read !== null && read.sentAtMs < state.read.receivedAtMs + settings.readLagMs;
-  if (!isWithinLag) return undefined;
+  if (state.read === null || read.sentAtMs >= state.read.receivedAtMs + settings.readLagMs) return undefined;
   if (showsEarlierPosition(read, state.read)) return 'stalePosition';
-  return hasGrown(read, state.read) ? 'staleGrowth' : undefined;
+  return hasGrown(read, state.read, state) ? 'staleGrowth' : undefined;
 }
 
 /**
@@ -164,11 +163,17 @@ function showsEarlierPosition(read: MarketRead, before: MarketRead | null): bool
   });
 }
 
-/** Within the bound on stale reads a size that rises may be an old one: the smaller one is kept. */
-function hasGrown(read: MarketRead, before: MarketRead | null): boolean {
-  return read.positions.some((position) => {
-    const known = findPosition(before, position.positionId);
-    return known === undefined || toDecimal(position.sizeBase).gt(toDecimal(known.sizeBase));
+/**
+ * Within the bound on stale reads a size that rises may be an old one: the smaller one is kept. A position that was only
+ * left out of the list has the size that it was last seen with.
+ */
+function hasGrown(read: MarketRead, before: MarketRead, state: LaneState): boolean {
+  const known = withHeld(before, state);
+  return read.positions.some(({ positionId, sizeBase }) => {
+    const isLeftOut = isHeld(state, positionId) && !isPresumedClosed(state, positionId);
+    const earlier = findPosition(isLeftOut ? known : before, positionId);
+    if (earlier === undefined) return !isLeftOut;
+    return toDecimal(sizeBase).gt(toDecimal(earlier.sizeBase));
   });
 }
 

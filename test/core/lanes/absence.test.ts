@@ -6,6 +6,7 @@ import {
   observeAccountRequests,
 } from '../../../src/core/lanes/account-lane.ts';
 import { observeRead } from '../../../src/core/lanes/lane-observe.ts';
+import { findPosition } from '../../../src/core/lanes/market-read.ts';
 import { recover, startEpoch } from '../../../src/core/lanes/recover-lane.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { known } from '../../../src/core/quantities/quantity.ts';
@@ -52,6 +53,22 @@ describe('a list with a record set aside', () => {
     // Where no other list has come for a minute it is all that is known.
     driver.later(1_000).read(pooled(prices.nearer));
     expect(limits(partly(driver.later(61_000), pooled(prices.part)))).toEqual([prices.part]);
+  });
+
+  test('makes the next read of a position that it left out no growth, as long as it is no larger than before', () => {
+    const lagging = () => {
+      const driver = new Driver({ readLagMs: 3_000 }).ask(action(half)).read(at({}));
+      return partly(driver.later(5_000), other());
+    };
+    const back = lagging()
+      .later(1_000)
+      .read(at({ mark: '990' }), other());
+    expect(back.reasons('readIgnored')).toEqual([]);
+    expect(findPosition(back.state.read, '42')?.markPrice).toBe('990');
+    const grown = lagging()
+      .later(1_000)
+      .read(at({ mark: '990', size: '2' }), other());
+    expect(grown.reasons('readIgnored')).toEqual(['staleGrowth']);
   });
 
   test('takes nothing from a position that it does not show: stop, target and anchor stay', () => {
