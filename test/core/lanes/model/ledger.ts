@@ -147,13 +147,17 @@ export class Ledger {
     }
   }
 
+  /** Those that were sized together: open with it at some time, or filled so shortly before that no read need show it. */
   #relevantOrders(fill: Fill<OrderTag>, orders: readonly ModelOrder<OrderTag>[]): OrderTag[] {
     const open = new Set(orders.map((order) => order.tag));
+    const filledAfterMs = Math.min(fill.atMs - RECENT_MS, fill.tag.basisMs);
     return this.#placed.filter(
       (order) =>
         order.positionId === fill.positionId &&
         order.openDate === fill.openDate &&
-        (order === fill.tag || open.has(order) || (order.filledMs ?? -RECENT_MS) > fill.atMs - RECENT_MS),
+        (order === fill.tag ||
+          open.has(order) ||
+          (order.filledMs ?? Number.NEGATIVE_INFINITY) > filledAfterMs),
     );
   }
 
