@@ -150,7 +150,7 @@ function anchorOf(
 /** Mark and last price come to differ by about so much of the price in a crash. */
 const CRASH_BASIS = 0.012;
 /** Keeping clear of liquidation takes no more of the way to it than this. */
-const MOST_CLEARANCE = 0.25;
+const MOST_CLEARANCE = 0.4;
 
 /**
  * The share of the way at which a stop activates: as asked for, but clear of liquidation by what mark and last price may
