@@ -244,13 +244,18 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
   return { place: [], remove: [] };
 }
 
+/** Time that a cancel, the read behind it and the new stop may take in a crash, with failures and pauses. */
+const REPLACED_WITHIN_MS = 30_000;
+
 /**
- * While rules reduce a position and the market runs against it, no stop is taken down to stand farther away: the cancel
- * leaves the position without it just then, and what made liquidation seem farther may not last.
+ * While rules reduce a position and the market could reach liquidation before a new stop stands, none is taken down to
+ * stand farther away: the cancel leaves the position without it just then, and what made liquidation seem farther may
+ * not last. In a slower fall it is: a stop that stays where it was would close what the reduction has saved.
  */
 function isHeldTight(position: ReadPosition, scene: SetScene): boolean {
-  const { direction } = position;
-  return direction !== null && !isAtRest(position, scene) && speedTowards(direction, scene.state) > 0;
+  const { direction, distance } = position;
+  if (direction === null || typeof distance !== 'number' || isAtRest(position, scene)) return false;
+  return speedTowards(direction, scene.state) * REPLACED_WITHIN_MS > distance;
 }
 
 function liquidationMoved(stop: DesiredStop, latest: OwnOrder): boolean {

@@ -329,6 +329,8 @@ describe('protect', () => {
     };
     const standing = reduceAt('1000');
     expect(standing.next()).toMatchObject({ kind: 'cancelAll', why: 'stopLoosened' });
+    // What the reduction has saved is not left to a stop where it was, in a fall that takes minutes.
+    expect(reduceAt('999.8').next()).toMatchObject({ kind: 'cancelAll', why: 'stopLoosened' });
     const falling = reduceAt('990');
     falling.place();
     expect(falling.next()).toMatchObject({ kind: 'idle' });
