@@ -235,10 +235,7 @@ export interface OwnOrder {
   readonly sentMs: number;
   /** From this time on it is at the exchange, if ever: accepted, or the late arrival has passed. */
   readonly arrivedByMs: number;
-  /**
-   * Size of its position in the read it was sized by, less what other orders of ours have filled since; and in
-   * the newest read since.
-   */
+  /** Size of its position in the read it was sized by, less what our others filled since; and in the newest read. */
   readonly placedSizeBase: DecimalString;
   readonly baseSizeBase: DecimalString;
   /** Mark seen for certain on this side of the activation since it arrived; both: it was activated. */

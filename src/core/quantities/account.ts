@@ -2,7 +2,7 @@ import { SOURCE_NAMES, type SourceName } from '../fields/field-catalogue.ts';
 import type { PositionList, RecordList, SpotOrderRecord } from '../ports/exchange.ts';
 import type { Direction } from '../rules/subject.ts';
 import { CreditLineQuantities } from './credit-line.ts';
-import { type JointPool, jointPool, leastUniformDistance, uniformDistance } from './joint-pool.ts';
+import { type JointPool, jointPool, uniformDistance } from './joint-pool.ts';
 import { netExposure, PositionQuantities } from './position.ts';
 import {
   type AtLeast,
@@ -231,26 +231,6 @@ export class AccountQuantities {
       pool.kind !== 'value' ? pool : pool.value.kind === 'apart' ? NONE : uniformDistance(pool.value);
     const hidden = this.isEveryPositionSeen ? [] : [unknown('listIncomplete')];
     return leastOf([joint, ...hidden, ...this.positions.flatMap((position) => this.#distancesOf(position))]);
-  }
-
-  /**
-   * How near liquidation may be if all markets move together, for those who ask when to look again: `jointDistance`
-   * where it is known, else what the last read told, fresh or not, or the least that is possible. Undefined where none
-   * of them says anything.
-   */
-  get leastJointDistance(): number | undefined {
-    const { jointDistance, positions, settings } = this;
-    if (jointDistance.kind === 'value') return jointDistance.value;
-    if (jointDistance.kind === 'none') return undefined;
-    const pool = jointPool(positions, settings);
-    const possible = pool.kind === 'value' ? undefined : leastUniformDistance(positions, settings);
-    const last = pool.kind === 'value' && pool.value.kind === 'pooled' ? uniformDistance(pool.value) : NONE;
-    const candidates = [
-      ...(jointDistance.kind === 'atMost' ? [jointDistance.value] : []),
-      ...(last.kind === 'value' ? [last.value] : []),
-      ...(possible === undefined ? [] : [possible]),
-    ];
-    return candidates.length === 0 ? undefined : Math.min(...candidates);
   }
 
   /** Of a market with both sides open the side that is in danger speaks for both. */

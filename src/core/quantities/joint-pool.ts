@@ -82,59 +82,6 @@ export function uniformDistance({ markets, pull }: Extract<JointPool, { kind: 'p
 }
 
 /**
- * The least uniform move that may use up a pool of which too little is told: no market has a liquidation price and no
- * funds are free, or nobody knows which side a position is on. The buffer is the smallest that a market tells, else at
- * least what the largest one is worth, as no market alone uses it up; what may be on either side adds to the rest. Ten
- * equal positions are 10 % away or more. Undefined where the markets cannot be compared.
- */
-export function leastUniformDistance(
-  positions: readonly PositionQuantities[],
-  settings: PoolSettings,
-): number | undefined {
-  if (settings.marginModel === 'isolated') return undefined;
-  const rest = { ...settings.holdings };
-  const monies = new Set<string>();
-  const told: number[] = [];
-  let largest = 0;
-  let net = 0;
-  let eitherSide = 0;
-  for (const [market, legs] of byMarket(positions)) {
-    const held = rest[stockOf(market)] ?? 0;
-    delete rest[stockOf(market)];
-    monies.add(moneyOf(market, settings));
-    const side = marketSide(legs, settings);
-    if (side.kind === 'value') {
-      const { slopeBase, markPrice, liquidation } = side.value;
-      const weight = slopeBase * markPrice + held;
-      net += weight;
-      if (liquidation === undefined) largest = Math.max(largest, Math.abs(weight));
-      else told.push(liquidation.buffer);
-    } else {
-      const [least, most] = worthOf(legs);
-      largest = Math.max(largest, least);
-      eitherSide += most + held;
-    }
-  }
-  net += Object.values(rest).reduce((sum, worth) => sum + worth, 0);
-  const buffer = told.length > 0 ? Math.min(...told) : largest;
-  const pull = Math.abs(net) + eitherSide;
-  return monies.size === 1 && buffer > 0 && pull > 0 ? buffer / pull : undefined;
-}
-
-/** Between what a market's positions are worth, whichever side each is on. */
-function worthOf(legs: readonly PositionQuantities[]): readonly [least: number, most: number] {
-  let least = 0;
-  let most = 0;
-  for (const { basePrice, unrealizedPnl, size } of legs) {
-    if (basePrice.kind !== 'value' || unrealizedPnl.kind !== 'value') continue;
-    const profit = Math.abs(unrealizedPnl.value);
-    least = Math.max(least, size * basePrice.value - profit);
-    most += size * basePrice.value + profit;
-  }
-  return [least, most];
-}
-
-/**
  * The price of a position's market at which the pool is used up if all prices move together, where that is nearer than
  * its own liquidation price: that one holds every other price still. Undefined where it is not, for positions that gain
  * by such a move, and where there is no pool of several markets.
@@ -181,7 +128,7 @@ interface LiquidationSide {
   readonly isAgreed: boolean;
 }
 
-function byMarket(
+export function byMarket(
   positions: readonly PositionQuantities[],
 ): ReadonlyMap<string, readonly PositionQuantities[]> {
   const legs = new Map<string, PositionQuantities[]>();
@@ -194,7 +141,10 @@ function byMarket(
   return legs;
 }
 
-function marketSide(legs: readonly PositionQuantities[], settings: PoolSettings): Quantity<MarketSide> {
+export function marketSide(
+  legs: readonly PositionQuantities[],
+  settings: PoolSettings,
+): Quantity<MarketSide> {
   const [first] = legs;
   if (first === undefined) return unknown('zeroSize');
   const { market } = first;
@@ -404,7 +354,7 @@ function poolMarket(side: MarketSide, buffer: Quantity<number>): Quantity<PoolMa
 }
 
 /** What a market trades: what comes before the underscore of its name. */
-function stockOf(market: string): string {
+export function stockOf(market: string): string {
   const end = market.indexOf('_');
   return end < 0 ? market : market.slice(0, end);
 }

@@ -1,5 +1,6 @@
 import type { PositionSubject } from '../fields/field-values.ts';
 import type { AccountQuantities } from '../quantities/account.ts';
+import { leastJointDistance } from '../quantities/least-joint-distance.ts';
 import type { Quantity } from '../quantities/quantity.ts';
 import type { RuleSlot } from '../rules/account-state.ts';
 import { isInDanger } from '../rules/active-requests.ts';
@@ -108,7 +109,7 @@ function soonest(
   for (const { key, of } of creditLines.subjects) {
     consider('creditLine', key, ltvLevels(of.creditLine, rules.creditLine.thresholds, of.motion), of.motion);
   }
-  const distance = account.leastJointDistance;
+  const distance = leastJointDistance(account);
   if (distance !== undefined) {
     const motions = positions.subjects.map(({ of }) => of.motion);
     for (const dir of directionsOf(account)) {

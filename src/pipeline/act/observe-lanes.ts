@@ -8,7 +8,6 @@ import {
   observeAccountRequests,
 } from '../../core/lanes/account-lane.ts';
 import { advance } from '../../core/lanes/lane.ts';
-import { isAtRest } from '../../core/lanes/lane-at-rest.ts';
 import { type LaneMoment, onClock } from '../../core/lanes/lane-clock.ts';
 import { type LaneChange, observeRead, observeRequests } from '../../core/lanes/lane-observe.ts';
 import { type LaneState, newLane } from '../../core/lanes/lane-state.ts';
@@ -17,6 +16,7 @@ import { startEpoch } from '../../core/lanes/recover-lane.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
 import type { LaneOrder } from '../poll/take-inbox.ts';
+import { isAtRest } from './lane-at-rest.ts';
 
 /** What one evaluation asks of the lanes of an account. */
 export interface LaneInputs {

@@ -27,7 +27,7 @@ vi.mock('../../../src/world/open-world.ts', async (importOriginal) => {
 
 const START_MS = Date.UTC(2025, 9, 10, 20, 30);
 const text = (value: string) => value as DecimalString;
-/** It falls, rises and falls again: orders are placed, filled and cancelled, and nobody else survives it. */
+/** It falls, rises and falls again: orders are placed and filled, the stop goes with the position, and nobody else survives it. */
 const CLOSES = [100, 100, 98, 94.5, 95.5, 94, 93, 95, 97, 95, 92, 89, 87, 85, 85];
 const CONFIG = `mode: enforce
 exchange: { baseUrls: ["https://a.example"] }
@@ -35,8 +35,8 @@ markets: { "*": { amountStep: 0.001, priceStep: 0.1, minAmount: 0.001, maintenan
 accounts:
   - { id: desk-1, apiKey: { env: K }, apiSecret: { env: S }, cadence: { calm: 10s, alert: 1s }, rules: [near, stop] }
 rules:
-  - { id: near, on: position, when: { liquidationDistance: { below: 5%, clearAbove: 7% } }, do: [{ reduce: { untilDistance: 12%, slippage: [0.01%, 1%] } }] }
-  - { id: stop, on: position, when: { liquidationDistance: { below: 50% } }, do: [{ protect: { at: 2%, slippage: 2% } }] }
+  - { id: near, on: position, when: { liquidationDistance: { below: 5%, clearAbove: 7% } }, do: [{ reduce: { to: 0%, slippage: [0.01%, 3%] } }] }
+  - { id: stop, on: position, when: { liquidationDistance: { below: 50% } }, do: [{ protect: { at: 95%, slippage: 2% } }] }
 `;
 
 function plan(changes: Partial<ReplayPlan>): ReplayPlan {

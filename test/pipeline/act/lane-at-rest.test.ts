@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { advance } from '../../../src/core/lanes/lane.ts';
-import { isAtRest } from '../../../src/core/lanes/lane-at-rest.ts';
 import { observeRead } from '../../../src/core/lanes/lane-observe.ts';
 import type { LaneState } from '../../../src/core/lanes/lane-state.ts';
 import type { ReadObservation } from '../../../src/core/lanes/market-read.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { known } from '../../../src/core/quantities/quantity.ts';
 import type { PositionView } from '../../../src/core/rules/subject.ts';
-import { Driver } from './driver.ts';
-import { action, half, protect, readAt, view } from './fixtures.ts';
+import { isAtRest } from '../../../src/pipeline/act/lane-at-rest.ts';
+import { Driver } from '../../core/lanes/driver.ts';
+import { action, half, protect, readAt, view } from '../../core/lanes/fixtures.ts';
 
 /** Mark 1000, liquidation 800: the stop stands at 880. */
 const far = (changed: Partial<PositionView> = {}): PositionView =>

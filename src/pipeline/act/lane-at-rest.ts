@@ -1,7 +1,7 @@
-import { toDecimal } from '../quantities/decimal.ts';
-import type { AccountSettings } from '../quantities/settings.ts';
-import type { Cover, LaneState, MarketRead, OwnOrder, ReadPosition } from './lane-state.ts';
-import { marketRead, type ReadObservation } from './market-read.ts';
+import type { Cover, LaneState, MarketRead, OwnOrder, ReadPosition } from '../../core/lanes/lane-state.ts';
+import { marketRead, type ReadObservation } from '../../core/lanes/market-read.ts';
+import { toDecimal } from '../../core/quantities/decimal.ts';
+import type { AccountSettings } from '../../core/quantities/settings.ts';
 
 /** After so long a lane takes a read all the same: well before a gap counts as an outage, or a joint limit as old. */
 const LONGEST_REST_MS = 30_000;

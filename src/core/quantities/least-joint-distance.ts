@@ -1,0 +1,88 @@
+import type { AccountQuantities } from './account.ts';
+import {
+  byMarket,
+  jointPool,
+  marketSide,
+  type PoolSettings,
+  stockOf,
+  uniformDistance,
+} from './joint-pool.ts';
+import type { PositionQuantities } from './position.ts';
+import { NONE } from './quantity.ts';
+import { moneyOf } from './units.ts';
+
+/**
+ * How near liquidation may be if all markets move together, for those who ask when to look again: `jointDistance`
+ * where it is known, else what the last read told, fresh or not, or the least that is possible. Undefined where none
+ * of them says anything.
+ */
+export function leastJointDistance({
+  jointDistance,
+  positions,
+  settings,
+}: AccountQuantities): number | undefined {
+  if (jointDistance.kind === 'value') return jointDistance.value;
+  if (jointDistance.kind === 'none') return undefined;
+  const pool = jointPool(positions, settings);
+  const possible = pool.kind === 'value' ? undefined : leastUniformDistance(positions, settings);
+  const last = pool.kind === 'value' && pool.value.kind === 'pooled' ? uniformDistance(pool.value) : NONE;
+  const candidates = [
+    ...(jointDistance.kind === 'atMost' ? [jointDistance.value] : []),
+    ...(last.kind === 'value' ? [last.value] : []),
+    ...(possible === undefined ? [] : [possible]),
+  ];
+  return candidates.length === 0 ? undefined : Math.min(...candidates);
+}
+
+/**
+ * The least uniform move that may use up a pool of which too little is told: no market has a liquidation price and no
+ * funds are free, or nobody knows which side a position is on. The buffer is the smallest that a market tells, else at
+ * least what the largest one is worth, as no market alone uses it up; what may be on either side adds to the rest. Ten
+ * equal positions are 10 % away or more. Undefined where the markets cannot be compared.
+ */
+export function leastUniformDistance(
+  positions: readonly PositionQuantities[],
+  settings: PoolSettings,
+): number | undefined {
+  if (settings.marginModel === 'isolated') return undefined;
+  const rest = { ...settings.holdings };
+  const monies = new Set<string>();
+  const told: number[] = [];
+  let largest = 0;
+  let net = 0;
+  let eitherSide = 0;
+  for (const [market, legs] of byMarket(positions)) {
+    const held = rest[stockOf(market)] ?? 0;
+    delete rest[stockOf(market)];
+    monies.add(moneyOf(market, settings));
+    const side = marketSide(legs, settings);
+    if (side.kind === 'value') {
+      const { slopeBase, markPrice, liquidation } = side.value;
+      const weight = slopeBase * markPrice + held;
+      net += weight;
+      if (liquidation === undefined) largest = Math.max(largest, Math.abs(weight));
+      else told.push(liquidation.buffer);
+    } else {
+      const [least, most] = worthOf(legs);
+      largest = Math.max(largest, least);
+      eitherSide += most + held;
+    }
+  }
+  net += Object.values(rest).reduce((sum, worth) => sum + worth, 0);
+  const buffer = told.length > 0 ? Math.min(...told) : largest;
+  const pull = Math.abs(net) + eitherSide;
+  return monies.size === 1 && buffer > 0 && pull > 0 ? buffer / pull : undefined;
+}
+
+/** Between what a market's positions are worth, whichever side each is on. */
+function worthOf(legs: readonly PositionQuantities[]): readonly [least: number, most: number] {
+  let least = 0;
+  let most = 0;
+  for (const { basePrice, unrealizedPnl, size } of legs) {
+    if (basePrice.kind !== 'value' || unrealizedPnl.kind !== 'value') continue;
+    const profit = Math.abs(unrealizedPnl.value);
+    least = Math.max(least, size * basePrice.value - profit);
+    most += size * basePrice.value + profit;
+  }
+  return [least, most];
+}
