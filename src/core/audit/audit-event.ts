@@ -157,7 +157,7 @@ export type AuditKind =
   | 'marginLearned'
   /** Two accounts of the config are one account of the exchange. */
   | 'sharedAccount'
-  /** A position fell by more than all orders of ours, while a rule reduced it. */
+  /** Our orders do not explain how far a position fell while a rule reduced it. */
   | 'reducedByOthers'
   | 'wouldPlace'
   | 'wouldCancel'

@@ -6,9 +6,8 @@ import type { AccountSettings } from '../quantities/settings.ts';
 import type { KnownMargin } from './targets.ts';
 
 /**
- * Whether nothing but its own margin stands behind a position (isolated margin). The exchange then gives back the margin
- * of what is closed, and the liquidation price stays where it is. So a smaller position is as near to liquidation as before;
- * only closing all of it helps.
+ * Whether nothing but its own margin stands behind a position (isolated margin). When a part is closed, the exchange gives
+ * back that part's margin, and the liquidation price stays where it is. Only closing the whole position helps.
  */
 export function hasOwnMargin(
   position: ReadPosition,

@@ -205,7 +205,7 @@ function tellBlind(state: LaneState, { positionId }: Absence, audit: Recorder): 
   return true;
 }
 
-/** Positions not `shown` whose absence orders of ours explain: it need not be confirmed by time. */
+/** Positions that our orders may have closed, so that time need not confirm it. Those in `shown` are open. */
 export function explainedClosures(
   lanes: Iterable<LaneState>,
   shown: ReadonlySet<string>,

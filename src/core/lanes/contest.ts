@@ -7,13 +7,13 @@ import { findPosition, isSameHolding } from './market-read.ts';
 
 /** Somebody who adds so often within the time, each time after a reduction of ours, means to hold the position. */
 const MOST_ADDS = 3;
-/** Whoever reduces in so many episodes within the time, each time while a rule does, acts on the same grounds. */
+/** After unexplained falls in so many episodes within the time, somebody else reduces when our rules do. */
 const MOST_FALLS = 3;
 const WITHIN_MS = 3_600_000;
-/** Of the size of a position: less than this is no second hand. */
+/** Part of the position's size. A smaller unexplained fall is ignored. */
 const LEAST_EXCESS = decimal('0.01');
 
-/** What a new read says of others who trade the positions that orders of ours reduce. */
+/** Notes in a new read who else trades the positions that we reduce. */
 export function noteContests(state: LaneState, read: MarketRead, audit: Recorder): readonly Contest[] {
   const before = state.contests ?? [];
   const contests = before.filter(({ positionId }) => findPosition(read, positionId) === undefined);
@@ -61,9 +61,9 @@ interface Step {
 }
 
 /**
- * A fall by more than all orders of ours, where one of them reduces the position: the owner does so as well, or a second
- * daemon that does not share our store. Once per episode; orders of an earlier store epoch are gone before it has been
- * seen in several. Liquidation explains any fall.
+ * A fall that our orders do not explain, while one of them reduces the position. The owner reduced it too, or a second
+ * daemon that does not share our store. Each episode counts once: orders of an earlier store epoch can explain one, but
+ * are gone before there are several. Liquidation explains any fall.
  */
 function newFall(
   state: LaneState,

@@ -102,7 +102,7 @@ function jointLimitsOf(
       (limit) => limit.positionId === positionId && sentAtMs - limit.atMs <= JOINT_LIMIT_MS,
     );
     if (liquidationPrice === undefined) return known ?? [];
-    // A list that leaves positions out shows a pool that bears more than the whole one.
+    // A partial list makes the pool look safer than it is.
     const isNearer =
       known !== undefined &&
       Number(known.liquidationPrice) > Number(liquidationPrice) === (direction === 'long');

@@ -100,7 +100,7 @@ export interface Contest {
   readonly isReduced: boolean;
   /** When it was seen to have grown after a reduction, oldest first. */
   readonly addsMs: readonly number[];
-  /** Episodes in which it fell by more than all orders of ours, and when that was seen; oldest first. Absent: none. */
+  /** Episodes with a fall that our orders do not explain, and when it was seen; oldest first. Absent: none. */
   readonly falls?: readonly { readonly episodeKey: string; readonly atMs: number }[];
 }
 

@@ -35,8 +35,8 @@ export function areOrdersTaken({ acceptedMs, refusedMs }: OrderRecord, nowMs: nu
 
 /**
  * Whether a cancel that reaches the stops of a market may be sent. `unproven`: not before an order has been accepted;
- * `barred`: one was refused or not answered a moment ago, a stop of ours is about to be needed,
- * or stands for a position that no read shows now; `forbidden`: never, by config.
+ * `barred`: not now. A request was refused or not answered a moment ago, or a stop is about to be needed, or a stop
+ * stands for a position that no read shows at present. `forbidden`: never, by config.
  */
 export type CancelVerdict = 'may' | 'unproven' | 'barred' | 'forbidden';
 
