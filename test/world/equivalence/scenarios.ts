@@ -356,7 +356,8 @@ const STOPS: readonly Scenario[] = [
     about: 'a reduction beside a standing stop, which is then placed anew',
     leadsTo: 'orders',
     account: SHORT,
-    paths: { A: steps([2_000, 1_010], [8_000, 1_035], [16_000, 1_046], [22_000, 1_046.1]) },
+    // Clearly more than the time for which an accepted order proves that orders are taken, before the stop is replaced.
+    paths: { A: steps([2_000, 1_010], [8_000, 1_035], [20_000, 1_046], [26_000, 1_046.1]) },
     rules: [
       {
         id: 'cover',
@@ -724,7 +725,8 @@ function underReading(prefix: string): readonly Scenario[] {
       about: 'a long is halved, beside a standing stop',
       leadsTo: 'orders',
       account: LONG,
-      paths: { A: steps([2_000, 980], [8_000, 960], [16_000, 949], [22_000, 948]) },
+      // Less than the time for which an accepted order proves that orders are taken, when the stop is replaced.
+      paths: { A: steps([2_000, 980], [8_000, 960], [12_000, 949], [18_000, 948]) },
       rules: [
         {
           id: 'cover',
