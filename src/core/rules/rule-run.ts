@@ -27,6 +27,7 @@ export class RuleRun {
   /** Entries by the index of their rule. */
   readonly #before: (readonly RuleEntry[])[];
   readonly #after: (RuleEntry[] | undefined)[];
+  readonly #slotsBefore: readonly RuleSlot[];
 
   constructor(state: AccountState, rules: CompiledRules, now: Instant, timerMs: number, windowNowMs: number) {
     this.nextEpisode = state.nextEpisode;
@@ -36,6 +37,7 @@ export class RuleRun {
     this.#windowNowMs = windowNowMs;
     this.#before = rules.all.map(() => NO_ENTRIES);
     this.#after = rules.all.map(() => undefined);
+    this.#slotsBefore = state.rules;
     for (const slot of state.rules) if (slot.entries.length > 0) this.#takeOver(slot);
   }
 
@@ -203,9 +205,27 @@ export class RuleRun {
   finish(): readonly RuleSlot[] {
     return this.#rules.all.map((rule) => {
       const entries = this.#after[rule.index];
-      return entries === undefined ? rule.emptySlot : { ...rule.emptySlot, entries };
+      if (entries === undefined) return rule.emptySlot;
+      const before = this.#slotsBefore[rule.index];
+      return isUnchanged(before, rule, entries) ? before : { ...rule.emptySlot, entries };
     });
   }
+}
+
+/** Then it is the same object: what has not changed need not be written again. */
+function isUnchanged(
+  before: RuleSlot | undefined,
+  { emptySlot }: CompiledRule,
+  entries: readonly RuleEntry[],
+): before is RuleSlot {
+  return (
+    before !== undefined &&
+    before.ruleId === emptySlot.ruleId &&
+    before.checksum === emptySlot.checksum &&
+    before.mode === emptySlot.mode &&
+    before.entries.length === entries.length &&
+    before.entries.every((entry, index) => entry === entries[index])
+  );
 }
 
 export function findEntry(entries: readonly RuleEntry[], subject: SubjectKey): RuleEntry | undefined {

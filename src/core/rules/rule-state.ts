@@ -27,7 +27,7 @@ export interface RuleEntry {
   readonly holds: boolean;
   /** The data did not decide at the last evaluation. */
   readonly frozen: boolean;
-  /** Pending: time towards `for`. Firing: time towards the escalation stages. */
+  /** Pending: time towards `for`. Firing: time towards the escalation stages, counted as far as the last of them. */
   readonly heldMs: number;
   /** Firing: time towards `keepFiringFor`; 0 while the condition holds. */
   readonly clearMs: number;
@@ -68,6 +68,7 @@ export interface RuleStepResult {
 }
 
 const NO_CHANGES: readonly RuleChange[] = [];
+const NO_STAGES: readonly StageMark[] = [];
 const STAYS_INACTIVE: RuleStepResult = {
   entry: undefined,
   phase: 'inactive',
@@ -95,9 +96,28 @@ export function stepRule(
   const holds = input.truth === TRUE;
   const creditMs = !entry.frozen && entry.holds === holds ? input.timerMs : 0;
   const next = { ...entry, holds, frozen: false, latches: input.latches };
-  if (entry.phase === 'inactive') return begin(next, rule, input);
-  if (entry.phase === 'pending') return stepPending(next, rule, input, creditMs);
-  return holds ? stepHolding(next, rule, input, creditMs) : stepClear(next, rule, creditMs);
+  const stepped = stepKnown(next, rule, input, creditMs);
+  return isAlike(entry, stepped.entry) ? { ...stepped, entry } : stepped;
+}
+
+function stepKnown(entry: RuleEntry, rule: RuleTiming, input: StepInput, creditMs: number): RuleStepResult {
+  if (entry.phase === 'inactive') return begin(entry, rule, input);
+  if (entry.phase === 'pending') return stepPending(entry, rule, input, creditMs);
+  return entry.holds ? stepHolding(entry, rule, input, creditMs) : stepClear(entry, rule, creditMs);
+}
+
+/** What does not change need not be written again. */
+function isAlike(before: RuleEntry, now: RuleEntry | undefined): boolean {
+  return (
+    before.phase === now?.phase &&
+    before.episode === now.episode &&
+    before.holds === now.holds &&
+    before.frozen === now.frozen &&
+    before.heldMs === now.heldMs &&
+    before.clearMs === now.clearMs &&
+    before.stages === now.stages &&
+    before.latches === now.latches
+  );
 }
 
 /** What unknown data do to a rule: nothing, and they are remembered as a gap that no timer counts. */
@@ -134,7 +154,7 @@ function idle(subject: SubjectKey, input: StepInput): RuleEntry {
     frozen: false,
     heldMs: 0,
     clearMs: 0,
-    stages: [],
+    stages: NO_STAGES,
     latches: input.latches,
   };
 }
@@ -142,7 +162,7 @@ function idle(subject: SubjectKey, input: StepInput): RuleEntry {
 /** The entry at rest, or nothing when there is nothing to remember. */
 function rest(entry: RuleEntry): RuleEntry | undefined {
   if (entry.latches === '') return undefined;
-  return { ...entry, phase: 'inactive', episode: 0, heldMs: 0, clearMs: 0, stages: [] };
+  return { ...entry, phase: 'inactive', episode: 0, heldMs: 0, clearMs: 0, stages: NO_STAGES };
 }
 
 function begin(entry: RuleEntry, rule: RuleTiming, input: StepInput): RuleStepResult {
@@ -186,7 +206,8 @@ function fire(entry: RuleEntry, from: Phase, rule: RuleTiming, input: StepInput)
 }
 
 function stepHolding(entry: RuleEntry, rule: RuleTiming, input: StepInput, creditMs: number): RuleStepResult {
-  const held = { ...entry, heldMs: entry.heldMs + creditMs, clearMs: 0 };
+  const lastMs = Math.max(entry.heldMs, rule.escalate.at(-1)?.afterMs ?? 0);
+  const held = { ...entry, heldMs: Math.min(entry.heldMs + creditMs, lastMs), clearMs: 0 };
   const { entry: next, changes } = reachStages(held, rule, input);
   return {
     entry: next,

@@ -36,9 +36,9 @@ export function isAtRest(
 
 /** No intent, request, doubt, or anything that time alone may change. */
 function isQuiet(state: LaneState): boolean {
-  const { intents, cancels, inProgress, heldBy, change, doubt, absent, contests, ended } = state;
+  const { intents, cancels, inProgress, heldBy, change, doubt, absent, ended } = state;
   const isIdle = inProgress === null && heldBy === null && change === null && doubt === null;
-  const pending = [intents, cancels, absent ?? [], contests ?? [], ended ?? []];
+  const pending = [intents, cancels, absent ?? [], ended ?? []];
   return isIdle && pending.every(({ length }) => length === 0);
 }
 

@@ -6,6 +6,7 @@ import { recover } from '../../core/lanes/recover-lane.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
 import type { SessionChange, SessionView } from './lane-session.ts';
 import { inEpoch } from './observe-lanes.ts';
+import { isSameJson } from './same-json.ts';
 
 /** From the lane as stored to the lane that the next step is decided for. */
 export type Before = (lane: LaneState, view: SessionView) => LaneChange;
@@ -63,6 +64,6 @@ function laneOf({ stored, context, moment }: SessionView, market: string): LaneS
 
 function written<T>(view: SessionView, { state, events }: LaneChange, value: T): SessionChange<T> {
   const stored = view.stored.lanes.get(state.market);
-  const isSame = events.length === 0 && JSON.stringify(state) === JSON.stringify(stored);
+  const isSame = events.length === 0 && isSameJson(state, stored);
   return { commit: { lanes: new Map([[state.market, state]]) }, events, isSame, value };
 }

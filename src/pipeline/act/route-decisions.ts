@@ -4,7 +4,7 @@ import { type Controls, controlsInForce } from '../../core/controls/controls.ts'
 import { planAccount } from '../../core/intents/account-plan.ts';
 import { admitEpisodes, EMPTY_LEDGER } from '../../core/intents/gate.ts';
 import { actionKey } from '../../core/intents/intent.ts';
-import { type LaneMoment, ledgerOnClock } from '../../core/lanes/lane-clock.ts';
+import { type LaneMoment, ledgerOnClock, onClock } from '../../core/lanes/lane-clock.ts';
 import type { ReadObservation } from '../../core/lanes/market-read.ts';
 import { NO_ROUTES, type RouteInputs, routeRequests } from '../../core/lanes/route-requests.ts';
 import type { LaneRef } from '../../core/ports/lane-dispatcher.ts';
@@ -25,9 +25,11 @@ import { unseenPositions } from '../../core/rules/subjects.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
 import type { Observation } from '../poll/observe-account.ts';
 import { takeInbox } from '../poll/take-inbox.ts';
+import { isAtRest } from './lane-at-rest.ts';
 import { laneContext, limitInputs } from './lane-context.ts';
 import { hasNothingToDo, observeLanes } from './observe-lanes.ts';
 import { notOpenYet } from './read-market.ts';
+import { isSameJson } from './same-json.ts';
 
 export interface ActingInputs {
   readonly account: WatchedAccount;
@@ -68,9 +70,10 @@ export function routeDecisions(
   evaluation: Evaluation,
   conclusive: boolean,
 ): Acted {
-  return hasNothingToRoute(inputs, evaluation, conclusive)
-    ? NOTHING_ACTED
-    : actOn(inputs, snapshot, evaluation, conclusive);
+  const isIdle =
+    hasNothingToRoute(inputs, evaluation, conclusive) ||
+    isAllAtRest(inputs, snapshot, evaluation, conclusive);
+  return isIdle ? NOTHING_ACTED : actOn(inputs, snapshot, evaluation, conclusive);
 }
 
 /**
@@ -90,15 +93,59 @@ export function hasNothingToRoute(
   if (limits !== undefined && limits.admitted.length > 0) return false;
   if (routes !== undefined && (routes.waiting !== undefined || Object.keys(routes.routes).length > 0))
     return false;
-  if (inbox !== undefined && inbox.orders.length > 0) return false;
-  if (accountLane !== undefined && (accountLane.cancels.length > 0 || accountLane.inProgress !== null))
-    return false;
+  if (hasOrders(inbox) || isLaneBusy(accountLane)) return false;
   for (const lane of stored.lanes.values()) {
     if (lane.epoch !== stored.epoch.id || !hasNothingToDo(lane)) return false;
   }
-  const { positions } = observation.sources;
-  if (positions?.kind !== 'read' || positions.value.records.length === 0) return true;
-  return positions.value.records.every(({ market }) => stored.lanes.has(market)) || !canAct(account);
+  return hasLanes(stored, observation) || !canAct(account);
+}
+
+/**
+ * Whether all that is asked for are stops that were asked for before, and that stand: where every lane rests, `actOn`
+ * would at most forget episodes that count for no limit any more.
+ */
+export function isAllAtRest(
+  { account, stored, observation, now, moment, sharedWith }: ActingInputs,
+  snapshot: Snapshot,
+  evaluation: Evaluation,
+  conclusive: boolean,
+): boolean {
+  const { settings } = account.rules;
+  const { requests, routes, inbox, accountLane } = stored.documents;
+  const acting = actingOf(evaluation);
+  if (acting.length === 0 || !acting.every(({ action }) => action.kind === 'protect')) return false;
+  const wanted = { active: acting, conclusive, ...(sharedWith === undefined ? {} : { sharedWith }) };
+  if (requests === undefined || requestsOf(requests, wanted, now.wallMs) !== undefined) return false;
+  if (routes === undefined || routes.waiting !== undefined || routes.partial !== undefined) return false;
+  if (hasOrders(inbox) || isLaneBusy(accountLane) || !hasLanes(stored, observation)) return false;
+  const lanes = [...stored.lanes.values()];
+  if (!lanes.every((lane) => lane.epoch === stored.epoch.id && onClock(lane, settings, moment) === lane)) {
+    return false;
+  }
+  const { positions } = observation;
+  const read =
+    positions?.isNew === true
+      ? readOf(positions, positionViews(snapshot, evaluation.state, account.rules), settings)
+      : undefined;
+  return lanes.every((lane) => hasNothingToDo(lane) || isAtRest(lane, read, settings));
+}
+
+function hasOrders(inbox: AccountDocuments['inbox']): boolean {
+  return inbox !== undefined && inbox.orders.length > 0;
+}
+
+function isLaneBusy(lane: AccountDocuments['accountLane']): boolean {
+  return lane !== undefined && (lane.cancels.length > 0 || lane.inProgress !== null);
+}
+
+/** Whether every market that a read shows has its lane. */
+function hasLanes({ lanes }: StoredAccount, { sources }: Observation): boolean {
+  const { positions } = sources;
+  return positions?.kind !== 'read' || positions.value.records.every(({ market }) => lanes.has(market));
+}
+
+function actingOf({ active }: Evaluation): readonly ActionRequest[] {
+  return active.filter(({ action }) => action.kind !== 'notify');
 }
 
 /** The same for an account in which there is something to do. */
@@ -111,7 +158,7 @@ export function actOn(
   const { nowMs: laneMs } = moment;
   const { documents } = stored;
   const { rules } = account;
-  const acting = evaluation.active.filter(({ action }) => action.kind !== 'notify');
+  const acting = actingOf(evaluation);
   const inForce = controlsInForce(controls, account.id, now.wallMs);
   const wanted = { active: acting, conclusive, ...(sharedWith === undefined ? {} : { sharedWith }) };
   const requests = requestsOf(documents.requests, wanted, now.wallMs);
@@ -134,7 +181,7 @@ export function actOn(
     accountId: account.id,
     intentTtlMs: rules.settings.intentTtlMs,
     nowMs: laneMs,
-    plan: planner(stored, accountOf(snapshot, evaluation, rules.settings, now)),
+    plan: planner(stored, () => accountOf(snapshot, evaluation, rules.settings, now)),
   });
   const inbox = takeInbox(documents.inbox, {
     positions: isNew ? views : undefined,
@@ -161,8 +208,8 @@ export function actOn(
   const sharing = sharingEvents(account.id, documents.requests?.sharedWith, sharedWith, moment.nowMs);
   const events = [...sharing, ...routed.events, ...changed.events];
   const ordered = new Set(inbox.operatorOrders.map(({ market }) => market));
-  const isSameLedger = JSON.stringify(admitted.ledger) === JSON.stringify(ledger);
-  const isSameRoutes = JSON.stringify(routed.state) === JSON.stringify(routes);
+  const isSameLedger = isSameJson(admitted.ledger, ledger);
+  const isSameRoutes = isSameJson(routed.state, routes);
   return {
     documents: {
       ...(requests === undefined ? {} : { requests }),
@@ -206,8 +253,9 @@ function accountOf(
 }
 
 /** Plans reductions of the account as a whole; positions whose reduction has failed are left to the others. */
-function planner(stored: StoredAccount, account: AccountQuantities): RouteInputs['plan'] {
+function planner(stored: StoredAccount, seen: () => AccountQuantities): RouteInputs['plan'] {
   return (request, target, refs) => {
+    const account = seen();
     const failed = new Set<string>();
     for (const { intents } of stored.lanes.values()) {
       for (const { key, end } of intents) if (end?.how === 'failed') failed.add(key);
@@ -268,8 +316,7 @@ function viewsWhenNeeded(
   snapshot: Snapshot,
   evaluation: Evaluation,
 ): readonly PositionView[] | undefined {
-  const hasOrders = (stored.documents.inbox?.orders.length ?? 0) > 0;
-  if (!isBusy(stored) && !hasOrders && acting.length === 0) return undefined;
+  if (!isBusy(stored) && !hasOrders(stored.documents.inbox) && acting.length === 0) return undefined;
   return positionViews(snapshot, evaluation.state, account.rules);
 }
 
@@ -290,7 +337,7 @@ function requestsOf(
   const { active, conclusive, sharedWith } = asked;
   if (before === undefined && active.length === 0 && sharedWith === undefined) return undefined;
   const isSame = before?.conclusive === conclusive && before.sharedWith === sharedWith;
-  if (isSame && JSON.stringify(before.active) === JSON.stringify(active)) return undefined;
+  if (isSame && isSameJson(before.active, active)) return undefined;
   return { version: 1, atMs, ...asked };
 }
 

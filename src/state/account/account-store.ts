@@ -34,7 +34,16 @@ import {
   prepareChange,
 } from './change.ts';
 import { DocumentError, fieldsOf, HEADER_FIELD, marketOf, readDocuments, textsOf } from './documents.ts';
-import { type Entry, emptyEntry, isAllOf, isCoveredBy, NO_FILES, type Seen, tallyCount } from './entry.ts';
+import {
+  type Entry,
+  emptyEntry,
+  isAllOf,
+  isCoveredBy,
+  NO_FILES,
+  newestSeen,
+  type Seen,
+  tallyCount,
+} from './entry.ts';
 import { readHeader, readTally, WRITER_LENGTH } from './header.ts';
 import {
   contradiction,
@@ -326,16 +335,8 @@ export class AccountStore implements StateStore {
     if (oldest !== undefined) this.#entries.delete(oldest);
   }
 
-  /** The newest of each: what came in between may have been another part's. */
   #note(accountId: string, now: Seen): void {
-    const seen = this.#seen.get(accountId);
-    if (seen?.epoch !== now.epoch) {
-      this.#seen.set(accountId, now);
-      return;
-    }
-    const { version, headerText } = seen.version > now.version ? seen : now;
-    const { tally } = tallyCount({ text: seen.tally }) > tallyCount({ text: now.tally }) ? seen : now;
-    this.#seen.set(accountId, { epoch: now.epoch, version, headerText, tally });
+    this.#seen.set(accountId, newestSeen(this.#seen.get(accountId), now));
   }
 
   async #commitBucket(

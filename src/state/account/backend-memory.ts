@@ -21,7 +21,7 @@ import {
   STAMP_LENGTH,
 } from './account-backend.ts';
 import { HEADER_FIELD, laneField, laneHeaderField, TALLY_FIELD } from './documents.ts';
-import { readHeader, readTally, writeTally } from './header.ts';
+import { areWrittenBy, readTally, writeTally } from './header.ts';
 
 interface Account {
   fields: Map<string, string>;
@@ -255,9 +255,8 @@ function lastNumberOf(account: Account | undefined, { lastNumber }: RawChange): 
 function readRaw(bucket: Bucket, accountId: string, writer: string): RawAccount {
   const fields = bucket.accounts.get(accountId)?.fields;
   const header = fields?.get(HEADER_FIELD) ?? '';
-  const parsed = readHeader(header);
   const tally = fields?.get(TALLY_FIELD) ?? '';
-  const isOwn = 'writer' in parsed && parsed.writer === writer && readTally(tally).writer === writer;
+  const isOwn = areWrittenBy(writer, header, tally);
   return { accountId, header, tally, fields: fields === undefined || isOwn ? null : new Map(fields) };
 }
 

@@ -56,6 +56,11 @@ export function tallyCount({ text }: Pick<KnownTally, 'text'>): number {
   return text === '' ? 0 : readTally(text).count;
 }
 
+/** Whether one tally has counted more than the other. */
+function isLater(one: Pick<KnownTally, 'text'>, other: Pick<KnownTally, 'text'>): boolean {
+  return one.text !== other.text && tallyCount(one) > tallyCount(other);
+}
+
 /** Whether everything is known that a store holds with this header and this tally. */
 export function isAllOf(
   known: Entry | undefined,
@@ -67,7 +72,7 @@ export function isAllOf(
 
 /** Whether nothing is known with `entry` that `other` does not know as well. */
 export function isCoveredBy(entry: Entry, other: Entry): boolean {
-  return entry.account.version <= other.account.version && tallyCount(entry.tally) <= tallyCount(other.tally);
+  return entry.account.version <= other.account.version && !isLater(entry.tally, other.tally);
 }
 
 /** The newest of two states of one account in one store epoch, part by part: each part has a version of its own. */
@@ -90,7 +95,7 @@ export function newestOf(a: Entry, b: Entry): Entry {
       texts.set(laneField(market), text);
     }
   }
-  const tally = tallyCount(a.tally) >= tallyCount(b.tally) ? a.tally : b.tally;
+  const tally = isLater(b.tally, a.tally) ? b.tally : a.tally;
   return { ...rest, account: { ...rest.account, lanes }, texts, laneHeaders, tally };
 }
 
@@ -100,4 +105,12 @@ export interface Seen {
   readonly version: number;
   readonly headerText: string;
   readonly tally: string;
+}
+
+/** The newest of each: what came in between may have been another part's. */
+export function newestSeen(seen: Seen | undefined, now: Seen): Seen {
+  if (seen?.epoch !== now.epoch) return now;
+  const { version, headerText } = seen.version > now.version ? seen : now;
+  const { tally } = isLater({ text: seen.tally }, { text: now.tally }) ? seen : now;
+  return { epoch: now.epoch, version, headerText, tally };
 }

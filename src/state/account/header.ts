@@ -101,6 +101,12 @@ export function readTally(text: string): AuditTally {
   return { writer, count: Number(count), lastNumber: Number(lastNumber) };
 }
 
+/** Whether one and the same store has left both behind. */
+export function areWrittenBy(writer: string, headerText: string, tallyText: string): boolean {
+  const [, by] = headerText.split('|', 2);
+  return by === writer && tallyText.startsWith(`${writer}|`);
+}
+
 export function writeTally({ writer, count, lastNumber }: AuditTally): string {
   return `${writer}|${count}|${lastNumber}`;
 }

@@ -328,3 +328,30 @@ describe('properties', () => {
     );
   });
 });
+
+describe('what is remembered of an episode stays as it is, so that nothing is written poll after poll', () => {
+  const step = (entry: RuleEntry | undefined, truth: Truth, latches = '1') =>
+    stepRule('position:42', entry, timing({ forMs: 0, escalate: [{ afterMs: 2_000, actions: [] }] }), {
+      truth,
+      latches,
+      timerMs: 1_500,
+      atMs: 0,
+      nextEpisode: () => 1,
+      because: () => 'it is near',
+    }).entry;
+
+  test('once every stage is reached', () => {
+    const fired = step(undefined, TRUE);
+    const held = step(step(fired, TRUE), TRUE);
+    expect(held).toMatchObject({ phase: 'firing', heldMs: 2_000, stages: [{ stage: 0 }, { stage: 1 }] });
+    expect(step(held, TRUE)).toBe(held);
+    expect(step(held, FALSE)).not.toBe(held);
+  });
+
+  test('while only a hysteresis is remembered', () => {
+    const latched = step(undefined, FALSE);
+    expect(latched).toMatchObject({ phase: 'inactive', latches: '1' });
+    expect(step(latched, FALSE)).toBe(latched);
+    expect(step(latched, FALSE, '')).toBeUndefined();
+  });
+});
