@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
-import type { Dialect, ExchangeConnection, ExchangeConnectionOptions, ExchangeObserver } from '../app.ts';
-import type { CallEndpoint, PlannedCall } from './call/endpoint.ts';
+import {
+  type Dialect,
+  ENDPOINTS,
+  type ExchangeConnection,
+  type ExchangeConnectionOptions,
+  type ExchangeObserver,
+} from '../app.ts';
+import type { CallEndpoint } from './call/endpoint.ts';
 import { CALL_ENDPOINTS, findEndpoint } from './call/endpoints.ts';
 import { endpointSummary, listEndpoints } from './call/listing.ts';
 import { readParameters, type Values } from './call/parameters.ts';
@@ -128,29 +134,32 @@ function refuseSecretFlags({ apiKey, apiSecret }: Flags): void {
 
 async function call(io: CliIo, endpoint: CallEndpoint, flags: Flags): Promise<void> {
   const values = await valuesOf(endpoint, flags);
-  const plan = endpoint.plan(values);
-  const body = await bodyOf(endpoint, plan, flags.dialect);
+  const body = await bodyOf(endpoint, values, flags.dialect);
   const risk = endpoint.exposure?.(body);
   if (risk !== undefined && flags.allowExposure !== true) {
     throw new UsageError(`${endpoint.name}: not sent: ${risk}.`, 'If you want that, add --allow-exposure.');
   }
   const options = await connectionOf(io, endpoint, flags);
-  if (endpoint.changes !== undefined) await agree(io, endpoint, values, { body, options, flags });
+  if (endpoint.changes !== undefined) {
+    showRequest(io, endpoint, body, options);
+    const caution = endpoint.caution?.(values);
+    if (caution !== undefined) printNote(io, paint(io, 'stderr', 'yellow', caution));
+    if (flags.yes !== true) await agree(io);
+  }
   if (options.credentials !== undefined && options.shared === undefined) {
     printNote(io, paint(io, 'stderr', 'dim', ALONE));
   }
-  const connection = await connect(options);
+  const { exchange, close } = await connect(options);
   try {
-    const result = await plan.send(connection.exchange, { signal: io.signal });
-    report(io, endpoint, values, result, flags.json === true);
+    const outcome = await endpoint.send(exchange, values, { signal: io.signal });
+    report(io, { endpoint, values, asJson: flags.json === true }, outcome);
   } finally {
-    await connection.close();
+    await close();
   }
 }
 
 async function valuesOf(endpoint: CallEndpoint, { param = [], customerFile }: Flags): Promise<Values> {
-  const given = readParameters(endpoint, param);
-  const values = endpoint.complete?.(given, randomUUID()) ?? given;
+  const values = readParameters(endpoint, param, randomUUID());
   if (customerFile === undefined) return values;
   if (endpoint.takesCustomer !== true) {
     throw new UsageError(`${endpoint.name}: takes no customer data.`, 'Leave out --customer-file.');
@@ -159,9 +168,9 @@ async function valuesOf(endpoint: CallEndpoint, { param = [], customerFile }: Fl
 }
 
 /** The body but for nonce and path, checked by the client's own rules. @throws UsageError */
-async function bodyOf(endpoint: CallEndpoint, plan: PlannedCall, dialect: Dialect): Promise<Values> {
+async function bodyOf(endpoint: CallEndpoint, values: Values, dialect: Dialect): Promise<Values> {
   const { exchangeRequests } = await import('../app.ts');
-  const prepared = plan.prepare(await exchangeRequests(), dialect);
+  const prepared = endpoint.prepare?.(await exchangeRequests(), values, dialect) ?? { ok: true, params: {} };
   if (prepared.ok) return prepared.params;
   const faults = Object.entries(prepared.error.fields ?? {}).map(
     ([field, rules]) => `${field} ${rules.join(', ')}`,
@@ -207,31 +216,26 @@ function observerOf(io: CliIo): ExchangeObserver {
   };
 }
 
-interface Sending {
-  readonly body: Values;
-  readonly options: ExchangeConnectionOptions;
-  readonly flags: Flags;
+/** Shows what will be sent, but for the values that each sending adds. */
+function showRequest(
+  io: CliIo,
+  { id }: CallEndpoint,
+  body: Values,
+  { baseUrls, nonceMode }: ExchangeConnectionOptions,
+): void {
+  const { method, path } = ENDPOINTS[id];
+  const hidden = '(from --customer-file, not shown)';
+  const fields = Object.entries(body).map(
+    ([name, value]) => [`  ${name}`, name === 'customer' ? hidden : JSON.stringify(value)] as const,
+  );
+  printNote(io, `${method} ${baseUrls.join(' or ')}${path}`);
+  for (const line of fieldLines(io, 'stderr', fields)) printNote(io, line);
+  const added = nonceMode === 'window' ? 'request, nonce, nonceWindow' : 'request, nonce';
+  printNote(io, paint(io, 'stderr', 'dim', `  and ${added} and the signature`));
 }
 
-/** Shows what will be sent, and asks. @throws CliError when the answer is no, UsageError when nobody can answer */
-async function agree(io: CliIo, endpoint: CallEndpoint, values: Values, sending: Sending): Promise<void> {
-  const { ENDPOINTS } = await import('../app.ts');
-  const { body, options, flags } = sending;
-  const { method, path } = ENDPOINTS[endpoint.id];
-  const fields = Object.entries(body).map(
-    ([name, value]) =>
-      [
-        `  ${name}`,
-        name === 'customer' ? '(from --customer-file, not shown)' : JSON.stringify(value),
-      ] as const,
-  );
-  printNote(io, `${method} ${options.baseUrls.join(' or ')}${path}`);
-  for (const line of fieldLines(io, 'stderr', fields)) printNote(io, line);
-  const added = options.nonceMode === 'window' ? 'request, nonce, nonceWindow' : 'request, nonce';
-  printNote(io, paint(io, 'stderr', 'dim', `  and ${added} and the signature`));
-  const caution = endpoint.caution?.(values);
-  if (caution !== undefined) printNote(io, paint(io, 'stderr', 'yellow', caution));
-  if (flags.yes === true) return;
+/** @throws CliError when the answer is no, UsageError when nobody can answer */
+async function agree(io: CliIo): Promise<void> {
   if (await confirm(io, 'Send it?')) return;
   io.signal.throwIfAborted();
   throw new CliError('not-confirmed', 'not confirmed: nothing was sent.');

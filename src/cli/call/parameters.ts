@@ -1,62 +1,86 @@
 import { suggest } from '../../app.ts';
-import { isDecimalString } from '../../core/quantities/decimal.ts';
+import { type DecimalString, isDecimalString } from '../../core/quantities/decimal.ts';
 import { UsageError } from '../errors.ts';
 
-/** How the text of a parameter is read; `undefined` for a text that is not of the type. */
-export interface ParameterType {
+/** How the text of a parameter is read. */
+export interface ParameterType<T> {
   /** As in the listing: `decimal`, `true|false`. */
   readonly says: string;
-  readonly read: (text: string) => unknown;
+  /** As in an error, after `must be`. */
+  readonly expected: string;
+  /** `undefined` for a text that is not of the type. */
+  readonly read: (text: string) => T | undefined;
 }
 
-export interface Parameter {
-  readonly name: string;
-  /** Other spellings: the specification's and the live service's. */
-  readonly aliases?: readonly string[];
-  readonly type: ParameterType;
-  /** A list, given by repeating the parameter. */
-  readonly repeatable?: true;
-  readonly required?: true;
+/** `repeatable`: a list, given by repeating the parameter. `prefilled`: has a value of its own unless given. */
+type Form = 'required' | 'optional' | 'repeatable' | 'prefilled';
+
+interface Parameter {
+  readonly form: Form;
+  readonly type: ParameterType<unknown>;
   readonly note: string;
+  /** Other spellings: the specification's and the live service's. */
+  readonly aliases: readonly string[];
+  /** The value of a prefilled one; `uuid` is fresh. */
+  readonly initial?: (uuid: string) => unknown;
 }
 
-/** Parsed parameters by their names; absent ones are absent. Lists are arrays. */
+/** Parameters by their names, in the order of the listing. */
+export type ParameterTable = Readonly<Record<string, Parameter>>;
+
+/** What is read from the parameters of a table; absent ones are absent. */
+export type ValuesOf<P extends ParameterTable> = {
+  readonly [N in keyof P as P[N]['form'] extends 'required' | 'prefilled' ? N : never]: ValueOf<P[N]>;
+} & {
+  readonly [N in keyof P as P[N]['form'] extends 'required' | 'prefilled' ? never : N]?: ValueOf<P[N]>;
+};
+type ValueOf<P> = P extends { readonly type: ParameterType<infer T> }
+  ? P extends { readonly form: 'repeatable' }
+    ? readonly T[]
+    : T
+  : never;
+
+/** The same where it is not known of which table they are. */
 export type Values = Readonly<Record<string, unknown>>;
 
-/** What has parameters: an endpoint. */
-export interface Parameterized {
-  readonly name: string;
-  readonly parameters: readonly Parameter[];
-  /** Names that people will try, and what to say instead. */
-  readonly hints?: Readonly<Record<string, string>>;
-}
+const declare =
+  <F extends Form>(form: F) =>
+  <T>(type: ParameterType<T>, note: string, ...aliases: readonly string[]) => ({ form, type, note, aliases });
+
+export const required = declare('required');
+export const optional = declare('optional');
+export const repeatable = declare('repeatable');
+const prefilled = declare('prefilled');
+export const withDefault = <T>(initial: (uuid: string) => T, ...rest: Parameters<typeof prefilled<T>>) => ({
+  ...prefilled(...rest),
+  initial,
+});
 
 /** Kept as the text it is: no digit is lost. */
-export const DECIMAL: ParameterType = {
+export const DECIMAL: ParameterType<DecimalString> = {
   says: 'decimal',
+  expected: 'a decimal such as 0.5',
   read: (text) => (isDecimalString(text) ? text : undefined),
 };
 
-export const BOOLEAN: ParameterType = {
-  says: 'true|false',
-  read: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
-};
-
-export const TEXT: ParameterType = {
+export const TEXT: ParameterType<string> = {
   says: 'text',
+  expected: 'a text that is not empty',
   read: (text) => (text === '' ? undefined : text),
 };
 
-export const INTEGER: ParameterType = {
+export const INTEGER: ParameterType<number> = {
   says: 'whole number',
+  expected: 'a whole number',
   read: (text) => (/^\d{1,15}$/.test(text) ? Number(text) : undefined),
 };
 
 /** A date without a time is midnight UTC; a time without a zone could mean several moments and is refused. */
 const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
 
-export const TIME: ParameterType = {
+export const TIME: ParameterType<number> = {
   says: 'Unix seconds or date',
+  expected: 'a Unix time in seconds, or a date such as 2026-01-31 or 2026-01-31T12:00:00Z',
   read: (text) => {
     if (/^\d{1,11}(?:\.\d{1,6})?$/.test(text)) return Number(text);
     const ms = DATE.test(text) ? Date.parse(text) : Number.NaN;
@@ -64,12 +88,27 @@ export const TIME: ParameterType = {
   },
 };
 
-/** One of a few words; `also` has further spellings of them. */
-export function choice(words: readonly string[], also: Readonly<Record<string, string>> = {}): ParameterType {
+/** One of a few values; `also` has further spellings of them. */
+export function choice<const T>(
+  values: readonly T[],
+  also: Readonly<Record<string, NoInfer<T>>> = {},
+): ParameterType<T> {
   return {
-    says: words.join('|'),
-    read: (text) => (words.includes(text) ? text : Object.hasOwn(also, text) ? also[text] : undefined),
+    says: values.join('|'),
+    expected: `one of ${values.join(', ')}`,
+    read: (text) =>
+      values.find((value) => String(value) === text) ?? (Object.hasOwn(also, text) ? also[text] : undefined),
   };
+}
+
+export const BOOLEAN: ParameterType<boolean> = choice([true, false]);
+
+/** What has parameters: an endpoint. */
+interface Parameterized {
+  readonly name: string;
+  readonly parameters: ParameterTable;
+  /** Names that people will try, and what to say instead. */
+  readonly hints?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -77,64 +116,49 @@ export function choice(words: readonly string[], also: Readonly<Record<string, s
  * typed there by mistake may be personal or secret.
  * @throws UsageError naming every fault at once.
  */
-export function readParameters(target: Parameterized, texts: readonly string[]): Values {
+export function readParameters(target: Parameterized, texts: readonly string[], uuid: string): Values {
   const values: Record<string, unknown> = {};
-  const faults: string[] = [];
-  for (const text of texts) {
-    const equals = text.indexOf('=');
-    const fault = equals < 1 ? 'a --param is not name=value' : readOne(target, values, text, equals);
-    if (fault !== undefined && !faults.includes(fault)) faults.push(fault);
-  }
-  const missing = target.parameters.filter(({ name, required }) => required === true && !(name in values));
+  const faults = new Set(texts.flatMap((text) => readOne(target, values, text) ?? []));
+  const table = Object.entries(target.parameters);
+  const missing = table.filter(([name, { form }]) => form === 'required' && !(name in values));
   // What is missing may be what was misspelt: it is named only when the spelling is right.
-  if (missing.length > 0 && !faults.some((fault) => fault.startsWith('no parameter'))) {
-    const names = missing.map(({ name, type }) => `${name} (${type.says})`).join(', ');
-    faults.push(`missing: ${names}`);
+  if (missing.length > 0 && ![...faults].some((fault) => fault.startsWith('no parameter'))) {
+    faults.add(`missing: ${missing.map(([name, { type }]) => `${name} (${type.says})`).join(', ')}`);
   }
-  if (faults.length === 0) return values;
-  throw new UsageError(`${target.name}: ${faults.join('; ')}.`, `See: call ${target.name} --list`);
+  if (faults.size > 0) {
+    throw new UsageError(`${target.name}: ${[...faults].join('; ')}.`, `See: call ${target.name} --list`);
+  }
+  for (const [name, { initial }] of table) if (initial !== undefined) values[name] ??= initial(uuid);
+  return values;
 }
 
-function readOne(
-  target: Parameterized,
-  values: Record<string, unknown>,
-  text: string,
-  equals: number,
-): string | undefined {
+/** Adds what one text says to the values, or returns its fault. */
+function readOne(target: Parameterized, values: Record<string, unknown>, text: string): string | undefined {
+  const equals = text.indexOf('=');
+  if (equals < 1) return 'a --param is not name=value';
   const written = text.slice(0, equals);
-  const parameter = target.parameters.find(
-    ({ name, aliases }) => name === written || aliases?.includes(written) === true,
+  const found = Object.entries(target.parameters).find(
+    ([name, { aliases }]) => name === written || aliases.includes(written),
   );
-  if (parameter === undefined) return unknownName(target, written);
-  const { name, type, repeatable } = parameter;
+  if (found === undefined) return unknownName(target, written);
+  const [name, { type, form }] = found;
   const value = type.read(text.slice(equals + 1));
-  if (value === undefined) return `${name} must be ${expected(type)}`;
-  if (repeatable === true) {
-    values[name] = [...((values[name] as unknown[] | undefined) ?? []), value];
-  } else if (name in values) {
-    return `${name} is given twice`;
-  } else {
-    values[name] = value;
-  }
+  if (value === undefined) return `${name} must be ${type.expected}`;
+  if (form !== 'repeatable' && name in values) return `${name} is given twice`;
+  values[name] = form === 'repeatable' ? [...((values[name] as unknown[] | undefined) ?? []), value] : value;
   return undefined;
-}
-
-function expected(type: ParameterType): string {
-  if (type === DECIMAL) return 'a decimal such as 0.5';
-  if (type === TEXT) return 'a text that is not empty';
-  if (type === INTEGER) return 'a whole number';
-  if (type === TIME) return 'a Unix time in seconds, or a date such as 2026-01-31 or 2026-01-31T12:00:00Z';
-  return `one of ${type.says.split('|').join(', ')}`;
 }
 
 function unknownName({ name, parameters, hints = {} }: Parameterized, written: string): string {
   const first = written.split('.')[0] ?? written;
   if (Object.hasOwn(hints, first)) return `${first}: ${hints[first]}`;
   if (/key|secret|token|password/i.test(written)) return 'credentials are no parameters';
-  const spellings = parameters.flatMap((parameter) => [parameter.name, ...(parameter.aliases ?? [])]);
-  const meant = suggest(written, spellings);
+  const names = Object.keys(parameters);
+  const meant = suggest(
+    written,
+    names.flatMap((known) => [known, ...(parameters[known]?.aliases ?? [])]),
+  );
   const shown = JSON.stringify(written.slice(0, 64));
   if (meant !== undefined) return `no parameter ${shown} (did you mean ${meant}?)`;
-  const names = parameters.map((parameter) => parameter.name).join(', ');
-  return `no parameter ${shown}; ${names === '' ? `${name} takes none` : `there are ${names}`}`;
+  return `no parameter ${shown}; ${names.length === 0 ? `${name} takes none` : `there are ${names.join(', ')}`}`;
 }
