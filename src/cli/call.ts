@@ -52,8 +52,7 @@ export function registerCall(program: Command, io: CliIo): void {
         'change of the hedge mode, which changes what later orders do.',
     )
     .argument('[endpoint]', 'its name, or its path in the API');
-  addRequest(command);
-  addPlaces(command);
+  addOptions(command);
   withJson(command);
   withExamples(command, [
     { line: 'call positions --param market=BTC_PERP', does: 'open positions in one market' },
@@ -89,37 +88,26 @@ export function registerCall(program: Command, io: CliIo): void {
   });
 }
 
-function addRequest(command: Command): void {
+function addOptions(command: Command): void {
+  const secret = (flags: string) => new Option(flags).hideHelp();
+  const oneOf = (flags: string, text: string, choices: readonly [string, ...string[]]) =>
+    new Option(flags, text).choices(choices).default(choices[0]);
+  const { baseUrls, apiKey, apiSecret, redisUrl } = ENVIRONMENT;
   command
     .option('-p, --param <name=value>', 'a parameter (repeatable; see --list)', collect)
     .option('--customer-file <file>', 'customer data for a fiat deposit link, as JSON')
     .option('--yes', 'do not ask before changing something')
     .option('--allow-exposure', 'allow what could open exposure')
-    .option('--list', 'print the endpoints with their parameters, and end');
-}
-
-function addPlaces(command: Command): void {
-  const secret = (flags: string) => new Option(flags).hideHelp();
-  command
-    .option(
-      '--base-url <url>',
-      `the exchange (repeatable: first healthy one; ${ENVIRONMENT.baseUrls})`,
-      collect,
-    )
-    .option('--api-key-file <file>', `file with the API key (else ${ENVIRONMENT.apiKey})`)
-    .option('--api-secret-file <file>', `file with the API secret (else ${ENVIRONMENT.apiSecret})`)
+    .option('--list', 'print the endpoints with their parameters, and end')
+    .option('--base-url <url>', `the exchange (repeatable: first healthy one; ${baseUrls})`, collect)
+    .option('--api-key-file <file>', `file with the API key (else ${apiKey})`)
+    .option('--api-secret-file <file>', `file with the API secret (else ${apiSecret})`)
     .addOption(secret('--api-key [value]'))
     .addOption(secret('--api-secret [value]'))
-    .addOption(
-      new Option('--nonce <mode>', 'nonce mode of the key')
-        .choices(['unique', 'increasing', 'window'])
-        .default('unique'),
-    )
-    .addOption(
-      new Option('--dialect <name>', 'spelling of request fields').choices(['spec', 'camel']).default('spec'),
-    )
+    .addOption(oneOf('--nonce <mode>', 'nonce mode of the key', ['unique', 'increasing', 'window']))
+    .addOption(oneOf('--dialect <name>', 'spelling of request fields', ['spec', 'camel']))
     .option('--timeout-ms <ms>', 'bound on the whole call', whole(1, 600_000), 15_000)
-    .option('--redis <url>', `nonces and limits shared with daemons (${ENVIRONMENT.redisUrl})`)
+    .option('--redis <url>', `nonces and limits shared with daemons (${redisUrl})`)
     .option('--redis-prefix <text>', 'in front of the keys there', 'breakwater');
 }
 
@@ -149,12 +137,12 @@ async function call(io: CliIo, endpoint: CallEndpoint, flags: Flags): Promise<vo
   if (options.credentials !== undefined && options.shared === undefined) {
     printNote(io, paint(io, 'stderr', 'dim', ALONE));
   }
-  const { exchange, close } = await connect(options);
+  const connection = await connect(options);
   try {
-    const outcome = await endpoint.send(exchange, values, { signal: io.signal });
+    const outcome = await endpoint.send(connection.exchange, values, { signal: io.signal });
     report(io, { endpoint, values, asJson: flags.json === true }, outcome);
   } finally {
-    await close();
+    await connection.close();
   }
 }
 

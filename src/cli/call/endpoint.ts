@@ -37,5 +37,5 @@ export type CallEndpoint = Endpoint<ParameterTable, unknown>;
 
 /** Ties the types of one endpoint together, so that the table of all need not know them. */
 export function defineEndpoint<const P extends ParameterTable, T>(endpoint: Endpoint<P, T>): CallEndpoint {
-  return endpoint as CallEndpoint;
+  return endpoint;
 }

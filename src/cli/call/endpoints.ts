@@ -37,7 +37,8 @@ function bounded<Q extends { readonly since?: number }>(query: Q): Q & { readonl
   return 'since' in query ? query : { maxRecords: DEFAULT_RECORDS, ...query };
 }
 
-const READS: readonly CallEndpoint[] = [
+/** In the order of the listing: reads first. */
+export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
   defineEndpoint({
     name: 'ping',
     id: 'ping',
@@ -102,56 +103,6 @@ const READS: readonly CallEndpoint[] = [
     send: (exchange, query, options) => exchange.spotOrders(bounded(query), options),
     reply: spotOrdersReply,
   }),
-];
-
-const STOP_LIMIT = defineEndpoint({
-  name: 'stop-limit',
-  id: 'stopLimit',
-  summary: 'a collateral stop-limit order; reduce-only unless told otherwise',
-  changes: 'places an order',
-  parameters: {
-    market: required(TEXT, 'BASE_QUOTE, e.g. BTC_PERP'),
-    side: required(choice(['buy', 'sell']), 'sell reduces a long, buy reduces a short'),
-    amount: required(DECIMAL, 'in the base currency of the market'),
-    price: required(DECIMAL, 'limit price, in the quote currency'),
-    activationPrice: required(DECIMAL, 'trigger price, in the quote currency', 'activation_price'),
-    reduceOnly: withDefault(
-      () => true,
-      BOOLEAN,
-      'true unless given; false needs --allow-exposure',
-      'reduce_only',
-    ),
-    positionSide: optional(
-      choice(['LONG', 'SHORT', 'BOTH']),
-      'the position it is for, in hedge mode',
-      'position_side',
-    ),
-    clientOrderId: withDefault(
-      (uuid) => `call-${uuid}`,
-      TEXT,
-      'letters, digits, dashes, dots, underscores; a fresh one unless given',
-      'client_order_id',
-    ),
-    stopLoss: optional(DECIMAL, 'attached order, quote currency; not with reduceOnly=true'),
-    takeProfit: optional(DECIMAL, 'attached order, quote currency; not with reduceOnly=true'),
-  },
-  exposure: ({ reduceOnly }) =>
-    reduceOnly === true ? undefined : 'an order without reduceOnly=true can open or grow a position',
-  caution: ({ reduceOnly }) =>
-    reduceOnly
-      ? 'It can reduce or close a position, never open or grow one.'
-      : 'It CAN OPEN OR GROW a position.',
-  afterUnknown: ({ clientOrderId }) =>
-    'Read first: breakwater call positions. The order may be waiting all the same: an exchange that has it ' +
-    `refuses a second one if you keep --param clientOrderId=${clientOrderId}.`,
-  prepare: (requests, request, dialect) => requests.prepareStopLimit(request, dialect),
-  // Orders that reduce may use the share of the request budget that is kept for protection.
-  send: (exchange, request, options) =>
-    exchange.stopLimit(request, request.reduceOnly ? { ...options, priority: 'protective' } : options),
-  reply: orderReply,
-});
-
-const COMMANDS: readonly CallEndpoint[] = [
   defineEndpoint({
     name: 'cancel-all',
     id: 'cancelAll',
@@ -174,7 +125,52 @@ const COMMANDS: readonly CallEndpoint[] = [
     send: (exchange, request, options) => exchange.cancelAll(request, { ...options, priority: 'protective' }),
     reply: () => textReply('The exchange accepted the cancellation.'),
   }),
-  STOP_LIMIT,
+  defineEndpoint({
+    name: 'stop-limit',
+    id: 'stopLimit',
+    summary: 'a collateral stop-limit order; reduce-only unless told otherwise',
+    changes: 'places an order',
+    parameters: {
+      market: required(TEXT, 'BASE_QUOTE, e.g. BTC_PERP'),
+      side: required(choice(['buy', 'sell']), 'sell reduces a long, buy reduces a short'),
+      amount: required(DECIMAL, 'in the base currency of the market'),
+      price: required(DECIMAL, 'limit price, in the quote currency'),
+      activationPrice: required(DECIMAL, 'trigger price, in the quote currency', 'activation_price'),
+      reduceOnly: withDefault(
+        () => true,
+        BOOLEAN,
+        'true unless given; false needs --allow-exposure',
+        'reduce_only',
+      ),
+      positionSide: optional(
+        choice(['LONG', 'SHORT', 'BOTH']),
+        'the position it is for, in hedge mode',
+        'position_side',
+      ),
+      clientOrderId: withDefault(
+        (uuid) => `call-${uuid}`,
+        TEXT,
+        'letters, digits, dashes, dots, underscores; a fresh one unless given',
+        'client_order_id',
+      ),
+      stopLoss: optional(DECIMAL, 'attached order, quote currency; not with reduceOnly=true'),
+      takeProfit: optional(DECIMAL, 'attached order, quote currency; not with reduceOnly=true'),
+    },
+    exposure: ({ reduceOnly }) =>
+      reduceOnly === true ? undefined : 'an order without reduceOnly=true can open or grow a position',
+    caution: ({ reduceOnly }) =>
+      reduceOnly
+        ? 'It can reduce or close a position, never open or grow one.'
+        : 'It CAN OPEN OR GROW a position.',
+    afterUnknown: ({ clientOrderId }) =>
+      'Read first: breakwater call positions. The order may be waiting all the same: an exchange that has it ' +
+      `refuses a second one if you keep --param clientOrderId=${clientOrderId}.`,
+    prepare: (requests, request, dialect) => requests.prepareStopLimit(request, dialect),
+    // Orders that reduce may use the share of the request budget that is kept for protection.
+    send: (exchange, request, options) =>
+      exchange.stopLimit(request, request.reduceOnly ? { ...options, priority: 'protective' } : options),
+    reply: orderReply,
+  }),
   defineEndpoint({
     name: 'hedge-mode',
     id: 'hedgeMode',
@@ -229,9 +225,6 @@ const COMMANDS: readonly CallEndpoint[] = [
       ]),
   }),
 ];
-
-/** In the order of the listing: reads first. */
-export const CALL_ENDPOINTS: readonly CallEndpoint[] = [...READS, ...COMMANDS];
 
 /** By name, by the client's name for it, or by its path with or without the prefix. @throws UsageError */
 export function findEndpoint(written: string): CallEndpoint {

@@ -1,9 +1,9 @@
 import { suggest } from '../../app.ts';
-import { type DecimalString, isDecimalString } from '../../core/quantities/decimal.ts';
+import { isDecimalString } from '../../core/quantities/decimal.ts';
 import { UsageError } from '../errors.ts';
 
 /** How the text of a parameter is read. */
-export interface ParameterType<T> {
+interface ParameterType<T> {
   /** As in the listing: `decimal`, `true|false`. */
   readonly says: string;
   /** As in an error, after `must be`. */
@@ -56,52 +56,43 @@ export const withDefault = <T>(initial: (uuid: string) => T, ...rest: Parameters
   initial,
 });
 
+const typed = <T>(
+  says: string,
+  expected: string,
+  read: (text: string) => T | undefined,
+): ParameterType<T> => ({ says, expected, read });
+
 /** Kept as the text it is: no digit is lost. */
-export const DECIMAL: ParameterType<DecimalString> = {
-  says: 'decimal',
-  expected: 'a decimal such as 0.5',
-  read: (text) => (isDecimalString(text) ? text : undefined),
-};
+export const DECIMAL = typed('decimal', 'a decimal such as 0.5', (text) =>
+  isDecimalString(text) ? text : undefined,
+);
 
-export const TEXT: ParameterType<string> = {
-  says: 'text',
-  expected: 'a text that is not empty',
-  read: (text) => (text === '' ? undefined : text),
-};
+export const TEXT = typed('text', 'a text that is not empty', (text) => (text === '' ? undefined : text));
 
-export const INTEGER: ParameterType<number> = {
-  says: 'whole number',
-  expected: 'a whole number',
-  read: (text) => (/^\d{1,15}$/.test(text) ? Number(text) : undefined),
-};
+export const INTEGER = typed('whole number', 'a whole number', (text) =>
+  /^\d{1,15}$/.test(text) ? Number(text) : undefined,
+);
 
 /** A date without a time is midnight UTC; a time without a zone could mean several moments and is refused. */
 const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
 
-export const TIME: ParameterType<number> = {
-  says: 'Unix seconds or date',
-  expected: 'a Unix time in seconds, or a date such as 2026-01-31 or 2026-01-31T12:00:00Z',
-  read: (text) => {
+export const TIME = typed(
+  'Unix seconds or date',
+  'a Unix time in seconds, or a date such as 2026-01-31 or 2026-01-31T12:00:00Z',
+  (text) => {
     if (/^\d{1,11}(?:\.\d{1,6})?$/.test(text)) return Number(text);
     const ms = DATE.test(text) ? Date.parse(text) : Number.NaN;
     return Number.isNaN(ms) ? undefined : ms / 1000;
   },
-};
+);
 
 /** One of a few values; `also` has further spellings of them. */
-export function choice<const T>(
-  values: readonly T[],
-  also: Readonly<Record<string, NoInfer<T>>> = {},
-): ParameterType<T> {
-  return {
-    says: values.join('|'),
-    expected: `one of ${values.join(', ')}`,
-    read: (text) =>
-      values.find((value) => String(value) === text) ?? (Object.hasOwn(also, text) ? also[text] : undefined),
-  };
+export function choice<const T>(values: readonly T[], also: Readonly<Record<string, NoInfer<T>>> = {}) {
+  const known = new Map([...values.map((value) => [String(value), value] as const), ...Object.entries(also)]);
+  return typed(values.join('|'), `one of ${values.join(', ')}`, (text) => known.get(text));
 }
 
-export const BOOLEAN: ParameterType<boolean> = choice([true, false]);
+export const BOOLEAN = choice([true, false]);
 
 /** What has parameters: an endpoint. */
 interface Parameterized {

@@ -39,20 +39,21 @@ export async function credentialsOf(
   files: { readonly apiKeyFile?: string; readonly apiSecretFile?: string },
   env: Env,
 ): Promise<{ readonly apiKey: string; readonly apiSecret: string }> {
-  const apiKey = await secretOf(files.apiKeyFile, '--api-key-file', env[ENVIRONMENT.apiKey]);
-  const apiSecret = await secretOf(files.apiSecretFile, '--api-secret-file', env[ENVIRONMENT.apiSecret]);
-  const missing = [
-    ...(apiKey === '' ? [`the API key (${ENVIRONMENT.apiKey} or --api-key-file)`] : []),
-    ...(apiSecret === '' ? [`the API secret (${ENVIRONMENT.apiSecret} or --api-secret-file)`] : []),
-  ];
-  if (missing.length > 0) {
-    throw new UsageError(`missing: ${missing.join(' and ')}.`, 'Secrets are never taken from a flag.');
-  }
-  return { apiKey, apiSecret };
-}
-
-async function secretOf(file: string | undefined, flag: string, fromEnv: string | undefined) {
-  return (file === undefined ? (fromEnv ?? '') : await readText(file, flag)).trim();
+  const missing: string[] = [];
+  const read = async (what: string, variable: string, flag: string, file: string | undefined) => {
+    const text = file === undefined ? (env[variable] ?? '') : await readText(file, flag);
+    if (text.trim() === '') missing.push(`${what} (${variable} or ${flag})`);
+    return text.trim();
+  };
+  const apiKey = await read('the API key', ENVIRONMENT.apiKey, '--api-key-file', files.apiKeyFile);
+  const apiSecret = await read(
+    'the API secret',
+    ENVIRONMENT.apiSecret,
+    '--api-secret-file',
+    files.apiSecretFile,
+  );
+  if (missing.length === 0) return { apiKey, apiSecret };
+  throw new UsageError(`missing: ${missing.join(' and ')}.`, 'Secrets are never taken from a flag.');
 }
 
 /** A Redis address from the flag, else from the environment; it may hold a password and is never shown. */
@@ -71,10 +72,16 @@ const ADDRESS = ['line1', 'line2', 'city', 'zipCode', 'countryCode'];
  * as the file may be another one than was meant, its names.
  */
 export async function customerOf(file: string): Promise<Readonly<Record<string, unknown>>> {
-  const customer = parsed(await readText(file, '--customer-file'));
-  const address = isObject(customer) ? customer['address'] : undefined;
-  if (isObject(customer) && isObject(address) && within(customer, CUSTOMER) && within(address, ADDRESS)) {
-    if (Object.values(address).every((value) => typeof value === 'string')) return customer;
+  const text = await readText(file, '--customer-file');
+  let customer: unknown;
+  try {
+    customer = JSON.parse(text);
+  } catch {
+    // The parser's own message quotes the text.
+    throw new UsageError('--customer-file: the file is not JSON.');
+  }
+  if (hasOnly(customer, CUSTOMER) && hasOnly(customer['address'], ADDRESS)) {
+    if (Object.values(customer['address']).every((value) => typeof value === 'string')) return customer;
   }
   throw new UsageError(
     `--customer-file: expected a JSON object with ${CUSTOMER.join(', ')} and nothing else; ` +
@@ -82,21 +89,9 @@ export async function customerOf(file: string): Promise<Readonly<Record<string, 
   );
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The parser's own message quotes the text.
-    throw new UsageError('--customer-file: the file is not JSON.');
-  }
-}
-
-function within(value: Readonly<Record<string, unknown>>, known: readonly string[]): boolean {
-  return Object.keys(value).every((name) => known.includes(name));
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+function hasOnly(value: unknown, names: readonly string[]): value is Record<string, unknown> {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject && Object.keys(value).every((name) => names.includes(name));
 }
 
 async function readText(file: string, flag: string): Promise<string> {
