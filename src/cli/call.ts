@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import {
+  connectExchange,
   type Dialect,
   ENDPOINTS,
   type ExchangeConnection,
   type ExchangeConnectionOptions,
   type ExchangeObserver,
+  exchangeRequests,
 } from '../app.ts';
 import type { CallEndpoint } from './call/endpoint.ts';
 import { CALL_ENDPOINTS, findEndpoint } from './call/endpoints.ts';
@@ -40,6 +42,9 @@ interface Flags {
 
 /** One attempt of a read; it is repeated within `--timeout-ms`. */
 const READ_ATTEMPT_MS = 5000;
+
+const ALONE =
+  'Nonces are counted in this process alone: if a daemon uses this key, add --redis with its Redis.';
 
 /** `breakwater call`: one signed call of any endpoint, by hand. */
 export function registerCall(program: Command, io: CliIo): void {
@@ -157,16 +162,13 @@ async function valuesOf(endpoint: CallEndpoint, { param = [], customerFile }: Fl
 
 /** The body but for nonce and path, checked by the client's own rules. @throws UsageError */
 async function bodyOf(endpoint: CallEndpoint, values: Values, dialect: Dialect): Promise<Values> {
-  const { exchangeRequests } = await import('../app.ts');
   const prepared = endpoint.prepare?.(await exchangeRequests(), values, dialect) ?? { ok: true, params: {} };
   if (prepared.ok) return prepared.params;
+  const { name } = endpoint;
   const faults = Object.entries(prepared.error.fields ?? {}).map(
     ([field, rules]) => `${field} ${rules.join(', ')}`,
   );
-  throw new UsageError(
-    `${endpoint.name}: not sent: ${faults.join('; ')}.`,
-    `See: call ${endpoint.name} --list`,
-  );
+  throw new UsageError(`${name}: not sent: ${faults.join('; ')}.`, `See: call ${name} --list`);
 }
 
 async function connectionOf(
@@ -175,7 +177,6 @@ async function connectionOf(
   flags: Flags,
 ): Promise<ExchangeConnectionOptions> {
   const { nonce: nonceMode, dialect, timeoutMs } = flags;
-  const isPublic = endpoint.id === 'ping';
   const baseUrls = baseUrlsOf(flags.baseUrl, io.env);
   const redisUrl = redisUrlOf(flags.redis, io.env);
   const isRead = endpoint.changes === undefined;
@@ -186,7 +187,7 @@ async function connectionOf(
     // A command is sent once: the longer it waits for the reply, the rarer is an outcome that nobody knows.
     timeouts: { callMs: timeoutMs, attemptMs: isRead ? Math.min(READ_ATTEMPT_MS, timeoutMs) : timeoutMs },
     observer: observerOf(io),
-    ...(isPublic ? {} : { credentials: await credentialsOf(flags, io.env) }),
+    ...(endpoint.id === 'ping' ? {} : { credentials: await credentialsOf(flags, io.env) }),
     ...(redisUrl === undefined ? {} : { shared: { redisUrl, prefix: flags.redisPrefix } }),
   };
 }
@@ -229,11 +230,7 @@ async function agree(io: CliIo): Promise<void> {
   throw new CliError('not-confirmed', 'not confirmed: nothing was sent.');
 }
 
-const ALONE =
-  'Nonces are counted in this process alone: if a daemon uses this key, add --redis with its Redis.';
-
 async function connect(options: ExchangeConnectionOptions): Promise<ExchangeConnection> {
-  const { connectExchange } = await import('../app.ts');
   try {
     return await connectExchange(options);
   } catch (error) {
