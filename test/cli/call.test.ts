@@ -184,6 +184,23 @@ describe('reads', () => {
     expect(result['setAside']).not.toEqual([]);
   });
 
+  it('shows times as dates, codes as they are, null as none, and marks undocumented words', async () => {
+    const said = {
+      createdAt: 1651568067,
+      currency: 'Tether',
+      ticker: 'USDT',
+      method: 9,
+      amount: '5',
+      fee: '0',
+    };
+    const record = { ...said, status: 15, network: null, address: 'a', uniqueId: null, partial: null };
+    const body = JSON.stringify({ limit: 100, offset: 0, total: 1, records: [record] });
+    simulator.injectFault({ effect: { kind: 'malformedJson', body } });
+    const [head, row] = (await call(['transfers'])).stdout.split('\n');
+    expect(head).toMatch(/^createdAt +method +ticker +amount +fee +status +network +address +uniqueId$/);
+    expect(row).toMatch(/^2022-05-03T08:54:27Z +9 \(undocumented\) +USDT +5 +0 +15 +none +a +none$/);
+  });
+
   it('shows no control characters of a reply', async () => {
     const order = { id: 1, client_order_id: 'a\u001b[2Jb', ctime: 1, side: 'buy', type: '\u202Elimit' };
     const body = JSON.stringify({ BTC_USDT: [{ ...order, status: 'FILLED', amount: '1' }] });

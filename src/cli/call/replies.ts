@@ -22,7 +22,8 @@ export interface Reply {
 
 /** What a field can hold: `undefined` is nothing said, `null` is none, a number is a time in Unix seconds. */
 type Shown = string | number | boolean | null | undefined | Enumerated<string | number>;
-type Row<N extends string> = { readonly [Name in N]?: Shown };
+/** Names of the fields that can be shown: a column that no record has would vanish without a word. */
+type FieldOf<R> = { [N in keyof R]-?: R[N] extends Shown ? N : never }[keyof R] & string;
 type NamedColumn<N extends string> = Column & { readonly title: N };
 
 const texts = <N extends string>(...names: N[]): NamedColumn<N>[] => names.map((title) => ({ title }));
@@ -41,23 +42,28 @@ function shown(value: Shown): string {
   return value.known ? String(value.value) : `${value.raw} (undocumented)`;
 }
 
+function fieldsOf<R>(columns: readonly NamedColumn<FieldOf<R>>[], row: R) {
+  return columns.map(({ title }) => [title, shown(row[title] as Shown)] as const);
+}
+
 export function textReply(text: string, json: object = {}, notes: readonly string[] = []): Reply {
   return { json, lines: () => [text], notes };
 }
 
-interface ListShape<T, N extends string> {
-  readonly columns: readonly NamedColumn<N>[];
-  readonly row: (record: T) => Row<N>;
+interface ListShape<T, R> {
+  readonly columns: readonly NamedColumn<NoInfer<FieldOf<R>>>[];
+  /** The fields of a record, those of an inner one among them. */
+  readonly row: (record: T) => R;
   /** Said of a complete list without records. */
   readonly none: string;
   /** How to see more of a list that is cut off. */
   readonly more?: string;
 }
 
-function listReply<T, N extends string>({ columns, row, none, more = '' }: ListShape<T, N>) {
+function listReply<T, R>({ columns, row, none, more = '' }: ListShape<T, R>) {
   return (list: RecordList<T>): Reply => {
     const { records, setAside, furtherSetAside = 0, complete, cut } = list;
-    const rows = records.map(row).map((values) => columns.map(({ title }) => shown(values[title])));
+    const rows = records.map((record) => fieldsOf(columns, row(record)).map(([, text]) => text));
     const notes = [
       ...setAside.map(
         ({ path, expected, got }) =>
@@ -137,8 +143,7 @@ const ORDER = [
 
 export function orderReply(order: PlacedOrder): Reply {
   const { amount, adjustedFrom } = order;
-  const row: Row<(typeof ORDER)[number]['title']> = { ...order, ...order.oto };
-  const fields = ORDER.map(({ title }) => [title, shown(row[title])] as const);
+  const fields = fieldsOf(ORDER, { ...order, ...order.oto });
   return {
     json: { order },
     lines: (io) => fieldLines(io, 'stdout', fields),
