@@ -1,7 +1,7 @@
 import type { Dialect, ENDPOINTS, ExchangeRequests, Prepared } from '../../app.ts';
 import type { CallOptions, CommandOutcome, FullExchange, ReadOutcome } from '../../core/ports/exchange.ts';
 import type { ParameterTable, Values, ValuesOf } from './parameters.ts';
-import type { Reply } from './replies.ts';
+import type { ShownReply } from './replies.ts';
 
 /** One endpoint as `breakwater call` offers it: with the parameters `P`, answered by a `T`. */
 interface Endpoint<P extends ParameterTable, T> {
@@ -29,7 +29,7 @@ interface Endpoint<P extends ParameterTable, T> {
     values: ValuesOf<P>,
     options: CallOptions,
   ): Promise<ReadOutcome<T> | CommandOutcome<T>>;
-  reply(value: T): Reply;
+  reply(value: T): ShownReply;
 }
 
 /** Any endpoint: its methods take what was read by its own parameters, and its own replies. */

@@ -12,7 +12,7 @@ import type { CliIo } from '../io.ts';
 import { type Column, fieldLines, printable, tableLines } from '../table.ts';
 
 /** A reply, ready to be shown: `json` is merged into the one line of `--json`, the rest is for people. */
-export interface Reply {
+export interface ShownReply {
   readonly json: object;
   /** What was asked for: standard output. */
   readonly lines: (io: CliIo) => readonly string[];
@@ -46,7 +46,7 @@ function fieldsOf<R>(columns: readonly NamedColumn<FieldOf<R>>[], row: R) {
   return columns.map(({ title }) => [title, shown(row[title] as Shown)] as const);
 }
 
-export function textReply(text: string, json: object = {}, notes: readonly string[] = []): Reply {
+export function textReply(text: string, json: object = {}, notes: readonly string[] = []): ShownReply {
   return { json, lines: () => [text], notes };
 }
 
@@ -61,7 +61,7 @@ interface ListShape<T, R> {
 }
 
 function listReply<T, R>({ columns, row, none, more = '' }: ListShape<T, R>) {
-  return (list: RecordList<T>): Reply => {
+  return (list: RecordList<T>): ShownReply => {
     const { records, setAside, furtherSetAside = 0, complete, cut } = list;
     const rows = records.map((record) => fieldsOf(columns, row(record)).map(([, text]) => text));
     const notes = [
@@ -129,7 +129,7 @@ export const spotOrdersReply = listReply({
   more: MORE,
 });
 
-export function balanceReply(balance: MainBalance): Reply {
+export function balanceReply(balance: MainBalance): ShownReply {
   const rows = Object.entries(balance);
   if (rows.length === 0) return textReply('The main balance is empty.', { balance });
   const columns = [...texts('asset'), ...figures('available')];
@@ -141,7 +141,7 @@ const ORDER = [
   ...texts('activationPrice', 'positionSide', 'reduceOnly', 'stp', 'stopLoss', 'takeProfit', 'timestamp'),
 ];
 
-export function orderReply(order: PlacedOrder): Reply {
+export function orderReply(order: PlacedOrder): ShownReply {
   const { amount, adjustedFrom } = order;
   const fields = fieldsOf(ORDER, { ...order, ...order.oto });
   return {
