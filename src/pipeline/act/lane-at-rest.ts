@@ -1,3 +1,4 @@
+import { actionKey, type LaneRequest } from '../../core/intents/intent.ts';
 import type { Cover, LaneState, MarketRead, OwnOrder, ReadPosition } from '../../core/lanes/lane-state.ts';
 import { marketRead, type ReadObservation } from '../../core/lanes/market-read.ts';
 import { toDecimal } from '../../core/quantities/decimal.ts';
@@ -13,16 +14,19 @@ const SMALL_MOVE = 0.005;
 /**
  * Whether a read changes nothing for a lane that only keeps stops: each stands, far from the market, for positions that
  * are what they were. Then the read need not be taken, and nothing is written: so it is with nearly every poll of an
- * account with standing stops. What the lane is asked for has to be what it was asked for before.
+ * account with standing stops. Stops have to be all that the lane is asked for, and it has to know of each: what was asked
+ * for once may have been left out of the commit.
  */
 export function isAtRest(
   state: LaneState,
+  asked: readonly LaneRequest[],
   observation: ReadObservation | undefined,
   settings: AccountSettings,
 ): boolean {
   const { read, latestRead, covers, orders } = state;
   if (read === null || read.sentAtMs !== latestRead?.sentAtMs || !isQuiet(state)) return false;
   if (covers.length !== orders.length || !covers.every((cover) => stands(cover, orders))) return false;
+  if (asked.length !== covers.length || !asked.every((request) => isKnown(request, covers))) return false;
   if (observation === undefined) return true;
   if (!observation.complete || observation.notOpenYet !== undefined || read.partial !== undefined)
     return false;
@@ -34,7 +38,15 @@ export function isAtRest(
   );
 }
 
-/** No intent, request, doubt, or anything that time alone may change. */
+function isKnown({ request, positionId }: LaneRequest, covers: readonly Cover[]): boolean {
+  const key = actionKey(request, positionId);
+  return covers.some((cover) => cover.key === key && cover.mode === request.mode);
+}
+
+/**
+ * No intent, request, doubt, or anything that time alone may change. Who else has traded a position (`contests`) holds
+ * back reductions only.
+ */
 function isQuiet(state: LaneState): boolean {
   const { intents, cancels, inProgress, heldBy, change, doubt, absent, ended } = state;
   const isIdle = inProgress === null && heldBy === null && change === null && doubt === null;

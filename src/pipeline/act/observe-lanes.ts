@@ -25,8 +25,6 @@ export interface LaneInputs {
   readonly operator: readonly LaneOrder[];
   /** Whether what is not asked for any more has ended. */
   readonly conclusive: boolean;
-  /** Whether all of this was asked for before. */
-  readonly isAskedAgain: boolean;
   /** Markets with positions that some rule could act on: their lanes exist before they are needed. */
   readonly markets: readonly string[];
   /** The newest read, if any: a lane takes it if it knows no newer one. */
@@ -61,7 +59,7 @@ export function observeLanes(
     const living = inEpoch(stored, market, context, moment);
     if (living === before && operator.length === 0) {
       if (asked.length === 0 && hasNothingToDo(living)) continue;
-      if (operatorOrders.isAskedAgain && isAtRest(living, operatorOrders.read, context.settings)) continue;
+      if (isAtRest(living, asked, operatorOrders.read, context.settings)) continue;
     }
     const { lane, wants } = observeLane(
       living,

@@ -102,7 +102,8 @@ export function hasNothingToRoute(
 
 /**
  * Whether all that is asked for are stops that were asked for before, and that stand: where every lane rests, `actOn`
- * would at most forget episodes that count for no limit any more.
+ * would at most forget episodes that count for no limit any more. Lanes are asked what they know: a change of one may have
+ * been left out of the commit that wrote the requests.
  */
 export function isAllAtRest(
   { account, stored, observation, now, moment, sharedWith }: ActingInputs,
@@ -117,6 +118,17 @@ export function isAllAtRest(
   const wanted = { active: acting, conclusive, ...(sharedWith === undefined ? {} : { sharedWith }) };
   if (requests === undefined || requestsOf(requests, wanted, now.wallMs) !== undefined) return false;
   if (routes === undefined || routes.waiting !== undefined || routes.partial !== undefined) return false;
+  const { byMarket, waiting } = routeRequests(routes, {
+    active: acting,
+    conclusive,
+    positions: [],
+    complete: false,
+    accountId: account.id,
+    intentTtlMs: settings.intentTtlMs,
+    nowMs: moment.nowMs,
+    plan: () => undefined,
+  });
+  if (waiting.length > 0 || ![...byMarket.keys()].every((market) => stored.lanes.has(market))) return false;
   if (hasOrders(inbox) || isLaneBusy(accountLane) || !hasLanes(stored, observation)) return false;
   const lanes = [...stored.lanes.values()];
   if (!lanes.every((lane) => lane.epoch === stored.epoch.id && onClock(lane, settings, moment) === lane)) {
@@ -127,7 +139,10 @@ export function isAllAtRest(
     positions?.isNew === true
       ? readOf(positions, positionViews(snapshot, evaluation.state, account.rules), settings)
       : undefined;
-  return lanes.every((lane) => hasNothingToDo(lane) || isAtRest(lane, read, settings));
+  return lanes.every((lane) => {
+    const asked = byMarket.get(lane.market) ?? [];
+    return (asked.length === 0 && hasNothingToDo(lane)) || isAtRest(lane, asked, read, settings);
+  });
 }
 
 function hasOrders(inbox: AccountDocuments['inbox']): boolean {
@@ -198,7 +213,6 @@ export function actOn(
       accountWide: routed.accountWide,
       operator: inbox.operatorOrders,
       conclusive,
-      isAskedAgain: requests === undefined,
       markets: canAct(account) ? marketsOf(observation) : [],
       read: known && positions && readOf(positions, known, rules.settings),
     },

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { NO_CONTROLS } from '../../../src/core/controls/controls.ts';
 import { actionKey } from '../../../src/core/intents/intent.ts';
 import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
+import type { StoredAccount } from '../../../src/core/ports/state-store.ts';
 import { emptyAccountState } from '../../../src/core/rules/account-state.ts';
 import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
 import { evaluate, positionViews } from '../../../src/core/rules/evaluate.ts';
@@ -48,6 +49,19 @@ function resting(): Driver {
   return driver;
 }
 
+const OTHERS = [
+  'left',
+  'gone',
+  'order',
+  'market',
+  'epoch',
+  'shared',
+  'waiting',
+  'inconclusive',
+  'step',
+] as const;
+type Other = 'none' | (typeof OTHERS)[number];
+
 interface Change {
   readonly pnl: string;
   readonly amount: string;
@@ -55,7 +69,8 @@ interface Change {
   readonly isComplete: boolean;
   readonly isNew: boolean;
   readonly isAsked: boolean;
-  readonly other: 'none' | 'order' | 'market' | 'epoch' | 'shared' | 'waiting' | 'inconclusive' | 'step';
+  /** `left`: what the lane is asked for was left out of the commit. `gone`: so was the lane. */
+  readonly other: Other;
 }
 
 const usual: Change = {
@@ -98,7 +113,7 @@ function built({ pnl, amount, liquidation, isComplete, isNew, isAsked, other }: 
     },
     {
       accountId: 'desk',
-      lanes: new Map([[MARKET, driver.state]]),
+      lanes: lanesOf(driver, other),
       epoch: { id: other === 'epoch' ? 'another' : 'epoch', why: 'empty', sinceMs: 0 },
     },
   );
@@ -116,6 +131,12 @@ function built({ pnl, amount, liquidation, isComplete, isNew, isAsked, other }: 
   const calm = evaluate(snapshot, emptyAccountState('desk'), at(0), rules);
   const evaluation = { ...calm, active: isAsked ? [request] : [] };
   return { inputs, snapshot, evaluation, conclusive: other !== 'inconclusive' };
+}
+
+/** With the read that it has taken, so that only what it knows differs. */
+function lanesOf({ state }: Driver, other: Other): StoredAccount['lanes'] {
+  if (other === 'gone') return new Map();
+  return new Map([[MARKET, other === 'left' ? { ...state, covers: [], orders: [] } : state]]);
 }
 
 function rests(change: Change): boolean {
@@ -141,6 +162,8 @@ test.each<[string, Partial<Change>]>([
   ['an action still waits for its positions', { other: 'waiting' }],
   ['the evaluation proves less than the one before', { other: 'inconclusive' }],
   ['the clock is set ahead', { other: 'step' }],
+  ['the lane was left out of the commit that asked for the stop', { other: 'left' }],
+  ['the lane was left out, and there was none', { other: 'gone' }],
 ])('it is not when %s', (_, change) => {
   expect(rests({ ...usual, ...change })).toBe(false);
 });
@@ -158,16 +181,7 @@ test('what is taken for an account at rest with its stops comes to nothing', () 
     isComplete: often(true, false),
     isNew: often(true, false),
     isAsked: often(true, false),
-    other: often<Change['other']>(
-      'none',
-      'order',
-      'market',
-      'epoch',
-      'shared',
-      'waiting',
-      'inconclusive',
-      'step',
-    ),
+    other: often<Other>('none', ...OTHERS),
   });
   const seen = { resting: 0, busy: 0 };
   fc.assert(

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { LaneRequest } from '../../../src/core/intents/intent.ts';
 import { advance } from '../../../src/core/lanes/lane.ts';
 import { observeRead } from '../../../src/core/lanes/lane-observe.ts';
 import type { LaneState } from '../../../src/core/lanes/lane-state.ts';
@@ -29,8 +30,13 @@ function resting(): Driver {
   return driver;
 }
 
-const rests = ({ state, context, nowMs }: Driver, observation?: ReadObservation): boolean =>
-  isAtRest(state, observation ?? readAt(nowMs + 1_000, far()), context.settings);
+const ASKED: readonly LaneRequest[] = [{ request: action(protect), positionId: '42' }];
+
+const rests = (
+  { state, context, nowMs }: Driver,
+  observation: ReadObservation = readAt(nowMs + 1_000, far()),
+  asked = ASKED,
+): boolean => isAtRest(state, asked, observation, context.settings);
 
 test('a lane whose stop stands far from the market rests, also as it comes back from the store', () => {
   const driver = resting();
@@ -88,6 +94,29 @@ test('it does not rest where the stop is near, in doubt, or not all that is want
   expect(rests(unplaced)).toBe(false);
 });
 
+test('it does not rest where it does not know all that it is asked for: its change was left out of a commit', () => {
+  const driver = resting();
+  const also = (spec: typeof half, changed: Parameters<typeof action>[1] = {}): readonly LaneRequest[] => [
+    ...ASKED,
+    { request: action(spec, changed), positionId: '42' },
+  ];
+  expect(rests(driver, undefined, also(half, { ruleId: 'other' }))).toBe(false);
+  expect(rests(driver, undefined, also(protect, { ruleId: 'other' }))).toBe(false);
+  expect(rests(driver, undefined, [])).toBe(false);
+  expect(rests(driver, undefined, [{ request: action(protect, { episode: 2 }), positionId: '42' }])).toBe(
+    false,
+  );
+  expect(
+    rests(driver, undefined, [{ request: action(protect, { mode: 'observe' }), positionId: '42' }]),
+  ).toBe(false);
+});
+
+test('it rests whoever else has traded the position: that holds back reductions only', () => {
+  const driver = resting();
+  driver.state = { ...driver.state, contests: [{ positionId: '42', isReduced: true, addsMs: [1] }] };
+  expect(rests(driver)).toBe(true);
+});
+
 test('where it rests, taking the read would have come to nothing', () => {
   const changes = fc.record({
     afterMs: fc.integer({ min: 1, max: 40_000 }),
@@ -107,7 +136,7 @@ test('where it rests, taking the read would have come to nothing', () => {
         });
         const observation = readAt(driver.nowMs, shown);
         const { settings } = driver.context;
-        const isResting = isAtRest(driver.state, observation, settings);
+        const isResting = isAtRest(driver.state, ASKED, observation, settings);
         const seen = observeRead(driver.state, observation, settings, driver.nowMs);
         const ahead = advance(seen.state, driver.context, driver.nowMs);
         if (!isResting) {
