@@ -175,7 +175,7 @@ function toProblem(document: YamlDocument, path: Path, issue: z.core.$ZodIssue):
   const found = existing(document, path);
   if (nodeAt(document.root, found)?.incomplete === true) return undefined;
   const { expected, got, hint, code }: ScalarIssue =
-    issue.code === 'custom' ? (issue.params as unknown as ScalarIssue) : { expected: expectedInWords(issue) };
+    issue.code === 'custom' ? (issue.params as ScalarIssue) : { expected: expectedInWords(issue) };
   const missing = issue.input === undefined;
   const place = missing ? path : found;
   return {

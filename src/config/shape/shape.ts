@@ -22,14 +22,14 @@ export function section<K extends Keys, D extends { readonly [N in keyof K]?: Js
     const written = defaults[key];
     shape[key] = written === undefined ? schema : schema.prefault(written as never);
   }
-  return z.strictObject(shape) as unknown as z.ZodObject<WithDefaults<K, D>>;
+  return z.strictObject(shape as WithDefaults<K, D>);
 }
 
 /** The same keys, all optional and without defaults: for what an account says differently. */
 export function overrides<K extends Keys>(keys: K): z.ZodObject<{ [N in keyof K]: z.ZodOptional<K[N]> }> {
   const shape: Record<string, z.ZodType> = {};
   for (const [key, schema] of Object.entries(keys)) shape[key] = schema.optional();
-  return z.strictObject(shape) as unknown as z.ZodObject<{ [N in keyof K]: z.ZodOptional<K[N]> }>;
+  return z.strictObject(shape as { [N in keyof K]: z.ZodOptional<K[N]> });
 }
 
 /** One value or a list of them, to a list. */

@@ -2,6 +2,7 @@ import type { Recorder } from '../audit/audit-event.ts';
 import { isOpen } from '../intents/intent.ts';
 import { requestOf } from '../orders/order-request.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
+import { formatDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { LaneState } from './lane-state.ts';
 
@@ -33,7 +34,7 @@ export function recordObserved(
   });
   const reported = [...cancelled.reported];
   for (const want of place) {
-    const mark = `would:${want.key}:${want.targetBase.toFixed()}`;
+    const mark = `would:${want.key}:${formatDecimal(want.targetBase)}`;
     if (reported.includes(mark)) continue;
     reported.push(mark);
     audit.emit({

@@ -106,17 +106,17 @@ export function hasNothingToRoute(
  * been left out of the commit that wrote the requests.
  */
 export function isAllAtRest(
-  { account, stored, observation, now, moment, sharedWith }: ActingInputs,
+  inputs: ActingInputs,
   snapshot: Snapshot,
   evaluation: Evaluation,
   conclusive: boolean,
 ): boolean {
+  const { account, stored, observation, moment } = inputs;
   const { settings } = account.rules;
-  const { requests, routes, inbox, accountLane } = stored.documents;
+  const { routes, inbox, accountLane } = stored.documents;
   const acting = actingOf(evaluation);
   if (acting.length === 0 || !acting.every(({ action }) => action.kind === 'protect')) return false;
-  const wanted = { active: acting, conclusive, ...(sharedWith === undefined ? {} : { sharedWith }) };
-  if (requests === undefined || requestsOf(requests, wanted, now.wallMs) !== undefined) return false;
+  if (requestsOf(inputs, acting, conclusive) !== undefined) return false;
   if (routes === undefined || routes.waiting !== undefined || routes.partial !== undefined) return false;
   const { byMarket, waiting } = routeRequests(routes, {
     active: acting,
@@ -165,18 +165,18 @@ function actingOf({ active }: Evaluation): readonly ActionRequest[] {
 
 /** The same for an account in which there is something to do. */
 export function actOn(
-  { account, stored, controls, observation, now, moment, sharedWith }: ActingInputs,
+  inputs: ActingInputs,
   snapshot: Snapshot,
   evaluation: Evaluation,
   conclusive: boolean,
 ): Acted {
+  const { account, stored, controls, observation, now, moment, sharedWith } = inputs;
   const { nowMs: laneMs } = moment;
   const { documents } = stored;
   const { rules } = account;
   const acting = actingOf(evaluation);
   const inForce = controlsInForce(controls, account.id, now.wallMs);
-  const wanted = { active: acting, conclusive, ...(sharedWith === undefined ? {} : { sharedWith }) };
-  const requests = requestsOf(documents.requests, wanted, now.wallMs);
+  const requests = requestsOf(inputs, acting, conclusive);
   const ledger = documents.limits ?? EMPTY_LEDGER;
   const limitsOf = limitInputs(account, inForce, acting, conclusive);
   const admitted = admitEpisodes(ledgerOnClock(ledger, moment), limitsOf, laneMs);
@@ -344,15 +344,21 @@ function isBusy({ lanes }: StoredAccount): boolean {
 
 /** What lanes have to know of the evaluation; unchanged requests are not written again. */
 function requestsOf(
-  before: StoredRequests | undefined,
-  asked: Pick<StoredRequests, 'active' | 'conclusive' | 'sharedWith'>,
-  atMs: number,
+  { stored, now, sharedWith }: ActingInputs,
+  active: readonly ActionRequest[],
+  conclusive: boolean,
 ): StoredRequests | undefined {
-  const { active, conclusive, sharedWith } = asked;
+  const before = stored.documents.requests;
   if (before === undefined && active.length === 0 && sharedWith === undefined) return undefined;
   const isSame = before?.conclusive === conclusive && before.sharedWith === sharedWith;
   if (isSame && isSameJson(before.active, active)) return undefined;
-  return { version: 1, atMs, ...asked };
+  return {
+    version: 1,
+    atMs: now.wallMs,
+    active,
+    conclusive,
+    ...(sharedWith === undefined ? {} : { sharedWith }),
+  };
 }
 
 /** Said once, by the account that does not act. */
