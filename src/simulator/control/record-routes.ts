@@ -1,26 +1,32 @@
 import { z } from 'zod';
-import type { RequestFilter } from '../http/request-log.ts';
 import type { LedgerFilter, LedgerKind } from '../model/ledger-entry.ts';
-import type { SimulatedExchange } from '../simulated-exchange.ts';
-import { type ControlRoute, parseWith, queryInteger } from './route.ts';
+import { type ControlRoute, route } from './route.ts';
+
+/** Numbers of a query string are text. */
+const OPTIONAL_INTEGER = z
+  .string()
+  .regex(/^\d{1,15}$/, 'must be a whole number')
+  .transform(Number)
+  .exactOptional();
+const OPTIONAL_TEXT = z.string().exactOptional();
 
 const LEDGER_QUERY = z.strictObject({
-  account: z.string().optional(),
+  account: OPTIONAL_TEXT,
   /** Several kinds, separated by commas. */
-  kind: z.string().optional(),
-  after: queryInteger.optional(),
-  limit: queryInteger.optional(),
+  kind: OPTIONAL_TEXT,
+  after: OPTIONAL_INTEGER,
+  limit: OPTIONAL_INTEGER,
 });
 
 const REQUEST_QUERY = z.strictObject({
-  account: z.string().optional(),
-  endpoint: z.string().optional(),
-  outcome: z.enum(['served', 'refused', 'unseen', 'pending']).optional(),
-  status: queryInteger.optional(),
-  nonce: z.string().optional(),
-  clientOrderId: z.string().optional(),
-  after: queryInteger.optional(),
-  limit: queryInteger.optional(),
+  account: OPTIONAL_TEXT,
+  endpoint: OPTIONAL_TEXT,
+  outcome: z.enum(['served', 'refused', 'unseen', 'pending']).exactOptional(),
+  status: OPTIONAL_INTEGER,
+  nonce: OPTIONAL_TEXT,
+  clientOrderId: OPTIONAL_TEXT,
+  after: OPTIONAL_INTEGER,
+  limit: OPTIONAL_INTEGER,
 });
 
 const LIMITS = z.array(
@@ -32,43 +38,44 @@ const LIMITS = z.array(
 );
 
 /** What happened, and the limits. */
-export function recordRoutes(exchange: SimulatedExchange): readonly ControlRoute[] {
-  return [
-    {
-      method: 'GET',
-      path: '/ledger',
-      doc: 'What happened, in order: orders, fills, cancels, liquidations, transfers, commands. ?account= &kind=a,b &after=SEQ &limit=N',
-      run: ({ query }) => {
-        exchange.catchUp();
-        return { ...exchange.model.ledgerTotals(), entries: exchange.model.ledger(ledgerFilter(query)) };
-      },
+export const RECORD_ROUTES: readonly ControlRoute[] = [
+  route({
+    endpoint: 'GET /ledger',
+    doc: 'What happened, in order: orders, fills, cancels, liquidations, transfers, commands. ?account= &kind=a,b &after=SEQ &limit=N',
+    input: LEDGER_QUERY,
+    run: ({ exchange, input }) => {
+      exchange.catchUp();
+      return { ...exchange.model.ledgerTotals(), entries: exchange.model.ledger(ledgerFilter(input)) };
     },
-    {
-      method: 'GET',
-      path: '/requests',
-      doc: 'Every request with nonce, endpoint, outcome and time. ?account= &endpoint= &outcome= &status= &nonce= &clientOrderId= &after=SEQ &limit=N',
-      run: ({ query }) => ({
-        total: exchange.log.total,
-        dropped: exchange.log.dropped,
-        requests: exchange.log.list(parseWith(REQUEST_QUERY, query, 'query') as RequestFilter),
-      }),
+  }),
+  route({
+    endpoint: 'GET /requests',
+    doc: 'Every request with nonce, endpoint, outcome and time. ?account= &endpoint= &outcome= &status= &nonce= &clientOrderId= &after=SEQ &limit=N',
+    input: REQUEST_QUERY,
+    run: ({ exchange: { log }, input }) => ({
+      total: log.total,
+      dropped: log.dropped,
+      requests: log.list(input),
+    }),
+  }),
+  route({
+    endpoint: 'GET /limits',
+    doc: 'The rate limits in force.',
+    run: ({ exchange }) => exchange.limiter.rules,
+  }),
+  route({
+    endpoint: 'PUT /limits',
+    doc: 'Replaces the rate limits; an empty list lifts them all. "*" is for paths that no other rule names.',
+    input: LIMITS,
+    example: [{ path: '/api/v4/main-account/*', requests: 1000, periodMs: 10_000 }],
+    run: ({ exchange, input }) => {
+      exchange.limiter.replace(input);
+      return exchange.limiter.rules;
     },
-    { method: 'GET', path: '/limits', doc: 'The rate limits in force.', run: () => exchange.limiter.rules },
-    {
-      method: 'PUT',
-      path: '/limits',
-      doc: 'Replaces the rate limits; an empty list lifts them all. "*" is for paths that no other rule names.',
-      example: [{ path: '/api/v4/main-account/*', requests: 1000, periodMs: 10_000 }],
-      run: ({ body }) => {
-        exchange.limiter.replace(parseWith(LIMITS, body, 'body'));
-        return exchange.limiter.rules;
-      },
-    },
-  ];
-}
+  }),
+];
 
-function ledgerFilter(query: unknown): LedgerFilter {
-  const { account, kind, after, limit } = parseWith(LEDGER_QUERY, query, 'query');
+function ledgerFilter({ account, kind, after, limit }: z.infer<typeof LEDGER_QUERY>): LedgerFilter {
   return {
     ...(account === undefined ? {} : { accountId: account }),
     ...(kind === undefined ? {} : { kinds: kind.split(',') as LedgerKind[] }),

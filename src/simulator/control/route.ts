@@ -1,18 +1,20 @@
-import { z } from 'zod';
-import { type Decimal, isDecimalString, toDecimal, ZERO } from '../../core/quantities/decimal.ts';
+import type { z } from 'zod';
+import type { ExchangeModel } from '../model/exchange-model.ts';
 import type { Outcome, Rejection } from '../model/types.ts';
 import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
 
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
 /** One operation of the control API: what the listing at `GET /` says, and what it does. */
 export interface ControlRoute {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly method: Method;
   /** With `:name` for a part of the path. */
   readonly path: string;
   readonly doc: string;
   /** An example of the body, for the listing. */
   readonly example?: unknown;
-  /** Answers what becomes the JSON body. */
-  readonly run: (request: ControlRequest) => unknown;
+  /** Answers what becomes the JSON body. @throws SimulatorError for what cannot be done. */
+  readonly run: (exchange: SimulatedExchange, request: ControlRequest) => unknown;
 }
 
 export interface ControlRequest {
@@ -21,27 +23,76 @@ export interface ControlRequest {
   readonly body: unknown;
 }
 
-/** A decimal as text; numbers are refused, because they may have lost digits before they got here. */
-export const decimalText = z
-  .string()
-  .refine(isDecimalString, 'must be a decimal as a string, such as "0.5"')
-  .transform((text): Decimal => toDecimal(text));
-export const positiveDecimal = decimalText.refine((value) => value.gt(ZERO), 'must be greater than 0');
+/** What the named parts of paths stand for; each is checked before the input is read. */
+const PARAMETERS = {
+  account: (exchange: SimulatedExchange, id: string): string => {
+    if (exchange.accounts.has(id)) return id;
+    throw new SimulatorError('not-found', `no account ${JSON.stringify(id)}`);
+  },
+  market: marketOf,
+  id: wholeNumber('id'),
+  loan: wholeNumber('loan'),
+  order: wholeNumber('order'),
+  /** Of a base address. */
+  index: (exchange: SimulatedExchange, text: string): number => {
+    const index = wholeNumber('index')(exchange, text);
+    if (exchange.front.regions[index] !== undefined) return index;
+    throw new SimulatorError('not-found', `no base address ${index}`);
+  },
+  name: (_exchange: SimulatedExchange, text: string): string => text,
+  token: (_exchange: SimulatedExchange, text: string): string => text,
+};
 
-export const milliseconds = z
-  .number()
-  .int()
-  .min(0)
-  .max(365 * 24 * 3_600_000);
+type Parameters = typeof PARAMETERS;
+type NamesIn<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | NamesIn<Rest>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never;
 
-/** A moment of exchange time. */
-export const unixMilliseconds = z.number().int().min(0).max(8.64e15);
+/** What an operation works on: the exchange, its input, and every named part of its path. */
+type Context<Path extends string, Input> = {
+  readonly [Name in NamesIn<Path> & keyof Parameters]: ReturnType<Parameters[Name]>;
+} & {
+  readonly exchange: SimulatedExchange;
+  readonly input: Input;
+  /** Changes the model and answers what that brought. @throws RefusedError */
+  readonly change: <T>(effect: (model: ExchangeModel) => Outcome<T>) => Accepted<T>;
+};
 
-/** Numbers of a query string are text. */
-export const queryInteger = z
-  .string()
-  .regex(/^\d{1,15}$/, 'must be a whole number')
-  .transform(Number);
+/** An operation whose path and input are checked before it runs. */
+export function route<const Endpoint extends `${Method} /${string}`, Input = unknown>(operation: {
+  readonly endpoint: Endpoint;
+  readonly doc: string;
+  /** Of the query for GET, of the body otherwise. */
+  readonly input?: z.ZodType<Input>;
+  readonly example?: unknown;
+  readonly run: (context: Context<Endpoint, Input>) => unknown;
+}): ControlRoute {
+  const { endpoint, doc, input, example, run } = operation;
+  const [method, path] = endpoint.split(' ') as [Method, string];
+  const what = method === 'GET' ? 'query' : 'body';
+  return {
+    method,
+    path,
+    doc,
+    ...(example === undefined ? {} : { example }),
+    run: (exchange, request) => {
+      const named = Object.entries(request.params).map(([name, text]) => [
+        name,
+        PARAMETERS[name as keyof Parameters](exchange, text),
+      ]);
+      const context = {
+        ...Object.fromEntries(named),
+        exchange,
+        input: input === undefined ? undefined : parseWith(input, request[what], what),
+        change: (effect: (model: ExchangeModel) => Outcome<object>) =>
+          exchange.change((model) => accepted(effect(model))),
+      };
+      return run(context as Context<Endpoint, Input>);
+    },
+  };
+}
 
 export function parseWith<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
   const result = schema.safeParse(value ?? {});
@@ -53,22 +104,18 @@ export function parseWith<T>(schema: z.ZodType<T>, value: unknown, what: string)
   throw new SimulatorError('invalid-input', problems.join('; '));
 }
 
-/** The account a path names. */
-export function accountIdOf(exchange: SimulatedExchange, request: ControlRequest): string {
-  const id = request.params['account'] ?? '';
-  if (!exchange.accounts.has(id)) throw new SimulatorError('not-found', `no account ${JSON.stringify(id)}`);
-  return id;
-}
-
+/** The name itself. @throws SimulatorError for a market that does not exist */
 export function marketOf(exchange: SimulatedExchange, name: string): string {
   if (exchange.model.market(name) !== undefined) return name;
   const known = exchange.model.markets().map((market) => market.spec.name);
   throw new SimulatorError('not-found', `no market ${JSON.stringify(name)}; there are ${known.join(', ')}`);
 }
 
-export function integerOf(text: string | undefined, what: string): number {
-  if (text !== undefined && /^\d{1,15}$/.test(text)) return Number(text);
-  throw new SimulatorError('invalid-input', `${what} must be a whole number, got ${JSON.stringify(text)}`);
+function wholeNumber(what: string) {
+  return (_exchange: SimulatedExchange, text: string): number => {
+    if (/^\d{1,15}$/.test(text)) return Number(text);
+    throw new SimulatorError('invalid-input', `${what} must be a whole number, got ${JSON.stringify(text)}`);
+  };
 }
 
 /** A refusal by the exchange's own rules. */
@@ -82,8 +129,10 @@ export class RefusedError extends SimulatorError {
   }
 }
 
+type Accepted<T> = Omit<T & { readonly ok: true }, 'ok'>;
+
 /** What an operation of the model brought, or its refusal as an error. */
-export function accepted<T>(outcome: Outcome<T>): Omit<T & { readonly ok: true }, 'ok'> {
+export function accepted<T>(outcome: Outcome<T>): Accepted<T> {
   if (!outcome.ok) throw new RefusedError(outcome);
   const { ok: _ok, ...rest } = outcome;
   return rest;

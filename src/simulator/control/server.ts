@@ -1,14 +1,14 @@
 import fastify, { type FastifyInstance } from 'fastify';
+import { type Decimal, formatDecimal } from '../../core/quantities/decimal.ts';
 import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
-import { accountRoutes } from './account-routes.ts';
-import { conditionRoutes } from './condition-routes.ts';
-import { faultRoutes } from './fault-routes.ts';
-import { marketRoutes } from './market-routes.ts';
-import { plain } from './plain.ts';
-import { recordRoutes } from './record-routes.ts';
-import { type ControlRequest, type ControlRoute, RefusedError } from './route.ts';
-import { sourceRoutes } from './source-routes.ts';
-import { walletRoutes } from './wallet-routes.ts';
+import { ACCOUNT_ROUTES } from './account-routes.ts';
+import { CONDITION_ROUTES } from './condition-routes.ts';
+import { FAULT_ROUTES } from './fault-routes.ts';
+import { MARKET_ROUTES } from './market-routes.ts';
+import { RECORD_ROUTES } from './record-routes.ts';
+import { type ControlRequest, type ControlRoute, RefusedError, route } from './route.ts';
+import { SOURCE_ROUTES } from './source-routes.ts';
+import { WALLET_ROUTES } from './wallet-routes.ts';
 
 /** Candle files of a whole day fit in. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
@@ -20,6 +20,16 @@ const STATUS_OF: Readonly<Record<string, number>> = {
   'positions-open': 409,
   refused: 422,
 };
+
+const ROUTES: readonly ControlRoute[] = [
+  ...MARKET_ROUTES,
+  ...SOURCE_ROUTES,
+  ...CONDITION_ROUTES,
+  ...FAULT_ROUTES,
+  ...ACCOUNT_ROUTES,
+  ...WALLET_ROUTES,
+  ...RECORD_ROUTES,
+];
 
 /**
  * The control API: a second port on which a person or a test moves the world that the exchange is in.
@@ -34,9 +44,16 @@ export class ControlServer {
       const { host, origin } = request.headers;
       done(isFromHere(host, origin) ? undefined : FOREIGN);
     });
-    const routes = [...statusRoutes(exchange, describe), ...controlRoutes(exchange)];
-    this.#addListing(routes);
-    for (const route of routes) this.#add(route);
+    const routes = [...statusRoutes(describe), ...ROUTES];
+    const listing = routes.map(({ run: _run, ...listed }) => listed);
+    this.#app.get('/', () => ({ endpoints: listing }));
+    for (const { method, path, run } of routes) {
+      this.#app.route({
+        method,
+        url: path,
+        handler: (request) => plain(run(exchange, request as ControlRequest)),
+      });
+    }
     this.#app.setErrorHandler((error: unknown, _request, reply) => {
       const { status, body } = problemOf(error);
       void reply.status(status).send(body);
@@ -53,31 +70,6 @@ export class ControlServer {
 
   async close(): Promise<void> {
     await this.#app.close();
-  }
-
-  #addListing(routes: readonly ControlRoute[]): void {
-    const listing = routes.map(({ method, path, doc, example }) => ({
-      method,
-      path,
-      doc,
-      ...(example === undefined ? {} : { example }),
-    }));
-    this.#app.get('/', () => ({ endpoints: listing }));
-  }
-
-  #add({ method, path, run }: ControlRoute): void {
-    this.#app.route({
-      method,
-      url: path,
-      handler: (request) =>
-        plain(
-          run({
-            params: request.params as ControlRequest['params'],
-            query: request.query,
-            body: request.body,
-          }),
-        ),
-    });
   }
 }
 
@@ -100,39 +92,25 @@ function hostnameOf(address: string): string | undefined {
   return URL.parse(address)?.hostname;
 }
 
-function statusRoutes(exchange: SimulatedExchange, describe: () => unknown): readonly ControlRoute[] {
+function statusRoutes(describe: () => unknown): readonly ControlRoute[] {
   return [
-    {
-      method: 'GET',
-      path: '/health',
+    route({
+      endpoint: 'GET /health',
       doc: 'Whether the exchange works: internal errors count as not.',
-      run: () => ({
-        status: exchange.internalErrors.length === 0 ? 'ok' : 'failing',
-        internalErrors: exchange.internalErrors.map(String),
+      run: ({ exchange: { internalErrors } }) => ({
+        status: internalErrors.length === 0 ? 'ok' : 'failing',
+        internalErrors: internalErrors.map(String),
       }),
-    },
-    {
-      method: 'GET',
-      path: '/state',
+    }),
+    route({
+      endpoint: 'GET /state',
       doc: 'Everything at a glance: addresses, time, prices, accounts, readings, faults, counters.',
-      run: () => {
+      run: ({ exchange }) => {
         exchange.catchUp();
         return describe();
       },
-    },
+    }),
   ];
-}
-
-function controlRoutes(exchange: SimulatedExchange): readonly ControlRoute[] {
-  return [
-    marketRoutes,
-    sourceRoutes,
-    conditionRoutes,
-    faultRoutes,
-    accountRoutes,
-    walletRoutes,
-    recordRoutes,
-  ].flatMap((make) => make(exchange));
 }
 
 function problemOf(error: unknown): { readonly status: number; readonly body: unknown } {
@@ -147,4 +125,16 @@ function problemOf(error: unknown): { readonly status: number; readonly body: un
     status: status >= 400 && status < 600 ? status : 500,
     body: { error: { code: status < 500 ? 'invalid-input' : 'internal', message } },
   };
+}
+
+/** The same value as plain JSON data, with every decimal as text in plain notation. */
+function plain(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (isDecimal(value)) return formatDecimal(value);
+  if (Array.isArray(value)) return value.map(plain);
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plain(member)]));
+}
+
+function isDecimal(value: object): value is Decimal {
+  return 'toFixed' in value && typeof value.toFixed === 'function' && 'c' in value && 'e' in value;
 }

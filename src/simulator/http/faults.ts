@@ -1,98 +1,141 @@
-import type { ContentEncoding } from './reply.ts';
+import { z } from 'zod';
+import { milliseconds, unixMilliseconds } from '../schemas.ts';
 
 /**
  * Everything that can go wrong between a client and the exchange, on demand. A fault says what goes wrong, for
  * which requests, how often and with which probability; the same seed and the same requests give the same faults.
  */
 
-/** What goes wrong. Times in milliseconds of real time, except `ageMs`, which is exchange time. */
-export type FaultEffect =
-  /** The request waits before the exchange looks at it, or the finished reply waits before it leaves. */
-  | {
-      readonly kind: 'latency';
-      readonly delayMs: number;
-      readonly jitterMs?: number;
-      /** Lognormal around `delayMs` as the median: standard deviation of the logarithm. */
-      readonly sigma?: number;
-      /** No wait is longer. */
-      readonly maxMs?: number;
-      readonly at?: 'request' | 'reply';
-    }
-  /** The connection is reset before the exchange looked at the request: no effect. */
-  | { readonly kind: 'reset' }
-  /** The request is never looked at and never answered: no effect. */
-  | { readonly kind: 'hang' }
-  /** The request has its effect, then the reply is lost: the connection is reset, or stays silent. */
-  | { readonly kind: 'lostReply'; readonly connection?: LostConnection }
-  /**
-   * The client loses the connection at once, or sees silence; the request reaches the exchange `delayMs`
-   * later, is checked only then, and has its effect. Without `delayMs` it waits for `release`.
-   */
-  | { readonly kind: 'appliedLate'; readonly delayMs?: number; readonly connection?: LostConnection }
-  /** An error status instead of the reply; with `applied` the request has had its effect all the same. */
-  | ({
-      readonly kind: 'status';
-      readonly status: number;
-      readonly applied?: boolean;
-      readonly code?: number;
-      readonly message?: string;
-      readonly errors?: Readonly<Record<string, readonly string[]>>;
-    } & RetryAfter)
-  /** What stands before the API answers by itself: HTML, or no body; says nothing about key, order or loan. */
-  | ({
-      readonly kind: 'gatewayStatus';
-      readonly status: number;
-      readonly body?: 'html' | 'empty';
-      readonly applied?: boolean;
-    } & RetryAfter)
-  /** HTTP 503 in one of its three meanings: executed all the same, failed, or shed for overload. */
-  | ({ readonly kind: 'unavailable'; readonly meaning: 'executed' | 'failed' | 'overloaded' } & RetryAfter)
-  /** Commands of one sort are refused before they have an effect, all others go on. */
-  | ({
-      readonly kind: 'refusal';
-      readonly of: RefusedCommands;
-      /** 503 when absent. */
-      readonly status?: number;
-      readonly code?: number;
-      readonly message?: string;
-    } & RetryAfter)
-  /** An order is accepted and cancelled at once by the exchange, with the status that its reply has. */
-  | { readonly kind: 'orderCancelled'; readonly status?: string }
-  /** A complete HTTP reply whose JSON ends in the middle. */
-  | { readonly kind: 'truncatedJson' }
-  /** The connection breaks in the middle of the body. */
-  | { readonly kind: 'cutBody' }
-  /** A body that is not JSON: damaged at a random place, or `body` verbatim (an HTML page of a proxy, say). */
-  | { readonly kind: 'malformedJson'; readonly body?: string }
-  /** Reads are answered from the state of `ageMs` ago, at the earliest of the moment of injection. */
-  | { readonly kind: 'stale'; readonly ageMs: number }
-  /** One field of every record changes its type. */
-  | { readonly kind: 'wrongTypes' }
-  /** One field of every record is missing. */
-  | { readonly kind: 'missingField'; readonly field?: string }
-  /** One record of a list is broken, the others are whole; with `market`: those of that market. */
-  | { readonly kind: 'badRecord'; readonly market?: string }
-  /** The body is compressed, whatever the request asked for. */
-  | { readonly kind: 'compressed'; readonly encoding?: ContentEncoding }
-  /** A list is valid and empty. */
-  | { readonly kind: 'emptyList' }
-  /** Every main balance, and the free margin of every position, is 0. */
-  | { readonly kind: 'zeroBalance' }
-  /** One more record with nulls, as of a position being opened; `inPlace`: one of those there are. */
-  | { readonly kind: 'nullRecord'; readonly market?: string; readonly inPlace?: boolean }
-  /** The field of every record, or every null, is the empty text. */
-  | { readonly kind: 'emptyString'; readonly field?: string };
+const LOST_CONNECTION = z.enum(['reset', 'hang']);
+const REFUSED_COMMANDS = z.enum(['orders', 'openingOrders', 'reduceOnlyOrders', 'cancels']);
+const OPTIONAL_TEXT = z.string().exactOptional();
+const OPTIONAL_FLAG = z.boolean().exactOptional();
+const OPTIONAL_MS = milliseconds.exactOptional();
+const OPTIONAL_CODE = z.number().int().exactOptional();
+const ERROR_STATUS = z.number().int().min(400).max(599);
 
 /** A Retry-After header: whole seconds (rounded up), seconds with decimals, or a date. */
-export interface RetryAfter {
-  readonly retryAfterMs?: number;
-  readonly retryAfterAs?: 'seconds' | 'decimals' | 'date';
-}
+const RETRY_AFTER = {
+  retryAfterMs: OPTIONAL_MS,
+  retryAfterAs: z.enum(['seconds', 'decimals', 'date']).exactOptional(),
+};
 
-export type RefusedCommands = 'orders' | 'openingOrders' | 'reduceOnlyOrders' | 'cancels';
+/** `FAULT_KINDS` says what each does. */
+const EFFECT = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('latency'),
+    delayMs: milliseconds,
+    jitterMs: OPTIONAL_MS,
+    /** Lognormal around `delayMs` as the median: standard deviation of the logarithm. */
+    sigma: z.number().min(0).max(5).exactOptional(),
+    maxMs: OPTIONAL_MS,
+    at: z.enum(['request', 'reply']).exactOptional(),
+  }),
+  z.strictObject({ kind: z.literal('reset') }),
+  z.strictObject({ kind: z.literal('hang') }),
+  z.strictObject({ kind: z.literal('lostReply'), connection: LOST_CONNECTION.exactOptional() }),
+  z.strictObject({
+    kind: z.literal('appliedLate'),
+    /** Waits for `release` when absent; the request is checked only when it arrives. */
+    delayMs: OPTIONAL_MS,
+    connection: LOST_CONNECTION.exactOptional(),
+  }),
+  z.strictObject({
+    kind: z.literal('status'),
+    status: z.number().int().min(200).max(599),
+    applied: OPTIONAL_FLAG,
+    code: OPTIONAL_CODE,
+    message: OPTIONAL_TEXT,
+    errors: z.record(z.string(), z.array(z.string())).exactOptional(),
+    ...RETRY_AFTER,
+  }),
+  /** Says nothing about key, order or loan. */
+  z.strictObject({
+    kind: z.literal('gatewayStatus'),
+    status: ERROR_STATUS,
+    body: z.enum(['html', 'empty']).exactOptional(),
+    applied: OPTIONAL_FLAG,
+    ...RETRY_AFTER,
+  }),
+  z.strictObject({
+    kind: z.literal('unavailable'),
+    meaning: z.enum(['executed', 'failed', 'overloaded']),
+    ...RETRY_AFTER,
+  }),
+  z.strictObject({
+    kind: z.literal('refusal'),
+    of: REFUSED_COMMANDS,
+    /** 503 when absent. */
+    status: ERROR_STATUS.exactOptional(),
+    code: OPTIONAL_CODE,
+    message: OPTIONAL_TEXT,
+    ...RETRY_AFTER,
+  }),
+  z.strictObject({ kind: z.literal('orderCancelled'), status: OPTIONAL_TEXT }),
+  z.strictObject({ kind: z.literal('truncatedJson') }),
+  z.strictObject({ kind: z.literal('cutBody') }),
+  /** Damaged at a random place, or `body` verbatim (an HTML page of a proxy, say). */
+  z.strictObject({ kind: z.literal('malformedJson'), body: OPTIONAL_TEXT }),
+  /** Exchange time, all other times of effects are real time. */
+  z.strictObject({ kind: z.literal('stale'), ageMs: milliseconds.min(1) }),
+  z.strictObject({ kind: z.literal('wrongTypes') }),
+  z.strictObject({ kind: z.literal('missingField'), field: OPTIONAL_TEXT }),
+  z.strictObject({ kind: z.literal('badRecord'), market: OPTIONAL_TEXT }),
+  z.strictObject({ kind: z.literal('compressed'), encoding: z.enum(['gzip', 'br']).exactOptional() }),
+  z.strictObject({ kind: z.literal('emptyList') }),
+  z.strictObject({ kind: z.literal('zeroBalance') }),
+  z.strictObject({ kind: z.literal('nullRecord'), market: OPTIONAL_TEXT, inPlace: OPTIONAL_FLAG }),
+  z.strictObject({ kind: z.literal('emptyString'), field: OPTIONAL_TEXT }),
+]);
 
+/** A fault as it comes from outside, on the control API and on the command line. */
+export const FAULT = z
+  .strictObject({
+    effect: EFFECT,
+    /** Which requests it is for; what is left out matches everything. */
+    target: z
+      .strictObject({
+        /** Endpoint name, as in the request log, `*` or absent for all. */
+        endpoint: OPTIONAL_TEXT,
+        account: OPTIONAL_TEXT,
+        /** Index of the base address. */
+        region: z.number().int().min(0).exactOptional(),
+      })
+      .exactOptional(),
+    /** Chance per matching request; 1 when absent. */
+    probability: z.number().min(0).max(1).exactOptional(),
+    /** So many requests are hit, then the fault is spent; unlimited when absent. */
+    count: z.number().int().min(1).exactOptional(),
+    /** So many matching requests go by first. */
+    skip: z.number().int().min(0).exactOptional(),
+    /** In force from then on and before then. */
+    fromMs: unixMilliseconds.exactOptional(),
+    untilMs: unixMilliseconds.exactOptional(),
+    /** The same, counted from the injection and from its beginning. */
+    afterMs: OPTIONAL_MS,
+    forMs: milliseconds.min(1).exactOptional(),
+    /** Begins again and again, each time for `forMs`. */
+    everyMs: milliseconds.min(1).exactOptional(),
+  })
+  .refine(
+    ({ fromMs, afterMs }) => fromMs === undefined || afterMs === undefined,
+    'give fromMs or afterMs, not both',
+  )
+  .refine(
+    ({ forMs, untilMs, everyMs }) => forMs === undefined || untilMs === undefined || everyMs !== undefined,
+    'give untilMs or forMs, not both, unless everyMs repeats it',
+  )
+  .refine(
+    ({ forMs, everyMs }) => everyMs === undefined || (forMs !== undefined && forMs <= everyMs),
+    'everyMs needs a forMs that is not longer',
+  );
+
+export type FaultSpec = Readonly<z.infer<typeof FAULT>>;
+export type FaultEffect = Readonly<z.infer<typeof EFFECT>>;
+export type RetryAfter = Pick<Extract<FaultEffect, { kind: 'status' }>, keyof typeof RETRY_AFTER>;
+type RefusedCommands = z.infer<typeof REFUSED_COMMANDS>;
 /** Whether a client that loses its reply sees a reset or nothing at all. */
-export type LostConnection = 'reset' | 'hang';
+export type LostConnection = z.infer<typeof LOST_CONNECTION>;
 
 export type FaultKind = FaultEffect['kind'];
 
@@ -126,34 +169,6 @@ export const FAULT_KINDS: Readonly<Record<FaultKind, string>> = {
     'one more position with nulls, as of one being opened (market=NAME); with inPlace=true one of those there are',
   emptyString: 'field=NAME of every record is an empty text; without field, every null',
 };
-
-/** Which requests a fault is for; what is left out matches everything. */
-interface FaultTarget {
-  /** Endpoint name, as in the request log, `*` or absent for all. */
-  readonly endpoint?: string;
-  readonly account?: string;
-  /** Index of the base address. */
-  readonly region?: number;
-}
-
-export interface FaultSpec {
-  readonly effect: FaultEffect;
-  readonly target?: FaultTarget;
-  /** Chance per matching request, 0 to 1; 1 when absent. */
-  readonly probability?: number;
-  /** So many requests are hit, then the fault is spent; unlimited when absent. */
-  readonly count?: number;
-  /** So many matching requests go by first. */
-  readonly skip?: number;
-  /** In force from then on and before then, Unix milliseconds of exchange time. */
-  readonly fromMs?: number;
-  readonly untilMs?: number;
-  /** The same, counted from the injection and from its beginning. */
-  readonly afterMs?: number;
-  readonly forMs?: number;
-  /** Begins again and again, each time for `forMs`. */
-  readonly everyMs?: number;
-}
 
 export interface InjectedFault extends FaultSpec {
   readonly id: number;

@@ -1,35 +1,65 @@
-import type { Decimal } from '../../core/quantities/decimal.ts';
-import type { PositionLeg } from './types.ts';
+import { z } from 'zod';
+import {
+  decimalText,
+  milliseconds,
+  nonNegativeDecimal,
+  positiveDecimal,
+  unixMilliseconds,
+} from '../schemas.ts';
 
-/** What happens to a market in a crash, besides its price. */
-export type MarketCondition =
-  /** The amounts of the book times `factor` (0: nobody there); `spread`: bid to ask, a fraction of the price, at least. */
-  | { readonly kind: 'depth'; readonly market: string; readonly factor?: Decimal; readonly spread?: Decimal }
-  /** Mark minus last, as a fraction of the last price; reached in a straight line within `overMs`. */
-  | { readonly kind: 'basis'; readonly market: string; readonly ratio: Decimal; readonly overMs?: number }
-  /** The exchange closes a position, or an amount of it, at mark and without a fee. */
-  | {
-      readonly kind: 'deleverage';
-      readonly account: string;
-      readonly market: string;
-      readonly positionSide?: PositionLeg;
-      readonly amount?: Decimal;
-    }
-  | ({ readonly kind: 'terms'; readonly market: string } & MarketTermsChange)
-  /** Maintenance: no order is taken and none trades; liquidation goes on. */
-  | { readonly kind: 'halt' | 'reopen'; readonly market: string }
-  /** Orders vanish, positions are settled at mark, and the market does not exist any more for customers. */
-  | { readonly kind: 'delist'; readonly market: string }
-  /** Open orders vanish without a word, of everybody or of one account. */
-  | { readonly kind: 'dropOrders'; readonly market: string; readonly account?: string }
-  | { readonly kind: 'rename'; readonly market: string; readonly to: string };
+const OPTIONAL_DECIMAL = positiveDecimal.exactOptional();
+const market = z.string();
 
-export interface MarketTermsChange {
-  readonly amountStep?: Decimal;
-  readonly priceStep?: Decimal;
-  readonly minAmount?: Decimal;
-  readonly maintenanceMargin?: Decimal;
-}
+/** From now on and for good where left out. */
+const WHEN = {
+  fromMs: unixMilliseconds.exactOptional(),
+  untilMs: unixMilliseconds.exactOptional(),
+  afterMs: milliseconds.exactOptional(),
+  forMs: milliseconds.min(1).exactOptional(),
+};
+
+const TERMS = {
+  amountStep: OPTIONAL_DECIMAL,
+  priceStep: OPTIONAL_DECIMAL,
+  minAmount: OPTIONAL_DECIMAL,
+  maintenanceMargin: OPTIONAL_DECIMAL,
+};
+
+/** What happens to a market in a crash besides its price, and when; `CONDITION_KINDS` says what each kind does. */
+export const CONDITION = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('depth'),
+    market,
+    factor: nonNegativeDecimal.exactOptional(),
+    spread: nonNegativeDecimal.exactOptional(),
+    ...WHEN,
+  }),
+  z.strictObject({
+    kind: z.literal('basis'),
+    market,
+    ratio: decimalText,
+    overMs: milliseconds.exactOptional(),
+    ...WHEN,
+  }),
+  z.strictObject({
+    kind: z.literal('deleverage'),
+    account: z.string(),
+    market,
+    positionSide: z.enum(['LONG', 'SHORT', 'BOTH']).exactOptional(),
+    amount: OPTIONAL_DECIMAL,
+    ...WHEN,
+  }),
+  z.strictObject({ kind: z.literal('terms'), market, ...TERMS, ...WHEN }),
+  z.strictObject({ kind: z.enum(['halt', 'reopen']), market, ...WHEN }),
+  z.strictObject({ kind: z.literal('delist'), market, ...WHEN }),
+  z.strictObject({ kind: z.literal('dropOrders'), market, account: z.string().exactOptional(), ...WHEN }),
+  z.strictObject({ kind: z.literal('rename'), market, to: z.string(), ...WHEN }),
+]);
+
+type WithoutWhen<T> = T extends unknown ? Readonly<Omit<T, keyof typeof WHEN>> : never;
+
+export type MarketCondition = WithoutWhen<z.infer<typeof CONDITION>>;
+export type MarketTermsChange = Pick<Extract<MarketCondition, { kind: 'terms' }>, keyof typeof TERMS>;
 
 /** Unix milliseconds of exchange time; from now on and for good where left out. */
 export interface ConditionWindow {

@@ -1,0 +1,19 @@
+import { z } from 'zod';
+import { type Decimal, isDecimalString, toDecimal, ZERO } from '../core/quantities/decimal.ts';
+
+/** A decimal as text; numbers are refused, because they may have lost digits before they got here. */
+export const decimalText = z
+  .string()
+  .refine(isDecimalString, 'must be a decimal as a string, such as "0.5"')
+  .transform((text): Decimal => toDecimal(text));
+export const positiveDecimal = decimalText.refine((value) => value.gt(ZERO), 'must be greater than 0');
+export const nonNegativeDecimal = decimalText.refine((value) => value.gte(ZERO), 'must not be less than 0');
+
+export const milliseconds = z
+  .number()
+  .int()
+  .min(0)
+  .max(365 * 24 * 3_600_000);
+
+/** A moment of exchange time. */
+export const unixMilliseconds = z.number().int().min(0).max(8.64e15);
