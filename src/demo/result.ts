@@ -1,4 +1,4 @@
-import { decimal, parseDecimal, toNumber, ZERO } from '../core/quantities/decimal.ts';
+import { parseDecimal, toNumber, ZERO } from '../core/quantities/decimal.ts';
 import type { LedgerEntry } from '../simulator/model/ledger-entry.ts';
 import { CHARACTERS, type DemoCharacter, twinOf } from './accounts.ts';
 import { COVER_AT } from './config.ts';
@@ -26,9 +26,6 @@ export interface AccountResult {
   readonly twinLiquidated: boolean | null;
   readonly closedFraction: number | null;
 }
-
-/** Why the demo did not show what it should; empty when it did. */
-export type Failures = readonly string[];
 
 /** Whether the borrower was told in time. All by the order of the exchange's ledger. */
 export interface CreditLineWarning {
@@ -60,7 +57,8 @@ export interface Evidence {
   readonly isReal: boolean;
 }
 
-const CALLS: ReadonlySet<string> = new Set(['margin_call', 'liquidation_started', 'liquidation']);
+const LIQUIDATIONS: ReadonlySet<string> = new Set(['liquidation_started', 'liquidation']);
+const CALLS: ReadonlySet<string> = new Set(['margin_call', ...LIQUIDATIONS]);
 
 export function resultOf({ ledger, breaches, speed, alerts }: Evidence): DemoResult {
   const accounts = CHARACTERS.map((character) => accountResult(character, ledger));
@@ -90,8 +88,6 @@ function accountResult({ id, kind }: DemoCharacter, ledger: readonly LedgerEntry
   };
 }
 
-const LIQUIDATIONS: ReadonlySet<string> = new Set(['liquidation_started', 'liquidation']);
-
 function happened(ledger: readonly LedgerEntry[], accountId: string, kinds: ReadonlySet<string>): boolean {
   return ledger.some((entry) => entry.accountId === accountId && kinds.has(entry.kind));
 }
@@ -103,7 +99,7 @@ function closedBy(ledger: readonly LedgerEntry[], accountId: string): number {
       .filter((entry) => entry.accountId === accountId && entry.kind === kind)
       .reduce((total, { amount }) => total.plus(parseDecimal(amount ?? '0') ?? ZERO), ZERO);
   const opened = sum('position_seeded');
-  return opened.eq(decimal('0')) ? 0 : toNumber(sum('fill')) / toNumber(opened);
+  return opened.eq(ZERO) ? 0 : toNumber(sum('fill')) / toNumber(opened);
 }
 
 function isOurs({ accountId }: LedgerEntry): boolean {
@@ -154,11 +150,11 @@ export function creditLineWarningsOf({ ledger, cureAlerts }: Evidence): readonly
 const CREDIT_LINE_CALLS: ReadonlySet<string> = new Set(['loan_margin_call', 'loan_liquidation']);
 
 /**
- * What must not have happened, by the ledger. With real prices an account that was reduced and would have come through
+ * What must not have happened, by the ledger; empty when the demo showed what it should. With real prices an account that was reduced and would have come through
  * without is no failure, as nobody could have known: `hindsightOf` names it. One that was reduced while the prices
  * moved away from its liquidation is.
  */
-export function failuresOf(evidence: Evidence): Failures {
+export function failuresOf(evidence: Evidence): readonly string[] {
   const { ledger, wayToLiquidation, isReal } = evidence;
   const required = CHARACTERS.filter((character) => character.required);
   const lost = required
