@@ -12,17 +12,12 @@ import { type RunningSimulator, startSimulatedExchange } from '../simulator/star
 import { CHARACTERS, demoCreditLine, seedOf, twinOf } from './accounts.ts';
 import { demoConfigText, FIRES_BELOW, secretNames } from './config.ts';
 import { COIN, demoMarkets, PERPETUAL, SPOT } from './market.ts';
-import { type PlayedPrices, playedPrices } from './prices.ts';
+import { type PlayedPrices, type PriceOptions, playedPrices } from './prices.ts';
 import { creditLineWarningsOf, type Evidence, failuresOf, hindsightOf, resultOf } from './result.ts';
 import { type Bound, Tape } from './tape.ts';
 import { Witness } from './witness.ts';
 
-export interface DemoOptions {
-  readonly seed: number;
-  /** What the market does, by name, unless there are candles. */
-  readonly scenario: string;
-  /** Text of a file of candles. */
-  readonly pricesCsv?: string;
+export interface DemoOptions extends Omit<PriceOptions, 'windowMs'> {
   /** Real time. */
   readonly durationMs: number;
   /** Exchange time per real time; also divides every duration of the daemon's config. */

@@ -21,14 +21,6 @@ export interface DemoRow {
   readonly twinSide: WatchedSide;
 }
 
-export interface DemoMarket {
-  readonly name: string;
-  readonly last: number;
-  readonly start: number;
-  /** Recent prices, oldest first. */
-  readonly history: readonly number[];
-}
-
 export interface DemoEvent {
   readonly atMs: number;
   readonly tone: 'info' | 'good' | 'warning' | 'danger';
@@ -43,7 +35,13 @@ export interface DemoFrame {
   readonly speed: number;
   readonly elapsedMs: number;
   readonly durationMs: number;
-  readonly market: DemoMarket;
+  readonly market: {
+    readonly name: string;
+    readonly last: number;
+    readonly start: number;
+    /** Recent prices, oldest first. */
+    readonly history: readonly number[];
+  };
   readonly rows: readonly DemoRow[];
   readonly events: readonly DemoEvent[];
 }
@@ -88,7 +86,7 @@ function header(frame: DemoFrame, { paint, columns }: Canvas): string[] {
   ];
 }
 
-function marketLine(market: DemoMarket, { paint }: Canvas): string {
+function marketLine(market: DemoFrame['market'], { paint }: Canvas): string {
   const change = market.last / market.start - 1;
   const style: Style = change < 0 ? 'red' : 'green';
   return [
