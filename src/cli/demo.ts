@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Demo } from '../app.ts';
 import { outcomeLines } from '../demo/outcome.ts';
-import { createScreen } from '../demo/screen.ts';
-import { renderFrame } from '../demo/view.ts';
-import { delay, Watcher } from '../demo/watcher.ts';
+import { inSeconds, renderFrame } from '../demo/view.ts';
+import { Watcher } from '../demo/watcher.ts';
 import { UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson } from './help.ts';
@@ -134,22 +134,37 @@ async function watch(io: CliIo, flags: Flags, demo: Demo): Promise<number> {
   return watcher.elapsedMs;
 }
 
+const ESC = '\u001b[';
+const HIDE_CURSOR = `${ESC}?25l`;
+const SHOW_CURSOR = `${ESC}?25h`;
+const CLEAR_TO_END = `${ESC}0J`;
+const CLEAR_LINE = `${ESC}K`;
+
+/** Each frame over the one before, in one write so that nothing flickers. The last is left standing. */
 async function drawUntil(io: CliIo, watcher: Watcher, ended: AbortSignal): Promise<void> {
-  const screen = createScreen(io);
-  const canvas = () => ({
-    columns: screen.columns(),
-    paint: (style: Parameters<typeof paint>[2], text: string) => paint(io, 'stdout', style, text),
-  });
+  let drawn = 0;
+  const size = (name: 'columns' | 'rows', fallback: number): number => {
+    const value = name in io.stdout ? Number(Reflect.get(io.stdout, name)) : Number.NaN;
+    return Number.isInteger(value) && value > 0 ? value : fallback;
+  };
   const draw = () => {
     watcher.look();
-    screen.draw(renderFrame(watcher.frame(), canvas()));
+    const frame = renderFrame(watcher.frame(), {
+      columns: size('columns', 100),
+      paint: (style, text) => paint(io, 'stdout', style, text),
+    });
+    // A frame taller than the terminal would scroll, and its first lines could not be reached again.
+    const shown = frame.slice(0, size('rows', 40) - 1);
+    const up = drawn > 0 ? `${ESC}${drawn}A\r` : '';
+    io.stdout.write(`${up}${shown.map((line) => `${line}${CLEAR_LINE}\n`).join('')}${CLEAR_TO_END}`);
+    drawn = shown.length;
   };
-  screen.open();
+  io.stdout.write(HIDE_CURSOR);
   try {
     await repeatUntil(ended, FRAME_MS, draw);
     draw();
   } finally {
-    screen.close();
+    io.stdout.write(SHOW_CURSOR);
   }
 }
 
@@ -160,7 +175,7 @@ async function tellUntil(io: CliIo, flags: Flags, watcher: Watcher, ended: Abort
     const { events } = watcher;
     for (const event of events.slice(told)) {
       if (flags.json === true) printJson(io, { event: 'remark', ...event });
-      else printLine(io, `${(event.atMs / 1000).toFixed(1).padStart(6)} s  ${event.text}`);
+      else printLine(io, `${inSeconds(event.atMs).padStart(8)}  ${event.text}`);
     }
     told = events.length;
   };
@@ -178,7 +193,8 @@ async function tellUntil(io: CliIo, flags: Flags, watcher: Watcher, ended: Abort
 async function repeatUntil(ended: AbortSignal, everyMs: number, act: () => void): Promise<void> {
   while (!ended.aborted) {
     act();
-    await delay(everyMs, ended);
+    // A sleep that is cut short is how it ends, and no error.
+    await delay(everyMs, undefined, { signal: ended }).catch(() => undefined);
   }
 }
 

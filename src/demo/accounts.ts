@@ -41,20 +41,17 @@ const NOTIONAL = '30000';
 const HALF = '15000';
 /** LTV of the credit line at the start; its margin call comes at 75 %. */
 const LOAN = '20000';
-const CREDIT_LINE_TERMS = { initialLtv: decimal('0.7') } as const;
 
 export function seedOf(character: DemoCharacter, id: string, market: MarketSpec, coin: string): SeedAccount {
   const { kind, leverage } = character;
-  const worth = (value: string): Decimal =>
-    roundToStep(divide(decimal(value), market.price, 12, 'down'), market.amountStep, 'down');
   const position = (direction: SeedPosition['direction'], value: string): SeedPosition => ({
     market: market.name,
     direction,
-    amount: worth(value),
+    amount: coinsWorth(value, market),
   });
   const base = { id, hedgeMode: kind === 'hedged', leverage: Math.max(leverage, 1) };
   if (kind === 'borrower') {
-    return { ...base, collateral: {}, main: { [coin]: worth(NOTIONAL) }, positions: [] };
+    return { ...base, collateral: {}, main: { [coin]: coinsWorth(NOTIONAL, market) }, positions: [] };
   }
   const collateral = { USDT: divide(decimal(NOTIONAL), decimal(String(leverage)), 2, 'down') };
   const positions =
@@ -64,16 +61,15 @@ export function seedOf(character: DemoCharacter, id: string, market: MarketSpec,
 
 /** The credit line that a borrower takes, against all of the coins. */
 export function demoCreditLine(market: MarketSpec, coin: string) {
-  const collateralAmount = roundToStep(
-    divide(decimal(NOTIONAL), market.price, 12, 'down'),
-    market.amountStep,
-    'down',
-  );
   return {
     asset: 'USDT',
     amount: decimal(LOAN),
     collateralAsset: coin,
-    collateralAmount,
-    ...CREDIT_LINE_TERMS,
+    collateralAmount: coinsWorth(NOTIONAL, market),
+    initialLtv: decimal('0.7'),
   };
+}
+
+function coinsWorth(value: string, { price, amountStep }: MarketSpec): Decimal {
+  return roundToStep(divide(decimal(value), price, 12, 'down'), amountStep, 'down');
 }

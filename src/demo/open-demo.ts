@@ -1,38 +1,23 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { type Daemon, startDaemon } from '../app/daemon.ts';
 import { toNumber } from '../core/quantities/decimal.ts';
 import { watchOverDeath } from '../redis-server/death-watch.ts';
 import { startPrivateRedis } from '../redis-server/private-redis.ts';
 import { ENFORCED_RATE_LIMITS } from '../simulator/http/rate-limit.ts';
-import type { LedgerEntry } from '../simulator/model/ledger-entry.ts';
-import type { CreditLineView, MarketSpec, PositionSheet } from '../simulator/model/types.ts';
+import type { MarketSpec, PositionSheet } from '../simulator/model/types.ts';
 import { type RunningSimulator, startSimulatedExchange } from '../simulator/start-simulated-exchange.ts';
-import { CHARACTERS, type DemoCharacter, demoCreditLine, seedOf, twinOf } from './accounts.ts';
+import { CHARACTERS, demoCreditLine, seedOf, twinOf } from './accounts.ts';
 import { demoConfigText, FIRES_BELOW, secretNames } from './config.ts';
 import { COIN, demoMarkets, PERPETUAL, SPOT } from './market.ts';
-import { type PlayedPrices, playedPrices } from './prices.ts';
-import {
-  type CreditLineWarning,
-  creditLineWarningsOf,
-  type DemoResult,
-  type Evidence,
-  type Failures,
-  failuresOf,
-  hindsightOf,
-  resultOf,
-} from './result.ts';
-import { Stalls } from './stalls.ts';
+import { type PlayedPrices, type PriceOptions, playedPrices } from './prices.ts';
+import { creditLineWarningsOf, type Evidence, failuresOf, hindsightOf, resultOf } from './result.ts';
 import { type Bound, Tape } from './tape.ts';
 import { Witness } from './witness.ts';
 
-export interface DemoOptions {
-  readonly seed: number;
-  /** What the market does, by name, unless there are candles. */
-  readonly scenario: string;
-  /** Text of a file of candles. */
-  readonly pricesCsv?: string;
+export interface DemoOptions extends Omit<PriceOptions, 'windowMs'> {
   /** Real time. */
   readonly durationMs: number;
   /** Exchange time per real time; also divides every duration of the daemon's config. */
@@ -42,45 +27,14 @@ export interface DemoOptions {
   readonly signal: AbortSignal;
 }
 
-/** An account as the exchange has it now. */
-export interface DemoAccount {
-  readonly positions: readonly PositionSheet[];
-  readonly creditLines: readonly CreditLineView[];
-  readonly wasLiquidated: boolean;
-}
-
+/** What `openDemo` hands out; `close` ends everything that it started, in order. */
+export type Demo = ReturnType<typeof demoOf>;
 /** How it went so far. */
-export interface DemoOutcome {
-  readonly result: DemoResult;
-  readonly failures: Failures;
-  /** Ids of accounts that were reduced and would, as is known now, have come through without. */
-  readonly hindsight: readonly string[];
-  readonly creditLineWarnings: readonly CreditLineWarning[];
-  /** Longest time for which the machine let nothing of the demo run, the daemon included; real time. */
-  readonly longestStallMs: number;
-}
-
-export interface Demo {
-  readonly baseUrl: string;
-  readonly speed: number;
-  /** What is played, in words. */
-  readonly about: string;
-  readonly characters: readonly DemoCharacter[];
-  /** Lets time run. */
-  begin(): void;
-  /** Exchange time stands still from here on. */
-  halt(): void;
-  account(id: string): DemoAccount;
-  price(): number;
-  ledger(afterSeq: number): readonly LedgerEntry[];
-  /** Sentences of the daemon's alerts so far, oldest first. */
-  alerts(): readonly string[];
-  outcome(): DemoOutcome;
-  /** Ends everything that it started, in order. */
-  close(): Promise<void>;
-}
+export type DemoOutcome = ReturnType<Demo['outcome']>;
 
 const STOP_WITHIN_MS = 10_000;
+const STALL_RESOLUTION_MS = 20;
+const NS_PER_MS = 1e6;
 
 /**
  * A simulated exchange with its accounts, a private Redis and the daemon, all on loopback and all ended by
@@ -121,8 +75,8 @@ export async function openDemo(options: DemoOptions): Promise<Demo> {
     });
     closers.push(() => stopOrThrow(daemon));
     await witness.untilReady(options.signal);
-    const stalls = new Stalls();
-    closers.push(async () => stalls.end());
+    const stalls = monitorEventLoopDelay({ resolution: STALL_RESOLUTION_MS });
+    closers.push(async () => stalls.disable());
     return demoOf({ options, played, simulator, witness, stalls, close });
   } catch (error) {
     await close().catch(() => undefined);
@@ -191,11 +145,11 @@ interface Parts {
   readonly played: PlayedPrices;
   readonly simulator: RunningSimulator;
   readonly witness: Witness;
-  readonly stalls: Stalls;
+  readonly stalls: ReturnType<typeof monitorEventLoopDelay>;
   readonly close: () => Promise<void>;
 }
 
-function demoOf({ options, played, simulator, witness, stalls, close }: Parts): Demo {
+function demoOf({ options, played, simulator, witness, stalls, close }: Parts) {
   const { model, exchange } = simulator;
   const startPrice = toNumber(model.market(PERPETUAL)?.mark ?? played.startPrice);
   const bounds = new Map(CHARACTERS.map(({ id }) => [id, [...boundsOf(model.openPositions(twinOf(id)))]]));
@@ -216,36 +170,44 @@ function demoOf({ options, played, simulator, witness, stalls, close }: Parts): 
   return {
     baseUrl: simulator.baseUrl,
     speed: options.speed,
+    /** What is played, in words. */
     about: played.about,
     characters: CHARACTERS,
+    /** Lets time run. */
     begin() {
-      stalls.begin();
+      stalls.reset();
+      stalls.enable();
       const spot = model.market(SPOT)?.spec as MarketSpec;
       exchange.setPriceSource(SPOT, tape.hear(played.sourceFrom(spot, model.nowMs())));
       exchange.clock.setSpeed(options.speed);
     },
+    /** Exchange time stands still from here on. */
     halt() {
       exchange.catchUp();
       exchange.clock.setSpeed(0);
-      stalls.end();
+      stalls.disable();
     },
-    account: (id) => ({
+    /** As the exchange has it now. */
+    account: (id: string) => ({
       positions: model.openPositions(id),
       creditLines: model.creditLines(id),
       wasLiquidated:
         model.ledger({ accountId: id, kinds: ['liquidation_started', 'liquidation'], limit: 1 }).length > 0,
     }),
     price: () => toNumber(model.market(PERPETUAL)?.last ?? played.startPrice),
-    ledger: (afterSeq) => model.ledger({ afterSeq }),
-    alerts: () => witness.alerts,
+    ledger: (afterSeq: number) => model.ledger({ afterSeq }),
+    /** Sentences of the daemon's alerts so far, oldest first. */
+    alerts: (): readonly string[] => witness.alerts,
     outcome: () => {
       const seen = evidence();
       return {
         result: resultOf(seen),
         failures: failuresOf(seen),
+        /** Ids of accounts that were reduced and would, as is known now, have come through without. */
         hindsight: hindsightOf(seen),
         creditLineWarnings: creditLineWarningsOf(seen),
-        longestStallMs: stalls.longestMs(),
+        /** Longest time for which the machine let nothing of the demo run, the daemon included; real time. */
+        longestStallMs: stalls.count === 0 ? 0 : Math.max(0, stalls.max / NS_PER_MS - STALL_RESOLUTION_MS),
       };
     },
     close,

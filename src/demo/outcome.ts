@@ -3,6 +3,7 @@ import { tableLines } from '../cli/table.ts';
 import type { DemoCharacter } from './accounts.ts';
 import type { Demo, DemoOutcome } from './open-demo.ts';
 import type { AccountResult, CreditLineWarning } from './result.ts';
+import { inSeconds, percent } from './view.ts';
 
 type Shown = Pick<Demo, 'characters' | 'speed'>;
 
@@ -75,7 +76,7 @@ function cells(
     required ? about : `${about} (not required)`,
     liquidated ? 'liquidated' : 'came through',
     twinLiquidated ? 'liquidated' : 'came through',
-    `${(100 * closedFraction).toFixed(1)} %`,
+    percent(closedFraction),
   ];
 }
 
@@ -90,8 +91,4 @@ function creditLineWords({ calledAtMs, toldAtMs, inTime }: CreditLineWarning): s
   if (toldAtMs === null) return 'margin call, and never told';
   if (!inTime) return 'told only after its margin call';
   return `told ${inSeconds(calledAtMs - toldAtMs)} of market time before its margin call`;
-}
-
-function inSeconds(durationMs: number): string {
-  return `${(durationMs / 1000).toFixed(1)} s`;
 }

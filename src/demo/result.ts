@@ -1,44 +1,8 @@
-import { decimal, parseDecimal, toNumber, ZERO } from '../core/quantities/decimal.ts';
+import { parseDecimal, toNumber, ZERO } from '../core/quantities/decimal.ts';
 import type { LedgerEntry } from '../simulator/model/ledger-entry.ts';
 import { CHARACTERS, type DemoCharacter, twinOf } from './accounts.ts';
 import { COVER_AT } from './config.ts';
 import type { Breach } from './tape.ts';
-
-/** How the demo went, counted from the ledger of the exchange. */
-export interface DemoResult {
-  /** Accounts with positions that were liquidated, wholly or in part; each counts once. */
-  readonly liquidations: { readonly protected: number; readonly unprotected: number };
-  /** Of the size of all protected positions at the start, what orders closed. */
-  readonly closedFraction: number;
-  readonly accounts: readonly AccountResult[];
-  /** Requests of the daemon that the exchange carried out: orders and cancels. */
-  readonly actions: number;
-  /** Real time from the price that broke the first rule's threshold to the order received by the exchange. */
-  readonly breachToOrderMs: { readonly p50: number | null; readonly p99: number | null };
-  /** Firings and alarms that were delivered, of the protected accounts. */
-  readonly alerts: number;
-}
-
-export interface AccountResult {
-  readonly id: string;
-  /** `null`: a credit line, which the daemon cannot repay, so that it counts neither as saved nor as lost. */
-  readonly liquidated: boolean | null;
-  readonly twinLiquidated: boolean | null;
-  readonly closedFraction: number | null;
-}
-
-/** Why the demo did not show what it should; empty when it did. */
-export type Failures = readonly string[];
-
-/** Whether the borrower was told in time. All by the order of the exchange's ledger. */
-export interface CreditLineWarning {
-  readonly id: string;
-  /** `null`: its margin call never came. */
-  readonly calledAtMs: number | null;
-  /** Of the first alert that says what would cure the credit line; `null`: there was none. */
-  readonly toldAtMs: number | null;
-  readonly inTime: boolean;
-}
 
 /** An alert with figures that say what would cure a credit line, as it was delivered. */
 export interface CureAlert {
@@ -60,27 +24,41 @@ export interface Evidence {
   readonly isReal: boolean;
 }
 
-const CALLS: ReadonlySet<string> = new Set(['margin_call', 'liquidation_started', 'liquidation']);
+const LIQUIDATIONS: ReadonlySet<string> = new Set(['liquidation_started', 'liquidation']);
+const CALLS: ReadonlySet<string> = new Set(['margin_call', ...LIQUIDATIONS]);
 
-export function resultOf({ ledger, breaches, speed, alerts }: Evidence): DemoResult {
+export type AccountResult = ReturnType<typeof accountResult>;
+/** Whether the borrower was told in time. */
+export type CreditLineWarning = ReturnType<typeof creditLineWarningsOf>[number];
+
+/** How the demo went, counted from the ledger of the exchange. */
+export function resultOf({ ledger, breaches, speed, alerts }: Evidence) {
   const accounts = CHARACTERS.map((character) => accountResult(character, ledger));
   const positions = accounts.filter(({ liquidated }) => liquidated !== null);
   const closed = positions.reduce((sum, { closedFraction }) => sum + (closedFraction ?? 0), 0);
   return {
+    /** Accounts with positions that were liquidated, wholly or in part; each counts once. */
     liquidations: {
       protected: accounts.filter(({ liquidated }) => liquidated === true).length,
       unprotected: accounts.filter(({ twinLiquidated }) => twinLiquidated === true).length,
     },
-    // All of the same notional, so that the mean of the fractions is the fraction of the whole.
+    /**
+     * Of the size of all protected positions at the start, what orders closed: they are of the same notional, so that
+     * the mean of the fractions is the fraction of the whole.
+     */
     closedFraction: rounded(closed / Math.max(1, positions.length), 4),
     accounts,
+    /** Requests of the daemon that the exchange carried out: orders and cancels. */
     actions: ledger.filter((entry) => isOurs(entry) && wasCarriedOut(entry)).length,
+    /** Real time from the price that broke the first rule's threshold to the order received by the exchange. */
     breachToOrderMs: reactionTimes(ledger, breaches, speed),
+    /** Firings and alarms that were delivered, of the protected accounts. */
     alerts,
   };
 }
 
-function accountResult({ id, kind }: DemoCharacter, ledger: readonly LedgerEntry[]): AccountResult {
+/** All `null`: a credit line, which the daemon cannot repay, so that it counts neither as saved nor as lost. */
+function accountResult({ id, kind }: DemoCharacter, ledger: readonly LedgerEntry[]) {
   if (kind === 'borrower') return { id, liquidated: null, twinLiquidated: null, closedFraction: null };
   return {
     id,
@@ -89,8 +67,6 @@ function accountResult({ id, kind }: DemoCharacter, ledger: readonly LedgerEntry
     closedFraction: rounded(closedBy(ledger, id), 4),
   };
 }
-
-const LIQUIDATIONS: ReadonlySet<string> = new Set(['liquidation_started', 'liquidation']);
 
 function happened(ledger: readonly LedgerEntry[], accountId: string, kinds: ReadonlySet<string>): boolean {
   return ledger.some((entry) => entry.accountId === accountId && kinds.has(entry.kind));
@@ -103,7 +79,7 @@ function closedBy(ledger: readonly LedgerEntry[], accountId: string): number {
       .filter((entry) => entry.accountId === accountId && entry.kind === kind)
       .reduce((total, { amount }) => total.plus(parseDecimal(amount ?? '0') ?? ZERO), ZERO);
   const opened = sum('position_seeded');
-  return opened.eq(decimal('0')) ? 0 : toNumber(sum('fill')) / toNumber(opened);
+  return opened.eq(ZERO) ? 0 : toNumber(sum('fill')) / toNumber(opened);
 }
 
 function isOurs({ accountId }: LedgerEntry): boolean {
@@ -115,11 +91,7 @@ function wasCarriedOut({ kind, details }: LedgerEntry): boolean {
 }
 
 /** The next order of the account after each breach; a breach that none follows before it is over counts not. */
-function reactionTimes(
-  ledger: readonly LedgerEntry[],
-  breaches: readonly Breach[],
-  speed: number,
-): DemoResult['breachToOrderMs'] {
+function reactionTimes(ledger: readonly LedgerEntry[], breaches: readonly Breach[], speed: number) {
   const orders = ledger.filter(({ kind }) => kind === 'order_placed');
   const times = breaches
     .flatMap(({ accountId, atMs }) => {
@@ -137,14 +109,16 @@ function reactionTimes(
   return { p50: at(0.5), p99: at(0.99) };
 }
 
-/** What the credit lines' owners were told, and when. */
-export function creditLineWarningsOf({ ledger, cureAlerts }: Evidence): readonly CreditLineWarning[] {
+/** What the credit lines' owners were told, and when; all by the order of the exchange's ledger. */
+export function creditLineWarningsOf({ ledger, cureAlerts }: Evidence) {
   return CHARACTERS.filter(({ kind }) => kind === 'borrower').map(({ id }) => {
     const call = ledger.find(({ accountId, kind }) => accountId === id && CREDIT_LINE_CALLS.has(kind));
     const told = cureAlerts.find(({ accountId }) => accountId === id);
     return {
       id,
+      /** `null`: its margin call never came. */
       calledAtMs: call?.atMs ?? null,
+      /** Of the first alert that says what would cure the credit line; `null`: there was none. */
       toldAtMs: told?.atMs ?? null,
       inTime: call === undefined || (told !== undefined && told.afterSeq < call.seq),
     };
@@ -154,11 +128,11 @@ export function creditLineWarningsOf({ ledger, cureAlerts }: Evidence): readonly
 const CREDIT_LINE_CALLS: ReadonlySet<string> = new Set(['loan_margin_call', 'loan_liquidation']);
 
 /**
- * What must not have happened, by the ledger. With real prices an account that was reduced and would have come through
+ * What must not have happened, by the ledger; empty when the demo showed what it should. With real prices an account that was reduced and would have come through
  * without is no failure, as nobody could have known: `hindsightOf` names it. One that was reduced while the prices
  * moved away from its liquidation is.
  */
-export function failuresOf(evidence: Evidence): Failures {
+export function failuresOf(evidence: Evidence): readonly string[] {
   const { ledger, wayToLiquidation, isReal } = evidence;
   const required = CHARACTERS.filter((character) => character.required);
   const lost = required

@@ -21,14 +21,6 @@ export interface DemoRow {
   readonly twinSide: WatchedSide;
 }
 
-export interface DemoMarket {
-  readonly name: string;
-  readonly last: number;
-  readonly start: number;
-  /** Recent prices, oldest first. */
-  readonly history: readonly number[];
-}
-
 export interface DemoEvent {
   readonly atMs: number;
   readonly tone: 'info' | 'good' | 'warning' | 'danger';
@@ -43,7 +35,13 @@ export interface DemoFrame {
   readonly speed: number;
   readonly elapsedMs: number;
   readonly durationMs: number;
-  readonly market: DemoMarket;
+  readonly market: {
+    readonly name: string;
+    readonly last: number;
+    readonly start: number;
+    /** Recent prices, oldest first. */
+    readonly history: readonly number[];
+  };
   readonly rows: readonly DemoRow[];
   readonly events: readonly DemoEvent[];
 }
@@ -79,16 +77,16 @@ export function renderFrame(frame: DemoFrame, canvas: Canvas): string[] {
 
 function header(frame: DemoFrame, { paint, columns }: Canvas): string[] {
   const share = Math.min(1, frame.elapsedMs / frame.durationMs);
-  const clock = `${seconds(frame.elapsedMs)} / ${seconds(frame.durationMs)}`;
-  const width = Math.max(10, Math.min(60, columns - clock.length - 4));
+  const passed = `${clock(frame.elapsedMs)} / ${clock(frame.durationMs)}`;
+  const width = Math.max(10, Math.min(60, columns - passed.length - 4));
   const done = Math.round(share * width);
   return [
     `${paint('bold', frame.title)}  ${paint('dim', `${frame.about}; time runs ${frame.speed} times as fast; ${frame.baseUrl}`)}`,
-    `${paint('cyan', '━'.repeat(done))}${paint('dim', '─'.repeat(width - done))}  ${clock}`,
+    `${paint('cyan', '━'.repeat(done))}${paint('dim', '─'.repeat(width - done))}  ${passed}`,
   ];
 }
 
-function marketLine(market: DemoMarket, { paint }: Canvas): string {
+function marketLine(market: DemoFrame['market'], { paint }: Canvas): string {
   const change = market.last / market.start - 1;
   const style: Style = change < 0 ? 'red' : 'green';
   return [
@@ -152,11 +150,12 @@ function eventLines(frame: DemoFrame, { paint }: Canvas): string[] {
   const styles = { info: 'dim', good: 'green', warning: 'yellow', danger: 'red' } as const;
   const shown = frame.events
     .slice(-EVENT_LINES)
-    .map((event) => `${paint('dim', seconds(event.atMs))}  ${paint(styles[event.tone], event.text)}`);
+    .map((event) => `${paint('dim', clock(event.atMs))}  ${paint(styles[event.tone], event.text)}`);
   return [...shown, ...Array<string>(EVENT_LINES - shown.length).fill('')];
 }
 
-function seconds(durationMs: number): string {
+/** `2:05` */
+function clock(durationMs: number): string {
   const total = Math.floor(durationMs / 1000);
   return `${Math.floor(total / 60)}:${String(total % 60).padStart(2, '0')}`;
 }
@@ -165,12 +164,17 @@ function price(value: number): string {
   return value.toFixed(value >= 1000 ? 1 : value >= 1 ? 3 : 6);
 }
 
-function percent(fraction: number): string {
+export function percent(fraction: number): string {
   return `${(100 * fraction).toFixed(1)} %`;
 }
 
-function signedPercent(fraction: number): string {
+export function signedPercent(fraction: number): string {
   return `${fraction < 0 ? '' : '+'}${percent(fraction)}`;
+}
+
+/** `12.3 s` */
+export function inSeconds(durationMs: number): string {
+  return `${(durationMs / 1000).toFixed(1)} s`;
 }
 
 function pad(text: string, width: number, end = false): string {

@@ -1,9 +1,31 @@
-import type { DemoCharacter } from './accounts.ts';
+import { twinOf } from './accounts.ts';
 import type { Demo } from './open-demo.ts';
-import { remarkOn } from './remarks.ts';
-import type { DemoEvent, DemoFrame, DemoRow, WatchedSide } from './view.ts';
+import {
+  type DemoEvent,
+  type DemoFrame,
+  inSeconds,
+  percent,
+  signedPercent,
+  type WatchedSide,
+} from './view.ts';
 
 const HISTORY_POINTS = 48;
+
+type LedgerEntry = ReturnType<Demo['ledger']>[number];
+type Remark = readonly [tone: DemoEvent['tone'], words: (entry: LedgerEntry) => string];
+
+/** Entries of the exchange's ledger that a person would want to hear of; most are not worth a word. */
+const REMARKS: { readonly [kind in LedgerEntry['kind']]?: Remark } = {
+  order_placed: [
+    'info',
+    ({ side = '', amount = '', price = '' }) => `reduce-only stop to ${side} ${amount} at ${price} or better`,
+  ],
+  fill: ['good', ({ side = '', amount = '', price = '' }) => `${side} ${amount} at ${price}`],
+  margin_call: ['warning', () => 'margin call'],
+  liquidation: ['danger', ({ amount = '', price = '' }) => `LIQUIDATED ${amount} at ${price}`],
+  loan_margin_call: ['warning', () => 'margin call of its credit line'],
+  loan_liquidation: ['danger', () => 'collateral of its credit line sold'],
+};
 
 /** What a frame shows, taken from the exchange itself and not from what the daemon believes. */
 export class Watcher {
@@ -13,7 +35,7 @@ export class Watcher {
   readonly #events: DemoEvent[] = [];
   readonly #history: number[] = [];
   #startPrice: number | undefined;
-  #lastSeq = 0;
+  #lastSeq: number;
   #alertsTold = 0;
 
   constructor(demo: Demo, durationMs: number) {
@@ -21,7 +43,6 @@ export class Watcher {
     this.#durationMs = durationMs;
     // What was before the beginning is no news.
     this.#lastSeq = demo.ledger(0).at(-1)?.seq ?? 0;
-    this.#alertsTold = 0;
   }
 
   /** Takes in what has happened since the last time. */
@@ -33,8 +54,9 @@ export class Watcher {
     const atMs = this.elapsedMs;
     for (const entry of this.#demo.ledger(this.#lastSeq)) {
       this.#lastSeq = entry.seq;
-      const remark = remarkOn(entry);
-      if (remark !== undefined) this.#events.push({ atMs, ...remark });
+      const [tone, words] = REMARKS[entry.kind] ?? [];
+      if (entry.accountId === null || tone === undefined || words === undefined) continue;
+      this.#events.push({ atMs, tone, text: `${entry.accountId}: ${words(entry)}` });
     }
     const alerts = this.#demo.alerts();
     for (const text of alerts.slice(this.#alertsTold))
@@ -62,7 +84,11 @@ export class Watcher {
       elapsedMs: this.elapsedMs,
       durationMs: this.#durationMs,
       market: { name: 'BTC_PERP', last, start: this.#startPrice ?? last, history: this.#history },
-      rows: this.#demo.characters.map((character) => this.#row(character)),
+      rows: this.#demo.characters.map(({ id, about }) => ({
+        about,
+        protectedSide: this.#side(id),
+        twinSide: this.#side(twinOf(id)),
+      })),
       events: this.#events,
     };
   }
@@ -70,7 +96,7 @@ export class Watcher {
   /** One line for logs. */
   line(): string {
     const { market, rows } = this.frame();
-    const change = 100 * (market.last / market.start - 1);
+    const change = signedPercent(market.last / market.start - 1);
     const nearest = rows
       .flatMap(({ about, protectedSide: { distance } }) =>
         distance === undefined ? [] : [{ about, distance }],
@@ -79,13 +105,8 @@ export class Watcher {
     const danger =
       nearest === undefined
         ? 'no position is open'
-        : `nearest to liquidation: ${nearest.about}, ${(100 * nearest.distance).toFixed(1)} %`;
-    const signed = `${change < 0 ? '' : '+'}${change.toFixed(1)}`;
-    return `${(this.elapsedMs / 1000).toFixed(1).padStart(6)} s  ${market.name} ${market.last} (${signed} %)  ${danger}`;
-  }
-
-  #row({ id, about }: DemoCharacter): DemoRow {
-    return { about, protectedSide: this.#side(id), twinSide: this.#side(`${id}-twin`) };
+        : `nearest to liquidation: ${nearest.about}, ${percent(nearest.distance)}`;
+    return `${inSeconds(this.elapsedMs).padStart(8)}  ${market.name} ${market.last} (${change})  ${danger}`;
   }
 
   #side(id: string): WatchedSide {
@@ -95,7 +116,7 @@ export class Watcher {
       const ltv = Number(creditLine.currentLtv.toString());
       const limit = Number(creditLine.marginCallLtv.toString());
       return {
-        size: `${(100 * ltv).toFixed(1)} % LTV`,
+        size: `${percent(ltv)} LTV`,
         distance: limit - ltv,
         state: creditLine.state ?? 'ok',
         wasLiquidated,
@@ -116,18 +137,4 @@ export class Watcher {
       wasLiquidated,
     };
   }
-}
-
-/** A sleep that ends early, without an error, when the demo does. */
-export function delay(delayMs: number, ended: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      ended.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, delayMs);
-    ended.addEventListener('abort', done, { once: true });
-    if (ended.aborted) done();
-  });
 }

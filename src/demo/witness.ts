@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { CureFigures } from '../core/ports/notifier.ts';
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
 import type { RunningSimulator } from '../simulator/start-simulated-exchange.ts';
@@ -5,6 +6,7 @@ import { CHARACTERS } from './accounts.ts';
 import type { CureAlert } from './result.ts';
 
 const READY_WITHIN_MS = 60_000;
+const READY_POLL_MS = 10;
 /** So that no part of the daemon runs for the first time when the market moves: in life it has run for long. */
 const WARM_AFTER_LOOKS = 4;
 
@@ -16,7 +18,6 @@ export class Witness {
   readonly #simulator: RunningSimulator;
   readonly #looks = new Map<string, number>();
   readonly #enforced = new Set(CHARACTERS.map(({ id }) => id));
-  #onEvaluated: () => void = () => {};
 
   constructor(simulator: RunningSimulator) {
     this.#simulator = simulator;
@@ -25,7 +26,6 @@ export class Witness {
   emit(event: DaemonEvent): void {
     if (event.kind === 'evaluated') {
       this.#looks.set(event.accountId, this.#looksAt(event.accountId) + 1);
-      this.#onEvaluated();
     }
     if (event.kind === 'said' && this.#enforced.has(event.message.accountId)) {
       const { kind, words, accountId, cures } = event.message;
@@ -60,19 +60,11 @@ export class Witness {
       ) && covered.every(({ id }) => simulator.model.openOrders(id).length > 0);
     const late = AbortSignal.timeout(READY_WITHIN_MS);
     const bound = AbortSignal.any([signal, late]);
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const stop = () => reject(late.aborted ? notReady() : bound.reason);
-    bound.addEventListener('abort', stop, { once: true });
-    this.#onEvaluated = () => {
-      if (isReady()) resolve();
-    };
-    if (bound.aborted) stop();
-    try {
-      await promise;
-    } finally {
-      bound.removeEventListener('abort', stop);
-      this.#onEvaluated = () => {};
-    }
+    do {
+      await delay(READY_POLL_MS, undefined, { signal: bound }).catch(() => {
+        throw late.aborted ? notReady() : bound.reason;
+      });
+    } while (!isReady());
   }
 }
 
