@@ -24,6 +24,8 @@ export function sendParts(request: FastifyRequest, reply: FastifyReply, { parts,
   const compresses = acceptsGzip(request.headers['accept-encoding']);
   if (compresses) void reply.header('content-encoding', 'gzip');
   const { raw } = reply.hijack();
+  // It may have closed while the parts were prepared: its `close` would never come.
+  if (raw.destroyed) return;
   raw.writeHead(200, reply.getHeaders() as Record<string, string>);
   if (request.method === 'HEAD') {
     raw.end();

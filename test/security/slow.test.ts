@@ -81,6 +81,37 @@ describe('whoever takes his time', () => {
   }, 120_000);
 });
 
+test('a scrape whose reader left before it was ready makes nothing and leaves no timer', async () => {
+  let made = 0;
+  const asked = Promise.withResolvers<void>();
+  const ready = Promise.withResolvers<void>();
+  function* parts(): Generator<Buffer> {
+    made += 1;
+    yield Buffer.from('up 1\n');
+  }
+  const fixture = await start({
+    web: {
+      metrics: {
+        contentType: 'text/plain',
+        scrape: async () => {
+          asked.resolve();
+          await ready.promise;
+          return parts();
+        },
+      },
+    },
+  });
+  const before = connections();
+  const { socket } = await raw(fixture, 'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  await asked.promise;
+  socket.destroy();
+  await expect.poll(connections).toBe(before);
+  ready.resolve();
+  const next = await raw(fixture, 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
+  await next.closed;
+  expect(made).toBe(0);
+});
+
 describe('what is no request', () => {
   test.each([
     ['noise', '\u0000\u0001\u0002\r\n\r\n'],
