@@ -86,7 +86,7 @@ async function unanswered(
   let open = all;
   while (open.length > 0 && performance.now() < giveUpMs) {
     await scene.goOn();
-    await sleep(500);
+    await sleep(2_000);
     const answers = await Promise.all(open.map(({ ask }) => ask(prometheus)));
     open = open.filter((_, index) => answers[index]?.length === 0);
   }

@@ -1,16 +1,8 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { account, creditLine, rule } from '../support/account-view.ts';
 import { hasBrowser, launchBrowser, openPage } from '../support/browser.ts';
-import {
-  account,
-  creditLine,
-  endangered,
-  type Fixture,
-  overview,
-  rule,
-  startFixture,
-  stressed,
-} from './fixture.ts';
+import { endangered, type Fixture, overview, startFixture, stressed } from './fixture.ts';
 
 /** What who cannot see, point or see colours needs of every view, and that nothing is cut off on a phone. */
 

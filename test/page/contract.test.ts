@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { account as accountSchema } from '../../src/web/api/account-schema.ts';
 import { actionLine, overview as overviewSchema, storyEntry } from '../../src/web/api/schemas.ts';
 import type { PageAction, PageOverview, PageStoryEntry } from '../../src/web/page/contract.d.ts';
-import { account, creditLine, endangered, overview } from './fixture.ts';
+import { account, creditLine } from '../support/account-view.ts';
+import { endangered, overview } from './fixture.ts';
 
 /** What the page's tests feed it is what the real API answers, and the page expects no more than that. */
 

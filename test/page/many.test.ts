@@ -1,7 +1,8 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { account, position } from '../support/account-view.ts';
 import { hasBrowser, launchBrowser, openPage } from '../support/browser.ts';
-import { account, overview, position, startFixture } from './fixture.ts';
+import { overview, startFixture } from './fixture.ts';
 
 /** A thousand accounts with five positions each weigh on the page no more than one page of them. */
 

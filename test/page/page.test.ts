@@ -1,17 +1,8 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { account, creditLine, position, rule } from '../support/account-view.ts';
 import { hasBrowser, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
-import {
-  account,
-  creditLine,
-  endangered,
-  type Fixture,
-  type FixtureState,
-  overview,
-  position,
-  rule,
-  startFixture,
-} from './fixture.ts';
+import { endangered, type Fixture, type FixtureState, overview, startFixture } from './fixture.ts';
 
 /** The page in a real browser, in front of an API that does as it is told. */
 

@@ -2,8 +2,9 @@ import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { stressReply } from '../../src/web/api/stress-schema.ts';
 import type { PageStress } from '../../src/web/page/contract.d.ts';
+import { account } from '../support/account-view.ts';
 import { hasBrowser, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
-import { account, type Fixture, startFixture, stressed } from './fixture.ts';
+import { type Fixture, startFixture, stressed } from './fixture.ts';
 
 /** The section about stress tests on a schedule, in a real browser. */
 

@@ -14,7 +14,8 @@ import {
   scaleWords,
   sideOf,
 } from '../../src/web/page/scale.js';
-import { account, creditLine, endangered, overview, position, rule } from './fixture.ts';
+import { account, creditLine, position, rule } from '../support/account-view.ts';
+import { endangered, overview } from './fixture.ts';
 
 describe('figures', () => {
   it.each([

@@ -3,33 +3,19 @@ import { request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { controlsInForce } from '../../src/core/controls/controls.ts';
-import type { DecimalString } from '../../src/core/quantities/decimal.ts';
 import type { AccountView } from '../../src/core/view/account-view.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { createMemoryState, type State } from '../../src/state/state.ts';
 import { startWebServer, type WebOptions, type WebServer } from '../../src/web/server.ts';
 import type { SourcedView, TopUpOffer, TopUpOrder, TopUpOutcome, WebSources } from '../../src/web/sources.ts';
+import { account, creditLine, position, rule, text } from '../support/account-view.ts';
 
 export const READ_TOKEN = 'a-read-token-of-some-length';
 export const CONTROL_TOKEN = 'a-control-token-of-some-length';
 
-const text = (amount: string): DecimalString => amount as DecimalString;
-
 /** An account with a long, a credit line and a rule that fires for the long. */
 export function accountView(accountId: string, changes: Partial<AccountView> = {}): AccountView {
-  const mark = {
-    ruleId: 'near',
-    severity: 'critical',
-    field: 'liquidationDistance',
-    op: 'below',
-    threshold: 0.05,
-  } as const;
-  return {
-    accountId,
-    labels: { desk: 'arb' },
-    mode: 'enforce',
-    pause: null,
-    silences: [],
+  return account(accountId, {
     epoch: { id: 'life1', why: 'empty', sinceMs: 1 },
     judgedAtMs: 1000,
     nextDueAtMs: 2000,
@@ -39,18 +25,12 @@ export function accountView(accountId: string, changes: Partial<AccountView> = {
     jointDistance: 0.041,
     sources: [{ source: 'positions', readAtMs: 900, ageMs: 100, complete: true, setAside: 0, tooOld: false }],
     positions: [
-      {
-        subject: 'position:42',
-        positionId: '42',
-        market: 'BTC_PERP',
-        direction: 'long',
+      position('42', {
         sizeBase: text('0.5'),
         basePrice: text('60000'),
         markPrice: text('58000'),
         liquidationPrice: text('55000'),
-        liquidationState: 'none',
         liquidationDistance: 0.0517,
-        disagreement: false,
         notional: 29_000,
         unrealizedPnl: -1000,
         marginUsage: 0.8,
@@ -58,18 +38,23 @@ export function accountView(accountId: string, changes: Partial<AccountView> = {
         unprotectedMs: 5000,
         liquidationProbability1h: 0.2,
         minutesToLiquidation: null,
-        marks: [mark],
-      },
+        marks: [
+          {
+            ruleId: 'near',
+            severity: 'critical',
+            field: 'liquidationDistance',
+            op: 'below',
+            threshold: 0.05,
+          },
+        ],
+      }),
     ],
     creditLines: [
-      {
-        subject: 'creditLine:USDT@1700000000',
-        asset: 'USDT',
+      creditLine({
         amount: text('1000'),
         totalFunding: text('1.5'),
         debt: text('1001.5'),
         currentLtv: 0.7,
-        initialLtv: 0.6,
         marginCallLtv: 0.75,
         liquidationLtv: 0.85,
         ltvToMarginCall: 0.93,
@@ -77,32 +62,21 @@ export function accountView(accountId: string, changes: Partial<AccountView> = {
         minutesToMarginCall: 'none',
         cures: [{ targetLtv: 0.6, repay: text('143'), addCollateralWorth: text('238') }],
         marks: [],
-      },
+      }),
     ],
     balances: [{ asset: 'USDT', available: text('0') }],
     rules: [
-      {
-        ruleId: 'near',
-        subject: 'position:42',
-        severity: 'critical',
-        mode: 'enforce',
+      rule('near', 'position:42', {
         phase: 'firing',
-        frozen: false,
         episode: 1,
         stage: 0,
         sinceMs: 500,
-        silenced: false,
         reason: 'liquidationDistance 5.17 % is below 5.5 %',
         condition: 'liquidationDistance below 5.5 %',
-      },
+      }),
     ],
-    intents: [],
-    orders: [],
-    inbox: [],
-    doubts: [],
-    refused: null,
     ...changes,
-  };
+  });
 }
 
 /** A server over a state in memory, whose accounts a test sets by hand. */

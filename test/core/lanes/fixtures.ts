@@ -7,40 +7,21 @@ import { known } from '../../../src/core/quantities/quantity.ts';
 import type { AccountSettings, MarketSettings } from '../../../src/core/quantities/settings.ts';
 import type { ActionSpec, Mode } from '../../../src/core/rules/rule.ts';
 import type { ActionRequest, PositionView } from '../../../src/core/rules/subject.ts';
+import { PERP, SETTINGS } from '../rules/fixtures.ts';
 
 /** Plain inputs for table tests; each is a complete, ordinary one, changed where a test says so. */
-export const market: MarketSettings = {
-  amountStep: '0.001' as DecimalString,
-  priceStep: '0.1' as DecimalString,
-  minAmount: '0.001' as DecimalString,
-  maintenanceMargin: 0.03,
-  basisAllowance: 0.001,
-};
+const { money: _, ...withoutMoney } = PERP;
+export const market: MarketSettings = withoutMoney;
 
 export const MARKET = 'BTC_PERP';
 
 export const settings: AccountSettings = {
+  ...SETTINGS,
   accountId: 'desk',
-  mode: 'enforce',
-  labels: {},
-  bothSign: 'signed',
-  ltvUnit: 'auto',
-  marginModel: 'auto',
-  nonceMode: 'unique',
-  cancelCoversStops: true,
-  cancel: 'always',
-  hedge: 'net',
-  overshoot: 'audited',
-  lateArrivalMs: 5_000,
-  readLagMs: 0,
   fillWithinMs: 3_000,
   intentTtlMs: 60_000,
-  maxSnapshotAgeMs: 10_000,
-  maxOrderReadAgeMs: 2_000,
   maxRenewals: 2,
   maxAttempts: 5,
-  distanceTolerance: 0.1,
-  largestReduction: 1,
   cadence: { calmMs: 1_000, alertMs: 1_000 },
   marketSettings: (name) => (name.endsWith('_PERP') ? market : undefined),
 };
