@@ -8,7 +8,7 @@ import type {
 } from '../../core/ports/exchange.ts';
 import type { Endpoint } from '../endpoints.ts';
 import type { Slots } from '../limits/slots.ts';
-import { type NonceTicket, needsFresh } from '../nonce/nonce-ticket.ts';
+import type { NonceTicket } from '../nonce/nonce-ticket.ts';
 import type { CallPlan } from './call-plan.ts';
 import { CallScope } from './call-scope.ts';
 import { isOnTheWay } from './error-catalogue.ts';
@@ -85,11 +85,7 @@ export class Caller {
     const scope = this.#scope(plan, startedMs);
     let outcome: ReadOutcome<T>;
     try {
-      const attempt = await this.#attempt(plan, scope, progress);
-      outcome =
-        attempt.kind === 'ok'
-          ? this.#ok(attempt, progress)
-          : await this.#readAgain(plan, scope, progress, attempt);
+      outcome = await this.#readUntil(plan, scope, progress);
     } finally {
       scope.end();
     }
@@ -132,37 +128,28 @@ export class Caller {
     this.#judge.drift(endpoint, kind, problems);
   }
 
-  /** What follows the first attempt, which came to an error. */
-  async #readAgain<T>(
-    plan: CallPlan<T>,
-    scope: CallScope,
-    progress: Progress,
-    first: Attempt<T>,
-  ): Promise<ReadOutcome<T>> {
+  /** Repeats the read until it succeeds, or neither time nor attempts are left. */
+  async #readUntil<T>(plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<ReadOutcome<T>> {
     const { retry } = this.#parts;
-    let attempt = first;
     for (let failures = 0; ; ) {
-      if (attempt.kind === 'ok') return this.#ok(attempt, progress);
-      const { error, after } = attempt;
-      if (after !== 'nonce' && after !== 'preempted') {
-        failures += 1;
-        const failed: ReadOutcome<T> = { kind: 'failed', error, attempts: progress.attempts };
-        if (after === 'stop' || failures >= retry.maxAttempts) return failed;
-        const delayMs = Math.max(this.#backoffMs(failures), this.#asked(plan, error));
-        if (delayMs >= scope.remainingMs()) return failed;
-        await scope.sleep(delayMs);
+      const attempt = await this.#attempt(plan, scope, progress);
+      if (attempt.kind === 'ok') {
+        return { kind: 'ok', value: attempt.value, timing: this.#timing(attempt.reply, progress) };
       }
-      attempt = await this.#attempt(plan, scope, progress);
+      const { error, after } = attempt;
+      if (after === 'nonce' || after === 'preempted') continue;
+      failures += 1;
+      const failed: ReadOutcome<T> = { kind: 'failed', error, attempts: progress.attempts };
+      if (after === 'stop' || failures >= retry.maxAttempts) return failed;
+      const delayMs = Math.max(this.#backoffMs(failures), this.#asked(plan, error));
+      if (delayMs >= scope.remainingMs()) return failed;
+      await scope.sleep(delayMs);
     }
   }
 
   /** A gateway's limit lets urgent calls through before its time is over, at the limiter's pace. */
   #asked<T>({ options }: CallPlan<T>, { gateway, retryAfterMs = 0 }: ExchangeError): number {
     return gateway === true && (options?.priority ?? 'normal') !== 'normal' ? 0 : retryAfterMs;
-  }
-
-  #ok<T>({ value, reply }: Attempt<T> & { kind: 'ok' }, progress: Progress): ReadOutcome<T> {
-    return { kind: 'ok', value, timing: this.#timing(reply, progress) };
   }
 
   #commandOutcome<T>(plan: CallPlan<T>, attempt: Attempt<T>, progress: Progress): CommandOutcome<T> {
@@ -174,34 +161,9 @@ export class Caller {
     return { kind: attempt.error.effect === 'none' ? 'rejected' : 'unknown', error: attempt.error };
   }
 
-  #attempt<T>(plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Attempt<T>> {
-    const turn = this.#admitAtOnce(plan, scope);
-    return turn === undefined
-      ? this.#attemptLater(plan, scope, progress)
-      : this.#send(turn, plan, scope, progress);
-  }
-
-  async #attemptLater<T>(plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Attempt<T>> {
+  async #attempt<T>(plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Attempt<T>> {
     const admitted = await this.#admit(plan, scope, progress);
-    return 'error' in admitted ? admitted.error : this.#send(admitted, plan, scope, progress);
-  }
-
-  /** Admission without waiting, the usual case: nonce and budget are at hand. */
-  #admitAtOnce<T>(plan: CallPlan<T>, scope: CallScope): Turn | undefined {
-    const { limiter, nonces, slots, clock } = this.#parts;
-    const { endpoint } = plan;
-    const nowMs = clock.monotonicMs();
-    if (this.#closed || scope.isOver(nowMs) || nonces.mode === 'increasing') return undefined;
-    const { priority = 'normal' } = plan.options ?? {};
-    const protective = priority === 'protective';
-    if (!slots.takeAtOnce(protective)) return undefined;
-    const fresh = needsFresh(endpoint.kind, protective);
-    const ticket = endpoint.method === 'POST' ? nonces.takeAtOnce(nowMs, fresh) : undefined;
-    const hasNonce = ticket !== undefined || endpoint.method === 'GET';
-    // A nonce that is not used after all is no loss; a permit would be.
-    if (hasNonce && limiter.acquireAtOnce(endpoint.path, priority, nowMs)) return { ticket };
-    slots.release();
-    return undefined;
+    return 'error' in admitted ? admitted.error : await this.#send(admitted, plan, scope, progress);
   }
 
   /**

@@ -56,14 +56,6 @@ export class Limiter {
     });
   }
 
-  /** One permit in each budget of the path, if all are at hand. */
-  acquireAtOnce(path: string, priority: CallPriority, now: number): boolean {
-    if (this.#gateway.waitMs(priority, now) > 0) return false;
-    if (!this.#useAll(this.#budgetsOf(path), priority, now)) return false;
-    this.#gateway.leaves(priority, now);
-    return true;
-  }
-
   /** Fetches a permit for a protective call that is about to be made. One that is not used after all lapses. */
   prefetch(path: string): void {
     const now = this.#clock.monotonicMs();
@@ -148,15 +140,6 @@ export class Limiter {
   uses(): ReadonlyMap<string, number> {
     const now = this.#clock.monotonicMs();
     return new Map([...this.#byName].map(([name, budget]) => [name, budget.slidingUse(now)]));
-  }
-
-  #useAll(budgets: readonly Budget[], priority: CallPriority, now: number): boolean {
-    for (const budget of budgets) if (!budget.atHand(priority, now)) return false;
-    for (const budget of budgets) {
-      budget.use(priority, now);
-      budget.countUse(now);
-    }
-    return true;
   }
 
   async #take(budget: Budget, priority: CallPriority, count: number): Promise<PermitGrant> {

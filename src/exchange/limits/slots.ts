@@ -22,15 +22,12 @@ export class Slots {
     this.#all = withReserve(normal);
   }
 
-  takeAtOnce(protective: boolean): boolean {
-    if (!this.#isFree(protective)) return false;
-    this.#taken += 1;
-    return true;
-  }
-
   /** Waits for a slot; false when the call was over first. */
   async take(protective: boolean, scope: CallScope): Promise<boolean> {
-    if (this.takeAtOnce(protective)) return true;
+    if (this.#isFree(protective)) {
+      this.#taken += 1;
+      return true;
+    }
     const waiting = this.#waiting[protective ? 'protective' : 'normal'];
     return new Promise((resolve) => {
       const grant = () => {

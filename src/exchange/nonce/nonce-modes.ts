@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/ports/clock.ts';
 import type { NonceStore } from '../../core/ports/nonce-store.ts';
 import { BoundedStore } from '../bounded-store.ts';
-import type { CallScope, ScopeTime } from '../call/call-scope.ts';
+import type { ScopeTime } from '../call/call-scope.ts';
 import { NonceMutex } from './nonce-mutex.ts';
 import { Sequences } from './nonce-sequences.ts';
 import { type NonceRequest, type NonceResult, type NonceTicket, needsFresh } from './nonce-ticket.ts';
@@ -25,11 +25,6 @@ export interface NonceSettings {
 
 export interface NonceSource {
   readonly mode: NonceMode;
-  /**
-   * A nonce if one is at hand without waiting, `nowMs` by the monotonic clock; never in `increasing` mode.
-   * @param fresh see `needsFresh`
-   */
-  takeAtOnce(nowMs: number, fresh: boolean): NonceResult;
   /** Has fresh ones at hand soon, unless it has or they come with the mutex. */
   prefetch(): void;
   take(request: NonceRequest): Promise<NonceResult>;
@@ -84,11 +79,6 @@ class UniqueSource implements NonceSource {
     this.#sequences = sequences;
   }
 
-  takeAtOnce(nowMs: number, fresh: boolean): NonceResult {
-    const nonce = this.#sequences.nextAtOnce(nowMs, fresh);
-    return nonce === undefined ? undefined : ticketOf(nonce);
-  }
-
   prefetch(): void {
     this.#sequences.prefetch();
   }
@@ -132,8 +122,6 @@ class IncreasingSource implements NonceSource {
       signals: settings.store,
     });
   }
-
-  takeAtOnce(): undefined {}
 
   prefetch(): void {}
 
@@ -180,18 +168,30 @@ class WindowSource implements NonceSource {
     this.#anchorMs = clock.nowMs() - clock.monotonicMs();
   }
 
-  takeAtOnce(nowMs: number): NonceResult {
-    const nonce = this.#fromBlock(nowMs);
-    return nonce === undefined ? undefined : ticketOf(nonce);
-  }
-
   prefetch(): void {
     if (this.#next < this.#end && this.#clock.monotonicMs() < this.#validUntilMs) return;
     void (this.#refilling ??= this.#refill());
   }
 
   async take({ scope }: NonceRequest): Promise<NonceResult> {
-    return this.takeAtOnce(this.#clock.monotonicMs()) ?? (await this.#takeSlowly(scope));
+    const atHand = this.#fromBlock(this.#clock.monotonicMs());
+    if (atHand !== undefined) return ticketOf(atHand);
+    for (;;) {
+      this.#waiting += 1;
+      const waitMs = await scope.within((this.#refilling ??= this.#refill()));
+      this.#waiting -= 1;
+      if (waitMs === undefined || scope.isOver()) return undefined;
+      const nonce = this.#fromBlock(this.#clock.monotonicMs());
+      if (nonce !== undefined) return ticketOf(nonce);
+      if (waitMs < 0) {
+        const local = this.#fromMemory();
+        if (local.nonce !== undefined) return ticketOf(local.nonce);
+        await scope.sleep(local.waitMs);
+      } else if (waitMs > 0) {
+        await scope.sleep(waitMs);
+      }
+      if (scope.isOver()) return undefined;
+    }
   }
 
   refused(repeats: number): void {
@@ -226,25 +226,6 @@ class WindowSource implements NonceSource {
       if (value % 10 !== LOCAL_DIGIT) return String(value);
     }
     return undefined;
-  }
-
-  async #takeSlowly(scope: CallScope): Promise<NonceResult> {
-    for (;;) {
-      this.#waiting += 1;
-      const waitMs = await scope.within((this.#refilling ??= this.#refill()));
-      this.#waiting -= 1;
-      if (waitMs === undefined || scope.isOver()) return undefined;
-      const nonce = this.#fromBlock(this.#clock.monotonicMs());
-      if (nonce !== undefined) return ticketOf(nonce);
-      if (waitMs < 0) {
-        const local = this.#fromMemory();
-        if (local.nonce !== undefined) return ticketOf(local.nonce);
-        await scope.sleep(local.waitMs);
-      } else if (waitMs > 0) {
-        await scope.sleep(waitMs);
-      }
-      if (scope.isOver()) return undefined;
-    }
   }
 
   /** Reserves a block; resolves to how long to wait when there is none, or -1 when the store is lost. */

@@ -105,29 +105,21 @@ export class Sequences {
     return this.format(this.floor());
   }
 
-  nextAtOnce(nowMs: number, fresh: boolean): string | undefined {
-    if (!this.#hasAtHand(nowMs, fresh)) return undefined;
-    this.#next += 1;
-    return this.format(this.#next - 1);
-  }
-
   prefetch(): void {
     if (this.#hasAtHand(this.#clock.monotonicMs(), true)) return;
     this.#refilling ??= this.#refill(STEPS_AHEAD);
   }
 
   async next(fresh: boolean): Promise<string> {
-    const atHand = this.nextAtOnce(this.#clock.monotonicMs(), fresh);
-    if (atHand !== undefined) return atHand;
-    for (;;) {
+    let isAtHand = this.#hasAtHand(this.#clock.monotonicMs(), fresh);
+    while (!isAtHand) {
       this.#waiting += 1;
       await (this.#refilling ??= this.#refill());
       this.#waiting -= 1;
-      if (this.#next < this.#end) {
-        this.#next += 1;
-        return this.format(this.#next - 1);
-      }
+      isAtHand = this.#next < this.#end;
     }
+    this.#next += 1;
+    return this.format(this.#next - 1);
   }
 
   #hasAtHand(nowMs: number, fresh: boolean): boolean {

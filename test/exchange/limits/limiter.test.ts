@@ -31,10 +31,9 @@ function openLimiter(clock: ManualClock, store: RateLimitStore, limit: number, c
   );
 }
 
-async function grantedOf(limiter: Limiter, clock: ManualClock, protective: boolean): Promise<boolean> {
+async function grantedOf(limiter: Limiter, protective: boolean): Promise<boolean> {
   const priority = protective ? 'protective' : 'normal';
-  const isAtHand = limiter.acquireAtOnce(PATH, priority, clock.monotonicMs());
-  return isAtHand || (await limiter.acquire(PATH, priority)).kind === 'granted';
+  return (await limiter.acquire(PATH, priority)).kind === 'granted';
 }
 
 describe('the table of limits', () => {
@@ -79,7 +78,7 @@ describe('the limiter', () => {
             const limiter = limiters[who];
             if (limiter === undefined) continue;
             for (let call = 0; call < calls; call += 1) {
-              if (!(await grantedOf(limiter, clock, protective))) break;
+              if (!(await grantedOf(limiter, protective))) break;
               sentAt.push(clock.monotonicMs());
             }
           }
@@ -110,7 +109,7 @@ describe('the limiter', () => {
     if (early === undefined || late === undefined) throw new Error('two limiters');
     const sentAt: number[] = [];
     const send = async (limiter: Limiter, travelMs = 0) => {
-      const granted = await grantedOf(limiter, clock, false);
+      const granted = await grantedOf(limiter, false);
       if (granted) sentAt.push(clock.monotonicMs() + travelMs);
       return granted;
     };
@@ -140,7 +139,7 @@ describe('the limiter', () => {
     const limiter = openLimiter(clock, store, 10_000);
     let sent = 0;
     for (let ms = 0; ms < 10_000; ms += 1) {
-      for (let call = 0; call < 5; call += 1) if (await grantedOf(limiter, clock, false)) sent += 1;
+      for (let call = 0; call < 5; call += 1) if (await grantedOf(limiter, false)) sent += 1;
       clock.advance(1);
     }
     expect(sent).toBe(50_000);
@@ -151,10 +150,10 @@ describe('the limiter', () => {
     const clock = manualClock();
     const limiter = openLimiter(clock, createMemoryRateLimitStore(clock), 20);
     let normal = 0;
-    while (await grantedOf(limiter, clock, false)) normal += 1;
+    while (await grantedOf(limiter, false)) normal += 1;
     expect(normal).toBe(18);
     let protective = 0;
-    while (await grantedOf(limiter, clock, true)) protective += 1;
+    while (await grantedOf(limiter, true)) protective += 1;
     expect(protective).toBe(2);
   });
 
@@ -168,7 +167,7 @@ describe('the limiter', () => {
     const limiter = openLimiter(clock, lost, 100, { onStoreChange: (up: boolean) => changes.push(up) });
     const drain = async () => {
       let count = 0;
-      while (await grantedOf(limiter, clock, false)) count += 1;
+      while (await grantedOf(limiter, false)) count += 1;
       return count;
     };
     expect(await drain()).toBe(22);
@@ -225,7 +224,7 @@ describe('the limiter', () => {
       const lost = { take: () => Promise.reject(new Error('lost')), penalize: async () => undefined };
       for (const store of [createMemoryRateLimitStore(clock), lost]) {
         const limiter = openLimiter(clock, store, limit, { reservedShare: 0.5 });
-        expect(await grantedOf(limiter, clock, false)).toBe(true);
+        expect(await grantedOf(limiter, false)).toBe(true);
       }
     },
   );
