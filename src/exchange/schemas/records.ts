@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import type {
   CreditLineRecord,
+  LiquidationState,
   OrderSide,
   OrderStatus,
   PositionRecord,
+  PositionSide,
   PositionTpsl,
   SpotOrderRecord,
   TransferMethod,
@@ -30,11 +32,25 @@ import {
   textOrNone,
   timeField,
 } from './fields.ts';
-import { type RecordReader, wholeFirst } from './record-reader.ts';
-import { asLiquidationState, asPositionSide, readWholePosition } from './whole-position.ts';
+
+/** What one record is read with: checks and converts, or says where it is wrong. */
+export interface RecordReader<T> {
+  safeParse(value: unknown):
+    | { success: true; data: T }
+    | {
+        success: false;
+        error: { issues: readonly { path: readonly PropertyKey[]; message: string; code?: string }[] };
+      };
+}
 
 const sideField = enumeratedField(asEnumerated<OrderSide>({ buy: 'buy', sell: 'sell' }));
-const positionSideField = enumeratedField(asPositionSide);
+const positionSideField = enumeratedField(
+  asEnumerated<PositionSide>({ LONG: 'LONG', SHORT: 'SHORT', BOTH: 'BOTH' }),
+);
+const asLiquidationState = asEnumerated<LiquidationState>({
+  margin_call: 'margin_call',
+  liquidation: 'liquidation',
+});
 const orderStatusField = enumeratedField(
   asEnumerated<OrderStatus>({
     NEW: 'NEW',
@@ -76,7 +92,7 @@ function withoutNulls<T extends object, K extends keyof T>(
 }
 
 /** Specification 2.4. What is unknown while a position is being opened may be null or empty: left out then. */
-export const positionSchema: RecordReader<PositionRecord> = compiled(
+export const positionReader: RecordReader<PositionRecord> = compiled(
   z
     .object({
       positionId: idField,
@@ -99,8 +115,6 @@ export const positionSchema: RecordReader<PositionRecord> = compiled(
     })
     .transform((fields): PositionRecord => withoutNulls(fields, ['basePrice', 'pnl', 'pnlPercent'])),
 );
-
-export const positionReader = wholeFirst(readWholePosition, positionSchema);
 
 /** Specification 2.5. */
 export const creditLineReader: RecordReader<CreditLineRecord> = z.object({

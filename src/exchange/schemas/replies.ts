@@ -11,16 +11,16 @@ import type {
 import type { DecimalString } from '../../core/quantities/decimal.ts';
 import { isObject, NumberText, parseJsonKeepingDigits, shapeOf } from '../call/parse-json.ts';
 import { decimalField } from './fields.ts';
-import type { RecordReader } from './record-reader.ts';
+import { asOpeningPosition, nullsOf } from './opening-position.ts';
 import {
   creditLineReader,
   placedOrderReader,
   positionReader,
+  type RecordReader,
   spotOrderReader,
   transferReader,
 } from './records.ts';
 import { SetAside } from './set-aside.ts';
-import { asOpeningPosition, nullsOf } from './whole-position.ts';
 
 /** A reply read as a whole, or where it was not as documented. */
 export type Parsed<T> =
