@@ -1,6 +1,6 @@
 import type { OutcomeTable } from '../outcome-table.ts';
 import { type Html, markup } from '../report/html.ts';
-import { STYLE } from '../report/style.ts';
+import { renderPage } from '../report/page.ts';
 import { counted } from '../words.ts';
 import type { HistoryRecord } from './history-record.ts';
 import { coverage, episodeTable, historyTable } from './history-tables.ts';
@@ -9,26 +9,15 @@ import { coverage, episodeTable, historyTable } from './history-tables.ts';
 export function renderHistory(record: HistoryRecord): string {
   const title = `Rules on the recorded history of ${counted(record.accounts.length, 'account')}`;
   const fired = episodeTable(record);
-  const page = markup`<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title}</title>
-<style>${{ html: STYLE }}</style>
-</head>
-<body>
-<header><h1>${title}</h1><p class="facts">From ${record.source}. Judged only: nothing was ordered or played.</p></header>
-<main>
-<section><h2>Rules</h2>${table(historyTable(record))}</section>
+  const notes = [...record.accounts.flatMap(coverage), ...record.notes];
+  return renderPage({
+    title,
+    header: markup`<h1>${title}</h1><p class="facts">From ${record.source}. Judged only: nothing was ordered or played.</p>`,
+    main: markup`<section><h2>Rules</h2>${table(historyTable(record))}</section>
 <section><h2>When they would have fired</h2>${fired.rows.length === 0 ? markup`<p>No rule would have fired.</p>` : table(fired)}</section>
-<section><h2>What was judged</h2><ul>${[...record.accounts.flatMap(coverage), ...record.notes].map((note) => markup`<li>${note}</li>`)}</ul></section>
-</main>
-<footer>Made by <code>breakwater replay --history</code>.</footer>
-</body>
-</html>`;
-  return `<!doctype html>\n${page.html}\n`;
+<section><h2>What was judged</h2><ul>${notes.map((note) => markup`<li>${note}</li>`)}</ul></section>`,
+    footer: markup`Made by <code>breakwater replay --history</code>.`,
+  });
 }
 
 function table({ columns, rows }: OutcomeTable): Html {

@@ -3,43 +3,28 @@ import { counted, moment, percent, signedPercent, span } from '../words.ts';
 import { accountSection } from './account-section.ts';
 import { comparison, pathRanges } from './comparison.ts';
 import { type Html, markup } from './html.ts';
-import { STYLE } from './style.ts';
+import { renderPage } from './page.ts';
 import { type Verdict, verdictOn } from './verdict.ts';
 
-/**
- * A replay as one page that needs nothing else: no scripts, fonts, images or addresses, drawn in SVG. It forbids
- * itself everything by its Content-Security-Policy, and escapes every text.
- */
+/** A replay as one page, drawn in SVG. */
 export function renderReport(record: ReplayRecord): string {
   const runs = shownRuns(record);
   const accounts = accountIds(record);
   const verdicts = accounts.map((id) => [id, verdictOn(id, runs)] as const);
-  const page = markup`<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${record.title}</title>
-<style>${{ html: STYLE }}</style>
-</head>
-<body>
-<header>
+  return renderPage({
+    title: record.title,
+    header: markup`
 <h1>${record.title}</h1>
 <p class="facts">${facts(record)}</p>
 ${stopped(record)}
-</header>
-<main>
-<section class="verdicts">${verdicts.map(([id, verdict], index) => verdictCard(id, verdict, index))}</section>
+`,
+    main: markup`<section class="verdicts">${verdicts.map(([id, verdict], index) => verdictCard(id, verdict, index))}</section>
 ${comparison(record)}
 ${pathRanges(record)}
 ${accounts.map((id, index) => accountSection(record, runs, { id, key: String(index) }))}
-${notes(record)}
-</main>
-<footer>Made by <code>breakwater replay</code> with seed ${String(record.seed)}. The same input and seed give the same result.</footer>
-</body>
-</html>`;
-  return `<!doctype html>\n${page.html}\n`;
+${notes(record)}`,
+    footer: markup`Made by <code>breakwater replay</code> with seed ${String(record.seed)}. The same input and seed give the same result.`,
+  });
 }
 
 /** The pictures show the first path of the user's rules, and the same path of every other variant. */

@@ -1,5 +1,5 @@
 import { type Html, markup } from '../report/html.ts';
-import { STYLE } from '../report/style.ts';
+import { renderPage } from '../report/page.ts';
 import { counted, percent } from '../words.ts';
 import type { StressCase, StressedAccount, StressRecord } from './stress.ts';
 import { fate, gridCell, totalsOf, worstCase } from './stress-tables.ts';
@@ -10,27 +10,15 @@ export function renderStress(record: StressRecord): string {
   const grid = record.cases.filter(({ scenario }) => scenario.kind === 'grid');
   const accounts = record.cases[0]?.accounts.map(({ id }) => id) ?? [];
   const title = `Stress test of ${counted(accounts.length, 'account')}`;
-  const page = markup`<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title}</title>
-<style>${{ html: STYLE }}</style>
-</head>
-<body>
-<header><h1>${title}</h1><p class="facts">${counted(played.length, 'case')}, each without protection and with the config's rules.</p>${stopped(record)}</header>
-<main>
-<p><strong>${worstCase(record) ?? 'Nothing was played.'}</strong></p>
+  return renderPage({
+    title,
+    header: markup`<h1>${title}</h1><p class="facts">${counted(played.length, 'case')}, each without protection and with the config's rules.</p>${stopped(record)}`,
+    main: markup`<p><strong>${worstCase(record) ?? 'Nothing was played.'}</strong></p>
 ${scenarios(played, accounts)}
 ${shocks(grid, accounts)}
-<section><h2>How this was made</h2><ul>${record.notes.map((note) => markup`<li>${note}</li>`)}</ul></section>
-</main>
-<footer>Made by <code>breakwater stress</code> with seed ${String(record.seed)}. The same input and seed give the same result.</footer>
-</body>
-</html>`;
-  return `<!doctype html>\n${page.html}\n`;
+<section><h2>How this was made</h2><ul>${record.notes.map((note) => markup`<li>${note}</li>`)}</ul></section>`,
+    footer: markup`Made by <code>breakwater stress</code> with seed ${String(record.seed)}. The same input and seed give the same result.`,
+  });
 }
 
 function stopped({ stopped: isStopped }: StressRecord): Html {

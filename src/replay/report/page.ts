@@ -1,5 +1,7 @@
+import { type Html, markup } from './html.ts';
+
 /** The report's style sheet; colours as on the status page. On paper it is always light. */
-export const STYLE = `
+const STYLE = `
 :root { color-scheme: light dark;
   --ground: light-dark(#ffffff, #0c1116); --surface: light-dark(#f5f7f9, #151b22); --line: light-dark(#d3dae1, #2c3742);
   --text: light-dark(#14202b, #e8eef4); --muted: light-dark(#4b5a68, #a3b1be); --own: light-dark(#075f8a, #6cc1ea);
@@ -56,3 +58,35 @@ tr { scroll-margin: 8rem; } tr:target td { background: var(--warning-ground); }
 @media print { :root { color-scheme: light; } body { max-width: none; padding: 0; font-size: 10pt; }
   figure, .card, tr { break-inside: avoid; } svg.picture { min-width: 0; } h2, h3 { break-after: avoid; } .account { break-before: page; } .hint { display: none; } }
 `;
+
+export interface Page {
+  readonly title: string;
+  readonly header: Html;
+  readonly main: Html;
+  readonly footer: Html;
+}
+
+/**
+ * A page that needs nothing else: no scripts, fonts, images or addresses. It forbids itself everything by its
+ * Content-Security-Policy, and escapes every text.
+ */
+export function renderPage({ title, header, main, footer }: Page): string {
+  const page = markup`<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<style>${{ html: STYLE }}</style>
+</head>
+<body>
+<header>${header}</header>
+<main>
+${main}
+</main>
+<footer>${footer}</footer>
+</body>
+</html>`;
+  return `<!doctype html>\n${page.html}\n`;
+}
