@@ -160,11 +160,14 @@ export function httpFailure(
 
 /** A receiver's words for a log line: one short line, without the secrets given and what could be one. */
 export function safeWords(text: string, secrets: readonly string[] = []): string {
-  return secrets
-    .reduce((shown, secret) => (secret === '' ? shown : shown.replaceAll(secret, '[secret]')), text)
-    .replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
-    .replaceAll(/\w+:\/\/\S+/g, '[address]')
-    .replaceAll(/[\w+/=:-]{20,}/g, '[...]')
-    .trim()
-    .slice(0, 160);
+  return (
+    secrets
+      .reduce((shown, secret) => (secret === '' ? shown : shown.replaceAll(secret, '[secret]')), text)
+      .replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
+      // Tried at the start of a word only: at every letter of a long one it would take quadratic time.
+      .replaceAll(/(?<!\w)\w+:\/\/\S+/g, '[address]')
+      .replaceAll(/[\w+/=:-]{20,}/g, '[...]')
+      .trim()
+      .slice(0, 160)
+  );
 }

@@ -1,5 +1,8 @@
 import type { Clock } from '../core/ports/clock.ts';
 
+/** A receiver may ask for patience, not for silence. */
+const LONGEST_BLOCK_MS = 300_000;
+
 interface Waiter {
   readonly rank: number;
   readonly order: number;
@@ -22,9 +25,10 @@ export class Pace {
     this.#intervalMs = intervalMs;
   }
 
-  /** No turns for this long. */
+  /** No turns for this long, five minutes at most. */
   block(forMs: number): void {
-    this.#openAtMs = Math.max(this.#openAtMs, this.#clock.monotonicMs() + forMs);
+    const blockMs = Math.min(forMs, LONGEST_BLOCK_MS);
+    this.#openAtMs = Math.max(this.#openAtMs, this.#clock.monotonicMs() + blockMs);
   }
 
   /** Until the next turn at the earliest. */
@@ -32,7 +36,7 @@ export class Pace {
     return Math.max(0, this.#openAtMs - this.#clock.monotonicMs());
   }
 
-  /** Waits for a turn; false when it did not come until `deadlineMs` (monotonic). Lower ranks go first. */
+  /** Waits for a turn; false as soon as it cannot come before `deadlineMs` (monotonic). Lower ranks go first. */
   async turn(rank: number, deadlineMs: number, signal?: AbortSignal): Promise<boolean> {
     signal?.throwIfAborted();
     const waiter: Waiter = { rank, order: this.#arrivals++, wake: () => undefined };
@@ -46,7 +50,7 @@ export class Pace {
           this.#openAtMs = now + this.#intervalMs;
           return true;
         }
-        if (now >= deadlineMs) return false;
+        if (now >= deadlineMs || this.#openAtMs > deadlineMs) return false;
         const until = isFirst ? Math.min(this.#openAtMs, deadlineMs) : deadlineMs;
         await this.#wait(waiter, until - now, signal);
       }

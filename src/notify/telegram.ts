@@ -139,7 +139,8 @@ function judge(reply: HttpReply, token: string): Verdict {
       attempt: typeof id === 'number' ? { kind: 'delivered', reference: String(id) } : { kind: 'delivered' },
     };
   }
-  const said = typeof body.description === 'string' ? safeWords(body.description, [token]) : '';
+  const described = typeof body.description === 'string' ? safeWords(body.description, [token]) : '';
+  const said = described === '' ? 'it does not say why' : described;
   const { retry_after: seconds, migrate_to_chat_id: movedTo } = body.parameters ?? {};
   if (typeof movedTo === 'number' || typeof movedTo === 'string') {
     return { attempt: failed('notFound', said, true), movedTo: String(movedTo) };

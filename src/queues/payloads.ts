@@ -67,6 +67,9 @@ export interface NotifyJob {
   readonly notice: Notice;
 }
 
+/** A long list whose every entry is wrong must not fill the log. */
+const MOST_TOLD = 20;
+
 /** The job's content, or what is wrong with it. */
 export function readPayload<T>(
   schema: z.ZodType<T>,
@@ -74,8 +77,8 @@ export function readPayload<T>(
 ): { readonly ok: true; readonly payload: T } | { readonly ok: false; readonly why: string } {
   const parsed = schema.safeParse(data);
   if (parsed.success) return { ok: true, payload: parsed.data };
-  return {
-    ok: false,
-    why: parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '),
-  };
+  const { issues } = parsed.error;
+  const told = issues.slice(0, MOST_TOLD).map(({ path, message }) => `${path.join('.')}: ${message}`);
+  if (issues.length > MOST_TOLD) told.push(`and ${issues.length - MOST_TOLD} more`);
+  return { ok: false, why: told.join('; ') };
 }

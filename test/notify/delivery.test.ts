@@ -205,6 +205,20 @@ describe('a message', () => {
   });
 });
 
+test('a receiver that asks for thirty years of patience silences nobody', async () => {
+  const [a, b] = [await receiver(), await receiver()];
+  a.answer({ status: 429, headers: { 'retry-after': '1000000000' } }, {});
+  const { deliverer, clock } = setUp({ receivers: { a, b } });
+  const tell = (id: string) => deliverer.deliver(message({ id, key: id, channels: ['a'] }));
+  expect(outcomes(await tell('one'))).toEqual({ a: 'rateLimited', b: 'delivered' });
+  // While it wants to be left alone its stand-in is told at once.
+  const startedMs = clock.monotonicMs();
+  expect(outcomes(await tell('two'))).toEqual({ a: 'backlog', b: 'delivered' });
+  expect(clock.monotonicMs() - startedMs).toBeLessThan(30_000);
+  await clock.sleep(300_000);
+  expect(outcomes(await tell('three'))).toEqual({ a: 'delivered' });
+});
+
 describe('the order within an episode', () => {
   const resolved = message({ id: 'id-9', kind: 'resolved', atMs: AT + 5000, channels: ['a'] });
   const firing = message({ channels: ['a'] });

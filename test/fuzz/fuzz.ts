@@ -1,0 +1,105 @@
+import process from 'node:process';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { drawFrom } from './mutate.ts';
+import type { Boundary, FuzzInput, FuzzTarget } from './target.ts';
+
+interface FuzzFinding {
+  /** `npm run fuzz -- --target NAME --input SEED` tries it again. */
+  readonly seed: number;
+  readonly what: 'crash' | 'slow' | 'hang';
+  readonly words: string;
+  readonly input: string;
+}
+
+interface FuzzReport {
+  readonly target: string;
+  readonly inputs: number;
+  /** Processor time of the slowest input, milliseconds, the least of several tries. */
+  readonly slowestMs: number;
+  /** Of the heap after collection, from a tenth of the inputs to the last one. */
+  readonly heapGrowthBytes: number;
+  readonly findings: readonly FuzzFinding[];
+}
+
+/** Processor time that one input may take. */
+const LONGEST_MS = 50;
+const HANG_MS = 20_000;
+const TRIES = 4;
+const MOST_FINDINGS = 20;
+
+/** Input `seed` of a boundary: each has a seed of its own, so that one replays without those before it. */
+export const inputOf = (target: FuzzTarget, seed: number): FuzzInput => target.make(drawFrom(seed));
+
+export async function fuzz(
+  boundary: Boundary,
+  { from, count, signal }: { readonly from: number; readonly count: number; readonly signal?: AbortSignal },
+): Promise<FuzzReport> {
+  const target = await boundary.open();
+  const findings: FuzzFinding[] = [];
+  let slowestMs = 0;
+  let [inputs, settledBytes] = [0, 0];
+  try {
+    for (let seed = from; seed < from + count && findings.length < MOST_FINDINGS; seed += 1) {
+      if (signal?.aborted === true) break;
+      const input = inputOf(target, seed);
+      const found = await tried(input);
+      inputs += 1;
+      slowestMs = Math.max(slowestMs, found.ms);
+      if (found.what !== undefined)
+        findings.push({ seed, what: found.what, words: found.words, input: input.text });
+      if (inputs === Math.ceil(count / 10)) settledBytes = heapBytes();
+    }
+    const heapGrowthBytes = heapBytes() - settledBytes;
+    return { target: boundary.name, inputs, slowestMs, heapGrowthBytes, findings };
+  } finally {
+    await target.close();
+  }
+}
+
+interface Tried {
+  readonly ms: number;
+  readonly what?: FuzzFinding['what'];
+  readonly words: string;
+}
+
+async function tried(input: FuzzInput): Promise<Tried> {
+  let ms = Number.POSITIVE_INFINITY;
+  // A collection of garbage or a compilation may fall into one try, not into all of them.
+  for (let attempt = 0; attempt < TRIES && ms > LONGEST_MS; attempt += 1) {
+    const before = process.cpuUsage();
+    try {
+      if ((await inTime(input.run())) === 'hang')
+        return { ms: 0, what: 'hang', words: `no end within ${HANG_MS} ms` };
+    } catch (error) {
+      const words = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      return { ms: 0, what: 'crash', words: words.slice(0, 2_000) };
+    }
+    const { user, system } = process.cpuUsage(before);
+    ms = Math.min(ms, (user + system) / 1000);
+  }
+  return ms > LONGEST_MS
+    ? { ms, what: 'slow', words: `${Math.round(ms)} ms of processor time` }
+    : { ms, words: '' };
+}
+
+async function inTime(running: void | Promise<void>): Promise<'done' | 'hang'> {
+  if (running === undefined) return 'done';
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<'hang'>((resolve) => {
+    timer = setTimeout(() => resolve('hang'), HANG_MS);
+  });
+  try {
+    return await Promise.race([running.then(() => 'done' as const), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+function heapBytes(): number {
+  collectGarbage();
+  return process.memoryUsage().heapUsed;
+}

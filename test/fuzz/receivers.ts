@@ -1,0 +1,79 @@
+import { createAlertmanager } from '../../src/notify/alertmanager.ts';
+import type { DeliveryAttempt, Outgoing } from '../../src/notify/channel.ts';
+import type { HttpReply, HttpSender } from '../../src/notify/http-sender.ts';
+import { createSlack } from '../../src/notify/slack.ts';
+import { createTelegram } from '../../src/notify/telegram.ts';
+import { createWebhook } from '../../src/notify/webhook.ts';
+import { message } from '../notify/receiver.ts';
+import { mutatedJson, mutatedText, oneOf } from './mutate.ts';
+import type { Boundary } from './target.ts';
+
+const TELEGRAM_REPLIES = [
+  { ok: true, result: { message_id: 77 } },
+  {
+    ok: false,
+    error_code: 429,
+    description: 'Too Many Requests: retry after 5',
+    parameters: { retry_after: 5 },
+  },
+  { ok: false, error_code: 400, description: 'group migrated', parameters: { migrate_to_chat_id: -1001 } },
+];
+const WORDS = [
+  'ok',
+  'no_service',
+  'invalid_token',
+  '',
+  '<html>Bad gateway</html>',
+  'a'.repeat(16_384),
+  'a:'.repeat(8_000),
+  '://'.repeat(5_000),
+];
+
+/** Receivers may answer anything: the attempt ends with a short word about it, and a bounded pause. */
+export const RECEIVERS: Boundary = {
+  name: 'receivers',
+  async open() {
+    let reply: HttpReply = { status: 200, body: '', retryAfterMs: undefined };
+    const http: HttpSender = { post: async () => ({ kind: 'reply', reply }), close: async () => undefined };
+    const common = { name: 'ops', links: [], http, nowMs: () => 1_700_000_000_000 };
+    const channels = [
+      createSlack({ ...common, url: 'https://hooks.example/services/T0/B0/SECRETSECRET' }),
+      createTelegram({ ...common, apiUrl: 'https://api.example', token: '1:AAE', chat: '-1001' }),
+      createAlertmanager({ ...common, urls: ['https://am.example'], ...EXPIRY }),
+      createWebhook({ ...common, url: 'https://hook.example' }),
+    ];
+    const outgoing: Outgoing = { message: message(), receipts: {}, insteadOf: [], beginningUntold: false };
+    return {
+      make(draw) {
+        const channel = oneOf(draw, channels);
+        const body =
+          draw() < 0.5
+            ? mutatedJson(draw, oneOf(draw, TELEGRAM_REPLIES))
+            : mutatedText(draw, oneOf(draw, WORDS), 'ab:/+=-_.@<>|\u0000\u202e 1');
+        const status = oneOf(draw, [200, 204, 301, 400, 401, 403, 404, 410, 429, 500, 503]);
+        const next = {
+          status,
+          body: body.slice(0, 16_384),
+          retryAfterMs: oneOf(draw, [undefined, 0, 5_000, 3_600_000]),
+        };
+        return {
+          text: `${channel.type} ${status} ${body.slice(0, 2_000)}`,
+          async run() {
+            reply = next;
+            const attempt: DeliveryAttempt = await channel.send(outgoing);
+            if (attempt.kind === 'delivered') return;
+            const { words, retryAfterMs = 0 } = attempt;
+            if (words === '' || words.length > 300) throw new Error(`words of ${words.length} characters`);
+            if (!(retryAfterMs >= 0 && retryAfterMs <= LONGEST_PAUSE_MS))
+              throw new Error(`a pause of ${retryAfterMs} ms`);
+          },
+        };
+      },
+      close: async () => undefined,
+    };
+  },
+};
+
+/** A receiver may ask for patience, not for silence. */
+const LONGEST_PAUSE_MS = 3_600_000;
+const EXPIRY = { expireAfterMs: 90_000 };
