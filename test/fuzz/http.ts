@@ -4,7 +4,7 @@ import {
   startSimulatedExchange,
 } from '../../src/simulator/start-simulated-exchange.ts';
 import { CONTROL_TOKEN, type Fixture, startFixture } from '../web/fixture.ts';
-import { below, type Draw, mutatedJson, mutatedText, oneOf } from './mutate.ts';
+import { type Draw, mutatedJson, mutatedText, oneOf } from './mutate.ts';
 import type { Boundary } from './target.ts';
 
 interface Request {
@@ -48,7 +48,7 @@ function requestOf(draw: Draw, known: readonly Known[], token: string | undefine
       0,
       6_000,
     );
-  const changedPath = draw() < 0.5 ? path : mutatedText(draw, path, PATH);
+  const changedPath = draw() < 0.75 ? path : mutatedText(draw, path, PATH);
   const text =
     body === undefined && draw() < 0.7
       ? ''
@@ -95,34 +95,35 @@ function judge(asked: Request, { status, text }: { readonly status: number; read
     throw new Error(`HTTP ${status} without a word`);
 }
 
-const IN_MS = 60_000;
+const BY = { author: 'me', reason: 'a reason' };
 const WEB_REQUESTS: readonly Known[] = [
-  { method: 'GET', path: '/healthz' },
-  { method: 'GET', path: '/readyz' },
-  { method: 'GET', path: '/metrics' },
-  { method: 'GET', path: '/' },
-  { method: 'GET', path: '/api/v1/accounts?limit=10' },
-  { method: 'GET', path: '/api/v1/accounts/desk-1' },
-  { method: 'GET', path: '/api/v1/accounts/desk-1/history?subject=position:42&minutes=5' },
-  { method: 'GET', path: '/api/v1/accounts/desk-1/audit?limit=5' },
-  { method: 'GET', path: '/api/v1/events?accounts=desk-1' },
-  { method: 'GET', path: '/api/v1/controls' },
-  {
-    method: 'POST',
-    path: '/api/v1/pauses',
-    body: {
-      account: 'desk-1',
-      reason: 'a reason',
-      by: 'me',
-      until: new Date(Date.now() + IN_MS).toISOString(),
-      for: '5m',
-    },
-  },
-  { method: 'DELETE', path: '/api/v1/pauses', body: { account: 'desk-1', by: 'me', reason: 'over' } },
+  ...[
+    '/',
+    '/healthz',
+    '/readyz',
+    '/metrics',
+    '/openapi.json',
+    '/api/v1/overview',
+    '/api/v1/accounts?query=desk&firing=true&limit=10&offset=0',
+    '/api/v1/accounts/desk-1',
+    '/api/v1/accounts/desk-1/history?subject=position:42&fromMs=1&limit=5',
+    '/api/v1/accounts/desk-1/story?subject=position:42&limit=5&beforeSeq=9',
+    '/api/v1/accounts/desk-1/audit/1',
+    '/api/v1/actions?limit=5',
+    '/api/v1/stress',
+    '/api/v1/events?accounts=desk-1',
+  ].map((path) => ({ method: 'GET', path })),
+  { method: 'POST', path: '/api/v1/pauses', body: { ...BY, accountId: 'desk-1', forMs: 60_000 } },
+  { method: 'DELETE', path: '/api/v1/pauses/1', body: BY },
   {
     method: 'POST',
     path: '/api/v1/silences',
-    body: { account: 'desk-1', rule: 'near', for: '5m', by: 'me', reason: 'a reason' },
+    body: { ...BY, accountId: 'desk-1', ruleId: 'near', subject: 'position:42', forMs: 60_000 },
+  },
+  {
+    method: 'POST',
+    path: '/api/v1/accounts/desk-1/top-ups',
+    body: { subject: 'creditLine:USDT@1700000000', amount: '10', ticker: 'USD', author: 'me' },
   },
 ];
 
@@ -151,36 +152,44 @@ export const WEB: Boundary = {
   },
 };
 
-const CONTROL_REQUESTS: readonly Known[] = [
-  { method: 'GET', path: '/control/state' },
-  { method: 'GET', path: '/control/ledger?limit=5' },
-  { method: 'GET', path: '/control/requests?limit=5' },
-  { method: 'POST', path: '/control/price', body: { market: 'BTC_PERP', price: '59000' } },
-  {
-    method: 'POST',
-    path: '/control/faults',
-    body: { effect: { kind: 'latency', delayMs: 1 }, target: { endpoint: 'openPositions' }, count: 1 },
-  },
-  { method: 'POST', path: '/control/readings', body: { cancelCoversStops: 'no' } },
-  {
-    method: 'POST',
-    path: '/control/accounts',
-    body: { id: 'new', collateral: { USDT: '1000' }, positions: [] },
-  },
-  { method: 'POST', path: '/control/deposits', body: { account: 'account-1', asset: 'USDT', amount: '5' } },
-  { method: 'POST', path: '/control/conditions', body: { bookScale: 0.5 } },
-];
+const PARAMETERS: Readonly<Record<string, string>> = {
+  account: 'account-1',
+  market: 'BTC_PERP',
+  name: 'crash',
+  index: '0',
+  id: '1',
+  order: '1',
+  loan: '1',
+  token: 'x',
+};
+
+/** What the second port says of itself, with its own examples. */
+async function documented(controlUrl: string): Promise<readonly Known[]> {
+  const reply = await fetch(`${controlUrl}/`);
+  const { endpoints } = (await reply.json()) as {
+    readonly endpoints: readonly {
+      readonly method: string;
+      readonly path: string;
+      readonly example?: unknown;
+    }[];
+  };
+  return endpoints.map(({ method, path, example: body }) => ({
+    method,
+    path: path.replaceAll(/:(\w+)/g, (_, name: string) => PARAMETERS[name] ?? 'x'),
+    body,
+  }));
+}
 
 /** The simulator's second port takes what it documents, and says what it expected instead of anything else. */
 export const CONTROL: Boundary = {
   name: 'control',
   async open() {
     let simulator: RunningSimulator = await startSimulatedExchange({ speed: 0, limits: [] });
+    const known = await documented(simulator.controlUrl);
     const agent = new Agent({ connections: 1 });
     let count = 0;
     return {
       make(draw) {
-        const known = [...CONTROL_REQUESTS, { method: 'GET', path: `/control/${below(draw, 9)}` }];
         const asked = requestOf(draw, known, undefined);
         return {
           text: JSON.stringify(asked).slice(0, 3_000),
