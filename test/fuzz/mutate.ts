@@ -87,7 +87,7 @@ function oddValue(draw: Draw, depth = 0): unknown {
       return { [oneOf(draw, TEXTS)]: oddValue(draw, depth + 1) };
     default: {
       let nested: unknown = 0;
-      for (let level = oneOf(draw, [3, 40, 2_000]); level > 0; level -= 1)
+      for (let level = oneOf(draw, [3, 40, 500]); level > 0; level -= 1)
         nested = draw() < 0.5 ? [nested] : { a: nested };
       return nested;
     }
