@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { schedule } from 'node-cron';
 import type { Clock } from '../core/ports/clock.ts';
-import type { Telemetry } from '../core/ports/telemetry.ts';
+import type { QueueName, Telemetry } from '../core/ports/telemetry.ts';
 import type { SharedTime } from '../pipeline/shared-time.ts';
 import type { Queues } from '../queues/producers.ts';
 import { assertSchedules, removeLeftovers, repairSchedules, type Schedule } from '../queues/schedules.ts';
@@ -36,7 +36,7 @@ const CLOCK_EVERY_LOOKS = 10;
 /** Long enough for the process before this one, in a roll-out, to have ended between two of them. */
 const LEFTOVERS_EVERY_LOOKS = 30;
 
-/** Looks every second, apart from the queues: are the schedules alive, is the config the one in force? */
+/** Looks every second, apart from the queues: do they run, are the schedules alive, is the config the one in force? */
 export function startWatchdog(parts: WatchdogParts): Watchdog {
   let looks = 0;
   let looking: Promise<void> | undefined;
@@ -67,10 +67,22 @@ async function look(parts: WatchdogParts, looks: number): Promise<void> {
   // Without Redis there is nothing to be repaired; the connection itself is told about by its own events.
   if (redis.status !== 'ready') return;
   try {
-    if (schedules !== undefined) await lookAtSchedules(parts, schedules, looks);
+    if (schedules !== undefined) {
+      await resumeQueues(parts);
+      await lookAtSchedules(parts, schedules, looks);
+    }
     if (looks % CLOCK_EVERY_LOOKS === 0) await followClock(redis, clock, time);
   } catch (error) {
     telemetry.emit({ kind: 'workerError', queue: 'poll', error });
+  }
+}
+
+/** A paused queue watches, acts or tells no more, across restarts: the daemon has pauses of its own for people. */
+async function resumeQueues({ queues, telemetry }: WatchdogParts): Promise<void> {
+  for (const queue of queues.all) {
+    if (!(await queue.isPaused())) continue;
+    await queue.resume();
+    telemetry.emit({ kind: 'queueResumed', queue: queue.name as QueueName });
   }
 }
 

@@ -5,7 +5,7 @@ import { nodeSurroundings } from '../config/node-files.ts';
 import { formatProblem, type Problem } from '../config/problem.ts';
 import { StoreLostError } from '../core/ports/state-store.ts';
 import { systemClock } from '../exchange/system-clock.ts';
-import { examineRedis, type RedisFinding } from '../queues/redis-sanity.ts';
+import { examineRedis, pausedQueues, type RedisFinding } from '../queues/redis-sanity.ts';
 import { createRedisState } from '../state/state.ts';
 import type { DoctorCheck, DoctorReport } from './doctor-report.ts';
 import { examineExchange, type SharedStores } from './examine-exchange.ts';
@@ -72,6 +72,7 @@ async function examineServices(config: CompiledConfig, signal: AbortSignal): Pro
     const stores: SharedStores | undefined = redis && { redis, prefix: config.redis.prefix };
     const found = await Promise.all([
       redis === undefined ? [] : examineServer(redis, signal),
+      redis === undefined ? [] : examineQueues(redis, config),
       redis === undefined ? [] : examineState(redis, config),
       examineExchange(config, stores, signal),
     ]);
@@ -127,6 +128,17 @@ function checkOf({ aspect, level, words, cure }: RedisFinding): DoctorCheck {
 }
 
 /** Whether this program can go on with what is stored. */
+async function examineQueues(
+  redis: Connection,
+  { redis: { prefix } }: CompiledConfig,
+): Promise<readonly DoctorCheck[]> {
+  const paused = await pausedQueues(redis, prefix);
+  if (paused.length === 0) return [{ name: 'queues', status: 'passed', why: 'none is paused' }];
+  const why = `somebody paused ${paused.join(' and ')}: what goes through a paused queue stands still`;
+  const cure = 'A running daemon resumes it within seconds. Find out who has access to Redis.';
+  return [{ name: 'queues', status: 'failed', why, cure }];
+}
+
 async function examineState(redis: Connection, config: CompiledConfig): Promise<readonly DoctorCheck[]> {
   const state = createRedisState({ redis, prefix: config.redis.prefix, clock: systemClock });
   try {

@@ -1,4 +1,6 @@
 import type { Redis } from 'ioredis';
+import type { QueueName } from '../core/ports/telemetry.ts';
+import { queuePrefix } from './names.ts';
 
 export type RedisAspect = 'version' | 'role' | 'eviction' | 'persistence' | 'timers';
 
@@ -140,4 +142,14 @@ async function readSettings(redis: Redis): Promise<Texts> {
     // Managed services refuse CONFIG.
     return {};
   }
+}
+
+const QUEUES = ['poll', 'act', 'notify'] as const satisfies readonly QueueName[];
+
+/** The queues that somebody has paused as a whole. BullMQ keeps the mark in the queue's own hash. */
+export async function pausedQueues(redis: Redis, prefix: string): Promise<readonly QueueName[]> {
+  const marks = await Promise.all(
+    QUEUES.map((name) => redis.hexists(`${queuePrefix(prefix)}:${name}:meta`, 'paused')),
+  );
+  return QUEUES.filter((_, index) => marks[index] === 1);
 }

@@ -219,7 +219,13 @@ function notifyWriters(logger: Logger): Pick<Writers, NotifyKind> {
 
 const LEVELS = { critical: 'error', warning: 'warn', info: 'info' } as const;
 
-type QueueKind = 'workerError' | 'jobFailed' | 'jobStalled' | 'jobRefused' | 'schedulesAsserted';
+type QueueKind =
+  | 'workerError'
+  | 'jobFailed'
+  | 'jobStalled'
+  | 'jobRefused'
+  | 'queueResumed'
+  | 'schedulesAsserted';
 
 function queueWriters(logger: Logger, repeats: Repeats): Pick<Writers, QueueKind> {
   return {
@@ -250,6 +256,8 @@ function queueWriters(logger: Logger, repeats: Repeats): Pick<Writers, QueueKind
         job,
         reason: why,
       }),
+    queueResumed: ({ queue }) =>
+      logger.log('error', 'queueResumed', `somebody had paused the queue ${queue}; it runs again`, { queue }),
     schedulesAsserted: ({ buckets, why }) =>
       logger.log(
         why === 'repair' ? 'warn' : 'info',

@@ -167,6 +167,7 @@ function handlersOf(
     jobFailed: ({ queue }) => metrics.jobProblems.inc({ queue, problem: 'failed' }),
     jobStalled: ({ queue }) => metrics.jobProblems.inc({ queue, problem: 'stalled' }),
     jobRefused: ({ queue }) => metrics.jobProblems.inc({ queue, problem: 'refused' }),
+    queueResumed: ({ queue }) => metrics.jobProblems.inc({ queue, problem: 'paused' }),
     schedulesAsserted: ({ why, buckets }) => metrics.schedules.inc({ why }, buckets.length),
     redis: ({ available }) => metrics.redis.set(available ? 1 : 0),
     started: ({ accounts }) => metrics.accounts.set(accounts),

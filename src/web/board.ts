@@ -2,12 +2,13 @@ import { createBullBoard } from '@bull-board/api';
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { FastifyAdapter } from '@bull-board/fastify';
 import type { Queue } from 'bullmq';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ApiError, causeOf, errorBody, type FailedRequest, refusalOf } from './api/errors.ts';
 import { BOARD_POLICY } from './headers.ts';
 
 /**
- * The queues' own page: `/queues/` for looking, `/queues/control/` for changing, with the control token. A browser
+ * The queues' own page: `/queues/` shows them, `/queues/control/` can also repeat and remove a job that failed, with
+ * the control token. Nothing else can be changed there: a paused queue would leave every account unwatched. A browser
  * asks people for the token by itself (Basic authentication; any name, the token as the password).
  */
 export const BOARD_PATH = '/queues';
@@ -52,6 +53,7 @@ async function registerOne(
       scope.addHook('onRoute', (route) => {
         const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD');
         route.config = { ...route.config, access: readOnly && isRead ? 'read' : 'control' };
+        if (!isRead && !readOnly) route.preHandler = onlyOfFailedJobs(queues, OF_ONE_JOB.test(route.url));
       });
       scope.addHook('onRequest', async ({ query }, reply) => {
         reply.header('content-security-policy', BOARD_POLICY);
@@ -62,6 +64,20 @@ async function registerOne(
     { prefix },
   );
 }
+
+/** Repeating or removing one job. */
+const OF_ONE_JOB = /\/api\/queues\/:queueName\/:jobId\/(retry|clean)$/;
+
+function onlyOfFailedJobs(queues: readonly Queue[], isOfOneJob: boolean) {
+  return async ({ params }: FastifyRequest): Promise<void> => {
+    const { queueName, jobId } = params as { readonly queueName?: string; readonly jobId?: string };
+    if (!isOfOneJob || jobId === undefined) throw new ApiError(405, 'methodNotAllowed', ONLY_FAILED);
+    const state = await queues.find(({ name }) => name === queueName)?.getJobState(jobId);
+    if (state !== 'failed') throw new ApiError(409, 'refused', ONLY_FAILED);
+  };
+}
+
+const ONLY_FAILED = 'the board repeats and removes jobs that failed, and changes nothing else';
 
 /** The board bounds neither itself. Its own page offers up to 300 jobs. */
 const MOST: Readonly<Record<string, number>> = { jobsPerPage: 300, page: 1_000_000 };

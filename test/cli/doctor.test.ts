@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
+import { openQueues } from '../../src/queues/producers.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { polls } from '../daemon/scene.ts';
 import { freePort, hasRedisServer, startRedisServer } from '../support/redis.ts';
@@ -46,6 +47,7 @@ test('passes where everything is right, names every check, and changes nothing a
       'redis.eviction',
       'redis.persistence',
       'redis.timers',
+      'queues',
       'state',
       'exchange',
       'clock',
@@ -195,6 +197,17 @@ test('a clock that differs is said with direction and size', async () => {
       why: expect.stringMatching(/^this clock is 1 min (29|30) s.* behind/) as string,
     },
   ]);
+});
+
+test('a queue that somebody paused fails', async () => {
+  const world = await openOperatorWorld();
+  const queues = openQueues({ url: world.redisUrl, prefix: world.prefix, onError: () => undefined });
+  closeAfterTest(() => queues.close());
+  await queues.poll.waitUntilReady();
+  await queues.poll.pause();
+  const { failed, of } = await examine(world);
+  expect(failed).toEqual(['queues']);
+  expect(of('queues')).toMatchObject([{ why: expect.stringContaining('paused poll') as string }]);
 });
 
 test.runIf(hasRedisServer())(

@@ -94,6 +94,23 @@ test('a chain of ticks that broke is mended by the watchdog, and nobody is silen
   await polls(world, 'long', 3);
 });
 
+test('a queue that somebody paused is resumed, at the start and later, and it is said', async () => {
+  const simulator = await openScene();
+  const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: NEVER });
+  const resumed = (queue: string): number =>
+    world.events.filter((event) => event.kind === 'queueResumed' && event.queue === queue).length;
+  const first = await world.start();
+  await polls(world, 'long', 2);
+  await first.queues.poll.pause();
+  await eventually(() => resumed('poll') === 1, 'a queue that is resumed', () => troubles(world.events));
+  await polls(world, 'long', 3);
+  await first.queues.poll.pause();
+  await first.stop('test', 5_000);
+  await world.start();
+  await polls(world, 'long', 3);
+  expect(resumed('poll')).toBeGreaterThanOrEqual(2);
+});
+
 test('a daemon that stops lets go of every connection, within its bound, and stops once', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: NEVER });

@@ -579,6 +579,17 @@ export const CASES: readonly AlertCase[] = [
     description: '10 problems of kind stalled in the queue act within 10 minutes (alert from 10).',
   },
   {
+    alert: 'BreakwaterQueuePaused',
+    firing: { [`breakwater_queue_problems_total{queue="poll",problem="paused",${WHERE}}`]: APPEARED(1) },
+    calm: { [`breakwater_queue_problems_total{queue="poll",problem="paused",${WHERE}}`]: ALWAYS(1) },
+    at: '13m',
+    labels: { queue: 'poll', problem: 'paused' },
+    severity: 'critical',
+    summary: 'Somebody paused the queue poll',
+    description:
+      'The queue poll was found paused 1 times within 10 minutes and was resumed. A paused queue watches, acts and tells nothing.',
+  },
+  {
     alert: 'BreakwaterExchangeUnreachable',
     firing: {
       [`breakwater_exchange_requests_total{endpoint="openPositions",outcome="ok",error="",${WHERE}}`]:

@@ -1,4 +1,6 @@
+import { type Queue, Worker } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { workerConnection } from '../../src/queues/connection.ts';
 import { openQueues, type Queues } from '../../src/queues/producers.ts';
 import { API_ROUTES } from '../../src/web/api/openapi.ts';
 import { errorReply } from '../../src/web/api/schemas.ts';
@@ -425,19 +427,56 @@ describe('the queues’ page', () => {
     }
   });
 
-  test('changes queues with the control token only', async () => {
-    const pause = async (prefix: string, headers: Readonly<Record<string, string>>) =>
-      (await ask(guarded.server, `${prefix}/api/queues/notify/pause`, { method: 'PUT', headers })).status;
-    const isPaused = () => queues.all.find(({ name }) => name === 'notify')?.isPaused();
-    expect(await pause('/queues', basic(READ_TOKEN))).toBe(401);
-    expect(await pause('/queues/control', basic(READ_TOKEN))).toBe(401);
-    expect(await pause('/queues', basic(CONTROL_TOKEN))).toBe(405);
-    expect(await isPaused()).toBe(false);
-    expect(await pause('/queues/control', { ...basic(CONTROL_TOKEN), origin: 'https://evil.example' })).toBe(
-      403,
-    );
-    expect(await isPaused()).toBe(false);
-    expect(await pause('/queues/control', basic(CONTROL_TOKEN))).toBe(200);
-    expect(await isPaused()).toBe(true);
+  test('repeats and removes failed jobs with the control token, and changes nothing else', async () => {
+    const notify = queues.all.find(({ name }) => name === 'notify');
+    if (notify === undefined) throw new Error('a queue');
+    const change = async (board: string, what: string, headers: Readonly<Record<string, string>>) =>
+      (await ask(guarded.server, `${board}/api/queues/notify/${what}`, { method: 'PUT', headers })).status;
+    const control = basic(CONTROL_TOKEN);
+    for (const headers of [basic(READ_TOKEN), {}])
+      expect(await change('/queues/control', 'pause', headers)).toBe(401);
+    expect(await change('/queues', 'pause', control)).toBe(405);
+    for (const what of [
+      'pause',
+      'empty',
+      'obliterate',
+      'promote',
+      'clean/failed',
+      'retry/failed',
+      'concurrency',
+    ])
+      expect([what, await change('/queues/control', what, control)]).toEqual([what, 405]);
+    expect(await notify.isPaused()).toBe(false);
+    const waiting = await notify.add('test', {});
+    expect(await change('/queues/control', `${waiting.id}/clean`, control)).toBe(409);
+    const failed = await failedJob(notify);
+    expect(
+      await change('/queues/control', `${failed}/clean`, { ...control, origin: 'https://evil.example' }),
+    ).toBe(403);
+    expect(await change('/queues', `${failed}/clean`, control)).toBe(405);
+    expect(await notify.getJobState(failed)).toBe('failed');
+    expect(await change('/queues/control', `${failed}/retry`, control)).toBe(204);
+    expect(await notify.getJobState(failed)).toBe('waiting');
+    await notify.obliterate({ force: true });
+    const other = await failedJob(notify);
+    expect(await change('/queues/control', `${other}/clean`, control)).toBe(204);
+    expect(await notify.getJobState(other)).toBe('unknown');
+    await notify.obliterate({ force: true });
   });
 });
+
+/** Its id. */
+async function failedJob(queue: Queue): Promise<string> {
+  const work = async (): Promise<never> => Promise.reject(new Error('it fails'));
+  const worker = new Worker(queue.name, work, {
+    connection: workerConnection(redis.url),
+    prefix: queue.opts.prefix ?? '',
+  });
+  try {
+    const { id = '' } = await queue.add('test', {});
+    await expect.poll(() => queue.getJobState(id)).toBe('failed');
+    return id;
+  } finally {
+    await worker.close();
+  }
+}

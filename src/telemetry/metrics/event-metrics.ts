@@ -239,7 +239,7 @@ const OPERATION_METRICS = {
     ...counter,
     name: 'queue_problems_total',
     labels: ['queue', 'problem'],
-    help: 'Jobs that failed, stalled or were refused, and errors of workers.',
+    help: 'Jobs that failed, stalled or were refused, errors of workers, and queues that somebody had paused.',
   },
   schedules: {
     ...counter,
