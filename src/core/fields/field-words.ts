@@ -3,74 +3,6 @@ import type { FieldParameter, FieldValue } from '../rules/rule.ts';
 import type { FieldSpec, FieldUnit } from './field-catalogue.ts';
 import type { FieldQuantity } from './field-values.ts';
 
-/** Names that people use; every other field is called what its name says, as in `margin usage`. */
-const NAMES: Readonly<Record<string, string>> = {
-  liquidationDistance: 'distance to liquidation',
-  liquidationProbability: 'chance of liquidation',
-  minutesToLiquidation: 'time to liquidation',
-  disagreement: 'whether the liquidation price contradicts the liquidation state',
-  positionSide: 'side',
-  notional: 'value of the position',
-  basePrice: 'entry price',
-  markError: 'possible error of the mark price',
-  unrealizedPnl: 'unrealised result',
-  pnlPercent: 'unrealised result',
-  pnl: 'realised result',
-  funding: 'funding paid',
-  unrealizedFunding: 'unrealised funding',
-  stopCover: 'stop that covers the position',
-  unprotectedSeconds: 'time without a stop that covers the position',
-  ageSeconds: 'age',
-  secondsSinceModified: 'time since the last change',
-  volatilityPerDay: 'volatility per day',
-  currentLtv: 'LTV',
-  initialLtv: 'initial LTV',
-  marginCallLtv: 'LTV of the margin call',
-  liquidationLtv: 'LTV of liquidation',
-  ltvToMarginCall: 'used-up part of the way to the margin call',
-  ltvToLiquidation: 'used-up part of the way to liquidation',
-  collateralMayFall: 'possible fall of the collateral before the margin call',
-  collateralMayFallToLiquidation: 'possible fall of the collateral before liquidation',
-  ltvDrift: 'rise of the LTV',
-  minutesToMarginCall: 'time to the margin call',
-  marginCallProbability: 'chance of a margin call',
-  asset: 'asset borrowed',
-  dataAge: 'age of the data',
-  recordsSetAside: 'number of records that could not be read',
-  jointDistance: 'distance to liquidation if all markets move together',
-  positionCount: 'number of positions',
-  creditLineCount: 'number of credit lines',
-  totalNotional: 'value of all positions',
-  totalMargin: 'margin of all positions',
-  totalUnrealizedPnl: 'unrealised result of all positions',
-  totalPnl: 'realised result of all positions',
-  totalFunding: 'interest accrued',
-  'account.totalFunding': 'funding of all positions',
-  'creditLine.amount': 'amount borrowed',
-  withdrawalCount: 'number of withdrawals',
-  unexpectedWithdrawalCount: 'number of withdrawals to unexpected addresses',
-  withdrawalAmount: 'amount withdrawn',
-  depositCount: 'number of deposits',
-  depositAmount: 'amount deposited',
-  spotOrderCount: 'number of spot orders',
-};
-
-/** What is the case when a field of yes or no is true, and when it is false. */
-const CASES: Readonly<Record<string, readonly [whenTrue: string, whenFalse: string]>> = {
-  'position.disagreement': [
-    'the reported liquidation price is passed although the exchange does not liquidate',
-    'the reported liquidation price does not contradict the liquidation state',
-  ],
-  'position.directionConflict': [
-    'what the exchange says of the direction (long or short) contradicts itself',
-    'what the exchange says of the direction does not contradict itself',
-  ],
-  'account.disagreement': [
-    'the reported liquidation price of a position is passed although the exchange does not liquidate',
-    'no reported liquidation price contradicts the liquidation state of its position',
-  ],
-};
-
 /** Why a figure is missing. */
 export const UNKNOWN_WORDS: Readonly<Record<UnknownReason, string>> = {
   notRead: 'it could not be read',
@@ -113,7 +45,7 @@ function digits(value: number): string {
 
 /** `distance to liquidation`, `main balance of USDT`, `number of withdrawals in the last 24 h`. */
 export function fieldWords(spec: FieldSpec, { asset, source, windowMs }: FieldParameter): string {
-  const name = NAMES[`${spec.on}.${spec.name}`] ?? NAMES[spec.name] ?? plainWords(spec.name);
+  const name = spec.label ?? plainWords(spec.name);
   const isAhead = windowMs !== undefined && spec.name.endsWith('Probability');
   return [
     name,
@@ -145,8 +77,7 @@ export function valueWords(value: FieldValue, spec: FieldSpec): string {
 /** The case that a field of yes or no states; undefined for any other field. */
 export function caseWords(spec: FieldSpec, value: FieldValue): string | undefined {
   if (spec.type !== 'boolean') return undefined;
-  const [whenTrue, whenFalse] = CASES[`${spec.on}.${spec.name}`] ?? [];
-  return value === true ? whenTrue : whenFalse;
+  return value === true ? spec.cases?.whenTrue : spec.cases?.whenFalse;
 }
 
 /** `is 4.1 %`, `is at least 3`, `is unlimited`. */
