@@ -1,15 +1,9 @@
 import type { SubjectKind } from '../rules/rule.ts';
 
 /** The parts of an account that are read from the exchange, each with its own age and completeness. */
-export type SourceName = 'positions' | 'creditLine' | 'mainBalance' | 'transfers' | 'spotOrders';
+export const SOURCE_NAMES = ['positions', 'creditLine', 'mainBalance', 'transfers', 'spotOrders'] as const;
 
-export const SOURCE_NAMES: readonly SourceName[] = [
-  'positions',
-  'creditLine',
-  'mainBalance',
-  'transfers',
-  'spotOrders',
-];
+export type SourceName = (typeof SOURCE_NAMES)[number];
 
 /**
  * Unit of a number. `ratio` is a fraction (5 % is 0.05), `ratioPerHour` a fraction per hour. `money` is in the

@@ -1,31 +1,8 @@
-import type { UnknownReason } from '../quantities/quantity.ts';
+import { UNKNOWN_WORDS } from '../quantities/quantity.ts';
+import { MS_PER_HOUR, MS_PER_MINUTE } from '../quantities/units.ts';
 import type { FieldParameter, FieldValue } from '../rules/rule.ts';
 import type { FieldSpec, FieldUnit } from './field-catalogue.ts';
 import type { FieldQuantity } from './field-values.ts';
-
-/** Why a figure is missing. */
-export const UNKNOWN_WORDS: Readonly<Record<UnknownReason, string>> = {
-  notRead: 'it could not be read',
-  stale: 'what was read is too old',
-  fieldMissing: 'the exchange did not say it',
-  zeroSize: 'the size is zero',
-  directionUnknown: 'the direction of the position is unknown',
-  directionContradicted: 'the direction of the position is contradicted',
-  disagreement: 'the liquidation price is passed although the exchange does not liquidate',
-  markUnknown: 'the mark price is unknown',
-  markTooCoarse: 'the mark price is not exact enough',
-  notPositive: 'the figures make no sense together',
-  ltvUnitUnclear: 'the LTV may be a fraction or a percentage',
-  listIncomplete: 'the list is not complete',
-  zeroUncertain: 'the exchange shows 0 where there was more: waiting to be sure',
-  presumedClosed: 'it is not in the list any more: presumed closed, waiting to be sure',
-  tooFewSamples: 'it has not been watched for long enough',
-  serverTimeUnknown: 'the clock of the exchange is unknown',
-  notDocumented: 'the exchange said something that is not documented',
-  duplicateRecord: 'the exchange sent it twice',
-  currenciesDiffer: 'the positions are in different currencies',
-  marketNotConfigured: 'the market is not in the config',
-};
 
 const SIGNIFICANT_DIGITS = 4;
 
@@ -55,12 +32,9 @@ export function fieldWords(spec: FieldSpec, { asset, source, windowMs }: FieldPa
   ].join('');
 }
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 3_600_000;
-
 function windowWords(ms: number): string {
-  if (ms % HOUR_MS === 0) return `${ms / HOUR_MS} h`;
-  return ms % MINUTE_MS === 0 ? `${ms / MINUTE_MS} min` : `${ms / 1_000} s`;
+  if (ms % MS_PER_HOUR === 0) return `${ms / MS_PER_HOUR} h`;
+  return ms % MS_PER_MINUTE === 0 ? `${ms / MS_PER_MINUTE} min` : `${ms / 1_000} s`;
 }
 
 /** What the catalogue or the exchange wrote in one, taken apart; names in capitals stay as they are. */
