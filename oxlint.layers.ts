@@ -145,8 +145,6 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'order-set',
     'outstanding',
     'own-stops',
-
-    'racing',
     'rejection',
     'sha256',
     'trial-order',

@@ -1,15 +1,9 @@
 import type { SubjectKind } from '../rules/rule.ts';
 
 /** The parts of an account that are read from the exchange, each with its own age and completeness. */
-export type SourceName = 'positions' | 'creditLine' | 'mainBalance' | 'transfers' | 'spotOrders';
+export const SOURCE_NAMES = ['positions', 'creditLine', 'mainBalance', 'transfers', 'spotOrders'] as const;
 
-export const SOURCE_NAMES: readonly SourceName[] = [
-  'positions',
-  'creditLine',
-  'mainBalance',
-  'transfers',
-  'spotOrders',
-];
+export type SourceName = (typeof SOURCE_NAMES)[number];
 
 /**
  * Unit of a number. `ratio` is a fraction (5 % is 0.05), `ratioPerHour` a fraction per hour. `money` is in the
@@ -49,6 +43,8 @@ export interface ParameterSpec {
 interface FieldBase {
   readonly name: string;
   readonly on: SubjectKind;
+  /** What people call it; absent: what its name says, as in `margin usage`. */
+  readonly label?: string;
   /** One sentence for people who write rules. */
   readonly description: string;
   /** How it is computed, from the names of the API and of this catalogue. */
@@ -76,6 +72,8 @@ export interface EnumField extends FieldBase {
 
 export interface PlainField extends FieldBase {
   readonly type: 'string' | 'boolean';
+  /** Of a boolean: what is the case when it is true, and when it is false. */
+  readonly cases?: { readonly whenTrue: string; readonly whenFalse: string };
 }
 
 /** One row of the field catalogue. */
@@ -106,4 +104,24 @@ export function assetParameter(description: string): ParameterSpec {
 
 export function sourceParameter(description: string): ParameterSpec {
   return { name: 'source', required: false, description, values: SOURCE_NAMES };
+}
+
+/** What the rows of one kind of subject begin with, by unit or type. A row overrides what differs. */
+export function rowsOf<K extends SubjectKind>(on: K, source: SourceName) {
+  const row = { on, source, none: 'never', danger: 'neither', parameters: [] } as const;
+  const number = { ...row, type: 'number' } as const;
+  return {
+    yesNo: { ...row, type: 'boolean' },
+    choice: { ...row, type: 'enum' },
+    text: { ...row, type: 'string' },
+    ratio: { ...number, unit: 'ratio' },
+    ratioPerHour: { ...number, unit: 'ratioPerHour' },
+    seconds: { ...number, unit: 'seconds' },
+    minutes: { ...number, unit: 'minutes' },
+    money: { ...number, unit: 'money' },
+    price: { ...number, unit: 'price' },
+    baseAmount: { ...number, unit: 'baseAmount' },
+    assetAmount: { ...number, unit: 'assetAmount' },
+    count: { ...number, unit: 'count' },
+  } as const;
 }

@@ -1,99 +1,8 @@
-import type { UnknownReason } from '../quantities/quantity.ts';
+import { UNKNOWN_WORDS } from '../quantities/quantity.ts';
+import { MS_PER_HOUR, MS_PER_MINUTE } from '../quantities/units.ts';
 import type { FieldParameter, FieldValue } from '../rules/rule.ts';
 import type { FieldSpec, FieldUnit } from './field-catalogue.ts';
 import type { FieldQuantity } from './field-values.ts';
-
-/** Names that people use; every other field is called what its name says, as in `margin usage`. */
-const NAMES: Readonly<Record<string, string>> = {
-  liquidationDistance: 'distance to liquidation',
-  liquidationProbability: 'chance of liquidation',
-  minutesToLiquidation: 'time to liquidation',
-  disagreement: 'whether the liquidation price contradicts the liquidation state',
-  positionSide: 'side',
-  notional: 'value of the position',
-  basePrice: 'entry price',
-  markError: 'possible error of the mark price',
-  unrealizedPnl: 'unrealised result',
-  pnlPercent: 'unrealised result',
-  pnl: 'realised result',
-  funding: 'funding paid',
-  unrealizedFunding: 'unrealised funding',
-  stopCover: 'stop that covers the position',
-  unprotectedSeconds: 'time without a stop that covers the position',
-  ageSeconds: 'age',
-  secondsSinceModified: 'time since the last change',
-  volatilityPerDay: 'volatility per day',
-  currentLtv: 'LTV',
-  initialLtv: 'initial LTV',
-  marginCallLtv: 'LTV of the margin call',
-  liquidationLtv: 'LTV of liquidation',
-  ltvToMarginCall: 'used-up part of the way to the margin call',
-  ltvToLiquidation: 'used-up part of the way to liquidation',
-  collateralMayFall: 'possible fall of the collateral before the margin call',
-  collateralMayFallToLiquidation: 'possible fall of the collateral before liquidation',
-  ltvDrift: 'rise of the LTV',
-  minutesToMarginCall: 'time to the margin call',
-  marginCallProbability: 'chance of a margin call',
-  asset: 'asset borrowed',
-  dataAge: 'age of the data',
-  recordsSetAside: 'number of records that could not be read',
-  jointDistance: 'distance to liquidation if all markets move together',
-  positionCount: 'number of positions',
-  creditLineCount: 'number of credit lines',
-  totalNotional: 'value of all positions',
-  totalMargin: 'margin of all positions',
-  totalUnrealizedPnl: 'unrealised result of all positions',
-  totalPnl: 'realised result of all positions',
-  totalFunding: 'interest accrued',
-  'account.totalFunding': 'funding of all positions',
-  'creditLine.amount': 'amount borrowed',
-  withdrawalCount: 'number of withdrawals',
-  unexpectedWithdrawalCount: 'number of withdrawals to unexpected addresses',
-  withdrawalAmount: 'amount withdrawn',
-  depositCount: 'number of deposits',
-  depositAmount: 'amount deposited',
-  spotOrderCount: 'number of spot orders',
-};
-
-/** What is the case when a field of yes or no is true, and when it is false. */
-const CASES: Readonly<Record<string, readonly [whenTrue: string, whenFalse: string]>> = {
-  'position.disagreement': [
-    'the reported liquidation price is passed although the exchange does not liquidate',
-    'the reported liquidation price does not contradict the liquidation state',
-  ],
-  'position.directionConflict': [
-    'what the exchange says of the direction (long or short) contradicts itself',
-    'what the exchange says of the direction does not contradict itself',
-  ],
-  'account.disagreement': [
-    'the reported liquidation price of a position is passed although the exchange does not liquidate',
-    'no reported liquidation price contradicts the liquidation state of its position',
-  ],
-};
-
-/** Why a figure is missing. */
-export const UNKNOWN_WORDS: Readonly<Record<UnknownReason, string>> = {
-  notRead: 'it could not be read',
-  stale: 'what was read is too old',
-  fieldMissing: 'the exchange did not say it',
-  zeroSize: 'the size is zero',
-  directionUnknown: 'the direction of the position is unknown',
-  directionContradicted: 'the direction of the position is contradicted',
-  disagreement: 'the liquidation price is passed although the exchange does not liquidate',
-  markUnknown: 'the mark price is unknown',
-  markTooCoarse: 'the mark price is not exact enough',
-  notPositive: 'the figures make no sense together',
-  ltvUnitUnclear: 'the LTV may be a fraction or a percentage',
-  listIncomplete: 'the list is not complete',
-  zeroUncertain: 'the exchange shows 0 where there was more: waiting to be sure',
-  presumedClosed: 'it is not in the list any more: presumed closed, waiting to be sure',
-  tooFewSamples: 'it has not been watched for long enough',
-  serverTimeUnknown: 'the clock of the exchange is unknown',
-  notDocumented: 'the exchange said something that is not documented',
-  duplicateRecord: 'the exchange sent it twice',
-  currenciesDiffer: 'the positions are in different currencies',
-  marketNotConfigured: 'the market is not in the config',
-};
 
 const SIGNIFICANT_DIGITS = 4;
 
@@ -113,7 +22,7 @@ function digits(value: number): string {
 
 /** `distance to liquidation`, `main balance of USDT`, `number of withdrawals in the last 24 h`. */
 export function fieldWords(spec: FieldSpec, { asset, source, windowMs }: FieldParameter): string {
-  const name = NAMES[`${spec.on}.${spec.name}`] ?? NAMES[spec.name] ?? plainWords(spec.name);
+  const name = spec.label ?? plainWords(spec.name);
   const isAhead = windowMs !== undefined && spec.name.endsWith('Probability');
   return [
     name,
@@ -123,12 +32,9 @@ export function fieldWords(spec: FieldSpec, { asset, source, windowMs }: FieldPa
   ].join('');
 }
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 3_600_000;
-
 function windowWords(ms: number): string {
-  if (ms % HOUR_MS === 0) return `${ms / HOUR_MS} h`;
-  return ms % MINUTE_MS === 0 ? `${ms / MINUTE_MS} min` : `${ms / 1_000} s`;
+  if (ms % MS_PER_HOUR === 0) return `${ms / MS_PER_HOUR} h`;
+  return ms % MS_PER_MINUTE === 0 ? `${ms / MS_PER_MINUTE} min` : `${ms / 1_000} s`;
 }
 
 /** What the catalogue or the exchange wrote in one, taken apart; names in capitals stay as they are. */
@@ -145,8 +51,7 @@ export function valueWords(value: FieldValue, spec: FieldSpec): string {
 /** The case that a field of yes or no states; undefined for any other field. */
 export function caseWords(spec: FieldSpec, value: FieldValue): string | undefined {
   if (spec.type !== 'boolean') return undefined;
-  const [whenTrue, whenFalse] = CASES[`${spec.on}.${spec.name}`] ?? [];
-  return value === true ? whenTrue : whenFalse;
+  return value === true ? spec.cases?.whenTrue : spec.cases?.whenFalse;
 }
 
 /** `is 4.1 %`, `is at least 3`, `is unlimited`. */

@@ -1,8 +1,8 @@
 import type { IdleReason, Recorder } from '../audit/audit-event.ts';
 import { admittedOf, type LaneContext } from '../intents/admission.ts';
+import { isRacing } from '../orders/activation-gap.ts';
 import { cancelAnswerMs } from '../orders/cancel-policy.ts';
 import { orderTypesOf, requestOf } from '../orders/order-request.ts';
-import { isRacing } from '../orders/racing.ts';
 import type { Want } from '../orders/want.ts';
 import { formatDecimal } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';

@@ -1,11 +1,11 @@
 import { BLOCK_WORDS } from '../intents/intent.ts';
+import { isRacing } from '../orders/activation-gap.ts';
 import { mayAnyAddUp } from '../orders/beside.ts';
 import { type CancelVerdict, judgeCancel } from '../orders/cancel-policy.ts';
 import { fenceEndMs, liquidationIsLikely } from '../orders/fence.ts';
 import { isHedged, leastAmount, mayHideSide, netRoom } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import { isSentFor, offsetFromActivation } from '../orders/outstanding.ts';
-import { isRacing } from '../orders/racing.ts';
 import type { Admitted, Want } from '../orders/want.ts';
 import { type Decimal, roundToStep, toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';

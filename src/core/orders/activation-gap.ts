@@ -18,8 +18,9 @@ import {
 import type { MarketSettings } from '../quantities/settings.ts';
 import { type AccountSettings } from '../quantities/settings.ts';
 import type { Direction } from '../rules/subject.ts';
+import { fenceDurationMs } from './fence.ts';
 import { activationGap } from './order-prices.ts';
-import { offsetFromActivation } from './outstanding.ts';
+import { isWellPast, offsetFromActivation } from './outstanding.ts';
 import type { SetScene } from './want.ts';
 
 /** Time over which the speed of a market is taken: what it does now, and what it has been doing. */
@@ -60,8 +61,7 @@ export function asLearned(
   { learnedBasis = 0, measuredBasis }: LaneState,
 ): MarketSettings {
   const { low, high } = measuredBasis ?? { low: -learnedBasis, high: learnedBasis };
-  const largest = Math.min(Math.max(high, -low), LARGEST_BASIS);
-  return largest > market.basisAllowance ? { ...market, basisAllowance: largest } : market;
+  return withAllowance(market, Math.min(Math.max(high, -low), LARGEST_BASIS));
 }
 
 /** An allowance that an order with it was inverted all the same becomes so many times itself, up to a bound. */
@@ -235,9 +235,9 @@ export function isInverted(
 ): boolean {
   if (order.role !== 'reduce' || order.status !== 'open') return false;
   const offset = position && offsetFromActivation(order, position);
-  if (position === undefined || offset === undefined || position.markPrice === null) return false;
+  if (position === undefined || offset === undefined) return false;
   if (order.activatedMs !== null && isPastLimit(order, position)) return false;
-  return offset.lte(activationGap({ ...position, markPrice: position.markPrice }, market).neg());
+  return isWellPast(offset, position, market);
 }
 
 /** Whether an order that was activated may have been jumped over: the market is past its limit price. */
@@ -258,4 +258,18 @@ export function taughtByPrice(
   const isFirst = state.learnedSteps?.priceStep === undefined && !isGivenUp;
   if (role !== 'reduce' || reason !== 'priceStep' || market === undefined || isFirst) return state;
   return afterPriceRefusal(state, market, isGivenUp);
+}
+
+/** Waiting that would cost this share of the distance that is left is not waited. */
+const DEAR_SHARE = 0.1;
+
+/**
+ * Whether the market runs towards liquidation so fast that waiting for the fence, and once more should the next reply
+ * be lost as well, would cost too much of what is left.
+ */
+export function isRacing(position: ReadPosition, state: LaneState, settings: AccountSettings): boolean {
+  const { direction, distance } = position;
+  if (direction === null || typeof distance !== 'number') return false;
+  const lost = speedTowards(direction, state) * fenceDurationMs(settings);
+  return lost > 0 && lost >= DEAR_SHARE * distance;
 }

@@ -1,11 +1,12 @@
 import { isCancelHeldBack, isPresumedClosed } from '../lanes/absence.ts';
 import type { LaneState, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
+import { roundTripOf } from '../lanes/market-read.ts';
 import type { OrderType } from '../ports/exchange.ts';
 import { toNumber, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { speedTowards } from './activation-gap.ts';
 import { orderTypesOf } from './order-request.ts';
-import { coverOrders, offsetFromActivation } from './outstanding.ts';
+import { coverOrders, offsetFromActivation, standsUnreached } from './outstanding.ts';
 
 /** An order that was accepted proves for so long that what a cancel takes down can be put up again. */
 export const PROOF_MS = 10_000;
@@ -92,9 +93,13 @@ const RACE_ROUND_TRIPS = 6;
  * Where the market is at a stop or at liquidation within so long, at its present speed, what is taken down now may not be
  * up again.
  */
-function raceMs({ roundTripMs = 0, latestRead }: LaneState): number {
-  const readMs = latestRead === null ? 0 : latestRead.receivedAtMs - latestRead.sentAtMs;
-  return Math.max(LEAST_RACE_MS, RACE_ROUND_TRIPS * Math.max(roundTripMs, readMs));
+function raceMs(state: LaneState): number {
+  return Math.max(LEAST_RACE_MS, RACE_ROUND_TRIPS * knownRoundTripMs(state));
+}
+
+/** How long a request takes at present; 0 where nothing tells. */
+function knownRoundTripMs(state: LaneState): number {
+  return state.latestRead === null ? (state.roundTripMs ?? 0) : roundTripOf(state, state.latestRead);
 }
 
 /** A stop of ours stands between the market and a liquidation, and the market runs towards both. */
@@ -119,15 +124,8 @@ function partTo(order: OwnOrder, position: ReadPosition): number {
 
 /** A stop of ours certainly stands, and the market has not reached it yet. */
 export function standsInTheWay(order: OwnOrder, position: ReadPosition): boolean {
-  const isCertain =
-    order.role === 'cover' &&
-    order.status === 'open' &&
-    order.mayHaveVanished !== true &&
-    !order.ambiguous &&
-    order.activatedMs === null &&
-    order.reachedMs === null;
-  const offset = offsetFromActivation(order, position);
-  return isCertain && offset?.gt(ZERO) === true;
+  const isCertain = order.role === 'cover' && standsUnreached(order);
+  return isCertain && offsetFromActivation(order, position)?.gt(ZERO) === true;
 }
 
 /** No position is open: no stop there protects anything. */
@@ -149,9 +147,8 @@ const MOST_ANSWER_MS = 1_000;
 const LEAST_ANSWER_MS = 250;
 
 /** How long the answer to a cancel is waited for: two round trips, at most a second. */
-export function cancelAnswerMs({ roundTripMs, latestRead }: LaneState): number {
-  const readMs = latestRead === null ? 0 : latestRead.receivedAtMs - latestRead.sentAtMs;
-  const knownMs = Math.max(roundTripMs ?? 0, readMs);
+export function cancelAnswerMs(state: LaneState): number {
+  const knownMs = knownRoundTripMs(state);
   if (knownMs <= 0) return MOST_ANSWER_MS;
   return Math.min(MOST_ANSWER_MS, Math.max(LEAST_ANSWER_MS, 2 * knownMs));
 }

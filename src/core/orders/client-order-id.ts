@@ -5,33 +5,20 @@ import { sha256Hex } from './sha256.ts';
  * What makes an order of ours one of a kind (design: client order id). The market too: it may be renamed, and what was
  * placed under its old name says nothing of what stands under the new one.
  */
-export type OrderIdentity =
-  | {
-      readonly role: 'reduce';
-      readonly epoch: string;
-      readonly accountId: string;
-      readonly market: string;
-      readonly positionId: string;
-      readonly ruleId: string;
-      readonly episode: number;
-      readonly stage: number;
-      readonly attempt: number;
-      readonly generation: number;
-    }
-  | {
-      readonly role: 'cover';
-      readonly epoch: string;
-      readonly accountId: string;
-      readonly market: string;
-      readonly positionId: string;
-      readonly ruleId: string;
-      readonly episode: number;
-      readonly stage: number;
-      readonly attempt: number;
-      readonly generation: number;
-      readonly activationPrice: DecimalString;
-      readonly amount: DecimalString;
-    };
+export type OrderIdentity = {
+  readonly epoch: string;
+  readonly accountId: string;
+  readonly market: string;
+  readonly positionId: string;
+  readonly ruleId: string;
+  readonly episode: number;
+  readonly stage: number;
+  readonly attempt: number;
+  readonly generation: number;
+} & (
+  | { readonly role: 'reduce' }
+  | { readonly role: 'cover'; readonly activationPrice: DecimalString; readonly amount: DecimalString }
+);
 
 /** No stated bound in the specification; short enough for any database column one would expect. */
 export const MAX_CLIENT_ORDER_ID_LENGTH = 48;

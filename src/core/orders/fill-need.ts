@@ -49,7 +49,7 @@ export function fillNeed(need: ReduceNeed, scene: SetScene, plan: SetPlan): void
     return;
   }
   const slippage = Math.max(...need.group.map(slippageOf));
-  const outstanding = outstandingBase(own, () => true);
+  const outstanding = outstandingBase(own);
   if (hasEnough(need.winner)) {
     if (outstanding.gt(amount)) for (const order of own) plan.remove.push({ order, why: 'exceedsTarget' });
     return;
@@ -138,7 +138,7 @@ function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: Set
   const { own, amount, isTrimmed } = need;
   const counted = own.filter((order) => !isSpent(order, need, scene));
   const spent = own.length - counted.length;
-  const outstanding = outstandingBase(counted, () => true);
+  const outstanding = outstandingBase(counted);
   const missing = maxDecimal(amount.minus(outstanding), ZERO);
   const stale = staleReason(need, own.slice(-1), slippage, scene);
   const addition = isTrimmed && stale !== undefined ? amount : missing;
@@ -186,12 +186,11 @@ interface Addition {
 function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan: SetPlan): void {
   const { winner, position } = need;
   const { amount, slippage, isTrimmed } = addition;
-  const why = priceBlock(position);
-  if (why !== undefined || position.direction === null || position.markPrice === null) {
-    plan.blocked.push({ key: winner.key, why: why ?? 'markUnknown' });
+  const { direction, markPrice, markError } = position;
+  if (direction === null || markPrice === null) {
+    plan.blocked.push({ key: winner.key, why: direction === null ? 'directionUnknown' : 'markUnknown' });
     return;
   }
-  const { direction, markPrice, markError } = position;
   const gaps = placingGaps({ ...position, markPrice }, direction, scene);
   // Of what is closed past the net exposure, a part that filled alone would leave a rest that may not be.
   const isWhole = need.budget === undefined && scene.settings.hedge === 'net' && isHedged(scene.read);
@@ -239,11 +238,6 @@ function nearShare(
 
 /** Not half of it: a fall of the position tells which of the two filled. */
 const NEAR_PART = 0.45;
-
-export function priceBlock(position: ReadPosition): BlockReason | undefined {
-  if (position.direction === null) return 'directionUnknown';
-  return position.markPrice === null ? 'markUnknown' : undefined;
-}
 
 /** Why the orders that stand for a need are no good any more; `undefined` when they are. */
 function staleReason(

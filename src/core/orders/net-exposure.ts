@@ -1,10 +1,9 @@
 import type { Intent, MarketRead, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
 import { type Decimal, maxDecimal, ONE, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
+import { outstandingBase } from './outstanding.ts';
 
-/**
- * Whether both sides of a market are open, or may be; a position of unknown direction counts as a side of its own.
- */
+/** Whether both sides of a market are open, or may be; a position of unknown direction counts as a side of its own. */
 export function isHedged(read: MarketRead): boolean {
   return countSides(read) > 1 || mayHideSide(read);
 }
@@ -65,13 +64,9 @@ export function netRoom(
   if (!mayRaiseNet(position, read)) return undefined;
   const own = orders.filter(({ positionId }) => positionId === position.positionId);
   const net = maxDecimal(netExposure(position, read), ZERO);
-  const isAllOut = sumOf(own.filter(standsForCertain)).gte(toDecimal(position.sizeBase));
+  const isAllOut = outstandingBase(own, standsForCertain).gte(toDecimal(position.sizeBase));
   if (net.gt(ZERO) && isAllOut) return undefined;
-  return maxDecimal((mayHideOrders ? net : net.times(TWO)).minus(sumOf(own)), ZERO);
-}
-
-function sumOf(orders: readonly OwnOrder[]): Decimal {
-  return orders.reduce((sum, { amount }) => sum.plus(toDecimal(amount)), ZERO);
+  return maxDecimal((mayHideOrders ? net : net.times(TWO)).minus(outstandingBase(own)), ZERO);
 }
 
 function standsForCertain(order: OwnOrder): boolean {

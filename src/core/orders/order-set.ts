@@ -202,7 +202,7 @@ function keepForUntargeted(
   plan: SetPlan,
 ): Decimal | undefined {
   const isOwned = (order: OwnOrder): boolean => open.some((intent) => intent.key === order.key);
-  if (own.some(isOwned)) return outstandingBase(own, () => true);
+  if (own.some(isOwned)) return outstandingBase(own);
   for (const order of own) plan.remove.push({ order, why: 'resolved' });
   return undefined;
 }
@@ -288,7 +288,7 @@ function trimToNet(scene: SetScene, plan: SetPlan): void {
     if (most === undefined) continue;
     if (room !== undefined) left.set(position.positionId, room);
     const own = countedOrders(scene, position);
-    if (!outstandingBase(own, () => true).gt(most)) continue;
+    if (!outstandingBase(own).gt(most)) continue;
     for (const order of own) plan.remove.push({ order, why: 'exceedsNetExposure' });
   }
   plan.place = withinRoom(scene, plan.place, left);

@@ -12,8 +12,11 @@ import {
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { activationGap, reducingSide } from './order-prices.ts';
 
-/** What our orders on a position may still take away; covers excluded unless asked for. */
-export function outstandingBase(orders: readonly OwnOrder[], matches: (order: OwnOrder) => boolean): Decimal {
+/** What orders of ours may still take away, base currency. */
+export function outstandingBase(
+  orders: readonly OwnOrder[],
+  matches: (order: OwnOrder) => boolean = () => true,
+): Decimal {
   return orders.filter(matches).reduce((sum, order) => sum.plus(toDecimal(order.amount)), ZERO);
 }
 
@@ -153,12 +156,7 @@ function addedUp(
   const whole = candidates.filter((order) => fellBy(order, toDecimal(order.amount)));
   if (whole.length === 1 && (settings.cancelCoversStops || own.length === 1)) return whole;
   const [first] = own;
-  const isAll =
-    first !== undefined &&
-    fellBy(
-      first,
-      outstandingBase(own, () => true),
-    );
+  const isAll = first !== undefined && fellBy(first, outstandingBase(own));
   return isAll && candidates.length === own.length ? own : [];
 }
 
@@ -189,7 +187,7 @@ function subsetOfSum(own: readonly OwnOrder[], sum: Decimal): readonly OwnOrder[
   for (let mask = 1; mask < 1 << candidates.length; mask++) {
     const subset = candidates.filter((_, index) => (mask & (1 << index)) !== 0);
     if (best !== undefined && burden(best) <= burden(subset)) continue;
-    if (outstandingBase(subset, () => true).eq(sum)) best = subset;
+    if (outstandingBase(subset).eq(sum)) best = subset;
   }
   return best;
 }
@@ -276,6 +274,17 @@ export function standsAlready(state: LaneState, { positionId, amount }: OwnOrder
       other.status === 'open' &&
       other.positionId === positionId &&
       toDecimal(other.amount).gte(toDecimal(amount)),
+  );
+}
+
+/** Whether an order stands for certain, and the market has not been at its activation. */
+export function standsUnreached(order: OwnOrder): boolean {
+  return (
+    order.status === 'open' &&
+    order.mayHaveVanished !== true &&
+    !order.ambiguous &&
+    order.activatedMs === null &&
+    order.reachedMs === null
   );
 }
 

@@ -15,7 +15,7 @@ import { speedTowards } from './activation-gap.ts';
 import { PROOF_MS } from './cancel-policy.ts';
 import { leastAmount } from './net-exposure.ts';
 import { type OrderPrices, shapeProtect } from './order-prices.ts';
-import { offsetFromActivation } from './outstanding.ts';
+import { offsetFromActivation, outstandingBase, standsUnreached } from './outstanding.ts';
 import type { Removal, SetScene, Want } from './want.ts';
 
 /** The one standing stop that a position should have, all its `protect` actions taken together. */
@@ -58,20 +58,13 @@ export function standingStops(state: LaneState, epochId: string): readonly OwnSt
       positionId: order.positionId,
       activationPrice: order.request.activationPrice,
       amount: order.amount,
-      confirmed:
-        isCertain &&
-        order.status === 'open' &&
-        order.mayHaveVanished !== true &&
-        !order.ambiguous &&
-        order.activatedMs === null &&
-        order.reachedMs === null,
+      confirmed: isCertain && standsUnreached(order),
     }));
 }
 
 /**
- * The stop nearest to the market of those asked for, for the whole position, with the largest slippage;
- * `undefined` when none may act or none is needed (no liquidation price). `room`: what the market's net
- * exposure leaves for it.
+ * The stop nearest to the market of those asked for, for the whole position, with the largest slippage; `undefined`
+ * when none may act or none is needed (no liquidation price). `room`: what the market's net exposure leaves for it.
  */
 export function desiredStop(
   position: ReadPosition,
@@ -209,39 +202,40 @@ export function isAtRest({ positionId }: ReadPosition, { state }: SetScene): boo
 }
 
 /**
- * Compares the stop that stands with the one that should: it is fixed when placed, and changes only with the
- * size or the liquidation price. Tighter: the new one is placed first, beside the old one. Looser: the old
- * one has to go.
+ * Compares the stop that stands with the one that should: it is fixed when placed, and changes only with the size or
+ * the liquidation price. Tighter: the new one is placed first, beside the old one. Looser: the old one has to go.
  */
 export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: SetScene): JudgedCovers {
   const latest = own.at(-1);
-  if (latest === undefined) return { place: [wantOf(stop, null)], remove: [] };
+  if (latest === undefined) return placed(stop);
   const all = (why: Removal['why']): JudgedCovers => ({
     place: [],
     remove: own.map((order) => ({ order, why })),
   });
   if (own.length > MAX_STANDING_STOPS) return all('tooManyStops');
-  const standing = own.reduce((sum, order) => sum.plus(toDecimal(order.amount)), ZERO);
+  const standing = outstandingBase(own);
   if (stop.mostStanding !== undefined && standing.gt(stop.mostStanding)) return all('exceedsNetExposure');
   const mayHaveVanished = latest.mayHaveVanished === true;
-  if (mayHaveVanished && stop.isTrimmed) return replaceVanished(stop, latest, scene);
-  if (latest.status === 'unsure' && !mayHaveVanished) return resend(stop, latest, scene);
+  if (latest.status === 'unsure' && (stop.isTrimmed || !mayHaveVanished)) return resend(stop, latest, scene);
+  // After an outage, sent again and refused as used before, which its id was: another one goes beside it. Not where
+  // stops cover a part only, as two of them could take too much.
+  if (mayHaveVanished && stop.isTrimmed) return placed(stop);
   // Of what covers a part only, nothing can be placed beside it: it is replaced when the position is at rest.
   if (!stop.isTrimmed && !isAtRest(stop.position, scene) && isInside(latest, stop)) return NOTHING;
   if (liquidationMoved(stop, latest)) {
     const compared = compareTightness(stop.prices, latest);
     if (compared < 0) return isHeldTight(stop.position, scene) ? NOTHING : all('stopLoosened');
-    if (compared === 0) return { place: [], remove: [] };
+    if (compared === 0) return NOTHING;
     // Where the one that stands leaves no room for another, it has to go first.
     if (leavesNoRoom(scene)) return all('noRoom');
-    return stop.isTrimmed ? { place: [wantOf(stop, null)], remove: [] } : all('stopLoosened');
+    return stop.isTrimmed ? placed(stop) : all('stopLoosened');
   }
   // A rounded-up amount may have been accepted as trimmed to the size.
   const needed = minDecimal(stop.amount, toDecimal(stop.position.sizeBase));
   if (toDecimal(latest.amount).lt(needed)) {
-    return stop.isTrimmed ? { place: [wantOf(stop, null)], remove: [] } : all('exceedsNetExposure');
+    return stop.isTrimmed ? placed(stop) : all('exceedsNetExposure');
   }
-  return { place: [], remove: [] };
+  return NOTHING;
 }
 
 /** Time that a cancel, the read behind it and the new stop may take in a crash, with failures and pauses. */
@@ -288,8 +282,8 @@ function resend(stop: DesiredStop, latest: OwnOrder, scene: SetScene): JudgedCov
   const offset = offsetFromActivation(latest, stop.position);
   const step = toDecimal(scene.market.priceStep);
   const hasArrived = latest.arrivedByMs <= scene.nowMs;
-  if (!hasArrived || offset === undefined || offset.lt(step)) return { place: [], remove: [] };
-  return { place: [wantOf(stop, latest)], remove: [] };
+  if (!hasArrived || offset === undefined || offset.lt(step)) return NOTHING;
+  return placed(stop, latest);
 }
 
 /** A stop that was to be placed beside the one that stands was refused for that a moment ago. */
@@ -297,19 +291,10 @@ function leavesNoRoom({ state: { coverRoomTakenMs }, nowMs }: SetScene): boolean
   return coverRoomTakenMs !== undefined && nowMs - coverRoomTakenMs <= PROOF_MS;
 }
 
-/**
- * After an outage: sent again, and where its id was refused as used before, which it was, another one beside it. Not for
- * stops that cover a part only, as two of them could take too much.
- */
-function replaceVanished(stop: DesiredStop, latest: OwnOrder, scene: SetScene): JudgedCovers {
-  return latest.status === 'unsure'
-    ? resend(stop, latest, scene)
-    : { place: [wantOf(stop, null)], remove: [] };
-}
-
-function wantOf(stop: DesiredStop, resent: OwnOrder | null): Want {
+/** `resent`: the order that is sent again under its own id. */
+function placed(stop: DesiredStop, resent: OwnOrder | null = null): JudgedCovers {
   const { cover } = stop;
-  return {
+  const want: Want = {
     role: 'cover',
     position: stop.position,
     amount: stop.amount,
@@ -325,4 +310,5 @@ function wantOf(stop: DesiredStop, resent: OwnOrder | null): Want {
     anchor: stop.anchor,
     resend: resent,
   };
+  return { place: [want], remove: [] };
 }

@@ -3,7 +3,7 @@
  * nothing; long client order ids are shortened with it. Not for secrets: it makes no claim about timing.
  */
 export function sha256Hex(text: string): string {
-  const message = padded(utf8(text));
+  const message = padded(new TextEncoder().encode(text));
   const hash = Uint32Array.from(INITIAL);
   const schedule = new Uint32Array(64);
   for (let offset = 0; offset < message.length; offset += 16) {
@@ -13,32 +13,8 @@ export function sha256Hex(text: string): string {
   return Array.from(hash, (word) => word.toString(16).padStart(8, '0')).join('');
 }
 
-function utf8(text: string): number[] {
-  const bytes: number[] = [];
-  for (const character of text) {
-    const code = character.codePointAt(0) ?? 0;
-    // A lone surrogate has no UTF-8 form; like TextEncoder, it becomes U+FFFD.
-    const point = code >= 0xd800 && code <= 0xdfff ? 0xfffd : code;
-    if (point < 0x80) bytes.push(point);
-    else if (point < 0x800) bytes.push(0xc0 | (point >> 6), continuation(point));
-    else if (point < 0x10000) bytes.push(0xe0 | (point >> 12), continuation(point >> 6), continuation(point));
-    else
-      bytes.push(
-        0xf0 | (point >> 18),
-        continuation(point >> 12),
-        continuation(point >> 6),
-        continuation(point),
-      );
-  }
-  return bytes;
-}
-
-function continuation(bits: number): number {
-  return 0x80 | (bits & 0x3f);
-}
-
 /** The message as big-endian words: its bytes, a one bit, zeros, and its length in bits in the last 64 bits. */
-function padded(bytes: readonly number[]): Uint32Array {
+function padded(bytes: Uint8Array): Uint32Array {
   const words = new Uint32Array(Math.ceil((bytes.length + 9) / 64) * 16);
   for (const [index, byte] of [...bytes, 0x80].entries()) {
     words[index >> 2] = (words[index >> 2] ?? 0) | (byte << (24 - (index & 3) * 8));

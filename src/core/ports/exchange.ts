@@ -331,16 +331,11 @@ export interface CallPrefetch {
 }
 
 /** Any order of specification 4.4: it can open or grow a position. Never in the hands of the daemon. */
-export interface StopLimitRequest {
-  readonly market: string;
-  readonly side: OrderSide;
-  readonly amount: DecimalString;
-  readonly price: DecimalString;
-  readonly activationPrice: DecimalString;
+export interface StopLimitRequest
+  extends Omit<ReduceOnlyStopRequest, 'clientOrderId' | 'positionSide'>,
+    Partial<Pick<ReduceOnlyStopRequest, 'clientOrderId' | 'positionSide'>> {
   readonly stopLoss?: DecimalString;
   readonly takeProfit?: DecimalString;
-  readonly clientOrderId?: string;
-  readonly positionSide?: PositionSide;
   readonly reduceOnly?: boolean;
 }
 

@@ -112,21 +112,17 @@ export class AccountQuantities {
 
   /** Quantities of every position of the last read, fresh or not. */
   get positions(): readonly PositionQuantities[] {
-    if (this.#positions === undefined) {
-      const reading = this.snapshot.sources.positions;
-      const records = reading?.kind === 'read' ? reading.value.records : [];
-      this.#positions = records.map((record) => new PositionQuantities(record, this.settings));
-    }
+    this.#positions ??= lastRecords(this.snapshot.sources.positions).map(
+      (record) => new PositionQuantities(record, this.settings),
+    );
     return this.#positions;
   }
 
   /** Quantities of every credit line of the last read, fresh or not. */
   get creditLines(): readonly CreditLineQuantities[] {
-    if (this.#creditLines === undefined) {
-      const reading = this.snapshot.sources.creditLine;
-      const records = reading?.kind === 'read' ? reading.value.records : [];
-      this.#creditLines = records.map((record) => new CreditLineQuantities(record, this.settings));
-    }
+    this.#creditLines ??= lastRecords(this.snapshot.sources.creditLine).map(
+      (record) => new CreditLineQuantities(record, this.settings),
+    );
     return this.#creditLines;
   }
 
@@ -342,7 +338,7 @@ export class AccountQuantities {
 
   /** Sum over the transfers of the last `windowMs`; `weigh` gives 0 for those that do not count. */
   transfersWithin(windowMs: number, weigh: Weigh<KnownTransfer>): Quantity<number> | AtLeast {
-    return this.#within(this.snapshot.sources.transfers, windowMs, transferTime, weigh);
+    return this.#within(this.snapshot.sources.transfers, windowMs, ({ createdAt }) => createdAt, weigh);
   }
 
   /** Sum over the spot orders of the last `windowMs` by a time of theirs. */
@@ -385,8 +381,9 @@ const SPOT_TIME = {
   ftime: (order: SpotOrderRecord): number => order.ftime ?? order.ctime,
 };
 
-function transferTime(record: KnownTransfer): number {
-  return record.createdAt;
+/** The records of the last good read, fresh or not. */
+function lastRecords<T>(reading: SourceReading<RecordList<T>> | undefined): readonly T[] {
+  return reading?.kind === 'read' ? reading.value.records : [];
 }
 
 /** `margin / (margin + free)`, a fraction. */

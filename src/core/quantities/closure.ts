@@ -11,6 +11,14 @@ export interface Unseen {
   readonly forMs: number;
 }
 
+/** After one more list without it. `timerMs`: since the last look; a list that was looked at before counts as time only. */
+export function stillUnseen(unseen: Unseen | undefined, isNewRead: boolean, timerMs: number): Unseen {
+  return {
+    reads: (unseen?.reads ?? 0) + Number(isNewRead),
+    forMs: unseen === undefined ? 0 : unseen.forMs + timerMs,
+  };
+}
+
 export function isConfirmedClosed({ reads, forMs }: Unseen): boolean {
   return reads >= LEAST_READS && forMs >= LEAST_MS;
 }

@@ -1,6 +1,6 @@
 import type { CreditLineRecord } from '../ports/exchange.ts';
 import type { CureFigures } from '../ports/notifier.ts';
-import { type Crossing, crossingOf, type Motion } from '../risk/forecast.ts';
+import { type Crossing, crossingOf, type Motion, REACHED } from '../risk/forecast.ts';
 import {
   type DecimalString,
   decimal,
@@ -79,7 +79,7 @@ export class CreditLineQuantities {
   crossing(motion: Quantity<Motion>): Quantity<Crossing> {
     const used = this.ltvTo('marginCallLtv');
     if (used.kind !== 'value') return used;
-    if (used.value >= 1) return known({ logDistance: 0, variancePerMs: 0, adverseDriftPerMs: 0 });
+    if (used.value >= 1) return known(REACHED);
     if (used.value <= 0) return unknown('notPositive');
     return motion.kind === 'value' ? known(crossingOf(used.value, 1, 'rise', motion.value)) : motion;
   }

@@ -1,5 +1,5 @@
 import type { PositionRecord } from '../ports/exchange.ts';
-import { type Crossing, crossingOf, type Motion, probabilityWithin } from '../risk/forecast.ts';
+import { type Crossing, crossingOf, type Motion, probabilityWithin, REACHED } from '../risk/forecast.ts';
 import type { Direction, LiquidationStateValue, PositionView } from '../rules/subject.ts';
 import {
   type DecimalString,
@@ -19,7 +19,7 @@ import { reported } from './units.ts';
 export type PositionReading = Pick<AccountSettings, 'bothSign' | 'marketSettings'>;
 
 /**
- * What one position record says (specification 2.4), each quantity computed when first asked for and kept. Values
+ * What one position record says (specification 2.4); what takes computing is computed once. Values
  * that are only compared are doubles; `positionView` gives the decimals that orders are made from.
  */
 export class PositionQuantities {
@@ -28,10 +28,6 @@ export class PositionQuantities {
   readonly size: number;
   readonly #amount: number;
   readonly #settings: PositionReading;
-  #basePrice: Quantity<number> | undefined;
-  #unrealizedPnl: Quantity<number> | undefined;
-  #pnlPercent: Quantity<number> | undefined;
-  #liquidationPrice: Quantity<number> | undefined;
   #markError: Quantity<number> | undefined;
   #direction: Quantity<Direction> | undefined;
   #mark: Quantity<number> | undefined;
@@ -54,20 +50,18 @@ export class PositionQuantities {
 
   /** As reported: average entry price, money per base unit. */
   get basePrice(): Quantity<number> {
-    this.#basePrice ??= reported(this.record.basePrice);
-    return this.#basePrice;
+    return reported(this.record.basePrice);
   }
 
   /** As reported, money currency. */
   get unrealizedPnl(): Quantity<number> {
-    this.#unrealizedPnl ??= reported(this.record.unrealizedPnl);
-    return this.#unrealizedPnl;
+    return reported(this.record.unrealizedPnl);
   }
 
   /** Floating profit and loss as a fraction; reported in percent. */
   get pnlPercent(): Quantity<number> {
-    this.#pnlPercent ??= fractionOf(reported(this.record.pnlPercent));
-    return this.#pnlPercent;
+    const percent = reported(this.record.pnlPercent);
+    return percent.kind === 'value' ? known(percent.value / 100) : percent;
   }
 
   /**
@@ -125,8 +119,8 @@ export class PositionQuantities {
 
   /** As reported; `none` when the exchange says that there is none (null), unknown when it says nothing. */
   get liquidationPrice(): Quantity<number> {
-    this.#liquidationPrice ??= liquidationPriceOf(this.record);
-    return this.#liquidationPrice;
+    const price = this.record.liquidationPrice;
+    return price === null ? NONE : reported(price);
   }
 
   /**
@@ -190,21 +184,10 @@ export class PositionQuantities {
     if (liquidation.kind !== 'value' || mark.kind !== 'value') return NONE;
     const long = signOf(this.direction) > 0;
     if (long && liquidation.value <= 0) return NONE;
-    if (distance.value <= 0) return REACHED;
+    if (distance.value <= 0) return known(REACHED);
     if (motion.kind !== 'value') return motion;
     return known(crossingOf(mark.value, liquidation.value, long ? 'fall' : 'rise', motion.value));
   }
-}
-
-const REACHED: Quantity<Crossing> = known({ logDistance: 0, variancePerMs: 0, adverseDriftPerMs: 0 });
-
-function fractionOf(percent: Quantity<number>): Quantity<number> {
-  return percent.kind === 'value' ? known(percent.value / 100) : percent;
-}
-
-function liquidationPriceOf({ liquidationPrice }: PositionRecord): Quantity<number> {
-  if (liquidationPrice === null) return NONE;
-  return liquidationPrice === undefined ? unknown('fieldMissing') : known(toNumber(liquidationPrice));
 }
 
 /** +1 long, -1 short; only for a direction that is known. */
@@ -279,15 +262,15 @@ function decimalMark(record: PositionRecord, direction: Direction): DecimalStrin
 
 /** What the account's other positions mean for one. */
 interface PoolShare {
-  readonly margin: PositionView['margin'] | undefined;
-  readonly jointLiquidationPrice: number | undefined;
+  readonly margin?: PositionView['margin'] | undefined;
+  readonly jointLiquidationPrice?: number | undefined;
 }
 
 /** The position as targets and order sets see it: decimals, from one complete read. */
 export function positionView(
   quantities: PositionQuantities,
   motion: Quantity<Motion>,
-  { margin, jointLiquidationPrice }: PoolShare = { margin: undefined, jointLiquidationPrice: undefined },
+  { margin, jointLiquidationPrice }: PoolShare = {},
 ): PositionView {
   const { record, direction, markPrice } = quantities;
   const state = quantities.liquidationState;
@@ -300,7 +283,7 @@ export function positionView(
   return {
     positionId: record.positionId,
     market: record.market,
-    ...(record.openDate === undefined ? {} : { openDate: record.openDate }),
+    ...(record.openDate !== undefined && { openDate: record.openDate }),
     positionSide: record.positionSide?.known === true ? record.positionSide.value : 'BOTH',
     direction,
     sizeBase: formatDecimal(toDecimal(record.amount).abs()),
@@ -311,10 +294,10 @@ export function positionView(
     liquidationDistance: quantities.liquidationDistance,
     liquidationState: state.kind === 'value' ? state.value : undefined,
     disagreement: disagreement.kind === 'value' && disagreement.value,
-    ...(margin === undefined ? {} : { margin }),
-    ...(jointLiquidationPrice === undefined
-      ? {}
-      : { jointLiquidationPrice: decimalPrice(jointLiquidationPrice) }),
+    ...(margin !== undefined && { margin }),
+    ...(jointLiquidationPrice !== undefined && {
+      jointLiquidationPrice: decimalPrice(jointLiquidationPrice),
+    }),
     liquidationProbability: (horizonMs) =>
       crossing.kind === 'value' ? probabilityWithin(crossing.value, horizonMs) : crossing,
   };

@@ -8,30 +8,31 @@ export type Quantity<T> =
   | { readonly kind: 'none' }
   | { readonly kind: 'unknown'; readonly why: UnknownReason };
 
-/** Why a quantity cannot be computed; a closed list, also a metric label. */
-export type UnknownReason =
-  | 'notRead'
-  | 'stale'
-  | 'fieldMissing'
-  | 'zeroSize'
-  | 'directionUnknown'
-  | 'directionContradicted'
-  | 'disagreement'
-  | 'markUnknown'
-  | 'markTooCoarse'
-  | 'notPositive'
-  | 'ltvUnitUnclear'
-  | 'listIncomplete'
-  /** Something that was open is not in the list, and not certainly closed. */
-  | 'presumedClosed'
-  /** What was there is shown as zero, and not certainly gone. */
-  | 'zeroUncertain'
-  | 'tooFewSamples'
-  | 'serverTimeUnknown'
-  | 'notDocumented'
-  | 'duplicateRecord'
-  | 'currenciesDiffer'
-  | 'marketNotConfigured';
+/** Why a quantity cannot be computed, in words; a closed list, also a metric label. */
+export const UNKNOWN_WORDS = {
+  notRead: 'it could not be read',
+  stale: 'what was read is too old',
+  fieldMissing: 'the exchange did not say it',
+  zeroSize: 'the size is zero',
+  directionUnknown: 'the direction of the position is unknown',
+  directionContradicted: 'the direction of the position is contradicted',
+  disagreement: 'the liquidation price is passed although the exchange does not liquidate',
+  markUnknown: 'the mark price is unknown',
+  markTooCoarse: 'the mark price is not exact enough',
+  notPositive: 'the figures make no sense together',
+  ltvUnitUnclear: 'the LTV may be a fraction or a percentage',
+  listIncomplete: 'the list is not complete',
+  zeroUncertain: 'the exchange shows 0 where there was more: waiting to be sure',
+  presumedClosed: 'it is not in the list any more: presumed closed, waiting to be sure',
+  tooFewSamples: 'it has not been watched for long enough',
+  serverTimeUnknown: 'the clock of the exchange is unknown',
+  notDocumented: 'the exchange said something that is not documented',
+  duplicateRecord: 'the exchange sent it twice',
+  currenciesDiffer: 'the positions are in different currencies',
+  marketNotConfigured: 'the market is not in the config',
+};
+
+export type UnknownReason = keyof typeof UNKNOWN_WORDS;
 
 export function known<T>(value: T): Quantity<T> {
   return { kind: 'value', value };

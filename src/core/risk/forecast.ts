@@ -48,6 +48,9 @@ export interface Crossing {
   readonly recent?: Crossing;
 }
 
+/** A barrier that is reached or passed. */
+export const REACHED: Crossing = { logDistance: 0, variancePerMs: 0, adverseDriftPerMs: 0 };
+
 /** Time in which the weight of a sample falls to 1/e: for the long run, and for the last seconds. */
 export const FORECAST_DECAY_MS = 3_600_000;
 const RECENT_DECAY_MS = 20_000;

@@ -1,5 +1,5 @@
 import type { AccountQuantities } from '../quantities/account.ts';
-import { isConfirmedClosed } from '../quantities/closure.ts';
+import { isConfirmedClosed, stillUnseen } from '../quantities/closure.ts';
 import { toNumber } from '../quantities/decimal.ts';
 import type { AccountState, BalanceMemory } from './account-state.ts';
 
@@ -35,10 +35,7 @@ export function rememberBalances(
 }
 
 function stepMissed({ asset, unseen }: BalanceMemory, isNewRead: boolean, timerMs: number): BalanceMemory[] {
-  const next = {
-    reads: (unseen?.reads ?? 0) + Number(isNewRead),
-    forMs: unseen === undefined ? 0 : unseen.forMs + timerMs,
-  };
+  const next = stillUnseen(unseen, isNewRead, timerMs);
   return isNewRead && isConfirmedClosed(next) ? [] : [{ asset, unseen: next }];
 }
 

@@ -1,6 +1,5 @@
 import type { FieldReader } from '../fields/field-cache.ts';
 import type { NoneMeaning } from '../fields/field-catalogue.ts';
-import type { FieldQuantity } from '../fields/field-values.ts';
 import type { Comparison, ConditionSpec, FieldParameter, FieldValue } from './rule.ts';
 
 /** Kleene's three truth values, as small integers: an unknown operand decides only what it cannot change. */
@@ -134,16 +133,22 @@ function compileComparison(
   latch: number,
 ): Judge {
   switch (comparison.op) {
-    case 'below': {
-      const { threshold, clearAbove } = comparison;
-      const clear = clearAbove === undefined ? undefined : Math.max(threshold, clearAbove);
-      return compileBelow(fieldCache, slot, { threshold, clear, latch, none });
-    }
-    case 'above': {
-      const { threshold, clearBelow } = comparison;
-      const clear = clearBelow === undefined ? undefined : Math.min(threshold, clearBelow);
-      return compileAbove(fieldCache, slot, { threshold, clear, latch, none });
-    }
+    case 'below':
+      return compileBound(fieldCache, slot, {
+        sign: 1,
+        threshold: comparison.threshold,
+        clear: comparison.clearAbove,
+        latch,
+        none,
+      });
+    case 'above':
+      return compileBound(fieldCache, slot, {
+        sign: -1,
+        threshold: comparison.threshold,
+        clear: comparison.clearBelow,
+        latch,
+        none,
+      });
     case 'equals':
       return compileIn(fieldCache, slot, [comparison.value], none);
     case 'in':
@@ -151,91 +156,39 @@ function compileComparison(
   }
 }
 
-interface Threshold {
+interface Bound {
+  /** 1: dangerous below. -1: dangerous above, which is below with every number negated. */
+  readonly sign: 1 | -1;
   readonly threshold: number;
   readonly clear: number | undefined;
   readonly latch: number;
   readonly none: number | undefined;
 }
 
-function compileBelow(
-  fieldCache: FieldReader,
-  slot: number,
-  { threshold, clear, latch, none }: Threshold,
-): Judge {
-  const isBelow = (value: number, latches: Latches): Truth => {
-    const held = latches[latch] === 1 && clear !== undefined ? value <= clear : value < threshold;
+function compileBound(fieldCache: FieldReader, slot: number, bound: Bound): Judge {
+  const { sign, latch, none } = bound;
+  const threshold = sign * bound.threshold;
+  const clear = bound.clear === undefined ? undefined : Math.max(threshold, sign * bound.clear);
+  /** Whether a number is on the dangerous side, or not far enough beyond it to clear. */
+  const isHeld = (value: number, latches: Latches): boolean =>
+    clear !== undefined && latches[latch] === 1 ? value <= clear : value < threshold;
+  const judge = (value: number, latches: Latches): Truth => {
+    const held = isHeld(value, latches);
     if (latch >= 0) latches[latch] = held ? 1 : 0;
     return held ? TRUE : FALSE;
   };
-  const isBelowAtMost = (bound: number, latches: Latches): Truth => {
-    const held = latches[latch] === 1 && clear !== undefined;
-    const enough = held ? bound <= clear : bound < threshold;
-    return enough ? isBelow(bound, latches) : UNKNOWN;
-  };
-  const otherwise = (quantity: FieldQuantity, latches: Latches): Truth => {
-    if (quantity.kind === 'unknown') return UNKNOWN;
-    // An upper bound that is small enough suffices.
-    if (quantity.kind === 'atMost') return isBelowAtMost(quantity.value, latches);
-    if (quantity.kind !== 'atLeast')
-      return none === undefined ? released(latch, latches) : isBelow(none, latches);
-    // A lower bound can only show that the number is too large.
-    const held = latches[latch] === 1 && clear !== undefined;
-    const tooLarge = held ? quantity.value > clear : quantity.value >= threshold;
-    return tooLarge ? released(latch, latches) : UNKNOWN;
-  };
-  if (clear === undefined) {
-    return (latches) => {
-      const quantity = fieldCache.read(slot);
-      if (quantity.kind === 'value') return (quantity.value as number) < threshold ? TRUE : FALSE;
-      return otherwise(quantity, latches);
-    };
-  }
+  /** The bound that can show danger; the other one can only rule it out. */
+  const alarming = sign === 1 ? 'atMost' : 'atLeast';
   return (latches) => {
     const quantity = fieldCache.read(slot);
-    return quantity.kind === 'value'
-      ? isBelow(quantity.value as number, latches)
-      : otherwise(quantity, latches);
-  };
-}
-
-function compileAbove(
-  fieldCache: FieldReader,
-  slot: number,
-  { threshold, clear, latch, none }: Threshold,
-): Judge {
-  const isAbove = (value: number, latches: Latches): Truth => {
-    const held = latches[latch] === 1 && clear !== undefined ? value >= clear : value > threshold;
-    if (latch >= 0) latches[latch] = held ? 1 : 0;
-    return held ? TRUE : FALSE;
-  };
-  const otherwise = (quantity: FieldQuantity, latches: Latches): Truth => {
+    if (quantity.kind === 'value') return judge(sign * (quantity.value as number), latches);
     if (quantity.kind === 'unknown') return UNKNOWN;
-    if (quantity.kind === 'atMost') {
-      // An upper bound can only show that the number is too small.
-      const held = latches[latch] === 1 && clear !== undefined;
-      const tooSmall = held ? quantity.value < clear : quantity.value <= threshold;
-      return tooSmall ? released(latch, latches) : UNKNOWN;
+    if (quantity.kind === 'none') {
+      return none === undefined ? released(latch, latches) : judge(sign * none, latches);
     }
-    if (quantity.kind !== 'atLeast')
-      return none === undefined ? released(latch, latches) : isAbove(none, latches);
-    // A lower bound that is large enough suffices.
-    const held = latches[latch] === 1 && clear !== undefined;
-    const enough = held ? quantity.value >= clear : quantity.value > threshold;
-    return enough ? isAbove(quantity.value, latches) : UNKNOWN;
-  };
-  if (clear === undefined) {
-    return (latches) => {
-      const quantity = fieldCache.read(slot);
-      if (quantity.kind === 'value') return (quantity.value as number) > threshold ? TRUE : FALSE;
-      return otherwise(quantity, latches);
-    };
-  }
-  return (latches) => {
-    const quantity = fieldCache.read(slot);
-    return quantity.kind === 'value'
-      ? isAbove(quantity.value as number, latches)
-      : otherwise(quantity, latches);
+    // A bound decides only what no number that it allows could change.
+    const decides = isHeld(sign * quantity.value, latches) === (quantity.kind === alarming);
+    return decides ? judge(sign * quantity.value, latches) : UNKNOWN;
   };
 }
 

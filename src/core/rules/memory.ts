@@ -1,6 +1,6 @@
 import type { PositionList, PositionRecord, RecordList } from '../ports/exchange.ts';
 import type { AccountQuantities } from '../quantities/account.ts';
-import { isConfirmedClosed } from '../quantities/closure.ts';
+import { isConfirmedClosed, stillUnseen } from '../quantities/closure.ts';
 import type { PositionQuantities } from '../quantities/position.ts';
 import type { SourceReading } from '../quantities/snapshot.ts';
 import { MS_PER_HOUR } from '../quantities/units.ts';
@@ -195,10 +195,7 @@ function stepUnseen(
     ({ record }) => !known.has(record.positionId) && record.market === market && sideOf(record) === side,
   );
   if (hasSuccessor || account.snapshot.closedByUs?.includes(positionId) === true) return [];
-  const next = {
-    reads: (unseen?.reads ?? 0) + Number(isNewRead),
-    forMs: unseen === undefined ? 0 : unseen.forMs + timerMs,
-  };
+  const next = stillUnseen(unseen, isNewRead, timerMs);
   return isNewRead && isConfirmedClosed(next) ? [] : [{ ...seen, unseen: next }];
 }
 

@@ -1,6 +1,5 @@
 import { isSilenced } from '../controls/controls.ts';
-import { UNKNOWN_WORDS } from '../fields/field-words.ts';
-import type { UnknownReason } from '../quantities/quantity.ts';
+import { UNKNOWN_WORDS, type UnknownReason } from '../quantities/quantity.ts';
 import type { RuleSlot } from '../rules/account-state.ts';
 import type { CompiledRule, KindRules } from '../rules/compiled-rules.ts';
 import { FALSE, TRUE, type Truth, UNKNOWN } from '../rules/condition.ts';
