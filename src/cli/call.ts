@@ -9,8 +9,7 @@ import {
   type ExchangeObserver,
   exchangeRequests,
 } from '../app.ts';
-import type { CallEndpoint } from './call/endpoint.ts';
-import { CALL_ENDPOINTS, findEndpoint } from './call/endpoints.ts';
+import { CALL_ENDPOINTS, type CallEndpoint, findEndpoint } from './call/endpoints.ts';
 import { endpointSummary, listEndpoints } from './call/listing.ts';
 import { readParameters, type Values } from './call/parameters.ts';
 import { report } from './call/report.ts';

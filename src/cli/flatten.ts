@@ -3,8 +3,7 @@ import { compileGlobs } from '../core/rules/filter.ts';
 import { withExamples, withJson } from './help.ts';
 import type { CliIo } from './io.ts';
 import { type OrderFlags, orderByHand, withOrderOptions } from './operate/order.ts';
-import { nonEmpty } from './operate/values.ts';
-import { collect } from './option-values.ts';
+import { collectNonEmpty, nonEmpty } from './operate/values.ts';
 
 interface Flags extends OrderFlags {
   readonly market?: readonly string[];
@@ -47,8 +46,4 @@ export function registerFlatten(program: Command, io: CliIo): void {
       concerns: ({ market }) => isMeant(market),
     });
   });
-}
-
-function collectNonEmpty(text: string, previous?: readonly string[]): string[] {
-  return collect(nonEmpty(text), previous);
 }

@@ -14,7 +14,6 @@ interface Flags extends PlaceFlags {
   readonly author?: string;
   readonly for?: number;
   readonly list?: boolean;
-  readonly json?: boolean;
 }
 
 /** `breakwater pause`: no actions, from the next step on. */

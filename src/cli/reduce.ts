@@ -87,28 +87,15 @@ function targetOf(flags: Flags): Worded {
 }
 
 function targetsOf({ by, to, toNotional, untilDistance }: Flags): readonly Worded[] {
-  return [
-    ...(by === undefined
-      ? []
-      : [{ target: { kind: 'by', fraction: by } as const, words: `by ${percentInWords(by)} of its size` }]),
-    ...(to === undefined
-      ? []
-      : [{ target: { kind: 'to', fraction: to } as const, words: `to ${percentInWords(to)} of its size` }]),
-    ...(toNotional === undefined
-      ? []
-      : [
-          {
-            target: { kind: 'toNotional', notional: toNotional } as const,
-            words: `to a worth of ${toNotional}`,
-          },
-        ]),
-    ...(untilDistance === undefined
-      ? []
-      : [
-          {
-            target: { kind: 'untilDistance', distance: untilDistance } as const,
-            words: `until liquidation is ${percentInWords(untilDistance)} away`,
-          },
-        ]),
-  ];
+  const targets: Worded[] = [];
+  const add = (target: ReduceTarget, words: string): void => void targets.push({ target, words });
+  if (by !== undefined) add({ kind: 'by', fraction: by }, `by ${percentInWords(by)} of its size`);
+  if (to !== undefined) add({ kind: 'to', fraction: to }, `to ${percentInWords(to)} of its size`);
+  if (toNotional !== undefined)
+    add({ kind: 'toNotional', notional: toNotional }, `to a worth of ${toNotional}`);
+  if (untilDistance !== undefined) {
+    const words = `until liquidation is ${percentInWords(untilDistance)} away`;
+    add({ kind: 'untilDistance', distance: untilDistance }, words);
+  }
+  return targets;
 }

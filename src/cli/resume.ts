@@ -13,7 +13,6 @@ interface Flags extends PlaceFlags {
   readonly id?: string;
   readonly reason?: string;
   readonly author?: string;
-  readonly json?: boolean;
 }
 
 /** `breakwater resume`: lifts a pause. */

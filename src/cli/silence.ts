@@ -17,7 +17,6 @@ interface Flags extends PlaceFlags {
   readonly for?: number;
   readonly lift?: boolean;
   readonly list?: boolean;
-  readonly json?: boolean;
 }
 
 /** `breakwater silence`: one rule neither acts nor notifies for a time. */

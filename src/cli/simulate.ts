@@ -77,6 +77,7 @@ export function registerSimulate(program: Command, io: CliIo): void {
 }
 
 function addPlaces(command: Command): void {
+  const port = whole(0, 65_535);
   command
     .option('--port <port>', 'port of the first base address; 0 takes a free one', port, 0)
     .option('--eu-port <port>', 'port of the second base address', port, 0)
@@ -103,8 +104,17 @@ function addMarket(command: Command): void {
         'the walk move all, candles the first',
     )
     .option('--still', 'prices stand still until the control API moves them')
-    .option('--volatility <fraction>', 'of the random walk, a day (default: 0.04, which is 4 %)', fraction)
-    .option('--speed <factor>', 'exchange time per real time; 0 stands still until stepped', factor, 1)
+    .option(
+      '--volatility <fraction>',
+      'of the random walk, a day (default: 0.04, which is 4 %)',
+      numberUpTo(10),
+    )
+    .option(
+      '--speed <factor>',
+      'exchange time per real time; 0 stands still until stepped',
+      numberUpTo(1_000_000),
+      1,
+    )
     .option('--depth <factor>', 'multiplies the amounts in the order books');
 }
 
@@ -126,7 +136,9 @@ function addBehaviour(command: Command): void {
 
 async function run(io: CliIo, flags: Flags): Promise<void> {
   const { simulate } = await import('../app.ts');
-  const simulator = await start(simulate, await optionsOf(flags));
+  const simulator = await simulate(await optionsOf(flags)).catch((error: unknown) => {
+    throw explainSimulatorError(error);
+  });
   try {
     if (flags.keysDir !== undefined) await writeKeys(flags.keysDir, simulator);
     if (flags.json === true) printJson(io, listeningEvent(simulator));
@@ -137,17 +149,6 @@ async function run(io: CliIo, flags: Flags): Promise<void> {
   }
   // Being stopped is how this command ends as planned.
   io.setExitCode(EXIT.ok);
-}
-
-async function start(
-  simulate: (options: SimulatorOptions) => Promise<RunningSimulator>,
-  options: SimulatorOptions,
-): Promise<RunningSimulator> {
-  try {
-    return await simulate(options);
-  } catch (error) {
-    throw explainSimulatorError(error);
-  }
 }
 
 async function optionsOf(flags: Flags): Promise<SimulatorOptions> {
@@ -277,20 +278,10 @@ function ipv4(text: string): string {
   throw new InvalidArgumentError('Expected an IPv4 address such as 0.0.0.0.');
 }
 
-function port(text: string): number {
-  return whole(0, 65_535)(text);
-}
-
-function fraction(text: string): number {
-  return numberWithin(text, 10);
-}
-
-function factor(text: string): number {
-  return numberWithin(text, 1_000_000);
-}
-
-function numberWithin(text: string, max: number): number {
-  const value = Number(text);
-  if (text.trim() !== '' && value >= 0 && value <= max) return value;
-  throw new InvalidArgumentError(`Expected a number from 0 to ${max}.`);
+function numberUpTo(max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() !== '' && value >= 0 && value <= max) return value;
+    throw new InvalidArgumentError(`Expected a number from 0 to ${max}.`);
+  };
 }

@@ -1,10 +1,35 @@
-import type { IntentLine, RuleLine } from '../../core/view/account-view.ts';
+import type { Control } from '../../core/controls/controls.ts';
+import type { AccountView, IntentLine, RuleLine } from '../../core/view/account-view.ts';
 import { type CliIo, paint, printLine } from '../io.ts';
 import { printable, type Table, tableLines } from '../table.ts';
 import { controlWords } from './controls.ts';
 import { creditLineWords, jointWords, positionWords } from './position-words.ts';
-import type { StatusAccount, StatusReport } from './status-report.ts';
 import { roughly, timeOf } from './values.ts';
+
+/** What `status` knows; with `--json` one of these in one line. */
+export interface StatusReport {
+  /** Unix milliseconds. */
+  readonly atMs: number;
+  readonly controls: readonly Control[];
+  readonly accounts: readonly StatusAccount[];
+}
+
+export interface StatusAccount extends AccountView {
+  /** Longest time between polls that the config allows; null without one. */
+  readonly calmMs: number | null;
+  /** The newest actions and outcomes in the audit, oldest first. */
+  readonly events: readonly StatusEvent[];
+}
+
+export interface StatusEvent {
+  readonly seq: number;
+  readonly atMs: number;
+  readonly kind: string;
+  readonly market: string | null;
+  readonly reason: string;
+  readonly words: string;
+  readonly alarm: boolean;
+}
 
 /** The report for people: a table of the accounts, then what there is to say of each. */
 export function printStatus(io: CliIo, report: StatusReport): void {
@@ -15,7 +40,7 @@ export function printStatus(io: CliIo, report: StatusReport): void {
   }
   if (controls.length > 0) printLine(io, '');
   if (accounts.length === 0) printLine(io, 'No accounts.');
-  else printTable(io, accountTable(report));
+  else for (const line of tableLines(io, accountTable(report))) printLine(io, line);
   for (const account of accounts) printAccount(io, account, atMs);
 }
 
@@ -121,8 +146,4 @@ function intentText(intent: IntentLine, nowMs: number): string {
   const { ruleId, market, positionId, target, state, failures, openedMs } = intent;
   const failed = failures === 0 ? '' : `, ${failures} failed`;
   return `intent of ${ruleId}: position ${positionId} ${market} ${target}: ${state}${failed}, opened ${roughly(nowMs - openedMs)} ago`;
-}
-
-function printTable(io: CliIo, table: Table): void {
-  for (const line of tableLines(io, table)) printLine(io, line);
 }

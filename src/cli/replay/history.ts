@@ -15,19 +15,8 @@ interface Flags {
   readonly json?: boolean;
 }
 
-/** Options of a replay that plays prices; by the names of the command line. */
-const OF_PLAYING = {
-  prices: '--prices',
-  positions: '--positions',
-  live: '--live',
-  against: '--against',
-  paths: '--paths',
-  latency: '--latency',
-  faults: '--faults',
-  depth: '--depth',
-  readings: '--readings',
-  seed: '--seed',
-};
+/** Options of a replay that plays prices. */
+const OF_PLAYING = 'prices positions live against paths latency faults depth readings seed'.split(' ');
 
 /** `breakwater replay --history`: when which rule would have fired. */
 export async function judgeHistory(
@@ -35,7 +24,7 @@ export async function judgeHistory(
   flags: Flags,
   given: (option: string) => boolean,
 ): Promise<void> {
-  const idle = Object.entries(OF_PLAYING).flatMap(([name, option]) => (given(name) ? [option] : []));
+  const idle = OF_PLAYING.filter(given).map((name) => `--${name}`);
   if (idle.length > 0) {
     throw new UsageError(
       `--history judges what was recorded, and plays no prices: ${idle.join(', ')} would do nothing.`,
