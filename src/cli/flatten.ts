@@ -26,13 +26,10 @@ export function registerFlatten(program: Command, io: CliIo): void {
       collectNonEmpty,
     );
   withJson(withOrderOptions(command));
-  withExamples(command, [
-    { line: 'flatten --account desk-1 --reason "closing the desk"', does: 'everything' },
-    {
-      line: 'flatten --account desk-1 --market "ETH_*" --reason "event risk" --slippage 1%,3%',
-      does: 'some markets',
-    },
-  ]);
+  withExamples(command, {
+    everything: 'flatten --account desk-1 --reason "closing the desk"',
+    'some markets': 'flatten --account desk-1 --market "ETH_*" --reason "event risk" --slippage 1%,3%',
+  });
   command.action(async (flags: Flags) => {
     const markets = flags.market ?? ['*'];
     const isMeant = compileGlobs(markets);

@@ -32,11 +32,11 @@ export function registerPause(program: Command, io: CliIo): void {
     .option('--author <name>', 'who pauses (default: the user of the system)', nonEmpty)
     .option('--list', 'print the pauses in force, and end');
   withJson(withPlace(command));
-  withExamples(command, [
-    { line: 'pause --for 2h --reason "maintenance of the exchange"', does: 'everywhere' },
-    { line: 'pause --account desk-1 --reason "moving collateral"', does: 'one account, until resumed' },
-    { line: 'pause --list', does: 'what is paused' },
-  ]);
+  withExamples(command, {
+    everywhere: 'pause --for 2h --reason "maintenance of the exchange"',
+    'one account, until resumed': 'pause --account desk-1 --reason "moving collateral"',
+    'what is paused': 'pause --list',
+  });
   command.action((flags: Flags) => (flags.list === true ? list(io, flags) : pause(io, flags)));
 }
 

@@ -38,17 +38,12 @@ export function registerReduce(program: Command, io: CliIo): void {
     .option('--until-distance <ratio>', 'until liquidation is this far away, such as 10%', ratio(0, 1, false))
     .option('--withdraw <order>', 'take an earlier order back, begun or not', nonEmpty);
   withJson(withOrderOptions(command));
-  withExamples(command, [
-    {
-      line: 'reduce --account desk-1 --position 42 --by 50% --reason "event risk"',
-      does: 'half of a position',
-    },
-    {
-      line: 'reduce --account desk-1 --position 42 --until-distance 10% --reason "weekend" --yes --key weekend-42',
-      does: 'from a script, done once however often it is said',
-    },
-    { line: 'reduce --account desk-1 --withdraw 3f9c2a --reason "changed my mind"', does: 'take it back' },
-  ]);
+  withExamples(command, {
+    'half of a position': 'reduce --account desk-1 --position 42 --by 50% --reason "event risk"',
+    'from a script, done once however often it is said':
+      'reduce --account desk-1 --position 42 --until-distance 10% --reason "weekend" --yes --key weekend-42',
+    'take it back': 'reduce --account desk-1 --withdraw 3f9c2a --reason "changed my mind"',
+  });
   command.action(async (flags: Flags) => {
     if (flags.withdraw !== undefined) {
       if (flags.position !== undefined || targetsOf(flags).length > 0) {

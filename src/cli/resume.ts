@@ -29,10 +29,10 @@ export function registerResume(program: Command, io: CliIo): void {
     .requiredOption('-r, --reason <text>', 'why; kept in the audit', nonEmpty)
     .option('--author <name>', 'who resumes (default: the user of the system)', nonEmpty);
   withJson(withPlace(command));
-  withExamples(command, [
-    { line: 'resume --reason "maintenance is over"', does: 'the pause of everywhere' },
-    { line: 'resume --account desk-1 --reason "collateral moved"', does: 'that of one account' },
-  ]);
+  withExamples(command, {
+    'the pause of everywhere': 'resume --reason "maintenance is over"',
+    'that of one account': 'resume --account desk-1 --reason "collateral moved"',
+  });
   command.addHelpText('after', '\nEnds with 0 also when there was nothing to lift, and says so.');
   command.action((flags: Flags) => resume(io, flags));
 }

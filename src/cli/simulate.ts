@@ -9,7 +9,7 @@ import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, paint, printJson, printLine } from './io.ts';
 import { collect, whole } from './option-values.ts';
-import { explainSimulatorError } from './simulator-errors.ts';
+import { refuseToSimulate } from './simulator-errors.ts';
 
 interface Flags {
   readonly port: number;
@@ -50,22 +50,16 @@ export function registerSimulate(program: Command, io: CliIo): void {
   addMarket(command);
   addBehaviour(command);
   withJson(command);
-  withExamples(command, [
-    { line: 'simulate', does: 'three accounts and a random walk on free ports' },
-    {
-      line: 'simulate --port 8080 --control-port 8081 --scenario crash --speed 10',
-      does: 'a crash, ten times as fast, on fixed ports',
-    },
-    {
-      line: 'simulate --faults lostReply,endpoint=stopLimit,probability=0.2 --readings shortAmount=unsigned',
-      does: 'every fifth order loses its reply; shorts are not signed',
-    },
-    {
-      line: 'simulate --scenario crash --conditions depth,market=BTC_PERP,factor=0.02,spread=0.02,afterMs=60000,forMs=300000',
-      does: 'thin books for five minutes of a crash',
-    },
-    { line: 'simulate --list', does: 'all scenarios, faults, conditions and readings' },
-  ]);
+  withExamples(command, {
+    'three accounts and a random walk on free ports': 'simulate',
+    'a crash, ten times as fast, on fixed ports':
+      'simulate --port 8080 --control-port 8081 --scenario crash --speed 10',
+    'every fifth order loses its reply; shorts are not signed':
+      'simulate --faults lostReply,endpoint=stopLimit,probability=0.2 --readings shortAmount=unsigned',
+    'thin books for five minutes of a crash':
+      'simulate --scenario crash --conditions depth,market=BTC_PERP,factor=0.02,spread=0.02,afterMs=60000,forMs=300000',
+    'all scenarios, faults, conditions and readings': 'simulate --list',
+  });
   command.addHelpText(
     'after',
     '\nEnds with 0 when stopped by Ctrl-C or SIGTERM, 1 when a port is taken or a file cannot be read,\n' +
@@ -136,9 +130,7 @@ function addBehaviour(command: Command): void {
 
 async function run(io: CliIo, flags: Flags): Promise<void> {
   const { simulate } = await import('../app.ts');
-  const simulator = await simulate(await optionsOf(flags)).catch((error: unknown) => {
-    throw explainSimulatorError(error);
-  });
+  const simulator = await simulate(await optionsOf(flags)).catch(refuseToSimulate);
   try {
     if (flags.keysDir !== undefined) await writeKeys(flags.keysDir, simulator);
     if (flags.json === true) printJson(io, listeningEvent(simulator));
@@ -152,23 +144,18 @@ async function run(io: CliIo, flags: Flags): Promise<void> {
 }
 
 async function optionsOf(flags: Flags): Promise<SimulatorOptions> {
-  if (flags.scenario !== undefined && flags.prices !== undefined) {
-    throw new UsageError('--scenario and --prices exclude each other.', 'Give one of them.');
-  }
+  const { market, still = false } = flags;
   const moved = flags.scenario !== undefined || flags.prices !== undefined;
-  if (moved && flags.still === true) {
-    throw new UsageError('--still excludes --scenario and --prices.', 'Leave it out.');
-  }
-  if (flags.still === true && flags.market !== undefined) {
-    throw new UsageError(
-      '--market says what moves, and --still that nothing does.',
-      'Leave one of them out.',
-    );
-  }
-  if ((moved || flags.still === true) && flags.volatility !== undefined) {
-    throw new UsageError('--volatility is of the random walk, which does not run here.', 'Leave it out.');
-  }
-  const { market } = flags;
+  const refuseIf = (wrong: boolean, message: string, cure: string): void => {
+    if (wrong) throw new UsageError(message, cure);
+  };
+  const both = flags.scenario !== undefined && flags.prices !== undefined;
+  refuseIf(both, '--scenario and --prices exclude each other.', 'Give one of them.');
+  refuseIf(moved && still, '--still excludes --scenario and --prices.', 'Leave it out.');
+  const cannotMove = '--market says what moves, and --still that nothing does.';
+  refuseIf(still && market !== undefined, cannotMove, 'Leave one of them out.');
+  const noWalk = '--volatility is of the random walk, which does not run here.';
+  refuseIf((moved || still) && flags.volatility !== undefined, noWalk, 'Leave it out.');
   return {
     port: flags.port,
     euPort: flags.euPort,
@@ -182,7 +169,7 @@ async function optionsOf(flags: Flags): Promise<SimulatorOptions> {
     conditions: flags.conditions ?? [],
     ...(flags.scenario === undefined ? {} : { scenario: { name: flags.scenario, market, noise: 0.0002 } }),
     ...(flags.prices === undefined ? {} : { candles: { csv: await readPrices(flags.prices), market } }),
-    ...(moved || flags.still === true ? {} : { walk: { market, dailyVolatility: flags.volatility ?? 0.04 } }),
+    ...(moved || still ? {} : { walk: { market, dailyVolatility: flags.volatility ?? 0.04 } }),
     ...(flags.depth === undefined ? {} : { depth: flags.depth }),
     ...(flags.limits ? {} : { limits: [] }),
     ...(flags.allowDomain === undefined ? {} : { allowedDomains: flags.allowDomain }),

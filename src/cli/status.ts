@@ -34,10 +34,10 @@ export function registerStatus(program: Command, io: CliIo): void {
       collectNonEmpty,
     );
   withJson(withPlace(command));
-  withExamples(command, [
-    { line: 'status --config config/breakwater.yaml', does: 'all accounts' },
-    { line: 'status --account desk-1 --json', does: 'one account, for a script' },
-  ]);
+  withExamples(command, {
+    'all accounts': 'status --config config/breakwater.yaml',
+    'one account, for a script': 'status --account desk-1 --json',
+  });
   command.addHelpText(
     'after',
     '\nEnds with 1 when the stored state of an account cannot be read by this version; see its message.\n',

@@ -44,42 +44,31 @@ export function printStatus(io: CliIo, report: StatusReport): void {
   for (const account of accounts) printAccount(io, account, atMs);
 }
 
+type Cell = (account: StatusAccount, atMs: number) => string | number;
+
+const COLUMNS: readonly (readonly [title: string, cell: Cell])[] = [
+  ['ACCOUNT', ({ accountId }) => accountId],
+  ['MODE', ({ mode }) => mode ?? ''],
+  ['LAST POLL', lastPoll],
+  ['POSITIONS', ({ positions }) => positions.length],
+  ['CREDIT LINES', ({ creditLines }) => creditLines.length],
+  ['PENDING', ({ rules }) => rules.filter(({ phase }) => phase === 'pending').length],
+  ['FIRING', ({ rules }) => rules.filter(({ phase }) => phase === 'firing').length],
+  ['FROZEN', ({ rules }) => rules.filter(({ frozen }) => frozen).length],
+  ['OPEN INTENTS', ({ intents, inbox }) => intents.filter(({ ended }) => !ended).length + inbox.length],
+  ['HELD BACK', heldBack],
+];
+
 function accountTable({ accounts, atMs }: StatusReport): Table {
-  const titles = [
-    'ACCOUNT',
-    'MODE',
-    'LAST POLL',
-    'POSITIONS',
-    'CREDIT LINES',
-    'PENDING',
-    'FIRING',
-    'FROZEN',
-    'OPEN INTENTS',
-    'HELD BACK',
-  ];
   return {
-    columns: titles.map((title) => ({ title })),
-    rows: accounts.map((account) => {
-      const { pause, silences } = account;
-      const held = [
-        ...(pause === null ? [] : ['paused']),
-        ...(silences.length === 0 ? [] : [`${silences.length} silenced`]),
-      ];
-      const inPhase = (phase: string) => account.rules.filter((rule) => rule.phase === phase).length;
-      return [
-        account.accountId,
-        account.mode ?? '',
-        lastPoll(account, atMs),
-        String(account.positions.length),
-        String(account.creditLines.length),
-        String(inPhase('pending')),
-        String(inPhase('firing')),
-        String(account.rules.filter(({ frozen }) => frozen).length),
-        String(account.intents.filter(({ ended }) => !ended).length + account.inbox.length),
-        held.join(', '),
-      ];
-    }),
+    columns: COLUMNS.map(([title]) => ({ title })),
+    rows: accounts.map((account) => COLUMNS.map(([, cell]) => String(cell(account, atMs)))),
   };
+}
+
+function heldBack({ pause, silences }: StatusAccount): string {
+  const silenced = silences.length === 0 ? [] : [`${silences.length} silenced`];
+  return [...(pause === null ? [] : ['paused']), ...silenced].join(', ');
 }
 
 /** So many calm cadences without a poll: it is overdue. */

@@ -4,7 +4,7 @@ import { UsageError } from '../errors.ts';
 import { type CliIo, paint, printJson, printLine, printNote } from '../io.ts';
 import { withOperations } from '../operate/place.ts';
 import { tableLines } from '../table.ts';
-import { explainReplayError, momentOf, writeReport } from './values.ts';
+import { momentOf, refuseToPlay, writeReport } from './values.ts';
 
 interface Flags {
   readonly config: string;
@@ -31,9 +31,7 @@ export async function judgeHistory(
       `Leave out ${idle.length === 1 ? 'it' : 'them'}, or --history.`,
     );
   }
-  const record = await judged(io, flags).catch((error: unknown) => {
-    throw explainReplayError(error);
-  });
+  const record = await judged(io, flags).catch(refuseToPlay);
   await show(io, flags, record);
 }
 
