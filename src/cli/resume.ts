@@ -4,15 +4,12 @@ import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
-import { controlWords } from './operate/controls.ts';
-import { type PlaceFlags, requireAccount, withOperations, withPlace } from './operate/place.ts';
+import { type ControlFlags, controlWords } from './operate/controls.ts';
+import { requireAccount, withOperations, withPlace } from './operate/place.ts';
 import { authorOf, nonEmpty } from './operate/values.ts';
 
-interface Flags extends PlaceFlags {
-  readonly account?: string;
+interface Flags extends Omit<ControlFlags, 'for' | 'list'> {
   readonly id?: string;
-  readonly reason?: string;
-  readonly author?: string;
 }
 
 /** `breakwater resume`: lifts a pause. */

@@ -4,19 +4,14 @@ import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
-import { printControls } from './operate/controls.ts';
-import { type PlaceFlags, requireAccount, withOperations, withPlace } from './operate/place.ts';
+import { type ControlFlags, printControls } from './operate/controls.ts';
+import { requireAccount, withOperations, withPlace } from './operate/place.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 
-interface Flags extends PlaceFlags {
+interface Flags extends ControlFlags {
   readonly rule?: string;
   readonly subject?: string;
-  readonly account?: string;
-  readonly reason?: string;
-  readonly author?: string;
-  readonly for?: number;
   readonly lift?: boolean;
-  readonly list?: boolean;
 }
 
 /** `breakwater silence`: one rule neither acts nor notifies for a time. */
