@@ -16,9 +16,9 @@ export function registerAudit(program: Command, io: CliIo): void {
   for (const register of [registerTail, registerShow, registerVerify, registerExport, registerPrune]) {
     register(audit, io);
   }
-  withExamples(audit, [
-    { line: 'audit tail --account desk-1 --follow', does: 'what is happening' },
-    { line: 'audit show 1842 --account desk-1 --inputs', does: 'one decision with all it was computed from' },
-    { line: 'audit verify', does: 'all chains of the config' },
-  ]);
+  withExamples(audit, {
+    'what is happening': 'audit tail --account desk-1 --follow',
+    'one decision with all it was computed from': 'audit show 1842 --account desk-1 --inputs',
+    'all chains of the config': 'audit verify',
+  });
 }

@@ -9,8 +9,7 @@ import {
   type ExchangeObserver,
   exchangeRequests,
 } from '../app.ts';
-import type { CallEndpoint } from './call/endpoint.ts';
-import { CALL_ENDPOINTS, findEndpoint } from './call/endpoints.ts';
+import { CALL_ENDPOINTS, type CallEndpoint, findEndpoint } from './call/endpoints.ts';
 import { endpointSummary, listEndpoints } from './call/listing.ts';
 import { readParameters, type Values } from './call/parameters.ts';
 import { report } from './call/report.ts';
@@ -59,20 +58,14 @@ export function registerCall(program: Command, io: CliIo): void {
     .argument('[endpoint]', 'its name, or its path in the API');
   addOptions(command);
   withJson(command);
-  withExamples(command, [
-    { line: 'call positions --param market=BTC_PERP', does: 'open positions in one market' },
-    {
-      line: 'call transfers --param method=withdrawal --param since=2026-01-31 --json',
-      does: 'for a script',
-    },
-    {
-      line:
-        'call stop-limit --param market=BTC_PERP --param side=sell --param amount=0.1\n' +
-        '        --param activationPrice=57000 --param price=56900',
-      does: 'a stop that can only reduce a long position',
-    },
-    { line: 'call stop-limit --list', does: 'parameters of one endpoint' },
-  ]);
+  withExamples(command, {
+    'open positions in one market': 'call positions --param market=BTC_PERP',
+    'for a script': 'call transfers --param method=withdrawal --param since=2026-01-31 --json',
+    'a stop that can only reduce a long position':
+      'call stop-limit --param market=BTC_PERP --param side=sell --param amount=0.1\n' +
+      '        --param activationPrice=57000 --param price=56900',
+    'parameters of one endpoint': 'call stop-limit --list',
+  });
   command.addHelpText(
     'after',
     `\nEndpoints (* changes something):\n${endpointSummary(CALL_ENDPOINTS)}\n\n` +

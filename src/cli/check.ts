@@ -22,10 +22,10 @@ export function registerCheck(program: Command, io: CliIo): void {
     .argument('<file>', 'the config file')
     .option('--print', 'say each rule in words');
   withJson(command);
-  withExamples(command, [
-    { line: 'check config/breakwater.yaml', does: 'errors and warnings' },
-    { line: 'check config/breakwater.yaml --print', does: 'and what each rule of each account does' },
-  ]);
+  withExamples(command, {
+    'errors and warnings': 'check config/breakwater.yaml',
+    'and what each rule of each account does': 'check config/breakwater.yaml --print',
+  });
   command.addHelpText(
     'after',
     '\nEnds with 0 when the file can be used (warnings or not), with 1 when it cannot.\n',

@@ -8,8 +8,8 @@ import { Watcher } from '../demo/watcher.ts';
 import { UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson } from './help.ts';
-import { type CliIo, paint, printJson, printLine, printNote } from './io.ts';
-import { explainSimulatorError } from './simulator-errors.ts';
+import { type CliIo, paint, printJson, printLine, printNote, terminalSize } from './io.ts';
+import { refuseToSimulate } from './simulator-errors.ts';
 
 interface Flags {
   readonly duration: number;
@@ -41,11 +41,11 @@ export function registerDemo(program: Command, io: CliIo): void {
     .option('--headless', 'lines of text instead of the live table; the default where there is no terminal');
   withJson(command);
   command.addHelpText('after', EXPLANATION);
-  withExamples(command, [
-    { line: 'demo', does: 'a minute of a crash and a rally' },
-    { line: 'demo --prices candles.csv', does: 'a real crash: timestamp_ms,open,high,low,close,volume' },
-    { line: 'demo --json --duration 30s', does: 'for scripts: the last line sums up' },
-  ]);
+  withExamples(command, {
+    'a minute of a crash and a rally': 'demo',
+    'a real crash: timestamp_ms,open,high,low,close,volume': 'demo --prices candles.csv',
+    'for scripts: the last line sums up': 'demo --json --duration 30s',
+  });
   command.action((flags: Flags) => run(io, flags));
 }
 
@@ -109,9 +109,7 @@ async function open(io: CliIo, flags: Flags): Promise<Demo> {
     speed: flags.speed,
     env: io.env,
     signal: io.signal,
-  }).catch((error: unknown) => {
-    throw explainSimulatorError(error);
-  });
+  }).catch(refuseToSimulate);
 }
 
 async function readPrices(file: string): Promise<string> {
@@ -143,18 +141,14 @@ const CLEAR_LINE = `${ESC}K`;
 /** Each frame over the one before, in one write so that nothing flickers. The last is left standing. */
 async function drawUntil(io: CliIo, watcher: Watcher, ended: AbortSignal): Promise<void> {
   let drawn = 0;
-  const size = (name: 'columns' | 'rows', fallback: number): number => {
-    const value = name in io.stdout ? Number(Reflect.get(io.stdout, name)) : Number.NaN;
-    return Number.isInteger(value) && value > 0 ? value : fallback;
-  };
   const draw = () => {
     watcher.look();
     const frame = renderFrame(watcher.frame(), {
-      columns: size('columns', 100),
+      columns: terminalSize(io, 'columns') ?? 100,
       paint: (style, text) => paint(io, 'stdout', style, text),
     });
     // A frame taller than the terminal would scroll, and its first lines could not be reached again.
-    const shown = frame.slice(0, size('rows', 40) - 1);
+    const shown = frame.slice(0, (terminalSize(io, 'rows') ?? 40) - 1);
     const up = drawn > 0 ? `${ESC}${drawn}A\r` : '';
     io.stdout.write(`${up}${shown.map((line) => `${line}${CLEAR_LINE}\n`).join('')}${CLEAR_TO_END}`);
     drawn = shown.length;

@@ -26,10 +26,10 @@ export function registerDoctor(program: Command, io: CliIo): void {
     .option('-c, --config <file>', "the daemon's config", DEFAULT_CONFIG)
     .option('--timeout-ms <ms>', 'bound on all checks together', whole(100, 600_000), 15_000);
   withJson(command);
-  withExamples(command, [
-    { line: 'doctor --config config/breakwater.yaml', does: 'before the daemon starts, where it will run' },
-    { line: 'doctor --config config/breakwater.yaml --json', does: 'for a script' },
-  ]);
+  withExamples(command, {
+    'before the daemon starts, where it will run': 'doctor --config config/breakwater.yaml',
+    'for a script': 'doctor --config config/breakwater.yaml --json',
+  });
   command.addHelpText(
     'after',
     '\nEnds with 0 when nothing failed (warnings or not), with 1 when something did.\n',

@@ -3,8 +3,7 @@ import { compileGlobs } from '../core/rules/filter.ts';
 import { withExamples, withJson } from './help.ts';
 import type { CliIo } from './io.ts';
 import { type OrderFlags, orderByHand, withOrderOptions } from './operate/order.ts';
-import { nonEmpty } from './operate/values.ts';
-import { collect } from './option-values.ts';
+import { collectNonEmpty, nonEmpty } from './operate/values.ts';
 
 interface Flags extends OrderFlags {
   readonly market?: readonly string[];
@@ -27,13 +26,10 @@ export function registerFlatten(program: Command, io: CliIo): void {
       collectNonEmpty,
     );
   withJson(withOrderOptions(command));
-  withExamples(command, [
-    { line: 'flatten --account desk-1 --reason "closing the desk"', does: 'everything' },
-    {
-      line: 'flatten --account desk-1 --market "ETH_*" --reason "event risk" --slippage 1%,3%',
-      does: 'some markets',
-    },
-  ]);
+  withExamples(command, {
+    everything: 'flatten --account desk-1 --reason "closing the desk"',
+    'some markets': 'flatten --account desk-1 --market "ETH_*" --reason "event risk" --slippage 1%,3%',
+  });
   command.action(async (flags: Flags) => {
     const markets = flags.market ?? ['*'];
     const isMeant = compileGlobs(markets);
@@ -47,8 +43,4 @@ export function registerFlatten(program: Command, io: CliIo): void {
       concerns: ({ market }) => isMeant(market),
     });
   });
-}
-
-function collectNonEmpty(text: string, previous?: readonly string[]): string[] {
-  return collect(nonEmpty(text), previous);
 }

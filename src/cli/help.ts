@@ -1,14 +1,10 @@
 import type { Command } from 'commander';
 
-export interface Example {
-  /** What follows `breakwater `. */
-  readonly line: string;
-  readonly does: string;
-}
-
-/** Appends an Examples section to the help of a command. */
-export function withExamples(command: Command, examples: readonly Example[]): Command {
-  const text = examples.map(({ line, does }) => `  ${does}\n    $ breakwater ${line}`).join('\n');
+/** Appends examples to the help of a command: what each does, and what follows `breakwater ` then. */
+export function withExamples(command: Command, examples: Readonly<Record<string, string>>): Command {
+  const text = Object.entries(examples)
+    .map(([does, line]) => `  ${does}\n    $ breakwater ${line}`)
+    .join('\n');
   return command.addHelpText('after', `\nExamples:\n${text}`);
 }
 

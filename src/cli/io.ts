@@ -47,6 +47,12 @@ export function paint(io: Outputs, output: OutputName, style: Style, text: strin
   return hasColours(io, output) ? styleText(style, text, { validateStream: false }) : text;
 }
 
+/** Of the terminal behind standard output; undefined where nothing tells. */
+export function terminalSize({ stdout }: Pick<CliIo, 'stdout'>, of: 'columns' | 'rows'): number | undefined {
+  const size: unknown = Reflect.get(stdout, of);
+  return Number.isInteger(size) && Number(size) > 0 ? Number(size) : undefined;
+}
+
 /** One line to standard output: the result that was asked for. */
 export function printLine(io: Outputs, text: string): void {
   io.stdout.write(`${text}\n`);

@@ -26,10 +26,10 @@ export function registerNotify(program: Command, io: CliIo): void {
     .requiredOption('--config <file>', 'the config file')
     .option('--channel <name>', 'only this one');
   withJson(command);
-  withExamples(command, [
-    { line: 'notify test --config config/breakwater.yaml', does: 'every channel' },
-    { line: 'notify test --config config/breakwater.yaml --channel ops', does: 'one of them' },
-  ]);
+  withExamples(command, {
+    'every channel': 'notify test --config config/breakwater.yaml',
+    'one of them': 'notify test --config config/breakwater.yaml --channel ops',
+  });
   command.addHelpText('after', '\nEnds with 0 when every message was taken, with 1 when one was not.\n');
   command.action(async (flags: Flags) => {
     const { testNotifications } = await import('../app.ts');

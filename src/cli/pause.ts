@@ -4,18 +4,9 @@ import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
-import { printControls } from './operate/controls.ts';
-import { type PlaceFlags, requireAccount, withOperations, withPlace } from './operate/place.ts';
+import { type ControlFlags, printControls } from './operate/controls.ts';
+import { requireAccount, withOperations, withPlace } from './operate/place.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
-
-interface Flags extends PlaceFlags {
-  readonly account?: string;
-  readonly reason?: string;
-  readonly author?: string;
-  readonly for?: number;
-  readonly list?: boolean;
-  readonly json?: boolean;
-}
 
 /** `breakwater pause`: no actions, from the next step on. */
 export function registerPause(program: Command, io: CliIo): void {
@@ -33,22 +24,22 @@ export function registerPause(program: Command, io: CliIo): void {
     .option('--author <name>', 'who pauses (default: the user of the system)', nonEmpty)
     .option('--list', 'print the pauses in force, and end');
   withJson(withPlace(command));
-  withExamples(command, [
-    { line: 'pause --for 2h --reason "maintenance of the exchange"', does: 'everywhere' },
-    { line: 'pause --account desk-1 --reason "moving collateral"', does: 'one account, until resumed' },
-    { line: 'pause --list', does: 'what is paused' },
-  ]);
-  command.action((flags: Flags) => (flags.list === true ? list(io, flags) : pause(io, flags)));
+  withExamples(command, {
+    everywhere: 'pause --for 2h --reason "maintenance of the exchange"',
+    'one account, until resumed': 'pause --account desk-1 --reason "moving collateral"',
+    'what is paused': 'pause --list',
+  });
+  command.action((flags: ControlFlags) => (flags.list === true ? list(io, flags) : pause(io, flags)));
 }
 
-async function list(io: CliIo, flags: Flags): Promise<void> {
+async function list(io: CliIo, flags: ControlFlags): Promise<void> {
   await withOperations(io, flags, async ({ controls }) => {
     const pauses = (await controls.list()).filter(({ kind }) => kind === 'pause');
     printControls(io, pauses, { json: flags.json === true, none: 'Nothing is paused.' });
   });
 }
 
-async function pause(io: CliIo, flags: Flags): Promise<void> {
+async function pause(io: CliIo, flags: ControlFlags): Promise<void> {
   const { reason, account } = flags;
   if (reason === undefined) throw new UsageError('a pause needs a reason.', 'Add --reason TEXT.');
   const author = authorOf(flags.author, io);

@@ -1,10 +1,11 @@
 import { Command } from 'commander';
 import type { RegisterCommand } from './commands.ts';
 import { EXIT, EXIT_MEANING } from './exit-codes.ts';
-import { type CliIo, hasColours, paint } from './io.ts';
+import { type CliIo, hasColours, paint, terminalSize } from './io.ts';
 
 /** The whole command line, not yet run. Commander throws instead of exiting, and prints to `io` only. */
 export function buildProgram(io: CliIo, version: string, commands: readonly RegisterCommand[]): Command {
+  const helpWidth = Math.min(terminalSize(io, 'columns') ?? 80, 110);
   const program = new Command('breakwater')
     .description(
       'Keeps leveraged positions and credit lines from being liquidated,\nand simulates the exchange they are on.',
@@ -21,8 +22,8 @@ export function buildProgram(io: CliIo, version: string, commands: readonly Regi
       outputError: () => undefined,
       getOutHasColors: () => hasColours(io, 'stdout'),
       getErrHasColors: () => hasColours(io, 'stderr'),
-      getOutHelpWidth: () => helpWidth(io),
-      getErrHelpWidth: () => helpWidth(io),
+      getOutHelpWidth: () => helpWidth,
+      getErrHelpWidth: () => helpWidth,
     })
     .configureHelp({
       styleTitle: (text) => paint(io, 'stdout', 'bold', text),
@@ -34,11 +35,6 @@ export function buildProgram(io: CliIo, version: string, commands: readonly Regi
     .addHelpText('after', `\nExit codes:\n${exitCodeTable()}`);
   for (const register of commands) register(program, io);
   return program;
-}
-
-function helpWidth(io: CliIo): number {
-  const columns = 'columns' in io.stdout ? Number(io.stdout.columns) : Number.NaN;
-  return Number.isInteger(columns) && columns > 0 ? Math.min(columns, 110) : 80;
 }
 
 function exitCodeTable(): string {

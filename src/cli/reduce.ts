@@ -38,17 +38,12 @@ export function registerReduce(program: Command, io: CliIo): void {
     .option('--until-distance <ratio>', 'until liquidation is this far away, such as 10%', ratio(0, 1, false))
     .option('--withdraw <order>', 'take an earlier order back, begun or not', nonEmpty);
   withJson(withOrderOptions(command));
-  withExamples(command, [
-    {
-      line: 'reduce --account desk-1 --position 42 --by 50% --reason "event risk"',
-      does: 'half of a position',
-    },
-    {
-      line: 'reduce --account desk-1 --position 42 --until-distance 10% --reason "weekend" --yes --key weekend-42',
-      does: 'from a script, done once however often it is said',
-    },
-    { line: 'reduce --account desk-1 --withdraw 3f9c2a --reason "changed my mind"', does: 'take it back' },
-  ]);
+  withExamples(command, {
+    'half of a position': 'reduce --account desk-1 --position 42 --by 50% --reason "event risk"',
+    'from a script, done once however often it is said':
+      'reduce --account desk-1 --position 42 --until-distance 10% --reason "weekend" --yes --key weekend-42',
+    'take it back': 'reduce --account desk-1 --withdraw 3f9c2a --reason "changed my mind"',
+  });
   command.action(async (flags: Flags) => {
     if (flags.withdraw !== undefined) {
       if (flags.position !== undefined || targetsOf(flags).length > 0) {
@@ -87,28 +82,15 @@ function targetOf(flags: Flags): Worded {
 }
 
 function targetsOf({ by, to, toNotional, untilDistance }: Flags): readonly Worded[] {
-  return [
-    ...(by === undefined
-      ? []
-      : [{ target: { kind: 'by', fraction: by } as const, words: `by ${percentInWords(by)} of its size` }]),
-    ...(to === undefined
-      ? []
-      : [{ target: { kind: 'to', fraction: to } as const, words: `to ${percentInWords(to)} of its size` }]),
-    ...(toNotional === undefined
-      ? []
-      : [
-          {
-            target: { kind: 'toNotional', notional: toNotional } as const,
-            words: `to a worth of ${toNotional}`,
-          },
-        ]),
-    ...(untilDistance === undefined
-      ? []
-      : [
-          {
-            target: { kind: 'untilDistance', distance: untilDistance } as const,
-            words: `until liquidation is ${percentInWords(untilDistance)} away`,
-          },
-        ]),
-  ];
+  const targets: Worded[] = [];
+  const add = (target: ReduceTarget, words: string): void => void targets.push({ target, words });
+  if (by !== undefined) add({ kind: 'by', fraction: by }, `by ${percentInWords(by)} of its size`);
+  if (to !== undefined) add({ kind: 'to', fraction: to }, `to ${percentInWords(to)} of its size`);
+  if (toNotional !== undefined)
+    add({ kind: 'toNotional', notional: toNotional }, `to a worth of ${toNotional}`);
+  if (untilDistance !== undefined) {
+    const words = `until liquidation is ${percentInWords(untilDistance)} away`;
+    add({ kind: 'untilDistance', distance: untilDistance }, words);
+  }
+  return targets;
 }

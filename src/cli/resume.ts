@@ -4,16 +4,12 @@ import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
-import { controlWords } from './operate/controls.ts';
-import { type PlaceFlags, requireAccount, withOperations, withPlace } from './operate/place.ts';
+import { type ControlFlags, controlWords } from './operate/controls.ts';
+import { requireAccount, withOperations, withPlace } from './operate/place.ts';
 import { authorOf, nonEmpty } from './operate/values.ts';
 
-interface Flags extends PlaceFlags {
-  readonly account?: string;
+interface Flags extends Omit<ControlFlags, 'for' | 'list'> {
   readonly id?: string;
-  readonly reason?: string;
-  readonly author?: string;
-  readonly json?: boolean;
 }
 
 /** `breakwater resume`: lifts a pause. */
@@ -30,10 +26,10 @@ export function registerResume(program: Command, io: CliIo): void {
     .requiredOption('-r, --reason <text>', 'why; kept in the audit', nonEmpty)
     .option('--author <name>', 'who resumes (default: the user of the system)', nonEmpty);
   withJson(withPlace(command));
-  withExamples(command, [
-    { line: 'resume --reason "maintenance is over"', does: 'the pause of everywhere' },
-    { line: 'resume --account desk-1 --reason "collateral moved"', does: 'that of one account' },
-  ]);
+  withExamples(command, {
+    'the pause of everywhere': 'resume --reason "maintenance is over"',
+    'that of one account': 'resume --account desk-1 --reason "collateral moved"',
+  });
   command.addHelpText('after', '\nEnds with 0 also when there was nothing to lift, and says so.');
   command.action((flags: Flags) => resume(io, flags));
 }

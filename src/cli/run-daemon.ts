@@ -52,11 +52,11 @@ export function registerRun(program: Command, io: CliIo): void {
     )
     .option('--stop-within <seconds>', 'how long to end in order at most', whole(1, 600), STOP_WITHIN_S);
   withJson(command);
-  withExamples(command, [
-    { line: 'run --config breakwater.yaml', does: 'everything in one process' },
-    { line: 'run --roles poll,act --instance 1', does: 'a second host that watches and acts' },
-    { line: 'run --roles web --port 9643', does: 'metrics and health of the shared state alone' },
-  ]);
+  withExamples(command, {
+    'everything in one process': 'run --config breakwater.yaml',
+    'a second host that watches and acts': 'run --roles poll,act --instance 1',
+    'metrics and health of the shared state alone': 'run --roles web --port 9643',
+  });
   command.addHelpText(
     'after',
     '\nThe log goes to standard error, for people on a terminal and as JSON otherwise (log.format of the config); with ' +

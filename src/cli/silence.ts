@@ -4,20 +4,14 @@ import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
-import { printControls } from './operate/controls.ts';
-import { type PlaceFlags, requireAccount, withOperations, withPlace } from './operate/place.ts';
+import { type ControlFlags, printControls } from './operate/controls.ts';
+import { requireAccount, withOperations, withPlace } from './operate/place.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 
-interface Flags extends PlaceFlags {
+interface Flags extends ControlFlags {
   readonly rule?: string;
   readonly subject?: string;
-  readonly account?: string;
-  readonly reason?: string;
-  readonly author?: string;
-  readonly for?: number;
   readonly lift?: boolean;
-  readonly list?: boolean;
-  readonly json?: boolean;
 }
 
 /** `breakwater silence`: one rule neither acts nor notifies for a time. */
@@ -42,14 +36,12 @@ export function registerSilence(program: Command, io: CliIo): void {
     .option('--lift', 'end the silence of exactly this rule, subject and account')
     .option('--list', 'print the silences in force, and end');
   withJson(withPlace(command));
-  withExamples(command, [
-    { line: 'silence --rule ltv-high --for 2h --reason "repaying by hand"', does: 'a rule, everywhere' },
-    {
-      line: 'silence --rule near-liquidation --subject position:42 --account desk-1 --for 30m --reason hedged',
-      does: 'for one position',
-    },
-    { line: 'silence --rule ltv-high --lift --reason repaid', does: 'end it earlier' },
-  ]);
+  withExamples(command, {
+    'a rule, everywhere': 'silence --rule ltv-high --for 2h --reason "repaying by hand"',
+    'for one position':
+      'silence --rule near-liquidation --subject position:42 --account desk-1 --for 30m --reason hedged',
+    'end it earlier': 'silence --rule ltv-high --lift --reason repaid',
+  });
   command.action((flags: Flags) => {
     if (flags.list === true) return list(io, flags);
     return flags.lift === true ? lift(io, flags) : silence(io, flags);

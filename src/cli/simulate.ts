@@ -9,7 +9,7 @@ import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, paint, printJson, printLine } from './io.ts';
 import { collect, whole } from './option-values.ts';
-import { explainSimulatorError } from './simulator-errors.ts';
+import { refuseToSimulate } from './simulator-errors.ts';
 
 interface Flags {
   readonly port: number;
@@ -50,22 +50,16 @@ export function registerSimulate(program: Command, io: CliIo): void {
   addMarket(command);
   addBehaviour(command);
   withJson(command);
-  withExamples(command, [
-    { line: 'simulate', does: 'three accounts and a random walk on free ports' },
-    {
-      line: 'simulate --port 8080 --control-port 8081 --scenario crash --speed 10',
-      does: 'a crash, ten times as fast, on fixed ports',
-    },
-    {
-      line: 'simulate --faults lostReply,endpoint=stopLimit,probability=0.2 --readings shortAmount=unsigned',
-      does: 'every fifth order loses its reply; shorts are not signed',
-    },
-    {
-      line: 'simulate --scenario crash --conditions depth,market=BTC_PERP,factor=0.02,spread=0.02,afterMs=60000,forMs=300000',
-      does: 'thin books for five minutes of a crash',
-    },
-    { line: 'simulate --list', does: 'all scenarios, faults, conditions and readings' },
-  ]);
+  withExamples(command, {
+    'three accounts and a random walk on free ports': 'simulate',
+    'a crash, ten times as fast, on fixed ports':
+      'simulate --port 8080 --control-port 8081 --scenario crash --speed 10',
+    'every fifth order loses its reply; shorts are not signed':
+      'simulate --faults lostReply,endpoint=stopLimit,probability=0.2 --readings shortAmount=unsigned',
+    'thin books for five minutes of a crash':
+      'simulate --scenario crash --conditions depth,market=BTC_PERP,factor=0.02,spread=0.02,afterMs=60000,forMs=300000',
+    'all scenarios, faults, conditions and readings': 'simulate --list',
+  });
   command.addHelpText(
     'after',
     '\nEnds with 0 when stopped by Ctrl-C or SIGTERM, 1 when a port is taken or a file cannot be read,\n' +
@@ -77,6 +71,7 @@ export function registerSimulate(program: Command, io: CliIo): void {
 }
 
 function addPlaces(command: Command): void {
+  const port = whole(0, 65_535);
   command
     .option('--port <port>', 'port of the first base address; 0 takes a free one', port, 0)
     .option('--eu-port <port>', 'port of the second base address', port, 0)
@@ -103,8 +98,17 @@ function addMarket(command: Command): void {
         'the walk move all, candles the first',
     )
     .option('--still', 'prices stand still until the control API moves them')
-    .option('--volatility <fraction>', 'of the random walk, a day (default: 0.04, which is 4 %)', fraction)
-    .option('--speed <factor>', 'exchange time per real time; 0 stands still until stepped', factor, 1)
+    .option(
+      '--volatility <fraction>',
+      'of the random walk, a day (default: 0.04, which is 4 %)',
+      numberUpTo(10),
+    )
+    .option(
+      '--speed <factor>',
+      'exchange time per real time; 0 stands still until stepped',
+      numberUpTo(1_000_000),
+      1,
+    )
     .option('--depth <factor>', 'multiplies the amounts in the order books');
 }
 
@@ -126,7 +130,7 @@ function addBehaviour(command: Command): void {
 
 async function run(io: CliIo, flags: Flags): Promise<void> {
   const { simulate } = await import('../app.ts');
-  const simulator = await start(simulate, await optionsOf(flags));
+  const simulator = await simulate(await optionsOf(flags)).catch(refuseToSimulate);
   try {
     if (flags.keysDir !== undefined) await writeKeys(flags.keysDir, simulator);
     if (flags.json === true) printJson(io, listeningEvent(simulator));
@@ -139,35 +143,19 @@ async function run(io: CliIo, flags: Flags): Promise<void> {
   io.setExitCode(EXIT.ok);
 }
 
-async function start(
-  simulate: (options: SimulatorOptions) => Promise<RunningSimulator>,
-  options: SimulatorOptions,
-): Promise<RunningSimulator> {
-  try {
-    return await simulate(options);
-  } catch (error) {
-    throw explainSimulatorError(error);
-  }
-}
-
 async function optionsOf(flags: Flags): Promise<SimulatorOptions> {
-  if (flags.scenario !== undefined && flags.prices !== undefined) {
-    throw new UsageError('--scenario and --prices exclude each other.', 'Give one of them.');
-  }
+  const { market, still = false } = flags;
   const moved = flags.scenario !== undefined || flags.prices !== undefined;
-  if (moved && flags.still === true) {
-    throw new UsageError('--still excludes --scenario and --prices.', 'Leave it out.');
-  }
-  if (flags.still === true && flags.market !== undefined) {
-    throw new UsageError(
-      '--market says what moves, and --still that nothing does.',
-      'Leave one of them out.',
-    );
-  }
-  if ((moved || flags.still === true) && flags.volatility !== undefined) {
-    throw new UsageError('--volatility is of the random walk, which does not run here.', 'Leave it out.');
-  }
-  const { market } = flags;
+  const refuseIf = (wrong: boolean, message: string, cure: string): void => {
+    if (wrong) throw new UsageError(message, cure);
+  };
+  const both = flags.scenario !== undefined && flags.prices !== undefined;
+  refuseIf(both, '--scenario and --prices exclude each other.', 'Give one of them.');
+  refuseIf(moved && still, '--still excludes --scenario and --prices.', 'Leave it out.');
+  const cannotMove = '--market says what moves, and --still that nothing does.';
+  refuseIf(still && market !== undefined, cannotMove, 'Leave one of them out.');
+  const noWalk = '--volatility is of the random walk, which does not run here.';
+  refuseIf((moved || still) && flags.volatility !== undefined, noWalk, 'Leave it out.');
   return {
     port: flags.port,
     euPort: flags.euPort,
@@ -181,7 +169,7 @@ async function optionsOf(flags: Flags): Promise<SimulatorOptions> {
     conditions: flags.conditions ?? [],
     ...(flags.scenario === undefined ? {} : { scenario: { name: flags.scenario, market, noise: 0.0002 } }),
     ...(flags.prices === undefined ? {} : { candles: { csv: await readPrices(flags.prices), market } }),
-    ...(moved || flags.still === true ? {} : { walk: { market, dailyVolatility: flags.volatility ?? 0.04 } }),
+    ...(moved || still ? {} : { walk: { market, dailyVolatility: flags.volatility ?? 0.04 } }),
     ...(flags.depth === undefined ? {} : { depth: flags.depth }),
     ...(flags.limits ? {} : { limits: [] }),
     ...(flags.allowDomain === undefined ? {} : { allowedDomains: flags.allowDomain }),
@@ -277,20 +265,10 @@ function ipv4(text: string): string {
   throw new InvalidArgumentError('Expected an IPv4 address such as 0.0.0.0.');
 }
 
-function port(text: string): number {
-  return whole(0, 65_535)(text);
-}
-
-function fraction(text: string): number {
-  return numberWithin(text, 10);
-}
-
-function factor(text: string): number {
-  return numberWithin(text, 1_000_000);
-}
-
-function numberWithin(text: string, max: number): number {
-  const value = Number(text);
-  if (text.trim() !== '' && value >= 0 && value <= max) return value;
-  throw new InvalidArgumentError(`Expected a number from 0 to ${max}.`);
+function numberUpTo(max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() !== '' && value >= 0 && value <= max) return value;
+    throw new InvalidArgumentError(`Expected a number from 0 to ${max}.`);
+  };
 }

@@ -6,14 +6,16 @@ import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson } from './io.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './operate/place.ts';
-import type { StatusAccount, StatusEvent, StatusReport } from './operate/status-report.ts';
-import { printStatus } from './operate/status-text.ts';
-import { nonEmpty } from './operate/values.ts';
-import { collect } from './option-values.ts';
+import {
+  printStatus,
+  type StatusAccount,
+  type StatusEvent,
+  type StatusReport,
+} from './operate/status-text.ts';
+import { collectNonEmpty } from './operate/values.ts';
 
 interface Flags extends PlaceFlags {
   readonly account?: readonly string[];
-  readonly json?: boolean;
 }
 
 /** `breakwater status`: what the daemons have last seen and done, from the shared state alone. */
@@ -32,19 +34,15 @@ export function registerStatus(program: Command, io: CliIo): void {
       collectNonEmpty,
     );
   withJson(withPlace(command));
-  withExamples(command, [
-    { line: 'status --config config/breakwater.yaml', does: 'all accounts' },
-    { line: 'status --account desk-1 --json', does: 'one account, for a script' },
-  ]);
+  withExamples(command, {
+    'all accounts': 'status --config config/breakwater.yaml',
+    'one account, for a script': 'status --account desk-1 --json',
+  });
   command.addHelpText(
     'after',
     '\nEnds with 1 when the stored state of an account cannot be read by this version; see its message.\n',
   );
   command.action((flags: Flags) => status(io, flags));
-}
-
-function collectNonEmpty(text: string, previous?: readonly string[]): string[] {
-  return collect(nonEmpty(text), previous);
 }
 
 async function status(io: CliIo, flags: Flags): Promise<void> {

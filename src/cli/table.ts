@@ -1,4 +1,4 @@
-import { type CliIo, type OutputName, paint } from './io.ts';
+import { type CliIo, type OutputName, paint, terminalSize } from './io.ts';
 
 export interface Column {
   readonly title: string;
@@ -77,7 +77,5 @@ export function printable(text: string): string {
 }
 
 function widthOf(io: Place): number {
-  if (!io.isTty.stdout) return UNBOUNDED;
-  const columns = 'columns' in io.stdout ? Number(io.stdout.columns) : Number.NaN;
-  return Number.isInteger(columns) && columns > 0 ? columns : UNBOUNDED;
+  return (io.isTty.stdout ? terminalSize(io, 'columns') : undefined) ?? UNBOUNDED;
 }

@@ -16,7 +16,7 @@ function command(action: Action): RegisterCommand {
       .description('leave the harbour')
       .option('--knots <n>', 'speed', knots);
     withJson(sail).action((options: Record<string, unknown>) => action(io, options));
-    withExamples(sail, [{ line: 'sail --knots 5', does: 'leave slowly' }]);
+    withExamples(sail, { 'leave slowly': 'sail --knots 5' });
   };
 }
 

@@ -3,20 +3,19 @@ import type { Command } from 'commander';
 import type { FileVerdict, Operations } from '../../app.ts';
 import { type ChainedRecord, OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
 import type { ChainVerdict } from '../../core/ports/audit-reader.ts';
+import { contentWords } from '../../core/view/record-words.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { withJson } from '../help.ts';
 import { type CliIo, paint, printJson, printLine } from '../io.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from '../operate/place.ts';
-import { nonEmpty } from '../operate/values.ts';
-import { collect, whole } from '../option-values.ts';
+import { collectNonEmpty, nonEmpty, timeOf } from '../operate/values.ts';
+import { whole } from '../option-values.ts';
 import { printable } from '../table.ts';
 import { linesOf } from './files.ts';
-import { recordLine } from './words.ts';
 
 export interface ChainFlags extends PlaceFlags {
   readonly account: string;
-  readonly json?: boolean;
 }
 
 /** Options of a command that works on one account's chain. */
@@ -29,6 +28,11 @@ export function withChain(command: Command): Command {
 /** As it is printed with `--json`: the record as it was chained, its number and its hash. */
 function recordJson({ number, record, hash }: ChainedRecord): Record<string, unknown> {
   return { number, hash, ...record };
+}
+
+/** The same in one line for people: number, time, and what it says. */
+function recordLine({ number, record }: ChainedRecord): string {
+  return `${number} ${timeOf(record.atMs)} ${contentWords(record.content)}`;
 }
 
 const FOLLOW_MS = 500;
@@ -113,7 +117,6 @@ export function registerShow(audit: Command, io: CliIo): void {
 interface VerifyFlags extends PlaceFlags {
   readonly account?: readonly string[];
   readonly file?: readonly string[];
-  readonly json?: boolean;
 }
 
 export function registerVerify(audit: Command, io: CliIo): void {
@@ -133,10 +136,6 @@ export function registerVerify(audit: Command, io: CliIo): void {
     if (flags.file !== undefined) await verifyFiles(io, flags.file, flags);
     else await verifyChains(io, flags);
   });
-}
-
-function collectNonEmpty(text: string, previous?: readonly string[]): string[] {
-  return collect(nonEmpty(text), previous);
 }
 
 async function verifyChains(io: CliIo, flags: VerifyFlags): Promise<void> {

@@ -1,7 +1,7 @@
 import { ENDPOINTS } from '../../app.ts';
 import { type CliIo, paint, printJson, printLine } from '../io.ts';
 import { tableLines } from '../table.ts';
-import type { CallEndpoint } from './endpoint.ts';
+import type { CallEndpoint } from './endpoints.ts';
 
 /** What `call --list` prints: each endpoint with its path, what it changes, and its parameters. */
 export function listEndpoints(io: CliIo, endpoints: readonly CallEndpoint[], asJson: boolean): void {

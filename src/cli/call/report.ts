@@ -3,7 +3,7 @@ import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type CliIo, paint, printJson, printLine, printNote } from '../io.ts';
 import { printable } from '../table.ts';
-import type { CallEndpoint } from './endpoint.ts';
+import type { CallEndpoint } from './endpoints.ts';
 import type { Values } from './parameters.ts';
 
 const PREFIX = {
@@ -45,7 +45,7 @@ export function report(
   const { error } = outcome;
   const harmless = kind === 'failed' || error.effect === 'none';
   if (error.name === 'aborted' && io.signal.aborted && harmless) throw io.signal.reason;
-  const advice = kind === 'unknown' ? endpoint.afterUnknown?.(values) : CURES.get(error.name);
+  const advice = kind === 'unknown' ? endpoint.afterUnknown?.(values) : CURES[error.name];
   const exitCode = kind === 'unknown' ? EXIT.unknownOutcome : EXIT.failed;
   if (!asJson) {
     const options = { exitCode, ...(advice === undefined ? {} : { cure: advice }) };
@@ -71,20 +71,18 @@ function described(error: ExchangeError): string {
 }
 
 /** What to do about errors that are not the request's fault. */
-const CURES: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    unauthenticated: 'Check that key and secret belong together and to this exchange.',
-    permissionDenied: 'The exchange enables this per key: in its settings or through its support.',
-    nonceRefused: 'Use the --nonce mode of the key, and --redis if others use the key too.',
-    rateLimited: 'Wait a few seconds.',
-    addressNotAllowed: 'Allow the address of this host in the settings of the key, its IPv6 address too.',
-    gatewayRefused: 'Something in front of the exchange refused: try its other address.',
-    nameNotResolved: 'Check --base-url, and the name servers of this host.',
-    certificateRefused: 'Check --base-url, and whether something intercepts the connection.',
-    connectionRefused: 'Check --base-url, and whether the exchange is running.',
-    connectTimeout: 'Check --base-url, the network and the firewall.',
-    connectFailed: 'Check --base-url, and whether the exchange is running.',
-    timeout: 'Try again, or raise --timeout-ms.',
-    cancelledPartlyFilled: 'It was filled in part: read the positions.',
-  }),
-);
+const CURES: Readonly<Partial<Record<ExchangeError['name'], string>>> = {
+  unauthenticated: 'Check that key and secret belong together and to this exchange.',
+  permissionDenied: 'The exchange enables this per key: in its settings or through its support.',
+  nonceRefused: 'Use the --nonce mode of the key, and --redis if others use the key too.',
+  rateLimited: 'Wait a few seconds.',
+  addressNotAllowed: 'Allow the address of this host in the settings of the key, its IPv6 address too.',
+  gatewayRefused: 'Something in front of the exchange refused: try its other address.',
+  nameNotResolved: 'Check --base-url, and the name servers of this host.',
+  certificateRefused: 'Check --base-url, and whether something intercepts the connection.',
+  connectionRefused: 'Check --base-url, and whether the exchange is running.',
+  connectTimeout: 'Check --base-url, the network and the firewall.',
+  connectFailed: 'Check --base-url, and whether the exchange is running.',
+  timeout: 'Try again, or raise --timeout-ms.',
+  cancelledPartlyFilled: 'It was filled in part: read the positions.',
+};

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { CliError, UsageError } from '../errors.ts';
 import type { CliIo } from '../io.ts';
+import { redisAddress } from '../operate/place.ts';
 
 /** Names of what the environment can say; a flag of the same meaning wins. */
 export const ENVIRONMENT = {
@@ -56,12 +57,10 @@ export async function credentialsOf(
   throw new UsageError(`missing: ${missing.join(' and ')}.`, 'Secrets are never taken from a flag.');
 }
 
-/** A Redis address from the flag, else from the environment; it may hold a password and is never shown. */
+/** A Redis address from the flag, else from the environment. @throws UsageError */
 export function redisUrlOf(flag: string | undefined, env: Env): string | undefined {
   const url = flag ?? env[ENVIRONMENT.redisUrl];
-  if (url === undefined || url === '') return undefined;
-  if (URL.canParse(url) && /^rediss?:$/.test(new URL(url).protocol)) return url;
-  throw new UsageError('--redis: expected an address such as redis://127.0.0.1:6379/0.');
+  return url === undefined || url === '' ? undefined : redisAddress(url);
 }
 
 const CUSTOMER = ['firstName', 'lastName', 'email', 'birthDate', 'address'];

@@ -2,7 +2,17 @@ import type { Control } from '../../core/controls/controls.ts';
 import { scopeWords } from '../../core/view/record-words.ts';
 import { type CliIo, printJson, printLine } from '../io.ts';
 import { tableLines } from '../table.ts';
+import type { PlaceFlags } from './place.ts';
 import { roughly, timeOf } from './values.ts';
+
+/** Flags of the commands that hold something back or let it go. */
+export interface ControlFlags extends PlaceFlags {
+  readonly account?: string;
+  readonly reason?: string;
+  readonly author?: string;
+  readonly for?: number;
+  readonly list?: boolean;
+}
 
 /** One line for people: what is held back, until when, by whom and why. */
 export function controlWords(control: Control, nowMs: number): string {

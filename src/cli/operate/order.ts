@@ -22,7 +22,6 @@ export interface OrderFlags extends PlaceFlags {
   readonly author?: string;
   readonly key?: string;
   readonly yes?: boolean;
-  readonly json?: boolean;
 }
 
 /** As the config's default for `reduce`. */

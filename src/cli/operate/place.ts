@@ -5,8 +5,9 @@ import { ControlError } from '../../core/ports/operator-controls.ts';
 import { CliError, UsageError } from '../errors.ts';
 import type { CliIo } from '../io.ts';
 
-/** Options of every command that works on the shared state. */
+/** Options of every command that works on the shared state; each offers `--json` too. */
 export interface PlaceFlags {
+  readonly json?: boolean;
   readonly config?: string;
   readonly redis?: string;
   readonly redisPrefix?: string;
@@ -25,11 +26,14 @@ export function withPlace(command: Command): Command {
     .option('--redis-prefix <text>', 'in front of the keys there, instead of what the config says');
 }
 
+/** May hold a password, so it is never shown. @throws UsageError */
+export function redisAddress(url: string): string {
+  if (URL.canParse(url) && /^rediss?:$/.test(new URL(url).protocol)) return url;
+  throw new UsageError('--redis: expected an address such as redis://127.0.0.1:6379/0.');
+}
+
 function placeOf(flags: PlaceFlags, { env }: Pick<CliIo, 'env'>): OperationsPlace {
-  const redisUrl = flags.redis;
-  if (redisUrl !== undefined && !(URL.canParse(redisUrl) && /^rediss?:$/.test(new URL(redisUrl).protocol))) {
-    throw new UsageError('--redis: expected an address such as redis://127.0.0.1:6379/0.');
-  }
+  const redisUrl = flags.redis === undefined ? undefined : redisAddress(flags.redis);
   const config = flags.config ?? (redisUrl === undefined ? DEFAULT_CONFIG : undefined);
   return {
     env,

@@ -1,10 +1,35 @@
-import type { IntentLine, RuleLine } from '../../core/view/account-view.ts';
+import type { Control } from '../../core/controls/controls.ts';
+import type { AccountView, IntentLine, RuleLine } from '../../core/view/account-view.ts';
 import { type CliIo, paint, printLine } from '../io.ts';
 import { printable, type Table, tableLines } from '../table.ts';
 import { controlWords } from './controls.ts';
 import { creditLineWords, jointWords, positionWords } from './position-words.ts';
-import type { StatusAccount, StatusReport } from './status-report.ts';
 import { roughly, timeOf } from './values.ts';
+
+/** What `status` knows; with `--json` one of these in one line. */
+export interface StatusReport {
+  /** Unix milliseconds. */
+  readonly atMs: number;
+  readonly controls: readonly Control[];
+  readonly accounts: readonly StatusAccount[];
+}
+
+export interface StatusAccount extends AccountView {
+  /** Longest time between polls that the config allows; null without one. */
+  readonly calmMs: number | null;
+  /** The newest actions and outcomes in the audit, oldest first. */
+  readonly events: readonly StatusEvent[];
+}
+
+export interface StatusEvent {
+  readonly seq: number;
+  readonly atMs: number;
+  readonly kind: string;
+  readonly market: string | null;
+  readonly reason: string;
+  readonly words: string;
+  readonly alarm: boolean;
+}
 
 /** The report for people: a table of the accounts, then what there is to say of each. */
 export function printStatus(io: CliIo, report: StatusReport): void {
@@ -15,46 +40,35 @@ export function printStatus(io: CliIo, report: StatusReport): void {
   }
   if (controls.length > 0) printLine(io, '');
   if (accounts.length === 0) printLine(io, 'No accounts.');
-  else printTable(io, accountTable(report));
+  else for (const line of tableLines(io, accountTable(report))) printLine(io, line);
   for (const account of accounts) printAccount(io, account, atMs);
 }
 
+type Cell = (account: StatusAccount, atMs: number) => string | number;
+
+const COLUMNS: readonly (readonly [title: string, cell: Cell])[] = [
+  ['ACCOUNT', ({ accountId }) => accountId],
+  ['MODE', ({ mode }) => mode ?? ''],
+  ['LAST POLL', lastPoll],
+  ['POSITIONS', ({ positions }) => positions.length],
+  ['CREDIT LINES', ({ creditLines }) => creditLines.length],
+  ['PENDING', ({ rules }) => rules.filter(({ phase }) => phase === 'pending').length],
+  ['FIRING', ({ rules }) => rules.filter(({ phase }) => phase === 'firing').length],
+  ['FROZEN', ({ rules }) => rules.filter(({ frozen }) => frozen).length],
+  ['OPEN INTENTS', ({ intents, inbox }) => intents.filter(({ ended }) => !ended).length + inbox.length],
+  ['HELD BACK', heldBack],
+];
+
 function accountTable({ accounts, atMs }: StatusReport): Table {
-  const titles = [
-    'ACCOUNT',
-    'MODE',
-    'LAST POLL',
-    'POSITIONS',
-    'CREDIT LINES',
-    'PENDING',
-    'FIRING',
-    'FROZEN',
-    'OPEN INTENTS',
-    'HELD BACK',
-  ];
   return {
-    columns: titles.map((title) => ({ title })),
-    rows: accounts.map((account) => {
-      const { pause, silences } = account;
-      const held = [
-        ...(pause === null ? [] : ['paused']),
-        ...(silences.length === 0 ? [] : [`${silences.length} silenced`]),
-      ];
-      const inPhase = (phase: string) => account.rules.filter((rule) => rule.phase === phase).length;
-      return [
-        account.accountId,
-        account.mode ?? '',
-        lastPoll(account, atMs),
-        String(account.positions.length),
-        String(account.creditLines.length),
-        String(inPhase('pending')),
-        String(inPhase('firing')),
-        String(account.rules.filter(({ frozen }) => frozen).length),
-        String(account.intents.filter(({ ended }) => !ended).length + account.inbox.length),
-        held.join(', '),
-      ];
-    }),
+    columns: COLUMNS.map(([title]) => ({ title })),
+    rows: accounts.map((account) => COLUMNS.map(([, cell]) => String(cell(account, atMs)))),
   };
+}
+
+function heldBack({ pause, silences }: StatusAccount): string {
+  const silenced = silences.length === 0 ? [] : [`${silences.length} silenced`];
+  return [...(pause === null ? [] : ['paused']), ...silenced].join(', ');
 }
 
 /** So many calm cadences without a poll: it is overdue. */
@@ -121,8 +135,4 @@ function intentText(intent: IntentLine, nowMs: number): string {
   const { ruleId, market, positionId, target, state, failures, openedMs } = intent;
   const failed = failures === 0 ? '' : `, ${failures} failed`;
   return `intent of ${ruleId}: position ${positionId} ${market} ${target}: ${state}${failed}, opened ${roughly(nowMs - openedMs)} ago`;
-}
-
-function printTable(io: CliIo, table: Table): void {
-  for (const line of tableLines(io, table)) printLine(io, line);
 }

@@ -3,6 +3,7 @@ import { InvalidArgumentError } from 'commander';
 import { durationHint, parseDuration, parsePercent } from '../../app.ts';
 import { parseDecimal, toNumber, ZERO } from '../../core/quantities/decimal.ts';
 import type { CliIo } from '../io.ts';
+import { collect } from '../option-values.ts';
 
 /** Readers of option values for operators' commands; the same words as in the config. */
 
@@ -42,6 +43,10 @@ export function positiveAmount(text: string): string {
 export function nonEmpty(text: string): string {
   if (text.trim() !== '') return text.trim();
   throw new InvalidArgumentError('Expected a text that is not empty.');
+}
+
+export function collectNonEmpty(text: string, previous?: readonly string[]): string[] {
+  return collect(nonEmpty(text), previous);
 }
 
 /** Who does it: as said, else the user of the system, through sudo too. */

@@ -1,19 +1,19 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type * as appModule from '../../app.ts';
-import type { OpenReplay, ReplayOptions, ReplayRecord } from '../../app.ts';
+import type { ReplayOptions, ReplayRecord } from '../../app.ts';
 import { UsageError } from '../errors.ts';
 import { withExamples, withJson } from '../help.ts';
-import { type CliIo, paint, printJson, printLine, printNote } from '../io.ts';
+import { type CliIo, paint, printJson, printLine } from '../io.ts';
 import { DEFAULT_CONFIG } from '../operate/place.ts';
 import { collect, whole } from '../option-values.ts';
 import { tableLines } from '../table.ts';
 import { judgeHistory } from './history.ts';
-import { createProgress } from './progress.ts';
+import { runWithProgress } from './progress.ts';
 import {
-  explainReplayError,
   holdingsOf,
   momentOf,
   pairs,
+  refuseToPlay,
   requireFolderOf,
   requireOnce,
   writeReport,
@@ -68,21 +68,14 @@ export function registerReplay(program: Command, io: CliIo): void {
     .option('--out <file>', 'write a report with pictures: one HTML file, nothing else needed')
     .addHelpText('after', EXPLANATION);
   withJson(command);
-  withExamples(command, [
-    {
-      line: 'replay --prices BTC_PERP=btc.csv --positions book.yaml',
-      does: 'a table of what would have become of your accounts',
-    },
-    {
-      line: 'replay --prices BTC_PERP=btc.csv --positions book.yaml --out report.html',
-      does: 'with pictures and every decision',
-    },
-    {
-      line: 'replay --prices BTC_PERP=btc.csv --live --against tighter.yaml',
-      does: 'present positions, two sets of rules',
-    },
-    { line: 'replay --history redis', does: 'when the rules would have fired in the past hours' },
-  ]);
+  withExamples(command, {
+    'a table of what would have become of your accounts':
+      'replay --prices BTC_PERP=btc.csv --positions book.yaml',
+    'with pictures and every decision':
+      'replay --prices BTC_PERP=btc.csv --positions book.yaml --out report.html',
+    'present positions, two sets of rules': 'replay --prices BTC_PERP=btc.csv --live --against tighter.yaml',
+    'when the rules would have fired in the past hours': 'replay --history redis',
+  });
   command.action((flags: Flags) => {
     const given = (option: string): boolean => command.getOptionValueSource(option) === 'cli';
     return flags.history === undefined ? replay(io, flags) : judgeHistory(io, flags, given);
@@ -138,25 +131,11 @@ async function replay(io: CliIo, flags: Flags): Promise<void> {
   const app = await import('../../app.ts');
   const options = optionsOf(app, io, flags);
   await requireFolderOf(flags.out);
-  const opened = await app.openReplay(options).catch((error: unknown) => {
-    throw explainReplayError(error);
-  });
-  for (const note of opened.notes) printNote(io, paint(io, 'stderr', 'dim', note));
-  const record = await run(io, opened);
+  const opened = await app.openReplay(options).catch(refuseToPlay);
+  const record = await runWithProgress(io, opened).catch(refuseToPlay);
   if (flags.json === true) printJson(io, app.summaryOf(record));
   else for (const line of lines(io, record, app.outcomeTable(record))) printLine(io, line);
   if (flags.out !== undefined) await writeReport(io, flags.out, await app.renderReplay(record));
-}
-
-async function run(io: CliIo, opened: OpenReplay): Promise<ReplayRecord> {
-  const progress = createProgress(io);
-  try {
-    return await opened.run({ signal: io.signal, onProgress: (share, what) => progress.show(share, what) });
-  } catch (error) {
-    throw explainReplayError(error);
-  } finally {
-    progress.end();
-  }
 }
 
 function lines(io: CliIo, record: ReplayRecord, table: Parameters<typeof tableLines>[1]): readonly string[] {

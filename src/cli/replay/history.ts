@@ -4,7 +4,7 @@ import { UsageError } from '../errors.ts';
 import { type CliIo, paint, printJson, printLine, printNote } from '../io.ts';
 import { withOperations } from '../operate/place.ts';
 import { tableLines } from '../table.ts';
-import { explainReplayError, momentOf, writeReport } from './values.ts';
+import { momentOf, refuseToPlay, writeReport } from './values.ts';
 
 interface Flags {
   readonly config: string;
@@ -15,19 +15,8 @@ interface Flags {
   readonly json?: boolean;
 }
 
-/** Options of a replay that plays prices; by the names of the command line. */
-const OF_PLAYING = {
-  prices: '--prices',
-  positions: '--positions',
-  live: '--live',
-  against: '--against',
-  paths: '--paths',
-  latency: '--latency',
-  faults: '--faults',
-  depth: '--depth',
-  readings: '--readings',
-  seed: '--seed',
-};
+/** Options of a replay that plays prices. */
+const OF_PLAYING = 'prices positions live against paths latency faults depth readings seed'.split(' ');
 
 /** `breakwater replay --history`: when which rule would have fired. */
 export async function judgeHistory(
@@ -35,16 +24,14 @@ export async function judgeHistory(
   flags: Flags,
   given: (option: string) => boolean,
 ): Promise<void> {
-  const idle = Object.entries(OF_PLAYING).flatMap(([name, option]) => (given(name) ? [option] : []));
+  const idle = OF_PLAYING.filter(given).map((name) => `--${name}`);
   if (idle.length > 0) {
     throw new UsageError(
       `--history judges what was recorded, and plays no prices: ${idle.join(', ')} would do nothing.`,
       `Leave out ${idle.length === 1 ? 'it' : 'them'}, or --history.`,
     );
   }
-  const record = await judged(io, flags).catch((error: unknown) => {
-    throw explainReplayError(error);
-  });
+  const record = await judged(io, flags).catch(refuseToPlay);
   await show(io, flags, record);
 }
 

@@ -1,4 +1,4 @@
-import type { CliIo } from '../io.ts';
+import { type CliIo, paint, printNote } from '../io.ts';
 
 /** One line on standard error that is written over again; nothing where that is no terminal. */
 export interface ProgressLine {
@@ -29,4 +29,22 @@ export function createProgress(
       if (shownAtMs > 0) io.stderr.write(CLEAR_LINE);
     },
   };
+}
+
+interface Opened<T> {
+  /** What a reader should know of the input. */
+  readonly notes: readonly string[];
+  run(options: {
+    readonly signal: AbortSignal;
+    readonly onProgress: (share: number, what: string) => void;
+  }): Promise<T>;
+}
+
+/** Prints the notes, then runs it. */
+export async function runWithProgress<T>(io: CliIo, opened: Opened<T>): Promise<T> {
+  for (const note of opened.notes) printNote(io, paint(io, 'stderr', 'dim', note));
+  const progress = createProgress(io);
+  return await opened
+    .run({ signal: io.signal, onProgress: (share, what) => progress.show(share, what) })
+    .finally(() => progress.end());
 }

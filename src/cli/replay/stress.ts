@@ -2,12 +2,12 @@ import type { Command } from 'commander';
 import type { StressOptions, StressRecord } from '../../app.ts';
 import { UsageError } from '../errors.ts';
 import { withExamples, withJson } from '../help.ts';
-import { type CliIo, paint, printJson, printLine, printNote } from '../io.ts';
+import { type CliIo, paint, printJson, printLine } from '../io.ts';
 import { DEFAULT_CONFIG } from '../operate/place.ts';
 import { collect, whole } from '../option-values.ts';
 import { tableLines } from '../table.ts';
-import { createProgress } from './progress.ts';
-import { explainReplayError, holdingsOf, pairs, requireFolderOf, writeReport } from './values.ts';
+import { runWithProgress } from './progress.ts';
+import { holdingsOf, pairs, refuseToPlay, requireFolderOf, writeReport } from './values.ts';
 
 interface Flags {
   readonly config: string;
@@ -49,14 +49,11 @@ export function registerStress(program: Command, io: CliIo): void {
     .option('--seed <number>', 'everything left to chance follows from it', whole(0, 0xff_ff_ff_ff), 1)
     .option('--out <file>', 'write a report: one HTML file, nothing else needed');
   withJson(command);
-  withExamples(command, [
-    { line: 'stress --live', does: 'everything, with what the accounts hold now' },
-    { line: 'stress --positions book.yaml --scenario 2020-03-12 --scenario wick', does: 'two scenarios' },
-    {
-      line: 'stress --positions book.yaml --out stress.html --json',
-      does: 'a report, and a line for scripts',
-    },
-  ]);
+  withExamples(command, {
+    'everything, with what the accounts hold now': 'stress --live',
+    'two scenarios': 'stress --positions book.yaml --scenario 2020-03-12 --scenario wick',
+    'a report, and a line for scripts': 'stress --positions book.yaml --out stress.html --json',
+  });
   command.addHelpText('after', EXPLANATION);
   command.action((flags: Flags) => stress(io, flags));
 }
@@ -78,14 +75,8 @@ async function stress(io: CliIo, flags: Flags): Promise<void> {
   }
   const options = optionsOf(io, flags, known);
   await requireFolderOf(flags.out);
-  const opened = await app.openStress(options).catch((error: unknown) => {
-    throw explainReplayError(error);
-  });
-  for (const note of opened.notes) printNote(io, paint(io, 'stderr', 'dim', note));
-  const progress = createProgress(io);
-  const record = await opened
-    .run({ signal: io.signal, onProgress: (share, what) => progress.show(share, what) })
-    .finally(() => progress.end());
+  const opened = await app.openStress(options).catch(refuseToPlay);
+  const record = await runWithProgress(io, opened);
   if (flags.json === true) printJson(io, { event: 'stress', ...record });
   else for (const line of await lines(io, record)) printLine(io, line);
   if (flags.out !== undefined) await writeReport(io, flags.out, await app.renderStressReport(record));

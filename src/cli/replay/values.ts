@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { ReplayOptions } from '../../app.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { type CliIo, printNote } from '../io.ts';
-import { explainSimulatorError } from '../simulator-errors.ts';
+import { refuseToSimulate } from '../simulator-errors.ts';
 
 /** What `replay` and `stress` read and write alike. */
 
@@ -84,8 +84,9 @@ export async function writeReport(io: CliIo, file: string, html: string): Promis
   printNote(io, `Report: ${file}`);
 }
 
-export function explainReplayError(error: unknown): unknown {
+/** Says of an error why nothing is played. */
+export function refuseToPlay(error: unknown): never {
   const isInput = error instanceof Error && error.name === 'ReplayInputError';
-  if (!isInput) return explainSimulatorError(error);
-  return new CliError('input-refused', `nothing was played:\n${error.message}`, { cause: error });
+  if (!isInput) refuseToSimulate(error);
+  throw new CliError('input-refused', `nothing was played:\n${error.message}`, { cause: error });
 }

@@ -43,21 +43,29 @@ export function conditionText(tree: ConditionTree, fieldCache: FieldReader): str
 
 function comparisonText({ comparison }: Leaf, spec: FieldSpec): string {
   switch (comparison.op) {
-    case 'below': {
-      const { threshold, clearAbove } = comparison;
-      const clears = clearAbove === undefined ? '' : `, clears above ${valueWords(clearAbove, spec)}`;
-      return `below ${valueWords(threshold, spec)}${clears}`;
-    }
+    case 'below':
     case 'above': {
-      const { threshold, clearBelow } = comparison;
-      const clears = clearBelow === undefined ? '' : `, clears below ${valueWords(clearBelow, spec)}`;
-      return `above ${valueWords(threshold, spec)}${clears}`;
+      const [fires, clears] = thresholdWords(comparison, spec);
+      return clears === undefined ? fires : `${fires}, clears ${clears}`;
     }
     case 'equals':
       return `is ${valueWords(comparison.value, spec)}`;
     case 'in':
       return `is one of ${comparison.values.map((value) => valueWords(value, spec)).join(', ')}`;
   }
+}
+
+/** Where it becomes true, and with hysteresis where it becomes false again: `below 5 %`, `above 7 %`. */
+function thresholdWords(
+  comparison: Extract<Comparison, { readonly threshold: number }>,
+  spec: FieldSpec,
+): readonly [fires: string, clears: string | undefined] {
+  const [clear, back] =
+    comparison.op === 'below' ? [comparison.clearAbove, 'above'] : [comparison.clearBelow, 'below'];
+  return [
+    `${comparison.op} ${valueWords(comparison.threshold, spec)}`,
+    clear === undefined ? undefined : `${back} ${valueWords(clear, spec)}`,
+  ];
 }
 
 function deciding(
@@ -105,17 +113,12 @@ function isBeyondThreshold({ comparison }: Leaf, quantity: FieldQuantity): boole
 function comparisonWords(comparison: Comparison, truth: Truth, isHeld: boolean, spec: FieldSpec): string {
   const link = truth === TRUE ? ', ' : truth === UNKNOWN ? ', which may or may not be ' : ', not ';
   switch (comparison.op) {
-    case 'below': {
-      const { threshold, clearAbove } = comparison;
-      return isHeld && clearAbove !== undefined
-        ? `, after it was below ${valueWords(threshold, spec)}, and not yet above ${valueWords(clearAbove, spec)}`
-        : `${link}below ${valueWords(threshold, spec)}`;
-    }
+    case 'below':
     case 'above': {
-      const { threshold, clearBelow } = comparison;
-      return isHeld && clearBelow !== undefined
-        ? `, after it was above ${valueWords(threshold, spec)}, and not yet below ${valueWords(clearBelow, spec)}`
-        : `${link}above ${valueWords(threshold, spec)}`;
+      const [fires, clears] = thresholdWords(comparison, spec);
+      return isHeld && clears !== undefined
+        ? `, after it was ${fires}, and not yet ${clears}`
+        : `${link}${fires}`;
     }
     case 'equals':
       return exactWords([comparison.value], truth, spec);

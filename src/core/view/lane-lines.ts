@@ -2,22 +2,11 @@ import { GATE_WORDS } from '../intents/gate.ts';
 import { BLOCK_WORDS } from '../intents/intent.ts';
 import type { Intent, LaneState } from '../lanes/lane-state.ts';
 import type { ReduceTarget } from '../rules/rule.ts';
-import type { AccountView, IntentFigures, IntentLine, OrderLine } from './account-view.ts';
+import type { AccountView, IntentLine, OrderLine } from './account-view.ts';
 import { figure } from './alert-words.ts';
 
 export function intentLines(lanes: readonly LaneState[]): readonly IntentLine[] {
   return lanes.flatMap((lane) => lane.intents.map((intent) => intentLine(lane, intent)));
-}
-
-export function intentFigures(lanes: readonly LaneState[]): readonly IntentFigures[] {
-  return lanes.flatMap(({ intents }) =>
-    intents.map(({ mode, openedMs, deadlineMs, end }) => ({
-      mode,
-      openedMs,
-      deadlineMs,
-      ended: end !== null,
-    })),
-  );
 }
 
 export function orderLines(lanes: readonly LaneState[]): readonly OrderLine[] {
@@ -64,9 +53,8 @@ function targetWords(target: ReduceTarget, targetBase: string | null): string {
   const size = targetBase === null ? '' : ` (at most ${targetBase} left)`;
   switch (target.kind) {
     case 'by':
-      return `by ${figure(target.fraction, 'ratio')}${size}`;
     case 'to':
-      return `to ${figure(target.fraction, 'ratio')}${size}`;
+      return `${target.kind} ${figure(target.fraction, 'ratio')}${size}`;
     case 'toNotional':
       return `to a worth of ${target.notional}${size}`;
     case 'untilJointDistance':

@@ -139,9 +139,6 @@ interface Judged extends Found {
   readonly why: UnknownReason | undefined;
 }
 
-const SILENT: Standing = { reason: '', frozen: false };
-const SILENTLY_FROZEN: Standing = { reason: '', frozen: true };
-
 /** The subject is in the field cache. */
 function judge<K extends SubjectKind>(
   scene: Scene,
@@ -160,7 +157,7 @@ function judge<K extends SubjectKind>(
   const truth = rule.condition.judge(rule.latches);
   const isUndecided = entry?.frozen === true || truth === UNKNOWN;
   const frozen = isUndecided && !isOddByHedge(scene, subject);
-  if (!scene.withReasons) return frozen ? SILENTLY_FROZEN : SILENT;
+  if (!scene.withReasons) return { reason: '', frozen };
   const words = conditionWords(rule.condition.tree, fieldCache, rule.latches);
   if (isUndecided) return { reason: undecided(words, entry), frozen };
   return {

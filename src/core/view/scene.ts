@@ -18,10 +18,8 @@ import { marketForecasts, type Subjects, subjectsOf, unseenPositions } from '../
 
 /** A stored account put together again as it was judged, seen from now. */
 export interface Scene {
-  readonly stored: StoredAccount;
   /** Those of the config; without one none, with the settings that the figures were read by. */
   readonly rules: CompiledRules;
-  readonly isConfigured: boolean;
   readonly evaluation: AccountState;
   readonly isJudged: boolean;
   readonly account: AccountQuantities;
@@ -31,12 +29,10 @@ export interface Scene {
   readonly withReasons: boolean;
 }
 
-export interface SceneInputs {
+interface SceneInputs extends Pick<Scene, 'nowMs' | 'withReasons'> {
   readonly stored: StoredAccount;
-  readonly rules: CompiledRules | undefined;
+  readonly rules?: CompiledRules | undefined;
   readonly controls: Controls;
-  readonly nowMs: number;
-  readonly withReasons: boolean;
 }
 
 /** Names the clock of whoever looks: durations to it are measured by the wall clocks. */
@@ -51,9 +47,7 @@ export function sceneOf({ stored, rules, controls, nowMs, withReasons }: SceneIn
   const account = new AccountQuantities(snapshot ?? nothingRead(accountId, now), used.settings, now);
   account.noteUncertain(unseenPositions(account, evaluation), unconfirmedZeros(evaluation));
   return {
-    stored,
     rules: used,
-    isConfigured: rules !== undefined,
     evaluation,
     isJudged: snapshot !== undefined,
     account,

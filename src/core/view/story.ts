@@ -155,29 +155,35 @@ function asked({ action, ruleId, subject, stage, because }: ActionRequest): obje
   return { ruleId, subject, stage, action, because };
 }
 
-const KINDS: Readonly<Partial<Record<AuditEvent['kind'], StoryKind>>> = {
-  placing: 'order',
-  accepted: 'order',
-  adjusted: 'order',
-  rejected: 'order',
-  filled: 'order',
-  wouldPlace: 'order',
-  overshoot: 'order',
-  standingOrder: 'order',
-  coverTriggered: 'order',
-  coverChanged: 'order',
-  cancelling: 'cancel',
-  cancelAccepted: 'cancel',
-  cancelRejected: 'cancel',
-  wouldCancel: 'cancel',
-  intentOpened: 'intent',
-  targetSet: 'intent',
-  intentEnded: 'intent',
-  intentRenewed: 'intent',
-  intentReopened: 'intent',
-  refused: 'intent',
-  blocked: 'intent',
-};
+const KINDS: ReadonlyMap<AuditEvent['kind'], StoryKind> = kinds({
+  order: [
+    'placing',
+    'accepted',
+    'adjusted',
+    'rejected',
+    'filled',
+    'wouldPlace',
+    'overshoot',
+    'standingOrder',
+    'coverTriggered',
+    'coverChanged',
+  ],
+  cancel: ['cancelling', 'cancelAccepted', 'cancelRejected', 'wouldCancel'],
+  intent: [
+    'intentOpened',
+    'targetSet',
+    'intentEnded',
+    'intentRenewed',
+    'intentReopened',
+    'refused',
+    'blocked',
+  ],
+});
+
+function kinds(events: Partial<Record<StoryKind, readonly AuditEvent['kind'][]>>) {
+  const entries = Object.entries(events) as [StoryKind, readonly AuditEvent['kind'][]][];
+  return new Map(entries.flatMap(([kind, of]) => of.map((event) => [event, kind] as const)));
+}
 
 function actionPart(event: AuditEvent): Part {
   const { kind, atMs, accountId: _accountId, words, alarm, ruleId, market, positionId, reason } = event;
@@ -186,7 +192,7 @@ function actionPart(event: AuditEvent): Part {
   const detail = definedOf({ order, cancel, targetBase, sizeBase, key });
   const asking = key === undefined ? [] : subjectOfKey(key);
   const storyKind =
-    kind === 'unknown' ? (cancel === undefined ? 'order' : 'cancel') : (KINDS[kind] ?? 'other');
+    kind === 'unknown' ? (cancel === undefined ? 'order' : 'cancel') : (KINDS.get(kind) ?? 'other');
   return {
     atMs,
     kind: storyKind,

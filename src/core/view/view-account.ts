@@ -1,7 +1,7 @@
 import { type Controls, controlsInForce } from '../controls/controls.ts';
 import { SOURCE_NAMES } from '../fields/field-catalogue.ts';
 import type { RecordList } from '../ports/exchange.ts';
-import type { AccountLoad, RefusedAccount } from '../ports/state-store.ts';
+import type { AccountLoad, RefusedAccount, StoredAccount } from '../ports/state-store.ts';
 import { type DecimalString, isDecimalString, toDecimal, ZERO } from '../quantities/decimal.ts';
 import { countSetAside } from '../quantities/snapshot.ts';
 import type { CompiledRules } from '../rules/compiled-rules.ts';
@@ -20,7 +20,7 @@ import {
   positionFigures,
   positionLines,
 } from './figure-lines.ts';
-import { doubtLines, intentFigures, intentLines, orderLines } from './lane-lines.ts';
+import { doubtLines, intentLines, orderLines } from './lane-lines.ts';
 import { ruleLines } from './rule-lines.ts';
 import { type Scene, sceneOf } from './scene.ts';
 
@@ -38,48 +38,51 @@ export interface ViewInputs {
 
 /** Everything there is to say of one account now: a pure function of the shared state and the config. */
 export function viewAccount(inputs: ViewInputs): AccountView {
-  const { load, rules, controls, nowMs } = inputs;
+  const { load, balances } = inputs;
   if (load.kind === 'refused') return refusedView(load.problem, inputs);
   const { account: stored } = load;
-  const scene = sceneOf({ stored, rules, controls, nowMs, withReasons: true });
-  const { evaluation, inForce } = scene;
-  const { documents, accountId } = stored;
+  const { figures, inbox } = stored.documents;
+  const scene = sceneOf({ ...inputs, stored, withReasons: true });
   const lanes = [...stored.lanes.values()];
-  const passage = evaluation.passage;
-  const lines = ruleLines(scene);
+  const { passage } = scene.evaluation;
+  const shared = sharedView(stored, scene, inputs);
   return {
-    accountId,
+    // First, as it has the order in which JSON shows all of it.
+    ...emptyView(stored.accountId),
+    ...shared,
     labels: scene.rules.settings.labels,
-    mode: rules?.settings.mode ?? documents.figures?.settings.mode ?? null,
-    pause: inForce.pause ?? null,
-    silences: inForce.silences,
+    silences: scene.inForce.silences,
     epoch: stored.version === 0 ? null : stored.epoch,
-    judgedAtMs: passage?.at.wallMs ?? null,
     nextDueAtMs: passage === undefined ? null : passage.at.wallMs + passage.plannedMs,
-    figuresAtMs: documents.figures?.at.wallMs ?? null,
-    worst: worstOf(lines),
-    danger: stored.danger,
-    jointDistance: figureOf(scene.account.jointDistance),
-    sources: sourceViews(scene),
+    figuresAtMs: figures?.at.wallMs ?? null,
+    worst: worstOf(shared.rules),
     positions: positionLines(scene),
     creditLines: creditLineLines(scene),
-    balances: balanceLines(scene, inputs.balances),
-    rules: lines,
-    intents: intentLines(lanes),
+    balances: balanceLines(scene, balances),
     orders: orderLines(lanes),
-    inbox: documents.inbox?.orders ?? [],
+    inbox: inbox?.orders ?? [],
     doubts: doubtLines(lanes),
-    refused: null,
   };
 }
 
-/** The figures of `viewAccount` alone: a third of its work, for whoever needs them of all accounts at once. */
+/** The figures of `viewAccount` alone: a third of its work, for metrics, which need those of all accounts at once. */
 export function accountFigures(inputs: Omit<ViewInputs, 'balances'>): AccountFigures {
-  const { load, rules, controls, nowMs } = inputs;
+  const { load } = inputs;
   if (load.kind === 'refused') return refusedView(load.problem, inputs);
   const { account: stored } = load;
-  const scene = sceneOf({ stored, rules, controls, nowMs, withReasons: false });
-  const { documents, accountId, danger } = stored;
+  const scene = sceneOf({ ...inputs, stored, withReasons: false });
+  return {
+    ...sharedView(stored, scene, inputs),
+    positions: scene.subjects.positions.subjects.map(positionFigures),
+    creditLines: scene.subjects.creditLines.subjects.map(creditLineFigures),
+  };
+}
+
+function sharedView(
+  { accountId, danger, documents, lanes }: StoredAccount,
+  scene: Scene,
+  { rules }: ViewInputs,
+) {
   return {
     accountId,
     mode: rules?.settings.mode ?? documents.figures?.settings.mode ?? null,
@@ -88,10 +91,8 @@ export function accountFigures(inputs: Omit<ViewInputs, 'balances'>): AccountFig
     danger,
     jointDistance: figureOf(scene.account.jointDistance),
     sources: sourceViews(scene),
-    positions: scene.subjects.positions.subjects.map(positionFigures),
-    creditLines: scene.subjects.creditLines.subjects.map(creditLineFigures),
     rules: ruleLines(scene),
-    intents: intentFigures([...stored.lanes.values()]),
+    intents: intentLines([...lanes.values()]),
     refused: null,
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { StatusReport } from '../../../src/cli/operate/status-report.ts';
+import type { StatusReport } from '../../../src/cli/operate/status-text.ts';
 import { formatProblem } from '../../../src/config/problem.ts';
 import { type DecimalString, decimal } from '../../../src/core/quantities/decimal.ts';
 import { type AccountView, emptyView, type PositionLine } from '../../../src/core/view/account-view.ts';
