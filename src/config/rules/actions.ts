@@ -30,19 +30,19 @@ function positionsKey(on: SubjectKind): Record<string, z.ZodType> {
 function reduceSchema(on: SubjectKind): z.ZodType<ActionDraft> {
   const keys = z.strictObject({
     by: ratio({ max: 1, exclusive: 'min', bounds: 'above 0 and up to 100%' })
-      .optional()
+      .exactOptional()
       .describe('Take away this share of the size it had when the rule fired.'),
     to: ratio({ max: 1, exclusive: 'max', bounds: 'from 0 to below 100%' })
-      .optional()
+      .exactOptional()
       .describe('Leave this share of the size it had when the rule fired; 0% closes the position.'),
     toNotional: decimalText({ expected: 'an amount of the money currency such as 50000' })
-      .optional()
+      .exactOptional()
       .describe("Leave a position worth this much, in the market's money currency."),
     untilDistance: ratio({ max: 10, exclusive: 'min', bounds: 'above 0' })
-      .optional()
+      .exactOptional()
       .describe('Reduce until the position is this far from liquidation.'),
     slippage: slippageSteps()
-      .optional()
+      .exactOptional()
       .describe('Slippage of each attempt in turn (one value or a list); without it `acting.slippage`.'),
     ...(on === 'account' ? ACCOUNT_KEYS : positionsKey(on)),
   });
@@ -78,12 +78,12 @@ const ACCOUNT_KEYS = {
   until: across(
     z.strictObject({
       jointDistance: ratio({ max: 10, exclusive: 'min', bounds: 'above 0' })
-        .optional()
+        .exactOptional()
         .describe('Until all markets together, and each alone, are this far from liquidation.'),
       marginUsage: ratio({ max: 1, exclusive: 'both', bounds: 'between 0 and 100%' })
-        .optional()
+        .exactOptional()
         .describe('Until positions take up no more than this share of the funds; with `asset`.'),
-      asset: ticker().optional().describe('The money currency that `marginUsage` is about.'),
+      asset: ticker().exactOptional().describe('The money currency that `marginUsage` is about.'),
     }),
     ({ jointDistance, marginUsage, asset }, isComplete) => {
       const given = [jointDistance, marginUsage].filter((one) => one !== undefined).length;
@@ -98,12 +98,12 @@ const ACCOUNT_KEYS = {
         : { expected: 'asset together with marginUsage only', got: 'asset with jointDistance' };
     },
   )
-    .optional()
+    .exactOptional()
     .describe(
       'For the account as a whole: reduce where that brings most for its cost, until the target is reached. Hedges are left alone as long as closing them would bring liquidation nearer.',
     ),
   positions: oneOrMany(marketGlob())
-    .optional()
+    .exactOptional()
     .describe(
       'Markets whose positions are meant: one or several patterns, `"*"` for all. Needed but for `until`, which means all without it.',
     ),
@@ -144,11 +144,11 @@ function protectSchema(on: SubjectKind): z.ZodType<ActionDraft> {
   return z
     .strictObject({
       at: protectAt()
-        .optional()
+        .exactOptional()
         .describe(
           'Where it activates, from mark (0%) to liquidation (100%); without it `acting.protect.at`.',
         ),
-      slippage: slippage().optional().describe('Its slippage; without it `acting.protect.slippage`.'),
+      slippage: slippage().exactOptional().describe('Its slippage; without it `acting.protect.slippage`.'),
       ...positionsKey(on),
     })
     .transform((written): ActionDraft => withoutUndefined<ActionDraft>({ kind: 'protect', ...written }));
@@ -185,11 +185,13 @@ export const channelName = text({ expected: 'the name of a channel', maxLength: 
 
 function notifySchema(on: SubjectKind): z.ZodType<ActionDraft> {
   const cure = oneOrMany(ratio({ max: 1, exclusive: 'both', bounds: 'between 0 and 100%' }))
-    .optional()
+    .exactOptional()
     .describe('Target LTVs for which the message says what to repay or to add.');
   return z
     .strictObject({
-      channels: oneOrMany(channelName).optional().describe('Channels to tell; without it all there are.'),
+      channels: oneOrMany(channelName)
+        .exactOptional()
+        .describe('Channels to tell; without it all there are.'),
       ...(on === 'creditLine' ? { cure } : {}),
     })
     .transform((written): ActionDraft => {
@@ -210,11 +212,15 @@ const SCHEMAS = new Map<SubjectKind, z.ZodType<ActionDraft>>();
 function buildActionSchema(on: SubjectKind): z.ZodType<ActionDraft> {
   const kinds = z.strictObject({
     cancelAll: cancelAllSchema(on)
-      .optional()
+      .exactOptional()
       .describe('Cancel orders: the first thing that frees collateral.'),
-    reduce: reduceSchema(on).optional().describe('Reduce the position with reduce-only stop-limit orders.'),
-    protect: protectSchema(on).optional().describe('Keep one standing reduce-only stop for the position.'),
-    notify: notifySchema(on).optional().describe('Tell people.'),
+    reduce: reduceSchema(on)
+      .exactOptional()
+      .describe('Reduce the position with reduce-only stop-limit orders.'),
+    protect: protectSchema(on)
+      .exactOptional()
+      .describe('Keep one standing reduce-only stop for the position.'),
+    notify: notifySchema(on).exactOptional().describe('Tell people.'),
   });
   return across(kinds, (written, isComplete) => {
     const given = Object.keys(written);

@@ -15,13 +15,15 @@ const positionGlob = (): z.ZodType<string> =>
 
 const KEYS = {
   position: {
-    market: oneOrMany(marketGlob()).optional().describe('Markets: one or several patterns, any of them.'),
-    direction: oneOf('long', 'short').optional().describe('Only long or only short positions.'),
-    positionId: oneOrMany(positionGlob()).optional().describe('Single positions by their id.'),
+    market: oneOrMany(marketGlob())
+      .exactOptional()
+      .describe('Markets: one or several patterns, any of them.'),
+    direction: oneOf('long', 'short').exactOptional().describe('Only long or only short positions.'),
+    positionId: oneOrMany(positionGlob()).exactOptional().describe('Single positions by their id.'),
   },
   creditLine: {
     asset: oneOrMany(assetGlob())
-      .optional()
+      .exactOptional()
       .describe('Assets borrowed: one or several patterns, any of them.'),
   },
 } as const;

@@ -42,10 +42,10 @@ export const labelsSchema = z
 const limitsSchema = z
   .strictObject({
     cooldown: duration()
-      .optional()
+      .exactOptional()
       .describe('Least time from the end of one episode to the next one that acts; none by default.'),
     perHour: number({ min: 1, max: 3600, integer: true, expected: 'a whole number from 1 to 3600' })
-      .optional()
+      .exactOptional()
       .describe('Episodes of one subject that may act within any hour; no bound by default.'),
   })
   .transform(
@@ -106,8 +106,10 @@ function buildRuleSchema(on: SubjectKind): z.ZodType<RuleDraft> {
       .prefault('warning')
       .describe('How urgent it is to people.'),
     labels: labelsSchema.prefault({}),
-    mode: modeSchema().optional().describe("`observe` or `enforce` for this rule; without it the account's."),
-    active: activeWindowSchema.optional().describe('When the rule is active; always by default.'),
+    mode: modeSchema()
+      .exactOptional()
+      .describe("`observe` or `enforce` for this rule; without it the account's."),
+    active: activeWindowSchema.exactOptional().describe('When the rule is active; always by default.'),
   });
   const checked =
     on === 'account'

@@ -244,10 +244,22 @@ export function ticker(): z.ZodType<string> {
   return text({ expected: 'a ticker such as USDT', pattern: /^[A-Z0-9][A-Z0-9_.-]*$/i, maxLength: 20 });
 }
 
+export function protocolsInWords(protocols: readonly string[]): string {
+  return protocols.map((protocol) => `${protocol}//`).join(' or ');
+}
+
 export function url(...protocols: readonly string[]): z.ZodType<string> {
-  const shown = protocols.map((protocol) => `${protocol}//`).join(' or ');
+  return urlScalar(protocols, (written) => written);
+}
+
+/** An address to which paths are added: read without slashes at its end. */
+export function baseUrl(...protocols: readonly string[]): z.ZodType<string> {
+  return urlScalar(protocols, (written) => written.replace(/\/+$/, ''));
+}
+
+function urlScalar(protocols: readonly string[], read: (written: string) => string): z.ZodType<string> {
   return scalar({
-    expected: `an address that starts with ${shown}, without user name and password`,
+    expected: `an address that starts with ${protocolsInWords(protocols)}, without user name and password`,
     read: (written) => {
       if (typeof written !== 'string') return FAILED;
       const parsed = URL.canParse(written) ? new URL(written) : undefined;
@@ -256,7 +268,7 @@ export function url(...protocols: readonly string[]): z.ZodType<string> {
       if (parsed.username !== '' || parsed.password !== '') {
         return { ok: false, got: 'one with credentials in it (not repeated here)' };
       }
-      return got(written);
+      return got(read(written));
     },
     json: { type: 'string', format: 'uri' },
   });
