@@ -16,7 +16,7 @@ import type { RuleSet } from './rules/rule-sets.ts';
 import { readReferences, type UsedRules, useRules, warnOfUnusedRules } from './rules/used-rules.ts';
 import { Secret } from './secret.ts';
 import { resolved, resolveLines, type SecretContext } from './secrets.ts';
-import { problemAt, readShape, unknownKey } from './shape/read.ts';
+import { complain, readShape, unknownKey } from './shape/read.ts';
 import { compileWeb } from './web.ts';
 import { nodeAt, type YamlDocument } from './yaml/document.ts';
 import { describeValue } from './yaml/value.ts';
@@ -132,7 +132,7 @@ function isConfigMapping({ document, report }: SecretContext): boolean {
   const { value } = document.root;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     const message = `expected a config with the keys ${Object.keys(ROOT_KEYS).join(', ')}, got ${describeValue(value)}`;
-    report(problemAt(document, [], { code: 'wrong-value', message }));
+    complain({ document, report }, [], 'wrong-value', message);
     return false;
   }
   for (const key of Object.keys(value)) {
@@ -167,9 +167,7 @@ function compileAccount(
     depositLink !== undefined && (ownLink !== undefined || watch.sources.includes('creditLine'));
   for (const { source, ruleId } of denied) {
     const message = `expected true, or no rule that needs it, got false although rule ${ruleId} needs it`;
-    context.report(
-      problemAt(context.document, [...path, 'watch', source], { code: 'needs-reading', message }),
-    );
+    complain(context, [...path, 'watch', source], 'needs-reading', message);
   }
   const settings = compileSettings(account, defaults, addresses);
   const ownCadence = Object.keys(account.cadence).length > 0;
@@ -198,5 +196,5 @@ function checkCadence(
   if (alertMs <= calmMs) return;
   const message = 'expected alert to be at most as long as calm, got a longer time';
   const at = nodeAt(document.root, [...path, 'alert']) === undefined ? path : [...path, 'alert'];
-  report(problemAt(document, at, { code: 'wrong-value', message }));
+  complain({ document, report }, at, 'wrong-value', message);
 }

@@ -3,7 +3,7 @@ import { type DecimalString, parseDecimal } from '../core/quantities/decimal.ts'
 import type { Path } from './problem.ts';
 import { Personal } from './secret.ts';
 import { resolveSecret, type SecretContext } from './secrets.ts';
-import { problemAt } from './shape/read.ts';
+import { complain } from './shape/read.ts';
 import { type Reference, secretRef } from './shape/references.ts';
 import { decimalText, flag, text, ticker, url } from './shape/scalars.ts';
 import { oneOrMany, section } from './shape/shape.ts';
@@ -87,11 +87,11 @@ export function compileDepositLink(
   const needing = tickers.find((one) => CUSTOMER_TICKERS.has(one.toUpperCase()));
   if (byCard && needing !== undefined && customer === undefined) {
     const message = `expected customer, which the card provider needs for ${needing} (or byCard: no), got none`;
-    context.report(problemAt(context.document, path, { code: 'missing-key', message }));
+    complain(context, path, 'missing-key', message);
   }
   if (isBelow(maxAmount, minAmount)) {
     const message = 'expected maxAmount to be at least minAmount, got a smaller amount';
-    context.report(problemAt(context.document, [...path, 'maxAmount'], { code: 'wrong-value', message }));
+    complain(context, [...path, 'maxAmount'], 'wrong-value', message);
   }
   const links = Object.entries({ successLink, failureLink, returnLink });
   const person = customer && compileCustomer(customer, [...path, 'customer'], context);
@@ -129,7 +129,7 @@ function compileCustomer(
     isWhole = false;
     if (value === undefined) return undefined;
     const message = `expected ${expected} behind it, got another text (not repeated here)`;
-    context.report(problemAt(context.document, [...at, name], { code: 'wrong-value', message }));
+    complain(context, [...at, name], 'wrong-value', message);
     return undefined;
   };
   const readAll = (references: Readonly<Record<string, Reference>>, at: Path): object =>

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Resolved, resolved, type SecretContext } from './secrets.ts';
-import { didYouMean, problemAt } from './shape/read.ts';
+import { complain, didYouMean, problemAt } from './shape/read.ts';
 import { urlOrRef } from './shape/references.ts';
 import { baseUrl, duration, flag, number, oneOf, ratio, text } from './shape/scalars.ts';
 import { list, overrides, renamed, section } from './shape/shape.ts';
@@ -164,9 +164,7 @@ export function compileExchange(exchange: WrittenExchange, context: SecretContex
   const certificates = ca === undefined ? undefined : readCertificates(ca, context);
   if (bounds.callTimeoutMs < bounds.attemptTimeoutMs) {
     const message = 'expected call to be at least as long as attempt, got a shorter time';
-    context.report(
-      problemAt(context.document, ['exchange', 'timeouts', 'call'], { code: 'wrong-value', message }),
-    );
+    complain(context, ['exchange', 'timeouts', 'call'], 'wrong-value', message);
   }
   return {
     baseUrls,
@@ -186,7 +184,7 @@ function readCertificates(
   if (reading.kind === 'read' && reading.text.includes('-----BEGIN CERTIFICATE-----')) return reading.text;
   const got = reading.kind === 'failed' ? reading.why : 'a file without "-----BEGIN CERTIFICATE-----"';
   const message = `expected a file with certificates (PEM) at ${JSON.stringify(written)}, got ${got}`;
-  report(problemAt(document, ['exchange', 'ca'], { code: 'wrong-value', message }));
+  complain({ document, report }, ['exchange', 'ca'], 'wrong-value', message);
   return undefined;
 }
 

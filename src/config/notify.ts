@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { SecretContext } from './secrets.ts';
-import { problemAt } from './shape/read.ts';
+import { complain } from './shape/read.ts';
 import { duration, text, url } from './shape/scalars.ts';
 import { renamed, section } from './shape/shape.ts';
 import { describeText } from './yaml/value.ts';
@@ -44,7 +44,7 @@ export function compileNotify(
     for (const [, placeholder = ''] of link.matchAll(/\{(.*?)\}/g)) {
       if (PLACEHOLDERS.includes(placeholder)) continue;
       const message = `expected placeholders among ${PLACEHOLDERS.map((known) => `{${known}}`).join(', ')}, got ${describeText(`{${placeholder}}`)}`;
-      report(problemAt(document, ['notify', 'links', title], { code: 'wrong-value', message }));
+      complain({ document, report }, ['notify', 'links', title], 'wrong-value', message);
     }
   }
   const page = publicUrl === undefined ? [] : [{ title: STATUS_PAGE, url: `${publicUrl}{page}` }];

@@ -1,17 +1,14 @@
 import type { Path } from './problem.ts';
 import { Secret } from './secret.ts';
-import { problemAt, type Report } from './shape/read.ts';
+import { complain, problemAt, type Reporting, warningAt } from './shape/read.ts';
 import { Reference } from './shape/references.ts';
 import { protocolsInWords } from './shape/scalars.ts';
 import type { ConfigSurroundings } from './surroundings.ts';
-import type { YamlDocument } from './yaml/document.ts';
 
-export interface SecretContext {
-  readonly document: YamlDocument;
+export interface SecretContext extends Reporting {
   readonly surroundings: ConfigSurroundings;
   /** `warning` for checking a config where its secrets are not at hand. */
   readonly missing: 'error' | 'warning';
-  readonly report: Report;
 }
 
 type ReferenceKey<T> = { [K in keyof T]-?: Reference extends T[K] ? K : never }[keyof T];
@@ -43,7 +40,7 @@ export function resolveSecret(reference: Reference, path: Path, context: SecretC
       ? `expected an address that starts with ${protocolsInWords(protocols)} behind it, got another text`
       : undefined;
   if (message === undefined) return new Secret(value);
-  complain(context, path, 'error', message);
+  complain(context, path, 'secret-missing', message);
   return undefined;
 }
 
@@ -60,7 +57,10 @@ export function resolveLines(
 }
 
 function resolveText({ source }: Reference, path: Path, context: SecretContext): string | undefined {
-  const missing = (message: string): undefined => complain(context, path, context.missing, message);
+  const missing = (message: string): undefined => {
+    const problem = problemAt(context.document, path, { code: 'secret-missing', message });
+    context.report({ ...problem, severity: context.missing });
+  };
   if (source.kind === 'plain') return source.url;
   if (source.kind === 'env') {
     const value = context.surroundings.env[source.name]?.trim();
@@ -74,20 +74,8 @@ function resolveText({ source }: Reference, path: Path, context: SecretContext):
     return missing(`expected a readable file ${source.path}, got ${reading.why}`);
   if (reading.worldReadable) {
     const message = `expected a secret file that only its owner can read, got one that everybody on this machine can: chmod 600 ${source.path}`;
-    context.report(
-      problemAt(context.document, path, { severity: 'warning', code: 'secret-world-readable', message }),
-    );
+    context.report(warningAt(context.document, path, 'secret-world-readable', message));
   }
   const value = reading.text.trim();
   return value === '' ? missing(`expected a value in the file ${source.path}, got an empty file`) : value;
-}
-
-function complain(
-  context: SecretContext,
-  path: Path,
-  severity: 'error' | 'warning',
-  message: string,
-): undefined {
-  const found = problemAt(context.document, path, { code: 'secret-missing', message });
-  context.report(severity === 'error' ? found : { ...found, severity });
 }

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Secret } from './secret.ts';
 import { type Resolved, resolved, type SecretContext } from './secrets.ts';
-import { problemAt } from './shape/read.ts';
+import { complain } from './shape/read.ts';
 import { secretRef } from './shape/references.ts';
 import { baseUrl, number, oneOf, text } from './shape/scalars.ts';
 import { list, section } from './shape/shape.ts';
@@ -60,25 +60,20 @@ const MIN_TOKEN_LENGTH = 16;
 export function compileWeb(written: z.output<typeof webSchema>, context: SecretContext): WebSettings {
   const web = resolved(written, ['web'], context);
   const { host, token, controlToken } = web;
-  const complain = (key: string, code: 'wrong-value' | 'missing-key', message: string): void =>
-    context.report(problemAt(context.document, ['web', key], { code, message }));
   const checkLength = (key: string, secret: Secret | undefined): void => {
     if (secret === undefined || secret.reveal().length >= MIN_TOKEN_LENGTH) return;
-    complain(
-      key,
-      'wrong-value',
-      `expected a token of at least ${MIN_TOKEN_LENGTH} characters, got a shorter one`,
-    );
+    const message = `expected a token of at least ${MIN_TOKEN_LENGTH} characters, got a shorter one`;
+    complain(context, ['web', key], 'wrong-value', message);
   };
   checkLength('token', token);
   checkLength('controlToken', controlToken);
   if (token !== undefined && controlToken?.equals(token) === true) {
     const message = 'expected another token than web.token, whose owners may only read, got the same';
-    complain('controlToken', 'wrong-value', message);
+    complain(context, ['web', 'controlToken'], 'wrong-value', message);
   }
   if (written.token === undefined && !isLoopback(host)) {
     const message = `expected web.token, since everybody who reaches ${host} could read it, got none`;
-    complain('host', 'missing-key', message);
+    complain(context, ['web', 'host'], 'missing-key', message);
   }
   return web;
 }

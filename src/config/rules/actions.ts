@@ -27,26 +27,30 @@ function positionsKey(on: SubjectKind): Record<string, z.ZodType> {
   };
 }
 
+const TARGETS = {
+  by: ratio({ max: 1, exclusive: 'min', bounds: 'above 0 and up to 100%' })
+    .exactOptional()
+    .describe('Take away this share of the size it had when the rule fired.'),
+  to: ratio({ max: 1, exclusive: 'max', bounds: 'from 0 to below 100%' })
+    .exactOptional()
+    .describe('Leave this share of the size it had when the rule fired; 0% closes the position.'),
+  toNotional: decimalText({ expected: 'an amount of the money currency such as 50000' })
+    .exactOptional()
+    .describe("Leave a position worth this much, in the market's money currency."),
+  untilDistance: ratio({ max: 10, exclusive: 'min', bounds: 'above 0' })
+    .exactOptional()
+    .describe('Reduce until the position is this far from liquidation.'),
+} as const;
+
 function reduceSchema(on: SubjectKind): z.ZodType<ActionDraft> {
   const keys = z.strictObject({
-    by: ratio({ max: 1, exclusive: 'min', bounds: 'above 0 and up to 100%' })
-      .exactOptional()
-      .describe('Take away this share of the size it had when the rule fired.'),
-    to: ratio({ max: 1, exclusive: 'max', bounds: 'from 0 to below 100%' })
-      .exactOptional()
-      .describe('Leave this share of the size it had when the rule fired; 0% closes the position.'),
-    toNotional: decimalText({ expected: 'an amount of the money currency such as 50000' })
-      .exactOptional()
-      .describe("Leave a position worth this much, in the market's money currency."),
-    untilDistance: ratio({ max: 10, exclusive: 'min', bounds: 'above 0' })
-      .exactOptional()
-      .describe('Reduce until the position is this far from liquidation.'),
+    ...TARGETS,
     slippage: slippageSteps()
       .exactOptional()
       .describe('Slippage of each attempt in turn (one value or a list); without it `acting.slippage`.'),
     ...(on === 'account' ? ACCOUNT_KEYS : positionsKey(on)),
   });
-  const choices = ['by', 'to', 'toNotional', 'untilDistance', ...(on === 'account' ? ['until'] : [])];
+  const choices = [...Object.keys(TARGETS), ...(on === 'account' ? ['until'] : [])];
   return across(keys, (written, isComplete) => {
     const given = choices.filter((name) => (written as WrittenReduce)[name as 'by'] !== undefined);
     if (given.length !== 1 && (given.length > 0 || isComplete)) {
@@ -59,19 +63,17 @@ function reduceSchema(on: SubjectKind): z.ZodType<ActionDraft> {
     if (on !== 'account' || positions !== undefined || until !== undefined || !isComplete) return undefined;
     return { expected: 'positions, the markets whose positions are meant ("*" for all)', got: 'none' };
   }).transform((written): ActionDraft => {
-    const [target] = targetsOf(written);
+    const target = targetOf(written);
     if (target === undefined) return z.NEVER;
     const { positions, until } = written as WrittenReduce;
     return withoutUndefined<ActionDraft>({
       kind: 'reduce',
       target,
       slippageSteps: written.slippage,
-      positions: positions ?? (until === undefined ? undefined : EVERYWHERE),
+      positions: positions ?? (until === undefined ? undefined : ['*']),
     });
   });
 }
-
-const EVERYWHERE = ['*'];
 
 /** Of a reduction for the account as a whole. */
 const ACCOUNT_KEYS = {
@@ -109,35 +111,20 @@ const ACCOUNT_KEYS = {
     ),
 } as const;
 
-interface WrittenReduce extends WrittenTarget {
-  readonly positions?: readonly string[] | undefined;
-}
+/** What `reduce` may have on some kind of subject. */
+type WrittenReduce = Partial<
+  z.output<z.ZodObject<typeof TARGETS>> & z.output<z.ZodObject<typeof ACCOUNT_KEYS>>
+>;
 
-interface WrittenTarget {
-  readonly by?: number | undefined;
-  readonly to?: number | undefined;
-  readonly toNotional?: string | undefined;
-  readonly untilDistance?: number | undefined;
-  readonly until?:
-    | {
-        readonly jointDistance?: number | undefined;
-        readonly marginUsage?: number | undefined;
-        readonly asset?: string | undefined;
-      }
-    | undefined;
-}
-
-function targetsOf({ by, to, toNotional, untilDistance, until }: WrittenTarget): readonly ReduceTarget[] {
-  const targets: ReduceTarget[] = [];
-  if (by !== undefined) targets.push({ kind: 'by', fraction: by });
-  if (to !== undefined) targets.push({ kind: 'to', fraction: to });
-  if (toNotional !== undefined) targets.push({ kind: 'toNotional', notional: toNotional });
-  if (untilDistance !== undefined) targets.push({ kind: 'untilDistance', distance: untilDistance });
+function targetOf({ by, to, toNotional, untilDistance, until }: WrittenReduce): ReduceTarget | undefined {
+  if (by !== undefined) return { kind: 'by', fraction: by };
+  if (to !== undefined) return { kind: 'to', fraction: to };
+  if (toNotional !== undefined) return { kind: 'toNotional', notional: toNotional };
+  if (untilDistance !== undefined) return { kind: 'untilDistance', distance: untilDistance };
   if (until?.jointDistance !== undefined)
-    targets.push({ kind: 'untilJointDistance', distance: until.jointDistance });
-  if (until?.marginUsage !== undefined)
-    targets.push({ kind: 'untilMarginUsage', asset: until.asset ?? '', usage: until.marginUsage });
-  return targets;
+    return { kind: 'untilJointDistance', distance: until.jointDistance };
+  if (until?.marginUsage === undefined) return undefined;
+  return { kind: 'untilMarginUsage', asset: until.asset ?? '', usage: until.marginUsage };
 }
 
 function protectSchema(on: SubjectKind): z.ZodType<ActionDraft> {
@@ -151,7 +138,7 @@ function protectSchema(on: SubjectKind): z.ZodType<ActionDraft> {
       slippage: slippage().exactOptional().describe('Its slippage; without it `acting.protect.slippage`.'),
       ...positionsKey(on),
     })
-    .transform((written): ActionDraft => withoutUndefined<ActionDraft>({ kind: 'protect', ...written }));
+    .transform((written): ActionDraft => ({ kind: 'protect', ...written }));
 }
 
 function cancelAllSchema(on: SubjectKind): z.ZodType<ActionDraft> {
@@ -195,8 +182,8 @@ function notifySchema(on: SubjectKind): z.ZodType<ActionDraft> {
       ...(on === 'creditLine' ? { cure } : {}),
     })
     .transform((written): ActionDraft => {
-      const targets = (written as { cure?: readonly number[] }).cure ?? [];
-      return withoutUndefined<ActionDraft>({ kind: 'notify', channels: written.channels, cure: targets });
+      const { cure: targets = [], ...same } = written as typeof written & { cure?: readonly number[] };
+      return { kind: 'notify', ...same, cure: targets };
     });
 }
 

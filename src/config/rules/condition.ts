@@ -16,6 +16,7 @@ import type {
 import { duration, flag, oneOf, type ScalarIssue, text, ticker } from '../shape/scalars.ts';
 import { across, list } from '../shape/shape.ts';
 import { durationInWords } from '../shape/units.ts';
+import { withoutUndefined } from './filter.ts';
 import { threshold } from './threshold.ts';
 
 /** Conditions on one kind of subject: `all`, `any`, `not` and the fields of the catalogue, read recursively. */
@@ -127,21 +128,28 @@ function parameterSchema(parameter: ParameterSpec): z.ZodType {
   return duration({ minMs: minimum, maxMs: maximum, bounds: `from ${durationInWords(minimum)}${upTo}` });
 }
 
-function parameterOf(written: Readonly<Record<string, unknown>>): FieldParameter | undefined {
-  const parameter = {
-    ...(written['asset'] === undefined ? {} : { asset: written['asset'] as string }),
-    ...(written['source'] === undefined ? {} : { source: written['source'] as string }),
-    ...(written['within'] === undefined ? {} : { windowMs: written['within'] as number }),
-  };
-  return Object.keys(parameter).length === 0 ? undefined : parameter;
-}
-
 type ToSpec = (comparison: Comparison, parameter?: FieldParameter) => ConditionSpec;
 
 function numberSchema(field: NumberField, toSpec: ToSpec): z.ZodType<ConditionSpec> {
-  const limit = threshold(field);
   const keys = z.strictObject({
     ...parameterShape(field.parameters),
+    ...comparisonShape(threshold(field)),
+  });
+  return across(keys, comparisonIssue).transform((written): ConditionSpec => {
+    const { asset, source, within: windowMs } = written as WrittenParameter;
+    const parameter = withoutUndefined<FieldParameter>({ asset, source, windowMs });
+    return toSpec(comparisonOf(written), Object.keys(parameter).length === 0 ? undefined : parameter);
+  });
+}
+
+interface WrittenParameter {
+  readonly asset?: string;
+  readonly source?: string;
+  readonly within?: number;
+}
+
+function comparisonShape(limit: z.ZodType<number>) {
+  return {
     below: limit.exactOptional().describe('Fires strictly below this.'),
     clearAbove: limit
       .exactOptional()
@@ -152,20 +160,10 @@ function numberSchema(field: NumberField, toSpec: ToSpec): z.ZodType<ConditionSp
       .describe('With `above`: once true, stays true until strictly below this.'),
     equals: limit.exactOptional().describe('Holds when the field is exactly this.'),
     in: list(limit, 1).exactOptional().describe('Holds when the field is exactly one of these.'),
-  });
-  return across(keys, comparisonIssue).transform(
-    (written): ConditionSpec => toSpec(comparisonOf(written), parameterOf(written)),
-  );
+  };
 }
 
-interface WrittenComparison {
-  readonly below?: number | undefined;
-  readonly clearAbove?: number | undefined;
-  readonly above?: number | undefined;
-  readonly clearBelow?: number | undefined;
-  readonly equals?: number | undefined;
-  readonly in?: readonly number[] | undefined;
-}
+type WrittenComparison = z.output<z.ZodObject<ReturnType<typeof comparisonShape>>>;
 
 const COMPARATORS = ['below', 'above', 'equals', 'in'] as const;
 

@@ -30,9 +30,9 @@ const KEYS = {
 
 /** Which subjects a rule looks at; for account rules there is nothing to choose from. */
 export function filterSchema(on: SubjectKind): z.ZodType<SubjectFilter> {
-  if (on === 'position') return z.strictObject(KEYS.position).transform(withoutUndefined<SubjectFilter>);
-  if (on === 'creditLine') return z.strictObject(KEYS.creditLine).transform(withoutUndefined<SubjectFilter>);
-  return z.strictObject({}).transform(() => ({}));
+  if (on === 'position') return z.strictObject(KEYS.position);
+  if (on === 'creditLine') return z.strictObject(KEYS.creditLine);
+  return z.strictObject({});
 }
 
 /** Drops keys that were not given: plain data for the core and for checksums. */

@@ -1,19 +1,12 @@
 import { z } from 'zod';
-import type {
-  ConditionSpec,
-  Mode,
-  RuleLimits,
-  RuleSpec,
-  Severity,
-  SubjectKind,
-} from '../../core/rules/rule.ts';
+import type { Mode, RuleSpec, Severity, SubjectKind } from '../../core/rules/rule.ts';
 import { duration, name, number, oneOf, type ScalarIssue, text } from '../shape/scalars.ts';
-import { across, list } from '../shape/shape.ts';
+import { across, list, renamed } from '../shape/shape.ts';
 import { comparisonsOf } from '../sources.ts';
 import { type ActionDraft, actionsSchema } from './actions.ts';
 import { activeWindowSchema } from './active-window.ts';
 import { conditionSchema } from './condition.ts';
-import { filterSchema, withoutUndefined } from './filter.ts';
+import { filterSchema } from './filter.ts';
 
 /** A rule as written, normalised; complete once an account's defaults are filled in. */
 export interface RuleDraft extends Omit<RuleSpec, 'actions' | 'escalate' | 'checksum'> {
@@ -39,18 +32,17 @@ export const labelsSchema = z
   )
   .describe('Free labels, added to metrics, messages and audit.');
 
-const limitsSchema = z
-  .strictObject({
+const limitsSchema = renamed(
+  z.strictObject({
     cooldown: duration()
       .exactOptional()
       .describe('Least time from the end of one episode to the next one that acts; none by default.'),
     perHour: number({ min: 1, max: 3600, integer: true, expected: 'a whole number from 1 to 3600' })
       .exactOptional()
       .describe('Episodes of one subject that may act within any hour; no bound by default.'),
-  })
-  .transform(
-    ({ cooldown, perHour }): RuleLimits => withoutUndefined<RuleLimits>({ cooldownMs: cooldown, perHour }),
-  );
+  }),
+  { cooldown: 'cooldownMs' },
+);
 
 export const ruleId = name('an id');
 
@@ -69,7 +61,7 @@ const SCHEMAS = new Map<SubjectKind, z.ZodType<RuleDraft>>();
  * All markets together may be near liquidation while no position is: until a position's own distance nothing would be
  * reduced.
  */
-function ownDistanceForAll({ when, do: actions, escalate }: WrittenRule): ScalarIssue | undefined {
+function ownDistanceForAll({ when, actions, escalate }: RuleDraft): ScalarIssue | undefined {
   const isJoint = [...comparisonsOf(when)].some(({ field }) => field === 'jointDistance');
   const hasOwn = [...actions, ...escalate.flatMap((stage) => stage.actions)].some(
     (action) => action.kind === 'reduce' && action.target.kind === 'untilDistance',
@@ -79,12 +71,6 @@ function ownDistanceForAll({ when, do: actions, escalate }: WrittenRule): Scalar
     expected: 'reduce: { until: { jointDistance: ... } } in a rule on jointDistance',
     got: 'untilDistance, which is of one position',
   };
-}
-
-interface WrittenRule {
-  readonly when: ConditionSpec;
-  readonly do: readonly ActionDraft[];
-  readonly escalate: RuleDraft['escalate'];
 }
 
 function buildRuleSchema(on: SubjectKind): z.ZodType<RuleDraft> {
@@ -111,24 +97,16 @@ function buildRuleSchema(on: SubjectKind): z.ZodType<RuleDraft> {
       .describe("`observe` or `enforce` for this rule; without it the account's."),
     active: activeWindowSchema.exactOptional().describe('When the rule is active; always by default.'),
   });
-  const checked =
-    on === 'account'
-      ? keys.superRefine((written, context) => {
-          const issue = ownDistanceForAll(written);
-          if (issue !== undefined)
-            context.issues.push({ code: 'custom', input: written, params: { ...issue } });
-        })
-      : keys;
-  return checked.transform((written): RuleDraft => {
-    const { for: forMs, keepFiringFor, do: actions, mode, active, ...same } = written;
-    return {
-      ...same,
-      forMs,
-      keepFiringForMs: keepFiringFor,
-      actions,
-      ...(mode === undefined ? {} : { mode }),
-      ...(active === undefined ? {} : { activeWindow: active }),
-    };
+  const schema = renamed(keys, {
+    for: 'forMs',
+    keepFiringFor: 'keepFiringForMs',
+    do: 'actions',
+    active: 'activeWindow',
+  });
+  if (on !== 'account') return schema;
+  return schema.superRefine((rule, context) => {
+    const issue = ownDistanceForAll(rule);
+    if (issue !== undefined) context.issues.push({ code: 'custom', input: rule, params: { ...issue } });
   });
 }
 

@@ -3,7 +3,7 @@ import type { ActionSpec, RuleSpec } from '../../core/rules/rule.ts';
 import type { UncheckedAccount } from '../compile-config.ts';
 import type { Path, Problem, ProblemCode } from '../problem.ts';
 import type { UsedRule } from '../rules/use.ts';
-import { problemAt } from '../shape/read.ts';
+import { warningAt } from '../shape/read.ts';
 import { durationInWords, percentInWords } from '../shape/units.ts';
 import { comparisonsOf } from '../sources.ts';
 import { nodeAt, type YamlNode } from '../yaml/document.ts';
@@ -19,9 +19,7 @@ export function ruleWarnings(rule: RuleSpec, used: UsedRule, account: UncheckedA
     const exists = nodeAt(used.document.root, path) !== undefined;
     // A rule of a set, as an account uses it: point to the use, and name the rule.
     const shown = exists ? message : `${message} (rule ${rule.id})`;
-    found.push(
-      problemAt(used.document, exists ? path : used.path, { severity: 'warning', code, message: shown }),
-    );
+    found.push(warningAt(used.document, exists ? path : used.path, code, shown));
   };
   const when = nodeAt(used.document.root, [...used.path, 'when']);
   const paths = when === undefined ? [] : comparisonPaths(when, ['when'], rule);
