@@ -1,17 +1,12 @@
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import { Secret } from '../config/secret.ts';
-import type { Clock, Random } from '../core/ports/clock.ts';
-import type { Deliverer, DeliveryObserver, ReceiptStore } from '../core/ports/delivery.ts';
+import type { Deliverer } from '../core/ports/delivery.ts';
 import type { ChannelOptions } from '../notify/channels.ts';
+import type { DelivererOptions } from '../notify/deliverer.ts';
 import type { WriteLog } from '../notify/log-channel.ts';
 
-export interface DelivererParts {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly receipts: ReceiptStore;
-  readonly instance: string;
+export interface DelivererParts extends Omit<DelivererOptions, 'opened'> {
   readonly log: WriteLog;
-  readonly observer?: DeliveryObserver;
 }
 
 /** The channels of a config, with their secrets in the clear inside of them only. */
@@ -20,16 +15,9 @@ export async function delivererOf(config: CompiledConfig, parts: DelivererParts)
     import('../notify/channels.ts'),
     import('../notify/deliverer.ts'),
   ]);
-  const { clock, random, receipts, instance, log, observer } = parts;
-  const opened = openChannels(channelOptions(config), { clock, links: config.notify.links, log });
-  return createDeliverer({
-    opened,
-    receipts,
-    clock,
-    random,
-    instance,
-    ...(observer === undefined ? {} : { observer }),
-  });
+  const { log, ...rest } = parts;
+  const opened = openChannels(channelOptions(config), { clock: rest.clock, links: config.notify.links, log });
+  return createDeliverer({ ...rest, opened });
 }
 
 /** An alert that is not repeated has ended for the Alertmanager after this many reminders. */
