@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ActionSpec, ReduceTarget, SubjectKind } from '../../core/rules/rule.ts';
 import { protectAt, slippage, slippageSteps } from '../acting.ts';
 import { decimalText, marketGlob, oneOf, ratio, text, ticker } from '../shape/scalars.ts';
-import { across, list, oneOrMany } from '../shape/shape.ts';
+import { across, list, oneOrMany, perKind } from '../shape/shape.ts';
 import { withoutUndefined } from './filter.ts';
 
 type ActionOf<K extends ActionSpec['kind']> = Extract<ActionSpec, { readonly kind: K }>;
@@ -189,12 +189,10 @@ function notifySchema(on: SubjectKind): z.ZodType<ActionDraft> {
 
 /** A list of actions; each is a mapping with one key, its kind. */
 export function actionsSchema(on: SubjectKind): z.ZodType<readonly ActionDraft[]> {
-  const known = SCHEMAS.get(on) ?? buildActionSchema(on);
-  SCHEMAS.set(on, known);
-  return list(known);
+  return list(actionSchema(on));
 }
 
-const SCHEMAS = new Map<SubjectKind, z.ZodType<ActionDraft>>();
+const actionSchema = perKind(buildActionSchema);
 
 function buildActionSchema(on: SubjectKind): z.ZodType<ActionDraft> {
   const kinds = z.strictObject({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Mode, RuleSpec, Severity, SubjectKind } from '../../core/rules/rule.ts';
 import { duration, name, number, oneOf, type ScalarIssue, text } from '../shape/scalars.ts';
-import { across, list, renamed } from '../shape/shape.ts';
+import { across, list, perKind, renamed } from '../shape/shape.ts';
 import { comparisonsOf } from '../sources.ts';
 import { type ActionDraft, actionsSchema } from './actions.ts';
 import { activeWindowSchema } from './active-window.ts';
@@ -47,15 +47,7 @@ const limitsSchema = renamed(
 export const ruleId = name('an id');
 
 /** The keys of a rule on one kind of subject. */
-export function ruleSchema(on: SubjectKind): z.ZodType<RuleDraft> {
-  const known = SCHEMAS.get(on);
-  if (known !== undefined) return known;
-  const schema = buildRuleSchema(on);
-  SCHEMAS.set(on, schema);
-  return schema;
-}
-
-const SCHEMAS = new Map<SubjectKind, z.ZodType<RuleDraft>>();
+export const ruleSchema: (on: SubjectKind) => z.ZodType<RuleDraft> = perKind(buildRuleSchema);
 
 /**
  * All markets together may be near liquidation while no position is: until a position's own distance nothing would be

@@ -58,6 +58,16 @@ export function renamed<T extends object, const N extends { readonly [K in keyof
   );
 }
 
+/** Builds a schema for each kind once: building takes longer than reading. */
+export function perKind<K, T>(build: (kind: K) => z.ZodType<T>): (kind: K) => z.ZodType<T> {
+  const known = new Map<K, z.ZodType<T>>();
+  return (kind) => {
+    const schema = known.get(kind) ?? build(kind);
+    known.set(kind, schema);
+    return schema;
+  };
+}
+
 /** One value or a list of them, to a list. */
 export function oneOrMany<T>(item: z.ZodType<T>): z.ZodType<readonly T[]> {
   return z

@@ -99,26 +99,23 @@ export function accountWarnings(account: UncheckedAccount, config: UncheckedConf
         ? path
         : [section, key]
       : [...path, section, key];
-  if (acting.length > 0 && settings.intentTtlMs < settings.fillWithinMs) {
-    warn(
-      at('acting', 'intentTtl'),
-      'timing',
-      'expected intentTtl to be longer than fillWithin, got a shorter one: a reduction would expire before its first follow-up',
-    );
+  if (acting.length === 0) return found;
+  const { intentTtlMs, fillWithinMs, maxSnapshotAgeMs, readLagMs, lateArrivalMs, nonceMode } = settings;
+  const timing = (at: Path, message: string): number => warn(at, 'timing', message);
+  if (intentTtlMs < fillWithinMs) {
+    const message =
+      'expected intentTtl to be longer than fillWithin, got a shorter one: a reduction would expire before its first follow-up';
+    timing(at('acting', 'intentTtl'), message);
   }
-  if (acting.length > 0 && settings.maxSnapshotAgeMs <= settings.readLagMs) {
-    warn(
-      at('acting', 'maxSnapshotAge'),
-      'timing',
-      'expected maxSnapshotAge to be longer than exchange.readLag, got a shorter one: all data would be too old to act on',
-    );
+  if (maxSnapshotAgeMs <= readLagMs) {
+    const message =
+      'expected maxSnapshotAge to be longer than exchange.readLag, got a shorter one: all data would be too old to act on';
+    timing(at('acting', 'maxSnapshotAge'), message);
   }
-  if (acting.length > 0 && settings.lateArrivalMs === 0 && settings.nonceMode !== 'increasing') {
-    warn(
-      at('exchange', 'lateArrival'),
-      'timing',
-      'expected lateArrival above 0, got 0: an order that arrives late would add to the one sent after it',
-    );
+  if (lateArrivalMs === 0 && nonceMode !== 'increasing') {
+    const message =
+      'expected lateArrival above 0, got 0: an order that arrives late would add to the one sent after it';
+    timing(at('exchange', 'lateArrival'), message);
   }
   return found;
 }
