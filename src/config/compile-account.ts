@@ -28,14 +28,9 @@ export function compileSettings(
   withdrawalAllowList: readonly string[] | undefined,
 ): AccountSettings {
   const { slippage: _slippage, protect: _protect, ...acting } = { ...defaults.acting, ...account.acting };
-  const {
-    baseUrls: _urls,
-    dialect: _dialect,
-    limits: _limits,
-    timeouts: _timeouts,
-    ...rest
-  } = defaults.exchange;
-  const { proxy: _proxy, ca: _ca, ...readings } = rest;
+  const { bothSign, ltvUnit, marginModel, nonceMode, ...exchange } = defaults.exchange;
+  const { cancelCoversStops, lateArrivalMs, readLagMs } = exchange;
+  const readings = { bothSign, ltvUnit, marginModel, nonceMode, cancelCoversStops, lateArrivalMs, readLagMs };
   return {
     accountId: account.id,
     mode: account.mode ?? defaults.mode,
