@@ -28,17 +28,29 @@ export function compileSettings(
   withdrawalAllowList: readonly string[] | undefined,
 ): AccountSettings {
   const { slippage: _slippage, protect: _protect, ...acting } = { ...defaults.acting, ...account.acting };
-  const { bothSign, ltvUnit, marginModel, nonceMode, ...exchange } = defaults.exchange;
+  const { cancel, hedge, overshoot, ...bounds } = acting;
+  const { bothSign, ltvUnit, marginModel, nonceMode, ...exchange } = {
+    ...defaults.exchange,
+    ...account.exchange,
+  };
   const { cancelCoversStops, lateArrivalMs, readLagMs } = exchange;
-  const readings = { bothSign, ltvUnit, marginModel, nonceMode, cancelCoversStops, lateArrivalMs, readLagMs };
+  // The audit hashes settings as they are ordered here.
   return {
     accountId: account.id,
     mode: account.mode ?? defaults.mode,
     labels: account.labels,
-    ...readings,
-    ...account.exchange,
+    bothSign,
+    ltvUnit,
+    marginModel,
     ...(Object.keys(account.holdings).length === 0 ? {} : { holdings: account.holdings }),
-    ...acting,
+    nonceMode,
+    cancelCoversStops,
+    cancel,
+    hedge,
+    overshoot,
+    lateArrivalMs,
+    readLagMs,
+    ...bounds,
     ...(withdrawalAllowList === undefined ? {} : { withdrawalAllowList }),
     cadence: { ...defaults.cadence, ...account.cadence },
     marketSettings: marketLookup(defaults.markets),

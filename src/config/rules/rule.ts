@@ -89,11 +89,16 @@ function buildRuleSchema(on: SubjectKind): z.ZodType<RuleDraft> {
       .describe("`observe` or `enforce` for this rule; without it the account's."),
     active: activeWindowSchema.exactOptional().describe('When the rule is active; always by default.'),
   });
-  const schema = renamed(keys, {
-    for: 'forMs',
-    keepFiringFor: 'keepFiringForMs',
-    do: 'actions',
-    active: 'activeWindow',
+  const schema = keys.transform((written): RuleDraft => {
+    const { for: forMs, keepFiringFor, do: actions, mode, active, ...same } = written;
+    return {
+      ...same,
+      forMs,
+      keepFiringForMs: keepFiringFor,
+      actions,
+      ...(mode === undefined ? {} : { mode }),
+      ...(active === undefined ? {} : { activeWindow: active }),
+    };
   });
   if (on !== 'account') return schema;
   return schema.superRefine((rule, context) => {
