@@ -259,7 +259,7 @@ export class ConfiguredAccounts implements AccountBook {
 const CONNECTIONS_PER_ACCOUNT = 64;
 
 function connectionOf(account: CompiledAccount, { exchange, egress }: CompiledConfig): Connection {
-  const proxy = (egress[account.egress]?.proxyUrl ?? exchange.proxyUrl)?.reveal();
+  const proxy = (egress[account.egress]?.proxy ?? exchange.proxy)?.reveal();
   const { baseUrls, dialect, attemptTimeoutMs, callTimeoutMs, limits, certificateAuthorities } = exchange;
   const { share, reservedShare } = egress[account.egress] ?? { share: 1, reservedShare: 0 };
   const { byCard = false, provider = '' } = account.depositLink ?? {};

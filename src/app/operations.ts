@@ -2,7 +2,7 @@ import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.
 import { loadWithoutSecrets } from '../config/load-config.ts';
 import { nodeSurroundings } from '../config/node-files.ts';
 import { formatProblem } from '../config/problem.ts';
-import { secretValues } from '../config/secret-values.ts';
+import { secretValues } from '../config/secret.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import type { CompiledConfig } from '../config/compiled-config.ts';
-import { secretValues } from '../config/secret-values.ts';
+import { secretValues } from '../config/secret.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
 import type { LogLoss } from '../telemetry/log-sink.ts';

@@ -28,10 +28,7 @@ export async function testChannels(
   },
 ): Promise<readonly ChannelTest[]> {
   const { clock, random, log, signal } = parts;
-  const opened = openChannels(
-    config.channels.map((channel) => channelOptions(channel, config)),
-    { clock, log, links: config.notify.links },
-  );
+  const opened = openChannels(channelOptions(config), { clock, log, links: config.notify.links });
   const receipts = createMemoryReceiptStore(clock);
   const nowMs = clock.nowMs();
   const message = testMessage(nowMs);

@@ -21,14 +21,14 @@ export const ruleUseSchema = z
     (written) => (typeof written === 'string' ? { use: written } : written),
     z.strictObject({
       use: reference().describe('A rule of this file, a rule set, or one rule of a set (set/rule).'),
-      without: oneOrMany(name('a rule id')).optional().describe('Rules of the set that are left out.'),
+      without: oneOrMany(name('a rule id')).exactOptional().describe('Rules of the set that are left out.'),
       where: filterSchema('position')
-        .optional()
+        .exactOptional()
         .describe('Replaces `where` of all its position rules, and `positions` of all others.'),
-      mode: modeSchema().optional().describe('Replaces `mode` of all its rules.'),
+      mode: modeSchema().exactOptional().describe('Replaces `mode` of all its rules.'),
       with: z
         .record(name('a rule id'), z.looseObject({}))
-        .optional()
+        .exactOptional()
         .describe('Changes by rule id: each key given here replaces that key of the rule.'),
     }),
   )
@@ -39,16 +39,16 @@ export type RuleUse = z.output<typeof ruleUseSchema>;
 const watchSchema = z.strictObject({
   positions: flag().prefault(true).describe('Open positions.'),
   creditLine: flag()
-    .optional()
+    .exactOptional()
     .describe('The credit line (its endpoint needs access enabled by support); read when a rule needs it.'),
   mainBalance: z
     .array(ticker())
-    .optional()
+    .exactOptional()
     .describe('Assets of the main balance to show; it is also read when a rule needs it.'),
-  transfers: flag().optional().describe('Deposits and withdrawals; read when a rule needs them.'),
-  spotOrders: flag().optional().describe('The history of spot orders; read when a rule needs it.'),
+  transfers: flag().exactOptional().describe('Deposits and withdrawals; read when a rule needs them.'),
+  spotOrders: flag().exactOptional().describe('The history of spot orders; read when a rule needs it.'),
   withdrawalAllowList: secretRef()
-    .optional()
+    .exactOptional()
     .describe(
       'Addresses to which withdrawals are expected, one per line; without it every one is unexpected.',
     ),
@@ -63,7 +63,7 @@ export const accountSchema = z.strictObject({
   apiKey: secretRef().describe('The public API key.'),
   apiSecret: secretRef().describe('The API secret.'),
   mode: modeSchema()
-    .optional()
+    .exactOptional()
     .describe("`observe` or `enforce` for this account; without it the file's mode."),
   watch: watchSchema.prefault({}).describe('What is read from the exchange.'),
   rules: list(ruleUseSchema).prefault([]).describe('Rules and rule sets that judge this account.'),
@@ -78,7 +78,7 @@ export const accountSchema = z.strictObject({
   acting: actingOverrides.prefault({}).describe('How to act for this account.'),
   egress: name('a name').prefault('default').describe('Egress group whose request budget this account uses.'),
   labels: labelsSchema.prefault({}),
-  depositLink: depositLinkSchema.optional().describe("Instead of the file's `depositLink`, as a whole."),
+  depositLink: depositLinkSchema.exactOptional().describe("Instead of the file's `depositLink`, as a whole."),
 });
 
 export type WrittenAccount = z.output<typeof accountSchema>;

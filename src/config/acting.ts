@@ -1,5 +1,5 @@
 import { duration, number, oneOf, ratio } from './shape/scalars.ts';
-import { oneOrMany, overrides, section } from './shape/shape.ts';
+import { oneOrMany, overrides, renamed, section } from './shape/shape.ts';
 
 /** A slippage: how far the limit price lies from the activation price, in the filling direction. */
 export function slippage(): ReturnType<typeof ratio> {
@@ -77,7 +77,14 @@ const ACTING = {
   ),
 } as const;
 
-export const ACTING_DEFAULTS = {
+const ACTING_NAMES = {
+  fillWithin: 'fillWithinMs',
+  intentTtl: 'intentTtlMs',
+  maxSnapshotAge: 'maxSnapshotAgeMs',
+  maxOrderReadAge: 'maxOrderReadAgeMs',
+} as const;
+
+const ACTING_DEFAULTS = {
   cancel: 'always',
   hedge: 'net',
   overshoot: 'audited',
@@ -94,20 +101,26 @@ export const ACTING_DEFAULTS = {
 
 const PROTECT_DEFAULTS = { at: '60%', slippage: '1%' } as const;
 
-export const actingSchema = section(
-  {
-    ...ACTING,
-    protect: section(protectKeys, PROTECT_DEFAULTS).describe(
-      'For `protect` actions without their own values.',
-    ),
-  },
-  { ...ACTING_DEFAULTS, protect: {} },
+export const actingSchema = renamed(
+  section(
+    {
+      ...ACTING,
+      protect: section(protectKeys, PROTECT_DEFAULTS).describe(
+        'For `protect` actions without their own values.',
+      ),
+    },
+    { ...ACTING_DEFAULTS, protect: {} },
+  ),
+  ACTING_NAMES,
 );
 
-export const actingOverrides = overrides({
-  ...ACTING,
-  protect: overrides(protectKeys).describe('For `protect` actions without their own values.'),
-});
+export const actingOverrides = renamed(
+  overrides({
+    ...ACTING,
+    protect: overrides(protectKeys).describe('For `protect` actions without their own values.'),
+  }),
+  ACTING_NAMES,
+);
 
 const CADENCE = {
   calm: duration({ minMs: 100, maxMs: 3_600_000, bounds: 'from 100ms to 1h' }).describe(
@@ -118,5 +131,7 @@ const CADENCE = {
   ),
 } as const;
 
-export const cadenceSchema = section(CADENCE, { calm: '10s', alert: '1s' });
-export const cadenceOverrides = overrides(CADENCE);
+const CADENCE_NAMES = { calm: 'calmMs', alert: 'alertMs' } as const;
+
+export const cadenceSchema = renamed(section(CADENCE, { calm: '10s', alert: '1s' }), CADENCE_NAMES);
+export const cadenceOverrides = renamed(overrides(CADENCE), CADENCE_NAMES);

@@ -1,91 +1,130 @@
 import { z } from 'zod';
+import { type Resolved, resolved, type SecretContext } from './secrets.ts';
+import { type ByKind, readByKind } from './shape/by-kind.ts';
+import { problemAt, readShape } from './shape/read.ts';
 import { secretRef, urlOrRef } from './shape/references.ts';
-import { duration, name, number, oneOf, text, url } from './shape/scalars.ts';
-import { oneOrMany, section } from './shape/shape.ts';
+import { baseUrl, duration, NAME_PATTERN, name, number, oneOf, text } from './shape/scalars.ts';
+import { oneOrMany, renamed } from './shape/shape.ts';
+import { nodeAt } from './yaml/document.ts';
+import { describeText } from './yaml/value.ts';
 
-/** Ways to reach people. The log is always there and is not written down. */
-export const LOG_CHANNEL = 'log';
-
-const COMMON = {
-  timeout: duration({ minMs: 100, maxMs: 60_000, bounds: 'from 100ms to 1m' })
-    .prefault('10s')
-    .describe('Bound on one attempt.'),
-  giveUpAfter: duration({ minMs: 1000, maxMs: 3_600_000, bounds: 'from 1s to 1h' })
-    .prefault('2m')
-    .describe(
-      'A message that could not be delivered within this counts as failed and goes to the next channel instead.',
-    ),
-  proxy: urlOrRef('http:', 'https:').optional().describe('HTTP proxy on the way to it.'),
-} as const;
-
+/** Ways to reach people: what each kind of channel is configured with. `src/notify` has a sender for each. */
 const CHANNELS = {
-  webhook: z.strictObject({
-    type: oneOf('webhook').describe('Signed JSON to an address of your own.'),
+  webhook: channel('webhook', 'Signed JSON to an address of your own.', {
     url: urlOrRef('https:', 'http:').describe('Where to; as a reference when the address is a secret.'),
     secret: secretRef()
-      .optional()
+      .exactOptional()
       .describe('Key of the signature (HMAC-SHA-256); without one messages are not signed.'),
-    ...COMMON,
   }),
-  slack: z.strictObject({
-    type: oneOf('slack').describe('An incoming webhook of Slack, or of what takes the same (Mattermost).'),
+  slack: channel('slack', 'An incoming webhook of Slack, or of what takes the same (Mattermost).', {
     url: secretRef().describe('Its address; whoever has it can write to the channel.'),
-    ...COMMON,
   }),
-  telegram: z.strictObject({
-    type: oneOf('telegram').describe('A bot of Telegram.'),
-    token: secretRef().describe('Token of the bot.'),
-    chat: text({
-      expected: 'the number of a chat in quotes such as "-1001234567890", or "@name" of a public channel',
-      pattern: /^(-?\d{1,20}|@[A-Za-z0-9_]{4,32})$/,
-      maxLength: 40,
-    }).describe('Where the bot writes to.'),
-    topic: number({ min: 1, integer: true, expected: 'the number of a topic' })
-      .optional()
-      .describe('Topic, in a group that has topics.'),
-    api: url('https:', 'http:')
-      .prefault('https://api.telegram.org')
-      .describe('Address of the Bot API, for a server of your own.'),
-    ...COMMON,
-  }),
-  alertmanager: z.strictObject({
-    type: oneOf('alertmanager').describe("Prometheus' Alertmanager, API v2."),
-    urls: oneOrMany(url('https:', 'http:')).describe(
+  telegram: renamed(
+    channel('telegram', 'A bot of Telegram.', {
+      token: secretRef().describe('Token of the bot.'),
+      chat: text({
+        expected: 'the number of a chat in quotes such as "-1001234567890", or "@name" of a public channel',
+        pattern: /^(-?\d{1,20}|@[A-Za-z0-9_]{4,32})$/,
+        maxLength: 40,
+      }).describe('Where the bot writes to.'),
+      topic: number({ min: 1, integer: true, expected: 'the number of a topic' })
+        .exactOptional()
+        .describe('Topic, in a group that has topics.'),
+      api: baseUrl('https:', 'http:')
+        .prefault('https://api.telegram.org')
+        .describe('Address of the Bot API, for a server of your own.'),
+    }),
+    { api: 'apiUrl' },
+  ),
+  alertmanager: channel('alertmanager', "Prometheus' Alertmanager, API v2.", {
+    urls: oneOrMany(baseUrl('https:', 'http:')).describe(
       'Addresses without /api/v2; all instances of a cluster, which each must be told.',
     ),
     authorization: secretRef()
-      .optional()
+      .exactOptional()
       .describe('Value of the Authorization header, such as "Bearer ..."; none by default.'),
-    ...COMMON,
   }),
 } as const;
 
-export type ChannelType = keyof typeof CHANNELS;
-export const CHANNEL_TYPES = Object.keys(CHANNELS) as readonly ChannelType[];
+type ChannelType = keyof typeof CHANNELS;
+type WrittenChannel = { [T in ChannelType]: z.output<(typeof CHANNELS)[T]> }[ChannelType];
 
-export type WrittenChannel = { [T in ChannelType]: z.output<(typeof CHANNELS)[T]> }[ChannelType];
+export type CompiledChannel = Resolved<WrittenChannel> & { readonly name: string };
 
-export function channelSchema(type: ChannelType): z.ZodType<WrittenChannel> {
-  return CHANNELS[type];
+function channel<const T extends string, K extends Readonly<Record<string, z.ZodType>>>(
+  type: T,
+  description: string,
+  keys: K,
+) {
+  const schema = z.strictObject({
+    type: oneOf(type).describe(description),
+    ...keys,
+    timeout: duration({ minMs: 100, maxMs: 60_000, bounds: 'from 100ms to 1m' })
+      .prefault('10s')
+      .describe('Bound on one attempt.'),
+    giveUpAfter: duration({ minMs: 1000, maxMs: 3_600_000, bounds: 'from 1s to 1h' })
+      .prefault('2m')
+      .describe(
+        'A message that could not be delivered within this counts as failed and goes to the next channel instead.',
+      ),
+    proxy: urlOrRef('http:', 'https:').exactOptional().describe('HTTP proxy on the way to it.'),
+  });
+  return renamed(schema, { timeout: 'timeoutMs', giveUpAfter: 'giveUpAfterMs' });
 }
 
-export const channelsSchema = z.record(
-  name('a channel name'),
-  z.union([CHANNELS.webhook, CHANNELS.slack, CHANNELS.telegram, CHANNELS.alertmanager]),
-);
+export const channelsSchema = z.record(name('a channel name'), z.union(Object.values(CHANNELS)));
 
-const linkTitle = text({ expected: 'a title such as Runbook', maxLength: 40 });
+const BY_TYPE: ByKind<ChannelType, WrittenChannel> = {
+  key: 'type',
+  kinds: Object.keys(CHANNELS) as ChannelType[],
+  schema: (type): z.ZodType<WrittenChannel> => CHANNELS[type],
+};
 
-export const notifySchema = section(
-  {
-    remindEvery: duration({ minMs: 1000, maxMs: 7 * 86_400_000, bounds: 'from 1s to 1w' }).describe(
-      'How often a rule that fires on is told again. Alertmanager ends an alert that is not told for three times this.',
-    ),
-    links: z
-      .record(linkTitle, url('https:', 'http:'))
-      .describe(
-        'Links in every message, by title; {account}, {rule}, {subject}, {market}, {episode}, {severity}, {key} and {page} (the path of what it is about on the status page, after an address without a slash at its end) are filled in.',
-      ),
-  },
-  { remindEvery: '30m', links: {} },
-);
+/** The log is always there and is not written down. */
+const LOG_CHANNEL = 'log';
+
+/** A channel as written; `undefined` when it has mistakes (reported). */
+export interface ReadChannel {
+  readonly name: string;
+  readonly written: WrittenChannel | undefined;
+}
+
+/** Channels one by one, as which keys one may have depends on its type. */
+export function readChannels({ document, report }: SecretContext): readonly ReadChannel[] | undefined {
+  const section = nodeAt(document.root, ['channels']);
+  if (section === undefined) return [];
+  const { value } = section;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    readShape(channelsSchema, document, ['channels'], report);
+    return undefined;
+  }
+  return [...section.children.keys()].map((key): ReadChannel => {
+    const path = ['channels', key];
+    const named = String(key);
+    if (!hasValidName({ name: named }) || named === LOG_CHANNEL) {
+      const expected = 'a channel name: letters, digits, dots, dashes and underscores, at most 48, not "log"';
+      const message = `expected ${expected}, got ${describeText(named)}`;
+      report(problemAt(document, path, { code: 'wrong-value', message, at: 'key' }));
+      return { name: named, written: undefined };
+    }
+    return { name: named, written: readByKind(BY_TYPE, document, path, report).data };
+  });
+}
+
+export function hasValidName(read: Pick<ReadChannel, 'name'>): boolean {
+  return NAME_PATTERN.test(read.name);
+}
+
+/** Names that rules can use, the log among them, which is told last. */
+export function channelNames(channels: readonly ReadChannel[]): readonly string[] {
+  return [...channels.map(({ name: named }) => named).filter((named) => named !== LOG_CHANNEL), LOG_CHANNEL];
+}
+
+export function compileChannels(
+  channels: readonly ReadChannel[],
+  context: SecretContext,
+): readonly CompiledChannel[] {
+  return channels.flatMap(({ name: named, written }) =>
+    written === undefined ? [] : [{ name: named, ...resolved(written, ['channels', named], context) }],
+  );
+}

@@ -1,6 +1,6 @@
 import type { Mode, Severity } from '../core/rules/rule.ts';
 import { checkConfig } from './load-config.ts';
-import { formatProblem, type Problem } from './problem.ts';
+import { formatProblem, type Place, type Problem } from './problem.ts';
 import type { ConfigSurroundings } from './surroundings.ts';
 import { modeOf, ruleInWords } from './words/rules.ts';
 
@@ -15,14 +15,7 @@ export interface CheckReport {
   readonly accounts: readonly ReportedAccount[];
 }
 
-export interface ReportedProblem {
-  readonly severity: Problem['severity'];
-  readonly code: string;
-  readonly file: string;
-  readonly line: number;
-  readonly column: number;
-  readonly path: string;
-  readonly message: string;
+export interface ReportedProblem extends Omit<Problem, 'place'>, Place {
   /** All of it in one line, as it is printed. */
   readonly text: string;
 }
@@ -50,8 +43,8 @@ export function reportCheck(file: string, surroundings: ConfigSurroundings): Che
     errors,
     warnings: problems.length - errors,
     problems: problems.map((problem) => {
-      const { severity, code, path, message } = problem;
-      const { file: inFile, line, column } = problem.place;
+      const { severity, code, path, message, place } = problem;
+      const { file: inFile, line, column } = place;
       return { severity, code, file: inFile, line, column, path, message, text: formatProblem(problem) };
     }),
     accounts: (accounts ?? []).map(({ id, settings, rules }) => ({

@@ -1,3 +1,4 @@
+import type { RuleSpec } from '../core/rules/rule.ts';
 import type { CompiledAccount, CompiledConfig } from './compiled-config.ts';
 import { Secret } from './secret.ts';
 
@@ -90,31 +91,20 @@ function compareAccounts(before: CompiledAccount, after: CompiledAccount): reado
     depositLink: !same(before.depositLink, after.depositLink),
   };
   const anyRule = Object.values(rules).some((ids: readonly string[]) => ids.length > 0);
-  return anyRule ||
-    change.credentials ||
-    settings.length > 0 ||
-    change.watch ||
-    change.egress ||
-    change.depositLink
-    ? [change]
-    : [];
+  const { credentials, watch, egress, depositLink } = change;
+  const differs = anyRule || credentials || settings.length > 0 || watch || egress || depositLink;
+  return differs ? [change] : [];
 }
 
 function compareRules(before: CompiledAccount['rules'], after: CompiledAccount['rules']): RuleConfigChange {
   const [old, now] = [byId(before), byId(after)];
-  const common = [...now.values()].flatMap((rule) => {
-    const previous = old.get(rule.id);
-    return previous === undefined ? [] : [{ previous, rule }];
-  });
+  const ids = (isMeant: (rule: RuleSpec, previous: RuleSpec | undefined) => boolean): readonly string[] =>
+    after.filter((rule) => isMeant(rule, old.get(rule.id))).map(({ id }) => id);
   return {
-    added: [...now.keys()].filter((id) => !old.has(id)),
+    added: ids((_rule, previous) => previous === undefined),
     removed: [...old.keys()].filter((id) => !now.has(id)),
-    changed: common
-      .filter(({ previous, rule }) => previous.checksum !== rule.checksum)
-      .map(({ rule }) => rule.id),
-    relabelled: common
-      .filter(({ previous, rule }) => previous.checksum === rule.checksum && !same(previous, rule))
-      .map(({ rule }) => rule.id),
+    changed: ids((rule, previous) => previous !== undefined && previous.checksum !== rule.checksum),
+    relabelled: ids((rule, previous) => previous?.checksum === rule.checksum && !same(previous, rule)),
   };
 }
 

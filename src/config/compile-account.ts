@@ -27,49 +27,39 @@ export function compileSettings(
   defaults: Defaults,
   withdrawalAllowList: readonly string[] | undefined,
 ): AccountSettings {
-  const exchange = overlay(defaults.exchange, account.exchange);
-  const acting = overlay(defaults.acting, { ...account.acting, protect: undefined });
-  const cadence = overlay(defaults.cadence, account.cadence);
+  const { slippage: _slippage, protect: _protect, ...acting } = { ...defaults.acting, ...account.acting };
+  const { cancel, hedge, overshoot, ...bounds } = acting;
+  const { bothSign, ltvUnit, marginModel, nonceMode, ...exchange } = {
+    ...defaults.exchange,
+    ...account.exchange,
+  };
+  const { cancelCoversStops, lateArrivalMs, readLagMs } = exchange;
+  // The audit hashes settings as they are ordered here.
   return {
     accountId: account.id,
     mode: account.mode ?? defaults.mode,
     labels: account.labels,
-    bothSign: exchange.bothSign,
-    ltvUnit: exchange.ltvUnit,
-    marginModel: exchange.marginModel,
+    bothSign,
+    ltvUnit,
+    marginModel,
     ...(Object.keys(account.holdings).length === 0 ? {} : { holdings: account.holdings }),
-    nonceMode: exchange.nonce,
-    cancelCoversStops: exchange.cancelCoversStops,
-    cancel: acting.cancel,
-    hedge: acting.hedge,
-    overshoot: acting.overshoot,
-    lateArrivalMs: exchange.lateArrival,
-    readLagMs: exchange.readLag,
-    fillWithinMs: acting.fillWithin,
-    intentTtlMs: acting.intentTtl,
-    maxSnapshotAgeMs: acting.maxSnapshotAge,
-    maxOrderReadAgeMs: acting.maxOrderReadAge,
-    maxRenewals: acting.maxRenewals,
-    maxAttempts: acting.maxAttempts,
-    distanceTolerance: acting.distanceTolerance,
-    largestReduction: acting.largestReduction,
+    nonceMode,
+    cancelCoversStops,
+    cancel,
+    hedge,
+    overshoot,
+    lateArrivalMs,
+    readLagMs,
+    ...bounds,
     ...(withdrawalAllowList === undefined ? {} : { withdrawalAllowList }),
-    cadence: { calmMs: cadence.calm, alertMs: cadence.alert },
+    cadence: { ...defaults.cadence, ...account.cadence },
     marketSettings: marketLookup(defaults.markets),
   };
 }
 
-type Overrides<T> = { readonly [K in keyof T]?: T[K] | undefined };
-
-/** The defaults with what was given instead. */
-function overlay<T extends object>(defaults: T, given: Overrides<T>): T {
-  const said = Object.entries(given).filter(([, value]) => value !== undefined);
-  return { ...defaults, ...(Object.fromEntries(said) as Partial<T>) };
-}
-
 /** What the account's rules take where they leave it out. */
 export function actionDefaults(account: WrittenAccount, defaults: Defaults): ActionDefaults {
-  const protect = overlay(defaults.acting.protect, account.acting.protect ?? {});
+  const protect = { ...defaults.acting.protect, ...account.acting.protect };
   return {
     slippageSteps: account.acting.slippage ?? defaults.acting.slippage,
     protectAt: protect.at,

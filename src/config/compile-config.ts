@@ -1,38 +1,23 @@
 import type { z } from 'zod';
 import type { DecimalString } from '../core/quantities/decimal.ts';
-import type { AccountSettings, MarketSettings } from '../core/quantities/settings.ts';
+import type { AccountSettings } from '../core/quantities/settings.ts';
 import type { WrittenAccount } from './accounts.ts';
+import { channelNames, compileChannels, hasValidName, readChannels } from './channels.ts';
 import { actionDefaults, compileSettings, compileWatch, type Defaults } from './compile-account.ts';
-import {
-  channelNames,
-  compileChannels,
-  compileNotify,
-  hasValidName,
-  readChannels,
-} from './compile-channels.ts';
-import { checkNewLimits, compileExchange } from './compile-exchange.ts';
-import { compileWeb } from './compile-web.ts';
-import type {
-  CompiledAccount,
-  CompiledConfig,
-  CompiledDepositLink,
-  EgressSettings,
-  RedisSettings,
-} from './compiled-config.ts';
-import { compileDepositLink } from './deposit-link.ts';
-import type { MarketEntry } from './markets.ts';
+import type { CompiledAccount, CompiledConfig } from './compiled-config.ts';
+import { type CompiledDepositLink, compileDepositLink } from './deposit-link.ts';
+import { checkNewLimits, compileExchange, type EgressSettings } from './exchange.ts';
+import { compileNotify } from './notify.ts';
 import type { Path } from './problem.ts';
 import { readAccounts } from './read-accounts.ts';
-import type { redisSchema } from './redis.ts';
 import { ROOT_KEYS, type Section } from './root.ts';
 import { compileRule } from './rules/compile-rule.ts';
 import type { RuleSet } from './rules/rule-sets.ts';
 import { readReferences, type UsedRules, useRules, warnOfUnusedRules } from './rules/used-rules.ts';
 import { Secret } from './secret.ts';
-import { resolveLines, resolveSecret, resolveUrl, type SecretContext } from './secrets.ts';
-import { problemAt, readShape, unknownKey } from './shape/read.ts';
-import type { UrlOrRef } from './shape/references.ts';
-import { compileStress } from './stress.ts';
+import { resolved, resolveLines, type SecretContext } from './secrets.ts';
+import { complain, readShape, unknownKey } from './shape/read.ts';
+import { compileWeb } from './web.ts';
 import { nodeAt, type YamlDocument } from './yaml/document.ts';
 import { describeValue } from './yaml/value.ts';
 
@@ -80,7 +65,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
   const cadence = read('cadence', ROOT_KEYS.cadence, FITTING_CADENCE);
   const acting = read('acting', ROOT_KEYS.acting);
   checkNewLimits(context);
-  checkCadence({ calmMs: cadence.calm, alertMs: cadence.alert }, ['cadence'], context);
+  checkCadence(cadence, ['cadence'], context);
   const notify = read('notify', ROOT_KEYS.notify);
   const web = read('web', ROOT_KEYS.web);
   const log = read('log', ROOT_KEYS.log);
@@ -101,25 +86,25 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     exchange,
     acting,
     cadence,
-    markets: compileMarkets(markets),
+    // `check` alone asks for the reference price.
+    markets: Object.fromEntries(
+      Object.entries(markets).map(([market, { referencePrice: _price, ...settings }]) => [market, settings]),
+    ),
     channels: names,
   };
   const sharedLink = depositLink ? compileDepositLink(depositLink, ['depositLink'], context) : undefined;
-  const resolved = (ref: UrlOrRef | undefined, path: Path): { proxyUrl?: Secret } => {
-    const secret = ref === undefined ? undefined : resolveUrl(ref, path, ['http:', 'https:'], context);
-    return secret === undefined ? {} : { proxyUrl: secret };
-  };
-  const proxy = resolved(exchange.proxy, ['exchange', 'proxy']);
+  const compiledExchange = compileExchange(exchange, context);
+  const proxy = compiledExchange.proxy === undefined ? {} : { proxy: compiledExchange.proxy };
   const config: UncheckedConfig = {
     file: document.file,
     document,
     mode,
-    exchange: { ...compileExchange(exchange, context), ...proxy },
-    redis: compileRedis(redis, context),
+    exchange: compiledExchange,
+    redis: { url: NO_SECRET, ...resolved(redis, ['redis'], context) },
     egress: Object.fromEntries(
-      Object.entries(egress).map(([group, { share, reserved, proxy: own }]): [string, EgressSettings] => [
+      Object.entries(egress).map(([group, written]): [string, EgressSettings] => [
         group,
-        { share, reservedShare: reserved, ...proxy, ...resolved(own, ['egress', group, 'proxy']) },
+        { ...proxy, ...resolved(written, ['egress', group], context) },
       ]),
     ),
     markets: defaults.markets,
@@ -137,32 +122,17 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     notify: compileNotify(notify, web.publicUrl, context),
     web: compileWeb(web, context),
     log,
-    ...(stress ? { stress: compileStress(stress) } : {}),
+    ...(stress ? { stress } : {}),
     ruleSets: [...references.sets.values()],
   };
   return broken.size === 0 && config.accounts.length === found.length ? config : undefined;
-}
-
-function compileRedis({ url, prefix }: z.output<typeof redisSchema>, context: SecretContext): RedisSettings {
-  return { url: resolveUrl(url, ['redis', 'url'], ['redis:', 'rediss:'], context) ?? NO_SECRET, prefix };
-}
-
-function compileMarkets(
-  markets: Readonly<Record<string, MarketEntry>>,
-): Readonly<Record<string, MarketSettings>> {
-  return Object.fromEntries(
-    Object.entries(markets).map(([market, { referencePrice: _referencePrice, money, ...entry }]) => [
-      market,
-      money === undefined ? entry : { ...entry, money },
-    ]),
-  );
 }
 
 function isConfigMapping({ document, report }: SecretContext): boolean {
   const { value } = document.root;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     const message = `expected a config with the keys ${Object.keys(ROOT_KEYS).join(', ')}, got ${describeValue(value)}`;
-    report(problemAt(document, [], { code: 'wrong-value', message }));
+    complain({ document, report }, [], 'wrong-value', message);
     return false;
   }
   for (const key of Object.keys(value)) {
@@ -197,17 +167,16 @@ function compileAccount(
     depositLink !== undefined && (ownLink !== undefined || watch.sources.includes('creditLine'));
   for (const { source, ruleId } of denied) {
     const message = `expected true, or no rule that needs it, got false although rule ${ruleId} needs it`;
-    context.report(
-      problemAt(context.document, [...path, 'watch', source], { code: 'needs-reading', message }),
-    );
+    complain(context, [...path, 'watch', source], 'needs-reading', message);
   }
   const settings = compileSettings(account, defaults, addresses);
-  const ownCadence = account.cadence.alert !== undefined || account.cadence.calm !== undefined;
+  const ownCadence = Object.keys(account.cadence).length > 0;
   if (ownCadence) checkCadence(settings.cadence, [...path, 'cadence'], context);
   return {
     id: account.id,
-    apiKey: resolveSecret(account.apiKey, [...path, 'apiKey'], context) ?? NO_SECRET,
-    apiSecret: resolveSecret(account.apiSecret, [...path, 'apiSecret'], context) ?? NO_SECRET,
+    apiKey: NO_SECRET,
+    apiSecret: NO_SECRET,
+    ...resolved({ apiKey: account.apiKey, apiSecret: account.apiSecret }, path, context),
     settings,
     rules,
     watch,
@@ -227,5 +196,5 @@ function checkCadence(
   if (alertMs <= calmMs) return;
   const message = 'expected alert to be at most as long as calm, got a longer time';
   const at = nodeAt(document.root, [...path, 'alert']) === undefined ? path : [...path, 'alert'];
-  report(problemAt(document, at, { code: 'wrong-value', message }));
+  complain({ document, report }, at, 'wrong-value', message);
 }

@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { type DecimalString, parseDecimal } from '../core/quantities/decimal.ts';
-import type { CompiledDepositLink, PersonalData } from './compiled-config.ts';
 import type { Path } from './problem.ts';
 import { Personal } from './secret.ts';
 import { resolveSecret, type SecretContext } from './secrets.ts';
-import { problemAt } from './shape/read.ts';
-import { type SecretRef, secretRef } from './shape/references.ts';
+import { complain } from './shape/read.ts';
+import { type Reference, secretRef } from './shape/references.ts';
 import { decimalText, flag, text, ticker, url } from './shape/scalars.ts';
 import { oneOrMany, section } from './shape/shape.ts';
 
@@ -13,7 +12,7 @@ import { oneOrMany, section } from './shape/shape.ts';
 
 const addressSchema = z.strictObject({
   line1: secretRef().describe('Street and number.'),
-  line2: secretRef().optional().describe('What the address has besides.'),
+  line2: secretRef().exactOptional().describe('What the address has besides.'),
   city: secretRef().describe('City.'),
   zipCode: secretRef().describe('Postal code.'),
   countryCode: secretRef().describe('Country, such as DE.'),
@@ -40,26 +39,40 @@ export const depositLinkSchema = section(
     byCard: flag().describe(
       'Whether that is the card provider, which wants to know the customer for USD and EUR, and a page that says where it comes from.',
     ),
-    minAmount: decimalText().optional().describe('Least amount that may be asked for.'),
-    maxAmount: decimalText().optional().describe('Largest amount that may be asked for.'),
+    minAmount: decimalText().exactOptional().describe('Least amount that may be asked for.'),
+    maxAmount: decimalText().exactOptional().describe('Largest amount that may be asked for.'),
     uniqueIdPrefix: text({
       expected: 'letters, digits and dashes, at most 20',
       pattern: /^[A-Za-z0-9-]+$/,
       maxLength: 20,
     }).describe('Begins the id of each link; the rest is random and never repeats.'),
     successLink: httpsLink()
-      .optional()
+      .exactOptional()
       .describe('Where a browser goes after success; of a domain that the exchange allowed you.'),
-    failureLink: httpsLink().optional().describe('Where it goes after a failure or rejection.'),
-    returnLink: httpsLink().optional().describe('Where the way back on the result page leads.'),
+    failureLink: httpsLink().exactOptional().describe('Where it goes after a failure or rejection.'),
+    returnLink: httpsLink().exactOptional().describe('Where the way back on the result page leads.'),
     customer: customerSchema
-      .optional()
+      .exactOptional()
       .describe('Who pays in. Each value from a file or the environment; none is shown or recorded.'),
   },
   { byCard: true, uniqueIdPrefix: 'breakwater' },
 );
 
-export type WrittenDepositLink = z.output<typeof depositLinkSchema>;
+type WrittenDepositLink = z.output<typeof depositLinkSchema>;
+
+/** Who pays in; see `DepositCustomer`. */
+export type PersonalData = Personalised<z.output<typeof customerSchema>>;
+
+type Personalised<T> = { readonly [K in keyof T]: Reference extends T[K] ? Personal : Personalised<T[K]> };
+
+type LinkName = 'successLink' | 'failureLink' | 'returnLink';
+
+/** How links are made at which a person pays in. The first ticker is the default. */
+export type CompiledDepositLink = Omit<WrittenDepositLink, LinkName | 'ticker' | 'customer'> & {
+  readonly tickers: readonly string[];
+  readonly links: Pick<WrittenDepositLink, LinkName>;
+  readonly customer?: PersonalData;
+};
 
 /** Currencies for which the card provider demands to know the customer (specification 4.1). */
 const CUSTOMER_TICKERS: ReadonlySet<string> = new Set(['USD', 'EUR']);
@@ -69,27 +82,23 @@ export function compileDepositLink(
   path: Path,
   context: SecretContext,
 ): CompiledDepositLink {
-  const { ticker: tickers, provider, byCard, uniqueIdPrefix, minAmount, maxAmount } = written;
-  const { successLink, failureLink, returnLink, customer } = written;
+  const { ticker: tickers, customer, successLink, failureLink, returnLink, ...same } = written;
+  const { byCard, minAmount, maxAmount } = same;
   const needing = tickers.find((one) => CUSTOMER_TICKERS.has(one.toUpperCase()));
   if (byCard && needing !== undefined && customer === undefined) {
     const message = `expected customer, which the card provider needs for ${needing} (or byCard: no), got none`;
-    context.report(problemAt(context.document, path, { code: 'missing-key', message }));
+    complain(context, path, 'missing-key', message);
   }
   if (isBelow(maxAmount, minAmount)) {
     const message = 'expected maxAmount to be at least minAmount, got a smaller amount';
-    context.report(problemAt(context.document, [...path, 'maxAmount'], { code: 'wrong-value', message }));
+    complain(context, [...path, 'maxAmount'], 'wrong-value', message);
   }
-  const links = { successLink, failureLink, returnLink };
+  const links = Object.entries({ successLink, failureLink, returnLink });
   const person = customer && compileCustomer(customer, [...path, 'customer'], context);
   return {
+    ...same,
     tickers,
-    provider,
-    byCard,
-    uniqueIdPrefix,
-    links: Object.fromEntries(Object.entries(links).filter(([, link]) => link !== undefined)),
-    ...(minAmount === undefined ? {} : { minAmount }),
-    ...(maxAmount === undefined ? {} : { maxAmount }),
+    links: Object.fromEntries(links.filter(([, link]) => link !== undefined)),
     ...(person === undefined ? {} : { customer: person }),
   };
 }
@@ -112,24 +121,20 @@ function compileCustomer(
   path: Path,
   context: SecretContext,
 ): PersonalData | undefined {
-  const read = (name: string, ref: SecretRef, at: Path): Personal | undefined => {
-    const value = resolveSecret(ref, [...at, name], context)?.reveal();
-    if (value === undefined) return undefined;
+  let isWhole = true;
+  const read = (name: string, reference: Reference, at: Path): Personal | undefined => {
+    const value = resolveSecret(reference, [...at, name], context)?.reveal();
     const [pattern, expected] = FORMS[name] ?? [/^.{1,200}$/, 'at most 200 characters'];
-    if (pattern.test(value)) return new Personal(value);
+    if (value !== undefined && pattern.test(value)) return new Personal(value);
+    isWhole = false;
+    if (value === undefined) return undefined;
     const message = `expected ${expected} behind it, got another text (not repeated here)`;
-    context.report(problemAt(context.document, [...at, name], { code: 'wrong-value', message }));
+    complain(context, [...at, name], 'wrong-value', message);
     return undefined;
   };
+  const readAll = (references: Readonly<Record<string, Reference>>, at: Path): object =>
+    Object.fromEntries(Object.entries(references).map(([name, one]) => [name, read(name, one, at)]));
   const { address, ...person } = written;
-  const place = [...path, 'address'];
-  const { line2, ...needed } = address;
-  const values = Object.entries(person).map(([name, ref]) => [name, read(name, ref, path)] as const);
-  const lines = Object.entries(needed).map(([name, ref]) => [name, read(name, ref, place)] as const);
-  const second = line2 === undefined ? [] : [['line2', read('line2', line2, place)] as const];
-  if ([...values, ...lines, ...second].some(([, value]) => value === undefined)) return undefined;
-  return {
-    ...Object.fromEntries(values),
-    address: Object.fromEntries([...lines, ...second]),
-  } as PersonalData;
+  const personal = { ...readAll(person, path), address: readAll(address, [...path, 'address']) };
+  return isWhole ? (personal as PersonalData) : undefined;
 }

@@ -1,7 +1,12 @@
 import { z } from 'zod';
+import { type Resolved, resolved, type SecretContext } from './secrets.ts';
+import { complain, didYouMean, problemAt } from './shape/read.ts';
 import { urlOrRef } from './shape/references.ts';
-import { duration, flag, number, oneOf, ratio, text, url } from './shape/scalars.ts';
-import { list, overrides, section } from './shape/shape.ts';
+import { baseUrl, duration, flag, number, oneOf, ratio, text } from './shape/scalars.ts';
+import { list, overrides, renamed, section } from './shape/shape.ts';
+import { suggest } from './suggest.ts';
+import { nodeAt } from './yaml/document.ts';
+import { describeText } from './yaml/value.ts';
 
 /** How an account's exchange answers where its specification leaves something open; per account or for all. */
 const READINGS = {
@@ -28,7 +33,9 @@ const READINGS = {
   ),
 } as const;
 
-export const READING_DEFAULTS = {
+const READING_NAMES = { nonce: 'nonceMode', lateArrival: 'lateArrivalMs', readLag: 'readLagMs' } as const;
+
+const READING_DEFAULTS = {
   nonce: 'unique',
   bothSign: 'signed',
   ltvUnit: 'auto',
@@ -38,17 +45,22 @@ export const READING_DEFAULTS = {
   readLag: '0s',
 } as const;
 
-const rateLimit = z.strictObject({
-  limit: number({ min: 1, integer: true, expected: 'a whole number of requests, at least 1' })
-    .optional()
-    .describe('Requests per period.'),
-  period: duration({ minMs: 1, bounds: 'above 0' }).optional().describe('The period they are counted over.'),
-  paths: list(text({ expected: 'a path such as /api/v4/order/*', pattern: /^\/[^\s]*$/ }), 1)
-    .optional()
-    .describe(
-      'Paths that share the budget; `*` at the end matches any rest. Needed for a budget of a new name.',
-    ),
-});
+const rateLimit = renamed(
+  z.strictObject({
+    limit: number({ min: 1, integer: true, expected: 'a whole number of requests, at least 1' })
+      .exactOptional()
+      .describe('Requests per period.'),
+    period: duration({ minMs: 1, bounds: 'above 0' })
+      .exactOptional()
+      .describe('The period they are counted over.'),
+    paths: list(text({ expected: 'a path such as /api/v4/order/*', pattern: /^\/[^\s]*$/ }), 1)
+      .exactOptional()
+      .describe(
+        'Paths that share the budget; `*` at the end matches any rest. Needed for a budget of a new name.',
+      ),
+  }),
+  { period: 'periodMs' },
+);
 
 /** Budgets that exist already: an entry for them may change one thing only. */
 export const KNOWN_LIMITS = [
@@ -62,62 +74,128 @@ export const KNOWN_LIMITS = [
   'order',
 ] as const;
 
-const timeouts = section(
-  {
-    attempt: duration({ minMs: 100, maxMs: 60_000, bounds: 'from 100ms to 1m' }).describe(
-      'Bound on one try of a request, connecting included.',
-    ),
-    call: duration({ minMs: 100, maxMs: 300_000, bounds: 'from 100ms to 5m' }).describe(
-      'Bound on a whole read, waiting and repeating included. Orders and cancels are sent once.',
-    ),
-  },
-  { attempt: '5s', call: '10s' },
-);
-
-export const exchangeSchema = section(
-  {
-    baseUrls: z
-      .array(url('https:', 'http:'))
-      .min(1)
-      .max(10)
-      .describe('Addresses of the exchange without `/api/v4`; the first healthy one is used.'),
-    dialect: oneOf('spec', 'camel').describe(
-      'Spelling of request fields: `spec` (client_order_id) or `camel` (clientOrderId). Replies are read in both.',
-    ),
-    ...READINGS,
-    timeouts: timeouts.describe('How long to wait for replies.'),
-    limits: z
-      .record(
-        text({
-          expected: 'the name of a budget: letters, digits and dashes',
-          pattern: /^[a-z][a-z0-9-]*$/,
-          maxLength: 40,
-        }),
-        rateLimit,
-      )
-      .describe(
-        `Request budgets that differ from the documented ones (${KNOWN_LIMITS.join(', ')}), or new ones.`,
+const timeouts = renamed(
+  section(
+    {
+      attempt: duration({ minMs: 100, maxMs: 60_000, bounds: 'from 100ms to 1m' }).describe(
+        'Bound on one try of a request, connecting included.',
       ),
-    proxy: urlOrRef('http:', 'https:').optional().describe('HTTP proxy for all requests to the exchange.'),
-    ca: text({ expected: 'the path of a file with certificates (PEM)', maxLength: 1000 })
-      .optional()
-      .describe('Certificates of a certificate authority of your own, relative to this file (PEM).'),
-  },
-  { dialect: 'spec', ...READING_DEFAULTS, timeouts: {}, limits: {} },
+      call: duration({ minMs: 100, maxMs: 300_000, bounds: 'from 100ms to 5m' }).describe(
+        'Bound on a whole read, waiting and repeating included. Orders and cancels are sent once.',
+      ),
+    },
+    { attempt: '5s', call: '10s' },
+  ).describe('How long to wait for replies.'),
+  { attempt: 'attemptTimeoutMs', call: 'callTimeoutMs' },
 );
 
-export const exchangeOverrides = overrides(READINGS);
+export const exchangeSchema = renamed(
+  section(
+    {
+      baseUrls: z
+        .array(baseUrl('https:', 'http:'))
+        .min(1)
+        .max(10)
+        .describe('Addresses of the exchange without `/api/v4`; the first healthy one is used.'),
+      dialect: oneOf('spec', 'camel').describe(
+        'Spelling of request fields: `spec` (client_order_id) or `camel` (clientOrderId). Replies are read in both.',
+      ),
+      ...READINGS,
+      timeouts,
+      limits: z
+        .record(
+          text({
+            expected: 'the name of a budget: letters, digits and dashes',
+            pattern: /^[a-z][a-z0-9-]*$/,
+            maxLength: 40,
+          }),
+          rateLimit,
+        )
+        .describe(
+          `Request budgets that differ from the documented ones (${KNOWN_LIMITS.join(', ')}), or new ones.`,
+        ),
+      proxy: urlOrRef('http:', 'https:')
+        .exactOptional()
+        .describe('HTTP proxy for all requests to the exchange.'),
+      ca: text({ expected: 'the path of a file with certificates (PEM)', maxLength: 1000 })
+        .exactOptional()
+        .describe('Certificates of a certificate authority of your own, relative to this file (PEM).'),
+    },
+    { dialect: 'spec', ...READING_DEFAULTS, timeouts: {}, limits: {} },
+  ).describe('The exchange and how it answers.'),
+  READING_NAMES,
+);
 
-export const egressSchema = z.strictObject({
-  share: ratio({ max: 1, exclusive: 'min', bounds: 'above 0 and up to 100%' })
-    .prefault('100%')
-    .describe(
-      'Share of the budgets of its IP address that Breakwater may use, when others use the address too.',
-    ),
-  reserved: ratio({ max: 0.9, bounds: 'up to 90%' })
-    .prefault('20%')
-    .describe('Part of that share which only orders and cancels may use.'),
-  proxy: urlOrRef('http:', 'https:')
-    .optional()
-    .describe('HTTP proxy of this group instead of `exchange.proxy`.'),
-});
+export const exchangeOverrides = renamed(overrides(READINGS), READING_NAMES);
+
+/** Accounts behind one outgoing IP address share one request budget. */
+export const egressSchema = renamed(
+  z.strictObject({
+    share: ratio({ max: 1, exclusive: 'min', bounds: 'above 0 and up to 100%' })
+      .prefault('100%')
+      .describe(
+        'Share of the budgets of its IP address that Breakwater may use, when others use the address too.',
+      ),
+    reserved: ratio({ max: 0.9, bounds: 'up to 90%' })
+      .prefault('20%')
+      .describe('Part of that share which only orders and cancels may use.'),
+    proxy: urlOrRef('http:', 'https:')
+      .exactOptional()
+      .describe('HTTP proxy of this group instead of `exchange.proxy`.'),
+  }),
+  { reserved: 'reservedShare' },
+);
+
+/** `proxy`: the group's own, else the exchange's. */
+export type EgressSettings = Resolved<z.output<typeof egressSchema>>;
+
+type WrittenExchange = z.output<typeof exchangeSchema>;
+
+/** How the exchange is called; what it answers is read by the settings of accounts. */
+export type ExchangeSettings = Resolved<Pick<WrittenExchange, 'baseUrls' | 'dialect' | 'limits' | 'proxy'>> &
+  WrittenExchange['timeouts'] & {
+    /** PEM text of additional certificate authorities. */
+    readonly certificateAuthorities?: string;
+  };
+
+export function compileExchange(exchange: WrittenExchange, context: SecretContext): ExchangeSettings {
+  const { baseUrls, dialect, limits, timeouts: bounds, ca } = exchange;
+  const { proxy } = resolved(exchange, ['exchange'], context);
+  const certificates = ca === undefined ? undefined : readCertificates(ca, context);
+  if (bounds.callTimeoutMs < bounds.attemptTimeoutMs) {
+    const message = 'expected call to be at least as long as attempt, got a shorter time';
+    complain(context, ['exchange', 'timeouts', 'call'], 'wrong-value', message);
+  }
+  return {
+    baseUrls,
+    dialect,
+    limits,
+    ...bounds,
+    ...(proxy === undefined ? {} : { proxy }),
+    ...(certificates === undefined ? {} : { certificateAuthorities: certificates }),
+  };
+}
+
+function readCertificates(
+  written: string,
+  { document, surroundings, report }: SecretContext,
+): string | undefined {
+  const reading = surroundings.readFile(surroundings.resolvePath(document.file, written));
+  if (reading.kind === 'read' && reading.text.includes('-----BEGIN CERTIFICATE-----')) return reading.text;
+  const got = reading.kind === 'failed' ? reading.why : 'a file without "-----BEGIN CERTIFICATE-----"';
+  const message = `expected a file with certificates (PEM) at ${JSON.stringify(written)}, got ${got}`;
+  complain({ document, report }, ['exchange', 'ca'], 'wrong-value', message);
+  return undefined;
+}
+
+/** On what is written, so that other mistakes in the section do not hide it. */
+export function checkNewLimits({ document, report }: SecretContext): void {
+  const limits = nodeAt(document.root, ['exchange', 'limits']);
+  for (const [name, node] of limits?.children ?? []) {
+    if ((KNOWN_LIMITS as readonly unknown[]).includes(name)) continue;
+    if (['limit', 'period', 'paths'].every((key) => node.children.has(key))) continue;
+    const hint = didYouMean(suggest(String(name), KNOWN_LIMITS));
+    const message = `expected limit, period and paths for a budget of a new name, or one of ${KNOWN_LIMITS.join(', ')}, got ${describeText(String(name))}${hint}`;
+    report(problemAt(document, ['exchange', 'limits', name], { code: 'wrong-value', message, at: 'key' }));
+  }
+}

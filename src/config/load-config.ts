@@ -1,6 +1,5 @@
 import { compileConfig, type UncheckedConfig } from './compile-config.ts';
 import type { CompiledConfig } from './compiled-config.ts';
-import { deepFreeze } from './deep-freeze.ts';
 import { type Problem, sortProblems } from './problem.ts';
 import { sectionsSchema } from './root.ts';
 import type { RuleSet } from './rules/rule-sets.ts';
@@ -17,9 +16,7 @@ export type LoadResult =
 /** Reads, checks and compiles a config file. Never throws on what a file, a variable or a secret holds. */
 export function loadConfig(file: string, surroundings: ConfigSurroundings): LoadResult {
   const { config, problems } = examine(file, surroundings, 'error');
-  if (config === undefined || problems.some(({ severity }) => severity === 'error')) {
-    return { kind: 'refused', problems };
-  }
+  if (config === undefined) return { kind: 'refused', problems };
   return { kind: 'loaded', config: deepFreeze(withoutSources(config)), warnings: problems };
 }
 
@@ -37,11 +34,12 @@ export interface CheckedConfig {
 /** As `loadConfig`, but a secret that is not at hand is only a warning, and none is handed out. */
 export function checkConfig(file: string, surroundings: ConfigSurroundings): CheckedConfig {
   const { config, problems } = examine(file, surroundings, 'warning');
-  if (config === undefined || problems.some(({ severity }) => severity === 'error')) return { problems };
+  if (config === undefined) return { problems };
+  const { accounts, ruleSets } = config;
   return {
     problems,
-    accounts: config.accounts.map(({ id, settings, rules, watch }) => ({ id, settings, rules, watch })),
-    ruleSets: config.ruleSets,
+    accounts: accounts.map(({ id, settings, rules, watch }) => ({ id, settings, rules, watch })),
+    ruleSets,
   };
 }
 
@@ -61,12 +59,11 @@ export type UsableResult =
  */
 export function loadWithoutSecrets(file: string, surroundings: ConfigSurroundings): UsableResult {
   const { config, problems } = examine(file, surroundings, 'warning');
-  if (config === undefined || problems.some(({ severity }) => severity === 'error')) {
-    return { kind: 'refused', problems };
-  }
+  if (config === undefined) return { kind: 'refused', problems };
   return { kind: 'usable', config: deepFreeze(withoutSources(config)), problems };
 }
 
+/** `config` is absent when there is an error. */
 function examine(
   file: string,
   surroundings: ConfigSurroundings,
@@ -88,7 +85,8 @@ function examine(
   const config = compileConfig({ document: meant, surroundings, missing: missingSecrets, report });
   if (config !== undefined) for (const warning of warningsOf(config)) report(warning);
   const sorted = sortProblems(unique(problems), [file]);
-  return config === undefined ? { problems: sorted } : { config, problems: sorted };
+  const isRefused = config === undefined || sorted.some(({ severity }) => severity === 'error');
+  return isRefused ? { problems: sorted } : { config, problems: sorted };
 }
 
 /** Several accounts can meet the same mistake. */
@@ -107,4 +105,15 @@ function withoutSources(config: UncheckedConfig): CompiledConfig {
       ({ path: _path, written: _written, used: _used, isWhole: _isWhole, ...account }) => account,
     ),
   };
+}
+
+/** Freezes plain data through and through; class instances and functions are left to themselves. */
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  const plain = Array.isArray(value) || prototype === Object.prototype || prototype === null;
+  if (!plain) return value;
+  Object.freeze(value);
+  for (const inner of Object.values(value)) deepFreeze(inner);
+  return value;
 }

@@ -19,12 +19,12 @@ export const marketSchema = section(
       'What a reduction costs here: fee, half the spread and the slippage to expect. A reduction for the account as a whole begins where it brings most for its cost.',
     ),
     money: ticker()
-      .optional()
+      .exactOptional()
       .describe(
         'Currency in which the market settles; without it, what follows the last underscore of its name.',
       ),
     referencePrice: decimalText()
-      .optional()
+      .exactOptional()
       .describe(
         'A rough price; only `breakwater check` uses it, to judge whether the price step is fine enough.',
       ),
@@ -33,5 +33,3 @@ export const marketSchema = section(
 );
 
 export const marketsSchema = z.record(marketGlob(), marketSchema);
-
-export type MarketEntry = z.output<typeof marketSchema>;

@@ -2,7 +2,7 @@ import { accountSchema, type RuleUse, ruleUseSchema, type WrittenAccount } from 
 import { formatPath, type Path } from './problem.ts';
 import { ROOT_KEYS } from './root.ts';
 import type { SecretContext } from './secrets.ts';
-import { didYouMean, problemAt, readShape, readSound } from './shape/read.ts';
+import { complain, didYouMean, readShape, readSound } from './shape/read.ts';
 import { suggest } from './suggest.ts';
 import { isMapping, nodeAt, type YamlDocument } from './yaml/document.ts';
 import { describeText } from './yaml/value.ts';
@@ -38,13 +38,13 @@ export function readAccounts(
     const first = typeof id === 'string' ? firstOf.get(id) : undefined;
     if (typeof id === 'string' && first !== undefined) {
       const message = `expected a different id for each account, got ${describeText(id)} again (first at ${formatPath(first)})`;
-      report(problemAt(document, [...path, 'id'], { code: 'duplicate-id', message }));
+      complain({ document, report }, [...path, 'id'], 'duplicate-id', message);
     } else if (typeof id === 'string') firstOf.set(id, path);
     const group = account?.egress ?? nodeAt(document.root, [...path, 'egress'])?.value;
     if (groups !== undefined && typeof group === 'string' && !groups.has(group)) {
       const hint = didYouMean(suggest(group, groups));
       const message = `expected an egress group (${[...groups].join(', ')}), got ${describeText(group)}${hint}`;
-      report(problemAt(document, [...path, 'egress'], { code: 'unknown-reference', message }));
+      complain({ document, report }, [...path, 'egress'], 'unknown-reference', message);
     }
     const { uses, allUsesRead } = readUses(document, path);
     return account === undefined ? { path, uses, allUsesRead } : { path, account, uses, allUsesRead };

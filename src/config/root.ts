@@ -1,17 +1,17 @@
 import { z } from 'zod';
 import { accountSchema } from './accounts.ts';
 import { actingSchema, cadenceSchema } from './acting.ts';
-import { channelsSchema, notifySchema } from './channels.ts';
+import { channelsSchema } from './channels.ts';
 import { depositLinkSchema } from './deposit-link.ts';
 import { egressSchema, exchangeSchema } from './exchange.ts';
 import { marketsSchema } from './markets.ts';
-import { redisSchema } from './redis.ts';
+import { notifySchema } from './notify.ts';
 import { modeSchema, ruleSchema } from './rules/rule.ts';
+import { urlOrRef } from './shape/references.ts';
 import { name } from './shape/scalars.ts';
+import { section } from './shape/shape.ts';
 import { stressSchema } from './stress.ts';
 import { logSchema, webSchema } from './web.ts';
-
-export const egressGroupsSchema = z.record(name('a group name'), egressSchema);
 
 /**
  * Every key of a config file with its shape, default and description: what the loader reads by and what the
@@ -23,9 +23,22 @@ export const ROOT_KEYS = {
     .describe(
       '`observe`: judge, and record the exact orders it would send. `enforce`: send them. Accounts and rules can differ.',
     ),
-  exchange: exchangeSchema.describe('The exchange and how it answers.'),
-  redis: redisSchema.prefault({}).describe('The Redis server that holds queues and state.'),
-  egress: egressGroupsSchema
+  exchange: exchangeSchema,
+  redis: section(
+    {
+      url: urlOrRef('redis:', 'rediss:').describe(
+        'Address of the Redis server; with a password, as a reference.',
+      ),
+      prefix: name('a prefix').describe(
+        'First part of every key, so that several installations can share a server.',
+      ),
+    },
+    { url: 'redis://127.0.0.1:6379', prefix: 'breakwater' },
+  )
+    .prefault({})
+    .describe('The Redis server that holds queues and state.'),
+  egress: z
+    .record(name('a group name'), egressSchema)
     .prefault({ default: {} })
     .describe('Groups of accounts by outgoing IP address; request budgets are counted per group.'),
   markets: marketsSchema
@@ -44,12 +57,12 @@ export const ROOT_KEYS = {
   web: webSchema.prefault({}).describe('The HTTP server for the status page, the API, metrics and health.'),
   log: logSchema.prefault({}).describe("The daemon's log, on standard error."),
   depositLink: depositLinkSchema
-    .optional()
+    .exactOptional()
     .describe(
       'Links at which a person pays fiat in to bring a credit line back, offered on the status page for accounts whose credit lines are watched. The endpoint needs access enabled by support.',
     ),
   stress: stressSchema
-    .optional()
+    .exactOptional()
     .describe(
       'Plays crashes against what the accounts hold, on a schedule, and shows the outcome on the status page and in /metrics (docs/replay.md). Sends nothing to the exchange.',
     ),

@@ -1,97 +1,81 @@
 import type { Path } from './problem.ts';
 import { Secret } from './secret.ts';
-import { problemAt, type Report } from './shape/read.ts';
-import type { SecretRef, UrlOrRef } from './shape/references.ts';
+import { complain, problemAt, type Reporting, warningAt } from './shape/read.ts';
+import { Reference } from './shape/references.ts';
+import { protocolsInWords } from './shape/scalars.ts';
 import type { ConfigSurroundings } from './surroundings.ts';
-import type { YamlDocument } from './yaml/document.ts';
 
-export interface SecretContext {
-  readonly document: YamlDocument;
+export interface SecretContext extends Reporting {
   readonly surroundings: ConfigSurroundings;
   /** `warning` for checking a config where its secrets are not at hand. */
   readonly missing: 'error' | 'warning';
-  readonly report: Report;
+}
+
+type ReferenceKey<T> = { [K in keyof T]-?: Reference extends T[K] ? K : never }[keyof T];
+
+/** A section with secrets for references; one is absent only where the config is checked without its secrets. */
+export type Resolved<T> = T extends unknown
+  ? Omit<T, ReferenceKey<T>> & { readonly [K in ReferenceKey<T>]?: Secret }
+  : never;
+
+/** Resolves the references of a mapping that is written at `path`. Those that cannot be had (reported) are left out. */
+export function resolved<T extends object>(written: T, path: Path, context: SecretContext): Resolved<T> {
+  const entries = Object.entries(written).flatMap(([key, value]): readonly (readonly [string, unknown])[] => {
+    if (!(value instanceof Reference)) return [[key, value]];
+    const secret = resolveSecret(value, [...path, key], context);
+    return secret === undefined ? [] : [[key, secret]];
+  });
+  return Object.fromEntries(entries) as Resolved<T>;
 }
 
 /** The value that a reference stands for; `undefined` when it cannot be had (reported). */
-export function resolveSecret(ref: SecretRef, path: Path, context: SecretContext): Secret | undefined {
-  const value = resolveText(ref, path, context);
+export function resolveSecret(reference: Reference, path: Path, context: SecretContext): Secret | undefined {
+  const { source, protocols } = reference;
+  if (source.kind === 'plain') return new Secret(source.url);
+  const value = resolveText(reference, path, context);
   if (value === undefined) return undefined;
-  if (/[\r\n\0]/.test(value)) {
-    complain(context, path, 'error', 'expected one line, got several (not repeated here)');
-    return undefined;
-  }
-  return new Secret(value);
+  const message = /[\r\n\0]/.test(value)
+    ? 'expected one line, got several (not repeated here)'
+    : protocols !== undefined && !(URL.canParse(value) && protocols.includes(new URL(value).protocol))
+      ? `expected an address that starts with ${protocolsInWords(protocols)} behind it, got another text`
+      : undefined;
+  if (message === undefined) return new Secret(value);
+  complain(context, path, 'secret-missing', message);
+  return undefined;
 }
 
 /** Lines of a referenced text, without empty ones and comments (#). */
 export function resolveLines(
-  ref: SecretRef,
+  reference: Reference,
   path: Path,
   context: SecretContext,
 ): readonly string[] | undefined {
-  return resolveText(ref, path, context)
+  return resolveText(reference, path, context)
     ?.split(/[\r\n,]+/)
     .map((line) => line.replace(/#.*$/, '').trim())
     .filter((line) => line !== '');
 }
 
-export function resolveUrl(
-  ref: UrlOrRef,
-  path: Path,
-  protocols: readonly string[],
-  context: SecretContext,
-): Secret | undefined {
-  if (ref.kind === 'plain') return new Secret(ref.url);
-  const secret = resolveSecret(ref, path, context);
-  if (secret === undefined) return undefined;
-  const text = secret.reveal();
-  if (URL.canParse(text) && protocols.includes(new URL(text).protocol)) return secret;
-  const shown = protocols.map((protocol) => `${protocol}//`).join(' or ');
-  complain(
-    context,
-    path,
-    'error',
-    `expected an address that starts with ${shown} behind it, got another text`,
-  );
-  return undefined;
-}
-
-function resolveText(ref: SecretRef, path: Path, context: SecretContext): string | undefined {
-  if (ref.kind === 'env') {
-    const value = context.surroundings.env[ref.name]?.trim();
+function resolveText({ source }: Reference, path: Path, context: SecretContext): string | undefined {
+  const missing = (message: string): undefined => {
+    const problem = problemAt(context.document, path, { code: 'secret-missing', message });
+    context.report({ ...problem, severity: context.missing });
+  };
+  if (source.kind === 'plain') return source.url;
+  if (source.kind === 'env') {
+    const value = context.surroundings.env[source.name]?.trim();
     if (value !== undefined && value !== '') return value;
     const got = value === undefined ? 'it is not set' : 'it is empty';
-    complain(
-      context,
-      path,
-      context.missing,
-      `expected a value in the environment variable ${ref.name}, got none: ${got}`,
-    );
-    return undefined;
+    return missing(`expected a value in the environment variable ${source.name}, got none: ${got}`);
   }
-  const file = context.surroundings.resolvePath(context.document.file, ref.path);
+  const file = context.surroundings.resolvePath(context.document.file, source.path);
   const reading = context.surroundings.readFile(file);
-  if (reading.kind === 'failed') {
-    complain(context, path, context.missing, `expected a readable file ${ref.path}, got ${reading.why}`);
-    return undefined;
-  }
+  if (reading.kind === 'failed')
+    return missing(`expected a readable file ${source.path}, got ${reading.why}`);
   if (reading.worldReadable) {
-    context.report(
-      problemAt(context.document, path, {
-        severity: 'warning',
-        code: 'secret-world-readable',
-        message: `expected a secret file that only its owner can read, got one that everybody on this machine can: chmod 600 ${ref.path}`,
-      }),
-    );
+    const message = `expected a secret file that only its owner can read, got one that everybody on this machine can: chmod 600 ${source.path}`;
+    context.report(warningAt(context.document, path, 'secret-world-readable', message));
   }
   const value = reading.text.trim();
-  if (value !== '') return value;
-  complain(context, path, context.missing, `expected a value in the file ${ref.path}, got an empty file`);
-  return undefined;
-}
-
-function complain(context: SecretContext, path: Path, severity: 'error' | 'warning', message: string): void {
-  const found = problemAt(context.document, path, { code: 'secret-missing', message });
-  context.report(severity === 'error' ? found : { ...found, severity });
+  return value === '' ? missing(`expected a value in the file ${source.path}, got an empty file`) : value;
 }

@@ -1,9 +1,8 @@
 import { validateDetailed } from 'node-cron';
 import type { z } from 'zod';
-import type { CompiledStress } from './compiled-config.ts';
 import { timeZone } from './rules/active-window.ts';
 import { duration, oneOf, scalar } from './shape/scalars.ts';
-import { list, section } from './shape/shape.ts';
+import { list, renamed, section } from './shape/shape.ts';
 import { describeText } from './yaml/value.ts';
 
 /** Scenarios that can be scheduled: those of the library (test/replay/scenarios compares). */
@@ -44,37 +43,41 @@ function cronText(): z.ZodType<string> {
   });
 }
 
-export const stressSchema = section(
-  {
-    at: cronText().describe(
-      'When, in cron form: minute, hour, day of the month, month, day of the week (with six fields, seconds come first).',
-    ),
-    tz: timeZone().describe('Time zone of `at`, summer time included.'),
-    scenarios: list(oneOf(...SCHEDULED_SCENARIOS), 1).describe(
-      'What is played; `breakwater stress --list` describes each. Slow stretches are shortened.',
-    ),
-    conditions: list(oneOf('calm', 'crash'), 1).describe(
-      'How well the exchange works meanwhile; each scenario is played under each.',
-    ),
-    timeLimit: duration({ minMs: 10_000, maxMs: 3_600_000, bounds: 'from 10s to 1h' }).describe(
-      'A run that takes longer is ended; what it had finished is shown, and that it is not complete.',
-    ),
-  },
-  {
-    tz: 'UTC',
-    scenarios: ['shock-down-20', '2020-03-12', '2025-10-10', 'rally'],
-    conditions: ['crash'],
-    timeLimit: '10m',
-  },
+/** Each once. */
+function several<const T extends string>(words: readonly T[], description: string): z.ZodType<readonly T[]> {
+  return list(oneOf(...words), 1)
+    .describe(description)
+    .transform((written) => [...new Set(written)]);
+}
+
+export const stressSchema = renamed(
+  section(
+    {
+      at: cronText().describe(
+        'When, in cron form: minute, hour, day of the month, month, day of the week (with six fields, seconds come first).',
+      ),
+      tz: timeZone().describe('Time zone of `at`, summer time included.'),
+      scenarios: several(
+        SCHEDULED_SCENARIOS,
+        'What is played; `breakwater stress --list` describes each. Slow stretches are shortened.',
+      ),
+      conditions: several(
+        ['calm', 'crash'],
+        'How well the exchange works meanwhile; each scenario is played under each.',
+      ),
+      timeLimit: duration({ minMs: 10_000, maxMs: 3_600_000, bounds: 'from 10s to 1h' }).describe(
+        'A run that takes longer is ended; what it had finished is shown, and that it is not complete.',
+      ),
+    },
+    {
+      tz: 'UTC',
+      scenarios: ['shock-down-20', '2020-03-12', '2025-10-10', 'rally'],
+      conditions: ['crash'],
+      timeLimit: '10m',
+    },
+  ),
+  { tz: 'timeZone', timeLimit: 'timeLimitMs' },
 );
 
-export function compileStress(written: z.output<typeof stressSchema>): CompiledStress {
-  const { at, tz, scenarios, conditions, timeLimit } = written;
-  return {
-    at,
-    timeZone: tz,
-    scenarios: [...new Set(scenarios)],
-    conditions: [...new Set(conditions)],
-    timeLimitMs: timeLimit,
-  };
-}
+/** A stress test on a schedule; `at` in cron form. */
+export type CompiledStress = z.output<typeof stressSchema>;

@@ -1,5 +1,9 @@
+import type { z } from 'zod';
+import type { Secret } from './secret.ts';
+import { type Resolved, resolved, type SecretContext } from './secrets.ts';
+import { complain } from './shape/read.ts';
 import { secretRef } from './shape/references.ts';
-import { number, oneOf, text, url } from './shape/scalars.ts';
+import { baseUrl, number, oneOf, text } from './shape/scalars.ts';
 import { list, section } from './shape/shape.ts';
 
 const hostText = (expected: string): ReturnType<typeof text> =>
@@ -14,17 +18,17 @@ export const webSchema = section(
       'Its port; 0 takes a free one, which the log names.',
     ),
     token: secretRef()
-      .optional()
+      .exactOptional()
       .describe(
         'Read token, at least 16 characters: readers send `Authorization: Bearer ...`. /healthz, the bare answer of /readyz and the files of the status page need none; the page asks for it.',
       ),
     controlToken: secretRef()
-      .optional()
+      .exactOptional()
       .describe(
         'Control token, at least 16 characters: who has it may pause, resume, silence, make deposit links and change queues through the page and the API, and may read. Without it nothing can be changed there.',
       ),
-    publicUrl: url('https:', 'http:')
-      .optional()
+    publicUrl: baseUrl('https:', 'http:')
+      .exactOptional()
       .describe(
         'Address under which people reach it; notifications then link to the page of what they are about.',
       ),
@@ -46,3 +50,34 @@ export const logSchema = section(
   },
   { level: 'info', format: 'auto' },
 );
+
+/** Absent `controlToken`: nothing can be changed through the server. Absent `token`: it has a loopback address. */
+export type WebSettings = Resolved<z.output<typeof webSchema>>;
+export type LogSettings = z.output<typeof logSchema>;
+
+const MIN_TOKEN_LENGTH = 16;
+
+export function compileWeb(written: z.output<typeof webSchema>, context: SecretContext): WebSettings {
+  const web = resolved(written, ['web'], context);
+  const { host, token, controlToken } = web;
+  const checkLength = (key: string, secret: Secret | undefined): void => {
+    if (secret === undefined || secret.reveal().length >= MIN_TOKEN_LENGTH) return;
+    const message = `expected a token of at least ${MIN_TOKEN_LENGTH} characters, got a shorter one`;
+    complain(context, ['web', key], 'wrong-value', message);
+  };
+  checkLength('token', token);
+  checkLength('controlToken', controlToken);
+  if (token !== undefined && controlToken?.equals(token) === true) {
+    const message = 'expected another token than web.token, whose owners may only read, got the same';
+    complain(context, ['web', 'controlToken'], 'wrong-value', message);
+  }
+  if (written.token === undefined && !isLoopback(host)) {
+    const message = `expected web.token, since everybody who reaches ${host} could read it, got none`;
+    complain(context, ['web', 'host'], 'missing-key', message);
+  }
+  return web;
+}
+
+function isLoopback(host: string): boolean {
+  return /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1)$/.test(host);
+}

@@ -66,7 +66,7 @@ async function examineAddresses(
 }
 
 function proxyOf({ exchange, egress }: CompiledConfig, group: string): string | undefined {
-  return (egress[group]?.proxyUrl ?? exchange.proxyUrl)?.reveal();
+  return (egress[group]?.proxy ?? exchange.proxy)?.reveal();
 }
 
 interface Way {

@@ -1,23 +1,21 @@
 import type { Message } from '../core/ports/delivery.ts';
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
-import { type HttpSender, httpFailure, safeWords } from './http-sender.ts';
+import { type ChannelParts, httpFailure, safeWords } from './http-sender.ts';
 import { assetOf, type LinkTemplate, wordingOf } from './message-layout.ts';
 
 export interface AlertmanagerOptions {
-  readonly name: string;
   /** All instances of a cluster, without a slash at the end: they do not pass alerts on to each other. */
   readonly urls: readonly string[];
   /** Value of the Authorization header. */
   readonly authorization?: string;
   /** An alert that is not told again ends by itself after this: longer than it takes to be reminded. */
   readonly expireAfterMs: number;
-  readonly links: readonly LinkTemplate[];
-  readonly http: HttpSender;
 }
 
 /** Alertmanager's API v2, `POST /api/v2/alerts`. Delivered when at least one instance has it, as Prometheus does. */
-export function createAlertmanager(options: AlertmanagerOptions): Channel {
-  const { name, urls, authorization, http } = options;
+export function createAlertmanager(options: AlertmanagerOptions, parts: ChannelParts): Channel {
+  const { urls, authorization, expireAfterMs } = options;
+  const { name, links, http } = parts;
   const headers: Readonly<Record<string, string>> = authorization === undefined ? {} : { authorization };
   // `Bearer x`: x alone is the secret.
   const secrets = authorization === undefined ? [] : [authorization, ...authorization.split(' ').slice(1)];
@@ -25,7 +23,7 @@ export function createAlertmanager(options: AlertmanagerOptions): Channel {
     name,
     type: 'alertmanager',
     async send(outgoing, signal): Promise<DeliveryAttempt> {
-      const body = JSON.stringify(alertmanagerPayload(outgoing, options));
+      const body = JSON.stringify(alertmanagerPayload(outgoing, links, expireAfterMs));
       const attempts = await Promise.all(
         urls.map(async (url): Promise<DeliveryAttempt> => {
           const result = await http.post({ url: `${url}/api/v2/alerts`, headers, body }, signal);
@@ -56,12 +54,13 @@ function best(attempts: readonly DeliveryAttempt[]): DeliveryAttempt {
  */
 export function alertmanagerPayload(
   outgoing: Outgoing,
-  options: Pick<AlertmanagerOptions, 'links' | 'expireAfterMs'>,
+  links: readonly LinkTemplate[],
+  expireAfterMs: number,
 ): readonly Readonly<Record<string, unknown>>[] {
   const { message } = outgoing;
-  const wording = wordingOf(outgoing, options.links);
+  const wording = wordingOf(outgoing, links);
   const [link] = wording.links;
-  const endsAtMs = message.kind === 'resolved' ? message.atMs : message.atMs + options.expireAfterMs;
+  const endsAtMs = message.kind === 'resolved' ? message.atMs : message.atMs + expireAfterMs;
   return [
     {
       labels: labelsOf(message),

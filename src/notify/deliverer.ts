@@ -11,7 +11,7 @@ import type {
 } from '../core/ports/delivery.ts';
 import type { Outgoing } from './channel.ts';
 import { LOG_CHANNEL } from './log-channel.ts';
-import { deliverInThread, type OpenChannel, threadOf } from './thread.ts';
+import { deliverInThread, type OpenChannel, type ThreadContext, threadOf } from './thread.ts';
 
 export interface DelivererOptions {
   /** In the order in which they stand in for each other; the log last. */
@@ -25,6 +25,7 @@ export interface DelivererOptions {
 }
 
 export function createDeliverer(options: DelivererOptions): Deliverer {
+  const { receipts, clock, random } = options;
   const byName = new Map(options.opened.map((open) => [open.channel.name, open]));
   const unstored = new Map<string, Receipt>();
   let undertakings = 0;
@@ -33,17 +34,18 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
       signal?.throwIfAborted();
       const owner = `${options.instance}/${++undertakings}`;
       const one = async (name: string, insteadOf: Outgoing['insteadOf']): Promise<ChannelReport> => {
-        const delivery = await deliverOne(message, byName.get(name), name, insteadOf, {
-          ...options,
-          owner,
-          unstored,
-          signal,
-        });
+        const open = byName.get(name);
+        const onRetry: ThreadContext['onRetry'] = (reason, inMs) =>
+          safely(() => options.observer?.onRetry?.(message, name, reason, inMs));
+        const context = { receipts, clock, random, owner, unstored, onRetry };
         const report: ChannelReport = {
           channel: name,
-          type: byName.get(name)?.channel.type ?? 'unknown',
+          type: open?.channel.type ?? 'unknown',
           insteadOf: insteadOf.map(({ channel }) => channel),
-          delivery,
+          delivery:
+            open === undefined
+              ? NO_SUCH_CHANNEL
+              : await deliverInThread(message, open, insteadOf, context, signal),
         };
         safely(() => options.observer?.onDelivery?.(message, report));
         return report;
@@ -57,30 +59,15 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   };
 }
 
-interface OneContext extends DelivererOptions {
-  readonly owner: string;
-  readonly unstored: Map<string, Receipt>;
-  readonly signal: AbortSignal | undefined;
-}
+const NO_SUCH_CHANNEL: Delivery = {
+  kind: 'failed',
+  reason: 'noSuchChannel',
+  words: 'no channel of this name is configured',
+  attempts: 0,
+  durationMs: 0,
+};
 
-async function deliverOne(
-  message: Message,
-  open: OpenChannel | undefined,
-  name: string,
-  insteadOf: Outgoing['insteadOf'],
-  { receipts, clock, random, owner, unstored, observer, signal }: OneContext,
-): Promise<Delivery> {
-  if (open === undefined) {
-    const words = 'no channel of this name is configured';
-    return { kind: 'failed', reason: 'noSuchChannel', words, attempts: 0, durationMs: 0 };
-  }
-  const onRetry = (reason: Parameters<NonNullable<DeliveryObserver['onRetry']>>[2], inMs: number): void =>
-    safely(() => observer?.onRetry?.(message, name, reason, inMs));
-  const context = { receipts, clock, random, owner, unstored, onRetry };
-  return await deliverInThread(message, open, insteadOf, context, signal);
-}
-
-/** Those named, and for what goes on those who were told of its beginning instead of others. */
+/** The channels named; for what goes on also those that were told of its beginning instead of others. */
 async function targetsOf(
   message: Message,
   { opened, receipts }: DelivererOptions,

@@ -1,5 +1,6 @@
 import { Agent, type Dispatcher, ProxyAgent, request } from 'undici';
 import type { DeliveryAttempt } from './channel.ts';
+import type { LinkTemplate } from './message-layout.ts';
 
 /** What a receiver said; the body cut off at `MAX_REPLY_BYTES`. */
 export interface HttpReply {
@@ -27,8 +28,16 @@ export interface HttpSender {
 export interface HttpOptions {
   readonly timeoutMs: number;
   /** May hold a password. */
-  readonly proxyUrl?: string;
+  readonly proxy?: string;
   /** For dates in Retry-After. */
+  readonly nowMs: () => number;
+}
+
+/** What every channel over HTTP is opened with; its own options come before. */
+export interface ChannelParts {
+  readonly name: string;
+  readonly links: readonly LinkTemplate[];
+  readonly http: HttpSender;
   readonly nowMs: () => number;
 }
 
@@ -36,7 +45,7 @@ const MAX_REPLY_BYTES = 16_384;
 const MAX_RETRY_AFTER_MS = 3_600_000;
 
 /** POSTs with a bound on time and size; redirects are not followed, since a signed or secret body would leak. */
-export function createHttpSender({ timeoutMs, proxyUrl, nowMs }: HttpOptions): HttpSender {
+export function createHttpSender({ timeoutMs, proxy, nowMs }: HttpOptions): HttpSender {
   const options = {
     connections: 4,
     pipelining: 1,
@@ -44,7 +53,7 @@ export function createHttpSender({ timeoutMs, proxyUrl, nowMs }: HttpOptions): H
     connect: { timeout: timeoutMs },
   };
   const dispatcher: Dispatcher =
-    proxyUrl === undefined ? new Agent(options) : new ProxyAgent({ ...options, uri: proxyUrl });
+    proxy === undefined ? new Agent(options) : new ProxyAgent({ ...options, uri: proxy });
   return {
     async post({ url, headers, body }, signal) {
       const timeout = AbortSignal.timeout(timeoutMs);
@@ -68,7 +77,7 @@ export function createHttpSender({ timeoutMs, proxyUrl, nowMs }: HttpOptions): H
         return timeout.aborted ? timedOut(timeoutMs) : lostConnection(error);
       }
     },
-    // Whoever waits for a reply has given up by now.
+    // Nobody waits for a reply any more.
     close: () => dispatcher.destroy(),
   };
 }

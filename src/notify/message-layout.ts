@@ -9,18 +9,9 @@ export interface Wording {
   readonly title: string;
   /** Whole sentences. */
   readonly lines: readonly string[];
-  readonly facts: readonly Fact[];
-  readonly links: readonly Link[];
-}
-
-export interface Fact {
-  readonly name: string;
-  readonly text: string;
-}
-
-export interface Link {
-  readonly title: string;
-  readonly url: string;
+  readonly facts: readonly { readonly name: string; readonly text: string }[];
+  /** With nothing left to fill in. */
+  readonly links: readonly LinkTemplate[];
 }
 
 /** `url` with `{account}`, `{rule}`, `{subject}`, `{market}`, `{episode}`, `{severity}`, `{key}` and `{page}` in it. */
@@ -28,17 +19,6 @@ export interface LinkTemplate {
   readonly title: string;
   readonly url: string;
 }
-
-export const LINK_PLACEHOLDERS = [
-  'account',
-  'rule',
-  'subject',
-  'market',
-  'episode',
-  'severity',
-  'key',
-  'page',
-] as const;
 
 const STATE_WORDS: Readonly<Record<Message['kind'], string>> = {
   firing: 'firing',
@@ -133,22 +113,22 @@ function cureLines(cures: readonly CureFigures[]): readonly string[] {
   ];
 }
 
-function factsOf(message: Message): readonly Fact[] {
+function factsOf(message: Message): Wording['facts'] {
   if (message.kind === 'test') return [{ name: 'time', text: timeWords(message.atMs) }];
   const labels = Object.entries(message.labels).map(([name, value]) => `${name}=${value}`);
-  const facts: readonly (readonly [string, string])[] = [
-    ['account', message.accountId],
-    ['rule', message.ruleId],
-    ['subject', subjectWords(message)],
-    ['severity', message.severity],
-    ['mode', message.mode],
-    ['since', message.kind === 'alarm' ? '' : timeWords(message.sinceMs)],
-    [message.kind === 'resolved' ? 'resolved' : 'time', timeWords(message.atMs)],
-    ['lasted', message.kind === 'firing' || message.kind === 'alarm' ? '' : lastedWords(message)],
-    ['stage', message.stage > 0 && message.kind === 'firing' ? String(message.stage) : ''],
-    ['labels', labels.join(', ')],
-  ];
-  return facts.filter(([, text]) => text !== '').map(([name, text]) => ({ name, text }));
+  const { kind } = message;
+  return [
+    { name: 'account', text: message.accountId },
+    { name: 'rule', text: message.ruleId },
+    { name: 'subject', text: subjectWords(message) },
+    { name: 'severity', text: message.severity },
+    { name: 'mode', text: message.mode },
+    { name: 'since', text: kind === 'alarm' ? '' : timeWords(message.sinceMs) },
+    { name: kind === 'resolved' ? 'resolved' : 'time', text: timeWords(message.atMs) },
+    { name: 'lasted', text: kind === 'firing' || kind === 'alarm' ? '' : lastedWords(message) },
+    { name: 'stage', text: message.stage > 0 && kind === 'firing' ? String(message.stage) : '' },
+    { name: 'labels', text: labels.join(', ') },
+  ].filter(({ text }) => text !== '');
 }
 
 /** To the second, in UTC, as in `2026-01-31 23:59:59 UTC`. */
@@ -164,30 +144,19 @@ function lastedWords({ sinceMs, atMs }: Message): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-function linksOf(message: Message, templates: readonly LinkTemplate[]): readonly Link[] {
-  const values: Readonly<Record<(typeof LINK_PLACEHOLDERS)[number], string>> = {
-    account: message.accountId,
-    rule: message.ruleId,
-    subject: message.subject,
-    market: message.market ?? '',
-    episode: String(message.episode),
-    severity: message.severity,
-    key: message.key,
-    page: pageOf(message),
-  };
+function linksOf(message: Message, templates: readonly LinkTemplate[]): readonly LinkTemplate[] {
+  // Only `page` is a path; all others are values in one.
+  const { accountId: account, ruleId: rule, subject, market = '', episode, severity, key } = message;
+  const values = Object.entries({ account, rule, subject, market, episode, severity, key });
+  const texts = new Map(values.map(([name, value]) => [name, encodeURIComponent(value)]));
+  texts.set('page', pageOf(message));
   return templates.map(({ title, url }) => ({
     title,
-    url: url.replaceAll(/\{(\w+)\}/g, (whole, name: string) =>
-      !Object.hasOwn(values, name)
-        ? whole
-        : name === 'page'
-          ? values.page
-          : encodeURIComponent(values[name as keyof typeof values]),
-    ),
+    url: url.replaceAll(/\{(\w+)\}/g, (whole, name: string) => texts.get(name) ?? whole),
   }));
 }
 
-/** Where the status page tells of what a message is about; a path, ready for an address. */
+/** The path of the status page on what a message is about. */
 function pageOf({ kind, accountId, subject }: Message): string {
   if (kind === 'test') return '/';
   const account = `/accounts/${encodeURIComponent(accountId)}`;
@@ -196,7 +165,6 @@ function pageOf({ kind, accountId, subject }: Message): string {
   return of === 'creditLine' ? `${account}/credit-lines/${encodeURIComponent(subject)}` : account;
 }
 
-/** The whole of it as plain text. */
 export function plainText(wording: Wording): string {
   return [
     wording.title,

@@ -1,20 +1,17 @@
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
-import { failed, type HttpReply, type HttpSender, httpFailure, safeWords } from './http-sender.ts';
+import { type ChannelParts, failed, type HttpReply, httpFailure, safeWords } from './http-sender.ts';
 import { cut, type LinkTemplate, wordingOf } from './message-layout.ts';
 
 export interface SlackOptions {
-  readonly name: string;
-  /** Whoever has it can write to the channel: a secret. */
-  readonly url: string;
-  readonly links: readonly LinkTemplate[];
-  readonly http: HttpSender;
+  /** A secret: it is all that is needed to write to the channel. */
+  readonly url?: string;
 }
 
 /**
  * Slack's incoming webhooks, and what takes the same payload (Mattermost, Rocket.Chat, Discord's `/slack`
  * addresses): a text and one attachment, as blocks are Slack's alone.
  */
-export function createSlack({ name, url, links, http }: SlackOptions): Channel {
+export function createSlack({ url = '' }: SlackOptions, { name, links, http }: ChannelParts): Channel {
   return {
     name,
     type: 'slack',

@@ -1,24 +1,23 @@
 import type { Message, Receipts } from '../core/ports/delivery.ts';
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
-import { failed, type HttpReply, type HttpSender, httpFailure, safeWords } from './http-sender.ts';
+import { type ChannelParts, failed, type HttpReply, httpFailure, safeWords } from './http-sender.ts';
 import { cut, type LinkTemplate, wordingOf } from './message-layout.ts';
 
 export interface TelegramOptions {
-  readonly name: string;
   /** Of the Bot API, without a slash at the end: Telegram's own or a local Bot API server. */
   readonly apiUrl: string;
-  readonly token: string;
+  readonly token?: string;
   /** Number of a chat, or `@name` of a public channel. */
   readonly chat: string;
   /** Topic of a forum. */
   readonly topic?: number;
-  readonly links: readonly LinkTemplate[];
-  readonly http: HttpSender;
 }
 
 /** Telegram's Bot API, method `sendMessage`. Later messages of an episode answer to its first one. */
-export function createTelegram(options: TelegramOptions): Channel {
-  const { name, apiUrl, token, links, http } = options;
+export function createTelegram(
+  { token = '', apiUrl, ...options }: TelegramOptions,
+  { name, links, http }: ChannelParts,
+): Channel {
   const url = `${apiUrl}/bot${token}/sendMessage`;
   let { chat } = options;
   const post = async (outgoing: Outgoing, signal?: AbortSignal): Promise<Verdict> => {

@@ -47,32 +47,31 @@ export async function deliverInThread(
   signal?: AbortSignal,
 ): Promise<Delivery> {
   const { clock } = context;
+  const thread = threadOf(message, open.channel.name);
   const startedMs = clock.monotonicMs();
   const deadlineMs = startedMs + open.limits.giveUpAfterMs;
   let attempts = 0;
   let last: Failure = { reason: 'backlog', words: 'its turn did not come in time' };
   const gaveUp = async (failure: Failure): Promise<Delivery> => {
-    await recordFailure(message, open, failure, context);
+    const final = message.kind === 'resolved';
+    const receipt: Receipt = { kind: 'failed', atMs: clock.nowMs(), final, ...failure };
+    await context.receipts.settle(thread, context.owner, { [message.id]: receipt });
     return { kind: 'failed', ...failure, attempts, durationMs: clock.monotonicMs() - startedMs };
   };
   for (;;) {
     if (!(await open.pace.turn(rankOf(message), deadlineMs, signal))) return await gaveUp(last);
     const held = await holdThread(message, open, deadlineMs, context, signal);
     if (held === undefined) return await gaveUp(last);
-    const settled = settledBefore(message, held, context.unstored.get(storedKey(message, open)));
+    const settled = settledBefore(message, held, context.unstored.get(`${thread}/${message.id}`));
     if (settled !== undefined) {
-      await context.receipts.settle(threadOf(message, open.channel.name), context.owner, {});
+      await context.receipts.settle(thread, context.owner, {});
       return settled;
     }
     attempts++;
     const attempt = await sendHeld(message, open, held, insteadOf, context, signal);
     if (attempt.kind === 'delivered') {
-      return {
-        kind: 'delivered',
-        atMs: clock.nowMs(),
-        attempts,
-        durationMs: clock.monotonicMs() - startedMs,
-      };
+      const durationMs = clock.monotonicMs() - startedMs;
+      return { kind: 'delivered', atMs: clock.nowMs(), attempts, durationMs };
     }
     last = { reason: attempt.reason, words: attempt.words };
     if (attempt.retryAfterMs !== undefined) open.pace.block(attempt.retryAfterMs);
@@ -131,10 +130,6 @@ function remember(unstored: Map<string, Receipt>, key: string, receipt: Receipt)
   unstored.set(key, receipt);
 }
 
-function storedKey(message: Message, { channel }: OpenChannel): string {
-  return `${threadOf(message, channel.name)}/${message.id}`;
-}
-
 /** What earlier deliveries in the thread say about this one; `undefined`: send it. */
 function settledBefore(
   message: Message,
@@ -173,22 +168,6 @@ async function holdThread(
 /** One attempt may take two requests (Telegram: a group that moved). */
 const ATTEMPT_REQUESTS = 2;
 const BUSY_POLL_MS = 200;
-
-async function recordFailure(
-  message: Message,
-  { channel }: OpenChannel,
-  { reason, words }: Failure,
-  { receipts, owner, clock }: ThreadContext,
-): Promise<void> {
-  const receipt: Receipt = {
-    kind: 'failed',
-    atMs: clock.nowMs(),
-    final: message.kind === 'resolved',
-    reason,
-    words,
-  };
-  await receipts.settle(threadOf(message, channel.name), owner, { [message.id]: receipt });
-}
 
 /** Lower goes first: what fires before what reminds and resolves, then by severity. */
 function rankOf({ kind, severity }: Message): number {

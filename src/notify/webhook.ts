@@ -1,21 +1,17 @@
 import { createHash, createHmac } from 'node:crypto';
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
-import { type HttpSender, httpFailure } from './http-sender.ts';
+import { type ChannelParts, httpFailure } from './http-sender.ts';
 import { type LinkTemplate, plainText, subjectWords, timeWords, wordingOf } from './message-layout.ts';
 
 export interface WebhookOptions {
-  readonly name: string;
-  readonly url: string;
+  readonly url?: string;
   /** Key of the signature; without one messages are not signed. */
   readonly secret?: string;
-  readonly links: readonly LinkTemplate[];
-  readonly http: HttpSender;
-  readonly nowMs: () => number;
 }
 
 /** JSON to an address of the user's own, signed (docs/notifications.md has the fields and how to verify). */
-export function createWebhook(options: WebhookOptions): Channel {
-  const { name, url, secret, links, http, nowMs } = options;
+export function createWebhook({ url = '', secret }: WebhookOptions, parts: ChannelParts): Channel {
+  const { name, links, http, nowMs } = parts;
   return {
     name,
     type: 'webhook',

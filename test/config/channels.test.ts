@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { compareConfigs } from '../../src/config/compare-configs.ts';
-import { secretValues } from '../../src/config/secret-values.ts';
+import { secretValues } from '../../src/config/secret.ts';
 import { checked, linesOf, loaded, withRules } from './support.ts';
 
 const RULE = (channels = '') =>

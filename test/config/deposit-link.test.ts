@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { secretValues } from '../../src/config/secret-values.ts';
+import { secretValues } from '../../src/config/secret.ts';
 import { BASE, linesOf, loaded } from './support.ts';
 
 const CUSTOMER = {

@@ -48,7 +48,7 @@ async function readAccount(
   account: CompiledAccount,
   reading: Reading,
 ): Promise<LivePositions> {
-  const proxy = egress[account.egress]?.proxyUrl ?? exchange.proxyUrl;
+  const proxy = egress[account.egress]?.proxy ?? exchange.proxy;
   const limits = createMemoryRateLimitStore(systemClock);
   const client = createExchangeClient({
     baseUrls: exchange.baseUrls,

@@ -1,5 +1,5 @@
 import { type Logger, type ScheduledTask, schedule } from 'node-cron';
-import type { CompiledStress } from '../../config/compiled-config.ts';
+import type { CompiledStress } from '../../config/stress.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Telemetry } from '../../core/ports/telemetry.ts';
 import type { StoredStress, StressResult, StressRun } from '../../core/view/stress-result.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { CompiledDepositLink, PersonalData } from '../../config/compiled-config.ts';
+import type { CompiledDepositLink, PersonalData } from '../../config/deposit-link.ts';
 import type { AuditDraft } from '../../core/audit/audit-record.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { DepositCustomer, ExchangeError, FiatDeposit } from '../../core/ports/exchange.ts';

@@ -1,5 +1,5 @@
-import type { WebSettings } from '../../config/compiled-config.ts';
 import type { Secret } from '../../config/secret.ts';
+import type { WebSettings } from '../../config/web.ts';
 import { startWebServer, type WebOptions, type WebServer } from '../../web/server.ts';
 
 /** What the server shows; the rest is settings. */

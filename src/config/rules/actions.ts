@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ActionSpec, ReduceTarget, SubjectKind } from '../../core/rules/rule.ts';
 import { protectAt, slippage, slippageSteps } from '../acting.ts';
 import { decimalText, marketGlob, oneOf, ratio, text, ticker } from '../shape/scalars.ts';
-import { across, list, oneOrMany } from '../shape/shape.ts';
+import { across, list, oneOrMany, perKind } from '../shape/shape.ts';
 import { withoutUndefined } from './filter.ts';
 
 type ActionOf<K extends ActionSpec['kind']> = Extract<ActionSpec, { readonly kind: K }>;
@@ -27,26 +27,30 @@ function positionsKey(on: SubjectKind): Record<string, z.ZodType> {
   };
 }
 
+const TARGETS = {
+  by: ratio({ max: 1, exclusive: 'min', bounds: 'above 0 and up to 100%' })
+    .exactOptional()
+    .describe('Take away this share of the size it had when the rule fired.'),
+  to: ratio({ max: 1, exclusive: 'max', bounds: 'from 0 to below 100%' })
+    .exactOptional()
+    .describe('Leave this share of the size it had when the rule fired; 0% closes the position.'),
+  toNotional: decimalText({ expected: 'an amount of the money currency such as 50000' })
+    .exactOptional()
+    .describe("Leave a position worth this much, in the market's money currency."),
+  untilDistance: ratio({ max: 10, exclusive: 'min', bounds: 'above 0' })
+    .exactOptional()
+    .describe('Reduce until the position is this far from liquidation.'),
+} as const;
+
 function reduceSchema(on: SubjectKind): z.ZodType<ActionDraft> {
   const keys = z.strictObject({
-    by: ratio({ max: 1, exclusive: 'min', bounds: 'above 0 and up to 100%' })
-      .optional()
-      .describe('Take away this share of the size it had when the rule fired.'),
-    to: ratio({ max: 1, exclusive: 'max', bounds: 'from 0 to below 100%' })
-      .optional()
-      .describe('Leave this share of the size it had when the rule fired; 0% closes the position.'),
-    toNotional: decimalText({ expected: 'an amount of the money currency such as 50000' })
-      .optional()
-      .describe("Leave a position worth this much, in the market's money currency."),
-    untilDistance: ratio({ max: 10, exclusive: 'min', bounds: 'above 0' })
-      .optional()
-      .describe('Reduce until the position is this far from liquidation.'),
+    ...TARGETS,
     slippage: slippageSteps()
-      .optional()
+      .exactOptional()
       .describe('Slippage of each attempt in turn (one value or a list); without it `acting.slippage`.'),
     ...(on === 'account' ? ACCOUNT_KEYS : positionsKey(on)),
   });
-  const choices = ['by', 'to', 'toNotional', 'untilDistance', ...(on === 'account' ? ['until'] : [])];
+  const choices = [...Object.keys(TARGETS), ...(on === 'account' ? ['until'] : [])];
   return across(keys, (written, isComplete) => {
     const given = choices.filter((name) => (written as WrittenReduce)[name as 'by'] !== undefined);
     if (given.length !== 1 && (given.length > 0 || isComplete)) {
@@ -59,31 +63,29 @@ function reduceSchema(on: SubjectKind): z.ZodType<ActionDraft> {
     if (on !== 'account' || positions !== undefined || until !== undefined || !isComplete) return undefined;
     return { expected: 'positions, the markets whose positions are meant ("*" for all)', got: 'none' };
   }).transform((written): ActionDraft => {
-    const [target] = targetsOf(written);
+    const target = targetOf(written);
     if (target === undefined) return z.NEVER;
     const { positions, until } = written as WrittenReduce;
     return withoutUndefined<ActionDraft>({
       kind: 'reduce',
       target,
       slippageSteps: written.slippage,
-      positions: positions ?? (until === undefined ? undefined : EVERYWHERE),
+      positions: positions ?? (until === undefined ? undefined : ['*']),
     });
   });
 }
-
-const EVERYWHERE = ['*'];
 
 /** Of a reduction for the account as a whole. */
 const ACCOUNT_KEYS = {
   until: across(
     z.strictObject({
       jointDistance: ratio({ max: 10, exclusive: 'min', bounds: 'above 0' })
-        .optional()
+        .exactOptional()
         .describe('Until all markets together, and each alone, are this far from liquidation.'),
       marginUsage: ratio({ max: 1, exclusive: 'both', bounds: 'between 0 and 100%' })
-        .optional()
+        .exactOptional()
         .describe('Until positions take up no more than this share of the funds; with `asset`.'),
-      asset: ticker().optional().describe('The money currency that `marginUsage` is about.'),
+      asset: ticker().exactOptional().describe('The money currency that `marginUsage` is about.'),
     }),
     ({ jointDistance, marginUsage, asset }, isComplete) => {
       const given = [jointDistance, marginUsage].filter((one) => one !== undefined).length;
@@ -98,60 +100,45 @@ const ACCOUNT_KEYS = {
         : { expected: 'asset together with marginUsage only', got: 'asset with jointDistance' };
     },
   )
-    .optional()
+    .exactOptional()
     .describe(
       'For the account as a whole: reduce where that brings most for its cost, until the target is reached. Hedges are left alone as long as closing them would bring liquidation nearer.',
     ),
   positions: oneOrMany(marketGlob())
-    .optional()
+    .exactOptional()
     .describe(
       'Markets whose positions are meant: one or several patterns, `"*"` for all. Needed but for `until`, which means all without it.',
     ),
 } as const;
 
-interface WrittenReduce extends WrittenTarget {
-  readonly positions?: readonly string[] | undefined;
-}
+/** What `reduce` may have on some kind of subject. */
+type WrittenReduce = Partial<
+  z.output<z.ZodObject<typeof TARGETS>> & z.output<z.ZodObject<typeof ACCOUNT_KEYS>>
+>;
 
-interface WrittenTarget {
-  readonly by?: number | undefined;
-  readonly to?: number | undefined;
-  readonly toNotional?: string | undefined;
-  readonly untilDistance?: number | undefined;
-  readonly until?:
-    | {
-        readonly jointDistance?: number | undefined;
-        readonly marginUsage?: number | undefined;
-        readonly asset?: string | undefined;
-      }
-    | undefined;
-}
-
-function targetsOf({ by, to, toNotional, untilDistance, until }: WrittenTarget): readonly ReduceTarget[] {
-  const targets: ReduceTarget[] = [];
-  if (by !== undefined) targets.push({ kind: 'by', fraction: by });
-  if (to !== undefined) targets.push({ kind: 'to', fraction: to });
-  if (toNotional !== undefined) targets.push({ kind: 'toNotional', notional: toNotional });
-  if (untilDistance !== undefined) targets.push({ kind: 'untilDistance', distance: untilDistance });
+function targetOf({ by, to, toNotional, untilDistance, until }: WrittenReduce): ReduceTarget | undefined {
+  if (by !== undefined) return { kind: 'by', fraction: by };
+  if (to !== undefined) return { kind: 'to', fraction: to };
+  if (toNotional !== undefined) return { kind: 'toNotional', notional: toNotional };
+  if (untilDistance !== undefined) return { kind: 'untilDistance', distance: untilDistance };
   if (until?.jointDistance !== undefined)
-    targets.push({ kind: 'untilJointDistance', distance: until.jointDistance });
-  if (until?.marginUsage !== undefined)
-    targets.push({ kind: 'untilMarginUsage', asset: until.asset ?? '', usage: until.marginUsage });
-  return targets;
+    return { kind: 'untilJointDistance', distance: until.jointDistance };
+  if (until?.marginUsage === undefined) return undefined;
+  return { kind: 'untilMarginUsage', asset: until.asset ?? '', usage: until.marginUsage };
 }
 
 function protectSchema(on: SubjectKind): z.ZodType<ActionDraft> {
   return z
     .strictObject({
       at: protectAt()
-        .optional()
+        .exactOptional()
         .describe(
           'Where it activates, from mark (0%) to liquidation (100%); without it `acting.protect.at`.',
         ),
-      slippage: slippage().optional().describe('Its slippage; without it `acting.protect.slippage`.'),
+      slippage: slippage().exactOptional().describe('Its slippage; without it `acting.protect.slippage`.'),
       ...positionsKey(on),
     })
-    .transform((written): ActionDraft => withoutUndefined<ActionDraft>({ kind: 'protect', ...written }));
+    .transform((written): ActionDraft => ({ kind: 'protect', ...written }));
 }
 
 function cancelAllSchema(on: SubjectKind): z.ZodType<ActionDraft> {
@@ -185,36 +172,40 @@ export const channelName = text({ expected: 'the name of a channel', maxLength: 
 
 function notifySchema(on: SubjectKind): z.ZodType<ActionDraft> {
   const cure = oneOrMany(ratio({ max: 1, exclusive: 'both', bounds: 'between 0 and 100%' }))
-    .optional()
+    .exactOptional()
     .describe('Target LTVs for which the message says what to repay or to add.');
   return z
     .strictObject({
-      channels: oneOrMany(channelName).optional().describe('Channels to tell; without it all there are.'),
+      channels: oneOrMany(channelName)
+        .exactOptional()
+        .describe('Channels to tell; without it all there are.'),
       ...(on === 'creditLine' ? { cure } : {}),
     })
     .transform((written): ActionDraft => {
-      const targets = (written as { cure?: readonly number[] }).cure ?? [];
-      return withoutUndefined<ActionDraft>({ kind: 'notify', channels: written.channels, cure: targets });
+      const { cure: targets = [], ...same } = written as typeof written & { cure?: readonly number[] };
+      return { kind: 'notify', ...same, cure: targets };
     });
 }
 
 /** A list of actions; each is a mapping with one key, its kind. */
 export function actionsSchema(on: SubjectKind): z.ZodType<readonly ActionDraft[]> {
-  const known = SCHEMAS.get(on) ?? buildActionSchema(on);
-  SCHEMAS.set(on, known);
-  return list(known);
+  return list(actionSchema(on));
 }
 
-const SCHEMAS = new Map<SubjectKind, z.ZodType<ActionDraft>>();
+const actionSchema = perKind(buildActionSchema);
 
 function buildActionSchema(on: SubjectKind): z.ZodType<ActionDraft> {
   const kinds = z.strictObject({
     cancelAll: cancelAllSchema(on)
-      .optional()
+      .exactOptional()
       .describe('Cancel orders: the first thing that frees collateral.'),
-    reduce: reduceSchema(on).optional().describe('Reduce the position with reduce-only stop-limit orders.'),
-    protect: protectSchema(on).optional().describe('Keep one standing reduce-only stop for the position.'),
-    notify: notifySchema(on).optional().describe('Tell people.'),
+    reduce: reduceSchema(on)
+      .exactOptional()
+      .describe('Reduce the position with reduce-only stop-limit orders.'),
+    protect: protectSchema(on)
+      .exactOptional()
+      .describe('Keep one standing reduce-only stop for the position.'),
+    notify: notifySchema(on).exactOptional().describe('Tell people.'),
   });
   return across(kinds, (written, isComplete) => {
     const given = Object.keys(written);

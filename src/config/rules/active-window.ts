@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ActiveWindow } from '../../core/rules/rule.ts';
 import { scalar } from '../shape/scalars.ts';
-import { across } from '../shape/shape.ts';
+import { across, renamed } from '../shape/shape.ts';
 import { suggest } from '../suggest.ts';
 
 const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
@@ -81,10 +81,11 @@ const keys = z.strictObject({
   tz: timeZone().prefault('UTC').describe('Time zone of both, summer time included.'),
 });
 
-export const activeWindowSchema: z.ZodType<ActiveWindow> = across(keys, ({ from, to }) =>
-  typeof from === 'number' && from === to
-    ? { expected: 'from and to to differ', got: 'the same time twice' }
-    : undefined,
-).transform(
-  ({ days: on, from, to, tz }): ActiveWindow => ({ days: on, fromMinute: from, toMinute: to, timeZone: tz }),
+export const activeWindowSchema: z.ZodType<ActiveWindow> = renamed(
+  across(keys, ({ from, to }) =>
+    typeof from === 'number' && from === to
+      ? { expected: 'from and to to differ', got: 'the same time twice' }
+      : undefined,
+  ),
+  { from: 'fromMinute', to: 'toMinute', tz: 'timeZone' },
 );

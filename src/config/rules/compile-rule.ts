@@ -1,6 +1,6 @@
+import { createHash } from 'node:crypto';
 import type { ActionSpec, RuleSpec } from '../../core/rules/rule.ts';
 import type { ActionDraft } from './actions.ts';
-import { checksumOf } from './checksum.ts';
 import type { RuleDraft } from './rule.ts';
 
 /** What an account adds to actions that leave it out. */
@@ -38,4 +38,34 @@ function completeAction(action: ActionDraft, defaults: ActionDefaults): ActionSp
     case 'cancelAll':
       return action;
   }
+}
+
+/**
+ * Covers everything that decides when a rule fires and what it then does. A rule keeps its state when its severity,
+ * labels or channels change, or its mode: a change of mode is judged with the modes of account and file.
+ */
+function checksumOf(rule: Omit<RuleSpec, 'checksum'>): string {
+  const { severity: _severity, labels: _labels, mode: _mode, ...deciding } = rule;
+  const untold = {
+    ...deciding,
+    actions: deciding.actions.map(withoutChannels),
+    escalate: deciding.escalate.map(({ afterMs, actions }) => ({
+      afterMs,
+      actions: actions.map(withoutChannels),
+    })),
+  };
+  return createHash('sha256').update(canonicalJson(untold)).digest('hex').slice(0, 16);
+}
+
+function withoutChannels(action: ActionSpec): unknown {
+  return action.kind === 'notify' ? { kind: action.kind } : action;
+}
+
+/** The same text for the same data: keys sorted, `undefined` left out. */
+function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
 }

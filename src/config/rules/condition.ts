@@ -16,6 +16,7 @@ import type {
 import { duration, flag, oneOf, type ScalarIssue, text, ticker } from '../shape/scalars.ts';
 import { across, list } from '../shape/shape.ts';
 import { durationInWords } from '../shape/units.ts';
+import { withoutUndefined } from './filter.ts';
 import { threshold } from './threshold.ts';
 
 /** Conditions on one kind of subject: `all`, `any`, `not` and the fields of the catalogue, read recursively. */
@@ -32,19 +33,19 @@ export function conditionSchema(on: SubjectKind): z.ZodType<ConditionSpec> {
   const shape: Record<string, z.ZodType<ConditionSpec | undefined>> = {
     all: list(self, 1)
       .transform((conditions): ConditionSpec => ({ kind: 'all', conditions }))
-      .optional()
+      .exactOptional()
       .describe('Holds when every condition of the list holds.'),
     any: list(self, 1)
       .transform((conditions): ConditionSpec => ({ kind: 'any', conditions }))
-      .optional()
+      .exactOptional()
       .describe('Holds when at least one condition of the list holds.'),
     not: self
       .transform((condition): ConditionSpec => ({ kind: 'not', condition }))
-      .optional()
+      .exactOptional()
       .describe('Holds when the condition does not; unknown stays unknown.'),
   };
   for (const field of fieldsOf(on)) {
-    shape[field.name] = fieldSchema(field).optional().describe(field.description);
+    shape[field.name] = fieldSchema(field).exactOptional().describe(field.description);
   }
   const mapping = across(z.strictObject(shape), (parts, isComplete) =>
     isComplete && Object.keys(parts).length === 0
@@ -73,8 +74,8 @@ function fieldSchema(field: FieldSpec): z.ZodType<ConditionSpec> {
   if (field.type === 'number') return numberSchema(field, toSpec);
   const value = plainValue(field);
   const keys = z.strictObject({
-    equals: value.optional().describe('Holds when the field has this value.'),
-    in: list(value, 1).optional().describe('Holds when the field has one of these values.'),
+    equals: value.exactOptional().describe('Holds when the field has this value.'),
+    in: list(value, 1).exactOptional().describe('Holds when the field has one of these values.'),
   });
   return withShorthand(
     across(keys, (written, isComplete) => {
@@ -109,7 +110,7 @@ function parameterShape(parameters: readonly ParameterSpec[]): Record<string, z.
   const shape: Record<string, z.ZodType> = {};
   for (const parameter of parameters) {
     const schema = parameterSchema(parameter);
-    shape[PARAMETER_KEYS[parameter.name]] = (parameter.required ? schema : schema.optional()).describe(
+    shape[PARAMETER_KEYS[parameter.name]] = (parameter.required ? schema : schema.exactOptional()).describe(
       `${parameter.description[0]?.toUpperCase() ?? ''}${parameter.description.slice(1)}.`,
     );
   }
@@ -127,41 +128,42 @@ function parameterSchema(parameter: ParameterSpec): z.ZodType {
   return duration({ minMs: minimum, maxMs: maximum, bounds: `from ${durationInWords(minimum)}${upTo}` });
 }
 
-function parameterOf(written: Readonly<Record<string, unknown>>): FieldParameter | undefined {
-  const parameter = {
-    ...(written['asset'] === undefined ? {} : { asset: written['asset'] as string }),
-    ...(written['source'] === undefined ? {} : { source: written['source'] as string }),
-    ...(written['within'] === undefined ? {} : { windowMs: written['within'] as number }),
-  };
-  return Object.keys(parameter).length === 0 ? undefined : parameter;
-}
-
 type ToSpec = (comparison: Comparison, parameter?: FieldParameter) => ConditionSpec;
 
 function numberSchema(field: NumberField, toSpec: ToSpec): z.ZodType<ConditionSpec> {
-  const limit = threshold(field);
   const keys = z.strictObject({
     ...parameterShape(field.parameters),
-    below: limit.optional().describe('Fires strictly below this.'),
-    clearAbove: limit.optional().describe('With `below`: once true, stays true until strictly above this.'),
-    above: limit.optional().describe('Fires strictly above this.'),
-    clearBelow: limit.optional().describe('With `above`: once true, stays true until strictly below this.'),
-    equals: limit.optional().describe('Holds when the field is exactly this.'),
-    in: list(limit, 1).optional().describe('Holds when the field is exactly one of these.'),
+    ...comparisonShape(threshold(field)),
   });
-  return across(keys, comparisonIssue).transform(
-    (written): ConditionSpec => toSpec(comparisonOf(written), parameterOf(written)),
-  );
+  return across(keys, comparisonIssue).transform((written): ConditionSpec => {
+    const { asset, source, within: windowMs } = written as WrittenParameter;
+    const parameter = withoutUndefined<FieldParameter>({ asset, source, windowMs });
+    return toSpec(comparisonOf(written), Object.keys(parameter).length === 0 ? undefined : parameter);
+  });
 }
 
-interface WrittenComparison {
-  readonly below?: number | undefined;
-  readonly clearAbove?: number | undefined;
-  readonly above?: number | undefined;
-  readonly clearBelow?: number | undefined;
-  readonly equals?: number | undefined;
-  readonly in?: readonly number[] | undefined;
+interface WrittenParameter {
+  readonly asset?: string;
+  readonly source?: string;
+  readonly within?: number;
 }
+
+function comparisonShape(limit: z.ZodType<number>) {
+  return {
+    below: limit.exactOptional().describe('Fires strictly below this.'),
+    clearAbove: limit
+      .exactOptional()
+      .describe('With `below`: once true, stays true until strictly above this.'),
+    above: limit.exactOptional().describe('Fires strictly above this.'),
+    clearBelow: limit
+      .exactOptional()
+      .describe('With `above`: once true, stays true until strictly below this.'),
+    equals: limit.exactOptional().describe('Holds when the field is exactly this.'),
+    in: list(limit, 1).exactOptional().describe('Holds when the field is exactly one of these.'),
+  };
+}
+
+type WrittenComparison = z.output<z.ZodObject<ReturnType<typeof comparisonShape>>>;
 
 const COMPARATORS = ['below', 'above', 'equals', 'in'] as const;
 

@@ -15,22 +15,24 @@ const positionGlob = (): z.ZodType<string> =>
 
 const KEYS = {
   position: {
-    market: oneOrMany(marketGlob()).optional().describe('Markets: one or several patterns, any of them.'),
-    direction: oneOf('long', 'short').optional().describe('Only long or only short positions.'),
-    positionId: oneOrMany(positionGlob()).optional().describe('Single positions by their id.'),
+    market: oneOrMany(marketGlob())
+      .exactOptional()
+      .describe('Markets: one or several patterns, any of them.'),
+    direction: oneOf('long', 'short').exactOptional().describe('Only long or only short positions.'),
+    positionId: oneOrMany(positionGlob()).exactOptional().describe('Single positions by their id.'),
   },
   creditLine: {
     asset: oneOrMany(assetGlob())
-      .optional()
+      .exactOptional()
       .describe('Assets borrowed: one or several patterns, any of them.'),
   },
 } as const;
 
 /** Which subjects a rule looks at; for account rules there is nothing to choose from. */
 export function filterSchema(on: SubjectKind): z.ZodType<SubjectFilter> {
-  if (on === 'position') return z.strictObject(KEYS.position).transform(withoutUndefined<SubjectFilter>);
-  if (on === 'creditLine') return z.strictObject(KEYS.creditLine).transform(withoutUndefined<SubjectFilter>);
-  return z.strictObject({}).transform(() => ({}));
+  if (on === 'position') return z.strictObject(KEYS.position);
+  if (on === 'creditLine') return z.strictObject(KEYS.creditLine);
+  return z.strictObject({});
 }
 
 /** Drops keys that were not given: plain data for the core and for checksums. */

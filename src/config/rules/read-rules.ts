@@ -2,7 +2,7 @@ import { findField } from '../../core/fields/field-catalogue.ts';
 import type { SubjectKind } from '../../core/rules/rule.ts';
 import { formatPath, type Path } from '../problem.ts';
 import { type ByKind, readByKind } from '../shape/by-kind.ts';
-import { didYouMean, problemAt, type Report } from '../shape/read.ts';
+import { complain, didYouMean, type Report } from '../shape/read.ts';
 import { suggest } from '../suggest.ts';
 import { nodeAt, type YamlDocument, type YamlNode } from '../yaml/document.ts';
 import { describeText, digitsOf } from '../yaml/value.ts';
@@ -38,12 +38,7 @@ export function readRules(document: YamlDocument, context: RuleContext): ReadRul
   const listed = nodeAt(document.root, ['rules']);
   if (listed === undefined) return { rules, allNamed: true };
   if (!Array.isArray(listed.value)) {
-    report(
-      problemAt(document, ['rules'], {
-        code: 'wrong-value',
-        message: 'expected a list of rules, got no list',
-      }),
-    );
+    complain({ document, report }, ['rules'], 'wrong-value', 'expected a list of rules, got no list');
     return { rules, allNamed: false };
   }
   let allNamed = true;
@@ -58,12 +53,8 @@ export function readRules(document: YamlDocument, context: RuleContext): ReadRul
       rules.set(id, { id, path, ...read });
       continue;
     }
-    report(
-      problemAt(document, [...path, 'id'], {
-        code: 'duplicate-id',
-        message: `expected a different id for each rule, got ${JSON.stringify(id)} again (first at ${formatPath(first.path)})`,
-      }),
-    );
+    const message = `expected a different id for each rule, got ${JSON.stringify(id)} again (first at ${formatPath(first.path)})`;
+    complain({ document, report }, [...path, 'id'], 'duplicate-id', message);
   }
   return { rules, allNamed };
 }
@@ -107,7 +98,7 @@ function checkChannels(document: YamlDocument, path: Path, { report, channels }:
     const { data: channel } = channelName.safeParse(nodeAt(document.root, at)?.value);
     if (channel === undefined || channels.includes(channel)) continue;
     const message = `expected a channel (${channels.join(', ')}), got ${describeText(channel)}${didYouMean(suggest(channel, channels))}`;
-    report(problemAt(document, at, { code: 'unknown-reference', message }));
+    complain({ document, report }, at, 'unknown-reference', message);
   }
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { problemAt, type Report, readShape } from '../shape/read.ts';
+import { type Report, readShape } from '../shape/read.ts';
 import { text } from '../shape/scalars.ts';
 import type { ConfigSurroundings } from '../surroundings.ts';
 import { parseYaml } from '../yaml/parse.ts';
@@ -54,17 +54,4 @@ export function readRuleSet(name: RuleSetName, surroundings: ConfigSurroundings,
   return shape === undefined
     ? empty
     : { name, summary: shape.summary, rules: readRules(document, { report, channels: undefined }).rules };
-}
-
-/** Where a use of a rule set is wrong because of the set itself: pointed to from the using file as well. */
-export function unknownRuleOfSet(
-  set: RuleSet,
-  rule: string,
-  at: { document: ReadRule['document']; path: readonly (string | number)[] },
-  hint: string,
-): ReturnType<typeof problemAt> {
-  return problemAt(at.document, at.path, {
-    code: 'unknown-reference',
-    message: `expected a rule of the set ${set.name} (${[...set.rules.keys()].join(', ')}), got ${JSON.stringify(rule)}${hint}`,
-  });
 }

@@ -1,19 +1,12 @@
 import { z } from 'zod';
-import type {
-  ConditionSpec,
-  Mode,
-  RuleLimits,
-  RuleSpec,
-  Severity,
-  SubjectKind,
-} from '../../core/rules/rule.ts';
+import type { Mode, RuleSpec, Severity, SubjectKind } from '../../core/rules/rule.ts';
 import { duration, name, number, oneOf, type ScalarIssue, text } from '../shape/scalars.ts';
-import { across, list } from '../shape/shape.ts';
+import { across, list, perKind, renamed } from '../shape/shape.ts';
 import { comparisonsOf } from '../sources.ts';
 import { type ActionDraft, actionsSchema } from './actions.ts';
 import { activeWindowSchema } from './active-window.ts';
 import { conditionSchema } from './condition.ts';
-import { filterSchema, withoutUndefined } from './filter.ts';
+import { filterSchema } from './filter.ts';
 
 /** A rule as written, normalised; complete once an account's defaults are filled in. */
 export interface RuleDraft extends Omit<RuleSpec, 'actions' | 'escalate' | 'checksum'> {
@@ -39,37 +32,28 @@ export const labelsSchema = z
   )
   .describe('Free labels, added to metrics, messages and audit.');
 
-const limitsSchema = z
-  .strictObject({
+const limitsSchema = renamed(
+  z.strictObject({
     cooldown: duration()
-      .optional()
+      .exactOptional()
       .describe('Least time from the end of one episode to the next one that acts; none by default.'),
     perHour: number({ min: 1, max: 3600, integer: true, expected: 'a whole number from 1 to 3600' })
-      .optional()
+      .exactOptional()
       .describe('Episodes of one subject that may act within any hour; no bound by default.'),
-  })
-  .transform(
-    ({ cooldown, perHour }): RuleLimits => withoutUndefined<RuleLimits>({ cooldownMs: cooldown, perHour }),
-  );
+  }),
+  { cooldown: 'cooldownMs' },
+);
 
 export const ruleId = name('an id');
 
 /** The keys of a rule on one kind of subject. */
-export function ruleSchema(on: SubjectKind): z.ZodType<RuleDraft> {
-  const known = SCHEMAS.get(on);
-  if (known !== undefined) return known;
-  const schema = buildRuleSchema(on);
-  SCHEMAS.set(on, schema);
-  return schema;
-}
-
-const SCHEMAS = new Map<SubjectKind, z.ZodType<RuleDraft>>();
+export const ruleSchema: (on: SubjectKind) => z.ZodType<RuleDraft> = perKind(buildRuleSchema);
 
 /**
  * All markets together may be near liquidation while no position is: until a position's own distance nothing would be
  * reduced.
  */
-function ownDistanceForAll({ when, do: actions, escalate }: WrittenRule): ScalarIssue | undefined {
+function ownDistanceForAll({ when, actions, escalate }: RuleDraft): ScalarIssue | undefined {
   const isJoint = [...comparisonsOf(when)].some(({ field }) => field === 'jointDistance');
   const hasOwn = [...actions, ...escalate.flatMap((stage) => stage.actions)].some(
     (action) => action.kind === 'reduce' && action.target.kind === 'untilDistance',
@@ -79,12 +63,6 @@ function ownDistanceForAll({ when, do: actions, escalate }: WrittenRule): Scalar
     expected: 'reduce: { until: { jointDistance: ... } } in a rule on jointDistance',
     got: 'untilDistance, which is of one position',
   };
-}
-
-interface WrittenRule {
-  readonly when: ConditionSpec;
-  readonly do: readonly ActionDraft[];
-  readonly escalate: RuleDraft['escalate'];
 }
 
 function buildRuleSchema(on: SubjectKind): z.ZodType<RuleDraft> {
@@ -106,18 +84,12 @@ function buildRuleSchema(on: SubjectKind): z.ZodType<RuleDraft> {
       .prefault('warning')
       .describe('How urgent it is to people.'),
     labels: labelsSchema.prefault({}),
-    mode: modeSchema().optional().describe("`observe` or `enforce` for this rule; without it the account's."),
-    active: activeWindowSchema.optional().describe('When the rule is active; always by default.'),
+    mode: modeSchema()
+      .exactOptional()
+      .describe("`observe` or `enforce` for this rule; without it the account's."),
+    active: activeWindowSchema.exactOptional().describe('When the rule is active; always by default.'),
   });
-  const checked =
-    on === 'account'
-      ? keys.superRefine((written, context) => {
-          const issue = ownDistanceForAll(written);
-          if (issue !== undefined)
-            context.issues.push({ code: 'custom', input: written, params: { ...issue } });
-        })
-      : keys;
-  return checked.transform((written): RuleDraft => {
+  const schema = keys.transform((written): RuleDraft => {
     const { for: forMs, keepFiringFor, do: actions, mode, active, ...same } = written;
     return {
       ...same,
@@ -127,6 +99,11 @@ function buildRuleSchema(on: SubjectKind): z.ZodType<RuleDraft> {
       ...(mode === undefined ? {} : { mode }),
       ...(active === undefined ? {} : { activeWindow: active }),
     };
+  });
+  if (on !== 'account') return schema;
+  return schema.superRefine((rule, context) => {
+    const issue = ownDistanceForAll(rule);
+    if (issue !== undefined) context.issues.push({ code: 'custom', input: rule, params: { ...issue } });
   });
 }
 

@@ -1,19 +1,13 @@
 import type { Mode, SubjectFilter } from '../../core/rules/rule.ts';
 import type { RuleUse } from '../accounts.ts';
 import { formatPath, type Path, type Problem } from '../problem.ts';
-import { didYouMean, problemAt, withMeantKeys } from '../shape/read.ts';
+import { complain, didYouMean, problemAt, withMeantKeys } from '../shape/read.ts';
 import { suggest } from '../suggest.ts';
 import { nodeAt, withChildren, type YamlDocument } from '../yaml/document.ts';
 import { describeText } from '../yaml/value.ts';
 import { type ReadRule, type ReadRules, type RuleContext, readRule } from './read-rules.ts';
 import { type RuleDraft, ruleSchema, SUBJECT_KINDS } from './rule.ts';
-import {
-  isRuleSetName,
-  RULE_SET_NAMES,
-  type RuleSet,
-  type RuleSetName,
-  unknownRuleOfSet,
-} from './rule-sets.ts';
+import { isRuleSetName, RULE_SET_NAMES, type RuleSet, type RuleSetName } from './rule-sets.ts';
 
 /** A rule as an account uses it: under its full id, with the account's changes. */
 export interface UsedRule {
@@ -84,22 +78,18 @@ function findRules(name: string, path: Path, context: UseContext): FoundRules | 
     const rule = set.rules.get(rest);
     if (rule !== undefined) return { name, set, rules: new Map([[rest, rule]]) };
     const meant = suggest(rest, set.rules.keys());
-    if (set.rules.size > 0)
-      context.report(
-        unknownRuleOfSet(set, rest, { document: context.document, path: at }, didYouMean(meant)),
-      );
+    if (set.rules.size > 0) {
+      const message = `expected a rule of the set ${set.name} (${[...set.rules.keys()].join(', ')}), got ${JSON.stringify(rest)}${didYouMean(meant)}`;
+      complain(context, at, 'unknown-reference', message);
+    }
     return meantRules(meant && `${head}/${meant}`, path, context);
   }
   const known = rest === undefined ? [...context.own.rules.keys(), ...RULE_SET_NAMES] : [...RULE_SET_NAMES];
   const meant = suggest(head, known);
   // It may be the name of a rule whose id could not be read.
   if (rest === undefined && !context.own.allNamed && !isRuleSetName(meant ?? '')) return undefined;
-  context.report(
-    problemAt(context.document, at, {
-      code: 'unknown-reference',
-      message: `expected a rule of this file or a rule set (${RULE_SET_NAMES.join(', ')}), got ${describeText(name)}${didYouMean(meant)}`,
-    }),
-  );
+  const message = `expected a rule of this file or a rule set (${RULE_SET_NAMES.join(', ')}), got ${describeText(name)}${didYouMean(meant)}`;
+  complain(context, at, 'unknown-reference', message);
   return meantRules(meant && [meant, ...(rest === undefined ? [] : [rest])].join('/'), path, context);
 }
 
@@ -111,20 +101,15 @@ function meantRules(name: string | undefined, path: Path, context: UseContext): 
 }
 
 function checkNames(use: RuleUse, path: Path, found: FoundRules, context: UseContext): void {
-  const named: (readonly [string, Path, 'key' | 'value'])[] = [
-    ...(use.without ?? []).map((name, index) => [name, withoutPath(context, path, index), 'value'] as const),
-    ...Object.keys(use.with ?? {}).map((name) => [name, [...path, 'with', name], 'key'] as const),
-  ];
-  for (const [name, at, what] of named) {
-    if (found.rules.has(name)) continue;
-    context.report(
-      problemAt(context.document, at, {
-        code: 'unknown-reference',
-        message: `expected a rule of ${found.name} (${[...found.rules.keys()].join(', ')}), got ${describeText(name)}${didYouMean(suggest(name, found.rules.keys()))}`,
-        at: what as 'key',
-      }),
-    );
+  const check = (name: string, inUse: Path, at: 'key' | 'value'): void => {
+    if (found.rules.has(name)) return;
+    const message = `expected a rule of ${found.name} (${[...found.rules.keys()].join(', ')}), got ${describeText(name)}${didYouMean(suggest(name, found.rules.keys()))}`;
+    context.report(problemAt(context.document, inUse, { code: 'unknown-reference', message, at }));
+  };
+  for (const [index, name] of (use.without ?? []).entries()) {
+    check(name, withoutPath(context, path, index), 'value');
   }
+  for (const name of Object.keys(use.with ?? {})) check(name, [...path, 'with', name], 'key');
 }
 
 function withoutPath(context: UseContext, path: Path, index: number): Path {
@@ -153,13 +138,9 @@ function changed(rule: ReadRule, path: Path, context: UseContext): RuleDraft | u
   const replaced = new Map(meant.root.children);
   for (const fixed of ['id', 'on']) {
     if (!replaced.delete(fixed)) continue;
-    context.report(
-      problemAt(context.document, [...path, fixed], {
-        code: 'wrong-value',
-        message: `expected keys other than id and on, which cannot be changed, got ${fixed}`,
-        at: 'key',
-      }),
-    );
+    const message = `expected keys other than id and on, which cannot be changed, got ${fixed}`;
+    const at = [...path, fixed];
+    context.report(problemAt(context.document, at, { code: 'wrong-value', message, at: 'key' }));
   }
   const root = withChildren(base, new Map([...base.children, ...replaced]));
   const ofBase = new Set<string>();

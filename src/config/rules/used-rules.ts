@@ -1,6 +1,6 @@
 import type { ReadAccount } from '../read-accounts.ts';
 import type { SecretContext } from '../secrets.ts';
-import { problemAt } from '../shape/read.ts';
+import { complain, warningAt } from '../shape/read.ts';
 import { type ReadRules, readRules } from './read-rules.ts';
 import { isRuleSetName, type RuleSet, type RuleSetName, readRuleSet } from './rule-sets.ts';
 import { type NamedRule, resolveUse, type UseContext, type UsedRule } from './use.ts';
@@ -26,7 +26,7 @@ export function readReferences(context: SecretContext, channels: readonly string
   for (const [id, rule] of own.rules) {
     if (!isRuleSetName(id)) continue;
     const message = `expected an id that is not the name of a rule set, got ${JSON.stringify(id)}`;
-    context.report(problemAt(context.document, [...rule.path, 'id'], { code: 'duplicate-id', message }));
+    complain(context, [...rule.path, 'id'], 'duplicate-id', message);
   }
   return { own, usedOwn: new Set(), sets, ruleSet, channels };
 }
@@ -41,7 +41,7 @@ export function warnOfUnusedRules(
   for (const [id, rule] of own.rules) {
     if (usedOwn.has(id)) continue;
     const message = `expected an account that uses this rule, got none: ${JSON.stringify(id)} has no effect`;
-    report(problemAt(document, rule.path, { severity: 'warning', code: 'unused', message }));
+    report(warningAt(document, rule.path, 'unused', message));
   }
 }
 
@@ -68,7 +68,7 @@ export function useRules(
     for (const rule of named ?? []) {
       if (byId.has(rule.id)) {
         const message = `expected each rule once, got ${JSON.stringify(rule.id)} again`;
-        report(problemAt(document, usePath, { code: 'duplicate-id', message }));
+        complain({ document, report }, usePath, 'duplicate-id', message);
         continue;
       }
       byId.set(rule.id, rule);

@@ -212,17 +212,30 @@ function expectedInWords(issue: Exclude<z.core.$ZodIssue, { code: 'custom' }>): 
   return issue.message;
 }
 
-/** For checks that look across keys: the same wording, without a schema. */
+export interface Reporting {
+  readonly document: YamlDocument;
+  readonly report: Report;
+}
+
+/** For checks that look across keys: reports an error at a value. */
+export function complain(
+  { document, report }: Reporting,
+  path: Path,
+  code: ProblemCode,
+  message: string,
+): void {
+  report(problemAt(document, path, { code, message }));
+}
+
+export function warningAt(document: YamlDocument, path: Path, code: ProblemCode, message: string): Problem {
+  return problemAt(document, path, { severity: 'warning', code, message });
+}
+
 export function problemAt(
   document: YamlDocument,
   path: Path,
-  problem: { severity?: 'warning'; code: ProblemCode; message: string; at?: 'key' },
+  problem: { severity?: 'warning'; code: ProblemCode; message: string; at?: 'key' | 'value' },
 ): Problem {
-  return {
-    severity: problem.severity ?? 'error',
-    code: problem.code,
-    place: placeOf(document.root, path, problem.at ?? 'value'),
-    path: formatPath(path),
-    message: problem.message,
-  };
+  const { severity = 'error', code, message, at = 'value' } = problem;
+  return { severity, code, place: placeOf(document.root, path, at), path: formatPath(path), message };
 }

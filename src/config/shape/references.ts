@@ -1,11 +1,24 @@
 import type { z } from 'zod';
 import { describeText, looksSecret } from '../yaml/value.ts';
-import { type Reading, scalar, url } from './scalars.ts';
+import { protocolsInWords, type Reading, scalar, url } from './scalars.ts';
 
-/** Where a secret or personal value comes from; its value is never in the config file. */
-export type SecretRef =
+type Source =
   | { readonly kind: 'env'; readonly name: string }
-  | { readonly kind: 'file'; readonly path: string };
+  | { readonly kind: 'file'; readonly path: string }
+  /** An address without a password, as written. */
+  | { readonly kind: 'plain'; readonly url: string };
+
+/** Where a secret or personal value comes from; only addresses without a password are in the config file itself. */
+export class Reference {
+  readonly source: Source;
+  /** What an address behind it may start with; absent: it is no address. */
+  readonly protocols: readonly string[] | undefined;
+
+  constructor(source: Source, protocols?: readonly string[]) {
+    this.source = source;
+    this.protocols = protocols;
+  }
+}
 
 const SECRET_JSON = {
   oneOf: [
@@ -27,22 +40,19 @@ const SECRET_JSON = {
 const EXPECTED = '{ env: NAME } or { file: PATH }';
 
 /** `{ env: NAME }` or `{ file: PATH }`; anything written in place is refused and not repeated. */
-export function secretRef(): z.ZodType<SecretRef> {
-  return scalar({ expected: EXPECTED, read: readSecretRef, json: SECRET_JSON });
+export function secretRef(): z.ZodType<Reference> {
+  return scalar({ expected: EXPECTED, read: readReference, json: SECRET_JSON });
 }
 
-/** Of an address that may hold a password: a reference, or the address itself when it holds none. */
-export type UrlOrRef = { readonly kind: 'plain'; readonly url: string } | SecretRef;
-
-export function urlOrRef(...protocols: readonly string[]): z.ZodType<UrlOrRef> {
+/** An address that may hold a password: a reference, or the address itself when it holds none. */
+export function urlOrRef(...protocols: readonly string[]): z.ZodType<Reference> {
   const plain = url(...protocols);
-  const shown = protocols.map((protocol) => `${protocol}//`).join(' or ');
-  return scalar<UrlOrRef>({
-    expected: `an address that starts with ${shown} and holds no password, or ${EXPECTED}`,
+  return scalar({
+    expected: `an address that starts with ${protocolsInWords(protocols)} and holds no password, or ${EXPECTED}`,
     read: (written) => {
-      if (typeof written !== 'string') return readSecretRef(written);
+      if (typeof written !== 'string') return readReference(written, protocols);
       const parsed = plain.safeParse(written);
-      if (parsed.success) return { ok: true, value: { kind: 'plain', url: parsed.data } };
+      if (parsed.success) return found({ kind: 'plain', url: parsed.data }, protocols);
       const withSecret = /:\/\/[^/]*@/.test(written);
       return {
         ok: false,
@@ -53,7 +63,11 @@ export function urlOrRef(...protocols: readonly string[]): z.ZodType<UrlOrRef> {
   });
 }
 
-function readSecretRef(written: unknown): Reading<SecretRef> {
+function found(source: Source, protocols?: readonly string[]): Reading<Reference> {
+  return { ok: true, value: new Reference(source, protocols) };
+}
+
+function readReference(written: unknown, protocols?: readonly string[]): Reading<Reference> {
   if (written === undefined || written === null) return { ok: false };
   if (typeof written !== 'object' || Array.isArray(written)) {
     return {
@@ -69,8 +83,7 @@ function readSecretRef(written: unknown): Reading<SecretRef> {
     return { ok: false, got: entries.length === 0 ? 'an empty mapping' : `a mapping with ${keys}` };
   }
   if (key === 'env') {
-    if (typeof value === 'string' && isEnvName(value))
-      return { ok: true, value: { kind: 'env', name: value } };
+    if (typeof value === 'string' && isEnvName(value)) return found({ kind: 'env', name: value }, protocols);
     return {
       ok: false,
       expected: 'env: the NAME of an environment variable (letters, digits, underscores)',
@@ -78,7 +91,7 @@ function readSecretRef(written: unknown): Reading<SecretRef> {
     };
   }
   if (typeof value === 'string' && /^[^\n\0]{1,1000}$/.test(value)) {
-    return { ok: true, value: { kind: 'file', path: value } };
+    return found({ kind: 'file', path: value }, protocols);
   }
   return { ok: false, expected: 'file: the PATH of a file', got: 'something that is not one' };
 }

@@ -9,7 +9,7 @@ export type Reading<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly got?: string; readonly hint?: string; readonly expected?: string };
 
-export interface ScalarKind<T> {
+interface ScalarKind<T> {
   /** Completes "expected ...", with an example. */
   readonly expected: string;
   readonly read: (written: unknown) => Reading<T>;
@@ -54,7 +54,7 @@ export function writtenText(written: unknown): string | undefined {
   return typeof written === 'string' ? written : digitsOf(written);
 }
 
-export interface DurationBounds {
+interface DurationBounds {
   readonly minMs?: number;
   readonly maxMs?: number;
   /** Completes "expected a duration"; needed when there are bounds. */
@@ -77,21 +77,20 @@ export function duration({ minMs = 0, maxMs = Infinity, bounds }: DurationBounds
   });
 }
 
-export interface RatioBounds {
-  readonly min?: number;
+interface RatioBounds {
   readonly max?: number;
-  /** Whether `min` and `max` themselves are refused. */
+  /** Whether 0 (`min`) and `max` themselves are refused. */
   readonly exclusive?: 'min' | 'max' | 'both';
   readonly bounds?: string;
 }
 
 /**
- * `5%` or `0.05`, to a fraction. A bare number above 1 is a forgotten `%`, and a bare 1 could mean 1 % or 100 %:
- * both are refused.
+ * `5%` or `0.05`, to a fraction that is not negative. A bare number above 1 is a forgotten `%`, and a bare 1 could mean
+ * 1 % or 100 %: both are refused.
  */
-export function ratio({ min = 0, max = Infinity, exclusive, bounds }: RatioBounds = {}): z.ZodType<number> {
+export function ratio({ max = Infinity, exclusive, bounds }: RatioBounds = {}): z.ZodType<number> {
   const inside = (value: number): boolean =>
-    (exclusive === 'min' || exclusive === 'both' ? value > min : value >= min) &&
+    (exclusive === 'min' || exclusive === 'both' ? value > 0 : value >= 0) &&
     (exclusive === 'max' || exclusive === 'both' ? value < max : value <= max);
   return scalar({
     expected: `a ratio such as 5% or 0.05${bounds === undefined ? '' : `, ${bounds}`}`,
@@ -116,15 +115,16 @@ export function readRatio(written: unknown): Reading<number> {
   return { ok: false, hint: fraction.abs().eq(decimal('1')) ? '100% or 1%' : `${text}%` };
 }
 
-export interface AmountBounds {
+/** A decimal kept digit by digit, quoted or not. */
+export function decimalText({
+  positive = true,
+  expected = `a ${positive ? 'positive ' : ''}decimal number such as "0.001"`,
+}: {
   readonly positive?: boolean;
   readonly expected?: string;
-}
-
-/** A decimal kept digit by digit, quoted or not. */
-export function decimalText({ positive = true, expected }: AmountBounds = {}): z.ZodType<DecimalString> {
+} = {}): z.ZodType<DecimalString> {
   return scalar({
-    expected: expected ?? `a ${positive ? 'positive ' : ''}decimal number such as "0.001"`,
+    expected,
     read: (written) => {
       const text = writtenText(written)?.trim();
       if (text === undefined || !isDecimalString(text)) {
@@ -140,7 +140,7 @@ export function decimalText({ positive = true, expected }: AmountBounds = {}): z
   });
 }
 
-export interface NumberBounds {
+interface NumberBounds {
   readonly min?: number;
   readonly max?: number;
   readonly integer?: boolean;
@@ -196,7 +196,7 @@ export function oneOf<const T extends string>(...words: readonly T[]): z.ZodType
   });
 }
 
-export interface TextKind {
+interface TextKind {
   readonly expected: string;
   readonly pattern?: RegExp;
   readonly maxLength?: number;
@@ -244,10 +244,22 @@ export function ticker(): z.ZodType<string> {
   return text({ expected: 'a ticker such as USDT', pattern: /^[A-Z0-9][A-Z0-9_.-]*$/i, maxLength: 20 });
 }
 
+export function protocolsInWords(protocols: readonly string[]): string {
+  return protocols.map((protocol) => `${protocol}//`).join(' or ');
+}
+
 export function url(...protocols: readonly string[]): z.ZodType<string> {
-  const shown = protocols.map((protocol) => `${protocol}//`).join(' or ');
+  return urlScalar(protocols, (written) => written);
+}
+
+/** An address to which paths are added: read without slashes at its end. */
+export function baseUrl(...protocols: readonly string[]): z.ZodType<string> {
+  return urlScalar(protocols, (written) => written.replace(/\/+$/, ''));
+}
+
+function urlScalar(protocols: readonly string[], read: (written: string) => string): z.ZodType<string> {
   return scalar({
-    expected: `an address that starts with ${shown}, without user name and password`,
+    expected: `an address that starts with ${protocolsInWords(protocols)}, without user name and password`,
     read: (written) => {
       if (typeof written !== 'string') return FAILED;
       const parsed = URL.canParse(written) ? new URL(written) : undefined;
@@ -256,7 +268,7 @@ export function url(...protocols: readonly string[]): z.ZodType<string> {
       if (parsed.username !== '' || parsed.password !== '') {
         return { ok: false, got: 'one with credentials in it (not repeated here)' };
       }
-      return got(written);
+      return got(read(written));
     },
     json: { type: 'string', format: 'uri' },
   });

@@ -1,6 +1,13 @@
 import { z } from 'zod';
-import type { JsonValue } from './json.ts';
 import type { ScalarIssue } from './scalars.ts';
+
+type JsonValue =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly JsonValue[]
+  | { readonly [key: string]: JsonValue };
 
 /** The keys of a section with what each may be; every one carries a description. */
 export type Keys = Readonly<Record<string, z.ZodType>>;
@@ -26,10 +33,39 @@ export function section<K extends Keys, D extends { readonly [N in keyof K]?: Js
 }
 
 /** The same keys, all optional and without defaults: for what an account says differently. */
-export function overrides<K extends Keys>(keys: K): z.ZodObject<{ [N in keyof K]: z.ZodOptional<K[N]> }> {
+export function overrides<K extends Keys>(
+  keys: K,
+): z.ZodObject<{ [N in keyof K]: z.ZodExactOptional<K[N]> }> {
   const shape: Record<string, z.ZodType> = {};
-  for (const [key, schema] of Object.entries(keys)) shape[key] = schema.optional();
-  return z.strictObject(shape as { [N in keyof K]: z.ZodOptional<K[N]> });
+  for (const [key, schema] of Object.entries(keys)) shape[key] = schema.exactOptional();
+  return z.strictObject(shape as { [N in keyof K]: z.ZodExactOptional<K[N]> });
+}
+
+type Renamed<T, N> = { readonly [K in keyof T as K extends keyof N ? N[K] & string : K]: T[K] };
+
+/** A mapping that names some of its keys differently once read: `fillWithin: 5s` becomes `fillWithinMs: 5000`. */
+export function renamed<T extends object, const N extends { readonly [K in keyof T]?: string }>(
+  schema: z.ZodType<T>,
+  names: N,
+): z.ZodType<Renamed<T, N>> {
+  const nameOf = (key: string): string => (names as Readonly<Record<string, string>>)[key] ?? key;
+  return schema.transform(
+    (written) =>
+      Object.fromEntries(Object.entries(written).map(([key, value]) => [nameOf(key), value])) as Renamed<
+        T,
+        N
+      >,
+  );
+}
+
+/** Builds a schema for each kind once: building takes longer than reading. */
+export function perKind<K, T>(build: (kind: K) => z.ZodType<T>): (kind: K) => z.ZodType<T> {
+  const known = new Map<K, z.ZodType<T>>();
+  return (kind) => {
+    const schema = known.get(kind) ?? build(kind);
+    known.set(kind, schema);
+    return schema;
+  };
 }
 
 /** One value or a list of them, to a list. */

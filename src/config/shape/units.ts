@@ -1,3 +1,4 @@
+import type { NumberField } from '../../core/fields/field-catalogue.ts';
 import { decimal, formatDecimal, parseDecimal, toNumber } from '../../core/quantities/decimal.ts';
 
 const UNIT_MS = { w: 604_800_000, d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 } as const;
@@ -82,4 +83,26 @@ export function percentInWords(fraction: number): string {
 
 function decimalOf(value: number): ReturnType<typeof decimal> {
   return parseDecimal(String(value)) ?? decimal('0');
+}
+
+/** A value of a field for people: `5.0 %`, `2 h`, `50,000`. */
+export function valueInWords(field: Pick<NumberField, 'unit'>, value: number): string {
+  switch (field.unit) {
+    case 'ratio':
+      return percentInWords(value);
+    case 'ratioPerHour':
+      return `${percentInWords(value)} per hour`;
+    case 'seconds':
+      return durationInWords(value * 1000);
+    case 'minutes':
+      return durationInWords(value * 60_000);
+    default:
+      return numberInWords(value);
+  }
+}
+
+export function numberInWords(value: number | string): string {
+  const [whole = '', fraction] = String(value).split('.');
+  const grouped = whole.replaceAll(/\B(?=(\d{3})+$)/g, ',');
+  return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 }

@@ -1,12 +1,8 @@
 import type { UncheckedAccount, UncheckedConfig } from '../compile-config.ts';
 import type { Path, Problem, ProblemCode } from '../problem.ts';
-import { problemAt } from '../shape/read.ts';
+import { warningAt } from '../shape/read.ts';
 import { actionsOf } from '../sources.ts';
 import { nodeAt } from '../yaml/document.ts';
-
-function warning(config: UncheckedConfig, path: Path, code: ProblemCode, message: string): Problem {
-  return problemAt(config.document, path, { severity: 'warning', code, message });
-}
 
 /** Two accounts may watch by one key; two that act by it would each undo what the other counts on. */
 export function sharedKeys(config: UncheckedConfig): readonly Problem[] {
@@ -18,8 +14,8 @@ export function sharedKeys(config: UncheckedConfig): readonly Problem[] {
   return [...owners.values()].flatMap(([first, ...others]) =>
     others.map((other) => {
       const bothAct = [first, ...others].filter((owner) => owner !== undefined && mayAct(owner)).length > 1;
-      const found = warning(
-        config,
+      const found = warningAt(
+        config.document,
         [...other.path, 'apiKey'],
         'one-key-two-accounts',
         `expected a key of its own for each account, got the key of ${first?.id ?? ''}${bothAct ? ', and both may act by it' : ''}`,
@@ -41,18 +37,25 @@ export function exchangeWarnings(config: UncheckedConfig): readonly Problem[] {
     const { protocol, hostname, host } = new URL(url);
     if (protocol === 'http:' && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)) {
       found.push(
-        warning(config, path, 'unencrypted', 'expected https://, got http://: the API key travels readably'),
+        warningAt(
+          config.document,
+          path,
+          'unencrypted',
+          'expected https://, got http://: the API key travels readably',
+        ),
       );
     }
     if (seen.has(host)) {
-      found.push(warning(config, path, 'unused', 'expected different addresses, got one twice'));
+      found.push(warningAt(config.document, path, 'unused', 'expected different addresses, got one twice'));
     }
     seen.add(host);
   }
   const used = new Set(config.accounts.map(({ egress }) => egress));
   for (const group of Object.keys(config.egress)) {
     if (used.has(group) || nodeAt(config.document.root, ['egress', group]) === undefined) continue;
-    found.push(warning(config, ['egress', group], 'unused', 'expected an account in this group, got none'));
+    found.push(
+      warningAt(config.document, ['egress', group], 'unused', 'expected an account in this group, got none'),
+    );
   }
   return found;
 }
@@ -61,7 +64,7 @@ export function accountWarnings(account: UncheckedAccount, config: UncheckedConf
   const { settings, rules, path } = account;
   const found: Problem[] = [];
   const warn = (at: Path, code: ProblemCode, message: string): number =>
-    found.push(warning(config, at, code, message));
+    found.push(warningAt(config.document, at, code, message));
   if (account.written.rules.length === 0) {
     warn(path, 'nothing-acts', 'expected rules, got none: this account is only watched');
   } else if (
@@ -96,26 +99,23 @@ export function accountWarnings(account: UncheckedAccount, config: UncheckedConf
         ? path
         : [section, key]
       : [...path, section, key];
-  if (acting.length > 0 && settings.intentTtlMs < settings.fillWithinMs) {
-    warn(
-      at('acting', 'intentTtl'),
-      'timing',
-      'expected intentTtl to be longer than fillWithin, got a shorter one: a reduction would expire before its first follow-up',
-    );
+  if (acting.length === 0) return found;
+  const { intentTtlMs, fillWithinMs, maxSnapshotAgeMs, readLagMs, lateArrivalMs, nonceMode } = settings;
+  const timing = (at: Path, message: string): number => warn(at, 'timing', message);
+  if (intentTtlMs < fillWithinMs) {
+    const message =
+      'expected intentTtl to be longer than fillWithin, got a shorter one: a reduction would expire before its first follow-up';
+    timing(at('acting', 'intentTtl'), message);
   }
-  if (acting.length > 0 && settings.maxSnapshotAgeMs <= settings.readLagMs) {
-    warn(
-      at('acting', 'maxSnapshotAge'),
-      'timing',
-      'expected maxSnapshotAge to be longer than exchange.readLag, got a shorter one: all data would be too old to act on',
-    );
+  if (maxSnapshotAgeMs <= readLagMs) {
+    const message =
+      'expected maxSnapshotAge to be longer than exchange.readLag, got a shorter one: all data would be too old to act on';
+    timing(at('acting', 'maxSnapshotAge'), message);
   }
-  if (acting.length > 0 && settings.lateArrivalMs === 0 && settings.nonceMode !== 'increasing') {
-    warn(
-      at('exchange', 'lateArrival'),
-      'timing',
-      'expected lateArrival above 0, got 0: an order that arrives late would add to the one sent after it',
-    );
+  if (lateArrivalMs === 0 && nonceMode !== 'increasing') {
+    const message =
+      'expected lateArrival above 0, got 0: an order that arrives late would add to the one sent after it';
+    timing(at('exchange', 'lateArrival'), message);
   }
   return found;
 }

@@ -1,7 +1,6 @@
 import { findField, type NumberField } from '../../core/fields/field-catalogue.ts';
 import type { ConditionSpec, RuleSpec, SubjectKind } from '../../core/rules/rule.ts';
-import { durationInWords } from '../shape/units.ts';
-import { valueInWords } from '../words/values.ts';
+import { durationInWords, valueInWords } from '../shape/units.ts';
 
 /** What is odd about one comparison: it can never hold, always holds, or never clears. */
 export interface Oddity {
@@ -15,109 +14,62 @@ export function oddities(on: SubjectKind, condition: FieldCondition): readonly O
   const field = findField(on, condition.field);
   if (field?.type !== 'number') return [];
   const { comparison } = condition;
-  switch (comparison.op) {
-    case 'below':
-      return [...belowOddities(field, comparison.threshold), ...clearAboveOddities(field, comparison)];
-    case 'above':
-      return [...aboveOddities(field, comparison.threshold), ...clearBelowOddities(field, comparison)];
-    case 'equals':
-      return equalsOddities(field, [comparison.value]);
-    case 'in':
-      return equalsOddities(field, comparison.values);
-  }
+  if (comparison.op === 'equals') return equalsOddities(field, [comparison.value]);
+  if (comparison.op === 'in') return equalsOddities(field, comparison.values);
+  const isBelow = comparison.op === 'below';
+  const [clearName, clear] = isBelow
+    ? (['clearAbove', comparison.clearAbove] as const)
+    : (['clearBelow', comparison.clearBelow] as const);
+  return [
+    ...thresholdOddities(field, comparison.op, comparison.threshold),
+    ...(clear === undefined ? [] : clearOddities(field, clearName, clear, comparison.threshold)),
+  ];
 }
 
-function never(field: NumberField, expected: string, got: string): Oddity {
-  return {
-    code: 'never-fires',
-    message: `expected ${expected}, got ${got}: ${field.name} never is, so this can never hold`,
-  };
-}
-
-function always(field: NumberField, expected: string, got: string): Oddity {
-  return {
-    code: 'always-fires',
-    message: `expected ${expected}, got ${got}: ${field.name} always is, so this always holds`,
-  };
-}
-
-function belowOddities(field: NumberField, threshold: number): readonly Oddity[] {
-  const shown = (value: number): string => valueInWords(field, value);
-  const { minimum, maximum } = field;
-  if (minimum !== undefined && threshold <= minimum) {
-    return [never(field, `below to be above ${shown(minimum)}`, shown(threshold))];
+function thresholdOddities(field: NumberField, op: 'below' | 'above', threshold: number): readonly Oddity[] {
+  const odd = (is: 'never' | 'always', bound: string): readonly Oddity[] => [
+    {
+      code: `${is}-fires`,
+      message: `expected ${op} to be ${bound}, got ${valueInWords(field, threshold)}: ${field.name} ${is} is, so this ${is === 'never' ? 'can never hold' : 'always holds'}`,
+    },
+  ];
+  const { minimum = -Infinity, maximum = Infinity } = field;
+  if (op === 'above') {
+    if (threshold >= maximum) return odd('never', `below ${valueInWords(field, maximum)}`);
+    return threshold < minimum ? odd('always', `at least ${valueInWords(field, minimum)}`) : [];
   }
-  if (maximum !== undefined && threshold > maximum) {
-    return [always(field, `below to be at most ${shown(maximum)}`, shown(threshold))];
-  }
+  if (threshold <= minimum) return odd('never', `above ${valueInWords(field, minimum)}`);
   // A long position's price cannot fall by more than all of it.
-  if (field.name === 'liquidationDistance' && threshold > 1) {
-    return [always(field, 'below to be at most 100 %', shown(threshold))];
-  }
-  return [];
+  const largest = field.name === 'liquidationDistance' ? Math.min(maximum, 1) : maximum;
+  if (threshold <= largest) return [];
+  return odd('always', `at most ${largest === maximum ? valueInWords(field, maximum) : '100 %'}`);
 }
 
-function aboveOddities(field: NumberField, threshold: number): readonly Oddity[] {
-  const shown = (value: number): string => valueInWords(field, value);
-  const { minimum, maximum } = field;
-  if (maximum !== undefined && threshold >= maximum) {
-    return [never(field, `above to be below ${shown(maximum)}`, shown(threshold))];
-  }
-  if (minimum !== undefined && threshold < minimum) {
-    return [always(field, `above to be at least ${shown(minimum)}`, shown(threshold))];
-  }
-  return [];
-}
-
-function clearAboveOddities(
+function clearOddities(
   field: NumberField,
-  { threshold, clearAbove }: { threshold: number; clearAbove?: number },
+  name: 'clearAbove' | 'clearBelow',
+  clear: number,
+  threshold: number,
 ): readonly Oddity[] {
-  if (clearAbove === undefined) return [];
-  const shown = (value: number): string => valueInWords(field, value);
-  if (clearAbove < threshold) {
-    return [
-      wrongSide(
-        `clearAbove to be at least ${shown(threshold)} (below)`,
-        `${shown(clearAbove)}: it clears while it still fires`,
-      ),
-    ];
-  }
-  const { maximum } = field;
-  if (maximum === undefined || clearAbove < maximum) return [];
-  return [
-    wrongSide(`clearAbove to be below ${shown(maximum)}`, `${shown(clearAbove)}: it would never clear`),
+  const [op, isWrong, least, bound, side] =
+    name === 'clearAbove'
+      ? (['below', clear < threshold, 'at least', field.maximum, 'below'] as const)
+      : (['above', clear > threshold, 'at most', field.minimum, 'above'] as const);
+  const wrongSide = (expected: string, why: string): readonly Oddity[] => [
+    {
+      code: 'clear-on-wrong-side',
+      message: `expected ${name} to be ${expected}, got ${valueInWords(field, clear)}: ${why}`,
+    },
   ];
-}
-
-function clearBelowOddities(
-  field: NumberField,
-  { threshold, clearBelow }: { threshold: number; clearBelow?: number },
-): readonly Oddity[] {
-  if (clearBelow === undefined) return [];
-  const shown = (value: number): string => valueInWords(field, value);
-  if (clearBelow > threshold) {
-    return [
-      wrongSide(
-        `clearBelow to be at most ${shown(threshold)} (above)`,
-        `${shown(clearBelow)}: it clears while it still fires`,
-      ),
-    ];
-  }
-  const { minimum } = field;
-  if (minimum === undefined || clearBelow > minimum) return [];
-  return [
-    wrongSide(`clearBelow to be above ${shown(minimum)}`, `${shown(clearBelow)}: it would never clear`),
-  ];
-}
-
-function wrongSide(expected: string, got: string): Oddity {
-  return { code: 'clear-on-wrong-side', message: `expected ${expected}, got ${got}` };
+  if (isWrong)
+    return wrongSide(`${least} ${valueInWords(field, threshold)} (${op})`, 'it clears while it still fires');
+  const clears = bound === undefined || (op === 'below' ? clear < bound : clear > bound);
+  return clears ? [] : wrongSide(`${side} ${valueInWords(field, bound)}`, 'it would never clear');
 }
 
 function equalsOddities(field: NumberField, values: readonly unknown[]): readonly Oddity[] {
   if (field.unit !== 'count' && !values.every((value) => value === 0)) {
-    return [never(field, 'below or above for a measured number', 'an exact value')];
+    return neverEquals(field, 'below or above for a measured number', 'an exact value');
   }
   const outside = values.find(
     (value) =>
@@ -126,7 +78,14 @@ function equalsOddities(field: NumberField, values: readonly unknown[]): readonl
         value > (field.maximum ?? Infinity) ||
         !Number.isInteger(value)),
   );
-  return typeof outside === 'number' ? [never(field, 'a possible value', valueInWords(field, outside))] : [];
+  return typeof outside === 'number'
+    ? neverEquals(field, 'a possible value', valueInWords(field, outside))
+    : [];
+}
+
+function neverEquals(field: NumberField, expected: string, got: string): readonly Oddity[] {
+  const message = `expected ${expected}, got ${got}: ${field.name} never is, so this can never hold`;
+  return [{ code: 'never-fires', message }];
 }
 
 /** Pairs in an `all` that exclude each other: below 5 % and above 10 %. */

@@ -4,7 +4,7 @@ import type { RuleSpec } from '../../core/rules/rule.ts';
 import type { UncheckedAccount, UncheckedConfig } from '../compile-config.ts';
 import { globCovers, globMatches, isGlob } from '../glob.ts';
 import type { Problem } from '../problem.ts';
-import { problemAt } from '../shape/read.ts';
+import { warningAt } from '../shape/read.ts';
 import { percentInWords } from '../shape/units.ts';
 import { actionsOf, comparisonsOf } from '../sources.ts';
 
@@ -39,11 +39,12 @@ function withoutEntry(account: UncheckedAccount, { document, markets }: Unchecke
     const partly = entries.filter((entry) => isGlob(market) && (globMatches(market, entry) || isGlob(entry)));
     const only = partly.length === 0 ? 'got none' : `got ${partly.join(', ')} only`;
     const missing = isGlob(market) ? `markets that match ${market}` : market;
-    return problemAt(document, account.path, {
-      severity: 'warning',
-      code: 'market-without-entry',
-      message: `expected an entry in markets for ${missing}, ${only}: without one, positions there are watched but never reduced (${ids.join(', ')})`,
-    });
+    return warningAt(
+      document,
+      account.path,
+      'market-without-entry',
+      `expected an entry in markets for ${missing}, ${only}: without one, positions there are watched but never reduced (${ids.join(', ')})`,
+    );
   });
 }
 
@@ -65,11 +66,7 @@ function coarseSteps(config: UncheckedConfig): readonly Problem[] {
         ? `expected a price step finer than the slippage of ${percentInWords(slippage)}, got ${priceStep}, which is coarser at any price below ${bound}; if the market trades above, say so with referencePrice`
         : `expected a price step finer than the slippage of ${percentInWords(slippage)} at a price of ${reference}, got ${priceStep}, which is coarser at any price below ${bound}`;
     return [
-      problemAt(config.document, ['markets', market, 'priceStep'], {
-        severity: 'warning',
-        code: 'step-coarser-than-slippage',
-        message,
-      }),
+      warningAt(config.document, ['markets', market, 'priceStep'], 'step-coarser-than-slippage', message),
     ];
   });
 }
@@ -90,11 +87,12 @@ function withoutMoney({ document, markets, accounts }: UncheckedConfig): readonl
     const assets = asked.map(([asset]) => asset).join(' or ');
     const rules = new Set(asked.flatMap(([, ids]) => Array.from(ids)));
     return [
-      problemAt(document, ['markets', market], {
-        severity: 'warning',
-        code: 'money-unknown',
-        message: `expected money, the currency that this market settles in, got none: its positions count as ${after}, and ${[...rules].join(', ')} asks for ${assets}`,
-      }),
+      warningAt(
+        document,
+        ['markets', market],
+        'money-unknown',
+        `expected money, the currency that this market settles in, got none: its positions count as ${after}, and ${[...rules].join(', ')} asks for ${assets}`,
+      ),
     ];
   });
 }

@@ -1,9 +1,9 @@
 import { fieldsOf } from '../../core/fields/field-catalogue.ts';
-import type { ActionSpec, RuleSpec } from '../../core/rules/rule.ts';
+import type { ActionSpec, ReduceTarget, RuleSpec } from '../../core/rules/rule.ts';
 import type { UncheckedAccount } from '../compile-config.ts';
 import type { Path, Problem, ProblemCode } from '../problem.ts';
 import type { UsedRule } from '../rules/use.ts';
-import { problemAt } from '../shape/read.ts';
+import { warningAt } from '../shape/read.ts';
 import { durationInWords, percentInWords } from '../shape/units.ts';
 import { comparisonsOf } from '../sources.ts';
 import { nodeAt, type YamlNode } from '../yaml/document.ts';
@@ -19,9 +19,7 @@ export function ruleWarnings(rule: RuleSpec, used: UsedRule, account: UncheckedA
     const exists = nodeAt(used.document.root, path) !== undefined;
     // A rule of a set, as an account uses it: point to the use, and name the rule.
     const shown = exists ? message : `${message} (rule ${rule.id})`;
-    found.push(
-      problemAt(used.document, exists ? path : used.path, { severity: 'warning', code, message: shown }),
-    );
+    found.push(warningAt(used.document, exists ? path : used.path, code, shown));
   };
   const when = nodeAt(used.document.root, [...used.path, 'when']);
   const paths = when === undefined ? [] : comparisonPaths(when, ['when'], rule);
@@ -33,7 +31,17 @@ export function ruleWarnings(rule: RuleSpec, used: UsedRule, account: UncheckedA
   const { maxSnapshotAgeMs } = account.settings;
   for (const { code, message } of blindAlleys(rule, maxSnapshotAgeMs)) warn(['when'], code, message);
   blindness(rule, paths, account, warn);
-  for (const { action, path } of actionsWithPaths(rule)) actionWarnings(rule, action, path, account, warn);
+  const stages = [
+    { actions: rule.actions, inRule: [] as Path },
+    ...rule.escalate.map(({ actions }, stage) => ({ actions, inRule: ['escalate', stage] })),
+  ];
+  for (const { actions, inRule } of stages) {
+    for (const [index, action] of actions.entries()) {
+      actionWarnings(rule, action, account.settings, (code, message) =>
+        warn([...inRule, 'do', index, 'reduce'], code, message),
+      );
+    }
+  }
   return found;
 }
 
@@ -65,31 +73,18 @@ function blindness(rule: RuleSpec, paths: readonly Path[], { settings }: Uncheck
   }
 }
 
-function actionsWithPaths(rule: RuleSpec): readonly { action: ActionSpec; path: Path }[] {
-  return [
-    ...rule.actions.map((action, index) => ({ action, path: ['do', index] })),
-    ...rule.escalate.flatMap(({ actions }, stage) =>
-      actions.map((action, index) => ({ action, path: ['escalate', stage, 'do', index] })),
-    ),
-  ];
-}
-
 function actionWarnings(
   rule: RuleSpec,
   action: ActionSpec,
-  path: Path,
-  account: UncheckedAccount,
-  warn: Warn,
+  settings: UncheckedAccount['settings'],
+  warn: (code: ProblemCode, message: string) => void,
 ): void {
   if (action.kind !== 'reduce') return;
   const { target } = action;
-  const { settings } = account;
   const left =
     target.kind === 'to' ? target.fraction : target.kind === 'by' ? 1 - target.fraction : undefined;
-  const at = [...path, 'reduce'];
   if (left === 0 && rule.limits.cooldownMs === undefined && (rule.mode ?? settings.mode) === 'enforce') {
     warn(
-      at,
       'close-without-cooldown',
       'expected limits.cooldown on a rule that closes positions in enforce mode, got none: it closes again whatever is opened next, at once',
     );
@@ -97,55 +92,42 @@ function actionWarnings(
   const largest = settings.largestReduction;
   if (left !== undefined && 1 - left > largest + Number.EPSILON) {
     warn(
-      at,
       'reduction-above-largest',
       `expected at most acting.largestReduction (${percentInWords(largest)}), got a reduction by ${percentInWords(1 - left)}: it is always refused`,
     );
   }
-  if (target.kind === 'untilDistance')
-    insideThreshold(rule, { ...OWN_DISTANCE, distance: target.distance }, at, warn);
-  if (target.kind === 'untilJointDistance')
-    insideThreshold(rule, { ...JOINT_DISTANCE, distance: target.distance }, at, warn);
-  if (target.kind === 'untilMarginUsage') usageInsideThreshold(rule, target, at, warn);
+  insideThreshold(rule, target, (message) => warn('target-inside-threshold', message));
 }
 
-const OWN_DISTANCE = { field: 'liquidationDistance', key: 'untilDistance' } as const;
-const JOINT_DISTANCE = { field: 'jointDistance', key: 'until.jointDistance' } as const;
-
-/** Reducing until the position is where the rule fired achieves nothing, and the rule goes on firing. */
-function insideThreshold(
-  rule: RuleSpec,
-  of: { readonly field: string; readonly key: string; readonly distance: number },
-  at: Path,
-  warn: Warn,
-): void {
-  const { distance } = of;
-  for (const { field, comparison } of comparisonsOf(rule.when)) {
-    if (field !== of.field || comparison.op !== 'below') continue;
-    const clear = comparison.clearAbove ?? comparison.threshold;
-    if (distance > clear) continue;
-    warn(
-      at,
-      'target-inside-threshold',
-      `expected ${of.key} to be more than ${percentInWords(clear)}, where the rule clears, got ${percentInWords(distance)}: it would go on firing at its target`,
-    );
+/** The field that a reduction brings to a value, and on which side of that value a rule fires. */
+function reachedBy(target: ReduceTarget) {
+  switch (target.kind) {
+    case 'untilDistance':
+      return { key: 'untilDistance', field: 'liquidationDistance', op: 'below', value: target.distance };
+    case 'untilJointDistance':
+      return { key: 'until.jointDistance', field: 'jointDistance', op: 'below', value: target.distance };
+    case 'untilMarginUsage':
+      return { key: 'until.marginUsage', field: 'marginUsage', op: 'above', value: target.usage };
+    default:
+      return undefined;
   }
 }
 
-function usageInsideThreshold(
-  rule: RuleSpec,
-  { asset, usage }: { readonly asset: string; readonly usage: number },
-  at: Path,
-  warn: Warn,
-): void {
-  for (const { field, parameter, comparison } of comparisonsOf(rule.when)) {
-    if (field !== 'marginUsage' || parameter?.asset !== asset || comparison.op !== 'above') continue;
-    const clear = comparison.clearBelow ?? comparison.threshold;
-    if (usage < clear) continue;
+/** Reducing until the position is where the rule fired achieves nothing, and the rule goes on firing. */
+function insideThreshold(rule: RuleSpec, target: ReduceTarget, warn: (message: string) => void): void {
+  const reached = reachedBy(target);
+  if (reached === undefined) return;
+  const { key, field, op, value } = reached;
+  const asset = target.kind === 'untilMarginUsage' ? target.asset : undefined;
+  for (const { field: compared, parameter, comparison } of comparisonsOf(rule.when)) {
+    if (compared !== field || (comparison.op !== 'below' && comparison.op !== 'above')) continue;
+    if (comparison.op !== op || (asset !== undefined && parameter?.asset !== asset)) continue;
+    const [own, side] =
+      comparison.op === 'below' ? [comparison.clearAbove, 'more'] : [comparison.clearBelow, 'less'];
+    const clear = own ?? comparison.threshold;
+    if (op === 'below' ? value > clear : value < clear) continue;
     warn(
-      at,
-      'target-inside-threshold',
-      `expected until.marginUsage to be less than ${percentInWords(clear)}, where the rule clears, got ${percentInWords(usage)}: it would go on firing at its target`,
+      `expected ${key} to be ${side} than ${percentInWords(clear)}, where the rule clears, got ${percentInWords(value)}: it would go on firing at its target`,
     );
   }
 }

@@ -1,7 +1,7 @@
 import { createTask } from 'node-cron';
 import type { UncheckedConfig } from '../compile-config.ts';
 import type { Problem } from '../problem.ts';
-import { problemAt } from '../shape/read.ts';
+import { warningAt } from '../shape/read.ts';
 import { durationInWords } from '../shape/units.ts';
 
 /** A run more often than this tells nothing new, and takes processor time each time. */
@@ -13,7 +13,7 @@ const RUNS = 24;
 export function stressWarnings({ document, stress }: UncheckedConfig): readonly Problem[] {
   if (stress === undefined) return [];
   const warn = (key: string, message: string): Problem =>
-    problemAt(document, ['stress', key], { severity: 'warning', code: 'timing', message });
+    warningAt(document, ['stress', key], 'timing', message);
   const runs = nextRuns(stress.at, stress.timeZone);
   if (runs.length === 0) return [warn('at', `expected a time that comes, got ${stress.at}: it never runs`)];
   const gaps = runs.slice(1).map((run, index) => run - (runs[index] ?? run));

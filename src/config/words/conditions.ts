@@ -6,9 +6,8 @@ import type {
   RuleSpec,
   SubjectKind,
 } from '../../core/rules/rule.ts';
-import { durationInWords } from '../shape/units.ts';
+import { durationInWords, numberInWords, valueInWords } from '../shape/units.ts';
 import { comparisonsOf } from '../sources.ts';
-import { numberInWords, valueInWords } from './values.ts';
 
 type FieldCondition = Extract<ConditionSpec, { kind: 'field' }>;
 
@@ -49,66 +48,29 @@ function joined(on: SubjectKind, conditions: readonly ConditionSpec[], word: 'an
   return parts.join(` ${word} `);
 }
 
-interface Phrases {
-  readonly below?: string;
-  readonly above?: string;
-}
-
-/** Fields that have better words than "has x below y"; `{v}` is the threshold, `{p}` the parameters. */
-const PHRASES: Readonly<Record<string, Phrases>> = {
-  'position.liquidationDistance': {
-    below: 'is nearer than {v} to liquidation',
-    above: 'is farther than {v} from liquidation',
-  },
-  'position.liquidationProbability': {
-    above: 'has a chance above {v} of liquidation {p}',
-    below: 'has a chance below {v} of liquidation {p}',
-  },
-  'position.minutesToLiquidation': {
-    below: 'is as likely as not to be liquidated within {v}',
-    above: 'is unlikely to be liquidated within {v}',
-  },
+/**
+ * Fields that have better words than "has x below y". `{v}` is the threshold, `{p}` the parameters, `{less|more}` the words
+ * for `below` and for `above`.
+ */
+const PHRASES: Readonly<Record<string, string | { readonly above: string }>> = {
+  'position.liquidationDistance': 'is {nearer|farther} than {v} {to|from} liquidation',
+  'position.liquidationProbability': 'has a chance {below|above} {v} of liquidation {p}',
+  'position.minutesToLiquidation': 'is {as likely as not|unlikely} to be liquidated within {v}',
   'position.unprotectedSeconds': { above: 'has been without a stop that covers it for more than {v}' },
-  'position.marginUsage': {
-    above: 'uses more than {v} of its funds as margin',
-    below: 'uses less than {v} of its funds as margin',
-  },
-  'position.notional': { above: 'is worth more than {v}', below: 'is worth less than {v}' },
-  'position.pnlPercent': {
-    below: 'has an unrealised result below {v}',
-    above: 'has an unrealised result above {v}',
-  },
-  'creditLine.currentLtv': { above: 'has an LTV above {v}', below: 'has an LTV below {v}' },
-  'creditLine.ltvToMarginCall': {
-    above: 'has used up more than {v} of the way to its margin call',
-    below: 'has used up less than {v} of the way to its margin call',
-  },
-  'creditLine.ltvToLiquidation': {
-    above: 'has used up more than {v} of the way to liquidation',
-    below: 'has used up less than {v} of the way to liquidation',
-  },
-  'creditLine.collateralMayFall': {
-    below: 'has collateral that may fall by less than {v} before the margin call',
-    above: 'has collateral that may fall by more than {v} before the margin call',
-  },
-  'creditLine.minutesToMarginCall': {
-    below: 'is as likely as not to get a margin call within {v}',
-    above: 'is unlikely to get a margin call within {v}',
-  },
-  'creditLine.marginCallProbability': {
-    above: 'has a chance above {v} of a margin call {p}',
-    below: 'has a chance below {v} of a margin call {p}',
-  },
-  'account.dataAge': { above: 'has not been read for {v} {p}', below: 'was read within the last {v} {p}' },
+  'position.marginUsage': 'uses {less|more} than {v} of its funds as margin',
+  'position.notional': 'is worth {less|more} than {v}',
+  'position.pnlPercent': 'has an unrealised result {below|above} {v}',
+  'creditLine.currentLtv': 'has an LTV {below|above} {v}',
+  'creditLine.ltvToMarginCall': 'has used up {less|more} than {v} of the way to its margin call',
+  'creditLine.ltvToLiquidation': 'has used up {less|more} than {v} of the way to liquidation',
+  'creditLine.collateralMayFall':
+    'has collateral that may fall by {less|more} than {v} before the margin call',
+  'creditLine.minutesToMarginCall': 'is {as likely as not|unlikely} to get a margin call within {v}',
+  'creditLine.marginCallProbability': 'has a chance {below|above} {v} of a margin call {p}',
+  'account.dataAge': '{was read within the last|has not been read for} {v} {p}',
   'account.recordsSetAside': { above: 'has more than {v} records that could not be read {p}' },
-  'account.mainBalance': {
-    below: 'has less than {v} {p} in its main balance',
-    above: 'has more than {v} {p} in its main balance',
-  },
-  'account.jointDistance': {
-    below: 'is nearer than {v} to liquidation if all markets move together',
-    above: 'is farther than {v} from liquidation if all markets move together',
-  },
+  'account.mainBalance': 'has {less|more} than {v} {p} in its main balance',
+  'account.jointDistance': 'is {nearer|farther} than {v} {to|from} liquidation if all markets move together',
   'account.marginUsage': { above: 'uses more than {v} of its {p} funds as margin' },
   'account.withdrawalCount': { above: 'had more than {v} withdrawals {p}' },
   'account.unexpectedWithdrawalCount': {
@@ -120,6 +82,12 @@ const PHRASES: Readonly<Record<string, Phrases>> = {
   'account.spotTurnover': { above: 'traded more than {v} {p} on spot' },
 };
 
+function phraseOf(field: string, op: 'below' | 'above'): string | undefined {
+  const phrase = PHRASES[field];
+  if (typeof phrase === 'object') return op === 'above' ? phrase.above : undefined;
+  return phrase?.replaceAll(/\{([^|}]+)\|([^}]+)\}/g, op === 'below' ? '$1' : '$2');
+}
+
 const LOOKS_AHEAD: ReadonlySet<string> = new Set(['liquidationProbability', 'marginCallProbability']);
 
 function fieldInWords(on: SubjectKind, { field: name, parameter, comparison }: FieldCondition): string {
@@ -128,7 +96,7 @@ function fieldInWords(on: SubjectKind, { field: name, parameter, comparison }: F
   const parameters = parameterInWords(name, parameter);
   if (comparison.op === 'equals' || comparison.op === 'in')
     return exactInWords(field, comparison, parameters);
-  const phrase = PHRASES[`${on}.${name}`]?.[comparison.op] ?? `has ${name} {p} ${comparison.op} {v}`;
+  const phrase = phraseOf(`${on}.${name}`, comparison.op) ?? `has ${name} {p} ${comparison.op} {v}`;
   return phrase
     .replace('{v}', thresholdInWords(field, comparison.threshold))
     .replace('{p}', parameters)

@@ -6,9 +6,8 @@ import type {
   RuleSpec,
   SubjectFilter,
 } from '../../core/rules/rule.ts';
-import { durationInWords, percentInWords } from '../shape/units.ts';
+import { durationInWords, numberInWords, percentInWords } from '../shape/units.ts';
 import { clearancesInWords, conditionInWords, listInWords } from './conditions.ts';
-import { numberInWords } from './values.ts';
 
 /**
  * What a rule does, in one sentence or a few: `when a position in *_PERP is nearer than 5.0 % to liquidation

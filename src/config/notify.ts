@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import type { SecretContext } from './secrets.ts';
+import { complain } from './shape/read.ts';
+import { duration, text, url } from './shape/scalars.ts';
+import { renamed, section } from './shape/shape.ts';
+import { describeText } from './yaml/value.ts';
+
+const linkTitle = text({ expected: 'a title such as Runbook', maxLength: 40 });
+
+export const notifySchema = renamed(
+  section(
+    {
+      remindEvery: duration({ minMs: 1000, maxMs: 7 * 86_400_000, bounds: 'from 1s to 1w' }).describe(
+        'How often a rule that fires on is told again. Alertmanager ends an alert that is not told for three times this.',
+      ),
+      links: z
+        .record(linkTitle, url('https:', 'http:'))
+        .describe(
+          'Links in every message, by title; {account}, {rule}, {subject}, {market}, {episode}, {severity}, {key} and {page} (the path of what it is about on the status page, after an address without a slash at its end) are filled in.',
+        ),
+    },
+    { remindEvery: '30m', links: {} },
+  ),
+  { remindEvery: 'remindEveryMs' },
+);
+
+export interface NotifySettings {
+  readonly remindEveryMs: number;
+  /** With placeholders such as `{account}`. */
+  readonly links: readonly { readonly title: string; readonly url: string }[];
+}
+
+const PLACEHOLDERS = ['account', 'rule', 'subject', 'market', 'episode', 'severity', 'key', 'page'];
+
+/** Title of the link to what a message is about. */
+const STATUS_PAGE = 'Status page';
+
+export function compileNotify(
+  { remindEveryMs, links }: z.output<typeof notifySchema>,
+  publicUrl: string | undefined,
+  { document, report }: SecretContext,
+): NotifySettings {
+  for (const [title, link] of Object.entries(links)) {
+    for (const [, placeholder = ''] of link.matchAll(/\{(.*?)\}/g)) {
+      if (PLACEHOLDERS.includes(placeholder)) continue;
+      const message = `expected placeholders among ${PLACEHOLDERS.map((known) => `{${known}}`).join(', ')}, got ${describeText(`{${placeholder}}`)}`;
+      complain({ document, report }, ['notify', 'links', title], 'wrong-value', message);
+    }
+  }
+  const page = publicUrl === undefined ? [] : [{ title: STATUS_PAGE, url: `${publicUrl}{page}` }];
+  return {
+    remindEveryMs,
+    links: [...page, ...Object.entries(links).map(([title, link]) => ({ title, url: link }))],
+  };
+}
