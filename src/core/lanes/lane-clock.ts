@@ -1,7 +1,8 @@
 import type { LimitLedger } from '../intents/gate.ts';
+import type { StoredAccount } from '../ports/state-store.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
-import type { LaneState } from './lane-state.ts';
-import { rebase } from './recover-lane.ts';
+import { type LaneState, newLane } from './lane-state.ts';
+import { rebase, startEpoch } from './recover-lane.ts';
 
 /** The lanes' clock was set ahead while this process was looking on; by its monotonic clock it knows how far. */
 export interface ClockStep {
@@ -30,6 +31,23 @@ export function onClock(lane: LaneState, settings: AccountSettings, { nowMs, ste
   if (latestMs > nowMs + CLOCK_TOLERANCE_MS) return rebase(lane, settings, nowMs);
   if (step === null || Math.max(latestMs, lane.rebasedMs ?? 0) > step.untilMs) return lane;
   return { ...(moved(lane, step.byMs) as LaneState), rebasedMs: nowMs };
+}
+
+/**
+ * The lane as it is in this store epoch and on this clock; one of an earlier store epoch, or of none, trusts nothing
+ * that it does not read.
+ */
+export function inEpoch(
+  stored: StoredAccount,
+  market: string,
+  settings: AccountSettings,
+  moment: LaneMoment,
+): LaneState {
+  const { id } = stored.epoch;
+  const lane = stored.lanes.get(market);
+  if (lane === undefined) return newLane(stored.accountId, market, id, moment.nowMs);
+  if (lane.epoch !== id) return startEpoch(lane, id, settings, moment.nowMs);
+  return onClock(lane, settings, moment);
 }
 
 /** The same for what cooldown and perHour are counted from. */

@@ -1,8 +1,151 @@
+import type { Controls } from '../../core/controls/controls.ts';
 import { actionKey, type LaneRequest } from '../../core/intents/intent.ts';
+import { type LaneMoment, onClock } from '../../core/lanes/lane-clock.ts';
 import type { Cover, LaneState, MarketRead, OwnOrder, ReadPosition } from '../../core/lanes/lane-state.ts';
 import { marketRead, type ReadObservation } from '../../core/lanes/market-read.ts';
+import { routeRequests } from '../../core/lanes/route-requests.ts';
+import type { AccountDocuments, StoredAccount, StoredRequests } from '../../core/ports/state-store.ts';
 import { toDecimal } from '../../core/quantities/decimal.ts';
 import type { AccountSettings } from '../../core/quantities/settings.ts';
+import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
+import { type Evaluation, positionViews } from '../../core/rules/evaluate.ts';
+import type { ActionRequest } from '../../core/rules/subject.ts';
+import type { WatchedAccount } from '../pipeline-context.ts';
+import type { Observation } from '../poll/observe-account.ts';
+import { readOf } from './read-market.ts';
+import { isSameJson } from './same-json.ts';
+
+export interface ActingInputs {
+  readonly account: WatchedAccount;
+  readonly stored: StoredAccount;
+  readonly controls: Controls;
+  readonly observation: Observation;
+  readonly now: Instant;
+  /** On the lanes' clock. */
+  readonly moment: LaneMoment;
+  /** The account that acts in place of this one, as both are one account of the exchange; absent: none. */
+  readonly sharedWith?: string;
+}
+
+/** What was decided, and on what. */
+export interface Decisions extends ActingInputs {
+  readonly snapshot: Snapshot;
+  readonly evaluation: Evaluation;
+  /** Whether what is not asked for any more has ended. */
+  readonly conclusive: boolean;
+}
+
+/**
+ * Whether `actOn` certainly comes to nothing: nothing is asked for, nothing of ours is open, nothing remembers an
+ * episode, and every market that could be acted on has its lane. So it is with nearly every poll.
+ */
+export function hasNothingToRoute(decisions: Decisions): boolean {
+  const { account, stored, observation, sharedWith, conclusive } = decisions;
+  if (actingOf(decisions).length > 0) return false;
+  const { requests, limits, routes, inbox, accountLane } = stored.documents;
+  if (requests !== undefined && (requests.active.length > 0 || requests.conclusive !== conclusive))
+    return false;
+  if (requests?.sharedWith !== sharedWith) return false;
+  if (limits !== undefined && limits.admitted.length > 0) return false;
+  if (routes !== undefined && (routes.waiting !== undefined || Object.keys(routes.routes).length > 0))
+    return false;
+  if (hasOrders(inbox) || isLaneBusy(accountLane)) return false;
+  for (const lane of stored.lanes.values()) {
+    if (lane.epoch !== stored.epoch.id || !hasNothingToDo(lane)) return false;
+  }
+  return hasLanes(stored, observation) || !canAct(account);
+}
+
+/**
+ * Whether all that is asked for are stops that were asked for before, and that stand: where every lane rests, `actOn`
+ * would at most forget episodes that count for no limit any more. Lanes are asked what they know: a change of one may have
+ * been left out of the commit that wrote the requests.
+ */
+export function isAllAtRest(decisions: Decisions): boolean {
+  const { account, stored, observation, moment, snapshot, evaluation, conclusive } = decisions;
+  const { settings } = account.rules;
+  const { routes, inbox, accountLane } = stored.documents;
+  const acting = actingOf(decisions);
+  if (acting.length === 0 || !acting.every(({ action }) => action.kind === 'protect')) return false;
+  if (requestsOf(decisions, acting) !== undefined) return false;
+  if (routes === undefined || routes.waiting !== undefined || routes.partial !== undefined) return false;
+  const { byMarket, waiting } = routeRequests(routes, {
+    active: acting,
+    conclusive,
+    positions: [],
+    complete: false,
+    accountId: account.id,
+    intentTtlMs: settings.intentTtlMs,
+    nowMs: moment.nowMs,
+    plan: () => undefined,
+  });
+  if (waiting.length > 0 || ![...byMarket.keys()].every((market) => stored.lanes.has(market))) return false;
+  if (hasOrders(inbox) || isLaneBusy(accountLane) || !hasLanes(stored, observation)) return false;
+  const lanes = [...stored.lanes.values()];
+  if (!lanes.every((lane) => lane.epoch === stored.epoch.id && onClock(lane, settings, moment) === lane)) {
+    return false;
+  }
+  const { positions } = observation;
+  const read =
+    positions?.isNew === true
+      ? readOf(positions, positionViews(snapshot, evaluation.state, account.rules), settings)
+      : undefined;
+  return lanes.every((lane) => {
+    const asked = byMarket.get(lane.market) ?? [];
+    return (asked.length === 0 && hasNothingToDo(lane)) || isAtRest(lane, asked, read, settings);
+  });
+}
+
+export function hasOrders(inbox: AccountDocuments['inbox']): boolean {
+  return inbox !== undefined && inbox.orders.length > 0;
+}
+
+export function isLaneBusy(lane: AccountDocuments['accountLane']): boolean {
+  return lane !== undefined && (lane.cancels.length > 0 || lane.inProgress !== null);
+}
+
+/** Whether every market that a read shows has its lane. */
+function hasLanes({ lanes }: StoredAccount, { sources }: Observation): boolean {
+  const { positions } = sources;
+  return positions?.kind !== 'read' || positions.value.records.every(({ market }) => lanes.has(market));
+}
+
+/** What is asked for that is not said only. */
+export function actingOf({ evaluation }: Decisions): readonly ActionRequest[] {
+  return evaluation.active.filter(({ action }) => action.kind !== 'notify');
+}
+
+/** What lanes have to know of the evaluation; unchanged requests are not written again. */
+export function requestsOf(
+  { stored, now, sharedWith, conclusive }: Decisions,
+  active: readonly ActionRequest[],
+): StoredRequests | undefined {
+  const before = stored.documents.requests;
+  if (before === undefined && active.length === 0 && sharedWith === undefined) return undefined;
+  const isSame = before?.conclusive === conclusive && before.sharedWith === sharedWith;
+  if (isSame && isSameJson(before.active, active)) return undefined;
+  return {
+    version: 1,
+    atMs: now.wallMs,
+    active,
+    conclusive,
+    ...(sharedWith === undefined ? {} : { sharedWith }),
+  };
+}
+
+/** Whether any rule of the account can touch a market. */
+export function canAct({ rules }: WatchedAccount): boolean {
+  return rules.all.some(({ stages }) =>
+    stages.some((actions) => actions.some(({ spec }) => spec.kind !== 'notify')),
+  );
+}
+
+/** Nothing is wanted, nothing of ours is open: the lane need not be looked at. */
+export function hasNothingToDo(lane: LaneState): boolean {
+  const { intents, covers, cancels, orders, inProgress, heldBy, change } = lane;
+  const kept = intents.length + covers.length + cancels.length + orders.length;
+  return kept === 0 && inProgress === null && heldBy === null && change === null;
+}
 
 /** After so long a lane takes a read all the same: well before a gap counts as an outage, or a joint limit as old. */
 const LONGEST_REST_MS = 30_000;

@@ -11,6 +11,7 @@ import type {
   StoredAccount,
 } from '../../core/ports/state-store.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
+import { pass } from '../points.ts';
 import { tellCommit } from '../poll/tell-commit.ts';
 import { laneContext } from './lane-context.ts';
 
@@ -39,7 +40,7 @@ export interface SessionChange<T> {
   readonly value: T;
 }
 
-export interface HeldLane {
+interface HeldLane {
   readonly lease: LaneLease;
   /** Monotonic milliseconds of this process. */
   readonly heldUntilMs: number;
@@ -78,7 +79,7 @@ const COVER_MARGIN_MS = 1_000;
  * Long enough for a request: a lane is taken for so long, as most runs have no more than one, and since the store takes
  * a lease that ends later than one that begins now for one from before its clock was set back.
  */
-export function longestLeaseMs({ laneLeaseMs, attemptTimeoutMs }: PipelineContext['settings']): number {
+function longestLeaseMs({ laneLeaseMs, attemptTimeoutMs }: PipelineContext['settings']): number {
   return Math.max(laneLeaseMs, attemptTimeoutMs + COVER_MARGIN_MS);
 }
 
@@ -155,11 +156,6 @@ export class LaneSession {
     this.#isSending = false;
   }
 
-  /** Reads what the next change starts from, unless that is known. */
-  async load(): Promise<void> {
-    await this.#load();
-  }
-
   /** Forgets what was read: the next change starts from what is stored then. */
   refresh(): void {
     this.#seen = undefined;
@@ -172,7 +168,7 @@ export class LaneSession {
   async change<T>(compute: (view: SessionView) => SessionChange<T>, guarded: boolean): Promise<T> {
     const { store, telemetry, clock } = this.#context;
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
-      const { stored, controls } = await this.#load();
+      const { stored, controls } = await this.load();
       const change = compute(viewOf(this.#context, this.account, { stored, controls }));
       if (change.isSame === true) return change.value;
       change.meanwhile?.();
@@ -206,7 +202,8 @@ export class LaneSession {
     return Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS) * (0.5 + this.#context.random());
   }
 
-  async #load(): Promise<SeenAccount> {
+  /** What the next change starts from; read, unless that is known. */
+  async load(): Promise<SeenAccount> {
     if (this.#seen !== undefined) return this.#seen;
     const { load, controls } = await this.#context.store.read(this.account.id);
     if (load.kind === 'refused') throw new LaneRunEnded('refused', load.problem);
@@ -237,5 +234,49 @@ export class LaneSession {
     this.#callOff?.();
     await Promise.all([this.#renewal, this.#covering]);
     await this.#context.store.leases.release(this.#lease);
+  }
+}
+
+/** Longest pause between two attempts at a lane that somebody else holds. */
+const ACQUIRE_PAUSE_MS = 100;
+
+interface Wanted {
+  readonly context: PipelineContext;
+  readonly account: WatchedAccount;
+  /** Null: all of them. */
+  readonly market: string | null;
+  readonly signal: AbortSignal;
+  readonly seen: SeenAccount | undefined;
+}
+
+/** Takes a lane; undefined: somebody else holds it for longer than a run waits. */
+export async function acquire({
+  context,
+  account,
+  market,
+  signal,
+  seen,
+}: Wanted): Promise<LaneSession | undefined> {
+  const { clock, store, settings, random } = context;
+  const owner = `${settings.instance}.${Math.floor(random() * 2 ** 48).toString(36)}`;
+  const giveUpMs = clock.monotonicMs() + settings.longestWaitMs;
+  const leaseMs = longestLeaseMs(settings);
+  pass('lane.acquiring', { accountId: account.id, market });
+  for (let isFirst = true; ; isFirst = false) {
+    const askedAtMs = clock.monotonicMs();
+    const reply = await store.leases.acquire(account.id, market, owner, leaseMs);
+    if (reply.kind === 'held') {
+      const heldUntilMs = askedAtMs + leaseMs;
+      // Whoever had to wait knows that somebody else has changed the lane since.
+      const known = isFirst ? seen : undefined;
+      const session = new LaneSession(context, account, { lease: reply.lease, heldUntilMs, seen: known });
+      session.keep();
+      return session;
+    }
+    if (signal.aborted || clock.monotonicMs() >= giveUpMs) {
+      await store.leases.release({ accountId: account.id, market, owner });
+      return undefined;
+    }
+    await clock.sleep(Math.min(reply.retryInMs, ACQUIRE_PAUSE_MS), signal).catch(() => undefined);
   }
 }

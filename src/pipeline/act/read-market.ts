@@ -1,10 +1,14 @@
 import type { ReadObservation } from '../../core/lanes/market-read.ts';
 import type { PositionList } from '../../core/ports/exchange.ts';
 import type { AccountDocuments } from '../../core/ports/state-store.ts';
+import { PositionQuantities } from '../../core/quantities/position.ts';
+import type { AccountSettings } from '../../core/quantities/settings.ts';
 import type { Snapshot } from '../../core/quantities/snapshot.ts';
 import { emptyAccountState } from '../../core/rules/account-state.ts';
 import { positionViews } from '../../core/rules/evaluate.ts';
+import type { PositionView } from '../../core/rules/subject.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
+import type { Observation } from '../poll/observe-account.ts';
 
 export interface MarketRecords {
   /** With the forecasts of the account as stored now. */
@@ -12,7 +16,7 @@ export interface MarketRecords {
 }
 
 /** The ids of what is listed without figures. */
-export function notOpenYet({ notOpenYet: listed }: PositionList): Pick<ReadObservation, 'notOpenYet'> {
+function notOpenYet({ notOpenYet: listed }: PositionList): Pick<ReadObservation, 'notOpenYet'> {
   return listed === undefined ? {} : { notOpenYet: listed.map(({ positionId }) => positionId) };
 }
 
@@ -51,5 +55,41 @@ export async function readMarket(
       ...notOpenYet(value),
       positions: positionViews(snapshot, evaluation ?? emptyAccountState(account.id), account.rules),
     }),
+  };
+}
+
+/** How the marks of these positions have moved, by the reads of this process. */
+function marksOf(
+  { earlier }: NonNullable<Observation['positions']>,
+  views: readonly PositionView[],
+  settings: AccountSettings,
+): NonNullable<ReadObservation['earlierMarks']> {
+  return (market, isMissing) => {
+    const meant = new Set(views.map(({ positionId }) => positionId));
+    return earlier().flatMap(({ list, sentAtMs }) => {
+      if (!isMissing(sentAtMs)) return [];
+      return list.records.flatMap((record) => {
+        if (record.market !== market || !meant.has(record.positionId)) return [];
+        const { markPrice } = new PositionQuantities(record, settings);
+        return markPrice.kind === 'value' ? [{ atMs: sentAtMs, mark: markPrice.value }] : [];
+      });
+    });
+  };
+}
+
+/** A read of a poll, as lanes take it. */
+export function readOf(
+  positions: NonNullable<Observation['positions']>,
+  views: readonly PositionView[],
+  settings: AccountSettings,
+): ReadObservation {
+  const { sentAtMs, receivedAtMs, list } = positions;
+  return {
+    sentAtMs,
+    receivedAtMs,
+    complete: list.complete,
+    ...notOpenYet(list),
+    positions: views,
+    earlierMarks: marksOf(positions, views, settings),
   };
 }

@@ -1,47 +1,52 @@
 import { type AuditEvent, recorder } from '../../core/audit/audit-event.ts';
 import type { AuditDraft } from '../../core/audit/audit-record.ts';
-import { type Controls, controlsInForce } from '../../core/controls/controls.ts';
+import { controlsInForce } from '../../core/controls/controls.ts';
 import { planAccount } from '../../core/intents/account-plan.ts';
+import type { LaneContext } from '../../core/intents/admission.ts';
 import { admitEpisodes, EMPTY_LEDGER } from '../../core/intents/gate.ts';
-import { actionKey } from '../../core/intents/intent.ts';
-import { type LaneMoment, ledgerOnClock, onClock } from '../../core/lanes/lane-clock.ts';
+import {
+  actionKey,
+  type LaneRequest,
+  operatorIntent,
+  withdrawOperatorIntent,
+} from '../../core/intents/intent.ts';
+import {
+  type AccountLane,
+  advanceAccount,
+  newAccountLane,
+  observeAccountRequests,
+} from '../../core/lanes/account-lane.ts';
+import { advance } from '../../core/lanes/lane.ts';
+import { changeLane, type LaneChange } from '../../core/lanes/lane-change.ts';
+import { inEpoch, type LaneMoment, ledgerOnClock } from '../../core/lanes/lane-clock.ts';
+import { observeRead, observeRequests } from '../../core/lanes/lane-observe.ts';
+import type { LaneState } from '../../core/lanes/lane-state.ts';
 import type { ReadObservation } from '../../core/lanes/market-read.ts';
 import { NO_ROUTES, type RouteInputs, routeRequests } from '../../core/lanes/route-requests.ts';
 import type { LaneRef } from '../../core/ports/lane-dispatcher.ts';
-import type {
-  AccountCommit,
-  AccountDocuments,
-  StoredAccount,
-  StoredRequests,
-} from '../../core/ports/state-store.ts';
+import type { AccountCommit, AccountDocuments, StoredAccount } from '../../core/ports/state-store.ts';
 import { AccountQuantities } from '../../core/quantities/account.ts';
-import { PositionQuantities } from '../../core/quantities/position.ts';
-import type { AccountSettings } from '../../core/quantities/settings.ts';
-import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
 import { unconfirmedZeros } from '../../core/rules/balances.ts';
-import { type Evaluation, positionViews } from '../../core/rules/evaluate.ts';
+import { positionViews } from '../../core/rules/evaluate.ts';
 import type { ActionRequest, PositionView } from '../../core/rules/subject.ts';
 import { unseenPositions } from '../../core/rules/subjects.ts';
-import type { WatchedAccount } from '../pipeline-context.ts';
 import type { Observation } from '../poll/observe-account.ts';
-import { takeInbox } from '../poll/take-inbox.ts';
-import { isAtRest } from './lane-at-rest.ts';
+import { type LaneOrder, takeInbox } from '../poll/take-inbox.ts';
+import {
+  actingOf,
+  canAct,
+  type Decisions,
+  hasNothingToDo,
+  hasNothingToRoute,
+  hasOrders,
+  isAllAtRest,
+  isAtRest,
+  isLaneBusy,
+  requestsOf,
+} from './lane-at-rest.ts';
 import { laneContext, limitInputs } from './lane-context.ts';
-import { hasNothingToDo, observeLanes } from './observe-lanes.ts';
-import { notOpenYet } from './read-market.ts';
+import { readOf } from './read-market.ts';
 import { isSameJson } from './same-json.ts';
-
-export interface ActingInputs {
-  readonly account: WatchedAccount;
-  readonly stored: StoredAccount;
-  readonly controls: Controls;
-  readonly observation: Observation;
-  readonly now: Instant;
-  /** On the lanes' clock. */
-  readonly moment: LaneMoment;
-  /** The account that acts in place of this one, as both are one account of the exchange; absent: none. */
-  readonly sharedWith?: string;
-}
 
 /** What an evaluation means for lanes, limits and routes. */
 export interface Acted {
@@ -64,148 +69,46 @@ export const NOTHING_ACTED: Acted = {
 };
 
 /** Pure. */
-export function routeDecisions(
-  inputs: ActingInputs,
-  snapshot: Snapshot,
-  evaluation: Evaluation,
-  conclusive: boolean,
-): Acted {
-  const isIdle =
-    hasNothingToRoute(inputs, evaluation, conclusive) ||
-    isAllAtRest(inputs, snapshot, evaluation, conclusive);
-  return isIdle ? NOTHING_ACTED : actOn(inputs, snapshot, evaluation, conclusive);
-}
-
-/**
- * Whether `actOn` certainly comes to nothing: nothing is asked for, nothing of ours is open, nothing remembers an
- * episode, and every market that could be acted on has its lane. So it is with nearly every poll.
- */
-export function hasNothingToRoute(
-  { account, stored, observation, sharedWith }: ActingInputs,
-  { active }: Evaluation,
-  conclusive: boolean,
-): boolean {
-  for (const { action } of active) if (action.kind !== 'notify') return false;
-  const { requests, limits, routes, inbox, accountLane } = stored.documents;
-  if (requests !== undefined && (requests.active.length > 0 || requests.conclusive !== conclusive))
-    return false;
-  if (requests?.sharedWith !== sharedWith) return false;
-  if (limits !== undefined && limits.admitted.length > 0) return false;
-  if (routes !== undefined && (routes.waiting !== undefined || Object.keys(routes.routes).length > 0))
-    return false;
-  if (hasOrders(inbox) || isLaneBusy(accountLane)) return false;
-  for (const lane of stored.lanes.values()) {
-    if (lane.epoch !== stored.epoch.id || !hasNothingToDo(lane)) return false;
-  }
-  return hasLanes(stored, observation) || !canAct(account);
-}
-
-/**
- * Whether all that is asked for are stops that were asked for before, and that stand: where every lane rests, `actOn`
- * would at most forget episodes that count for no limit any more. Lanes are asked what they know: a change of one may have
- * been left out of the commit that wrote the requests.
- */
-export function isAllAtRest(
-  inputs: ActingInputs,
-  snapshot: Snapshot,
-  evaluation: Evaluation,
-  conclusive: boolean,
-): boolean {
-  const { account, stored, observation, moment } = inputs;
-  const { settings } = account.rules;
-  const { routes, inbox, accountLane } = stored.documents;
-  const acting = actingOf(evaluation);
-  if (acting.length === 0 || !acting.every(({ action }) => action.kind === 'protect')) return false;
-  if (requestsOf(inputs, acting, conclusive) !== undefined) return false;
-  if (routes === undefined || routes.waiting !== undefined || routes.partial !== undefined) return false;
-  const { byMarket, waiting } = routeRequests(routes, {
-    active: acting,
-    conclusive,
-    positions: [],
-    complete: false,
-    accountId: account.id,
-    intentTtlMs: settings.intentTtlMs,
-    nowMs: moment.nowMs,
-    plan: () => undefined,
-  });
-  if (waiting.length > 0 || ![...byMarket.keys()].every((market) => stored.lanes.has(market))) return false;
-  if (hasOrders(inbox) || isLaneBusy(accountLane) || !hasLanes(stored, observation)) return false;
-  const lanes = [...stored.lanes.values()];
-  if (!lanes.every((lane) => lane.epoch === stored.epoch.id && onClock(lane, settings, moment) === lane)) {
-    return false;
-  }
-  const { positions } = observation;
-  const read =
-    positions?.isNew === true
-      ? readOf(positions, positionViews(snapshot, evaluation.state, account.rules), settings)
-      : undefined;
-  return lanes.every((lane) => {
-    const asked = byMarket.get(lane.market) ?? [];
-    return (asked.length === 0 && hasNothingToDo(lane)) || isAtRest(lane, asked, read, settings);
-  });
-}
-
-function hasOrders(inbox: AccountDocuments['inbox']): boolean {
-  return inbox !== undefined && inbox.orders.length > 0;
-}
-
-function isLaneBusy(lane: AccountDocuments['accountLane']): boolean {
-  return lane !== undefined && (lane.cancels.length > 0 || lane.inProgress !== null);
-}
-
-/** Whether every market that a read shows has its lane. */
-function hasLanes({ lanes }: StoredAccount, { sources }: Observation): boolean {
-  const { positions } = sources;
-  return positions?.kind !== 'read' || positions.value.records.every(({ market }) => lanes.has(market));
-}
-
-function actingOf({ active }: Evaluation): readonly ActionRequest[] {
-  return active.filter(({ action }) => action.kind !== 'notify');
+export function routeDecisions(decisions: Decisions): Acted {
+  return hasNothingToRoute(decisions) || isAllAtRest(decisions) ? NOTHING_ACTED : actOn(decisions);
 }
 
 /** The same for an account in which there is something to do. */
-export function actOn(
-  inputs: ActingInputs,
-  snapshot: Snapshot,
-  evaluation: Evaluation,
-  conclusive: boolean,
-): Acted {
-  const { account, stored, controls, observation, now, moment, sharedWith } = inputs;
-  const { nowMs: laneMs } = moment;
+export function actOn(decisions: Decisions): Acted {
+  const { account, stored, controls, observation, now, moment, conclusive } = decisions;
   const { documents } = stored;
-  const { rules } = account;
-  const acting = actingOf(evaluation);
+  const { settings } = account.rules;
+  const acting = actingOf(decisions);
   const inForce = controlsInForce(controls, account.id, now.wallMs);
-  const requests = requestsOf(inputs, acting, conclusive);
+  const requests = requestsOf(decisions, acting);
   const ledger = documents.limits ?? EMPTY_LEDGER;
-  const limitsOf = limitInputs(account, inForce, acting, conclusive);
-  const admitted = admitEpisodes(ledgerOnClock(ledger, moment), limitsOf, laneMs);
+  const limits = limitInputs(account, inForce, acting, conclusive);
+  const admitted = admitEpisodes(ledgerOnClock(ledger, moment), limits, moment.nowMs);
   const routes = documents.routes ?? NO_ROUTES;
   // Those that a rule has begun to fire by are its positions, also where it fired between two reads.
   const hasBegun = acting.some((request) => routes.routes[actionKey(request, null)] === undefined);
   const isNew = observation.positions?.isNew === true;
   const positions = isNew || hasBegun ? observation.positions : undefined;
-  const known = positions && viewsWhenNeeded(account, stored, acting, snapshot, evaluation);
+  const known = positions && viewsWhenNeeded(decisions, acting);
   const views = known ?? [];
-  const isComplete = positions?.list.complete === true;
+  const complete = positions?.list.complete === true;
   const routed = routeRequests(routes, {
     active: acting,
     conclusive,
-    positions: positions === undefined ? [] : views,
-    complete: isComplete,
+    positions: views,
+    complete,
     accountId: account.id,
-    intentTtlMs: rules.settings.intentTtlMs,
-    nowMs: laneMs,
-    plan: planner(stored, () => accountOf(snapshot, evaluation, rules.settings, now)),
+    intentTtlMs: settings.intentTtlMs,
+    nowMs: moment.nowMs,
+    plan: planner(decisions),
   });
   const inbox = takeInbox(documents.inbox, {
     positions: isNew ? views : undefined,
-    complete: isComplete,
+    complete,
     markets: [...stored.lanes.keys()],
     nowMs: now.wallMs,
   });
   const asked = { ...documents, ...(requests === undefined ? {} : { requests }), limits: admitted.ledger };
-  const context = laneContext(account, { ...stored, documents: asked }, inForce, moment);
   const changed = observeLanes(
     stored,
     {
@@ -214,21 +117,18 @@ export function actOn(
       operator: inbox.operatorOrders,
       conclusive,
       markets: canAct(account) ? marketsOf(observation) : [],
-      read: known && positions && readOf(positions, known, rules.settings),
+      read: known && positions && readOf(positions, known, settings),
     },
-    context,
+    laneContext(account, { ...stored, documents: asked }, inForce, moment),
     moment,
   );
-  const sharing = sharingEvents(account.id, documents.requests?.sharedWith, sharedWith, moment.nowMs);
-  const events = [...sharing, ...routed.events, ...changed.events];
+  const events = [...sharingEvents(decisions), ...routed.events, ...changed.events];
   const ordered = new Set(inbox.operatorOrders.map(({ market }) => market));
-  const isSameLedger = isSameJson(admitted.ledger, ledger);
-  const isSameRoutes = isSameJson(routed.state, routes);
   return {
     documents: {
       ...(requests === undefined ? {} : { requests }),
-      ...(isSameLedger ? {} : { limits: admitted.ledger }),
-      ...(isSameRoutes ? {} : { routes: routed.state }),
+      ...(isSameJson(admitted.ledger, ledger) ? {} : { limits: admitted.ledger }),
+      ...(isSameJson(routed.state, routes) ? {} : { routes: routed.state }),
       ...(inbox.rest === undefined ? {} : { inbox: inbox.rest }),
       ...(changed.accountLane === undefined ? {} : { accountLane: changed.accountLane }),
     },
@@ -236,40 +136,21 @@ export function actOn(
     separable: new Set([...changed.lanes.keys()].filter((market) => !ordered.has(market))),
     audit: [...inbox.notes, ...events.map((event): AuditDraft => ({ kind: 'action', event }))],
     events,
-    toRun: [
-      ...(changed.accountToRun ? [{ accountId: account.id, market: null }] : []),
-      ...changed.toRun.map((market) => ({ accountId: account.id, market })),
-    ],
+    toRun: changed.toRun.map((market) => ({ accountId: account.id, market })),
   };
-}
-
-/** Whether any rule of the account can touch a market. */
-function canAct({ rules }: WatchedAccount): boolean {
-  return rules.all.some(({ stages }) =>
-    stages.some((actions) => actions.some(({ spec }) => spec.kind !== 'notify')),
-  );
 }
 
 function marketsOf({ sources }: Observation): readonly string[] {
   const { positions } = sources;
-  return positions?.kind === 'read' ? [...new Set(positions.value.records.map(({ market }) => market))] : [];
-}
-
-function accountOf(
-  snapshot: Snapshot,
-  { state }: Evaluation,
-  settings: AccountSettings,
-  now: Instant,
-): AccountQuantities {
-  const account = new AccountQuantities(snapshot, settings, now);
-  account.noteUncertain(unseenPositions(account, state), unconfirmedZeros(state));
-  return account;
+  return positions?.kind === 'read' ? positions.value.records.map(({ market }) => market) : [];
 }
 
 /** Plans reductions of the account as a whole; positions whose reduction has failed are left to the others. */
-function planner(stored: StoredAccount, seen: () => AccountQuantities): RouteInputs['plan'] {
+function planner({ account: { rules }, stored, snapshot, evaluation, now }: Decisions): RouteInputs['plan'] {
   return (request, target, refs) => {
-    const account = seen();
+    const { state } = evaluation;
+    const account = new AccountQuantities(snapshot, rules.settings, now);
+    account.noteUncertain(unseenPositions(account, state), unconfirmedZeros(state));
     const failed = new Set<string>();
     for (const { intents } of stored.lanes.values()) {
       for (const { key, end } of intents) if (end?.how === 'failed') failed.add(key);
@@ -287,94 +168,141 @@ function planner(stored: StoredAccount, seen: () => AccountQuantities): RouteInp
   };
 }
 
-/** How the marks of these positions have moved, by the reads of this process. */
-function marksOf(
-  { earlier }: NonNullable<Observation['positions']>,
-  views: readonly PositionView[],
-  settings: AccountSettings,
-): NonNullable<ReadObservation['earlierMarks']> {
-  return (market, isMissing) => {
-    const meant = new Set(views.map(({ positionId }) => positionId));
-    return earlier().flatMap(({ list, sentAtMs }) => {
-      if (!isMissing(sentAtMs)) return [];
-      return list.records.flatMap((record) => {
-        if (record.market !== market || !meant.has(record.positionId)) return [];
-        const { markPrice } = new PositionQuantities(record, settings);
-        return markPrice.kind === 'value' ? [{ atMs: sentAtMs, mark: markPrice.value }] : [];
-      });
-    });
-  };
-}
-
-function readOf(
-  positions: NonNullable<Observation['positions']>,
-  views: readonly PositionView[],
-  settings: AccountSettings,
-): ReadObservation {
-  const { sentAtMs, receivedAtMs, list } = positions;
-  return {
-    sentAtMs,
-    receivedAtMs,
-    complete: list.complete,
-    ...notOpenYet(list),
-    positions: views,
-    earlierMarks: marksOf(positions, views, settings),
-  };
-}
-
 /** Computed with decimals, so only where a lane or an order asks for them; undefined where none does. */
 function viewsWhenNeeded(
-  account: WatchedAccount,
-  stored: StoredAccount,
+  { account, stored, snapshot, evaluation }: Decisions,
   acting: readonly ActionRequest[],
-  snapshot: Snapshot,
-  evaluation: Evaluation,
 ): readonly PositionView[] | undefined {
-  if (!isBusy(stored) && !hasOrders(stored.documents.inbox) && acting.length === 0) return undefined;
-  return positionViews(snapshot, evaluation.state, account.rules);
-}
-
-/** Whether anything is wanted or open in some market. */
-function isBusy({ lanes }: StoredAccount): boolean {
-  return [...lanes.values()].some(
+  const isBusy = [...stored.lanes.values()].some(
     ({ intents, covers, orders, cancels }) =>
       intents.length + covers.length + orders.length + cancels.length > 0,
   );
-}
-
-/** What lanes have to know of the evaluation; unchanged requests are not written again. */
-function requestsOf(
-  { stored, now, sharedWith }: ActingInputs,
-  active: readonly ActionRequest[],
-  conclusive: boolean,
-): StoredRequests | undefined {
-  const before = stored.documents.requests;
-  if (before === undefined && active.length === 0 && sharedWith === undefined) return undefined;
-  const isSame = before?.conclusive === conclusive && before.sharedWith === sharedWith;
-  if (isSame && isSameJson(before.active, active)) return undefined;
-  return {
-    version: 1,
-    atMs: now.wallMs,
-    active,
-    conclusive,
-    ...(sharedWith === undefined ? {} : { sharedWith }),
-  };
+  if (!isBusy && !hasOrders(stored.documents.inbox) && acting.length === 0) return undefined;
+  return positionViews(snapshot, evaluation.state, account.rules);
 }
 
 /** Said once, by the account that does not act. */
-function sharingEvents(
-  accountId: string,
-  before: string | undefined,
-  sharedWith: string | undefined,
-  nowMs: number,
-): readonly AuditEvent[] {
-  if (sharedWith === undefined || sharedWith === before) return [];
-  const audit = recorder(accountId, undefined, nowMs);
+function sharingEvents({ account, stored, sharedWith, moment }: Decisions): readonly AuditEvent[] {
+  if (sharedWith === undefined || sharedWith === stored.documents.requests?.sharedWith) return [];
+  const audit = recorder(account.id, undefined, moment.nowMs);
   audit.emit({
     kind: 'sharedAccount',
     reason: 'samePositions',
-    words: `${accountId} and ${sharedWith} show the same positions: they are two keys of one exchange account, and only ${sharedWith} acts; take one of them out of the config`,
+    words: `${account.id} and ${sharedWith} show the same positions: they are two keys of one exchange account, and only ${sharedWith} acts; take one of them out of the config`,
     alarm: true,
   });
   return audit.events;
+}
+
+/** What one evaluation asks of the lanes of an account. */
+interface LaneInputs {
+  readonly byMarket: ReadonlyMap<string, readonly LaneRequest[]>;
+  readonly accountWide: readonly ActionRequest[];
+  readonly operator: readonly LaneOrder[];
+  readonly conclusive: boolean;
+  /** Markets with positions that some rule could act on: their lanes exist before they are needed. */
+  readonly markets: readonly string[];
+  /** The newest read, if any: a lane takes it if it knows no newer one. */
+  readonly read: ReadObservation | undefined;
+}
+
+interface LanesChanged {
+  readonly lanes: ReadonlyMap<string, LaneState>;
+  readonly accountLane: AccountLane | undefined;
+  readonly events: readonly AuditEvent[];
+  /** Markets whose lane has something to do, or may have; null: the account's own lane. */
+  readonly toRun: readonly (string | null)[];
+}
+
+/** Brings all lanes of an account in line with what is asked for and seen now. */
+function observeLanes(
+  stored: StoredAccount,
+  inputs: LaneInputs,
+  context: LaneContext,
+  moment: LaneMoment,
+): LanesChanged {
+  const lanes = new Map<string, LaneState>();
+  const events: AuditEvent[] = [];
+  const toRun: string[] = [];
+  const operatorMarkets = inputs.operator.map(({ market }) => market);
+  const markets = [...stored.lanes.keys(), ...inputs.byMarket.keys(), ...operatorMarkets, ...inputs.markets];
+  for (const market of new Set(markets)) {
+    const before = stored.lanes.get(market);
+    const asked = inputs.byMarket.get(market) ?? [];
+    const operator = inputs.operator.filter((order) => order.market === market);
+    const living = inEpoch(stored, market, context.settings, moment);
+    if (living === before && operator.length === 0) {
+      if (asked.length === 0 && hasNothingToDo(living)) continue;
+      if (isAtRest(living, asked, inputs.read, context.settings)) continue;
+    }
+    const changed = observeLane(living, { ...inputs, asked, operator }, context, moment.nowMs);
+    events.push(...changed.events);
+    if (changed.state !== before) lanes.set(market, changed.state);
+    if (changed.wants) toRun.push(market);
+  }
+  const all = [...stored.lanes.values()].map((lane) => lanes.get(lane.market) ?? lane);
+  const own = observeAccountLane(stored, inputs, all, context, moment.nowMs);
+  return {
+    lanes,
+    accountLane: own?.state,
+    events: [...events, ...(own?.events ?? [])],
+    toRun: own?.wants === true ? [null, ...toRun] : toRun,
+  };
+}
+
+interface Asked extends LaneInputs {
+  readonly asked: readonly LaneRequest[];
+}
+
+/** `wants`: the lane has something to do, or may have. */
+function observeLane(
+  lane: LaneState,
+  { asked, operator, conclusive, read }: Asked,
+  context: LaneContext,
+  nowMs: number,
+): LaneChange & { readonly wants: boolean } {
+  const { settings } = context;
+  const events: AuditEvent[] = [];
+  const take = ({ state, events: said }: LaneChange): LaneState => {
+    events.push(...said);
+    return state;
+  };
+  const ordered = changeLane(lane, settings, nowMs, (scene) =>
+    operator.reduce(
+      (before, order) =>
+        order.kind === 'withdraw'
+          ? withdrawOperatorIntent(before, order.orderId, scene)
+          : operatorIntent(before, order.request, scene),
+      lane,
+    ),
+  );
+  let state = take(observeRequests(take(ordered), asked, conclusive, settings, nowMs));
+  const isNews =
+    read !== undefined && (state.latestRead === null || read.sentAtMs > state.latestRead.sentAtMs);
+  if (isNews) state = take(observeRead(state, read, settings, nowMs));
+  if (hasNothingToDo(state)) return { state, events, wants: false };
+  const ahead = advance(state, context, nowMs);
+  const { step } = ahead;
+  // The lane run decides again what is to be sent, and audits it.
+  if (step.kind !== 'idle' && step.kind !== 'wait') return { state, events, wants: true };
+  const rests = step.kind === 'idle' && step.why !== 'busy' && step.why !== 'held';
+  return { state: take(ahead), events, wants: !rests };
+}
+
+/** The account's own lane; undefined where it has nothing to do. */
+function observeAccountLane(
+  stored: StoredAccount,
+  { accountWide, conclusive }: LaneInputs,
+  lanes: readonly LaneState[],
+  context: LaneContext,
+  nowMs: number,
+):
+  | { readonly state: AccountLane; readonly events: readonly AuditEvent[]; readonly wants: boolean }
+  | undefined {
+  const known = stored.documents.accountLane ?? newAccountLane(stored.accountId);
+  const isHeld = lanes.some(({ heldBy }) => heldBy !== null);
+  if (accountWide.length === 0 && !isHeld && !isLaneBusy(known)) return undefined;
+  const asked = observeAccountRequests(known, accountWide, conclusive, context.settings, nowMs);
+  const { state, step, events } = advanceAccount(asked, lanes, context, nowMs);
+  return { state, events, wants: step.kind !== 'idle' || asked.inProgress !== null };
 }

@@ -10,13 +10,13 @@ import {
   newAccountLane,
   recoverAccount,
 } from '../../core/lanes/account-lane.ts';
+import { inEpoch } from '../../core/lanes/lane-clock.ts';
 import type { LaneState } from '../../core/lanes/lane-state.ts';
 import { hold, recover, release } from '../../core/lanes/recover-lane.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
 import type { PipelineContext } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
 import { LaneRunEnded, type LaneSession, type SessionChange, type SessionView } from './lane-session.ts';
-import { inEpoch } from './observe-lanes.ts';
 
 const MOST_STEPS = 50;
 
@@ -57,7 +57,7 @@ export async function runAccountLane(
 
 function lanesOf(view: SessionView): readonly LaneState[] {
   const { stored, context, moment } = view;
-  return [...stored.lanes.keys()].map((market) => inEpoch(stored, market, context, moment));
+  return [...stored.lanes.keys()].map((market) => inEpoch(stored, market, context.settings, moment));
 }
 
 function accountLaneOf({ stored }: SessionView): AccountLane {

@@ -1,23 +1,25 @@
-import type { InProgress, LaneState, ReadStep, RequestStep, Step } from '../../core/lanes/lane-state.ts';
-import { finish, type StepResult } from '../../core/lanes/lane-step.ts';
-import { answeredLate } from '../../core/lanes/recover-lane.ts';
+import { advance } from '../../core/lanes/lane.ts';
+import type { LaneChange } from '../../core/lanes/lane-change.ts';
+import { inEpoch } from '../../core/lanes/lane-clock.ts';
+import type { LaneState, ReadStep, RequestStep, Step } from '../../core/lanes/lane-state.ts';
+import { begin, finish, type StepResult } from '../../core/lanes/lane-step.ts';
+import { answeredLate, recover } from '../../core/lanes/recover-lane.ts';
 import type { CallOptions } from '../../core/ports/exchange.ts';
 import type { LaneRef, SeenAccount } from '../../core/ports/lane-dispatcher.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
-import { LaneRunEnded, LaneSession, longestLeaseMs, viewOf } from './lane-session.ts';
 import {
-  asStored,
-  type Before,
-  changeLane,
-  hasNothingToDo,
-  type Planned,
-  planStep,
-  takenUp,
-} from './plan-step.ts';
+  acquire,
+  LaneRunEnded,
+  type LaneSession,
+  type SessionChange,
+  type SessionView,
+  viewOf,
+} from './lane-session.ts';
 import { type MarketRecords, readMarket } from './read-market.ts';
 import { runAccountLane } from './run-account-lane.ts';
+import { isSameJson } from './same-json.ts';
 
 /** Steps of one run; a lane that has more to do is taken up again. */
 const MOST_STEPS = 200;
@@ -58,9 +60,10 @@ interface Run {
 
 async function runHeld(asked: Run): Promise<LaneRunEnd> {
   const { context, account, market, steps, signal } = asked;
-  const run = asked.seen === undefined ? { ...asked, seen: await look(context, account) } : asked;
-  if (run !== asked && isDone(run)) return 'idle';
-  const session = await acquire(run);
+  // A lane is often done when its job comes: that costs one read.
+  const seen = asked.seen ?? (await look(context, account));
+  if (asked.seen === undefined && isDone({ ...asked, seen })) return 'idle';
+  const session = await acquire({ context, account, market, signal, seen });
   if (session === undefined) return signal.aborted ? 'stopped' : 'busy';
   const about = { accountId: account.id, market };
   pass('lane.acquired', about);
@@ -80,42 +83,17 @@ async function runHeld(asked: Run): Promise<LaneRunEnd> {
   }
 }
 
-/** A lane is often done when its job comes: that costs one read. Undefined: the account cannot be read. */
+/** Undefined: the account cannot be read. */
 async function look({ store }: PipelineContext, { id }: WatchedAccount): Promise<SeenAccount | undefined> {
   const { load, controls } = await store.read(id);
   return load.kind === 'loaded' ? { stored: load.account, controls } : undefined;
 }
 
+/** Whether a run would do nothing and write nothing: then the lane need not be held for that. */
 function isDone({ context, account, market, seen }: Run): boolean {
-  return market !== null && seen !== undefined && hasNothingToDo(viewOf(context, account, seen), market);
-}
-
-/** Longest pause between two attempts at a lane that somebody else holds. */
-const ACQUIRE_PAUSE_MS = 100;
-
-async function acquire({ context, account, market, signal, seen }: Run): Promise<LaneSession | undefined> {
-  const { clock, store, settings, random } = context;
-  const owner = `${settings.instance}.${Math.floor(random() * 2 ** 48).toString(36)}`;
-  const giveUpMs = clock.monotonicMs() + settings.longestWaitMs;
-  const leaseMs = longestLeaseMs(settings);
-  pass('lane.acquiring', { accountId: account.id, market });
-  for (let isFirst = true; ; isFirst = false) {
-    const askedAtMs = clock.monotonicMs();
-    const reply = await store.leases.acquire(account.id, market, owner, leaseMs);
-    if (reply.kind === 'held') {
-      const heldUntilMs = askedAtMs + leaseMs;
-      // Whoever had to wait knows that somebody else has changed the lane since.
-      const known = isFirst ? seen : undefined;
-      const session = new LaneSession(context, account, { lease: reply.lease, heldUntilMs, seen: known });
-      session.keep();
-      return session;
-    }
-    if (signal.aborted || clock.monotonicMs() >= giveUpMs) {
-      await store.leases.release({ accountId: account.id, market, owner });
-      return undefined;
-    }
-    await clock.sleep(Math.min(reply.retryInMs, ACQUIRE_PAUSE_MS), signal).catch(() => undefined);
-  }
+  if (market === null || seen === undefined) return false;
+  const { isSame, value } = planStep(viewOf(context, account, seen), market, takenUp, () => undefined);
+  return isSame === true && value.step?.kind === 'idle';
 }
 
 interface MarketRun {
@@ -151,7 +129,52 @@ async function runMarket(run: MarketRun): Promise<LaneRunEnd> {
   return next.end;
 }
 
+/** From the lane as stored to the lane that the next step is decided for. */
+type Before = (lane: LaneState, view: SessionView) => LaneChange;
+
+/** What a run before this one left in progress has an unknown outcome: whoever holds the lane knows that one ended. */
+const takenUp: Before = (lane, { context, nowMs }) =>
+  lane.inProgress === null ? { state: lane, events: [] } : recover(lane, context.settings, nowMs);
+
+/** Within a run, which has taken up the lane already: taken up again and again, what it waits for would never end. */
+const asStored: Before = (state) => ({ state, events: [] });
+
+/** The next step of a lane, or why its run ends before that. */
+type Planned =
+  | { readonly step: Step; readonly startedMs: number }
+  | { readonly step: null; readonly end: LaneRunEnd };
+
+/** What came before and, unless the run ends, the next step; one that changes something is written ahead. Pure. */
+function planStep(
+  view: SessionView,
+  market: string,
+  before: Before,
+  endOf: (lane: LaneState) => LaneRunEnd | undefined,
+): SessionChange<Planned> {
+  const known = before(laneOf(view, market), view);
+  const end = endOf(known.state);
+  if (end !== undefined) return written(view, known, { step: null, end });
+  const ahead = advance(known.state, view.context, view.nowMs);
+  const { step } = ahead;
+  const isSent = step.kind === 'place' || step.kind === 'cancelAll';
+  const begun = isSent ? begin(ahead.state, step, view.nowMs) : { state: ahead.state, events: [] };
+  const events = [...known.events, ...ahead.events, ...begun.events];
+  return written(view, { state: begun.state, events }, { step, startedMs: view.nowMs });
+}
+
+function laneOf({ stored, context, moment }: SessionView, market: string): LaneState {
+  return inEpoch(stored, market, context.settings, moment);
+}
+
+function written<T>(view: SessionView, { state, events }: LaneChange, value: T): SessionChange<T> {
+  const stored = view.stored.lanes.get(state.market);
+  const isSame = events.length === 0 && isSameJson(state, stored);
+  return { commit: { lanes: new Map([[state.market, state]]) }, events, isSame, value };
+}
+
 type Records = Promise<MarketRecords | null>;
+type SentStep = Exclude<RequestStep, ReadStep>;
+type Answered = Extract<StepResult, { readonly outcome: unknown }>;
 
 /** `records`: of a read that is under way already. */
 type NextStep = Planned & { readonly records?: Records | undefined };
@@ -206,7 +229,7 @@ async function wait(
 /** What is polled meanwhile may change the plan. */
 const WAIT_PIECE_MS = 250;
 
-async function carryOutStep(run: MarketRun, step: Exclude<RequestStep, ReadStep>): Promise<NextStep> {
+async function carryOutStep(run: MarketRun, step: SentStep): Promise<NextStep> {
   const { context, session, market } = run;
   const about = { accountId: session.account.id, market, step: step.kind };
   // Written ahead, but not sent: whoever takes the lane up next treats it as unknown.
@@ -232,20 +255,23 @@ async function carryOutStep(run: MarketRun, step: Exclude<RequestStep, ReadStep>
 /** The lane is somebody else's by now, who does not know what was sent: it is written down when it can be held again. */
 async function writeDown(
   { context, session, market, signal }: MarketRun,
-  step: Exclude<RequestStep, ReadStep>,
-  result: Extract<StepResult, { readonly outcome: unknown }>,
+  step: SentStep,
+  result: Answered,
 ): Promise<void> {
-  const { account } = session;
-  const late = await acquire({ context, account, market, steps: { count: 0 }, signal, seen: undefined });
+  const late = await acquire({ context, account: session.account, market, signal, seen: undefined });
   if (late === undefined) return;
   try {
-    await late.change(
-      (view) =>
-        changeLane(view, market, (lane) =>
-          answeredLate(lane, step, result.outcome, view.context.settings, view.nowMs),
-        ),
-      false,
-    );
+    await late.change((view) => {
+      const {
+        context: { settings },
+        nowMs,
+      } = view;
+      return written(
+        view,
+        answeredLate(laneOf(view, market), step, result.outcome, settings, nowMs),
+        undefined,
+      );
+    }, false);
   } finally {
     await late.release().catch(() => undefined);
   }
@@ -254,8 +280,8 @@ async function writeDown(
 async function send(
   { clock, telemetry }: PipelineContext,
   session: LaneSession,
-  step: Exclude<RequestStep, ReadStep>,
-): Promise<Extract<StepResult, { readonly outcome: unknown }>> {
+  step: SentStep,
+): Promise<Answered> {
   const { id: accountId, exchange } = session.account;
   const startedMs = clock.monotonicMs();
   const { answerWithinMs } = step;
@@ -264,7 +290,7 @@ async function send(
     mayLeave: (timeoutMs) => session.covers(timeoutMs),
     ...(answerWithinMs === undefined ? {} : { answerWithinMs }),
   };
-  const result: Extract<StepResult, { readonly outcome: unknown }> =
+  const result: Answered =
     step.kind === 'place'
       ? { kind: 'place', outcome: await exchange.reduceOnlyStop(step.request, options) }
       : { kind: 'cancelAll', outcome: await exchange.cancelAll(step.request, options) };
@@ -298,8 +324,7 @@ async function readStep(
   const records = await underWay;
   pass('lane.read', { accountId: run.session.account.id, market: run.market });
   return (lane, view) => {
-    const inProgress: InProgress = { step, startedMs };
-    const begun = lane.inProgress === null ? { ...lane, inProgress } : lane;
+    const begun = lane.inProgress === null ? { ...lane, inProgress: { step, startedMs } } : lane;
     const observation = records === null ? null : records.observationFor(view.stored.documents);
     return finish(begun, { kind: 'readPositions', observation }, view.context.settings, view.nowMs);
   };

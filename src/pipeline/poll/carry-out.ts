@@ -2,7 +2,8 @@ import type { AuditEvent } from '../../core/audit/audit-event.ts';
 import type { LaneRef, SeenAccount } from '../../core/ports/lane-dispatcher.ts';
 import type { Notice } from '../../core/ports/notifier.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
-import { type ActingInputs, routeDecisions } from '../act/route-decisions.ts';
+import type { ActingInputs } from '../act/lane-at-rest.ts';
+import { routeDecisions } from '../act/route-decisions.ts';
 import { markHanded } from '../alerts/alerts-due.ts';
 import type { PipelineContext } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
@@ -97,7 +98,7 @@ export async function carryOutLeft(
     const base = load.account;
     stored = base;
     const again = { ...inputs, stored: base, controls, moment: time.moment() };
-    const acted = routeDecisions(again, snapshot, evaluation, conclusive);
+    const acted = routeDecisions({ ...again, snapshot, evaluation, conclusive });
     const isLeft = (market: string | null = null): boolean => market !== null && left.has(market);
     const lanes = new Map([...acted.lanes].filter(([market]) => isLeft(market)));
     const said = acted.events.filter(({ market }) => isLeft(market));

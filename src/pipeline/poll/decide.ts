@@ -14,7 +14,8 @@ import { type Evaluation, evaluate } from '../../core/rules/evaluate.ts';
 import { creditLineKey } from '../../core/rules/memory.ts';
 import { positionKey } from '../../core/rules/subjects.ts';
 import { figuresDue, figuresOf } from '../../core/view/stored-figures.ts';
-import { type Acted, type ActingInputs, routeDecisions } from '../act/route-decisions.ts';
+import type { ActingInputs } from '../act/lane-at-rest.ts';
+import { type Acted, routeDecisions } from '../act/route-decisions.ts';
 import { alertsDue } from '../alerts/alerts-due.ts';
 import { cureNote, depositCures } from '../alerts/deposit-cure.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
@@ -52,7 +53,7 @@ export function decide(inputs: DecideInputs): Decided {
   const evaluation = evaluate(snapshot, state, now, rules, options);
   // Without an earlier evaluation nothing can have ended: its absence only says that nobody remembers.
   const conclusive = documents.evaluation !== undefined;
-  const acted = routeDecisions(inputs, snapshot, evaluation, conclusive);
+  const acted = routeDecisions({ ...inputs, snapshot, evaluation, conclusive });
   const { settings } = rules;
   const cures = depositCures({ snapshot, before: state, transitions: evaluation.transitions, settings });
   const alerts = alertsDue({

@@ -7,12 +7,8 @@ import type { StoredAccount } from '../../../src/core/ports/state-store.ts';
 import { emptyAccountState } from '../../../src/core/rules/account-state.ts';
 import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
 import { evaluate, positionViews } from '../../../src/core/rules/evaluate.ts';
-import {
-  type ActingInputs,
-  actOn,
-  isAllAtRest,
-  NOTHING_ACTED,
-} from '../../../src/pipeline/act/route-decisions.ts';
+import { type ActingInputs, isAllAtRest } from '../../../src/pipeline/act/lane-at-rest.ts';
+import { actOn, NOTHING_ACTED } from '../../../src/pipeline/act/route-decisions.ts';
 import type { WatchedAccount } from '../../../src/pipeline/pipeline-context.ts';
 import { type Observation, snapshotOf } from '../../../src/pipeline/poll/observe-account.ts';
 import { Driver } from '../../core/lanes/driver.ts';
@@ -141,7 +137,7 @@ function lanesOf({ state }: Driver, other: Other): StoredAccount['lanes'] {
 
 function rests(change: Change): boolean {
   const { inputs, snapshot, evaluation, conclusive } = built(change);
-  return isAllAtRest(inputs, snapshot, evaluation, conclusive);
+  return isAllAtRest({ ...inputs, snapshot, evaluation, conclusive });
 }
 
 test('an account whose stops stand far from the market is at rest', () => {
@@ -187,12 +183,12 @@ test('what is taken for an account at rest with its stops comes to nothing', () 
   fc.assert(
     fc.property(changes, (change) => {
       const { inputs, snapshot, evaluation, conclusive } = built(change);
-      if (!isAllAtRest(inputs, snapshot, evaluation, conclusive)) {
+      if (!isAllAtRest({ ...inputs, snapshot, evaluation, conclusive })) {
         seen.busy += 1;
         return;
       }
       seen.resting += 1;
-      const { documents, ...acted } = actOn(inputs, snapshot, evaluation, conclusive);
+      const { documents, ...acted } = actOn({ ...inputs, snapshot, evaluation, conclusive });
       const { limits: _, ...others } = documents;
       expect({ ...acted, documents: others }).toEqual(NOTHING_ACTED);
     }),

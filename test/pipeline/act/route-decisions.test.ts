@@ -11,13 +11,8 @@ import { emptyAccountState } from '../../../src/core/rules/account-state.ts';
 import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
 import { type Evaluation, evaluate } from '../../../src/core/rules/evaluate.ts';
 import type { ActionRequest } from '../../../src/core/rules/subject.ts';
-import {
-  type ActingInputs,
-  actOn,
-  hasNothingToRoute,
-  NOTHING_ACTED,
-  routeDecisions,
-} from '../../../src/pipeline/act/route-decisions.ts';
+import { type ActingInputs, hasNothingToRoute } from '../../../src/pipeline/act/lane-at-rest.ts';
+import { actOn, NOTHING_ACTED, routeDecisions } from '../../../src/pipeline/act/route-decisions.ts';
 import type { WatchedAccount } from '../../../src/pipeline/pipeline-context.ts';
 import { type Observation, snapshotOf } from '../../../src/pipeline/poll/observe-account.ts';
 import { action, half, settings as laneSettings, protect } from '../../core/lanes/fixtures.ts';
@@ -84,17 +79,14 @@ test('what is taken for an account at rest comes to nothing', () => {
   const seen = { atRest: 0, busy: 0 };
   fc.assert(
     fc.property(scenes, (scene) => {
-      const { inputs, evaluation, conclusive } = built(scene);
-      const snapshot = snapshotOf(inputs.observation, inputs.stored);
-      if (!hasNothingToRoute(inputs, evaluation, conclusive)) {
+      const decisions = built(scene);
+      if (!hasNothingToRoute(decisions)) {
         seen.busy += 1;
-        expect(routeDecisions(inputs, snapshot, evaluation, conclusive)).toEqual(
-          actOn(inputs, snapshot, evaluation, conclusive),
-        );
+        expect(routeDecisions(decisions)).toEqual(actOn(decisions));
         return;
       }
       seen.atRest += 1;
-      expect(actOn(inputs, snapshot, evaluation, conclusive)).toEqual(NOTHING_ACTED);
+      expect(actOn(decisions)).toEqual(NOTHING_ACTED);
     }),
     { numRuns: 5_000 },
   );
@@ -116,8 +108,7 @@ test('an ordinary calm account is at rest', () => {
     inbox: 'empty',
     accountLane: 'new',
   };
-  const { inputs, evaluation, conclusive } = built(ordinary);
-  expect(hasNothingToRoute(inputs, evaluation, conclusive)).toBe(true);
+  expect(hasNothingToRoute(built(ordinary))).toBe(true);
 });
 
 function built(scene: Scene) {
@@ -143,9 +134,10 @@ function built(scene: Scene) {
   });
   const moment = { nowMs: NOW_MS, step: null };
   const inputs: ActingInputs = { account, stored, controls: NO_CONTROLS, observation, now, moment };
-  const calm = evaluate(snapshotOf(observation, stored), emptyAccountState('desk-1'), now, account.rules);
+  const snapshot = snapshotOf(observation, stored);
+  const calm = evaluate(snapshot, emptyAccountState('desk-1'), now, account.rules);
   const evaluation: Evaluation = { ...calm, active: activeOf(scene) };
-  return { inputs, evaluation, conclusive: scene.conclusive };
+  return { ...inputs, snapshot, evaluation, conclusive: scene.conclusive };
 }
 
 function activeOf({ active }: Scene): readonly ActionRequest[] {
@@ -242,7 +234,7 @@ function documentsOf(scene: Scene): AccountDocuments {
 }
 
 test('the same exchange account under two keys: one of them acts, the other is held at the gate and says so once', () => {
-  const { inputs, evaluation } = built({
+  const decisions = built({
     lanes: [],
     positions: ['BTC_PERP'],
     complete: true,
@@ -255,14 +247,13 @@ test('the same exchange account under two keys: one of them acts, the other is h
     inbox: undefined,
     accountLane: undefined,
   });
-  const snapshot = snapshotOf(inputs.observation, inputs.stored);
-  const alone = routeDecisions(inputs, snapshot, evaluation, true);
+  const alone = routeDecisions(decisions);
   expect(alone.toRun).toHaveLength(1);
-  const twin = routeDecisions({ ...inputs, sharedWith: 'desk-0' }, snapshot, evaluation, true);
+  const twin = routeDecisions({ ...decisions, sharedWith: 'desk-0' });
   expect(twin.toRun).toEqual([]);
   expect(twin.lanes.get('BTC_PERP')?.intents.map(({ refusedBy }) => refusedBy)).toEqual(['sharedAccount']);
   expect(twin.events.filter(({ alarm }) => alarm)).toMatchObject([{ kind: 'sharedAccount' }]);
-  const stored = { ...inputs.stored, documents: { ...inputs.stored.documents, ...twin.documents } };
-  const next = routeDecisions({ ...inputs, stored, sharedWith: 'desk-0' }, snapshot, evaluation, true);
+  const stored = { ...decisions.stored, documents: { ...decisions.stored.documents, ...twin.documents } };
+  const next = routeDecisions({ ...decisions, stored, sharedWith: 'desk-0' });
   expect(next.events.filter(({ kind }) => kind === 'sharedAccount')).toEqual([]);
 });
