@@ -20,6 +20,11 @@ export function recover(state: LaneState, settings: AccountSettings, nowMs: numb
   });
 }
 
+/** What an earlier run left in progress has an unknown outcome: whoever holds the lane knows that it has ended. */
+export function takeUp(state: LaneState, settings: AccountSettings, nowMs: number): LaneChange {
+  return state.inProgress === null ? { state, events: [] } : recover(state, settings, nowMs);
+}
+
 /** All waiting starts again, and lasts no longer than it can: what was read counts no more. */
 export function rebase(state: LaneState, settings: AccountSettings, nowMs: number): LaneState {
   const notAfter = (atMs: number, boundMs: number): number => Math.min(atMs, nowMs + boundMs);

@@ -1,6 +1,6 @@
 import type { ControlsInForce } from '../../core/controls/controls.ts';
 import type { LaneContext } from '../../core/intents/admission.ts';
-import { admitEpisodes, EMPTY_LEDGER, type GateContext, type LimitInputs } from '../../core/intents/gate.ts';
+import { admitEpisodes, EMPTY_LEDGER, type LimitInputs } from '../../core/intents/gate.ts';
 import { type LaneMoment, ledgerOnClock } from '../../core/lanes/lane-clock.ts';
 import { orderRecordOf } from '../../core/orders/cancel-policy.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
@@ -23,11 +23,7 @@ export function limitInputs(
   };
 }
 
-function heldBack({
-  pause,
-  silencedRules,
-  silences,
-}: ControlsInForce): Pick<GateContext, 'paused' | 'silencedRules' | 'silencedSubjects'> {
+function heldBack({ pause, silencedRules, silences }: ControlsInForce): LimitInputs['gate'] {
   const silencedSubjects = silences.flatMap(({ ruleId, subject }) =>
     subject === null ? [] : [{ ruleId, subject }],
   );

@@ -1,4 +1,3 @@
-import type { AuditEvent } from '../../core/audit/audit-event.ts';
 import {
   ACCOUNT_HOLDER,
   type AccountChange,
@@ -12,7 +11,7 @@ import {
 } from '../../core/lanes/account-lane.ts';
 import { inEpoch } from '../../core/lanes/lane-clock.ts';
 import type { LaneState } from '../../core/lanes/lane-state.ts';
-import { hold, recover, release } from '../../core/lanes/recover-lane.ts';
+import { hold, release, takeUp } from '../../core/lanes/recover-lane.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
 import type { PipelineContext } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
@@ -55,8 +54,7 @@ export async function runAccountLane(
   return 'later';
 }
 
-function lanesOf(view: SessionView): readonly LaneState[] {
-  const { stored, context, moment } = view;
+function lanesOf({ stored, context, moment }: SessionView): readonly LaneState[] {
   return [...stored.lanes.keys()].map((market) => inEpoch(stored, market, context.settings, moment));
 }
 
@@ -64,13 +62,7 @@ function accountLaneOf({ stored }: SessionView): AccountLane {
   return stored.documents.accountLane ?? newAccountLane(stored.accountId);
 }
 
-function changed<T>(
-  view: SessionView,
-  state: AccountLane,
-  lanes: readonly LaneState[],
-  events: readonly AuditEvent[],
-  value: T,
-): SessionChange<T> {
+function changed<T>(view: SessionView, { state, lanes, events }: AccountChange, value: T): SessionChange<T> {
   const written = lanes.filter((lane) => view.stored.lanes.get(lane.market) !== lane);
   return {
     commit: {
@@ -83,19 +75,15 @@ function changed<T>(
 }
 
 function takeUpAll(view: SessionView): SessionChange<undefined> {
-  const events: AuditEvent[] = [];
   const { settings } = view.context;
-  const lanes = lanesOf(view).map((lane) => {
-    if (lane.inProgress === null) return lane;
-    const recovered = recover(lane, settings, view.nowMs);
-    events.push(...recovered.events);
-    return recovered.state;
-  });
-  const before = accountLaneOf(view);
-  const isRecovering = before.inProgress !== null || view.stored.isNewEpoch;
-  if (!isRecovering) return changed(view, before, lanes, events, undefined);
-  const recovered = recoverAccount(before, lanes, settings, view.nowMs);
-  return changed(view, recovered.state, recovered.lanes, [...events, ...recovered.events], undefined);
+  const taken = lanesOf(view).map((lane) => takeUp(lane, settings, view.nowMs));
+  const lanes = taken.map(({ state }) => state);
+  const said = taken.flatMap(({ events }) => events);
+  const state = accountLaneOf(view);
+  const isRecovering = state.inProgress !== null || view.stored.isNewEpoch;
+  if (!isRecovering) return changed(view, { state, lanes, events: said }, undefined);
+  const recovered = recoverAccount(state, lanes, settings, view.nowMs);
+  return changed(view, { ...recovered, events: [...said, ...recovered.events] }, undefined);
 }
 
 /** The next step, taken if it only changes what is stored, written ahead if it is a request. */
@@ -103,28 +91,20 @@ function nextStep(view: SessionView): SessionChange<AccountStep> {
   const lanes = lanesOf(view);
   const { state, step, events } = advanceAccount(accountLaneOf(view), lanes, view.context, view.nowMs);
   switch (step.kind) {
-    case 'takeLanes':
-      return changed(
-        view,
-        state,
-        lanes.map((lane) => hold(lane, ACCOUNT_HOLDER) ?? lane),
-        events,
-        step,
-      );
-    case 'releaseLanes':
-      return changed(
-        view,
-        state,
-        lanes.map((lane) => release(lane, ACCOUNT_HOLDER)),
-        events,
-        step,
-      );
+    case 'takeLanes': {
+      const held = lanes.map((lane) => hold(lane, ACCOUNT_HOLDER) ?? lane);
+      return changed(view, { state, lanes: held, events }, step);
+    }
+    case 'releaseLanes': {
+      const released = lanes.map((lane) => release(lane, ACCOUNT_HOLDER));
+      return changed(view, { state, lanes: released, events }, step);
+    }
     case 'cancelAll': {
-      const begun: AccountChange = beginAccountCancel(state, lanes, step.cancel, view.nowMs);
-      return changed(view, begun.state, begun.lanes, [...events, ...begun.events], step);
+      const begun = beginAccountCancel(state, lanes, step.cancel, view.nowMs);
+      return changed(view, { ...begun, events: [...events, ...begun.events] }, step);
     }
     default:
-      return changed(view, state, lanes, events, step);
+      return changed(view, { state, lanes, events }, step);
   }
 }
 
@@ -146,27 +126,20 @@ async function cancel(
   });
   session.uncover();
   pass('account.answered', { accountId });
-  const durationMs = clock.monotonicMs() - startedMs;
-  const error = outcome.kind === 'accepted' ? {} : { error: outcome.error.name };
   telemetry.emit({
     kind: 'step',
     accountId,
     market: null,
     step: 'cancelAll',
     outcome: outcome.kind,
-    durationMs,
-    ...error,
+    durationMs: clock.monotonicMs() - startedMs,
+    ...(outcome.kind === 'accepted' ? {} : { error: outcome.error.name }),
   });
   pass('account.finishing', { accountId });
   await session.change((view) => {
-    const ended = finishAccountCancel(
-      accountLaneOf(view),
-      lanesOf(view),
-      outcome,
-      view.context.settings,
-      view.nowMs,
-    );
-    return changed(view, ended.state, ended.lanes, ended.events, undefined);
+    const { settings } = view.context;
+    const ended = finishAccountCancel(accountLaneOf(view), lanesOf(view), outcome, settings, view.nowMs);
+    return changed(view, ended, undefined);
   }, false);
   pass('account.finished', { accountId });
 }

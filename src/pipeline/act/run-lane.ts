@@ -3,7 +3,7 @@ import type { LaneChange } from '../../core/lanes/lane-change.ts';
 import { inEpoch } from '../../core/lanes/lane-clock.ts';
 import type { LaneState, ReadStep, RequestStep, Step } from '../../core/lanes/lane-state.ts';
 import { begin, finish, type StepResult } from '../../core/lanes/lane-step.ts';
-import { answeredLate, recover } from '../../core/lanes/recover-lane.ts';
+import { answeredLate, takeUp } from '../../core/lanes/recover-lane.ts';
 import type { CallOptions } from '../../core/ports/exchange.ts';
 import type { LaneRef, SeenAccount } from '../../core/ports/lane-dispatcher.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
@@ -132,9 +132,7 @@ async function runMarket(run: MarketRun): Promise<LaneRunEnd> {
 /** From the lane as stored to the lane that the next step is decided for. */
 type Before = (lane: LaneState, view: SessionView) => LaneChange;
 
-/** What a run before this one left in progress has an unknown outcome: whoever holds the lane knows that one ended. */
-const takenUp: Before = (lane, { context, nowMs }) =>
-  lane.inProgress === null ? { state: lane, events: [] } : recover(lane, context.settings, nowMs);
+const takenUp: Before = (lane, { context, nowMs }) => takeUp(lane, context.settings, nowMs);
 
 /** Within a run, which has taken up the lane already: taken up again and again, what it waits for would never end. */
 const asStored: Before = (state) => ({ state, events: [] });

@@ -1,4 +1,3 @@
-import type { AuditDraft } from '../../core/audit/audit-record.ts';
 import { controlsInForce } from '../../core/controls/controls.ts';
 import { explainedClosures } from '../../core/lanes/absence.ts';
 import type { HistorySample } from '../../core/ports/history-reader.ts';
@@ -7,7 +6,8 @@ import type { Notice } from '../../core/ports/notifier.ts';
 import type { AccountCommit, AccountDocuments } from '../../core/ports/state-store.ts';
 import { CreditLineQuantities } from '../../core/quantities/credit-line.ts';
 import { PositionQuantities } from '../../core/quantities/position.ts';
-import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
+import type { Quantity } from '../../core/quantities/quantity.ts';
+import type { Snapshot } from '../../core/quantities/snapshot.ts';
 import { emptyAccountState } from '../../core/rules/account-state.ts';
 import type { CompiledRules } from '../../core/rules/compiled-rules.ts';
 import { type Evaluation, evaluate } from '../../core/rules/evaluate.ts';
@@ -18,8 +18,7 @@ import type { ActingInputs } from '../act/lane-at-rest.ts';
 import { type Acted, routeDecisions } from '../act/route-decisions.ts';
 import { alertsDue } from '../alerts/alerts-due.ts';
 import { cureNote, depositCures } from '../alerts/deposit-cure.ts';
-import type { WatchedAccount } from '../pipeline-context.ts';
-import { type Observation, snapshotOf } from './observe-account.ts';
+import { snapshotOf } from './observe-account.ts';
 
 export interface DecideInputs extends ActingInputs {
   readonly reminderMs: number;
@@ -44,9 +43,12 @@ export interface Decided {
 export function decide(inputs: DecideInputs): Decided {
   const { account, stored, observation, now } = inputs;
   const { rules } = account;
+  const { settings } = rules;
   const { documents } = stored;
-  const shown = positionsShown(observation);
-  const closedByUs = explainedClosures(stored.lanes.values(), shown, rules.settings, inputs.moment.nowMs);
+  const { positions } = observation.sources;
+  const shown = positions?.kind === 'read' ? positions.value.records : [];
+  const shownIds = new Set(shown.map(({ positionId }) => positionId));
+  const closedByUs = explainedClosures(stored.lanes.values(), shownIds, settings, inputs.moment.nowMs);
   const snapshot = snapshotOf(observation, stored, closedByUs);
   const state = documents.evaluation ?? emptyAccountState(account.id);
   const options = { leastIntervalMs: account.leastIntervalMs };
@@ -54,7 +56,6 @@ export function decide(inputs: DecideInputs): Decided {
   // Without an earlier evaluation nothing can have ended: its absence only says that nobody remembers.
   const conclusive = documents.evaluation !== undefined;
   const acted = routeDecisions({ ...inputs, snapshot, evaluation, conclusive });
-  const { settings } = rules;
   const cures = depositCures({ snapshot, before: state, transitions: evaluation.transitions, settings });
   const alerts = alertsDue({
     account,
@@ -68,11 +69,12 @@ export function decide(inputs: DecideInputs): Decided {
     reminderMs: inputs.reminderMs,
     nowMs: now.wallMs,
   });
-  const isNews = evaluation.transitions.length > 0;
-  const decision: AuditDraft[] = isNews
-    ? [decisionDraft(account, snapshot, evaluation, { state, now, options })]
-    : [];
-  const audit = [...decision, ...cures.map((cure) => cureNote(cure, now.wallMs)), ...acted.audit];
+  const audit = [...cures.map((cure) => cureNote(cure, now.wallMs)), ...acted.audit];
+  if (evaluation.transitions.length > 0) {
+    const { transitions, decisions, active } = evaluation;
+    const decided = { snapshot, state, now, options, rules: account.rulesSource };
+    audit.unshift({ kind: 'decision', atMs: now.wallMs, transitions, decisions, active, inputs: decided });
+  }
   const commit: AccountCommit = {
     base: stored,
     documents: {
@@ -90,13 +92,6 @@ export function decide(inputs: DecideInputs): Decided {
   return { snapshot, evaluation, commit, lanes, notices: alerts.notices, events, conclusive };
 }
 
-function positionsShown({ sources }: Observation): ReadonlySet<string> {
-  const { positions } = sources;
-  return new Set(
-    positions?.kind === 'read' ? positions.value.records.map(({ positionId }) => positionId) : [],
-  );
-}
-
 /** Of an account in which nothing happens not with every poll; see there. */
 function figuresToStore(
   { account, stored }: DecideInputs,
@@ -109,46 +104,31 @@ function figuresToStore(
   return figuresDue(scene) ? { figures: figuresOf(snapshot, account.rules.settings) } : {};
 }
 
-function decisionDraft(
-  account: WatchedAccount,
-  snapshot: Snapshot,
-  { transitions, decisions, active }: Evaluation,
-  inputs: {
-    readonly state: Evaluation['state'];
-    readonly now: Instant;
-    readonly options: { readonly leastIntervalMs: number };
-  },
-): AuditDraft {
-  return {
-    kind: 'decision',
-    atMs: inputs.now.wallMs,
-    transitions,
-    decisions,
-    active,
-    inputs: { snapshot, ...inputs, rules: account.rulesSource },
-  };
-}
-
 /** The figures of each subject that curves are drawn from, and that rules can be judged on afterwards. */
 function samplesOf({ sources }: Snapshot, { settings }: CompiledRules): readonly HistorySample[] {
   const samples: HistorySample[] = [];
   if (sources.positions?.kind === 'read') {
     for (const record of sources.positions.value.records) {
       const { direction, markPrice, liquidationDistance } = new PositionQuantities(record, settings);
-      const values: Record<string, number | string> = { market: record.market, amount: record.amount };
-      if (direction.kind === 'value') values['direction'] = direction.value;
-      if (markPrice.kind === 'value') values['markPrice'] = markPrice.value;
-      if (liquidationDistance.kind === 'value') values['liquidationDistance'] = liquidationDistance.value;
+      const { market, amount } = record;
+      const values = { market, amount, ...known({ direction, markPrice, liquidationDistance }) };
       samples.push({ subject: positionKey(record.positionId), values });
     }
   }
   if (sources.creditLine?.kind === 'read') {
     for (const record of sources.creditLine.value.records) {
-      const ltv = new CreditLineQuantities(record, settings).ltv('currentLtv');
-      const values: Record<string, number | string> = { amount: record.amount };
-      if (ltv.kind === 'value') values['currentLtv'] = ltv.value;
-      samples.push({ subject: creditLineKey(record), values });
+      const currentLtv = new CreditLineQuantities(record, settings).ltv('currentLtv');
+      samples.push({
+        subject: creditLineKey(record),
+        values: { amount: record.amount, ...known({ currentLtv }) },
+      });
     }
   }
   return samples;
+}
+
+function known(quantities: Readonly<Record<string, Quantity<number | string>>>): HistorySample['values'] {
+  return Object.fromEntries(
+    Object.entries(quantities).flatMap(([name, one]) => (one.kind === 'value' ? [[name, one.value]] : [])),
+  );
 }

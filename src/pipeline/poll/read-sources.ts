@@ -1,13 +1,7 @@
 import type { SourceName } from '../../core/fields/field-catalogue.ts';
-import type { Clock } from '../../core/ports/clock.ts';
 import type { ReadOutcome, RecordList, TransferRecord } from '../../core/ports/exchange.ts';
 import type { AccountDocuments } from '../../core/ports/state-store.ts';
-import {
-  countSetAside,
-  elapsedMs,
-  type Instant,
-  type SourceReading,
-} from '../../core/quantities/snapshot.ts';
+import { countSetAside, elapsedMs, type Instant } from '../../core/quantities/snapshot.ts';
 import { knownTransfers } from '../../core/quantities/transfer.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
 import { aged, type KeptReading, type ReadMemory } from './read-memory.ts';
@@ -69,21 +63,17 @@ export function isDue(
   return ageMs >= account.rules.settings.maxSnapshotAgeMs * SELDOM_SHARE;
 }
 
-export interface ReadsEnded {
-  /** A request of ours overtook them: whatever came is out of date. */
-  readonly aborted: boolean;
-}
-
 /**
  * Reads sources at the same time and waits for them, but not for ever: one that is slow must not keep the others
  * from being judged, nor the next read from being sent. It goes on by itself, and is judged when it comes. One that an
- * earlier poll began and that comes meanwhile ends the wait: it has been waited for long enough.
+ * earlier poll began and that comes meanwhile ends the wait: it has been waited for long enough. `aborted`: a request of
+ * ours overtook them, so that what came is out of date.
  */
 export async function readSources(
   context: PipelineContext,
   account: WatchedAccount,
   sources: readonly SourceName[],
-): Promise<ReadsEnded> {
+): Promise<{ readonly aborted: boolean }> {
   const { memory, clock } = context;
   const { alertMs } = account.rules.settings.cadence;
   const signal = memory.signalFor(account.id);
@@ -140,19 +130,14 @@ function within(
   return new Promise((resolve, reject) => {
     let isOver = false;
     let cancel = timers.after(patienceMs, resolve);
-    const end = (): void => {
+    const end = (settle: () => void): void => {
       isOver = true;
       cancel();
+      settle();
     };
     work.then(
-      () => {
-        end();
-        resolve();
-      },
-      (error: unknown) => {
-        end();
-        reject(error);
-      },
+      () => end(resolve),
+      (error: unknown) => end(() => reject(error)),
     );
     urgent
       ?.then(() => {
@@ -172,54 +157,40 @@ async function readOne(
   source: SourceName,
   signal: AbortSignal,
 ): Promise<void> {
-  const startedMs = context.clock.monotonicMs();
-  keepRead(context, account, { source, signal, startedMs }, await request(context, account, source, signal));
-}
-
-interface Asked {
-  readonly source: SourceName;
-  readonly signal: AbortSignal;
-  readonly startedMs: number;
-}
-
-function keepRead(
-  { clock, memory, telemetry, time }: PipelineContext,
-  account: WatchedAccount,
-  { source, signal, startedMs }: Asked,
-  outcome: ReadOutcome<unknown>,
-): void {
+  const { clock, memory, telemetry, time } = context;
+  const startedMs = clock.monotonicMs();
+  const outcome = await request(context, account, source, signal);
   const durationMs = clock.monotonicMs() - startedMs;
+  const about = { kind: 'read', accountId: account.id, source, durationMs } as const;
   if (outcome.kind === 'failed') {
-    const error = outcome.error.name;
     const how = signal.aborted ? 'aborted' : 'failed';
-    telemetry.emit({
-      kind: 'read',
-      accountId: account.id,
-      source,
-      durationMs,
-      outcome: how,
-      error,
-      setAside: 0,
-    });
+    telemetry.emit({ ...about, outcome: how, error: outcome.error.name, setAside: 0 });
     return;
   }
-  const setAside = setAsideOf(outcome.value);
-  telemetry.emit({ kind: 'read', accountId: account.id, source, durationMs, outcome: 'ok', setAside });
-  const { sentAtMs, serverDateMs } = outcome.timing;
+  const { value, timing } = outcome;
+  // The main balance is no list: nothing of it can be set aside.
+  const isList = 'setAside' in (value as object);
+  telemetry.emit({
+    ...about,
+    outcome: 'ok',
+    setAside: isList ? countSetAside(value as RecordList<unknown>) : 0,
+  });
+  const { sentAtMs, receivedAtMs, serverDateMs } = timing;
   const now = time.instant();
-  const sinceSentMs = now.monotonicMs - sentAtMs;
+  const wallMs = now.wallMs - (now.monotonicMs - sentAtMs);
+  const isHistory = source === 'transfers' || source === 'spotOrders';
   memory.keep(account.id, source, {
-    at: { clockId: now.clockId, monotonicMs: sentAtMs, wallMs: now.wallMs - sinceSentMs },
-    receivedMs: outcome.timing.receivedAtMs,
+    at: { clockId: now.clockId, monotonicMs: sentAtMs, wallMs },
+    receivedMs: receivedAtMs,
     reading: {
       kind: 'read',
-      value: valueToKeep(source, account, outcome.value),
+      value: valueToKeep(source, account, value),
       ageMs: 0,
       // The reply's date, moved back to when the request was sent, as the age is.
-      ...(serverDateMs === undefined
-        ? {}
-        : { serverDateMs: serverDateMs - (outcome.timing.receivedAtMs - sentAtMs) }),
-      ...reach(source, account, outcome.timing.serverDateMs ?? now.wallMs),
+      ...(serverDateMs === undefined ? {} : { serverDateMs: serverDateMs - (receivedAtMs - sentAtMs) }),
+      ...(isHistory && {
+        reachesBackToMs: Math.floor((serverDateMs ?? now.wallMs) - account.lookbackMs[source]),
+      }),
     },
   });
 }
@@ -231,31 +202,10 @@ function valueToKeep(source: SourceName, { rules }: WatchedAccount, value: unkno
   return knownTransfers(value as RecordList<TransferRecord>, allowList);
 }
 
-/** The main balance is no list: nothing of it can be set aside. */
-function setAsideOf(value: unknown): number {
-  return Array.isArray((value as Partial<RecordList<unknown>>).setAside)
-    ? countSetAside(value as RecordList<unknown>)
-    : 0;
-}
-
 /** Histories are read as far back as rules look, plus this, for clocks that differ. */
 const LOOKBACK_SLACK_MS = 120_000;
 /** More records than this are not read at every look; the list then says that it is not complete. */
 const MOST_RECORDS = 5_000;
-
-function lookback(source: SourceName, account: WatchedAccount): number | undefined {
-  if (source !== 'transfers' && source !== 'spotOrders') return undefined;
-  return account.lookbackMs[source];
-}
-
-function reach(
-  source: SourceName,
-  account: WatchedAccount,
-  serverNowMs: number,
-): Pick<Extract<SourceReading<unknown>, { kind: 'read' }>, 'reachesBackToMs'> {
-  const backMs = lookback(source, account);
-  return backMs === undefined ? {} : { reachesBackToMs: Math.floor(serverNowMs - backMs) };
-}
 
 function request(
   { clock, memory }: PipelineContext,
@@ -264,6 +214,10 @@ function request(
   signal: AbortSignal,
 ): Promise<ReadOutcome<unknown>> {
   const options = { signal };
+  const historyOf = (backMs: number) => ({
+    since: Math.floor((clock.nowMs() - backMs - LOOKBACK_SLACK_MS) / 1000),
+    maxRecords: MOST_RECORDS,
+  });
   switch (source) {
     case 'positions':
       return exchange.openPositions(
@@ -275,17 +229,10 @@ function request(
     case 'mainBalance':
       return exchange.mainBalance(options);
     case 'transfers':
-      return exchange.transfers(historyQuery(clock, lookbackMs.transfers), options);
+      return exchange.transfers(historyOf(lookbackMs.transfers), options);
     case 'spotOrders':
-      return exchange.spotOrders(historyQuery(clock, lookbackMs.spotOrders), options);
+      return exchange.spotOrders(historyOf(lookbackMs.spotOrders), options);
   }
-}
-
-function historyQuery(clock: Clock, backMs: number) {
-  return {
-    since: Math.floor((clock.nowMs() - backMs - LOOKBACK_SLACK_MS) / 1000),
-    maxRecords: MOST_RECORDS,
-  };
 }
 
 /** Age of something that was never read by this process: as far as the last evaluation knew, and since. */

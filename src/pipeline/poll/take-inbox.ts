@@ -30,41 +30,40 @@ interface InboxScene {
 export function takeInbox(inbox: Inbox | undefined, scene: InboxScene): InboxTaken {
   if (inbox === undefined || inbox.orders.length === 0)
     return { operatorOrders: [], rest: undefined, notes: [] };
+  const withdrawn = new Set(
+    inbox.orders.flatMap((order) => (order.kind === 'withdraw' ? [order.orderId] : [])),
+  );
   const operatorOrders: LaneOrder[] = [];
   const waiting: OperatorOrder[] = [];
   const notes: AuditDraft[] = [];
   for (const order of inbox.orders) {
+    const note = (words: string): void => {
+      const detail = { orderId: order.id };
+      notes.push({ kind: 'note', atMs: scene.nowMs, about: 'operatorOrderNotBegun', words, detail });
+    };
     if (order.kind === 'withdraw') {
       operatorOrders.push(...scene.markets.map((market) => ({ ...order, market })));
       continue;
     }
     if (scene.nowMs >= order.expiresAtMs) {
-      notes.push(note(order, scene.nowMs, 'the order expired before the positions could be read'));
+      note('the order expired before the positions could be read');
       continue;
     }
-    if (scene.positions === undefined) {
-      waiting.push(order);
-      continue;
-    }
-    const meant = scene.positions.filter((view) => concerns(order, view));
-    if (meant.length === 0 && !scene.complete) {
+    const meant = scene.positions?.filter((view) => concerns(order, view));
+    if (meant === undefined || (meant.length === 0 && !scene.complete)) {
       waiting.push(order);
       continue;
     }
     // Begun for what is known: an order by hand is for now.
     if (!scene.complete && order.positionId === undefined) {
-      notes.push(note(order, scene.nowMs, 'records of the list were not valid: begun for the others'));
+      note('records of the list were not valid: begun for the others');
     }
-    if (meant.length === 0) notes.push(note(order, scene.nowMs, 'no open position is meant by the order'));
-    operatorOrders.push(...meant.map((view) => laneOrderOf(order, view)));
+    if (meant.length === 0) note('no open position is meant by the order');
+    if (!withdrawn.has(order.id)) operatorOrders.push(...meant.map((view) => laneOrderOf(order, view)));
   }
-  const isWithdrawn = (id: string): boolean =>
-    inbox.orders.some((order) => order.kind === 'withdraw' && order.orderId === id);
   return {
-    operatorOrders: operatorOrders.filter(
-      (order) => order.kind === 'withdraw' || !isWithdrawn(order.request.id),
-    ),
-    rest: { version: 1, orders: waiting.filter(({ id }) => !isWithdrawn(id)) },
+    operatorOrders,
+    rest: { version: 1, orders: waiting.filter(({ id }) => !withdrawn.has(id)) },
     notes,
   };
 }
@@ -80,8 +79,4 @@ function laneOrderOf(order: ReduceOrder, { market, positionId }: PositionView): 
   const { id, target, slippageSteps, flatten, author, reason } = order;
   const because = `${author}: ${reason}`;
   return { kind: 'reduce', market, request: { id, positionId, target, slippageSteps, flatten, because } };
-}
-
-function note(order: OperatorOrder, atMs: number, words: string): AuditDraft {
-  return { kind: 'note', atMs, about: 'operatorOrderNotBegun', words, detail: { orderId: order.id } };
 }

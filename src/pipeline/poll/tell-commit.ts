@@ -1,7 +1,7 @@
 import type { CommitResult, StoredAccount } from '../../core/ports/state-store.ts';
 import type { Telemetry } from '../../core/ports/telemetry.ts';
 
-/** What became of a commit; the first one of an account in a new store epoch also says that one has begun. */
+/** The first commit of an account in a new store epoch also says that one has begun. */
 export function tellCommit(
   telemetry: Telemetry,
   by: 'poll' | 'act',
