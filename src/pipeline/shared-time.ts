@@ -3,8 +3,8 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { Instant } from '../core/quantities/snapshot.ts';
 
 /**
- * The clock of the lanes: the same for all processes that share a store, as near as it can be known. Unix milliseconds
- * of the store's clock. It steps with that one, and back for no other reason.
+ * The clock of the lanes, the same for all processes that share a store: Unix milliseconds of the store's clock. It
+ * steps with that one, and back for no other reason.
  */
 export interface LaneTime {
   nowMs(): number;

@@ -66,10 +66,9 @@ interface Projection {
 const USUAL_COST = 0.001;
 
 /**
- * What to leave of an account's positions so that it reaches a target: first what brings it there at the least cost
- * (equal costs share equally), and never what would bring liquidation nearer by itself, such as closing a hedge
- * before what it hedges. With the targets of earlier plans, which stay. `undefined` while something that it depends
- * on is unknown.
+ * What to leave of the positions so that the account reaches a target, at the least cost (equal costs share equally).
+ * Nothing is planned that by itself brings liquidation nearer, such as closing a hedge before what it hedges. Targets
+ * of earlier plans stay. `undefined`: something that it depends on is unknown.
  */
 export function planAccount(
   target: AccountTarget,
@@ -178,15 +177,12 @@ function takeCheapest(
 }
 
 /**
- * Two reductions whose gains per cost differ by less than this are equally good. Rounding alone sets apart by as much what
- * liquidation prices tell: it would leave everything to a few markets, and one of them may stand still.
+ * Gains per cost that differ by less are equal. Rounding of liquidation prices alone sets them apart by as much, and
+ * would leave everything to a few markets, one of which may stand still.
  */
 const SAME_WORTH = 0.05;
 
-/**
- * What hedges the rest is closed only as far as the account, as it is now, is no nearer to liquidation for it: the
- * others may not have been filled. What is held back comes with a later plan.
- */
+/** Closes hedges only as far as the account as it is now stays as far from liquidation: the others may not fill. */
 function holdHedges(
   taken: Map<Side, number>,
   pool: Pooled,

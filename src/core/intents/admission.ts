@@ -53,10 +53,7 @@ function withRefusal<T extends Intent | Cover | CancelTask>(
   return { ...subject, refusedBy };
 }
 
-/**
- * What may act now: what the gate lets through, and what was let through when the cancel-read-place that is
- * under way began - it completes, so that a pause never leaves a market half done.
- */
+/** What may act now. A cancel-read-place under way completes, so that a pause never leaves a market half done. */
 export function admittedOf(state: LaneState): Admitted {
   const passes = (subject: Intent | Cover): boolean =>
     subject.refusedBy === null || (state.change?.admitted.includes(subject.key) ?? false);

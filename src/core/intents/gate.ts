@@ -109,10 +109,7 @@ export interface LimitInputs {
   readonly gate: Pick<GateContext, 'paused' | 'silencedRules' | 'silencedSubjects'>;
 }
 
-/**
- * Admits the episodes that may act. Counts episodes, never stages, re-prices or retries: one that was admitted
- * stays so. `margin_call`, `liquidation` and `unrecognised` are never held back, but counted.
- */
+/** Admits episodes, never stages or retries; an admitted one stays so. Exempt ones are counted, never held back. */
 export function admitEpisodes(
   ledger: LimitLedger,
   inputs: LimitInputs,

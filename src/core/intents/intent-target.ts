@@ -105,10 +105,9 @@ export function plannedTarget(
 }
 
 /**
- * Computed from each read that may be sized by, and may only fall. An order of ours in doubt does not change the target:
- * size and distance are of one moment, and what the order takes away later leaves the equity. What it may still fill is
- * counted when orders are sized. A target from before the doubt would call reached what the market has made too large
- * since.
+ * Computed from each read that may be sized by, and may only fall. An order of ours in doubt does not change it: size
+ * and distance are of one moment, and what the order takes away leaves the equity. Orders are sized with what it may
+ * fill.
  */
 function followDistance(
   intent: Intent,

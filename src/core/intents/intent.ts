@@ -39,10 +39,7 @@ interface Asked {
   readonly conclusive: boolean;
 }
 
-/**
- * Brings intents, covers and cancel actions in line with what evaluating asks for now: opens what is new, and ends as
- * resolved what is gone if the evaluation was conclusive. Otherwise absence proves nothing.
- */
+/** Opens what is asked for and new; ends what is gone as resolved, if the evaluation was conclusive. */
 export function reconcileRequests(
   state: LaneState,
   requests: readonly LaneRequest[],

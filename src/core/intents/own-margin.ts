@@ -7,8 +7,8 @@ import type { AccountSettings } from '../quantities/settings.ts';
 import type { KnownMargin } from './targets.ts';
 
 /**
- * Whether nothing but its own margin stands behind a position (isolated margin). When a part is closed, the exchange gives
- * back that part's margin, and the liquidation price stays where it is. Only closing the whole position helps.
+ * Whether a position stands by its own margin alone. A part that is closed takes its margin along, and the liquidation
+ * price stays: only closing all of it helps.
  */
 export function hasOwnMargin(
   position: ReadPosition,
@@ -24,8 +24,8 @@ function marginOf(position: ReadPosition, { margins = [] }: LaneState): KnownMar
 }
 
 /**
- * What is known of the margin behind each position after a new read. The list of a whole account tells where several
- * positions are open. A single position looks alike under both models until it is reduced: then it shows.
+ * What is known of the margin behind each position after a new read. The list of the account tells where several are
+ * open; a single one looks alike under both models until it is reduced.
  */
 export function learnMargins(
   state: LaneState,
@@ -126,9 +126,8 @@ function figuresOf(position: ReadPosition): Figures | undefined {
 }
 
 /**
- * How far at least a pool would have moved the liquidation price away. Its equity is `size * |mark - L| + rate * size *
- * L`, and between the reads it changes by what the market did to the position, before or after the trade, and by the
- * cost of that.
+ * How far at least a pool would have moved the liquidation price. Its equity is `size * |mark - L| + rate * size * L`;
+ * between the reads it changes by the market (before or after the trade) and by the cost of the trade.
  */
 function leastPooledMove(one: Figures, two: Figures, rate: number): number {
   const { sign } = one;

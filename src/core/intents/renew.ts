@@ -57,10 +57,7 @@ function renewalFailure(intent: Intent, { doubt, refusals }: LaneState): Failure
   return doubt !== null || refusals > 0 ? 'unanswered' : 'renewals';
 }
 
-/**
- * Time alone: an intent older than its time to live expires, whatever was read. One whose position is presumed closed
- * ends with that.
- */
+/** Expires intents by time alone. One whose position is presumed closed ends with that. */
 export function expireIntents(state: LaneState, scene: LaneScene): LaneState {
   const isExpired = (intent: Intent): boolean =>
     isOpen(intent) && scene.nowMs >= intent.deadlineMs && !isPresumedClosed(state, intent.positionId);
@@ -77,9 +74,9 @@ export function expireIntents(state: LaneState, scene: LaneScene): LaneState {
 const WORSE_SHARE = 0.9;
 
 /**
- * Giving up, or being done, is not final while the rule goes on firing: an intent that failed opens again when
- * its cause is gone or the position is clearly nearer to liquidation than it was then; one until a distance,
- * when half of what was won has been lost again; and one whose position was gone, when it is there again.
+ * While the rule fires no end is final. A failed intent reopens when its cause is gone or the position is clearly
+ * nearer to liquidation; one until a distance, when half of what was won is lost; one whose position was gone, when it
+ * is back.
  */
 export function reopenIfWorse(
   intent: Intent,
@@ -130,10 +127,7 @@ function reopenReason(intent: Intent, position: ReadPosition, scene: SettleScene
   return isLostAgain(intent, position, scene) ? 'worse' : undefined;
 }
 
-/**
- * The read that showed it gone was made before it was opened, or lagged. What was rebuilt under its id is not
- * meant: the rule has to fire for that.
- */
+/** The read that showed it gone was too early, or lagged. For what was rebuilt under its id the rule has to fire. */
 function isBackAgain({ basis }: Intent, position: ReadPosition): boolean {
   return basis === null || (basis.openDate !== null && basis.openDate === position.openDate);
 }

@@ -20,9 +20,8 @@ import { renew, reopenIfWorse } from './renew.ts';
 import { distanceReachedBy, reachedBy } from './targets.ts';
 
 /**
- * What the newest read that may be sized by means for each intent: its target, its blocks and its end. Intents on
- * a position that may be open without being shown stay as they are. `mayStart`: the read shows what the positions
- * are now, so that intents without a basis take theirs from it.
+ * What the newest read that may be sized by means for each intent: target, blocks and end. Unseen positions that may be
+ * open change nothing. `mayStart`: the read is of now, and intents without a basis take theirs from it.
  */
 export function settleIntents(state: LaneState, mayStart: boolean, scene: LaneScene): LaneState {
   const { read } = state;

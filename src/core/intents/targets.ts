@@ -42,10 +42,7 @@ export interface JointLimit {
 
 export type FixedTarget = Extract<ReduceTarget, { readonly kind: 'by' | 'to' | 'toNotional' }>;
 
-/**
- * `by`, `to` or `toNotional` as a size, rounded up to the amount step and never above the size at firing.
- * `undefined`: `toNotional` without a mark price.
- */
+/** Rounded up to the amount step, never above the size at firing. `undefined`: `toNotional` without a mark price. */
 export function fixedTarget(
   target: FixedTarget,
   basis: FiringBasis,
@@ -124,10 +121,7 @@ export function reachedBy(
   return left.lt(least) ? 'dust' : undefined;
 }
 
-/**
- * The same for a target that follows the distance: in a falling market it falls with every read, so that little of
- * what was asked for would be left for ever. `tolerance`: the part of it that may be.
- */
+/** The same for a target that falls with the market: that part (`tolerance`) of what was asked for may be left. */
 export function distanceReachedBy(
   size: Decimal,
   target: Decimal,
@@ -140,10 +134,7 @@ export function distanceReachedBy(
   return size.minus(target).lte(asked.times(decimalFromNumber(tolerance))) ? 'tolerance' : undefined;
 }
 
-/**
- * What to send to get from `size` to `target`: whole steps that never cross the target; for a target of zero
- * at least the minimum amount. Zero when there is nothing to send.
- */
+/** What to send: whole steps that never cross the target; at least the minimum amount for a target of zero. */
 export function reductionAmount(size: Decimal, target: Decimal, market: MarketSettings): Decimal {
   if (reachedBy(size, target, market) !== undefined) return ZERO;
   const step = toDecimal(market.amountStep);

@@ -32,19 +32,13 @@ export function isPresumedClosed(state: LaneState, positionId: string): boolean 
   return absence?.phase === 'held' && absence.sinceMs !== null;
 }
 
-/**
- * A read with the positions that count as open although it does not show them, as they were last seen: for net
- * exposures, never for prices.
- */
+/** A read with the held positions as last seen: for net exposures, never for prices. */
 export function withHeld(read: MarketRead, { absent = [] }: LaneState): MarketRead {
   const held = absent.flatMap(({ last, phase }) => (last === null || phase !== 'held' ? [] : [last]));
   return held.length === 0 ? read : { ...read, positions: [...read.positions, ...held] };
 }
 
-/**
- * Whether a cancel would take down stops that cannot be put up again: those of a position that no read shows now. It
- * waits, unless a position that is seen needs it.
- */
+/** A cancel waits that would take down stops of a position that no read shows now, unless one that is seen needs it. */
 export function isCancelHeldBack(state: LaneState): boolean {
   const isStanding = state.orders.some(
     ({ positionId, presumedFilled }) => !presumedFilled && isMissed(state, positionId),
@@ -150,8 +144,8 @@ function hasSuccessor(state: LaneState, { positionId, last }: Absence, read: Mar
 }
 
 /**
- * Whether orders of ours that stood until the newest read, or were taken off since, may have closed the position: a
- * reduction of all of it lies next to the market, a stop has to have been reached.
+ * Whether orders that stood until the newest read, or were taken off since, may have closed the position: a stop has to
+ * have been reached.
  */
 function explainsClosure(state: LaneState, positionId: string, settings: AccountSettings): boolean {
   const position = findPosition(state.read, positionId);

@@ -56,10 +56,7 @@ function delayCancel(state: LaneState, nowMs: number, error?: ExchangeError): La
   };
 }
 
-/**
- * A cancel that may or may not take effect, until it can no longer arrive: whatever stands by then may be gone. What is
- * wanted goes on at once, and is sent again under its own id when that time is over.
- */
+/** What stands may be gone until the cancel can no longer arrive; then it is sent again under its own id. */
 export function cancelUnanswered(
   state: LaneState,
   { request }: Pick<CancelStep, 'request'>,

@@ -61,9 +61,8 @@ interface Step {
 }
 
 /**
- * A fall that our orders do not explain, while one of them reduces the position. The owner reduced it too, or a second
- * daemon that does not share our store. Each episode counts once: orders of an earlier store epoch can explain one, but
- * are gone before there are several. Liquidation explains any fall.
+ * A fall that our orders do not explain while one of them reduces the position: its owner did, or a second daemon with
+ * another store. Each episode counts once. Orders of an earlier store epoch are gone before there are several.
  */
 function newFall(
   state: LaneState,
@@ -100,8 +99,8 @@ function isEndangered({ liquidationState }: ReadPosition): boolean {
 }
 
 /**
- * Why a rule does not reduce a position further: it would only feed somebody who adds as much again (fees without end,
- * and no distance won), or do what somebody else does already. From the exchange's margin call on it acts all the same.
+ * Why a rule stops reducing: it would feed somebody who adds as much again, or do what somebody else does already. From
+ * the margin call on it acts all the same.
  */
 export function contestOf(
   state: LaneState,

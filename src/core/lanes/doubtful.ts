@@ -60,8 +60,8 @@ export function mayHideOrders(doubt: Doubt): boolean {
 }
 
 /**
- * In a new store epoch orders of an earlier one may be open. A read from after the fence shows what they have done by
- * then; what they may still do is audited with whatever is placed beside them. So the first action waits for nothing.
+ * A read from after the fence shows what orders of an earlier store epoch have done by then. What they may still do is
+ * audited with what is placed beside them, so the first action waits for nothing.
  */
 export function withoutOldDoubt(
   state: LaneState,

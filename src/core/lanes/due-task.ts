@@ -6,8 +6,8 @@ import { cancelStep, type MaybeStep, pausedBy, type Turn, trialStep } from './la
 import { findPosition } from './market-read.ts';
 
 /**
- * A rule's own cancel. One that reaches the stops of the market goes only where orders are taken, and where the
- * reduction behind it can go; until then that reduction goes first. Without a step nothing waits for it.
+ * A rule's own cancel. One that reaches stops waits until orders are taken and the reduction behind it can go; that
+ * goes first. Without a step nothing waits for it.
  */
 export function dueTask(state: LaneState, turn: Turn): MaybeStep {
   const cancels = state.cancels.map((task) => settled(task, state, turn));

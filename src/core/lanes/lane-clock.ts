@@ -22,9 +22,8 @@ export interface LaneMoment {
 export const CLOCK_TOLERANCE_MS = 1_000;
 
 /**
- * The lane on the clock as it is now. A lane dated ahead of the clock was written before the clock stepped back: it
- * waits for nothing longer than its own pauses, from now on. One written before a step ahead has its times moved by as
- * much, so that no fence, pause or deadline passes by that.
+ * The lane on the clock as it is now. One dated ahead was written before the clock stepped back: its pauses begin anew.
+ * One from before a step ahead has its times moved as far, so that no fence, pause or deadline passes by that.
  */
 export function onClock(lane: LaneState, settings: AccountSettings, { nowMs, step }: LaneMoment): LaneState {
   const latestMs = latestOf(lane);
@@ -33,10 +32,7 @@ export function onClock(lane: LaneState, settings: AccountSettings, { nowMs, ste
   return { ...(moved(lane, step.byMs) as LaneState), rebasedMs: nowMs };
 }
 
-/**
- * The lane as it is in this store epoch and on this clock; one of an earlier store epoch, or of none, trusts nothing
- * that it does not read.
- */
+/** The lane in this store epoch and on this clock. One of an earlier epoch, or a new one, trusts only what it reads. */
 export function inEpoch(
   stored: StoredAccount,
   market: string,

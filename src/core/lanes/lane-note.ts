@@ -60,10 +60,7 @@ function withBlock<T extends Intent | Cover>(
   return { ...subject, blockedBy: why };
 }
 
-/**
- * Takes out what orders of an earlier store epoch could add up with, where that is forbidden: a stop is blocked, an
- * intent fails, loudly.
- */
+/** Takes out what may not add up with orders of an earlier store epoch: a stop is blocked, an intent fails, loudly. */
 export function withoutAddingUp(
   difference: SetDifference,
   state: LaneState,
@@ -128,10 +125,7 @@ export function noteStanding(state: LaneState, standing: readonly Removal[], tur
   return same ? state : { ...state, reported: [...others, ...ids] };
 }
 
-/**
- * Observe mode: the exact orders and cancels that would have been sent now, each recorded once per intent and
- * target.
- */
+/** Observe mode: records the orders and cancels that would be sent now, once per intent and target. */
 export function recordObserved(state: LaneState, { settings, nowMs, audit }: LaneScene): LaneState {
   const cancelled = recordCancels(state, audit);
   const market = settings.marketSettings(state.market);

@@ -28,10 +28,9 @@ export function observeRequests(
 }
 
 /**
- * A read of the market, from a poll or the lane's own. Ignored for sizing: ones that arrive while a request of
- * ours is under way, were sent before the last one's effects must show, or are older than what is known; and,
- * within the bound on stale reads, a size that grows again or an earlier position. An incomplete one counts for
- * the positions that it shows, and says nothing of others.
+ * A read of the market, from a poll or the lane's own; an incomplete one says nothing of positions that it lacks. Not
+ * used for sizing: one that arrives while a request is under way, was sent before the last one must show, or is older
+ * than what is known; and, within the bound on stale reads, a size that grows again or an earlier position.
  */
 export function observeRead(
   state: LaneState,
@@ -129,9 +128,8 @@ function ignoreReason(
 }
 
 /**
- * Within the bound on stale reads, one that shows an older date under a known id, or the other side without a
- * newer date, may tell of what was there before. Ignored reads do not move the bound, so that what has really
- * turned is believed when it has passed.
+ * Within the bound on stale reads an older date, or the other side without a newer one, may be what was there before.
+ * Ignored reads do not move the bound: what has really turned is believed when it has passed.
  */
 function showsEarlierPosition(read: MarketRead, before: MarketRead | null): boolean {
   return read.positions.some((position) => {
@@ -143,10 +141,7 @@ function showsEarlierPosition(read: MarketRead, before: MarketRead | null): bool
   });
 }
 
-/**
- * Within the bound on stale reads a size that rises may be an old one: the smaller one is kept. A position that was only
- * left out of the list has the size that it was last seen with.
- */
+/** Within the bound on stale reads the smaller size is kept. One left out of the list has the size last seen. */
 function hasGrown(read: MarketRead, before: MarketRead, state: LaneState): boolean {
   const known = withHeld(before, state);
   return read.positions.some(({ positionId, sizeBase }) => {

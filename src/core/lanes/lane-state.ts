@@ -16,10 +16,7 @@ import type { Direction, LiquidationStateValue, PositionView } from '../rules/su
 /** Raised when stored lanes of an older form cannot be read any more. */
 export const LANE_VERSION = 2;
 
-/**
- * Everything known about one account and market: plain JSON. All times are milliseconds of one clock that the
- * caller keeps from stepping back while the lane lives in its memory (`recover` re-bases after a restart).
- */
+/** All that is known of one account and market: plain JSON. Times are milliseconds on the lanes' clock. */
 export interface LaneState {
   readonly version: typeof LANE_VERSION;
   readonly accountId: string;
@@ -114,8 +111,8 @@ export interface Absence {
   /** Complete lists in a row without it. */
   readonly reads: number;
   /**
-   * `held`: it counts as open, and what stands for it stays. `explained`: orders of ours may have closed it, so its
-   * intents are done; what stands stays. `closed`: for certain; what stands is cancelled.
+   * `held`: counts as open, all stays. `explained`: our orders may have closed it; its intents are done, the rest
+   * stays. `closed`: for certain; what stands is cancelled.
    */
   readonly phase: 'held' | 'explained' | 'closed';
   /** Whether people were told that a rule cannot act on it. */
@@ -245,9 +242,8 @@ export interface OwnOrder {
   /** Since when, without a break, the mark has been at or past the activation; null while it is not. */
   readonly reachedMs: number | null;
   /**
-   * The position moved by exactly its amount. It counts as filled, but nothing proves that it was not somebody
-   * else who traded as much: it is cancelled before anything else is placed for the position, or when that is
-   * gone.
+   * The position moved by exactly its amount, perhaps by somebody else: it counts as filled, and is cancelled before
+   * anything else is placed for the position, or when that is gone.
    */
   readonly presumedFilled: boolean;
   /** The market had passed its activation before it arrived. */

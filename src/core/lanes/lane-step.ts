@@ -278,10 +278,7 @@ function markUnsure(state: LaneState, order: OwnOrder): LaneState {
   return { ...state, orders };
 }
 
-/**
- * A duplicate: the order that was sent again was accepted once. It is there, unless an unanswered cancel has taken it
- * down since: then it is replaced.
- */
+/** A duplicate was accepted once. It is there, unless an unanswered cancel took it down since; then it is replaced. */
 function resentIsThere(state: LaneState, order: OwnOrder): LaneState {
   const orders = state.orders.map((other) => {
     if (!isSameId(other, order)) return other;
@@ -291,10 +288,7 @@ function resentIsThere(state: LaneState, order: OwnOrder): LaneState {
   return { ...state, orders };
 }
 
-/**
- * 116: gone, or at target, or the side is wrong; the next read tells which. Where orders of ours stand on that side it is
- * right, and they may leave no room for another one.
- */
+/** 116: gone, at target, or the wrong side; the next read tells. Beside orders of ours the room may be full instead. */
 function sideRefused(state: LaneState, order: OwnOrder, settings: AccountSettings, nowMs: number): LaneState {
   const readAfterMs = nowMs + settings.readLagMs;
   const isCrowded = state.orders.some(

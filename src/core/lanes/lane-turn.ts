@@ -139,9 +139,8 @@ export function isFresh(read: MarketRead, state: LaneState, { settings, nowMs }:
 }
 
 /**
- * Where a cancel is needed and nothing has to be placed before it: the smallest order, far from the market, shows
- * whether what the cancel takes down can be put up again. One that stands from before shows it as well, sent again
- * under its own id. `undefined`: none can be placed now.
+ * The smallest order, far from the market, shows before a cancel whether what it takes down can be put up again; so
+ * does one from before, sent again by its id. `undefined`: none can be placed now.
  */
 export function trialStep(
   state: LaneState,

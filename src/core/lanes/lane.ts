@@ -42,8 +42,8 @@ export interface Advance extends LaneChange {
 }
 
 /**
- * What a lane is to do next. Ask again after each step; carry a request out only between `begin` and `finish`.
- * The gate is asked each time, so it is asked again immediately before each request.
+ * What a lane is to do next. Ask again after each step, so that the gate is asked right before each request. Carry a
+ * request out only between `begin` and `finish`.
  */
 export function advance(state: LaneState, context: LaneContext, nowMs: number): Advance {
   if (state.inProgress !== null) return { state, step: idle('busy'), events: [] };
@@ -87,10 +87,7 @@ function decideSet(state: LaneState, turn: Turn): DecidedStep {
   return certain.step === null ? pursue(certain.state, admitted, turn, market) : certain;
 }
 
-/**
- * A market whose entry was taken out of the config: nothing can be shaped there. What nobody wants any more is
- * still cancelled, unless something that is wanted would go with it and could not come back.
- */
+/** A market that left the config. What is unwanted is cancelled, unless something wanted would go with it for good. */
 function withoutSettings(state: LaneState, admitted: Admitted, turn: Turn): DecidedStep {
   const { settings } = turn;
   const { gate } = turn.context;

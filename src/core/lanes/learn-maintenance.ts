@@ -18,9 +18,8 @@ const SAME_SHARE = 0.1;
 const LARGEST_RATE = 0.5;
 
 /**
- * The maintenance rate that two reads of a position before and after a trade imply. The pool's buffer, equity less
- * maintenance of everything else, is `size * |mark - L| + rate * size * L` by either read, and between them it
- * changes by what the market moved and the trade cost only. Undefined where they say nothing.
+ * The maintenance rate that reads before and after a trade imply. The pool's buffer (equity less other maintenance) is
+ * `size * |mark - L| + rate * size * L` by either, and changes by the market and the cost of the trade only.
  */
 function rateBetween(
   before: ReadPosition,

@@ -79,10 +79,7 @@ function valueOf<T>(quantity: Quantity<T>): T | null {
   return quantity.kind === 'value' ? quantity.value : null;
 }
 
-/**
- * Whether a position is the one that was known before, not one rebuilt or turned around under its id. What the
- * exchange leaves out on either side tells nothing.
- */
+/** Not one rebuilt or turned around under its id. What the exchange leaves out on either side tells nothing. */
 export function isSameHolding(
   before: Pick<ReadPosition, 'openDate' | 'direction'>,
   position: ReadPosition,

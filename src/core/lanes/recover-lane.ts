@@ -6,10 +6,7 @@ import { doubtful, finishTask, isSameId, unsure } from './doubtful.ts';
 import { changeLane, type LaneChange } from './lane-change.ts';
 import type { Absence, CancelStep, LaneState, PlaceStep } from './lane-state.ts';
 
-/**
- * After the process that held the lane may have died, or lost its hold of it: what was in progress has an
- * unknown outcome, and all waiting starts again, as the clock may not be the same.
- */
+/** After its process may have died or lost its hold: what was in progress is unknown, and all waiting starts again. */
 export function recover(state: LaneState, settings: AccountSettings, nowMs: number): LaneChange {
   const step = state.inProgress?.step;
   return changeLane(state, settings, nowMs, (scene) => {
@@ -113,10 +110,7 @@ function absentOf(state: LaneState, nowMs: number): Pick<LaneState, 'absent'> {
   return known.length === 0 ? {} : { absent: known };
 }
 
-/**
- * A store that may have been rolled back, or a stand-in acting from its memory: nothing that it says about the
- * exchange is taken for granted, and its orders bear ids that no other store epoch uses.
- */
+/** The store may have been rolled back: what it says of the exchange is in doubt, and order ids are new ones. */
 export function startEpoch(
   state: LaneState,
   epoch: string,
@@ -137,10 +131,7 @@ export function release(state: LaneState, by: string): LaneState {
   return state.heldBy === by ? { ...state, heldBy: null } : state;
 }
 
-/**
- * The answer to a request came after the lane had been lost to somebody else, who may have gone on as if it had never
- * left: what it did, or may still do, is in doubt.
- */
+/** An answer after the lane was lost to somebody who may have gone on without it: what the request did is in doubt. */
 export function answeredLate(
   state: LaneState,
   step: PlaceStep | CancelStep,

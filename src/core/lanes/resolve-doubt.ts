@@ -24,9 +24,8 @@ import {
 import { findPosition, isSameHolding } from './market-read.ts';
 
 /**
- * Something of ours may be open or still on its way: let the fence pass, cancel, read, place. The fence comes
- * before the cancel, because what arrives after a cancel is not reached by it. Where no cancel may be sent, what is
- * wanted is placed beside what may stand. Without a step the doubt is over.
+ * Something of ours may be open or on its way: let the fence pass, cancel, read, place. A cancel does not reach what
+ * arrives after it. Where none may be sent, what is wanted is placed beside. Without a step the doubt is over.
  */
 export function resolveDoubt(
   state: LaneState,
@@ -75,8 +74,8 @@ function settleBeside(state: LaneState, verdict: CancelVerdict, fencedMs: number
 }
 
 /**
- * What need not or must not wait for the fence: a full close (the exchange trims it), and, audited, any
- * reduction when liquidation would probably come first. Never where it could raise a net exposure.
+ * What need not wait for the fence: a full close, which the exchange trims, and, audited, any reduction when
+ * liquidation would probably come first. Never where it could raise a net exposure.
  */
 function placeAhead(
   state: LaneState,
@@ -145,10 +144,7 @@ function netRoomOf(
 
 const NOTHING_READ: MarketRead = { positions: [], sentAtMs: 0, receivedAtMs: 0 };
 
-/**
- * What may be sent ahead of the fence without raising a net exposure, with what is known to be out; orders of an earlier
- * store epoch are bound by the net exposure, as this one is.
- */
+/** What may go ahead of the fence without raising a net exposure; that bounds orders of an earlier store epoch, too. */
 function withinRoom(
   wants: readonly (Want | undefined)[],
   read: MarketRead,

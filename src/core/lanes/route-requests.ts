@@ -48,10 +48,7 @@ export interface RouteInputs {
   readonly intentTtlMs: number;
   /** On the lanes' clock. */
   readonly nowMs: number;
-  /**
-   * What to leave of the matching positions by a target of the account as a whole. `undefined`: what it depends on
-   * is not known.
-   */
+  /** What an account target leaves of the matching positions. `undefined`: what it depends on is not known. */
   readonly plan: (
     request: ActionRequest,
     target: AccountTarget,
@@ -72,11 +69,10 @@ export interface Routed {
 }
 
 /**
- * Takes actions to the lanes of the markets they concern. An action of an account or credit-line rule concerns
- * the matching positions of the first list after it appeared; where that is not complete also those that later
- * lists show, up to the first complete one, if they were opened before it. What is opened later is not touched.
- * Where no list shows a position in time the episode has failed, which is said once; should one come after all,
- * it acts.
+ * Takes actions to the lanes of their markets. An action of an account or credit-line rule concerns the matching
+ * positions of the first list after it appeared and, where that is not complete, those of later lists up to the first
+ * complete one that were open before it. An episode that no list shows positions for in time has failed, once; it acts
+ * if one comes.
  */
 export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
   const routes: Record<string, readonly PositionRef[]> = {};
@@ -195,10 +191,7 @@ function concerned(request: ActionRequest, inputs: RouteInputs): readonly Positi
   return refs.length === 0 && !inputs.complete ? undefined : refs;
 }
 
-/**
- * The same positions with what the account's plan leaves of them. A plan is made anew with every list; where what it
- * depends on is not known the earlier plan stays, and the first one is waited for.
- */
+/** With what the account's plan leaves of each. Without a new plan the earlier one stays; a first one is waited for. */
 function planned(
   request: ActionRequest,
   refs: readonly PositionRef[],

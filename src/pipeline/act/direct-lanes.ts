@@ -1,9 +1,6 @@
 import type { LaneDispatcher, LaneRef } from '../../core/ports/lane-dispatcher.ts';
 
-/**
- * Runs lanes in this process, without a queue: one run per lane at a time, and one more after it when the lane
- * was handed over again meanwhile.
- */
+/** Runs lanes in this process: one run per lane at a time, and one more if it was handed over meanwhile. */
 export class DirectLanes implements LaneDispatcher {
   readonly #run: (lane: LaneRef) => Promise<unknown>;
   readonly #onError: (error: unknown, lane: LaneRef) => void;

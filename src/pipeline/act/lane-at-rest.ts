@@ -36,8 +36,8 @@ export interface Decisions extends ActingInputs {
 }
 
 /**
- * Whether `actOn` certainly comes to nothing: nothing is asked for, nothing of ours is open, nothing remembers an
- * episode, and every market that could be acted on has its lane. So it is with nearly every poll.
+ * Whether `actOn` certainly comes to nothing: nothing is asked for, open or remembered, and every market has its lane.
+ * So it is with nearly every poll.
  */
 export function hasNothingToRoute(decisions: Decisions): boolean {
   const { account, stored, observation, sharedWith, conclusive } = decisions;
@@ -57,9 +57,8 @@ export function hasNothingToRoute(decisions: Decisions): boolean {
 }
 
 /**
- * Whether all that is asked for are stops that were asked for before, and that stand: where every lane rests, `actOn`
- * would at most forget episodes that count for no limit any more. Lanes are asked what they know: a change of one may have
- * been left out of the commit that wrote the requests.
+ * Whether all that is asked for are stops that stand: `actOn` would at most forget episodes that count for no limit.
+ * Lanes are asked what they know, as their changes may have been left out of the commit that wrote the requests.
  */
 export function isAllAtRest(decisions: Decisions): boolean {
   const { account, stored, observation, moment, snapshot, evaluation, conclusive } = decisions;
@@ -156,9 +155,8 @@ const SMALL_MOVE = 0.005;
 
 /**
  * Whether a read changes nothing for a lane that only keeps stops: each stands, far from the market, for positions that
- * are what they were. Then the read need not be taken, and nothing is written: so it is with nearly every poll of an
- * account with standing stops. Stops have to be all that the lane is asked for, and it has to know of each: what was asked
- * for once may have been left out of the commit.
+ * are as they were. Such reads are not taken and nothing is written. The lane has to know of each stop that is asked
+ * for: one may have been left out of a commit.
  */
 export function isAtRest(
   state: LaneState,
@@ -186,10 +184,7 @@ function isKnown({ request, positionId }: LaneRequest, covers: readonly Cover[])
   return covers.some((cover) => cover.key === key && cover.mode === request.mode);
 }
 
-/**
- * No intent, request, doubt, or anything that time alone may change. Who else has traded a position (`contests`) holds
- * back reductions only.
- */
+/** Nothing that time alone may change. Who else trades a position (`contests`) holds back reductions only. */
 function isQuiet(state: LaneState): boolean {
   const { intents, cancels, inProgress, heldBy, change, doubt, absent, ended } = state;
   const isIdle = inProgress === null && heldBy === null && change === null && doubt === null;

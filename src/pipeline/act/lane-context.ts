@@ -30,10 +30,7 @@ function heldBack({ pause, silencedRules, silences }: ControlsInForce): LimitInp
   return { paused: pause !== undefined, silencedRules, silencedSubjects };
 }
 
-/**
- * The gate as it is now, for a lane: controls as just read, limits as the last evaluation's requests have them.
- * An order whose rule is gone may be removed only if the account acts at all.
- */
+/** The gate as it is now. An order whose rule is gone may be removed only if the account acts at all. */
 export function laneContext(
   account: WatchedAccount,
   { documents, lanes, epoch }: Pick<StoredAccount, 'documents' | 'lanes' | 'epoch'>,

@@ -76,16 +76,16 @@ const RENEWALS_PER_LEASE = 3;
 const COVER_MARGIN_MS = 1_000;
 
 /**
- * Long enough for a request: a lane is taken for so long, as most runs have no more than one, and since the store takes
- * a lease that ends later than one that begins now for one from before its clock was set back.
+ * Long enough for a request. Lanes are taken for as long: most runs have no more than one, and to the store a lease
+ * that ends later than one that begins now is from before its clock was set back.
  */
 function longestLeaseMs({ laneLeaseMs, attemptTimeoutMs }: PipelineContext['settings']): number {
   return Math.max(laneLeaseMs, attemptTimeoutMs + COVER_MARGIN_MS);
 }
 
 /**
- * One run's hold of a lane (or of all lanes of an account): the lease, kept while the run lasts, and the account
- * as this run last saw it. Whatever it writes is refused once the lease is lost.
+ * A run's hold of a lane (or of all): the lease, kept while it lasts, and the account as last seen. Without the lease
+ * what it writes is refused.
  */
 export class LaneSession {
   readonly account: WatchedAccount;
@@ -132,10 +132,7 @@ export class LaneSession {
     return this.#context.clock.monotonicMs() + ms <= this.#heldUntilMs;
   }
 
-  /**
-   * Holds the lease for as long as a request may take that is about to leave, so that nobody else acts in the lane
-   * meanwhile. Resolves when that has been tried.
-   */
+  /** Holds the lease for as long as the request about to leave may take. Resolves when that has been tried. */
   cover(): Promise<void> {
     this.#isSending = true;
     if (!this.covers(this.#context.settings.attemptTimeoutMs)) this.#covering = this.#extend();
@@ -143,8 +140,8 @@ export class LaneSession {
   }
 
   /**
-   * With increasing nonces one request at a time is under way: reads give way to the one that is about to leave. Else they
-   * go on. Where replies take seconds they are what shows the market next, and lanes know which are too early for them.
+   * Increasing nonces let one request at a time through: reads give way. Else they go on, as slow replies are what
+   * shows the market next, and lanes know which are too early for them.
    */
   overtakeReads(): void {
     const { id, rules } = this.account;
@@ -162,8 +159,8 @@ export class LaneSession {
   }
 
   /**
-   * Computes a change from the account as stored now, and makes it; computes again when somebody else was faster.
-   * `guarded`: the controls must still be the ones that it was computed with.
+   * Computes a change from the account as stored now and makes it, again when somebody else was faster. `guarded`: only
+   * if the controls are still those that it was computed with.
    */
   async change<T>(compute: (view: SessionView) => SessionChange<T>, guarded: boolean): Promise<T> {
     const { store, telemetry, clock } = this.#context;

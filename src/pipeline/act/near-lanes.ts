@@ -25,12 +25,11 @@ interface Run {
 }
 
 /**
- * The act queue, in a process that also takes jobs from it: a lane that is handed over is begun here at once, and its
- * job follows when the run has ended, or after a while. The job is what nothing is lost without: wherever it arrives,
- * the lane is run again when this run has ended or its process has died, and finds what is left to do, which usually
- * is nothing. It does not come first because a queue's work for a hundred lanes at once would make the last of them
- * wait. Should the process die before, the account's next poll hands the lane over again; where that poll is too far
- * off, the job is queued at once.
+ * The act queue of a process that also takes its jobs. A lane is begun here at once; its job follows the run, or comes
+ * while that goes on. The job makes sure that nothing is lost: the lane is run again when this run has ended or its
+ * process has died, usually to find nothing left. It does not come first, as queueing a hundred lanes would make the
+ * last one wait. If the process dies before it, the account's next poll hands the lane over again; where that is too
+ * far off, the job comes at once.
  */
 export class NearLanes implements LaneDispatcher {
   readonly #options: NearLanesOptions;

@@ -19,10 +19,7 @@ import { LaneRunEnded, type LaneSession, type SessionChange, type SessionView } 
 
 const MOST_STEPS = 50;
 
-/**
- * Runs what concerns all lanes of an account. The session holds every lane's lease, so nothing of ours moves in
- * any market meanwhile; what their last runs left in progress is unknown.
- */
+/** Runs what concerns all lanes of an account, under every lane's lease. What their runs left is unknown. */
 export async function runAccountLane(
   context: PipelineContext,
   session: LaneSession,

@@ -25,9 +25,9 @@ import { isSameJson } from './same-json.ts';
 const MOST_STEPS = 200;
 
 /**
- * Runs a lane until it has nothing to do now: each request is written ahead, sent once, and its outcome recorded.
- * One run per lane at a time, by its lease. Rejects only when the store is lost, or for a defect; what was in
- * progress is then taken up as unknown by the next run. `seen`: the account as whoever handed the lane over knows it.
+ * Runs a lane, under its lease, until it has nothing to do now: each request is written ahead, sent once and its
+ * outcome recorded. Rejects only when the store is lost, or for a defect; the next run takes up what was in progress as
+ * unknown.
  */
 export async function runLane(
   context: PipelineContext,
@@ -178,9 +178,8 @@ type Answered = Extract<StepResult, { readonly outcome: unknown }>;
 type NextStep = Planned & { readonly records?: Records | undefined };
 
 /**
- * Records what came before, decides the next step and, if it is one that changes something, writes it ahead: all in
- * one commit, so that what a request came to and what follows from it are never known apart. A read changes nothing,
- * so it need not wait for the commit.
+ * Records what came before and decides the next step. One that changes something is written ahead, all in one commit:
+ * the outcome of a request and what follows from it are never known apart. A read need not wait for the commit.
  */
 async function nextStep(run: MarketRun, before: Before, finished?: RequestStep): Promise<NextStep> {
   const { session, market } = run;

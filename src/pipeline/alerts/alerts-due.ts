@@ -12,9 +12,7 @@ import { alarmWords } from '../../core/view/action-alarm-words.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
 import type { DepositCure } from './deposit-cure.ts';
 
-/**
- * What has been said. An entry lives as long as its episode, and until what it says last has been handed over.
- */
+/** Lives as long as its episode, and until what it says last has been handed over. */
 export interface AlertEntry {
   readonly notice: Notice;
   readonly saidMs: number;
@@ -50,8 +48,8 @@ const NOTHING_DUE: AlertsDue = { alerts: undefined, notices: [] };
 const MOST_ALARMS = 50;
 
 /**
- * What has to be said now. The entries are committed before anything is handed over, and marked when that is
- * done: whatever a process that dies in between has not handed over, the next poll hands over under the same id.
+ * What has to be said now. Entries are committed before they are handed over and marked after it: the next poll hands
+ * over again, under the same id, what a process that died in between had not.
  */
 export function alertsDue(scene: AlertScene): AlertsDue {
   const { stored, active, events } = scene;

@@ -28,8 +28,8 @@ export interface CureScene {
 }
 
 /**
- * What people want to know when a credit line is safe again: whether it was their money. That a deposit came in between
- * does not prove that it was the cause, so no more is said than that it came.
+ * Whether it was the owner's money that made a credit line safe. A deposit in between does not prove that it was the
+ * cause, so it is only said that it came.
  */
 export function depositCures(scene: CureScene): readonly DepositCure[] {
   return scene.transitions.flatMap(({ ruleId, subject, from, to }): readonly DepositCure[] => {

@@ -8,9 +8,8 @@ interface Waiting {
 }
 
 /**
- * Commits of one bucket, one call at a time: whatever is ready while a call is under way goes with the next one.
- * Otherwise a commit goes at the end of the turn in which it became ready, or at once, with all that wait, if it is
- * urgent: an action follows from it, and what else has arrived for this process to do would come before it.
+ * Commits of one bucket, one call at a time; what is ready during a call goes with the next. Otherwise a commit goes at
+ * the end of its turn or, if an action follows from it, at once with all that wait.
  */
 export class BatchedCommits {
   readonly #store: StateStore;

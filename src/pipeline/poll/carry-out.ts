@@ -76,10 +76,7 @@ export interface LeftLanes {
 /** A run that changes its lane more often than this meanwhile will read the market itself. */
 const CATCH_UP_ATTEMPTS = 4;
 
-/**
- * Brings lanes that were left out of a commit in line with what that commit has decided: what is asked for is stored
- * already, so nothing is lost if this does not succeed, or its process dies; the next poll asks again.
- */
+/** Brings lanes that a commit left out in line with it. Nothing is lost without: the next poll asks again. */
 export async function carryOutLeft(
   context: PipelineContext,
   { inputs, decided, leftOut }: LeftLanes,

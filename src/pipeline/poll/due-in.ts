@@ -8,8 +8,8 @@ const EARLY_SHARE = 0.5;
 const SLACK_SHARE = 0.05;
 
 /**
- * When an account falls due, counted from now, so that the last tick that is not later than wanted takes it:
- * accounts then share ticks, and reads and commits are batched. At least one tick lies between.
+ * When an account falls due, from now on: the last tick that is not later than wanted takes it, so that accounts share
+ * ticks, reads and commits. At least one tick lies between.
  */
 export function dueIn(wantedMs: number, tick: { readonly everyMs: number }, sinceTickMs: number): number {
   const ticks = Math.max(1, Math.floor(wantedMs / tick.everyMs + SLACK_SHARE));
@@ -21,8 +21,8 @@ export function dueIn(wantedMs: number, tick: { readonly everyMs: number }, sinc
 const LEAST_APART_MS = 3;
 
 /**
- * A bucket has its part of the interval to itself. Few accounts spread over it, so that what one of them needs at once
- * waits for no other; each keeps its place, and so its pace. Milliseconds; 0: all at once.
+ * Few accounts spread over their bucket's part of the interval, so that what one needs at once waits for no other. Each
+ * keeps its place, and so its pace. Milliseconds; 0: all at once.
  */
 export function timeApart(everyMs: number, count: number): number {
   const apartMs = everyMs / BUCKETS / Math.max(1, count);

@@ -149,8 +149,8 @@ export function snapshotOf(
 }
 
 /**
- * The account of the config that acts in place of this one, as both are the same account of the exchange: one of them
- * has to, and exactly one may. It is the first by id of those that would, and that have been read lately.
+ * The account of the config that acts in place of this one, as both are one account of the exchange: exactly one may.
+ * It is the first by id of those that would act and were read lately.
  */
 export function sharedAccount(
   { accounts, memory, time }: PipelineContext,

@@ -14,10 +14,7 @@ export interface BucketTick {
   readonly delaysMs: ReadonlyMap<number, number>;
 }
 
-/**
- * Polls each bucket of a tick at its own time, however long the one before takes. A bucket that fails keeps no other
- * from being polled; the first failure is thrown at the end.
- */
+/** Polls each bucket at its own time, whatever becomes of the others; throws the first failure at the end. */
 export async function pollTick(
   context: PipelineContext,
   guard: PollGuard,
@@ -43,9 +40,8 @@ interface Tick {
 }
 
 /**
- * One tick of one bucket: polls the accounts that are due, the most endangered first, at the same time or, where they
- * are few, a little apart. Their commits go to the store in batches, each as soon as the one before has been answered,
- * so that an account whose exchange is slow holds up no other.
+ * Polls the accounts that are due, the most endangered first, at once or, where they are few, a little apart. Commits
+ * go in batches, each as soon as the one before is answered: an account whose exchange is slow holds up no other.
  */
 export async function pollBucket(context: PipelineContext, guard: PollGuard, tick: Tick): Promise<void> {
   const { accounts, clock, store, telemetry, settings, time } = context;

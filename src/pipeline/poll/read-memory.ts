@@ -43,8 +43,8 @@ const NO_READS: readonly ReadUnderWay[] = [];
 const RECENT_MS = 20_000;
 
 /**
- * The last good readings of each account, in the memory of this process, and the reads that are under way. Only
- * what is read seldom is stored as well; the rest would be too old by the time another process could use it.
+ * The last good readings of each account in this process, and its reads under way. Only what is read seldom is stored,
+ * too: the rest would be too old for another process.
  */
 export class ReadMemory {
   readonly samePositions = new SamePositions();
@@ -125,10 +125,7 @@ export class ReadMemory {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 
-  /**
-   * What is being read of the account holds up an action. Not twice in a row: where many markets act one after another
-   * there would be no read for seconds.
-   */
+  /** Gives up reads that hold up an action; never twice in a row, or many markets would leave no read for seconds. */
   abortReads(accountId: string): void {
     const account = this.#accounts.get(accountId);
     if (account === undefined || account.isOvertaken) return;

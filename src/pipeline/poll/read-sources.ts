@@ -15,20 +15,14 @@ const SELDOM_SHARE = 1 / 3;
 /** The sources that rules act on: a reply that comes when no poll waits for it is judged all the same. */
 export const JUDGED_LATE: readonly SourceName[] = [...EVERY_POLL];
 
-/**
- * A poll goes on without what has not arrived after this part of the alert cadence; it counts when it does. All of it,
- * and the next tick would find the account in flight.
- */
+/** Of the alert cadence: a poll goes on without slower replies, so that the next tick does not find it in flight. */
 const PATIENCE_SHARE = 0.9;
 const LEAST_PATIENCE_MS = 200;
 const MOST_PATIENCE_MS = 2_000;
 /** Once the positions are there, what is read beside them gets as long again as they took, and at least this. */
 const LEAST_GRACE_MS = 50;
 
-/**
- * A read that takes longer than the alert cadence does not keep the next one from being sent: where replies take three
- * seconds, a breach would be seen three seconds later. No more than so many at once, as they hold connections.
- */
+/** A slow read does not delay the next one, nor what that shows. Each holds a connection. */
 const MOST_UNDER_WAY = 4;
 /** Ticks come a little early. */
 const APART_SHARE = 0.8;
@@ -64,10 +58,9 @@ export function isDue(
 }
 
 /**
- * Reads sources at the same time and waits for them, but not for ever: one that is slow must not keep the others
- * from being judged, nor the next read from being sent. It goes on by itself, and is judged when it comes. One that an
- * earlier poll began and that comes meanwhile ends the wait: it has been waited for long enough. `aborted`: a request of
- * ours overtook them, so that what came is out of date.
+ * Reads sources at the same time and waits, but not for ever: a slow one goes on by itself, and is judged when it
+ * comes. One that an earlier poll began ends the wait when it comes. `aborted`: a request of ours overtook them, and
+ * all is out of date.
  */
 export async function readSources(
   context: PipelineContext,

@@ -1,8 +1,8 @@
 import type { PositionList } from '../../core/ports/exchange.ts';
 
 /**
- * Which accounts of the config show which positions, by what this process has read. An exchange gives every position an
- * id of its own: two accounts with the same one, opened at the same time, are two keys of one account.
+ * Which accounts show which positions, by what this process has read. Position ids are unique at an exchange: two
+ * accounts with one, opened at the same time, are two keys of one account.
  */
 export class SamePositions {
   readonly #accounts = new Map<string, Set<string>>();
