@@ -63,11 +63,8 @@ export class SharedTime implements LaneTime {
   }
 
   instant(): Instant {
-    return {
-      wallMs: this.#clock.nowMs(),
-      monotonicMs: this.#clock.monotonicMs(),
-      clockId: this.#clockId,
-    };
+    const clock = this.#clock;
+    return { wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs(), clockId: this.#clockId };
   }
 
   /** Half the round trip is how wrong the sample can be. */

@@ -48,13 +48,9 @@ function isSilent(
   if (silencedRules.includes(ruleId)) return true;
   const silences = silencedSubjects.filter((silence) => silence.ruleId === ruleId);
   if (silences.length === 0) return false;
-  const subject = subjectOf(episodeKey);
+  // As `episodeKeyOf` and `actionKey` write it.
+  const subject = (JSON.parse(episodeKey) as readonly unknown[])[2];
   return silences.some((silence) => silence.subject === subject);
-}
-
-/** As `episodeKeyOf` and `actionKey` write it. */
-function subjectOf(key: string): unknown {
-  return (JSON.parse(key) as readonly unknown[])[2];
 }
 
 /** The episode of an action, as `episodeKeyOf` writes it, by a key that `actionKey` has written. */
@@ -119,7 +115,8 @@ export function admitEpisodes(
   const admitted = [...closeEnded(ledger.admitted, acting, inputs, nowMs)];
   const limited: Record<string, 'cooldown' | 'perHour'> = {};
   const seen = new Set<string>();
-  for (const request of urgentFirst(acting)) {
+  // An episode counts as exempt as soon as one of its actions is.
+  for (const request of acting.toSorted((a, b) => Number(b.exemptFromLimits) - Number(a.exemptFromLimits))) {
     const key = episodeKeyOf(request);
     if (seen.has(key)) continue;
     seen.add(key);
@@ -134,14 +131,9 @@ export function admitEpisodes(
   return { ledger: { ...ledger, admitted }, limited };
 }
 
-/** An episode counts as exempt as soon as one of its actions is. */
-function urgentFirst(requests: readonly ActionRequest[]): readonly ActionRequest[] {
-  return [...requests].sort((a, b) => Number(b.exemptFromLimits) - Number(a.exemptFromLimits));
-}
-
 function isSame(episode: AdmittedEpisode, request: ActionRequest): boolean {
-  const isSameEpisode = episode.episode === request.episode && episode.ruleChecksum === request.ruleChecksum;
-  return isSameEpisode && isSameRule(episode, request);
+  const { episode: number, ruleChecksum } = request;
+  return episode.episode === number && episode.ruleChecksum === ruleChecksum && isSameRule(episode, request);
 }
 
 function isSameRule(episode: AdmittedEpisode, request: ActionRequest): boolean {
@@ -172,13 +164,11 @@ function limitOf(
   inputs: LimitInputs,
   nowMs: number,
 ): 'cooldown' | 'perHour' | null {
-  const limits = inputs.limitsOf(request.ruleId);
+  const { cooldownMs, perHour } = inputs.limitsOf(request.ruleId);
   const earlier = admitted.filter((episode) => isSameRule(episode, request));
-  const { cooldownMs, perHour } = limits;
-  if (cooldownMs !== undefined) {
-    const isHot = earlier.some((episode) => nowMs - (episode.endedMs ?? nowMs) < cooldownMs);
-    if (isHot) return 'cooldown';
-  }
+  const isHot = ({ endedMs }: AdmittedEpisode): boolean =>
+    cooldownMs !== undefined && nowMs - (endedMs ?? nowMs) < cooldownMs;
+  if (earlier.some(isHot)) return 'cooldown';
   const recent = earlier.filter((episode) => nowMs - episode.atMs < HOUR_MS);
   return perHour !== undefined && recent.length >= perHour ? 'perHour' : null;
 }

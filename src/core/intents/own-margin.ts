@@ -1,8 +1,7 @@
 import type { Recorder } from '../audit/audit-event.ts';
 import type { LaneScene } from '../lanes/lane-change.ts';
 import type { LaneState, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
-import { findPosition, isSameHolding } from '../lanes/market-read.ts';
-import { toDecimal } from '../quantities/decimal.ts';
+import { findPosition, isSameHolding, type PricedPosition, pricedPosition } from '../lanes/market-read.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { KnownMargin } from './targets.ts';
 
@@ -96,7 +95,8 @@ function shownByReduction(
     isSameHolding(earlier, position) &&
     read.sentAtMs - before.sentAtMs <= LONGEST_GAP_MS;
   if (!isComparable) return undefined;
-  const [one, two] = [figuresOf(earlier), figuresOf(position)];
+  if (earlier.direction === null || position.direction === null) return undefined;
+  const [one, two] = [pricedPosition(earlier), pricedPosition(position)];
   if (one === undefined || two === undefined || two.size > one.size * (1 - LEAST_REDUCTION)) return undefined;
   const expected = leastPooledMove(one, two, rate);
   const moved = one.sign * (one.liquidation - two.liquidation);
@@ -105,31 +105,11 @@ function shownByReduction(
   return moved >= MOVED_SHARE * expected ? 'shared' : undefined;
 }
 
-interface Figures {
-  /** 1: long. */
-  readonly sign: number;
-  readonly size: number;
-  readonly mark: number;
-  readonly liquidation: number;
-}
-
-function figuresOf(position: ReadPosition): Figures | undefined {
-  const { direction, sizeBase, markPrice, liquidationPrice, disagreement } = position;
-  if (direction === null || markPrice === null || disagreement) return undefined;
-  if (liquidationPrice === null || liquidationPrice === 'none') return undefined;
-  return {
-    sign: direction === 'long' ? 1 : -1,
-    size: toDecimal(sizeBase).toNumber(),
-    mark: Number(markPrice),
-    liquidation: Number(liquidationPrice),
-  };
-}
-
 /**
  * How far at least a pool would have moved the liquidation price. Its equity is `size * |mark - L| + rate * size * L`;
  * between the reads it changes by the market (before or after the trade) and by the cost of the trade.
  */
-function leastPooledMove(one: Figures, two: Figures, rate: number): number {
+function leastPooledMove(one: PricedPosition, two: PricedPosition, rate: number): number {
   const { sign } = one;
   const equity = one.size * sign * (one.mark - one.liquidation) + rate * one.size * one.liquidation;
   const move = sign * (two.mark - one.mark);

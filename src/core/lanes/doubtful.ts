@@ -7,6 +7,15 @@ export function isSameId(a: OwnOrder, b: OwnOrder): boolean {
   return a.request.clientOrderId === b.request.clientOrderId;
 }
 
+/** Changes one of the orders. */
+export function changeOrder(
+  state: LaneState,
+  order: OwnOrder,
+  change: (known: OwnOrder) => OwnOrder,
+): LaneState {
+  return { ...state, orders: state.orders.map((other) => (isSameId(other, order) ? change(other) : other)) };
+}
+
 /** Nobody knows what is open at the exchange any more. */
 export function doubtful(
   state: LaneState,
@@ -32,10 +41,8 @@ export function doubtful(
 /** The order may be there, may come, or may never have been sent. */
 export function unsure(state: LaneState, order: OwnOrder, why: Doubt['why'], scene: LaneScene): LaneState {
   const arrivedByMs = scene.nowMs + scene.settings.lateArrivalMs;
-  const orders = state.orders.map((other) =>
-    isSameId(other, order) ? { ...other, status: 'unsure' as const, arrivedByMs } : other,
-  );
-  return doubtful({ ...state, orders }, why, scene);
+  const changed = changeOrder(state, order, (known) => ({ ...known, status: 'unsure', arrivedByMs }));
+  return doubtful(changed, why, scene);
 }
 
 /** A rule's own cancel was carried out, or has to be tried again. */

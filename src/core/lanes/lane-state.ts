@@ -127,15 +127,27 @@ export interface MarkSample {
 
 export type RetryKind = 'reduce' | 'cover' | 'cancel' | 'read';
 
-export interface Intent {
+/** An action that is asked for, as the gate judges it. */
+interface AskedAction {
   /** Unique in the lane: rule, subject, episode, stage, action and position. */
   readonly key: string;
   readonly episodeKey: string;
-  readonly source: 'rule' | 'operator' | 'cover';
   readonly ruleId: string;
+  readonly mode: Mode;
+  readonly exemptFromLimits: boolean;
+  readonly refusedBy: GateReason | null;
+}
+
+interface PositionAction extends AskedAction {
+  readonly positionId: string;
   readonly episode: number;
   readonly stage: number;
-  readonly positionId: string;
+  readonly severity: Severity;
+  readonly blockedBy: BlockReason | null;
+}
+
+export interface Intent extends PositionAction {
+  readonly source: 'rule' | 'operator' | 'cover';
   readonly target: ReduceTarget;
   /** The target as a size, persisted once known; within an episode it never rises. */
   readonly targetBase: DecimalString | null;
@@ -144,9 +156,6 @@ export interface Intent {
   readonly slippageSteps: readonly number[];
   /** Lifts the bound to the market's net exposure. */
   readonly perLeg: boolean;
-  readonly mode: Mode;
-  readonly severity: Severity;
-  readonly exemptFromLimits: boolean;
   /** Its rule is only kept firing: the condition does not hold any more. */
   readonly hasCleared?: boolean;
   /** When the stage began; later stages of an episode whose target was reached before are not opened. */
@@ -158,8 +167,6 @@ export interface Intent {
   readonly renewals: number;
   /** The exchange said that there is nothing to reduce on this side (116); the next read tells. */
   readonly sideRefused: boolean;
-  readonly blockedBy: BlockReason | null;
-  readonly refusedBy: GateReason | null;
   readonly end: IntentEnd | null;
   readonly endedMs: number | null;
   /** Distance when it ended: nearer than this (reached: well nearer) opens it again. */
@@ -175,21 +182,10 @@ export interface IntentBasis extends FiringBasis {
   readonly growthBoundBase: DecimalString;
 }
 
-export interface Cover {
-  readonly key: string;
-  readonly episodeKey: string;
-  readonly ruleId: string;
-  readonly episode: number;
-  readonly stage: number;
-  readonly positionId: string;
+export interface Cover extends PositionAction {
   readonly at: number;
   readonly slippage: number;
   readonly anchor: CoverAnchor | null;
-  readonly mode: Mode;
-  readonly severity: Severity;
-  readonly exemptFromLimits: boolean;
-  readonly blockedBy: BlockReason | null;
-  readonly refusedBy: GateReason | null;
 }
 
 /** What the market was when a cover's stop was first placed for a position: while that lasts, it stays there. */
@@ -201,15 +197,9 @@ export interface CoverAnchor {
 }
 
 /** A `cancelAll` action of a rule in this market; done once per episode and stage. */
-export interface CancelTask {
-  readonly key: string;
-  readonly episodeKey: string;
-  readonly ruleId: string;
+export interface CancelTask extends AskedAction {
   readonly types: readonly OrderType[];
-  readonly mode: Mode;
-  readonly exemptFromLimits: boolean;
   readonly failures: number;
-  readonly refusedBy: GateReason | null;
   readonly openedMs: number;
   readonly deadlineMs: number;
   readonly state: 'open' | 'done' | 'failed';

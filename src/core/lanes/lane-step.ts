@@ -9,7 +9,7 @@ import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { withLeft } from './absence.ts';
 import { finishCancel } from './cancel-outcome.ts';
-import { isSameId, mayHideOrders, unsure } from './doubtful.ts';
+import { changeOrder, isSameId, mayHideOrders, unsure } from './doubtful.ts';
 import { changeLane, type LaneChange, type LaneScene } from './lane-change.ts';
 import { observeRead } from './lane-observe.ts';
 import type {
@@ -208,13 +208,15 @@ function accepted(
     const rest = withLeft(base, withoutOrder(base, order).orders);
     return { ...rest, orders: afterFill(rest.orders, order, toDecimal(amount)), readAfterMs: seenFromMs };
   }
-  const orders = base.orders.map((other) =>
-    isSameId(other, order) ? { ...arrived(other, state, nowMs), amount, mayHaveVanished: false } : other,
-  );
+  const arrivedOrder = changeOrder(base, order, (known) => ({
+    ...arrived(known, state, nowMs),
+    amount,
+    mayHaveVanished: false,
+  }));
   // Filled in part or trimmed, it says that the position is not, or not any more, what was read: read before going on.
   const isTrimmed = adjustedFrom !== undefined && !toDecimal(adjustedFrom).eq(toDecimal(amount));
   const hasMoved = status === 'PARTIALLY_FILLED' || isTrimmed;
-  return { ...base, orders, readAfterMs: hasMoved ? seenFromMs : base.readAfterMs };
+  return { ...arrivedOrder, readAfterMs: hasMoved ? seenFromMs : base.readAfterMs };
 }
 
 /** There now; behind a cancel that may still arrive, not for certain. */
@@ -270,22 +272,18 @@ function forgetAhead(state: LaneState, positionId: string): LaneState {
 }
 
 function markUnsure(state: LaneState, order: OwnOrder): LaneState {
-  const orders = state.orders.map((other) => {
-    if (!isSameId(other, order)) return other;
-    const { wasOpen = false, ...known } = other;
-    return { ...known, status: wasOpen ? ('open' as const) : ('unsure' as const) };
-  });
-  return { ...state, orders };
+  return changeOrder(state, order, ({ wasOpen = false, ...known }) => ({
+    ...known,
+    status: wasOpen ? 'open' : 'unsure',
+  }));
 }
 
 /** A duplicate was accepted once. It is there, unless an unanswered cancel took it down since; then it is replaced. */
 function resentIsThere(state: LaneState, order: OwnOrder): LaneState {
-  const orders = state.orders.map((other) => {
-    if (!isSameId(other, order)) return other;
-    const { behindCancel = false, wasOpen: _, ...known } = other;
-    return { ...known, status: 'open' as const, ambiguous: known.ambiguous || behindCancel };
+  return changeOrder(state, order, (resent) => {
+    const { behindCancel = false, wasOpen: _, ...known } = resent;
+    return { ...known, status: 'open', ambiguous: known.ambiguous || behindCancel };
   });
-  return { ...state, orders };
 }
 
 /** 116: gone, at target, or the wrong side; the next read tells. Beside orders of ours the room may be full instead. */

@@ -1,9 +1,8 @@
 import type { Recorder } from '../audit/audit-event.ts';
 import { figure } from '../fields/field-words.ts';
-import { toDecimal } from '../quantities/decimal.ts';
 import type { LaneScene } from './lane-change.ts';
 import type { LaneState, MarketRead, ReadPosition } from './lane-state.ts';
-import { findPosition, isSameHolding } from './market-read.ts';
+import { findPosition, isSameHolding, pricedPosition } from './market-read.ts';
 
 type LearnedMaintenance = NonNullable<LaneState['learnedMaintenance']>;
 
@@ -25,40 +24,19 @@ function rateBetween(
   before: ReadPosition,
   after: ReadPosition,
 ): Pick<LearnedMaintenance, 'low' | 'high'> | undefined {
-  const one = figuresOf(before);
-  const two = figuresOf(after);
+  const [one, two] = [pricedPosition(before), pricedPosition(after)];
   if (one === undefined || two === undefined) return undefined;
   const change = Math.abs(one.size - two.size);
   const traded = one.size * one.liquidation - two.size * two.liquidation;
   if (change < LEAST_CHANGE * Math.max(one.size, two.size) || traded === 0) return undefined;
-  const move = (two.mark - one.mark) * (before.direction === 'long' ? 1 : -1);
+  const move = (two.mark - one.mark) * one.sign;
+  const won =
+    two.size * Math.abs(two.mark - two.liquidation) - one.size * Math.abs(one.mark - one.liquidation);
   const cost = change * TRADING_COST * two.mark;
   const gains = [one.size * move, two.size * move];
-  const rates = [Math.min(...gains) - cost, Math.max(...gains) + cost].map(
-    (gain) => (two.size * two.distance - one.size * one.distance - gain) / traded,
-  );
+  const rates = [Math.min(...gains) - cost, Math.max(...gains) + cost].map((gain) => (won - gain) / traded);
   const [low, high] = [Math.min(...rates), Math.max(...rates)];
   return low > 0 && high < LARGEST_RATE ? { low, high } : undefined;
-}
-
-interface Figures {
-  readonly size: number;
-  readonly mark: number;
-  readonly liquidation: number;
-  readonly distance: number;
-}
-
-function figuresOf({
-  sizeBase,
-  markPrice,
-  liquidationPrice,
-  disagreement,
-}: ReadPosition): Figures | undefined {
-  if (markPrice === null || liquidationPrice === null || liquidationPrice === 'none' || disagreement)
-    return undefined;
-  const mark = Number(markPrice);
-  const liquidation = Number(liquidationPrice);
-  return { size: toDecimal(sizeBase).toNumber(), mark, liquidation, distance: Math.abs(mark - liquidation) };
 }
 
 /** What is known of the market's maintenance rate after a new read; two trades in a row have to agree. */

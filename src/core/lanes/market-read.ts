@@ -94,3 +94,24 @@ export function isSameHolding(
 export function findPosition(read: MarketRead | null, positionId: string): ReadPosition | undefined {
   return read?.positions.find((position) => position.positionId === positionId);
 }
+
+/** What a position's liquidation price tells of its pool. */
+export interface PricedPosition {
+  /** 1: long. */
+  readonly sign: number;
+  readonly size: number;
+  readonly mark: number;
+  readonly liquidation: number;
+}
+
+export function pricedPosition(position: ReadPosition): PricedPosition | undefined {
+  const { direction, sizeBase, markPrice, liquidationPrice, disagreement } = position;
+  if (markPrice === null || liquidationPrice === null || liquidationPrice === 'none' || disagreement)
+    return undefined;
+  return {
+    sign: direction === 'long' ? 1 : -1,
+    size: toDecimal(sizeBase).toNumber(),
+    mark: Number(markPrice),
+    liquidation: Number(liquidationPrice),
+  };
+}

@@ -4,7 +4,7 @@ import { oursOf, unseen } from './absence.ts';
 import { cancelUnanswered } from './cancel-outcome.ts';
 import { doubtful, finishTask, isSameId, unsure } from './doubtful.ts';
 import { changeLane, type LaneChange } from './lane-change.ts';
-import type { Absence, CancelStep, LaneState, PlaceStep } from './lane-state.ts';
+import type { Absence, CancelStep, LaneState, PlaceStep, RetryKind } from './lane-state.ts';
 
 /** After its process may have died or lost its hold: what was in progress is unknown, and all waiting starts again. */
 export function recover(state: LaneState, settings: AccountSettings, nowMs: number): LaneChange {
@@ -25,7 +25,8 @@ export function takeUp(state: LaneState, settings: AccountSettings, nowMs: numbe
 /** All waiting starts again, and lasts no longer than it can: what was read counts no more. */
 export function rebase(state: LaneState, settings: AccountSettings, nowMs: number): LaneState {
   const notAfter = (atMs: number, boundMs: number): number => Math.min(atMs, nowMs + boundMs);
-  const { reduce, cover, cancel, read } = state.retryAtMs;
+  const { inProgress, change, doubt, retryAtMs } = state;
+  const retryAt = (kind: RetryKind): number => notAfter(retryAtMs[kind], settings.fillWithinMs);
   // What was proven, the clock that it was proven by may not be the same any more.
   const {
     orderAcceptedMs: _,
@@ -45,18 +46,14 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
     marks: [],
     readAfterMs: nowMs + settings.readLagMs,
     ignoreReadsBeforeMs: nowMs + settings.readLagMs,
-    doubt: state.doubt === null ? null : { ...state.doubt, sinceMs: nowMs },
-    inProgress:
-      state.inProgress === null
-        ? null
-        : { ...state.inProgress, startedMs: notAfter(state.inProgress.startedMs, 0) },
-    change:
-      state.change === null ? null : { ...state.change, startedMs: notAfter(state.change.startedMs, 0) },
+    doubt: doubt && { ...doubt, sinceMs: nowMs },
+    inProgress: inProgress && { ...inProgress, startedMs: notAfter(inProgress.startedMs, 0) },
+    change: change && { ...change, startedMs: notAfter(change.startedMs, 0) },
     retryAtMs: {
-      reduce: notAfter(reduce, settings.fillWithinMs),
-      cover: notAfter(cover, settings.fillWithinMs),
-      cancel: notAfter(cancel, settings.fillWithinMs),
-      read: notAfter(read, settings.fillWithinMs),
+      reduce: retryAt('reduce'),
+      cover: retryAt('cover'),
+      cancel: retryAt('cancel'),
+      read: retryAt('read'),
     },
     intents: state.intents.map((intent) => ({
       ...intent,

@@ -99,18 +99,15 @@ export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
     if (mayLack && !inputs.complete && request.subjectKind !== 'position') partial.add(key);
     else partial.delete(key);
     for (const [market, entry] of entries(request, refs)) {
-      const listed = byMarket.get(market) ?? [];
-      listed.push(entry);
-      byMarket.set(market, listed);
+      byMarket.set(market, [...(byMarket.get(market) ?? []), entry]);
     }
   }
   const kept = stillWaiting(state.waiting ?? {}, waiting, inputs);
-  const isNobody = Object.keys(kept.waiting).length === 0;
   const next: RouteState = {
     version: 1,
     routes,
     ...(partial.size === 0 ? {} : { partial: [...partial] }),
-    ...(isNobody ? {} : { waiting: kept.waiting }),
+    ...(Object.keys(kept.waiting).length === 0 ? {} : { waiting: kept.waiting }),
   };
   return { state: next, byMarket, accountWide, waiting, events: kept.events };
 }
@@ -135,15 +132,10 @@ function stillWaiting(
     const isOver = nowMs - sinceMs >= intentTtlMs;
     if (isOver && before[key]?.failed !== true) {
       const { ruleId, mode } = request;
-      audit.emit({
-        kind: 'intentEnded',
-        key,
-        ruleId,
-        reason: `failed:${WAITED_IN_VAIN}`,
-        words: vainWords(request, intentTtlMs),
-        // What is only watched has not failed anybody.
-        alarm: mode === 'enforce',
-      });
+      const reason = `failed:${WAITED_IN_VAIN}`;
+      const words = vainWords(request, intentTtlMs);
+      // What is only watched has not failed anybody.
+      audit.emit({ kind: 'intentEnded', key, ruleId, reason, words, alarm: mode === 'enforce' });
     }
     waiting[key] = { sinceMs, failed: isOver };
   }
@@ -185,8 +177,9 @@ function concerned(request: ActionRequest, inputs: RouteInputs): readonly Positi
     const own = inputs.positions.filter((view) => positionKey(view.positionId) === request.subject);
     return own.length === 0 ? undefined : own.map(refOf);
   }
-  const globs = request.action.kind === 'cancelAll' ? ['*'] : (globsOf(request) ?? ['*']);
-  const matches = compileGlobs(globs);
+  const { action } = request;
+  const isOnPositions = action.kind === 'reduce' || action.kind === 'protect';
+  const matches = compileGlobs((isOnPositions ? action.positions : undefined) ?? ['*']);
   const refs = inputs.positions.filter((view) => matches(view.market)).map(refOf);
   return refs.length === 0 && !inputs.complete ? undefined : refs;
 }
@@ -228,10 +221,6 @@ function asNamedNow(ref: PositionRef, { positions }: RouteInputs): PositionRef {
   return now === undefined || now.market === ref.market ? ref : { ...ref, market: now.market };
 }
 
-function globsOf({ action }: ActionRequest): readonly string[] | undefined {
-  return action.kind === 'reduce' || action.kind === 'protect' ? action.positions : undefined;
-}
-
 function refOf({ positionId, market }: PositionView): PositionRef {
   return { positionId, market };
 }
@@ -241,14 +230,14 @@ function entries(
   request: ActionRequest,
   refs: readonly PositionRef[],
 ): [market: string, entry: LaneRequest][] {
-  if (request.action.kind !== 'cancelAll') {
-    const { action } = request;
-    const isPlanned = action.kind === 'reduce' && isAccountTarget(action.target);
-    return refs.flatMap(({ positionId, market, plannedBase }): [string, LaneRequest][] => {
-      if (!isPlanned) return [[market, { request, positionId }]];
-      return plannedBase === undefined ? [] : [[market, { request, positionId, plannedBase }]];
-    });
+  const { action } = request;
+  if (action.kind === 'cancelAll') {
+    const markets = new Set(refs.map(({ market }) => market));
+    return [...markets].map((market) => [market, { request, positionId: null }]);
   }
-  const markets = new Set(refs.map(({ market }) => market));
-  return [...markets].map((market) => [market, { request, positionId: null }]);
+  const isPlanned = action.kind === 'reduce' && isAccountTarget(action.target);
+  return refs.flatMap(({ positionId, market, plannedBase }): [string, LaneRequest][] => {
+    if (!isPlanned) return [[market, { request, positionId }]];
+    return plannedBase === undefined ? [] : [[market, { request, positionId, plannedBase }]];
+  });
 }

@@ -42,8 +42,6 @@ export interface AlertsDue {
   readonly notices: readonly Notice[];
 }
 
-const NOTHING_DUE: AlertsDue = { alerts: undefined, notices: [] };
-
 /** Alarms kept until they are handed over; of more than these the oldest are let go. */
 const MOST_ALARMS = 50;
 
@@ -55,12 +53,15 @@ export function alertsDue(scene: AlertScene): AlertsDue {
   const { stored, active, events } = scene;
   const before = (stored?.entries ?? {}) as Readonly<Record<string, AlertEntry>>;
   const entries = new Map(Object.entries(before));
-  if (entries.size === 0 && active.length === 0 && events.length === 0) return NOTHING_DUE;
+  if (entries.size === 0 && active.length === 0 && events.length === 0) {
+    return { alerts: undefined, notices: [] };
+  }
   const wanted = wantedNotices(scene);
   for (const [key, request] of wanted) sayFiring(entries, key, request, scene);
   if (scene.conclusive) sayResolved(entries, wanted, scene);
   for (const event of events) if (event.alarm) sayAlarm(entries, event, scene);
-  dropOldAlarms(entries);
+  const alarms = [...entries].filter(([, { notice }]) => notice.kind === 'alarm');
+  for (const [key] of alarms.slice(0, Math.max(0, alarms.length - MOST_ALARMS))) entries.delete(key);
   const notices = [...entries.values()].filter(({ handed }) => !handed).map(({ notice }) => notice);
   const isSame =
     entries.size === Object.keys(before).length &&
@@ -207,9 +208,4 @@ function sayAlarm(entries: Map<string, AlertEntry>, event: AuditEvent, scene: Al
     cures: [],
   };
   entries.set(`${place}@${event.atMs}`, { notice, saidMs: scene.nowMs, count: 1, handed: false });
-}
-
-function dropOldAlarms(entries: Map<string, AlertEntry>): void {
-  const alarms = [...entries].filter(([, { notice }]) => notice.kind === 'alarm');
-  for (const [key] of alarms.slice(0, Math.max(0, alarms.length - MOST_ALARMS))) entries.delete(key);
 }

@@ -64,12 +64,10 @@ function depositsSince({ sources }: Snapshot, sinceMs: number): DepositCure['dep
 const MOST_NAMED = 3;
 
 function depositWords(deposits: DepositCure['deposits']): string {
-  const named = deposits
-    .slice(0, MOST_NAMED)
-    .map(
-      ({ ticker, amount, atMs }) =>
-        `a deposit of ${amount} ${ticker} arrived at ${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`,
-    );
+  const named = deposits.slice(0, MOST_NAMED).map(({ ticker, amount, atMs }) => {
+    const at = new Date(atMs).toISOString().slice(0, 19).replace('T', ' ');
+    return `a deposit of ${amount} ${ticker} arrived at ${at} UTC`;
+  });
   const more = deposits.length - named.length;
   return more === 0 ? named.join(', ') : `${named.join(', ')}, and ${more} more`;
 }

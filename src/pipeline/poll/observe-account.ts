@@ -39,20 +39,15 @@ export async function observeAccount(
   account: WatchedAccount,
   stored: StoredAccount,
 ): Promise<Observation | undefined> {
-  const ended = await readSources(context, account, sourcesDue(context, account, stored));
-  return ended.aborted ? undefined : observationOf(context, account, stored);
+  const now = context.time.instant();
+  const due = account.sources.filter((source) =>
+    isDue(source, knownReading(source, context.memory, account.id, stored.documents), account, now),
+  );
+  const { aborted } = await readSources(context, account, due);
+  return aborted ? undefined : observationOf(context, account, stored);
 }
 
-function sourcesDue(
-  { memory, time }: PipelineContext,
-  account: WatchedAccount,
-  { documents }: StoredAccount,
-): readonly SourceName[] {
-  const now = time.instant();
-  return account.sources.filter((source) =>
-    isDue(source, knownReading(source, memory, account.id, documents), account, now),
-  );
-}
+type Observed = { -readonly [S in SourceName]?: SourceReading<unknown> };
 
 /** What is known now, without asking anything. */
 export function observationOf(
@@ -65,7 +60,7 @@ export function observationOf(
   const { documents } = stored;
   const at = time.instant();
   const kept = { ...memory.recall(id) };
-  const observed: { -readonly [S in SourceName]?: SourceReading<unknown> } = {};
+  const observed: Observed = {};
   for (const source of sources) {
     const known = knownReading(source, memory, id, documents);
     observed[source] =
@@ -73,12 +68,11 @@ export function observationOf(
         ? { kind: 'notRead', ageMs: ageUnread(source, documents, at) }
         : aged(known.reading, known.at, at);
   }
-  const isNew = (source: SourceName): boolean => memory.isNew(id, source);
   return {
     sources: observed as SnapshotSources,
     at,
     positions: positionsRead(context, account, kept.positions, at),
-    readings: readingsToStore(account, stored, observed, isNew, at),
+    readings: readingsToStore(context, account, stored, { at, observed }),
     kept,
   };
 }
@@ -91,40 +85,28 @@ function positionsRead(
 ): PositionsRead | undefined {
   if (kept === undefined || kept.reading.kind !== 'read') return undefined;
   if (aged(kept.reading, kept.at, at).ageMs > rules.settings.maxSnapshotAgeMs) return undefined;
-  const sentRead = ({ reading, at: sent }: KeptReading): readonly SentList[] =>
-    reading.kind !== 'read'
-      ? []
-      : [
-          {
-            list: reading.value as PositionList,
-            sentAtMs: Math.floor(time.ofMonotonic(sent.monotonicMs) - time.errorMs),
-          },
-        ];
-  const [read] = sentRead(kept);
-  return (
-    read && {
-      ...read,
-      isNew: memory.isNew(id, 'positions'),
-      earlier: () =>
-        memory
-          .recentPositions(id)
-          .filter((other) => other !== kept)
-          .flatMap(sentRead),
-      receivedAtMs: Math.ceil(time.ofMonotonic(kept.receivedMs ?? kept.at.monotonicMs)),
-    }
-  );
+  const sentList = ({ reading, at: sent }: KeptReading): SentList => ({
+    list: (reading as Extract<typeof reading, { kind: 'read' }>).value as PositionList,
+    sentAtMs: Math.floor(time.ofMonotonic(sent.monotonicMs) - time.errorMs),
+  });
+  const isEarlier = (other: KeptReading): boolean => other !== kept && other.reading.kind === 'read';
+  return {
+    ...sentList(kept),
+    isNew: memory.isNew(id, 'positions'),
+    earlier: () => memory.recentPositions(id).filter(isEarlier).map(sentList),
+    receivedAtMs: Math.ceil(time.ofMonotonic(kept.receivedMs ?? kept.at.monotonicMs)),
+  };
 }
 
 function readingsToStore(
-  account: WatchedAccount,
+  { memory }: PipelineContext,
+  { id, sources }: WatchedAccount,
   stored: StoredAccount,
-  observed: Readonly<Partial<Record<SourceName, SourceReading<unknown>>>>,
-  isNew: (source: SourceName) => boolean,
-  at: Instant,
+  { at, observed }: { readonly at: Instant; readonly observed: Observed },
 ): StoredReadings | undefined {
   const before = stored.documents.readings?.sources ?? NO_READINGS;
-  const seldom = account.sources.filter(isSeldom);
-  const changed = seldom.some((source) => isNew(source) || before[source] === undefined);
+  const seldom = sources.filter(isSeldom);
+  const changed = seldom.some((source) => memory.isNew(id, source) || before[source] === undefined);
   const dropped = Object.keys(before).some((source) => !seldom.includes(source as SourceName));
   if (!changed && !dropped) return undefined;
   return { version: 2, at, sources: Object.fromEntries(seldom.map((source) => [source, observed[source]])) };

@@ -153,20 +153,19 @@ export class ReadMemory {
   }
 
   #of(accountId: string): AccountReads {
-    let account = this.#accounts.get(accountId);
-    if (account === undefined) {
-      account = {
-        kept: {},
-        recent: [],
-        taken: NOTHING_KEPT,
-        underWay: new Map(),
-        abort: undefined,
-        isOvertaken: false,
-        lastHistoryMs: undefined,
-        isPressing: false,
-      };
-      this.#accounts.set(accountId, account);
-    }
+    const known = this.#accounts.get(accountId);
+    if (known !== undefined) return known;
+    const account: AccountReads = {
+      kept: {},
+      recent: [],
+      taken: NOTHING_KEPT,
+      underWay: new Map(),
+      abort: undefined,
+      isOvertaken: false,
+      lastHistoryMs: undefined,
+      isPressing: false,
+    };
+    this.#accounts.set(accountId, account);
     return account;
   }
 }
