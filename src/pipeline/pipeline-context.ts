@@ -16,7 +16,6 @@ export interface WatchedAccount {
   readonly rules: CompiledRules;
   /** What the rules are compiled from, as plain JSON: goes to the audit with each decision. */
   readonly rulesSource: unknown;
-  /** What is read at all. */
   readonly sources: readonly SourceName[];
   /** How far back histories are read, milliseconds; 0 where no rule looks at one. */
   readonly lookbackMs: { readonly transfers: number; readonly spotOrders: number };
@@ -26,10 +25,8 @@ export interface WatchedAccount {
   readonly prefetch: CallPrefetch['prefetch'];
 }
 
-/** The accounts as configured now. */
 export interface AccountBook {
   get(accountId: string): WatchedAccount | undefined;
-  /** Ids of the accounts of a bucket. */
   inBucket(bucket: number): readonly string[];
 }
 

@@ -15,11 +15,9 @@ export interface LaneTime {
   ofMonotonic(monotonicMs: number): number;
   /** How far it may be from the clock of another process. */
   readonly errorMs: number;
-  /** This process's own idea of now. */
   instant(): Instant;
 }
 
-/** A measurement of the store's clock. */
 export interface ClockSample {
   /** Unix milliseconds of the store. */
   readonly storeMs: number;

@@ -14,7 +14,6 @@ import { reported } from '../quantities/units.ts';
 import type { ReduceTarget } from '../rules/rule.ts';
 import { distanceTarget } from './targets.ts';
 
-/** Targets of an account as a whole. */
 export type AccountTarget = Extract<ReduceTarget, { kind: 'untilJointDistance' | 'untilMarginUsage' }>;
 
 export function isAccountTarget(target: ReduceTarget): target is AccountTarget {
@@ -38,7 +37,8 @@ interface Side {
   readonly market: string;
   /** 1: a long side. */
   readonly sign: number;
-  readonly legs: readonly Leg[];
+  /** `left`: what earlier plans leave of the position. */
+  readonly legs: readonly { readonly position: PositionQuantities; readonly left: number }[];
   /** Base units that may still be taken away. */
   readonly room: number;
   readonly pullPerBase: number;
@@ -47,19 +47,6 @@ interface Side {
   readonly costPerBase: number;
   /** Margin that a reduction sets free, money. */
   readonly marginPerBase: number;
-}
-
-interface Leg {
-  readonly position: PositionQuantities;
-  /** What earlier plans leave of it. */
-  readonly left: number;
-}
-
-/** The pool as earlier plans leave it; pulls are shares of the buffer that is left then. */
-interface Projection {
-  readonly pulls: ReadonlyMap<string, number>;
-  readonly pull: number;
-  readonly buffer: number;
 }
 
 /** What reducing costs in a market that does not say, a share of the notional. */
@@ -193,7 +180,7 @@ function holdHedges(
   const worst = Math.max(Math.abs(pool.pull), ...pool.markets.map((market) => Math.abs(market.pull)));
   const hedges = [...taken].filter(([side]) => side.sign === -direction);
   const pending = pool.markets
-    .flatMap((market) => sideOf(market, account, { ...scene, targets: NO_SIZES }) ?? [])
+    .flatMap((market) => sideOf(market, account, { ...scene, targets: new Map() }) ?? [])
     .filter((side) => side.sign === -direction)
     .reduce((sum, side) => sum + side.pullPerBase * pendingBase(side, scene), 0);
   const wanted = hedges.reduce((sum, [side, base]) => sum + side.pullPerBase * base, 0);
@@ -201,8 +188,6 @@ function holdHedges(
   if (wanted <= allowed) return;
   for (const [side, base] of hedges) taken.set(side, (base * allowed) / wanted);
 }
-
-const NO_SIZES: Sizes = new Map();
 
 /** What earlier plans take from a side and the last read still shows. */
 function pendingBase({ legs }: Side, { targets }: PlanScene): number {
@@ -251,8 +236,8 @@ function bufferPerBase(pullPerBase: number, sign: number, { maintenanceMargin }:
   return (maintenanceMargin * pullPerBase) / (1 - sign * maintenanceMargin);
 }
 
-/** The pool once earlier plans are carried out. */
-function project(pool: Pooled, account: AccountQuantities, scene: PlanScene): Projection {
+/** The pool once earlier plans are carried out; pulls are shares of the buffer that is left then. */
+function project(pool: Pooled, account: AccountQuantities, scene: PlanScene) {
   const pulls = new Map<string, number>();
   let buffer = 1;
   for (const market of pool.markets) {

@@ -81,20 +81,17 @@ export function boundChange(state: LaneState, { settings, nowMs, audit }: LaneSc
   return { ...state, change: null };
 }
 
-/** Reasons to remove an order that serve what is wanted on its position, whoever placed the order. */
-function servesOthers({ order, why }: Removal, admitted: Admitted): boolean {
-  if (why === 'resolved' || why === 'positionGone') return false;
-  return admitted.intents.some((intent) => intent.positionId === order.positionId);
-}
-
 /** Whether a removal may be carried out now: a rule that is held back removes nothing, another one may need it. */
 export function mayCarryOut(
-  removal: Removal,
+  { order, why }: Removal,
   state: LaneState,
   admitted: Admitted,
   gate: GateContext,
 ): boolean {
-  return mayRemove(removal.order, state, gate) || servesOthers(removal, admitted);
+  if (mayRemove(order, state, gate)) return true;
+  // What serves what is wanted on its position may go, whoever placed the order.
+  const isOver = why === 'resolved' || why === 'positionGone';
+  return !isOver && admitted.intents.some((intent) => intent.positionId === order.positionId);
 }
 
 /** Whether an order whose intent may be gone may be cancelled now. */
@@ -109,7 +106,6 @@ export function mayRemove(order: OwnOrder, state: LaneState, gate: GateContext):
   return gateRefusal(subject, gate) === null;
 }
 
-/** Ends what has been tried as often as allowed. */
 export function failExhausted(state: LaneState, scene: LaneScene): LaneState {
   const isExhausted = (intent: Intent): boolean =>
     isOpen(intent) && intent.failures >= scene.settings.maxAttempts;

@@ -1,5 +1,5 @@
 import type { IntentEnd } from '../audit/audit-event.ts';
-import type { LaneScene } from '../lanes/lane-change.ts';
+import { about, type LaneScene } from '../lanes/lane-change.ts';
 import type { Intent } from '../lanes/lane-state.ts';
 
 /** `distance`: of its position now, a fraction; null when there is none or it is unknown. */
@@ -9,14 +9,12 @@ export function endIntent(
   { nowMs, audit }: Pick<LaneScene, 'nowMs' | 'audit'>,
   distance: number | null = null,
 ): Intent {
-  const { key, positionId, ruleId, targetBase, openedMs } = intent;
+  const { positionId, targetBase, openedMs } = intent;
   const { how, why } = end;
   const aim = targetBase === null ? 'no target yet' : `target ${targetBase}`;
   audit.emit({
     kind: 'intentEnded',
-    key,
-    positionId,
-    ruleId,
+    ...about(intent),
     reason: `${how}:${why}`,
     words: `position ${positionId}, ${aim}: ${how} (${why})`,
     // What was only watched has not failed anybody.

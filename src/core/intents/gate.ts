@@ -10,19 +10,13 @@ export interface GateContext {
   readonly isShared?: boolean;
   readonly silencedRules: readonly string[];
   /** Rules that are silent for one of their subjects only. */
-  readonly silencedSubjects?: readonly SilencedSubject[];
+  readonly silencedSubjects?: readonly { readonly ruleId: string; readonly subject: string }[];
   /** Episodes that the limits hold back, by `episodeKeyOf`. */
   readonly limited: Readonly<Record<string, 'cooldown' | 'perHour'>>;
   /** Mode of each rule as configured now, for orders whose intent is gone. */
   readonly modeOf: (ruleId: string) => Mode;
 }
 
-export interface SilencedSubject {
-  readonly ruleId: string;
-  readonly subject: string;
-}
-
-/** What the gate has to know of whatever wants to act. */
 export interface GateSubject {
   readonly mode: Mode;
   readonly ruleId: string;

@@ -1,5 +1,5 @@
 import type { BlockReason } from '../audit/audit-event.ts';
-import type { LaneScene } from '../lanes/lane-change.ts';
+import { about, type LaneScene } from '../lanes/lane-change.ts';
 import type { Intent, IntentBasis, LaneState, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
 import { isSameHolding } from '../lanes/market-read.ts';
 import { isHedged } from '../orders/net-exposure.ts';
@@ -145,17 +145,16 @@ export function targetForDistance(
 }
 
 function setTarget(intent: Intent, wanted: Decimal, { settings, market, audit }: ConfiguredScene): Intent {
-  const { basis, targetBase, key, positionId, ruleId } = intent;
+  const { basis, targetBase } = intent;
   if (basis === null) return intent;
   const bounded =
     intent.source === 'rule' ? boundedTarget(wanted, basis, settings.largestReduction, market) : wanted;
   if (targetBase !== null && bounded.gte(toDecimal(targetBase))) return intent;
-  const common = { key, positionId, ruleId };
   const text = formatDecimal(bounded);
   if (bounded.gt(wanted) && targetBase === null) {
     audit.emit({
       kind: 'refused',
-      ...common,
+      ...about(intent),
       reason: 'largestReduction',
       words: `asked for ${formatDecimal(wanted)}, bounded to ${text} by the largest single reduction`,
       alarm: true,
@@ -163,7 +162,7 @@ function setTarget(intent: Intent, wanted: Decimal, { settings, market, audit }:
   }
   audit.emit({
     kind: 'targetSet',
-    ...common,
+    ...about(intent),
     reason: intent.target.kind,
     words: `at most ${text} of ${basis.sizeBase} at firing`,
     targetBase: text,
@@ -176,9 +175,7 @@ function block(intent: Intent, why: BlockReason, scene: SettleScene): Intent {
   if (intent.blockedBy === why) return intent;
   scene.audit.emit({
     kind: 'blocked',
-    key: intent.key,
-    positionId: intent.positionId,
-    ruleId: intent.ruleId,
+    ...about(intent),
     reason: why,
     words: BLOCK_WORDS[why],
     // With both sides of a market open one of them has always passed its liquidation price.

@@ -185,7 +185,6 @@ function openCover(key: string, { request, positionId }: LaneRequest): Cover | u
   return { key, ...asked, anchor: null, blockedBy: null, refusedBy: null };
 }
 
-/** What the newest request changes of a cancel. */
 export function askedCancel(task: CancelTask, { mode, exemptFromLimits }: ActionRequest): CancelTask {
   return { ...task, mode, exemptFromLimits };
 }

@@ -1,7 +1,7 @@
 import type { ExpiryReason, FailureReason } from '../audit/audit-event.ts';
 import { isPresumedClosed } from '../lanes/absence.ts';
 import { contestOf } from '../lanes/contest.ts';
-import type { LaneScene } from '../lanes/lane-change.ts';
+import { about, type LaneScene } from '../lanes/lane-change.ts';
 import type { Intent, LaneState, ReadPosition } from '../lanes/lane-state.ts';
 import { findPosition } from '../lanes/market-read.ts';
 import { mayReduce } from '../orders/net-exposure.ts';
@@ -35,14 +35,8 @@ export function renew(
   if (intent.renewals >= settings.maxRenewals) {
     return endIntent(intent, { how: 'failed', why: renewalFailure(intent, scene.state) }, scene, distance);
   }
-  audit.emit({
-    kind: 'intentRenewed',
-    key: intent.key,
-    positionId: intent.positionId,
-    ruleId: intent.ruleId,
-    reason: why,
-    words: `renewal ${intent.renewals + 1} of ${settings.maxRenewals}: the rule still fires`,
-  });
+  const words = `renewal ${intent.renewals + 1} of ${settings.maxRenewals}: the rule still fires`;
+  audit.emit({ kind: 'intentRenewed', ...about(intent), reason: why, words });
   return {
     ...intent,
     renewals: intent.renewals + 1,
@@ -91,14 +85,7 @@ export function reopenIfWorse(
 type ReopenReason = 'worse' | 'causeGone' | 'gateOpened' | 'backAgain';
 
 export function reopen(intent: Intent, reason: ReopenReason, { settings, nowMs, audit }: LaneScene): Intent {
-  audit.emit({
-    kind: 'intentReopened',
-    key: intent.key,
-    positionId: intent.positionId,
-    ruleId: intent.ruleId,
-    reason,
-    words: 'the rule still fires',
-  });
+  audit.emit({ kind: 'intentReopened', ...about(intent), reason, words: 'the rule still fires' });
   return {
     ...intent,
     end: null,
@@ -175,8 +162,13 @@ function isCauseGone(
       return intent.endedMs !== null && nowMs - intent.endedMs >= settings.intentTtlMs;
     case 'priorOrders':
       return !state.priorOrdersPossible;
-    case 'hedged':
-      return isHedgeGone(intent, position, scene);
+    case 'hedged': {
+      // This side may be reduced now, and that would help.
+      const { target } = intent;
+      const mayHelp = (): boolean =>
+        target.kind !== 'untilDistance' || targetForDistance(position, target.distance, scene) !== undefined;
+      return mayReduce(intent, position, exposure, market, settings) && mayHelp();
+    }
     case 'blocked:liquidationPriceUnknown':
     case 'blocked:disagreement':
       return position.direction !== null && position.distance !== null;
@@ -196,12 +188,4 @@ function isCauseGone(
     default:
       return false;
   }
-}
-
-/** This side may be reduced now, and that would help. */
-function isHedgeGone(intent: Intent, position: ReadPosition, scene: ConfiguredScene): boolean {
-  const { market, exposure, settings } = scene;
-  if (!mayReduce(intent, position, exposure, market, settings)) return false;
-  const { target } = intent;
-  return target.kind !== 'untilDistance' || targetForDistance(position, target.distance, scene) !== undefined;
 }

@@ -1,6 +1,6 @@
 import { recorder } from '../audit/audit-event.ts';
 import { isHeld, withHeld } from '../lanes/absence.ts';
-import type { LaneScene } from '../lanes/lane-change.ts';
+import { about, type LaneScene } from '../lanes/lane-change.ts';
 import type { Intent, LaneState, ReadPosition } from '../lanes/lane-state.ts';
 import { findPosition, isSameHolding } from '../lanes/market-read.ts';
 import { marketOf } from '../orders/market-steps.ts';
@@ -118,9 +118,7 @@ function judgeSideRefusal(intent: Intent, scene: SettleScene): Intent {
   if (!intent.sideRefused) return intent;
   scene.audit.emit({
     kind: 'rejected',
-    key: intent.key,
-    positionId: intent.positionId,
-    ruleId: intent.ruleId,
+    ...about(intent),
     reason: 'side',
     words: 'the exchange sees nothing to reduce on this side, but the position is open and above its target',
     alarm: true,

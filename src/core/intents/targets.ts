@@ -36,7 +36,6 @@ export interface KnownMargin {
 export interface JointLimit {
   readonly positionId: string;
   readonly liquidationPrice: DecimalString;
-  /** When it was read. */
   readonly atMs: number;
 }
 
@@ -49,20 +48,15 @@ export function fixedTarget(
   market: MarketSettings,
 ): Decimal | undefined {
   const size = toDecimal(basis.sizeBase);
-  const exact = exactTarget(target, size, basis.markPrice);
-  return exact === undefined ? undefined : clampTarget(exact, size, market);
-}
-
-function exactTarget(target: FixedTarget, size: Decimal, mark: DecimalString | null): Decimal | undefined {
   switch (target.kind) {
     case 'by':
-      return size.times(ONE.minus(decimalFromNumber(target.fraction)));
+      return clampTarget(size.times(ONE.minus(decimalFromNumber(target.fraction))), size, market);
     case 'to':
-      return size.times(decimalFromNumber(target.fraction));
+      return clampTarget(size.times(decimalFromNumber(target.fraction)), size, market);
     case 'toNotional': {
-      if (mark === null) return undefined;
+      if (basis.markPrice === null) return undefined;
       const notional = toDecimal(target.notional as DecimalString);
-      return divide(notional, toDecimal(mark), TARGET_PLACES, 'up');
+      return clampTarget(divide(notional, toDecimal(basis.markPrice), TARGET_PLACES, 'up'), size, market);
     }
   }
 }

@@ -40,21 +40,18 @@ export function withHeld(read: MarketRead, { absent = [] }: LaneState): MarketRe
 
 /** A cancel waits that would take down stops of a position that no read shows now, unless one that is seen needs it. */
 export function isCancelHeldBack(state: LaneState): boolean {
-  const isStanding = state.orders.some(
-    ({ positionId, presumedFilled }) => !presumedFilled && isMissed(state, positionId),
-  );
+  const isStanding = state.orders.some(({ positionId, presumedFilled }) => {
+    const absence = absenceOf(state, positionId);
+    // After a restart nothing has been read.
+    const isMissed = absence?.phase === 'held' && (state.read !== null || absence.reads > 0);
+    return !presumedFilled && isMissed;
+  });
   return (
     isStanding &&
     !state.intents.some(
       (intent) => isOpen(intent) && findPosition(state.read, intent.positionId) !== undefined,
     )
   );
-}
-
-/** Whether some read has not shown it: after a restart nothing has been read. */
-function isMissed(state: LaneState, positionId: string): boolean {
-  const absence = absenceOf(state, positionId);
-  return absence?.phase === 'held' && (state.read !== null || absence.reads > 0);
 }
 
 /** What a read says of the positions that may be open and that it does not show. */
@@ -78,12 +75,10 @@ export function judgeAbsences(
   return absent;
 }
 
-/** What is open or wanted. */
 export function oursOf({ orders, covers, intents }: LaneState): readonly { readonly positionId: string }[] {
   return [...orders, ...covers, ...intents.filter(isOpen)];
 }
 
-/** Whether an order stands for it, or something is wanted. */
 function hasOurs(state: LaneState, positionId: string): boolean {
   return oursOf(state).some((ours) => ours.positionId === positionId);
 }

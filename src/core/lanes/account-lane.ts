@@ -31,7 +31,6 @@ export interface AccountCancel {
   readonly startedMs: number;
 }
 
-/** Holds lanes under this name. */
 export const ACCOUNT_HOLDER = 'account';
 
 export type AccountStep =
@@ -163,7 +162,6 @@ export function beginAccountCancel(
   return { state: { ...state, inProgress: cancel }, lanes: started, events: audit.events };
 }
 
-/** The lane's part in an account-wide cancel. */
 function laneStep(lane: LaneState, cancel: AccountCancel): CancelStep {
   const request = { types: cancel.types };
   const admitted = admittedKeys(lane);

@@ -32,17 +32,13 @@ export function finishCancel(
     const passing = isPassing(why);
     const alarm = isAlarming(why, state.cancelRefusals ?? 0);
     audit.emit({ kind: 'cancelRejected', reason: name, words: message, alarm, cancel: step.request });
-    const refused = cancelRefused(state, nowMs, outcome.error);
+    // Nothing was taken down, so there is nothing to complete; orders wait for no other cancel.
+    const change = state.change?.phase === 'cancel' ? null : state.change;
+    const refused = { ...delayCancel(state, nowMs, outcome.error), change };
     if (why === 'marketClosed') return restInClosedMarket(refused, nowMs);
     return passing ? refused : finishTask(refused, step, 'failed');
   }
   return finishTask(cancelUnanswered(state, step, 'unknownOutcome', scene), step, 'failed');
-}
-
-/** Nothing was taken down, so there is nothing to complete; orders wait for no other cancel. */
-function cancelRefused(state: LaneState, nowMs: number, error: ExchangeError): LaneState {
-  const change = state.change?.phase === 'cancel' ? null : state.change;
-  return { ...delayCancel(state, nowMs, error), change };
 }
 
 /** Refusals of cancels lengthen the pause of cancels only. */

@@ -54,19 +54,13 @@ function oursOn({ orders, ended = [] }: LaneState, positionId: string): LaneStat
   return [...orders, ...ended].filter((order) => order.positionId === positionId);
 }
 
-interface Step {
-  readonly last: ReadPosition;
-  readonly position: ReadPosition;
-  readonly read: MarketRead;
-}
-
 /**
  * A fall that our orders do not explain while one of them reduces the position: its owner did, or a second daemon with
  * another store. Each episode counts once. Orders of an earlier store epoch are gone before there are several.
  */
 function newFall(
   state: LaneState,
-  { last, position, read }: Step,
+  { last, position, read }: Record<'last' | 'position', ReadPosition> & { readonly read: MarketRead },
   falls: NonNullable<Contest['falls']>,
   audit: Recorder,
 ): NonNullable<Contest['falls']> {

@@ -7,7 +7,6 @@ export function isSameId(a: OwnOrder, b: OwnOrder): boolean {
   return a.request.clientOrderId === b.request.clientOrderId;
 }
 
-/** Changes one of the orders. */
 export function changeOrder(
   state: LaneState,
   order: OwnOrder,
@@ -45,7 +44,6 @@ export function unsure(state: LaneState, order: OwnOrder, why: Doubt['why'], sce
   return doubtful(changed, why, scene);
 }
 
-/** A rule's own cancel was carried out, or has to be tried again. */
 export function finishTask(state: LaneState, { task }: CancelStep, how: 'done' | 'failed'): LaneState {
   return task === null ? state : { ...state, cancels: finishedTask(state.cancels, task, how) };
 }

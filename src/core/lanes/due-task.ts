@@ -36,7 +36,6 @@ function stepOf(task: CancelTask, state: LaneState, turn: Turn): Step | undefine
   return isAlone && turn.market !== undefined ? trialStep(state, task, turn, turn.market) : undefined;
 }
 
-/** The reductions of the same episode. */
 export function reductionsBehind({ episodeKey }: CancelTask, { intents }: LaneState): readonly Intent[] {
   return intents.filter((intent) => intent.episodeKey === episodeKey);
 }

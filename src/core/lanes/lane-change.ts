@@ -1,6 +1,6 @@
 import { type AuditEvent, type Recorder, recorder } from '../audit/audit-event.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
-import type { LaneState } from './lane-state.ts';
+import type { Intent, LaneState } from './lane-state.ts';
 
 export interface LaneChange {
   readonly state: LaneState;
@@ -24,4 +24,9 @@ export function changeLane(
 ): LaneChange {
   const audit = recorder(lane.accountId, lane.market, nowMs);
   return { state: make({ settings, nowMs, audit }), events: audit.events };
+}
+
+/** What an event about an action, or about an order for one, says of it. */
+export function about({ key, positionId, ruleId }: Pick<Intent, 'key' | 'positionId' | 'ruleId'>) {
+  return { key, positionId, ruleId };
 }

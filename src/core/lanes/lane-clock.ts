@@ -11,7 +11,6 @@ export interface ClockStep {
   readonly untilMs: number;
 }
 
-/** Where lanes are in time. */
 export interface LaneMoment {
   readonly nowMs: number;
   /** The last step ahead; null: none was seen. */
@@ -80,22 +79,15 @@ function latestOf(lane: LaneState): number {
 /** Members that are durations; every other one whose name ends in `Ms` is a moment. */
 const DURATIONS: ReadonlySet<string> = new Set(['roundTripMs', 'answerWithinMs']);
 
-/** Plain data with all its moments moved. */
+/** Plain data with all its moments moved; `retryAtMs` holds several, by kind, and `addsMs` a list. */
 function moved(value: unknown, byMs: number, isMoment = false): unknown {
   if (typeof value === 'number') return isMoment ? value + byMs : value;
-  if (Array.isArray(value)) return value.map((one) => moved(one, byMs));
+  if (Array.isArray(value)) return value.map((one) => moved(one, byMs, isMoment));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => {
-      const areMoments = name.endsWith('Ms') && !DURATIONS.has(name);
-      const isGroup = typeof member === 'object' && member !== null && areMoments;
-      return [name, isGroup ? movedAll(member, byMs) : moved(member, byMs, areMoments)];
+      const isNamedSo = name.endsWith('Ms') && !DURATIONS.has(name);
+      return [name, moved(member, byMs, isMoment || isNamedSo)];
     }),
   );
-}
-
-/** As `retryAtMs`, a moment for each kind, or as `addsMs`, several. */
-function movedAll(group: object, byMs: number): unknown {
-  if (Array.isArray(group)) return group.map((at) => moved(at, byMs, true));
-  return Object.fromEntries(Object.entries(group).map(([name, at]) => [name, moved(at, byMs, true)]));
 }

@@ -9,12 +9,11 @@ import { orderSetDifference } from '../orders/order-set.ts';
 import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
 import { formatDecimal } from '../quantities/decimal.ts';
 import { withHeld } from './absence.ts';
-import type { LaneScene } from './lane-change.ts';
+import { about, type LaneScene } from './lane-change.ts';
 import type { Cover, Intent, LaneState, MarketRead } from './lane-state.ts';
 import type { Turn } from './lane-turn.ts';
 import { findPosition } from './market-read.ts';
 
-/** Records what the comparison found to be impossible. */
 export function note(state: LaneState, difference: SetDifference, read: MarketRead, turn: Turn): LaneState {
   const blocked = new Map(difference.blocked.map(({ key, why }) => [key, why]));
   const hedged = new Set(difference.hedged);
@@ -49,13 +48,11 @@ function withBlock<T extends Intent | Cover>(
 ): T {
   if (why === subject.blockedBy) return subject;
   if (why !== null) {
-    const { key, positionId, ruleId } = subject;
     // The owner's own close looks like an absence too: those are told when they last. And with both sides of a market
     // open, one of them has always passed its liquidation price, and the smaller one has no stop.
     const isOrdinary = why === 'netExposure' || (why === 'disagreement' && read !== null && isHedged(read));
     const alarm = why !== 'positionNotSeen' && !isOrdinary;
-    const about = { key, positionId, ruleId, reason: why, words: BLOCK_WORDS[why], alarm };
-    turn.audit.emit({ kind: 'blocked', ...about });
+    turn.audit.emit({ kind: 'blocked', ...about(subject), reason: why, words: BLOCK_WORDS[why], alarm });
   }
   return { ...subject, blockedBy: why };
 }
@@ -108,9 +105,7 @@ export function noteStanding(state: LaneState, standing: readonly Removal[], tur
     const hasFilled = why === 'fillUnproven';
     turn.audit.emit({
       kind: 'standingOrder',
-      key: order.key,
-      positionId: order.positionId,
-      ruleId: order.ruleId,
+      ...about(order),
       reason: why,
       words: hasFilled
         ? 'this order has filled, as the position shows; no cancel can prove it now'

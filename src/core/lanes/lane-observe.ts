@@ -208,7 +208,6 @@ function forgetAnchors(state: LaneState, read: MarketRead): LaneState {
   return { ...state, covers };
 }
 
-/** Once a protective stop triggers, the target is zero. */
 function triggerCovers(
   state: LaneState,
   read: MarketRead,

@@ -310,7 +310,6 @@ export interface CancelStep {
   readonly why: Change['why'];
   /** The rule's own action that this carries out; null when it serves the order set. */
   readonly task: string | null;
-  /** Keys of what is placed again afterwards. */
   readonly admitted: readonly string[];
   /** Positions whose order was not filled in time: their next attempt takes the next slippage step. */
   readonly unfilled: readonly string[];

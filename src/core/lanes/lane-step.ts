@@ -10,7 +10,7 @@ import type { AccountSettings } from '../quantities/settings.ts';
 import { withLeft } from './absence.ts';
 import { finishCancel } from './cancel-outcome.ts';
 import { changeOrder, isSameId, mayHideOrders, unsure } from './doubtful.ts';
-import { changeLane, type LaneChange, type LaneScene } from './lane-change.ts';
+import { about, changeLane, type LaneChange, type LaneScene } from './lane-change.ts';
 import { observeRead } from './lane-observe.ts';
 import type {
   CancelStep,
@@ -23,7 +23,6 @@ import type {
 } from './lane-state.ts';
 import type { ReadObservation } from './market-read.ts';
 
-/** What became of a request step. */
 export type StepResult =
   | { readonly kind: 'place'; readonly outcome: CommandOutcome<PlacedOrder> }
   | { readonly kind: 'cancelAll'; readonly outcome: CommandOutcome<null> }
@@ -41,11 +40,12 @@ export function begin(state: LaneState, step: RequestStep, nowMs: number): LaneC
 
 function beginPlace(state: LaneState, step: PlaceStep, audit: Recorder): LaneState {
   const { order } = step;
+  const { side, amount, activationPrice, price } = order.request;
   audit.emit({
-    ...about(order),
+    ...aboutOrder(order),
     kind: 'placing',
     reason: step.isResend ? 'resend' : order.role,
-    words: words(order),
+    words: `${side} ${amount}, activates at ${activationPrice}, limit ${price}`,
   });
   const others = state.orders.filter((other) => !isSameId(other, order));
   const covers = state.covers.map((cover) =>
@@ -58,13 +58,8 @@ function beginPlace(state: LaneState, step: PlaceStep, audit: Recorder): LaneSta
   return { ...state, attempt: state.attempt + 1, orders: [...others, order], covers, doubt };
 }
 
-function about({ key, positionId, ruleId, request }: OwnOrder) {
-  return { key, positionId, ruleId, order: request };
-}
-
-function words(order: OwnOrder): string {
-  const { side, amount, activationPrice, price } = order.request;
-  return `${side} ${amount}, activates at ${activationPrice}, limit ${price}`;
+function aboutOrder(order: OwnOrder) {
+  return { ...about(order), order: order.request };
 }
 
 /** Raises the generation and starts a change, before the cancel is sent. */
@@ -165,7 +160,7 @@ function finishPlace(
   if (outcome.kind === 'rejected' && error.effect === 'none') return rejected(state, step, error, scene);
   const { order } = step;
   const { nowMs, audit } = scene;
-  audit.emit({ ...about(order), kind: 'unknown', reason: error.name, words: error.message });
+  audit.emit({ ...aboutOrder(order), kind: 'unknown', reason: error.name, words: error.message });
   const delayed = delayRepeated({ ...state, orderRefusedMs: nowMs }, retryKindOf(order), nowMs);
   return unsure(forgetAhead(delayed, order.positionId), order, 'unknownOutcome', scene);
 }
@@ -190,7 +185,7 @@ function accepted(
   const seenFromMs = nowMs + settings.readLagMs;
   if (status === 'CANCELLED') {
     const words = 'cancelled at creation';
-    audit.emit({ ...about(order), kind: 'rejected', reason: 'cancelledAtCreation', words, alarm: true });
+    audit.emit({ ...aboutOrder(order), kind: 'rejected', reason: 'cancelledAtCreation', words, alarm: true });
     const failed = countFailures(withoutOrder({ ...state, orderRefusedMs: nowMs }, order), order);
     const delayed = delay(failed, retryKindOf(order), nowMs);
     return { ...delayed, readAfterMs: seenFromMs, ignoreReadsBeforeMs: seenFromMs };
@@ -198,9 +193,9 @@ function accepted(
   const { adjustedFrom } = placed;
   if (adjustedFrom !== undefined && !toDecimal(adjustedFrom).eq(toDecimal(placed.amount))) {
     const words = `asked for ${adjustedFrom}, accepted for ${placed.amount}`;
-    audit.emit({ ...about(order), kind: 'adjusted', reason: 'trimmed', words });
+    audit.emit({ ...aboutOrder(order), kind: 'adjusted', reason: 'trimmed', words });
   }
-  audit.emit({ ...about(order), kind: 'accepted', reason: status, words: `order ${placed.orderId}` });
+  audit.emit({ ...aboutOrder(order), kind: 'accepted', reason: status, words: `order ${placed.orderId}` });
   const taken = { ...state, refusals: 0, orderAcceptedMs: nowMs, ignoreReadsBeforeMs: seenFromMs };
   const base = step.isResend ? withoutDoubtOf(taken, order) : taken;
   const amount = adjustedFrom === undefined ? order.amount : placed.amount;
@@ -243,7 +238,7 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   const isUrgent = isAlarming(reason, state.refusals);
   const isExpected = !isUrgent || reason === 'side' || (reason === 'duplicateId' && step.isResend);
   const said = retry === undefined ? error.message : `${error.message} (${retry.words})`;
-  audit.emit({ ...about(order), kind: 'rejected', reason, words: said, alarm: !isExpected });
+  audit.emit({ ...aboutOrder(order), kind: 'rejected', reason, words: said, alarm: !isExpected });
   if (reason === 'duplicateId') {
     // Orders are judged, and this one was accepted a moment ago.
     const judged = { ...state, orderAcceptedMs: nowMs };
@@ -320,7 +315,6 @@ function dropAdmitted(state: LaneState, key: string): LaneState {
   return { ...state, change: { ...state.change, admitted } };
 }
 
-/** One failed attempt of the intents behind an order. */
 function countFailures(state: LaneState, { role, positionId }: OwnOrder): LaneState {
   if (role === 'cover') return state;
   const intents = state.intents.map((intent) =>

@@ -7,7 +7,7 @@ import { trialOrder } from '../orders/trial-order.ts';
 import type { Want } from '../orders/want.ts';
 import { formatDecimal } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
-import type { LaneScene } from './lane-change.ts';
+import { about, type LaneScene } from './lane-change.ts';
 import type {
   CancelStep,
   LaneState,
@@ -25,7 +25,6 @@ export interface Turn extends LaneScene {
   readonly market: MarketSettings | undefined;
 }
 
-/** A step, and the lane as it is then. */
 export interface DecidedStep {
   readonly state: LaneState;
   readonly step: Step;
@@ -51,7 +50,6 @@ export function cancelStep(
   return { kind: 'cancelAll', request, why, task, admitted, unfilled, answerWithinMs };
 }
 
-/** Keys of what is placed again after a cancel. */
 export function admittedKeys(state: LaneState): readonly string[] {
   const { intents, covers } = admittedOf(state);
   return [...intents, ...covers].map(({ key }) => key);
@@ -122,9 +120,7 @@ function hurriedAnswerMs(state: LaneState): number {
 function auditOvershoot(order: OwnOrder, want: Want, ahead: boolean, turn: Turn): void {
   turn.audit.emit({
     kind: 'overshoot',
-    key: want.key,
-    positionId: order.positionId,
-    ruleId: want.ruleId,
+    ...about(order),
     reason: ahead ? 'liquidationLikely' : want.mayAddUp === true ? 'besideOthers' : 'priorOrders',
     words: 'sent although earlier orders may add up with it: over-reduction is better than liquidation',
     alarm: ahead,
@@ -133,7 +129,6 @@ function auditOvershoot(order: OwnOrder, want: Want, ahead: boolean, turn: Turn)
   });
 }
 
-/** Whether orders may be shaped by a read now. */
 export function isFresh(read: MarketRead, state: LaneState, { settings, nowMs }: LaneScene): boolean {
   return nowMs - read.receivedAtMs <= settings.maxSnapshotAgeMs && mayPrice(read, state, settings, nowMs);
 }

@@ -19,7 +19,7 @@ import { mayHideSide } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import { coverOrders, isRemovable } from '../orders/outstanding.ts';
 import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
-import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
+import type { MarketSettings } from '../quantities/settings.ts';
 import { isHeld, withHeld } from './absence.ts';
 import { dueTask } from './due-task.ts';
 import type { LaneChange, LaneScene } from './lane-change.ts';
@@ -60,20 +60,18 @@ export function advance(state: LaneState, context: LaneContext, nowMs: number): 
   return { state: next, step: withWake(step, next, scene), events: scene.audit.events };
 }
 
-/** Whether the read that may be sized by is the newest one, and not too old. */
-function isCurrent({ read, latestRead, readAfterMs }: LaneState, { settings, nowMs }: LaneScene): boolean {
-  if (read === null || read.sentAtMs < readAfterMs) return false;
-  const isNewest = latestRead === null || latestRead.sentAtMs <= read.sentAtMs;
-  return isNewest && nowMs - read.receivedAtMs <= settings.maxSnapshotAgeMs;
-}
-
 /** Intents that fired since take what the position was from the read that came with them, or wait for the next. */
 function startIntents(state: LaneState, scene: LaneScene): LaneState {
+  const { read, latestRead, readAfterMs } = state;
   const isDue = state.intents.some((intent) => isOpen(intent) && intent.basis === null);
-  return isDue && isCurrent(state, scene) ? settleIntents(state, true, scene) : state;
+  const isCurrent =
+    read !== null &&
+    read.sentAtMs >= readAfterMs &&
+    (latestRead === null || latestRead.sentAtMs <= read.sentAtMs) &&
+    scene.nowMs - read.receivedAtMs <= scene.settings.maxSnapshotAgeMs;
+  return isDue && isCurrent ? settleIntents(state, true, scene) : state;
 }
 
-/** What the order set needs next. */
 function decideSet(state: LaneState, turn: Turn): DecidedStep {
   const admitted = admittedOf(state);
   const removable = state.orders.some((order) => mayRemove(order, state, turn.context.gate));
@@ -127,7 +125,10 @@ function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: Market
   if (!isUsable || isMissed || read === null) return { state, step: readStep(state, turn) };
   // A record set aside somewhere may be the other side here: a read of this market tells.
   const isSideHidden =
-    read.partial === 'list' && mayHideSide(withHeld(read, state)) && isNetBound(admitted, settings);
+    read.partial === 'list' &&
+    mayHideSide(withHeld(read, state)) &&
+    settings.hedge === 'net' &&
+    admitted.intents.length + admitted.covers.length > 0;
   if (isSideHidden) return { state, step: readStep(state, turn) };
   const { gate } = turn.context;
   const verdict = judgeCancel(state, turn.context, turn.nowMs);
@@ -137,7 +138,10 @@ function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: Market
   // Without a cancel what is missing is added beside what stands.
   const wished = isNeeded && verdict !== 'may' ? orderSetDifference({ ...scene, mayCancel: false }) : ideal;
   const { difference, refused } = withoutAddingUp(wished, state, read, turn);
-  const stuck = isNeeded ? ideal.remove[0]?.order : stuckBehindPrior(refused, state, turn);
+  // What orders of an earlier store epoch hold up, where a cancel would clear them away.
+  const mayClear = state.priorOrdersPossible && settings.cancelCoversStops && settings.cancel !== 'never';
+  const heldUp = mayClear ? refused[0] : undefined;
+  const stuck = isNeeded ? ideal.remove[0]?.order : heldUp;
   if (verdict === 'may' && stuck !== undefined && refused.length > 0) {
     return { state, step: ownCancel(state, 'doubt', []) };
   }
@@ -157,20 +161,6 @@ function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: Market
   const placed = placeFirst(noted, wants, turn, difference);
   if (stuck === undefined || placed.step.kind !== 'idle') return placed;
   return { ...placed, step: pausedBy(state, 'cancel', turn.nowMs) ?? placed.step };
-}
-
-/** What orders of an earlier store epoch hold up, where a cancel would clear them away. */
-function stuckBehindPrior(
-  refused: readonly Want[],
-  state: LaneState,
-  { context }: Turn,
-): Pick<Want, 'key' | 'ruleId'> | undefined {
-  const { cancel, cancelCoversStops } = context.settings;
-  return state.priorOrdersPossible && cancelCoversStops && cancel !== 'never' ? refused[0] : undefined;
-}
-
-function isNetBound({ intents, covers }: Admitted, settings: AccountSettings): boolean {
-  return settings.hedge === 'net' && intents.length + covers.length > 0;
 }
 
 /** Whether an order may have been triggered and not filled: the next one has more slippage. */
@@ -217,7 +207,6 @@ function endChange(state: LaneState): LaneState {
   return state.change === null ? state : { ...state, change: null };
 }
 
-/** When a lane that has nothing to do now should be looked at again. */
 function withWake(step: Step, state: LaneState, { settings, nowMs }: LaneScene): Step {
   if (step.kind !== 'idle') return step;
   const deadlines = state.intents.filter(isOpen).map((intent) => intent.deadlineMs);

@@ -5,7 +5,6 @@ import type { AccountSettings } from '../quantities/settings.ts';
 import type { PositionView } from '../rules/subject.ts';
 import type { LaneState, MarketRead, MarkSample, ReadPosition } from './lane-state.ts';
 
-/** A read of open positions as an observation of one lane. */
 export interface ReadObservation {
   readonly sentAtMs: number;
   readonly receivedAtMs: number;

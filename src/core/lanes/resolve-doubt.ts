@@ -7,11 +7,11 @@ import { isHedged, leastAmount, mayHideSide, netRoom } from '../orders/net-expos
 import { orderSetDifference } from '../orders/order-set.ts';
 import { isSentFor, offsetFromActivation } from '../orders/outstanding.ts';
 import type { Admitted, Want } from '../orders/want.ts';
-import { type Decimal, roundToStep, toDecimal } from '../quantities/decimal.ts';
+import { roundToStep, toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { withHeld } from './absence.ts';
 import { mayHideOrders } from './doubtful.ts';
-import type { Intent, LaneState, MarketRead, ReadPosition, Step } from './lane-state.ts';
+import type { Intent, LaneState, MarketRead, Step } from './lane-state.ts';
 import {
   isFresh,
   type MaybeStep,
@@ -132,16 +132,6 @@ function isMeant({ basis, positionId }: Intent, latestRead: MarketRead): boolean
   return isSameHolding(basis, position) && !hasGrown;
 }
 
-function netRoomOf(
-  position: ReadPosition,
-  read: MarketRead,
-  state: LaneState,
-  { hedge }: AccountSettings,
-): Decimal | undefined {
-  const mayHide = state.priorOrdersPossible || (state.doubt !== null && mayHideOrders(state.doubt));
-  return hedge === 'net' ? netRoom(position, withHeld(read, state), state.orders, mayHide) : undefined;
-}
-
 const NOTHING_READ: MarketRead = { positions: [], sentAtMs: 0, receivedAtMs: 0 };
 
 /** What may go ahead of the fence without raising a net exposure; that bounds orders of an earlier store epoch, too. */
@@ -151,10 +141,12 @@ function withinRoom(
   state: LaneState,
   { market, settings }: { readonly market: MarketSettings; readonly settings: AccountSettings },
 ): Want | undefined {
+  const mayHide = state.priorOrdersPossible || (state.doubt !== null && mayHideOrders(state.doubt));
   for (const want of wants) {
     if (want === undefined) continue;
+    if (settings.hedge !== 'net') return want;
     const { position, amount } = want;
-    const room = netRoomOf(position, read, state, settings);
+    const room = netRoom(position, withHeld(read, state), state.orders, mayHide);
     if (room === undefined || amount.lte(room)) return want;
     const left = roundToStep(room, toDecimal(market.amountStep), 'down');
     if (want.resend === null && left.gte(leastAmount(market))) return { ...want, amount: left };

@@ -112,7 +112,6 @@ export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
   return { state: next, byMarket, accountWide, waiting, events: kept.events };
 }
 
-/** Who still waits, since when, and which of them has waited for too long just now. */
 function stillWaiting(
   before: NonNullable<RouteState['waiting']>,
   requests: readonly ActionRequest[],

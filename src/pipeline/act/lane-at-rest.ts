@@ -27,7 +27,6 @@ export interface ActingInputs {
   readonly sharedWith?: string;
 }
 
-/** What was decided, and on what. */
 export interface Decisions extends ActingInputs {
   readonly snapshot: Snapshot;
   readonly evaluation: Evaluation;
@@ -103,7 +102,6 @@ export function isLaneBusy(lane: AccountDocuments['accountLane']): boolean {
   return lane !== undefined && (lane.cancels.length > 0 || lane.inProgress !== null);
 }
 
-/** Whether every market that a read shows has its lane. */
 function hasLanes({ lanes }: StoredAccount, { sources }: Observation): boolean {
   const { positions } = sources;
   return positions?.kind !== 'read' || positions.value.records.every(({ market }) => lanes.has(market));
@@ -132,7 +130,6 @@ export function requestsOf(
   };
 }
 
-/** Whether any rule of the account can touch a market. */
 export function canAct({ rules }: WatchedAccount): boolean {
   return rules.all.some(({ stages }) =>
     stages.some((actions) => actions.some(({ spec }) => spec.kind !== 'notify')),
@@ -199,15 +196,9 @@ function stands({ key, anchor, blockedBy, refusedBy }: Cover, orders: readonly O
 }
 
 function isUntouched(order: OwnOrder): boolean {
-  const { role, status, activatedMs, reachedMs } = order;
+  const { role, status, activatedMs, reachedMs, presumedFilled, ambiguous } = order;
   if (role !== 'cover' || status !== 'open' || activatedMs !== null || reachedMs !== null) return false;
-  return ![
-    order.presumedFilled,
-    order.inverted,
-    order.mayHaveVanished,
-    order.ambiguous,
-    order.trial,
-  ].includes(true);
+  return ![presumedFilled, ambiguous, order.inverted, order.mayHaveVanished, order.trial].includes(true);
 }
 
 function isAsBefore(position: ReadPosition, { positions }: MarketRead): boolean {

@@ -8,7 +8,6 @@ import type { Mode } from '../../core/rules/rule.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
 
-/** What `admitEpisodes` is asked with, for one account now. */
 export function limitInputs(
   account: WatchedAccount,
   inForce: ControlsInForce,

@@ -29,7 +29,6 @@ export class LaneRunEnded extends Error {
   }
 }
 
-/** A change of the account that a run makes, and what it wants to know of it afterwards. */
 export interface SessionChange<T> {
   readonly commit: Omit<AccountCommit, 'base' | 'lease' | 'controls' | 'audit'>;
   readonly events: readonly AuditEvent[];
@@ -42,7 +41,7 @@ export interface SessionChange<T> {
 
 interface HeldLane {
   readonly lease: LaneLease;
-  /** Monotonic milliseconds of this process. */
+  /** By the monotonic clock. */
   readonly heldUntilMs: number;
   readonly seen: SeenAccount | undefined;
 }
@@ -107,10 +106,11 @@ export class LaneSession {
     this.#lease = lease;
     this.#heldUntilMs = heldUntilMs;
     this.#seen = seen;
+    this.#keep();
   }
 
   /** Keeps the lease until `release`. */
-  keep(): void {
+  #keep(): void {
     const { timers, settings } = this.#context;
     this.#callOff = timers.after(settings.laneLeaseMs / RENEWALS_PER_LEASE, () => {
       this.#renewal = this.#renew();
@@ -127,7 +127,6 @@ export class LaneSession {
     return this.#context.clock.monotonicMs() < this.#heldUntilMs;
   }
 
-  /** Whether the lease is held for so long from now on. */
   covers(ms: number): boolean {
     return this.#context.clock.monotonicMs() + ms <= this.#heldUntilMs;
   }
@@ -148,7 +147,6 @@ export class LaneSession {
     if (rules.settings.nonceMode === 'increasing') this.#context.memory.abortReads(id);
   }
 
-  /** The request has been answered. */
   uncover(): void {
     this.#isSending = false;
   }
@@ -210,7 +208,7 @@ export class LaneSession {
 
   async #renew(): Promise<void> {
     await this.#extend();
-    if (!this.#isOver) this.keep();
+    if (!this.#isOver) this.#keep();
   }
 
   async #extend(): Promise<void> {
@@ -237,7 +235,7 @@ export class LaneSession {
 /** Longest pause between two attempts at a lane that somebody else holds. */
 const ACQUIRE_PAUSE_MS = 100;
 
-interface Wanted {
+export interface WantedLane {
   readonly context: PipelineContext;
   readonly account: WatchedAccount;
   /** Null: all of them. */
@@ -253,7 +251,7 @@ export async function acquire({
   market,
   signal,
   seen,
-}: Wanted): Promise<LaneSession | undefined> {
+}: WantedLane): Promise<LaneSession | undefined> {
   const { clock, store, settings, random } = context;
   const owner = `${settings.instance}.${Math.floor(random() * 2 ** 48).toString(36)}`;
   const giveUpMs = clock.monotonicMs() + settings.longestWaitMs;
@@ -266,9 +264,7 @@ export async function acquire({
       const heldUntilMs = askedAtMs + leaseMs;
       // Whoever had to wait knows that somebody else has changed the lane since.
       const known = isFirst ? seen : undefined;
-      const session = new LaneSession(context, account, { lease: reply.lease, heldUntilMs, seen: known });
-      session.keep();
-      return session;
+      return new LaneSession(context, account, { lease: reply.lease, heldUntilMs, seen: known });
     }
     if (signal.aborted || clock.monotonicMs() >= giveUpMs) {
       await store.leases.release({ accountId: account.id, market, owner });

@@ -44,7 +44,9 @@ export class NearLanes implements LaneDispatcher {
     const { queue, signal } = this.#options;
     const queued = new Set(lanes);
     if (seen !== undefined && !signal.aborted) {
-      for (const lane of toBegin(lanes)) if (this.#begins(lane, seen)) queued.delete(lane);
+      // An account's own lane takes all others: they would only wait for it, and it hands them over again itself.
+      const own = lanes.filter(({ market }) => market === null);
+      for (const lane of own.length > 0 ? own : lanes) if (this.#begins(lane, seen)) queued.delete(lane);
     }
     if (queued.size > 0) await queue.dispatch([...queued], seen);
   }
@@ -113,12 +115,6 @@ export class NearLanes implements LaneDispatcher {
       await Promise.all([...this.#queueing, ...Array.from(this.#running.values(), ({ ended }) => ended)]);
     }
   }
-}
-
-/** An account's own lane takes all others: they would only wait for it, and it hands them over again itself. */
-function toBegin(lanes: readonly LaneRef[]): readonly LaneRef[] {
-  const own = lanes.filter(({ market }) => market === null);
-  return own.length > 0 ? own : lanes;
 }
 
 function keyOf({ accountId, market }: LaneRef): string {

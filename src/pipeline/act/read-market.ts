@@ -15,7 +15,6 @@ export interface MarketRecords {
   observationFor(documents: AccountDocuments): ReadObservation;
 }
 
-/** The ids of what is listed without figures. */
 function notOpenYet({ notOpenYet: listed }: PositionList): Pick<ReadObservation, 'notOpenYet'> {
   return listed === undefined ? {} : { notOpenYet: listed.map(({ positionId }) => positionId) };
 }
@@ -77,7 +76,6 @@ function marksOf(
   };
 }
 
-/** A read of a poll, as lanes take it. */
 export function readOf(
   positions: NonNullable<Observation['positions']>,
   views: readonly PositionView[],

@@ -48,7 +48,6 @@ import { laneContext, limitInputs } from './lane-context.ts';
 import { readOf } from './read-market.ts';
 import { isSameJson } from './same-json.ts';
 
-/** What an evaluation means for lanes, limits and routes. */
 export interface Acted {
   readonly documents: Partial<AccountDocuments>;
   readonly lanes: NonNullable<AccountCommit['lanes']>;
@@ -194,7 +193,6 @@ function sharingEvents({ account, stored, sharedWith, moment }: Decisions): read
   return audit.events;
 }
 
-/** What one evaluation asks of the lanes of an account. */
 interface LaneInputs {
   readonly byMarket: ReadonlyMap<string, readonly LaneRequest[]>;
   readonly accountWide: readonly ActionRequest[];
@@ -206,21 +204,8 @@ interface LaneInputs {
   readonly read: ReadObservation | undefined;
 }
 
-interface LanesChanged {
-  readonly lanes: ReadonlyMap<string, LaneState>;
-  readonly accountLane: AccountLane | undefined;
-  readonly events: readonly AuditEvent[];
-  /** Markets whose lane has something to do, or may have; null: the account's own lane. */
-  readonly toRun: readonly (string | null)[];
-}
-
 /** Brings all lanes of an account in line with what is asked for and seen now. */
-function observeLanes(
-  stored: StoredAccount,
-  inputs: LaneInputs,
-  context: LaneContext,
-  moment: LaneMoment,
-): LanesChanged {
+function observeLanes(stored: StoredAccount, inputs: LaneInputs, context: LaneContext, moment: LaneMoment) {
   const lanes = new Map<string, LaneState>();
   const events: AuditEvent[] = [];
   const toRun: string[] = [];
@@ -246,6 +231,7 @@ function observeLanes(
     lanes,
     accountLane: own?.state,
     events: [...events, ...(own?.events ?? [])],
+    /** Null: the account's own lane. */
     toRun: own?.wants === true ? [null, ...toRun] : toRun,
   };
 }

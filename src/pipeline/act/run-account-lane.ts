@@ -141,7 +141,6 @@ async function cancel(
   pass('account.finished', { accountId });
 }
 
-/** Each lane reads and places its set again. */
 async function redispatch(context: PipelineContext, session: LaneSession): Promise<void> {
   const accountId = session.account.id;
   const markets = await session.change(

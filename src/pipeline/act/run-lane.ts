@@ -16,6 +16,7 @@ import {
   type SessionChange,
   type SessionView,
   viewOf,
+  type WantedLane,
 } from './lane-session.ts';
 import { type MarketRecords, readMarket } from './read-market.ts';
 import { runAccountLane } from './run-account-lane.ts';
@@ -49,13 +50,8 @@ export async function runLane(
   return end;
 }
 
-interface Run {
-  readonly context: PipelineContext;
-  readonly account: WatchedAccount;
-  readonly market: string | null;
+interface Run extends WantedLane {
   readonly steps: { count: number };
-  readonly signal: AbortSignal;
-  readonly seen: SeenAccount | undefined;
 }
 
 async function runHeld(asked: Run): Promise<LaneRunEnd> {

@@ -16,7 +16,6 @@ import type { DepositCure } from './deposit-cure.ts';
 export interface AlertEntry {
   readonly notice: Notice;
   readonly saidMs: number;
-  /** How often this was said, counting reminders. */
   readonly count: number;
   readonly handed: boolean;
 }
@@ -72,7 +71,6 @@ export function alertsDue(scene: AlertScene): AlertsDue {
   };
 }
 
-/** The entries after these notices were handed over. */
 export function markHanded(stored: StoredAlerts, ids: ReadonlySet<string>): StoredAlerts {
   const entries = Object.entries(stored.entries as Readonly<Record<string, AlertEntry>>).flatMap(
     ([key, entry]): [string, AlertEntry][] => {

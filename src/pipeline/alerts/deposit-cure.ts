@@ -34,7 +34,8 @@ export interface CureScene {
 export function depositCures(scene: CureScene): readonly DepositCure[] {
   return scene.transitions.flatMap(({ ruleId, subject, from, to }): readonly DepositCure[] => {
     if (from !== 'firing' || to !== 'inactive' || !subject.startsWith('creditLine:')) return [];
-    const sinceMs = firingSince(scene.before, ruleId, subject);
+    const slot = scene.before.rules.find((rule) => rule.ruleId === ruleId);
+    const sinceMs = slot?.entries.find((entry) => entry.subject === subject)?.stages[0]?.atMs;
     const deposits = sinceMs === undefined ? [] : depositsSince(scene.snapshot, sinceMs);
     if (deposits.length === 0) return [];
     const { ltv, words } = creditLineNow(scene, subject);
@@ -45,11 +46,6 @@ export function depositCures(scene: CureScene): readonly DepositCure[] {
 /** For the audit trail, and with it for the story of the credit line. */
 export function cureNote({ words, ...detail }: DepositCure, atMs: number): AuditDraft {
   return { kind: 'note', atMs, about: 'depositArrived', words, detail: { ...detail } };
-}
-
-function firingSince(before: AccountState, ruleId: string, subject: string): number | undefined {
-  const slot = before.rules.find((rule) => rule.ruleId === ruleId);
-  return slot?.entries.find((entry) => entry.subject === subject)?.stages[0]?.atMs;
 }
 
 function depositsSince({ sources }: Snapshot, sinceMs: number): DepositCure['deposits'] {

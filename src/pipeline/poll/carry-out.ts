@@ -66,7 +66,6 @@ async function mark(
   }
 }
 
-/** Lanes of a decision that a run of theirs has changed while it was being made. */
 export interface LeftLanes {
   readonly inputs: ActingInputs;
   readonly decided: Decided;

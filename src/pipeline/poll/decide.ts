@@ -22,7 +22,6 @@ import { snapshotOf } from './observe-account.ts';
 
 export interface DecideInputs extends ActingInputs {
   readonly reminderMs: number;
-  /** Whether figures for curves are wanted with this commit. */
   readonly withHistory: boolean;
 }
 

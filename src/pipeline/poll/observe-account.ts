@@ -104,15 +104,13 @@ function readingsToStore(
   stored: StoredAccount,
   { at, observed }: { readonly at: Instant; readonly observed: Observed },
 ): StoredReadings | undefined {
-  const before = stored.documents.readings?.sources ?? NO_READINGS;
+  const before: StoredReadings['sources'] = stored.documents.readings?.sources ?? {};
   const seldom = sources.filter(isSeldom);
   const changed = seldom.some((source) => memory.isNew(id, source) || before[source] === undefined);
   const dropped = Object.keys(before).some((source) => !seldom.includes(source as SourceName));
   if (!changed && !dropped) return undefined;
   return { version: 2, at, sources: Object.fromEntries(seldom.map((source) => [source, observed[source]])) };
 }
-
-const NO_READINGS: StoredReadings['sources'] = {};
 
 /** The snapshot that an observation makes together with what the state says about our own orders. */
 export function snapshotOf(
@@ -148,7 +146,6 @@ export function sharedAccount(
   return acting.toSorted()[0];
 }
 
-/** Whether some rule of an account that is enforced reduces a position or protects it. */
 function reduces({ rules }: WatchedAccount): boolean {
   return rules.all.some(
     ({ mode, stages }) =>

@@ -25,7 +25,6 @@ export class PollGuard {
     return this.#polling.size === 0 ? accountIds : accountIds.filter((id) => !this.#polling.has(id));
   }
 
-  /** Whether nobody has asked for this read before. */
   follow(read: Promise<void>): boolean {
     if (this.#followed.has(read)) return false;
     this.#followed.add(read);
@@ -91,7 +90,6 @@ export class HeldClaims {
   }
 }
 
-/** A tick of a bucket under way, with what its accounts share. */
 export interface StartedTick {
   readonly bucket: number;
   readonly everyMs: number;
@@ -244,20 +242,16 @@ function newest({ store }: PipelineContext, stored: StoredAccount): StoredAccoun
   return known?.epoch.id === stored.epoch.id && known.version >= stored.version ? known : stored;
 }
 
-interface Settled {
-  /** Without what concerns lanes that were left out. */
-  readonly decided: Decided;
-  readonly committed: SeenAccount;
-  readonly left: LeftLanes | undefined;
-}
-
-/** Decides on what was observed until it is durable: what others changed meanwhile is taken in first. */
+/**
+ * Decides on what was observed until it is durable: what others changed meanwhile is taken in first. `left`: lanes that
+ * were left out, which `decided` does not concern.
+ */
 async function commitDecision(
   context: PipelineContext,
   account: WatchedAccount,
   found: Found,
   tick: StartedTick,
-): Promise<Settled | undefined> {
+) {
   const { memory, clock, time, settings, telemetry } = context;
   const { observation } = found;
   const { reminderMs, historyMs } = settings;
@@ -280,7 +274,8 @@ async function commitDecision(
       const committed = { stored: result.account, controls: loaded.controls };
       const { leftOut } = result;
       if (leftOut.length === 0) return { decided, committed, left: undefined };
-      return { decided: without(decided, new Set(leftOut)), committed, left: { inputs, decided, leftOut } };
+      const left: LeftLanes = { inputs, decided, leftOut };
+      return { decided: without(decided, new Set(leftOut)), committed, left };
     }
     if (result.kind === 'refused') {
       telemetry.emit({ kind: 'accountRefused', problem: result.problem });

@@ -11,7 +11,6 @@ export interface KeptReading {
   readonly receivedMs?: number;
 }
 
-/** A read that has not ended. */
 export interface ReadUnderWay {
   /** By the monotonic clock of this process. */
   readonly startedMs: number;
@@ -21,7 +20,6 @@ export interface ReadUnderWay {
 
 export type Kept = Partial<Record<SourceName, KeptReading>>;
 
-/** What this process knows of one account, and is doing about it. */
 interface AccountReads {
   readonly kept: Kept;
   /** The reads of the positions of the last seconds, the newest last: how the marks have moved. */
@@ -68,7 +66,6 @@ export class ReadMemory {
     account.recent = [...account.recent.filter(({ at }) => at.monotonicMs >= sinceMs), kept];
   }
 
-  /** The reads of the positions of the last seconds, oldest first. */
   recentPositions(accountId: string): readonly KeptReading[] {
     return this.#accounts.get(accountId)?.recent ?? [];
   }

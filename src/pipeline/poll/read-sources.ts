@@ -168,6 +168,10 @@ async function readOne(
     outcome: 'ok',
     setAside: isList ? countSetAside(value as RecordList<unknown>) : 0,
   });
+  // What is personal is left out at once: from here on it would be stored and recorded.
+  const allowList = account.rules.settings.withdrawalAllowList ?? [];
+  const isTransfers = source === 'transfers';
+  const kept = isTransfers ? knownTransfers(value as RecordList<TransferRecord>, allowList) : value;
   const { sentAtMs, receivedAtMs, serverDateMs } = timing;
   const now = time.instant();
   const wallMs = now.wallMs - (now.monotonicMs - sentAtMs);
@@ -177,7 +181,7 @@ async function readOne(
     receivedMs: receivedAtMs,
     reading: {
       kind: 'read',
-      value: valueToKeep(source, account, value),
+      value: kept,
       ageMs: 0,
       // The reply's date, moved back to when the request was sent, as the age is.
       ...(serverDateMs === undefined ? {} : { serverDateMs: serverDateMs - (receivedAtMs - sentAtMs) }),
@@ -186,13 +190,6 @@ async function readOne(
       }),
     },
   });
-}
-
-/** What is personal is left out at once: from here on it would be stored and recorded. */
-function valueToKeep(source: SourceName, { rules }: WatchedAccount, value: unknown): unknown {
-  if (source !== 'transfers') return value;
-  const allowList = rules.settings.withdrawalAllowList ?? [];
-  return knownTransfers(value as RecordList<TransferRecord>, allowList);
 }
 
 /** Histories are read as far back as rules look, plus this, for clocks that differ. */
