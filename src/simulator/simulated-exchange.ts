@@ -198,7 +198,7 @@ export class SimulatedExchange {
     return cleared;
   }
 
-  /** @throws SimulatorError when the id is taken or cannot be one. */
+  /** @throws SimulatorError when the id is taken, or what it should hold cannot be. */
   createAccount(seed: SeedAccount, permissions: KeyPermissions = ALL_PERMISSIONS): AccountAccess {
     if (!ACCOUNT_ID_SYNTAX.test(seed.id)) {
       throw new SimulatorError(
@@ -209,7 +209,12 @@ export class SimulatedExchange {
     if (this.accounts.has(seed.id)) {
       throw new SimulatorError('account-exists', `account ${seed.id} exists already`);
     }
-    this.change((model) => model.createAccount(seed));
+    try {
+      this.change((model) => model.createAccount(seed));
+    } catch (error) {
+      if (error instanceof RangeError) throw new SimulatorError('invalid-account', error.message);
+      throw error;
+    }
     this.#timeline.restart();
     return this.accounts.add(seed.id, permissions);
   }

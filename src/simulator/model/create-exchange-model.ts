@@ -191,10 +191,14 @@ function marketPart(
   };
 }
 
+/** @throws RangeError for what cannot be; there is no account then. */
 function createAccount(world: ExchangeState, seed: SeedAccount): void {
   if (world.accounts.has(seed.id)) throw new RangeError(`account ${seed.id} exists already`);
   if (!Number.isInteger(seed.leverage) || seed.leverage < 1)
     throw new RangeError(`account ${seed.id}: leverage must be a whole number from 1`);
+  const wallets: readonly WalletName[] = ['collateral', 'main', 'spot'];
+  const legs = wallets.flatMap((wallet) => seedLegs(world, seed, wallet));
+  for (const { market } of seed.positions ?? []) checkCollateralMarket(world, seed.id, market);
   const account: Account = {
     id: seed.id,
     hedgeMode: seed.hedgeMode,
@@ -211,13 +215,8 @@ function createAccount(world: ExchangeState, seed: SeedAccount): void {
   };
   account.unit = world.makeUnit(account, null);
   world.accounts.set(seed.id, account);
-  const wallets: readonly WalletName[] = ['collateral', 'main', 'spot'];
-  record(
-    world,
-    'account_created',
-    { accountId: seed.id, details: { hedgeMode: seed.hedgeMode, leverage: seed.leverage } },
-    wallets.flatMap((wallet) => seedLegs(world, seed, wallet)),
-  );
+  const details = { hedgeMode: seed.hedgeMode, leverage: seed.leverage };
+  record(world, 'account_created', { accountId: seed.id, details }, legs);
   for (const position of seed.positions ?? []) seedPosition(world, account, position);
 }
 
@@ -228,10 +227,13 @@ function seedLegs(world: ExchangeState, seed: SeedAccount, wallet: WalletName): 
   });
 }
 
+function checkCollateralMarket(world: ExchangeState, accountId: string, market: string): void {
+  if (marketOf(world, market).spec.quote !== world.config.referenceAsset)
+    throw new RangeError(`account ${accountId}: no collateral trading in ${market}`);
+}
+
 function seedPosition(world: ExchangeState, account: Account, position: SeedPosition): void {
   const market = marketOf(world, position.market);
-  if (market.spec.quote !== world.config.referenceAsset)
-    throw new RangeError(`account ${account.id}: no collateral trading in ${position.market}`);
   const positionSide = account.hedgeMode ? (position.direction === 'long' ? 'LONG' : 'SHORT') : 'BOTH';
   applyFill(world, {
     account,
