@@ -3,7 +3,7 @@ import type { Decimal } from '../core/quantities/decimal.ts';
 import { type AccountAccess, AccountDirectory, ALL_PERMISSIONS } from './accounts.ts';
 import { allEndpoints } from './endpoints/all.ts';
 import { DEPOSIT_PAGE_PREFIX, depositPage } from './endpoints/deposit-page.ts';
-import type { AccountReads, EndpointParts, FiatService } from './endpoints/parts.ts';
+import type { EndpointParts, FiatService } from './endpoints/parts.ts';
 import { Revision } from './endpoints/revision.ts';
 import type { ExchangeClock } from './exchange-clock.ts';
 import { type Dispatched, Dispatcher, type IncomingRequest, type KeyPermissions } from './http/dispatch.ts';
@@ -230,7 +230,7 @@ export class SimulatedExchange {
       model: this.model,
       revision: this.#revision,
       fiat: this.fiat,
-      reads: (accountId, staleMs): AccountReads => this.#timeline.reads(accountId, staleMs),
+      reads: (accountId, staleMs) => this.#timeline.reads(accountId, staleMs),
     };
   }
 
