@@ -1,8 +1,9 @@
 import type { Clock } from '../../core/ports/clock.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
 import type { WatchedAccount } from '../../pipeline/pipeline-context.ts';
+import { inTime } from '../../web/in-time.ts';
 import type { Readiness } from '../../web/server.ts';
-import { type SharedAccount, type SharedView, within } from './shared-view.ts';
+import type { SharedAccount, SharedView } from './shared-view.ts';
 
 export interface ReadinessParts {
   readonly ping: () => Promise<unknown>;
@@ -35,7 +36,7 @@ const UNKNOWN: readonly Check[] = ['firstEvaluation', 'dataFresh'].map((name) =>
 
 async function askRedis({ ping }: ReadinessParts): Promise<Check> {
   try {
-    await within(ping(), REDIS_TIMEOUT_MS, 'no answer');
+    await inTime(ping(), REDIS_TIMEOUT_MS);
     return { name: 'redis', ok: true, why: 'it answers' };
   } catch {
     return { name: 'redis', ok: false, why: 'it does not answer' };
@@ -45,7 +46,7 @@ async function askRedis({ ping }: ReadinessParts): Promise<Check> {
 async function examineAccounts(parts: ReadinessParts): Promise<readonly Check[]> {
   let view: SharedView;
   try {
-    view = await within(parts.view(), VIEW_TIMEOUT_MS, 'no answer');
+    view = await inTime(parts.view(), VIEW_TIMEOUT_MS);
   } catch {
     return UNKNOWN;
   }

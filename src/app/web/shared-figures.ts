@@ -10,7 +10,8 @@ import type { LaneTime } from '../../pipeline/shared-time.ts';
 import { meantAt } from '../../queues/schedules.ts';
 import { StateSeries } from '../../telemetry/metrics/state-gauges.ts';
 import type { QueueFigures, SharedFigures } from '../../telemetry/record.ts';
-import { readBuckets, within } from './shared-view.ts';
+import { inTime } from '../../web/in-time.ts';
+import { readBuckets } from './shared-view.ts';
 
 export interface FigureParts {
   readonly store: Pick<StateStore, 'readBucket'>;
@@ -32,11 +33,7 @@ export async function readSharedFigures(parts: FigureParts): Promise<SharedFigur
   const late = new AbortController();
   const read = Promise.all([readState(parts, late.signal), readQueues(queues, clock), stress()]);
   try {
-    const [state, depths, stressed] = await within(
-      read,
-      TIMEOUT_MS,
-      'the shared state did not answer in time',
-    );
+    const [state, depths, stressed] = await inTime(read, TIMEOUT_MS);
     return { state, queues: Object.fromEntries(depths), stress: stressed };
   } finally {
     late.abort();

@@ -71,16 +71,3 @@ export function remembering<T>(clock: Clock, maxAgeMs: number, find: () => Promi
     return found;
   };
 }
-
-/** Rejects with `late` when the work takes longer. */
-export async function within<T>(work: Promise<T>, timeoutMs: number, late: string): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(late)), timeoutMs);
-  });
-  try {
-    return await Promise.race([work, over]);
-  } finally {
-    clearTimeout(timer);
-  }
-}

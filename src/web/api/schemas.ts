@@ -3,7 +3,6 @@ import type { Pause, Silence } from '../../core/controls/controls.ts';
 import type { DecimalString } from '../../core/quantities/decimal.ts';
 import type { ActionLine } from '../../core/view/action-log.ts';
 import type { StoryEntry } from '../../core/view/story.ts';
-import type { TopUpOffer } from '../sources.ts';
 import { API_ERROR_CODES } from './errors.ts';
 
 /** Shapes of what the API takes and gives, in one place: requests are read by them, the description is made from them. */
@@ -167,7 +166,7 @@ export const topUpOffer = z
     minAmount: decimal().nullable(),
     maxAmount: decimal().nullable(),
   })
-  .meta({ id: 'TopUpOffer' }) satisfies z.ZodType<TopUpOffer>;
+  .meta({ id: 'TopUpOffer' });
 
 export const topUpOfferReply = z
   .strictObject({ offer: topUpOffer.nullable().describe('null: nothing is configured.') })
