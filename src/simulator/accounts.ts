@@ -1,7 +1,9 @@
 import { createHmac } from 'node:crypto';
 import { type ApiKey, makeApiKey } from './http/authenticate.ts';
-import type { KeyPermission, KeyPermissions } from './http/dispatch.ts';
-import type { NonceRule } from './http/nonce-check.ts';
+import type { KeyPermissions } from './http/dispatch.ts';
+import type { Readings } from './model/readings.ts';
+
+type NonceRule = Readings['nonceRule'];
 
 /** An account's way in: its key pair, what the key may do, and how its nonces are judged. */
 export interface AccountAccess {
@@ -68,22 +70,11 @@ export class AccountDirectory {
 
   change(
     id: string,
-    change: {
-      readonly permissions?: Partial<Record<KeyPermission, boolean | undefined>> | undefined;
-      readonly nonceRule?: NonceRule | null | undefined;
-    },
+    change: { readonly permissions?: Partial<KeyPermissions>; readonly nonceRule?: NonceRule | null },
   ): AccountAccess {
     const entry = this.#entry(id);
-    const { permissions, nonceRule } = entry.access;
-    entry.access = {
-      ...entry.access,
-      permissions: {
-        creditLine: change.permissions?.creditLine ?? permissions.creditLine,
-        fiatDeposit: change.permissions?.fiatDeposit ?? permissions.fiatDeposit,
-        trading: change.permissions?.trading ?? permissions.trading,
-      },
-      nonceRule: change.nonceRule === undefined ? nonceRule : change.nonceRule,
-    };
+    const permissions = { ...entry.access.permissions, ...change.permissions };
+    entry.access = { ...entry.access, ...change, permissions };
     return entry.access;
   }
 

@@ -4,13 +4,12 @@ import { type AccountAccess, AccountDirectory, ALL_PERMISSIONS } from './account
 import { allEndpoints } from './endpoints/all.ts';
 import { DEPOSIT_PAGE_PREFIX, depositPage } from './endpoints/deposit-page.ts';
 import type { EndpointParts, FiatService } from './endpoints/parts.ts';
-import { Revision } from './endpoints/revision.ts';
 import type { ExchangeClock } from './exchange-clock.ts';
 import { type Dispatched, Dispatcher, type IncomingRequest, type KeyPermissions } from './http/dispatch.ts';
 import { FaultBook, type FaultSpec } from './http/faults.ts';
 import { ExchangeFront } from './http/front.ts';
 import { type EnforcedLimit, RateLimiter } from './http/rate-limit.ts';
-import { privateError, type Reply } from './http/reply.ts';
+import { privateError } from './http/reply.ts';
 import { RequestLog } from './http/request-log.ts';
 import type { ExchangeModel } from './model/exchange-model.ts';
 import type { LedgerDetail } from './model/ledger-entry.ts';
@@ -77,7 +76,6 @@ export class SimulatedExchange {
   baseUrl = '';
   readonly #timeline: Timeline;
   #keepsHistory = false;
-  readonly #revision: Revision;
   readonly #dispatcher: Dispatcher;
   readonly #time: SimulatorTime;
   readonly #endpointNames: readonly string[];
@@ -98,7 +96,6 @@ export class SimulatedExchange {
       linkUrl: (token) => `${this.baseUrl}${DEPOSIT_PAGE_PREFIX}${token}`,
     };
     this.#timeline = new Timeline(this.model, this.clock);
-    this.#revision = new Revision(this.model);
     const parts = this.#endpointParts();
     const endpoints = allEndpoints(parts);
     this.#endpointNames = [...endpoints.values()].map((endpoint) => endpoint.name);
@@ -114,9 +111,8 @@ export class SimulatedExchange {
       clockMs: () => this.clock.nowMs(),
       cancelOrder: (accountId, orderId) => this.change((model) => model.cancelOrder(accountId, orderId).ok),
       serverTimeMs: () => this.serverTimeMs(),
-      page: (request) => this.#page(parts, request),
-      unaskedEncoding: () => this.model.readings().compression,
-      lateArrivalMs: () => this.model.readings().lateArrivalMs,
+      page: (request) => this.change(() => depositPage(parts, request)),
+      readings: () => this.model.readings(),
     });
   }
 
@@ -158,7 +154,6 @@ export class SimulatedExchange {
   change<T>(effect: (model: ExchangeModel) => T): T {
     this.catchUp();
     const result = effect(this.model);
-    this.#revision.touch();
     this.#timeline.remember();
     return result;
   }
@@ -223,7 +218,7 @@ export class SimulatedExchange {
   #endpointParts(): EndpointParts {
     return {
       model: this.model,
-      revision: this.#revision,
+      revision: this.#timeline.revision,
       fiat: this.fiat,
       reads: (accountId, staleMs) => this.#timeline.reads(accountId, staleMs),
     };
@@ -234,13 +229,8 @@ export class SimulatedExchange {
       endpoints,
       limiter: this.limiter,
       findKey: (apiKey) => this.accounts.findKey(apiKey),
-      permissionsOf: (accountId) => this.accounts.access(accountId).permissions,
-      nonceRuleOf: (accountId) =>
-        this.accounts.access(accountId).nonceRule ?? this.model.readings().nonceRule,
-      nonceType: () => this.model.readings().nonceType,
-      rateLimitReply: () => this.model.readings().rateLimitReply,
-      demandsUserAgent: () => this.model.readings().userAgent === 'demanded',
-      permissionStatus: () => Number(this.model.readings().permissionRefusal),
+      accessOf: (accountId) => this.accounts.access(accountId),
+      readings: () => this.model.readings(),
       serverTimeMs: () => this.serverTimeMs(),
       monotonicMs: this.#time.monotonicMs,
       onInternalError: (error) => this.internalErrors.push(error),
@@ -273,10 +263,6 @@ export class SimulatedExchange {
     if (typeof clientOrderId === 'string') details['clientOrderId'] = clientOrderId;
     this.model.recordRequest(accountId ?? null, details);
     this.#timeline.remember();
-  }
-
-  #page(parts: EndpointParts, request: IncomingRequest): Reply | undefined {
-    return this.change(() => depositPage(parts, request));
   }
 
   /** Reads may have to look back as far as the readings and the faults say. */

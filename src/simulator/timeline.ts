@@ -1,4 +1,4 @@
-import { Revision } from './endpoints/revision.ts';
+import type { Decimal } from '../core/quantities/decimal.ts';
 import type { ExchangeClock } from './exchange-clock.ts';
 import type { ExchangeModel } from './model/exchange-model.ts';
 
@@ -25,7 +25,7 @@ const LEAP_MS = 10_000;
 export class Timeline {
   readonly #model: ExchangeModel;
   readonly #clock: ExchangeClock;
-  readonly #revision: Revision;
+  readonly revision: Revision;
   #horizonMs = 0;
   #stepMs = 1;
   #past: PastState[] = [];
@@ -33,7 +33,7 @@ export class Timeline {
   constructor(model: ExchangeModel, clock: ExchangeClock) {
     this.#model = model;
     this.#clock = clock;
-    this.#revision = new Revision(model);
+    this.revision = new Revision(model);
   }
 
   /** How old the states are that reads must be able to show; the past starts when there is first such an age. */
@@ -66,7 +66,7 @@ export class Timeline {
 
   /** To be called after everything that changes what reads show. */
   remember(): void {
-    this.#revision.touch();
+    this.revision.touch();
     this.#remember();
   }
 
@@ -81,7 +81,7 @@ export class Timeline {
 
   /** Most steps of a quiet market show what the one before showed. */
   #present(): Omit<PastState, 'atMs'> {
-    const revision = this.#revision.current();
+    const revision = this.revision.current();
     const last = this.#past.at(-1);
     if (last?.revision === revision && !hasLoans(last)) return { revision, accounts: last.accounts };
     const accounts = this.#model.accountIds().map((id) => [id, kept(presentReads(this.#model, id))] as const);
@@ -146,4 +146,42 @@ function kept(reads: AccountReads): AccountReads {
     mainBalance: () => balance,
     transfers: () => transfers,
   };
+}
+
+/**
+ * A number that rises whenever something happened that a read could show: an entry in the ledger, or another
+ * price. Interest that only grows with time is the one thing that it does not see.
+ */
+export class Revision {
+  readonly #model: ExchangeModel;
+  #revision = 0;
+  #seq = 0;
+  #seenMs = Number.NaN;
+  #prices: readonly Decimal[] = [];
+
+  constructor(model: ExchangeModel) {
+    this.#model = model;
+  }
+
+  /** Something changed that neither the ledger nor the prices show, such as a setting. */
+  touch(): void {
+    this.#revision += 1;
+  }
+
+  current(): number {
+    const entries = this.#model.ledger({ afterSeq: this.#seq });
+    const nowMs = this.#model.nowMs();
+    // Prices change with time, or by hand, which the ledger shows.
+    if (entries.length === 0 && nowMs === this.#seenMs) return this.#revision;
+    this.#seenMs = nowMs;
+    this.#seq = entries.at(-1)?.seq ?? this.#seq;
+    const prices = this.#model.markets().flatMap((market) => [market.last, market.mark]);
+    if (entries.length > 0 || !equal(prices, this.#prices)) this.#revision += 1;
+    this.#prices = prices;
+    return this.#revision;
+  }
+}
+
+function equal(prices: readonly Decimal[], others: readonly Decimal[]): boolean {
+  return prices.length === others.length && prices.every((price, index) => others[index]?.eq(price));
 }

@@ -1,9 +1,8 @@
 import { emptyBody, type FieldErrors, privateError, type Reply, success } from '../http/reply.ts';
 import type { ExchangeModel } from '../model/exchange-model.ts';
 import type { Rejection } from '../model/types.ts';
-import type { AccountReads } from '../timeline.ts';
+import type { AccountReads, Revision } from '../timeline.ts';
 import type { ParamReader } from './params.ts';
-import type { Revision } from './revision.ts';
 
 export interface EndpointParts {
   readonly model: ExchangeModel;

@@ -1,18 +1,8 @@
 import { CONDITION_KINDS } from '../model/market-condition.ts';
 import { SimulatorError } from '../simulated-exchange.ts';
-import { FAULT_KINDS } from './faults.ts';
+import { FAULT, FAULT_KINDS } from './faults.ts';
 
-const TARGET_KEYS = new Set(['endpoint', 'account', 'region']);
-const OUTER_KEYS = new Set([
-  'probability',
-  'count',
-  'skip',
-  'fromMs',
-  'untilMs',
-  'afterMs',
-  'forMs',
-  'everyMs',
-]);
+const { effect: _effect, target: TARGET, ...OUTER } = FAULT.shape;
 /** Values that stay text even when they look like a number or a boolean. */
 const TEXT_KEYS = new Set(['endpoint', 'account', 'field', 'message', 'connection', 'at', 'body']);
 
@@ -26,7 +16,8 @@ export function parseFaultText(text: string): unknown {
   const target: Record<string, unknown> = {};
   const outer: Record<string, unknown> = {};
   for (const [key, value] of settings) {
-    const holder = TARGET_KEYS.has(key) ? target : OUTER_KEYS.has(key) ? outer : effect;
+    const isOfTarget = Object.hasOwn(TARGET.unwrap().shape, key);
+    const holder = isOfTarget ? target : Object.hasOwn(OUTER, key) ? outer : effect;
     holder[key] = valueOf(key, value);
   }
   return { effect, ...(Object.keys(target).length === 0 ? {} : { target }), ...outer };

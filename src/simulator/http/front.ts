@@ -1,9 +1,11 @@
 import type { Timers } from '../../core/ports/clock.ts';
+import type { Readings } from '../model/readings.ts';
+import { parsedObject } from './authenticate.ts';
 import { Delays } from './delays.ts';
 import type { Dispatched, IncomingRequest, ServedEndpoint } from './dispatch.ts';
 import { damagedBody, type FaultPlan, faultReply, isApplied, NO_FAULTS, planOf } from './fault-plan.ts';
 import type { FaultBook, LostConnection } from './faults.ts';
-import { type ContentEncoding, privateError, publicError, type Reply } from './reply.ts';
+import { apiError, type Reply } from './reply.ts';
 import type { RequestLog, RequestOutcome } from './request-log.ts';
 
 /** The state of one base address as a whole. `down`: connections are reset; `hang`: nothing is answered. */
@@ -36,10 +38,7 @@ export interface FrontParts {
   readonly serverTimeMs: () => number;
   /** What is not the API: the pages that a browser sees. */
   readonly page: (request: IncomingRequest) => Reply | undefined;
-  /** How long after its lost reply a request takes effect (a reading); 0 for before. */
-  readonly lateArrivalMs: () => number;
-  /** Of replies to requests that name none (a reading). */
-  readonly unaskedEncoding: () => ContentEncoding | 'none';
+  readonly readings: () => Readings;
 }
 
 /** What stands before the exchange at each of its base addresses: regions, faults, delays and the request log. */
@@ -87,22 +86,23 @@ export class ExchangeFront {
 
   /** A request has arrived, complete. */
   receive(region: number, request: IncomingRequest, connection: ReplyConnection): void {
-    this.#arrive(new Exchange(region, connection, request));
-  }
-
-  #arrive(exchange: Exchange): void {
-    const region = this.#regions[exchange.region]?.state ?? { mode: 'up' };
-    switch (region.mode) {
+    const exchange = { region, connection, request, faults: [] };
+    const state = this.#regions[region]?.state ?? { mode: 'up' };
+    switch (state.mode) {
       case 'up':
         return this.#meetFaults(exchange);
       case 'slow':
-        return this.#delays.after(region.delayMs, () => this.#meetFaults(exchange));
+        return this.#delays.after(state.delayMs, () => this.#meetFaults(exchange));
       case 'unavailable':
-        return this.#answerUnseen(exchange, unavailable(exchange.isPublic), ['region:unavailable']);
+        return this.#answerUnseen(
+          exchange,
+          apiError(exchange.request.path, 503, 'Service is temporarily unavailable'),
+          ['region:unavailable'],
+        );
       case 'down':
       case 'hang':
-        this.#record(exchange, 'unseen', { faults: [`region:${region.mode}`] });
-        return lose(exchange, region.mode === 'down' ? 'reset' : 'hang');
+        this.#record(exchange, 'unseen', { faults: [`region:${state.mode}`] });
+        return lose(exchange, state.mode === 'down' ? 'reset' : 'hang');
     }
   }
 
@@ -116,7 +116,7 @@ export class ExchangeFront {
       account: this.#accountOf(exchange.request),
       region: exchange.region,
       atMs: this.#parts.clockMs(),
-      isReduceOnly: () => parsed(exchange.request.body.toString())?.['reduceOnly'] === true,
+      isReduceOnly: () => parsedObject(exchange.request.body.toString())?.['reduceOnly'] === true,
     });
     const plan = planOf(effects, () => faults.random());
     exchange.faults = effects.map((effect) => effect.kind);
@@ -131,10 +131,10 @@ export class ExchangeFront {
       return lose(exchange, plan.unseen);
     }
     if (plan.instead !== undefined && !isApplied(plan.instead)) {
-      const reply = faultReply(plan.instead, exchange.isPublic, this.#parts.serverTimeMs());
+      const reply = faultReply(plan.instead, exchange.request.path, this.#parts.serverTimeMs());
       return this.#answerUnseen(exchange, reply, exchange.faults);
     }
-    const lateMs = plan.lost === undefined ? 0 : this.#parts.lateArrivalMs();
+    const lateMs = plan.lost === undefined ? 0 : this.#parts.readings().lateArrivalMs;
     if (plan.late !== undefined || lateMs > 0) return this.#applyLate(exchange, plan, lateMs);
     return this.#process(exchange, plan);
   }
@@ -165,7 +165,7 @@ export class ExchangeFront {
     const reply =
       plan.instead === undefined
         ? this.#cancelledAtOnce(dispatched, plan.cancelledAs)
-        : faultReply(plan.instead, exchange.isPublic, this.#parts.serverTimeMs());
+        : faultReply(plan.instead, exchange.request.path, this.#parts.serverTimeMs());
     const body = plan.damages.length === 0 ? reply.body : this.#damaged(reply, plan, dispatched);
     const delivered = plan.lost === undefined && !plan.cutBody && body === reply.body;
     this.#record(exchange, outcomeOf(dispatched.reply), {
@@ -193,7 +193,7 @@ export class ExchangeFront {
   /** The exchange takes an order and cancels it by itself before it answers. */
   #cancelledAtOnce({ reply, accountId }: Dispatched, status: string | undefined): Reply {
     if (status === undefined || accountId === undefined) return reply;
-    const order = parsed(reply.body);
+    const order = parsedObject(reply.body);
     const orderId = order?.['order_id'] ?? order?.['orderId'];
     if (typeof orderId !== 'number' || !this.#parts.cancelOrder(accountId, orderId)) return reply;
     return { ...reply, body: JSON.stringify({ ...order, status }) };
@@ -205,7 +205,7 @@ export class ExchangeFront {
   }
 
   #send({ connection, request }: Exchange, reply: Reply, isCut: boolean): void {
-    const unasked = request.acceptEncoding === undefined ? this.#parts.unaskedEncoding() : 'none';
+    const unasked = request.acceptEncoding === undefined ? this.#parts.readings().compression : 'none';
     const isPlain = unasked === 'none' || reply.encoding !== undefined;
     connection.send(isPlain ? reply : { ...reply, encoding: unasked }, this.#dateHeader(), isCut);
   }
@@ -264,38 +264,15 @@ export class ExchangeFront {
 }
 
 /** One request and the connection that waits for its reply. */
-class Exchange {
+interface Exchange {
   readonly region: number;
   readonly connection: ReplyConnection;
   readonly request: IncomingRequest;
-  readonly isPublic: boolean;
-  faults: readonly string[] = NONE;
-
-  constructor(region: number, connection: ReplyConnection, request: IncomingRequest) {
-    this.region = region;
-    this.connection = connection;
-    this.request = request;
-    this.isPublic = request.path.startsWith('/api/v4/public/');
-  }
-}
-
-const NONE: readonly string[] = [];
-
-function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    return JSON.parse(text) ?? undefined;
-  } catch {
-    return undefined;
-  }
+  faults: readonly string[];
 }
 
 function lose({ connection }: Exchange, how: LostConnection): void {
   if (how === 'reset') connection.reset();
-}
-
-function unavailable(isPublic: boolean): Reply {
-  const message = 'Service is temporarily unavailable';
-  return isPublic ? publicError(503, message) : privateError(503, 0, message);
 }
 
 function outcomeOf(reply: Reply): RequestOutcome {

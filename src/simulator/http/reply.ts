@@ -74,8 +74,14 @@ export function permissionError(status: number, message: string): Reply {
   };
 }
 
-/** Error body of public endpoints (specification 7): success, message, params. */
-export function publicError(status: number, message: string): Reply {
+/** The API's error body for a path (specification 7): public endpoints have success, message and params. */
+export function apiError(
+  path: string,
+  status: number,
+  message: string,
+  { code = 0, fields }: { readonly code?: number; readonly fields?: FieldErrors | undefined } = {},
+): Reply {
+  if (!path.startsWith('/api/v4/public/')) return privateError(status, code, message, fields);
   return { status, body: JSON.stringify({ success: false, message, params: [] }), error: { message } };
 }
 

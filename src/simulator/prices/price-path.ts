@@ -25,7 +25,7 @@ export interface PathSpec {
   /** Virtual time of the first price; its own timestamp if absent. */
   readonly startMs?: number;
   /** Distance of two points; by the speed of the price if absent. */
-  readonly tickMs?: number;
+  readonly tickMs?: number | undefined;
 }
 
 /** Plays a series of prices. Where it has a gap the price stands still, then jumps. */

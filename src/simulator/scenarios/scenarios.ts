@@ -1,4 +1,11 @@
-import { type Decimal, decimal, decimalFromNumber, ONE, roundToStep } from '../../core/quantities/decimal.ts';
+import {
+  type Decimal,
+  decimal,
+  decimalFromNumber,
+  ONE,
+  roundToStep,
+  ZERO,
+} from '../../core/quantities/decimal.ts';
 import { interpolate, type PricePoint, type PriceSource, sourceFromPoints } from '../prices/price-source.ts';
 import { createRandom } from './random.ts';
 
@@ -115,11 +122,11 @@ export interface ScenarioSpec {
   readonly startPrice: Decimal;
   readonly priceStep: Decimal;
   /** Largest move as a fraction of the start price; the scenario's own if absent. Falls stay below 1. */
-  readonly magnitude?: Decimal;
-  readonly durationMs?: number;
-  readonly tickMs?: number;
+  readonly magnitude?: Decimal | undefined;
+  readonly durationMs?: number | undefined;
+  readonly tickMs?: number | undefined;
   /** Seeded noise on every tick between the waypoints, as a fraction of the price; 0 = none. */
-  readonly noise?: { readonly seed: number; readonly size: number };
+  readonly noise?: { readonly seed: number; readonly size: number } | undefined;
 }
 
 /** Throws a RangeError for a fall of the whole price or more, and for a duration below 1 ms. */
@@ -130,7 +137,7 @@ export function scenarioSource(spec: ScenarioSpec): PriceSource {
   if (!Number.isInteger(durationMs) || durationMs < 1)
     throw new RangeError(`scenario ${spec.name}: duration must be a whole number of milliseconds from 1`);
   const lowest = shape.waypoints.map(({ move }) => factorOf(shape, magnitude, move));
-  if (magnitude.lte(decimal('0')) || lowest.some((factor) => factor.lte(decimal('0'))))
+  if (magnitude.lte(ZERO) || lowest.some((factor) => factor.lte(ZERO)))
     throw new RangeError(`scenario ${spec.name}: magnitude must be above 0, and below 1 for a fall`);
   const points = waypoints(spec, shape, magnitude, durationMs);
   const tickMs = spec.tickMs ?? 250;
