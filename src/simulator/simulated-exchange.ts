@@ -1,6 +1,7 @@
 import type { Timers } from '../core/ports/clock.ts';
 import type { Decimal } from '../core/quantities/decimal.ts';
 import { type AccountAccess, AccountDirectory, ALL_PERMISSIONS } from './accounts.ts';
+import { CARD_PROVIDER } from './defaults.ts';
 import { allEndpoints } from './endpoints/all.ts';
 import { DEPOSIT_PAGE_PREFIX, depositPage } from './endpoints/deposit-page.ts';
 import type { EndpointParts, FiatService } from './endpoints/parts.ts';
@@ -16,16 +17,14 @@ import type { LedgerDetail } from './model/ledger-entry.ts';
 import { changeReadings, type Readings } from './model/readings.ts';
 import type { SeedAccount } from './model/types.ts';
 import type { PriceSource } from './prices/price-source.ts';
+import { createRandom } from './scenarios/random.ts';
 import { Timeline } from './timeline.ts';
 
 export interface ExchangeSetup {
   readonly model: ExchangeModel;
   readonly clock: ExchangeClock;
   readonly seed: number;
-  /** For the faults' draws. */
-  readonly random: () => number;
   readonly limits: readonly EnforcedLimit[];
-  readonly cardProvider: string;
   readonly allowedDomains: readonly string[];
   readonly logCapacity: number;
   readonly time: SimulatorTime;
@@ -52,6 +51,8 @@ export class SimulatorError extends Error {
 }
 
 const LONGEST_CATCH_UP_MS = 100;
+/** Keeps the faults' random numbers apart from the market's. */
+const FAULT_SEED = 0x5f_a1_75;
 const ACCOUNT_ID_SYNTAX = /^[A-Za-z0-9._-]{1,64}$/;
 
 /**
@@ -86,12 +87,13 @@ export class SimulatedExchange {
     this.seed = setup.seed;
     this.#time = setup.time;
     this.accounts = new AccountDirectory(setup.seed);
-    this.faults = new FaultBook(setup.random);
+    const random = createRandom(setup.seed ^ FAULT_SEED);
+    this.faults = new FaultBook(() => random.uniform());
     this.log = new RequestLog(setup.logCapacity);
     this.limiter = new RateLimiter(setup.limits);
     this.fiat = {
       mode: 'up',
-      cardProvider: setup.cardProvider,
+      cardProvider: CARD_PROVIDER,
       allowedDomains: setup.allowedDomains,
       linkUrl: (token) => `${this.baseUrl}${DEPOSIT_PAGE_PREFIX}${token}`,
     };

@@ -6,7 +6,7 @@ import { readFault } from './control/fault-routes.ts';
 import { accepted } from './control/route.ts';
 import { ControlServer } from './control/server.ts';
 import { openDefaultAccounts } from './default-accounts.ts';
-import { CARD_PROVIDER, defaultConfig } from './defaults.ts';
+import { defaultConfig } from './defaults.ts';
 import { ExchangeClock } from './exchange-clock.ts';
 import { parseConditionText, parseFaultText } from './http/fault-text.ts';
 import type { FaultSpec } from './http/faults.ts';
@@ -29,7 +29,6 @@ import {
   type ScenarioPlay,
   type WalkPlay,
 } from './scenarios/play.ts';
-import { createRandom } from './scenarios/random.ts';
 import { SimulatedExchange, SimulatorError, type SimulatorTime } from './simulated-exchange.ts';
 
 export interface SimulatorOptions {
@@ -123,14 +122,11 @@ export function assembleExchange(options: SimulatorOptions, time: SimulatorTime)
   const speed = options.speed ?? 1;
   const startMs = options.startMs ?? (speed === 0 ? STANDING_START_MS : time.wallMs());
   const clock = new ExchangeClock(startMs, 0, time.monotonicMs);
-  const faultRandom = createRandom(seed ^ FAULT_SEED);
   const exchange = new SimulatedExchange({
     model: createExchangeModel(modelConfig(options, seed, startMs)),
     clock,
     seed,
-    random: () => faultRandom.uniform(),
     limits: options.limits ?? ENFORCED_RATE_LIMITS,
-    cardProvider: CARD_PROVIDER,
     allowedDomains: options.allowedDomains ?? ['example.com'],
     logCapacity: options.logCapacity ?? 100_000,
     time,
@@ -152,9 +148,6 @@ export function assembleExchange(options: SimulatorOptions, time: SimulatorTime)
   clock.setSpeed(speed);
   return exchange;
 }
-
-/** Keeps the faults' random numbers apart from the market's. */
-const FAULT_SEED = 0x5f_a1_75;
 
 function modelConfig(options: SimulatorOptions, seed: number, startMs: number): ModelConfig {
   const readings = changeReadings(DEFAULT_READINGS, options.readings ?? {});

@@ -41,7 +41,6 @@ const PONG = success(['pong']);
 /** Specification 1: the liveness check. */
 const PING: ServedEndpoint = {
   name: 'ping',
-  httpMethod: 'GET',
   path: '/api/v4/public/ping',
   handle: () => PONG,
 };
@@ -50,7 +49,6 @@ const PING: ServedEndpoint = {
 function assetsEndpoint({ model }: EndpointParts): ServedEndpoint {
   return {
     name: 'assets',
-    httpMethod: 'GET',
     path: '/api/v4/public/assets',
     handle: () => {
       const records = model.assets().map((asset) => [
@@ -74,7 +72,6 @@ function assetsEndpoint({ model }: EndpointParts): ServedEndpoint {
 function cancelAllEndpoint({ model }: EndpointParts): ServedEndpoint {
   return {
     name: 'cancelAll',
-    httpMethod: 'POST',
     path: '/api/v4/order/cancel/all',
     permission: 'trading',
     isCommand: true,
@@ -100,7 +97,6 @@ function isOrderClass(value: unknown): value is OrderClass {
 function hedgeModeEndpoint({ model }: EndpointParts): ServedEndpoint {
   return {
     name: 'hedgeMode',
-    httpMethod: 'POST',
     path: '/api/v4/collateral-account/hedge-mode/update',
     permission: 'trading',
     isCommand: true,
@@ -118,7 +114,6 @@ function hedgeModeEndpoint({ model }: EndpointParts): ServedEndpoint {
 function mainBalanceEndpoint({ model, reads }: EndpointParts): ServedEndpoint {
   return {
     name: 'mainBalance',
-    httpMethod: 'POST',
     path: '/api/v4/main-account/balance',
     handle: ({ accountId, staleMs }) => {
       const balances = Object.entries(reads(accountId, staleMs).mainBalance());

@@ -11,7 +11,6 @@ const HUNDRED = decimal('100');
 export function creditLineEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'creditLine',
-    httpMethod: 'POST',
     path: '/api/v4/credit-line/loans/info',
     permission: 'creditLine',
     handle: ({ accountId, staleMs }): Reply => {

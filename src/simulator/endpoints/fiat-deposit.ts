@@ -17,7 +17,6 @@ const DATE_SYNTAX = /^\d{4}-\d{2}-\d{2}$/;
 export function fiatDepositEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'fiatDepositUrl',
-    httpMethod: 'POST',
     path: '/api/v4/main-account/fiat-deposit-url',
     permission: 'fiatDeposit',
     isCommand: true,

@@ -12,7 +12,6 @@ export function openPositionsEndpoint(parts: EndpointParts): ServedEndpoint {
   const cache = new ReplyCache();
   return {
     name: 'openPositions',
-    httpMethod: 'POST',
     path: '/api/v4/collateral-account/positions/open',
     handle: ({ accountId, params, staleMs }): Reply => {
       const reader = new ParamReader(params);

@@ -11,7 +11,6 @@ import { type EndpointParts, emptyResult, invalidParams, optionalMarket, unixSec
 export function orderHistoryEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'orderHistory',
-    httpMethod: 'POST',
     path: '/api/v4/trade-account/order/history',
     handle: ({ accountId, params, staleMs }): Reply => {
       const reader = new ParamReader(params);

@@ -1,4 +1,4 @@
-import { emptyBody, type FieldErrors, privateError, type Reply, success } from '../http/reply.ts';
+import { emptyBody, type FieldErrors, privateError, type Reply } from '../http/reply.ts';
 import type { ExchangeModel } from '../model/exchange-model.ts';
 import type { Rejection } from '../model/types.ts';
 import type { AccountReads, Revision } from '../timeline.ts';
@@ -55,16 +55,13 @@ export function rejected(model: ExchangeModel, rejection: Rejection): Reply {
 
 /** Success of cancel-all and hedge mode, whose body the specification does not show. */
 export function commandReply(model: ExchangeModel, documented: unknown): Reply {
-  switch (model.readings().successBody) {
-    case 'documented':
-      return success(documented);
-    case 'emptyArray':
-      return success([]);
-    case 'emptyObject':
-      return success({});
-    case 'nothing':
-      return { status: 200, body: '' };
-  }
+  const bodies = {
+    documented: JSON.stringify(documented),
+    emptyArray: '[]',
+    emptyObject: '{}',
+    nothing: '',
+  };
+  return { status: 200, body: bodies[model.readings().successBody] };
 }
 
 /** An optional market that has to exist. */

@@ -2,7 +2,7 @@ import type { Readings } from '../model/readings.ts';
 import { type ApiKey, authenticate, type RequestParams, type SignedRequest } from './authenticate.ts';
 import { NonceCheck } from './nonce-check.ts';
 import type { RateLimiter } from './rate-limit.ts';
-import { apiError, gatewayReply, permissionError, privateError, type Reply } from './reply.ts';
+import { apiError, gatewayReply, PUBLIC_PREFIX, permissionError, privateError, type Reply } from './reply.ts';
 
 /** What a key needs support to have enabled, or its owner to have granted. */
 export type KeyPermission = 'creditLine' | 'fiatDeposit' | 'trading';
@@ -17,10 +17,9 @@ export interface EndpointRequest {
   readonly staleMs: number;
 }
 
-/** One endpoint: where it is, who may use it, and what it answers. */
+/** One endpoint: where it is, who may use it, and what it answers. Public ones are GET, all others POST. */
 export interface ServedEndpoint {
   readonly name: string;
-  readonly httpMethod: 'GET' | 'POST';
   readonly path: string;
   readonly permission?: KeyPermission;
   /** It changes something; all others only read. */
@@ -98,12 +97,11 @@ export class Dispatcher {
       };
     }
     const endpoint = this.#parts.endpoints.get(path);
-    if (endpoint === undefined || endpoint.httpMethod !== request.httpMethod) {
+    const isPublic = path.startsWith(PUBLIC_PREFIX);
+    if (endpoint === undefined || request.httpMethod !== (isPublic ? 'GET' : 'POST')) {
       return { reply: apiError(path, 404, 'Endpoint does not exist.') };
     }
-    if (endpoint.httpMethod === 'GET') {
-      return { reply: this.#run(endpoint, { accountId: '', params: {}, staleMs }) };
-    }
+    if (isPublic) return { reply: this.#run(endpoint, { accountId: '', params: {}, staleMs }) };
     return unreadable(request) ?? this.#dispatchPrivate(endpoint, request, staleMs);
   }
 

@@ -170,13 +170,6 @@ export const FAULT_KINDS: Readonly<Record<FaultKind, string>> = {
   emptyString: 'field=NAME of every record is an empty text; without field, every null',
 };
 
-export interface InjectedFault extends FaultSpec {
-  readonly id: number;
-  readonly hits: number;
-  /** `null`: unlimited. */
-  readonly remaining: number | null;
-}
-
 export interface FaultedRequest {
   readonly endpoint: string;
   /** `undefined` when the request names no known key. */
@@ -212,7 +205,8 @@ export class FaultBook {
     return id;
   }
 
-  list(): InjectedFault[] {
+  /** `remaining` `null`: unlimited. */
+  list() {
     return [...this.#entries.values()].map(({ id, spec, hits }) => {
       const remaining = spec.count === undefined ? null : spec.count - hits;
       return Object.assign({ id, hits, remaining }, spec);

@@ -74,6 +74,8 @@ export function permissionError(status: number, message: string): Reply {
   };
 }
 
+export const PUBLIC_PREFIX = '/api/v4/public/';
+
 /** The API's error body for a path (specification 7): public endpoints have success, message and params. */
 export function apiError(
   path: string,
@@ -81,7 +83,7 @@ export function apiError(
   message: string,
   { code = 0, fields }: { readonly code?: number; readonly fields?: FieldErrors | undefined } = {},
 ): Reply {
-  if (!path.startsWith('/api/v4/public/')) return privateError(status, code, message, fields);
+  if (!path.startsWith(PUBLIC_PREFIX)) return privateError(status, code, message, fields);
   return { status, body: JSON.stringify({ success: false, message, params: [] }), error: { message } };
 }
 

@@ -10,7 +10,6 @@ import {
   ZERO,
 } from '../../core/quantities/decimal.ts';
 import { BOOKS, transfer } from './ledger.ts';
-import type { LedgerKind } from './ledger-entry.ts';
 import {
   assetRate,
   canOpen,
@@ -66,17 +65,17 @@ function checkUnit(world: ExchangeState, unit: MarginUnit): readonly Threshold[]
   if (unit.state === 'liquidation') {
     const enough = sums.maintenance.times(world.config.liquidation.restoreRatio);
     if (sums.equity.lte(enough)) return liquidateOn(world, unit);
-    changeState(world, unit, null, 'liquidation_ended', sums, 'margin restored');
+    changeState(world, unit, null, sums, 'margin restored');
   }
   if (sums.equity.lte(sums.maintenance)) {
     const reason = 'equity at or below maintenance margin';
-    changeState(world, unit, 'liquidation', 'liquidation_started', sums, reason);
+    changeState(world, unit, 'liquidation', sums, reason);
     begin(world, unit);
     return liquidateOn(world, unit);
   }
   const called = sums.equity.lte(sums.maintenance.times(world.config.liquidation.marginCallRatio));
-  if (called && unit.state === null) changeState(world, unit, 'margin_call', 'margin_call', sums);
-  if (!called && unit.state === 'margin_call') changeState(world, unit, null, 'margin_call_cleared', sums);
+  if (called && unit.state === null) changeState(world, unit, 'margin_call', sums);
+  if (!called && unit.state === 'margin_call') changeState(world, unit, null, sums);
   return thresholds(world, unit, sums);
 }
 
@@ -102,10 +101,11 @@ function changeState(
   world: ExchangeState,
   unit: MarginUnit,
   state: MarginUnit['state'],
-  kind: LedgerKind,
   sums: MarginSums,
   reason?: string,
 ): void {
+  const ended = unit.state === 'liquidation' ? 'liquidation_ended' : 'margin_call_cleared';
+  const kind = state === 'liquidation' ? 'liquidation_started' : (state ?? ended);
   unit.state = state;
   record(world, kind, {
     accountId: unit.account.id,
@@ -140,7 +140,7 @@ function liquidateOn(world: ExchangeState, unit: MarginUnit): readonly Threshold
     if (target !== undefined) closePart(world, target);
   }
   if (unit.isLive()) checkAgainAt(world, unit, unit.nextStepMs);
-  else changeState(world, unit, null, 'liquidation_ended', NO_SUMS, 'nothing left open');
+  else changeState(world, unit, null, NO_SUMS, 'nothing left open');
   return [];
 }
 
@@ -221,8 +221,8 @@ function settleWithoutPositions(world: ExchangeState, unit: MarginUnit): readonl
     }
   }
   if (unit.state === 'liquidation')
-    changeState(world, unit, null, 'liquidation_ended', marginSums(world, unit), 'nothing left open');
-  if (unit.state === 'margin_call') changeState(world, unit, null, 'margin_call_cleared', sums);
+    changeState(world, unit, null, marginSums(world, unit), 'nothing left open');
+  if (unit.state === 'margin_call') changeState(world, unit, null, sums);
   if (!world.ledger.balance(book, money).lt(ZERO)) return [];
   const slopes = [...marketSlopes(world, unit)].map(([market, slope]): [Market, number] => [
     market,

@@ -16,7 +16,6 @@ import {
   type Account,
   collateralBook,
   type ExchangeState,
-  isZero,
   type MarginUnit,
   type Market,
   MONEY_PLACES,
@@ -60,7 +59,7 @@ export function unrealizedPnl(position: Position): Decimal {
 
 /** `amount * ratePerDay * elapsed` to the places that money is rounded to. */
 export function accrued(amount: Decimal, ratePerDay: Decimal, elapsedMs: number): Decimal {
-  if (elapsedMs === 0 || isZero(ratePerDay)) return ZERO;
+  if (elapsedMs === 0 || ratePerDay.eq(ZERO)) return ZERO;
   return divide(amount.times(ratePerDay).times(decimalFromNumber(elapsedMs)), DAY_MS, MONEY_PLACES, 'halfUp');
 }
 
@@ -162,7 +161,7 @@ export function liquidationPrice(
   const known = slopes.get(market);
   if (known === undefined) return null;
   const slope = known.equity.minus(known.maintenance);
-  if (isZero(slope)) return null;
+  if (slope.eq(ZERO)) return null;
   const distance = divide(sums.equity.minus(sums.maintenance), slope, pricePlaces(market), 'halfUp');
   const price = roundToStep(
     market.mark.minus(distance),
@@ -194,7 +193,7 @@ export function reservedMargin(account: Account): Decimal {
  */
 export function exposurePrice(order: Order): Decimal {
   const { market, side, price, activationPrice } = order;
-  if (side === 'buy') return isZero(price) ? worstPrice(market, 'buy') : price;
+  if (side === 'buy') return price.eq(ZERO) ? worstPrice(market, 'buy') : price;
   return maxDecimal(price, order.active ? market.bestBid : (activationPrice ?? market.bestBid));
 }
 

@@ -6,7 +6,6 @@ import {
   type Account,
   collateralBook,
   type ExchangeState,
-  isZero,
   type Market,
   MONEY_PLACES,
   marginBook,
@@ -16,7 +15,6 @@ import {
   positionBook,
   record,
   sign,
-  touchAccount,
 } from './state.ts';
 import type { PositionLeg, Side } from './types.ts';
 
@@ -70,7 +68,7 @@ export function applyFill(world: ExchangeState, fill: PositionFill): void {
   }
   if (left.gt(ZERO)) effects.push(grow(world, fill, key, left));
   writeFill(world, fill, effects);
-  touchAccount(world, fill.account);
+  world.dirtyUnits.add(fill.account.unit);
   for (const effect of effects) {
     if (effect.closed) afterClose(world, effect.position);
     else world.dirtyUnits.add(effect.position.unit);
@@ -180,7 +178,7 @@ function reduce(world: ExchangeState, position: Position, fill: PositionFill, am
   position.fundingCarried = ZERO;
   position.accrualFromMs = world.nowMs;
   position.modifyMs = world.nowMs;
-  const closed = isZero(position.size);
+  const closed = position.size.eq(ZERO);
   const balance = isolated ? marginAfter(world, position, legs) : ZERO;
   const insured = closed && balance.lt(ZERO) ? ZERO.minus(balance) : ZERO;
   legs.push(...transfer(BOOKS.insurance, purse, quote, insured));

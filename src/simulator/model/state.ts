@@ -214,19 +214,10 @@ export function marginBook(position: Position): string {
   return `margin:${position.positionId}`;
 }
 
-/** Marks everything that depends on the account's collateral for judgement. */
-export function touchAccount(world: ExchangeState, account: Account): void {
-  world.dirtyUnits.add(account.unit);
-}
-
 export function marginOf(world: ExchangeState, position: Position): Decimal {
   return world.ledger.balance(marginBook(position), position.market.spec.quote);
 }
 
 export function isOpen(order: Order): boolean {
   return order.status === 'NEW' || order.status === 'PARTIALLY_FILLED';
-}
-
-export function isZero(value: Decimal): boolean {
-  return value.eq(ZERO);
 }
