@@ -14,6 +14,7 @@ import {
 import { worstPrice } from './market.ts';
 import {
   type Account,
+  type CostFigures,
   collateralBook,
   type ExchangeState,
   type MarginUnit,
@@ -77,11 +78,26 @@ export function initialMargin(value: Decimal, leverage: number): Decimal {
 export function positionMargin(world: ExchangeState, position: Position): Decimal {
   return world.readings.marginModel === 'isolated'
     ? marginOf(world, position)
-    : initialMargin(position.cost, position.account.leverage);
+    : costFigures(position).initialMargin;
 }
 
-export function basePrice(position: Position): Decimal {
-  return divide(position.cost, position.size, pricePlaces(position.market), 'halfUp');
+/** Divides once per fill instead of once per read. */
+export function costFigures(position: Position): CostFigures {
+  const { size, cost, account, market, costFigures: known } = position;
+  const { leverage } = account;
+  const { spec } = market;
+  const isSame = known?.size === size && known.cost === cost;
+  if (isSame && known.leverage === leverage && known.spec === spec) return known;
+  const basePrice = divide(cost, size, pricePlaces(market), 'halfUp');
+  position.costFigures = {
+    size,
+    cost,
+    leverage,
+    spec,
+    basePrice,
+    initialMargin: initialMargin(cost, leverage),
+  };
+  return position.costFigures;
 }
 
 /** Coins worth a fraction of a cent have prices with more places than money has. */

@@ -144,6 +144,7 @@ function openPosition(world: ExchangeState, fill: PositionFill, key: string): Po
     takeProfit: null,
     stopLoss: null,
     unit: account.unit,
+    costFigures: null,
     liquidationSize: null,
   };
   if (world.readings.marginModel === 'isolated') position.unit = world.makeUnit(account, position);

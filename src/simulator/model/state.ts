@@ -54,8 +54,19 @@ export interface Position {
   stopLoss: Order | null;
   /** Own risk unit under isolated margin. */
   unit: MarginUnit;
+  costFigures: CostFigures | null;
   /** Size when a liquidation began; its parts are fractions of this. */
   liquidationSize: Decimal | null;
+}
+
+/** What follows from what a position cost, and what it was computed of. */
+export interface CostFigures {
+  readonly size: Decimal;
+  readonly cost: Decimal;
+  readonly leverage: number;
+  readonly spec: MarketSpec;
+  readonly basePrice: Decimal;
+  readonly initialMargin: Decimal;
 }
 
 /** Something whose safety depends on prices: watched by price bands instead of being recomputed at each tick. */
