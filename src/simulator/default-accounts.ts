@@ -51,10 +51,7 @@ const CHARACTERS: readonly Character[] = [
   },
 ];
 
-/**
- * Opens `count` accounts with positions, and with a little history so that every read has something to show.
- * Holdings in coins that the exchange does not list are left out.
- */
+/** Opens accounts for which every read has something to show. Coins that the exchange does not list are left out. */
 export function openDefaultAccounts(exchange: SimulatedExchange, count: number): void {
   for (let index = 0; index < count; index += 1) {
     const character = CHARACTERS[index % CHARACTERS.length];

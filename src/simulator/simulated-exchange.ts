@@ -1,19 +1,18 @@
 import type { Timers } from '../core/ports/clock.ts';
 import type { Decimal } from '../core/quantities/decimal.ts';
-import { type AccountAccess, AccountDirectory, ALL_PERMISSIONS } from './accounts.ts';
+import { type AccountAccess, AccountDirectory, ALL_PERMISSIONS, type KeyPermissions } from './accounts.ts';
 import { CARD_PROVIDER } from './defaults.ts';
 import { allEndpoints } from './endpoints/all.ts';
 import { DEPOSIT_PAGE_PREFIX, depositPage } from './endpoints/deposit-page.ts';
 import type { EndpointParts, FiatService } from './endpoints/parts.ts';
 import type { ExchangeClock } from './exchange-clock.ts';
-import { type Dispatched, Dispatcher, type IncomingRequest, type KeyPermissions } from './http/dispatch.ts';
+import { clientOrderIdOf, type Dispatched, Dispatcher, type IncomingRequest } from './http/dispatch.ts';
 import { FaultBook, type FaultSpec } from './http/faults.ts';
 import { ExchangeFront } from './http/front.ts';
 import { type EnforcedLimit, RateLimiter } from './http/rate-limit.ts';
 import { privateError } from './http/reply.ts';
 import { RequestLog } from './http/request-log.ts';
 import type { ExchangeModel } from './model/exchange-model.ts';
-import type { LedgerDetail } from './model/ledger-entry.ts';
 import { changeReadings, type Readings } from './model/readings.ts';
 import type { SeedAccount } from './model/types.ts';
 import type { PriceSource } from './prices/price-source.ts';
@@ -55,10 +54,7 @@ const LONGEST_CATCH_UP_MS = 100;
 const FAULT_SEED = 0x5f_a1_75;
 const ACCOUNT_ID_SYNTAX = /^[A-Za-z0-9._-]{1,64}$/;
 
-/**
- * The exchange with everything around the model: keys, faults, limits, log, time. What the control API, the
- * command line and tests do to it goes through here, so that lagging reads and the ledger see it.
- */
+/** The model with keys, faults, limits, log and time. Changes go through here, so that lagging reads see them. */
 export class SimulatedExchange {
   readonly model: ExchangeModel;
   readonly clock: ExchangeClock;
@@ -69,6 +65,8 @@ export class SimulatedExchange {
   readonly limiter: RateLimiter;
   readonly fiat: FiatService;
   readonly front: ExchangeFront;
+  /** As the request log and faults use them. */
+  readonly endpointNames: readonly string[];
   /** Bugs that clients saw as HTTP 500. */
   readonly internalErrors: unknown[] = [];
   /** Added to the wall clock for the Date header and the nonce window. */
@@ -79,7 +77,6 @@ export class SimulatedExchange {
   #keepsHistory = false;
   readonly #dispatcher: Dispatcher;
   readonly #time: SimulatorTime;
-  readonly #endpointNames: readonly string[];
 
   constructor(setup: ExchangeSetup) {
     this.model = setup.model;
@@ -98,10 +95,25 @@ export class SimulatedExchange {
       linkUrl: (token) => `${this.baseUrl}${DEPOSIT_PAGE_PREFIX}${token}`,
     };
     this.#timeline = new Timeline(this.model, this.clock);
-    const parts = this.#endpointParts();
+    const parts: EndpointParts = {
+      model: this.model,
+      revision: this.#timeline.revision,
+      fiat: this.fiat,
+      reads: (accountId, staleMs) => this.#timeline.reads(accountId, staleMs),
+    };
     const endpoints = allEndpoints(parts);
-    this.#endpointNames = [...endpoints.values()].map((endpoint) => endpoint.name);
-    this.#dispatcher = this.#makeDispatcher(endpoints);
+    this.endpointNames = [...endpoints.values()].map((endpoint) => endpoint.name);
+    const readings = () => this.model.readings();
+    const serverTimeMs = () => this.serverTimeMs();
+    this.#dispatcher = new Dispatcher({
+      endpoints,
+      limiter: this.limiter,
+      accounts: this.accounts,
+      readings,
+      serverTimeMs,
+      monotonicMs: this.#time.monotonicMs,
+      onInternalError: (error) => this.internalErrors.push(error),
+    });
     this.front = new ExchangeFront({
       timers: setup.time.timers,
       endpoints,
@@ -112,9 +124,9 @@ export class SimulatedExchange {
       nowMs: () => this.model.nowMs(),
       clockMs: () => this.clock.nowMs(),
       cancelOrder: (accountId, orderId) => this.change((model) => model.cancelOrder(accountId, orderId).ok),
-      serverTimeMs: () => this.serverTimeMs(),
+      serverTimeMs,
       page: (request) => this.change(() => depositPage(parts, request)),
-      readings: () => this.model.readings(),
+      readings,
     });
   }
 
@@ -124,20 +136,12 @@ export class SimulatedExchange {
     this.#fitAges();
   }
 
-  /** Endpoint names as the request log and faults use them. */
-  endpointNames(): readonly string[] {
-    return this.#endpointNames;
-  }
-
   /** What clients take for the present: real time, also while exchange time runs otherwise. */
   serverTimeMs(): number {
     return this.#time.wallMs() + this.serverTimeSkewMs;
   }
 
-  /**
-   * Brings the exchange up to its clock. A clock that runs faster than the exchange can follow loses time
-   * rather than keep everybody waiting.
-   */
+  /** Brings the exchange up to its clock. A clock that is too fast for it loses time: nobody is kept waiting. */
   catchUp(): void {
     const { monotonicMs } = this.#time;
     const startMs = monotonicMs();
@@ -217,28 +221,6 @@ export class SimulatedExchange {
     return access;
   }
 
-  #endpointParts(): EndpointParts {
-    return {
-      model: this.model,
-      revision: this.#timeline.revision,
-      fiat: this.fiat,
-      reads: (accountId, staleMs) => this.#timeline.reads(accountId, staleMs),
-    };
-  }
-
-  #makeDispatcher(endpoints: EndpointMap): Dispatcher {
-    return new Dispatcher({
-      endpoints,
-      limiter: this.limiter,
-      findKey: (apiKey) => this.accounts.findKey(apiKey),
-      accessOf: (accountId) => this.accounts.access(accountId),
-      readings: () => this.model.readings(),
-      serverTimeMs: () => this.serverTimeMs(),
-      monotonicMs: this.#time.monotonicMs,
-      onInternalError: (error) => this.internalErrors.push(error),
-    });
-  }
-
   #dispatch(request: IncomingRequest, staleMs: number): Dispatched {
     try {
       this.catchUp();
@@ -254,16 +236,15 @@ export class SimulatedExchange {
 
   /** Requests that may change something stand in the ledger too, behind what they did. */
   #recordCommand(request: IncomingRequest, { accountId, nonce, reply, params }: Dispatched): void {
-    const clientOrderId = params?.['client_order_id'] ?? params?.['clientOrderId'];
-    const details: Record<string, LedgerDetail> = {
+    const clientOrderId = clientOrderIdOf(params);
+    this.model.recordRequest(accountId ?? null, {
       path: request.path,
       nonce: nonce ?? null,
       status: reply.status,
       code: reply.error?.code ?? null,
       message: reply.error?.message ?? null,
-    };
-    if (typeof clientOrderId === 'string') details['clientOrderId'] = clientOrderId;
-    this.model.recordRequest(accountId ?? null, details);
+      ...(clientOrderId === undefined ? {} : { clientOrderId }),
+    });
     this.#timeline.remember();
   }
 
@@ -274,5 +255,3 @@ export class SimulatedExchange {
     this.#timeline.setAges([this.model.readings().readLagMs, ...ages].filter((ageMs) => ageMs > 0));
   }
 }
-
-type EndpointMap = ReturnType<typeof allEndpoints>;

@@ -13,15 +13,12 @@ interface PastState {
   readonly accounts: ReadonlyMap<string, AccountReads>;
 }
 
-/** While reads lag, a leap of the clock is taken in so many steps per (shortest) lag, each of them remembered. */
+/** While reads lag, every leap of the clock is remembered in so many steps per shortest lag. */
 const STEPS_PER_LAG = 8;
-/** Far behind, the exchange follows its clock in leaps of so much, between which it may stop. */
+/** An exchange far behind its clock follows in leaps, and may stop between them. */
 const LEAP_MS = 10_000;
 
-/**
- * Ties the model to the clock, and remembers the past as far as reads have to show it. Nothing is remembered
- * while no read lags: then the present costs nothing extra.
- */
+/** Ties the model to the clock, and remembers the past while and as far as reads lag. */
 export class Timeline {
   readonly #model: ExchangeModel;
   readonly #clock: ExchangeClock;
@@ -36,7 +33,7 @@ export class Timeline {
     this.revision = new Revision(model);
   }
 
-  /** How old the states are that reads must be able to show; the past starts when there is first such an age. */
+  /** How old the states are that reads must show. The past starts with the first of them. */
   setAges(agesMs: readonly number[]): void {
     this.catchUp();
     const horizonMs = Math.max(0, ...agesMs);
@@ -148,10 +145,7 @@ function kept(reads: AccountReads): AccountReads {
   };
 }
 
-/**
- * A number that rises whenever something happened that a read could show: an entry in the ledger, or another
- * price. Interest that only grows with time is the one thing that it does not see.
- */
+/** A number that rises with everything that a read could show, except interest: that grows with time alone. */
 export class Revision {
   readonly #model: ExchangeModel;
   #revision = 0;

@@ -37,10 +37,7 @@ export function makeApiKey(accountId: string, apiKey: string, apiSecret: string)
   return { accountId, apiKey, secret: createSecretKey(apiSecret, 'utf8') };
 }
 
-/**
- * Checks the three headers and the two body fields of specification 5, in the order in which a server can:
- * the signature is verified before a byte of the body is interpreted.
- */
+/** Specification 5. The signature is verified before a byte of the body is interpreted. */
 export function authenticate(
   request: SignedRequest,
   findKey: (apiKey: string) => ApiKey | undefined,

@@ -35,10 +35,7 @@ export function dropField(text: string, random: Random, name?: string): string {
   });
 }
 
-/**
- * Breaks one record that chance chooses or, with `market`, those of that market, in one of the ways a faulty server
- * would.
- */
+/** Breaks one record that chance chooses or, with `market`, those of that market. */
 export function breakOneRecord(text: string, random: Random, market?: string): string {
   if (market !== undefined) {
     return damageRecords(text, (record) =>

@@ -1,13 +1,9 @@
+import type { AccountDirectory, KeyPermission } from '../accounts.ts';
 import type { Readings } from '../model/readings.ts';
-import { type ApiKey, authenticate, type RequestParams, type SignedRequest } from './authenticate.ts';
+import { authenticate, type RequestParams, type SignedRequest } from './authenticate.ts';
 import { NonceCheck } from './nonce-check.ts';
 import type { RateLimiter } from './rate-limit.ts';
 import { apiError, gatewayReply, PUBLIC_PREFIX, permissionError, privateError, type Reply } from './reply.ts';
-
-/** What a key needs support to have enabled, or its owner to have granted. */
-export type KeyPermission = 'creditLine' | 'fiatDeposit' | 'trading';
-
-export type KeyPermissions = Readonly<Record<KeyPermission, boolean>>;
 
 export interface EndpointRequest {
   /** Empty for public endpoints. */
@@ -55,12 +51,7 @@ export interface Dispatched {
 export interface DispatchParts {
   readonly endpoints: ReadonlyMap<string, ServedEndpoint>;
   readonly limiter: RateLimiter;
-  readonly findKey: (apiKey: string) => ApiKey | undefined;
-  /** `nonceRule` `null`: as the reading says. */
-  readonly accessOf: (accountId: string) => {
-    readonly permissions: KeyPermissions;
-    readonly nonceRule: Readings['nonceRule'] | null;
-  };
+  readonly accounts: AccountDirectory;
   readonly readings: () => Readings;
   /** Server time that nonces are compared with, Unix milliseconds. */
   readonly serverTimeMs: () => number;
@@ -106,13 +97,13 @@ export class Dispatcher {
   }
 
   #dispatchPrivate(endpoint: ServedEndpoint, request: IncomingRequest, staleMs: number): Dispatched {
-    const { findKey, accessOf, readings, serverTimeMs } = this.#parts;
+    const { accounts, readings, serverTimeMs } = this.#parts;
     const { nonceType, nonceRule, permissionRefusal } = readings();
-    const authentication = authenticate(request, findKey, nonceType);
+    const authentication = authenticate(request, (apiKey) => accounts.findKey(apiKey), nonceType);
     if (authentication.kind === 'refused') return authentication;
     const { accountId, apiKey, nonce, params } = authentication;
     const known = { accountId, nonce, params, isCommand: endpoint.isCommand === true };
-    const access = accessOf(accountId);
+    const access = accounts.access(accountId);
     const nonceRefusal = this.#nonces.use(access.nonceRule ?? nonceRule, {
       apiKey,
       nonce,
@@ -140,4 +131,10 @@ function unreadable(request: IncomingRequest): Dispatched | undefined {
   if (request.oversized) return { reply: privateError(413, 0, 'Request body is too large.') };
   if (request.contentType !== undefined && JSON_TYPE.test(request.contentType)) return undefined;
   return { reply: privateError(415, 0, 'Content-Type must be application/json.') };
+}
+
+/** Newer requests of the live service spell the field `clientOrderId`. */
+export function clientOrderIdOf(params: RequestParams = {}): string | undefined {
+  const id = params['client_order_id'] ?? params['clientOrderId'];
+  return typeof id === 'string' ? id : undefined;
 }

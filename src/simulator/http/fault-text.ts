@@ -6,10 +6,7 @@ const { effect: _effect, target: TARGET, ...OUTER } = FAULT.shape;
 /** Values that stay text even when they look like a number or a boolean. */
 const TEXT_KEYS = new Set(['endpoint', 'account', 'field', 'message', 'connection', 'at', 'body']);
 
-/**
- * A fault as one writes it on a command line: `kind,key=value,...`, for example
- * `lostReply,endpoint=stopLimit,probability=0.2,count=3`. The result still has to be validated.
- */
+/** A fault of the command line, still to be validated: `lostReply,endpoint=stopLimit,probability=0.2,count=3`. */
 export function parseFaultText(text: string): unknown {
   const { kind, settings } = settingsOf(text, 'fault', FAULT_KINDS);
   const effect: Record<string, unknown> = { kind };

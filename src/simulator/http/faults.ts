@@ -1,10 +1,7 @@
 import { z } from 'zod';
 import { milliseconds, unixMilliseconds } from '../schemas.ts';
 
-/**
- * Everything that can go wrong between a client and the exchange, on demand. A fault says what goes wrong, for
- * which requests, how often and with which probability; the same seed and the same requests give the same faults.
- */
+/** What goes wrong on demand, for which requests and when. Same seed and same requests: same faults. */
 
 const LOST_CONNECTION = z.enum(['reset', 'hang']);
 const REFUSED_COMMANDS = z.enum(['orders', 'openingOrders', 'reduceOnlyOrders', 'cancels']);

@@ -2,7 +2,7 @@ import type { Timers } from '../../core/ports/clock.ts';
 import type { Readings } from '../model/readings.ts';
 import { parsedObject } from './authenticate.ts';
 import { Delays } from './delays.ts';
-import type { Dispatched, IncomingRequest, ServedEndpoint } from './dispatch.ts';
+import { clientOrderIdOf, type Dispatched, type IncomingRequest, type ServedEndpoint } from './dispatch.ts';
 import { damagedBody, type FaultPlan, faultReply, isApplied, NO_FAULTS, planOf } from './fault-plan.ts';
 import type { FaultBook, LostConnection } from './faults.ts';
 import { apiError, type Reply } from './reply.ts';
@@ -281,7 +281,6 @@ function outcomeOf(reply: Reply): RequestOutcome {
 
 /** What the log keeps of a dispatched request: never its body. */
 function learned({ reply, accountId, nonce, params }: Dispatched) {
-  const clientOrderId = params?.['client_order_id'] ?? params?.['clientOrderId'];
   return {
     ...(accountId === undefined ? {} : { account: accountId }),
     nonce: nonce ?? null,
@@ -289,6 +288,6 @@ function learned({ reply, accountId, nonce, params }: Dispatched) {
     code: reply.error?.code ?? null,
     message: reply.error?.message ?? null,
     fields: reply.error?.fields ?? null,
-    clientOrderId: typeof clientOrderId === 'string' ? clientOrderId : null,
+    clientOrderId: clientOrderIdOf(params) ?? null,
   };
 }

@@ -1,10 +1,7 @@
 import type { Readings } from '../model/readings.ts';
 import { privateError, type Reply } from './reply.ts';
 
-/**
- * `unique`: a nonce may not repeat (specification 5). `increasing`: it must also be larger than every
- * earlier nonce of the key, as the live service demands.
- */
+/** `unique`: of specification 5. `increasing`: larger than all earlier ones of the key, as the live service demands. */
 type NonceRule = Readings['nonceRule'];
 
 /** Half width of the window that `nonceWindow: true` opens around the server's time. */

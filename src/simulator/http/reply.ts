@@ -1,11 +1,8 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 
-/**
- * What goes back over the wire. A reply is finished text, so that faults can damage it and a cache can keep it;
- * what the request log wants to know of it travels beside the text.
- */
-export type ContentEncoding = 'gzip' | 'br';
+type ContentEncoding = 'gzip' | 'br';
 
+/** A reply is finished text: faults can damage it, and a cache can keep it. */
 export interface Reply {
   readonly status: number;
   readonly body: string;
@@ -53,7 +50,7 @@ export function success(value: unknown): Reply {
   return { status: 200, body: JSON.stringify(value) };
 }
 
-/** Error body of private endpoints (specification 7): code, message, errors. `empties`: an empty `errors` as {} or []. */
+/** Error body of private endpoints (specification 7). `empties`: whether empty `errors` are {} or []. */
 export function privateError(
   status: number,
   code: number,

@@ -164,10 +164,7 @@ function closePart(world: ExchangeState, position: Position): void {
   closeAtMark(world, position, { kind: 'liquidation', amount, feeRate: liquidationFee });
 }
 
-/**
- * A negative money balance is a borrow against the other collateral: sells as much of that, at mark and with
- * the liquidation fee, as repays it. False when there is nothing to repay or nothing to sell.
- */
+/** Repays a negative money balance from the other collateral, sold at mark. False when there was nothing to do. */
 function repayBorrow(world: ExchangeState, account: Account): boolean {
   const money = world.config.referenceAsset;
   const book = collateralBook(account);

@@ -164,9 +164,8 @@ export function drainPerMs(unit: MarginUnit): number {
 }
 
 /**
- * The mark price of the position's market at which equity equals maintenance margin, all else unchanged:
- * `mark - (equity - maintenance) / slope`. Null when no positive price does. Rounded to the price step
- * towards the safe side of the position, so that nothing is liquidated before the price that was shown.
+ * The mark price at which equity equals maintenance margin, all else unchanged: `mark - (equity - maintenance) /
+ * slope`. Null when no positive price does. Rounded to the safe side: nothing is liquidated before the price shown.
  */
 export function liquidationPrice(
   position: Position,
@@ -204,8 +203,8 @@ export function reservedMargin(account: Account): Decimal {
 }
 
 /**
- * What an order has to be secured at: the worst price that it can open a position at. A sell fills at its limit
- * or better, and better is more to secure: at least the best bid, or what the market is at once a stop activates.
+ * The worst price that an order can open a position at. A sell fills at its limit or better, and better is more to
+ * secure: at least the best bid, or the activation price of a stop.
  */
 export function exposurePrice(order: Order): Decimal {
   const { market, side, price, activationPrice } = order;

@@ -52,9 +52,8 @@ const NOTHING_REDUCED = {
 };
 
 /**
- * Applies one fill: first it reduces an opposite position in the same key, what remains opens or grows one.
- * All money of it is one balanced entry: size and cost lie in the position's own book, profit moves to the
- * collateral (or the position's margin) and the fee to the exchange.
+ * Applies one fill: it reduces an opposite position, and what remains opens or grows one. Its money is one balanced
+ * entry: size and cost lie in the position's own book, profit goes to the collateral or margin.
  */
 export function applyFill(world: ExchangeState, fill: PositionFill): void {
   const key = positionKey(fill.market, fill.positionSide);
