@@ -131,7 +131,9 @@ export function assembleExchange(options: SimulatorOptions, time: SimulatorTime)
     logCapacity: options.logCapacity ?? 100_000,
     time,
   });
-  populate(exchange, options.accounts ?? 3);
+  const { accounts = 3 } = options;
+  if (typeof accounts === 'number') openDefaultAccounts(exchange, accounts);
+  else for (const account of accounts) exchange.createAccount(account);
   if (options.walk !== undefined) playWalk(exchange, options.walk, seed);
   if (options.scenario !== undefined) playScenario(exchange, options.scenario, seed);
   if (options.candles !== undefined) playCandles(exchange, options.candles);
@@ -153,10 +155,10 @@ function modelConfig(options: SimulatorOptions, seed: number, startMs: number): 
   const readings = changeReadings(DEFAULT_READINGS, options.readings ?? {});
   if (!readings.ok) throw new SimulatorError('invalid-reading', readings.errors.join('; '));
   const config = defaultConfig(seed, startMs, { ...options.config, readings: readings.readings });
-  const factor = options.depth === undefined ? undefined : positive(options.depth, 'depth');
-  const priced = options.candles === undefined ? config.markets : startAt(config.markets, options.candles);
-  const markets = factor === undefined ? priced : priced.map((market) => deepened(market, factor));
-  const { ledgerCapacity } = options;
+  const { depth = '1', candles, ledgerCapacity } = options;
+  const factor = positive(depth, 'depth');
+  const priced = candles === undefined ? config.markets : startAt(config.markets, candles);
+  const markets = priced.map((market) => deepened(market, factor));
   return { ...config, markets, ...(ledgerCapacity === undefined ? {} : { ledgerCapacity }) };
 }
 
@@ -172,11 +174,6 @@ function startAt(markets: readonly MarketSpec[], { csv, market }: CandlesPlay): 
 function deepened(market: MarketSpec, factor: Decimal): MarketSpec {
   const amountPerLevel = market.depth.amountPerLevel.times(factor);
   return { ...market, depth: { ...market.depth, amountPerLevel } };
-}
-
-function populate(exchange: SimulatedExchange, accounts: number | readonly SeedAccount[]): void {
-  if (typeof accounts === 'number') openDefaultAccounts(exchange, accounts);
-  else for (const account of accounts) exchange.createAccount(account);
 }
 
 function positive(text: string, what: string): Decimal {

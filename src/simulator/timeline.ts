@@ -72,15 +72,19 @@ export class Timeline {
     const atMs = this.#model.nowMs();
     // One moment keeps its beginning and its end: a look further back than the past reaches shows the beginning.
     if (this.#past.at(-1)?.atMs === atMs && this.#past.at(-2)?.atMs === atMs) this.#past.pop();
-    this.#past.push({ atMs, ...this.#present() });
-    this.#forget(atMs - this.#horizonMs);
+    this.#past.push({ ...this.#present(), atMs });
+    // The newest state that is at least as old as the horizon stays, and all younger ones.
+    const first = this.#past.findLastIndex((past) => past.atMs <= atMs - this.#horizonMs);
+    if (first > 0) this.#past.splice(0, first);
   }
 
   /** Most steps of a quiet market show what the one before showed. */
   #present(): Omit<PastState, 'atMs'> {
     const revision = this.revision.current();
     const last = this.#past.at(-1);
-    if (last?.revision === revision && !hasLoans(last)) return { revision, accounts: last.accounts };
+    // Interest grows with time alone.
+    const grows = (reads: AccountReads): boolean => reads.creditLines().length > 0;
+    if (last?.revision === revision && ![...last.accounts.values()].some(grows)) return last;
     const accounts = this.#model.accountIds().map((id) => [id, kept(presentReads(this.#model, id))] as const);
     return { revision, accounts: new Map(accounts) };
   }
@@ -101,17 +105,6 @@ export class Timeline {
     }
     return presentReads(this.#model, accountId);
   }
-
-  /** Keeps the newest state that is at least as old as the horizon, and all younger ones. */
-  #forget(beforeMs: number): void {
-    const first = this.#past.findLastIndex((past) => past.atMs <= beforeMs);
-    if (first > 0) this.#past.splice(0, first);
-  }
-}
-
-/** Interest grows with time alone. */
-function hasLoans({ accounts }: PastState): boolean {
-  return [...accounts.values()].some((reads) => reads.creditLines().length > 0);
 }
 
 function presentReads(model: ExchangeModel, id: string) {

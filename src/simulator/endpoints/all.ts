@@ -1,20 +1,13 @@
 import { formatDecimal } from '../../core/quantities/decimal.ts';
 import type { ServedEndpoint } from '../http/dispatch.ts';
-import { success } from '../http/reply.ts';
+import { emptyBody, success } from '../http/reply.ts';
 import { ORDER_CLASS, type OrderClass } from '../model/types.ts';
 import { creditLineEndpoint } from './credit-line.ts';
 import { fiatDepositEndpoint } from './fiat-deposit.ts';
 import { openPositionsEndpoint } from './open-positions.ts';
 import { orderHistoryEndpoint } from './order-history.ts';
 import { ParamReader } from './params.ts';
-import {
-  commandReply,
-  type EndpointParts,
-  emptyResult,
-  invalidParams,
-  optionalMarket,
-  rejected,
-} from './parts.ts';
+import { commandReply, type EndpointParts, invalidParams, optionalMarket, rejected } from './parts.ts';
 import { stopLimitEndpoint } from './stop-limit.ts';
 import { transferHistoryEndpoint } from './transfer-history.ts';
 
@@ -36,13 +29,11 @@ export function allEndpoints(parts: EndpointParts): ReadonlyMap<string, ServedEn
   return new Map(endpoints.map((endpoint) => [endpoint.path, endpoint]));
 }
 
-const PONG = success(['pong']);
-
 /** Specification 1: the liveness check. */
 const PING: ServedEndpoint = {
   name: 'ping',
   path: '/api/v4/public/ping',
-  handle: () => PONG,
+  handle: () => success(['pong']),
 };
 
 /** The asset status listing. Specification 2.7 names it and does not show its shape. */
@@ -117,7 +108,7 @@ function mainBalanceEndpoint({ model, reads }: EndpointParts): ServedEndpoint {
     path: '/api/v4/main-account/balance',
     handle: ({ accountId, staleMs }) => {
       const balances = Object.entries(reads(accountId, staleMs).mainBalance());
-      if (balances.length === 0) return success(emptyResult(model));
+      if (balances.length === 0) return success(emptyBody(model.readings().emptyResult));
       const entries = balances.map(([ticker, amount]) => [ticker, { main_balance: formatDecimal(amount) }]);
       return success(Object.fromEntries(entries));
     },

@@ -1,4 +1,4 @@
-import { emptyBody, type FieldErrors, privateError, type Reply } from '../http/reply.ts';
+import { type FieldErrors, privateError, type Reply } from '../http/reply.ts';
 import type { ExchangeModel } from '../model/exchange-model.ts';
 import type { Rejection } from '../model/types.ts';
 import type { AccountReads, Revision } from '../timeline.ts';
@@ -71,11 +71,6 @@ export function optionalMarket(reader: ParamReader, model: ExchangeModel): strin
     return reader.problem('market', UNKNOWN_MARKET);
   }
   return market;
-}
-
-/** An empty result as the reading spells it. */
-export function emptyResult(model: ExchangeModel): unknown {
-  return emptyBody(model.readings().emptyResult);
 }
 
 /** Unix seconds with a fraction of at most six digits, as times are returned (specification 1, rule 3, and 2.2). */

@@ -1,7 +1,7 @@
 import { breakOneRecord, changeTypes, dropField, malformJson, truncateJson } from './damage.ts';
 import { addOpeningRecord, emptyAll, emptyFields, nullOneRecord, zeroBalances } from './false-data.ts';
 import type { FaultEffect, LostConnection, RetryAfter } from './faults.ts';
-import { apiError, gatewayReply, type Reply } from './reply.ts';
+import { apiError, gatewayReply, type Reply, UNAVAILABLE } from './reply.ts';
 
 type Effect<K extends FaultEffect['kind']> = Extract<FaultEffect, { kind: K }>;
 type ErrorEffect = Effect<'status' | 'gatewayStatus' | 'unavailable' | 'refusal'>;
@@ -76,12 +76,12 @@ function normal(random: () => number): number {
 const STATUS_MESSAGES: Readonly<Record<number, string>> = {
   429: 'Too many requests.',
   500: 'Internal error',
-  503: 'Service is temporarily unavailable',
+  503: UNAVAILABLE,
 };
 
 const UNAVAILABLE_MESSAGES = {
   executed: 'Unknown error: the request may have been executed, check its state.',
-  failed: 'Service is temporarily unavailable',
+  failed: UNAVAILABLE,
   overloaded: 'System is overloaded, try again later.',
 } as const;
 

@@ -30,11 +30,7 @@ export function parseConditionText(text: string): unknown {
   return { kind, ...Object.fromEntries(values) };
 }
 
-function settingsOf(
-  text: string,
-  what: string,
-  kinds: Readonly<Record<string, string>>,
-): { readonly kind: string; readonly settings: readonly (readonly [key: string, value: string])[] } {
+function settingsOf(text: string, what: string, kinds: Readonly<Record<string, string>>) {
   const [kind = '', ...settings] = text.split(',');
   if (!Object.hasOwn(kinds, kind)) {
     const known = Object.keys(kinds).join(', ');

@@ -5,8 +5,8 @@ import { Delays } from './delays.ts';
 import { clientOrderIdOf, type Dispatched, type IncomingRequest, type ServedEndpoint } from './dispatch.ts';
 import { damagedBody, type FaultPlan, faultReply, isApplied, NO_FAULTS, planOf } from './fault-plan.ts';
 import type { FaultBook, LostConnection } from './faults.ts';
-import { apiError, type Reply } from './reply.ts';
-import type { RequestLog, RequestOutcome } from './request-log.ts';
+import { apiError, type Reply, UNAVAILABLE } from './reply.ts';
+import type { RequestLog, RequestOutcome, RequestRecord } from './request-log.ts';
 
 /** The state of one base address as a whole. `down`: connections are reset; `hang`: nothing is answered. */
 export type RegionState =
@@ -86,7 +86,7 @@ export class ExchangeFront {
 
   /** A request has arrived, complete. */
   receive(region: number, request: IncomingRequest, connection: ReplyConnection): void {
-    const exchange = { region, connection, request, faults: [] };
+    const exchange: Exchange = { region, connection, request, faults: [] };
     const state = this.#regions[region]?.state ?? { mode: 'up' };
     switch (state.mode) {
       case 'up':
@@ -94,14 +94,12 @@ export class ExchangeFront {
       case 'slow':
         return this.#delays.after(state.delayMs, () => this.#meetFaults(exchange));
       case 'unavailable':
-        return this.#answerUnseen(
-          exchange,
-          apiError(exchange.request.path, 503, 'Service is temporarily unavailable'),
-          ['region:unavailable'],
-        );
+        exchange.faults = ['region:unavailable'];
+        return this.#answerUnseen(exchange, apiError(request.path, 503, UNAVAILABLE));
       case 'down':
       case 'hang':
-        this.#record(exchange, 'unseen', { faults: [`region:${state.mode}`] });
+        exchange.faults = [`region:${state.mode}`];
+        this.#record(exchange, 'unseen', {});
         return lose(exchange, state.mode === 'down' ? 'reset' : 'hang');
     }
   }
@@ -132,7 +130,7 @@ export class ExchangeFront {
     }
     if (plan.instead !== undefined && !isApplied(plan.instead)) {
       const reply = faultReply(plan.instead, exchange.request.path, this.#parts.serverTimeMs());
-      return this.#answerUnseen(exchange, reply, exchange.faults);
+      return this.#answerUnseen(exchange, reply);
     }
     const lateMs = plan.lost === undefined ? 0 : this.#parts.readings().lateArrivalMs;
     if (plan.late !== undefined || lateMs > 0) return this.#applyLate(exchange, plan, lateMs);
@@ -153,11 +151,8 @@ export class ExchangeFront {
   #complete(exchange: Exchange, staleMs: number, seq: number): void {
     const handledAtMs = this.#parts.nowMs();
     const dispatched = this.#parts.dispatch(exchange.request, staleMs);
-    this.#parts.log.update(seq, {
-      handledAtMs,
-      outcome: outcomeOf(dispatched.reply),
-      ...learned(dispatched),
-    });
+    const outcome = outcomeOf(dispatched.reply);
+    this.#parts.log.update(seq, { handledAtMs, outcome, ...learned(dispatched) });
   }
 
   #process(exchange: Exchange, plan: FaultPlan): void {
@@ -168,11 +163,8 @@ export class ExchangeFront {
         : faultReply(plan.instead, exchange.request.path, this.#parts.serverTimeMs());
     const body = plan.damages.length === 0 ? reply.body : this.#damaged(reply, plan, dispatched);
     const delivered = plan.lost === undefined && !plan.cutBody && body === reply.body;
-    this.#record(exchange, outcomeOf(dispatched.reply), {
-      dispatched,
-      delivered,
-      status: reply.status,
-    });
+    const { status } = reply;
+    this.#record(exchange, outcomeOf(dispatched.reply), { ...learned(dispatched), delivered, status });
     if (plan.lost !== undefined) return lose(exchange, plan.lost);
     const encoding = plan.encoding === undefined ? {} : { encoding: plan.encoding };
     const finish = () => this.#send(exchange, { ...reply, body, ...encoding }, plan.cutBody);
@@ -199,8 +191,8 @@ export class ExchangeFront {
     return { ...reply, body: JSON.stringify({ ...order, status }) };
   }
 
-  #answerUnseen(exchange: Exchange, reply: Reply, faults: readonly string[]): void {
-    this.#record(exchange, 'unseen', { faults, status: reply.status, delivered: true });
+  #answerUnseen(exchange: Exchange, reply: Reply): void {
+    this.#record(exchange, 'unseen', { status: reply.status, delivered: true });
     this.#send(exchange, reply, false);
   }
 
@@ -219,16 +211,7 @@ export class ExchangeFront {
     return this.#date;
   }
 
-  #record(
-    exchange: Exchange,
-    outcome: RequestOutcome,
-    more: {
-      readonly dispatched?: Dispatched;
-      readonly delivered?: boolean;
-      readonly status?: number;
-      readonly faults?: readonly string[];
-    },
-  ): number {
+  #record(exchange: Exchange, outcome: RequestOutcome, known: Partial<RequestRecord>): number {
     const { request } = exchange;
     const seen = outcome === 'served' || outcome === 'refused';
     const nowMs = this.#parts.nowMs();
@@ -247,10 +230,10 @@ export class ExchangeFront {
       message: null,
       fields: null,
       clientOrderId: null,
-      ...(more.dispatched === undefined ? {} : learned(more.dispatched)),
-      status: more.status ?? null,
-      faults: more.faults ?? exchange.faults,
-      delivered: more.delivered ?? false,
+      status: null,
+      faults: exchange.faults,
+      delivered: false,
+      ...known,
     });
   }
 

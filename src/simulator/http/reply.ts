@@ -46,6 +46,8 @@ const COMPRESS: Readonly<Record<ContentEncoding, (body: Buffer) => Buffer>> = {
 /** Parameter name to what is wrong with it (specification 7). */
 export type FieldErrors = Readonly<Record<string, readonly string[]>>;
 
+export const UNAVAILABLE = 'Service is temporarily unavailable';
+
 export function success(value: unknown): Reply {
   return { status: 200, body: JSON.stringify(value) };
 }

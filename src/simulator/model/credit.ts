@@ -106,25 +106,19 @@ export function grantLoan(world: ExchangeState, account: Account, request: OpenL
 }
 
 function createLoan(world: ExchangeState, account: Account, request: OpenLoan): Loan {
-  const { asset, collateralAsset, amount } = request;
+  const { collateralAmount: _pledged, ...terms } = request;
   const loan: Loan = {
     loanId: world.nextLoanId,
     account,
-    asset,
-    collateralAsset,
-    amount,
+    ...DEFAULT_TERMS,
+    ...terms,
     fundingCarried: ZERO,
     accrualFromMs: world.nowMs,
-    fundingPerDay: request.fundingPerDay ?? DEFAULT_TERMS.fundingPerDay,
-    initialLtv: request.initialLtv ?? DEFAULT_TERMS.initialLtv,
-    marginCallLtv: request.marginCallLtv ?? DEFAULT_TERMS.marginCallLtv,
-    liquidationLtv: request.liquidationLtv ?? DEFAULT_TERMS.liquidationLtv,
     createdMs: world.nowMs,
     state: null,
-    open: true,
     generation: 0,
     deadlineMs: 0,
-    isLive: () => loan.open,
+    isLive: () => account.loans.has(loan.loanId),
     check: () => checkLoan(world, loan),
   };
   return loan;
@@ -216,13 +210,7 @@ function liquidateLoan(world: ExchangeState, loan: Loan): void {
     ],
     'LTV at or above the liquidation LTV',
   );
-  closeLoan(loan);
-}
-
-function closeLoan(loan: Loan): void {
-  loan.open = false;
-  loan.state = null;
-  loan.account.loans.delete(loan.loanId);
+  account.loans.delete(loan.loanId);
 }
 
 /** Pays the funding first, then the loan; overpaying is cut to the debt. */
@@ -244,7 +232,7 @@ export function repay(world: ExchangeState, loan: Loan, offered: Decimal): Lent<
     ...transfer(main, BOOKS.lending, loan.asset, principal),
     ...(closes ? transfer(pledgeBook(loan), main, loan.collateralAsset, collateralOf(world, loan)) : []),
   ]);
-  if (closes) closeLoan(loan);
+  if (closes) loan.account.loans.delete(loan.loanId);
   world.dirtyUnits.add(loan);
   return { ok: true, loan: closes ? null : creditLineView(world, loan) };
 }

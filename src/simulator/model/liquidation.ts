@@ -29,7 +29,6 @@ import {
   collateralBook,
   type ExchangeState,
   type MarginUnit,
-  type Market,
   MONEY_PLACES,
   type Position,
   record,
@@ -76,25 +75,25 @@ function checkUnit(world: ExchangeState, unit: MarginUnit): readonly Threshold[]
   const called = sums.equity.lte(sums.maintenance.times(world.config.liquidation.marginCallRatio));
   if (called && unit.state === null) changeState(world, unit, 'margin_call', sums);
   if (!called && unit.state === 'margin_call') changeState(world, unit, null, sums);
-  return thresholds(world, unit, sums);
+  const from = distances(world, unit, sums);
+  const callRatio = world.config.liquidation.marginCallRatio;
+  return unit.state === 'margin_call' ? [from(ONE, 1), from(callRatio, -1)] : [from(callRatio, 1)];
 }
 
-/** How far a change of judgement is: the worse one always, the better one while called. */
-function thresholds(world: ExchangeState, unit: MarginUnit, sums: MarginSums): readonly Threshold[] {
-  const slopes = marketSlopes(world, unit);
-  const drain = drainPerMs(unit);
-  const against = (ratio: Decimal, direction: 1 | -1): Threshold => ({
-    slack: toNumber(sums.equity.minus(sums.maintenance.times(ratio))) * direction,
-    slopes: new Map(
-      [...slopes].map(([market, slope]): [Market, number] => [
-        market,
-        toNumber(slope.equity.minus(slope.maintenance.times(ratio))) * direction,
-      ]),
-    ),
-    drainPerMs: drain * direction,
-  });
-  const callRatio = world.config.liquidation.marginCallRatio;
-  return unit.state === 'margin_call' ? [against(ONE, 1), against(callRatio, -1)] : [against(callRatio, 1)];
+/** How far equity is from a multiple of the maintenance margin: above it (1) or below it (-1). */
+type Distance = (ratio: Decimal, direction: 1 | -1) => Threshold;
+
+function distances(world: ExchangeState, unit: MarginUnit, sums: MarginSums): Distance {
+  const slopes = [...marketSlopes(world, unit)];
+  return (ratio, direction) => {
+    const surplus = ({ equity, maintenance }: MarginSums): number =>
+      toNumber(equity.minus(maintenance.times(ratio))) * direction;
+    return {
+      slack: surplus(sums),
+      slopes: new Map(slopes.map(([market, slope]) => [market, surplus(slope)])),
+      drainPerMs: drainPerMs(unit) * direction,
+    };
+  };
 }
 
 function changeState(
@@ -221,9 +220,5 @@ function settleWithoutPositions(world: ExchangeState, unit: MarginUnit): readonl
     changeState(world, unit, null, marginSums(world, unit), 'nothing left open');
   if (unit.state === 'margin_call') changeState(world, unit, null, sums);
   if (!world.ledger.balance(book, money).lt(ZERO)) return [];
-  const slopes = [...marketSlopes(world, unit)].map(([market, slope]): [Market, number] => [
-    market,
-    toNumber(slope.equity),
-  ]);
-  return [{ slack: toNumber(sums.equity), slopes: new Map(slopes), drainPerMs: 0 }];
+  return [distances(world, unit, sums)(ZERO, 1)];
 }

@@ -109,6 +109,7 @@ export function unitPositions(unit: MarginUnit): readonly Position[] {
   return unit.position === null ? [...unit.account.positions.values()] : [unit.position];
 }
 
+/** Of a unit; or d(equity) / d(mark) and d(maintenance) / d(mark) in one of its markets. */
 export interface MarginSums {
   readonly equity: Decimal;
   readonly maintenance: Decimal;
@@ -128,14 +129,8 @@ export function maintenanceOf(position: Position): Decimal {
   return position.size.times(position.market.mark).times(position.market.spec.maintenanceMargin);
 }
 
-/** d(equity) / d(mark) and d(maintenance) / d(mark) of a unit, per market. */
-export interface MarketSlopes {
-  readonly equity: Decimal;
-  readonly maintenance: Decimal;
-}
-
-export function marketSlopes(world: ExchangeState, unit: MarginUnit): ReadonlyMap<Market, MarketSlopes> {
-  const slopes = new Map<Market, MarketSlopes>();
+export function marketSlopes(world: ExchangeState, unit: MarginUnit): ReadonlyMap<Market, MarginSums> {
+  const slopes = new Map<Market, MarginSums>();
   const add = (market: Market, equity: Decimal, maintenance: Decimal): void => {
     const known = slopes.get(market);
     slopes.set(market, {
@@ -170,7 +165,7 @@ export function drainPerMs(unit: MarginUnit): number {
 export function liquidationPrice(
   position: Position,
   sums: MarginSums,
-  slopes: ReadonlyMap<Market, MarketSlopes>,
+  slopes: ReadonlyMap<Market, MarginSums>,
 ): Decimal | null {
   const { market } = position;
   const known = slopes.get(market);

@@ -18,8 +18,7 @@ import { CODES, reject, worded } from './rejection.ts';
 import { type Account, type ExchangeState, isOpen, type Market, type Order, record } from './state.ts';
 import type {
   CollateralOrder,
-  OrderView,
-  Outcome,
+  OrderOutcome,
   PositionLeg,
   Rejection,
   Side,
@@ -27,8 +26,6 @@ import type {
 } from './types.ts';
 
 const CLIENT_ORDER_ID = /^[A-Za-z0-9._-]+$/;
-
-type Placed = Outcome<{ readonly order: OrderView }>;
 
 /** An order that an account asks for in a market that takes orders. */
 interface Placement {
@@ -39,7 +36,11 @@ interface Placement {
 }
 
 /** Specification 4.4; a plain order where the request has no activation price. */
-export function placeCollateral(world: ExchangeState, account: Account, request: CollateralOrder): Placed {
+export function placeCollateral(
+  world: ExchangeState,
+  account: Account,
+  request: CollateralOrder,
+): OrderOutcome {
   const market = world.markets.get(request.market);
   if (market?.status !== 'open' || market.spec.quote !== world.config.referenceAsset) {
     return refuse(world, account, request, reject(CODES.market, 'market', 'Market is not available'));
@@ -227,7 +228,7 @@ function pendingValue(account: Account): Decimal {
   return value;
 }
 
-export function placeSpot(world: ExchangeState, account: Account, request: SpotOrderRequest): Placed {
+export function placeSpot(world: ExchangeState, account: Account, request: SpotOrderRequest): OrderOutcome {
   const market = world.markets.get(request.market);
   if (market?.spec.kind !== 'spot' || market.status !== 'open')
     return refuse(world, account, request, reject(CODES.market, 'market', 'Market is not available'));

@@ -110,7 +110,6 @@ export interface Loan extends RiskUnit {
   readonly liquidationLtv: Decimal;
   readonly createdMs: number;
   state: LiquidationStage | null;
-  open: boolean;
 }
 
 export interface Account {

@@ -85,11 +85,7 @@ function tpslView({ takeProfit, stopLoss }: Position) {
   };
 }
 
-export function walletView(
-  world: ExchangeState,
-  account: Account,
-  wallet: WalletName,
-): Record<string, Decimal> {
+export function walletView(world: ExchangeState, account: Account, wallet: WalletName) {
   return Object.fromEntries(world.ledger.balances(`${wallet}:${account.id}`));
 }
 
