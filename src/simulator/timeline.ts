@@ -1,4 +1,4 @@
-import { Revision } from './endpoints/revision.ts';
+import type { Decimal } from '../core/quantities/decimal.ts';
 import type { ExchangeClock } from './exchange-clock.ts';
 import type { ExchangeModel } from './model/exchange-model.ts';
 
@@ -13,19 +13,16 @@ interface PastState {
   readonly accounts: ReadonlyMap<string, AccountReads>;
 }
 
-/** While reads lag, a leap of the clock is taken in so many steps per (shortest) lag, each of them remembered. */
+/** While reads lag, every leap of the clock is remembered in so many steps per shortest lag. */
 const STEPS_PER_LAG = 8;
-/** Far behind, the exchange follows its clock in leaps of so much, between which it may stop. */
+/** An exchange far behind its clock follows in leaps, and may stop between them. */
 const LEAP_MS = 10_000;
 
-/**
- * Ties the model to the clock, and remembers the past as far as reads have to show it. Nothing is remembered
- * while no read lags: then the present costs nothing extra.
- */
+/** Ties the model to the clock, and remembers the past while and as far as reads lag. */
 export class Timeline {
   readonly #model: ExchangeModel;
   readonly #clock: ExchangeClock;
-  readonly #revision: Revision;
+  readonly revision: Revision;
   #horizonMs = 0;
   #stepMs = 1;
   #past: PastState[] = [];
@@ -33,10 +30,10 @@ export class Timeline {
   constructor(model: ExchangeModel, clock: ExchangeClock) {
     this.#model = model;
     this.#clock = clock;
-    this.#revision = new Revision(model);
+    this.revision = new Revision(model);
   }
 
-  /** How old the states are that reads must be able to show; the past starts when there is first such an age. */
+  /** How old the states are that reads must show. The past starts with the first of them. */
   setAges(agesMs: readonly number[]): void {
     this.catchUp();
     const horizonMs = Math.max(0, ...agesMs);
@@ -66,7 +63,7 @@ export class Timeline {
 
   /** To be called after everything that changes what reads show. */
   remember(): void {
-    this.#revision.touch();
+    this.revision.touch();
     this.#remember();
   }
 
@@ -75,15 +72,19 @@ export class Timeline {
     const atMs = this.#model.nowMs();
     // One moment keeps its beginning and its end: a look further back than the past reaches shows the beginning.
     if (this.#past.at(-1)?.atMs === atMs && this.#past.at(-2)?.atMs === atMs) this.#past.pop();
-    this.#past.push({ atMs, ...this.#present() });
-    this.#forget(atMs - this.#horizonMs);
+    this.#past.push({ ...this.#present(), atMs });
+    // The newest state that is at least as old as the horizon stays, and all younger ones.
+    const first = this.#past.findLastIndex((past) => past.atMs <= atMs - this.#horizonMs);
+    if (first > 0) this.#past.splice(0, first);
   }
 
   /** Most steps of a quiet market show what the one before showed. */
   #present(): Omit<PastState, 'atMs'> {
-    const revision = this.#revision.current();
+    const revision = this.revision.current();
     const last = this.#past.at(-1);
-    if (last?.revision === revision && !hasLoans(last)) return { revision, accounts: last.accounts };
+    // Interest grows with time alone.
+    const grows = (reads: AccountReads): boolean => reads.creditLines().length > 0;
+    if (last?.revision === revision && ![...last.accounts.values()].some(grows)) return last;
     const accounts = this.#model.accountIds().map((id) => [id, kept(presentReads(this.#model, id))] as const);
     return { revision, accounts: new Map(accounts) };
   }
@@ -104,17 +105,6 @@ export class Timeline {
     }
     return presentReads(this.#model, accountId);
   }
-
-  /** Keeps the newest state that is at least as old as the horizon, and all younger ones. */
-  #forget(beforeMs: number): void {
-    const first = this.#past.findLastIndex((past) => past.atMs <= beforeMs);
-    if (first > 0) this.#past.splice(0, first);
-  }
-}
-
-/** Interest grows with time alone. */
-function hasLoans({ accounts }: PastState): boolean {
-  return [...accounts.values()].some((reads) => reads.creditLines().length > 0);
 }
 
 function presentReads(model: ExchangeModel, id: string) {
@@ -146,4 +136,39 @@ function kept(reads: AccountReads): AccountReads {
     mainBalance: () => balance,
     transfers: () => transfers,
   };
+}
+
+/** A number that rises with everything that a read could show, except interest: that grows with time alone. */
+export class Revision {
+  readonly #model: ExchangeModel;
+  #revision = 0;
+  #seq = 0;
+  #seenMs = Number.NaN;
+  #prices: readonly Decimal[] = [];
+
+  constructor(model: ExchangeModel) {
+    this.#model = model;
+  }
+
+  /** Something changed that neither the ledger nor the prices show, such as a setting. */
+  touch(): void {
+    this.#revision += 1;
+  }
+
+  current(): number {
+    const entries = this.#model.ledger({ afterSeq: this.#seq });
+    const nowMs = this.#model.nowMs();
+    // Prices change with time, or by hand, which the ledger shows.
+    if (entries.length === 0 && nowMs === this.#seenMs) return this.#revision;
+    this.#seenMs = nowMs;
+    this.#seq = entries.at(-1)?.seq ?? this.#seq;
+    const prices = this.#model.markets().flatMap((market) => [market.last, market.mark]);
+    if (entries.length > 0 || !equal(prices, this.#prices)) this.#revision += 1;
+    this.#prices = prices;
+    return this.#revision;
+  }
+}
+
+function equal(prices: readonly Decimal[], others: readonly Decimal[]): boolean {
+  return prices.length === others.length && prices.every((price, index) => others[index]?.eq(price));
 }

@@ -1,20 +1,13 @@
 import { formatDecimal } from '../../core/quantities/decimal.ts';
 import type { ServedEndpoint } from '../http/dispatch.ts';
-import { success } from '../http/reply.ts';
+import { emptyBody, success } from '../http/reply.ts';
 import { ORDER_CLASS, type OrderClass } from '../model/types.ts';
 import { creditLineEndpoint } from './credit-line.ts';
 import { fiatDepositEndpoint } from './fiat-deposit.ts';
 import { openPositionsEndpoint } from './open-positions.ts';
 import { orderHistoryEndpoint } from './order-history.ts';
 import { ParamReader } from './params.ts';
-import {
-  commandReply,
-  type EndpointParts,
-  emptyResult,
-  invalidParams,
-  optionalMarket,
-  rejected,
-} from './parts.ts';
+import { commandReply, type EndpointParts, invalidParams, optionalMarket, rejected } from './parts.ts';
 import { stopLimitEndpoint } from './stop-limit.ts';
 import { transferHistoryEndpoint } from './transfer-history.ts';
 
@@ -36,21 +29,17 @@ export function allEndpoints(parts: EndpointParts): ReadonlyMap<string, ServedEn
   return new Map(endpoints.map((endpoint) => [endpoint.path, endpoint]));
 }
 
-const PONG = success(['pong']);
-
 /** Specification 1: the liveness check. */
 const PING: ServedEndpoint = {
   name: 'ping',
-  httpMethod: 'GET',
   path: '/api/v4/public/ping',
-  handle: () => PONG,
+  handle: () => success(['pong']),
 };
 
 /** The asset status listing. Specification 2.7 names it and does not show its shape. */
 function assetsEndpoint({ model }: EndpointParts): ServedEndpoint {
   return {
     name: 'assets',
-    httpMethod: 'GET',
     path: '/api/v4/public/assets',
     handle: () => {
       const records = model.assets().map((asset) => [
@@ -74,7 +63,6 @@ function assetsEndpoint({ model }: EndpointParts): ServedEndpoint {
 function cancelAllEndpoint({ model }: EndpointParts): ServedEndpoint {
   return {
     name: 'cancelAll',
-    httpMethod: 'POST',
     path: '/api/v4/order/cancel/all',
     permission: 'trading',
     isCommand: true,
@@ -100,7 +88,6 @@ function isOrderClass(value: unknown): value is OrderClass {
 function hedgeModeEndpoint({ model }: EndpointParts): ServedEndpoint {
   return {
     name: 'hedgeMode',
-    httpMethod: 'POST',
     path: '/api/v4/collateral-account/hedge-mode/update',
     permission: 'trading',
     isCommand: true,
@@ -118,11 +105,10 @@ function hedgeModeEndpoint({ model }: EndpointParts): ServedEndpoint {
 function mainBalanceEndpoint({ model, reads }: EndpointParts): ServedEndpoint {
   return {
     name: 'mainBalance',
-    httpMethod: 'POST',
     path: '/api/v4/main-account/balance',
     handle: ({ accountId, staleMs }) => {
       const balances = Object.entries(reads(accountId, staleMs).mainBalance());
-      if (balances.length === 0) return success(emptyResult(model));
+      if (balances.length === 0) return success(emptyBody(model.readings().emptyResult));
       const entries = balances.map(([ticker, amount]) => [ticker, { main_balance: formatDecimal(amount) }]);
       return success(Object.fromEntries(entries));
     },

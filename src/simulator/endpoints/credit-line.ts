@@ -11,7 +11,6 @@ const HUNDRED = decimal('100');
 export function creditLineEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'creditLine',
-    httpMethod: 'POST',
     path: '/api/v4/credit-line/loans/info',
     permission: 'creditLine',
     handle: ({ accountId, staleMs }): Reply => {
@@ -19,20 +18,12 @@ export function creditLineEndpoint(parts: EndpointParts): ServedEndpoint {
       const loans = parts.reads(accountId, staleMs).creditLines();
       if (readings.loanReply === 'array') return success(loans.map((loan) => loanRecord(loan, readings)));
       const [first] = loans;
-      return first === undefined ? noLoan(readings) : success(loanRecord(first, readings));
+      if (first !== undefined) return success(loanRecord(first, readings));
+      if (readings.loanReply === 'error') return privateError(400, 0, 'No active loan at the moment');
+      if (readings.loanReply === 'absent') return privateError(404, 0, 'Loans are not available.');
+      return success(emptyBody(readings.emptyResult));
     },
   };
-}
-
-function noLoan({ loanReply, emptyResult }: Readings): Reply {
-  switch (loanReply) {
-    case 'error':
-      return privateError(400, 0, 'No active loan at the moment');
-    case 'absent':
-      return privateError(404, 0, 'Loans are not available.');
-    default:
-      return success(emptyBody(emptyResult));
-  }
 }
 
 /** Specification 2.5. */

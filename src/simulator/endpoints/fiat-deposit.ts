@@ -1,6 +1,6 @@
 import { type Decimal, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import type { ServedEndpoint } from '../http/dispatch.ts';
-import { privateError, type Reply, success } from '../http/reply.ts';
+import { privateError, type Reply, success, UNAVAILABLE } from '../http/reply.ts';
 import type { Readings } from '../model/readings.ts';
 import type { DepositLinkRequest } from '../model/types.ts';
 import { ParamReader } from './params.ts';
@@ -17,14 +17,11 @@ const DATE_SYNTAX = /^\d{4}-\d{2}-\d{2}$/;
 export function fiatDepositEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'fiatDepositUrl',
-    httpMethod: 'POST',
     path: '/api/v4/main-account/fiat-deposit-url',
     permission: 'fiatDeposit',
     isCommand: true,
     handle: ({ accountId, params }): Reply => {
-      if (parts.fiat.mode === 'unavailable') {
-        return privateError(503, 0, 'Service is temporarily unavailable');
-      }
+      if (parts.fiat.mode === 'unavailable') return privateError(503, 0, UNAVAILABLE);
       const reader = new ParamReader(params);
       const ticker = reader.requiredString('ticker');
       const provider = reader.requiredString('provider');

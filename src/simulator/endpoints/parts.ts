@@ -1,9 +1,8 @@
-import { emptyBody, type FieldErrors, privateError, type Reply, success } from '../http/reply.ts';
+import { type FieldErrors, privateError, type Reply } from '../http/reply.ts';
 import type { ExchangeModel } from '../model/exchange-model.ts';
 import type { Rejection } from '../model/types.ts';
-import type { AccountReads } from '../timeline.ts';
+import type { AccountReads, Revision } from '../timeline.ts';
 import type { ParamReader } from './params.ts';
-import type { Revision } from './revision.ts';
 
 export interface EndpointParts {
   readonly model: ExchangeModel;
@@ -56,16 +55,13 @@ export function rejected(model: ExchangeModel, rejection: Rejection): Reply {
 
 /** Success of cancel-all and hedge mode, whose body the specification does not show. */
 export function commandReply(model: ExchangeModel, documented: unknown): Reply {
-  switch (model.readings().successBody) {
-    case 'documented':
-      return success(documented);
-    case 'emptyArray':
-      return success([]);
-    case 'emptyObject':
-      return success({});
-    case 'nothing':
-      return { status: 200, body: '' };
-  }
+  const bodies = {
+    documented: JSON.stringify(documented),
+    emptyArray: '[]',
+    emptyObject: '{}',
+    nothing: '',
+  };
+  return { status: 200, body: bodies[model.readings().successBody] };
 }
 
 /** An optional market that has to exist. */
@@ -75,11 +71,6 @@ export function optionalMarket(reader: ParamReader, model: ExchangeModel): strin
     return reader.problem('market', UNKNOWN_MARKET);
   }
   return market;
-}
-
-/** An empty result as the reading spells it. */
-export function emptyResult(model: ExchangeModel): unknown {
-  return emptyBody(model.readings().emptyResult);
 }
 
 /** Unix seconds with a fraction of at most six digits, as times are returned (specification 1, rule 3, and 2.2). */

@@ -10,7 +10,6 @@ import { type EndpointParts, invalidParams, rejected, unixSeconds } from './part
 export function stopLimitEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'stopLimit',
-    httpMethod: 'POST',
     path: '/api/v4/order/collateral/stop-limit',
     permission: 'trading',
     isCommand: true,

@@ -1,11 +1,8 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 
-/**
- * What goes back over the wire. A reply is finished text, so that faults can damage it and a cache can keep it;
- * what the request log wants to know of it travels beside the text.
- */
-export type ContentEncoding = 'gzip' | 'br';
+type ContentEncoding = 'gzip' | 'br';
 
+/** A reply is finished text: faults can damage it, and a cache can keep it. */
 export interface Reply {
   readonly status: number;
   readonly body: string;
@@ -49,11 +46,13 @@ const COMPRESS: Readonly<Record<ContentEncoding, (body: Buffer) => Buffer>> = {
 /** Parameter name to what is wrong with it (specification 7). */
 export type FieldErrors = Readonly<Record<string, readonly string[]>>;
 
+export const UNAVAILABLE = 'Service is temporarily unavailable';
+
 export function success(value: unknown): Reply {
   return { status: 200, body: JSON.stringify(value) };
 }
 
-/** Error body of private endpoints (specification 7): code, message, errors. `empties`: an empty `errors` as {} or []. */
+/** Error body of private endpoints (specification 7). `empties`: whether empty `errors` are {} or []. */
 export function privateError(
   status: number,
   code: number,
@@ -74,8 +73,16 @@ export function permissionError(status: number, message: string): Reply {
   };
 }
 
-/** Error body of public endpoints (specification 7): success, message, params. */
-export function publicError(status: number, message: string): Reply {
+export const PUBLIC_PREFIX = '/api/v4/public/';
+
+/** The API's error body for a path (specification 7): public endpoints have success, message and params. */
+export function apiError(
+  path: string,
+  status: number,
+  message: string,
+  { code = 0, fields }: { readonly code?: number; readonly fields?: FieldErrors | undefined } = {},
+): Reply {
+  if (!path.startsWith(PUBLIC_PREFIX)) return privateError(status, code, message, fields);
   return { status, body: JSON.stringify({ success: false, message, params: [] }), error: { message } };
 }
 

@@ -16,7 +16,7 @@ import { orderView } from './order-book.ts';
 import { placeCollateral, placeSpot } from './placement.ts';
 import { applyFill } from './positions.ts';
 import type { Readings } from './readings.ts';
-import { CODES, reject } from './rejection.ts';
+import { invalid } from './rejection.ts';
 import { advance, followSource, settle } from './settle.ts';
 import {
   type Account,
@@ -25,7 +25,6 @@ import {
   type MarginUnit,
   type Market,
   record,
-  touchAccount,
 } from './state.ts';
 import type {
   CollateralOrder,
@@ -120,16 +119,16 @@ function checkMarket(world: ExchangeState, market: Market): void {
   leader.followers.push(market);
 }
 
-function accountOf(world: ExchangeState, accountId: string): Account {
-  const account = world.accounts.get(accountId);
-  if (account === undefined) throw new RangeError(`unknown account ${JSON.stringify(accountId)}`);
-  return account;
+function accountOf({ accounts }: ExchangeState, id: string): Account {
+  return accounts.get(id) ?? unknown('account', id);
 }
 
-function marketOf(world: ExchangeState, name: string): Market {
-  const market = world.markets.get(name);
-  if (market === undefined) throw new RangeError(`unknown market ${JSON.stringify(name)}`);
-  return market;
+function marketOf({ markets }: ExchangeState, name: string): Market {
+  return markets.get(name) ?? unknown('market', name);
+}
+
+function unknown(what: string, name: string): never {
+  throw new RangeError(`unknown ${what} ${JSON.stringify(name)}`);
 }
 
 /** Runs a change and everything that follows from it. */
@@ -154,11 +153,7 @@ function clockPart(world: ExchangeState) {
     setReadings: (readings: Readings): Outcome<{ readonly readings: Readings }> => {
       const open = [...world.accounts.values()].some((account) => account.positions.size > 0);
       if (open && readings.marginModel !== world.readings.marginModel)
-        return reject(
-          CODES.invalid,
-          'marginModel',
-          'The margin model cannot change while positions are open',
-        );
+        return invalid('marginModel', 'The margin model cannot change while positions are open');
       world.readings = readings;
       for (const account of world.accounts.values()) reserveIds(world, account);
       for (const market of world.markets.values()) world.dirtyMarkets.add(market);
@@ -282,7 +277,7 @@ function accountPart(world: ExchangeState) {
         throw new RangeError(`leverage must be a whole number from 1, got ${leverage}`);
       settledOf(world, id, (account) => {
         account.leverage = leverage;
-        touchAccount(world, account);
+        world.dirtyUnits.add(account.unit);
       });
     },
     /** Specification 4.7; 113 while collateral positions or orders are open. */
@@ -326,7 +321,7 @@ function moneyPart(world: ExchangeState) {
   const withLoan = <T>(id: string, loanId: number, use: (loan: Loan) => Outcome<T>): Outcome<T> => {
     const loan = accountOf(world, id).loans.get(loanId);
     return loan === undefined
-      ? reject(CODES.invalid, 'loanId', 'No active loan at the moment')
+      ? invalid('loanId', 'No active loan at the moment')
       : settled(world, () => use(loan));
   };
   return {

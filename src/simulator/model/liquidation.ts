@@ -10,7 +10,6 @@ import {
   ZERO,
 } from '../../core/quantities/decimal.ts';
 import { BOOKS, transfer } from './ledger.ts';
-import type { LedgerKind } from './ledger-entry.ts';
 import {
   assetRate,
   canOpen,
@@ -30,7 +29,6 @@ import {
   collateralBook,
   type ExchangeState,
   type MarginUnit,
-  type Market,
   MONEY_PLACES,
   type Position,
   record,
@@ -66,46 +64,47 @@ function checkUnit(world: ExchangeState, unit: MarginUnit): readonly Threshold[]
   if (unit.state === 'liquidation') {
     const enough = sums.maintenance.times(world.config.liquidation.restoreRatio);
     if (sums.equity.lte(enough)) return liquidateOn(world, unit);
-    changeState(world, unit, null, 'liquidation_ended', sums, 'margin restored');
+    changeState(world, unit, null, sums, 'margin restored');
   }
   if (sums.equity.lte(sums.maintenance)) {
     const reason = 'equity at or below maintenance margin';
-    changeState(world, unit, 'liquidation', 'liquidation_started', sums, reason);
+    changeState(world, unit, 'liquidation', sums, reason);
     begin(world, unit);
     return liquidateOn(world, unit);
   }
   const called = sums.equity.lte(sums.maintenance.times(world.config.liquidation.marginCallRatio));
-  if (called && unit.state === null) changeState(world, unit, 'margin_call', 'margin_call', sums);
-  if (!called && unit.state === 'margin_call') changeState(world, unit, null, 'margin_call_cleared', sums);
-  return thresholds(world, unit, sums);
+  if (called && unit.state === null) changeState(world, unit, 'margin_call', sums);
+  if (!called && unit.state === 'margin_call') changeState(world, unit, null, sums);
+  const from = distances(world, unit, sums);
+  const callRatio = world.config.liquidation.marginCallRatio;
+  return unit.state === 'margin_call' ? [from(ONE, 1), from(callRatio, -1)] : [from(callRatio, 1)];
 }
 
-/** How far a change of judgement is: the worse one always, the better one while called. */
-function thresholds(world: ExchangeState, unit: MarginUnit, sums: MarginSums): readonly Threshold[] {
-  const slopes = marketSlopes(world, unit);
-  const drain = drainPerMs(unit);
-  const against = (ratio: Decimal, direction: 1 | -1): Threshold => ({
-    slack: toNumber(sums.equity.minus(sums.maintenance.times(ratio))) * direction,
-    slopes: new Map(
-      [...slopes].map(([market, slope]): [Market, number] => [
-        market,
-        toNumber(slope.equity.minus(slope.maintenance.times(ratio))) * direction,
-      ]),
-    ),
-    drainPerMs: drain * direction,
-  });
-  const callRatio = world.config.liquidation.marginCallRatio;
-  return unit.state === 'margin_call' ? [against(ONE, 1), against(callRatio, -1)] : [against(callRatio, 1)];
+/** How far equity is from a multiple of the maintenance margin: above it (1) or below it (-1). */
+type Distance = (ratio: Decimal, direction: 1 | -1) => Threshold;
+
+function distances(world: ExchangeState, unit: MarginUnit, sums: MarginSums): Distance {
+  const slopes = [...marketSlopes(world, unit)];
+  return (ratio, direction) => {
+    const surplus = ({ equity, maintenance }: MarginSums): number =>
+      toNumber(equity.minus(maintenance.times(ratio))) * direction;
+    return {
+      slack: surplus(sums),
+      slopes: new Map(slopes.map(([market, slope]) => [market, surplus(slope)])),
+      drainPerMs: drainPerMs(unit) * direction,
+    };
+  };
 }
 
 function changeState(
   world: ExchangeState,
   unit: MarginUnit,
   state: MarginUnit['state'],
-  kind: LedgerKind,
   sums: MarginSums,
   reason?: string,
 ): void {
+  const ended = unit.state === 'liquidation' ? 'liquidation_ended' : 'margin_call_cleared';
+  const kind = state === 'liquidation' ? 'liquidation_started' : (state ?? ended);
   unit.state = state;
   record(world, kind, {
     accountId: unit.account.id,
@@ -140,7 +139,7 @@ function liquidateOn(world: ExchangeState, unit: MarginUnit): readonly Threshold
     if (target !== undefined) closePart(world, target);
   }
   if (unit.isLive()) checkAgainAt(world, unit, unit.nextStepMs);
-  else changeState(world, unit, null, 'liquidation_ended', NO_SUMS, 'nothing left open');
+  else changeState(world, unit, null, NO_SUMS, 'nothing left open');
   return [];
 }
 
@@ -164,10 +163,7 @@ function closePart(world: ExchangeState, position: Position): void {
   closeAtMark(world, position, { kind: 'liquidation', amount, feeRate: liquidationFee });
 }
 
-/**
- * A negative money balance is a borrow against the other collateral: sells as much of that, at mark and with
- * the liquidation fee, as repays it. False when there is nothing to repay or nothing to sell.
- */
+/** Repays a negative money balance from the other collateral, sold at mark. False when there was nothing to do. */
 function repayBorrow(world: ExchangeState, account: Account): boolean {
   const money = world.config.referenceAsset;
   const book = collateralBook(account);
@@ -221,12 +217,8 @@ function settleWithoutPositions(world: ExchangeState, unit: MarginUnit): readonl
     }
   }
   if (unit.state === 'liquidation')
-    changeState(world, unit, null, 'liquidation_ended', marginSums(world, unit), 'nothing left open');
-  if (unit.state === 'margin_call') changeState(world, unit, null, 'margin_call_cleared', sums);
+    changeState(world, unit, null, marginSums(world, unit), 'nothing left open');
+  if (unit.state === 'margin_call') changeState(world, unit, null, sums);
   if (!world.ledger.balance(book, money).lt(ZERO)) return [];
-  const slopes = [...marketSlopes(world, unit)].map(([market, slope]): [Market, number] => [
-    market,
-    toNumber(slope.equity),
-  ]);
-  return [{ slack: toNumber(sums.equity), slopes: new Map(slopes), drainPerMs: 0 }];
+  return [distances(world, unit, sums)(ZERO, 1)];
 }

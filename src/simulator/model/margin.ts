@@ -14,9 +14,9 @@ import {
 import { worstPrice } from './market.ts';
 import {
   type Account,
+  type CostFigures,
   collateralBook,
   type ExchangeState,
-  isZero,
   type MarginUnit,
   type Market,
   MONEY_PLACES,
@@ -60,7 +60,7 @@ export function unrealizedPnl(position: Position): Decimal {
 
 /** `amount * ratePerDay * elapsed` to the places that money is rounded to. */
 export function accrued(amount: Decimal, ratePerDay: Decimal, elapsedMs: number): Decimal {
-  if (elapsedMs === 0 || isZero(ratePerDay)) return ZERO;
+  if (elapsedMs === 0 || ratePerDay.eq(ZERO)) return ZERO;
   return divide(amount.times(ratePerDay).times(decimalFromNumber(elapsedMs)), DAY_MS, MONEY_PLACES, 'halfUp');
 }
 
@@ -78,11 +78,26 @@ export function initialMargin(value: Decimal, leverage: number): Decimal {
 export function positionMargin(world: ExchangeState, position: Position): Decimal {
   return world.readings.marginModel === 'isolated'
     ? marginOf(world, position)
-    : initialMargin(position.cost, position.account.leverage);
+    : costFigures(position).initialMargin;
 }
 
-export function basePrice(position: Position): Decimal {
-  return divide(position.cost, position.size, pricePlaces(position.market), 'halfUp');
+/** Divides once per fill instead of once per read. */
+export function costFigures(position: Position): CostFigures {
+  const { size, cost, account, market, costFigures: known } = position;
+  const { leverage } = account;
+  const { spec } = market;
+  const isSame = known?.size === size && known.cost === cost;
+  if (isSame && known.leverage === leverage && known.spec === spec) return known;
+  const basePrice = divide(cost, size, pricePlaces(market), 'halfUp');
+  position.costFigures = {
+    size,
+    cost,
+    leverage,
+    spec,
+    basePrice,
+    initialMargin: initialMargin(cost, leverage),
+  };
+  return position.costFigures;
 }
 
 /** Coins worth a fraction of a cent have prices with more places than money has. */
@@ -94,6 +109,7 @@ export function unitPositions(unit: MarginUnit): readonly Position[] {
   return unit.position === null ? [...unit.account.positions.values()] : [unit.position];
 }
 
+/** Of a unit; or d(equity) / d(mark) and d(maintenance) / d(mark) in one of its markets. */
 export interface MarginSums {
   readonly equity: Decimal;
   readonly maintenance: Decimal;
@@ -113,14 +129,8 @@ export function maintenanceOf(position: Position): Decimal {
   return position.size.times(position.market.mark).times(position.market.spec.maintenanceMargin);
 }
 
-/** d(equity) / d(mark) and d(maintenance) / d(mark) of a unit, per market. */
-export interface MarketSlopes {
-  readonly equity: Decimal;
-  readonly maintenance: Decimal;
-}
-
-export function marketSlopes(world: ExchangeState, unit: MarginUnit): ReadonlyMap<Market, MarketSlopes> {
-  const slopes = new Map<Market, MarketSlopes>();
+export function marketSlopes(world: ExchangeState, unit: MarginUnit): ReadonlyMap<Market, MarginSums> {
+  const slopes = new Map<Market, MarginSums>();
   const add = (market: Market, equity: Decimal, maintenance: Decimal): void => {
     const known = slopes.get(market);
     slopes.set(market, {
@@ -149,20 +159,19 @@ export function drainPerMs(unit: MarginUnit): number {
 }
 
 /**
- * The mark price of the position's market at which equity equals maintenance margin, all else unchanged:
- * `mark - (equity - maintenance) / slope`. Null when no positive price does. Rounded to the price step
- * towards the safe side of the position, so that nothing is liquidated before the price that was shown.
+ * The mark price at which equity equals maintenance margin, all else unchanged: `mark - (equity - maintenance) /
+ * slope`. Null when no positive price does. Rounded to the safe side: nothing is liquidated before the price shown.
  */
 export function liquidationPrice(
   position: Position,
   sums: MarginSums,
-  slopes: ReadonlyMap<Market, MarketSlopes>,
+  slopes: ReadonlyMap<Market, MarginSums>,
 ): Decimal | null {
   const { market } = position;
   const known = slopes.get(market);
   if (known === undefined) return null;
   const slope = known.equity.minus(known.maintenance);
-  if (isZero(slope)) return null;
+  if (slope.eq(ZERO)) return null;
   const distance = divide(sums.equity.minus(sums.maintenance), slope, pricePlaces(market), 'halfUp');
   const price = roundToStep(
     market.mark.minus(distance),
@@ -189,12 +198,12 @@ export function reservedMargin(account: Account): Decimal {
 }
 
 /**
- * What an order has to be secured at: the worst price that it can open a position at. A sell fills at its limit
- * or better, and better is more to secure: at least the best bid, or what the market is at once a stop activates.
+ * The worst price that an order can open a position at. A sell fills at its limit or better, and better is more to
+ * secure: at least the best bid, or the activation price of a stop.
  */
 export function exposurePrice(order: Order): Decimal {
   const { market, side, price, activationPrice } = order;
-  if (side === 'buy') return isZero(price) ? worstPrice(market, 'buy') : price;
+  if (side === 'buy') return price.eq(ZERO) ? worstPrice(market, 'buy') : price;
   return maxDecimal(price, order.active ? market.bestBid : (activationPrice ?? market.bestBid));
 }
 

@@ -19,22 +19,14 @@ const WHEN = {
   forMs: milliseconds.min(1).exactOptional(),
 };
 
+function kind<const Kind extends string, Fields extends z.ZodRawShape>(name: Kind, fields: Fields) {
+  return z.strictObject({ kind: z.literal(name), market, ...fields, ...WHEN });
+}
+
 /** What happens to a market in a crash besides its price, and when; `CONDITION_KINDS` says what each kind does. */
 export const CONDITION = z.discriminatedUnion('kind', [
-  z.strictObject({
-    kind: z.literal('depth'),
-    market,
-    factor: nonNegativeDecimal.exactOptional(),
-    spread: nonNegativeDecimal.exactOptional(),
-    ...WHEN,
-  }),
-  z.strictObject({
-    kind: z.literal('basis'),
-    market,
-    ratio: decimalText,
-    overMs: milliseconds.exactOptional(),
-    ...WHEN,
-  }),
+  kind('depth', { factor: nonNegativeDecimal.exactOptional(), spread: nonNegativeDecimal.exactOptional() }),
+  kind('basis', { ratio: decimalText, overMs: milliseconds.exactOptional() }),
   z.strictObject({
     kind: z.literal('deleverage'),
     account: z.string(),
@@ -43,19 +35,17 @@ export const CONDITION = z.discriminatedUnion('kind', [
     amount: OPTIONAL_DECIMAL,
     ...WHEN,
   }),
-  z.strictObject({
-    kind: z.literal('terms'),
-    market,
+  kind('terms', {
     amountStep: OPTIONAL_DECIMAL,
     priceStep: OPTIONAL_DECIMAL,
     minAmount: OPTIONAL_DECIMAL,
     maintenanceMargin: OPTIONAL_DECIMAL,
-    ...WHEN,
   }),
-  z.strictObject({ kind: z.enum(['halt', 'reopen']), market, ...WHEN }),
-  z.strictObject({ kind: z.literal('delist'), market, ...WHEN }),
-  z.strictObject({ kind: z.literal('dropOrders'), market, account: z.string().exactOptional(), ...WHEN }),
-  z.strictObject({ kind: z.literal('rename'), market, to: z.string(), ...WHEN }),
+  kind('halt', {}),
+  kind('reopen', {}),
+  kind('delist', {}),
+  kind('dropOrders', { account: z.string().exactOptional() }),
+  kind('rename', { to: z.string() }),
 ]);
 
 type WithoutWhen<T> = T extends unknown ? Readonly<Omit<T, keyof typeof WHEN>> : never;

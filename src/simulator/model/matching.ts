@@ -3,7 +3,7 @@ import { BOOKS, transfer } from './ledger.ts';
 import { directionOf, positionOf } from './margin.ts';
 import { type BookLevel, crosses, firstFreeLevel, scheduleRenewal, takeDepth } from './market.ts';
 import { cancel, finishOrder, orderFields, shelve } from './order-book.ts';
-import { applyFill, attachTpsl } from './positions.ts';
+import { applyFill, attachTpsl, type PositionFill } from './positions.ts';
 import { type ExchangeState, isOpen, type Market, type Order, record } from './state.ts';
 
 type LiquidityRole = 'taker' | 'maker';
@@ -45,20 +45,18 @@ function fill(
   amount: Decimal,
   role: LiquidityRole,
 ): void {
+  const { account, market, side, positionSide } = order;
   const price = role === 'taker' || order.price.eq(ZERO) ? level.price : order.price;
   const feeRate = role === 'taker' ? order.takerFee : order.makerFee;
-  takeDepth(order.market, order.side, level, amount);
+  const money = amount.times(price);
+  takeDepth(market, side, level, amount);
   order.left = order.left.minus(amount);
   order.dealStock = order.dealStock.plus(amount);
-  order.dealMoney = order.dealMoney.plus(amount.times(price));
-  order.dealFee = order.dealFee.plus(amount.times(price).times(feeRate));
+  order.dealMoney = order.dealMoney.plus(money);
+  order.dealFee = order.dealFee.plus(money.times(feeRate));
   if (order.left.eq(ZERO)) finishOrder(world, order, 'FILLED');
   else order.status = 'PARTIALLY_FILLED';
-  if (order.orderClass === 'spot') {
-    spotFill(world, order, amount, price, feeRate, role);
-    return;
-  }
-  const { account, market, side, positionSide } = order;
+  if (order.orderClass === 'spot') return spotFill(world, order, { amount, price, feeRate, role });
   applyFill(world, {
     account,
     market,
@@ -77,14 +75,12 @@ function fill(
 function spotFill(
   world: ExchangeState,
   order: Order,
-  amount: Decimal,
-  price: Decimal,
-  feeRate: Decimal,
-  role: LiquidityRole,
+  { amount, price, feeRate, role }: Pick<PositionFill, 'amount' | 'price' | 'feeRate' | 'role'>,
 ): void {
   const { base, quote } = order.market.spec;
   const wallet = `spot:${order.account.id}`;
   const money = amount.times(price);
+  const fee = money.times(feeRate);
   const [giver, taker] = order.side === 'buy' ? [BOOKS.counterparty, wallet] : [wallet, BOOKS.counterparty];
   record(
     world,
@@ -93,13 +89,13 @@ function spotFill(
       ...orderFields(order),
       amount: formatDecimal(amount),
       price: formatDecimal(price),
-      fee: formatDecimal(money.times(feeRate)),
+      fee: formatDecimal(fee),
       details: { role },
     },
     [
       ...transfer(giver, taker, base, amount),
       ...transfer(taker, giver, quote, money),
-      ...transfer(wallet, BOOKS.fees, quote, money.times(feeRate)),
+      ...transfer(wallet, BOOKS.fees, quote, fee),
     ],
   );
 }

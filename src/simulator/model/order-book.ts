@@ -75,21 +75,9 @@ function orderTime(world: ExchangeState): number {
   return world.lastOrderMs;
 }
 
-type Required = 'account' | 'market' | 'orderClass' | 'type' | 'side' | 'amount';
-type Optional =
-  | 'clientOrderId'
-  | 'positionSide'
-  | 'reduceOnly'
-  | 'closesOnly'
-  | 'price'
-  | 'activationPrice'
-  | 'trigger'
-  | 'ofPosition'
-  | 'postOnly'
-  | 'ioc'
-  | 'oto';
-/** What is left out is as in a plain order at market. */
-export type NewOrder = Pick<Order, Required> & Partial<Pick<Order, Optional>>;
+/** What is left out is as in a plain order at market; its id, state, deals and fees are not for the caller to say. */
+export type NewOrder = Partial<Order> &
+  Pick<Order, 'account' | 'market' | 'orderClass' | 'type' | 'side' | 'amount'>;
 
 export function createOrder(world: ExchangeState, fields: NewOrder): Order {
   const { account, market, orderClass, type, side, amount, ...options } = fields;

@@ -18,8 +18,7 @@ import { CODES, reject, worded } from './rejection.ts';
 import { type Account, type ExchangeState, isOpen, type Market, type Order, record } from './state.ts';
 import type {
   CollateralOrder,
-  OrderView,
-  Outcome,
+  OrderOutcome,
   PositionLeg,
   Rejection,
   Side,
@@ -28,20 +27,28 @@ import type {
 
 const CLIENT_ORDER_ID = /^[A-Za-z0-9._-]+$/;
 
-type Placed = Outcome<{ readonly order: OrderView }>;
-/** What the orders of both kinds have in common. */
-type AnyOrder = Pick<CollateralOrder, keyof SpotOrderRequest & keyof CollateralOrder>;
+/** An order that an account asks for in a market that takes orders. */
+interface Placement {
+  readonly world: ExchangeState;
+  readonly account: Account;
+  readonly market: Market;
+  readonly request: CollateralOrder;
+}
 
 /** Specification 4.4; a plain order where the request has no activation price. */
-export function placeCollateral(world: ExchangeState, account: Account, request: CollateralOrder): Placed {
+export function placeCollateral(
+  world: ExchangeState,
+  account: Account,
+  request: CollateralOrder,
+): OrderOutcome {
   const market = world.markets.get(request.market);
   if (market?.status !== 'open' || market.spec.quote !== world.config.referenceAsset) {
     return refuse(world, account, request, reject(CODES.market, 'market', 'Market is not available'));
   }
-  const invalid =
-    checkRequest(world, account, market, request) ?? checkCollateral(world, account, market, request);
+  const placement = { world, account, market, request };
+  const invalid = checkRequest(placement) ?? checkCollateral(placement);
   if (invalid !== undefined) return refuse(world, account, request, invalid);
-  const order = createOrder(world, collateralOrder(world, account, market, request));
+  const order = createOrder(world, collateralOrder(placement));
   const poor = request.reduceOnly ? undefined : checkMargin(world, order);
   if (poor !== undefined) return refuse(world, account, request, poor);
   const isTrimmed = order.amount.lt(request.amount);
@@ -53,7 +60,12 @@ export function placeCollateral(world: ExchangeState, account: Account, request:
   return { ok: true, order: orderView(order) };
 }
 
-function refuse(world: ExchangeState, account: Account, request: AnyOrder, rejection: Rejection): Rejection {
+function refuse(
+  world: ExchangeState,
+  account: Account,
+  request: CollateralOrder,
+  rejection: Rejection,
+): Rejection {
   const answer = worded(world.readings, rejection);
   record(world, 'order_rejected', {
     accountId: account.id,
@@ -79,12 +91,8 @@ function checkPrice(market: Market, field: string, price: Decimal | undefined): 
 }
 
 /** What every order must satisfy. */
-function checkRequest(
-  world: ExchangeState,
-  account: Account,
-  market: Market,
-  request: CollateralOrder,
-): Rejection | undefined {
+function checkRequest(placement: Placement): Rejection | undefined {
+  const { market, request } = placement;
   const { minAmount, amountStep } = market.spec;
   if (request.amount.lt(minAmount))
     return reject(CODES.amount, 'amount', `Given amount is less than min amount ${formatDecimal(minAmount)}`);
@@ -95,16 +103,12 @@ function checkRequest(
     checkPrice(market, 'activation_price', request.activationPrice) ??
     checkPrice(market, 'stopLoss', request.stopLoss) ??
     checkPrice(market, 'takeProfit', request.takeProfit) ??
-    checkClientOrderId(world, account, market, request.clientOrderId ?? '')
+    checkClientOrderId(placement)
   );
 }
 
-function checkClientOrderId(
-  world: ExchangeState,
-  account: Account,
-  market: Market,
-  clientOrderId: string,
-): Rejection | undefined {
+function checkClientOrderId({ world, account, market, request }: Placement): Rejection | undefined {
+  const { clientOrderId = '' } = request;
   if (clientOrderId === '') return undefined;
   if (!CLIENT_ORDER_ID.test(clientOrderId)) {
     const text = 'client_order_id may have letters, digits, dashes, dots and underscores only';
@@ -131,12 +135,7 @@ function isAgainst(positionSide: PositionLeg, side: Side): boolean {
   return positionSide === (side === 'buy' ? 'SHORT' : 'LONG');
 }
 
-function checkCollateral(
-  world: ExchangeState,
-  account: Account,
-  market: Market,
-  request: CollateralOrder,
-): Rejection | undefined {
+function checkCollateral({ world, account, market, request }: Placement): Rejection | undefined {
   const { side, amount, activationPrice, reduceOnly, stopLoss, takeProfit } = request;
   if (reduceOnly && (stopLoss ?? takeProfit) !== undefined) {
     const field = stopLoss === undefined ? 'takeProfit' : 'stopLoss';
@@ -159,16 +158,15 @@ function checkCollateral(
     : undefined;
 }
 
-function collateralOrder(
-  world: ExchangeState,
-  account: Account,
-  market: Market,
-  request: CollateralOrder,
-): NewOrder {
+function collateralOrder({ world, account, market, request }: Placement): NewOrder {
   const { side, price, activationPrice = null, stopLoss = null, takeProfit = null } = request;
   const { clientOrderId = '', reduceOnly = false } = request;
   const positionSide = sideOfPosition(account, request);
   const position = account.positions.get(positionKey(market, positionSide));
+  const present = triggerPrice(world, market);
+  // At the market's own price the side of the order says which way the price must go: as for a stop.
+  const rises = activationPrice?.eq(present) ? side === 'buy' : activationPrice?.gt(present);
+  const trigger = activationPrice === null ? null : rises ? 'rise' : 'fall';
   const withOto = stopLoss !== null || takeProfit !== null;
   const otoId = world.nextOtoId;
   if (withOto) world.nextOtoId += 1;
@@ -185,24 +183,9 @@ function collateralOrder(
     amount: reduceOnly ? trimmed(world, position, request.amount) : request.amount,
     price: price ?? ZERO,
     activationPrice,
-    trigger: activationPrice === null ? null : inferTrigger(world, market, side, activationPrice),
+    trigger,
     oto: withOto ? { otoId, stopLoss, takeProfit } : null,
   };
-}
-
-/**
- * The trigger side follows from where the activation price lies when the order is placed; at the market's own
- * price from the side of the order, as a stop.
- */
-function inferTrigger(
-  world: ExchangeState,
-  market: Market,
-  side: Side,
-  activationPrice: Decimal,
-): 'rise' | 'fall' {
-  const present = triggerPrice(world, market);
-  const rises = activationPrice.eq(present) ? side === 'buy' : activationPrice.gt(present);
-  return rises ? 'rise' : 'fall';
 }
 
 function activatesAtOnce(world: ExchangeState, activationPrice: Decimal, { market, side }: Order): boolean {
@@ -245,7 +228,7 @@ function pendingValue(account: Account): Decimal {
   return value;
 }
 
-export function placeSpot(world: ExchangeState, account: Account, request: SpotOrderRequest): Placed {
+export function placeSpot(world: ExchangeState, account: Account, request: SpotOrderRequest): OrderOutcome {
   const market = world.markets.get(request.market);
   if (market?.spec.kind !== 'spot' || market.status !== 'open')
     return refuse(world, account, request, reject(CODES.market, 'market', 'Market is not available'));
@@ -262,7 +245,7 @@ export function placeSpot(world: ExchangeState, account: Account, request: SpotO
     postOnly,
     ioc,
   });
-  const invalid = checkRequest(world, account, market, request) ?? checkSpotBalance(world, order);
+  const invalid = checkRequest({ world, account, market, request }) ?? checkSpotBalance(world, order);
   if (invalid !== undefined) return refuse(world, account, request, invalid);
   enterOrder(world, order);
   if (order.postOnly && firstFreeLevel(world, order) !== undefined) {

@@ -6,7 +6,6 @@ import {
   type Account,
   collateralBook,
   type ExchangeState,
-  isZero,
   type Market,
   MONEY_PLACES,
   marginBook,
@@ -16,7 +15,6 @@ import {
   positionBook,
   record,
   sign,
-  touchAccount,
 } from './state.ts';
 import type { PositionLeg, Side } from './types.ts';
 
@@ -54,9 +52,8 @@ const NOTHING_REDUCED = {
 };
 
 /**
- * Applies one fill: first it reduces an opposite position in the same key, what remains opens or grows one.
- * All money of it is one balanced entry: size and cost lie in the position's own book, profit moves to the
- * collateral (or the position's margin) and the fee to the exchange.
+ * Applies one fill: it reduces an opposite position, and what remains opens or grows one. Its money is one balanced
+ * entry: size and cost lie in the position's own book, profit goes to the collateral or margin.
  */
 export function applyFill(world: ExchangeState, fill: PositionFill): void {
   const key = positionKey(fill.market, fill.positionSide);
@@ -70,7 +67,7 @@ export function applyFill(world: ExchangeState, fill: PositionFill): void {
   }
   if (left.gt(ZERO)) effects.push(grow(world, fill, key, left));
   writeFill(world, fill, effects);
-  touchAccount(world, fill.account);
+  world.dirtyUnits.add(fill.account.unit);
   for (const effect of effects) {
     if (effect.closed) afterClose(world, effect.position);
     else world.dirtyUnits.add(effect.position.unit);
@@ -146,6 +143,7 @@ function openPosition(world: ExchangeState, fill: PositionFill, key: string): Po
     takeProfit: null,
     stopLoss: null,
     unit: account.unit,
+    costFigures: null,
     liquidationSize: null,
   };
   if (world.readings.marginModel === 'isolated') position.unit = world.makeUnit(account, position);
@@ -180,7 +178,7 @@ function reduce(world: ExchangeState, position: Position, fill: PositionFill, am
   position.fundingCarried = ZERO;
   position.accrualFromMs = world.nowMs;
   position.modifyMs = world.nowMs;
-  const closed = isZero(position.size);
+  const closed = position.size.eq(ZERO);
   const balance = isolated ? marginAfter(world, position, legs) : ZERO;
   const insured = closed && balance.lt(ZERO) ? ZERO.minus(balance) : ZERO;
   legs.push(...transfer(BOOKS.insurance, purse, quote, insured));

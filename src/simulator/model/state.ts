@@ -54,8 +54,19 @@ export interface Position {
   stopLoss: Order | null;
   /** Own risk unit under isolated margin. */
   unit: MarginUnit;
+  costFigures: CostFigures | null;
   /** Size when a liquidation began; its parts are fractions of this. */
   liquidationSize: Decimal | null;
+}
+
+/** What follows from what a position cost, and what it was computed of. */
+export interface CostFigures {
+  readonly size: Decimal;
+  readonly cost: Decimal;
+  readonly leverage: number;
+  readonly spec: MarketSpec;
+  readonly basePrice: Decimal;
+  readonly initialMargin: Decimal;
 }
 
 /** Something whose safety depends on prices: watched by price bands instead of being recomputed at each tick. */
@@ -99,7 +110,6 @@ export interface Loan extends RiskUnit {
   readonly liquidationLtv: Decimal;
   readonly createdMs: number;
   state: LiquidationStage | null;
-  open: boolean;
 }
 
 export interface Account {
@@ -214,19 +224,10 @@ export function marginBook(position: Position): string {
   return `margin:${position.positionId}`;
 }
 
-/** Marks everything that depends on the account's collateral for judgement. */
-export function touchAccount(world: ExchangeState, account: Account): void {
-  world.dirtyUnits.add(account.unit);
-}
-
 export function marginOf(world: ExchangeState, position: Position): Decimal {
   return world.ledger.balance(marginBook(position), position.market.spec.quote);
 }
 
 export function isOpen(order: Order): boolean {
   return order.status === 'NEW' || order.status === 'PARTIALLY_FILLED';
-}
-
-export function isZero(value: Decimal): boolean {
-  return value.eq(ZERO);
 }

@@ -213,6 +213,8 @@ export interface OrderView {
   } | null;
 }
 
+export type OrderOutcome = Outcome<{ readonly order: OrderView }>;
+
 export const LOAN = z.strictObject({
   asset: z.string(),
   amount: positiveDecimal,

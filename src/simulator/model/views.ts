@@ -1,6 +1,6 @@
 import { type Decimal, decimal, divide, ZERO } from '../../core/quantities/decimal.ts';
 import {
-  basePrice,
+  costFigures,
   freeMargin,
   liquidationPrice,
   marginSums,
@@ -58,7 +58,7 @@ function positionView(
     amount: position.size,
     openMs: position.openMs,
     modifyMs: position.modifyMs,
-    basePrice: basePrice(position),
+    basePrice: costFigures(position).basePrice,
     markPrice: market.mark,
     liquidationPrice: liquidationPrice(position, sums, slopes),
     liquidationState: unit.state,
@@ -85,11 +85,7 @@ function tpslView({ takeProfit, stopLoss }: Position) {
   };
 }
 
-export function walletView(
-  world: ExchangeState,
-  account: Account,
-  wallet: WalletName,
-): Record<string, Decimal> {
+export function walletView(world: ExchangeState, account: Account, wallet: WalletName) {
   return Object.fromEntries(world.ledger.balances(`${wallet}:${account.id}`));
 }
 

@@ -3,8 +3,8 @@ import { BOOKS, type Leg, transfer } from './ledger.ts';
 import type { LedgerKind } from './ledger-entry.ts';
 import { assetRate, freeMargin, marginSums, weight } from './margin.ts';
 import { availableSpot } from './placement.ts';
-import { CODES, reject } from './rejection.ts';
-import { type Account, type ExchangeState, record, type Transfer, touchAccount } from './state.ts';
+import { CODES, invalid, reject } from './rejection.ts';
+import { type Account, type ExchangeState, record, type Transfer } from './state.ts';
 import type {
   AssetSpec,
   DepositLinkRequest,
@@ -36,8 +36,8 @@ function assetOf(
   { ticker, amount }: { readonly ticker: string; readonly amount: Decimal },
 ): Outcome<AssetSpec> {
   const asset = world.assets.get(ticker);
-  if (asset === undefined) return reject(CODES.invalid, 'ticker', 'The selected ticker is invalid');
-  if (amount.lte(ZERO)) return reject(CODES.invalid, 'amount', 'amount must be greater than 0');
+  if (asset === undefined) return invalid('ticker', 'The selected ticker is invalid');
+  if (amount.lte(ZERO)) return invalid('amount', 'amount must be greater than 0');
   return { ok: true, ...asset };
 }
 
@@ -115,7 +115,7 @@ export function makeWithdrawal(world: ExchangeState, account: Account, request: 
   if (!asset.ok) return asset;
   const processed = request.processedAmount ?? request.amount;
   if (processed.lt(ZERO) || processed.gt(request.amount))
-    return reject(CODES.invalid, 'processedAmount', 'must be between 0 and amount');
+    return invalid('processedAmount', 'must be between 0 and amount');
   const main = `main:${account.id}`;
   const held = request.amount.plus(asset.withdrawalFee);
   if (held.gt(world.ledger.balance(main, asset.ticker)))
@@ -181,7 +181,7 @@ export function moveBetweenWallets(
     { accountId: account.id, amount: formatDecimal(amount), details: { from, to, ticker } },
     transfer(`${from}:${account.id}`, `${to}:${account.id}`, ticker, amount),
   );
-  touchAccount(world, account);
+  world.dirtyUnits.add(account.unit);
   return { ok: true, balance: world.ledger.balance(`${to}:${account.id}`, ticker) };
 }
 
@@ -193,16 +193,16 @@ export function makeFiatDeposit(
 ): Outcome<{ readonly link: IssuedDepositLink }> {
   const asset = world.assets.get(request.ticker);
   if (asset === undefined || !asset.fiat || !asset.canDeposit)
-    return reject(CODES.invalid, 'ticker', 'The selected ticker is invalid');
+    return invalid('ticker', 'The selected ticker is invalid');
   if (!asset.providers.includes(request.provider)) {
     const known = [...world.assets.values()].some(({ providers }) => providers.includes(request.provider));
     const text = known ? 'There is no such currency for the provider' : 'The selected provider is invalid';
-    return reject(CODES.invalid, 'provider', text);
+    return invalid('provider', text);
   }
   if (request.amount.lt(asset.minDeposit) || request.amount.lte(ZERO))
-    return reject(CODES.invalid, 'amount', 'Amount is too little for deposit');
+    return invalid('amount', 'Amount is too little for deposit');
   if ([...world.fiatDeposits.values()].some(({ uniqueId }) => uniqueId === request.uniqueId))
-    return reject(CODES.invalid, 'uniqueId', 'The unique id has already been taken');
+    return invalid('uniqueId', 'The unique id has already been taken');
   const link: IssuedDepositLink = {
     ...request,
     token: world.random.hex(32),
@@ -222,9 +222,8 @@ export function makeFiatDeposit(
 export function payFiat(world: ExchangeState, token: string): Moved {
   const link = world.fiatDeposits.get(token);
   const account = link === undefined ? undefined : world.accounts.get(link.accountId);
-  if (link === undefined || account === undefined)
-    return reject(CODES.invalid, 'token', 'There is no such deposit link');
-  if (link.paid) return reject(CODES.invalid, 'token', 'The deposit link has already been paid');
+  if (link === undefined || account === undefined) return invalid('token', 'There is no such deposit link');
+  if (link.paid) return invalid('token', 'The deposit link has already been paid');
   world.fiatDeposits.set(token, { ...link, paid: true });
   const { ticker, amount, uniqueId, provider } = link;
   return makeDeposit(world, account, { ticker, amount, uniqueId, description: provider });

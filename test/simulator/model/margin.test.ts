@@ -31,6 +31,22 @@ function withPositions(
 }
 
 describe('positions', () => {
+  it('have a margin and base price that follow the leverage, the price step and every fill', () => {
+    const model = withPositions([longOf('0.3', 'BTC_PERP')]);
+    const figures = () => [text(onlyPosition(model).margin), text(onlyPosition(model).basePrice)];
+    expect(figures()).toEqual(['1800', '60000']);
+    model.setLeverage('a', 20);
+    expect(figures()).toEqual(['900', '60000']);
+    model.setPrice('BTC_PERP', d('66000.1'));
+    accepted(model.placeCollateralOrder('a', { market: 'BTC_PERP', side: 'buy', amount: d('0.3') }));
+    model.setLeverage('a', 10);
+    expect(figures()).toEqual(['3780.006', '63000.1']);
+    accepted(model.placeCollateralOrder('a', { market: 'BTC_PERP', side: 'buy', amount: d('0.1') }));
+    expect(figures()[1]).toBe('63428.68571429');
+    accepted(model.setCondition({ kind: 'terms', market: 'BTC_PERP', priceStep: d('0.000000001') }));
+    expect(figures()[1]).toBe('63428.685714286');
+  });
+
   it('average their base price, realize on partial closes and keep base and margin of the rest', () => {
     const model = withPositions([longOf('0.1')]);
     model.setPrice('BTC_PERP', d('66000.1'));
