@@ -155,6 +155,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'contest',
     'account-lane',
     'lane',
+    'lane-change',
     'lane-clock',
     'lane-observe',
     'lane-state',

@@ -1,5 +1,5 @@
 import type { PipelineContext } from '../src/pipeline/pipeline-context.ts';
-import type { PollGuard } from '../src/pipeline/poll/poll-bucket.ts';
+import type { PollGuard } from '../src/pipeline/poll/poll-account.ts';
 import { pollTick } from '../src/pipeline/poll/poll-tick.ts';
 import { pollJobSchema } from '../src/queues/payloads.ts';
 import { delaysOf, meantAt } from '../src/queues/schedules.ts';

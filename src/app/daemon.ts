@@ -8,7 +8,7 @@ import type { Clock, Random } from '../core/ports/clock.ts';
 import type { Deliverer } from '../core/ports/delivery.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { systemClock, systemTimers } from '../exchange/system-clock.ts';
-import { PollGuard } from '../pipeline/poll/poll-bucket.ts';
+import { PollGuard } from '../pipeline/poll/poll-account.ts';
 import type { LaneTime } from '../pipeline/shared-time.ts';
 import type { Queues } from '../queues/producers.ts';
 import type { RunningWorker, WorkerSettings } from '../queues/worker.ts';

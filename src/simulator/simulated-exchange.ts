@@ -3,7 +3,7 @@ import type { Decimal } from '../core/quantities/decimal.ts';
 import { type AccountAccess, AccountDirectory, ALL_PERMISSIONS } from './accounts.ts';
 import { allEndpoints } from './endpoints/all.ts';
 import { DEPOSIT_PAGE_PREFIX, depositPage } from './endpoints/deposit-page.ts';
-import type { AccountReads, EndpointParts, FiatService } from './endpoints/parts.ts';
+import type { EndpointParts, FiatService } from './endpoints/parts.ts';
 import { Revision } from './endpoints/revision.ts';
 import type { ExchangeClock } from './exchange-clock.ts';
 import { type Dispatched, Dispatcher, type IncomingRequest, type KeyPermissions } from './http/dispatch.ts';
@@ -198,7 +198,7 @@ export class SimulatedExchange {
     return cleared;
   }
 
-  /** @throws SimulatorError when the id is taken or cannot be one. */
+  /** @throws SimulatorError when the id is taken, or what it should hold cannot be. */
   createAccount(seed: SeedAccount, permissions: KeyPermissions = ALL_PERMISSIONS): AccountAccess {
     if (!ACCOUNT_ID_SYNTAX.test(seed.id)) {
       throw new SimulatorError(
@@ -209,7 +209,12 @@ export class SimulatedExchange {
     if (this.accounts.has(seed.id)) {
       throw new SimulatorError('account-exists', `account ${seed.id} exists already`);
     }
-    this.change((model) => model.createAccount(seed));
+    try {
+      this.change((model) => model.createAccount(seed));
+    } catch (error) {
+      if (error instanceof RangeError) throw new SimulatorError('invalid-account', error.message);
+      throw error;
+    }
     this.#timeline.restart();
     return this.accounts.add(seed.id, permissions);
   }
@@ -225,7 +230,7 @@ export class SimulatedExchange {
       model: this.model,
       revision: this.#revision,
       fiat: this.fiat,
-      reads: (accountId, staleMs): AccountReads => this.#timeline.reads(accountId, staleMs),
+      reads: (accountId, staleMs) => this.#timeline.reads(accountId, staleMs),
     };
   }
 

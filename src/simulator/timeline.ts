@@ -1,36 +1,22 @@
-import type { Decimal } from '../core/quantities/decimal.ts';
-import type { AccountReads } from './endpoints/parts.ts';
 import { Revision } from './endpoints/revision.ts';
 import type { ExchangeClock } from './exchange-clock.ts';
 import type { ExchangeModel } from './model/exchange-model.ts';
-import type { CreditLineView, OpeningSheet, OrderView, PositionSheet, TransferView } from './model/types.ts';
 
-/** What the reads of one account showed at one time. */
-interface AccountState {
-  readonly positions: readonly PositionSheet[];
-  readonly opening: readonly OpeningSheet[];
-  readonly loans: readonly CreditLineView[];
-  readonly balance: Readonly<Record<string, Decimal>>;
-  readonly transfers: readonly TransferView[];
-  readonly orders: readonly OrderView[];
-}
+/** What one account's reads show, now or as of some time ago. */
+export type AccountReads = ReturnType<typeof presentReads>;
 
 /** The whole exchange as its reads showed it from `atMs` until the next one. */
 interface PastState {
   readonly atMs: number;
   /** Of the model; the same shows the same, but for interest. */
   readonly revision: number;
-  readonly accounts: ReadonlyMap<string, AccountState>;
+  readonly accounts: ReadonlyMap<string, AccountReads>;
 }
 
 /** While reads lag, a leap of the clock is taken in so many steps per (shortest) lag, each of them remembered. */
 const STEPS_PER_LAG = 8;
 /** Far behind, the exchange follows its clock in leaps of so much, between which it may stop. */
 const LEAP_MS = 10_000;
-
-function always(): boolean {
-  return true;
-}
 
 /**
  * Ties the model to the clock, and remembers the past as far as reads have to show it. Nothing is remembered
@@ -61,7 +47,7 @@ export class Timeline {
   }
 
   /** Brings the exchange up to the present, or as far as `mayGoOn` lets it; says whether it got there. */
-  catchUp(mayGoOn: () => boolean = always): boolean {
+  catchUp(mayGoOn: () => boolean = () => true): boolean {
     const toMs = this.#clock.nowMs();
     // What happened before the horizon is not shown to anybody any more.
     const shownFromMs = this.#horizonMs > 0 ? toMs - this.#horizonMs - this.#stepMs : toMs;
@@ -87,7 +73,7 @@ export class Timeline {
   #remember(): void {
     if (this.#horizonMs === 0) return;
     const atMs = this.#model.nowMs();
-    // Of one moment its beginning and its end are kept: who looks further back than anything is known sees the former.
+    // One moment keeps its beginning and its end: a look further back than the past reaches shows the beginning.
     if (this.#past.at(-1)?.atMs === atMs && this.#past.at(-2)?.atMs === atMs) this.#past.pop();
     this.#past.push({ atMs, ...this.#present() });
     this.#forget(atMs - this.#horizonMs);
@@ -98,7 +84,7 @@ export class Timeline {
     const revision = this.#revision.current();
     const last = this.#past.at(-1);
     if (last?.revision === revision && !hasLoans(last)) return { revision, accounts: last.accounts };
-    const accounts = this.#model.accountIds().map((id) => [id, stateOf(this.#model, id)] as const);
+    const accounts = this.#model.accountIds().map((id) => [id, kept(presentReads(this.#model, id))] as const);
     return { revision, accounts: new Map(accounts) };
   }
 
@@ -112,10 +98,9 @@ export class Timeline {
   reads(accountId: string, ageMs: number): AccountReads {
     if (ageMs > 0) {
       const untilMs = this.#model.nowMs() - ageMs;
-      const state = (this.#past.findLast((past) => past.atMs <= untilMs) ?? this.#past[0])?.accounts.get(
-        accountId,
-      );
-      if (state !== undefined) return pastReads(state);
+      const past = this.#past.findLast(({ atMs }) => atMs <= untilMs) ?? this.#past[0];
+      const reads = past?.accounts.get(accountId);
+      if (reads !== undefined) return reads;
     }
     return presentReads(this.#model, accountId);
   }
@@ -129,40 +114,36 @@ export class Timeline {
 
 /** Interest grows with time alone. */
 function hasLoans({ accounts }: PastState): boolean {
-  return [...accounts.values()].some(({ loans }) => loans.length > 0);
+  return [...accounts.values()].some((reads) => reads.creditLines().length > 0);
 }
 
-function presentReads(model: ExchangeModel, accountId: string): AccountReads {
+function presentReads(model: ExchangeModel, id: string) {
   return {
-    openPositions: (market) => model.openPositions(accountId, market),
-    openingPositions: (market) => model.openingPositions(accountId, market),
-    creditLines: () => model.creditLines(accountId),
-    mainBalance: () => model.mainBalance(accountId),
-    transfers: () => model.transfers(accountId),
-    spotOrderHistory: (market) => model.spotOrderHistory(accountId, market),
+    openPositions: (market?: string) => model.openPositions(id, market),
+    openingPositions: (market?: string) => model.openingPositions(id, market),
+    spotOrderHistory: (market?: string) => model.spotOrderHistory(id, market),
+    creditLines: () => model.creditLines(id),
+    mainBalance: () => model.mainBalance(id),
+    transfers: () => model.transfers(id),
   };
 }
 
-function pastReads(state: AccountState): AccountReads {
-  const ofMarket = <T extends { readonly market: string }>(records: readonly T[], market?: string) =>
+/** What the reads show now, to be shown later. */
+function kept(reads: AccountReads): AccountReads {
+  const [positions, opening, orders] = [
+    reads.openPositions(),
+    reads.openingPositions(),
+    reads.spotOrderHistory(),
+  ];
+  const [loans, balance, transfers] = [reads.creditLines(), reads.mainBalance(), reads.transfers()];
+  const ofMarket = <T extends { readonly market: string }>(records: T[], market?: string) =>
     market === undefined ? records : records.filter((record) => record.market === market);
   return {
-    openPositions: (market) => ofMarket(state.positions, market),
-    openingPositions: (market) => ofMarket(state.opening, market),
-    creditLines: () => state.loans,
-    mainBalance: () => state.balance,
-    transfers: () => state.transfers,
-    spotOrderHistory: (market) => ofMarket(state.orders, market),
-  };
-}
-
-function stateOf(model: ExchangeModel, accountId: string): AccountState {
-  return {
-    positions: model.openPositions(accountId),
-    opening: model.openingPositions(accountId),
-    loans: model.creditLines(accountId),
-    balance: model.mainBalance(accountId),
-    transfers: model.transfers(accountId),
-    orders: model.spotOrderHistory(accountId),
+    openPositions: (market) => ofMarket(positions, market),
+    openingPositions: (market) => ofMarket(opening, market),
+    spotOrderHistory: (market) => ofMarket(orders, market),
+    creditLines: () => loans,
+    mainBalance: () => balance,
+    transfers: () => transfers,
   };
 }

@@ -6,7 +6,7 @@ import type { Notice } from '../core/ports/notifier.ts';
 import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
 import { createSharedConnections } from '../exchange/client.ts';
 import { DirectLanes } from '../pipeline/act/direct-lanes.ts';
-import { PollGuard } from '../pipeline/poll/poll-bucket.ts';
+import { PollGuard } from '../pipeline/poll/poll-account.ts';
 import { type BucketTick, pollTick } from '../pipeline/poll/poll-tick.ts';
 import { ReadMemory } from '../pipeline/poll/read-memory.ts';
 import { SharedTime } from '../pipeline/shared-time.ts';

@@ -75,4 +75,4 @@ export const RECEIVERS: Boundary = {
 };
 
 /** A receiver may ask for patience, not for silence. */
-const LONGEST_PAUSE_MS = 3_600_000;
+const LONGEST_PAUSE_MS = 300_000;

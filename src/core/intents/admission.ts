@@ -1,11 +1,5 @@
-import type { Recorder } from '../audit/audit-event.ts';
-import {
-  type CancelTask,
-  type Cover,
-  type Intent,
-  type LaneState,
-  type OwnOrder,
-} from '../lanes/lane-state.ts';
+import type { LaneScene } from '../lanes/lane-change.ts';
+import type { CancelTask, Cover, Intent, LaneState, OwnOrder } from '../lanes/lane-state.ts';
 import { findPosition } from '../lanes/market-read.ts';
 import type { OrderRecord } from '../orders/cancel-policy.ts';
 import type { Admitted, Removal } from '../orders/want.ts';
@@ -25,46 +19,36 @@ export interface LaneContext {
 }
 
 /** Asks the gate for everything in the lane, and records each answer that is new. What it lets in again is settled. */
-export function askGate(state: LaneState, context: LaneContext, nowMs: number, audit: Recorder): LaneState {
-  const { gate, settings } = context;
+export function askGate(state: LaneState, gate: GateContext, scene: LaneScene): LaneState {
+  const ask = <T extends Intent | Cover | CancelTask>(subject: T): T => withRefusal(subject, gate, scene);
   const intents = state.intents.map((intent) => {
-    const refusedBy = gateRefusal(intent, gate);
-    if (isOpen(intent)) return withRefusal(intent, refusedBy, audit);
+    if (isOpen(intent)) return ask(intent);
     const failedAtGate = intent.end?.how === 'failed' && intent.end.why.startsWith('refused:');
-    if (!failedAtGate || refusedBy !== null) return intent;
-    return reopen(intent, 'gateOpened', { settings, nowMs, audit });
+    if (!failedAtGate || gateRefusal(intent, gate) !== null) return intent;
+    return reopen(intent, 'gateOpened', scene);
   });
-  const covers = state.covers.map((cover) => withRefusal(cover, gateRefusal(cover, gate), audit));
-  const cancels = state.cancels.map((task) =>
-    task.state === 'open' ? withRefusal(task, gateRefusal(task, gate), audit) : task,
-  );
+  const covers = state.covers.map(ask);
+  const cancels = state.cancels.map((task) => (task.state === 'open' ? ask(task) : task));
   const asked = { ...state, intents, covers, cancels };
   const hasReopened = intents.some(
     (intent, index) => isOpen(intent) && !isOpen(state.intents[index] ?? intent),
   );
   if (!hasReopened) return asked;
   // The position may have changed hands meanwhile, and that may open others, which are asked for as well.
-  const settled = settleIntents(asked, false, settings, nowMs, audit);
-  const again = settled.intents.map((intent) =>
-    isOpen(intent) ? withRefusal(intent, gateRefusal(intent, gate), audit) : intent,
-  );
-  return { ...settled, intents: again };
+  const settled = settleIntents(asked, false, scene);
+  return { ...settled, intents: settled.intents.map((intent) => (isOpen(intent) ? ask(intent) : intent)) };
 }
 
 function withRefusal<T extends Intent | Cover | CancelTask>(
   subject: T,
-  refusedBy: T['refusedBy'],
-  audit: Recorder,
+  gate: GateContext,
+  { audit }: LaneScene,
 ): T {
+  const refusedBy = gateRefusal(subject, gate);
   if (subject.refusedBy === refusedBy) return subject;
+  const { key, ruleId } = subject;
   if (refusedBy !== null) {
-    audit.emit({
-      kind: 'refused',
-      key: subject.key,
-      ruleId: subject.ruleId,
-      reason: refusedBy,
-      words: GATE_WORDS[refusedBy],
-    });
+    audit.emit({ kind: 'refused', key, ruleId, reason: refusedBy, words: GATE_WORDS[refusedBy] });
   }
   return { ...subject, refusedBy };
 }
@@ -86,12 +70,7 @@ export function admittedOf(state: LaneState): Admitted {
 const MAX_ROUNDS = 5;
 
 /** A change whose cancels have failed that often, or that takes that long, is not completed at any price. */
-export function boundChange(
-  state: LaneState,
-  settings: AccountSettings,
-  nowMs: number,
-  audit: Recorder,
-): LaneState {
+export function boundChange(state: LaneState, { settings, nowMs, audit }: LaneScene): LaneState {
   const { change } = state;
   if (change === null) return state;
   const isFruitless = change.phase === 'cancel' && change.rounds >= MAX_ROUNDS;
@@ -134,18 +113,14 @@ export function mayRemove(order: OwnOrder, state: LaneState, gate: GateContext):
 }
 
 /** Ends what has been tried as often as allowed. */
-export function failExhausted(
-  state: LaneState,
-  settings: AccountSettings,
-  nowMs: number,
-  audit: Recorder,
-): LaneState {
-  const isExhausted = (intent: Intent): boolean => isOpen(intent) && intent.failures >= settings.maxAttempts;
+export function failExhausted(state: LaneState, scene: LaneScene): LaneState {
+  const isExhausted = (intent: Intent): boolean =>
+    isOpen(intent) && intent.failures >= scene.settings.maxAttempts;
   if (!state.intents.some(isExhausted)) return state;
   const intents = state.intents.map((intent) => {
     if (!isExhausted(intent)) return intent;
     const distance = distanceNumber(findPosition(state.read, intent.positionId));
-    return endIntent(intent, { how: 'failed', why: 'attempts' }, distance, nowMs, audit);
+    return endIntent(intent, { how: 'failed', why: 'attempts' }, scene, distance);
   });
   return { ...state, intents };
 }

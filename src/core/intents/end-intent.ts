@@ -1,34 +1,29 @@
-import type { IntentEnd, Recorder } from '../audit/audit-event.ts';
+import type { IntentEnd } from '../audit/audit-event.ts';
+import type { LaneScene } from '../lanes/lane-change.ts';
 import type { Intent } from '../lanes/lane-state.ts';
 
+/** `distance`: of its position now, a fraction; null when there is none or it is unknown. */
 export function endIntent(
   intent: Intent,
   end: IntentEnd,
-  distance: number | null,
-  nowMs: number,
-  audit: Recorder,
+  { nowMs, audit }: Pick<LaneScene, 'nowMs' | 'audit'>,
+  distance: number | null = null,
 ): Intent {
+  const { key, positionId, ruleId, targetBase, openedMs } = intent;
+  const { how, why } = end;
+  const aim = targetBase === null ? 'no target yet' : `target ${targetBase}`;
   audit.emit({
     kind: 'intentEnded',
-    key: intent.key,
-    positionId: intent.positionId,
-    ruleId: intent.ruleId,
-    reason: `${end.how}:${end.why}`,
-    words: endWords(intent, end),
-    alarm: isAlarming(intent, end),
-    openedMs: intent.openedMs,
-    ...(intent.targetBase === null ? {} : { targetBase: intent.targetBase }),
+    key,
+    positionId,
+    ruleId,
+    reason: `${how}:${why}`,
+    words: `position ${positionId}, ${aim}: ${how} (${why})`,
+    // What was only watched has not failed anybody.
+    alarm:
+      how === 'failed' ? why !== 'refused:observeMode' : how === 'expired' && intent.source === 'operator',
+    openedMs,
+    ...(targetBase === null ? {} : { targetBase }),
   });
   return { ...intent, end, endedMs: nowMs, endDistance: distance };
-}
-
-/** What was only watched has not failed anybody. */
-function isAlarming(intent: Intent, end: IntentEnd): boolean {
-  if (end.how === 'failed') return end.why !== 'refused:observeMode';
-  return end.how === 'expired' && intent.source === 'operator';
-}
-
-function endWords(intent: Intent, end: IntentEnd): string {
-  const aim = intent.targetBase === null ? 'no target yet' : `target ${intent.targetBase}`;
-  return `position ${intent.positionId}, ${aim}: ${end.how} (${end.why})`;
 }

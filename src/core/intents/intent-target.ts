@@ -1,22 +1,33 @@
 import type { BlockReason } from '../audit/audit-event.ts';
-import { type Intent, type IntentBasis, type ReadPosition } from '../lanes/lane-state.ts';
+import type { LaneScene } from '../lanes/lane-change.ts';
+import type { Intent, IntentBasis, LaneState, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
 import { isSameHolding } from '../lanes/market-read.ts';
 import { isHedged } from '../orders/net-exposure.ts';
-import {
-  type Decimal,
-  formatDecimal,
-  maxDecimal,
-  minDecimal,
-  toDecimal,
-  ZERO,
-} from '../quantities/decimal.ts';
+import { type Decimal, formatDecimal, maxDecimal, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
 import { isAccountTarget } from './account-plan.ts';
 import { endIntent } from './end-intent.ts';
 import { BLOCK_WORDS } from './intent.ts';
 import { hasOwnMargin } from './own-margin.ts';
-import type { SettleScene } from './settle-scene.ts';
 import { boundedTarget, clampTarget, distanceTarget, fixedTarget } from './targets.ts';
+
+/** What an intent is judged against: the lane as it is, and the newest read that may be sized by. */
+export interface SettleScene extends LaneScene {
+  readonly state: LaneState;
+  readonly read: MarketRead;
+  /** The read, with positions that it does not show and that may be open all the same. */
+  readonly exposure: MarketRead;
+  /** Whether the read is what is known now, so that new intents may take their basis from it. */
+  readonly mayStart: boolean;
+  readonly market: MarketSettings | undefined;
+}
+
+/** The same where the market has an entry in the config. */
+export type ConfiguredScene = SettleScene & { readonly market: MarketSettings };
+
+export function isConfigured(scene: SettleScene): scene is ConfiguredScene {
+  return scene.market !== undefined;
+}
 
 /** The distance as a number; null when there is none or it is unknown. */
 export function distanceNumber(position: ReadPosition | undefined): number | null {
@@ -35,6 +46,7 @@ export function withBasis(intent: Intent, position: ReadPosition, scene: SettleS
     direction: position.direction,
     growthBoundBase: position.sizeBase,
   };
+  if (intent.source !== 'rule') return { ...intent, basis: own };
   // All stages of an episode share the basis of its first one: `by: 75%` after `by: 50%` leaves a quarter.
   const first = scene.state.intents.find(
     (other) =>
@@ -45,57 +57,44 @@ export function withBasis(intent: Intent, position: ReadPosition, scene: SettleS
       other.basis.openDate === position.openDate &&
       isSameHolding(other.basis, position),
   )?.basis;
-  const isShared = first !== null && first !== undefined && intent.source === 'rule';
-  const basis = isShared ? { ...first, growthBoundBase: maxText(first.sizeBase, position.sizeBase) } : own;
-  return { ...intent, basis };
-}
-
-function maxText(a: IntentBasis['sizeBase'], b: IntentBasis['sizeBase']): IntentBasis['sizeBase'] {
-  return formatDecimal(maxDecimal(toDecimal(a), toDecimal(b)));
+  if (first === null || first === undefined) return { ...intent, basis: own };
+  const growthBound = maxDecimal(toDecimal(first.sizeBase), toDecimal(position.sizeBase));
+  return { ...intent, basis: { ...first, growthBoundBase: formatDecimal(growthBound) } };
 }
 
 /** Fixes the target, or follows it where it depends on the distance. */
-export function withTarget(
-  intent: Intent,
-  position: ReadPosition,
-  market: MarketSettings,
-  scene: SettleScene,
-): Intent {
+export function withTarget(intent: Intent, position: ReadPosition, scene: ConfiguredScene): Intent {
   const { basis } = intent;
   if (basis === null) return intent;
   if (intent.target.kind === 'untilDistance') {
-    const started = basis.distance === null ? withDistance(intent, basis, position) : intent;
-    return followDistance(started, intent.target.distance, position, market, scene);
+    // Where the distance was unknown at firing, the first one that is known counts.
+    const distance = basis.distance ?? distanceNumber(position);
+    return followDistance(
+      { ...intent, basis: { ...basis, distance } },
+      intent.target.distance,
+      position,
+      scene,
+    );
   }
-  if (isAccountTarget(intent.target)) return followPlan(intent, position, market, scene);
+  if (isAccountTarget(intent.target)) {
+    const planned = plannedTarget(intent, position, scene);
+    return planned === undefined ? intent : setTarget(intent, planned, scene);
+  }
   if (intent.targetBase !== null) return intent;
-  const target = fixedTarget(intent.target, basis, market);
+  const target = fixedTarget(intent.target, basis, scene.market);
   if (target === undefined) {
     // Priced at firing; when the mark was unknown then, at the first one that is known.
     if (position.markPrice === null) return block(intent, 'markUnknown', scene);
-    const priced = { ...intent, basis: { ...basis, markPrice: position.markPrice } };
-    return withTarget(priced, position, market, scene);
+    return withTarget({ ...intent, basis: { ...basis, markPrice: position.markPrice } }, position, scene);
   }
-  return setTarget(intent, target, market, scene);
-}
-
-/** What the account's newest plan leaves of it; it may only fall. */
-function followPlan(
-  intent: Intent,
-  position: ReadPosition,
-  market: MarketSettings,
-  scene: SettleScene,
-): Intent {
-  const target = plannedTarget(intent, position, market, scene);
-  return target === undefined ? intent : setTarget(intent, target, market, scene);
+  return setTarget(intent, target, scene);
 }
 
 /** The size that the account's newest plan leaves of a position; undefined without one. */
 export function plannedTarget(
   { target, plannedBase, basis }: Intent,
   position: ReadPosition,
-  market: MarketSettings,
-  { state, settings }: Pick<SettleScene, 'state' | 'settings'>,
+  { state, settings, market }: ConfiguredScene,
 ): Decimal | undefined {
   if (plannedBase === undefined || plannedBase === null) return undefined;
   const size = toDecimal(position.sizeBase);
@@ -105,42 +104,35 @@ export function plannedTarget(
   return isInVain && planned.lt(size) ? ZERO : planned;
 }
 
-/** Where the distance was unknown at firing, the first one that is known counts. */
-function withDistance(intent: Intent, basis: IntentBasis, position: ReadPosition): Intent {
-  return { ...intent, basis: { ...basis, distance: distanceNumber(position) } };
-}
-
 /**
- * Computed from each read that may be sized by, and may only fall. An order of ours in doubt changes nothing in that: size
- * and distance are of one moment, and what it takes away later leaves the equity, so that the target is the same with it
- * and without it. What it may still fill is counted when orders are sized. A target from before the doubt would call
- * reached what the market has made too large since.
+ * Computed from each read that may be sized by, and may only fall. An order of ours in doubt does not change the target:
+ * size and distance are of one moment, and what the order takes away later leaves the equity. What it may still fill is
+ * counted when orders are sized. A target from before the doubt would call reached what the market has made too large
+ * since.
  */
 function followDistance(
   intent: Intent,
   wanted: number,
   position: ReadPosition,
-  market: MarketSettings,
-  scene: SettleScene,
+  scene: ConfiguredScene,
 ): Intent {
   if (position.disagreement) return block(intent, 'disagreement', scene);
   if (position.direction === null) return block(intent, 'directionUnknown', scene);
   if (position.distance === null) return block(intent, 'liquidationPriceUnknown', scene);
-  const target = targetForDistance(position, wanted, market, scene);
+  const target = targetForDistance(position, wanted, scene);
   if (target === undefined) {
     // The other side is what is in danger: taking from this one would bring liquidation nearer.
-    const { nowMs, audit } = scene;
-    return endIntent(intent, { how: 'failed', why: 'hedged' }, distanceNumber(position), nowMs, audit);
+    return endIntent(intent, { how: 'failed', why: 'hedged' }, scene, distanceNumber(position));
   }
-  return setTarget(unblock(intent), target, market, scene);
+  const unblocked = intent.blockedBy === null ? intent : { ...intent, blockedBy: null };
+  return setTarget(unblocked, target, scene);
 }
 
 /** The size at which a position is that far from liquidation; `undefined` where no size of it is. */
 export function targetForDistance(
   position: ReadPosition,
   wanted: number,
-  market: MarketSettings,
-  { state, exposure, settings }: Pick<SettleScene, 'state' | 'exposure' | 'settings'>,
+  { state, exposure, settings, market }: ConfiguredScene,
 ): Decimal | undefined {
   const sizeBase = toDecimal(position.sizeBase);
   const { direction, distance } = position;
@@ -153,18 +145,16 @@ export function targetForDistance(
   return distanceTarget({ sizeBase, otherSideBase, direction, distance, wanted }, market);
 }
 
-function setTarget(intent: Intent, wanted: Decimal, market: MarketSettings, scene: SettleScene): Intent {
-  const { basis, targetBase } = intent;
+function setTarget(intent: Intent, wanted: Decimal, { settings, market, audit }: ConfiguredScene): Intent {
+  const { basis, targetBase, key, positionId, ruleId } = intent;
   if (basis === null) return intent;
-  const isBounded = intent.source === 'rule';
-  const bounded = isBounded ? boundedTarget(wanted, basis, scene.settings.largestReduction, market) : wanted;
-  const target = targetBase === null ? bounded : minDecimal(bounded, toDecimal(targetBase));
-  const isNew = targetBase === null || target.lt(toDecimal(targetBase));
-  if (!isNew) return intent;
-  const common = { key: intent.key, positionId: intent.positionId, ruleId: intent.ruleId };
-  const text = formatDecimal(target);
+  const bounded =
+    intent.source === 'rule' ? boundedTarget(wanted, basis, settings.largestReduction, market) : wanted;
+  if (targetBase !== null && bounded.gte(toDecimal(targetBase))) return intent;
+  const common = { key, positionId, ruleId };
+  const text = formatDecimal(bounded);
   if (bounded.gt(wanted) && targetBase === null) {
-    scene.audit.emit({
+    audit.emit({
       kind: 'refused',
       ...common,
       reason: 'largestReduction',
@@ -172,7 +162,7 @@ function setTarget(intent: Intent, wanted: Decimal, market: MarketSettings, scen
       alarm: true,
     });
   }
-  scene.audit.emit({
+  audit.emit({
     kind: 'targetSet',
     ...common,
     reason: intent.target.kind,
@@ -183,7 +173,7 @@ function setTarget(intent: Intent, wanted: Decimal, market: MarketSettings, scen
   return { ...intent, targetBase: text };
 }
 
-export function block(intent: Intent, why: BlockReason, scene: Pick<SettleScene, 'audit' | 'read'>): Intent {
+function block(intent: Intent, why: BlockReason, scene: SettleScene): Intent {
   if (intent.blockedBy === why) return intent;
   scene.audit.emit({
     kind: 'blocked',
@@ -196,8 +186,4 @@ export function block(intent: Intent, why: BlockReason, scene: Pick<SettleScene,
     alarm: why !== 'disagreement' || !isHedged(scene.read),
   });
   return { ...intent, blockedBy: why };
-}
-
-export function unblock(intent: Intent): Intent {
-  return intent.blockedBy === null ? intent : { ...intent, blockedBy: null };
 }

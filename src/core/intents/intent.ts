@@ -1,7 +1,7 @@
-import type { BlockReason, Recorder } from '../audit/audit-event.ts';
+import type { BlockReason } from '../audit/audit-event.ts';
+import type { LaneScene } from '../lanes/lane-change.ts';
 import type { CancelTask, Cover, Intent, LaneState } from '../lanes/lane-state.ts';
 import type { DecimalString } from '../quantities/decimal.ts';
-import type { AccountSettings } from '../quantities/settings.ts';
 import type { ReduceTarget } from '../rules/rule.ts';
 import type { ActionRequest } from '../rules/subject.ts';
 import { endIntent } from './end-intent.ts';
@@ -33,58 +33,72 @@ export function actionKey(request: ActionRequest, positionId: string | null): st
   return JSON.stringify([ruleId, ruleChecksum, subject, episode, stage, actionIndex, positionId]);
 }
 
+/** What evaluating asks of a market now, by key; `conclusive`: what is absent has ended. */
+interface Asked {
+  readonly active: ReadonlyMap<string, LaneRequest>;
+  readonly conclusive: boolean;
+}
+
 /**
- * Brings intents, covers and cancel actions in line with what evaluating asks for now: opens what is new,
- * ends as resolved what is gone - if the evaluation was conclusive; absence proves nothing otherwise.
+ * Brings intents, covers and cancel actions in line with what evaluating asks for now: opens what is new, and ends as
+ * resolved what is gone if the evaluation was conclusive. Otherwise absence proves nothing.
  */
 export function reconcileRequests(
   state: LaneState,
   requests: readonly LaneRequest[],
   conclusive: boolean,
-  settings: AccountSettings,
-  nowMs: number,
-  audit: Recorder,
+  scene: LaneScene,
 ): LaneState {
-  const active = new Map<string, LaneRequest>();
-  for (const entry of requests) active.set(actionKey(entry.request, entry.positionId), entry);
-  const covers = reconcileCovers(state, active, conclusive);
-  const coverKeys = new Set(covers.map((cover) => cover.key));
-  const kept = keepIntents(state.intents, active, coverKeys, conclusive, nowMs, audit);
-  const opened = openIntents(kept, active, settings, nowMs, audit);
-  return {
-    ...state,
-    intents: opened,
-    covers,
-    cancels: reconcileCancels(state.cancels, active, conclusive, settings, nowMs),
-  };
+  const active = new Map(requests.map((entry) => [actionKey(entry.request, entry.positionId), entry]));
+  const asked = { active, conclusive };
+  const covers = reconcile(
+    state.covers,
+    asked,
+    (cover, request) => ({ ...cover, ...gateFields(request) }),
+    openCover,
+  );
+  const kept = keepIntents(state.intents, covers, asked, scene);
+  const intents = openIntents(kept, active, scene);
+  const cancels = reconcile(state.cancels, asked, askedCancel, (key, { request }) =>
+    request.action.kind === 'cancelAll' && request.action.scope === 'market'
+      ? openCancelTask(key, request, request.action.types, scene)
+      : undefined,
+  );
+  return { ...state, intents, covers, cancels };
 }
 
-function isWanted(
-  intent: Intent,
-  active: ReadonlyMap<string, LaneRequest>,
-  coverKeys: ReadonlySet<string>,
-): boolean {
-  if (intent.source === 'operator') return true;
-  return intent.source === 'cover' ? coverKeys.has(intent.key) : active.has(intent.key);
+function reconcile<T extends { readonly key: string }>(
+  known: readonly T[],
+  { active, conclusive }: Asked,
+  update: (one: T, request: ActionRequest) => T,
+  open: (key: string, entry: LaneRequest) => T | undefined,
+): readonly T[] {
+  const kept = known.flatMap((one) => {
+    const entry = active.get(one.key);
+    if (entry === undefined) return conclusive ? [] : [one];
+    return [update(one, entry.request)];
+  });
+  const keys = new Set(kept.map(({ key }) => key));
+  const opened = [...active].flatMap(([key, entry]) => (keys.has(key) ? [] : (open(key, entry) ?? [])));
+  return [...kept, ...opened];
 }
 
 function keepIntents(
   intents: readonly Intent[],
-  active: ReadonlyMap<string, LaneRequest>,
-  coverKeys: ReadonlySet<string>,
-  conclusive: boolean,
-  nowMs: number,
-  audit: Recorder,
+  covers: readonly Cover[],
+  { active, conclusive }: Asked,
+  scene: LaneScene,
 ): readonly Intent[] {
+  const coverKeys = new Set(covers.map(({ key }) => key));
+  const isWanted = ({ source, key }: Intent): boolean =>
+    source === 'operator' || (source === 'cover' ? coverKeys.has(key) : active.has(key));
   const kept: Intent[] = [];
   for (const intent of intents) {
-    const wanted = isWanted(intent, active, coverKeys);
-    if (!wanted && conclusive) {
-      if (intent.end === null)
-        endIntent(intent, { how: 'resolved', why: 'ruleResolved' }, null, nowMs, audit);
+    if (!isWanted(intent) && conclusive) {
+      if (isOpen(intent)) endIntent(intent, { how: 'resolved', why: 'ruleResolved' }, scene);
       continue;
     }
-    if (intent.source === 'operator' && intent.end !== null) continue;
+    if (intent.source === 'operator' && !isOpen(intent)) continue;
     const entry = active.get(intent.key);
     kept.push(
       entry === undefined ? intent : { ...intent, ...gateFields(entry.request), ...plannedFields(entry) },
@@ -104,65 +118,36 @@ function gateFields(
   return { mode, severity, exemptFromLimits, hasCleared };
 }
 
-function openIntents(
-  kept: readonly Intent[],
-  active: ReadonlyMap<string, LaneRequest>,
-  settings: AccountSettings,
-  nowMs: number,
-  audit: Recorder,
-): readonly Intent[] {
+function originOf(request: ActionRequest): Pick<Intent, 'episodeKey' | 'ruleId' | 'episode' | 'stage'> {
+  const { ruleId, episode, stage } = request;
+  return { episodeKey: episodeKeyOf(request), ruleId, episode, stage };
+}
+
+function openIntents(kept: readonly Intent[], active: Asked['active'], scene: LaneScene): readonly Intent[] {
   const intents = [...kept];
   for (const [key, entry] of active) {
     const { request, positionId } = entry;
-    if (request.action.kind !== 'reduce' || positionId === null) continue;
+    const { action, ruleId, because } = request;
+    if (action.kind !== 'reduce' || positionId === null) continue;
     if (intents.some((intent) => intent.key === key)) continue;
     const intent: Intent = {
-      ...blankIntent(key, positionId, settings, nowMs),
+      ...blankIntent(key, positionId, scene),
       ...gateFields(request),
       ...plannedFields(entry),
-      episodeKey: episodeKeyOf(request),
+      ...originOf(request),
       source: 'rule',
-      ruleId: request.ruleId,
-      episode: request.episode,
-      stage: request.stage,
-      target: request.action.target,
-      slippageSteps: request.action.slippageSteps,
+      target: action.target,
+      slippageSteps: action.slippageSteps,
       stageAtMs: request.atMs,
     };
-    audit.emit({
-      kind: 'intentOpened',
-      key,
-      positionId,
-      ruleId: intent.ruleId,
-      reason: 'firing',
-      words: request.because,
-    });
-    intents.push(isCancelledStage(intent, intents) ? cancelStage(intent, nowMs, audit) : intent);
+    scene.audit.emit({ kind: 'intentOpened', key, positionId, ruleId, reason: 'firing', words: because });
+    const end = { how: 'superseded', why: 'targetReachedEarlier' } as const;
+    intents.push(isCancelledStage(intent, intents) ? endIntent(intent, end, scene) : intent);
   }
   return intents;
 }
 
-type IntentCore = Pick<
-  Intent,
-  | 'episodeKey'
-  | 'source'
-  | 'ruleId'
-  | 'episode'
-  | 'stage'
-  | 'target'
-  | 'slippageSteps'
-  | 'stageAtMs'
-  | 'mode'
-  | 'severity'
-  | 'exemptFromLimits'
->;
-
-function blankIntent(
-  key: string,
-  positionId: string,
-  settings: AccountSettings,
-  nowMs: number,
-): Omit<Intent, keyof IntentCore> {
+function blankIntent(key: string, positionId: string, { settings, nowMs }: LaneScene) {
   return {
     key,
     positionId,
@@ -179,7 +164,7 @@ function blankIntent(
     endedMs: null,
     endDistance: null,
     basis: null,
-  };
+  } satisfies Partial<Intent>;
 }
 
 /** A target that was reached cancels the later stages of its episode - unless there was nothing to reduce. */
@@ -195,76 +180,33 @@ function isCancelledStage(intent: Intent, intents: readonly Intent[]): boolean {
   );
 }
 
-function cancelStage(intent: Intent, nowMs: number, audit: Recorder): Intent {
-  return endIntent(intent, { how: 'superseded', why: 'targetReachedEarlier' }, null, nowMs, audit);
+function openCover(key: string, { request, positionId }: LaneRequest): Cover | undefined {
+  const { action } = request;
+  if (action.kind !== 'protect' || positionId === null) return undefined;
+  const { at, slippage } = action;
+  const asked = { ...originOf(request), ...gateFields(request), positionId, at, slippage };
+  return { key, ...asked, anchor: null, blockedBy: null, refusedBy: null };
 }
 
-function reconcileCovers(
-  state: LaneState,
-  active: ReadonlyMap<string, LaneRequest>,
-  conclusive: boolean,
-): readonly Cover[] {
-  const kept = state.covers.flatMap((cover) => {
-    const entry = active.get(cover.key);
-    if (entry === undefined) return conclusive ? [] : [cover];
-    return [{ ...cover, ...gateFields(entry.request) }];
-  });
-  const covers = [...kept];
-  for (const [key, { request, positionId }] of active) {
-    if (request.action.kind !== 'protect' || positionId === null) continue;
-    if (covers.some((cover) => cover.key === key)) continue;
-    covers.push({
-      key,
-      episodeKey: episodeKeyOf(request),
-      ruleId: request.ruleId,
-      episode: request.episode,
-      stage: request.stage,
-      positionId,
-      at: request.action.at,
-      slippage: request.action.slippage,
-      anchor: null,
-      ...gateFields(request),
-      blockedBy: null,
-      refusedBy: null,
-    });
-  }
-  return covers;
-}
-
-function reconcileCancels(
-  cancels: readonly CancelTask[],
-  active: ReadonlyMap<string, LaneRequest>,
-  conclusive: boolean,
-  settings: AccountSettings,
-  nowMs: number,
-): readonly CancelTask[] {
-  const tasks = cancels.flatMap((task) => {
-    const entry = active.get(task.key);
-    if (entry === undefined) return conclusive ? [] : [task];
-    return [{ ...task, mode: entry.request.mode, exemptFromLimits: entry.request.exemptFromLimits }];
-  });
-  for (const [key, { request }] of active) {
-    if (request.action.kind !== 'cancelAll' || request.action.scope !== 'market') continue;
-    if (tasks.some((task) => task.key === key)) continue;
-    tasks.push(openCancelTask(key, request, request.action.types, settings, nowMs));
-  }
-  return tasks;
+/** What the newest request changes of a cancel. */
+export function askedCancel(task: CancelTask, { mode, exemptFromLimits }: ActionRequest): CancelTask {
+  return { ...task, mode, exemptFromLimits };
 }
 
 export function openCancelTask(
   key: string,
   request: ActionRequest,
   types: CancelTask['types'],
-  settings: AccountSettings,
-  nowMs: number,
+  { settings, nowMs }: Pick<LaneScene, 'settings' | 'nowMs'>,
 ): CancelTask {
+  const { ruleId, mode, exemptFromLimits } = request;
   return {
     key,
     episodeKey: episodeKeyOf(request),
-    ruleId: request.ruleId,
+    ruleId,
     types,
-    mode: request.mode,
-    exemptFromLimits: request.exemptFromLimits,
+    mode,
+    exemptFromLimits,
     failures: 0,
     refusedBy: null,
     openedMs: nowMs,
@@ -274,38 +216,27 @@ export function openCancelTask(
 }
 
 /** Adds an operator's own intent; one with the same id is left as it is. */
-export function operatorIntent(
-  state: LaneState,
-  request: OperatorRequest,
-  settings: AccountSettings,
-  nowMs: number,
-  audit: Recorder,
-): LaneState {
-  const key = JSON.stringify(['operator', request.id, request.positionId]);
+export function operatorIntent(state: LaneState, request: OperatorRequest, scene: LaneScene): LaneState {
+  const { id, positionId, target, slippageSteps, flatten, because } = request;
+  const key = JSON.stringify(['operator', id, positionId]);
   if (state.intents.some((intent) => intent.key === key)) return state;
+  const ruleId = `operator:${id}`;
   const intent: Intent = {
-    ...blankIntent(key, request.positionId, settings, nowMs),
+    ...blankIntent(key, positionId, scene),
     episodeKey: key,
     source: 'operator',
-    ruleId: `operator:${request.id}`,
+    ruleId,
     episode: 0,
     stage: 0,
-    target: request.target,
-    slippageSteps: request.slippageSteps,
-    perLeg: request.flatten,
-    stageAtMs: nowMs,
-    mode: settings.mode,
+    target,
+    slippageSteps,
+    perLeg: flatten,
+    stageAtMs: scene.nowMs,
+    mode: scene.settings.mode,
     severity: 'info',
     exemptFromLimits: true,
   };
-  audit.emit({
-    kind: 'intentOpened',
-    key,
-    positionId: request.positionId,
-    ruleId: intent.ruleId,
-    reason: 'operator',
-    words: request.because,
-  });
+  scene.audit.emit({ kind: 'intentOpened', key, positionId, ruleId, reason: 'operator', words: because });
   return { ...state, intents: [...state.intents, intent] };
 }
 
@@ -313,32 +244,32 @@ export function operatorIntent(
 export function withdrawOperatorIntent(
   state: LaneState,
   id: string,
-  nowMs: number,
-  audit: Recorder,
+  scene: Pick<LaneScene, 'nowMs' | 'audit'>,
 ): LaneState {
   const intents = state.intents.map((intent) =>
-    intent.ruleId === `operator:${id}` && intent.source === 'operator' && intent.end === null
-      ? endIntent(intent, { how: 'resolved', why: 'withdrawn' }, null, nowMs, audit)
+    intent.ruleId === `operator:${id}` && intent.source === 'operator' && isOpen(intent)
+      ? endIntent(intent, { how: 'resolved', why: 'withdrawn' }, scene)
       : intent,
   );
   return { ...state, intents };
 }
 
 /** The intent that a triggered cover becomes: everything of the position goes. */
-export function coverIntent(cover: Cover, settings: AccountSettings, nowMs: number): Intent {
+export function coverIntent(cover: Cover, scene: LaneScene): Intent {
+  const { key, positionId, episodeKey, ruleId, episode, stage, mode, severity, exemptFromLimits } = cover;
   return {
-    ...blankIntent(cover.key, cover.positionId, settings, nowMs),
-    episodeKey: cover.episodeKey,
+    ...blankIntent(key, positionId, scene),
+    episodeKey,
+    ruleId,
+    episode,
+    stage,
+    mode,
+    severity,
+    exemptFromLimits,
     source: 'cover',
-    ruleId: cover.ruleId,
-    episode: cover.episode,
-    stage: cover.stage,
     target: { kind: 'to', fraction: 0 },
     slippageSteps: [cover.slippage],
-    stageAtMs: nowMs,
-    mode: cover.mode,
-    severity: cover.severity,
-    exemptFromLimits: cover.exemptFromLimits,
+    stageAtMs: scene.nowMs,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Recorder } from '../audit/audit-event.ts';
-import { type LaneState, type MarketRead, type ReadPosition } from '../lanes/lane-state.ts';
+import type { LaneScene } from '../lanes/lane-change.ts';
+import type { LaneState, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
 import { findPosition, isSameHolding } from '../lanes/market-read.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
@@ -29,8 +30,7 @@ function marginOf(position: ReadPosition, { margins = [] }: LaneState): KnownMar
 export function learnMargins(
   state: LaneState,
   read: MarketRead,
-  settings: AccountSettings,
-  audit: Recorder,
+  { settings, audit }: LaneScene,
 ): readonly KnownMargin[] {
   if (settings.marginModel !== 'auto') return [];
   const shown = read.positions.flatMap((position) => {

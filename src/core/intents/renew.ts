@@ -1,16 +1,22 @@
-import type { ExpiryReason, FailureReason, Recorder } from '../audit/audit-event.ts';
+import type { ExpiryReason, FailureReason } from '../audit/audit-event.ts';
 import { isPresumedClosed } from '../lanes/absence.ts';
 import { contestOf } from '../lanes/contest.ts';
-import { type Intent, type LaneState, type ReadPosition } from '../lanes/lane-state.ts';
+import type { LaneScene } from '../lanes/lane-change.ts';
+import type { Intent, LaneState, ReadPosition } from '../lanes/lane-state.ts';
 import { findPosition } from '../lanes/market-read.ts';
 import { mayReduce } from '../orders/net-exposure.ts';
-import { toDecimal } from '../quantities/decimal.ts';
-import type { AccountSettings } from '../quantities/settings.ts';
+import { type Decimal, toDecimal } from '../quantities/decimal.ts';
 import { isAccountTarget } from './account-plan.ts';
 import { endIntent } from './end-intent.ts';
 import { isOpen } from './intent.ts';
-import { distanceNumber, plannedTarget, targetForDistance } from './intent-target.ts';
-import type { SettleScene } from './settle-scene.ts';
+import {
+  type ConfiguredScene,
+  distanceNumber,
+  isConfigured,
+  plannedTarget,
+  type SettleScene,
+  targetForDistance,
+} from './intent-target.ts';
 import { distanceReachedBy } from './targets.ts';
 
 /** Ends an intent as expired and, as its rule still fires, opens it again: up to a bound, then it failed. */
@@ -18,22 +24,16 @@ export function renew(
   intent: Intent,
   why: ExpiryReason,
   position: ReadPosition | undefined,
-  scene: Pick<SettleScene, 'state' | 'settings' | 'nowMs' | 'audit'>,
+  scene: LaneScene & Pick<SettleScene, 'state'>,
 ): Intent {
   const { settings, nowMs, audit } = scene;
   const distance = distanceNumber(position);
-  const expired = endIntent(intent, { how: 'expired', why }, distance, nowMs, audit);
+  const expired = endIntent(intent, { how: 'expired', why }, scene, distance);
   if (intent.source === 'operator') return expired;
   // The stop that triggered was another position's.
   if (intent.source === 'cover' && why === 'rebuilt') return expired;
   if (intent.renewals >= settings.maxRenewals) {
-    return endIntent(
-      intent,
-      { how: 'failed', why: renewalFailure(intent, scene.state) },
-      distance,
-      nowMs,
-      audit,
-    );
+    return endIntent(intent, { how: 'failed', why: renewalFailure(intent, scene.state) }, scene, distance);
   }
   audit.emit({
     kind: 'intentRenewed',
@@ -61,18 +61,13 @@ function renewalFailure(intent: Intent, { doubt, refusals }: LaneState): Failure
  * Time alone: an intent older than its time to live expires, whatever was read. One whose position is presumed closed
  * ends with that.
  */
-export function expireIntents(
-  state: LaneState,
-  settings: AccountSettings,
-  nowMs: number,
-  audit: Recorder,
-): LaneState {
+export function expireIntents(state: LaneState, scene: LaneScene): LaneState {
   const isExpired = (intent: Intent): boolean =>
-    isOpen(intent) && nowMs >= intent.deadlineMs && !isPresumedClosed(state, intent.positionId);
+    isOpen(intent) && scene.nowMs >= intent.deadlineMs && !isPresumedClosed(state, intent.positionId);
   if (!state.intents.some(isExpired)) return state;
   const intents = state.intents.map((intent) =>
     isExpired(intent)
-      ? renew(intent, 'ttl', findPosition(state.read, intent.positionId), { state, settings, nowMs, audit })
+      ? renew(intent, 'ttl', findPosition(state.read, intent.positionId), { ...scene, state })
       : intent,
   );
   return { ...state, intents };
@@ -93,18 +88,13 @@ export function reopenIfWorse(
 ): Intent {
   if (position === undefined || intent.source === 'operator' || position.disagreement) return intent;
   const reason = reopenReason(intent, position, scene);
-  if (reason === undefined) return intent;
-  return reopen(intent, reason, scene);
+  return reason === undefined ? intent : reopen(intent, reason, scene);
 }
 
-export type ReopenReason = 'worse' | 'causeGone' | 'gateOpened' | 'backAgain';
+type ReopenReason = 'worse' | 'causeGone' | 'gateOpened' | 'backAgain';
 
-export function reopen(
-  intent: Intent,
-  reason: ReopenReason,
-  scene: Pick<SettleScene, 'settings' | 'nowMs' | 'audit'>,
-): Intent {
-  scene.audit.emit({
+export function reopen(intent: Intent, reason: ReopenReason, { settings, nowMs, audit }: LaneScene): Intent {
+  audit.emit({
     kind: 'intentReopened',
     key: intent.key,
     positionId: intent.positionId,
@@ -122,13 +112,19 @@ export function reopen(
     sideRefused: false,
     blockedBy: null,
     refusedBy: null,
-    deadlineMs: scene.nowMs + scene.settings.intentTtlMs,
+    deadlineMs: nowMs + settings.intentTtlMs,
   };
 }
 
 function reopenReason(intent: Intent, position: ReadPosition, scene: SettleScene): ReopenReason | undefined {
   const { end } = intent;
-  if (end?.how === 'failed') return reopenFailed(intent, end.why, position, scene);
+  if (end?.how === 'failed') {
+    if (isCauseGone(intent, end.why, position, scene)) return 'causeGone';
+    const distance = distanceNumber(position);
+    const isWorse =
+      distance !== null && intent.endDistance !== null && distance < intent.endDistance * WORSE_SHARE;
+    return isWorse ? 'worse' : undefined;
+  }
   if (end?.how !== 'reached') return undefined;
   if (end.why === 'positionGone') return isBackAgain(intent, position) ? 'backAgain' : undefined;
   return isLostAgain(intent, position, scene) ? 'worse' : undefined;
@@ -142,40 +138,29 @@ function isBackAgain({ basis }: Intent, position: ReadPosition): boolean {
   return basis === null || (basis.openDate !== null && basis.openDate === position.openDate);
 }
 
-function reopenFailed(
-  intent: Intent,
-  why: FailureReason,
-  position: ReadPosition,
-  scene: SettleScene,
-): ReopenReason | undefined {
-  if (isCauseGone(intent, why, position, scene)) return 'causeGone';
-  const distance = distanceNumber(position);
-  const isWorse =
-    distance !== null && intent.endDistance !== null && distance < intent.endDistance * WORSE_SHARE;
-  return isWorse ? 'worse' : undefined;
-}
-
 /** Half of the distance that was won has been lost again, and there is something left to reduce. */
 function isLostAgain(intent: Intent, position: ReadPosition, scene: SettleScene): boolean {
-  if (isAccountTarget(intent.target)) return isPlannedLower(intent, position, scene);
+  if (!isConfigured(scene)) return false;
+  if (isAccountTarget(intent.target)) {
+    return isAbove(plannedTarget(intent, position, scene), intent, position, scene);
+  }
   const distance = distanceNumber(position);
-  if (intent.target.kind !== 'untilDistance' || distance === null || scene.market === undefined) return false;
+  if (intent.target.kind !== 'untilDistance' || distance === null) return false;
   const { distance: wanted } = intent.target;
   const start = Math.min(intent.basis?.distance ?? wanted, wanted);
   if (distance > (start + wanted) / 2) return false;
-  const target = targetForDistance(position, wanted, scene.market, scene);
-  if (target === undefined) return false;
-  const size = toDecimal(position.sizeBase);
-  const given = { basis: intent.basis ?? position, tolerance: scene.settings.distanceTolerance };
-  return distanceReachedBy(size, target, given, scene.market) === undefined;
+  return isAbove(targetForDistance(position, wanted, scene), intent, position, scene);
 }
 
-/** The account's plan asks for more of this position than was reached. */
-function isPlannedLower(intent: Intent, position: ReadPosition, scene: SettleScene): boolean {
-  const { market, settings } = scene;
-  const target = market && plannedTarget(intent, position, market, scene);
-  if (market === undefined || target === undefined) return false;
-  const given = { basis: intent.basis ?? position, tolerance: settings.distanceTolerance };
+/** Whether a position is still to be reduced to a target that follows the distance. */
+function isAbove(
+  target: Decimal | undefined,
+  { basis }: Intent,
+  position: ReadPosition,
+  { market, settings }: ConfiguredScene,
+): boolean {
+  if (target === undefined) return false;
+  const given = { basis: basis ?? position, tolerance: settings.distanceTolerance };
   return distanceReachedBy(toDecimal(position.sizeBase), target, given, market) === undefined;
 }
 
@@ -185,10 +170,11 @@ function isCauseGone(
   position: ReadPosition,
   scene: SettleScene,
 ): boolean {
+  if (!isConfigured(scene)) return false;
   const { market, nowMs, exposure, settings, state } = scene;
-  if (market === undefined) return false;
   switch (why) {
     case 'marketNotConfigured':
+    case 'blocked:positionNotSeen':
       return true;
     case 'unanswered':
       // After a pause as long as one time to live: it may answer again.
@@ -203,8 +189,6 @@ function isCauseGone(
     case 'blocked:contested':
     case 'blocked:reducedByOthers':
       return contestOf(state, position, nowMs) === undefined;
-    case 'blocked:positionNotSeen':
-      return true;
     case 'blocked:directionUnknown':
       return position.direction !== null;
     case 'blocked:netExposure':
@@ -221,12 +205,9 @@ function isCauseGone(
 }
 
 /** This side may be reduced now, and that would help. */
-function isHedgeGone(intent: Intent, position: ReadPosition, scene: SettleScene): boolean {
+function isHedgeGone(intent: Intent, position: ReadPosition, scene: ConfiguredScene): boolean {
   const { market, exposure, settings } = scene;
-  if (market === undefined || !mayReduce(intent, position, exposure, market, settings)) return false;
+  if (!mayReduce(intent, position, exposure, market, settings)) return false;
   const { target } = intent;
-  return (
-    target.kind !== 'untilDistance' ||
-    targetForDistance(position, target.distance, market, scene) !== undefined
-  );
+  return target.kind !== 'untilDistance' || targetForDistance(position, target.distance, scene) !== undefined;
 }

@@ -1,51 +1,46 @@
-import { type Recorder, recorder } from '../audit/audit-event.ts';
+import { recorder } from '../audit/audit-event.ts';
 import { isHeld, withHeld } from '../lanes/absence.ts';
-import { type Intent, type LaneState, type ReadPosition } from '../lanes/lane-state.ts';
+import type { LaneScene } from '../lanes/lane-change.ts';
+import type { Intent, LaneState, ReadPosition } from '../lanes/lane-state.ts';
 import { findPosition, isSameHolding } from '../lanes/market-read.ts';
 import { marketOf } from '../orders/market-steps.ts';
 import { toDecimal } from '../quantities/decimal.ts';
-import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { isAccountTarget } from './account-plan.ts';
 import { endIntent } from './end-intent.ts';
 import { isOpen } from './intent.ts';
-import { distanceNumber, withBasis, withTarget } from './intent-target.ts';
+import {
+  type ConfiguredScene,
+  distanceNumber,
+  isConfigured,
+  type SettleScene,
+  withBasis,
+  withTarget,
+} from './intent-target.ts';
 import { renew, reopenIfWorse } from './renew.ts';
-import type { SettleScene } from './settle-scene.ts';
 import { distanceReachedBy, reachedBy } from './targets.ts';
 
 /**
  * What the newest read that may be sized by means for each intent: its target, its blocks and its end. Intents on
- * a position that may be open without being shown stay as they are. `mayStart`: the read shows what the positions are now, so that
- * intents without a basis take theirs from it.
+ * a position that may be open without being shown stay as they are. `mayStart`: the read shows what the positions
+ * are now, so that intents without a basis take theirs from it.
  */
-export function settleIntents(
-  state: LaneState,
-  mayStart: boolean,
-  settings: AccountSettings,
-  nowMs: number,
-  audit: Recorder,
-): LaneState {
+export function settleIntents(state: LaneState, mayStart: boolean, scene: LaneScene): LaneState {
   const { read } = state;
-  const market = marketOf(state, settings);
   if (read === null) return state;
-  let intents = state.intents;
+  const common = {
+    ...scene,
+    read,
+    exposure: withHeld(read, state),
+    mayStart,
+    market: marketOf(state, scene.settings),
+  };
+  let { intents } = state;
   for (const { key } of state.intents) {
-    intents = intents.map((intent) => {
-      if (intent.key !== key) return intent;
-      const scene: SettleScene = {
-        state: { ...state, intents },
-        read,
-        exposure: withHeld(read, state),
-        mayStart,
-        market,
-        settings,
-        nowMs,
-        audit,
-      };
-      return settleOne(intent, scene);
-    });
+    intents = intents.map((intent) =>
+      intent.key === key ? settleOne(intent, { ...common, state: { ...state, intents } }) : intent,
+    );
   }
-  return { ...state, intents: supersede(intents, nowMs, audit) };
+  return { ...state, intents: supersede(intents, scene) };
 }
 
 function settleOne(intent: Intent, scene: SettleScene): Intent {
@@ -65,34 +60,22 @@ function settleOne(intent: Intent, scene: SettleScene): Intent {
 function settleOpen(intent: Intent, position: ReadPosition | undefined, scene: SettleScene): Intent {
   // What it was when it fired is read anew: an older read may show another size, or another position.
   if (intent.basis === null && !scene.mayStart) return intent;
-  if (scene.market === undefined) {
-    return endIntent(intent, { how: 'failed', why: 'marketNotConfigured' }, null, scene.nowMs, scene.audit);
-  }
+  if (!isConfigured(scene)) return endIntent(intent, { how: 'failed', why: 'marketNotConfigured' }, scene);
   if (position === undefined) return isHeld(scene.state, intent.positionId) ? intent : endGone(intent, scene);
-  return settlePresent(intent, position, scene.market, scene);
+  const handled = handledOwnership(intent, position, scene);
+  if (!isOpen(handled)) return handled;
+  return endIfReached(withTarget(withBasis(handled, position, scene), position, scene), position, scene);
 }
 
 function endGone(intent: Intent, scene: SettleScene): Intent {
-  const { nowMs, audit } = scene;
   if (intent.basis === null && scene.read.sentAtMs < intent.openedMs) return intent;
-  const successor = scene.read.positions.find((other) => other.positionSide === intent.basis?.positionSide);
-  return successor === undefined
-    ? endIntent(intent, { how: 'reached', why: 'positionGone' }, null, nowMs, audit)
-    : endIntent(intent, { how: 'expired', why: 'newPosition' }, null, nowMs, audit);
-}
-
-function settlePresent(
-  intent: Intent,
-  position: ReadPosition,
-  market: MarketSettings,
-  scene: SettleScene,
-): Intent {
-  const handled = handledOwnership(intent, position, scene);
-  if (!isOpen(handled)) return handled;
-  const based = withBasis(handled, position, scene);
-  const aimed = withTarget(based, position, market, scene);
-  if (aimed.targetBase === null) return aimed;
-  return endIfReached(aimed, position, market, scene);
+  const hasSuccessor = scene.read.positions.some(
+    (other) => other.positionSide === intent.basis?.positionSide,
+  );
+  const end = hasSuccessor
+    ? ({ how: 'expired', why: 'newPosition' } as const)
+    : ({ how: 'reached', why: 'positionGone' } as const);
+  return endIntent(intent, end, scene);
 }
 
 /** Another position under the same id, or grown beyond its size at firing: it changed hands. */
@@ -101,7 +84,10 @@ function handledOwnership(intent: Intent, position: ReadPosition, scene: SettleS
   if (basis === null) return intent;
   if (!isSameHolding(basis, position)) {
     const renewed = renew(intent, 'rebuilt', position, scene);
-    return isOpen(renewed) ? { ...renewed, basis: null, targetBase: null, ...unplanned(renewed) } : renewed;
+    if (!isOpen(renewed)) return renewed;
+    // A plan counts for the position that it was made for.
+    const unplanned = renewed.plannedBase === undefined ? {} : { plannedBase: null };
+    return { ...renewed, basis: null, targetBase: null, ...unplanned };
   }
   if (toDecimal(position.sizeBase).gt(toDecimal(basis.growthBoundBase))) {
     const renewed = renew(intent, 'grown', position, scene);
@@ -110,29 +96,20 @@ function handledOwnership(intent: Intent, position: ReadPosition, scene: SettleS
   return intent;
 }
 
-/** A plan counts for the position that it was made for. */
-function unplanned({ plannedBase }: Intent): Pick<Intent, 'plannedBase'> {
-  return plannedBase === undefined ? {} : { plannedBase: null };
-}
-
-function endIfReached(
-  intent: Intent,
-  position: ReadPosition,
-  market: MarketSettings,
-  scene: SettleScene,
-): Intent {
+function endIfReached(intent: Intent, position: ReadPosition, scene: ConfiguredScene): Intent {
   const { basis, targetBase } = intent;
   if (basis === null || targetBase === null) return intent;
+  const { market, settings } = scene;
   const size = toDecimal(position.sizeBase);
   const target = toDecimal(targetBase);
   const why =
     intent.target.kind === 'untilDistance' || isAccountTarget(intent.target)
-      ? distanceReachedBy(size, target, { basis, tolerance: scene.settings.distanceTolerance }, market)
+      ? distanceReachedBy(size, target, { basis, tolerance: settings.distanceTolerance }, market)
       : reachedBy(size, target, market);
   if (why !== undefined) {
     const hadNothing = reachedBy(toDecimal(basis.sizeBase), target, market) !== undefined;
     const end = { how: 'reached', why: hadNothing ? 'nothingToReduce' : why } as const;
-    return endIntent(intent, end, distanceNumber(position), scene.nowMs, scene.audit);
+    return endIntent(intent, end, scene, distanceNumber(position));
   }
   return judgeSideRefusal(intent, scene);
 }
@@ -153,7 +130,7 @@ function judgeSideRefusal(intent: Intent, scene: SettleScene): Intent {
 }
 
 /** Within one rule, a later stage with a target that is no higher takes over. */
-function supersede(intents: readonly Intent[], nowMs: number, audit: Recorder): readonly Intent[] {
+function supersede(intents: readonly Intent[], scene: LaneScene): readonly Intent[] {
   return intents.map((intent) => {
     if (!isOpen(intent) || intent.source !== 'rule' || intent.targetBase === null) return intent;
     const target = toDecimal(intent.targetBase);
@@ -168,8 +145,6 @@ function supersede(intents: readonly Intent[], nowMs: number, audit: Recorder): 
         later.targetBase !== null &&
         toDecimal(later.targetBase).lte(target),
     );
-    return isTakenOver
-      ? endIntent(intent, { how: 'superseded', why: 'laterStage' }, null, nowMs, audit)
-      : intent;
+    return isTakenOver ? endIntent(intent, { how: 'superseded', why: 'laterStage' }, scene) : intent;
   });
 }

@@ -4,15 +4,9 @@ import { mayHaveFilled, outstandingBase } from '../orders/outstanding.ts';
 import { CLOSURE_EXPLAINED_MS, isConfirmedClosed } from '../quantities/closure.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
-import {
-  type Absence,
-  type LaneState,
-  type MarketRead,
-  type OwnOrder,
-  type ReadPosition,
-} from './lane-state.ts';
-import type { ReadObservation } from './market-read.ts';
-import { findPosition } from './market-read.ts';
+import type { LaneScene } from './lane-change.ts';
+import type { Absence, LaneState, MarketRead, OwnOrder, ReadPosition } from './lane-state.ts';
+import { findPosition, type ReadObservation } from './market-read.ts';
 
 /** Blind for so long to a position that an intent is open for, people are told. */
 const TELL_AFTER_MS = 30_000;
@@ -74,24 +68,24 @@ export function judgeAbsences(
   state: LaneState,
   read: MarketRead,
   observation: ReadObservation,
-  settings: AccountSettings,
-  audit: Recorder,
+  scene: LaneScene,
 ): readonly Absence[] {
   const absent: Absence[] = [];
-  for (const positionId of knownIds(state, read, settings)) {
+  for (const positionId of knownIds(state, read, scene.settings)) {
     const before = absenceOf(state, positionId);
     if (findPosition(read, positionId) !== undefined) {
-      if (before !== undefined && before.reads > 0) tell(state, before, 'backAgain', audit);
+      if (before !== undefined && before.reads > 0) tell(state, before, 'backAgain', scene.audit);
       continue;
     }
-    const next = judgeAbsence(state, positionId, { read, observation, settings, audit });
+    const next = judgeAbsence(state, positionId, { ...scene, read, observation });
     // A closed one is remembered as long as something stands for it.
     if (next.phase !== 'closed' || hasOurs(state, positionId)) absent.push(next);
   }
   return absent;
 }
 
-function oursOf({ orders, covers, intents }: LaneState): readonly { readonly positionId: string }[] {
+/** What is open or wanted. */
+export function oursOf({ orders, covers, intents }: LaneState): readonly { readonly positionId: string }[] {
   return [...orders, ...covers, ...intents.filter(isOpen)];
 }
 
@@ -112,11 +106,9 @@ export function unseen(positionId: string, last: ReadPosition | null = null): Ab
   return { positionId, last, sinceMs: null, reads: 0, phase: 'held', told: false };
 }
 
-interface AbsenceScene {
+interface AbsenceScene extends LaneScene {
   readonly read: MarketRead;
   readonly observation: ReadObservation;
-  readonly settings: AccountSettings;
-  readonly audit: Recorder;
 }
 
 function judgeAbsence(state: LaneState, positionId: string, scene: AbsenceScene): Absence {

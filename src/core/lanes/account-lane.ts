@@ -1,16 +1,19 @@
-import { type AuditEvent, type Recorder, recorder } from '../audit/audit-event.ts';
-import { admittedOf, type LaneContext } from '../intents/admission.ts';
+import { type AuditEvent, recorder } from '../audit/audit-event.ts';
+import type { LaneContext } from '../intents/admission.ts';
 import { GATE_WORDS, gateRefusal } from '../intents/gate.ts';
-import { actionKey, openCancelTask } from '../intents/intent.ts';
+import { actionKey, askedCancel, openCancelTask } from '../intents/intent.ts';
 import { judgeAnyCancel, orderRecordOf, reachesStops } from '../orders/cancel-policy.ts';
 import { classifyRejection, isPassing, retryPauseMs } from '../orders/rejection.ts';
-import type { CancelAllRequest, CommandOutcome, ExchangeError, OrderType } from '../ports/exchange.ts';
+import type { CancelAllRequest, CommandOutcome, OrderType } from '../ports/exchange.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { ActionRequest } from '../rules/subject.ts';
 import { cancelled, cancelUnanswered } from './cancel-outcome.ts';
-import { mayGo, reductionsBehind } from './due-task.ts';
+import { finishedTask } from './doubtful.ts';
+import { failedIfOverdue, mayGo, reductionsBehind } from './due-task.ts';
+import type { LaneScene } from './lane-change.ts';
 import type { CancelStep, CancelTask, LaneState } from './lane-state.ts';
 import { beginCancel } from './lane-step.ts';
+import { admittedKeys } from './lane-turn.ts';
 
 /** What concerns all lanes of an account: `cancelAll` of account scope. Plain JSON. */
 export interface AccountLane {
@@ -62,13 +65,13 @@ export function observeAccountRequests(
   const kept = state.cancels.flatMap((task) => {
     const request = active.get(task.key);
     if (request === undefined) return conclusive && state.inProgress?.key !== task.key ? [] : [task];
-    return [{ ...task, mode: request.mode, exemptFromLimits: request.exemptFromLimits }];
+    return [askedCancel(task, request)];
   });
   const known = new Set(kept.map((task) => task.key));
   const opened = [...active].flatMap(([key, request]) =>
     known.has(key) || request.action.kind !== 'cancelAll'
       ? []
-      : [openCancelTask(key, request, request.action.types, settings, nowMs)],
+      : [openCancelTask(key, request, request.action.types, { settings, nowMs })],
   );
   return { ...state, cancels: [...kept, ...opened] };
 }
@@ -81,7 +84,7 @@ export function advanceAccount(
   nowMs: number,
 ): { readonly state: AccountLane; readonly step: AccountStep; readonly events: readonly AuditEvent[] } {
   const audit = recorder(state.accountId, undefined, nowMs);
-  const asked = askGate(state, context, nowMs, audit);
+  const asked = askGate(state, context.gate, { settings: context.settings, nowMs, audit });
   const step = nextAccountStep(asked, lanes, context, nowMs);
   return { state: asked, step, events: audit.events };
 }
@@ -125,38 +128,19 @@ function mayCancelAll(
   return behind.length === 0 || behind.some(canGo);
 }
 
-function askGate(state: AccountLane, context: LaneContext, nowMs: number, audit: Recorder): AccountLane {
+function askGate(state: AccountLane, gate: LaneContext['gate'], scene: LaneScene): AccountLane {
   const cancels = state.cancels.map((task) => {
     if (task.state !== 'open') return task;
-    const refusedBy = gateRefusal(task, context.gate);
-    const asked = refusedBy === task.refusedBy ? task : { ...task, refusedBy };
-    if (refusedBy !== null && refusedBy !== task.refusedBy) reportRefusal(asked, audit);
-    return failOverdue(asked, context.settings, nowMs, audit);
+    const refusedBy = gateRefusal(task, gate);
+    if (refusedBy !== null && refusedBy !== task.refusedBy) {
+      const { key, ruleId, types } = task;
+      const about = { key, ruleId, reason: refusedBy, words: GATE_WORDS[refusedBy] };
+      scene.audit.emit({ kind: 'refused', ...about });
+      if (refusedBy === 'observeMode') scene.audit.emit({ kind: 'wouldCancel', ...about, cancel: { types } });
+    }
+    return failedIfOverdue({ ...task, refusedBy }, 'the account-wide cancel was not carried out', scene);
   });
   return { ...state, cancels };
-}
-
-function reportRefusal(task: CancelTask, audit: Recorder): void {
-  const { key, ruleId, refusedBy, types } = task;
-  if (refusedBy === null) return;
-  const about = { key, ruleId, reason: refusedBy, words: GATE_WORDS[refusedBy] };
-  audit.emit({ kind: 'refused', ...about });
-  if (refusedBy === 'observeMode') audit.emit({ kind: 'wouldCancel', ...about, cancel: { types } });
-}
-
-function failOverdue(
-  task: CancelTask,
-  settings: AccountSettings,
-  nowMs: number,
-  audit: Recorder,
-): CancelTask {
-  if (task.failures < settings.maxAttempts && nowMs < task.deadlineMs) return task;
-  const { key, ruleId, refusedBy } = task;
-  const reason = refusedBy === null ? 'failed:attempts' : `failed:refused:${refusedBy}`;
-  const words = 'the account-wide cancel was not carried out';
-  const alarm = refusedBy !== 'observeMode';
-  audit.emit({ kind: 'intentEnded', key, ruleId, reason, words, alarm });
-  return { ...task, state: 'failed' };
 }
 
 /** Writes ahead; every lane's generation rises, and each will read and place its set again. */
@@ -175,27 +159,19 @@ export function beginAccountCancel(
     words,
     cancel: { types: cancel.types },
   });
-  const started = lanes.map((lane) => beginCancel(lane, laneStep(lane, cancel), nowMs, silent(lane, nowMs)));
+  const started = lanes.map((lane) => beginCancel(lane, laneStep(lane, cancel), { nowMs, audit: SILENT }));
   return { state: { ...state, inProgress: cancel }, lanes: started, events: audit.events };
 }
 
 /** The lane's part in an account-wide cancel. */
 function laneStep(lane: LaneState, cancel: AccountCancel): CancelStep {
-  const admitted = admittedOf(lane);
-  return {
-    kind: 'cancelAll',
-    request: { types: cancel.types },
-    why: 'cancelAction',
-    task: null,
-    admitted: [...admitted.intents, ...admitted.covers].map((subject) => subject.key),
-    unfilled: [],
-  };
+  const request = { types: cancel.types };
+  const admitted = admittedKeys(lane);
+  return { kind: 'cancelAll', request, why: 'cancelAction', task: null, admitted, unfilled: [] };
 }
 
-/** Said once for the account, not once per lane. */
-function silent(lane: LaneState, nowMs: number): Recorder {
-  return recorder(lane.accountId, lane.market, nowMs);
-}
+/** Events are emitted once for the account, not once per lane. */
+const SILENT: LaneScene['audit'] = { events: [], emit: () => undefined };
 
 /** Records the outcome; a second report changes nothing. */
 export function finishAccountCancel(
@@ -212,53 +188,36 @@ export function finishAccountCancel(
   const about = { key: inProgress.key, cancel: { types: inProgress.types } };
   if (outcome.kind === 'accepted') {
     audit.emit({ ...about, kind: 'cancelAccepted', reason: 'cancelAction', words: 'accepted' });
+    const { startedMs } = inProgress;
     const settled = lanes.map((lane) =>
-      cancelled(lane, laneStep(lane, inProgress), inProgress.startedMs, settings, nowMs, silent(lane, nowMs)),
+      cancelled(lane, { step: laneStep(lane, inProgress), startedMs }, { settings, nowMs, audit: SILENT }),
     );
-    return {
-      state: { ...mark(ended, inProgress.key, 'done'), refusals: 0 },
-      lanes: settled,
-      events: audit.events,
-    };
+    const cancels = finishedTask(state.cancels, inProgress.key, 'done');
+    return { state: { ...ended, cancels, refusals: 0 }, lanes: settled, events: audit.events };
   }
   const { name, message, effect } = outcome.error;
-  const delayed = delay(ended, nowMs, outcome.error);
-  const failed = mark(delayed, inProgress.key, 'failed');
+  const retryAtMs = nowMs + retryPauseMs(state.refusals, outcome.error);
+  const delayed = { ...ended, refusals: state.refusals + 1, retryAtMs };
+  const failed = { ...delayed, cancels: finishedTask(state.cancels, inProgress.key, 'failed') };
   if (outcome.kind === 'rejected' && effect === 'none') {
     const passing = isPassing(classifyRejection(outcome.error));
     audit.emit({ ...about, kind: 'cancelRejected', reason: name, words: message, alarm: !passing });
     return { state: passing ? delayed : failed, lanes, events: audit.events };
   }
   audit.emit({ ...about, kind: 'unknown', reason: name, words: message });
-  return {
-    state: failed,
-    lanes: inDoubt(lanes, inProgress, 'unknownOutcome', settings, nowMs),
-    events: audit.events,
-  };
+  const doubtful = inDoubt(lanes, inProgress, 'unknownOutcome', { settings, nowMs });
+  return { state: failed, lanes: doubtful, events: audit.events };
 }
 
-export function inDoubt(
+function inDoubt(
   lanes: readonly LaneState[],
-  cancel: AccountCancel,
+  { types }: AccountCancel,
   why: 'unknownOutcome' | 'processDied',
-  settings: AccountSettings,
-  nowMs: number,
+  scene: Pick<LaneScene, 'settings' | 'nowMs'>,
 ): readonly LaneState[] {
-  const request = { types: cancel.types };
-  return lanes.map((lane) => cancelUnanswered(lane, { request }, why, settings, nowMs, silent(lane, nowMs)));
-}
-
-export function mark(state: AccountLane, key: string, how: 'done' | 'failed'): AccountLane {
-  const cancels = state.cancels.map((task) => {
-    if (task.key !== key) return task;
-    return how === 'done' ? { ...task, state: how } : { ...task, failures: task.failures + 1 };
-  });
-  return { ...state, cancels };
-}
-
-function delay(state: AccountLane, nowMs: number, error: ExchangeError): AccountLane {
-  const retryAtMs = nowMs + retryPauseMs(state.refusals, error);
-  return { ...state, refusals: state.refusals + 1, retryAtMs };
+  return lanes.map((lane) =>
+    cancelUnanswered(lane, { request: { types } }, why, { ...scene, audit: SILENT }),
+  );
 }
 
 /** After the process that carried it out may have died: a cancel in progress has an unknown outcome. */
@@ -275,6 +234,6 @@ export function recoverAccount(
     retryAtMs: Math.min(state.retryAtMs, nowMs + settings.fillWithinMs),
   };
   if (inProgress === null) return { state: rebased, lanes, events: [] };
-  const failed = mark(rebased, inProgress.key, 'failed');
-  return { state: failed, lanes: inDoubt(lanes, inProgress, 'processDied', settings, nowMs), events: [] };
+  const failed = { ...rebased, cancels: finishedTask(state.cancels, inProgress.key, 'failed') };
+  return { state: failed, lanes: inDoubt(lanes, inProgress, 'processDied', { settings, nowMs }), events: [] };
 }

@@ -1,27 +1,30 @@
-import type { Recorder } from '../audit/audit-event.ts';
 import { restInClosedMarket } from '../orders/after-outage.ts';
 import { fenceEndMs } from '../orders/fence.ts';
 import { orderTypesOf } from '../orders/order-request.ts';
 import { afterCancel } from '../orders/outstanding.ts';
 import { classifyRejection, isAlarming, isPassing, retryPauseMs } from '../orders/rejection.ts';
 import type { CommandOutcome, ExchangeError } from '../ports/exchange.ts';
-import type { AccountSettings } from '../quantities/settings.ts';
 import { withLeft } from './absence.ts';
 import { finishTask, mayHideOrders } from './doubtful.ts';
-import { type CancelStep, type InProgress, type LaneState } from './lane-state.ts';
+import type { LaneScene } from './lane-change.ts';
+import type { CancelStep, LaneState } from './lane-state.ts';
+
+interface SentCancel {
+  readonly step: CancelStep;
+  readonly startedMs: number;
+}
 
 /** What a cancel came to. Whatever it was for goes on without one that was refused or not answered. */
 export function finishCancel(
   state: LaneState,
-  { step, startedMs }: InProgress & { readonly step: CancelStep },
+  { step, startedMs }: SentCancel,
   outcome: CommandOutcome<null>,
-  settings: AccountSettings,
-  nowMs: number,
-  audit: Recorder,
+  scene: LaneScene,
 ): LaneState {
+  const { nowMs, audit } = scene;
   if (outcome.kind === 'accepted') {
     audit.emit({ kind: 'cancelAccepted', reason: step.why, words: 'accepted', cancel: step.request });
-    return finishTask(cancelled(state, step, startedMs, settings, nowMs, audit), step, 'done');
+    return finishTask(cancelled(state, { step, startedMs }, scene), step, 'done');
   }
   if (outcome.kind === 'rejected' && outcome.error.effect === 'none') {
     const { name, message } = outcome.error;
@@ -33,7 +36,7 @@ export function finishCancel(
     if (why === 'marketClosed') return restInClosedMarket(refused, nowMs);
     return passing ? refused : finishTask(refused, step, 'failed');
   }
-  return finishTask(cancelUnanswered(state, step, 'unknownOutcome', settings, nowMs, audit), step, 'failed');
+  return finishTask(cancelUnanswered(state, step, 'unknownOutcome', scene), step, 'failed');
 }
 
 /** Nothing was taken down, so there is nothing to complete; orders wait for no other cancel. */
@@ -61,9 +64,7 @@ export function cancelUnanswered(
   state: LaneState,
   { request }: Pick<CancelStep, 'request'>,
   reason: 'unknownOutcome' | 'processDied',
-  settings: AccountSettings,
-  nowMs: number,
-  audit: Recorder,
+  { settings, nowMs, audit }: LaneScene,
 ): LaneState {
   const { types } = request;
   const reachesOwn = types === undefined || orderTypesOf(state.market).some((type) => types.includes(type));
@@ -91,20 +92,14 @@ export function cancelUnanswered(
 }
 
 /** An accepted cancel: what it covers is gone, and the next read has to be later than it. */
-export function cancelled(
-  state: LaneState,
-  step: CancelStep,
-  sentMs: number,
-  settings: AccountSettings,
-  nowMs: number,
-  audit: Recorder,
-): LaneState {
+export function cancelled(state: LaneState, { step, startedMs }: SentCancel, scene: LaneScene): LaneState {
+  const { settings, nowMs } = scene;
   const { roomTakenMs, coverRoomTakenMs, cancelPendingUntilMs: _, cancelRefusals: __, ...rest } = state;
   const ownTypes = orderTypesOf(state.market);
   const { types } = step.request;
   const coversOwn = types === undefined || ownTypes.every((type) => types.includes(type));
-  const left = withLeft(rest, afterCancel(state.orders, types, sentMs, settings, ownTypes));
-  const settled = coversOwn ? settleDoubt(left, sentMs, settings, audit) : rest;
+  const left = withLeft(rest, afterCancel(state.orders, types, startedMs, settings, ownTypes));
+  const settled = coversOwn ? settleDoubt(left, startedMs, scene) : rest;
   const readAfterMs = nowMs + settings.readLagMs;
   const retryAtMs = {
     ...settled.retryAtMs,
@@ -128,12 +123,7 @@ export function cancelled(
   };
 }
 
-function settleDoubt(
-  state: LaneState,
-  cancelSentMs: number,
-  settings: AccountSettings,
-  audit: Recorder,
-): LaneState {
+function settleDoubt(state: LaneState, cancelSentMs: number, { settings, audit }: LaneScene): LaneState {
   const { doubt } = state;
   if (doubt === null) {
     return settings.cancelCoversStops ? { ...state, priorOrdersPossible: false } : state;

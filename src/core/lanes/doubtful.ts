@@ -1,9 +1,7 @@
-import type { Recorder } from '../audit/audit-event.ts';
 import { mayAnyAddUp } from '../orders/beside.ts';
 import { fenceEndMs } from '../orders/fence.ts';
-import type { AccountSettings } from '../quantities/settings.ts';
-import type { CancelStep, Doubt, LaneState, OwnOrder } from './lane-state.ts';
-import { type MarketRead } from './lane-state.ts';
+import type { LaneScene } from './lane-change.ts';
+import type { CancelStep, CancelTask, Doubt, LaneState, MarketRead, OwnOrder } from './lane-state.ts';
 
 export function isSameId(a: OwnOrder, b: OwnOrder): boolean {
   return a.request.clientOrderId === b.request.clientOrderId;
@@ -13,9 +11,7 @@ export function isSameId(a: OwnOrder, b: OwnOrder): boolean {
 export function doubtful(
   state: LaneState,
   why: Doubt['why'],
-  settings: AccountSettings,
-  nowMs: number,
-  audit: Recorder,
+  { settings, nowMs, audit }: LaneScene,
 ): LaneState {
   audit.emit({
     kind: 'doubt',
@@ -24,38 +20,38 @@ export function doubtful(
   });
   const kept = state.doubt !== null && mayHideOrders(state.doubt) ? state.doubt.why : why;
   const sentAhead = state.doubt?.sentAhead ?? [];
+  const shownFromMs = nowMs + settings.readLagMs;
   return {
     ...state,
     doubt: { why: kept, sinceMs: nowMs, sentAhead },
-    readAfterMs: nowMs + settings.readLagMs,
-    ignoreReadsBeforeMs: nowMs + settings.readLagMs,
+    readAfterMs: shownFromMs,
+    ignoreReadsBeforeMs: shownFromMs,
   };
 }
 
 /** The order may be there, may come, or may never have been sent. */
-export function unsure(
-  state: LaneState,
-  order: OwnOrder,
-  why: Doubt['why'],
-  settings: AccountSettings,
-  nowMs: number,
-  audit: Recorder,
-): LaneState {
-  const arrivedByMs = nowMs + settings.lateArrivalMs;
+export function unsure(state: LaneState, order: OwnOrder, why: Doubt['why'], scene: LaneScene): LaneState {
+  const arrivedByMs = scene.nowMs + scene.settings.lateArrivalMs;
   const orders = state.orders.map((other) =>
     isSameId(other, order) ? { ...other, status: 'unsure' as const, arrivedByMs } : other,
   );
-  return doubtful({ ...state, orders }, why, settings, nowMs, audit);
+  return doubtful({ ...state, orders }, why, scene);
 }
 
 /** A rule's own cancel was carried out, or has to be tried again. */
-export function finishTask(state: LaneState, step: CancelStep, how: 'done' | 'failed'): LaneState {
-  if (step.task === null) return state;
-  const cancels = state.cancels.map((task) => {
-    if (task.key !== step.task) return task;
+export function finishTask(state: LaneState, { task }: CancelStep, how: 'done' | 'failed'): LaneState {
+  return task === null ? state : { ...state, cancels: finishedTask(state.cancels, task, how) };
+}
+
+export function finishedTask(
+  cancels: readonly CancelTask[],
+  key: string,
+  how: 'done' | 'failed',
+): readonly CancelTask[] {
+  return cancels.map((task) => {
+    if (task.key !== key) return task;
     return how === 'done' ? { ...task, state: how } : { ...task, failures: task.failures + 1 };
   });
-  return { ...state, cancels };
 }
 
 /** Whether there may be orders of ours that the lane has no record of. */
@@ -70,8 +66,7 @@ export function mayHideOrders(doubt: Doubt): boolean {
 export function withoutOldDoubt(
   state: LaneState,
   read: MarketRead,
-  settings: AccountSettings,
-  audit: Recorder,
+  { settings, audit }: LaneScene,
 ): LaneState {
   const { doubt } = state;
   if (doubt === null || !mayHideOrders(doubt) || !mayAnyAddUp({ settings, read })) return state;

@@ -1,18 +1,15 @@
 import { isOpen } from '../intents/intent.ts';
 import { judgeAnyCancel, reachesStops } from '../orders/cancel-policy.ts';
-import { type CancelTask, type Intent, type LaneState } from './lane-state.ts';
-import { cancelStep, type DecidedStep, type Turn } from './lane-turn.ts';
+import type { LaneScene } from './lane-change.ts';
+import type { CancelTask, Intent, LaneState, Step } from './lane-state.ts';
+import { cancelStep, type MaybeStep, pausedBy, type Turn, trialStep } from './lane-turn.ts';
 import { findPosition } from './market-read.ts';
-import { trialStep } from './trial-step.ts';
 
 /**
  * A rule's own cancel. One that reaches the stops of the market goes only where orders are taken, and where the
  * reduction behind it can go; until then that reduction goes first. Without a step nothing waits for it.
  */
-export function dueTask(
-  state: LaneState,
-  turn: Turn,
-): DecidedStep | { readonly state: LaneState; readonly step: null } {
+export function dueTask(state: LaneState, turn: Turn): MaybeStep {
   const cancels = state.cancels.map((task) => settled(task, state, turn));
   const expired = { ...state, cancels };
   for (const task of cancels) {
@@ -23,19 +20,13 @@ export function dueTask(
   return { state: expired, step: null };
 }
 
-function stepOf(task: CancelTask, state: LaneState, turn: Turn): DecidedStep['step'] | undefined {
-  const verdict = reachesStops(task.types, state.market)
-    ? judgeAnyCancel(state, turn.context.orders, turn.nowMs)
-    : turn.nowMs < state.retryAtMs.cancel
-      ? 'barred'
-      : 'may';
+function stepOf(task: CancelTask, state: LaneState, turn: Turn): Step | undefined {
+  const isReaching = reachesStops(task.types, state.market);
+  if (!isReaching && pausedBy(state, 'cancel', turn.nowMs) !== undefined) return undefined;
+  const verdict = isReaching ? judgeAnyCancel(state, turn.context.orders, turn.nowMs) : 'may';
   if (verdict === 'barred') return undefined;
   const behind = reductionsBehind(task, state);
-  const canGo =
-    behind.length === 0 ||
-    !reachesStops(task.types, state.market) ||
-    behind.some((intent) => mayGo(intent, state));
-  if (!canGo) return undefined;
+  if (isReaching && behind.length > 0 && !behind.some((intent) => mayGo(intent, state))) return undefined;
   if (verdict === 'may') {
     const request = { market: state.market, types: task.types };
     return cancelStep(state, request, 'cancelAction', task.key, []);
@@ -58,9 +49,8 @@ export function mayGo(intent: Intent, { latestRead }: LaneState): boolean {
 }
 
 function settled(task: CancelTask, state: LaneState, turn: Turn): CancelTask {
-  const { settings } = turn.context;
   if (task.state !== 'open') return task;
-  const { key, ruleId, refusedBy } = task;
+  const { key, ruleId } = task;
   const behind = reductionsBehind(task, state);
   const isNeedless =
     behind.length > 0 && behind.every(({ end }) => end?.how === 'reached' || end?.how === 'superseded');
@@ -70,10 +60,18 @@ function settled(task: CancelTask, state: LaneState, turn: Turn): CancelTask {
     turn.audit.emit({ kind: 'intentEnded', key, ruleId, reason: 'superseded:targetReachedEarlier', words });
     return { ...task, state: 'done' };
   }
-  if (task.failures < settings.maxAttempts && turn.nowMs < task.deadlineMs) return task;
+  return failedIfOverdue(task, 'the cancel of the rule was not carried out', turn);
+}
+
+/** Fails a cancel that was tried as often, or has waited as long, as it may. */
+export function failedIfOverdue(
+  task: CancelTask,
+  words: string,
+  { settings, nowMs, audit }: LaneScene,
+): CancelTask {
+  if (task.failures < settings.maxAttempts && nowMs < task.deadlineMs) return task;
+  const { key, ruleId, refusedBy } = task;
   const reason = refusedBy === null ? 'failed:attempts' : `failed:refused:${refusedBy}`;
-  const words = 'the cancel of the rule was not carried out';
-  const alarm = refusedBy !== 'observeMode';
-  turn.audit.emit({ kind: 'intentEnded', key, ruleId, reason, words, alarm });
+  audit.emit({ kind: 'intentEnded', key, ruleId, reason, words, alarm: refusedBy !== 'observeMode' });
   return { ...task, state: 'failed' };
 }

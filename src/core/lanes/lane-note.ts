@@ -4,9 +4,13 @@ import { BLOCK_WORDS, isOpen } from '../intents/intent.ts';
 import { distanceNumber } from '../intents/intent-target.ts';
 import { mayAddUp } from '../orders/beside.ts';
 import { isHedged } from '../orders/net-exposure.ts';
+import { requestOf } from '../orders/order-request.ts';
+import { orderSetDifference } from '../orders/order-set.ts';
 import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
+import { formatDecimal } from '../quantities/decimal.ts';
 import { withHeld } from './absence.ts';
-import { type Cover, type Intent, type LaneState, type MarketRead } from './lane-state.ts';
+import type { LaneScene } from './lane-change.ts';
+import type { Cover, Intent, LaneState, MarketRead } from './lane-state.ts';
 import type { Turn } from './lane-turn.ts';
 import { findPosition } from './market-read.ts';
 
@@ -18,7 +22,7 @@ export function note(state: LaneState, difference: SetDifference, read: MarketRe
     if (!isOpen(intent)) return intent;
     if (hedged.has(intent.key)) {
       const distance = distanceNumber(findPosition(read, intent.positionId));
-      return endIntent(intent, { how: 'failed', why: 'hedged' }, distance, turn.nowMs, turn.audit);
+      return endIntent(intent, { how: 'failed', why: 'hedged' }, turn, distance);
     }
     const why = blocked.get(intent.key) ?? null;
     // What has no target yet was blocked when the read was settled.
@@ -66,7 +70,7 @@ export function withoutAddingUp(
   read: MarketRead,
   turn: Turn,
 ): { readonly difference: SetDifference; readonly refused: readonly Want[] } {
-  const { settings } = turn.context;
+  const { settings } = turn;
   if (!state.priorOrdersPossible) return { difference, refused: [] };
   const scene = { settings, read: withHeld(read, state) };
   // The same bound held for those orders: with a reduction within the net exposure they leave no larger one.
@@ -93,8 +97,7 @@ export function failPriorOrders(state: LaneState, refused: readonly Want[], turn
   const intents = state.intents.map((intent) => {
     const want = refused.find(({ position }) => position.positionId === intent.positionId);
     if (want === undefined || !isOpen(intent)) return intent;
-    const distance = distanceNumber(want.position);
-    return endIntent(intent, { how: 'failed', why: 'priorOrders' }, distance, turn.nowMs, turn.audit);
+    return endIntent(intent, { how: 'failed', why: 'priorOrders' }, turn, distanceNumber(want.position));
   });
   return { ...state, intents };
 }
@@ -123,4 +126,61 @@ export function noteStanding(state: LaneState, standing: readonly Removal[], tur
   const same =
     ids.length === state.reported.length - others.length && ids.every((id) => state.reported.includes(id));
   return same ? state : { ...state, reported: [...others, ...ids] };
+}
+
+/**
+ * Observe mode: the exact orders and cancels that would have been sent now, each recorded once per intent and
+ * target.
+ */
+export function recordObserved(state: LaneState, { settings, nowMs, audit }: LaneScene): LaneState {
+  const cancelled = recordCancels(state, audit);
+  const market = settings.marketSettings(state.market);
+  const intents = state.intents.filter((intent) => isOpen(intent) && intent.refusedBy === 'observeMode');
+  const covers = state.covers.filter((cover) => cover.refusedBy === 'observeMode');
+  if (state.read === null || market === undefined || intents.length + covers.length === 0) return cancelled;
+  const alone: LaneState = { ...state, intents, covers, orders: [], change: null };
+  const scene = { state: alone, read: state.read, admitted: { intents, covers }, market, settings, nowMs };
+  const { place } = orderSetDifference({ ...scene, mayCancel: true });
+  const reported = [...cancelled.reported];
+  for (const want of place) {
+    const mark = `would:${want.key}:${formatDecimal(want.targetBase)}`;
+    if (reported.includes(mark)) continue;
+    reported.push(mark);
+    audit.emit({
+      kind: 'wouldPlace',
+      key: want.key,
+      positionId: want.position.positionId,
+      ruleId: want.ruleId,
+      reason: 'observeMode',
+      words: 'would have been sent; the rule is in observe mode',
+      order: requestOf(state, want),
+      sizeBase: want.position.sizeBase,
+    });
+  }
+  return { ...cancelled, reported: stillMeant(reported, state) };
+}
+
+function recordCancels(state: LaneState, audit: LaneScene['audit']): LaneState {
+  const due = state.cancels.filter((task) => task.state === 'open' && task.refusedBy === 'observeMode');
+  const unsaid = due.filter((task) => !state.reported.includes(`would:${task.key}:cancel`));
+  if (unsaid.length === 0) return state;
+  for (const task of unsaid) {
+    audit.emit({
+      kind: 'wouldCancel',
+      key: task.key,
+      ruleId: task.ruleId,
+      reason: 'observeMode',
+      words: 'would have been sent; the rule is in observe mode',
+      cancel: { market: state.market, types: task.types },
+    });
+  }
+  return { ...state, reported: [...state.reported, ...unsaid.map((task) => `would:${task.key}:cancel`)] };
+}
+
+/** Marks of intents that are gone are dropped with them. */
+function stillMeant(reported: readonly string[], state: LaneState): readonly string[] {
+  const keys = [...state.intents, ...state.covers, ...state.cancels].map((subject) => subject.key);
+  return reported.filter(
+    (mark) => !mark.startsWith('would:') || keys.some((key) => mark.startsWith(`would:${key}:`)),
+  );
 }

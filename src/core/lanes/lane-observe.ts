@@ -1,4 +1,3 @@
-import { type AuditEvent, type Recorder, recorder } from '../audit/audit-event.ts';
 import { coverIntent, isOpen, type LaneRequest, reconcileRequests } from '../intents/intent.ts';
 import { learnMargins } from '../intents/own-margin.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
@@ -10,20 +9,10 @@ import type { AccountSettings } from '../quantities/settings.ts';
 import { isHeld, isPresumedClosed, isUncertain, judgeAbsences, withHeld } from './absence.ts';
 import { noteContests } from './contest.ts';
 import { withoutOldDoubt } from './doubtful.ts';
-import {
-  type Intent,
-  type LaneState,
-  type MarketRead,
-  type OwnOrder,
-  type ReadPosition,
-} from './lane-state.ts';
+import { changeLane, type LaneChange, type LaneScene } from './lane-change.ts';
+import type { Intent, LaneState, MarketRead, OwnOrder, ReadPosition } from './lane-state.ts';
 import { learnMaintenance } from './learn-maintenance.ts';
 import { findPosition, isSameHolding, marketRead, type ReadObservation } from './market-read.ts';
-
-export interface LaneChange {
-  readonly state: LaneState;
-  readonly events: readonly AuditEvent[];
-}
 
 /** What evaluating asks of this market at one poll. `conclusive`: what is absent has ended. */
 export function observeRequests(
@@ -33,9 +22,9 @@ export function observeRequests(
   settings: AccountSettings,
   nowMs: number,
 ): LaneChange {
-  const audit = recorder(state.accountId, state.market, nowMs);
-  const reconciled = reconcileRequests(state, requests, conclusive, settings, nowMs, audit);
-  return { state: settleIntents(reconciled, false, settings, nowMs, audit), events: audit.events };
+  return changeLane(state, settings, nowMs, (scene) =>
+    settleIntents(reconcileRequests(state, requests, conclusive, scene), false, scene),
+  );
 }
 
 /**
@@ -50,37 +39,33 @@ export function observeRead(
   settings: AccountSettings,
   nowMs: number,
 ): LaneChange {
-  const audit = recorder(state.accountId, state.market, nowMs);
-  const read = marketRead(observation, state.market, settings);
-  const seen = withMarks(state, read, observation);
-  const known = isAfterOutage(state.latestRead, read, settings) ? suspectStops(seen, 'outage', audit) : seen;
-  const noted = isNewer(read, state.latestRead) ? { ...known, latestRead: read } : known;
-  const ignored = ignoreReason(noted, read, settings);
-  if (ignored !== undefined) {
-    audit.emit({
-      kind: 'readIgnored',
-      reason: ignored,
-      words: `read of ${read.sentAtMs} not used for sizing`,
-    });
-    return { state: noted, events: audit.events };
-  }
-  const certain = withoutOldDoubt(comparedWith(noted, read, settings, audit), read, settings, audit);
-  const absent = judgeAbsences(certain, read, observation, settings, audit);
-  return { state: absorb(withAbsent(certain, absent), read, settings, nowMs, audit), events: audit.events };
+  return changeLane(state, settings, nowMs, (scene) => {
+    const { audit } = scene;
+    const read = marketRead(observation, state.market, settings);
+    const seen = withMarks(state, read, observation);
+    const known = isAfterOutage(state.latestRead, read, settings)
+      ? suspectStops(seen, 'outage', audit)
+      : seen;
+    const noted = isNewer(read, state.latestRead) ? { ...known, latestRead: read } : known;
+    const reason = ignoreReason(noted, read, settings);
+    if (reason !== undefined) {
+      audit.emit({ kind: 'readIgnored', reason, words: `read of ${read.sentAtMs} not used for sizing` });
+      return noted;
+    }
+    const certain = withoutOldDoubt(comparedWith(noted, read, scene), read, scene);
+    const { absent: _, ended: __, ...rest } = certain;
+    const absent = judgeAbsences(certain, read, observation, scene);
+    return absorb(absent.length === 0 ? rest : { ...rest, absent }, read, scene);
+  });
 }
 
 /** What the read and the one before it say together. */
-function comparedWith(
-  state: LaneState,
-  read: MarketRead,
-  settings: AccountSettings,
-  audit: Recorder,
-): LaneState {
+function comparedWith(state: LaneState, read: MarketRead, scene: LaneScene): LaneState {
   const { contests: _, margins: __, jointLimits: ___, ...rest } = state;
-  const contests = noteContests(state, read, audit);
-  const margins = learnMargins(state, read, settings, audit);
+  const contests = noteContests(state, read, scene.audit);
+  const margins = learnMargins(state, read, scene);
   const jointLimits = jointLimitsOf(state, read);
-  const learnedMaintenance = learnMaintenance(state, read, settings, audit);
+  const learnedMaintenance = learnMaintenance(state, read, scene);
   return {
     ...rest,
     ...(contests.length === 0 ? {} : { contests }),
@@ -109,11 +94,6 @@ function jointLimitsOf(
     if (isNearer && partial !== undefined) return known;
     return { positionId, liquidationPrice, atMs: sentAtMs };
   });
-}
-
-function withAbsent(state: LaneState, absent: NonNullable<LaneState['absent']>): LaneState {
-  const { absent: _, ended: __, ...rest } = state;
-  return absent.length === 0 ? rest : { ...rest, absent };
 }
 
 /** What is known of how the market moved; what a lane that had nothing to do has missed it takes from those who watched. */
@@ -177,24 +157,15 @@ function hasGrown(read: MarketRead, before: MarketRead, state: LaneState): boole
   });
 }
 
-function absorb(
-  state: LaneState,
-  read: MarketRead,
-  settings: AccountSettings,
-  nowMs: number,
-  audit: Recorder,
-): LaneState {
+function absorb(state: LaneState, read: MarketRead, scene: LaneScene): LaneState {
+  const { settings, audit } = scene;
   const market = settings.marketSettings(state.market);
   const learned = market && asLearned(market, state);
   const isAbsent = (positionId: string): boolean => isUncertain(state, positionId);
   const absorbed = absorbRead(state.orders, read, settings, learned, isAbsent);
   for (const order of absorbed.filled) {
-    audit.emit({
-      ...aboutOrder(order),
-      kind: 'filled',
-      reason: 'positionMoved',
-      words: `${order.amount} filled`,
-    });
+    const words = `${order.amount} filled`;
+    audit.emit({ ...aboutOrder(order), kind: 'filled', reason: 'positionMoved', words });
   }
   for (const order of absorbed.ambiguous) {
     const words = 'the position fell by something else than the amount of our orders';
@@ -203,9 +174,8 @@ function absorb(
   const measured = measuredBy(absorbed.filled, state.read, read);
   const known = measured === undefined ? state : { ...state, measuredBasis: measured };
   const moved = noteInversions({ ...known, read, orders: absorbed.orders }, read, settings);
-  const anchored = forgetAnchors(moved, read);
-  const triggered = triggerCovers(anchored, read, absorbed.filled, settings, nowMs, audit);
-  return settleIntents(triggered, true, settings, nowMs, audit);
+  const triggered = triggerCovers(forgetAnchors(moved, read), read, absorbed.filled, scene);
+  return settleIntents(triggered, true, scene);
 }
 
 /** An order that came too late is replaced at once, and whatever replaces it keeps a larger gap. */
@@ -217,11 +187,8 @@ function noteInversions(state: LaneState, read: MarketRead, settings: AccountSet
     const isAfterArrival = read.sentAtMs - settings.readLagMs >= order.arrivedByMs;
     if (order.inverted === true || order.presumedFilled || !isAfterArrival) return order;
     // The farther of two waits for nothing: the nearer one stands for the case that the last price lags.
-    const isLate = isInverted(
-      order,
-      findPosition(read, order.positionId),
-      order.part === 'far' ? market : learned,
-    );
+    const position = findPosition(read, order.positionId);
+    const isLate = isInverted(order, position, order.part === 'far' ? market : learned);
     return isLate ? { ...order, inverted: true } : order;
   });
   const isNews = orders.some((order, index) => order.part !== 'near' && order !== state.orders[index]);
@@ -251,23 +218,24 @@ function triggerCovers(
   state: LaneState,
   read: MarketRead,
   filled: readonly OwnOrder[],
-  settings: AccountSettings,
-  nowMs: number,
-  audit: Recorder,
+  scene: LaneScene,
 ): LaneState {
-  const triggered = [
-    ...filled.filter(isStop),
-    ...state.orders.filter((order) => isStop(order) && isTriggered(order, read, settings)),
-  ];
+  const reached = state.orders.filter((order) => isStop(order) && isTriggered(order, read, scene.settings));
+  const triggered = [...filled.filter(isStop), ...reached];
   let { intents } = state;
   for (const order of triggered) {
     const cover = state.covers.find((candidate) => candidate.key === order.key);
     const position = findPosition(read, order.positionId);
     if (cover === undefined || position === undefined || isFollowedUp(intents, order, position)) continue;
     const words = `the stop at ${order.request.activationPrice} triggered: everything goes`;
-    audit.emit({ ...aboutOrder(order), kind: 'coverTriggered', reason: 'triggered', words, alarm: true });
-    const others = intents.filter((intent) => intent.key !== order.key);
-    intents = [...others, coverIntent(cover, settings, nowMs)];
+    scene.audit.emit({
+      ...aboutOrder(order),
+      kind: 'coverTriggered',
+      reason: 'triggered',
+      words,
+      alarm: true,
+    });
+    intents = [...intents.filter((intent) => intent.key !== order.key), coverIntent(cover, scene)];
   }
   return { ...state, intents };
 }

@@ -10,15 +10,16 @@ import type { AccountSettings } from '../quantities/settings.ts';
 import { withLeft } from './absence.ts';
 import { finishCancel } from './cancel-outcome.ts';
 import { isSameId, mayHideOrders, unsure } from './doubtful.ts';
-import { type LaneChange, observeRead } from './lane-observe.ts';
-import {
-  type CancelStep,
-  type InProgress,
-  type LaneState,
-  type OwnOrder,
-  type PlaceStep,
-  type RequestStep,
-  type RetryKind,
+import { changeLane, type LaneChange, type LaneScene } from './lane-change.ts';
+import { observeRead } from './lane-observe.ts';
+import type {
+  CancelStep,
+  InProgress,
+  LaneState,
+  OwnOrder,
+  PlaceStep,
+  RequestStep,
+  RetryKind,
 } from './lane-state.ts';
 import type { ReadObservation } from './market-read.ts';
 
@@ -32,14 +33,10 @@ export type StepResult =
 export function begin(state: LaneState, step: RequestStep, nowMs: number): LaneChange {
   const audit = recorder(state.accountId, state.market, nowMs);
   const started: LaneState = { ...state, inProgress: { step, startedMs: nowMs } };
-  switch (step.kind) {
-    case 'readPositions':
-      return { state: started, events: [] };
-    case 'place':
-      return { state: beginPlace(started, step, audit), events: audit.events };
-    case 'cancelAll':
-      return { state: beginCancel(started, step, nowMs, audit), events: audit.events };
-  }
+  if (step.kind === 'readPositions') return { state: started, events: [] };
+  const begun =
+    step.kind === 'place' ? beginPlace(started, step, audit) : beginCancel(started, step, { nowMs, audit });
+  return { state: begun, events: audit.events };
 }
 
 function beginPlace(state: LaneState, step: PlaceStep, audit: Recorder): LaneState {
@@ -61,13 +58,8 @@ function beginPlace(state: LaneState, step: PlaceStep, audit: Recorder): LaneSta
   return { ...state, attempt: state.attempt + 1, orders: [...others, order], covers, doubt };
 }
 
-function about(order: OwnOrder): {
-  key: string;
-  positionId: string;
-  ruleId: string;
-  order: OwnOrder['request'];
-} {
-  return { key: order.key, positionId: order.positionId, ruleId: order.ruleId, order: order.request };
+function about({ key, positionId, ruleId, request }: OwnOrder) {
+  return { key, positionId, ruleId, order: request };
 }
 
 function words(order: OwnOrder): string {
@@ -76,7 +68,11 @@ function words(order: OwnOrder): string {
 }
 
 /** Raises the generation and starts a change, before the cancel is sent. */
-export function beginCancel(state: LaneState, step: CancelStep, nowMs: number, audit: Recorder): LaneState {
+export function beginCancel(
+  state: LaneState,
+  step: CancelStep,
+  { nowMs, audit }: Pick<LaneScene, 'nowMs' | 'audit'>,
+): LaneState {
   audit.emit({
     kind: 'cancelling',
     ...(step.task === null ? {} : { key: step.task }),
@@ -86,21 +82,17 @@ export function beginCancel(state: LaneState, step: CancelStep, nowMs: number, a
   });
   // An activation that was never reached lay too far away: the gap is as configured again.
   const unlearned = step.why === 'marketMovedAway' ? { learnedBasis: 0 } : {};
-  const changed = startChange({ ...state, ...unlearned }, step.why, step.admitted, nowMs);
-  return { ...changed, generation: state.generation + 1 };
-}
-
-function startChange(
-  state: LaneState,
-  why: CancelStep['why'],
-  admitted: readonly string[],
-  nowMs: number,
-): LaneState {
-  const before = state.change;
-  const rounds = (before?.rounds ?? 0) + 1;
-  const keys = before === null ? admitted : before.admitted;
-  const startedMs = before?.startedMs ?? nowMs;
-  return { ...state, change: { why, startedMs, phase: 'cancel', admitted: keys, rounds } };
+  const { startedMs, admitted, rounds } = state.change ?? {
+    startedMs: nowMs,
+    admitted: step.admitted,
+    rounds: 0,
+  };
+  return {
+    ...state,
+    ...unlearned,
+    change: { why: step.why, startedMs, phase: 'cancel', admitted, rounds: rounds + 1 },
+    generation: state.generation + 1,
+  };
 }
 
 /** Records the outcome of the step that was begun. A second report of the same step changes nothing. */
@@ -112,24 +104,14 @@ export function finish(
 ): LaneChange {
   const { inProgress } = state;
   if (inProgress === null || inProgress.step.kind !== result.kind) return { state, events: [] };
-  const audit = recorder(state.accountId, state.market, nowMs);
   const ended: LaneState = { ...timed(state, inProgress, result, nowMs), inProgress: null };
-  switch (result.kind) {
-    case 'readPositions':
-      return finishRead(ended, result.observation, settings, nowMs);
-    case 'cancelAll': {
-      const cancel = { ...inProgress, step: inProgress.step as CancelStep };
-      return {
-        state: finishCancel(ended, cancel, result.outcome, settings, nowMs, audit),
-        events: audit.events,
-      };
-    }
-    case 'place':
-      return {
-        state: finishPlace(ended, inProgress, result.outcome, settings, nowMs, audit),
-        events: audit.events,
-      };
-  }
+  if (result.kind === 'readPositions') return finishRead(ended, result.observation, settings, nowMs);
+  const { step, startedMs } = inProgress;
+  return changeLane(state, settings, nowMs, (scene) =>
+    result.kind === 'place'
+      ? finishPlace(ended, step as PlaceStep, result.outcome, scene)
+      : finishCancel(ended, { step: step as CancelStep, startedMs }, result.outcome, scene),
+  );
 }
 
 /** How long an answer took: slower counts at once, faster by half, and what was not answered tells nothing. */
@@ -153,14 +135,12 @@ function finishRead(
   settings: AccountSettings,
   nowMs: number,
 ): LaneChange {
-  if (observation !== null) {
-    const observed = observeRead(state, observation, settings, nowMs);
-    // In doubt the latest read serves as well: for a full close ahead of the fence.
-    const isNewestRead = state.doubt !== null && observed.state.latestRead !== state.latestRead;
-    const isUsed = observed.state.read !== state.read || isNewestRead;
-    return isUsed ? observed : { state: delay(observed.state, 'read', nowMs), events: observed.events };
-  }
-  return { state: delay(state, 'read', nowMs), events: [] };
+  const observed: LaneChange =
+    observation === null ? { state, events: [] } : observeRead(state, observation, settings, nowMs);
+  // In doubt the latest read serves as well: for a full close ahead of the fence.
+  const isNewestRead = state.doubt !== null && observed.state.latestRead !== state.latestRead;
+  const isUsed = observed.state.read !== state.read || isNewestRead;
+  return isUsed ? observed : { state: delay(observed.state, 'read', nowMs), events: observed.events };
 }
 
 function delay(state: LaneState, kind: RetryKind, nowMs: number, error?: ExchangeError): LaneState {
@@ -176,32 +156,18 @@ function delayRepeated(state: LaneState, kind: RetryKind, nowMs: number): LaneSt
 
 function finishPlace(
   state: LaneState,
-  inProgress: InProgress,
+  step: PlaceStep,
   outcome: CommandOutcome<PlacedOrder>,
-  settings: AccountSettings,
-  nowMs: number,
-  audit: Recorder,
+  scene: LaneScene,
 ): LaneState {
-  const step = inProgress.step as PlaceStep;
-  if (outcome.kind === 'accepted') return accepted(state, step, outcome.value, settings, nowMs, audit);
-  if (outcome.kind === 'rejected' && outcome.error.effect === 'none') {
-    return rejected(state, step, outcome.error, settings, nowMs, audit);
-  }
-  audit.emit({
-    ...about(step.order),
-    kind: 'unknown',
-    reason: outcome.error.name,
-    words: outcome.error.message,
-  });
-  const delayed = delayRepeated({ ...state, orderRefusedMs: nowMs }, retryKindOf(step.order), nowMs);
-  return unsure(
-    forgetAhead(delayed, step.order.positionId),
-    step.order,
-    'unknownOutcome',
-    settings,
-    nowMs,
-    audit,
-  );
+  if (outcome.kind === 'accepted') return accepted(state, step, outcome.value, scene);
+  const { error } = outcome;
+  if (outcome.kind === 'rejected' && error.effect === 'none') return rejected(state, step, error, scene);
+  const { order } = step;
+  const { nowMs, audit } = scene;
+  audit.emit({ ...about(order), kind: 'unknown', reason: error.name, words: error.message });
+  const delayed = delayRepeated({ ...state, orderRefusedMs: nowMs }, retryKindOf(order), nowMs);
+  return unsure(forgetAhead(delayed, order.positionId), order, 'unknownOutcome', scene);
 }
 
 /** A trial serves a cancel: what refuses it delays no order. */
@@ -217,41 +183,36 @@ function accepted(
   state: LaneState,
   step: PlaceStep,
   placed: PlacedOrder,
-  settings: AccountSettings,
-  nowMs: number,
-  audit: Recorder,
+  { settings, nowMs, audit }: LaneScene,
 ): LaneState {
   const { order } = step;
   const status = placed.status.known ? placed.status.value : 'NEW';
   const seenFromMs = nowMs + settings.readLagMs;
   if (status === 'CANCELLED') {
-    audit.emit({
-      ...about(order),
-      kind: 'rejected',
-      reason: 'cancelledAtCreation',
-      words: 'cancelled at creation',
-      alarm: true,
-    });
+    const words = 'cancelled at creation';
+    audit.emit({ ...about(order), kind: 'rejected', reason: 'cancelledAtCreation', words, alarm: true });
     const failed = countFailures(withoutOrder({ ...state, orderRefusedMs: nowMs }, order), order);
     const delayed = delay(failed, retryKindOf(order), nowMs);
     return { ...delayed, readAfterMs: seenFromMs, ignoreReadsBeforeMs: seenFromMs };
   }
-  noteAdjusted(order, placed, audit);
+  const { adjustedFrom } = placed;
+  if (adjustedFrom !== undefined && !toDecimal(adjustedFrom).eq(toDecimal(placed.amount))) {
+    const words = `asked for ${adjustedFrom}, accepted for ${placed.amount}`;
+    audit.emit({ ...about(order), kind: 'adjusted', reason: 'trimmed', words });
+  }
   audit.emit({ ...about(order), kind: 'accepted', reason: status, words: `order ${placed.orderId}` });
   const taken = { ...state, refusals: 0, orderAcceptedMs: nowMs, ignoreReadsBeforeMs: seenFromMs };
   const base = step.isResend ? withoutDoubtOf(taken, order) : taken;
+  const amount = adjustedFrom === undefined ? order.amount : placed.amount;
   if (status === 'FILLED') {
     const rest = withLeft(base, withoutOrder(base, order).orders);
-    const filledBase = toDecimal(placed.adjustedFrom === undefined ? order.amount : placed.amount);
-    return { ...rest, orders: afterFill(rest.orders, order, filledBase), readAfterMs: seenFromMs };
+    return { ...rest, orders: afterFill(rest.orders, order, toDecimal(amount)), readAfterMs: seenFromMs };
   }
-  const amount = placed.adjustedFrom === undefined ? order.amount : placed.amount;
   const orders = base.orders.map((other) =>
     isSameId(other, order) ? { ...arrived(other, state, nowMs), amount, mayHaveVanished: false } : other,
   );
   // Filled in part or trimmed, it says that the position is not, or not any more, what was read: read before going on.
-  const isTrimmed =
-    placed.adjustedFrom !== undefined && !toDecimal(placed.adjustedFrom).eq(toDecimal(amount));
+  const isTrimmed = adjustedFrom !== undefined && !toDecimal(adjustedFrom).eq(toDecimal(amount));
   const hasMoved = status === 'PARTIALLY_FILLED' || isTrimmed;
   return { ...base, orders, readAfterMs: hasMoved ? seenFromMs : base.readAfterMs };
 }
@@ -271,21 +232,8 @@ function withoutDoubtOf(state: LaneState, order: OwnOrder): LaneState {
   return state.orders.some(isOther) ? state : { ...state, doubt: null };
 }
 
-function noteAdjusted(order: OwnOrder, placed: PlacedOrder, audit: Recorder): void {
-  if (placed.adjustedFrom === undefined || toDecimal(placed.adjustedFrom).eq(toDecimal(placed.amount)))
-    return;
-  const text = `asked for ${placed.adjustedFrom}, accepted for ${placed.amount}`;
-  audit.emit({ ...about(order), kind: 'adjusted', reason: 'trimmed', words: text });
-}
-
-function rejected(
-  state: LaneState,
-  step: PlaceStep,
-  error: ExchangeError,
-  settings: AccountSettings,
-  nowMs: number,
-  audit: Recorder,
-): LaneState {
+function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene: LaneScene): LaneState {
+  const { settings, nowMs, audit } = scene;
   const { order } = step;
   const reason = classifyRejection(error);
   const retry = step.isResend ? undefined : coarserStep(reason, order.request, state, settings);
@@ -299,7 +247,7 @@ function rejected(
     const judged = { ...state, orderAcceptedMs: nowMs };
     if (step.isResend) return resentIsThere(withoutDoubtOf(judged, order), order);
     // Somebody with our identity used it: this store was rolled back, or copied.
-    return unsure(countFailures(state, order), order, 'duplicateUnexpected', settings, nowMs, audit);
+    return unsure(countFailures(state, order), order, 'duplicateUnexpected', scene);
   }
   const kept = step.isResend ? markUnsure(state, order) : withoutOrder(state, order);
   if (reason === 'side') return sideRefused(kept, order, settings, nowMs);
@@ -380,11 +328,11 @@ function dropAdmitted(state: LaneState, key: string): LaneState {
   return { ...state, change: { ...state.change, admitted } };
 }
 
-/** One failed attempt, of the intents behind an order, or of all of them when a cancel was refused. */
-function countFailures(state: LaneState, order: OwnOrder | null): LaneState {
-  const isMeant = (positionId: string): boolean => order === null || order.positionId === positionId;
+/** One failed attempt of the intents behind an order. */
+function countFailures(state: LaneState, { role, positionId }: OwnOrder): LaneState {
+  if (role === 'cover') return state;
   const intents = state.intents.map((intent) =>
-    intent.end === null && intent.refusedBy === null && isMeant(intent.positionId) && order?.role !== 'cover'
+    intent.end === null && intent.refusedBy === null && intent.positionId === positionId
       ? { ...intent, failures: intent.failures + 1 }
       : intent,
   );

@@ -1,26 +1,27 @@
-import type { IdleReason, Recorder } from '../audit/audit-event.ts';
+import type { IdleReason } from '../audit/audit-event.ts';
 import { admittedOf, type LaneContext } from '../intents/admission.ts';
 import { isRacing } from '../orders/activation-gap.ts';
 import { cancelAnswerMs } from '../orders/cancel-policy.ts';
 import { orderTypesOf, requestOf } from '../orders/order-request.ts';
+import { trialOrder } from '../orders/trial-order.ts';
 import type { Want } from '../orders/want.ts';
 import { formatDecimal } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
-import {
-  type CancelStep,
-  type LaneState,
-  type OwnOrder,
-  type PlaceStep,
-  type RetryKind,
-  type Step,
+import type { LaneScene } from './lane-change.ts';
+import type {
+  CancelStep,
+  LaneState,
+  MarketRead,
+  OwnOrder,
+  PlaceStep,
+  RetryKind,
+  Step,
 } from './lane-state.ts';
-import { roundTripOf } from './market-read.ts';
+import { mayPrice, roundTripOf } from './market-read.ts';
 
-/** One answer to what a lane is to do next. */
-export interface Turn {
+/** What it takes to tell what a lane is to do next. */
+export interface Turn extends LaneScene {
   readonly context: LaneContext;
-  readonly nowMs: number;
-  readonly audit: Recorder;
   readonly market: MarketSettings | undefined;
 }
 
@@ -29,6 +30,9 @@ export interface DecidedStep {
   readonly state: LaneState;
   readonly step: Step;
 }
+
+/** The same, or null where something else decides the step. */
+export type MaybeStep = DecidedStep | { readonly state: LaneState; readonly step: null };
 
 export function idle(why: IdleReason): Step {
   return { kind: 'idle', why, wakeAtMs: null };
@@ -42,10 +46,15 @@ export function cancelStep(
   task: string | null,
   unfilled: readonly string[],
 ): Step {
-  const admitted = admittedOf(state);
-  const keys = [...admitted.intents, ...admitted.covers].map((subject) => subject.key);
+  const admitted = admittedKeys(state);
   const answerWithinMs = cancelAnswerMs(state);
-  return { kind: 'cancelAll', request, why, task, admitted: keys, unfilled, answerWithinMs };
+  return { kind: 'cancelAll', request, why, task, admitted, unfilled, answerWithinMs };
+}
+
+/** Keys of what is placed again after a cancel. */
+export function admittedKeys(state: LaneState): readonly string[] {
+  const { intents, covers } = admittedOf(state);
+  return [...intents, ...covers].map(({ key }) => key);
 }
 
 /** The cancel that reaches our own orders. */
@@ -95,7 +104,7 @@ export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boole
     ...(want.part === undefined ? {} : { part: want.part }),
   };
   if (overshoot) auditOvershoot(order, want, ahead, turn);
-  const inHurry = ahead || isRacing(want.position, state, turn.context.settings);
+  const inHurry = ahead || isRacing(want.position, state, turn.settings);
   const hurry = inHurry ? { answerWithinMs: hurriedAnswerMs(state) } : {};
   return { kind: 'place', request, order, ahead, isResend, anchor: want.anchor, ...hurry };
 }
@@ -122,4 +131,35 @@ function auditOvershoot(order: OwnOrder, want: Want, ahead: boolean, turn: Turn)
     order: order.request,
     targetBase: formatDecimal(want.targetBase),
   });
+}
+
+/** Whether orders may be shaped by a read now. */
+export function isFresh(read: MarketRead, state: LaneState, { settings, nowMs }: LaneScene): boolean {
+  return nowMs - read.receivedAtMs <= settings.maxSnapshotAgeMs && mayPrice(read, state, settings, nowMs);
+}
+
+/**
+ * Where a cancel is needed and nothing has to be placed before it: the smallest order, far from the market, shows
+ * whether what the cancel takes down can be put up again. One that stands from before shows it as well, sent again
+ * under its own id. `undefined`: none can be placed now.
+ */
+export function trialStep(
+  state: LaneState,
+  about: Pick<OwnOrder, 'key' | 'ruleId'> | undefined,
+  turn: Turn,
+  market: MarketSettings,
+): Step | undefined {
+  const { nowMs, settings } = turn;
+  const { latestRead: read } = state;
+  const isPaused =
+    pausedBy(state, 'cancel', nowMs) !== undefined || pausedBy(state, 'cover', nowMs) !== undefined;
+  // Where cancels reach no stop, a trial would stand for good, and so would what it is for.
+  if (about === undefined || isPaused || !settings.cancelCoversStops) return undefined;
+  if (read === null || read.sentAtMs < state.readAfterMs || !isFresh(read, state, turn)) {
+    return pausedBy(state, 'read', nowMs) === undefined && nowMs >= state.readAfterMs
+      ? { kind: 'readPositions', market: state.market }
+      : undefined;
+  }
+  const want = trialOrder({ state, read, market, settings, nowMs }, about);
+  return want && placeStep(state, want, turn, false);
 }

@@ -1,4 +1,4 @@
-import { type AuditEvent, type Recorder, recorder } from '../audit/audit-event.ts';
+import { recorder } from '../audit/audit-event.ts';
 import {
   admittedOf,
   askGate,
@@ -22,19 +22,23 @@ import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { isHeld, withHeld } from './absence.ts';
 import { dueTask } from './due-task.ts';
-import { failPriorOrders, note, noteStanding, noteUnconfigured, withoutAddingUp } from './lane-note.ts';
-import { type LaneState, type MarketRead, type OwnOrder, type Step } from './lane-state.ts';
-import { type DecidedStep, idle, ownCancel, pausedBy, placeStep, type Turn } from './lane-turn.ts';
+import type { LaneChange, LaneScene } from './lane-change.ts';
+import {
+  failPriorOrders,
+  note,
+  noteStanding,
+  noteUnconfigured,
+  recordObserved,
+  withoutAddingUp,
+} from './lane-note.ts';
+import type { LaneState, MarketRead, OwnOrder, Step } from './lane-state.ts';
+import { type DecidedStep, idle, ownCancel, pausedBy, placeStep, type Turn, trialStep } from './lane-turn.ts';
 import { findPosition, mayPrice } from './market-read.ts';
-import { recordObserved } from './record-observed.ts';
 import { resolveDoubt } from './resolve-doubt.ts';
-import { trialStep } from './trial-step.ts';
 
-export interface Advance {
-  /** To be persisted before the step is carried out. */
-  readonly state: LaneState;
+/** A step, and the lane that is to be persisted before it is carried out. */
+export interface Advance extends LaneChange {
   readonly step: Step;
-  readonly events: readonly AuditEvent[];
 }
 
 /**
@@ -42,44 +46,31 @@ export interface Advance {
  * The gate is asked each time, so it is asked again immediately before each request.
  */
 export function advance(state: LaneState, context: LaneContext, nowMs: number): Advance {
-  const audit = recorder(state.accountId, state.market, nowMs);
   if (state.inProgress !== null) return { state, step: idle('busy'), events: [] };
   if (state.heldBy !== null) return { state, step: idle('held'), events: [] };
-  const expired = expireIntents(state, context.settings, nowMs, audit);
-  const bounded = boundChange(expired, context.settings, nowMs, audit);
-  const started = startIntents(bounded, context.settings, nowMs, audit);
+  const { settings } = context;
+  const scene: LaneScene = { settings, nowMs, audit: recorder(state.accountId, state.market, nowMs) };
+  const started = startIntents(boundChange(expireIntents(state, scene), scene), scene);
   // After everything that may open an intent.
-  const asked = askGate(started, context, nowMs, audit);
-  const ready = failExhausted(asked, context.settings, nowMs, audit);
-  const recorded = recordObserved(ready, context.settings, nowMs, audit);
-  const turn: Turn = { context, nowMs, audit, market: marketOf(recorded, context.settings) };
-  const { state: next, step } = decide(recorded, turn);
-  return { state: next, step: withWake(step, next, context, nowMs), events: audit.events };
+  const asked = askGate(started, context.gate, scene);
+  const ready = recordObserved(failExhausted(asked, scene), scene);
+  const turn: Turn = { ...scene, context, market: marketOf(ready, settings) };
+  const task = dueTask(ready, turn);
+  const { state: next, step } = task.step === null ? decideSet(task.state, turn) : task;
+  return { state: next, step: withWake(step, next, scene), events: scene.audit.events };
 }
 
 /** Whether the read that may be sized by is the newest one, and not too old. */
-function isCurrent(state: LaneState, settings: AccountSettings, nowMs: number): boolean {
-  const { read, latestRead } = state;
-  if (read === null || read.sentAtMs < state.readAfterMs) return false;
+function isCurrent({ read, latestRead, readAfterMs }: LaneState, { settings, nowMs }: LaneScene): boolean {
+  if (read === null || read.sentAtMs < readAfterMs) return false;
   const isNewest = latestRead === null || latestRead.sentAtMs <= read.sentAtMs;
   return isNewest && nowMs - read.receivedAtMs <= settings.maxSnapshotAgeMs;
 }
 
 /** Intents that fired since take what the position was from the read that came with them, or wait for the next. */
-function startIntents(
-  state: LaneState,
-  settings: AccountSettings,
-  nowMs: number,
-  audit: Recorder,
-): LaneState {
+function startIntents(state: LaneState, scene: LaneScene): LaneState {
   const isDue = state.intents.some((intent) => isOpen(intent) && intent.basis === null);
-  if (!isDue || !isCurrent(state, settings, nowMs)) return state;
-  return settleIntents(state, true, settings, nowMs, audit);
-}
-
-function decide(state: LaneState, turn: Turn): DecidedStep {
-  const { state: current, step } = dueTask(state, turn);
-  return step === null ? decideSet(current, turn) : { state: current, step };
+  return isDue && isCurrent(state, scene) ? settleIntents(state, true, scene) : state;
 }
 
 /** What the order set needs next. */
@@ -101,7 +92,8 @@ function decideSet(state: LaneState, turn: Turn): DecidedStep {
  * still cancelled, unless something that is wanted would go with it and could not come back.
  */
 function withoutSettings(state: LaneState, admitted: Admitted, turn: Turn): DecidedStep {
-  const { settings, gate } = turn.context;
+  const { settings } = turn;
+  const { gate } = turn.context;
   const noted = noteUnconfigured(state, admitted, turn);
   const isUnwanted = (order: OwnOrder): boolean =>
     !isWanted(order, state) && mayRemove(order, state, gate) && isRemovable(order, settings, turn.nowMs);
@@ -126,7 +118,7 @@ function isWanted({ role, positionId }: OwnOrder, state: LaneState): boolean {
 
 /** Nothing is in doubt: read if need be, compare, and take the first difference. */
 function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: MarketSettings): DecidedStep {
-  const { settings } = turn.context;
+  const { settings } = turn;
   const { read } = state;
   const isUsable =
     read !== null &&
@@ -208,7 +200,7 @@ function placeFirst(
   turn: Turn,
   difference: SetDifference,
 ): DecidedStep {
-  const { settings } = turn.context;
+  const { settings } = turn;
   const isPriced = state.read !== null && mayPrice(state.read, state, settings, turn.nowMs);
   let waiting: Step | undefined;
   for (const want of wants) {
@@ -229,10 +221,10 @@ function endChange(state: LaneState): LaneState {
 }
 
 /** When a lane that has nothing to do now should be looked at again. */
-function withWake(step: Step, state: LaneState, context: LaneContext, nowMs: number): Step {
+function withWake(step: Step, state: LaneState, { settings, nowMs }: LaneScene): Step {
   if (step.kind !== 'idle') return step;
   const deadlines = state.intents.filter(isOpen).map((intent) => intent.deadlineMs);
-  const followUps = state.orders.map((order) => order.sentMs + context.settings.fillWithinMs);
+  const followUps = state.orders.map((order) => order.sentMs + settings.fillWithinMs);
   const arrivals = state.orders.map((order) => order.arrivedByMs);
   const next = Math.min(...[...deadlines, ...followUps, ...arrivals].filter((atMs) => atMs > nowMs));
   return { ...step, wakeAtMs: Number.isFinite(next) ? next : null };

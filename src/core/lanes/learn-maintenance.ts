@@ -1,8 +1,8 @@
 import type { Recorder } from '../audit/audit-event.ts';
 import { figure } from '../fields/field-words.ts';
 import { toDecimal } from '../quantities/decimal.ts';
-import type { AccountSettings } from '../quantities/settings.ts';
-import { type LaneState, type MarketRead, type ReadPosition } from './lane-state.ts';
+import type { LaneScene } from './lane-change.ts';
+import type { LaneState, MarketRead, ReadPosition } from './lane-state.ts';
 import { findPosition, isSameHolding } from './market-read.ts';
 
 type LearnedMaintenance = NonNullable<LaneState['learnedMaintenance']>;
@@ -66,8 +66,7 @@ function figuresOf({
 export function learnMaintenance(
   state: LaneState,
   read: MarketRead,
-  settings: AccountSettings,
-  audit: Recorder,
+  { settings, audit }: LaneScene,
 ): LearnedMaintenance | undefined {
   const known = state.learnedMaintenance;
   const [position, ...others] = read.positions;

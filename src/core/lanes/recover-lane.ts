@@ -1,39 +1,23 @@
-import { recorder } from '../audit/audit-event.ts';
-import { isOpen } from '../intents/intent.ts';
-import { type CommandOutcome } from '../ports/exchange.ts';
+import type { CommandOutcome } from '../ports/exchange.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
-import { unseen } from './absence.ts';
+import { oursOf, unseen } from './absence.ts';
 import { cancelUnanswered } from './cancel-outcome.ts';
 import { doubtful, finishTask, isSameId, unsure } from './doubtful.ts';
-import type { LaneChange } from './lane-observe.ts';
-import type { Absence, LaneState } from './lane-state.ts';
-import { type CancelStep, type PlaceStep } from './lane-state.ts';
+import { changeLane, type LaneChange } from './lane-change.ts';
+import type { Absence, CancelStep, LaneState, PlaceStep } from './lane-state.ts';
 
 /**
  * After the process that held the lane may have died, or lost its hold of it: what was in progress has an
  * unknown outcome, and all waiting starts again, as the clock may not be the same.
  */
 export function recover(state: LaneState, settings: AccountSettings, nowMs: number): LaneChange {
-  const audit = recorder(state.accountId, state.market, nowMs);
   const step = state.inProgress?.step;
-  const rebased = rebase({ ...state, inProgress: null }, settings, nowMs);
-  if (step?.kind === 'place') {
-    return {
-      state: unsure(rebased, step.order, 'processDied', settings, nowMs, audit),
-      events: audit.events,
-    };
-  }
-  if (step?.kind === 'cancelAll') {
-    return {
-      state: finishTask(
-        cancelUnanswered(rebased, step, 'processDied', settings, nowMs, audit),
-        step,
-        'failed',
-      ),
-      events: audit.events,
-    };
-  }
-  return { state: rebased, events: audit.events };
+  return changeLane(state, settings, nowMs, (scene) => {
+    const rebased = rebase({ ...state, inProgress: null }, settings, nowMs);
+    if (step?.kind === 'place') return unsure(rebased, step.order, 'processDied', scene);
+    if (step?.kind !== 'cancelAll') return rebased;
+    return finishTask(cancelUnanswered(rebased, step, 'processDied', scene), step, 'failed');
+  });
 }
 
 /** All waiting starts again, and lasts no longer than it can: what was read counts no more. */
@@ -113,18 +97,14 @@ function contestsOf({ contests }: LaneState, nowMs: number): Pick<LaneState, 'co
 }
 
 /** What was read is forgotten; which positions may be open is not. */
-function absentOf(
-  { absent = [], read, orders, covers, intents }: LaneState,
-  nowMs: number,
-): Pick<LaneState, 'absent'> {
-  const ours = [...orders, ...covers, ...intents.filter(isOpen)];
-  const seen = (read?.positions ?? []).filter(({ positionId }) =>
+function absentOf(state: LaneState, nowMs: number): Pick<LaneState, 'absent'> {
+  const ours = oursOf(state);
+  const seen = (state.read?.positions ?? []).filter(({ positionId }) =>
     ours.some((one) => one.positionId === positionId),
   );
-  const known: readonly Absence[] = [
-    ...absent.map((one) => ({ ...one, sinceMs: one.sinceMs === null ? null : Math.min(one.sinceMs, nowMs) })),
-    ...seen.map((last) => unseen(last.positionId, last)),
-  ];
+  const notLater = (one: Absence): Absence =>
+    one.sinceMs === null ? one : { ...one, sinceMs: Math.min(one.sinceMs, nowMs) };
+  const known = [...(state.absent ?? []).map(notLater), ...seen.map((last) => unseen(last.positionId, last))];
   return known.length === 0 ? {} : { absent: known };
 }
 
@@ -166,17 +146,11 @@ export function answeredLate(
   const hadNoEffect = outcome.kind === 'rejected' && outcome.error.effect === 'none';
   // Nobody has taken it up yet: whoever does knows that its outcome is unknown.
   if (hadNoEffect || state.inProgress !== null) return { state, events: [] };
-  const audit = recorder(state.accountId, state.market, nowMs);
-  if (step.kind === 'cancelAll') {
-    const pending = cancelUnanswered(state, step, 'unknownOutcome', settings, nowMs, audit);
-    return { state: pending, events: audit.events };
-  }
-  if (state.orders.some((order) => isSameId(order, step.order))) return { state, events: [] };
-  const arrivedByMs = nowMs + settings.lateArrivalMs;
-  const order = { ...step.order, status: 'unsure' as const, arrivedByMs };
-  const orders = [...state.orders, order];
-  return {
-    state: doubtful({ ...state, orders }, 'unknownOutcome', settings, nowMs, audit),
-    events: audit.events,
-  };
+  return changeLane(state, settings, nowMs, (scene) => {
+    if (step.kind === 'cancelAll') return cancelUnanswered(state, step, 'unknownOutcome', scene);
+    if (state.orders.some((order) => isSameId(order, step.order))) return state;
+    const arrivedByMs = nowMs + settings.lateArrivalMs;
+    const orders = [...state.orders, { ...step.order, status: 'unsure' as const, arrivedByMs }];
+    return doubtful({ ...state, orders }, 'unknownOutcome', scene);
+  });
 }

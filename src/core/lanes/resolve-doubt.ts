@@ -11,10 +11,17 @@ import { type Decimal, roundToStep, toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { withHeld } from './absence.ts';
 import { mayHideOrders } from './doubtful.ts';
-import { type Intent, type LaneState, type MarketRead, type ReadPosition, type Step } from './lane-state.ts';
-import { type DecidedStep, ownCancel, pausedBy, placeStep, type Turn } from './lane-turn.ts';
-import { findPosition, isSameHolding, mayPrice } from './market-read.ts';
-import { trialStep } from './trial-step.ts';
+import type { Intent, LaneState, MarketRead, ReadPosition, Step } from './lane-state.ts';
+import {
+  isFresh,
+  type MaybeStep,
+  ownCancel,
+  pausedBy,
+  placeStep,
+  type Turn,
+  trialStep,
+} from './lane-turn.ts';
+import { findPosition, isSameHolding } from './market-read.ts';
 
 /**
  * Something of ours may be open or still on its way: let the fence pass, cancel, read, place. The fence comes
@@ -26,8 +33,8 @@ export function resolveDoubt(
   admitted: Admitted,
   turn: Turn,
   market: MarketSettings,
-): DecidedStep | { readonly state: LaneState; readonly step: null } {
-  const { settings } = turn.context;
+): MaybeStep {
+  const { settings } = turn;
   const { doubt } = state;
   if (doubt === null) return { state, step: null };
   const ahead = placeAhead(state, admitted, turn, market);
@@ -52,7 +59,7 @@ export function resolveDoubt(
 
 /** The fence has passed: what may have arrived stays in the accounting, until a read or its id shows otherwise. */
 function settleBeside(state: LaneState, verdict: CancelVerdict, fencedMs: number, turn: Turn): LaneState {
-  const { readLagMs } = turn.context.settings;
+  const { readLagMs } = turn.settings;
   const reason = verdict === 'forbidden' ? 'cancelForbidden' : 'beside';
   const words =
     verdict === 'forbidden' ? BLOCK_WORDS.cancelForbidden : 'no cancel before an order has been accepted';
@@ -77,18 +84,16 @@ function placeAhead(
   turn: Turn,
   market: MarketSettings,
 ): Step | undefined {
-  const { settings } = turn.context;
+  const { settings } = turn;
   const { doubt, latestRead } = state;
   if (doubt === null || pausedBy(state, 'reduce', turn.nowMs) !== undefined) return undefined;
   const candidates = admitted.intents.filter((intent) => mayGoAhead(intent, state, turn));
   if (candidates.length === 0) return undefined;
-  const isFresh =
-    latestRead !== null &&
-    latestRead.sentAtMs >= doubt.sinceMs &&
-    turn.nowMs - latestRead.receivedAtMs <= settings.maxSnapshotAgeMs &&
-    mayPrice(latestRead, state, settings, turn.nowMs) &&
-    !(settings.hedge === 'net' && latestRead.partial === 'list' && mayHideSide(withHeld(latestRead, state)));
-  if (!isFresh || latestRead === null) {
+  const isUsable = (read: MarketRead): boolean =>
+    read.sentAtMs >= doubt.sinceMs &&
+    isFresh(read, state, turn) &&
+    !(settings.hedge === 'net' && read.partial === 'list' && mayHideSide(withHeld(read, state)));
+  if (latestRead === null || !isUsable(latestRead)) {
     return turn.nowMs < state.retryAtMs.read ? undefined : { kind: 'readPositions', market: state.market };
   }
   const meant = candidates.filter((intent) => isMeant(intent, latestRead));
@@ -166,8 +171,8 @@ function mayGoAhead(intent: Intent, state: LaneState, turn: Turn): boolean {
   if (doubt === null || intent.targetBase === null || doubt.sentAhead.includes(intent.positionId))
     return false;
   if (intent.targetBase === '0' && !isHedged(withHeld(latestRead ?? NOTHING_READ, state))) return true;
-  if (turn.context.settings.overshoot === 'never') return false;
+  if (turn.settings.overshoot === 'never') return false;
   const position = findPosition(latestRead, intent.positionId) ?? findPosition(state.read, intent.positionId);
   if (position === undefined) return false;
-  return liquidationIsLikely(position) || isRacing(position, state, turn.context.settings);
+  return liquidationIsLikely(position) || isRacing(position, state, turn.settings);
 }

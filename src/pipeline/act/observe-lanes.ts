@@ -1,4 +1,4 @@
-import { type AuditEvent, recorder } from '../../core/audit/audit-event.ts';
+import type { AuditEvent } from '../../core/audit/audit-event.ts';
 import type { LaneContext } from '../../core/intents/admission.ts';
 import { type LaneRequest, operatorIntent, withdrawOperatorIntent } from '../../core/intents/intent.ts';
 import {
@@ -8,8 +8,9 @@ import {
   observeAccountRequests,
 } from '../../core/lanes/account-lane.ts';
 import { advance } from '../../core/lanes/lane.ts';
+import { changeLane, type LaneChange } from '../../core/lanes/lane-change.ts';
 import { type LaneMoment, onClock } from '../../core/lanes/lane-clock.ts';
-import { type LaneChange, observeRead, observeRequests } from '../../core/lanes/lane-observe.ts';
+import { observeRead, observeRequests } from '../../core/lanes/lane-observe.ts';
 import { type LaneState, newLane } from '../../core/lanes/lane-state.ts';
 import type { ReadObservation } from '../../core/lanes/market-read.ts';
 import { startEpoch } from '../../core/lanes/recover-lane.ts';
@@ -126,7 +127,17 @@ function observeLane(
     events.push(...said);
     return state;
   };
-  let state = withOperator(lane, operator, context, nowMs, events);
+  let state = take(
+    changeLane(lane, settings, nowMs, (scene) =>
+      operator.reduce(
+        (before, order) =>
+          order.kind === 'withdraw'
+            ? withdrawOperatorIntent(before, order.orderId, scene)
+            : operatorIntent(before, order.request, scene),
+        lane,
+      ),
+    ),
+  );
   state = take(observeRequests(state, asked, conclusive, settings, nowMs));
   if (read !== undefined && isNews(read, state)) state = take(observeRead(state, read, settings, nowMs));
   if (hasNothingToDo(state)) return { lane: state, wants: false };
@@ -140,26 +151,6 @@ function observeLane(
 
 function isNews({ sentAtMs }: ReadObservation, { latestRead }: LaneState): boolean {
   return latestRead === null || sentAtMs > latestRead.sentAtMs;
-}
-
-function withOperator(
-  lane: LaneState,
-  operatorOrders: readonly LaneOrder[],
-  { settings }: LaneContext,
-  nowMs: number,
-  events: AuditEvent[],
-): LaneState {
-  if (operatorOrders.length === 0) return lane;
-  const audit = recorder(lane.accountId, lane.market, nowMs);
-  let state = lane;
-  for (const order of operatorOrders) {
-    state =
-      order.kind === 'withdraw'
-        ? withdrawOperatorIntent(state, order.orderId, nowMs, audit)
-        : operatorIntent(state, order.request, settings, nowMs, audit);
-  }
-  events.push(...audit.events);
-  return state;
 }
 
 function observeAccountLane(

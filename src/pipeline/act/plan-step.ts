@@ -1,5 +1,5 @@
 import { advance } from '../../core/lanes/lane.ts';
-import type { LaneChange } from '../../core/lanes/lane-observe.ts';
+import type { LaneChange } from '../../core/lanes/lane-change.ts';
 import type { LaneState, Step } from '../../core/lanes/lane-state.ts';
 import { begin } from '../../core/lanes/lane-step.ts';
 import { recover } from '../../core/lanes/recover-lane.ts';

@@ -1,19 +1,24 @@
 import type { AuditDraft } from '../../core/audit/audit-record.ts';
 import { controlsInForce } from '../../core/controls/controls.ts';
 import { explainedClosures } from '../../core/lanes/absence.ts';
+import type { HistorySample } from '../../core/ports/history-reader.ts';
 import type { LaneRef } from '../../core/ports/lane-dispatcher.ts';
 import type { Notice } from '../../core/ports/notifier.ts';
 import type { AccountCommit, AccountDocuments } from '../../core/ports/state-store.ts';
+import { CreditLineQuantities } from '../../core/quantities/credit-line.ts';
+import { PositionQuantities } from '../../core/quantities/position.ts';
 import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
 import { emptyAccountState } from '../../core/rules/account-state.ts';
+import type { CompiledRules } from '../../core/rules/compiled-rules.ts';
 import { type Evaluation, evaluate } from '../../core/rules/evaluate.ts';
+import { creditLineKey } from '../../core/rules/memory.ts';
+import { positionKey } from '../../core/rules/subjects.ts';
 import { figuresDue, figuresOf } from '../../core/view/stored-figures.ts';
 import { type Acted, type ActingInputs, routeDecisions } from '../act/route-decisions.ts';
 import { alertsDue } from '../alerts/alerts-due.ts';
 import { cureNote, depositCures } from '../alerts/deposit-cure.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
 import { type Observation, snapshotOf } from './observe-account.ts';
-import { samplesOf } from './samples.ts';
 
 export interface DecideInputs extends ActingInputs {
   readonly reminderMs: number;
@@ -121,4 +126,28 @@ function decisionDraft(
     active,
     inputs: { snapshot, ...inputs, rules: account.rulesSource },
   };
+}
+
+/** The figures of each subject that curves are drawn from, and that rules can be judged on afterwards. */
+function samplesOf({ sources }: Snapshot, { settings }: CompiledRules): readonly HistorySample[] {
+  const samples: HistorySample[] = [];
+  if (sources.positions?.kind === 'read') {
+    for (const record of sources.positions.value.records) {
+      const { direction, markPrice, liquidationDistance } = new PositionQuantities(record, settings);
+      const values: Record<string, number | string> = { market: record.market, amount: record.amount };
+      if (direction.kind === 'value') values['direction'] = direction.value;
+      if (markPrice.kind === 'value') values['markPrice'] = markPrice.value;
+      if (liquidationDistance.kind === 'value') values['liquidationDistance'] = liquidationDistance.value;
+      samples.push({ subject: positionKey(record.positionId), values });
+    }
+  }
+  if (sources.creditLine?.kind === 'read') {
+    for (const record of sources.creditLine.value.records) {
+      const ltv = new CreditLineQuantities(record, settings).ltv('currentLtv');
+      const values: Record<string, number | string> = { amount: record.amount };
+      if (ltv.kind === 'value') values['currentLtv'] = ltv.value;
+      samples.push({ subject: creditLineKey(record), values });
+    }
+  }
+  return samples;
 }

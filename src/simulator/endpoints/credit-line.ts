@@ -1,10 +1,9 @@
 import { type Decimal, decimal, formatDecimal } from '../../core/quantities/decimal.ts';
 import type { ServedEndpoint } from '../http/dispatch.ts';
-import { privateError, type Reply, success } from '../http/reply.ts';
-import type { ExchangeModel } from '../model/exchange-model.ts';
+import { emptyBody, privateError, type Reply, success } from '../http/reply.ts';
+import type { CreditLineView } from '../model/credit.ts';
 import type { Readings } from '../model/readings.ts';
-import type { CreditLineView } from '../model/types.ts';
-import { type EndpointParts, emptyResult } from './parts.ts';
+import type { EndpointParts } from './parts.ts';
 
 const HUNDRED = decimal('100');
 
@@ -20,19 +19,19 @@ export function creditLineEndpoint(parts: EndpointParts): ServedEndpoint {
       const loans = parts.reads(accountId, staleMs).creditLines();
       if (readings.loanReply === 'array') return success(loans.map((loan) => loanRecord(loan, readings)));
       const [first] = loans;
-      return first === undefined ? noLoan(parts.model, readings) : success(loanRecord(first, readings));
+      return first === undefined ? noLoan(readings) : success(loanRecord(first, readings));
     },
   };
 }
 
-function noLoan(model: ExchangeModel, readings: Readings): Reply {
-  switch (readings.loanReply) {
+function noLoan({ loanReply, emptyResult }: Readings): Reply {
+  switch (loanReply) {
     case 'error':
       return privateError(400, 0, 'No active loan at the moment');
     case 'absent':
       return privateError(404, 0, 'Loans are not available.');
     default:
-      return success(emptyResult(model));
+      return success(emptyBody(emptyResult));
   }
 }
 

@@ -1,8 +1,9 @@
 import { formatDecimal } from '../../core/quantities/decimal.ts';
 import type { ServedEndpoint } from '../http/dispatch.ts';
 import { type Reply, success } from '../http/reply.ts';
+import type { OpeningSheet } from '../model/opening.ts';
 import type { Readings } from '../model/readings.ts';
-import type { OpeningSheet, PositionSheet } from '../model/types.ts';
+import type { PositionSheet } from '../model/views.ts';
 import { ParamReader } from './params.ts';
 import { type EndpointParts, invalidParams, optionalMarket, unixSeconds } from './parts.ts';
 

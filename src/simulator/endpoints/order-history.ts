@@ -23,7 +23,12 @@ export function orderHistoryEndpoint(parts: EndpointParts): ServedEndpoint {
       const orders = parts.reads(accountId, staleMs).spotOrderHistory(market).filter(isWithin);
       const page = orders.slice(offset, offset + limit);
       if (page.length === 0) return success(emptyResult(parts.model));
-      return success(groupByMarket(page, parts.model.readings()));
+      const byMarket: Record<string, object[]> = {};
+      for (const order of page) {
+        const records = (byMarket[order.market] ??= []);
+        records.push(orderRecord(order, parts.model.readings()));
+      }
+      return success(byMarket);
     },
   };
 }
@@ -45,15 +50,6 @@ function readReach(reader: ParamReader, model: ExchangeModel): (order: OrderView
   if (toMs - fromMs > MONTH_DAYS * DAY_MS + 999)
     reader.problem('startDate', 'The startDate is more than 31 days before the endDate.');
   return ({ createdMs }) => createdMs >= fromMs && createdMs < toMs + 1;
-}
-
-function groupByMarket(orders: readonly OrderView[], readings: Readings): Record<string, object[]> {
-  const byMarket: Record<string, object[]> = {};
-  for (const order of orders) {
-    byMarket[order.market] ??= [];
-    byMarket[order.market]?.push(orderRecord(order, readings));
-  }
-  return byMarket;
 }
 
 /** Specification 2.1; the history spells the status of a cancelled order `CANCELED`. */

@@ -1,4 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { isJsonObject } from '../schemas.ts';
 import { privateError, type Reply } from './reply.ts';
 
 /** One API key pair and whose it is. The secret is held as an opaque key object. */
@@ -86,14 +87,10 @@ function isSigned(secret: KeyObject, payload: string, signature: string): boolea
 function parseObject(body: Buffer): RequestParams | undefined {
   try {
     const value: unknown = JSON.parse(body.toString('utf8'));
-    return isObject(value) ? value : undefined;
+    return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: unknown): value is RequestParams {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function refused(message: string, accountId?: string, status = 401): Authentication {

@@ -22,14 +22,14 @@ import {
   record,
   type Threshold,
 } from './state.ts';
-import type { CreditLineView, OpenLoan, Outcome } from './types.ts';
+import type { OpenLoan, Outcome } from './types.ts';
 
 /** Terms unless the loan names its own; the levels are those of the live service's example. */
 const DEFAULT_TERMS = {
+  fundingPerDay: decimal('0.0003'),
   initialLtv: decimal('0.6'),
   marginCallLtv: decimal('0.75'),
   liquidationLtv: decimal('0.85'),
-  fundingPerDay: decimal('0.0003'),
 };
 const LTV_PLACES = 6;
 
@@ -49,20 +49,18 @@ function debtOf(world: ExchangeState, loan: Loan): Decimal {
   return loan.amount.plus(totalFunding(world, loan));
 }
 
-interface LoanValues {
-  readonly debt: Decimal;
-  readonly collateral: Decimal;
-}
-
 /** Both sides in the reference asset. */
-function valuesOf(world: ExchangeState, loan: Loan): LoanValues {
+function valuesOf(world: ExchangeState, loan: Loan) {
   return {
     debt: debtOf(world, loan).times(assetRate(world, loan.asset)),
     collateral: collateralOf(world, loan).times(assetRate(world, loan.collateralAsset)),
   };
 }
 
-export function creditLineView(world: ExchangeState, loan: Loan): CreditLineView {
+/** What a specification 2.5 record is written from; LTVs are fractions here. */
+export type CreditLineView = ReturnType<typeof creditLineView>;
+
+export function creditLineView(world: ExchangeState, loan: Loan) {
   const { debt, collateral } = valuesOf(world, loan);
   const { loanId, account, asset, amount, collateralAsset, state, createdMs } = loan;
   const { initialLtv, marginCallLtv, liquidationLtv } = loan;
@@ -101,7 +99,6 @@ export function grantLoan(
   if (amount.times(assetRate(world, asset)).gt(value.times(loan.initialLtv)))
     return reject(CODES.invalid, 'amount', 'Loan exceeds the initial LTV');
   world.nextLoanId += 1;
-  world.loans.set(loan.loanId, loan);
   account.loans.set(loan.loanId, loan);
   writeLoan(world, loan, 'loan_opened', amount, [
     ...transfer(`main:${account.id}`, pledgeBook(loan), collateralAsset, collateralAmount),
@@ -112,12 +109,13 @@ export function grantLoan(
 }
 
 function createLoan(world: ExchangeState, account: Account, request: OpenLoan): Loan {
+  const { asset, collateralAsset, amount } = request;
   const loan: Loan = {
     loanId: world.nextLoanId,
     account,
-    asset: request.asset,
-    collateralAsset: request.collateralAsset,
-    amount: request.amount,
+    asset,
+    collateralAsset,
+    amount,
     fundingCarried: ZERO,
     accrualFromMs: world.nowMs,
     fundingPerDay: request.fundingPerDay ?? DEFAULT_TERMS.fundingPerDay,

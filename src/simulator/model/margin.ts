@@ -37,16 +37,11 @@ export function pricingMarket(world: ExchangeState, asset: string): Market | und
 
 /** Value of one unit of an asset in the reference asset, at mark; zero when nothing prices it. */
 export function assetRate(world: ExchangeState, asset: string): Decimal {
-  if (asset === world.config.referenceAsset) return ONE;
-  return pricingMarket(world, asset)?.mark ?? ZERO;
+  return asset === world.config.referenceAsset ? ONE : (pricingMarket(world, asset)?.mark ?? ZERO);
 }
 
-/** What one unit counts for as collateral; debts count in full. */
-export function collateralRate(world: ExchangeState, asset: string): Decimal {
-  return (world.assets.get(asset)?.collateralWeight ?? ZERO).times(assetRate(world, asset));
-}
-
-function weight(world: ExchangeState, asset: string, balance: Decimal): Decimal {
+/** The part of a balance's value that counts as collateral; debts count in full. */
+export function weight(world: ExchangeState, asset: string, balance: Decimal): Decimal {
   return balance.lt(ZERO) ? ONE : (world.assets.get(asset)?.collateralWeight ?? ZERO);
 }
 
@@ -184,7 +179,7 @@ export function reservedMargin(account: Account): Decimal {
   for (const order of account.openOrders.values()) {
     if (!canOpen(order)) continue;
     const key = `${positionKey(order.market, order.positionSide)}|${order.side}`;
-    const cover = covers.get(key) ?? opposingSize(account, order);
+    const cover = covers.get(key) ?? opposingSize(order);
     const closing = minDecimal(cover, order.left);
     covers.set(key, cover.minus(closing));
     const value = order.left.minus(closing).times(exposurePrice(order));
@@ -204,25 +199,24 @@ export function exposurePrice(order: Order): Decimal {
 }
 
 /** The part of a new order that would open or grow a position, once the open orders of its side have filled. */
-export function openingAmount(account: Account, order: Order): Decimal {
-  let cover = opposingSize(account, order);
+export function openingAmount(order: Order): Decimal {
+  const { account, market, positionSide, side } = order;
+  let cover = opposingSize(order);
   for (const other of account.openOrders.values()) {
-    if (canOpen(other) && isAlike(other, order)) cover = cover.minus(other.left);
+    const isAlike = other.market === market && other.positionSide === positionSide && other.side === side;
+    if (canOpen(other) && isAlike) cover = cover.minus(other.left);
   }
   return order.amount.minus(minDecimal(order.amount, maxDecimal(ZERO, cover)));
 }
 
-function canOpen(order: Order): boolean {
+/** Whether an order may open or grow a position. */
+export function canOpen(order: Order): boolean {
   return order.orderClass !== 'spot' && !order.closesOnly;
 }
 
-function isAlike(a: Order, b: Order): boolean {
-  return a.market === b.market && a.positionSide === b.positionSide && a.side === b.side;
-}
-
 /** How much of an order would only reduce. */
-function opposingSize(account: Account, order: Order): Decimal {
-  const position = account.positions.get(positionKey(order.market, order.positionSide));
+function opposingSize(order: Order): Decimal {
+  const position = positionOf(order);
   return position === undefined || position.direction === directionOf(order.side) ? ZERO : position.size;
 }
 
@@ -232,6 +226,11 @@ export function directionOf(side: 'buy' | 'sell'): 'long' | 'short' {
 
 export function positionKey(market: Market, positionSide: string): string {
   return `${market.spec.name}|${positionSide}`;
+}
+
+/** The position that an order trades in, if it exists. */
+export function positionOf({ account, market, positionSide }: Order): Position | undefined {
+  return account.positions.get(positionKey(market, positionSide));
 }
 
 export function usedMargin(world: ExchangeState, account: Account): Decimal {

@@ -6,6 +6,7 @@ import {
   positiveDecimal,
   unixMilliseconds,
 } from '../schemas.ts';
+import { POSITION_LEG } from './types.ts';
 
 const OPTIONAL_DECIMAL = positiveDecimal.exactOptional();
 const market = z.string();
@@ -16,13 +17,6 @@ const WHEN = {
   untilMs: unixMilliseconds.exactOptional(),
   afterMs: milliseconds.exactOptional(),
   forMs: milliseconds.min(1).exactOptional(),
-};
-
-const TERMS = {
-  amountStep: OPTIONAL_DECIMAL,
-  priceStep: OPTIONAL_DECIMAL,
-  minAmount: OPTIONAL_DECIMAL,
-  maintenanceMargin: OPTIONAL_DECIMAL,
 };
 
 /** What happens to a market in a crash besides its price, and when; `CONDITION_KINDS` says what each kind does. */
@@ -45,11 +39,19 @@ export const CONDITION = z.discriminatedUnion('kind', [
     kind: z.literal('deleverage'),
     account: z.string(),
     market,
-    positionSide: z.enum(['LONG', 'SHORT', 'BOTH']).exactOptional(),
+    positionSide: POSITION_LEG.exactOptional(),
     amount: OPTIONAL_DECIMAL,
     ...WHEN,
   }),
-  z.strictObject({ kind: z.literal('terms'), market, ...TERMS, ...WHEN }),
+  z.strictObject({
+    kind: z.literal('terms'),
+    market,
+    amountStep: OPTIONAL_DECIMAL,
+    priceStep: OPTIONAL_DECIMAL,
+    minAmount: OPTIONAL_DECIMAL,
+    maintenanceMargin: OPTIONAL_DECIMAL,
+    ...WHEN,
+  }),
   z.strictObject({ kind: z.enum(['halt', 'reopen']), market, ...WHEN }),
   z.strictObject({ kind: z.literal('delist'), market, ...WHEN }),
   z.strictObject({ kind: z.literal('dropOrders'), market, account: z.string().exactOptional(), ...WHEN }),
@@ -59,7 +61,6 @@ export const CONDITION = z.discriminatedUnion('kind', [
 type WithoutWhen<T> = T extends unknown ? Readonly<Omit<T, keyof typeof WHEN>> : never;
 
 export type MarketCondition = WithoutWhen<z.infer<typeof CONDITION>>;
-export type MarketTermsChange = Pick<Extract<MarketCondition, { kind: 'terms' }>, keyof typeof TERMS>;
 
 /** Unix milliseconds of exchange time; from now on and for good where left out. */
 export interface ConditionWindow {

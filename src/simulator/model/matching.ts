@@ -1,12 +1,12 @@
 import { type Decimal, formatDecimal, minDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { BOOKS, transfer } from './ledger.ts';
-import { directionOf, positionKey } from './margin.ts';
+import { directionOf, positionOf } from './margin.ts';
 import { type BookLevel, crosses, firstFreeLevel, scheduleRenewal, takeDepth } from './market.ts';
 import { cancel, finishOrder, orderFields, shelve } from './order-book.ts';
 import { applyFill, attachTpsl } from './positions.ts';
 import { type ExchangeState, isOpen, type Market, type Order, record } from './state.ts';
 
-export type LiquidityRole = 'taker' | 'maker';
+type LiquidityRole = 'taker' | 'maker';
 
 /**
  * Trades an active order against the book as far as it goes. A taker gets the price of each level; an order
@@ -16,7 +16,7 @@ export function matchOrder(world: ExchangeState, order: Order, role: LiquidityRo
   while (isOpen(order)) {
     const level = firstFreeLevel(world, order);
     if (level === undefined) break;
-    const wanted = fillable(world, order);
+    const wanted = fillable(order);
     if (wanted === undefined) {
       cancel(world, order, 'nothing to reduce');
       return;
@@ -31,11 +31,9 @@ function bestOpposite(order: Order): Decimal {
 }
 
 /** How much of an order may fill now; `undefined` when it is reduce-only and nothing is left to reduce. */
-function fillable(world: ExchangeState, order: Order): Decimal | undefined {
+function fillable(order: Order): Decimal | undefined {
   if (!order.closesOnly) return order.left;
-  const position = world.accounts
-    .get(order.accountId)
-    ?.positions.get(positionKey(order.market, order.positionSide));
+  const position = positionOf(order);
   if (position === undefined || position.direction === directionOf(order.side)) return undefined;
   return minDecimal(order.left, position.size);
 }
@@ -47,10 +45,9 @@ function fill(
   amount: Decimal,
   role: LiquidityRole,
 ): void {
-  const { market } = order;
   const price = role === 'taker' || order.price.eq(ZERO) ? level.price : order.price;
   const feeRate = role === 'taker' ? order.takerFee : order.makerFee;
-  takeDepth(market, order.side, level, amount);
+  takeDepth(order.market, order.side, level, amount);
   order.left = order.left.minus(amount);
   order.dealStock = order.dealStock.plus(amount);
   order.dealMoney = order.dealMoney.plus(amount.times(price));
@@ -61,9 +58,7 @@ function fill(
     spotFill(world, order, amount, price, feeRate, role);
     return;
   }
-  const account = world.accounts.get(order.accountId);
-  if (account === undefined) throw new Error(`order ${order.orderId} of an unknown account`);
-  const { side, positionSide } = order;
+  const { account, market, side, positionSide } = order;
   applyFill(world, {
     account,
     market,
@@ -88,7 +83,7 @@ function spotFill(
   role: LiquidityRole,
 ): void {
   const { base, quote } = order.market.spec;
-  const wallet = `spot:${order.accountId}`;
+  const wallet = `spot:${order.account.id}`;
   const money = amount.times(price);
   const [giver, taker] = order.side === 'buy' ? [BOOKS.counterparty, wallet] : [wallet, BOOKS.counterparty];
   record(

@@ -1,4 +1,4 @@
-import { type Decimal, decimal, ONE, ZERO } from '../../core/quantities/decimal.ts';
+import { type Decimal, ONE, ZERO } from '../../core/quantities/decimal.ts';
 import type { PriceSource } from '../prices/price-source.ts';
 import type { SeededRandom } from '../scenarios/random.ts';
 import type { Agenda } from './agenda.ts';
@@ -22,7 +22,8 @@ import type {
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** An order in the books; the view's fields plus how it is triggered. */
-export interface Order extends Mutable<Omit<OrderView, 'market'>> {
+export interface Order extends Mutable<Omit<OrderView, 'accountId' | 'market'>> {
+  readonly account: Account;
   readonly market: Market;
   /** Which way the price must go to activate a stop; null once active. */
   trigger: 'rise' | 'fall' | null;
@@ -135,7 +136,6 @@ export interface Market {
   thinness: { readonly factor: Decimal; readonly spread: Decimal };
   /** Basis in force beside `basis`, as a fraction of the last price; between two moments it goes straight. */
   skew: { readonly from: Decimal; readonly to: Decimal; readonly startMs: number; readonly endMs: number };
-  readonly skewNow: (nowMs: number) => Decimal;
   readonly orderClass: 'margin' | 'futures';
   last: Decimal;
   mark: Decimal;
@@ -168,9 +168,7 @@ export interface ExchangeState {
   readonly assets: Map<string, AssetSpec>;
   readonly accounts: Map<string, Account>;
   readonly orders: Map<number, Order>;
-  readonly loans: Map<number, Loan>;
   readonly fiatDeposits: Map<string, IssuedDepositLink>;
-  readonly fiatUniqueIds: Set<string>;
   /** Markets to match and units to judge before the current call ends. */
   readonly dirtyMarkets: Set<Market>;
   readonly dirtyUnits: Set<RiskUnit>;
@@ -188,14 +186,10 @@ export interface ExchangeState {
 
 /** Digits after the point of what comes from a division: average prices, margins, accrued funding. */
 export const MONEY_PLACES = 8;
-export const MINUS_ONE: Decimal = decimal('-1');
+const MINUS_ONE: Decimal = ZERO.minus(ONE);
 
 export function sign(direction: 'long' | 'short'): Decimal {
   return direction === 'long' ? ONE : MINUS_ONE;
-}
-
-export function sideSign(side: Side): Decimal {
-  return side === 'buy' ? ONE : MINUS_ONE;
 }
 
 export function record(

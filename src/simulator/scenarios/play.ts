@@ -1,5 +1,5 @@
 import type { Decimal } from '../../core/quantities/decimal.ts';
-import type { MarketSheet } from '../model/types.ts';
+import type { MarketSheet } from '../model/market.ts';
 import { type PriceSeries, parsePrices, priceFaultText } from '../prices/price-file.ts';
 import { pathSource } from '../prices/price-path.ts';
 import { type PriceSource, walkSource } from '../prices/price-source.ts';

@@ -203,7 +203,11 @@ describe('both sides open', () => {
         because: 'by hand',
       } as const;
       const audit = recorder('desk', 'BTC_PERP', driver.nowMs);
-      driver.state = operatorIntent(driver.state, request, driver.context.settings, driver.nowMs, audit);
+      driver.state = operatorIntent(driver.state, request, {
+        settings: driver.context.settings,
+        nowMs: driver.nowMs,
+        audit,
+      });
       driver.ask().read(long, short);
       expect(driver.next().kind).toBe(flatten ? 'place' : 'idle');
     }
@@ -1006,10 +1010,14 @@ describe('endings', () => {
       because: 'by hand',
     };
     const audit = recorder('desk', 'BTC_PERP', driver.nowMs);
-    driver.state = operatorIntent(driver.state, request, driver.context.settings, driver.nowMs, audit);
+    driver.state = operatorIntent(driver.state, request, {
+      settings: driver.context.settings,
+      nowMs: driver.nowMs,
+      audit,
+    });
     driver.ask().read(at({}));
     driver.place();
-    driver.state = withdrawOperatorIntent(driver.state, '7', driver.nowMs, audit);
+    driver.state = withdrawOperatorIntent(driver.state, '7', { nowMs: driver.nowMs, audit });
     driver.ask();
     expect(driver.cancel().why).toBe('resolved');
   });

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import type { CallOptions } from '../../../src/core/ports/exchange.ts';
 import { runLane } from '../../../src/pipeline/act/run-lane.ts';
 import type { PipelineContext } from '../../../src/pipeline/pipeline-context.ts';
-import { PollGuard, pollBucket } from '../../../src/pipeline/poll/poll-bucket.ts';
+import { PollGuard } from '../../../src/pipeline/poll/poll-account.ts';
+import { pollBucket } from '../../../src/pipeline/poll/poll-tick.ts';
 import { openExchange } from '../../contract/support/world.ts';
 import { openWorld } from '../world.ts';
 

@@ -186,7 +186,7 @@ function lanesOf({ lanes: wanted }: Scene): StoredAccount['lanes'] {
             because: 'x',
           };
           const audit = recorder('desk-1', market, NOW_MS);
-          return [market, operatorIntent(lane, request, laneSettings, NOW_MS, audit)];
+          return [market, operatorIntent(lane, request, { settings: laneSettings, nowMs: NOW_MS, audit })];
         }
         case 'intent': {
           const order = [{ request: asked(half), positionId: '42' }];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { HeldClaims } from '../../../src/pipeline/poll/held-claims.ts';
+import { HeldClaims } from '../../../src/pipeline/poll/poll-account.ts';
 
 type Context = ConstructorParameters<typeof HeldClaims>[0];
 

@@ -26,7 +26,7 @@ export class People {
     const [position] = world.exchange.positions;
     const audit = recorder('desk', MARKET, nowMs);
     if (kind === 'withdraw') {
-      const state = withdrawOperatorIntent(actor.state, `${this.#operatorIds}`, nowMs, audit);
+      const state = withdrawOperatorIntent(actor.state, `${this.#operatorIds}`, { nowMs, audit });
       world.apply({ state, events: audit.events });
       return;
     }
@@ -41,7 +41,8 @@ export class People {
       flatten: kind === 'flatten',
       because: 'by hand',
     } as const;
-    const state = operatorIntent(actor.state, request, world.setup.settings, nowMs, audit);
+    const { settings } = world.setup;
+    const state = operatorIntent(actor.state, request, { settings, nowMs, audit });
     world.apply({ state, events: audit.events });
     world.seen('operator');
   }

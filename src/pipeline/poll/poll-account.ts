@@ -1,0 +1,303 @@
+import type { Controls } from '../../core/controls/controls.ts';
+import type { Timers } from '../../core/ports/clock.ts';
+import type { SeenAccount } from '../../core/ports/lane-dispatcher.ts';
+import type { AccountLoad, StoredAccount } from '../../core/ports/state-store.ts';
+import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
+import { pass } from '../points.ts';
+import type { BatchedCommits } from './batched-commits.ts';
+import { carryOut, carryOutLeft, type LeftLanes } from './carry-out.ts';
+import { type Decided, decide } from './decide.ts';
+import { dangerOf, dueIn } from './due-in.ts';
+import { type Observation, observationOf, observeAccount, sharedAccount } from './observe-account.ts';
+import { JUDGED_LATE } from './read-sources.ts';
+import { tellCommit } from './tell-commit.ts';
+
+/** An account is not polled twice at the same time by one process, however long a poll takes. */
+export class PollGuard {
+  readonly #polling = new Set<string>();
+  readonly #followed = new WeakSet<Promise<void>>();
+
+  get size(): number {
+    return this.#polling.size;
+  }
+
+  free(accountIds: readonly string[]): readonly string[] {
+    return this.#polling.size === 0 ? accountIds : accountIds.filter((id) => !this.#polling.has(id));
+  }
+
+  /** Whether nobody has asked for this read before. */
+  follow(read: Promise<void>): boolean {
+    if (this.#followed.has(read)) return false;
+    this.#followed.add(read);
+    return true;
+  }
+
+  async run<T>(accountId: string, poll: () => Promise<T>): Promise<T> {
+    this.#polling.add(accountId);
+    try {
+      return await poll();
+    } finally {
+      this.#polling.delete(accountId);
+    }
+  }
+}
+
+/** Within the length of a claim: a renewal that comes late is no reason for anybody to step in. */
+const RENEWALS_PER_CLAIM = 3;
+
+type ClaimContext = Pick<PipelineContext, 'store'> & {
+  readonly timers: Pick<Timers, 'after'>;
+  readonly settings: Pick<PipelineContext['settings'], 'claimMs'>;
+};
+
+/**
+ * Keeps the claims of one tick while its accounts are read. A claim is short, so that another process soon takes up the
+ * accounts of one that dies; a process that lives holds on to what is slow.
+ */
+export class HeldClaims {
+  readonly #context: ClaimContext;
+  readonly #bucket: number;
+  readonly #held = new Set<string>();
+  #callOff: (() => void) | undefined;
+
+  constructor(context: ClaimContext, bucket: number) {
+    this.#context = context;
+    this.#bucket = bucket;
+  }
+
+  /** Until the work ends. What follows it is a commit, which says itself when the account is due. */
+  async during<T>(accountId: string, work: () => Promise<T>): Promise<T> {
+    this.#held.add(accountId);
+    this.#callOff ??= this.#renewLater();
+    try {
+      return await work();
+    } finally {
+      this.#held.delete(accountId);
+      if (this.#held.size === 0) {
+        this.#callOff?.();
+        this.#callOff = undefined;
+      }
+    }
+  }
+
+  #renewLater(): () => void {
+    const { store, timers, settings } = this.#context;
+    const { claimMs } = settings;
+    return timers.after(claimMs / RENEWALS_PER_CLAIM, () => {
+      this.#callOff = this.#renewLater();
+      // A store that is lost is noticed by the commit.
+      store.holdClaims(this.#bucket, [...this.#held], claimMs).catch(() => undefined);
+    });
+  }
+}
+
+/** A tick of a bucket under way, with what its accounts share. */
+export interface StartedTick {
+  readonly bucket: number;
+  readonly everyMs: number;
+  /** By the monotonic clock of this process. */
+  readonly startedMs: number;
+  readonly commits: BatchedCommits;
+  readonly claims: HeldClaims;
+  readonly guard: PollGuard;
+}
+
+/** A store that answers with conflicts more often than this has another process at the same account. */
+const MOST_ATTEMPTS = 4;
+
+interface DueAccount {
+  readonly load: AccountLoad;
+  readonly controls: Controls;
+  /** How long after the tick its poll begins. */
+  readonly afterMs: number;
+}
+
+/** Reads an account, decides, and makes it durable; what comes late is judged when it does. */
+export async function pollAccount(
+  context: PipelineContext,
+  { load, controls, afterMs }: DueAccount,
+  tick: StartedTick,
+): Promise<void> {
+  const { accounts, telemetry, clock } = context;
+  if (afterMs > 0) await clock.sleep(afterMs);
+  if (load.kind === 'refused') {
+    telemetry.emit({ kind: 'accountRefused', problem: load.problem });
+    return;
+  }
+  const account = accounts.get(load.account.accountId);
+  if (account === undefined) return;
+  try {
+    await judgeNow(context, account, { stored: load.account, controls }, tick);
+    // It may have come while this was being committed.
+    await judgeLate(context, account, tick);
+  } finally {
+    followReads(context, account, tick);
+  }
+}
+
+/** What is still being read is judged when it comes: the next tick may be a calm interval away. */
+function followReads(context: PipelineContext, account: WatchedAccount, tick: StartedTick): void {
+  const { memory, telemetry } = context;
+  const { id } = account;
+  const late = async (read: Promise<void>): Promise<void> => {
+    await read;
+    // A poll that goes on here judges what it finds when it has read, and again at its end.
+    if (tick.guard.free([id]).length === 0) return;
+    await tick.guard.run(id, () => judgeLate(context, account, tick));
+  };
+  for (const source of JUDGED_LATE) {
+    for (const { ended } of memory.underWay(id, source)) {
+      if (!tick.guard.follow(ended)) continue;
+      memory.settle(
+        late(ended).catch((error: unknown) =>
+          telemetry.emit({ kind: 'pollFailed', accountId: id, why: 'error', error }),
+        ),
+      );
+    }
+  }
+}
+
+/** Judges what has arrived and no commit was decided with, if there is anything. */
+async function judgeLate(
+  context: PipelineContext,
+  account: WatchedAccount,
+  tick: StartedTick,
+): Promise<void> {
+  const { accounts, memory, clock } = context;
+  const { id } = account;
+  if (!JUDGED_LATE.some((source) => memory.isNew(id, source)) || accounts.get(id) !== account) return;
+  const loaded = await load(context, id);
+  if (loaded === undefined) return;
+  const startedMs = clock.monotonicMs();
+  const observation = observationOf(context, account, loaded.stored);
+  // Due as if it had come in time: cadences count from one read to the next, however long they take.
+  await judge(context, account, { loaded, observation, startedMs }, tick);
+}
+
+async function load(
+  { store, telemetry }: PipelineContext,
+  accountId: string,
+): Promise<SeenAccount | undefined> {
+  const { load: reply, controls } = await store.read(accountId);
+  if (reply.kind === 'loaded') return { stored: reply.account, controls };
+  telemetry.emit({ kind: 'accountRefused', problem: reply.problem });
+  return undefined;
+}
+
+async function judgeNow(
+  context: PipelineContext,
+  account: WatchedAccount,
+  loaded: SeenAccount,
+  tick: StartedTick,
+): Promise<void> {
+  const { telemetry, store, clock } = context;
+  const about = { accountId: account.id, bucket: tick.bucket };
+  const startedMs = clock.monotonicMs();
+  pass('poll.reading', about);
+  const observation = await tick.claims.during(account.id, () =>
+    observeAccount(context, account, loaded.stored),
+  );
+  pass('poll.read', about);
+  if (observation === undefined) {
+    telemetry.emit({ kind: 'pollFailed', accountId: account.id, why: 'aborted' });
+    await store.makeDue(account.id, 0);
+    return;
+  }
+  await judge(context, account, { loaded, observation, startedMs }, tick);
+}
+
+interface Found {
+  readonly loaded: SeenAccount;
+  readonly observation: Observation;
+  /** When this look at the account began. */
+  readonly startedMs: number;
+}
+
+/** Decides on what was observed, makes it durable and hands it to those who carry it out. */
+async function judge(
+  context: PipelineContext,
+  account: WatchedAccount,
+  found: Found,
+  tick: StartedTick,
+): Promise<void> {
+  const { telemetry, memory, clock } = context;
+  const { loaded, observation, startedMs } = found;
+  const stored = newest(context, loaded.stored);
+  const settled = await commitDecision(context, account, { ...found, loaded: { ...loaded, stored } }, tick);
+  if (settled === undefined) return;
+  const { decided, committed, left } = settled;
+  memory.take(account.id, observation.kept, decided.evaluation.nextDue.isPressing === true);
+  telemetry.emit({
+    kind: 'evaluated',
+    accountId: account.id,
+    settings: account.rules.settings,
+    snapshot: decided.snapshot,
+    evaluation: decided.evaluation,
+    durationMs: clock.monotonicMs() - startedMs,
+  });
+  await Promise.all([carryOut(context, decided, committed), left && carryOutLeft(context, left, committed)]);
+}
+
+/** While the exchange was asked, runs of lanes in this process went on: what they committed is known here. */
+function newest({ store }: PipelineContext, stored: StoredAccount): StoredAccount {
+  const known = store.remembered(stored.accountId);
+  return known?.epoch.id === stored.epoch.id && known.version >= stored.version ? known : stored;
+}
+
+interface Settled {
+  /** Without what concerns lanes that were left out. */
+  readonly decided: Decided;
+  readonly committed: SeenAccount;
+  readonly left: LeftLanes | undefined;
+}
+
+/** Decides on what was observed until it is durable: what others changed meanwhile is taken in first. */
+async function commitDecision(
+  context: PipelineContext,
+  account: WatchedAccount,
+  found: Found,
+  tick: StartedTick,
+): Promise<Settled | undefined> {
+  const { memory, clock, time, settings, telemetry } = context;
+  const { observation } = found;
+  const { reminderMs, historyMs } = settings;
+  const about = { accountId: account.id, bucket: tick.bucket };
+  const withHistory = memory.takeHistoryTurn(account.id, clock.monotonicMs(), historyMs);
+  let { loaded } = found;
+  for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+    const [now, moment, sharedWith] = [time.instant(), time.moment(), sharedAccount(context, account)];
+    const shared = sharedWith === undefined ? {} : { sharedWith };
+    const inputs = { account, ...loaded, observation, now, moment, reminderMs, withHistory, ...shared };
+    const decided = decide(inputs);
+    pass('poll.evaluated', about);
+    const inMs = dueIn(decided.evaluation.nextDue.inMs, tick, clock.monotonicMs() - tick.startedMs);
+    const commit = { ...decided.commit, due: { inMs, danger: dangerOf(decided.evaluation) } };
+    pass('poll.committing', about);
+    const result = await tick.commits.add(commit, decided.lanes.length > 0);
+    pass('poll.committed', about);
+    tellCommit(telemetry, 'poll', loaded.stored, result);
+    if (result.kind === 'committed') {
+      const committed = { stored: result.account, controls: loaded.controls };
+      const { leftOut } = result;
+      if (leftOut.length === 0) return { decided, committed, left: undefined };
+      return { decided: without(decided, new Set(leftOut)), committed, left: { inputs, decided, leftOut } };
+    }
+    if (result.kind === 'refused') {
+      telemetry.emit({ kind: 'accountRefused', problem: result.problem });
+      return undefined;
+    }
+    const again = await load(context, account.id);
+    if (again === undefined) return undefined;
+    loaded = again;
+  }
+  telemetry.emit({ kind: 'pollFailed', accountId: account.id, why: 'contended' });
+  return undefined;
+}
+
+function without(decided: Decided, leftOut: ReadonlySet<string>): Decided {
+  return {
+    ...decided,
+    lanes: decided.lanes.filter(({ market }) => market === null || !leftOut.has(market)),
+    events: decided.events.filter(({ market }) => market === undefined || !leftOut.has(market)),
+  };
+}
