@@ -98,7 +98,7 @@ export class ConfiguredAccounts implements AccountBook {
     return this.#entries.get(accountId)?.compiled.watch.balances;
   }
 
-  /** For deposit links, which are no business of whoever holds the account's guarded exchange. */
+  /** For deposit links, which the guarded exchange does not offer. */
   depositAccess(accountId: string): DepositAccess | undefined {
     const entry = this.#entries.get(accountId);
     const settings = entry?.compiled.depositLink;
@@ -259,7 +259,7 @@ function cardProvidersOf({ depositLink }: CompiledAccount): readonly string[] {
   return depositLink?.byCard === true ? [depositLink.provider] : [];
 }
 
-/** Of an egress group that the config does not describe. */
+/** An egress group that the config does not describe. */
 const WHOLE = { share: 1, reservedShare: 0 };
 
 type Ways = Pick<CompiledConfig, 'exchange' | 'egress'>;

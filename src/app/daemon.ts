@@ -38,7 +38,7 @@ export interface DaemonOptions {
   readonly ordinal?: number;
   /** Absent: nothing is logged. */
   readonly log?: LogOutput;
-  /** Besides the log and the metrics. */
+  /** Observers in addition to the log and the metrics. */
   readonly telemetry?: readonly Telemetry[];
   /** Wins over the config's `web.port`; 0: a free one. */
   readonly webPort?: number;
@@ -159,7 +159,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   const { base, options, roles, web } = parts;
   const { telemetry, redis, queues, accounts, state, instance } = base;
   const deliverer = new Replaceable<Deliverer>(await openDeliverer(base, config));
-  // Whoever polls sets up the schedules: its config says which.
+  // A process that polls sets up the schedules that its config needs.
   const schedules: WantedSchedules | undefined = roles.includes('poll')
     ? { wanted: () => schedulesOf(accounts), areSetUp: false, unwanted: new Set() }
     : undefined;
@@ -312,7 +312,7 @@ async function stop(running: Running, why: string, withinMs: number): Promise<bo
 /** Part of the time to end in that a lost Redis is waited for; the rest is for ending without it. */
 const WAITED_FOR_REDIS = 0.5;
 
-/** `giveUp`: whatever still needs Redis then, which is lost, is left as a process that dies leaves it. */
+/** After `giveUp` nothing waits for a lost Redis any more: what needs it is left as after a crash. */
 async function end(
   { base, pipeline, workers, watchdog, watch, deliverer, web, stress, over }: Running,
   giveUp: AbortSignal,
@@ -321,7 +321,7 @@ async function end(
   over.abort(new Error('the daemon is stopping'));
   // A reload opens what it replaces: what it opened after everything was closed would stay open.
   const closed = watch.close().then(() => Promise.all([web?.close(), stress?.stop()]));
-  // Whoever asks whether it is ready learns at once that it is not.
+  // Readiness probes fail from now on.
   await Promise.all([closed, ...workers.map((worker) => worker.close(giveUp))]);
   await pipeline.near?.settled();
   base.memory.abortAll();

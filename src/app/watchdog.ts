@@ -64,7 +64,7 @@ export function startWatchdog(parts: WatchdogParts): Watchdog {
 async function look(parts: WatchdogParts, looks: number): Promise<void> {
   const { clock, telemetry, redis, time, watch, schedules } = parts;
   await watch.look();
-  // Without Redis there is nothing to be repaired; the connection itself is told about by its own events.
+  // Without Redis nothing can be repaired; the connection reports its own loss.
   if (redis.status !== 'ready') return;
   try {
     if (schedules !== undefined) {

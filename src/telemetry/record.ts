@@ -20,7 +20,7 @@ export interface SharedFigures {
 export interface QueueFigures {
   /** By state. */
   readonly jobs: Readonly<Record<string, number>>;
-  /** Of those that no worker has taken; 0 without any. */
+  /** Age of the oldest job that no worker has taken; 0 without any. */
   readonly oldestAgeMs: number;
 }
 
@@ -56,7 +56,7 @@ const MS = 1000;
 interface Recording {
   readonly metrics: Metrics;
   readonly tallies: ReturnType<typeof talliesOf>;
-  /** Of one account: when rules began to fire that have had no order accepted yet; Unix milliseconds, by rule. */
+  /** When rules of an account began to fire that have had no order accepted yet; Unix milliseconds, by rule. */
   readonly breachesOf: (accountId: string) => Map<string, number>;
   /** Label values from outside, such as the names of errors: so many different ones, the rest as `other`. */
   readonly bounded: (value: string) => string;
@@ -125,7 +125,7 @@ function* textOf(state: StateSeries | undefined, own: string): Generator<Uint8Ar
   yield Buffer.from(`\n${own}`);
 }
 
-/** Of what every poll counts. */
+/** Counters that every poll adds to. */
 function talliesOf(metrics: Metrics) {
   return {
     /** By endpoint and outcome; those with an error are counted one by one. */

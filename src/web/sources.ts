@@ -8,7 +8,7 @@ import type { AccountView } from '../core/view/account-view.ts';
 import type { StoredStress } from '../core/view/stress-result.ts';
 import type { Immutable, queueLine, readiness, topUpOffer } from './api/schemas.ts';
 
-/** What the server shows and does, as it is handed to it. */
+/** What the server shows and does. */
 export interface WebSources {
   readonly nowMs: () => number;
   readonly views: ViewSource;

@@ -24,7 +24,7 @@ export interface FigureParts {
   readonly time: Pick<LaneTime, 'nowMs'>;
 }
 
-/** Whoever scrapes has an answer within its own patience, also when Redis hangs. */
+/** Shorter than Prometheus waits for a scrape, also when Redis hangs. */
 const TIMEOUT_MS = 4_000;
 
 /** Figures of the shared state and the queues. Rejects when they cannot be had. */
@@ -43,10 +43,7 @@ export async function readSharedFigures(parts: FigureParts): Promise<SharedFigur
 /** Accounts that are looked at without letting others have the event loop. */
 const AT_A_STRETCH = 8;
 
-/**
- * The series of every configured account. None of the accounts is kept: a thousand of them would take ten times the
- * memory of all that is made from them.
- */
+/** The series of every configured account. No account is kept: a thousand would take ten times their series' memory. */
 async function readState(parts: FigureParts, signal: AbortSignal): Promise<StateSeries> {
   const { store, clock, time } = parts;
   const watched = parts.accounts();

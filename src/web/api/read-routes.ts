@@ -117,7 +117,7 @@ const getHistory = route({
   },
 });
 
-/** Records read for one answer, at most: a quiet subject in a busy account is told in parts. */
+/** Bounds the records read for one answer: the story of a quiet subject in a busy account comes in parts. */
 const STORY_PAGE = 250;
 const STORY_PAGES = 8;
 
