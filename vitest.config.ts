@@ -6,8 +6,7 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     setupFiles: ['test/support/setup.ts'],
     pool: 'forks',
-    // One more than CI has cores: tests of the daemon mostly wait.
-    maxWorkers: 3,
+    maxWorkers: 2,
     // For hangs. A test that works for seconds has a longer one of its own.
     testTimeout: 30_000,
     hookTimeout: 30_000,

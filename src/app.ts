@@ -1,23 +1,13 @@
-import type { Daemon, DaemonOptions } from './app/daemon.ts';
-import type { Operations, OperationsPlace } from './app/operations.ts';
+import { setFlagsFromString } from 'node:v8';
 import { readVersion } from './app/read-version.ts';
-import type { HistoryOptions } from './app/replay/judge-recorded-history.ts';
-import type { OpenReplay, ReplayOptions } from './app/replay/open-replay.ts';
-import type { OpenStress, StressOptions } from './app/replay/open-stress.ts';
 import type { ChannelTest } from './app/test-channels.ts';
 import type { CheckReport } from './config/check-report.ts';
 import type { FullExchange } from './core/ports/exchange.ts';
-import type { Demo, DemoOptions } from './demo/open-demo.ts';
-import type { DoctorReport } from './doctor/doctor-report.ts';
-import type { DoctorOptions } from './doctor/examine-setup.ts';
 import type { ExchangeObserver } from './exchange/call/observer.ts';
 import type { ExchangeClientOptions } from './exchange/client.ts';
 import type * as requests from './exchange/requests.ts';
 import type { HistoryRecord } from './replay/history/history-record.ts';
-import type { ReplayRecord } from './replay/record.ts';
 import type { StressRecord } from './replay/stress/stress.ts';
-import type { RunningSimulator, SimulatorOptions } from './simulator/start-simulated-exchange.ts';
-import type { FileVerdict } from './state/audit/audit-file.ts';
 
 /**
  * The composition root: the only place where parts meet. What a command line or a web page needs
@@ -58,51 +48,53 @@ export { type FileVerdict } from './state/audit/audit-file.ts';
 export type { LogLevel } from './telemetry/logger.ts';
 export { readVersion };
 
-/** Starts the simulated exchange. @throws an error with a `code` and a message that says what to change. */
-export async function simulate(options: SimulatorOptions): Promise<RunningSimulator> {
-  const { startSimulatedExchange } = await import('./simulator/start-simulated-exchange.ts');
-  return await startSimulatedExchange(options);
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** A function that is loaded when it is called first. */
+function lazy<A extends readonly unknown[], R>(
+  load: () => Promise<(...given: A) => R | Promise<R>>,
+): (...given: A) => Promise<R> {
+  return async (...given) => await (await load())(...given);
 }
 
+/** Starts the simulated exchange. @throws an error with a `code` and a message that says what to change. */
+export const simulate = lazy(
+  async () => (await import('./simulator/start-simulated-exchange.ts')).startSimulatedExchange,
+);
+
 /** What `breakwater simulate --help` lists: names and one line each. */
-export async function simulatorVocabulary(): Promise<{
-  readonly scenarios: Readonly<Record<string, string>>;
-  readonly faults: Readonly<Record<string, string>>;
-  readonly conditions: Readonly<Record<string, string>>;
-  readonly readings: Readonly<Record<string, string>>;
-}> {
-  const { vocabulary } = await import('./simulator/vocabulary.ts');
-  return vocabulary();
+export const simulatorVocabulary = lazy(async () => (await import('./simulator/vocabulary.ts')).vocabulary);
+
+/**
+ * From now on V8's baseline compiler makes machine code of every function at its first call. Code that acts may not
+ * have run for months when it is needed: interpreted, the first orders after a breach leave a fifth later. A V8 without
+ * this flag says so on standard error and goes on as before.
+ */
+function compileOnFirstCall(): void {
+  setFlagsFromString('--always-sparkplug');
 }
 
 /**
  * The daemon on a simulated exchange with a Redis of its own; exchange time stands still until it begins.
  * @throws errors with a `code` and a message that says what to change.
  */
-export async function startDemo(options: DemoOptions): Promise<Demo> {
-  const { compileOnFirstCall } = await import('./app/compile-on-first-call.ts');
+export const startDemo = lazy(async () => {
   compileOnFirstCall();
-  const { openDemo } = await import('./demo/open-demo.ts');
-  return await openDemo(options);
-}
+  return (await import('./demo/open-demo.ts')).openDemo;
+});
 
 /**
  * Starts the daemon, or the part of it that the roles name.
  * @throws errors with code `config-refused`, `redis-unusable` or one of WebServerError, and a message that says
  * what to change.
  */
-export async function runDaemon(options: DaemonOptions): Promise<Daemon> {
-  const { compileOnFirstCall } = await import('./app/compile-on-first-call.ts');
+export const runDaemon = lazy(async () => {
   compileOnFirstCall();
-  const { startDaemon } = await import('./app/daemon.ts');
-  return await startDaemon(options);
-}
+  return (await import('./app/daemon.ts')).startDaemon;
+});
 
 /** Everything that is wrong or dangerous in a config file, and its rules in words. */
-export async function checkConfigFile(
-  file: string,
-  env: Readonly<Record<string, string | undefined>>,
-): Promise<CheckReport> {
+export async function checkConfigFile(file: string, env: Env): Promise<CheckReport> {
   const [{ reportCheck }, { nodeSurroundings }] = await Promise.all([
     import('./config/check-report.ts'),
     import('./config/node-files.ts'),
@@ -110,26 +102,16 @@ export async function checkConfigFile(
   return reportCheck(file, nodeSurroundings(env));
 }
 
-/**
- * Reads what a replay needs and says what is wrong with it; see there.
- * @throws ReplayInputError, SimulatorError
- */
-export async function openReplay(options: ReplayOptions): Promise<OpenReplay> {
-  const { openReplay: open } = await import('./app/replay/open-replay.ts');
-  return await open(options);
-}
+/** Reads and checks what a replay needs. @throws ReplayInputError, SimulatorError */
+export const openReplay = lazy(async () => (await import('./app/replay/open-replay.ts')).openReplay);
 
 /** A replay as one HTML page. */
-export async function renderReplay(record: ReplayRecord): Promise<string> {
-  const { renderReport } = await import('./replay/report/render-report.ts');
-  return renderReport(record);
-}
+export const renderReplay = lazy(async () => (await import('./replay/report/render-report.ts')).renderReport);
 
-/** Judges rules on what was recorded of accounts; see there. @throws ReplayInputError */
-export async function judgeHistory(options: HistoryOptions): Promise<HistoryRecord> {
-  const { judgeRecordedHistory } = await import('./app/replay/judge-recorded-history.ts');
-  return await judgeRecordedHistory(options);
-}
+/** Judges rules on what was recorded of accounts. @throws ReplayInputError */
+export const judgeHistory = lazy(
+  async () => (await import('./app/replay/judge-recorded-history.ts')).judgeRecordedHistory,
+);
 
 /** A judged history as tables, as lines of JSON, and as sentences about what was judged. */
 export async function historyViews(record: HistoryRecord) {
@@ -146,16 +128,12 @@ export async function historyViews(record: HistoryRecord) {
 }
 
 /** A judged history as one HTML page. */
-export async function renderHistoryReport(record: HistoryRecord): Promise<string> {
-  const { renderHistory } = await import('./replay/history/history-report.ts');
-  return renderHistory(record);
-}
+export const renderHistoryReport = lazy(
+  async () => (await import('./replay/history/history-report.ts')).renderHistory,
+);
 
-/** Reads what a stress test needs and says what is wrong with it; see there. @throws ReplayInputError */
-export async function openStress(options: StressOptions): Promise<OpenStress> {
-  const { openStress: open } = await import('./app/replay/open-stress.ts');
-  return await open(options);
-}
+/** Reads and checks what a stress test needs. @throws ReplayInputError */
+export const openStress = lazy(async () => (await import('./app/replay/open-stress.ts')).openStress);
 
 /** What `breakwater stress --list` prints. */
 export async function stressScenarios() {
@@ -175,28 +153,20 @@ export async function stressTables(record: StressRecord) {
 }
 
 /** A stress test as one HTML page. */
-export async function renderStressReport(record: StressRecord): Promise<string> {
-  const { renderStress } = await import('./replay/stress/stress-report.ts');
-  return renderStress(record);
-}
+export const renderStressReport = lazy(
+  async () => (await import('./replay/stress/stress-report.ts')).renderStress,
+);
 
-/** The shared state in an operator's hands; see there. */
-export async function openOperations(place: OperationsPlace): Promise<Operations> {
-  const { openOperations: open } = await import('./app/operations.ts');
-  return await open(place);
-}
+/** The shared state in an operator's hands. */
+export const openOperations = lazy(async () => (await import('./app/operations.ts')).openOperations);
 
-/** Everything that has to be right for the daemon to run with this config; see there. */
-export async function examineSetup(options: DoctorOptions): Promise<DoctorReport> {
-  const { examineSetup: examine } = await import('./doctor/examine-setup.ts');
-  return await examine(options);
-}
+/** Everything that has to be right for the daemon to run with this config. */
+export const examineSetup = lazy(async () => (await import('./doctor/examine-setup.ts')).examineSetup);
 
-/** Checks an exported part of an audit chain by itself; see there. */
-export async function verifyAuditFile(lines: AsyncIterable<string>): Promise<FileVerdict> {
-  const { verifyAuditFile: verify } = await import('./state/audit/audit-file.ts');
-  return await verify(lines);
-}
+/** Checks an exported part of an audit chain by itself. */
+export const verifyAuditFile = lazy(
+  async () => (await import('./state/audit/audit-file.ts')).verifyAuditFile,
+);
 
 export type NotifyTest =
   | { readonly kind: 'tested'; readonly tests: readonly ChannelTest[] }
@@ -206,7 +176,7 @@ export type NotifyTest =
 /** Sends a marked message through each channel of a config file (or one); `say` is what the log channel writes. */
 export async function testNotifications(
   file: string,
-  env: Readonly<Record<string, string | undefined>>,
+  env: Env,
   channel: string | undefined,
   signal: AbortSignal,
   say: (text: string) => void,

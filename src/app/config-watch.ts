@@ -63,13 +63,9 @@ export class ConfigWatch {
     const loaded = loadConfig(file, nodeSurroundings(env));
     if (loaded.kind === 'refused') return this.#refuse(loaded.problems.map(problemWords));
     const change = compareConfigs(this.#config, loaded.config);
+    const accounts = loaded.config.accounts.length;
     if (isUnchanged(change)) {
-      telemetry.emit({
-        kind: 'configReloaded',
-        accounts: loaded.config.accounts.length,
-        changed: false,
-        warnings: [],
-      });
+      telemetry.emit({ kind: 'configReloaded', accounts, changed: false, warnings: [] });
       return { kind: 'unchanged' };
     }
     try {
@@ -82,12 +78,7 @@ export class ConfigWatch {
       ...loaded.warnings.map(problemWords),
       ...change.needsRestart.map((section) => `a restart is needed for what changed in ${section}`),
     ];
-    telemetry.emit({
-      kind: 'configReloaded',
-      accounts: loaded.config.accounts.length,
-      changed: true,
-      warnings,
-    });
+    telemetry.emit({ kind: 'configReloaded', accounts, changed: true, warnings });
     return { kind: 'adopted', change };
   }
 

@@ -48,22 +48,14 @@ interface Entry {
   readonly client: ExchangeClient;
   /** Shared by the accounts of its egress group. */
   readonly limiter: SharedLimiter;
-  /** What its client was made from: a change makes a new one. */
-  readonly connection: Connection;
+  /** See `connectionOf`: a change makes a new client. */
+  readonly connection: string;
 }
 
 /** What the accounts of one config have in common. */
 interface Adoption {
   readonly limiters: Map<string, SharedLimiter>;
   readonly sharing: ReadonlyMap<string, number>;
-}
-
-interface Connection {
-  readonly apiKey: CompiledAccount['apiKey'];
-  readonly apiSecret: CompiledAccount['apiSecret'];
-  readonly text: string;
-  readonly proxy: string | undefined;
-  readonly cardProviders: readonly string[];
 }
 
 const LAST_GOOD_ADDRESS = 'the name cannot be resolved (DNS); its last good address is used';
@@ -106,7 +98,7 @@ export class ConfiguredAccounts implements AccountBook {
     return this.#entries.get(accountId)?.compiled.watch.balances;
   }
 
-  /** For deposit links, which are no business of whoever holds the account's guarded exchange. */
+  /** For deposit links, which the guarded exchange does not offer. */
   depositAccess(accountId: string): DepositAccess | undefined {
     const entry = this.#entries.get(accountId);
     const settings = entry?.compiled.depositLink;
@@ -168,9 +160,9 @@ export class ConfiguredAccounts implements AccountBook {
   ): Entry {
     const connection = connectionOf(compiled, config);
     const { client, limiter } =
-      before !== undefined && isSame(before.connection, connection)
+      before?.connection === connection && hasSameKey(before.compiled, compiled)
         ? before
-        : this.#connect(compiled, config, connection, adoption.limiters);
+        : this.#connect(compiled, config, adoption.limiters);
     return {
       compiled,
       client,
@@ -183,7 +175,6 @@ export class ConfiguredAccounts implements AccountBook {
   #connect(
     account: CompiledAccount,
     config: CompiledConfig,
-    { proxy, cardProviders }: Connection,
     limiters: Map<string, SharedLimiter>,
   ): Pick<Entry, 'client' | 'limiter'> {
     const { clock, random, nonces, limits, fallbackLimits, ordinal, instance } = this.#parts;
@@ -191,36 +182,31 @@ export class ConfiguredAccounts implements AccountBook {
     this.#clients += 1;
     const owner = instance === undefined ? {} : { owner: `${instance}.${this.#clients}` };
     const { exchange, egress } = config;
-    const group = egress[account.egress];
+    const { share, reservedShare } = egress[account.egress] ?? WHOLE;
     const limiter = {
       store: limits,
       fallback: fallbackLimits,
       egress: account.egress,
-      reservedShare: group?.reservedShare ?? 0,
-      limits: sharedLimits(exchange.limits, group?.share ?? 1),
+      reservedShare,
+      limits: sharedLimits(exchange.limits, share),
     };
     const observer = this.#observerOf(account.id, exchange.baseUrls);
-    const timeouts = { attemptMs: exchange.attemptTimeoutMs, callMs: exchange.callTimeoutMs };
+    const access = clientAccess(account, config);
+    const { timeouts } = access;
     const sharedLimiter =
       limiters.get(account.egress) ?? createSharedLimiter({ limiter, timeouts, ...timing, observer });
     limiters.set(account.egress, sharedLimiter);
     const client = createExchangeClient({
-      baseUrls: exchange.baseUrls,
-      credentials: { apiKey: account.apiKey.reveal(), apiSecret: account.apiSecret.reveal() },
+      ...access,
       nonce: { mode: account.settings.nonceMode, store: nonces, ordinal, ...owner },
       limiter,
       sharedLimiter,
       sharedConnections: this.#connections,
-      version: readVersion(),
-      cardProviders,
-      dialect: exchange.dialect,
-      timeouts,
+      cardProviders: cardProvidersOf(account),
       pool: { connections: CONNECTIONS_PER_ACCOUNT },
       ...timing,
       random,
       observer,
-      ...(proxy === undefined ? {} : { proxy }),
-      ...(exchange.certificateAuthorities === undefined ? {} : { ca: exchange.certificateAuthorities }),
     });
     return { client, limiter: sharedLimiter };
   }
@@ -258,34 +244,47 @@ export class ConfiguredAccounts implements AccountBook {
  */
 const CONNECTIONS_PER_ACCOUNT = 64;
 
-function connectionOf(account: CompiledAccount, { exchange, egress }: CompiledConfig): Connection {
-  const proxy = (egress[account.egress]?.proxy ?? exchange.proxy)?.reveal();
-  const { baseUrls, dialect, attemptTimeoutMs, callTimeoutMs, limits, certificateAuthorities } = exchange;
-  const { share, reservedShare } = egress[account.egress] ?? { share: 1, reservedShare: 0 };
-  const { byCard = false, provider = '' } = account.depositLink ?? {};
-  const cardProviders = byCard ? [provider] : [];
-  const shape = [
-    cardProviders,
-    baseUrls,
-    dialect,
-    attemptTimeoutMs,
-    callTimeoutMs,
-    limits,
-    certificateAuthorities,
-  ];
+/** All that the client of an account is made from, but for its key. */
+function connectionOf(account: CompiledAccount, config: CompiledConfig): string {
+  const { baseUrls, dialect, attemptTimeoutMs, callTimeoutMs, limits, certificateAuthorities } =
+    config.exchange;
+  const { share, reservedShare } = config.egress[account.egress] ?? WHOLE;
+  const shared = [account.egress, share, reservedShare, limits];
+  const sent = [baseUrls, proxyOf(account, config), dialect, attemptTimeoutMs, callTimeoutMs];
+  const own = [account.settings.nonceMode, cardProvidersOf(account)];
+  return JSON.stringify([...own, ...shared, ...sent, certificateAuthorities]);
+}
+
+function cardProvidersOf({ depositLink }: CompiledAccount): readonly string[] {
+  return depositLink?.byCard === true ? [depositLink.provider] : [];
+}
+
+/** An egress group that the config does not describe. */
+const WHOLE = { share: 1, reservedShare: 0 };
+
+type Ways = Pick<CompiledConfig, 'exchange' | 'egress'>;
+
+function proxyOf(account: CompiledAccount, { exchange, egress }: Ways): string | undefined {
+  return (egress[account.egress]?.proxy ?? exchange.proxy)?.reveal();
+}
+
+/** How a client of an account reaches the exchange; has its key in the clear: do not keep. */
+export function clientAccess(account: CompiledAccount, config: Ways) {
+  const { baseUrls, dialect, attemptTimeoutMs, callTimeoutMs, certificateAuthorities } = config.exchange;
+  const proxy = proxyOf(account, config);
   return {
-    apiKey: account.apiKey,
-    apiSecret: account.apiSecret,
-    text: JSON.stringify([...shape, account.egress, share, reservedShare, account.settings.nonceMode]),
-    proxy,
-    cardProviders,
+    baseUrls,
+    credentials: { apiKey: account.apiKey.reveal(), apiSecret: account.apiSecret.reveal() },
+    version: readVersion(),
+    dialect,
+    timeouts: { attemptMs: attemptTimeoutMs, callMs: callTimeoutMs },
+    ...(proxy === undefined ? {} : { proxy }),
+    ...(certificateAuthorities === undefined ? {} : { ca: certificateAuthorities }),
   };
 }
 
-function isSame(a: Connection, b: Connection): boolean {
-  return (
-    a.apiKey.equals(b.apiKey) && a.apiSecret.equals(b.apiSecret) && a.text === b.text && a.proxy === b.proxy
-  );
+function hasSameKey(a: CompiledAccount, b: CompiledAccount): boolean {
+  return a.apiKey.equals(b.apiKey) && a.apiSecret.equals(b.apiSecret);
 }
 
 type Limits = CompiledConfig['exchange']['limits'];
@@ -374,7 +373,7 @@ export function leastInterval(
   { egress, exchange }: CompiledConfig,
   sharing: ReadonlyMap<string, number>,
 ): number {
-  const { share, reservedShare } = egress[account.egress] ?? { share: 1, reservedShare: 0 };
+  const { share, reservedShare } = egress[account.egress] ?? WHOLE;
   const table = overrideLimits(exchange.limits);
   const sources = account.watch.sources.filter((source): source is EveryPoll => source in PATHS);
   const intervals = sources.flatMap((source) => {

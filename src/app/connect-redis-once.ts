@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { inTime } from '../web/in-time.ts';
 
 /** One attempt: a person waits, and a store that was asked for is not silently gone without. */
 export async function connectRedisOnce(url: string): Promise<Redis> {
@@ -15,24 +16,12 @@ export async function connectRedisOnce(url: string): Promise<Redis> {
   });
   try {
     await redis.connect();
-    await withinTime(redis.ping(), 3000);
+    // A server that accepts connections and says nothing is as good as none.
+    await inTime(redis.ping(), 3000);
     return redis;
   } catch (error) {
     redis.disconnect();
     const why = reason || (error as Error).message;
     throw Object.assign(new Error(`the Redis server cannot be used: ${why}`), { code: 'redis-unreachable' });
-  }
-}
-
-/** A server that accepts connections and says nothing is as good as none. */
-async function withinTime<T>(reply: Promise<T>, timeoutMs: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
-  });
-  try {
-    return await Promise.race([reply, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import type { Clock } from '../core/ports/clock.ts';
+import type { Telemetry } from '../core/ports/telemetry.ts';
 import type { SharedTime } from '../pipeline/shared-time.ts';
 import { reconnectPause } from '../queues/connection.ts';
 
@@ -48,4 +49,21 @@ export async function followClock(redis: Redis, clock: Clock, time: SharedTime):
   const answeredAtMs = clock.monotonicMs();
   if (seconds === undefined || micros === undefined || answeredAtMs - askedAtMs > WORST_ROUND_TRIP_MS) return;
   time.adopt({ storeMs: seconds * 1_000 + micros / 1_000, askedAtMs, answeredAtMs });
+}
+
+const REPORTS_APART_MS = 1_000;
+
+/**
+ * Reports one error of the connection per second of an outage, not one per attempt to connect. Meanwhile queue-driven
+ * polls stop, and the client uses nonces and request budgets of its own (exchange/bounded-store.ts). When Redis is back
+ * the watchdog sets up the schedules that are gone.
+ */
+export function onRedisLost(telemetry: Telemetry, clock: Clock): (error: unknown) => void {
+  let reportedMs = Number.NEGATIVE_INFINITY;
+  return (error) => {
+    const nowMs = clock.monotonicMs();
+    if (nowMs - reportedMs < REPORTS_APART_MS) return;
+    reportedMs = nowMs;
+    telemetry.emit({ kind: 'redis', available: false, error });
+  };
 }

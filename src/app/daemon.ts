@@ -11,7 +11,6 @@ import { systemClock, systemTimers } from '../exchange/system-clock.ts';
 import { PollGuard } from '../pipeline/poll/poll-account.ts';
 import type { LaneTime } from '../pipeline/shared-time.ts';
 import type { Queues } from '../queues/producers.ts';
-import { assertSchedules } from '../queues/schedules.ts';
 import type { RunningWorker, WorkerSettings } from '../queues/worker.ts';
 import { createRedisReceiptStore } from '../state/receipts/receipts-redis.ts';
 import type { State } from '../state/state.ts';
@@ -24,7 +23,7 @@ import { makeChangedDue, openPipeline, type Pipeline, type PipelineParts, schedu
 import { type LogOutput, openTelemetry } from './process-telemetry.ts';
 import { Replaceable } from './replaceable.ts';
 import { StressSchedule } from './scheduled-stress/stress-schedule.ts';
-import { startWatchdog, type WantedSchedules, type Watchdog } from './watchdog.ts';
+import { setUpSchedules, startWatchdog, type WantedSchedules, type Watchdog } from './watchdog.ts';
 import type { WebListener } from './web/listener.ts';
 
 export const ROLES = ['poll', 'act', 'notify', 'web'] as const;
@@ -39,7 +38,7 @@ export interface DaemonOptions {
   readonly ordinal?: number;
   /** Absent: nothing is logged. */
   readonly log?: LogOutput;
-  /** Besides the log and the metrics. */
+  /** Observers in addition to the log and the metrics. */
   readonly telemetry?: readonly Telemetry[];
   /** Wins over the config's `web.port`; 0: a free one. */
   readonly webPort?: number;
@@ -89,9 +88,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     telemetry.emit({ kind: 'configReloaded', accounts: config.accounts.length, changed: true, warnings });
     // First of all: a port in use must keep it from doing anything else.
     const stress = roles.includes('web') ? openStress(base, options) : undefined;
-    const web = stress === undefined ? undefined : await openWeb(base, config, { options, stress });
+    const web = stress === undefined ? undefined : await openWeb(base, config, options, stress);
     if (web !== undefined) closers.push(() => web.close());
-    const running = await runRoles(base, config, { options, roles, web, stress });
+    const running = await runRoles({ base, options, roles, web, stress }, config);
     await stress?.adopt(config.stress);
     telemetry.emit({ kind: 'started', roles, accounts: config.accounts.length, instance: base.instance });
     return running;
@@ -120,7 +119,8 @@ function openStress(base: Base, { configFile }: DaemonOptions): StressSchedule {
 async function openWeb(
   base: Base,
   { web }: CompiledConfig,
-  { options: { webPort }, stress }: { readonly options: DaemonOptions; readonly stress: StressSchedule },
+  { webPort }: DaemonOptions,
+  stress: StressSchedule,
 ): Promise<WebListener> {
   const [{ WebListener }, { webContent }] = await Promise.all([
     import('./web/listener.ts'),
@@ -148,26 +148,28 @@ function pipelineParts(base: Base): Omit<PipelineParts, 'reminderMs' | 'attemptT
 const CONCURRENCY = { poll: 128, act: 512, notify: 16 };
 
 interface Parts {
+  readonly base: Base;
   readonly options: DaemonOptions;
   readonly roles: readonly Role[];
   readonly web: WebListener | undefined;
   readonly stress: StressSchedule | undefined;
 }
 
-async function runRoles(base: Base, config: CompiledConfig, parts: Parts): Promise<Daemon> {
-  const { options, roles, web, stress } = parts;
+async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
+  const { base, options, roles, web } = parts;
   const { telemetry, redis, queues, accounts, state, instance } = base;
   const deliverer = new Replaceable<Deliverer>(await openDeliverer(base, config));
-  // Whoever polls sets up the schedules: its config says which.
-  const schedules: Schedules = roles.includes('poll')
+  // A process that polls sets up the schedules that its config needs.
+  const schedules: WantedSchedules | undefined = roles.includes('poll')
     ? { wanted: () => schedulesOf(accounts), areSetUp: false, unwanted: new Set() }
     : undefined;
+  const adopting: Adopting = { ...parts, deliverer, schedules };
   const watch = new ConfigWatch(
     {
       file: options.configFile,
       env: options.env,
       telemetry,
-      adopt: (next, change) => adopt({ base, deliverer, web, stress, schedules }, next, change),
+      adopt: (next, change) => adopt(adopting, next, change),
     },
     config,
   );
@@ -192,6 +194,7 @@ async function runRoles(base: Base, config: CompiledConfig, parts: Parts): Promi
     throw error;
   }
   const watchdog = startWatchdog({ ...base, watch, schedules });
+  const running: Running = { ...adopting, pipeline, workers, watchdog, watch, over };
   let stopping: Promise<boolean> | undefined;
   return {
     instance,
@@ -203,12 +206,7 @@ async function runRoles(base: Base, config: CompiledConfig, parts: Parts): Promi
     webUrl: () => web?.url,
     config: () => watch.config,
     reload: () => watch.reload(),
-    stop: (why, withinMs) =>
-      (stopping ??= stop(
-        { base, pipeline, workers, watchdog, watch, deliverer, web, stress, over },
-        why,
-        withinMs,
-      )),
+    stop: (why, withinMs) => (stopping ??= stop(running, why, withinMs)),
   };
 }
 
@@ -252,27 +250,10 @@ function openDeliverer(base: Base, config: CompiledConfig): Promise<Deliverer> {
   });
 }
 
-type Schedules = WantedSchedules | undefined;
-
-async function setUpSchedules(
-  { redis, queues, telemetry }: Base,
-  schedules: Schedules,
-  why: 'start' | 'reload',
-): Promise<void> {
-  if (schedules === undefined) return;
-  schedules.areSetUp = false;
-  const wanted = schedules.wanted();
-  await assertSchedules(redis, queues.poll, wanted);
-  schedules.areSetUp = true;
-  telemetry.emit({ kind: 'schedulesAsserted', buckets: wanted.flatMap(({ buckets }) => buckets), why });
-}
-
-interface Adopting {
-  readonly base: Base;
+/** What takes over a new config. */
+interface Adopting extends Parts {
   readonly deliverer: Replaceable<Deliverer>;
-  readonly web: WebListener | undefined;
-  readonly stress: StressSchedule | undefined;
-  readonly schedules: Schedules;
+  readonly schedules: WantedSchedules | undefined;
 }
 
 async function adopt(
@@ -299,15 +280,11 @@ async function adopt(
   }
 }
 
-interface Running {
-  readonly base: Base;
+interface Running extends Adopting {
   readonly pipeline: Pipeline;
   readonly workers: readonly RunningWorker[];
   readonly watchdog: Watchdog;
   readonly watch: ConfigWatch;
-  readonly deliverer: Replaceable<Deliverer>;
-  readonly web: WebListener | undefined;
-  readonly stress: StressSchedule | undefined;
   readonly over: AbortController;
 }
 
@@ -335,7 +312,7 @@ async function stop(running: Running, why: string, withinMs: number): Promise<bo
 /** Part of the time to end in that a lost Redis is waited for; the rest is for ending without it. */
 const WAITED_FOR_REDIS = 0.5;
 
-/** `giveUp`: whatever still needs Redis then, which is lost, is left as a process that dies leaves it. */
+/** After `giveUp` nothing waits for a lost Redis any more: what needs it is left as after a crash. */
 async function end(
   { base, pipeline, workers, watchdog, watch, deliverer, web, stress, over }: Running,
   giveUp: AbortSignal,
@@ -344,7 +321,7 @@ async function end(
   over.abort(new Error('the daemon is stopping'));
   // A reload opens what it replaces: what it opened after everything was closed would stay open.
   const closed = watch.close().then(() => Promise.all([web?.close(), stress?.stop()]));
-  // Whoever asks whether it is ready learns at once that it is not.
+  // Readiness probes fail from now on.
   await Promise.all([closed, ...workers.map((worker) => worker.close(giveUp))]);
   await pipeline.near?.settled();
   base.memory.abortAll();

@@ -12,9 +12,8 @@ import { createRedisRateLimitStore } from '../state/limits/limiter-redis.ts';
 import { createRedisNonceStore, type RedisNonceStore } from '../state/nonce/nonce-redis.ts';
 import { createRedisState, type State } from '../state/state.ts';
 import { ConfiguredAccounts } from './configured-accounts.ts';
-import { connectRedis, followClock, RedisUnusableError } from './connect-redis.ts';
+import { connectRedis, followClock, onRedisLost, RedisUnusableError } from './connect-redis.ts';
 import type { ProcessTelemetry } from './process-telemetry.ts';
-import { onRedisLost } from './redis-lost.ts';
 
 export interface Surroundings {
   readonly clock: Clock;

@@ -60,7 +60,7 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
   }
   const prefix = place.redisPrefix ?? config?.redis.prefix ?? DEFAULT_PREFIX;
   const redis = await connectRedisOnce(url);
-  // Whatever an operator types must not carry one into the audit.
+  // What an operator types must not carry a secret into the audit.
   const secrets = config === undefined ? [] : secretValues(config);
   const state = createRedisState({ redis, prefix, clock: systemClock, secrets: () => secrets });
   return {

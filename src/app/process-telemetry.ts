@@ -19,11 +19,11 @@ export interface LogOutput {
   readonly format?: LogFormat;
 }
 
-/** Log and metrics of this process, as its config wants them, and whoever else listens. */
+/** Log, metrics and other observers of this process, set up as its config says. */
 export interface ProcessTelemetry {
   readonly telemetry: Telemetry;
   readonly metrics: MetricsRecorder;
-  /** Of every config since the start: a late reply to an earlier request may still repeat an old secret. */
+  /** Secrets of every config since the start: a late reply may still repeat an old one. */
   readonly secrets: { readonly current: readonly string[] };
   /** From now on the secrets of this config are hidden; before anything of it is used. */
   hide(config: CompiledConfig): void;

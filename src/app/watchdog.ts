@@ -64,7 +64,7 @@ export function startWatchdog(parts: WatchdogParts): Watchdog {
 async function look(parts: WatchdogParts, looks: number): Promise<void> {
   const { clock, telemetry, redis, time, watch, schedules } = parts;
   await watch.look();
-  // Without Redis there is nothing to be repaired; the connection itself is told about by its own events.
+  // Without Redis nothing can be repaired; the connection reports its own loss.
   if (redis.status !== 'ready') return;
   try {
     if (schedules !== undefined) {
@@ -92,8 +92,8 @@ async function lookAtSchedules(
   looks: number,
 ): Promise<void> {
   const { clock, telemetry, redis, queues } = parts;
-  const wanted = schedules.wanted();
   if (schedules.areSetUp) {
+    const wanted = schedules.wanted();
     const buckets = await repairSchedules(redis, queues.poll, wanted, clock.nowMs());
     if (buckets.length > 0) telemetry.emit({ kind: 'schedulesAsserted', buckets, why: 'repair' });
     if (looks % LEFTOVERS_EVERY_LOOKS === 0) {
@@ -102,11 +102,19 @@ async function lookAtSchedules(
     return;
   }
   // A reload could not: what ticks at another pace than is wanted now is not broken, and would stay.
+  await setUpSchedules(parts, schedules, 'reload');
+}
+
+/** Without schedules, others see to them. */
+export async function setUpSchedules(
+  { redis, queues, telemetry }: Pick<WatchdogParts, 'redis' | 'queues' | 'telemetry'>,
+  schedules: WantedSchedules | undefined,
+  why: 'start' | 'reload',
+): Promise<void> {
+  if (schedules === undefined) return;
+  schedules.areSetUp = false;
+  const wanted = schedules.wanted();
   await assertSchedules(redis, queues.poll, wanted);
   schedules.areSetUp = true;
-  telemetry.emit({
-    kind: 'schedulesAsserted',
-    buckets: wanted.flatMap(({ buckets }) => buckets),
-    why: 'reload',
-  });
+  telemetry.emit({ kind: 'schedulesAsserted', buckets: wanted.flatMap(({ buckets }) => buckets), why });
 }

@@ -38,6 +38,8 @@ export async function runProcess(commands?: readonly RegisterCommand[]): Promise
   const isEchoed = process.env['npm_lifecycle_event'] !== undefined;
   const echo = abortOnSignals(process, controller, { nowMs: () => performance.now(), hangups, isEchoed });
   abortOnClosedOutput(outputs, controller, () => outlivesOutputs);
+  // Node would open its debugger to every user of this machine, with all secrets in reach.
+  process.on('SIGUSR1', () => undefined);
   process.on('uncaughtException', (error) => process.exit(reportCrash(error, args, surroundings)));
   // The process then ends by itself: a handle that a command forgot shows as a hang, not as luck.
   process.exitCode = await runCli(args, surroundings, commands);

@@ -83,7 +83,7 @@ function examine(
   };
   const meant = withMeantKeys(sectionsSchema, document, report);
   const config = compileConfig({ document: meant, surroundings, missing: missingSecrets, report });
-  if (config !== undefined) for (const warning of warningsOf(config)) report(warning);
+  if (config !== undefined) for (const warning of warningsOf(config, surroundings.env)) report(warning);
   const sorted = sortProblems(unique(problems), [file]);
   const isRefused = config === undefined || sorted.some(({ severity }) => severity === 'error');
   return isRefused ? { problems: sorted } : { config, problems: sorted };

@@ -1,13 +1,20 @@
 import type { UncheckedConfig } from './compile-config.ts';
 import type { Problem } from './problem.ts';
-import { accountWarnings, exchangeWarnings, sharedKeys } from './warnings/accounts.ts';
+import { accountWarnings, exchangeWarnings, sharedKeys, tlsProblems } from './warnings/accounts.ts';
 import { marketWarnings } from './warnings/markets.ts';
 import { ruleWarnings } from './warnings/rules.ts';
 import { stressWarnings } from './warnings/stress.ts';
 
-/** What is legal but dangerous in a config that could be read as a whole, and two accounts acting by one key. */
-export function warningsOf(config: UncheckedConfig): readonly Problem[] {
+/**
+ * What is legal but dangerous in a config that could be read as a whole; two accounts acting by one key; acting without
+ * certificates that are checked.
+ */
+export function warningsOf(
+  config: UncheckedConfig,
+  env: Readonly<Record<string, string | undefined>>,
+): readonly Problem[] {
   return [
+    ...tlsProblems(config, env),
     ...sharedKeys(config),
     ...exchangeWarnings(config),
     ...marketWarnings(config),

@@ -42,7 +42,8 @@ export interface ChannelParts {
 }
 
 const MAX_REPLY_BYTES = 16_384;
-const MAX_RETRY_AFTER_MS = 3_600_000;
+/** A receiver may ask for patience, not for silence. */
+const LONGEST_PAUSE_MS = 300_000;
 
 /** POSTs with a bound on time and size; redirects are not followed, since a signed or secret body would leak. */
 export function createHttpSender({ timeoutMs, proxy, nowMs }: HttpOptions): HttpSender {
@@ -98,7 +99,7 @@ function retryAfter(header: string | string[] | undefined, nowMs: number): numbe
   if (text === undefined) return undefined;
   const seconds = Number(text);
   const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(text) - nowMs;
-  return Number.isFinite(ms) && ms >= 0 ? Math.min(ms, MAX_RETRY_AFTER_MS) : undefined;
+  return Number.isFinite(ms) && ms >= 0 ? ms : undefined;
 }
 
 function timedOut(timeoutMs: number): HttpResult {
@@ -137,6 +138,7 @@ function codeOf(error: unknown): string {
   return '';
 }
 
+/** Whatever the receiver asks for, it is left alone for five minutes at most. */
 export function failed(
   reason: (DeliveryAttempt & { kind: 'failed' })['reason'],
   words: string,
@@ -148,7 +150,7 @@ export function failed(
     reason,
     words,
     permanent,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs: Math.min(retryAfterMs, LONGEST_PAUSE_MS) }),
   };
 }
 

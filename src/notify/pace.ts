@@ -1,8 +1,5 @@
 import type { Clock } from '../core/ports/clock.ts';
 
-/** A receiver may ask for patience, not for silence. */
-const LONGEST_BLOCK_MS = 300_000;
-
 interface Waiter {
   readonly rank: number;
   readonly order: number;
@@ -25,10 +22,9 @@ export class Pace {
     this.#intervalMs = intervalMs;
   }
 
-  /** No turns for this long, five minutes at most. */
+  /** No turns for this long. */
   block(forMs: number): void {
-    const blockMs = Math.min(forMs, LONGEST_BLOCK_MS);
-    this.#openAtMs = Math.max(this.#openAtMs, this.#clock.monotonicMs() + blockMs);
+    this.#openAtMs = Math.max(this.#openAtMs, this.#clock.monotonicMs() + forMs);
   }
 
   /** Until the next turn at the earliest. */

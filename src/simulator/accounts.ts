@@ -1,7 +1,12 @@
 import { createHmac } from 'node:crypto';
 import { type ApiKey, makeApiKey } from './http/authenticate.ts';
-import type { KeyPermission, KeyPermissions } from './http/dispatch.ts';
-import type { NonceRule } from './http/nonce-check.ts';
+import type { Readings } from './model/readings.ts';
+
+type NonceRule = Readings['nonceRule'];
+
+/** What a key needs support to have enabled, or its owner to have granted. */
+export type KeyPermission = 'creditLine' | 'fiatDeposit' | 'trading';
+export type KeyPermissions = Readonly<Record<KeyPermission, boolean>>;
 
 /** An account's way in: its key pair, what the key may do, and how its nonces are judged. */
 export interface AccountAccess {
@@ -15,7 +20,6 @@ export interface AccountAccess {
 
 interface Entry {
   access: AccountAccess;
-  key: ApiKey;
   generation: number;
 }
 
@@ -25,32 +29,21 @@ export const ALL_PERMISSIONS: KeyPermissions = { creditLine: true, fiatDeposit: 
 export class AccountDirectory {
   readonly #seed: string;
   readonly #entries = new Map<string, Entry>();
-  readonly #byKey = new Map<string, Entry>();
+  readonly #keys = new Map<string, ApiKey>();
 
   constructor(seed: number) {
     this.#seed = String(seed);
   }
 
   add(id: string, permissions: KeyPermissions = ALL_PERMISSIONS): AccountAccess {
-    const pair = this.#derive(id, 0);
-    const entry: Entry = {
-      access: { id, ...pair, permissions, nonceRule: null },
-      key: makeApiKey(id, pair.apiKey, pair.apiSecret),
-      generation: 0,
-    };
-    this.#entries.set(id, entry);
-    this.#byKey.set(pair.apiKey, entry);
-    return entry.access;
+    const access = this.#withKey({ id, apiKey: '', apiSecret: '', permissions, nonceRule: null }, id, 0);
+    this.#entries.set(id, { access, generation: 0 });
+    return access;
   }
 
   /** One more key pair of the same account, which has the permissions of the first one. */
   addKey(id: string, name: string): AccountAccess {
-    const { access } = this.#entry(id);
-    const pair = this.#derive(`${id}/${name}`, 0);
-    const further = { ...access, ...pair };
-    const key = makeApiKey(id, pair.apiKey, pair.apiSecret);
-    this.#byKey.set(pair.apiKey, { access: further, key, generation: 0 });
-    return further;
+    return this.#withKey(this.access(id), `${id}/${name}`, 0);
   }
 
   /** A new key pair; the old one is refused from now on. Answers the key that became invalid. */
@@ -58,32 +51,18 @@ export class AccountDirectory {
     const entry = this.#entry(id);
     const retiredApiKey = entry.access.apiKey;
     entry.generation += 1;
-    const pair = this.#derive(id, entry.generation);
-    entry.access = { ...entry.access, ...pair };
-    entry.key = makeApiKey(id, pair.apiKey, pair.apiSecret);
-    this.#byKey.delete(retiredApiKey);
-    this.#byKey.set(pair.apiKey, entry);
+    entry.access = this.#withKey(entry.access, id, entry.generation);
+    this.#keys.delete(retiredApiKey);
     return { access: entry.access, retiredApiKey };
   }
 
   change(
     id: string,
-    change: {
-      readonly permissions?: Partial<Record<KeyPermission, boolean | undefined>> | undefined;
-      readonly nonceRule?: NonceRule | null | undefined;
-    },
+    change: { readonly permissions?: Partial<KeyPermissions>; readonly nonceRule?: NonceRule | null },
   ): AccountAccess {
     const entry = this.#entry(id);
-    const { permissions, nonceRule } = entry.access;
-    entry.access = {
-      ...entry.access,
-      permissions: {
-        creditLine: change.permissions?.creditLine ?? permissions.creditLine,
-        fiatDeposit: change.permissions?.fiatDeposit ?? permissions.fiatDeposit,
-        trading: change.permissions?.trading ?? permissions.trading,
-      },
-      nonceRule: change.nonceRule === undefined ? nonceRule : change.nonceRule,
-    };
+    const permissions = { ...entry.access.permissions, ...change.permissions };
+    entry.access = { ...entry.access, ...change, permissions };
     return entry.access;
   }
 
@@ -100,7 +79,7 @@ export class AccountDirectory {
   }
 
   findKey(apiKey: string): ApiKey | undefined {
-    return this.#byKey.get(apiKey)?.key;
+    return this.#keys.get(apiKey);
   }
 
   #entry(id: string): Entry {
@@ -109,9 +88,12 @@ export class AccountDirectory {
     return entry;
   }
 
-  #derive(id: string, generation: number): { readonly apiKey: string; readonly apiSecret: string } {
+  /** The same access with another key pair, which is known from now on. */
+  #withKey(access: AccountAccess, name: string, generation: number): AccountAccess {
     const digest = (what: string) =>
-      createHmac('sha256', this.#seed).update(`${what}/${generation}/${id}`).digest('hex');
-    return { apiKey: digest('key').slice(0, 32), apiSecret: digest('secret') };
+      createHmac('sha256', this.#seed).update(`${what}/${generation}/${name}`).digest('hex');
+    const pair = { apiKey: digest('key').slice(0, 32), apiSecret: digest('secret') };
+    this.#keys.set(pair.apiKey, makeApiKey(access.id, pair.apiKey, pair.apiSecret));
+    return { ...access, ...pair };
   }
 }

@@ -1,4 +1,4 @@
-import { type Decimal, decimal, divide, roundToStep, ZERO } from '../core/quantities/decimal.ts';
+import { decimal, divide, roundToStep, ZERO } from '../core/quantities/decimal.ts';
 import type { MarketSpec, SeedAccount, SeedPosition } from './model/types.ts';
 import type { SimulatedExchange } from './simulated-exchange.ts';
 
@@ -51,10 +51,7 @@ const CHARACTERS: readonly Character[] = [
   },
 ];
 
-/**
- * Opens `count` accounts with positions, and with a little history so that every read has something to show.
- * Holdings in coins that the exchange does not list are left out.
- */
+/** Opens accounts for which every read has something to show. Coins that the exchange does not list are left out. */
 export function openDefaultAccounts(exchange: SimulatedExchange, count: number): void {
   for (let index = 0; index < count; index += 1) {
     const character = CHARACTERS[index % CHARACTERS.length];
@@ -78,36 +75,29 @@ function openAccount(exchange: SimulatedExchange, id: string, character: Charact
     model.deposit(id, { ticker: 'USDT', amount: decimal('250') });
     model.withdraw(id, { ticker: 'USDT', amount: decimal('50'), address: `0x${'b'.repeat(40)}` });
     const spot = worthOf(exchange, 'BTC', 'spot', '300');
-    if (spot !== undefined) model.placeSpotOrder(id, { market: 'BTC_USDT', side: 'buy', amount: spot });
+    if (spot !== undefined) model.placeSpotOrder(id, { ...spot, side: 'buy' });
     if (loan !== undefined) model.openLoan(id, loan);
   });
 }
 
 function positionOf(exchange: SimulatedExchange, holding: Holding): SeedPosition[] {
   const { base, kind, direction, value } = holding;
-  const market = exchange.model.markets().find(({ spec }) => spec.base === base && spec.kind === kind);
-  const amount = worthOf(exchange, base, kind, value);
-  return market === undefined || amount === undefined
-    ? []
-    : [{ market: market.spec.name, direction, amount }];
+  const position = worthOf(exchange, base, kind, value);
+  return position === undefined ? [] : [{ ...position, direction }];
 }
 
 function loanOf(exchange: SimulatedExchange, loan: NonNullable<Character['loan']>) {
   const { collateralAsset, worth, amount } = loan;
-  const collateralAmount = worthOf(exchange, collateralAsset, 'spot', worth);
-  if (collateralAmount === undefined) return undefined;
-  return { asset: 'USDT', amount: decimal(amount), collateralAsset, collateralAmount };
+  const pledge = worthOf(exchange, collateralAsset, 'spot', worth);
+  return (
+    pledge && { asset: 'USDT', amount: decimal(amount), collateralAsset, collateralAmount: pledge.amount }
+  );
 }
 
-/** How much of a coin is worth so much, in whole amount steps. */
-function worthOf(
-  exchange: SimulatedExchange,
-  base: string,
-  kind: MarketSpec['kind'],
-  value: string,
-): Decimal | undefined {
+/** How much of a coin is worth so much, in whole amount steps, and its market. */
+function worthOf(exchange: SimulatedExchange, base: string, kind: MarketSpec['kind'], value: string) {
   const market = exchange.model.markets().find(({ spec }) => spec.base === base && spec.kind === kind);
   if (market === undefined) return undefined;
   const amount = roundToStep(divide(decimal(value), market.last, 12, 'down'), market.spec.amountStep, 'down');
-  return amount.gt(ZERO) ? amount : undefined;
+  return amount.gt(ZERO) ? { market: market.spec.name, amount } : undefined;
 }

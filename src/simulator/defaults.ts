@@ -54,8 +54,7 @@ export const DEFAULT_ASSETS: readonly AssetSpec[] = [
   fiat('GBP', 'Pound Sterling', []),
 ];
 
-interface CoinMarkets {
-  readonly base: string;
+interface CoinTerms {
   readonly price: string;
   readonly amountStep: string;
   readonly priceStep: string;
@@ -64,17 +63,16 @@ interface CoinMarkets {
   readonly amountPerLevel: string;
 }
 
-function marketsOf(coinMarkets: CoinMarkets): readonly MarketSpec[] {
-  const { base, price, amountStep, priceStep, halfSpread, levelStep, amountPerLevel } = coinMarkets;
+function marketsOf(base: string, terms: CoinTerms): readonly MarketSpec[] {
   const spot: MarketSpec = {
     name: `${base}_USDT`,
     base,
     quote: 'USDT',
     kind: 'spot',
-    price: decimal(price),
-    amountStep: decimal(amountStep),
-    priceStep: decimal(priceStep),
-    minAmount: decimal(amountStep),
+    price: decimal(terms.price),
+    amountStep: decimal(terms.amountStep),
+    priceStep: decimal(terms.priceStep),
+    minAmount: decimal(terms.amountStep),
     takerFee: decimal('0.001'),
     makerFee: decimal('0.001'),
     maintenanceMargin: decimal('0.03'),
@@ -83,9 +81,9 @@ function marketsOf(coinMarkets: CoinMarkets): readonly MarketSpec[] {
     fundingRate: decimal('0.0005'),
     fundingIntervalMs: 8 * HOUR_MS,
     depth: {
-      halfSpread: decimal(halfSpread),
-      levelStep: decimal(levelStep),
-      amountPerLevel: decimal(amountPerLevel),
+      halfSpread: decimal(terms.halfSpread),
+      levelStep: decimal(terms.levelStep),
+      amountPerLevel: decimal(terms.amountPerLevel),
       levels: 50,
       renewMs: 1_000,
     },
@@ -103,8 +101,7 @@ function marketsOf(coinMarkets: CoinMarkets): readonly MarketSpec[] {
 }
 
 export const DEFAULT_MARKETS: readonly MarketSpec[] = [
-  ...marketsOf({
-    base: 'BTC',
+  ...marketsOf('BTC', {
     price: '60000',
     amountStep: '0.001',
     priceStep: '0.1',
@@ -112,8 +109,7 @@ export const DEFAULT_MARKETS: readonly MarketSpec[] = [
     levelStep: '5',
     amountPerLevel: '0.5',
   }),
-  ...marketsOf({
-    base: 'ETH',
+  ...marketsOf('ETH', {
     price: '3000',
     amountStep: '0.01',
     priceStep: '0.01',

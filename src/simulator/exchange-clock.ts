@@ -1,34 +1,42 @@
-import { runningClock, type SimulationClock } from './simulation-clock.ts';
-
-/** Exchange time that can be sped up, slowed down, frozen and stepped while it runs. */
-export class ExchangeClock implements SimulationClock {
+/** Exchange time, Unix milliseconds: it can be sped up, slowed down, frozen and stepped while it runs. */
+export class ExchangeClock {
   readonly #monotonicMs: () => number;
-  #clock: SimulationClock;
+  /** Where it goes on from, and the reading of `monotonicMs` then. */
+  #startMs: number;
+  #originMs: number;
+  #latestMs: number;
   #speed: number;
 
   /** `speed`: exchange milliseconds per real one; 0 stands still until stepped. */
   constructor(startMs: number, speed: number, monotonicMs: () => number) {
     this.#monotonicMs = monotonicMs;
-    this.#speed = speed;
-    this.#clock = runningClock(startMs, monotonicMs, speed);
+    this.#startMs = startMs;
+    this.#latestMs = startMs;
+    this.#originMs = monotonicMs();
+    this.#speed = checked(speed);
   }
 
   get speed(): number {
     return this.#speed;
   }
 
+  /** Never runs backwards. */
   nowMs(): number {
-    return this.#clock.nowMs();
+    const passedMs = Math.floor((this.#monotonicMs() - this.#originMs) * this.#speed);
+    this.#latestMs = Math.max(this.#latestMs, this.#startMs + passedMs);
+    return this.#latestMs;
   }
 
   setSpeed(speed: number): void {
-    this.#clock = runningClock(this.nowMs(), this.#monotonicMs, speed);
-    this.#speed = speed;
+    this.rebase(this.nowMs());
+    this.#speed = checked(speed);
   }
 
   /** Goes on from `atMs`, also when that is in the past. */
   rebase(atMs: number): void {
-    this.#clock = runningClock(atMs, this.#monotonicMs, this.#speed);
+    this.#startMs = atMs;
+    this.#latestMs = atMs;
+    this.#originMs = this.#monotonicMs();
   }
 
   /** Jumps ahead; a running clock goes on from there. */
@@ -36,6 +44,11 @@ export class ExchangeClock implements SimulationClock {
     if (!Number.isInteger(ms) || ms < 0) {
       throw new RangeError(`a step is a whole number of milliseconds, 0 or more; got ${ms}`);
     }
-    this.#clock = runningClock(this.nowMs() + ms, this.#monotonicMs, this.#speed);
+    this.rebase(this.nowMs() + ms);
   }
+}
+
+function checked(speed: number): number {
+  if (Number.isFinite(speed) && speed >= 0) return speed;
+  throw new RangeError(`clock factor must be 0 or more, got ${speed}`);
 }

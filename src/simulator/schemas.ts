@@ -1,6 +1,10 @@
 import { z } from 'zod';
 import { type Decimal, isDecimalString, toDecimal, ZERO } from '../core/quantities/decimal.ts';
 
+export function isJsonObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** A decimal as text; numbers are refused, because they may have lost digits before they got here. */
 export const decimalText = z
   .string()

@@ -1,32 +1,29 @@
 import type { Timers } from '../core/ports/clock.ts';
 import type { Decimal } from '../core/quantities/decimal.ts';
-import { type AccountAccess, AccountDirectory, ALL_PERMISSIONS } from './accounts.ts';
+import { type AccountAccess, AccountDirectory, ALL_PERMISSIONS, type KeyPermissions } from './accounts.ts';
+import { CARD_PROVIDER } from './defaults.ts';
 import { allEndpoints } from './endpoints/all.ts';
 import { DEPOSIT_PAGE_PREFIX, depositPage } from './endpoints/deposit-page.ts';
-import type { AccountReads, EndpointParts, FiatService } from './endpoints/parts.ts';
-import { Revision } from './endpoints/revision.ts';
+import type { EndpointParts, FiatService } from './endpoints/parts.ts';
 import type { ExchangeClock } from './exchange-clock.ts';
-import { type Dispatched, Dispatcher, type IncomingRequest, type KeyPermissions } from './http/dispatch.ts';
+import { clientOrderIdOf, type Dispatched, Dispatcher, type IncomingRequest } from './http/dispatch.ts';
 import { FaultBook, type FaultSpec } from './http/faults.ts';
 import { ExchangeFront } from './http/front.ts';
 import { type EnforcedLimit, RateLimiter } from './http/rate-limit.ts';
-import { privateError, type Reply } from './http/reply.ts';
+import { privateError } from './http/reply.ts';
 import { RequestLog } from './http/request-log.ts';
 import type { ExchangeModel } from './model/exchange-model.ts';
-import type { LedgerDetail } from './model/ledger-entry.ts';
 import { changeReadings, type Readings } from './model/readings.ts';
 import type { SeedAccount } from './model/types.ts';
 import type { PriceSource } from './prices/price-source.ts';
+import { createRandom } from './scenarios/random.ts';
 import { Timeline } from './timeline.ts';
 
 export interface ExchangeSetup {
   readonly model: ExchangeModel;
   readonly clock: ExchangeClock;
   readonly seed: number;
-  /** For the faults' draws. */
-  readonly random: () => number;
   readonly limits: readonly EnforcedLimit[];
-  readonly cardProvider: string;
   readonly allowedDomains: readonly string[];
   readonly logCapacity: number;
   readonly time: SimulatorTime;
@@ -53,12 +50,11 @@ export class SimulatorError extends Error {
 }
 
 const LONGEST_CATCH_UP_MS = 100;
+/** Keeps the faults' random numbers apart from the market's. */
+const FAULT_SEED = 0x5f_a1_75;
 const ACCOUNT_ID_SYNTAX = /^[A-Za-z0-9._-]{1,64}$/;
 
-/**
- * The exchange with everything around the model: keys, faults, limits, log, time. What the control API, the
- * command line and tests do to it goes through here, so that lagging reads and the ledger see it.
- */
+/** The model with keys, faults, limits, log and time. Changes go through here, so that lagging reads see them. */
 export class SimulatedExchange {
   readonly model: ExchangeModel;
   readonly clock: ExchangeClock;
@@ -69,6 +65,8 @@ export class SimulatedExchange {
   readonly limiter: RateLimiter;
   readonly fiat: FiatService;
   readonly front: ExchangeFront;
+  /** As the request log and faults use them. */
+  readonly endpointNames: readonly string[];
   /** Bugs that clients saw as HTTP 500. */
   readonly internalErrors: unknown[] = [];
   /** Added to the wall clock for the Date header and the nonce window. */
@@ -77,10 +75,8 @@ export class SimulatedExchange {
   baseUrl = '';
   readonly #timeline: Timeline;
   #keepsHistory = false;
-  readonly #revision: Revision;
   readonly #dispatcher: Dispatcher;
   readonly #time: SimulatorTime;
-  readonly #endpointNames: readonly string[];
 
   constructor(setup: ExchangeSetup) {
     this.model = setup.model;
@@ -88,21 +84,36 @@ export class SimulatedExchange {
     this.seed = setup.seed;
     this.#time = setup.time;
     this.accounts = new AccountDirectory(setup.seed);
-    this.faults = new FaultBook(setup.random);
+    const random = createRandom(setup.seed ^ FAULT_SEED);
+    this.faults = new FaultBook(() => random.uniform());
     this.log = new RequestLog(setup.logCapacity);
     this.limiter = new RateLimiter(setup.limits);
     this.fiat = {
       mode: 'up',
-      cardProvider: setup.cardProvider,
+      cardProvider: CARD_PROVIDER,
       allowedDomains: setup.allowedDomains,
       linkUrl: (token) => `${this.baseUrl}${DEPOSIT_PAGE_PREFIX}${token}`,
     };
     this.#timeline = new Timeline(this.model, this.clock);
-    this.#revision = new Revision(this.model);
-    const parts = this.#endpointParts();
+    const parts: EndpointParts = {
+      model: this.model,
+      revision: this.#timeline.revision,
+      fiat: this.fiat,
+      reads: (accountId, staleMs) => this.#timeline.reads(accountId, staleMs),
+    };
     const endpoints = allEndpoints(parts);
-    this.#endpointNames = [...endpoints.values()].map((endpoint) => endpoint.name);
-    this.#dispatcher = this.#makeDispatcher(endpoints);
+    this.endpointNames = [...endpoints.values()].map((endpoint) => endpoint.name);
+    const readings = () => this.model.readings();
+    const serverTimeMs = () => this.serverTimeMs();
+    this.#dispatcher = new Dispatcher({
+      endpoints,
+      limiter: this.limiter,
+      accounts: this.accounts,
+      readings,
+      serverTimeMs,
+      monotonicMs: this.#time.monotonicMs,
+      onInternalError: (error) => this.internalErrors.push(error),
+    });
     this.front = new ExchangeFront({
       timers: setup.time.timers,
       endpoints,
@@ -113,10 +124,9 @@ export class SimulatedExchange {
       nowMs: () => this.model.nowMs(),
       clockMs: () => this.clock.nowMs(),
       cancelOrder: (accountId, orderId) => this.change((model) => model.cancelOrder(accountId, orderId).ok),
-      serverTimeMs: () => this.serverTimeMs(),
-      page: (request) => this.#page(parts, request),
-      unaskedEncoding: () => this.model.readings().compression,
-      lateArrivalMs: () => this.model.readings().lateArrivalMs,
+      serverTimeMs,
+      page: (request) => this.change(() => depositPage(parts, request)),
+      readings,
     });
   }
 
@@ -126,20 +136,12 @@ export class SimulatedExchange {
     this.#fitAges();
   }
 
-  /** Endpoint names as the request log and faults use them. */
-  endpointNames(): readonly string[] {
-    return this.#endpointNames;
-  }
-
   /** What clients take for the present: real time, also while exchange time runs otherwise. */
   serverTimeMs(): number {
     return this.#time.wallMs() + this.serverTimeSkewMs;
   }
 
-  /**
-   * Brings the exchange up to its clock. A clock that runs faster than the exchange can follow loses time
-   * rather than keep everybody waiting.
-   */
+  /** Brings the exchange up to its clock. A clock that is too fast for it loses time: nobody is kept waiting. */
   catchUp(): void {
     const { monotonicMs } = this.#time;
     const startMs = monotonicMs();
@@ -158,7 +160,6 @@ export class SimulatedExchange {
   change<T>(effect: (model: ExchangeModel) => T): T {
     this.catchUp();
     const result = effect(this.model);
-    this.#revision.touch();
     this.#timeline.remember();
     return result;
   }
@@ -198,7 +199,7 @@ export class SimulatedExchange {
     return cleared;
   }
 
-  /** @throws SimulatorError when the id is taken or cannot be one. */
+  /** @throws SimulatorError when the id is taken, or what it should hold cannot be. */
   createAccount(seed: SeedAccount, permissions: KeyPermissions = ALL_PERMISSIONS): AccountAccess {
     if (!ACCOUNT_ID_SYNTAX.test(seed.id)) {
       throw new SimulatorError(
@@ -209,7 +210,12 @@ export class SimulatedExchange {
     if (this.accounts.has(seed.id)) {
       throw new SimulatorError('account-exists', `account ${seed.id} exists already`);
     }
-    this.change((model) => model.createAccount(seed));
+    try {
+      this.change((model) => model.createAccount(seed));
+    } catch (error) {
+      if (error instanceof RangeError) throw new SimulatorError('invalid-account', error.message);
+      throw error;
+    }
     this.#timeline.restart();
     return this.accounts.add(seed.id, permissions);
   }
@@ -218,33 +224,6 @@ export class SimulatedExchange {
     const { access, retiredApiKey } = this.accounts.rotateKey(accountId);
     this.#dispatcher.forgetKey(retiredApiKey);
     return access;
-  }
-
-  #endpointParts(): EndpointParts {
-    return {
-      model: this.model,
-      revision: this.#revision,
-      fiat: this.fiat,
-      reads: (accountId, staleMs): AccountReads => this.#timeline.reads(accountId, staleMs),
-    };
-  }
-
-  #makeDispatcher(endpoints: EndpointMap): Dispatcher {
-    return new Dispatcher({
-      endpoints,
-      limiter: this.limiter,
-      findKey: (apiKey) => this.accounts.findKey(apiKey),
-      permissionsOf: (accountId) => this.accounts.access(accountId).permissions,
-      nonceRuleOf: (accountId) =>
-        this.accounts.access(accountId).nonceRule ?? this.model.readings().nonceRule,
-      nonceType: () => this.model.readings().nonceType,
-      rateLimitReply: () => this.model.readings().rateLimitReply,
-      demandsUserAgent: () => this.model.readings().userAgent === 'demanded',
-      permissionStatus: () => Number(this.model.readings().permissionRefusal),
-      serverTimeMs: () => this.serverTimeMs(),
-      monotonicMs: this.#time.monotonicMs,
-      onInternalError: (error) => this.internalErrors.push(error),
-    });
   }
 
   #dispatch(request: IncomingRequest, staleMs: number): Dispatched {
@@ -262,21 +241,16 @@ export class SimulatedExchange {
 
   /** Requests that may change something stand in the ledger too, behind what they did. */
   #recordCommand(request: IncomingRequest, { accountId, nonce, reply, params }: Dispatched): void {
-    const clientOrderId = params?.['client_order_id'] ?? params?.['clientOrderId'];
-    const details: Record<string, LedgerDetail> = {
+    const clientOrderId = clientOrderIdOf(params);
+    this.model.recordRequest(accountId ?? null, {
       path: request.path,
       nonce: nonce ?? null,
       status: reply.status,
       code: reply.error?.code ?? null,
       message: reply.error?.message ?? null,
-    };
-    if (typeof clientOrderId === 'string') details['clientOrderId'] = clientOrderId;
-    this.model.recordRequest(accountId ?? null, details);
+      ...(clientOrderId === undefined ? {} : { clientOrderId }),
+    });
     this.#timeline.remember();
-  }
-
-  #page(parts: EndpointParts, request: IncomingRequest): Reply | undefined {
-    return this.change(() => depositPage(parts, request));
   }
 
   /** Reads may have to look back as far as the readings and the faults say. */
@@ -286,5 +260,3 @@ export class SimulatedExchange {
     this.#timeline.setAges([this.model.readings().readLagMs, ...ages].filter((ageMs) => ageMs > 0));
   }
 }
-
-type EndpointMap = ReturnType<typeof allEndpoints>;

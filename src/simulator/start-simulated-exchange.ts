@@ -6,18 +6,17 @@ import { readFault } from './control/fault-routes.ts';
 import { accepted } from './control/route.ts';
 import { ControlServer } from './control/server.ts';
 import { openDefaultAccounts } from './default-accounts.ts';
-import { CARD_PROVIDER, defaultConfig } from './defaults.ts';
+import { defaultConfig } from './defaults.ts';
 import { ExchangeClock } from './exchange-clock.ts';
 import { parseConditionText, parseFaultText } from './http/fault-text.ts';
 import type { FaultSpec } from './http/faults.ts';
 import type { RegionState } from './http/front.ts';
 import { ENFORCED_RATE_LIMITS, type EnforcedLimit } from './http/rate-limit.ts';
-import type { RequestFilter, RequestRecord } from './http/request-log.ts';
+import type { RequestFilter } from './http/request-log.ts';
 import { ExchangeServer } from './http/server.ts';
 import { atPrice } from './model/book-scale.ts';
-import { createExchangeModel } from './model/create-exchange-model.ts';
-import type { ExchangeModel } from './model/exchange-model.ts';
-import type { LedgerEntry, LedgerFilter } from './model/ledger-entry.ts';
+import { createExchangeModel } from './model/exchange-model.ts';
+import type { LedgerFilter } from './model/ledger-entry.ts';
 import { changeReadings, DEFAULT_READINGS, type Readings } from './model/readings.ts';
 import type { MarketSpec, ModelConfig, SeedAccount } from './model/types.ts';
 import { firstPrice } from './prices/price-file.ts';
@@ -30,7 +29,6 @@ import {
   type ScenarioPlay,
   type WalkPlay,
 } from './scenarios/play.ts';
-import { createRandom } from './scenarios/random.ts';
 import { SimulatedExchange, SimulatorError, type SimulatorTime } from './simulated-exchange.ts';
 
 export interface SimulatorOptions {
@@ -72,38 +70,6 @@ export interface SimulatorOptions {
   readonly config?: Partial<Pick<ModelConfig, 'markets' | 'assets' | 'liquidation' | 'referenceAsset'>>;
 }
 
-export interface SimulatorAccount {
-  readonly id: string;
-  readonly apiKey: string;
-  readonly apiSecret: string;
-}
-
-/** A running exchange: its addresses, and the same handles as the control API has, without HTTP. */
-export interface RunningSimulator {
-  readonly baseUrl: string;
-  readonly baseUrls: readonly string[];
-  readonly controlUrl: string;
-  readonly accounts: readonly SimulatorAccount[];
-  readonly model: ExchangeModel;
-  readonly exchange: SimulatedExchange;
-  /** Sets a price at once and as a gap, from text such as `"58000.5"`. */
-  setPrice(market: string, price: string, options?: { readonly mark?: string; readonly last?: string }): void;
-  /** Moves exchange time ahead by whole milliseconds. */
-  advance(ms: number): void;
-  setReadings(changes: Partial<Readings>): Readings;
-  injectFault(spec: FaultSpec): number;
-  clearFaults(id?: number): number;
-  setRegion(index: number, state: RegionState): void;
-  /** Lets requests arrive that were held back; says how many. */
-  releaseHeld(): number;
-  ledger(filter?: LedgerFilter): readonly LedgerEntry[];
-  requestLog(filter?: RequestFilter): readonly RequestRecord[];
-  /** Bugs that clients saw as HTTP 500; a test expects none. */
-  readonly internalErrors: readonly unknown[];
-  /** Closes every listener and connection and drops what still waits. Safe to call twice. */
-  close(): Promise<void>;
-}
-
 const LOOPBACK = '127.0.0.1';
 const STANDING_START_MS = Date.UTC(2026, 0, 1);
 const TICK_MS = 50;
@@ -129,17 +95,23 @@ export async function startSimulatedExchange(options: SimulatorOptions = {}): Pr
   const server = new ExchangeServer(exchange.front);
   const baseUrls: string[] = [];
   const control = new ControlServer(exchange, () => describe(exchange, baseUrls));
-  const close = closer(server, control);
+  let ticker: NodeJS.Timeout | undefined;
+  let closing: Promise<unknown> | undefined;
+  const close = async (): Promise<void> => {
+    clearInterval(ticker);
+    closing ??= Promise.all([server.close(), control.close()]);
+    await closing;
+  };
   const host = options.host ?? LOOPBACK;
   try {
     baseUrls.push(reachable(await server.listen(options.port ?? 0, host)));
     baseUrls.push(reachable(await server.listen(options.euPort ?? 0, host)));
     exchange.baseUrl = baseUrls[0] ?? '';
     const controlUrl = reachable(await control.listen(options.controlPort ?? 0, host));
-    close.ticker = setInterval(() => exchange.catchUp(), TICK_MS);
-    return running(exchange, { baseUrls, controlUrl, close: () => close.run() });
+    ticker = setInterval(() => exchange.catchUp(), TICK_MS);
+    return running(exchange, { baseUrls, controlUrl, close });
   } catch (error) {
-    await close.run();
+    await close();
     throw error;
   }
 }
@@ -150,19 +122,18 @@ export function assembleExchange(options: SimulatorOptions, time: SimulatorTime)
   const speed = options.speed ?? 1;
   const startMs = options.startMs ?? (speed === 0 ? STANDING_START_MS : time.wallMs());
   const clock = new ExchangeClock(startMs, 0, time.monotonicMs);
-  const faultRandom = createRandom(seed ^ FAULT_SEED);
   const exchange = new SimulatedExchange({
     model: createExchangeModel(modelConfig(options, seed, startMs)),
     clock,
     seed,
-    random: () => faultRandom.uniform(),
     limits: options.limits ?? ENFORCED_RATE_LIMITS,
-    cardProvider: CARD_PROVIDER,
     allowedDomains: options.allowedDomains ?? ['example.com'],
     logCapacity: options.logCapacity ?? 100_000,
     time,
   });
-  populate(exchange, options.accounts ?? 3);
+  const { accounts = 3 } = options;
+  if (typeof accounts === 'number') openDefaultAccounts(exchange, accounts);
+  else for (const account of accounts) exchange.createAccount(account);
   if (options.walk !== undefined) playWalk(exchange, options.walk, seed);
   if (options.scenario !== undefined) playScenario(exchange, options.scenario, seed);
   if (options.candles !== undefined) playCandles(exchange, options.candles);
@@ -180,17 +151,14 @@ export function assembleExchange(options: SimulatorOptions, time: SimulatorTime)
   return exchange;
 }
 
-/** Keeps the faults' random numbers apart from the market's. */
-const FAULT_SEED = 0x5f_a1_75;
-
 function modelConfig(options: SimulatorOptions, seed: number, startMs: number): ModelConfig {
   const readings = changeReadings(DEFAULT_READINGS, options.readings ?? {});
   if (!readings.ok) throw new SimulatorError('invalid-reading', readings.errors.join('; '));
   const config = defaultConfig(seed, startMs, { ...options.config, readings: readings.readings });
-  const factor = options.depth === undefined ? undefined : positive(options.depth, 'depth');
-  const priced = options.candles === undefined ? config.markets : startAt(config.markets, options.candles);
-  const markets = factor === undefined ? priced : priced.map((market) => deepened(market, factor));
-  const { ledgerCapacity } = options;
+  const { depth = '1', candles, ledgerCapacity } = options;
+  const factor = positive(depth, 'depth');
+  const priced = candles === undefined ? config.markets : startAt(config.markets, candles);
+  const markets = priced.map((market) => deepened(market, factor));
   return { ...config, markets, ...(ledgerCapacity === undefined ? {} : { ledgerCapacity }) };
 }
 
@@ -208,65 +176,56 @@ function deepened(market: MarketSpec, factor: Decimal): MarketSpec {
   return { ...market, depth: { ...market.depth, amountPerLevel } };
 }
 
-function populate(exchange: SimulatedExchange, accounts: number | readonly SeedAccount[]): void {
-  if (typeof accounts === 'number') openDefaultAccounts(exchange, accounts);
-  else for (const account of accounts) exchange.createAccount(account);
-}
-
 function positive(text: string, what: string): Decimal {
   const value = parseDecimal(text);
   if (value?.gt(ZERO) === true) return value;
   throw new SimulatorError('invalid-input', `${what}: ${JSON.stringify(text)} is not a number above 0`);
 }
 
-function closer(server: ExchangeServer, control: ControlServer) {
-  let closing: Promise<void> | undefined;
-  const state = {
-    ticker: undefined as NodeJS.Timeout | undefined,
-    run: (): Promise<void> => {
-      clearInterval(state.ticker);
-      closing ??= Promise.all([server.close(), control.close()]).then(() => undefined);
-      return closing;
-    },
-  };
-  return state;
-}
+/** A running exchange: its addresses, and the same handles as the control API has, without HTTP. */
+export type RunningSimulator = ReturnType<typeof running>;
 
 function running(
   exchange: SimulatedExchange,
   where: {
     readonly baseUrls: readonly string[];
     readonly controlUrl: string;
+    /** Closes every listener and connection and drops what still waits. Safe to call twice. */
     readonly close: () => Promise<void>;
   },
-): RunningSimulator {
+) {
+  const accounts: readonly Pick<AccountAccess, 'id' | 'apiKey' | 'apiSecret'>[] = exchange.accounts
+    .list()
+    .map(({ id, apiKey, apiSecret }) => ({ id, apiKey, apiSecret }));
   return {
+    ...where,
     baseUrl: exchange.baseUrl,
-    baseUrls: where.baseUrls,
-    controlUrl: where.controlUrl,
-    accounts: exchange.accounts.list().map(shown),
+    accounts,
     model: exchange.model,
     exchange,
-    setPrice: (market, price, { mark, last } = {}) =>
+    /** Sets a price at once and as a gap, from text such as `"58000.5"`. */
+    setPrice: (
+      market: string,
+      price: string,
+      { mark, last }: { readonly mark?: string; readonly last?: string } = {},
+    ): void =>
       exchange.setPrice(market, positive(price, 'price'), {
         ...(mark === undefined ? {} : { mark: positive(mark, 'mark') }),
         ...(last === undefined ? {} : { last: positive(last, 'last') }),
       }),
-    advance: (ms) => exchange.advance(ms),
-    setReadings: (changes) => exchange.setReadings(changes),
-    injectFault: (spec) => exchange.injectFault(spec),
-    clearFaults: (id) => exchange.clearFaults(id),
-    setRegion: (index, state) => exchange.front.setRegion(index, state),
+    /** Moves exchange time ahead by whole milliseconds. */
+    advance: (ms: number) => exchange.advance(ms),
+    setReadings: (changes: Partial<Readings>) => exchange.setReadings(changes),
+    injectFault: (spec: FaultSpec) => exchange.injectFault(spec),
+    clearFaults: (id?: number) => exchange.clearFaults(id),
+    setRegion: (index: number, state: RegionState) => exchange.front.setRegion(index, state),
+    /** Lets requests arrive that were held back; says how many. */
     releaseHeld: () => exchange.front.releaseHeld(),
-    ledger: (filter) => exchange.model.ledger(filter),
-    requestLog: (filter) => exchange.log.list(filter),
+    ledger: (filter?: LedgerFilter) => exchange.model.ledger(filter),
+    requestLog: (filter?: RequestFilter) => exchange.log.list(filter),
+    /** Bugs that clients saw as HTTP 500; a test expects none. */
     internalErrors: exchange.internalErrors,
-    close: where.close,
   };
-}
-
-function shown({ id, apiKey, apiSecret }: AccountAccess): SimulatorAccount {
-  return { id, apiKey, apiSecret };
 }
 
 /** What the control API shows at a glance. */

@@ -1,45 +1,28 @@
 import type { Decimal } from '../core/quantities/decimal.ts';
-import type { AccountReads } from './endpoints/parts.ts';
-import { Revision } from './endpoints/revision.ts';
 import type { ExchangeClock } from './exchange-clock.ts';
 import type { ExchangeModel } from './model/exchange-model.ts';
-import type { CreditLineView, OpeningSheet, OrderView, PositionSheet, TransferView } from './model/types.ts';
 
-/** What the reads of one account showed at one time. */
-interface AccountState {
-  readonly positions: readonly PositionSheet[];
-  readonly opening: readonly OpeningSheet[];
-  readonly loans: readonly CreditLineView[];
-  readonly balance: Readonly<Record<string, Decimal>>;
-  readonly transfers: readonly TransferView[];
-  readonly orders: readonly OrderView[];
-}
+/** What one account's reads show, now or as of some time ago. */
+export type AccountReads = ReturnType<typeof presentReads>;
 
 /** The whole exchange as its reads showed it from `atMs` until the next one. */
 interface PastState {
   readonly atMs: number;
   /** Of the model; the same shows the same, but for interest. */
   readonly revision: number;
-  readonly accounts: ReadonlyMap<string, AccountState>;
+  readonly accounts: ReadonlyMap<string, AccountReads>;
 }
 
-/** While reads lag, a leap of the clock is taken in so many steps per (shortest) lag, each of them remembered. */
+/** While reads lag, every leap of the clock is remembered in so many steps per shortest lag. */
 const STEPS_PER_LAG = 8;
-/** Far behind, the exchange follows its clock in leaps of so much, between which it may stop. */
+/** An exchange far behind its clock follows in leaps, and may stop between them. */
 const LEAP_MS = 10_000;
 
-function always(): boolean {
-  return true;
-}
-
-/**
- * Ties the model to the clock, and remembers the past as far as reads have to show it. Nothing is remembered
- * while no read lags: then the present costs nothing extra.
- */
+/** Ties the model to the clock, and remembers the past while and as far as reads lag. */
 export class Timeline {
   readonly #model: ExchangeModel;
   readonly #clock: ExchangeClock;
-  readonly #revision: Revision;
+  readonly revision: Revision;
   #horizonMs = 0;
   #stepMs = 1;
   #past: PastState[] = [];
@@ -47,10 +30,10 @@ export class Timeline {
   constructor(model: ExchangeModel, clock: ExchangeClock) {
     this.#model = model;
     this.#clock = clock;
-    this.#revision = new Revision(model);
+    this.revision = new Revision(model);
   }
 
-  /** How old the states are that reads must be able to show; the past starts when there is first such an age. */
+  /** How old the states are that reads must show. The past starts with the first of them. */
   setAges(agesMs: readonly number[]): void {
     this.catchUp();
     const horizonMs = Math.max(0, ...agesMs);
@@ -61,7 +44,7 @@ export class Timeline {
   }
 
   /** Brings the exchange up to the present, or as far as `mayGoOn` lets it; says whether it got there. */
-  catchUp(mayGoOn: () => boolean = always): boolean {
+  catchUp(mayGoOn: () => boolean = () => true): boolean {
     const toMs = this.#clock.nowMs();
     // What happened before the horizon is not shown to anybody any more.
     const shownFromMs = this.#horizonMs > 0 ? toMs - this.#horizonMs - this.#stepMs : toMs;
@@ -80,25 +63,29 @@ export class Timeline {
 
   /** To be called after everything that changes what reads show. */
   remember(): void {
-    this.#revision.touch();
+    this.revision.touch();
     this.#remember();
   }
 
   #remember(): void {
     if (this.#horizonMs === 0) return;
     const atMs = this.#model.nowMs();
-    // Of one moment its beginning and its end are kept: who looks further back than anything is known sees the former.
+    // One moment keeps its beginning and its end: a look further back than the past reaches shows the beginning.
     if (this.#past.at(-1)?.atMs === atMs && this.#past.at(-2)?.atMs === atMs) this.#past.pop();
-    this.#past.push({ atMs, ...this.#present() });
-    this.#forget(atMs - this.#horizonMs);
+    this.#past.push({ ...this.#present(), atMs });
+    // The newest state that is at least as old as the horizon stays, and all younger ones.
+    const first = this.#past.findLastIndex((past) => past.atMs <= atMs - this.#horizonMs);
+    if (first > 0) this.#past.splice(0, first);
   }
 
   /** Most steps of a quiet market show what the one before showed. */
   #present(): Omit<PastState, 'atMs'> {
-    const revision = this.#revision.current();
+    const revision = this.revision.current();
     const last = this.#past.at(-1);
-    if (last?.revision === revision && !hasLoans(last)) return { revision, accounts: last.accounts };
-    const accounts = this.#model.accountIds().map((id) => [id, stateOf(this.#model, id)] as const);
+    // Interest grows with time alone.
+    const grows = (reads: AccountReads): boolean => reads.creditLines().length > 0;
+    if (last?.revision === revision && ![...last.accounts.values()].some(grows)) return last;
+    const accounts = this.#model.accountIds().map((id) => [id, kept(presentReads(this.#model, id))] as const);
     return { revision, accounts: new Map(accounts) };
   }
 
@@ -112,57 +99,76 @@ export class Timeline {
   reads(accountId: string, ageMs: number): AccountReads {
     if (ageMs > 0) {
       const untilMs = this.#model.nowMs() - ageMs;
-      const state = (this.#past.findLast((past) => past.atMs <= untilMs) ?? this.#past[0])?.accounts.get(
-        accountId,
-      );
-      if (state !== undefined) return pastReads(state);
+      const past = this.#past.findLast(({ atMs }) => atMs <= untilMs) ?? this.#past[0];
+      const reads = past?.accounts.get(accountId);
+      if (reads !== undefined) return reads;
     }
     return presentReads(this.#model, accountId);
   }
+}
 
-  /** Keeps the newest state that is at least as old as the horizon, and all younger ones. */
-  #forget(beforeMs: number): void {
-    const first = this.#past.findLastIndex((past) => past.atMs <= beforeMs);
-    if (first > 0) this.#past.splice(0, first);
+function presentReads(model: ExchangeModel, id: string) {
+  return {
+    openPositions: (market?: string) => model.openPositions(id, market),
+    openingPositions: (market?: string) => model.openingPositions(id, market),
+    spotOrderHistory: (market?: string) => model.spotOrderHistory(id, market),
+    creditLines: () => model.creditLines(id),
+    mainBalance: () => model.mainBalance(id),
+    transfers: () => model.transfers(id),
+  };
+}
+
+/** What the reads show now, to be shown later. */
+function kept(reads: AccountReads): AccountReads {
+  const [positions, opening, orders] = [
+    reads.openPositions(),
+    reads.openingPositions(),
+    reads.spotOrderHistory(),
+  ];
+  const [loans, balance, transfers] = [reads.creditLines(), reads.mainBalance(), reads.transfers()];
+  const ofMarket = <T extends { readonly market: string }>(records: T[], market?: string) =>
+    market === undefined ? records : records.filter((record) => record.market === market);
+  return {
+    openPositions: (market) => ofMarket(positions, market),
+    openingPositions: (market) => ofMarket(opening, market),
+    spotOrderHistory: (market) => ofMarket(orders, market),
+    creditLines: () => loans,
+    mainBalance: () => balance,
+    transfers: () => transfers,
+  };
+}
+
+/** A number that rises with everything that a read could show, except interest: that grows with time alone. */
+export class Revision {
+  readonly #model: ExchangeModel;
+  #revision = 0;
+  #seq = 0;
+  #seenMs = Number.NaN;
+  #prices: readonly Decimal[] = [];
+
+  constructor(model: ExchangeModel) {
+    this.#model = model;
+  }
+
+  /** Something changed that neither the ledger nor the prices show, such as a setting. */
+  touch(): void {
+    this.#revision += 1;
+  }
+
+  current(): number {
+    const entries = this.#model.ledger({ afterSeq: this.#seq });
+    const nowMs = this.#model.nowMs();
+    // Prices change with time, or by hand, which the ledger shows.
+    if (entries.length === 0 && nowMs === this.#seenMs) return this.#revision;
+    this.#seenMs = nowMs;
+    this.#seq = entries.at(-1)?.seq ?? this.#seq;
+    const prices = this.#model.markets().flatMap((market) => [market.last, market.mark]);
+    if (entries.length > 0 || !equal(prices, this.#prices)) this.#revision += 1;
+    this.#prices = prices;
+    return this.#revision;
   }
 }
 
-/** Interest grows with time alone. */
-function hasLoans({ accounts }: PastState): boolean {
-  return [...accounts.values()].some(({ loans }) => loans.length > 0);
-}
-
-function presentReads(model: ExchangeModel, accountId: string): AccountReads {
-  return {
-    openPositions: (market) => model.openPositions(accountId, market),
-    openingPositions: (market) => model.openingPositions(accountId, market),
-    creditLines: () => model.creditLines(accountId),
-    mainBalance: () => model.mainBalance(accountId),
-    transfers: () => model.transfers(accountId),
-    spotOrderHistory: (market) => model.spotOrderHistory(accountId, market),
-  };
-}
-
-function pastReads(state: AccountState): AccountReads {
-  const ofMarket = <T extends { readonly market: string }>(records: readonly T[], market?: string) =>
-    market === undefined ? records : records.filter((record) => record.market === market);
-  return {
-    openPositions: (market) => ofMarket(state.positions, market),
-    openingPositions: (market) => ofMarket(state.opening, market),
-    creditLines: () => state.loans,
-    mainBalance: () => state.balance,
-    transfers: () => state.transfers,
-    spotOrderHistory: (market) => ofMarket(state.orders, market),
-  };
-}
-
-function stateOf(model: ExchangeModel, accountId: string): AccountState {
-  return {
-    positions: model.openPositions(accountId),
-    opening: model.openingPositions(accountId),
-    loans: model.creditLines(accountId),
-    balance: model.mainBalance(accountId),
-    transfers: model.transfers(accountId),
-    orders: model.spotOrderHistory(accountId),
-  };
+function equal(prices: readonly Decimal[], others: readonly Decimal[]): boolean {
+  return prices.length === others.length && prices.every((price, index) => others[index]?.eq(price));
 }

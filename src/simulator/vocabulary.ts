@@ -5,13 +5,12 @@ import { SCENARIOS } from './scenarios/scenarios.ts';
 
 /** Every word that the simulator's settings know, with one line of explanation each. */
 export function vocabulary() {
-  const scenarios = Object.entries(SCENARIOS).map(([name, { note }]) => [name, note] as const);
   const choices = Object.entries(READING_CHOICES).map(
     ([name, { values, note }]) => [`${name}=${values.join('|')}`, note] as const,
   );
   const durations = Object.entries(READING_DURATIONS).map(([name, note]) => [`${name}=MS`, note] as const);
   return {
-    scenarios: Object.fromEntries(scenarios),
+    scenarios: Object.fromEntries(Object.entries(SCENARIOS).map(([name, { note }]) => [name, note])),
     faults: FAULT_KINDS,
     conditions: CONDITION_KINDS,
     readings: Object.fromEntries([...choices, ...durations]),

@@ -19,7 +19,7 @@ type FileWrite = (
   done: (error: NodeJS.ErrnoException | null, written: number) => void,
 ) => void;
 
-/** Takes lines and never makes whoever writes one wait, whatever becomes of it. */
+/** Takes lines without ever making the writer wait. */
 export interface LogSink {
   write(line: string): void;
   /** Everything taken so far is written, or a second has passed. */
@@ -70,13 +70,13 @@ export function createLogSink(stream: Writable, options: LogSinkOptions): LogSin
 }
 
 /**
- * Node writes to pipes and sockets without waiting. To files and terminals the standard streams wait for each line: a
- * terminal that is stopped, or a disk that hangs, would stop the process. Those are written to beside it.
+ * Node writes to pipes and sockets without waiting. To files and terminals its standard streams wait for each line: a
+ * stopped terminal or a hanging disk would stop the process. Those are written to in the background.
  */
 function outletOf(stream: Writable, writeFile: FileWrite): Outlet {
   const { fd } = stream as { readonly fd?: unknown };
   if (typeof fd === 'number' && !isPipe(fd)) return new FileOutlet(fd, writeFile);
-  // What a failed write means is told to its callback; without a listener it would end the process.
+  // A failed write reaches its callback; without a listener it would end the process.
   stream.on('error', () => undefined);
   return {
     get isOpen() {

@@ -39,17 +39,14 @@ export interface LoggerOptions {
   readonly stream: Writable;
   /** A line could not be written, or nobody takes them. */
   readonly onLost?: (why: LogLoss) => void;
-  readonly secrets?: Iterable<string>;
-  /** In every line, e.g. the instance. */
-  readonly base?: Readonly<Record<string, string>>;
 }
 
 /**
- * pino 10 on a stream; every value passes the redactor before it is written. Whoever logs never waits: lines that the
- * stream does not take are lost, counted, and told of when it takes lines again.
+ * pino 10 on a stream; every value passes the redactor. Logging never waits: lines that the stream does not take are
+ * lost and counted, and the log says so when it takes lines again.
  */
 export function createLogger(options: LoggerOptions): Logger {
-  const redactor = createRedactor(options.secrets);
+  const redactor = createRedactor();
   let { format } = options;
   const sink = createLogSink(options.stream, {
     onLost: (why) => options.onLost?.(why),
@@ -65,7 +62,7 @@ export function createLogger(options: LoggerOptions): Logger {
   const logger: PinoLogger = pino(
     {
       level: options.level,
-      base: options.base ?? null,
+      base: null,
       timestamp: stdTimeFunctions.isoTime,
       messageKey: 'words',
       formatters: { level: (label) => ({ level: label }) },

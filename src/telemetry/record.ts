@@ -1,7 +1,6 @@
 import type { Clock } from '../core/ports/clock.ts';
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
 import type { StoredStress } from '../core/view/stress-result.ts';
-import { BoundedValues } from './bounded-labels.ts';
 import { DEGRADED_REASONS, type DegradedReason, Health } from './health.ts';
 import type { Metrics } from './metrics/registry.ts';
 import { type StateSeries, stateGaugesText } from './metrics/state-gauges.ts';
@@ -21,7 +20,7 @@ export interface SharedFigures {
 export interface QueueFigures {
   /** By state. */
   readonly jobs: Readonly<Record<string, number>>;
-  /** Of those that no worker has taken; 0 without any. */
+  /** Age of the oldest job that no worker has taken; 0 without any. */
   readonly oldestAgeMs: number;
 }
 
@@ -48,41 +47,47 @@ export interface MetricsRecorder {
   readonly contentType: string;
 }
 
-interface AccountRecord {
-  /** Rules that began to fire and have had no order accepted yet; Unix milliseconds, by rule. */
-  readonly breaches: Map<string, number>;
-}
-
 /** More breaches than this do not wait for their first order: the oldest are let go. */
 const MOST_BREACHES = 64;
 const MOST_REASONS = 300;
 const MS = 1000;
 
+/** What the handlers of events write to. */
+interface Recording {
+  readonly metrics: Metrics;
+  readonly tallies: ReturnType<typeof talliesOf>;
+  /** When rules of an account began to fire that have had no order accepted yet; Unix milliseconds, by rule. */
+  readonly breachesOf: (accountId: string) => Map<string, number>;
+  /** Label values from outside, such as the names of errors: so many different ones, the rest as `other`. */
+  readonly bounded: (value: string) => string;
+  readonly channelsSeen: Set<string>;
+}
+
 export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder {
-  const accounts = new Map<string, AccountRecord>();
-  const reasons = new BoundedValues(MOST_REASONS);
-  const channelsSeen = new Set<string>();
+  const breaches = new Map<string, Map<string, number>>();
   const health = new Health(clock);
   let shared: (() => Promise<SharedFigures>) | undefined;
   let budgets: () => readonly BudgetUse[] = () => [];
-  const of = (accountId: string): AccountRecord => {
-    let account = accounts.get(accountId);
-    if (account === undefined) {
-      account = { breaches: new Map() };
-      accounts.set(accountId, account);
-    }
-    return account;
-  };
   const tallies = talliesOf(metrics);
-  const handlers = {
-    ...handlersOf(metrics, tallies, of, reasons),
-    ...notifyHandlers(metrics, channelsSeen),
-    stressed: ({ outcome }: EventOf<'stressed'>) => metrics.stressRuns.inc({ outcome }),
+  const channelsSeen = new Set<string>();
+  const recording: Recording = {
+    metrics,
+    tallies,
+    channelsSeen,
+    bounded: boundedValues(),
+    breachesOf(accountId) {
+      const known = breaches.get(accountId) ?? new Map<string, number>();
+      breaches.set(accountId, known);
+      return known;
+    },
   };
   return {
     record(event) {
       health.note(event);
-      (handlers[event.kind] as ((event: DaemonEvent) => void) | undefined)?.(event);
+      const handler = HANDLERS[event.kind] as
+        | ((event: DaemonEvent, recording: Recording) => void)
+        | undefined;
+      handler?.(event, recording);
     },
     shared(source) {
       shared = source;
@@ -93,7 +98,7 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
     degraded: () => health.reasons(),
     retain(accountIds, channels) {
       const kept = new Set(accountIds);
-      for (const id of accounts.keys()) if (!kept.has(id)) accounts.delete(id);
+      for (const id of breaches.keys()) if (!kept.has(id)) breaches.delete(id);
       health.retain(kept, new Set(channels));
       metrics.accounts.set(kept.size);
       removeChannels(metrics, channelsSeen, new Set(channels));
@@ -120,7 +125,7 @@ function* textOf(state: StateSeries | undefined, own: string): Generator<Uint8Ar
   yield Buffer.from(`\n${own}`);
 }
 
-/** Of what every poll counts. */
+/** Counters that every poll adds to. */
 function talliesOf(metrics: Metrics) {
   return {
     /** By endpoint and outcome; those with an error are counted one by one. */
@@ -136,135 +141,117 @@ function talliesOf(metrics: Metrics) {
   };
 }
 
-type Tallies = ReturnType<typeof talliesOf>;
+const LONGEST_VALUE = 80;
 
-type Handlers = { readonly [K in DaemonEvent['kind']]?: (event: EventOf<K>) => void };
-
-function handlersOf(
-  metrics: Metrics,
-  tallies: Tallies,
-  of: (accountId: string) => AccountRecord,
-  reasons: BoundedValues,
-): Handlers {
-  return {
-    ...pollHandlers(metrics, tallies, of),
-    ...actHandlers(metrics, of, reasons),
-    call({ call }) {
-      const { endpoint, outcome, error = '' } = call;
-      if (error === '') tallies.requests.add(endpoint, outcome);
-      else metrics.requests.inc({ endpoint, outcome, error: reasons.of(error) });
-      metrics.requestDuration.observe({ endpoint }, call.durationMs / MS);
-      tallies.attempts.add(endpoint, '', call.attempts);
-      if (call.noncesRefused > 0) metrics.noncesRefused.inc({ endpoint }, call.noncesRefused);
-      if (call.limitsHit > 0) metrics.limitsHit.inc({ endpoint }, call.limitsHit);
-      if (call.budgetWaitMs > 0) metrics.budgetWait.inc({ endpoint }, call.budgetWaitMs / MS);
-    },
-    exchangePath: ({ host, error }) => metrics.pathFailures.inc({ host, error: reasons.of(error) }),
-    contractDrift: ({ endpoint }) => metrics.drift.inc({ endpoint }),
-    exchangeStore: ({ store, available }) => metrics.stores.set({ store }, available ? 1 : 0),
-    notice: ({ notice: { kind, severity } }) => metrics.notices.inc({ kind, severity }),
-    workerError: ({ queue }) => metrics.jobProblems.inc({ queue, problem: 'workerError' }),
-    jobFailed: ({ queue }) => metrics.jobProblems.inc({ queue, problem: 'failed' }),
-    jobStalled: ({ queue }) => metrics.jobProblems.inc({ queue, problem: 'stalled' }),
-    jobRefused: ({ queue }) => metrics.jobProblems.inc({ queue, problem: 'refused' }),
-    queueResumed: ({ queue }) => metrics.jobProblems.inc({ queue, problem: 'paused' }),
-    schedulesAsserted: ({ why, buckets }) => metrics.schedules.inc({ why }, buckets.length),
-    redis: ({ available }) => metrics.redis.set(available ? 1 : 0),
-    started: ({ accounts }) => metrics.accounts.set(accounts),
-    configReloaded: ({ accounts, changed }) => {
-      metrics.accounts.set(accounts);
-      metrics.reloads.inc({ result: changed ? 'changed' : 'unchanged' });
-    },
-    logLost: ({ why }) => metrics.logLost.inc({ why }),
-    configRefused: () => metrics.reloads.inc({ result: 'refused' }),
+function boundedValues(): (value: string) => string {
+  const known = new Set<string>();
+  return (value) => {
+    if (known.has(value)) return value;
+    if (known.size >= MOST_REASONS || value.length > LONGEST_VALUE) return 'other';
+    known.add(value);
+    return value;
   };
 }
 
-function pollHandlers(
-  metrics: Metrics,
-  tallies: Tallies,
-  of: (accountId: string) => AccountRecord,
-): Handlers {
-  return {
-    ticked({ lagMs, inFlight }) {
-      metrics.scheduleLag.observe(Math.max(0, lagMs) / MS);
-      if (inFlight > 0) metrics.overlapping.inc(inFlight);
-    },
-    read({ source, outcome, setAside }) {
-      tallies.reads.add(source, outcome);
-      if (setAside > 0) metrics.setAside.inc({ source }, setAside);
-    },
-    evaluated({ accountId, evaluation, durationMs }) {
-      tallies.polls.add('ok', '');
-      metrics.pollDuration.observe(durationMs / MS);
-      if (evaluation.transitions.length === 0) return;
-      const account = of(accountId);
-      for (const { ruleId, from, to, reason, atMs } of evaluation.transitions) {
-        metrics.transitions.inc({ to, reason });
-        if (to !== 'firing') account.breaches.delete(ruleId);
-        else if (from !== 'firing') noteBreach(account.breaches, ruleId, atMs);
-      }
-    },
-    pollFailed: ({ why }) => tallies.polls.add(why, ''),
-    commit: ({ by, result }) => tallies.commits.add(by, result),
-    accountRefused: ({ problem: { document } }) =>
-      metrics.refusedAccounts.inc({ document: document.startsWith('lane:') ? 'lane' : document }),
-    epochStarted: ({ why }) => metrics.storeEpochs.inc({ why }),
-  };
-}
+type Handlers = { readonly [K in DaemonEvent['kind']]?: (event: EventOf<K>, recording: Recording) => void };
 
-function notifyHandlers(metrics: Metrics, channelsSeen: Set<string>): Handlers {
-  return {
-    delivered({ message: { kind }, report: { channel, delivery } }) {
-      channelsSeen.add(channel);
-      const reason = delivery.kind === 'failed' ? delivery.reason : '';
-      metrics.notifications.inc({ channel, kind, outcome: delivery.kind, reason });
-      if ('durationMs' in delivery)
-        metrics.notificationDuration.observe({ channel }, delivery.durationMs / MS);
-    },
-    deliveryRetried({ channel, reason }) {
-      channelsSeen.add(channel);
-      metrics.notificationRetries.inc({ channel, reason });
-    },
-  };
-}
+const HANDLERS: Handlers = {
+  ticked({ lagMs, inFlight }, { metrics }) {
+    metrics.scheduleLag.observe(Math.max(0, lagMs) / MS);
+    if (inFlight > 0) metrics.overlapping.inc(inFlight);
+  },
+  read({ source, outcome, setAside }, { metrics, tallies }) {
+    tallies.reads.add(source, outcome);
+    if (setAside > 0) metrics.setAside.inc({ source }, setAside);
+  },
+  evaluated({ accountId, evaluation, durationMs }, { metrics, tallies, breachesOf }) {
+    tallies.polls.add('ok', '');
+    metrics.pollDuration.observe(durationMs / MS);
+    for (const { ruleId, from, to, reason, atMs } of evaluation.transitions) {
+      metrics.transitions.inc({ to, reason });
+      if (to !== 'firing') breachesOf(accountId).delete(ruleId);
+      else if (from !== 'firing') noteBreach(breachesOf(accountId), ruleId, atMs);
+    }
+  },
+  pollFailed: ({ why }, { tallies }) => tallies.polls.add(why, ''),
+  commit: ({ by, result }, { tallies }) => tallies.commits.add(by, result),
+  accountRefused: ({ problem: { document } }, { metrics }) =>
+    metrics.refusedAccounts.inc({ document: document.startsWith('lane:') ? 'lane' : document }),
+  epochStarted: ({ why }, { metrics }) => metrics.storeEpochs.inc({ why }),
+
+  laneRun({ end, durationMs }, { metrics }) {
+    metrics.laneRuns.inc({ end });
+    metrics.laneRunDuration.observe(durationMs / MS);
+  },
+  step({ step, outcome, error = '' }, { metrics, bounded }) {
+    if (step === 'readPositions') return;
+    metrics.actions.inc({ kind: step, outcome, reason: error === '' ? '' : bounded(error) });
+  },
+  audited({ event }, { metrics, bounded, breachesOf }) {
+    const { kind, reason, alarm, accountId, ruleId, atMs, openedMs } = event;
+    metrics.audited.inc({ kind, reason: bounded(reason) });
+    if (alarm) metrics.alarms.inc({ kind });
+    if (kind === 'intentEnded' && openedMs !== undefined) {
+      const [how = '', ...why] = reason.split(':');
+      metrics.intentsEnded.inc({ how, why: bounded(why.join(':')) });
+      if (how === 'reached') metrics.timeToTarget.observe(Math.max(0, atMs - openedMs) / MS);
+    }
+    if (kind !== 'accepted' || ruleId === undefined) return;
+    const breaches = breachesOf(accountId);
+    const sinceMs = breaches.get(ruleId);
+    if (sinceMs === undefined) return;
+    breaches.delete(ruleId);
+    metrics.breachToOrder.observe(Math.max(0, atMs - sinceMs) / MS);
+  },
+
+  call({ call }, { metrics, tallies, bounded }) {
+    const { endpoint, outcome, error = '' } = call;
+    if (error === '') tallies.requests.add(endpoint, outcome);
+    else metrics.requests.inc({ endpoint, outcome, error: bounded(error) });
+    metrics.requestDuration.observe({ endpoint }, call.durationMs / MS);
+    tallies.attempts.add(endpoint, '', call.attempts);
+    if (call.noncesRefused > 0) metrics.noncesRefused.inc({ endpoint }, call.noncesRefused);
+    if (call.limitsHit > 0) metrics.limitsHit.inc({ endpoint }, call.limitsHit);
+    if (call.budgetWaitMs > 0) metrics.budgetWait.inc({ endpoint }, call.budgetWaitMs / MS);
+  },
+  exchangePath: ({ host, error }, { metrics, bounded }) =>
+    metrics.pathFailures.inc({ host, error: bounded(error) }),
+  contractDrift: ({ endpoint }, { metrics }) => metrics.drift.inc({ endpoint }),
+  exchangeStore: ({ store, available }, { metrics }) => metrics.stores.set({ store }, available ? 1 : 0),
+
+  notice: ({ notice: { kind, severity } }, { metrics }) => metrics.notices.inc({ kind, severity }),
+  delivered({ message: { kind }, report: { channel, delivery } }, { metrics, channelsSeen }) {
+    channelsSeen.add(channel);
+    const reason = delivery.kind === 'failed' ? delivery.reason : '';
+    metrics.notifications.inc({ channel, kind, outcome: delivery.kind, reason });
+    if ('durationMs' in delivery) metrics.notificationDuration.observe({ channel }, delivery.durationMs / MS);
+  },
+  deliveryRetried({ channel, reason }, { metrics, channelsSeen }) {
+    channelsSeen.add(channel);
+    metrics.notificationRetries.inc({ channel, reason });
+  },
+
+  workerError: ({ queue }, { metrics }) => metrics.jobProblems.inc({ queue, problem: 'workerError' }),
+  jobFailed: ({ queue }, { metrics }) => metrics.jobProblems.inc({ queue, problem: 'failed' }),
+  jobStalled: ({ queue }, { metrics }) => metrics.jobProblems.inc({ queue, problem: 'stalled' }),
+  jobRefused: ({ queue }, { metrics }) => metrics.jobProblems.inc({ queue, problem: 'refused' }),
+  queueResumed: ({ queue }, { metrics }) => metrics.jobProblems.inc({ queue, problem: 'paused' }),
+  schedulesAsserted: ({ why, buckets }, { metrics }) => metrics.schedules.inc({ why }, buckets.length),
+  redis: ({ available }, { metrics }) => metrics.redis.set(available ? 1 : 0),
+  started: ({ accounts }, { metrics }) => metrics.accounts.set(accounts),
+  configReloaded({ accounts, changed }, { metrics }) {
+    metrics.accounts.set(accounts);
+    metrics.reloads.inc({ result: changed ? 'changed' : 'unchanged' });
+  },
+  configRefused: (_event, { metrics }) => metrics.reloads.inc({ result: 'refused' }),
+  logLost: ({ why }, { metrics }) => metrics.logLost.inc({ why }),
+  stressed: ({ outcome }, { metrics }) => metrics.stressRuns.inc({ outcome }),
+};
 
 function noteBreach(breaches: Map<string, number>, ruleId: string, atMs: number): void {
   const [oldest] = breaches.keys();
   if (breaches.size >= MOST_BREACHES && oldest !== undefined) breaches.delete(oldest);
   breaches.set(ruleId, atMs);
-}
-
-function actHandlers(
-  metrics: Metrics,
-  of: (accountId: string) => AccountRecord,
-  reasons: BoundedValues,
-): Handlers {
-  return {
-    laneRun({ end, durationMs }) {
-      metrics.laneRuns.inc({ end });
-      metrics.laneRunDuration.observe(durationMs / MS);
-    },
-    step({ step, outcome, error = '' }) {
-      if (step === 'readPositions') return;
-      metrics.actions.inc({ kind: step, outcome, reason: error === '' ? '' : reasons.of(error) });
-    },
-    audited({ event: { kind, reason, alarm, accountId, ruleId, atMs, openedMs } }) {
-      metrics.audited.inc({ kind, reason: reasons.of(reason) });
-      if (alarm) metrics.alarms.inc({ kind });
-      if (kind === 'intentEnded' && openedMs !== undefined) {
-        const [how = '', ...why] = reason.split(':');
-        metrics.intentsEnded.inc({ how, why: reasons.of(why.join(':')) });
-        if (how === 'reached') metrics.timeToTarget.observe(Math.max(0, atMs - openedMs) / MS);
-      }
-      if (kind !== 'accepted' || ruleId === undefined) return;
-      const { breaches } = of(accountId);
-      const sinceMs = breaches.get(ruleId);
-      if (sinceMs === undefined) return;
-      breaches.delete(ruleId);
-      metrics.breachToOrder.observe(Math.max(0, atMs - sinceMs) / MS);
-    },
-  };
 }
 
 function setQueues({ queueJobs, queueAge }: Metrics, queues: SharedFigures['queues']): void {

@@ -1,15 +1,11 @@
 import { concealer } from '../core/redaction/conceal.ts';
 
-/**
- * Keeps secrets out of everything that is written, in one place: by their values, where they are known, and by
- * what key material looks like and where it stands, where they are not.
- */
-
+/** Keeps secrets out of everything that is written: known ones by value, others by their look and place. */
 export interface Redactor {
-  /** From now on these values are hidden, also in parts of texts; those of before stay hidden. */
+  /** Hides these values too, also within texts. */
   add(secrets: Iterable<string>): void;
   text(text: string): string;
-  /** Only the values given; the text stays as long as it is and, if it was, valid JSON. */
+  /** Hides known values only. The text is not shortened, and JSON stays valid. */
   line(text: string): string;
   /** A copy as plain JSON data without secrets; errors with their causes, cycles and depth bounded. Never throws. */
   value(value: unknown): unknown;
@@ -40,7 +36,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-export function createRedactor(secrets: Iterable<string> = []): Redactor {
+export function createRedactor(): Redactor {
   const known = new Set<string>();
   let conceal = concealer(known, HIDDEN);
   const text = (given: string): string => {
@@ -51,7 +47,7 @@ export function createRedactor(secrets: Iterable<string> = []): Redactor {
     for (const [pattern, instead] of PATTERNS) shown = shown.replace(pattern, instead);
     return shown;
   };
-  const redactor: Redactor = {
+  return {
     add(more) {
       for (const secret of more) {
         if (secret.length >= SHORTEST) for (const form of formsOf(secret)) known.add(form);
@@ -68,11 +64,9 @@ export function createRedactor(secrets: Iterable<string> = []): Redactor {
       }
     },
   };
-  redactor.add(secrets);
-  return redactor;
 }
 
-/** As it may turn up: as it is, in an address, in JSON, in base64 (an Authorization header), and its parts if an address. */
+/** The forms in which it may turn up: plain, in an address, in JSON, in base64, and the parts of an address. */
 function formsOf(secret: string): readonly string[] {
   const forms = [
     secret,

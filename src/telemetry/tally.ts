@@ -9,8 +9,8 @@ interface Counter {
 }
 
 /**
- * A counter of what happens thousands of times a second. The library makes a key of the labels at every call; here
- * they are told apart by two values, counted as plain numbers, and added to the library's when somebody looks.
+ * A counter of what happens thousands of times a second. The library makes a key of the labels at every call. Here two
+ * values tell counts apart, as plain numbers, and a scrape adds them to the library's.
  */
 export class Tally<A extends string, B extends string> {
   readonly #counter: Counter;

@@ -16,7 +16,7 @@ export function createTelemetry(options: {
   readonly clock: Clock;
 }): DaemonTelemetry {
   const { logger, version, clock } = options;
-  const metrics = createRecorder(createMetrics({ version }), clock);
+  const metrics = createRecorder(createMetrics(version), clock);
   const log = createEventLog(logger, clock);
   const failed = (error: unknown): void =>
     logger.log('error', 'telemetryFailed', 'an event could not be recorded', { error });

@@ -4,15 +4,14 @@ import type { FastifyRequest } from 'fastify';
 import { ApiError } from './api/errors.ts';
 
 /**
- * Who may have a route. `open`: everybody who reaches the server under one of its names, as it tells nothing of
- * the accounts (the page's files, health). `read`: with the read token, where there is one. `control`: with the
- * control token only, from a page of this server or from no page at all.
+ * Who may use a route. `open`: everybody, as it shows nothing of the accounts (the page's files, health). `read`: with
+ * the read token, where one is set. `control`: with the control token, from a page of this server or from no page.
  */
 export type Access = 'open' | 'read' | 'control';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Of every route; a route without one is a mistake that keeps the server from starting. */
+    /** A route without one keeps the server from starting. */
     access?: Access;
   }
 }
@@ -51,7 +50,7 @@ export function admit(
   return mayControl(request, tokens) ? undefined : new ApiError(401, 'controlTokenNeeded', MESSAGES.control);
 }
 
-/** Whoever may control may read. */
+/** The control token also permits reading. */
 export function mayRead(request: FastifyRequest, tokens: WebTokens): boolean {
   return tokens.read === undefined || isGiven(request, tokens.read) || mayControl(request, tokens);
 }
@@ -60,10 +59,7 @@ export function mayControl(request: FastifyRequest, { control }: WebTokens): boo
   return control !== undefined && isGiven(request, control);
 }
 
-/**
- * Browsers say where a request comes from. Other sites are refused, and so is what is merely of the same site:
- * another program on another port of this machine.
- */
+/** Browsers say where a request comes from. `same-site` is refused too: another program on another port. */
 function isFromHere({ headers }: FastifyRequest, ownOrigin: string | undefined): boolean {
   const site = headers['sec-fetch-site'];
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;
@@ -89,7 +85,7 @@ function givenToken(authorization: string, takesBasic: boolean): string | undefi
   return text.slice(text.indexOf(':') + 1);
 }
 
-/** Of equal length, whatever was given. */
+/** The same length for every text. */
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
@@ -99,8 +95,8 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * A page on the web can make a browser ask us under a name of its own that leads to our address; what it then
- * says in `Host` is not ours. Bound to all addresses, only numbers and the names given are ours.
+ * Guards against DNS rebinding: a page on the web can point a name of its own at our address, and `Host` then shows
+ * that name. When bound to all addresses, IP addresses and the configured names are accepted.
  */
 export function allowedNames(
   host: string,

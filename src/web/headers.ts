@@ -1,4 +1,4 @@
-/** Headers of every answer, whatever it is. */
+/** Headers of every answer. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
@@ -12,15 +12,12 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
     "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 };
 
-/** Of the page: its own scripts and styles, its own server, nothing else. */
+/** The page: its own scripts and styles, its own server, nothing else. */
 export const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/**
- * Of the queues' page, which sets styles in place and has a `base`; the web font that it asks for stays away, as
- * no other host is allowed.
- */
+/** The queues' page sets styles in place and has a `base`. Its web font stays away: no other host is allowed. */
 export const BOARD_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; " +
   "img-src 'self' data:; font-src 'self'; base-uri 'self'; form-action 'none'; frame-ancestors 'none'";

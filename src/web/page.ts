@@ -20,7 +20,7 @@ const PLOT_FILES: Readonly<Record<string, readonly [file: string, type: string]>
   '/assets/uplot.css': ['uPlot.min.css', 'text/css; charset=utf-8'],
 };
 
-/** Not what the sources have besides: types. */
+/** The folder has type declarations too, which are not served. */
 const SERVED = /^\/?[\w-]+\.(js|css|svg|png|html)$/;
 
 /** A browser may keep them, but asks each time whether they changed. */

@@ -6,18 +6,18 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 export interface Parts {
   /** Each is made when it is asked for, and holds until the next one is. */
   readonly parts: Iterable<Uint8Array>;
-  /** Of making them; what has been sent until then ends in the middle. */
+  /** Making a part failed: the answer ends in the middle. */
   readonly onError: (error: unknown) => void;
 }
 
-/** Whoever takes longer does not want it any more, and what it is made from is not kept for him. */
+/** A reader that takes longer is cut off: what the parts are made from is not kept for it. */
 const TAKEN_MS = 30_000;
 /** Text in which names repeat shrinks to a twentieth at the quickest level too. */
 const GZIP_LEVEL = 1;
 
 /**
- * Answers with a text in parts, compressed for whoever asks for that. A part is made when the one before is gone,
- * and others have had the event loop since; when the connection is closed no more are made.
+ * Answers with a text in parts, compressed where the request accepts gzip. A part is made when the one before is gone
+ * and others have had the event loop; none are made after the connection has closed.
  */
 export function sendParts(request: FastifyRequest, reply: FastifyReply, { parts, onError }: Parts): void {
   void reply.header('vary', 'accept-encoding');

@@ -28,7 +28,7 @@ export interface WebOptions {
   readonly host: string;
   /** 0: a free one. */
   readonly port: number;
-  /** Names besides those of the address itself under which it may be asked for. */
+  /** Further names that `Host` may have. */
   readonly names?: readonly string[];
   /** Where people reach it, when something stands in front of it that rewrites `Host`. */
   readonly publicUrl?: string;
@@ -51,7 +51,7 @@ export interface WebServer {
   /** `http://127.0.0.1:9642`. */
   readonly url: string;
   readonly port: number;
-  /** Everything that is served, for whoever checks that nothing is forgotten. */
+  /** Everything that is served. */
   readonly routes: readonly ServedRoute[];
   /** Lets requests in progress end, within a bound, and closes every connection. */
   close(): Promise<void>;
@@ -74,7 +74,7 @@ export class WebServerError extends Error {
   }
 }
 
-/** Of a connection on which nothing moves: one that does not read what it asked for, or waits for its answer. */
+/** For a connection on which nothing moves: its reader does not read, or waits for an answer. */
 export const CONNECTION_TIMEOUT_MS = 15_000;
 
 const LIMITS = {
@@ -92,7 +92,6 @@ const HTTP_LIMITS = {
   connectionsCheckingInterval: 1000,
 } as const;
 const MAX_CONNECTIONS = 1000;
-/** A probe that hangs must not hang whoever asks. */
 const READINESS_TIMEOUT_MS = 3000;
 const METRICS_TIMEOUT_MS = 8000;
 const CLOSE_TIMEOUT_MS = 2000;
@@ -154,7 +153,7 @@ function createApp(options: WebOptions): FastifyInstance {
     reply.headers(SECURITY_HEADERS);
     if (!isPlain(request)) throw new ApiError(400, 'badRequest', 'a bad request');
     if (!names.has(request.headers.host)) throw new ApiError(403, 'hostRefused', HOST_REFUSED);
-    // What is not there is told to those who may read only.
+    // Only those who may read learn which routes exist.
     const { access = 'read' } = request.routeOptions.config;
     const refused = admit(request, access, tokens, publicOrigin?.origin);
     if (refused === undefined) return;

@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
@@ -5,8 +6,9 @@ import type { DecimalString } from '../core/quantities/decimal.ts';
 import type { SubjectKey } from '../core/rules/subject.ts';
 import type { AccountView } from '../core/view/account-view.ts';
 import type { StoredStress } from '../core/view/stress-result.ts';
+import type { Immutable, queueLine, readiness, topUpOffer } from './api/schemas.ts';
 
-/** What the server shows and does, as it is handed to it. */
+/** What the server shows and does. */
 export interface WebSources {
   readonly nowMs: () => number;
   readonly views: ViewSource;
@@ -48,21 +50,10 @@ export interface ProcessSource {
   readonly queues: () => Promise<readonly QueueLine[]>;
 }
 
-export interface Readiness {
-  readonly ready: boolean;
-  /** What was looked at: `redis`, `firstEvaluation`, `dataFresh`. */
-  readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly why: string }[];
-}
+/** Its checks: `redis`, `firstEvaluation`, `dataFresh`. */
+export type Readiness = Immutable<z.output<typeof readiness>>;
 
-export interface QueueLine {
-  readonly queue: string;
-  readonly waiting: number;
-  readonly active: number;
-  readonly delayed: number;
-  readonly failed: number;
-  /** When the oldest waiting job came, Unix milliseconds; null: none waits. */
-  readonly oldestMs: number | null;
-}
+export type QueueLine = Immutable<z.output<typeof queueLine>>;
 
 export interface StressStatus {
   /** Whether the config has a schedule. */
@@ -78,12 +69,7 @@ export interface DepositDesk {
   link(order: TopUpOrder): Promise<TopUpOutcome>;
 }
 
-export interface TopUpOffer {
-  /** The first one is the default. */
-  readonly tickers: readonly string[];
-  readonly minAmount: DecimalString | null;
-  readonly maxAmount: DecimalString | null;
-}
+export type TopUpOffer = Immutable<z.output<typeof topUpOffer>>;
 
 export interface TopUpOrder {
   readonly accountId: string;

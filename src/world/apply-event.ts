@@ -71,7 +71,7 @@ function applyByOwner(
       return;
     }
     const { side, amount, price, positionSide, reduceOnly } = event;
-    model.placeCollateralLimit(account, {
+    model.placeCollateralOrder(account, {
       market: event.market,
       side,
       amount: decimal(amount),

@@ -50,6 +50,15 @@ describe('a real process', () => {
     clearInterval(pressing);
   });
 
+  it('opens no debugger on SIGUSR1, and goes on', async () => {
+    const { child, ended } = start(FIXTURE, ['wait']);
+    await once(child.stdout, 'data');
+    child.kill('SIGUSR1');
+    await expect(fetch('http://127.0.0.1:9229/json/version')).rejects.toThrow('fetch failed');
+    child.kill('SIGTERM');
+    expect(await ended).toEqual({ exit: EXIT.terminated, stderr: '' });
+  });
+
   it('ends quietly with 0 when nobody reads its output any more', async () => {
     const { child, ended } = start(FIXTURE, ['chatter']);
     await once(child.stdout, 'data');

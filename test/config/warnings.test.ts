@@ -220,6 +220,18 @@ describe('accounts and the exchange', () => {
     expect(urls('https://a.example', 'https://a.example/')).toEqual(['unused']);
   });
 
+  test('certificates that nobody checks: refused where it acts', () => {
+    const env = { API_KEY: 'key-1', API_SECRET: 'secret-1', NODE_TLS_REJECT_UNAUTHORIZED: '0' };
+    const found = (text: string, given = { env }) =>
+      problemsOf(text, given).map(({ severity, code, place }) => [severity, code, place.line]);
+    const observing = rule({});
+    expect(found(observing)).toEqual([['warning', 'unencrypted', 1]]);
+    expect(found(`mode: enforce\n${observing}`)).toContainEqual(['error', 'unencrypted', 2]);
+    const near = observing.replace('https://api.exchange.example', 'http://127.0.0.1:8080');
+    expect(found(near)).toEqual([]);
+    expect(found(observing, { env: { ...env, NODE_TLS_REJECT_UNAUTHORIZED: '1' } })).toEqual([]);
+  });
+
   test('an egress group that nobody uses', () => {
     expect(codes(`egress: { default: {}, eu: {} }\n${rule({})}`)).toEqual(['unused']);
   });

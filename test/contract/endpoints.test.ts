@@ -50,7 +50,7 @@ describe('every endpoint, over real HTTP', () => {
     const exchange = await openExchange();
     const { client } = connect(exchange, 'long');
     exchange.exchange.change((model) =>
-      model.placeCollateralLimit('long', { market: 'ETH_PERP', side: 'buy', amount: d('1') }),
+      model.placeCollateralOrder('long', { market: 'ETH_PERP', side: 'buy', amount: d('1') }),
     );
     const markets = async (market?: string) => {
       const outcome = await client.openPositions(market === undefined ? {} : { market });
@@ -195,10 +195,10 @@ describe('every endpoint, over real HTTP', () => {
     const resting = { side: 'buy', amount: d('0.01'), price: d('50000') } as const;
     exchange.exchange.change((model) => {
       model.placeSpotOrder('long', { market: 'BTC_USDT', ...resting, clientOrderId: 'spot' });
-      model.placeCollateralLimit('long', { market: 'BTC_USDT', ...resting, clientOrderId: 'margin' });
-      model.placeCollateralLimit('long', { market: 'BTC_PERP', ...resting, clientOrderId: 'futures' });
+      model.placeCollateralOrder('long', { market: 'BTC_USDT', ...resting, clientOrderId: 'margin' });
+      model.placeCollateralOrder('long', { market: 'BTC_PERP', ...resting, clientOrderId: 'futures' });
       const eth = { market: 'ETH_PERP', side: 'buy', amount: d('0.1'), price: d('2000') } as const;
-      model.placeCollateralLimit('long', { ...eth, clientOrderId: 'eth' });
+      model.placeCollateralOrder('long', { ...eth, clientOrderId: 'eth' });
     });
     const open = () => exchange.model.openOrders('long').map((order) => order.clientOrderId);
     expect(open()).toEqual(['spot', 'margin', 'futures', 'eth']);

@@ -301,7 +301,7 @@ describe('a read hit by', () => {
     const { client } = connect(exchange, 'long');
     exchange.advance(2_000);
     exchange.exchange.change((model) =>
-      model.placeCollateralLimit('long', {
+      model.placeCollateralOrder('long', {
         market: 'BTC_PERP',
         side: 'sell',
         amount: d('0.2'),

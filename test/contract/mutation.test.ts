@@ -56,7 +56,7 @@ beforeAll(async () => {
       model.placeSpotOrder('long', { market: 'BTC_USDT', side, amount: d('0.01') });
     model.placeSpotOrder('long', { market: 'ETH_USDT', side: 'buy', amount: d('0.5') });
     const eth = { market: 'ETH_PERP', side: 'buy', amount: d('1'), price: d('3010') } as const;
-    model.placeCollateralLimit('long', { ...eth, stopLoss: d('2500'), takeProfit: d('3500') });
+    model.placeCollateralOrder('long', { ...eth, stopLoss: d('2500'), takeProfit: d('3500') });
   });
   const { apiSecret } = exchange.accounts[0] ?? { apiSecret: '' };
   const proxy = await startTampering(exchange.baseUrl, apiSecret);

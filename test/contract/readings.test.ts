@@ -239,7 +239,7 @@ describe('cancel-all', () => {
     const { client } = connect(exchange, 'long');
     await client.reduceOnlyStop({ ...STOP, clientOrderId: 'waiting' });
     exchange.exchange.change((model) =>
-      model.placeCollateralLimit('long', {
+      model.placeCollateralOrder('long', {
         market: 'BTC_PERP',
         side: 'sell',
         amount: d('0.1'),
@@ -297,7 +297,7 @@ describe('a stop', () => {
     const { client } = connect(exchange, 'long');
     await client.reduceOnlyStop(STOP);
     exchange.exchange.change((model) =>
-      model.placeCollateralLimit('long', {
+      model.placeCollateralOrder('long', {
         market: 'BTC_PERP',
         side: 'sell',
         amount: d('0.5'),
@@ -318,8 +318,8 @@ describe('a position rebuilt in a market', () => {
     const { client } = connect(exchange, 'long');
     const [before] = recordsOf(await client.openPositions());
     const order = { market: 'BTC_PERP', amount: d('0.5') } as const;
-    exchange.exchange.change((model) => model.placeCollateralLimit('long', { ...order, side: 'sell' }));
-    exchange.exchange.change((model) => model.placeCollateralLimit('long', { ...order, side: 'buy' }));
+    exchange.exchange.change((model) => model.placeCollateralOrder('long', { ...order, side: 'sell' }));
+    exchange.exchange.change((model) => model.placeCollateralOrder('long', { ...order, side: 'buy' }));
     const [after] = recordsOf(await client.openPositions());
     expect(after?.positionId === before?.positionId).toBe(same);
   });

@@ -105,7 +105,7 @@ test('cancelAll of the market takes the owner’s orders there, and puts our sto
     'a stop',
     () => troubles(world.events),
   );
-  expect(simulator.model.placeCollateralLimit('long', owner).ok).toBe(true);
+  expect(simulator.model.placeCollateralOrder('long', owner).ok).toBe(true);
   move(simulator, -0.03);
   const open = () =>
     simulator.model.openOrders('long').map(({ clientOrderId, type }) => [clientOrderId.slice(0, 2), type]);

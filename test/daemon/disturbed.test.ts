@@ -129,7 +129,7 @@ test('a position rebuilt under the same positionId is reduced by orders of its o
   const id = simulator.model.openPositions('long')[0]?.positionId;
   // The owner closes it and opens another one of the same size.
   const at = (side: 'buy' | 'sell') =>
-    simulator.model.placeCollateralLimit('long', { market: 'BTC_PERP', side, amount: d('0.5') });
+    simulator.model.placeCollateralOrder('long', { market: 'BTC_PERP', side, amount: d('0.5') });
   expect(at('sell').ok).toBe(true);
   expect(sizeOf(simulator, 'long')).toBe(0);
   await polls(world, 'long', 6);
@@ -155,7 +155,7 @@ test('the owner takes away part midway: the target stands, and no more is sold t
     'an order',
     () => troubles(world.events),
   );
-  const sold = simulator.model.placeCollateralLimit('long', {
+  const sold = simulator.model.placeCollateralOrder('long', {
     market: 'BTC_PERP',
     side: 'sell',
     amount: d('0.15'),
@@ -176,7 +176,7 @@ test('the owner adds midway: the reduction of the position as it was goes no fur
     'an order',
     () => troubles(world.events),
   );
-  const bought = simulator.model.placeCollateralLimit('long', {
+  const bought = simulator.model.placeCollateralOrder('long', {
     market: 'BTC_PERP',
     side: 'buy',
     amount: d('0.1'),

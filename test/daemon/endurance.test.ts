@@ -102,7 +102,11 @@ test('a queue that somebody paused is resumed, at the start and later, and it is
   const first = await world.start();
   await polls(world, 'long', 2);
   await first.queues.poll.pause();
-  await eventually(() => resumed('poll') === 1, 'a queue that is resumed', () => troubles(world.events));
+  await eventually(
+    () => resumed('poll') === 1,
+    'a queue that is resumed',
+    () => troubles(world.events),
+  );
   await polls(world, 'long', 3);
   await first.queues.poll.pause();
   await first.stop('test', 5_000);

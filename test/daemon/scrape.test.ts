@@ -143,7 +143,7 @@ test('a scrape in the middle of it all has every metric, promtool finds no fault
 
   const [position] = simulator.model.openPositions('long');
   const amount = position!.amount.abs();
-  expect(simulator.model.placeCollateralLimit('long', { market: 'BTC_PERP', side: 'sell', amount }).ok).toBe(
+  expect(simulator.model.placeCollateralOrder('long', { market: 'BTC_PERP', side: 'sell', amount }).ok).toBe(
     true,
   );
   const frozen = ['rule="near"', 'rule="slow"'].map((rule) => {

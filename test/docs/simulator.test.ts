@@ -80,7 +80,7 @@ describe('docs/simulator.md', () => {
   });
 
   it('lists the endpoints that a fault can aim at', () => {
-    expect(section('endpoints')).toBe(simulator.exchange.endpointNames().map(code).join(', '));
+    expect(section('endpoints')).toBe(simulator.exchange.endpointNames.map(code).join(', '));
   });
 
   it('lists every reading with its values', () => {

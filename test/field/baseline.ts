@@ -1,6 +1,6 @@
 import { toNumber } from '../../src/core/quantities/decimal.ts';
 import type { ExchangeModel } from '../../src/simulator/model/exchange-model.ts';
-import type { PositionSheet } from '../../src/simulator/model/types.ts';
+import type { PositionSheet } from '../../src/simulator/model/views.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
 import type { FieldCase } from './field-case.ts';

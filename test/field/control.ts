@@ -58,13 +58,13 @@ function placeOwnersOrders({ exchange }: World, { losing }: FieldCase): void {
       const half = decimal((Number(amount) * 0.4).toFixed(placesOf(amount)));
       const order = { market, side, positionSide, amount: half, reduceOnly: true };
       const stop = away * OWNERS_STOP * DISTANCE;
-      model.placeCollateralStopLimit(ACCOUNT, {
+      model.placeCollateralOrder(ACCOUNT, {
         ...order,
         clientOrderId: `owner-stop-${market}`,
         activationPrice: at(stop),
         price: at(stop * (1 + OWNERS_SLIPPAGE)),
       });
-      model.placeCollateralLimit(ACCOUNT, {
+      model.placeCollateralOrder(ACCOUNT, {
         ...order,
         clientOrderId: `owner-profit-${market}`,
         price: at(-away * OWNERS_PROFIT),

@@ -35,12 +35,12 @@ export const RECEIVERS: Boundary = {
   async open() {
     let reply: HttpReply = { status: 200, body: '', retryAfterMs: undefined };
     const http: HttpSender = { post: async () => ({ kind: 'reply', reply }), close: async () => undefined };
-    const common = { name: 'ops', links: [], http, nowMs: () => 1_700_000_000_000 };
+    const parts = { name: 'ops', links: [], http, nowMs: () => 1_700_000_000_000 };
     const channels = [
-      createSlack({ ...common, url: 'https://hooks.example/services/T0/B0/SECRETSECRET' }),
-      createTelegram({ ...common, apiUrl: 'https://api.example', token: '1:AAE', chat: '-1001' }),
-      createAlertmanager({ ...common, urls: ['https://am.example'], ...EXPIRY }),
-      createWebhook({ ...common, url: 'https://hook.example' }),
+      createSlack({ url: 'https://hooks.example/services/T0/B0/SECRETSECRET' }, parts),
+      createTelegram({ apiUrl: 'https://api.example', token: '1:AAE', chat: '-1001' }, parts),
+      createAlertmanager({ urls: ['https://am.example'], expireAfterMs: 90_000 }, parts),
+      createWebhook({ url: 'https://hook.example' }, parts),
     ];
     const outgoing: Outgoing = { message: message(), receipts: {}, insteadOf: [], beginningUntold: false };
     return {
@@ -75,5 +75,4 @@ export const RECEIVERS: Boundary = {
 };
 
 /** A receiver may ask for patience, not for silence. */
-const LONGEST_PAUSE_MS = 3_600_000;
-const EXPIRY = { expireAfterMs: 90_000 };
+const LONGEST_PAUSE_MS = 300_000;

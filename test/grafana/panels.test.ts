@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { PositionSheet } from '../../src/simulator/model/types.ts';
+import type { PositionSheet } from '../../src/simulator/model/views.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { troubles } from '../daemon/world.ts';
 import { DASHBOARDS, panelsOf, queryOf } from './dashboards.ts';

@@ -89,7 +89,15 @@ describe.skipIf(!hasBrowser())('every view', { timeout: 90_000 }, () => {
         accounts: 2,
         firing: { critical: 2, warning: 0, info: 0 },
         pauses: [
-          { id: 'p', accountId: 'desk', author: 'ann', reason: 'because', atMs, expiresAtMs: atMs + 60_000 },
+          {
+            kind: 'pause',
+            id: 'p',
+            accountId: 'desk',
+            author: 'ann',
+            reason: 'because',
+            atMs,
+            expiresAtMs: atMs + 60_000,
+          },
         ],
       }),
       accounts: [

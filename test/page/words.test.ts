@@ -375,7 +375,15 @@ describe('the sentence', () => {
   });
 
   it('says that actions are paused before it says anything else about them', () => {
-    const pause = { id: 'p', accountId: null, author: 'a', reason: 'r', atMs: 0, expiresAtMs: null };
+    const pause = {
+      kind: 'pause',
+      id: 'p',
+      accountId: null,
+      author: 'a',
+      reason: 'r',
+      atMs: 0,
+      expiresAtMs: null,
+    } as const;
     const { sentence } = verdictOf(overview({ accounts: 2, firing, pauses: [pause] }), accounts);
     expect(sentence).toBe('1 position near liquidation; actions are paused, nothing is done.');
   });

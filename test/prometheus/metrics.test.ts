@@ -66,7 +66,7 @@ describe.each([
   ['cases of the alerts', cases],
 ])('the %s', (_, uses) => {
   test('name only metrics of the daemon, by labels that they have', async () => {
-    const processes = await createMetrics({ version: '0' }).registry.getMetricsAsJSON();
+    const processes = await createMetrics('0').registry.getMetricsAsJSON();
     const known = new Set([...LABELS.keys(), ...processes.map(({ name }) => name)]);
     expect(uses.length).toBeGreaterThan(30);
     for (const { where, expr } of uses) {

@@ -1,6 +1,5 @@
-import type { SimulationClock } from '../../src/simulator/simulation-clock.ts';
-
-export interface SteppedClock extends SimulationClock {
+export interface SteppedClock {
+  nowMs(): number;
   advance(ms: number): void;
 }
 

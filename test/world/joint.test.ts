@@ -174,7 +174,7 @@ const OWNER_MS = 20_000;
 /** The owner has a stop for the long and takes profit on the short. */
 function placeOwnersOrders(world: World): void {
   world.exchange.change((model) => {
-    const stop = model.placeCollateralStopLimit('desk-1', {
+    const stop = model.placeCollateralOrder('desk-1', {
       market: 'C0_PERP',
       side: 'sell',
       amount: decimal('15'),
@@ -183,7 +183,7 @@ function placeOwnersOrders(world: World): void {
       positionSide: 'LONG',
       reduceOnly: true,
     });
-    const profit = model.placeCollateralLimit('desk-1', {
+    const profit = model.placeCollateralOrder('desk-1', {
       market: 'C0_PERP',
       side: 'buy',
       amount: decimal('5'),

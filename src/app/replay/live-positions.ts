@@ -7,7 +7,7 @@ import { accountFromReply } from '../../replay/positions/call-output.ts';
 import type { StartingBook } from '../../replay/positions/starting-account.ts';
 import { createMemoryRateLimitStore } from '../../state/limits/limiter-memory.ts';
 import { createMemoryNonceStore } from '../../state/nonce/nonce-memory.ts';
-import { readVersion } from '../read-version.ts';
+import { clientAccess } from '../configured-accounts.ts';
 
 /** What accounts hold now. */
 export interface LivePositions {
@@ -44,22 +44,15 @@ interface Reading {
 }
 
 async function readAccount(
-  { exchange, egress }: CompiledConfig,
+  config: CompiledConfig,
   account: CompiledAccount,
   reading: Reading,
 ): Promise<LivePositions> {
-  const proxy = egress[account.egress]?.proxy ?? exchange.proxy;
   const limits = createMemoryRateLimitStore(systemClock);
   const client = createExchangeClient({
-    baseUrls: exchange.baseUrls,
-    credentials: { apiKey: account.apiKey.reveal(), apiSecret: account.apiSecret.reveal() },
+    ...clientAccess(account, config),
     nonce: { mode: account.settings.nonceMode, store: createMemoryNonceStore(systemClock), ...NONCES },
     limiter: { store: limits, fallback: limits },
-    version: readVersion(),
-    dialect: exchange.dialect,
-    timeouts: { attemptMs: exchange.attemptTimeoutMs, callMs: exchange.callTimeoutMs },
-    ...(proxy === undefined ? {} : { proxy: proxy.reveal() }),
-    ...(exchange.certificateAuthorities === undefined ? {} : { ca: exchange.certificateAuthorities }),
   });
   try {
     return await readThrough(client, account, reading);

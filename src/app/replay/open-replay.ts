@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
+import { coinOf } from '../../replay/exposure.ts';
 import { readPriceFiles } from '../../replay/price-files.ts';
 import { OWN_CONFIG, type ReplayRecord } from '../../replay/record.ts';
 import { runReplay } from '../../replay/replay.ts';
@@ -99,10 +100,6 @@ function refuseUnpriced(
       .map(({ market }) => `account ${id} holds ${market}: expected --prices ${market}=FILE, found none`),
   );
   if (problems.length > 0) throw new ReplayInputError([...new Set(problems)]);
-}
-
-function coinOf(market: string): string {
-  return market.slice(0, market.lastIndexOf('_'));
 }
 
 /** Present positions over prices of another time begin with a jump, which should be known. */

@@ -48,11 +48,7 @@ export async function readBook(configFile: string, holdings: Holdings, env: Env)
   const { accounts, notes } = await accountsOf(config, holdings);
   if (accounts.length === 0)
     throw new ReplayInputError(['expected an account that holds something, found none', ...notes]);
-  const text = await textOf(configFile);
-  const acting = replayConfig(
-    text,
-    accounts.map(({ id }) => id),
-  );
+  const acting = await actingConfig(configFile, accounts);
   return { config, accounts, acting, notes: [...notes, ...acting.notes] };
 }
 
@@ -60,11 +56,13 @@ export async function readBook(configFile: string, holdings: Holdings, env: Env)
 export async function bookOf(configFile: string, held: readonly StartingBook[], env: Env): Promise<Book> {
   const config = usableConfig(configFile, env, false);
   const accounts = held.filter(({ id }) => config.accounts.some((account) => account.id === id));
-  const acting = replayConfig(
-    await textOf(configFile),
-    accounts.map(({ id }) => id),
-  );
+  const acting = await actingConfig(configFile, accounts);
   return { config, accounts, acting, notes: acting.notes };
+}
+
+async function actingConfig(file: string, accounts: readonly StartingBook[]): Promise<ReplayConfig> {
+  const ids = accounts.map(({ id }) => id);
+  return replayConfig(await textOf(file), ids);
 }
 
 /** @throws ReplayInputError */
@@ -140,10 +138,7 @@ export async function readRival(
     const ids = missing.map(({ id }) => id).join(', ');
     throw new ReplayInputError([`${file}: expected the accounts that hold something, found none for ${ids}`]);
   }
-  return replayConfig(
-    await textOf(file),
-    accounts.map(({ id }) => id),
-  );
+  return await actingConfig(file, accounts);
 }
 
 export async function textOf(file: string): Promise<string> {

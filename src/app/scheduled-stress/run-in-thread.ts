@@ -33,7 +33,7 @@ const PROGRAM = new URL(`./stress-thread${path.extname(fileURLToPath(import.meta
 /** A book that needs more fails by itself and leaves the memory of the daemon alone. */
 const LIMITS = { maxOldGenerationSizeMb: 512 };
 
-/** Plays in a thread, which is gone when this settles. @throws StressRefusedError, and whatever failed in the thread */
+/** Plays in a thread, which is gone when this settles. @throws StressRefusedError, or the thread's own error */
 export async function runInThread(
   input: StressThreadInput,
   { timeLimitMs, signal }: ThreadBounds,

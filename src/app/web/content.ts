@@ -20,7 +20,7 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
   const { state, accounts, redis, queues, clock, time, telemetry, process } = base;
   const configured = () => accounts.all();
   const ids = () => configured().map(({ id }) => id);
-  const view = remembering(clock, MAX_AGE_MS, () => readSharedView(state.store, ids(), clock));
+  const view = remembering(clock, MAX_AGE_MS, () => readSharedView(state.store, ids()));
   const stressed = remembering(clock, MAX_AGE_MS, () => stress.stored(new Set(ids())));
   const figureParts = { store: state.store, accounts: configured, queues, clock, time, stress: stressed };
   process.metrics.shared(remembering(clock, MAX_AGE_MS, () => readSharedFigures(figureParts)));

@@ -20,14 +20,14 @@ export interface DepositDeskParts {
 }
 
 /**
- * Bound on the exchange's answer. With a slow store before and after it, it ends before the server closes the
- * connection (`CONNECTION_TIMEOUT_MS`): a link that was made reaches whoever asked, and who did not get one learns it.
+ * Bound on the exchange's answer. Even with a slow store before and after it, the outcome reaches the person who asked
+ * before the server closes the connection (`CONNECTION_TIMEOUT_MS`).
  */
 const TIMEOUT_MS = 8_000;
 
 /**
- * Makes deposit links (specification 4.1) and has each in the account's audit trail: who asked for it before the
- * exchange is, and what came of it. The link itself and whoever pays in are personal, and in no record.
+ * Makes deposit links (specification 4.1). The account's audit trail has who asked, written before the exchange is
+ * asked, and the outcome. The link and the payer are personal: no record has them.
  */
 export function createDepositDesk({ store, clock, accessOf }: DepositDeskParts): DepositDesk {
   const note = (accountId: string, draft: AuditDraft) => record(store, accountId, draft);

@@ -1,12 +1,13 @@
 import type { Clock } from '../../core/ports/clock.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
 import type { WatchedAccount } from '../../pipeline/pipeline-context.ts';
+import { inTime } from '../../web/in-time.ts';
 import type { Readiness } from '../../web/server.ts';
-import { type SharedAccount, type SharedView, within } from './shared-view.ts';
+import type { SharedAccount } from './shared-view.ts';
 
 export interface ReadinessParts {
   readonly ping: () => Promise<unknown>;
-  readonly view: () => Promise<SharedView>;
+  readonly view: () => Promise<readonly SharedAccount[]>;
   /** As configured now. */
   readonly accounts: () => readonly WatchedAccount[];
   readonly clock: Clock;
@@ -35,7 +36,7 @@ const UNKNOWN: readonly Check[] = ['firstEvaluation', 'dataFresh'].map((name) =>
 
 async function askRedis({ ping }: ReadinessParts): Promise<Check> {
   try {
-    await within(ping(), REDIS_TIMEOUT_MS, 'no answer');
+    await inTime(ping(), REDIS_TIMEOUT_MS);
     return { name: 'redis', ok: true, why: 'it answers' };
   } catch {
     return { name: 'redis', ok: false, why: 'it does not answer' };
@@ -43,13 +44,13 @@ async function askRedis({ ping }: ReadinessParts): Promise<Check> {
 }
 
 async function examineAccounts(parts: ReadinessParts): Promise<readonly Check[]> {
-  let view: SharedView;
+  let view: readonly SharedAccount[];
   try {
-    view = await within(parts.view(), VIEW_TIMEOUT_MS, 'no answer');
+    view = await inTime(parts.view(), VIEW_TIMEOUT_MS);
   } catch {
     return UNKNOWN;
   }
-  const found = new Map(view.accounts.map((account) => [account.accountId, account]));
+  const found = new Map(view.map((account) => [account.accountId, account]));
   const watched = parts.accounts();
   const nowMs = parts.clock.nowMs();
   const unjudged = watched.flatMap(({ id }) => whyUnjudged(id, found.get(id)));
@@ -106,7 +107,7 @@ function whyStale(
     return [`${account.id} was last judged ${seconds(sinceMs)} s ago, ${seconds(boundMs)} s at most`];
   return EVERY_POLL.filter((source) => account.sources.includes(source)).flatMap((source) => {
     const ageMs = evaluation.ages[source];
-    // Of what was never read the age is that of the watching.
+    // The age of a source that was never read counts from the start of watching.
     if (ageMs === undefined || figures?.[source]?.kind !== 'read')
       return [`${account.id}: ${WORDS[source]} have not been read`];
     return ageMs + sinceMs > boundMs ? [`${account.id}: ${WORDS[source]} are ${old(ageMs + sinceMs)}`] : [];

@@ -10,7 +10,8 @@ import type { LaneTime } from '../../pipeline/shared-time.ts';
 import { meantAt } from '../../queues/schedules.ts';
 import { StateSeries } from '../../telemetry/metrics/state-gauges.ts';
 import type { QueueFigures, SharedFigures } from '../../telemetry/record.ts';
-import { readBuckets, within } from './shared-view.ts';
+import { inTime } from '../../web/in-time.ts';
+import { readBuckets } from './shared-view.ts';
 
 export interface FigureParts {
   readonly store: Pick<StateStore, 'readBucket'>;
@@ -23,7 +24,7 @@ export interface FigureParts {
   readonly time: Pick<LaneTime, 'nowMs'>;
 }
 
-/** Whoever scrapes has an answer within its own patience, also when Redis hangs. */
+/** Shorter than Prometheus waits for a scrape, also when Redis hangs. */
 const TIMEOUT_MS = 4_000;
 
 /** Figures of the shared state and the queues. Rejects when they cannot be had. */
@@ -32,11 +33,7 @@ export async function readSharedFigures(parts: FigureParts): Promise<SharedFigur
   const late = new AbortController();
   const read = Promise.all([readState(parts, late.signal), readQueues(queues, clock), stress()]);
   try {
-    const [state, depths, stressed] = await within(
-      read,
-      TIMEOUT_MS,
-      'the shared state did not answer in time',
-    );
+    const [state, depths, stressed] = await inTime(read, TIMEOUT_MS);
     return { state, queues: Object.fromEntries(depths), stress: stressed };
   } finally {
     late.abort();
@@ -46,10 +43,7 @@ export async function readSharedFigures(parts: FigureParts): Promise<SharedFigur
 /** Accounts that are looked at without letting others have the event loop. */
 const AT_A_STRETCH = 8;
 
-/**
- * The series of every configured account. None of the accounts is kept: a thousand of them would take ten times the
- * memory of all that is made from them.
- */
+/** The series of every configured account. No account is kept: a thousand would take ten times their series' memory. */
 async function readState(parts: FigureParts, signal: AbortSignal): Promise<StateSeries> {
   const { store, clock, time } = parts;
   const watched = parts.accounts();

@@ -7,39 +7,30 @@ import {
   type StateStore,
 } from '../../core/ports/state-store.ts';
 
-/** The configured accounts as the shared state has them: what any process tells alike. */
-export interface SharedView {
-  /** When it was read, Unix milliseconds. */
-  readonly atMs: number;
-  /** In the order of the config. */
-  readonly accounts: readonly SharedAccount[];
-}
-
+/** A configured account as the shared state has it, which any process shows alike. */
 export interface SharedAccount {
   readonly accountId: string;
   readonly load: AccountLoad;
-  /** Of its bucket; see `controlsInForce`. */
+  /** Those of its bucket; see `controlsInForce`. */
   readonly controls: Controls;
 }
 
 /** Buckets read at once: a commit that comes in between does not wait behind all of them. */
 const AT_ONCE = 4;
 
-/** Reads accounts, due or not, without claiming them. Rejects when the store is lost. */
+/** Reads accounts, due or not, in this order, without claiming them. Rejects when the store is lost. */
 export async function readSharedView(
   store: Pick<StateStore, 'readBucket'>,
   accountIds: readonly string[],
-  clock: Clock,
-): Promise<SharedView> {
-  const atMs = clock.nowMs();
+): Promise<readonly SharedAccount[]> {
   const found = new Map<string, SharedAccount>();
   for await (const accounts of readBuckets(store, accountIds)) {
     for (const account of accounts) found.set(account.accountId, account);
   }
-  return { atMs, accounts: accountIds.flatMap((id) => found.get(id) ?? []) };
+  return accountIds.flatMap((id) => found.get(id) ?? []);
 }
 
-/** The same, bucket by bucket in no particular order, for whoever needs none of them for long. */
+/** The same bucket by bucket, in no particular order: no account need be kept. */
 export async function* readBuckets(
   store: Pick<StateStore, 'readBucket'>,
   accountIds: readonly string[],
@@ -60,7 +51,7 @@ function accountIdOf(load: AccountLoad): string {
   return load.kind === 'loaded' ? load.account.accountId : load.problem.accountId;
 }
 
-/** What was found out a moment ago is not found out again; whoever asks meanwhile shares the answer. */
+/** Calls within `maxAgeMs` share one answer, also a failure. */
 export function remembering<T>(clock: Clock, maxAgeMs: number, find: () => Promise<T>): () => Promise<T> {
   let last: { readonly atMs: number; readonly found: Promise<T> } | undefined;
   return () => {
@@ -70,17 +61,4 @@ export function remembering<T>(clock: Clock, maxAgeMs: number, find: () => Promi
     last = { atMs: nowMs, found };
     return found;
   };
-}
-
-/** Rejects with `late` when the work takes longer. */
-export async function within<T>(work: Promise<T>, timeoutMs: number, late: string): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(late)), timeoutMs);
-  });
-  try {
-    return await Promise.race([work, over]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -41,7 +41,7 @@ export function createViewSource({ store, accounts, clock }: ViewSourceParts): V
     made.set(shared.accountId, next);
     return next;
   };
-  const readAll = remembering(clock, SHARED_MS, () => readSharedView(store, ids(), clock));
+  const readAll = remembering(clock, SHARED_MS, () => readSharedView(store, ids()));
   return {
     ids,
     ruleIds(accountId) {
@@ -51,9 +51,9 @@ export function createViewSource({ store, accounts, clock }: ViewSourceParts): V
     async read(wanted) {
       const asked = wanted?.filter((id) => accounts.get(id) !== undefined) ?? ids();
       try {
-        const shared = await (wanted === undefined ? readAll() : readSharedView(store, asked, clock));
+        const shared = await (wanted === undefined ? readAll() : readSharedView(store, asked));
         if (wanted === undefined) forgetOthers(made, asked);
-        return shared.accounts.map(view);
+        return shared.map(view);
       } catch {
         // Readiness and degraded say that the store is lost; what was last seen is still worth showing.
         return asked.flatMap((accountId): readonly SourcedView[] => {

@@ -1,6 +1,6 @@
 import type { UncheckedAccount, UncheckedConfig } from '../compile-config.ts';
 import type { Path, Problem, ProblemCode } from '../problem.ts';
-import { warningAt } from '../shape/read.ts';
+import { problemAt, warningAt } from '../shape/read.ts';
 import { actionsOf } from '../sources.ts';
 import { nodeAt } from '../yaml/document.ts';
 
@@ -27,6 +27,20 @@ export function sharedKeys(config: UncheckedConfig): readonly Problem[] {
 
 function mayAct({ settings, rules }: UncheckedAccount): boolean {
   return rules.some((rule) => (rule.mode ?? settings.mode) === 'enforce');
+}
+
+/** Whoever is on the way could answer for the exchange: no order is built on that. */
+export function tlsProblems(
+  { document, exchange, accounts }: UncheckedConfig,
+  env: Readonly<Record<string, string | undefined>>,
+): readonly Problem[] {
+  const isEncrypted = exchange.baseUrls.some((url) => url.startsWith('https:'));
+  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0' || !isEncrypted) return [];
+  const message =
+    'expected certificates to be checked, got NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment: remove it, and name an authority of your own in exchange.ca';
+  const problem = { code: 'unencrypted', message } as const;
+  const severity = accounts.some(mayAct) ? {} : ({ severity: 'warning' } as const);
+  return [problemAt(document, ['exchange', 'baseUrls'], { ...severity, ...problem })];
 }
 
 export function exchangeWarnings(config: UncheckedConfig): readonly Problem[] {

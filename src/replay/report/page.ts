@@ -59,7 +59,7 @@ tr { scroll-margin: 8rem; } tr:target td { background: var(--warning-ground); }
   figure, .card, tr { break-inside: avoid; } svg.picture { min-width: 0; } h2, h3 { break-after: avoid; } .account { break-before: page; } .hint { display: none; } }
 `;
 
-export interface Page {
+interface Page {
   readonly title: string;
   readonly header: Html;
   readonly main: Html;

@@ -1,5 +1,5 @@
 import { decimal, toNumber } from '../../core/quantities/decimal.ts';
-import type { PositionSheet } from '../../simulator/model/types.ts';
+import type { PositionSheet } from '../../simulator/model/views.ts';
 import type { SimulatedExchange } from '../../simulator/simulated-exchange.ts';
 import type { StartingAccount } from '../positions/starting-account.ts';
 import type { PositionTrack } from '../record.ts';

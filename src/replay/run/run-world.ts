@@ -4,7 +4,7 @@ import { compileRules } from '../../core/rules/compiled-rules.ts';
 import { marksOf } from '../../core/view/marks.ts';
 import { readFault } from '../../simulator/control/fault-routes.ts';
 import type { LedgerEntry } from '../../simulator/model/ledger-entry.ts';
-import type { PositionSheet } from '../../simulator/model/types.ts';
+import type { PositionSheet } from '../../simulator/model/views.ts';
 import { openWorld, type World } from '../../world/open-world.ts';
 import type { StartingAccount } from '../positions/starting-account.ts';
 import type { AccountRecord, RunRecord } from '../record.ts';

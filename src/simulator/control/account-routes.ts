@@ -1,36 +1,19 @@
 import { z } from 'zod';
 import { ALL_PERMISSIONS } from '../accounts.ts';
-import type { PositionSheet } from '../model/types.ts';
+import { LEVERAGE, OWN_POSITION, SEED_ACCOUNT } from '../model/types.ts';
+import type { PositionSheet } from '../model/views.ts';
 import { positiveDecimal } from '../schemas.ts';
 import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
 import { type ControlRoute, marketOf, route } from './route.ts';
 
-const AMOUNTS = z.record(z.string(), positiveDecimal);
 const PERMISSION = z.boolean().exactOptional();
 const PERMISSIONS = z
   .strictObject({ creditLine: PERMISSION, fiatDeposit: PERMISSION, trading: PERMISSION })
   .exactOptional();
-const LEVERAGE = z.number().int().min(1).max(100);
 
-const OPEN = z.strictObject({
-  market: z.string(),
-  direction: z.enum(['long', 'short']),
-  amount: positiveDecimal,
-});
-const CLOSE = OPEN.extend({
-  direction: OPEN.shape.direction.exactOptional(),
+const CLOSE = OWN_POSITION.extend({
+  direction: OWN_POSITION.shape.direction.exactOptional(),
   amount: positiveDecimal.exactOptional(),
-});
-
-const NEW_ACCOUNT = z.strictObject({
-  id: z.string(),
-  hedgeMode: z.boolean().default(false),
-  leverage: LEVERAGE.default(10),
-  collateral: AMOUNTS,
-  main: AMOUNTS.exactOptional(),
-  spot: AMOUNTS.exactOptional(),
-  positions: z.array(OPEN.extend({ basePrice: positiveDecimal.exactOptional() })).exactOptional(),
-  permissions: PERMISSIONS,
 });
 
 const CHANGES = z.strictObject({
@@ -49,7 +32,7 @@ export const ACCOUNT_ROUTES: readonly ControlRoute[] = [
   route({
     endpoint: 'POST /accounts',
     doc: 'A new account with balances and open positions; answers its key pair.',
-    input: NEW_ACCOUNT,
+    input: SEED_ACCOUNT.extend({ permissions: PERMISSIONS }),
     example: {
       id: 'desk-9',
       collateral: { USDT: '10000' },
@@ -92,13 +75,13 @@ export const ACCOUNT_ROUTES: readonly ControlRoute[] = [
   route({
     endpoint: 'POST /accounts/:account/positions',
     doc: 'The owner opens or grows a position at market, as far as the depth goes.',
-    input: OPEN,
+    input: OWN_POSITION,
     example: { market: 'BTC_PERP', direction: 'short', amount: '0.2' },
     run: ({ exchange, account, input: { market, direction, amount }, change }) => {
       marketOf(exchange, market);
       const { hedgeMode } = exchange.model.account(account);
       return change((model) =>
-        model.placeCollateralLimit(account, {
+        model.placeCollateralOrder(account, {
           market,
           amount,
           side: direction === 'long' ? 'buy' : 'sell',
@@ -116,7 +99,7 @@ export const ACCOUNT_ROUTES: readonly ControlRoute[] = [
       exchange.catchUp();
       const position = positionToClose(exchange, account, input);
       return change((model) =>
-        model.placeCollateralLimit(account, {
+        model.placeCollateralOrder(account, {
           market: position.market,
           side: position.direction === 'long' ? 'sell' : 'buy',
           amount: input.amount ?? position.amount,

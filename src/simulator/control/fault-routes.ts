@@ -17,7 +17,7 @@ const REGION = z.union(
 export function readFault(exchange: SimulatedExchange, value: unknown, what = 'body'): FaultSpec {
   const fault = parseWith(FAULT, value, what);
   const { endpoint, account } = fault.target ?? {};
-  const known = exchange.endpointNames();
+  const known = exchange.endpointNames;
   if (endpoint !== undefined && endpoint !== '*' && !known.includes(endpoint)) {
     throw new SimulatorError(
       'invalid-input',
@@ -41,7 +41,7 @@ export const FAULT_ROUTES: readonly ControlRoute[] = [
     run: ({ exchange }) => ({
       faults: exchange.faults.list(),
       kinds: FAULT_KINDS,
-      endpoints: exchange.endpointNames(),
+      endpoints: exchange.endpointNames,
       held: exchange.front.heldCount,
     }),
   }),

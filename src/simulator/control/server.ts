@@ -79,17 +79,10 @@ const FOREIGN = new SimulatorError(
   'the control API answers only what addresses it as 127.0.0.1 or localhost, and no page of another site',
 );
 
-/**
- * A web page that happens to be open on this machine can reach the port too, by a form or by a name of its own
- * that it lets point here. Browsers then say the page's origin, or the foreign name as the host.
- */
+/** Pages of other sites can reach the port by a form or by a name that points here: browsers say which. */
 function isFromHere(host: string | undefined, origin: string | undefined): boolean {
-  if (!HERE.has(hostnameOf(`http://${host ?? ''}`) ?? '')) return false;
+  if (!HERE.has(URL.parse(`http://${host ?? ''}`)?.hostname ?? '')) return false;
   return origin === undefined || origin === `http://${host}`;
-}
-
-function hostnameOf(address: string): string | undefined {
-  return URL.parse(address)?.hostname;
 }
 
 function statusRoutes(describe: () => unknown): readonly ControlRoute[] {

@@ -1,60 +1,12 @@
 import { z } from 'zod';
-import { decimalText, milliseconds, positiveDecimal } from '../schemas.ts';
+import { COLLATERAL_ORDER, LOAN, ORDER_CLASS, SPOT_ORDER, TRANSFER, WALLET_MOVE } from '../model/types.ts';
+import { positiveDecimal } from '../schemas.ts';
 import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
 import { type ControlRoute, route } from './route.ts';
 
-const OPTIONAL_TEXT = z.string().exactOptional();
-const OPTIONAL_FLAG = z.boolean().exactOptional();
-const OPTIONAL_DECIMAL = positiveDecimal.exactOptional();
-
-const TRANSFER = z.strictObject({
-  ticker: z.string(),
-  amount: positiveDecimal,
-  address: OPTIONAL_TEXT,
-  memo: OPTIONAL_TEXT,
-  network: OPTIONAL_TEXT,
-  uniqueId: OPTIONAL_TEXT,
-  description: OPTIONAL_TEXT,
-  settleAfterMs: milliseconds.exactOptional(),
-  processedAmount: OPTIONAL_DECIMAL,
-  finalStatus: z.number().int().min(1).max(99).exactOptional(),
-});
-const WALLET = z.enum(['main', 'spot', 'collateral']);
-const MOVE = z.strictObject({ from: WALLET, to: WALLET, ticker: z.string(), amount: positiveDecimal });
-const ORDER = {
-  market: z.string(),
-  side: z.enum(['buy', 'sell']),
-  amount: positiveDecimal,
-  price: OPTIONAL_DECIMAL,
-};
-const SPOT_ORDER = z.strictObject({
-  ...ORDER,
-  clientOrderId: OPTIONAL_TEXT,
-  postOnly: OPTIONAL_FLAG,
-  ioc: OPTIONAL_FLAG,
-});
-const COLLATERAL_ORDER = z.strictObject({
-  ...ORDER,
-  activationPrice: OPTIONAL_DECIMAL,
-  stopLoss: OPTIONAL_DECIMAL,
-  takeProfit: OPTIONAL_DECIMAL,
-  clientOrderId: OPTIONAL_TEXT,
-  positionSide: z.enum(['LONG', 'SHORT', 'BOTH']).exactOptional(),
-  reduceOnly: OPTIONAL_FLAG,
-});
 const CANCEL = z.strictObject({
-  market: OPTIONAL_TEXT,
-  types: z.array(z.enum(['spot', 'margin', 'futures'])).exactOptional(),
-});
-const LOAN = z.strictObject({
-  asset: z.string(),
-  amount: positiveDecimal,
-  collateralAsset: z.string(),
-  collateralAmount: positiveDecimal,
-  initialLtv: OPTIONAL_DECIMAL,
-  marginCallLtv: OPTIONAL_DECIMAL,
-  liquidationLtv: OPTIONAL_DECIMAL,
-  fundingPerDay: decimalText.exactOptional(),
+  market: z.string().exactOptional(),
+  types: z.array(ORDER_CLASS).exactOptional(),
 });
 const AMOUNT = z.strictObject({ amount: positiveDecimal });
 
@@ -77,7 +29,7 @@ export const WALLET_ROUTES: readonly ControlRoute[] = [
   route({
     endpoint: 'POST /accounts/:account/moves',
     doc: 'Moves money between the wallets main, spot and collateral.',
-    input: MOVE,
+    input: WALLET_MOVE,
     example: { from: 'main', to: 'collateral', ticker: 'USDT', amount: '500' },
     run: ({ account, input, change }) => change((model) => model.moveFunds(account, input)),
   }),
@@ -95,11 +47,9 @@ export const WALLET_ROUTES: readonly ControlRoute[] = [
     example: { market: 'BTC_PERP', side: 'buy', amount: '0.1', price: '50000' },
     run: ({ account, input, change }) =>
       change((model) => {
-        const { activationPrice, price } = input;
-        if (activationPrice === undefined) return model.placeCollateralLimit(account, input);
-        if (price !== undefined)
-          return model.placeCollateralStopLimit(account, { ...input, activationPrice, price });
-        throw new SimulatorError('invalid-input', 'body.price: a stop-limit needs one');
+        if (input.activationPrice !== undefined && input.price === undefined)
+          throw new SimulatorError('invalid-input', 'body.price: a stop-limit needs one');
+        return model.placeCollateralOrder(account, input);
       }),
   }),
   route({

@@ -1,20 +1,20 @@
+import { formatDecimal } from '../../core/quantities/decimal.ts';
 import type { ServedEndpoint } from '../http/dispatch.ts';
-import { cancelAllEndpoint } from './cancel-all.ts';
+import { emptyBody, success } from '../http/reply.ts';
+import { ORDER_CLASS, type OrderClass } from '../model/types.ts';
 import { creditLineEndpoint } from './credit-line.ts';
 import { fiatDepositEndpoint } from './fiat-deposit.ts';
-import { hedgeModeEndpoint } from './hedge-mode.ts';
-import { mainBalanceEndpoint } from './main-balance.ts';
 import { openPositionsEndpoint } from './open-positions.ts';
 import { orderHistoryEndpoint } from './order-history.ts';
-import type { EndpointParts } from './parts.ts';
-import { assetsEndpoint, pingEndpoint } from './public.ts';
+import { ParamReader } from './params.ts';
+import { commandReply, type EndpointParts, invalidParams, optionalMarket, rejected } from './parts.ts';
 import { stopLimitEndpoint } from './stop-limit.ts';
 import { transferHistoryEndpoint } from './transfer-history.ts';
 
 /** Everything the exchange answers, by path. */
 export function allEndpoints(parts: EndpointParts): ReadonlyMap<string, ServedEndpoint> {
   const endpoints = [
-    pingEndpoint(),
+    PING,
     assetsEndpoint(parts),
     fiatDepositEndpoint(parts),
     transferHistoryEndpoint(parts),
@@ -27,4 +27,90 @@ export function allEndpoints(parts: EndpointParts): ReadonlyMap<string, ServedEn
     mainBalanceEndpoint(parts),
   ];
   return new Map(endpoints.map((endpoint) => [endpoint.path, endpoint]));
+}
+
+/** Specification 1: the liveness check. */
+const PING: ServedEndpoint = {
+  name: 'ping',
+  path: '/api/v4/public/ping',
+  handle: () => success(['pong']),
+};
+
+/** The asset status listing. Specification 2.7 names it and does not show its shape. */
+function assetsEndpoint({ model }: EndpointParts): ServedEndpoint {
+  return {
+    name: 'assets',
+    path: '/api/v4/public/assets',
+    handle: () => {
+      const records = model.assets().map((asset) => [
+        asset.ticker,
+        {
+          name: asset.name,
+          can_deposit: asset.canDeposit,
+          can_withdraw: asset.canWithdraw,
+          min_deposit: formatDecimal(asset.minDeposit),
+          providers: { deposits: asset.providers },
+          networks: { deposits: asset.networks, withdraws: asset.networks },
+          confirmations: { required: asset.confirmationsRequired },
+        },
+      ]);
+      return success(Object.fromEntries(records));
+    },
+  };
+}
+
+/** Specification 4.6. */
+function cancelAllEndpoint({ model }: EndpointParts): ServedEndpoint {
+  return {
+    name: 'cancelAll',
+    path: '/api/v4/order/cancel/all',
+    permission: 'trading',
+    isCommand: true,
+    handle: ({ accountId, params }) => {
+      const reader = new ParamReader(params);
+      const market = optionalMarket(reader, model);
+      const types = reader.optionalList('type', ORDER_CLASS.options.length, isOrderClass);
+      if (reader.hasProblems) return invalidParams(model, reader.problems);
+      const outcome = model.cancelAll(accountId, {
+        ...(market === undefined ? {} : { market }),
+        ...(types === undefined ? {} : { types }),
+      });
+      return outcome.ok ? commandReply(model, []) : rejected(model, outcome);
+    },
+  };
+}
+
+function isOrderClass(value: unknown): value is OrderClass {
+  return (ORDER_CLASS.options as readonly unknown[]).includes(value);
+}
+
+/** Specification 4.7. */
+function hedgeModeEndpoint({ model }: EndpointParts): ServedEndpoint {
+  return {
+    name: 'hedgeMode',
+    path: '/api/v4/collateral-account/hedge-mode/update',
+    permission: 'trading',
+    isCommand: true,
+    handle: ({ accountId, params }) => {
+      const reader = new ParamReader(params);
+      const hedgeMode = reader.requiredBoolean('hedgeMode');
+      if (hedgeMode === undefined) return invalidParams(model, reader.problems);
+      const outcome = model.setHedgeMode(accountId, hedgeMode);
+      return outcome.ok ? commandReply(model, { hedgeMode: outcome.hedgeMode }) : rejected(model, outcome);
+    },
+  };
+}
+
+/** Specification 4.8 and 2.6; assets with a zero balance are left out. */
+function mainBalanceEndpoint({ model, reads }: EndpointParts): ServedEndpoint {
+  return {
+    name: 'mainBalance',
+    path: '/api/v4/main-account/balance',
+    handle: ({ accountId, staleMs }) => {
+      const balances = Object.entries(reads(accountId, staleMs).mainBalance());
+      if (balances.length === 0) return success(emptyBody(model.readings().emptyResult));
+      const entries = balances.map(([ticker, amount]) => [ticker, { main_balance: formatDecimal(amount) }]);
+      return success(Object.fromEntries(entries));
+    },
+  };
 }

@@ -1,10 +1,9 @@
 import { type Decimal, decimal, formatDecimal } from '../../core/quantities/decimal.ts';
 import type { ServedEndpoint } from '../http/dispatch.ts';
-import { privateError, type Reply, success } from '../http/reply.ts';
-import type { ExchangeModel } from '../model/exchange-model.ts';
+import { emptyBody, privateError, type Reply, success } from '../http/reply.ts';
+import type { CreditLineView } from '../model/credit.ts';
 import type { Readings } from '../model/readings.ts';
-import type { CreditLineView } from '../model/types.ts';
-import { type EndpointParts, emptyResult } from './parts.ts';
+import type { EndpointParts } from './parts.ts';
 
 const HUNDRED = decimal('100');
 
@@ -12,7 +11,6 @@ const HUNDRED = decimal('100');
 export function creditLineEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'creditLine',
-    httpMethod: 'POST',
     path: '/api/v4/credit-line/loans/info',
     permission: 'creditLine',
     handle: ({ accountId, staleMs }): Reply => {
@@ -20,20 +18,12 @@ export function creditLineEndpoint(parts: EndpointParts): ServedEndpoint {
       const loans = parts.reads(accountId, staleMs).creditLines();
       if (readings.loanReply === 'array') return success(loans.map((loan) => loanRecord(loan, readings)));
       const [first] = loans;
-      return first === undefined ? noLoan(parts.model, readings) : success(loanRecord(first, readings));
+      if (first !== undefined) return success(loanRecord(first, readings));
+      if (readings.loanReply === 'error') return privateError(400, 0, 'No active loan at the moment');
+      if (readings.loanReply === 'absent') return privateError(404, 0, 'Loans are not available.');
+      return success(emptyBody(readings.emptyResult));
     },
   };
-}
-
-function noLoan(model: ExchangeModel, readings: Readings): Reply {
-  switch (readings.loanReply) {
-    case 'error':
-      return privateError(400, 0, 'No active loan at the moment');
-    case 'absent':
-      return privateError(404, 0, 'Loans are not available.');
-    default:
-      return success(emptyResult(model));
-  }
 }
 
 /** Specification 2.5. */

@@ -5,9 +5,8 @@ import type { EndpointParts } from './parts.ts';
 export const DEPOSIT_PAGE_PREFIX = '/fiat-deposit/';
 
 /**
- * The page behind a fiat deposit link. With the card provider it opens only for a browser that says where it
- * comes from; without a Referer it goes to the exchange's home page (specification 4.1, rule 1).
- * A POST is the customer paying; the result leads to the client's success or failure link, where there is one.
+ * The page behind a fiat deposit link. The card provider's opens only with a Referer; else it leads to the exchange's
+ * home page (specification 4.1, rule 1). A POST is the customer paying; it leads to the success or failure link.
  */
 export function depositPage(
   parts: EndpointParts,

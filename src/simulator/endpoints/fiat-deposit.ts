@@ -1,8 +1,8 @@
 import { type Decimal, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import type { ServedEndpoint } from '../http/dispatch.ts';
-import { privateError, type Reply, success } from '../http/reply.ts';
+import { privateError, type Reply, success, UNAVAILABLE } from '../http/reply.ts';
 import type { Readings } from '../model/readings.ts';
-import type { DepositLinkRequest, Rejection } from '../model/types.ts';
+import type { DepositLinkRequest } from '../model/types.ts';
 import { ParamReader } from './params.ts';
 import { type EndpointParts, type FiatService, invalidFiatParams } from './parts.ts';
 
@@ -17,14 +17,11 @@ const DATE_SYNTAX = /^\d{4}-\d{2}-\d{2}$/;
 export function fiatDepositEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'fiatDepositUrl',
-    httpMethod: 'POST',
     path: '/api/v4/main-account/fiat-deposit-url',
     permission: 'fiatDeposit',
     isCommand: true,
     handle: ({ accountId, params }): Reply => {
-      if (parts.fiat.mode === 'unavailable') {
-        return privateError(503, 0, 'Service is temporarily unavailable');
-      }
+      if (parts.fiat.mode === 'unavailable') return privateError(503, 0, UNAVAILABLE);
       const reader = new ParamReader(params);
       const ticker = reader.requiredString('ticker');
       const provider = reader.requiredString('provider');
@@ -34,29 +31,17 @@ export function fiatDepositEndpoint(parts: EndpointParts): ServedEndpoint {
       if (provider === parts.fiat.cardProvider && CUSTOMER_TICKERS.has(ticker)) {
         checkCustomer(reader, parts.model.nowMs());
       }
-      if (reader.hasProblems || ticker === undefined || provider === undefined) {
-        return invalidFiatParams(parts.model, reader.problems);
-      }
-      if (amount === undefined || uniqueId === undefined) {
+      const isComplete = ticker !== undefined && provider !== undefined && amount !== undefined;
+      if (reader.hasProblems || !isComplete || uniqueId === undefined) {
         return invalidFiatParams(parts.model, reader.problems);
       }
       if (parts.fiat.mode === 'failing') return privateError(400, 10, 'Failed to generate deposit url');
-      const outcome = parts.model.createFiatDeposit(accountId, {
-        ticker,
-        provider,
-        amount,
-        uniqueId,
-        ...links,
-      });
-      if (!outcome.ok) return refused(parts, outcome);
+      const request = { ticker, provider, amount, uniqueId, ...links };
+      const outcome = parts.model.createFiatDeposit(accountId, request);
+      if (!outcome.ok) return invalidFiatParams(parts.model, outcome.errors);
       return success({ url: parts.fiat.linkUrl(outcome.link.token) });
     },
   };
-}
-
-function refused(parts: EndpointParts, rejection: Rejection): Reply {
-  if (rejection.code === 10) return privateError(400, 10, rejection.message, rejection.errors);
-  return invalidFiatParams(parts.model, rejection.errors);
 }
 
 /** The refusal names `uniqueId` in either spelling (specification 7). */
@@ -104,51 +89,19 @@ function isWithin(hostname: string, domain: string): boolean {
 }
 
 function checkCustomer(reader: ParamReader, nowMs: number): void {
-  const customer = reader.raw('customer');
-  if (!isObject(customer)) {
-    reader.problem('customer', 'The customer field is required.');
-    return;
-  }
-  for (const field of CUSTOMER_FIELDS) requireText(reader, customer, field, `customer.${field}`);
-  const birthDate = customer['birthDate'];
+  const customer = reader.requiredObject('customer');
+  for (const field of CUSTOMER_FIELDS) customer?.requiredString(field);
+  const birthDate = customer?.raw('birthDate');
   if (typeof birthDate === 'string' && birthDate !== '' && !isPastDate(birthDate, nowMs)) {
     reader.problem('customer.birthDate', 'The customer.birthDate must be a past date as YYYY-MM-DD.');
   }
-  checkAddress(reader, customer['address']);
-}
-
-function checkAddress(reader: ParamReader, address: unknown): void {
-  if (!isObject(address)) {
-    reader.problem('customer.address', 'The customer.address field is required.');
-    return;
-  }
-  for (const field of ADDRESS_FIELDS) requireText(reader, address, field, `customer.address.${field}`);
-  const line2 = address['line2'];
-  if (line2 !== undefined && line2 !== null && typeof line2 !== 'string') {
-    reader.problem('customer.address.line2', 'The customer.address.line2 must be a string.');
-  }
-}
-
-function requireText(
-  reader: ParamReader,
-  holder: Readonly<Record<string, unknown>>,
-  name: string,
-  field: string,
-): void {
-  const value = holder[name];
-  if (value === undefined || value === null || value === '') {
-    reader.problem(field, `The ${field} field is required.`);
-  } else if (typeof value !== 'string') {
-    reader.problem(field, `The ${field} must be a string.`);
-  }
+  const address = customer?.requiredObject('address');
+  for (const field of ADDRESS_FIELDS) address?.requiredString(field);
+  address?.optionalString('line2');
 }
 
 function isPastDate(text: string, nowMs: number): boolean {
   if (!DATE_SYNTAX.test(text)) return false;
   const time = Date.parse(`${text}T00:00:00Z`);
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text) && time < nowMs;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,8 +1,9 @@
 import { formatDecimal } from '../../core/quantities/decimal.ts';
 import type { ServedEndpoint } from '../http/dispatch.ts';
 import { type Reply, success } from '../http/reply.ts';
+import type { OpeningSheet } from '../model/opening.ts';
 import type { Readings } from '../model/readings.ts';
-import type { OpeningSheet, PositionSheet } from '../model/types.ts';
+import type { PositionSheet } from '../model/views.ts';
 import { ParamReader } from './params.ts';
 import { type EndpointParts, invalidParams, optionalMarket, unixSeconds } from './parts.ts';
 
@@ -11,16 +12,13 @@ export function openPositionsEndpoint(parts: EndpointParts): ServedEndpoint {
   const cache = new ReplyCache();
   return {
     name: 'openPositions',
-    httpMethod: 'POST',
     path: '/api/v4/collateral-account/positions/open',
     handle: ({ accountId, params, staleMs }): Reply => {
       const reader = new ParamReader(params);
       const market = optionalMarket(reader, parts.model);
       if (reader.hasProblems) return invalidParams(parts.model, reader.problems);
-      if (staleMs > 0) return listing(parts, { accountId, staleMs, market });
-      return cache.reply(`${accountId} ${market ?? ''}`, parts, () =>
-        listing(parts, { accountId, staleMs: 0, market }),
-      );
+      const make = () => listing(parts, { accountId, staleMs, market });
+      return staleMs > 0 ? make() : cache.reply(`${accountId} ${market ?? ''}`, parts, make);
     },
   };
 }
@@ -44,11 +42,8 @@ class ReplyCache {
       this.#period = period;
       this.#readings = model.readings();
     }
-    let reply = this.#replies.get(key);
-    if (reply === undefined) {
-      reply = make();
-      this.#replies.set(key, reply);
-    }
+    const reply = this.#replies.get(key) ?? make();
+    this.#replies.set(key, reply);
     return reply;
   }
 }
@@ -59,13 +54,13 @@ function listing(
 ): Reply {
   const readings = parts.model.readings();
   const reads = parts.reads(what.accountId, what.staleMs);
-  const leverage =
-    readings.positionLeverage === 'present' ? parts.model.account(what.accountId).leverage : undefined;
-  const known = leverage === undefined ? {} : { leverage };
-  return success([
-    ...reads.openPositions(what.market).map((view) => Object.assign(positionRecord(view, readings), known)),
-    ...reads.openingPositions(what.market).map((view) => Object.assign(openingRecord(view, readings), known)),
-  ]);
+  const records = [
+    ...reads.openPositions(what.market).map((view) => positionRecord(view, readings)),
+    ...reads.openingPositions(what.market).map((view) => openingRecord(view, readings)),
+  ];
+  if (readings.positionLeverage === 'absent') return success(records);
+  const { leverage } = parts.model.account(what.accountId);
+  return success(records.map((record) => Object.assign(record, { leverage })));
 }
 
 /** Specification 2.4. */

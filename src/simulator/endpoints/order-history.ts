@@ -1,17 +1,16 @@
 import { formatDecimal } from '../../core/quantities/decimal.ts';
 import type { ServedEndpoint } from '../http/dispatch.ts';
-import { type Reply, success } from '../http/reply.ts';
+import { emptyBody, type Reply, success } from '../http/reply.ts';
 import type { ExchangeModel } from '../model/exchange-model.ts';
 import type { Readings } from '../model/readings.ts';
 import type { OrderView } from '../model/types.ts';
 import { ParamReader } from './params.ts';
-import { type EndpointParts, emptyResult, invalidParams, optionalMarket, unixSeconds } from './parts.ts';
+import { type EndpointParts, invalidParams, optionalMarket, unixSeconds } from './parts.ts';
 
 /** Specification 4.5; newest first, the page is cut before the records are grouped by market. */
 export function orderHistoryEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'orderHistory',
-    httpMethod: 'POST',
     path: '/api/v4/trade-account/order/history',
     handle: ({ accountId, params, staleMs }): Reply => {
       const reader = new ParamReader(params);
@@ -22,8 +21,13 @@ export function orderHistoryEndpoint(parts: EndpointParts): ServedEndpoint {
       if (reader.hasProblems) return invalidParams(parts.model, reader.problems);
       const orders = parts.reads(accountId, staleMs).spotOrderHistory(market).filter(isWithin);
       const page = orders.slice(offset, offset + limit);
-      if (page.length === 0) return success(emptyResult(parts.model));
-      return success(groupByMarket(page, parts.model.readings()));
+      if (page.length === 0) return success(emptyBody(parts.model.readings().emptyResult));
+      const byMarket: Record<string, object[]> = {};
+      for (const order of page) {
+        const records = (byMarket[order.market] ??= []);
+        records.push(orderRecord(order, parts.model.readings()));
+      }
+      return success(byMarket);
     },
   };
 }
@@ -45,15 +49,6 @@ function readReach(reader: ParamReader, model: ExchangeModel): (order: OrderView
   if (toMs - fromMs > MONTH_DAYS * DAY_MS + 999)
     reader.problem('startDate', 'The startDate is more than 31 days before the endDate.');
   return ({ createdMs }) => createdMs >= fromMs && createdMs < toMs + 1;
-}
-
-function groupByMarket(orders: readonly OrderView[], readings: Readings): Record<string, object[]> {
-  const byMarket: Record<string, object[]> = {};
-  for (const order of orders) {
-    byMarket[order.market] ??= [];
-    byMarket[order.market]?.push(orderRecord(order, readings));
-  }
-  return byMarket;
 }
 
 /** Specification 2.1; the history spells the status of a cancelled order `CANCELED`. */

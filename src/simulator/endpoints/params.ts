@@ -1,14 +1,18 @@
 import { type Decimal, parseDecimal } from '../../core/quantities/decimal.ts';
 import type { RequestParams } from '../http/authenticate.ts';
 import type { FieldErrors } from '../http/reply.ts';
+import { isJsonObject } from '../schemas.ts';
 
 /** Reads parameters out of a request body and collects everything that is wrong with them. */
 export class ParamReader {
   readonly #params: RequestParams;
-  readonly #problems = new Map<string, string[]>();
+  readonly #prefix: string;
+  readonly #problems: Map<string, string[]>;
 
-  constructor(params: RequestParams) {
+  constructor(params: RequestParams, prefix = '', problems = new Map<string, string[]>()) {
     this.#params = params;
+    this.#prefix = prefix;
+    this.#problems = problems;
   }
 
   get hasProblems(): boolean {
@@ -19,7 +23,8 @@ export class ParamReader {
     return Object.fromEntries(this.#problems);
   }
 
-  problem(field: string, message: string): undefined {
+  problem(name: string, message: string): undefined {
+    const field = `${this.#prefix}${name}`;
     const messages = this.#problems.get(field);
     if (messages === undefined) this.#problems.set(field, [message]);
     else messages.push(message);
@@ -32,72 +37,78 @@ export class ParamReader {
 
   /** `field` is the key of the problem where the specification spells it otherwise than the parameter. */
   requiredString(name: string, field = name): string | undefined {
-    if (isMissing(this.#params[name])) return this.problem(field, `The ${field} field is required.`);
-    return this.optionalString(name, field);
+    return this.#required(name, field) ? this.optionalString(name, field) : undefined;
   }
 
   optionalString(name: string, field = name): string | undefined {
-    const value = this.#params[name];
-    if (value === undefined || value === null) return undefined;
-    return typeof value === 'string' ? value : this.problem(field, `The ${field} must be a string.`);
+    return this.#optional(name, field, isString, 'must be a string');
   }
 
   requiredBoolean(name: string): boolean | undefined {
-    if (isMissing(this.#params[name])) return this.problem(name, `The ${name} field is required.`);
-    return this.optionalBoolean(name);
+    return this.#required(name, name) ? this.optionalBoolean(name) : undefined;
   }
 
   optionalBoolean(name: string): boolean | undefined {
-    const value = this.#params[name];
-    if (value === undefined || value === null) return undefined;
-    return typeof value === 'boolean' ? value : this.problem(name, `The ${name} must be true or false.`);
+    return this.#optional(name, name, isBoolean, 'must be true or false');
   }
 
   oneOf<T extends string>(name: string, allowed: readonly T[]): T | undefined {
     const value = this.optionalString(name);
-    if (value === undefined) return undefined;
-    if ((allowed as readonly string[]).includes(value)) return value as T;
+    if (value === undefined || (allowed as readonly string[]).includes(value)) return value as T | undefined;
     return this.problem(name, `The ${name} must be one of: ${allowed.join(', ')}.`);
   }
 
   integer(name: string, min: number, max: number, whenAbsent: number): number {
-    const value = this.#params[name];
-    if (value === undefined || value === null) return whenAbsent;
-    if (typeof value !== 'number' || !Number.isInteger(value)) {
-      this.problem(name, `The ${name} must be an integer.`);
-    } else if (value < min || value > max) {
-      this.problem(name, `The ${name} must be between ${min} and ${max}.`);
-    } else {
-      return value;
-    }
+    const value = this.#optional(name, name, isInteger, 'must be an integer');
+    if (value === undefined || (value >= min && value <= max)) return value ?? whenAbsent;
+    this.problem(name, `The ${name} must be between ${min} and ${max}.`);
     return whenAbsent;
   }
 
   /** Amounts and prices are JSON strings (specification 1, rule 4); their size is for the exchange to judge. */
   requiredDecimal(name: string): Decimal | undefined {
-    if (isMissing(this.#params[name])) return this.problem(name, `The ${name} field is required.`);
-    return this.optionalDecimal(name);
+    return this.#required(name, name) ? this.optionalDecimal(name) : undefined;
   }
 
   optionalDecimal(name: string): Decimal | undefined {
     const text = this.optionalString(name);
-    return text === undefined ? undefined : this.#decimal(name, text);
-  }
-
-  #decimal(name: string, text: string): Decimal | undefined {
+    if (text === undefined) return undefined;
     return parseDecimal(text) ?? this.problem(name, `The ${name} must be a number.`);
   }
 
   /** An array of at most `max` elements that all pass; at least one. */
   optionalList<T>(name: string, max: number, isElement: (value: unknown) => value is T): T[] | undefined {
-    const value = this.#params[name];
-    if (value === undefined || value === null) return undefined;
-    if (!Array.isArray(value) || !value.every(isElement)) {
-      return this.problem(name, `The ${name} must be an array of valid values.`);
-    }
+    const isList = (value: unknown): value is T[] => Array.isArray(value) && value.every(isElement);
+    const value = this.#optional(name, name, isList, 'must be an array of valid values');
+    if (value === undefined) return undefined;
     if (value.length === 0) return this.problem(name, `The ${name} must not be empty.`);
     if (value.length > max) return this.problem(name, `The ${name} may not have more than ${max} items.`);
     return value;
+  }
+
+  /** A reader of the object in a required field. */
+  requiredObject(name: string): ParamReader | undefined {
+    const value = this.#params[name];
+    if (isJsonObject(value)) return new ParamReader(value, `${this.#prefix}${name}.`, this.#problems);
+    return this.problem(name, `The ${this.#prefix}${name} field is required.`);
+  }
+
+  #required(name: string, field: string): boolean {
+    const value = this.#params[name];
+    const isThere = value !== undefined && value !== null && value !== '';
+    if (!isThere) this.problem(field, `The ${this.#prefix}${field} field is required.`);
+    return isThere;
+  }
+
+  #optional<T>(
+    name: string,
+    field: string,
+    isValid: (value: unknown) => value is T,
+    rule: string,
+  ): T | undefined {
+    const value = this.#params[name];
+    if (value === undefined || value === null) return undefined;
+    return isValid(value) ? value : this.problem(field, `The ${this.#prefix}${field} ${rule}.`);
   }
 }
 
@@ -105,10 +116,10 @@ export function isString(value: unknown): value is string {
   return typeof value === 'string';
 }
 
-export function isInteger(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value);
+function isBoolean(value: unknown): value is boolean {
+  return typeof value === 'boolean';
 }
 
-function isMissing(value: unknown): boolean {
-  return value === undefined || value === null || value === '';
+export function isInteger(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value);
 }

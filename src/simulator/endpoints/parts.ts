@@ -1,33 +1,8 @@
-import type { Decimal } from '../../core/quantities/decimal.ts';
-import {
-  emptyBody,
-  type FieldErrors,
-  privateError,
-  type Reply,
-  success,
-  successText,
-} from '../http/reply.ts';
+import { type FieldErrors, privateError, type Reply } from '../http/reply.ts';
 import type { ExchangeModel } from '../model/exchange-model.ts';
-import type {
-  CreditLineView,
-  OpeningSheet,
-  OrderView,
-  PositionSheet,
-  Rejection,
-  TransferView,
-} from '../model/types.ts';
+import type { Rejection } from '../model/types.ts';
+import type { AccountReads, Revision } from '../timeline.ts';
 import type { ParamReader } from './params.ts';
-import type { Revision } from './revision.ts';
-
-/** What one account's reads show, now or as of some time ago. */
-export interface AccountReads {
-  openPositions(market?: string): readonly PositionSheet[];
-  openingPositions(market?: string): readonly OpeningSheet[];
-  creditLines(): readonly CreditLineView[];
-  mainBalance(): Readonly<Record<string, Decimal>>;
-  transfers(): readonly TransferView[];
-  spotOrderHistory(market?: string): readonly OrderView[];
-}
 
 export interface EndpointParts {
   readonly model: ExchangeModel;
@@ -54,17 +29,15 @@ const UNKNOWN_MARKET = 'Market is not available.';
 /** Refused parameters of an order, history, cancel, hedge or position endpoint (specification 7). */
 export function invalidParams(model: ExchangeModel, fields: FieldErrors): Reply {
   const readings = model.readings();
+  const isUnknownMarket = Object.keys(fields).length === 1 && fields['market']?.[0] === UNKNOWN_MARKET;
+  const code = isUnknownMarket && readings.unknownMarketCode === '31' ? 31 : Number(readings.validationCode);
   return privateError(
     Number(readings.validationStatus),
-    isUnknownMarket(fields) && readings.unknownMarketCode === '31' ? 31 : Number(readings.validationCode),
+    code,
     VALIDATION_FAILED,
     fields,
-    { empties: readings.emptyResult },
+    readings.emptyResult,
   );
-}
-
-function isUnknownMarket(fields: FieldErrors): boolean {
-  return Object.keys(fields).length === 1 && fields['market']?.[0] === UNKNOWN_MARKET;
 }
 
 /** Refused parameters of a fiat deposit link: always code 0 (specification 7). */
@@ -76,23 +49,19 @@ export function invalidFiatParams(model: ExchangeModel, fields: FieldErrors): Re
 export function rejected(model: ExchangeModel, rejection: Rejection): Reply {
   const readings = model.readings();
   const code = rejection.code === 30 ? Number(readings.validationCode) : rejection.code;
-  return privateError(Number(readings.validationStatus), code, rejection.message, rejection.errors, {
-    empties: readings.emptyResult,
-  });
+  const { message, errors } = rejection;
+  return privateError(Number(readings.validationStatus), code, message, errors, readings.emptyResult);
 }
 
 /** Success of cancel-all and hedge mode, whose body the specification does not show. */
 export function commandReply(model: ExchangeModel, documented: unknown): Reply {
-  switch (model.readings().successBody) {
-    case 'documented':
-      return success(documented);
-    case 'emptyArray':
-      return success([]);
-    case 'emptyObject':
-      return success({});
-    case 'nothing':
-      return successText('');
-  }
+  const bodies = {
+    documented: JSON.stringify(documented),
+    emptyArray: '[]',
+    emptyObject: '{}',
+    nothing: '',
+  };
+  return { status: 200, body: bodies[model.readings().successBody] };
 }
 
 /** An optional market that has to exist. */
@@ -102,11 +71,6 @@ export function optionalMarket(reader: ParamReader, model: ExchangeModel): strin
     return reader.problem('market', UNKNOWN_MARKET);
   }
   return market;
-}
-
-/** An empty result as the reading spells it. */
-export function emptyResult(model: ExchangeModel): unknown {
-  return emptyBody(model.readings().emptyResult);
 }
 
 /** Unix seconds with a fraction of at most six digits, as times are returned (specification 1, rule 3, and 2.2). */

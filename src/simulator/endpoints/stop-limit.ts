@@ -10,7 +10,6 @@ import { type EndpointParts, invalidParams, rejected, unixSeconds } from './part
 export function stopLimitEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'stopLimit',
-    httpMethod: 'POST',
     path: '/api/v4/order/collateral/stop-limit',
     permission: 'trading',
     isCommand: true,
@@ -18,7 +17,7 @@ export function stopLimitEndpoint(parts: EndpointParts): ServedEndpoint {
       const reader = new ParamReader(params);
       const request = readRequest(reader);
       if (request === undefined || reader.hasProblems) return invalidParams(parts.model, reader.problems);
-      const outcome = parts.model.placeCollateralStopLimit(accountId, request);
+      const outcome = parts.model.placeCollateralOrder(accountId, request);
       if (!outcome.ok) return rejected(parts.model, outcome);
       return success(orderRecord(outcome.order, parts.model.readings()));
     },
@@ -27,7 +26,8 @@ export function stopLimitEndpoint(parts: EndpointParts): ServedEndpoint {
 
 function readRequest(reader: ParamReader): StopLimitPlacement | undefined {
   const market = reader.requiredString('market');
-  const side = readSide(reader);
+  const side =
+    reader.requiredString('side') === undefined ? undefined : reader.oneOf('side', ['buy', 'sell']);
   const amount = reader.requiredDecimal('amount');
   const price = reader.requiredDecimal('price');
   const activationPrice = reader.requiredDecimal('activation_price');
@@ -36,7 +36,11 @@ function readRequest(reader: ParamReader): StopLimitPlacement | undefined {
   const clientOrderId = readClientOrderId(reader);
   const positionSide = reader.oneOf('positionSide', ['LONG', 'SHORT', 'BOTH']);
   const reduceOnly = reader.optionalBoolean('reduceOnly') ?? false;
-  if (reduceOnly) refuseAttachments(reader, { stopLoss, takeProfit });
+  // Reduce-only rule 3.
+  for (const [field, value] of Object.entries({ stopLoss, takeProfit })) {
+    if (reduceOnly && value !== undefined)
+      reader.problem(field, `The ${field} cannot be combined with reduceOnly.`);
+  }
   if (market === undefined || side === undefined) return undefined;
   if (amount === undefined || price === undefined || activationPrice === undefined) return undefined;
   return {
@@ -53,25 +57,13 @@ function readRequest(reader: ParamReader): StopLimitPlacement | undefined {
   };
 }
 
-function readSide(reader: ParamReader): 'buy' | 'sell' | undefined {
-  return reader.requiredString('side') === undefined ? undefined : reader.oneOf('side', ['buy', 'sell']);
-}
-
 /** Newer requests of the live service spell the field `clientOrderId`; both are taken. */
 function readClientOrderId(reader: ParamReader): string | undefined {
   const [snake, camel] = [reader.optionalString('client_order_id'), reader.optionalString('clientOrderId')];
-  const id = snake ?? camel;
   if (snake !== undefined && camel !== undefined && snake !== camel) {
     return reader.problem('client_order_id', 'The client_order_id is given twice, with different values.');
   }
-  return id;
-}
-
-/** Reduce-only rule 3. */
-function refuseAttachments(reader: ParamReader, attached: Readonly<Record<string, unknown>>): void {
-  for (const [field, value] of Object.entries(attached)) {
-    if (value !== undefined) reader.problem(field, `The ${field} cannot be combined with reduceOnly.`);
-  }
+  return snake ?? camel;
 }
 
 /** Specification 2.2. */

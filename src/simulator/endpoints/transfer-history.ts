@@ -17,7 +17,6 @@ const STATUS_CODES: Readonly<Record<1 | 2, readonly number[]>> = {
 export function transferHistoryEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'transferHistory',
-    httpMethod: 'POST',
     path: '/api/v4/main-account/history',
     handle: ({ accountId, params, staleMs }): Reply => {
       const reader = new ParamReader(params);

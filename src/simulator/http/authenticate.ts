@@ -1,4 +1,6 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
+import type { Readings } from '../model/readings.ts';
+import { isJsonObject } from '../schemas.ts';
 import { privateError, type Reply } from './reply.ts';
 
 /** One API key pair and whose it is. The secret is held as an opaque key object. */
@@ -8,6 +10,7 @@ export interface ApiKey {
   readonly accountId: string;
 }
 
+/** What a request is authenticated by: the path, the body and three headers. */
 export interface SignedRequest {
   readonly path: string;
   readonly body: Buffer;
@@ -16,7 +19,7 @@ export interface SignedRequest {
   readonly signature: string | undefined;
 }
 
-export type Authentication =
+type Authentication =
   | {
       readonly kind: 'ok';
       readonly accountId: string;
@@ -26,9 +29,6 @@ export type Authentication =
     }
   | { readonly kind: 'refused'; readonly reply: Reply; readonly accountId?: string };
 
-/** Whether a nonce may also be a JSON number (a reading). */
-export type NonceType = 'string' | 'stringOrNumber';
-
 export type RequestParams = Readonly<Record<string, unknown>>;
 
 const SIGNATURE_SYNTAX = /^[0-9a-fA-F]{128}$/;
@@ -37,14 +37,11 @@ export function makeApiKey(accountId: string, apiKey: string, apiSecret: string)
   return { accountId, apiKey, secret: createSecretKey(apiSecret, 'utf8') };
 }
 
-/**
- * Checks the three headers and the two body fields of specification 5, in the order in which a server can:
- * the signature is verified before a byte of the body is interpreted.
- */
+/** Specification 5. The signature is verified before a byte of the body is interpreted. */
 export function authenticate(
   request: SignedRequest,
   findKey: (apiKey: string) => ApiKey | undefined,
-  nonceType: NonceType,
+  nonceType: Readings['nonceType'],
 ): Authentication {
   if (!request.payload) return refused('Payload not provided.');
   if (!request.apiKey || !request.signature) return refused('Unauthorized request.');
@@ -52,27 +49,18 @@ export function authenticate(
   if (key === undefined) return refused('Unauthorized request.');
   if (!isSigned(key.secret, request.payload, request.signature)) return refused('Unauthorized request.');
   if (request.payload !== request.body.toString('base64')) return refused('Invalid payload', key.accountId);
-  const params = parseObject(request.body);
+  const params = parsedObject(request.body.toString());
   if (params === undefined) return refused('Invalid payload', key.accountId, 400);
-  return checkEnvelope(request.path, key, params, nonceType);
-}
-
-function checkEnvelope(
-  path: string,
-  key: ApiKey,
-  params: RequestParams,
-  nonceType: NonceType,
-): Authentication {
   const target = params['request'];
   if (typeof target !== 'string' || target === '') return refused('Request not provided.', key.accountId);
-  if (target !== path) return refused('Invalid payload', key.accountId);
+  if (target !== request.path) return refused('Invalid payload', key.accountId);
   const nonce = nonceOf(params['nonce'], nonceType);
   if (typeof nonce !== 'string' || nonce === '') return refused('Nonce not provided.', key.accountId);
   return { kind: 'ok', accountId: key.accountId, apiKey: key.apiKey, nonce, params };
 }
 
 /** A number that JSON has kept exact counts as its digits. */
-function nonceOf(nonce: unknown, nonceType: NonceType): unknown {
+function nonceOf(nonce: unknown, nonceType: Readings['nonceType']): unknown {
   return nonceType === 'stringOrNumber' && Number.isSafeInteger(nonce) ? String(nonce) : nonce;
 }
 
@@ -83,17 +71,14 @@ function isSigned(secret: KeyObject, payload: string, signature: string): boolea
   return timingSafeEqual(expected, Buffer.from(signature, 'hex'));
 }
 
-function parseObject(body: Buffer): RequestParams | undefined {
+/** The JSON object that a text is, if it is one. */
+export function parsedObject(text: string): RequestParams | undefined {
   try {
-    const value: unknown = JSON.parse(body.toString('utf8'));
-    return isObject(value) ? value : undefined;
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: unknown): value is RequestParams {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function refused(message: string, accountId?: string, status = 401): Authentication {

@@ -1,3 +1,5 @@
+import { isJsonObject } from '../schemas.ts';
+
 /** Damages a finished reply text, as the faults of the same names promise. Randomness is passed in. */
 
 type Random = () => number;
@@ -33,27 +35,14 @@ export function dropField(text: string, random: Random, name?: string): string {
   });
 }
 
-/**
- * Breaks one record that chance chooses or, with `market`, those of that market, in one of the ways a faulty server
- * would.
- */
+/** Breaks one record that chance chooses or, with `market`, those of that market. */
 export function breakOneRecord(text: string, random: Random, market?: string): string {
   if (market !== undefined) {
     return damageRecords(text, (record) =>
       record['market'] === market ? brokenRecord(record, random) : record,
     );
   }
-  let total = 0;
-  damageRecords(text, (record) => {
-    total += 1;
-    return record;
-  });
-  const chosen = Math.floor(random() * total);
-  let index = -1;
-  return damageRecords(text, (record) => {
-    index += 1;
-    return index === chosen ? brokenRecord(record, random) : record;
-  });
+  return damageOneRecord(text, random, (record) => brokenRecord(record, random));
 }
 
 function brokenRecord(record: JsonObject, random: Random): unknown {
@@ -66,27 +55,46 @@ function brokenRecord(record: JsonObject, random: Random): unknown {
   return Object.fromEntries(Object.entries(record).filter(([key]) => key !== amountField));
 }
 
+/** Changes one record that chance chooses. */
+export function damageOneRecord(
+  text: string,
+  random: Random,
+  change: (record: JsonObject) => unknown,
+): string {
+  let total = 0;
+  damageRecords(text, (record) => {
+    total += 1;
+    return record;
+  });
+  const chosen = Math.floor(random() * total);
+  let index = -1;
+  return damageRecords(text, (record) => {
+    index += 1;
+    return index === chosen ? change(record) : record;
+  });
+}
+
 /**
  * Applies `change` to what counts as a record: the elements of an array, of the arrays inside an object
  * (`records`, order history by market), the objects inside an object of objects (balances), or the one object.
  */
 export function damageRecords(text: string, change: (record: JsonObject) => unknown): string {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return text;
-  }
-  return JSON.stringify(changed(value, change));
+  return changeJson(text, (value) => changed(value, change));
+}
+
+/** A text that is not JSON stays as it is. */
+export function changeJson(text: string, change: (value: unknown) => unknown): string {
+  return isJson(text) ? JSON.stringify(change(JSON.parse(text))) : text;
 }
 
 function changed(value: unknown, change: (record: JsonObject) => unknown): unknown {
-  if (Array.isArray(value)) return value.map((element) => (isObject(element) ? change(element) : element));
-  if (!isObject(value)) return value;
-  const lists = Object.values(value).some((member) => Array.isArray(member) && member.some(isObject));
+  if (Array.isArray(value))
+    return value.map((element) => (isJsonObject(element) ? change(element) : element));
+  if (!isJsonObject(value)) return value;
+  const lists = Object.values(value).some((member) => Array.isArray(member) && member.some(isJsonObject));
   if (lists) return mapValues(value, (member) => (Array.isArray(member) ? changed(member, change) : member));
   const members = Object.values(value);
-  if (members.length > 0 && members.every(isObject)) {
+  if (members.length > 0 && members.every(isJsonObject)) {
     return mapValues(value, (member) => change(member as JsonObject));
   }
   return change(value);
@@ -106,10 +114,6 @@ function pick<T>(choices: readonly T[], random: Random): T | undefined {
 
 function mapValues(object: JsonObject, map: (value: unknown) => unknown): JsonObject {
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value)]));
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isJson(text: string): boolean {

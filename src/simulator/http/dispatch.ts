@@ -1,12 +1,9 @@
-import { type ApiKey, authenticate, type NonceType, type RequestParams } from './authenticate.ts';
-import { NonceCheck, type NonceRule } from './nonce-check.ts';
+import type { AccountDirectory, KeyPermission } from '../accounts.ts';
+import type { Readings } from '../model/readings.ts';
+import { authenticate, type RequestParams, type SignedRequest } from './authenticate.ts';
+import { NonceCheck } from './nonce-check.ts';
 import type { RateLimiter } from './rate-limit.ts';
-import { gatewayReply, permissionError, privateError, publicError, type Reply } from './reply.ts';
-
-/** What a key needs support to have enabled, or its owner to have granted. */
-export type KeyPermission = 'creditLine' | 'fiatDeposit' | 'trading';
-
-export type KeyPermissions = Readonly<Record<KeyPermission, boolean>>;
+import { apiError, gatewayReply, PUBLIC_PREFIX, permissionError, privateError, type Reply } from './reply.ts';
 
 export interface EndpointRequest {
   /** Empty for public endpoints. */
@@ -16,10 +13,9 @@ export interface EndpointRequest {
   readonly staleMs: number;
 }
 
-/** One endpoint: where it is, who may use it, and what it answers. */
+/** One endpoint: where it is, who may use it, and what it answers. Public ones are GET, all others POST. */
 export interface ServedEndpoint {
   readonly name: string;
-  readonly httpMethod: 'GET' | 'POST';
   readonly path: string;
   readonly permission?: KeyPermission;
   /** It changes something; all others only read. */
@@ -31,16 +27,11 @@ export interface ServedEndpoint {
 export const MAX_BODY_BYTES = 64 * 1024;
 
 /** A request as it came in, complete. */
-export interface IncomingRequest {
+export interface IncomingRequest extends SignedRequest {
   readonly httpMethod: string;
-  readonly path: string;
-  readonly body: Buffer;
   /** The body was larger than the server reads. */
   readonly oversized: boolean;
   readonly contentType: string | undefined;
-  readonly apiKey: string | undefined;
-  readonly payload: string | undefined;
-  readonly signature: string | undefined;
   readonly referer: string | undefined;
   readonly userAgent: string | undefined;
   readonly acceptEncoding: string | undefined;
@@ -60,16 +51,8 @@ export interface Dispatched {
 export interface DispatchParts {
   readonly endpoints: ReadonlyMap<string, ServedEndpoint>;
   readonly limiter: RateLimiter;
-  readonly findKey: (apiKey: string) => ApiKey | undefined;
-  readonly permissionsOf: (accountId: string) => KeyPermissions;
-  readonly nonceRuleOf: (accountId: string) => NonceRule;
-  readonly nonceType: () => NonceType;
-  /** Who answers above a rate limit: the API, or a gateway with a page or without a body. */
-  readonly rateLimitReply: () => 'json' | 'html' | 'empty';
-  /** Whether the gateway challenges clients that do not name themselves. */
-  readonly demandsUserAgent: () => boolean;
-  /** HTTP status of a permission refusal: the specification leaves it open. */
-  readonly permissionStatus: () => number;
+  readonly accounts: AccountDirectory;
+  readonly readings: () => Readings;
   /** Server time that nonces are compared with, Unix milliseconds. */
   readonly serverTimeMs: () => number;
   /** For the rate limits; never steps back. */
@@ -95,36 +78,41 @@ export class Dispatcher {
   }
 
   dispatch(request: IncomingRequest, staleMs: number): Dispatched {
-    const isPublic = request.path.startsWith('/api/v4/public/');
-    if (!request.userAgent && this.#parts.demandsUserAgent()) return { reply: gatewayReply(403, 'html') };
-    if (!this.#parts.limiter.admit(request.path, request.address, this.#parts.monotonicMs())) {
-      const kind = this.#parts.rateLimitReply();
-      return { reply: kind === 'json' ? tooMany(isPublic) : gatewayReply(429, kind) };
+    const { path } = request;
+    const { userAgent, rateLimitReply } = this.#parts.readings();
+    if (!request.userAgent && userAgent === 'demanded') return { reply: gatewayReply(403, 'html') };
+    if (!this.#parts.limiter.admit(path, request.address, this.#parts.monotonicMs())) {
+      const isOfApi = rateLimitReply === 'json';
+      return {
+        reply: isOfApi ? apiError(path, 429, 'Too many requests.') : gatewayReply(429, rateLimitReply),
+      };
     }
-    const endpoint = this.#parts.endpoints.get(request.path);
-    if (endpoint === undefined || endpoint.httpMethod !== request.httpMethod) {
-      return { reply: notFound(isPublic) };
+    const endpoint = this.#parts.endpoints.get(path);
+    const isPublic = path.startsWith(PUBLIC_PREFIX);
+    if (endpoint === undefined || request.httpMethod !== (isPublic ? 'GET' : 'POST')) {
+      return { reply: apiError(path, 404, 'Endpoint does not exist.') };
     }
-    if (endpoint.httpMethod === 'GET') {
-      return { reply: this.#run(endpoint, { accountId: '', params: {}, staleMs }) };
-    }
+    if (isPublic) return { reply: this.#run(endpoint, { accountId: '', params: {}, staleMs }) };
     return unreadable(request) ?? this.#dispatchPrivate(endpoint, request, staleMs);
   }
 
   #dispatchPrivate(endpoint: ServedEndpoint, request: IncomingRequest, staleMs: number): Dispatched {
-    const authentication = authenticate(request, this.#parts.findKey, this.#parts.nonceType());
+    const { accounts, readings, serverTimeMs } = this.#parts;
+    const { nonceType, nonceRule, permissionRefusal } = readings();
+    const authentication = authenticate(request, (apiKey) => accounts.findKey(apiKey), nonceType);
     if (authentication.kind === 'refused') return authentication;
     const { accountId, apiKey, nonce, params } = authentication;
     const known = { accountId, nonce, params, isCommand: endpoint.isCommand === true };
-    const nonceRefusal = this.#nonces.use(this.#parts.nonceRuleOf(accountId), {
+    const access = accounts.access(accountId);
+    const nonceRefusal = this.#nonces.use(access.nonceRule ?? nonceRule, {
       apiKey,
       nonce,
       window: params['nonceWindow'] === true,
-      serverTimeMs: this.#parts.serverTimeMs(),
+      serverTimeMs: serverTimeMs(),
     });
     if (nonceRefusal !== undefined) return { ...known, reply: nonceRefusal };
-    if (endpoint.permission !== undefined && !this.#parts.permissionsOf(accountId)[endpoint.permission]) {
-      return { ...known, reply: permissionError(this.#parts.permissionStatus(), NO_PERMISSION) };
+    if (endpoint.permission !== undefined && !access.permissions[endpoint.permission]) {
+      return { ...known, reply: permissionError(Number(permissionRefusal), NO_PERMISSION) };
     }
     return { ...known, reply: this.#run(endpoint, { accountId, params, staleMs }) };
   }
@@ -145,12 +133,8 @@ function unreadable(request: IncomingRequest): Dispatched | undefined {
   return { reply: privateError(415, 0, 'Content-Type must be application/json.') };
 }
 
-function tooMany(isPublic: boolean): Reply {
-  const message = 'Too many requests.';
-  return isPublic ? publicError(429, message) : privateError(429, 0, message);
-}
-
-function notFound(isPublic: boolean): Reply {
-  const message = 'Endpoint does not exist.';
-  return isPublic ? publicError(404, message) : privateError(404, 0, message);
+/** Newer requests of the live service spell the field `clientOrderId`. */
+export function clientOrderIdOf(params: RequestParams = {}): string | undefined {
+  const id = params['client_order_id'] ?? params['clientOrderId'];
+  return typeof id === 'string' ? id : undefined;
 }

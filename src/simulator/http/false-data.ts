@@ -1,4 +1,5 @@
-import { damageRecords } from './damage.ts';
+import { isJsonObject } from '../schemas.ts';
+import { changeJson, damageOneRecord, damageRecords } from './damage.ts';
 
 /** Replies that are well-formed and wrong, as exchanges have shown them in crashes. */
 
@@ -15,9 +16,9 @@ const UNKNOWN_WHILE_OPENING = {
 
 /** Lists without a record, objects of records without a member. */
 export function emptyAll(text: string): string {
-  return changed(text, (value) => {
+  return changeJson(text, (value) => {
     if (Array.isArray(value)) return [];
-    if (!isObject(value)) return value;
+    if (!isJsonObject(value)) return value;
     if (Array.isArray(value['records'])) return { ...value, records: [], total: 0 };
     const isByName = Object.values(value).every((member) => typeof member === 'object' && member !== null);
     return isByName ? {} : value;
@@ -34,16 +35,7 @@ export function zeroBalances(text: string): string {
 
 /** One record, chosen by chance, loses what a position being opened does not have yet. */
 export function nullOneRecord(text: string, random: () => number): string {
-  let total = 0;
-  damageRecords(text, (record) => {
-    total += 1;
-    return record;
-  });
-  const chosen = Math.floor(random() * total);
-  let index = -1;
-  return damageRecords(text, (record) => {
-    index += 1;
-    if (index !== chosen) return record;
+  return damageOneRecord(text, random, (record) => {
     const known = Object.entries(UNKNOWN_WHILE_OPENING).filter(([field]) => field in record);
     return { ...record, ...Object.fromEntries(known) };
   });
@@ -61,7 +53,7 @@ export function addOpeningRecord(
     position = market ?? DEFAULT_MARKET,
   }: { readonly nowMs: number; readonly market: string | undefined; readonly position: string | undefined },
 ): string {
-  return changed(text, (value) => {
+  return changeJson(text, (value) => {
     if (!Array.isArray(value) || (market !== undefined && market !== position)) return value;
     return [...(value as unknown[]), openingRecord(position, nowMs / 1_000)];
   });
@@ -94,16 +86,4 @@ export function emptyFields(text: string, field?: string): string {
       Object.entries(record).map((entry) => (isEmptied(entry) ? [entry[0], ''] : entry)),
     );
   });
-}
-
-function changed(text: string, change: (value: unknown) => unknown): string {
-  try {
-    return JSON.stringify(change(JSON.parse(text)));
-  } catch {
-    return text;
-  }
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

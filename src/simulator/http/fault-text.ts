@@ -1,32 +1,20 @@
 import { CONDITION_KINDS } from '../model/market-condition.ts';
 import { SimulatorError } from '../simulated-exchange.ts';
-import { FAULT_KINDS } from './faults.ts';
+import { FAULT, FAULT_KINDS } from './faults.ts';
 
-const TARGET_KEYS = new Set(['endpoint', 'account', 'region']);
-const OUTER_KEYS = new Set([
-  'probability',
-  'count',
-  'skip',
-  'fromMs',
-  'untilMs',
-  'afterMs',
-  'forMs',
-  'everyMs',
-]);
+const { effect: _effect, target: TARGET, ...OUTER } = FAULT.shape;
 /** Values that stay text even when they look like a number or a boolean. */
 const TEXT_KEYS = new Set(['endpoint', 'account', 'field', 'message', 'connection', 'at', 'body']);
 
-/**
- * A fault as one writes it on a command line: `kind,key=value,...`, for example
- * `lostReply,endpoint=stopLimit,probability=0.2,count=3`. The result still has to be validated.
- */
+/** A fault of the command line, still to be validated: `lostReply,endpoint=stopLimit,probability=0.2,count=3`. */
 export function parseFaultText(text: string): unknown {
   const { kind, settings } = settingsOf(text, 'fault', FAULT_KINDS);
   const effect: Record<string, unknown> = { kind };
   const target: Record<string, unknown> = {};
   const outer: Record<string, unknown> = {};
   for (const [key, value] of settings) {
-    const holder = TARGET_KEYS.has(key) ? target : OUTER_KEYS.has(key) ? outer : effect;
+    const isOfTarget = Object.hasOwn(TARGET.unwrap().shape, key);
+    const holder = isOfTarget ? target : Object.hasOwn(OUTER, key) ? outer : effect;
     holder[key] = valueOf(key, value);
   }
   return { effect, ...(Object.keys(target).length === 0 ? {} : { target }), ...outer };
@@ -42,11 +30,7 @@ export function parseConditionText(text: string): unknown {
   return { kind, ...Object.fromEntries(values) };
 }
 
-function settingsOf(
-  text: string,
-  what: string,
-  kinds: Readonly<Record<string, string>>,
-): { readonly kind: string; readonly settings: readonly (readonly [key: string, value: string])[] } {
+function settingsOf(text: string, what: string, kinds: Readonly<Record<string, string>>) {
   const [kind = '', ...settings] = text.split(',');
   if (!Object.hasOwn(kinds, kind)) {
     const known = Object.keys(kinds).join(', ');

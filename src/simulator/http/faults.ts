@@ -1,10 +1,7 @@
 import { z } from 'zod';
 import { milliseconds, unixMilliseconds } from '../schemas.ts';
 
-/**
- * Everything that can go wrong between a client and the exchange, on demand. A fault says what goes wrong, for
- * which requests, how often and with which probability; the same seed and the same requests give the same faults.
- */
+/** What goes wrong on demand, for which requests and when. Same seed and same requests: same faults. */
 
 const LOST_CONNECTION = z.enum(['reset', 'hang']);
 const REFUSED_COMMANDS = z.enum(['orders', 'openingOrders', 'reduceOnlyOrders', 'cancels']);
@@ -170,13 +167,6 @@ export const FAULT_KINDS: Readonly<Record<FaultKind, string>> = {
   emptyString: 'field=NAME of every record is an empty text; without field, every null',
 };
 
-export interface InjectedFault extends FaultSpec {
-  readonly id: number;
-  readonly hits: number;
-  /** `null`: unlimited. */
-  readonly remaining: number | null;
-}
-
 export interface FaultedRequest {
   readonly endpoint: string;
   /** `undefined` when the request names no known key. */
@@ -212,7 +202,8 @@ export class FaultBook {
     return id;
   }
 
-  list(): InjectedFault[] {
+  /** `remaining` `null`: unlimited. */
+  list() {
     return [...this.#entries.values()].map(({ id, spec, hits }) => {
       const remaining = spec.count === undefined ? null : spec.count - hits;
       return Object.assign({ id, hits, remaining }, spec);

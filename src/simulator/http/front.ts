@@ -1,10 +1,12 @@
 import type { Timers } from '../../core/ports/clock.ts';
+import type { Readings } from '../model/readings.ts';
+import { parsedObject } from './authenticate.ts';
 import { Delays } from './delays.ts';
-import type { Dispatched, IncomingRequest, ServedEndpoint } from './dispatch.ts';
+import { clientOrderIdOf, type Dispatched, type IncomingRequest, type ServedEndpoint } from './dispatch.ts';
 import { damagedBody, type FaultPlan, faultReply, isApplied, NO_FAULTS, planOf } from './fault-plan.ts';
 import type { FaultBook, LostConnection } from './faults.ts';
-import { type ContentEncoding, privateError, publicError, type Reply } from './reply.ts';
-import type { RequestLog, RequestOutcome } from './request-log.ts';
+import { apiError, type Reply, UNAVAILABLE } from './reply.ts';
+import type { RequestLog, RequestOutcome, RequestRecord } from './request-log.ts';
 
 /** The state of one base address as a whole. `down`: connections are reset; `hang`: nothing is answered. */
 export type RegionState =
@@ -36,10 +38,7 @@ export interface FrontParts {
   readonly serverTimeMs: () => number;
   /** What is not the API: the pages that a browser sees. */
   readonly page: (request: IncomingRequest) => Reply | undefined;
-  /** How long after its lost reply a request takes effect (a reading); 0 for before. */
-  readonly lateArrivalMs: () => number;
-  /** Of replies to requests that name none (a reading). */
-  readonly unaskedEncoding: () => ContentEncoding | 'none';
+  readonly readings: () => Readings;
 }
 
 /** What stands before the exchange at each of its base addresses: regions, faults, delays and the request log. */
@@ -87,22 +86,21 @@ export class ExchangeFront {
 
   /** A request has arrived, complete. */
   receive(region: number, request: IncomingRequest, connection: ReplyConnection): void {
-    this.#arrive(new Exchange(region, connection, request));
-  }
-
-  #arrive(exchange: Exchange): void {
-    const region = this.#regions[exchange.region]?.state ?? { mode: 'up' };
-    switch (region.mode) {
+    const exchange: Exchange = { region, connection, request, faults: [] };
+    const state = this.#regions[region]?.state ?? { mode: 'up' };
+    switch (state.mode) {
       case 'up':
         return this.#meetFaults(exchange);
       case 'slow':
-        return this.#delays.after(region.delayMs, () => this.#meetFaults(exchange));
+        return this.#delays.after(state.delayMs, () => this.#meetFaults(exchange));
       case 'unavailable':
-        return this.#answerUnseen(exchange, unavailable(exchange.isPublic), ['region:unavailable']);
+        exchange.faults = ['region:unavailable'];
+        return this.#answerUnseen(exchange, apiError(request.path, 503, UNAVAILABLE));
       case 'down':
       case 'hang':
-        this.#record(exchange, 'unseen', { faults: [`region:${region.mode}`] });
-        return lose(exchange, region.mode === 'down' ? 'reset' : 'hang');
+        exchange.faults = [`region:${state.mode}`];
+        this.#record(exchange, 'unseen', {});
+        return lose(exchange, state.mode === 'down' ? 'reset' : 'hang');
     }
   }
 
@@ -116,7 +114,7 @@ export class ExchangeFront {
       account: this.#accountOf(exchange.request),
       region: exchange.region,
       atMs: this.#parts.clockMs(),
-      isReduceOnly: () => parsed(exchange.request.body.toString())?.['reduceOnly'] === true,
+      isReduceOnly: () => parsedObject(exchange.request.body.toString())?.['reduceOnly'] === true,
     });
     const plan = planOf(effects, () => faults.random());
     exchange.faults = effects.map((effect) => effect.kind);
@@ -131,10 +129,10 @@ export class ExchangeFront {
       return lose(exchange, plan.unseen);
     }
     if (plan.instead !== undefined && !isApplied(plan.instead)) {
-      const reply = faultReply(plan.instead, exchange.isPublic, this.#parts.serverTimeMs());
-      return this.#answerUnseen(exchange, reply, exchange.faults);
+      const reply = faultReply(plan.instead, exchange.request.path, this.#parts.serverTimeMs());
+      return this.#answerUnseen(exchange, reply);
     }
-    const lateMs = plan.lost === undefined ? 0 : this.#parts.lateArrivalMs();
+    const lateMs = plan.lost === undefined ? 0 : this.#parts.readings().lateArrivalMs;
     if (plan.late !== undefined || lateMs > 0) return this.#applyLate(exchange, plan, lateMs);
     return this.#process(exchange, plan);
   }
@@ -153,11 +151,8 @@ export class ExchangeFront {
   #complete(exchange: Exchange, staleMs: number, seq: number): void {
     const handledAtMs = this.#parts.nowMs();
     const dispatched = this.#parts.dispatch(exchange.request, staleMs);
-    this.#parts.log.update(seq, {
-      handledAtMs,
-      outcome: outcomeOf(dispatched.reply),
-      ...learned(dispatched),
-    });
+    const outcome = outcomeOf(dispatched.reply);
+    this.#parts.log.update(seq, { handledAtMs, outcome, ...learned(dispatched) });
   }
 
   #process(exchange: Exchange, plan: FaultPlan): void {
@@ -165,14 +160,11 @@ export class ExchangeFront {
     const reply =
       plan.instead === undefined
         ? this.#cancelledAtOnce(dispatched, plan.cancelledAs)
-        : faultReply(plan.instead, exchange.isPublic, this.#parts.serverTimeMs());
+        : faultReply(plan.instead, exchange.request.path, this.#parts.serverTimeMs());
     const body = plan.damages.length === 0 ? reply.body : this.#damaged(reply, plan, dispatched);
     const delivered = plan.lost === undefined && !plan.cutBody && body === reply.body;
-    this.#record(exchange, outcomeOf(dispatched.reply), {
-      dispatched,
-      delivered,
-      status: reply.status,
-    });
+    const { status } = reply;
+    this.#record(exchange, outcomeOf(dispatched.reply), { ...learned(dispatched), delivered, status });
     if (plan.lost !== undefined) return lose(exchange, plan.lost);
     const encoding = plan.encoding === undefined ? {} : { encoding: plan.encoding };
     const finish = () => this.#send(exchange, { ...reply, body, ...encoding }, plan.cutBody);
@@ -193,19 +185,19 @@ export class ExchangeFront {
   /** The exchange takes an order and cancels it by itself before it answers. */
   #cancelledAtOnce({ reply, accountId }: Dispatched, status: string | undefined): Reply {
     if (status === undefined || accountId === undefined) return reply;
-    const order = parsed(reply.body);
+    const order = parsedObject(reply.body);
     const orderId = order?.['order_id'] ?? order?.['orderId'];
     if (typeof orderId !== 'number' || !this.#parts.cancelOrder(accountId, orderId)) return reply;
     return { ...reply, body: JSON.stringify({ ...order, status }) };
   }
 
-  #answerUnseen(exchange: Exchange, reply: Reply, faults: readonly string[]): void {
-    this.#record(exchange, 'unseen', { faults, status: reply.status, delivered: true });
+  #answerUnseen(exchange: Exchange, reply: Reply): void {
+    this.#record(exchange, 'unseen', { status: reply.status, delivered: true });
     this.#send(exchange, reply, false);
   }
 
   #send({ connection, request }: Exchange, reply: Reply, isCut: boolean): void {
-    const unasked = request.acceptEncoding === undefined ? this.#parts.unaskedEncoding() : 'none';
+    const unasked = request.acceptEncoding === undefined ? this.#parts.readings().compression : 'none';
     const isPlain = unasked === 'none' || reply.encoding !== undefined;
     connection.send(isPlain ? reply : { ...reply, encoding: unasked }, this.#dateHeader(), isCut);
   }
@@ -219,16 +211,7 @@ export class ExchangeFront {
     return this.#date;
   }
 
-  #record(
-    exchange: Exchange,
-    outcome: RequestOutcome,
-    more: {
-      readonly dispatched?: Dispatched;
-      readonly delivered?: boolean;
-      readonly status?: number;
-      readonly faults?: readonly string[];
-    },
-  ): number {
+  #record(exchange: Exchange, outcome: RequestOutcome, known: Partial<RequestRecord>): number {
     const { request } = exchange;
     const seen = outcome === 'served' || outcome === 'refused';
     const nowMs = this.#parts.nowMs();
@@ -247,10 +230,10 @@ export class ExchangeFront {
       message: null,
       fields: null,
       clientOrderId: null,
-      ...(more.dispatched === undefined ? {} : learned(more.dispatched)),
-      status: more.status ?? null,
-      faults: more.faults ?? exchange.faults,
-      delivered: more.delivered ?? false,
+      status: null,
+      faults: exchange.faults,
+      delivered: false,
+      ...known,
     });
   }
 
@@ -264,38 +247,15 @@ export class ExchangeFront {
 }
 
 /** One request and the connection that waits for its reply. */
-class Exchange {
+interface Exchange {
   readonly region: number;
   readonly connection: ReplyConnection;
   readonly request: IncomingRequest;
-  readonly isPublic: boolean;
-  faults: readonly string[] = NONE;
-
-  constructor(region: number, connection: ReplyConnection, request: IncomingRequest) {
-    this.region = region;
-    this.connection = connection;
-    this.request = request;
-    this.isPublic = request.path.startsWith('/api/v4/public/');
-  }
-}
-
-const NONE: readonly string[] = [];
-
-function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    return JSON.parse(text) ?? undefined;
-  } catch {
-    return undefined;
-  }
+  faults: readonly string[];
 }
 
 function lose({ connection }: Exchange, how: LostConnection): void {
   if (how === 'reset') connection.reset();
-}
-
-function unavailable(isPublic: boolean): Reply {
-  const message = 'Service is temporarily unavailable';
-  return isPublic ? publicError(503, message) : privateError(503, 0, message);
 }
 
 function outcomeOf(reply: Reply): RequestOutcome {
@@ -304,7 +264,6 @@ function outcomeOf(reply: Reply): RequestOutcome {
 
 /** What the log keeps of a dispatched request: never its body. */
 function learned({ reply, accountId, nonce, params }: Dispatched) {
-  const clientOrderId = params?.['client_order_id'] ?? params?.['clientOrderId'];
   return {
     ...(accountId === undefined ? {} : { account: accountId }),
     nonce: nonce ?? null,
@@ -312,6 +271,6 @@ function learned({ reply, accountId, nonce, params }: Dispatched) {
     code: reply.error?.code ?? null,
     message: reply.error?.message ?? null,
     fields: reply.error?.fields ?? null,
-    clientOrderId: typeof clientOrderId === 'string' ? clientOrderId : null,
+    clientOrderId: clientOrderIdOf(params) ?? null,
   };
 }

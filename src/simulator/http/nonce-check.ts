@@ -1,10 +1,8 @@
+import type { Readings } from '../model/readings.ts';
 import { privateError, type Reply } from './reply.ts';
 
-/**
- * `unique`: a nonce may not repeat (specification 5). `increasing`: it must also be larger than every
- * earlier nonce of the key, as the live service demands.
- */
-export type NonceRule = 'unique' | 'increasing';
+/** `unique`: of specification 5. `increasing`: larger than all earlier ones of the key, as the live service demands. */
+type NonceRule = Readings['nonceRule'];
 
 /** Half width of the window that `nonceWindow: true` opens around the server's time. */
 const NONCE_WINDOW_MS = 5_000;
@@ -14,7 +12,7 @@ const INTEGER_SYNTAX = /^\d{1,40}$/;
 
 const OUT_OF_WINDOW = 'Your nonce is more than 5 seconds lesser than the current nonce';
 
-export interface NonceUse {
+interface NonceUse {
   readonly apiKey: string;
   readonly nonce: string;
   /** The body carried `nonceWindow: true`. */
@@ -33,31 +31,24 @@ export class NonceCheck {
 
   /** `undefined` when the nonce may be used, which is then recorded; otherwise the refusal. */
   use(rule: NonceRule, use: NonceUse): Reply | undefined {
-    const key = this.#of(use.apiKey);
+    const key = this.#keys.get(use.apiKey) ?? { used: new Set(), highest: undefined };
+    this.#keys.set(use.apiKey, key);
     const refusal = use.window ? checkWindow(key, use) : checkRule(rule, key, use.nonce);
-    if (refusal !== undefined) return refusal;
-    remember(key, use.nonce);
-    return undefined;
+    if (refusal === undefined) remember(key, use.nonce);
+    return refusal;
   }
 
   forget(apiKey: string): void {
     this.#keys.delete(apiKey);
-  }
-
-  #of(apiKey: string): KeyNonces {
-    let key = this.#keys.get(apiKey);
-    if (key === undefined) {
-      key = { used: new Set(), highest: undefined };
-      this.#keys.set(apiKey, key);
-    }
-    return key;
   }
 }
 
 function checkRule(rule: NonceRule, key: KeyNonces, nonce: string): Reply | undefined {
   if (rule === 'unique') return key.used.has(nonce) ? alreadyUsed() : undefined;
   if (!INTEGER_SYNTAX.test(nonce)) return privateError(401, 0, 'Invalid payload');
-  return key.highest !== undefined && BigInt(nonce) <= key.highest ? staleNonce() : undefined;
+  const isStale = key.highest !== undefined && BigInt(nonce) <= key.highest;
+  // The live service reports a stale nonce as if it were a rate limit.
+  return isStale ? privateError(429, 0, 'Too many requests.') : undefined;
 }
 
 function checkWindow(key: KeyNonces, { nonce, serverTimeMs }: NonceUse): Reply | undefined {
@@ -69,19 +60,12 @@ function checkWindow(key: KeyNonces, { nonce, serverTimeMs }: NonceUse): Reply |
 function remember(key: KeyNonces, nonce: string): void {
   key.used.add(nonce);
   if (key.used.size > REMEMBERED_NONCES) {
-    for (const oldest of key.used) {
-      key.used.delete(oldest);
-      break;
-    }
+    const [oldest = ''] = key.used;
+    key.used.delete(oldest);
   }
   if (!INTEGER_SYNTAX.test(nonce)) return;
   const value = BigInt(nonce);
   if (key.highest === undefined || value > key.highest) key.highest = value;
-}
-
-/** The live service reports a stale nonce as if it were a rate limit. */
-function staleNonce(): Reply {
-  return privateError(429, 0, 'Too many requests.');
 }
 
 function alreadyUsed(): Reply {

@@ -66,18 +66,12 @@ export class RateLimiter {
     const key = `${address} ${rule.path}`;
     let window = this.#windows.get(key);
     if (window === undefined) {
-      if (this.#windows.size >= MAX_WINDOWS) this.#dropOldest();
+      const [oldest = ''] = this.#windows.keys();
+      if (this.#windows.size >= MAX_WINDOWS) this.#windows.delete(oldest);
       window = new SlidingWindow(rule.requests, rule.periodMs);
       this.#windows.set(key, window);
     }
     return window;
-  }
-
-  #dropOldest(): void {
-    for (const key of this.#windows.keys()) {
-      this.#windows.delete(key);
-      return;
-    }
   }
 }
 

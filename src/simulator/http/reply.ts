@@ -1,16 +1,13 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 
-/**
- * What goes back over the wire. A reply is finished text, so that faults can damage it and a cache can keep it;
- * what the request log wants to know of it travels beside the text.
- */
-export type ContentEncoding = 'gzip' | 'br';
+type ContentEncoding = 'gzip' | 'br';
 
+/** A reply is finished text: faults can damage it, and a cache can keep it. */
 export interface Reply {
   readonly status: number;
   readonly body: string;
   /** Exchange error code, message and fields when the reply is an error; the log shows them. */
-  readonly error?: ReplyError;
+  readonly error?: { readonly code?: number; readonly message: string; readonly fields?: FieldErrors };
   /** JSON where absent. */
   readonly contentType?: string;
   readonly location?: string;
@@ -46,43 +43,25 @@ const COMPRESS: Readonly<Record<ContentEncoding, (body: Buffer) => Buffer>> = {
   br: (body) => brotliCompressSync(body),
 };
 
-interface ReplyError {
-  readonly code?: number;
-  readonly message: string;
-  readonly fields?: FieldErrors;
-}
-
 /** Parameter name to what is wrong with it (specification 7). */
 export type FieldErrors = Readonly<Record<string, readonly string[]>>;
 
-/** How the two things that an implementation of the specification may spell either way are spelled. */
-export interface ErrorSpelling {
-  /** An empty `errors` as `{}` or `[]`. */
-  readonly empties: 'object' | 'array';
-}
+export const UNAVAILABLE = 'Service is temporarily unavailable';
 
 export function success(value: unknown): Reply {
   return { status: 200, body: JSON.stringify(value) };
 }
 
-/** A success whose body is already text, the empty text included. */
-export function successText(body: string): Reply {
-  return { status: 200, body };
-}
-
-/** Error body of private endpoints (specification 7): code, message, errors. */
+/** Error body of private endpoints (specification 7). `empties`: whether empty `errors` are {} or []. */
 export function privateError(
   status: number,
   code: number,
   message: string,
   fields: FieldErrors = {},
-  spelling: ErrorSpelling = { empties: 'object' },
+  empties: 'object' | 'array' = 'object',
 ): Reply {
-  return {
-    status,
-    body: JSON.stringify({ code, message, errors: emptiable(fields, spelling) }),
-    error: { code, message, fields },
-  };
+  const errors = Object.keys(fields).length === 0 ? emptyBody(empties) : fields;
+  return { status, body: JSON.stringify({ code, message, errors }), error: { code, message, fields } };
 }
 
 /** A key without access: `success` false and code 0 with a permission message (specification 5, rule 3). */
@@ -94,9 +73,17 @@ export function permissionError(status: number, message: string): Reply {
   };
 }
 
-/** Error body of public endpoints (specification 7): success, message, params. */
-export function publicError(status: number, message: string, params: readonly string[] = []): Reply {
-  return { status, body: JSON.stringify({ success: false, message, params }), error: { message } };
+export const PUBLIC_PREFIX = '/api/v4/public/';
+
+/** The API's error body for a path (specification 7): public endpoints have success, message and params. */
+export function apiError(
+  path: string,
+  status: number,
+  message: string,
+  { code = 0, fields }: { readonly code?: number; readonly fields?: FieldErrors | undefined } = {},
+): Reply {
+  if (!path.startsWith(PUBLIC_PREFIX)) return privateError(status, code, message, fields);
+  return { status, body: JSON.stringify({ success: false, message, params: [] }), error: { message } };
 }
 
 const GATEWAY_TITLES: Readonly<Record<number, string>> = {
@@ -123,8 +110,4 @@ export function gatewayReply(status: number, kind: 'html' | 'empty'): Reply {
 /** An empty list or object as the reading spells it. */
 export function emptyBody(empties: 'object' | 'array'): unknown {
   return empties === 'array' ? [] : {};
-}
-
-function emptiable(fields: FieldErrors, spelling: ErrorSpelling): unknown {
-  return Object.keys(fields).length === 0 ? emptyBody(spelling.empties) : fields;
 }

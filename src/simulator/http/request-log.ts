@@ -33,13 +33,9 @@ export interface RequestRecord {
  */
 export type RequestOutcome = 'served' | 'refused' | 'unseen' | 'pending';
 
-export interface RequestFilter {
-  readonly account?: string;
-  readonly endpoint?: string;
-  readonly outcome?: RequestOutcome;
-  readonly status?: number;
-  readonly nonce?: string;
-  readonly clientOrderId?: string;
+type Exact = 'account' | 'endpoint' | 'outcome' | 'status' | 'nonce' | 'clientOrderId';
+
+export interface RequestFilter extends Partial<Pick<RequestRecord, Exact>> {
   /** Only records after this sequence number. */
   readonly after?: number;
   /** The newest so many that match. */
@@ -98,14 +94,7 @@ export class RequestLog {
   }
 }
 
-function isWanted(record: RequestRecord, filter: RequestFilter): boolean {
-  return (
-    (filter.account === undefined || record.account === filter.account) &&
-    (filter.endpoint === undefined || record.endpoint === filter.endpoint) &&
-    (filter.outcome === undefined || record.outcome === filter.outcome) &&
-    (filter.status === undefined || record.status === filter.status) &&
-    (filter.nonce === undefined || record.nonce === filter.nonce) &&
-    (filter.clientOrderId === undefined || record.clientOrderId === filter.clientOrderId) &&
-    (filter.after === undefined || record.seq > filter.after)
-  );
+function isWanted(record: RequestRecord, { after = 0, limit: _limit, ...exact }: RequestFilter): boolean {
+  const fields = Object.entries(exact) as [Exact, unknown][];
+  return record.seq > after && fields.every(([field, value]) => record[field] === value);
 }

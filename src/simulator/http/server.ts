@@ -7,7 +7,6 @@ import { onTheWire, type Reply } from './reply.ts';
 
 /** The payload header repeats the body in base64. */
 const MAX_HEADER_BYTES = 2 * MAX_BODY_BYTES;
-const NO_BODY = Buffer.alloc(0);
 
 /** The exchange over HTTP: one listener per base address. */
 export class ExchangeServer {
@@ -65,7 +64,7 @@ function receive(
   message.on('error', () => undefined);
   response.on('error', () => undefined);
   message.on('end', () => {
-    const request = incoming(message, bodyOf(chunks, size), size > MAX_BODY_BYTES);
+    const request = incoming(message, Buffer.concat(chunks), size > MAX_BODY_BYTES);
     front.receive(region, request, new HttpConnection(response));
   });
 }
@@ -91,11 +90,6 @@ class HttpConnection implements ReplyConnection {
     // A reply that waits behind another one of its connection has no socket yet; its request has.
     this.#response.req.socket.resetAndDestroy();
   }
-}
-
-function bodyOf(chunks: readonly Buffer[], size: number): Buffer {
-  if (size === 0) return NO_BODY;
-  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
 }
 
 function incoming(message: IncomingMessage, body: Buffer, oversized: boolean): IncomingRequest {

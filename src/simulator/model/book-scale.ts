@@ -3,10 +3,7 @@ import type { MarketSpec } from './types.ts';
 
 const PLACES = 18;
 
-/**
- * The same market at another price. Its book keeps its depth in money per fraction of the price, and its spread as a
- * fraction of the price, as far as the steps allow: what an order costs there is comparable.
- */
+/** The same market at another price, with the same spread, and depth in money, per fraction of the price. */
 export function atPrice(spec: MarketSpec, price: Decimal): MarketSpec {
   const { depth, priceStep, amountStep } = spec;
   if (price.eq(spec.price)) return spec;

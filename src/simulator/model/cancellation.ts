@@ -1,7 +1,7 @@
 import { cancel, orderView } from './order-book.ts';
 import { CODES, reject, worded } from './rejection.ts';
 import { type Account, type ExchangeState, record } from './state.ts';
-import type { OrderClass, OrderView, Outcome } from './types.ts';
+import type { OrderClass, OrderOutcome, OrderView, Outcome } from './types.ts';
 
 /** Specification 4.6. Whether stops that are not yet activated are covered is a reading. */
 export function cancelAllOrders(
@@ -22,11 +22,7 @@ export function cancelAllOrders(
   return { ok: true, cancelled: covered.map(orderView) };
 }
 
-export function cancelOne(
-  world: ExchangeState,
-  account: Account,
-  orderId: number,
-): Outcome<{ readonly order: OrderView }> {
+export function cancelOne(world: ExchangeState, account: Account, orderId: number): OrderOutcome {
   const order = account.openOrders.get(orderId);
   if (order === undefined) return reject(CODES.validation, 'orderId', 'Order was not found');
   cancel(world, order, 'cancelled by the customer');

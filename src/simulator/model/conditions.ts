@@ -1,13 +1,13 @@
-import { type Decimal, formatDecimal, minDecimal, roundToStep, ZERO } from '../../core/quantities/decimal.ts';
+import { formatDecimal, minDecimal, roundToStep, ZERO } from '../../core/quantities/decimal.ts';
 import { BOOKS, type Leg, transfer } from './ledger.ts';
 import type { LedgerDetail } from './ledger-entry.ts';
-import { changeSpec, NO_SKEW, NORMAL_BOOK, remark } from './market.ts';
-import type { ConditionWindow, MarketCondition, MarketTermsChange } from './market-condition.ts';
+import { changeSpec, NO_SKEW, NORMAL_BOOK, remark, skewAt } from './market.ts';
+import type { ConditionWindow, MarketCondition } from './market-condition.ts';
 import { cancel } from './order-book.ts';
-import { applyFill } from './positions.ts';
-import { CODES, reject } from './rejection.ts';
-import { type ExchangeState, type Market, type Position, positionBook, record, sign } from './state.ts';
-import type { Outcome, Rejection } from './types.ts';
+import { closeAtMark } from './positions.ts';
+import { invalid } from './rejection.ts';
+import { type ExchangeState, type Market, positionBook, record, sign } from './state.ts';
+import type { Outcome } from './types.ts';
 
 type Condition<K extends MarketCondition['kind']> = Extract<MarketCondition, { kind: K }>;
 type Applied = Outcome<object>;
@@ -19,12 +19,15 @@ export function setCondition(
   window: ConditionWindow,
 ): Applied {
   const { fromMs = world.nowMs, untilMs } = window;
-  const unknown = check(world, condition);
-  if (unknown !== undefined) return unknown;
+  if (!world.markets.has(condition.market))
+    return invalid('market', `There is no market ${condition.market}`);
+  const account = 'account' in condition ? condition.account : undefined;
+  if (account !== undefined && !world.accounts.has(account))
+    return invalid('account', `There is no account ${account}`);
   if (untilMs !== undefined && !HAVE_AN_END.has(condition.kind))
-    return refuse('untilMs', `${condition.kind} has no end`);
+    return invalid('untilMs', `${condition.kind} has no end`);
   if (untilMs !== undefined && untilMs <= fromMs)
-    return refuse('untilMs', 'The end is not after the beginning');
+    return invalid('untilMs', 'The end is not after the beginning');
   if (fromMs <= world.nowMs) return begin(world, condition, untilMs);
   world.agenda.schedule(fromMs, () => {
     begin(world, condition, untilMs);
@@ -34,23 +37,11 @@ export function setCondition(
 
 const HAVE_AN_END: ReadonlySet<string> = new Set(['depth', 'basis', 'halt']);
 
-function refuse(field: string, text: string): Rejection {
-  return reject(CODES.invalid, field, text);
-}
-
-function check(world: ExchangeState, condition: MarketCondition): Rejection | undefined {
-  if (!world.markets.has(condition.market)) return refuse('market', `There is no market ${condition.market}`);
-  const account = 'account' in condition ? condition.account : undefined;
-  if (account !== undefined && !world.accounts.has(account))
-    return refuse('account', `There is no account ${account}`);
-  return undefined;
-}
-
 function begin(world: ExchangeState, condition: MarketCondition, untilMs: number | undefined): Applied {
   const market = world.markets.get(condition.market);
   const outcome =
     market === undefined
-      ? refuse('market', `There is no market ${condition.market}`)
+      ? invalid('market', `There is no market ${condition.market}`)
       : apply(world, market, condition);
   if (!outcome.ok) write(world, condition, `refused: ${Object.values(outcome.errors).flat().join(' ')}`);
   else if (market !== undefined && untilMs !== undefined) {
@@ -135,7 +126,7 @@ const RAMP_STEPS = 100;
 function skewMark(world: ExchangeState, market: Market, condition: Condition<'basis'>): Applied {
   const { ratio, overMs = 0 } = condition;
   const startMs = world.nowMs;
-  const skew = { from: market.skewNow(startMs), to: ratio, startMs, endMs: startMs + overMs };
+  const skew = { from: skewAt(market.skew, startMs), to: ratio, startMs, endMs: startMs + overMs };
   market.skew = ratio.eq(ZERO) && overMs === 0 ? NO_SKEW : skew;
   const stepMs = Math.max(10, Math.ceil(overMs / RAMP_STEPS));
   const follow = (): void => {
@@ -158,48 +149,25 @@ function deleverage(
       position.market === market && (positionSide === undefined || position.positionSide === positionSide),
   );
   const [position] = positions;
-  if (position === undefined) return refuse('market', 'There is no such position');
-  if (positions.length > 1) return refuse('positionSide', 'There are two such positions');
-  if (amount?.lte(ZERO) === true) return refuse('amount', 'The amount must be greater than 0');
-  closeAtMark(world, position, 'auto_deleverage', amount);
+  if (position === undefined) return invalid('market', 'There is no such position');
+  if (positions.length > 1) return invalid('positionSide', 'There are two such positions');
+  if (amount?.lte(ZERO) === true) return invalid('amount', 'The amount must be greater than 0');
+  const closed = minDecimal(amount ?? position.size, position.size);
+  closeAtMark(world, position, { kind: 'auto_deleverage', amount: closed, feeRate: ZERO });
   return { ok: true };
-}
-
-function closeAtMark(
-  world: ExchangeState,
-  position: Position,
-  kind: 'auto_deleverage' | 'settlement',
-  amount: Decimal = position.size,
-): void {
-  applyFill(world, {
-    account: position.account,
-    market: position.market,
-    side: position.direction === 'long' ? 'sell' : 'buy',
-    positionSide: position.positionSide,
-    amount: minDecimal(amount, position.size),
-    price: position.market.mark,
-    feeRate: ZERO,
-    kind,
-    order: null,
-    role: 'engine',
-  });
 }
 
 function changeTerms(world: ExchangeState, market: Market, condition: Condition<'terms'>): Applied {
   const { kind: _kind, market: _market, ...terms } = condition;
   const bad = Object.entries(terms).find(([, value]) => value.lte(ZERO));
-  if (bad !== undefined) return refuse(bad[0], 'It must be greater than 0');
-  changeSpec(market, withTerms(market, terms));
+  if (bad !== undefined) return invalid(bad[0], 'It must be greater than 0');
+  const { spec } = market;
+  // The levels of the book stay on prices that an order can have.
+  const levelStep = roundToStep(spec.depth.levelStep, terms.priceStep ?? spec.priceStep, 'up');
+  changeSpec(market, { ...spec, ...terms, depth: { ...spec.depth, levelStep } });
   remark(world, market);
   for (const position of market.positions) world.dirtyUnits.add(position.unit);
   return write(world, condition);
-}
-
-/** The levels of the book stay on prices that an order can have. */
-function withTerms({ spec }: Market, terms: MarketTermsChange): Market['spec'] {
-  const { depth } = spec;
-  const { priceStep = spec.priceStep } = terms;
-  return { ...spec, ...terms, depth: { ...depth, levelStep: roundToStep(depth.levelStep, priceStep, 'up') } };
 }
 
 function setStatus(
@@ -208,18 +176,19 @@ function setStatus(
   status: 'open' | 'halted',
   kind: 'halt' | 'reopen',
 ): Applied {
-  if (market.status === 'delisted') return refuse('market', 'The market is delisted');
+  if (market.status === 'delisted') return invalid('market', 'The market is delisted');
   market.status = status;
   world.dirtyMarkets.add(market);
   return write(world, { kind, market: market.spec.name }, status);
 }
 
 function delist(world: ExchangeState, market: Market): Applied {
-  if (market.spec.kind === 'spot') return refuse('market', 'A spot market says what collateral is worth');
+  if (market.spec.kind === 'spot') return invalid('market', 'A spot market says what collateral is worth');
   market.status = 'delisted';
   write(world, { kind: 'delist', market: market.spec.name });
   dropOrders(world, market);
-  for (const position of market.positions) closeAtMark(world, position, 'settlement');
+  for (const position of market.positions)
+    closeAtMark(world, position, { kind: 'settlement', amount: position.size, feeRate: ZERO });
   return { ok: true };
 }
 
@@ -237,9 +206,9 @@ const NEW_NAME = /^[A-Z0-9]+_PERP$/;
 /** Positions keep their ids; in their books the contracts of the old name become as many of the new one. */
 function rename(world: ExchangeState, market: Market, condition: Condition<'rename'>): Applied {
   const { market: from, to } = condition;
-  if (market.spec.kind === 'spot') return refuse('market', 'A spot market says what collateral is worth');
-  if (!NEW_NAME.test(to)) return refuse('to', 'The name must be of the form COIN_PERP');
-  if (world.markets.has(to)) return refuse('to', `There is a market ${to} already`);
+  if (market.spec.kind === 'spot') return invalid('market', 'A spot market says what collateral is worth');
+  if (!NEW_NAME.test(to)) return invalid('to', 'The name must be of the form COIN_PERP');
+  if (world.markets.has(to)) return invalid('to', `There is a market ${to} already`);
   const legs = [...market.positions].flatMap((position) => {
     const signed = position.size.times(sign(position.direction));
     const book = positionBook(position);

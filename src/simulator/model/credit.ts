@@ -11,25 +11,24 @@ import {
 import { BOOKS, transfer } from './ledger.ts';
 import type { LedgerKind } from './ledger-entry.ts';
 import { accrued, assetRate, pricingMarket } from './margin.ts';
-import { CODES, reject } from './rejection.ts';
+import { CODES, invalid, reject } from './rejection.ts';
 import {
   type Account,
   type ExchangeState,
-  isZero,
   type Loan,
   type Market,
   MONEY_PLACES,
   record,
   type Threshold,
 } from './state.ts';
-import type { CreditLineView, OpenLoan, Outcome } from './types.ts';
+import type { OpenLoan, Outcome } from './types.ts';
 
 /** Terms unless the loan names its own; the levels are those of the live service's example. */
 const DEFAULT_TERMS = {
+  fundingPerDay: decimal('0.0003'),
   initialLtv: decimal('0.6'),
   marginCallLtv: decimal('0.75'),
   liquidationLtv: decimal('0.85'),
-  fundingPerDay: decimal('0.0003'),
 };
 const LTV_PLACES = 6;
 
@@ -49,20 +48,18 @@ function debtOf(world: ExchangeState, loan: Loan): Decimal {
   return loan.amount.plus(totalFunding(world, loan));
 }
 
-interface LoanValues {
-  readonly debt: Decimal;
-  readonly collateral: Decimal;
-}
-
 /** Both sides in the reference asset. */
-function valuesOf(world: ExchangeState, loan: Loan): LoanValues {
+function valuesOf(world: ExchangeState, loan: Loan) {
   return {
     debt: debtOf(world, loan).times(assetRate(world, loan.asset)),
     collateral: collateralOf(world, loan).times(assetRate(world, loan.collateralAsset)),
   };
 }
 
-export function creditLineView(world: ExchangeState, loan: Loan): CreditLineView {
+/** What a specification 2.5 record is written from; LTVs are fractions here. */
+export type CreditLineView = ReturnType<typeof creditLineView>;
+
+export function creditLineView(world: ExchangeState, loan: Loan) {
   const { debt, collateral } = valuesOf(world, loan);
   const { loanId, account, asset, amount, collateralAsset, state, createdMs } = loan;
   const { initialLtv, marginCallLtv, liquidationLtv } = loan;
@@ -74,7 +71,7 @@ export function creditLineView(world: ExchangeState, loan: Loan): CreditLineView
     collateralAsset,
     collateralAmount: collateralOf(world, loan),
     totalFunding: totalFunding(world, loan),
-    currentLtv: isZero(collateral) ? ONE : divide(debt, collateral, LTV_PLACES, 'halfUp'),
+    currentLtv: collateral.eq(ZERO) ? ONE : divide(debt, collateral, LTV_PLACES, 'halfUp'),
     initialLtv,
     marginCallLtv,
     liquidationLtv,
@@ -83,25 +80,22 @@ export function creditLineView(world: ExchangeState, loan: Loan): CreditLineView
   };
 }
 
-export function grantLoan(
-  world: ExchangeState,
-  account: Account,
-  request: OpenLoan,
-): Outcome<{ readonly loan: CreditLineView }> {
+type Lent<View = CreditLineView> = Outcome<{ readonly loan: View }>;
+
+export function grantLoan(world: ExchangeState, account: Account, request: OpenLoan): Lent {
   const { asset, collateralAsset, amount, collateralAmount } = request;
   for (const [field, ticker] of Object.entries({ asset, collateralAsset })) {
-    if (isZero(assetRate(world, ticker))) return reject(CODES.invalid, field, `${ticker} has no price`);
+    if (assetRate(world, ticker).eq(ZERO)) return invalid(field, `${ticker} has no price`);
   }
   if (amount.lte(ZERO) || collateralAmount.lte(ZERO))
-    return reject(CODES.invalid, 'amount', 'Amounts must be greater than 0');
+    return invalid('amount', 'Amounts must be greater than 0');
   if (collateralAmount.gt(world.ledger.balance(`main:${account.id}`, collateralAsset)))
     return reject(CODES.noBalance, 'collateralAmount', 'Not enough balance');
   const loan = createLoan(world, account, request);
   const value = collateralAmount.times(assetRate(world, collateralAsset));
   if (amount.times(assetRate(world, asset)).gt(value.times(loan.initialLtv)))
-    return reject(CODES.invalid, 'amount', 'Loan exceeds the initial LTV');
+    return invalid('amount', 'Loan exceeds the initial LTV');
   world.nextLoanId += 1;
-  world.loans.set(loan.loanId, loan);
   account.loans.set(loan.loanId, loan);
   writeLoan(world, loan, 'loan_opened', amount, [
     ...transfer(`main:${account.id}`, pledgeBook(loan), collateralAsset, collateralAmount),
@@ -112,24 +106,19 @@ export function grantLoan(
 }
 
 function createLoan(world: ExchangeState, account: Account, request: OpenLoan): Loan {
+  const { collateralAmount: _pledged, ...terms } = request;
   const loan: Loan = {
     loanId: world.nextLoanId,
     account,
-    asset: request.asset,
-    collateralAsset: request.collateralAsset,
-    amount: request.amount,
+    ...DEFAULT_TERMS,
+    ...terms,
     fundingCarried: ZERO,
     accrualFromMs: world.nowMs,
-    fundingPerDay: request.fundingPerDay ?? DEFAULT_TERMS.fundingPerDay,
-    initialLtv: request.initialLtv ?? DEFAULT_TERMS.initialLtv,
-    marginCallLtv: request.marginCallLtv ?? DEFAULT_TERMS.marginCallLtv,
-    liquidationLtv: request.liquidationLtv ?? DEFAULT_TERMS.liquidationLtv,
     createdMs: world.nowMs,
     state: null,
-    open: true,
     generation: 0,
     deadlineMs: 0,
-    isLive: () => loan.open,
+    isLive: () => account.loans.has(loan.loanId),
     check: () => checkLoan(world, loan),
   };
   return loan;
@@ -221,23 +210,13 @@ function liquidateLoan(world: ExchangeState, loan: Loan): void {
     ],
     'LTV at or above the liquidation LTV',
   );
-  closeLoan(loan);
-}
-
-function closeLoan(loan: Loan): void {
-  loan.open = false;
-  loan.state = null;
-  loan.account.loans.delete(loan.loanId);
+  account.loans.delete(loan.loanId);
 }
 
 /** Pays the funding first, then the loan; overpaying is cut to the debt. */
-export function repay(
-  world: ExchangeState,
-  loan: Loan,
-  offered: Decimal,
-): Outcome<{ readonly loan: CreditLineView | null }> {
+export function repay(world: ExchangeState, loan: Loan, offered: Decimal): Lent<CreditLineView | null> {
   const main = `main:${loan.account.id}`;
-  if (offered.lte(ZERO)) return reject(CODES.invalid, 'amount', 'amount must be greater than 0');
+  if (offered.lte(ZERO)) return invalid('amount', 'amount must be greater than 0');
   const funding = totalFunding(world, loan);
   const amount = minDecimal(offered, loan.amount.plus(funding));
   if (amount.gt(world.ledger.balance(main, loan.asset)))
@@ -247,24 +226,20 @@ export function repay(
   loan.amount = loan.amount.minus(principal);
   loan.fundingCarried = funding.minus(fundingPaid);
   loan.accrualFromMs = world.nowMs;
-  const closes = isZero(loan.amount) && isZero(loan.fundingCarried);
+  const closes = loan.amount.eq(ZERO) && loan.fundingCarried.eq(ZERO);
   writeLoan(world, loan, 'loan_repaid', amount, [
     ...transfer(main, BOOKS.funding, loan.asset, fundingPaid),
     ...transfer(main, BOOKS.lending, loan.asset, principal),
     ...(closes ? transfer(pledgeBook(loan), main, loan.collateralAsset, collateralOf(world, loan)) : []),
   ]);
-  if (closes) closeLoan(loan);
+  if (closes) loan.account.loans.delete(loan.loanId);
   world.dirtyUnits.add(loan);
   return { ok: true, loan: closes ? null : creditLineView(world, loan) };
 }
 
-export function addCollateral(
-  world: ExchangeState,
-  loan: Loan,
-  amount: Decimal,
-): Outcome<{ readonly loan: CreditLineView }> {
+export function addCollateral(world: ExchangeState, loan: Loan, amount: Decimal): Lent {
   const main = `main:${loan.account.id}`;
-  if (amount.lte(ZERO)) return reject(CODES.invalid, 'amount', 'amount must be greater than 0');
+  if (amount.lte(ZERO)) return invalid('amount', 'amount must be greater than 0');
   if (amount.gt(world.ledger.balance(main, loan.collateralAsset)))
     return reject(CODES.noBalance, 'amount', 'Not enough balance');
   const legs = transfer(main, pledgeBook(loan), loan.collateralAsset, amount);

@@ -1,135 +1,359 @@
-import type { Decimal } from '../../core/quantities/decimal.ts';
+import { type Decimal, formatDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import type { PriceSource } from '../prices/price-source.ts';
+import { createRandom } from '../scenarios/random.ts';
+import { Agenda } from './agenda.ts';
+import { cancelAllOrders, cancelOne, changeHedgeMode } from './cancellation.ts';
+import { setCondition } from './conditions.ts';
+import { addCollateral, creditLineView, grantLoan, repay } from './credit.ts';
+import { changeFundingRate, scheduleFunding } from './funding.ts';
+import { BOOKS, Ledger, transfer } from './ledger.ts';
 import type { LedgerDetail, LedgerEntry, LedgerFilter } from './ledger-entry.ts';
+import { createMarginUnit } from './liquidation.ts';
+import { createMarket, marketView, movePrice, NO_SKEW } from './market.ts';
 import type { ConditionWindow, MarketCondition } from './market-condition.ts';
+import { openingViews, reserveIds } from './opening.ts';
+import { orderView } from './order-book.ts';
+import { placeCollateral, placeSpot } from './placement.ts';
+import { applyFill } from './positions.ts';
 import type { Readings } from './readings.ts';
+import { invalid } from './rejection.ts';
+import { advance, followSource, settle } from './settle.ts';
+import {
+  type Account,
+  type ExchangeState,
+  type Loan,
+  type MarginUnit,
+  type Market,
+  record,
+} from './state.ts';
 import type {
-  AccountSheet,
-  AssetStatus,
-  CollateralLimitRequest,
-  CreditLineView,
+  CollateralOrder,
   DepositLinkRequest,
-  IssuedDepositLink,
-  MarketSheet,
-  OpeningSheet,
+  ModelConfig,
   OpenLoan,
   OrderClass,
-  OrderView,
   Outcome,
-  PositionSheet,
   SeedAccount,
+  SeedPosition,
   SpotOrderRequest,
-  StopLimitPlacement,
   TransferRequest,
-  TransferView,
-  WalletName,
+  WalletMove,
 } from './types.ts';
+import { accountView, positionViews, walletView } from './views.ts';
+import {
+  makeDeposit,
+  makeFiatDeposit,
+  makeWithdrawal,
+  moveBetweenWallets,
+  payFiat,
+  transferView,
+} from './wallet.ts';
+
+/** Keeps the microseconds of orders apart from all other chance. */
+const MICROS_SEED = 0x0d_e7;
+const FIRST_ORDER_ID = 1_000_001;
+/** Stands in until the account exists: account and unit refer to each other. */
+const NO_UNIT = {} as MarginUnit;
 
 /**
  * The simulated exchange behind its API: synchronous, deterministic, in virtual time. A mutating call takes
  * effect at `nowMs()`; call `advanceTo` first to bring the world up to the present. Unknown account ids are
  * bugs of the caller and throw; everything a customer can get wrong is a `Rejection`.
  */
-export interface ExchangeModel {
-  nowMs(): number;
-  /** Plays prices, triggers, fills, funding and liquidations up to `toMs`; earlier times are ignored. */
-  advanceTo(toMs: number): void;
+export type ExchangeModel = ReturnType<typeof createExchangeModel>;
 
-  readings(): Readings;
-  /** Takes effect for what happens from now on; `marginModel` cannot change while positions are open. */
-  setReadings(readings: Readings): Outcome<{ readonly readings: Readings }>;
+/** @throws RangeError that names what in the configuration cannot work together */
+export function createExchangeModel(config: ModelConfig) {
+  const world = createWorld(config);
+  return {
+    ...clockPart(world),
+    ...marketPart(world),
+    ...accountPart(world),
+    ...orderPart(world),
+    ...moneyPart(world),
+  };
+}
 
-  markets(): readonly MarketSheet[];
-  market(name: string): MarketSheet | undefined;
-  /** Sets prices by hand, at once and as a gap; a walk goes on from here. `last` and `mark` override `price`. */
-  setPrice(
-    market: string,
-    price: Decimal,
-    options?: { readonly mark?: Decimal; readonly last?: Decimal },
-  ): void;
-  setFundingRate(market: string, rate: Decimal): void;
-  /** Depth, basis, auto-deleveraging and all else that befalls a market; refusals name what is wrong with it. */
-  setCondition(condition: MarketCondition, window?: ConditionWindow): Outcome<object>;
-  /** Replaces the price source of a market; null stops it. */
-  setPriceSource(market: string, source: PriceSource | null): void;
+function createWorld(config: ModelConfig): ExchangeState {
+  const world: ExchangeState = {
+    config,
+    readings: config.readings,
+    nowMs: config.startMs,
+    ledger: new Ledger(config.ledgerCapacity),
+    agenda: new Agenda(),
+    random: createRandom(config.seed),
+    micros: createRandom(config.seed ^ MICROS_SEED),
+    markets: new Map(config.markets.map((spec) => [spec.name, createMarket(spec)])),
+    assets: new Map(config.assets.map((asset) => [asset.ticker, asset])),
+    accounts: new Map(),
+    orders: new Map(),
+    fiatDeposits: new Map(),
+    dirtyMarkets: new Set(),
+    dirtyUnits: new Set(),
+    makeUnit: (account, position) => createMarginUnit(world, account, position),
+    lastOrderMs: 0,
+    nextOrderId: FIRST_ORDER_ID,
+    nextPositionId: 1,
+    nextOtoId: 1,
+    nextLoanId: 1,
+  };
+  for (const market of world.markets.values()) {
+    checkMarket(world, market);
+    scheduleFunding(world, market);
+  }
+  return world;
+}
 
-  createAccount(seed: SeedAccount): void;
-  accountIds(): readonly string[];
-  account(accountId: string): AccountSheet;
-  setLeverage(accountId: string, leverage: number): void;
+function checkMarket(world: ExchangeState, market: Market): void {
+  const { name, base, quote, follows, price, priceStep, depth } = market.spec;
+  for (const asset of [base, quote]) {
+    if (!world.assets.has(asset)) throw new RangeError(`market ${name}: asset ${asset} is not configured`);
+  }
+  if (price.lte(ZERO)) throw new RangeError(`market ${name}: price must be positive`);
+  if (!depth.levelStep.mod(priceStep).eq(ZERO))
+    throw new RangeError(`market ${name}: depth.levelStep must be a multiple of priceStep`);
+  if (follows === undefined) return;
+  const leader = world.markets.get(follows);
+  if (leader === undefined || leader === market || leader.spec.follows !== undefined)
+    throw new RangeError(`market ${name}: follows ${follows}, which is not a market that leads`);
+  leader.followers.push(market);
+}
 
-  /** Specification 4.4; a reduce-only amount may come back trimmed. */
-  placeCollateralStopLimit(
-    accountId: string,
-    request: StopLimitPlacement,
-  ): Outcome<{ readonly order: OrderView }>;
-  placeCollateralLimit(
-    accountId: string,
-    request: CollateralLimitRequest,
-  ): Outcome<{ readonly order: OrderView }>;
-  placeSpotOrder(accountId: string, request: SpotOrderRequest): Outcome<{ readonly order: OrderView }>;
-  /** Specification 4.6; types omitted = all. Answers the orders cancelled. */
-  cancelAll(
-    accountId: string,
-    filter: { readonly market?: string; readonly types?: readonly OrderClass[] },
-  ): Outcome<{ readonly cancelled: readonly OrderView[] }>;
-  cancelOrder(accountId: string, orderId: number): Outcome<{ readonly order: OrderView }>;
-  /** Specification 4.7; 113 while collateral positions or orders are open. */
-  setHedgeMode(accountId: string, hedgeMode: boolean): Outcome<{ readonly hedgeMode: boolean }>;
+function accountOf({ accounts }: ExchangeState, id: string): Account {
+  return accounts.get(id) ?? unknown('account', id);
+}
 
-  openOrders(accountId: string, market?: string): readonly OrderView[];
-  order(accountId: string, orderId: number): OrderView | undefined;
-  /** Finished and partly executed spot orders, newest first (specification 2.1, 4.5). */
-  spotOrderHistory(accountId: string, market?: string): readonly OrderView[];
-  openPositions(accountId: string, market?: string): readonly PositionSheet[];
-  /** Empty unless the readings say that such positions are listed. */
-  openingPositions(accountId: string, market?: string): readonly OpeningSheet[];
+function marketOf({ markets }: ExchangeState, name: string): Market {
+  return markets.get(name) ?? unknown('market', name);
+}
 
-  creditLines(accountId: string): readonly CreditLineView[];
-  openLoan(accountId: string, loan: OpenLoan): Outcome<{ readonly loan: CreditLineView }>;
-  /** Repays from the main balance; everything repaid closes the loan and returns the collateral. */
-  repayLoan(
-    accountId: string,
-    loanId: number,
-    amount: Decimal,
-  ): Outcome<{ readonly loan: CreditLineView | null }>;
-  /** Moves main balance into the loan's collateral. */
-  addLoanCollateral(
-    accountId: string,
-    loanId: number,
-    amount: Decimal,
-  ): Outcome<{ readonly loan: CreditLineView }>;
+function unknown(what: string, name: string): never {
+  throw new RangeError(`unknown ${what} ${JSON.stringify(name)}`);
+}
 
-  /** Non-zero main balances by ticker (specification 2.6). */
-  mainBalance(accountId: string): Readonly<Record<string, Decimal>>;
-  /** Newest first (specification 2.3). */
-  transfers(accountId: string): readonly TransferView[];
-  deposit(accountId: string, request: TransferRequest): Outcome<{ readonly transfer: TransferView }>;
-  withdraw(accountId: string, request: TransferRequest): Outcome<{ readonly transfer: TransferView }>;
-  /** Moves money between the wallets of one account. */
-  moveFunds(
-    accountId: string,
-    move: {
-      readonly from: WalletName;
-      readonly to: WalletName;
-      readonly ticker: string;
-      readonly amount: Decimal;
+/** Runs a change and everything that follows from it. */
+function settled<T>(world: ExchangeState, change: () => T): T {
+  const result = change();
+  settle(world);
+  return result;
+}
+
+/** The same for what one account asks for. */
+function settledOf<T>(world: ExchangeState, accountId: string, change: (account: Account) => T): T {
+  return settled(world, () => change(accountOf(world, accountId)));
+}
+
+function clockPart(world: ExchangeState) {
+  return {
+    nowMs: () => world.nowMs,
+    /** Plays prices, triggers, fills, funding and liquidations up to `toMs`; earlier times are ignored. */
+    advanceTo: (toMs: number) => advance(world, toMs),
+    readings: () => world.readings,
+    /** Takes effect for what happens from now on; `marginModel` cannot change while positions are open. */
+    setReadings: (readings: Readings): Outcome<{ readonly readings: Readings }> => {
+      const open = [...world.accounts.values()].some((account) => account.positions.size > 0);
+      if (open && readings.marginModel !== world.readings.marginModel)
+        return invalid('marginModel', 'The margin model cannot change while positions are open');
+      world.readings = readings;
+      for (const account of world.accounts.values()) reserveIds(world, account);
+      for (const market of world.markets.values()) world.dirtyMarkets.add(market);
+      return settled(world, () => ({ ok: true, readings }));
     },
-  ): Outcome<{ readonly balance: Decimal }>;
+    ledger: (filter?: LedgerFilter) => world.ledger.entries(filter),
+    /** Entries ever written, and how many of the oldest are no longer kept. */
+    ledgerTotals: () => world.ledger.totals,
+    /** Puts a request into the same sequence as its effects. */
+    recordRequest: (accountId: string | null, details: Readonly<Record<string, LedgerDetail>>): LedgerEntry =>
+      record(world, 'request', { accountId, details }),
+  };
+}
 
-  assets(): readonly AssetStatus[];
-  /** Specification 4.1, the checks that need state (ticker, provider, amount bounds, unique id for ever). */
-  createFiatDeposit(
-    accountId: string,
-    request: DepositLinkRequest,
-  ): Outcome<{ readonly link: IssuedDepositLink }>;
-  fiatDeposit(token: string): IssuedDepositLink | undefined;
-  /** The customer pays at the provider: the deposit arrives. Paying twice is refused. */
-  payFiatDeposit(token: string): Outcome<{ readonly transfer: TransferView }>;
+function marketPart(world: ExchangeState) {
+  return {
+    markets: () => [...world.markets.values()].map(marketView),
+    market: (name: string) => {
+      const market = world.markets.get(name);
+      return market && marketView(market);
+    },
+    /** Sets prices by hand, at once and as a gap; a walk goes on from here. `last` and `mark` override `price`. */
+    setPrice: (
+      name: string,
+      price: Decimal,
+      options: { readonly mark?: Decimal; readonly last?: Decimal } = {},
+    ): void => {
+      const market = marketOf(world, name);
+      if (price.lte(ZERO)) throw new RangeError(`price must be positive, got ${formatDecimal(price)}`);
+      settled(world, () => {
+        const last = options.last ?? price;
+        // A given mark stays apart from the last price from now on, as a basis.
+        if (options.mark !== undefined) {
+          market.basis = options.mark.minus(last);
+          market.skew = NO_SKEW;
+        }
+        movePrice(world, market, last);
+        record(world, 'price_set', {
+          accountId: null,
+          market: name,
+          price: formatDecimal(last),
+          details: { mark: formatDecimal(market.mark) },
+        });
+      });
+    },
+    setFundingRate: (name: string, rate: Decimal) =>
+      settled(world, () => changeFundingRate(world, marketOf(world, name), rate)),
+    /** Depth, basis, auto-deleveraging and all else that befalls a market; refusals name what is wrong with it. */
+    setCondition: (condition: MarketCondition, window: ConditionWindow = {}) =>
+      settled(world, () => setCondition(world, condition, window)),
+    /** Replaces the price source of a market; null stops it. */
+    setPriceSource: (name: string, source: PriceSource | null): void => {
+      const market = marketOf(world, name);
+      market.source = source;
+      followSource(world, market);
+    },
+    assets: () => [...world.assets.values()],
+  };
+}
 
-  ledger(filter?: LedgerFilter): readonly LedgerEntry[];
-  /** Entries ever written, and how many of the oldest are no longer kept. */
-  ledgerTotals(): { readonly total: number; readonly dropped: number };
-  /** Puts a request into the same sequence as its effects; free-form, JSON-ready. */
-  recordRequest(accountId: string | null, details: Readonly<Record<string, LedgerDetail>>): LedgerEntry;
+/** @throws RangeError for what cannot be; there is no account then. */
+function createAccount(world: ExchangeState, seed: SeedAccount): void {
+  if (world.accounts.has(seed.id)) throw new RangeError(`account ${seed.id} exists already`);
+  if (!Number.isInteger(seed.leverage) || seed.leverage < 1)
+    throw new RangeError(`account ${seed.id}: leverage must be a whole number from 1`);
+  const { hedgeMode, leverage } = seed;
+  const legs = (['collateral', 'main', 'spot'] as const).flatMap((wallet) =>
+    Object.entries(seed[wallet] ?? {}).flatMap(([asset, amount]) => {
+      if (!world.assets.has(asset)) throw new RangeError(`account ${seed.id}: unknown asset ${asset}`);
+      return transfer(BOOKS.outside, `${wallet}:${seed.id}`, asset, amount);
+    }),
+  );
+  for (const { market } of seed.positions ?? []) {
+    if (marketOf(world, market).spec.quote !== world.config.referenceAsset)
+      throw new RangeError(`account ${seed.id}: no collateral trading in ${market}`);
+  }
+  const account: Account = {
+    id: seed.id,
+    hedgeMode,
+    leverage,
+    positions: new Map(),
+    openOrders: new Map(),
+    usedClientOrderIds: new Set(),
+    spotHistory: [],
+    loans: new Map(),
+    transfers: [],
+    positionIds: new Map(),
+    openingIds: new Map(),
+    unit: NO_UNIT,
+  };
+  account.unit = world.makeUnit(account, null);
+  world.accounts.set(seed.id, account);
+  record(world, 'account_created', { accountId: seed.id, details: { hedgeMode, leverage } }, legs);
+  for (const position of seed.positions ?? []) seedPosition(world, account, position);
+}
+
+function seedPosition(world: ExchangeState, account: Account, position: SeedPosition): void {
+  const market = marketOf(world, position.market);
+  const isLong = position.direction === 'long';
+  applyFill(world, {
+    account,
+    market,
+    side: isLong ? 'buy' : 'sell',
+    positionSide: account.hedgeMode ? (isLong ? 'LONG' : 'SHORT') : 'BOTH',
+    amount: position.amount,
+    price: position.basePrice ?? market.last,
+    feeRate: ZERO,
+    kind: 'position_seeded',
+    order: null,
+    role: 'engine',
+  });
+}
+
+function accountPart(world: ExchangeState) {
+  return {
+    createAccount: (seed: SeedAccount) => settled(world, () => createAccount(world, seed)),
+    accountIds: () => [...world.accounts.keys()],
+    account: (id: string) => accountView(world, accountOf(world, id)),
+    setLeverage: (id: string, leverage: number): void => {
+      if (!Number.isInteger(leverage) || leverage < 1)
+        throw new RangeError(`leverage must be a whole number from 1, got ${leverage}`);
+      settledOf(world, id, (account) => {
+        account.leverage = leverage;
+        world.dirtyUnits.add(account.unit);
+      });
+    },
+    /** Specification 4.7; 113 while collateral positions or orders are open. */
+    setHedgeMode: (id: string, hedgeMode: boolean) => changeHedgeMode(world, accountOf(world, id), hedgeMode),
+    openPositions: (id: string, market?: string) => positionViews(world, accountOf(world, id), market),
+    /** Empty unless the readings say that such positions are listed. */
+    openingPositions: (id: string, market?: string) => openingViews(world, accountOf(world, id), market),
+  };
+}
+
+function orderPart(world: ExchangeState) {
+  return {
+    /** Specification 4.4; a reduce-only amount may come back trimmed. */
+    placeCollateralOrder: (id: string, request: CollateralOrder) =>
+      settledOf(world, id, (account) => placeCollateral(world, account, request)),
+    placeSpotOrder: (id: string, request: SpotOrderRequest) =>
+      settledOf(world, id, (account) => placeSpot(world, account, request)),
+    /** Specification 4.6; types omitted = all. Answers the orders cancelled. */
+    cancelAll: (id: string, filter: { readonly market?: string; readonly types?: readonly OrderClass[] }) =>
+      settledOf(world, id, (account) => cancelAllOrders(world, account, filter)),
+    cancelOrder: (id: string, orderId: number) =>
+      settledOf(world, id, (account) => cancelOne(world, account, orderId)),
+    openOrders: (id: string, market?: string) =>
+      [...accountOf(world, id).openOrders.values()]
+        .filter((order) => market === undefined || order.market.spec.name === market)
+        .map(orderView),
+    order: (id: string, orderId: number) => {
+      const order = world.orders.get(orderId);
+      return order?.account === accountOf(world, id) ? orderView(order) : undefined;
+    },
+    /** Finished and partly executed spot orders, newest first (specification 2.1, 4.5). */
+    spotOrderHistory: (id: string, market?: string) =>
+      accountOf(world, id)
+        .spotHistory.filter((order) => market === undefined || order.market.spec.name === market)
+        .map(orderView)
+        .reverse(),
+  };
+}
+
+function moneyPart(world: ExchangeState) {
+  const withLoan = <T>(id: string, loanId: number, use: (loan: Loan) => Outcome<T>): Outcome<T> => {
+    const loan = accountOf(world, id).loans.get(loanId);
+    return loan === undefined
+      ? invalid('loanId', 'No active loan at the moment')
+      : settled(world, () => use(loan));
+  };
+  return {
+    creditLines: (id: string) =>
+      [...accountOf(world, id).loans.values()].map((loan) => creditLineView(world, loan)),
+    openLoan: (id: string, loan: OpenLoan) =>
+      settledOf(world, id, (account) => grantLoan(world, account, loan)),
+    /** Repays from the main balance; everything repaid closes the loan and returns the collateral. */
+    repayLoan: (id: string, loanId: number, amount: Decimal) =>
+      withLoan(id, loanId, (loan) => repay(world, loan, amount)),
+    /** Moves main balance into the loan's collateral. */
+    addLoanCollateral: (id: string, loanId: number, amount: Decimal) =>
+      withLoan(id, loanId, (loan) => addCollateral(world, loan, amount)),
+    /** Non-zero main balances by ticker (specification 2.6). */
+    mainBalance: (id: string) => walletView(world, accountOf(world, id), 'main'),
+    /** Newest first (specification 2.3). */
+    transfers: (id: string) =>
+      accountOf(world, id)
+        .transfers.map((item) => transferView(world, item))
+        .reverse(),
+    deposit: (id: string, request: TransferRequest) =>
+      settledOf(world, id, (account) => makeDeposit(world, account, request)),
+    withdraw: (id: string, request: TransferRequest) =>
+      settledOf(world, id, (account) => makeWithdrawal(world, account, request)),
+    /** Moves money between the wallets of one account. */
+    moveFunds: (id: string, move: WalletMove) =>
+      settledOf(world, id, (account) => moveBetweenWallets(world, account, move)),
+    /** Specification 4.1, the checks that need state (ticker, provider, amount bounds, unique id for ever). */
+    createFiatDeposit: (id: string, request: DepositLinkRequest) =>
+      makeFiatDeposit(world, accountOf(world, id), request),
+    fiatDeposit: (token: string) => world.fiatDeposits.get(token),
+    /** The customer pays at the provider: the deposit arrives. Paying twice is refused. */
+    payFiatDeposit: (token: string) => settled(world, () => payFiat(world, token)),
+  };
 }

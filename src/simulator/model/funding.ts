@@ -1,16 +1,7 @@
 import { formatDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { BOOKS, transfer } from './ledger.ts';
 import { unrealizedFunding } from './margin.ts';
-import {
-  collateralBook,
-  type ExchangeState,
-  isZero,
-  type Market,
-  marginBook,
-  record,
-  sign,
-  touchAccount,
-} from './state.ts';
+import { collateralBook, type ExchangeState, type Market, marginBook, record, sign } from './state.ts';
 
 /** Periodic funding of a perpetual: longs pay shorts `size * mark * rate`, as a balance update. */
 export function scheduleFunding(world: ExchangeState, market: Market): void {
@@ -24,7 +15,7 @@ export function scheduleFunding(world: ExchangeState, market: Market): void {
 }
 
 function payFunding(world: ExchangeState, market: Market): void {
-  if (isZero(market.fundingRate)) return;
+  if (market.fundingRate.eq(ZERO)) return;
   for (const position of market.positions) {
     const { account } = position;
     const payment = position.size
@@ -45,7 +36,7 @@ function payFunding(world: ExchangeState, market: Market): void {
       },
       transfer(payer, BOOKS.funding, market.spec.quote, payment),
     );
-    touchAccount(world, account);
+    world.dirtyUnits.add(account.unit);
     world.dirtyUnits.add(position.unit);
   }
 }

@@ -10,9 +10,9 @@ import {
   ZERO,
 } from '../../core/quantities/decimal.ts';
 import { BOOKS, transfer } from './ledger.ts';
-import type { LedgerKind } from './ledger-entry.ts';
 import {
   assetRate,
+  canOpen,
   drainPerMs,
   type MarginSums,
   maintenanceOf,
@@ -22,14 +22,13 @@ import {
   unitPositions,
 } from './margin.ts';
 import { cancel } from './order-book.ts';
-import { applyFill } from './positions.ts';
+import { closeAtMark } from './positions.ts';
 import { checkAgainAt } from './risk-watch.ts';
 import {
   type Account,
   collateralBook,
   type ExchangeState,
   type MarginUnit,
-  type Market,
   MONEY_PLACES,
   type Position,
   record,
@@ -65,52 +64,47 @@ function checkUnit(world: ExchangeState, unit: MarginUnit): readonly Threshold[]
   if (unit.state === 'liquidation') {
     const enough = sums.maintenance.times(world.config.liquidation.restoreRatio);
     if (sums.equity.lte(enough)) return liquidateOn(world, unit);
-    changeState(world, unit, null, 'liquidation_ended', sums, 'margin restored');
+    changeState(world, unit, null, sums, 'margin restored');
   }
   if (sums.equity.lte(sums.maintenance)) {
-    changeState(
-      world,
-      unit,
-      'liquidation',
-      'liquidation_started',
-      sums,
-      'equity at or below maintenance margin',
-    );
+    const reason = 'equity at or below maintenance margin';
+    changeState(world, unit, 'liquidation', sums, reason);
     begin(world, unit);
     return liquidateOn(world, unit);
   }
   const called = sums.equity.lte(sums.maintenance.times(world.config.liquidation.marginCallRatio));
-  if (called && unit.state === null) changeState(world, unit, 'margin_call', 'margin_call', sums);
-  if (!called && unit.state === 'margin_call') changeState(world, unit, null, 'margin_call_cleared', sums);
-  return thresholds(world, unit, sums);
+  if (called && unit.state === null) changeState(world, unit, 'margin_call', sums);
+  if (!called && unit.state === 'margin_call') changeState(world, unit, null, sums);
+  const from = distances(world, unit, sums);
+  const callRatio = world.config.liquidation.marginCallRatio;
+  return unit.state === 'margin_call' ? [from(ONE, 1), from(callRatio, -1)] : [from(callRatio, 1)];
 }
 
-/** How far a change of judgement is: the worse one always, the better one while called. */
-function thresholds(world: ExchangeState, unit: MarginUnit, sums: MarginSums): readonly Threshold[] {
-  const slopes = marketSlopes(world, unit);
-  const drain = drainPerMs(unit);
-  const against = (ratio: Decimal, direction: 1 | -1): Threshold => ({
-    slack: toNumber(sums.equity.minus(sums.maintenance.times(ratio))) * direction,
-    slopes: new Map(
-      [...slopes].map(([market, slope]): [Market, number] => [
-        market,
-        toNumber(slope.equity.minus(slope.maintenance.times(ratio))) * direction,
-      ]),
-    ),
-    drainPerMs: drain * direction,
-  });
-  const callRatio = world.config.liquidation.marginCallRatio;
-  return unit.state === 'margin_call' ? [against(ONE, 1), against(callRatio, -1)] : [against(callRatio, 1)];
+/** How far equity is from a multiple of the maintenance margin: above it (1) or below it (-1). */
+type Distance = (ratio: Decimal, direction: 1 | -1) => Threshold;
+
+function distances(world: ExchangeState, unit: MarginUnit, sums: MarginSums): Distance {
+  const slopes = [...marketSlopes(world, unit)];
+  return (ratio, direction) => {
+    const surplus = ({ equity, maintenance }: MarginSums): number =>
+      toNumber(equity.minus(maintenance.times(ratio))) * direction;
+    return {
+      slack: surplus(sums),
+      slopes: new Map(slopes.map(([market, slope]) => [market, surplus(slope)])),
+      drainPerMs: drainPerMs(unit) * direction,
+    };
+  };
 }
 
 function changeState(
   world: ExchangeState,
   unit: MarginUnit,
   state: MarginUnit['state'],
-  kind: LedgerKind,
   sums: MarginSums,
   reason?: string,
 ): void {
+  const ended = unit.state === 'liquidation' ? 'liquidation_ended' : 'margin_call_cleared';
+  const kind = state === 'liquidation' ? 'liquidation_started' : (state ?? ended);
   unit.state = state;
   record(world, kind, {
     accountId: unit.account.id,
@@ -130,10 +124,12 @@ function begin(world: ExchangeState, unit: MarginUnit): void {
   unit.nextStepMs = world.nowMs;
   for (const order of unit.account.openOrders.values()) {
     const concerned = unit.position === null || order.market === unit.position.market;
-    if (concerned && order.orderClass !== 'spot' && !order.closesOnly) cancel(world, order, 'liquidation');
+    if (concerned && canOpen(order)) cancel(world, order, 'liquidation');
   }
   for (const position of unitPositions(unit)) position.liquidationSize = position.size;
 }
+
+const NO_SUMS: MarginSums = { equity: ZERO, maintenance: ZERO };
 
 /** One part per step: margin positions, then borrows, then futures; the largest first. */
 function liquidateOn(world: ExchangeState, unit: MarginUnit): readonly Threshold[] {
@@ -143,15 +139,7 @@ function liquidateOn(world: ExchangeState, unit: MarginUnit): readonly Threshold
     if (target !== undefined) closePart(world, target);
   }
   if (unit.isLive()) checkAgainAt(world, unit, unit.nextStepMs);
-  else
-    changeState(
-      world,
-      unit,
-      null,
-      'liquidation_ended',
-      { equity: ZERO, maintenance: ZERO },
-      'nothing left open',
-    );
+  else changeState(world, unit, null, NO_SUMS, 'nothing left open');
   return [];
 }
 
@@ -167,31 +155,16 @@ function nextTarget(world: ExchangeState, unit: MarginUnit): Position | undefine
 }
 
 function closePart(world: ExchangeState, position: Position): void {
-  const { market, account } = position;
-  const { amountStep, minAmount, liquidationFee } = market.spec;
+  const { amountStep, minAmount, liquidationFee } = position.market.spec;
   const part = (position.liquidationSize ?? position.size).times(world.config.liquidation.part);
   const wanted = maxDecimal(roundToStep(part, amountStep, 'up'), minAmount);
   const rest = position.size.minus(wanted);
   const amount = rest.lt(minAmount) ? position.size : wanted;
-  applyFill(world, {
-    account,
-    market,
-    side: position.direction === 'long' ? 'sell' : 'buy',
-    positionSide: position.positionSide,
-    amount,
-    price: market.mark,
-    feeRate: liquidationFee,
-    kind: 'liquidation',
-    order: null,
-    role: 'engine',
-  });
+  closeAtMark(world, position, { kind: 'liquidation', amount, feeRate: liquidationFee });
 }
 
-/**
- * A negative money balance is a borrow against the other collateral: sells as much of that, at mark and with
- * the liquidation fee, as repays it. False when there is nothing to repay or nothing to sell.
- */
-export function repayBorrow(world: ExchangeState, account: Account): boolean {
+/** Repays a negative money balance from the other collateral, sold at mark. False when there was nothing to do. */
+function repayBorrow(world: ExchangeState, account: Account): boolean {
   const money = world.config.referenceAsset;
   const book = collateralBook(account);
   let sold = false;
@@ -205,6 +178,7 @@ export function repayBorrow(world: ExchangeState, account: Account): boolean {
     const needed = divide(owed, rate.times(kept), MONEY_PLACES, 'up');
     const amount = minDecimal(balance, needed);
     const proceeds = amount.times(rate);
+    const fee = proceeds.times(market.spec.liquidationFee);
     record(
       world,
       'borrow_repaid',
@@ -213,13 +187,13 @@ export function repayBorrow(world: ExchangeState, account: Account): boolean {
         market: market.spec.name,
         amount: formatDecimal(amount),
         price: formatDecimal(rate),
-        fee: formatDecimal(proceeds.times(market.spec.liquidationFee)),
+        fee: formatDecimal(fee),
         reason: 'liquidation',
       },
       [
         ...transfer(book, BOOKS.counterparty, asset, amount),
         ...transfer(BOOKS.counterparty, book, money, proceeds),
-        ...transfer(book, BOOKS.insurance, money, proceeds.times(market.spec.liquidationFee)),
+        ...transfer(book, BOOKS.insurance, money, fee),
       ],
     );
     sold = true;
@@ -236,27 +210,15 @@ function settleWithoutPositions(world: ExchangeState, unit: MarginUnit): readonl
   const owes = world.ledger.balance(book, money).lt(ZERO);
   if (owes && (unit.state === 'liquidation' || sums.equity.lte(ZERO))) {
     repayBorrow(world, account);
-    coverShortfall(world, account);
+    const owed = ZERO.minus(world.ledger.balance(book, money));
+    if (owed.gt(ZERO)) {
+      const fields = { accountId: account.id, amount: formatDecimal(owed), reason: 'negative equity' };
+      record(world, 'insurance', fields, transfer(BOOKS.insurance, book, money, owed));
+    }
   }
   if (unit.state === 'liquidation')
-    changeState(world, unit, null, 'liquidation_ended', marginSums(world, unit), 'nothing left open');
-  if (unit.state === 'margin_call') changeState(world, unit, null, 'margin_call_cleared', sums);
+    changeState(world, unit, null, marginSums(world, unit), 'nothing left open');
+  if (unit.state === 'margin_call') changeState(world, unit, null, sums);
   if (!world.ledger.balance(book, money).lt(ZERO)) return [];
-  const slopes = [...marketSlopes(world, unit)].map(([market, slope]): [Market, number] => [
-    market,
-    toNumber(slope.equity),
-  ]);
-  return [{ slack: toNumber(sums.equity), slopes: new Map(slopes), drainPerMs: 0 }];
-}
-
-function coverShortfall(world: ExchangeState, account: Account): void {
-  const money = world.config.referenceAsset;
-  const owed = ZERO.minus(world.ledger.balance(collateralBook(account), money));
-  if (owed.lte(ZERO)) return;
-  record(
-    world,
-    'insurance',
-    { accountId: account.id, amount: formatDecimal(owed), reason: 'negative equity' },
-    transfer(BOOKS.insurance, collateralBook(account), money, owed),
-  );
+  return [distances(world, unit, sums)(ZERO, 1)];
 }

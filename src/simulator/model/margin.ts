@@ -14,9 +14,9 @@ import {
 import { worstPrice } from './market.ts';
 import {
   type Account,
+  type CostFigures,
   collateralBook,
   type ExchangeState,
-  isZero,
   type MarginUnit,
   type Market,
   MONEY_PLACES,
@@ -37,16 +37,11 @@ export function pricingMarket(world: ExchangeState, asset: string): Market | und
 
 /** Value of one unit of an asset in the reference asset, at mark; zero when nothing prices it. */
 export function assetRate(world: ExchangeState, asset: string): Decimal {
-  if (asset === world.config.referenceAsset) return ONE;
-  return pricingMarket(world, asset)?.mark ?? ZERO;
+  return asset === world.config.referenceAsset ? ONE : (pricingMarket(world, asset)?.mark ?? ZERO);
 }
 
-/** What one unit counts for as collateral; debts count in full. */
-export function collateralRate(world: ExchangeState, asset: string): Decimal {
-  return (world.assets.get(asset)?.collateralWeight ?? ZERO).times(assetRate(world, asset));
-}
-
-function weight(world: ExchangeState, asset: string, balance: Decimal): Decimal {
+/** The part of a balance's value that counts as collateral; debts count in full. */
+export function weight(world: ExchangeState, asset: string, balance: Decimal): Decimal {
   return balance.lt(ZERO) ? ONE : (world.assets.get(asset)?.collateralWeight ?? ZERO);
 }
 
@@ -65,7 +60,7 @@ export function unrealizedPnl(position: Position): Decimal {
 
 /** `amount * ratePerDay * elapsed` to the places that money is rounded to. */
 export function accrued(amount: Decimal, ratePerDay: Decimal, elapsedMs: number): Decimal {
-  if (elapsedMs === 0 || isZero(ratePerDay)) return ZERO;
+  if (elapsedMs === 0 || ratePerDay.eq(ZERO)) return ZERO;
   return divide(amount.times(ratePerDay).times(decimalFromNumber(elapsedMs)), DAY_MS, MONEY_PLACES, 'halfUp');
 }
 
@@ -83,11 +78,26 @@ export function initialMargin(value: Decimal, leverage: number): Decimal {
 export function positionMargin(world: ExchangeState, position: Position): Decimal {
   return world.readings.marginModel === 'isolated'
     ? marginOf(world, position)
-    : initialMargin(position.cost, position.account.leverage);
+    : costFigures(position).initialMargin;
 }
 
-export function basePrice(position: Position): Decimal {
-  return divide(position.cost, position.size, pricePlaces(position.market), 'halfUp');
+/** Divides once per fill instead of once per read. */
+export function costFigures(position: Position): CostFigures {
+  const { size, cost, account, market, costFigures: known } = position;
+  const { leverage } = account;
+  const { spec } = market;
+  const isSame = known?.size === size && known.cost === cost;
+  if (isSame && known.leverage === leverage && known.spec === spec) return known;
+  const basePrice = divide(cost, size, pricePlaces(market), 'halfUp');
+  position.costFigures = {
+    size,
+    cost,
+    leverage,
+    spec,
+    basePrice,
+    initialMargin: initialMargin(cost, leverage),
+  };
+  return position.costFigures;
 }
 
 /** Coins worth a fraction of a cent have prices with more places than money has. */
@@ -99,6 +109,7 @@ export function unitPositions(unit: MarginUnit): readonly Position[] {
   return unit.position === null ? [...unit.account.positions.values()] : [unit.position];
 }
 
+/** Of a unit; or d(equity) / d(mark) and d(maintenance) / d(mark) in one of its markets. */
 export interface MarginSums {
   readonly equity: Decimal;
   readonly maintenance: Decimal;
@@ -118,14 +129,8 @@ export function maintenanceOf(position: Position): Decimal {
   return position.size.times(position.market.mark).times(position.market.spec.maintenanceMargin);
 }
 
-/** d(equity) / d(mark) and d(maintenance) / d(mark) of a unit, per market. */
-export interface MarketSlopes {
-  readonly equity: Decimal;
-  readonly maintenance: Decimal;
-}
-
-export function marketSlopes(world: ExchangeState, unit: MarginUnit): ReadonlyMap<Market, MarketSlopes> {
-  const slopes = new Map<Market, MarketSlopes>();
+export function marketSlopes(world: ExchangeState, unit: MarginUnit): ReadonlyMap<Market, MarginSums> {
+  const slopes = new Map<Market, MarginSums>();
   const add = (market: Market, equity: Decimal, maintenance: Decimal): void => {
     const known = slopes.get(market);
     slopes.set(market, {
@@ -154,20 +159,19 @@ export function drainPerMs(unit: MarginUnit): number {
 }
 
 /**
- * The mark price of the position's market at which equity equals maintenance margin, all else unchanged:
- * `mark - (equity - maintenance) / slope`. Null when no positive price does. Rounded to the price step
- * towards the safe side of the position, so that nothing is liquidated before the price that was shown.
+ * The mark price at which equity equals maintenance margin, all else unchanged: `mark - (equity - maintenance) /
+ * slope`. Null when no positive price does. Rounded to the safe side: nothing is liquidated before the price shown.
  */
 export function liquidationPrice(
   position: Position,
   sums: MarginSums,
-  slopes: ReadonlyMap<Market, MarketSlopes>,
+  slopes: ReadonlyMap<Market, MarginSums>,
 ): Decimal | null {
   const { market } = position;
   const known = slopes.get(market);
   if (known === undefined) return null;
   const slope = known.equity.minus(known.maintenance);
-  if (isZero(slope)) return null;
+  if (slope.eq(ZERO)) return null;
   const distance = divide(sums.equity.minus(sums.maintenance), slope, pricePlaces(market), 'halfUp');
   const price = roundToStep(
     market.mark.minus(distance),
@@ -184,7 +188,7 @@ export function reservedMargin(account: Account): Decimal {
   for (const order of account.openOrders.values()) {
     if (!canOpen(order)) continue;
     const key = `${positionKey(order.market, order.positionSide)}|${order.side}`;
-    const cover = covers.get(key) ?? opposingSize(account, order);
+    const cover = covers.get(key) ?? opposingSize(order);
     const closing = minDecimal(cover, order.left);
     covers.set(key, cover.minus(closing));
     const value = order.left.minus(closing).times(exposurePrice(order));
@@ -194,35 +198,34 @@ export function reservedMargin(account: Account): Decimal {
 }
 
 /**
- * What an order has to be secured at: the worst price that it can open a position at. A sell fills at its limit
- * or better, and better is more to secure: at least the best bid, or what the market is at once a stop activates.
+ * The worst price that an order can open a position at. A sell fills at its limit or better, and better is more to
+ * secure: at least the best bid, or the activation price of a stop.
  */
 export function exposurePrice(order: Order): Decimal {
   const { market, side, price, activationPrice } = order;
-  if (side === 'buy') return isZero(price) ? worstPrice(market, 'buy') : price;
+  if (side === 'buy') return price.eq(ZERO) ? worstPrice(market, 'buy') : price;
   return maxDecimal(price, order.active ? market.bestBid : (activationPrice ?? market.bestBid));
 }
 
 /** The part of a new order that would open or grow a position, once the open orders of its side have filled. */
-export function openingAmount(account: Account, order: Order): Decimal {
-  let cover = opposingSize(account, order);
+export function openingAmount(order: Order): Decimal {
+  const { account, market, positionSide, side } = order;
+  let cover = opposingSize(order);
   for (const other of account.openOrders.values()) {
-    if (canOpen(other) && isAlike(other, order)) cover = cover.minus(other.left);
+    const isAlike = other.market === market && other.positionSide === positionSide && other.side === side;
+    if (canOpen(other) && isAlike) cover = cover.minus(other.left);
   }
   return order.amount.minus(minDecimal(order.amount, maxDecimal(ZERO, cover)));
 }
 
-function canOpen(order: Order): boolean {
+/** Whether an order may open or grow a position. */
+export function canOpen(order: Order): boolean {
   return order.orderClass !== 'spot' && !order.closesOnly;
 }
 
-function isAlike(a: Order, b: Order): boolean {
-  return a.market === b.market && a.positionSide === b.positionSide && a.side === b.side;
-}
-
 /** How much of an order would only reduce. */
-function opposingSize(account: Account, order: Order): Decimal {
-  const position = account.positions.get(positionKey(order.market, order.positionSide));
+function opposingSize(order: Order): Decimal {
+  const position = positionOf(order);
   return position === undefined || position.direction === directionOf(order.side) ? ZERO : position.size;
 }
 
@@ -232,6 +235,11 @@ export function directionOf(side: 'buy' | 'sell'): 'long' | 'short' {
 
 export function positionKey(market: Market, positionSide: string): string {
   return `${market.spec.name}|${positionSide}`;
+}
+
+/** The position that an order trades in, if it exists. */
+export function positionOf({ account, market, positionSide }: Order): Position | undefined {
+  return account.positions.get(positionKey(market, positionSide));
 }
 
 export function usedMargin(world: ExchangeState, account: Account): Decimal {

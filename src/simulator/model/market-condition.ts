@@ -6,6 +6,7 @@ import {
   positiveDecimal,
   unixMilliseconds,
 } from '../schemas.ts';
+import { POSITION_LEG } from './types.ts';
 
 const OPTIONAL_DECIMAL = positiveDecimal.exactOptional();
 const market = z.string();
@@ -18,48 +19,38 @@ const WHEN = {
   forMs: milliseconds.min(1).exactOptional(),
 };
 
-const TERMS = {
-  amountStep: OPTIONAL_DECIMAL,
-  priceStep: OPTIONAL_DECIMAL,
-  minAmount: OPTIONAL_DECIMAL,
-  maintenanceMargin: OPTIONAL_DECIMAL,
-};
+function kind<const Kind extends string, Fields extends z.ZodRawShape>(name: Kind, fields: Fields) {
+  return z.strictObject({ kind: z.literal(name), market, ...fields, ...WHEN });
+}
 
 /** What happens to a market in a crash besides its price, and when; `CONDITION_KINDS` says what each kind does. */
 export const CONDITION = z.discriminatedUnion('kind', [
-  z.strictObject({
-    kind: z.literal('depth'),
-    market,
-    factor: nonNegativeDecimal.exactOptional(),
-    spread: nonNegativeDecimal.exactOptional(),
-    ...WHEN,
-  }),
-  z.strictObject({
-    kind: z.literal('basis'),
-    market,
-    ratio: decimalText,
-    overMs: milliseconds.exactOptional(),
-    ...WHEN,
-  }),
+  kind('depth', { factor: nonNegativeDecimal.exactOptional(), spread: nonNegativeDecimal.exactOptional() }),
+  kind('basis', { ratio: decimalText, overMs: milliseconds.exactOptional() }),
   z.strictObject({
     kind: z.literal('deleverage'),
     account: z.string(),
     market,
-    positionSide: z.enum(['LONG', 'SHORT', 'BOTH']).exactOptional(),
+    positionSide: POSITION_LEG.exactOptional(),
     amount: OPTIONAL_DECIMAL,
     ...WHEN,
   }),
-  z.strictObject({ kind: z.literal('terms'), market, ...TERMS, ...WHEN }),
-  z.strictObject({ kind: z.enum(['halt', 'reopen']), market, ...WHEN }),
-  z.strictObject({ kind: z.literal('delist'), market, ...WHEN }),
-  z.strictObject({ kind: z.literal('dropOrders'), market, account: z.string().exactOptional(), ...WHEN }),
-  z.strictObject({ kind: z.literal('rename'), market, to: z.string(), ...WHEN }),
+  kind('terms', {
+    amountStep: OPTIONAL_DECIMAL,
+    priceStep: OPTIONAL_DECIMAL,
+    minAmount: OPTIONAL_DECIMAL,
+    maintenanceMargin: OPTIONAL_DECIMAL,
+  }),
+  kind('halt', {}),
+  kind('reopen', {}),
+  kind('delist', {}),
+  kind('dropOrders', { account: z.string().exactOptional() }),
+  kind('rename', { to: z.string() }),
 ]);
 
 type WithoutWhen<T> = T extends unknown ? Readonly<Omit<T, keyof typeof WHEN>> : never;
 
 export type MarketCondition = WithoutWhen<z.infer<typeof CONDITION>>;
-export type MarketTermsChange = Pick<Extract<MarketCondition, { kind: 'terms' }>, keyof typeof TERMS>;
 
 /** Unix milliseconds of exchange time; from now on and for good where left out. */
 export interface ConditionWindow {

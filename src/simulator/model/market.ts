@@ -12,7 +12,7 @@ import {
 } from '../../core/quantities/decimal.ts';
 import { Heap } from './heap.ts';
 import type { ExchangeState, Market, Order } from './state.ts';
-import type { MarketSheet, MarketSpec, Side } from './types.ts';
+import type { MarketSpec, Side } from './types.ts';
 
 const HALF = decimal('0.5');
 
@@ -43,7 +43,6 @@ export function createMarket(spec: MarketSpec): Market {
     status: 'open',
     thinness: NORMAL_BOOK,
     skew: NO_SKEW,
-    skewNow: (nowMs) => skewAt(market.skew, nowMs),
     orderClass: spec.kind === 'perpetual' ? 'futures' : 'margin',
     last: spec.price,
     mark: spec.price.plus(spec.basis),
@@ -68,14 +67,12 @@ export function createMarket(spec: MarketSpec): Market {
 
 /** Levels lie on a fixed grid of prices, so that depth once taken stays taken when the price comes back. */
 function placeBook(market: Market): void {
-  const { levelStep } = market.spec.depth;
-  const halfSpread = maxDecimal(
-    market.spec.depth.halfSpread,
-    market.last.times(market.thinness.spread).times(HALF),
-  );
-  const below = market.last.minus(halfSpread);
+  const { last, thinness } = market;
+  const { levelStep, halfSpread: least } = market.spec.depth;
+  const halfSpread = maxDecimal(least, last.times(thinness.spread).times(HALF));
+  const below = last.minus(halfSpread);
   market.bestBid = below.gt(ZERO) ? roundToStep(below, levelStep, 'down') : ZERO;
-  market.bestAsk = roundToStep(market.last.plus(halfSpread), levelStep, 'up');
+  market.bestAsk = roundToStep(last.plus(halfSpread), levelStep, 'up');
 }
 
 /** A new price of the market and of those that follow it; matching and judging happen at the next settling. */
@@ -95,15 +92,15 @@ export function remark(world: ExchangeState, market: Market, mark?: Decimal): vo
   world.dirtyMarkets.add(market);
 }
 
-function markOf({ last, basis, skew, skewNow, spec }: Market, nowMs: number): Decimal {
+function markOf({ last, basis, skew, spec }: Market, nowMs: number): Decimal {
   const mark = last.plus(basis);
   if (skew === NO_SKEW) return mark;
-  return mark.plus(roundToStep(last.times(skewNow(nowMs)), spec.priceStep, 'halfUp'));
+  return mark.plus(roundToStep(last.times(skewAt(skew, nowMs)), spec.priceStep, 'halfUp'));
 }
 
 const RATIO_PLACES = 12;
 
-function skewAt({ from, to, startMs, endMs }: Market['skew'], nowMs: number): Decimal {
+export function skewAt({ from, to, startMs, endMs }: Market['skew'], nowMs: number): Decimal {
   if (nowMs >= endMs) return to;
   const passed = to.minus(from).times(decimalFromNumber(nowMs - startMs));
   return from.plus(divide(passed, decimalFromNumber(endMs - startMs), RATIO_PLACES, 'halfUp'));
@@ -112,12 +109,17 @@ function skewAt({ from, to, startMs, endMs }: Market['skew'], nowMs: number): De
 /** Depth that was taken is forgotten: its levels may lie elsewhere now. */
 export function changeSpec(market: Market, spec: MarketSpec): void {
   market.spec = spec;
-  market.taken.buy.clear();
-  market.taken.sell.clear();
+  forgetTaken(market);
 }
 
-export function marketView(market: Market): MarketSheet {
-  const { spec, status, last, mark, bestBid, bestAsk } = market;
+function forgetTaken({ taken }: Market): void {
+  taken.buy.clear();
+  taken.sell.clear();
+}
+
+export type MarketSheet = ReturnType<typeof marketView>;
+
+export function marketView({ spec, status, last, mark, bestBid, bestAsk }: Market) {
   return { spec, status, last, mark, bid: bestBid, ask: bestAsk };
 }
 
@@ -136,8 +138,7 @@ function renewDepth(world: ExchangeState, market: Market): void {
   const period = Math.floor(world.nowMs / market.spec.depth.renewMs);
   if (period === market.depthPeriod) return;
   market.depthPeriod = period;
-  market.taken.buy.clear();
-  market.taken.sell.clear();
+  forgetTaken(market);
 }
 
 /** The first level with something left that an order of this side can trade with. */

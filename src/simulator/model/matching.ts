@@ -1,12 +1,12 @@
 import { type Decimal, formatDecimal, minDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { BOOKS, transfer } from './ledger.ts';
-import { directionOf, positionKey } from './margin.ts';
+import { directionOf, positionOf } from './margin.ts';
 import { type BookLevel, crosses, firstFreeLevel, scheduleRenewal, takeDepth } from './market.ts';
 import { cancel, finishOrder, orderFields, shelve } from './order-book.ts';
-import { applyFill, attachTpsl } from './positions.ts';
+import { applyFill, attachTpsl, type PositionFill } from './positions.ts';
 import { type ExchangeState, isOpen, type Market, type Order, record } from './state.ts';
 
-export type LiquidityRole = 'taker' | 'maker';
+type LiquidityRole = 'taker' | 'maker';
 
 /**
  * Trades an active order against the book as far as it goes. A taker gets the price of each level; an order
@@ -16,7 +16,7 @@ export function matchOrder(world: ExchangeState, order: Order, role: LiquidityRo
   while (isOpen(order)) {
     const level = firstFreeLevel(world, order);
     if (level === undefined) break;
-    const wanted = fillable(world, order);
+    const wanted = fillable(order);
     if (wanted === undefined) {
       cancel(world, order, 'nothing to reduce');
       return;
@@ -31,11 +31,9 @@ function bestOpposite(order: Order): Decimal {
 }
 
 /** How much of an order may fill now; `undefined` when it is reduce-only and nothing is left to reduce. */
-function fillable(world: ExchangeState, order: Order): Decimal | undefined {
+function fillable(order: Order): Decimal | undefined {
   if (!order.closesOnly) return order.left;
-  const position = world.accounts
-    .get(order.accountId)
-    ?.positions.get(positionKey(order.market, order.positionSide));
+  const position = positionOf(order);
   if (position === undefined || position.direction === directionOf(order.side)) return undefined;
   return minDecimal(order.left, position.size);
 }
@@ -47,23 +45,18 @@ function fill(
   amount: Decimal,
   role: LiquidityRole,
 ): void {
-  const { market } = order;
+  const { account, market, side, positionSide } = order;
   const price = role === 'taker' || order.price.eq(ZERO) ? level.price : order.price;
   const feeRate = role === 'taker' ? order.takerFee : order.makerFee;
-  takeDepth(market, order.side, level, amount);
+  const money = amount.times(price);
+  takeDepth(market, side, level, amount);
   order.left = order.left.minus(amount);
   order.dealStock = order.dealStock.plus(amount);
-  order.dealMoney = order.dealMoney.plus(amount.times(price));
-  order.dealFee = order.dealFee.plus(amount.times(price).times(feeRate));
+  order.dealMoney = order.dealMoney.plus(money);
+  order.dealFee = order.dealFee.plus(money.times(feeRate));
   if (order.left.eq(ZERO)) finishOrder(world, order, 'FILLED');
   else order.status = 'PARTIALLY_FILLED';
-  if (order.orderClass === 'spot') {
-    spotFill(world, order, amount, price, feeRate, role);
-    return;
-  }
-  const account = world.accounts.get(order.accountId);
-  if (account === undefined) throw new Error(`order ${order.orderId} of an unknown account`);
-  const { side, positionSide } = order;
+  if (order.orderClass === 'spot') return spotFill(world, order, { amount, price, feeRate, role });
   applyFill(world, {
     account,
     market,
@@ -82,14 +75,12 @@ function fill(
 function spotFill(
   world: ExchangeState,
   order: Order,
-  amount: Decimal,
-  price: Decimal,
-  feeRate: Decimal,
-  role: LiquidityRole,
+  { amount, price, feeRate, role }: Pick<PositionFill, 'amount' | 'price' | 'feeRate' | 'role'>,
 ): void {
   const { base, quote } = order.market.spec;
-  const wallet = `spot:${order.accountId}`;
+  const wallet = `spot:${order.account.id}`;
   const money = amount.times(price);
+  const fee = money.times(feeRate);
   const [giver, taker] = order.side === 'buy' ? [BOOKS.counterparty, wallet] : [wallet, BOOKS.counterparty];
   record(
     world,
@@ -98,13 +89,13 @@ function spotFill(
       ...orderFields(order),
       amount: formatDecimal(amount),
       price: formatDecimal(price),
-      fee: formatDecimal(money.times(feeRate)),
+      fee: formatDecimal(fee),
       details: { role },
     },
     [
       ...transfer(giver, taker, base, amount),
       ...transfer(taker, giver, quote, money),
-      ...transfer(wallet, BOOKS.fees, quote, money.times(feeRate)),
+      ...transfer(wallet, BOOKS.fees, quote, fee),
     ],
   );
 }

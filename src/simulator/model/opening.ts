@@ -1,6 +1,5 @@
-import { freeMargin, marginSums, positionKey } from './margin.ts';
+import { canOpen, freeMargin, marginSums, positionKey } from './margin.ts';
 import type { Account, ExchangeState, Order } from './state.ts';
-import type { OpeningSheet } from './types.ts';
 
 /** Gives the positions that open orders are about to open the ids that they will have, where they are listed. */
 export function reserveIds(world: ExchangeState, account: Account): void {
@@ -13,11 +12,10 @@ export function reserveIds(world: ExchangeState, account: Account): void {
   }
 }
 
-export function openingViews(
-  world: ExchangeState,
-  account: Account,
-  market?: string,
-): readonly OpeningSheet[] {
+export type OpeningSheet = ReturnType<typeof openingViews>[number];
+
+/** Positions that open orders are about to open: nothing is known yet but their id and where they will be. */
+export function openingViews(world: ExchangeState, account: Account, market?: string) {
   if (world.readings.openingPositions !== 'listed') return [];
   const first = [...openers(account)].filter(
     ([, order]) => market === undefined || order.market.spec.name === market,
@@ -27,9 +25,10 @@ export function openingViews(
   return first.flatMap(([key, order]) => {
     const positionId = account.openingIds.get(key);
     if (positionId === undefined) return [];
-    const { accountId, positionSide, createdMs } = order;
-    const name = order.market.spec.name;
-    return [{ positionId, accountId, market: name, positionSide, openMs: createdMs, freeMargin: free }];
+    const { positionSide, createdMs } = order;
+    return [
+      { positionId, market: order.market.spec.name, positionSide, openMs: createdMs, freeMargin: free },
+    ];
   });
 }
 
@@ -37,7 +36,7 @@ export function openingViews(
 function openers(account: Account): ReadonlyMap<string, Order> {
   const first = new Map<string, Order>();
   for (const order of account.openOrders.values()) {
-    if (order.orderClass === 'spot' || order.closesOnly) continue;
+    if (!canOpen(order)) continue;
     const key = positionKey(order.market, order.positionSide);
     if (!account.positions.has(key) && !first.has(key)) first.set(key, order);
   }

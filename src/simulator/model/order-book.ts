@@ -1,32 +1,27 @@
 import { formatDecimal, ZERO } from '../../core/quantities/decimal.ts';
-import { type Account, type ExchangeState, isOpen, type Order, record } from './state.ts';
+import { type ExchangeState, isOpen, type Order, record } from './state.ts';
 import type { OrderView } from './types.ts';
 
 export function orderView(order: Order): OrderView {
-  const { trigger: _trigger, closesOnly: _closesOnly, ofPosition: _ofPosition, market, ...rest } = order;
-  return { ...rest, market: market.spec.name };
+  const {
+    account,
+    market,
+    trigger: _trigger,
+    closesOnly: _closesOnly,
+    ofPosition: _ofPosition,
+    ...rest
+  } = order;
+  return { accountId: account.id, ...rest, market: market.spec.name };
 }
 
-/** What the ledger says of every entry about an order. */
-export function orderFields(order: Order): {
-  accountId: string;
-  market: string;
-  orderId: number;
-  clientOrderId: string;
-  side: Order['side'];
-} {
-  return {
-    accountId: order.accountId,
-    market: order.market.spec.name,
-    orderId: order.orderId,
-    clientOrderId: order.clientOrderId,
-    side: order.side,
-  };
+/** What every ledger entry about an order has. */
+export function orderFields({ account, market, orderId, clientOrderId, side }: Order) {
+  return { accountId: account.id, market: market.spec.name, orderId, clientOrderId, side };
 }
 
-/** FieldCache an order as open and writes it down. */
+/** Adds an order to the open ones and writes it down. */
 export function enterOrder(world: ExchangeState, order: Order, reason?: string): void {
-  const account = accountOf(world, order);
+  const { account } = order;
   world.orders.set(order.orderId, order);
   account.openOrders.set(order.orderId, order);
   if (order.clientOrderId !== '') account.usedClientOrderIds.add(order.clientOrderId);
@@ -53,31 +48,20 @@ export function shelve(order: Order): void {
 }
 
 export function finishOrder(world: ExchangeState, order: Order, status: 'FILLED' | 'CANCELLED'): void {
-  const account = accountOf(world, order);
+  const { account } = order;
   order.status = status;
   order.finishedMs = orderTime(world);
   account.openOrders.delete(order.orderId);
   if (order.orderClass === 'spot') account.spotHistory.push(order);
-  detachTpsl(order);
-}
-
-function detachTpsl(order: Order): void {
   const position = order.ofPosition;
-  if (position === null) return;
-  if (position.takeProfit === order) position.takeProfit = null;
-  if (position.stopLoss === order) position.stopLoss = null;
+  if (position?.takeProfit === order) position.takeProfit = null;
+  if (position?.stopLoss === order) position.stopLoss = null;
 }
 
 export function cancel(world: ExchangeState, order: Order, reason: string): void {
   if (!isOpen(order)) return;
   finishOrder(world, order, 'CANCELLED');
   record(world, 'order_cancelled', { ...orderFields(order), amount: formatDecimal(order.left), reason });
-}
-
-function accountOf(world: ExchangeState, order: Order): Account {
-  const account = world.accounts.get(order.accountId);
-  if (account === undefined) throw new Error(`order ${order.orderId} of an unknown account`);
-  return account;
 }
 
 /** The present with microseconds, which orders have in replies (specification 2.2). */
@@ -91,38 +75,43 @@ function orderTime(world: ExchangeState): number {
   return world.lastOrderMs;
 }
 
-export type NewOrder = Omit<
-  Order,
-  | 'orderId'
-  | 'left'
-  | 'status'
-  | 'dealStock'
-  | 'dealMoney'
-  | 'dealFee'
-  | 'takerFee'
-  | 'makerFee'
-  | 'feeAsset'
-  | 'createdMs'
-  | 'finishedMs'
-  | 'active'
->;
+/** What is left out is as in a plain order at market; its id, state, deals and fees are not for the caller to say. */
+export type NewOrder = Partial<Order> &
+  Pick<Order, 'account' | 'market' | 'orderClass' | 'type' | 'side' | 'amount'>;
 
 export function createOrder(world: ExchangeState, fields: NewOrder): Order {
-  const { spec } = fields.market;
+  const { account, market, orderClass, type, side, amount, ...options } = fields;
   const orderId = world.nextOrderId;
   world.nextOrderId += 1;
   return {
-    ...fields,
+    account,
+    clientOrderId: '',
+    market,
+    orderClass,
+    type,
+    side,
+    positionSide: 'BOTH',
+    reduceOnly: false,
+    closesOnly: false,
+    amount,
+    price: ZERO,
+    activationPrice: null,
+    trigger: null,
+    ofPosition: null,
+    postOnly: false,
+    ioc: false,
+    oto: null,
+    ...options,
     orderId,
-    left: fields.amount,
-    active: fields.trigger === null,
+    left: amount,
+    active: (options.trigger ?? null) === null,
     status: 'NEW',
     dealStock: ZERO,
     dealMoney: ZERO,
     dealFee: ZERO,
-    takerFee: spec.takerFee,
-    makerFee: spec.makerFee,
-    feeAsset: spec.quote,
+    takerFee: market.spec.takerFee,
+    makerFee: market.spec.makerFee,
+    feeAsset: market.spec.quote,
     createdMs: orderTime(world),
     finishedMs: null,
   };

@@ -1,11 +1,13 @@
 import { type Decimal, formatDecimal, ONE, ZERO } from '../../core/quantities/decimal.ts';
 import {
+  canOpen,
   exposurePrice,
   freeMargin,
   initialMargin,
   marginSums,
   openingAmount,
   positionKey,
+  positionOf,
 } from './margin.ts';
 import { firstFreeLevel, worstPrice } from './market.ts';
 import { activate, enterMatching, triggerPrice } from './matching.ts';
@@ -15,81 +17,42 @@ import { checkReduceOnly, trimmed } from './reduce-only.ts';
 import { CODES, reject, worded } from './rejection.ts';
 import { type Account, type ExchangeState, isOpen, type Market, type Order, record } from './state.ts';
 import type {
-  CollateralLimitRequest,
-  OrderView,
-  Outcome,
+  CollateralOrder,
+  OrderOutcome,
   PositionLeg,
   Rejection,
   Side,
   SpotOrderRequest,
-  StopLimitPlacement,
 } from './types.ts';
 
 const CLIENT_ORDER_ID = /^[A-Za-z0-9._-]+$/;
 
-type Placed = Outcome<{ readonly order: OrderView }>;
-
-interface CollateralRequest {
-  readonly market: string;
-  readonly side: Side;
-  readonly amount: Decimal;
-  readonly price: Decimal | undefined;
-  readonly activationPrice: Decimal | undefined;
-  readonly stopLoss: Decimal | undefined;
-  readonly takeProfit: Decimal | undefined;
-  readonly clientOrderId: string;
-  readonly positionSide: PositionLeg | undefined;
-  readonly reduceOnly: boolean;
+/** An order that an account asks for in a market that takes orders. */
+interface Placement {
+  readonly world: ExchangeState;
+  readonly account: Account;
+  readonly market: Market;
+  readonly request: CollateralOrder;
 }
 
-/** Specification 4.4. */
-export function placeStopLimit(world: ExchangeState, account: Account, request: StopLimitPlacement): Placed {
-  return placeCollateral(world, account, normalise(request, request.price, request.activationPrice));
-}
-
-export function placeCollateralLimit(
+/** Specification 4.4; a plain order where the request has no activation price. */
+export function placeCollateral(
   world: ExchangeState,
   account: Account,
-  request: CollateralLimitRequest,
-): Placed {
-  return placeCollateral(world, account, normalise(request, request.price, undefined));
-}
-
-function normalise(
-  request: CollateralLimitRequest,
-  price: Decimal | undefined,
-  activationPrice: Decimal | undefined,
-): CollateralRequest {
-  return {
-    market: request.market,
-    side: request.side,
-    amount: request.amount,
-    price,
-    activationPrice,
-    stopLoss: request.stopLoss,
-    takeProfit: request.takeProfit,
-    clientOrderId: request.clientOrderId ?? '',
-    positionSide: request.positionSide,
-    reduceOnly: request.reduceOnly ?? false,
-  };
-}
-
-function placeCollateral(world: ExchangeState, account: Account, request: CollateralRequest): Placed {
+  request: CollateralOrder,
+): OrderOutcome {
   const market = world.markets.get(request.market);
   if (market?.status !== 'open' || market.spec.quote !== world.config.referenceAsset) {
     return refuse(world, account, request, reject(CODES.market, 'market', 'Market is not available'));
   }
-  const invalid =
-    checkRequest(world, account, market, request) ?? checkCollateral(world, account, market, request);
+  const placement = { world, account, market, request };
+  const invalid = checkRequest(placement) ?? checkCollateral(placement);
   if (invalid !== undefined) return refuse(world, account, request, invalid);
-  const positionSide = sideOfPosition(account, request);
-  const amount = request.reduceOnly
-    ? trimmed(world, account.positions.get(positionKey(market, positionSide)), request.amount)
-    : request.amount;
-  const order = createOrder(world, collateralOrder(world, account, market, request, positionSide, amount));
-  const poor = request.reduceOnly ? undefined : checkMargin(world, account, order);
+  const order = createOrder(world, collateralOrder(placement));
+  const poor = request.reduceOnly ? undefined : checkMargin(world, order);
   if (poor !== undefined) return refuse(world, account, request, poor);
-  enterOrder(world, order, amount.lt(request.amount) ? 'amount trimmed to the position' : undefined);
+  const isTrimmed = order.amount.lt(request.amount);
+  enterOrder(world, order, isTrimmed ? 'amount trimmed to the position' : undefined);
   reserveIds(world, account);
   if (order.activationPrice === null) enterMatching(world, order);
   else if (activatesAtOnce(world, order.activationPrice, order)) activate(world, order);
@@ -100,19 +63,14 @@ function placeCollateral(world: ExchangeState, account: Account, request: Collat
 function refuse(
   world: ExchangeState,
   account: Account,
-  request: {
-    readonly market: string;
-    readonly side: Side;
-    readonly amount: Decimal;
-    readonly clientOrderId: string;
-  },
+  request: CollateralOrder,
   rejection: Rejection,
 ): Rejection {
   const answer = worded(world.readings, rejection);
   record(world, 'order_rejected', {
     accountId: account.id,
     market: request.market,
-    clientOrderId: request.clientOrderId,
+    clientOrderId: request.clientOrderId ?? '',
     side: request.side,
     amount: formatDecimal(request.amount),
     reason: `${answer.code}: ${Object.values(rejection.errors)[0]?.[0] ?? rejection.message}`,
@@ -133,12 +91,8 @@ function checkPrice(market: Market, field: string, price: Decimal | undefined): 
 }
 
 /** What every order must satisfy. */
-function checkRequest(
-  world: ExchangeState,
-  account: Account,
-  market: Market,
-  request: Omit<CollateralRequest, 'positionSide' | 'reduceOnly'>,
-): Rejection | undefined {
+function checkRequest(placement: Placement): Rejection | undefined {
+  const { market, request } = placement;
   const { minAmount, amountStep } = market.spec;
   if (request.amount.lt(minAmount))
     return reject(CODES.amount, 'amount', `Given amount is less than min amount ${formatDecimal(minAmount)}`);
@@ -149,16 +103,12 @@ function checkRequest(
     checkPrice(market, 'activation_price', request.activationPrice) ??
     checkPrice(market, 'stopLoss', request.stopLoss) ??
     checkPrice(market, 'takeProfit', request.takeProfit) ??
-    checkClientOrderId(world, account, market, request.clientOrderId)
+    checkClientOrderId(placement)
   );
 }
 
-function checkClientOrderId(
-  world: ExchangeState,
-  account: Account,
-  market: Market,
-  clientOrderId: string,
-): Rejection | undefined {
+function checkClientOrderId({ world, account, market, request }: Placement): Rejection | undefined {
+  const { clientOrderId = '' } = request;
   if (clientOrderId === '') return undefined;
   if (!CLIENT_ORDER_ID.test(clientOrderId)) {
     const text = 'client_order_id may have letters, digits, dashes, dots and underscores only';
@@ -176,117 +126,88 @@ function checkClientOrderId(
 }
 
 /** Hedge mode names the position to trade; one-way mode has one per market and ignores the field. */
-function sideOfPosition(account: Account, request: CollateralRequest): PositionLeg {
+function sideOfPosition(account: Account, request: CollateralOrder): PositionLeg {
   return account.hedgeMode ? (request.positionSide ?? 'BOTH') : 'BOTH';
 }
 
-function checkCollateral(
-  world: ExchangeState,
-  account: Account,
-  market: Market,
-  request: CollateralRequest,
-): Rejection | undefined {
-  if (request.reduceOnly && (request.stopLoss ?? request.takeProfit) !== undefined) {
-    const field = request.stopLoss === undefined ? 'takeProfit' : 'stopLoss';
-    return reject(CODES.validation, field, 'reduceOnly cannot be combined with stopLoss or takeProfit');
-  }
-  if (account.hedgeMode && request.positionSide !== 'LONG' && request.positionSide !== 'SHORT') {
-    return reject(CODES.hedgeSide, 'positionSide', 'Hedge mode needs positionSide LONG or SHORT');
-  }
-  if (isWrongSide(world, market, request) && world.readings.wrongSideActivation === 'refused') {
-    return reject(CODES.price, 'activation_price', 'activation_price has been passed already');
-  }
-  const positionSide = sideOfPosition(account, request);
-  const position = account.positions.get(positionKey(market, positionSide));
-  if (request.reduceOnly) return checkReduceOnly(world, position, request);
-  const closes = positionSide !== 'BOTH' && positionSide !== (request.side === 'buy' ? 'LONG' : 'SHORT');
-  if (closes && (position === undefined || request.amount.gt(position.size)))
-    return reject(
-      CODES.oppositeDirection,
-      'side',
-      'The order is opposite to positionSide and exceeds the position',
-    );
-  return undefined;
+/** In hedge mode an order against its position can only close it, whatever it says. */
+function isAgainst(positionSide: PositionLeg, side: Side): boolean {
+  return positionSide === (side === 'buy' ? 'SHORT' : 'LONG');
 }
 
-function collateralOrder(
-  world: ExchangeState,
-  account: Account,
-  market: Market,
-  request: CollateralRequest,
-  positionSide: PositionLeg,
-  amount: Decimal,
-): NewOrder {
-  const { activationPrice = null, stopLoss = null, takeProfit = null, price, side } = request;
+function checkCollateral({ world, account, market, request }: Placement): Rejection | undefined {
+  const { side, amount, activationPrice, reduceOnly, stopLoss, takeProfit } = request;
+  if (reduceOnly && (stopLoss ?? takeProfit) !== undefined) {
+    const field = stopLoss === undefined ? 'takeProfit' : 'stopLoss';
+    return reject(CODES.validation, field, 'reduceOnly cannot be combined with stopLoss or takeProfit');
+  }
+  const positionSide = sideOfPosition(account, request);
+  if (account.hedgeMode && positionSide === 'BOTH')
+    return reject(CODES.hedgeSide, 'positionSide', 'Hedge mode needs positionSide LONG or SHORT');
+  const refusesPassed = world.readings.wrongSideActivation === 'refused';
+  if (refusesPassed && activationPrice !== undefined && isPassed(world, market, side, activationPrice))
+    return reject(CODES.price, 'activation_price', 'activation_price has been passed already');
+  const position = account.positions.get(positionKey(market, positionSide));
+  if (reduceOnly) return checkReduceOnly(world, position, request);
+  return isAgainst(positionSide, side) && (position === undefined || amount.gt(position.size))
+    ? reject(
+        CODES.oppositeDirection,
+        'side',
+        'The order is opposite to positionSide and exceeds the position',
+      )
+    : undefined;
+}
+
+function collateralOrder({ world, account, market, request }: Placement): NewOrder {
+  const { side, price, activationPrice = null, stopLoss = null, takeProfit = null } = request;
+  const { clientOrderId = '', reduceOnly = false } = request;
+  const positionSide = sideOfPosition(account, request);
+  const position = account.positions.get(positionKey(market, positionSide));
+  const present = triggerPrice(world, market);
+  // At the market's own price the side of the order says which way the price must go: as for a stop.
+  const rises = activationPrice?.eq(present) ? side === 'buy' : activationPrice?.gt(present);
+  const trigger = activationPrice === null ? null : rises ? 'rise' : 'fall';
   const withOto = stopLoss !== null || takeProfit !== null;
   const otoId = world.nextOtoId;
   if (withOto) world.nextOtoId += 1;
-  // In hedge mode an order against its position can only close it, whatever it says.
-  const closes = positionSide !== 'BOTH' && positionSide !== (side === 'buy' ? 'LONG' : 'SHORT');
   return {
-    accountId: account.id,
-    clientOrderId: request.clientOrderId,
+    account,
+    clientOrderId,
     market,
     orderClass: market.orderClass,
     type: activationPrice !== null ? 'stop limit' : price === undefined ? 'market' : 'limit',
     side,
     positionSide,
-    reduceOnly: request.reduceOnly,
-    closesOnly: request.reduceOnly || closes,
-    amount,
+    reduceOnly,
+    closesOnly: reduceOnly || isAgainst(positionSide, side),
+    amount: reduceOnly ? trimmed(world, position, request.amount) : request.amount,
     price: price ?? ZERO,
     activationPrice,
-    trigger: inferTrigger(world, market, side, activationPrice),
-    ofPosition: null,
-    postOnly: false,
-    ioc: false,
+    trigger,
     oto: withOto ? { otoId, stopLoss, takeProfit } : null,
   };
 }
 
-/**
- * The trigger side follows from where the activation price lies when the order is placed; at the market's own
- * price from the side of the order, as a stop.
- */
-function inferTrigger(
-  world: ExchangeState,
-  market: Market,
-  side: Side,
-  activationPrice: Decimal | null,
-): Order['trigger'] {
-  if (activationPrice === null) return null;
-  const present = triggerPrice(world, market);
-  const rises = activationPrice.eq(present) ? side === 'buy' : activationPrice.gt(present);
-  return rises ? 'rise' : 'fall';
-}
-
 function activatesAtOnce(world: ExchangeState, activationPrice: Decimal, { market, side }: Order): boolean {
   if (activationPrice.eq(triggerPrice(world, market))) return world.readings.stopTriggersAtEquality === 'yes';
-  return (
-    world.readings.wrongSideActivation === 'atOnce' && isWrongSide(world, market, { side, activationPrice })
-  );
+  return world.readings.wrongSideActivation === 'atOnce' && isPassed(world, market, side, activationPrice);
 }
 
 /** Whether a stop would have been triggered on the way to the present price: below it a buy, above it a sell. */
-function isWrongSide(
-  world: ExchangeState,
-  market: Market,
-  { side, activationPrice }: Pick<CollateralRequest, 'side' | 'activationPrice'>,
-): boolean {
-  if (activationPrice === undefined) return false;
+function isPassed(world: ExchangeState, market: Market, side: Side, activationPrice: Decimal): boolean {
   const present = triggerPrice(world, market);
   return side === 'sell' ? activationPrice.gt(present) : activationPrice.lt(present);
 }
 
-function checkMargin(world: ExchangeState, account: Account, order: Order): Rejection | undefined {
-  const { market } = order;
+function checkMargin(world: ExchangeState, order: Order): Rejection | undefined {
+  const { account, market } = order;
   const { takerFee, maxPositionValue, maxPendingValue } = market.spec;
-  const opening = openingAmount(account, order);
+  const opening = openingAmount(order);
   if (opening.eq(ZERO)) return undefined;
   const openingValue = opening.times(exposurePrice(order));
   const needed = initialMargin(openingValue, account.leverage).plus(openingValue.times(takerFee));
   const { equity } = marginSums(world, account.unit);
-  const position = account.positions.get(positionKey(market, order.positionSide));
+  const position = positionOf(order);
   const liquidated = (position ?? account).unit.state === 'liquidation';
   if (liquidated || needed.gt(freeMargin(world, account, equity)))
     return reject(CODES.noBalance, 'amount', 'Not enough balance');
@@ -302,58 +223,38 @@ function checkMargin(world: ExchangeState, account: Account, order: Order): Reje
 function pendingValue(account: Account): Decimal {
   let value = ZERO;
   for (const order of account.openOrders.values()) {
-    if (order.orderClass !== 'spot' && !order.closesOnly)
-      value = value.plus(order.left.times(exposurePrice(order)));
+    if (canOpen(order)) value = value.plus(order.left.times(exposurePrice(order)));
   }
   return value;
 }
 
-export function placeSpot(world: ExchangeState, account: Account, request: SpotOrderRequest): Placed {
+export function placeSpot(world: ExchangeState, account: Account, request: SpotOrderRequest): OrderOutcome {
   const market = world.markets.get(request.market);
-  const named = { ...request, clientOrderId: request.clientOrderId ?? '' };
   if (market?.spec.kind !== 'spot' || market.status !== 'open')
-    return refuse(world, account, named, reject(CODES.market, 'market', 'Market is not available'));
-  const order = createOrder(world, spotOrder(account, market, request));
-  const invalid =
-    checkRequest(world, account, market, {
-      ...named,
-      price: request.price,
-      activationPrice: undefined,
-      stopLoss: undefined,
-      takeProfit: undefined,
-    }) ?? checkSpotBalance(world, account, order);
-  if (invalid !== undefined) return refuse(world, account, named, invalid);
+    return refuse(world, account, request, reject(CODES.market, 'market', 'Market is not available'));
+  const { side, amount, price, clientOrderId = '', postOnly = false, ioc = false } = request;
+  const order = createOrder(world, {
+    account,
+    clientOrderId,
+    market,
+    orderClass: 'spot',
+    type: price === undefined ? 'market' : 'limit',
+    side,
+    amount,
+    price: price ?? ZERO,
+    postOnly,
+    ioc,
+  });
+  const invalid = checkRequest({ world, account, market, request }) ?? checkSpotBalance(world, order);
+  if (invalid !== undefined) return refuse(world, account, request, invalid);
   enterOrder(world, order);
   if (order.postOnly && firstFreeLevel(world, order) !== undefined) {
     cancel(world, order, 'post-only order would take');
   } else {
     enterMatching(world, order);
-    if (isOpen(order) && (order.ioc || request.price === undefined))
-      cancel(world, order, 'immediate or cancel');
+    if (isOpen(order) && (order.ioc || price === undefined)) cancel(world, order, 'immediate or cancel');
   }
   return { ok: true, order: orderView(order) };
-}
-
-function spotOrder(account: Account, market: Market, request: SpotOrderRequest): NewOrder {
-  return {
-    accountId: account.id,
-    clientOrderId: request.clientOrderId ?? '',
-    market,
-    orderClass: 'spot',
-    type: request.price === undefined ? 'market' : 'limit',
-    side: request.side,
-    positionSide: 'BOTH',
-    reduceOnly: false,
-    closesOnly: false,
-    amount: request.amount,
-    price: request.price ?? ZERO,
-    activationPrice: null,
-    trigger: null,
-    ofPosition: null,
-    postOnly: request.postOnly ?? false,
-    ioc: request.ioc ?? false,
-    oto: null,
-  };
 }
 
 /** Asset and amount that an open spot order may still take out of the wallet. */
@@ -375,9 +276,9 @@ export function availableSpot(world: ExchangeState, account: Account, asset: str
   return available;
 }
 
-function checkSpotBalance(world: ExchangeState, account: Account, order: Order): Rejection | undefined {
+function checkSpotBalance(world: ExchangeState, order: Order): Rejection | undefined {
   const need = spotNeed(order);
-  return need.amount.gt(availableSpot(world, account, need.asset))
+  return need.amount.gt(availableSpot(world, order.account, need.asset))
     ? reject(CODES.noBalance, 'amount', 'Not enough balance')
     : undefined;
 }

@@ -1,12 +1,11 @@
 import { type Decimal, divide, formatDecimal, minDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { BOOKS, type Leg, transfer } from './ledger.ts';
-import { directionOf, initialMargin, positionKey, unrealizedFunding } from './margin.ts';
+import { directionOf, initialMargin, positionKey, positionOf, unrealizedFunding } from './margin.ts';
 import { cancel, createOrder, enterOrder, orderFields, shelve } from './order-book.ts';
 import {
   type Account,
   collateralBook,
   type ExchangeState,
-  isZero,
   type Market,
   MONEY_PLACES,
   marginBook,
@@ -15,9 +14,7 @@ import {
   type Position,
   positionBook,
   record,
-  sideSign,
   sign,
-  touchAccount,
 } from './state.ts';
 import type { PositionLeg, Side } from './types.ts';
 
@@ -36,20 +33,27 @@ export interface PositionFill {
 
 /** What a fill did to the positions, for the ledger. */
 interface FillEffect {
-  readonly legs: Leg[];
-  position: Position;
-  reduced: boolean;
-  closed: boolean;
-  realized: Decimal;
-  fundingSettled: Decimal;
+  readonly legs: readonly Leg[];
+  readonly position: Position;
+  readonly reduced: boolean;
+  readonly closed: boolean;
+  readonly realized: Decimal;
+  readonly fundingSettled: Decimal;
   /** Loss beyond an isolated position's margin, paid by the insurance. */
-  insured: Decimal;
+  readonly insured: Decimal;
 }
 
+const NOTHING_REDUCED = {
+  reduced: false,
+  closed: false,
+  realized: ZERO,
+  fundingSettled: ZERO,
+  insured: ZERO,
+};
+
 /**
- * Applies one fill: first it reduces an opposite position in the same key, what remains opens or grows one.
- * All money of it is one balanced entry: size and cost lie in the position's own book, profit moves to the
- * collateral (or the position's margin) and the fee to the exchange.
+ * Applies one fill: it reduces an opposite position, and what remains opens or grows one. Its money is one balanced
+ * entry: size and cost lie in the position's own book, profit goes to the collateral or margin.
  */
 export function applyFill(world: ExchangeState, fill: PositionFill): void {
   const key = positionKey(fill.market, fill.positionSide);
@@ -63,16 +67,28 @@ export function applyFill(world: ExchangeState, fill: PositionFill): void {
   }
   if (left.gt(ZERO)) effects.push(grow(world, fill, key, left));
   writeFill(world, fill, effects);
-  touchAccount(world, fill.account);
+  world.dirtyUnits.add(fill.account.unit);
   for (const effect of effects) {
     if (effect.closed) afterClose(world, effect.position);
     else world.dirtyUnits.add(effect.position.unit);
   }
 }
 
+/** The exchange itself closes a part of a position, at mark. */
+export function closeAtMark(
+  world: ExchangeState,
+  position: Position,
+  close: Pick<PositionFill, 'kind' | 'amount' | 'feeRate'>,
+): void {
+  const { account, market, direction, positionSide } = position;
+  const side = direction === 'long' ? 'sell' : 'buy';
+  const price = market.mark;
+  applyFill(world, { account, market, side, positionSide, price, ...close, order: null, role: 'engine' });
+}
+
 function tradeLegs(position: Position, side: Side, amount: Decimal, price: Decimal): readonly Leg[] {
   const { name, quote } = position.market.spec;
-  const signed = amount.times(sideSign(side));
+  const signed = amount.times(sign(directionOf(side)));
   return [
     ...transfer(BOOKS.counterparty, positionBook(position), name, signed),
     ...transfer(positionBook(position), BOOKS.counterparty, quote, signed.times(price)),
@@ -87,22 +103,13 @@ function grow(world: ExchangeState, fill: PositionFill, key: string, amount: Dec
   position.modifyMs = world.nowMs;
   position.size = position.size.plus(amount);
   position.cost = position.cost.plus(amount.times(price));
-  const { quote } = market.spec;
   const legs: Leg[] = [...tradeLegs(position, side, amount, price)];
   if (world.readings.marginModel === 'isolated') {
     const margin = initialMargin(amount.times(price), account.leverage);
-    legs.push(...transfer(collateralBook(account), marginBook(position), quote, margin));
+    legs.push(...transfer(collateralBook(account), marginBook(position), market.spec.quote, margin));
   }
   legs.push(...feeLegs(collateralBook(account), fill, amount));
-  return {
-    legs,
-    position,
-    reduced: false,
-    closed: false,
-    realized: ZERO,
-    fundingSettled: ZERO,
-    insured: ZERO,
-  };
+  return { legs, position, ...NOTHING_REDUCED };
 }
 
 function feeLegs(payer: string, fill: PositionFill, amount: Decimal): readonly Leg[] {
@@ -136,6 +143,7 @@ function openPosition(world: ExchangeState, fill: PositionFill, key: string): Po
     takeProfit: null,
     stopLoss: null,
     unit: account.unit,
+    costFigures: null,
     liquidationSize: null,
   };
   if (world.readings.marginModel === 'isolated') position.unit = world.makeUnit(account, position);
@@ -170,7 +178,7 @@ function reduce(world: ExchangeState, position: Position, fill: PositionFill, am
   position.fundingCarried = ZERO;
   position.accrualFromMs = world.nowMs;
   position.modifyMs = world.nowMs;
-  const closed = isZero(position.size);
+  const closed = position.size.eq(ZERO);
   const balance = isolated ? marginAfter(world, position, legs) : ZERO;
   const insured = closed && balance.lt(ZERO) ? ZERO.minus(balance) : ZERO;
   legs.push(...transfer(BOOKS.insurance, purse, quote, insured));
@@ -257,16 +265,13 @@ function afterClose(world: ExchangeState, position: Position): void {
 /** Attaches the stop loss and take profit of a filled order to its position, replacing earlier ones. */
 export function attachTpsl(world: ExchangeState, order: Order): void {
   const { oto } = order;
-  const account = world.accounts.get(order.accountId);
-  const position = account?.positions.get(positionKey(order.market, order.positionSide));
+  const position = positionOf(order);
   if (oto === null || position === undefined || position.direction !== directionOf(order.side)) return;
-  if (oto.stopLoss !== null && position.stopLoss?.activationPrice?.eq(oto.stopLoss) !== true) {
-    if (position.stopLoss !== null) cancel(world, position.stopLoss, 'replaced');
-    position.stopLoss = tpslOrder(world, position, oto.stopLoss, 'stopLoss');
-  }
-  if (oto.takeProfit !== null && position.takeProfit?.activationPrice?.eq(oto.takeProfit) !== true) {
-    if (position.takeProfit !== null) cancel(world, position.takeProfit, 'replaced');
-    position.takeProfit = tpslOrder(world, position, oto.takeProfit, 'takeProfit');
+  for (const role of ['stopLoss', 'takeProfit'] as const) {
+    const [price, known] = [oto[role], position[role]];
+    if (price === null || known?.activationPrice?.eq(price) === true) continue;
+    if (known !== null) cancel(world, known, 'replaced');
+    position[role] = tpslOrder(world, position, price, role);
   }
 }
 
@@ -278,8 +283,7 @@ function tpslOrder(
 ): Order {
   const falls = (role === 'stopLoss') === (position.direction === 'long');
   const order = createOrder(world, {
-    accountId: position.account.id,
-    clientOrderId: '',
+    account: position.account,
     market: position.market,
     orderClass: position.market.orderClass,
     type: 'stop market',
@@ -288,13 +292,9 @@ function tpslOrder(
     reduceOnly: true,
     closesOnly: true,
     amount: position.size,
-    price: ZERO,
     activationPrice,
     trigger: falls ? 'fall' : 'rise',
     ofPosition: position,
-    postOnly: false,
-    ioc: false,
-    oto: null,
   });
   enterOrder(world, order, role);
   shelve(order);

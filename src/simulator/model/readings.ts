@@ -1,8 +1,4 @@
-/**
- * Every open reading of the specification, as a switch (design: readings). One table gives the allowed
- * values, the default and a line of explanation, so that the command line, the control API and the docs
- * cannot disagree. Readings that the model obeys and readings that only shape replies live side by side.
- */
+/** Every open reading of the specification as a switch: its values, default and explanation. */
 interface ReadingChoice<T extends string> {
   readonly values: readonly [T, ...T[]];
   readonly default: T;

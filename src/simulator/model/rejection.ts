@@ -21,10 +21,14 @@ export const CODES = {
 const GENERIC: ReadonlySet<number> = new Set([CODES.market, CODES.amount, CODES.price, CODES.clientOrderId]);
 
 /** A refusal that names one field. */
-export function reject(code: number, field: string | null, text: string): Rejection {
-  const message =
-    GENERIC.has(code) || code === CODES.validation || code === CODES.invalid ? 'Validation failed' : text;
-  return { ok: false, code, message, errors: field === null ? {} : { [field]: [text] } };
+export function reject(code: number, field: string, text: string): Rejection {
+  const isOfField = GENERIC.has(code) || code === CODES.validation || code === CODES.invalid;
+  return { ok: false, code, message: isOfField ? 'Validation failed' : text, errors: { [field]: [text] } };
+}
+
+/** The same outside of orders, where there is one code only. */
+export function invalid(field: string, text: string): Rejection {
+  return reject(CODES.invalid, field, text);
 }
 
 /** Applies the reading that knows one code only for refused order parameters. */

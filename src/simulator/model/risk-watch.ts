@@ -3,10 +3,9 @@ import type { Heap } from './heap.ts';
 import type { BandEdge, ExchangeState, Market, RiskUnit, Threshold } from './state.ts';
 
 /**
- * Watches risk units without recomputing them at each tick. After an exact check a unit leaves, per market it
- * depends on, a band of prices within which its judgement cannot change: every threshold's slack is shared
- * equally among its markets and time. A tick only compares its price with the nearest band edges. Bands are
- * doubles and a little too narrow; the judgement itself is always made on exact decimals.
+ * Watches risk units without recomputing them at each tick. An exact check leaves, per market, a band of prices
+ * within which the judgement cannot change: the slack of a threshold is shared equally among its markets and time.
+ * A tick only compares its price with the nearest band edges. Bands are doubles, and a little too narrow.
  */
 
 /** Keeps an edge strictly inside the exact crossing, whatever the doubles were rounded to. */

@@ -4,10 +4,7 @@ import { matchMarket } from './matching.ts';
 import { collectCrossed, judge } from './risk-watch.ts';
 import type { ExchangeState, Market } from './state.ts';
 
-/**
- * Lets every consequence of a change happen before anything else does: markets match (stops first), then
- * units whose band was left or whose money moved are judged, until nothing is left to do.
- */
+/** Plays all consequences of a change: markets match, then units are judged, until nothing is left to do. */
 export function settle(world: ExchangeState): void {
   while (world.dirtyMarkets.size > 0 || world.dirtyUnits.size > 0) {
     for (const market of world.dirtyMarkets) {

@@ -1,4 +1,4 @@
-import { type Decimal, decimal, ONE, ZERO } from '../../core/quantities/decimal.ts';
+import { type Decimal, ONE, ZERO } from '../../core/quantities/decimal.ts';
 import type { PriceSource } from '../prices/price-source.ts';
 import type { SeededRandom } from '../scenarios/random.ts';
 import type { Agenda } from './agenda.ts';
@@ -22,7 +22,8 @@ import type {
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** An order in the books; the view's fields plus how it is triggered. */
-export interface Order extends Mutable<Omit<OrderView, 'market'>> {
+export interface Order extends Mutable<Omit<OrderView, 'accountId' | 'market'>> {
+  readonly account: Account;
   readonly market: Market;
   /** Which way the price must go to activate a stop; null once active. */
   trigger: 'rise' | 'fall' | null;
@@ -53,8 +54,19 @@ export interface Position {
   stopLoss: Order | null;
   /** Own risk unit under isolated margin. */
   unit: MarginUnit;
+  costFigures: CostFigures | null;
   /** Size when a liquidation began; its parts are fractions of this. */
   liquidationSize: Decimal | null;
+}
+
+/** What follows from what a position cost, and what it was computed of. */
+export interface CostFigures {
+  readonly size: Decimal;
+  readonly cost: Decimal;
+  readonly leverage: number;
+  readonly spec: MarketSpec;
+  readonly basePrice: Decimal;
+  readonly initialMargin: Decimal;
 }
 
 /** Something whose safety depends on prices: watched by price bands instead of being recomputed at each tick. */
@@ -98,7 +110,6 @@ export interface Loan extends RiskUnit {
   readonly liquidationLtv: Decimal;
   readonly createdMs: number;
   state: LiquidationStage | null;
-  open: boolean;
 }
 
 export interface Account {
@@ -135,7 +146,6 @@ export interface Market {
   thinness: { readonly factor: Decimal; readonly spread: Decimal };
   /** Basis in force beside `basis`, as a fraction of the last price; between two moments it goes straight. */
   skew: { readonly from: Decimal; readonly to: Decimal; readonly startMs: number; readonly endMs: number };
-  readonly skewNow: (nowMs: number) => Decimal;
   readonly orderClass: 'margin' | 'futures';
   last: Decimal;
   mark: Decimal;
@@ -168,9 +178,7 @@ export interface ExchangeState {
   readonly assets: Map<string, AssetSpec>;
   readonly accounts: Map<string, Account>;
   readonly orders: Map<number, Order>;
-  readonly loans: Map<number, Loan>;
   readonly fiatDeposits: Map<string, IssuedDepositLink>;
-  readonly fiatUniqueIds: Set<string>;
   /** Markets to match and units to judge before the current call ends. */
   readonly dirtyMarkets: Set<Market>;
   readonly dirtyUnits: Set<RiskUnit>;
@@ -188,14 +196,10 @@ export interface ExchangeState {
 
 /** Digits after the point of what comes from a division: average prices, margins, accrued funding. */
 export const MONEY_PLACES = 8;
-export const MINUS_ONE: Decimal = decimal('-1');
+const MINUS_ONE: Decimal = ZERO.minus(ONE);
 
 export function sign(direction: 'long' | 'short'): Decimal {
   return direction === 'long' ? ONE : MINUS_ONE;
-}
-
-export function sideSign(side: Side): Decimal {
-  return side === 'buy' ? ONE : MINUS_ONE;
 }
 
 export function record(
@@ -220,19 +224,10 @@ export function marginBook(position: Position): string {
   return `margin:${position.positionId}`;
 }
 
-/** Marks everything that depends on the account's collateral for judgement. */
-export function touchAccount(world: ExchangeState, account: Account): void {
-  world.dirtyUnits.add(account.unit);
-}
-
 export function marginOf(world: ExchangeState, position: Position): Decimal {
   return world.ledger.balance(marginBook(position), position.market.spec.quote);
 }
 
 export function isOpen(order: Order): boolean {
   return order.status === 'NEW' || order.status === 'PARTIALLY_FILLED';
-}
-
-export function isZero(value: Decimal): boolean {
-  return value.eq(ZERO);
 }

@@ -1,16 +1,29 @@
+import { z } from 'zod';
 import type { Decimal } from '../../core/quantities/decimal.ts';
+import { decimalText, milliseconds, positiveDecimal } from '../schemas.ts';
 import type { Readings } from './readings.ts';
 
 /**
  * Vocabulary of the simulated exchange. Times are Unix milliseconds of virtual time, amounts are in the
  * market's base asset, prices and costs in its quote ("money") asset, rates are fractions (0.001 = 0.1 %).
+ * What the control API takes is a schema here, and its type is inferred.
  */
-export type Side = 'buy' | 'sell';
-export type PositionLeg = 'LONG' | 'SHORT' | 'BOTH';
-/** Order classes as cancel-all names them (specification 4.6). */
-export type OrderClass = 'spot' | 'margin' | 'futures';
+const SIDE = z.enum(['buy', 'sell']);
+export const POSITION_LEG = z.enum(['LONG', 'SHORT', 'BOTH']);
+/** As cancel-all names them (specification 4.6). */
+export const ORDER_CLASS = z.enum(['spot', 'margin', 'futures']);
+const WALLET = z.enum(['main', 'spot', 'collateral']);
+export type Side = z.infer<typeof SIDE>;
+export type PositionLeg = z.infer<typeof POSITION_LEG>;
+export type OrderClass = z.infer<typeof ORDER_CLASS>;
+export type WalletName = z.infer<typeof WALLET>;
 export type LiquidationStage = 'margin_call' | 'liquidation';
-export type WalletName = 'main' | 'spot' | 'collateral';
+
+const OPTIONAL_TEXT = z.string().exactOptional();
+const OPTIONAL_FLAG = z.boolean().exactOptional();
+const OPTIONAL_DECIMAL = positiveDecimal.exactOptional();
+const AMOUNTS = z.record(z.string(), positiveDecimal);
+export const LEVERAGE = z.number().int().min(1).max(100);
 
 /** Synthetic order book: `amountPerLevel` at every level on both sides, renewed every `renewMs`. */
 export interface DepthSpec {
@@ -98,23 +111,25 @@ export interface ModelConfig {
   readonly ledgerCapacity?: number;
 }
 
-export interface SeedPosition {
-  readonly market: string;
-  readonly direction: 'long' | 'short';
-  readonly amount: Decimal;
-  /** The market's last price if absent. */
-  readonly basePrice?: Decimal;
-}
+export const OWN_POSITION = z.strictObject({
+  market: z.string(),
+  direction: z.enum(['long', 'short']),
+  amount: positiveDecimal,
+});
+/** `basePrice`: the market's last price if absent. */
+const SEED_POSITION = OWN_POSITION.extend({ basePrice: OPTIONAL_DECIMAL });
+export type SeedPosition = z.infer<typeof SEED_POSITION>;
 
-export interface SeedAccount {
-  readonly id: string;
-  readonly hedgeMode: boolean;
-  readonly leverage: number;
-  readonly collateral: Readonly<Record<string, Decimal>>;
-  readonly main?: Readonly<Record<string, Decimal>>;
-  readonly spot?: Readonly<Record<string, Decimal>>;
-  readonly positions?: readonly SeedPosition[];
-}
+export const SEED_ACCOUNT = z.strictObject({
+  id: z.string(),
+  hedgeMode: z.boolean().default(false),
+  leverage: LEVERAGE.default(10),
+  collateral: AMOUNTS,
+  main: AMOUNTS.exactOptional(),
+  spot: AMOUNTS.exactOptional(),
+  positions: z.array(SEED_POSITION).exactOptional(),
+});
+export type SeedAccount = z.infer<typeof SEED_ACCOUNT>;
 
 /** A refusal as the exchange words it (specification 7, codes of the live notes). */
 export interface Rejection {
@@ -125,34 +140,37 @@ export interface Rejection {
 }
 export type Outcome<T> = ({ readonly ok: true } & T) | Rejection;
 
-export interface StopLimitPlacement {
-  readonly market: string;
-  readonly side: Side;
-  readonly amount: Decimal;
-  readonly price: Decimal;
-  readonly activationPrice: Decimal;
-  readonly stopLoss?: Decimal;
-  readonly takeProfit?: Decimal;
-  readonly clientOrderId?: string;
-  readonly positionSide?: PositionLeg;
-  readonly reduceOnly?: boolean;
-}
-
-/** A plain collateral order (opens positions through the control API); `price` absent = at market. */
-export type CollateralLimitRequest = Omit<StopLimitPlacement, 'price' | 'activationPrice'> & {
-  readonly price?: Decimal;
+const ORDER = {
+  market: z.string(),
+  side: SIDE,
+  amount: positiveDecimal,
+  /** Absent: at market. */
+  price: OPTIONAL_DECIMAL,
 };
 
-export interface SpotOrderRequest {
-  readonly market: string;
-  readonly side: Side;
-  readonly amount: Decimal;
-  /** Absent = market order. */
-  readonly price?: Decimal;
-  readonly clientOrderId?: string;
-  readonly postOnly?: boolean;
-  readonly ioc?: boolean;
-}
+export const SPOT_ORDER = z.strictObject({
+  ...ORDER,
+  clientOrderId: OPTIONAL_TEXT,
+  postOnly: OPTIONAL_FLAG,
+  ioc: OPTIONAL_FLAG,
+});
+export type SpotOrderRequest = z.infer<typeof SPOT_ORDER>;
+
+export const COLLATERAL_ORDER = z.strictObject({
+  ...ORDER,
+  /** Absent: not a stop. */
+  activationPrice: OPTIONAL_DECIMAL,
+  stopLoss: OPTIONAL_DECIMAL,
+  takeProfit: OPTIONAL_DECIMAL,
+  clientOrderId: OPTIONAL_TEXT,
+  positionSide: POSITION_LEG.exactOptional(),
+  reduceOnly: OPTIONAL_FLAG,
+});
+export type CollateralOrder = z.infer<typeof COLLATERAL_ORDER>;
+export type StopLimitPlacement = CollateralOrder & {
+  readonly price: Decimal;
+  readonly activationPrice: Decimal;
+};
 
 export type OrderState = 'NEW' | 'PARTIALLY_FILLED' | 'FILLED' | 'CANCELLED';
 
@@ -195,79 +213,19 @@ export interface OrderView {
   } | null;
 }
 
-/** What a specification 2.4 record is written from. */
-export interface PositionSheet {
-  readonly positionId: number;
-  readonly accountId: string;
-  readonly market: string;
-  readonly orderClass: 'margin' | 'futures';
-  readonly direction: 'long' | 'short';
-  /** LONG or SHORT in hedge mode, else BOTH. */
-  readonly positionSide: PositionLeg;
-  /** Unsigned. */
-  readonly amount: Decimal;
-  readonly openMs: number;
-  readonly modifyMs: number;
-  readonly basePrice: Decimal;
-  readonly markPrice: Decimal;
-  readonly liquidationPrice: Decimal | null;
-  readonly liquidationState: LiquidationStage | null;
-  /** Realized by partial closes. */
-  readonly pnl: Decimal;
-  /** Unrealized pnl in percent of the margin. */
-  readonly pnlPercent: Decimal;
-  readonly margin: Decimal;
-  readonly freeMargin: Decimal;
-  readonly funding: Decimal;
-  readonly unrealizedFunding: Decimal;
-  readonly unrealizedPnl: Decimal;
-  readonly tpsl: {
-    readonly takeProfitId: number | null;
-    readonly takeProfit: Decimal | null;
-    readonly stopLossId: number | null;
-    readonly stopLoss: Decimal | null;
-  } | null;
-}
+export type OrderOutcome = Outcome<{ readonly order: OrderView }>;
 
-/** A position that an open order is about to open: there is nothing to say of it yet but where it will be. */
-export interface OpeningSheet {
-  /** The id that the position will have. */
-  readonly positionId: number;
-  readonly accountId: string;
-  readonly market: string;
-  readonly positionSide: PositionLeg;
-  /** When the first of its orders was placed. */
-  readonly openMs: number;
-  readonly freeMargin: Decimal;
-}
-
-/** What a specification 2.5 record is written from; LTVs are fractions here. */
-export interface CreditLineView {
-  readonly loanId: number;
-  readonly accountId: string;
-  readonly asset: string;
-  readonly amount: Decimal;
-  readonly collateralAsset: string;
-  readonly collateralAmount: Decimal;
-  readonly totalFunding: Decimal;
-  readonly currentLtv: Decimal;
-  readonly initialLtv: Decimal;
-  readonly marginCallLtv: Decimal;
-  readonly liquidationLtv: Decimal;
-  readonly state: LiquidationStage | null;
-  readonly createdMs: number;
-}
-
-export interface OpenLoan {
-  readonly asset: string;
-  readonly amount: Decimal;
-  readonly collateralAsset: string;
-  readonly collateralAmount: Decimal;
-  readonly initialLtv?: Decimal;
-  readonly marginCallLtv?: Decimal;
-  readonly liquidationLtv?: Decimal;
-  readonly fundingPerDay?: Decimal;
-}
+export const LOAN = z.strictObject({
+  asset: z.string(),
+  amount: positiveDecimal,
+  collateralAsset: z.string(),
+  collateralAmount: positiveDecimal,
+  initialLtv: OPTIONAL_DECIMAL,
+  marginCallLtv: OPTIONAL_DECIMAL,
+  liquidationLtv: OPTIONAL_DECIMAL,
+  fundingPerDay: decimalText.exactOptional(),
+});
+export type OpenLoan = z.infer<typeof LOAN>;
 
 /** What a specification 2.3 record is written from. */
 export interface TransferView {
@@ -295,21 +253,30 @@ export interface TransferView {
   readonly confirmations: { readonly actual: number; readonly required: number };
 }
 
-export interface TransferRequest {
-  readonly ticker: string;
-  readonly amount: Decimal;
-  readonly address?: string;
-  readonly memo?: string;
-  readonly network?: string;
-  readonly uniqueId?: string;
-  readonly description?: string;
-  /** Virtual time until it succeeds; it stays pending meanwhile. 0 (default) = at once. */
-  readonly settleAfterMs?: number;
-  /** Withdrawal: only this much is processed (status 18 partial), the rest comes back. */
-  readonly processedAmount?: Decimal;
-  /** Status it ends in, 3 by default; only 3 and 7 credit a deposit, 4 and 9 give a withdrawal back. */
-  readonly finalStatus?: number;
-}
+export const TRANSFER = z.strictObject({
+  ticker: z.string(),
+  amount: positiveDecimal,
+  address: OPTIONAL_TEXT,
+  memo: OPTIONAL_TEXT,
+  network: OPTIONAL_TEXT,
+  uniqueId: OPTIONAL_TEXT,
+  description: OPTIONAL_TEXT,
+  /** Virtual time until it succeeds; it stays pending meanwhile. 0 (default): at once. */
+  settleAfterMs: milliseconds.exactOptional(),
+  /** Of a withdrawal only this much is processed (status 18, partial); the rest comes back. */
+  processedAmount: OPTIONAL_DECIMAL,
+  /** 3 by default; only 3 and 7 credit a deposit, 4 and 9 give a withdrawal back. */
+  finalStatus: z.number().int().min(1).max(99).exactOptional(),
+});
+export type TransferRequest = z.infer<typeof TRANSFER>;
+
+export const WALLET_MOVE = z.strictObject({
+  from: WALLET,
+  to: WALLET,
+  ticker: z.string(),
+  amount: positiveDecimal,
+});
+export type WalletMove = z.infer<typeof WALLET_MOVE>;
 
 export interface DepositLinkRequest {
   readonly ticker: string;
@@ -330,40 +297,5 @@ export interface IssuedDepositLink extends DepositLinkRequest {
   readonly paid: boolean;
 }
 
-export interface AssetStatus {
-  readonly ticker: string;
-  readonly name: string;
-  readonly canDeposit: boolean;
-  readonly canWithdraw: boolean;
-  readonly providers: readonly string[];
-  readonly networks: readonly string[];
-  readonly confirmationsRequired: number;
-  readonly minDeposit: Decimal;
-}
-
 /** `halted`: for maintenance; nothing trades, and no order is taken. */
 export type MarketStatus = 'open' | 'halted' | 'delisted';
-
-export interface MarketSheet {
-  readonly spec: MarketSpec;
-  readonly status: MarketStatus;
-  readonly last: Decimal;
-  readonly mark: Decimal;
-  readonly bid: Decimal;
-  readonly ask: Decimal;
-}
-
-export interface AccountSheet {
-  readonly accountId: string;
-  readonly hedgeMode: boolean;
-  readonly leverage: number;
-  readonly collateral: Readonly<Record<string, Decimal>>;
-  readonly main: Readonly<Record<string, Decimal>>;
-  readonly spot: Readonly<Record<string, Decimal>>;
-  /** In the reference asset: collateral at mark and weight + unrealized pnl - unrealized funding. */
-  readonly equity: Decimal;
-  readonly maintenanceMargin: Decimal;
-  readonly usedMargin: Decimal;
-  readonly freeMargin: Decimal;
-  readonly liquidationState: LiquidationStage | null;
-}

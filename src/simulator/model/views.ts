@@ -1,10 +1,8 @@
 import { type Decimal, decimal, divide, ZERO } from '../../core/quantities/decimal.ts';
 import {
-  basePrice,
+  costFigures,
   freeMargin,
   liquidationPrice,
-  type MarginSums,
-  type MarketSlopes,
   marginSums,
   marketSlopes,
   positionMargin,
@@ -12,27 +10,18 @@ import {
   unrealizedPnl,
   usedMargin,
 } from './margin.ts';
-import type { Account, ExchangeState, MarginUnit, Market, Position } from './state.ts';
-import type { AccountSheet, PositionSheet, WalletName } from './types.ts';
+import type { Account, ExchangeState, MarginUnit, Position } from './state.ts';
+import type { WalletName } from './types.ts';
 
 const HUNDRED = decimal('100');
 const PERCENT_PLACES = 2;
 
-interface UnitNumbers {
-  readonly sums: MarginSums;
-  readonly slopes: ReadonlyMap<Market, MarketSlopes>;
-}
-
-function numbersOf(world: ExchangeState, unit: MarginUnit): UnitNumbers {
+function numbersOf(world: ExchangeState, unit: MarginUnit) {
   return { sums: marginSums(world, unit), slopes: marketSlopes(world, unit) };
 }
 
 /** Specification 2.4: the account's positions; what they share is computed once. */
-export function positionViews(
-  world: ExchangeState,
-  account: Account,
-  market?: string,
-): readonly PositionSheet[] {
+export function positionViews(world: ExchangeState, account: Account, market?: string) {
   const positions = [...account.positions.values()].filter(
     (position) => market === undefined || position.market.spec.name === market,
   );
@@ -45,12 +34,15 @@ export function positionViews(
   });
 }
 
+/** What a specification 2.4 record is written from. */
+export type PositionSheet = ReturnType<typeof positionView>;
+
 function positionView(
   world: ExchangeState,
   position: Position,
-  numbers: UnitNumbers,
+  { sums, slopes }: ReturnType<typeof numbersOf>,
   free: Decimal,
-): PositionSheet {
+) {
   const { market, account, unit } = position;
   const margin = positionMargin(world, position);
   const profit = unrealizedPnl(position);
@@ -60,15 +52,19 @@ function positionView(
     market: market.spec.name,
     orderClass: market.orderClass,
     direction: position.direction,
+    /** LONG or SHORT in hedge mode, else BOTH. */
     positionSide: position.positionSide,
+    /** Unsigned. */
     amount: position.size,
     openMs: position.openMs,
     modifyMs: position.modifyMs,
-    basePrice: basePrice(position),
+    basePrice: costFigures(position).basePrice,
     markPrice: market.mark,
-    liquidationPrice: liquidationPrice(position, numbers.sums, numbers.slopes),
+    liquidationPrice: liquidationPrice(position, sums, slopes),
     liquidationState: unit.state,
+    /** Realized by partial closes. */
     pnl: position.pnl,
+    /** Unrealized pnl in percent of the margin. */
     pnlPercent: margin.lte(ZERO) ? ZERO : divide(profit.times(HUNDRED), margin, PERCENT_PLACES, 'halfUp'),
     margin,
     freeMargin: free,
@@ -79,7 +75,7 @@ function positionView(
   };
 }
 
-function tpslView({ takeProfit, stopLoss }: Position): PositionSheet['tpsl'] {
+function tpslView({ takeProfit, stopLoss }: Position) {
   if (takeProfit === null && stopLoss === null) return null;
   return {
     takeProfitId: takeProfit?.orderId ?? null,
@@ -89,15 +85,11 @@ function tpslView({ takeProfit, stopLoss }: Position): PositionSheet['tpsl'] {
   };
 }
 
-export function walletView(
-  world: ExchangeState,
-  account: Account,
-  wallet: WalletName,
-): Record<string, Decimal> {
+export function walletView(world: ExchangeState, account: Account, wallet: WalletName) {
   return Object.fromEntries(world.ledger.balances(`${wallet}:${account.id}`));
 }
 
-export function accountView(world: ExchangeState, account: Account): AccountSheet {
+export function accountView(world: ExchangeState, account: Account) {
   const { sums, state } = accountSums(world, account);
   return {
     accountId: account.id,
@@ -106,6 +98,7 @@ export function accountView(world: ExchangeState, account: Account): AccountShee
     collateral: walletView(world, account, 'collateral'),
     main: walletView(world, account, 'main'),
     spot: walletView(world, account, 'spot'),
+    /** In the reference asset: collateral at mark and weight + unrealized pnl - unrealized funding. */
     equity: sums.equity,
     maintenanceMargin: sums.maintenance,
     usedMargin: usedMargin(world, account),
@@ -115,10 +108,7 @@ export function accountView(world: ExchangeState, account: Account): AccountShee
 }
 
 /** Under isolated margin the account's equity is its pool and that of its positions; its state the worst one. */
-function accountSums(
-  world: ExchangeState,
-  account: Account,
-): { readonly sums: MarginSums; readonly state: AccountSheet['liquidationState'] } {
+function accountSums(world: ExchangeState, account: Account) {
   const pool = marginSums(world, account.unit);
   if (world.readings.marginModel === 'cross') return { sums: pool, state: account.unit.state };
   const units = [...account.positions.values()].map((position) => position.unit);

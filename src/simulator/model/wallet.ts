@@ -1,10 +1,10 @@
 import { type Decimal, formatDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { BOOKS, type Leg, transfer } from './ledger.ts';
 import type { LedgerKind } from './ledger-entry.ts';
-import { collateralRate, freeMargin, marginSums } from './margin.ts';
+import { assetRate, freeMargin, marginSums, weight } from './margin.ts';
 import { availableSpot } from './placement.ts';
-import { CODES, reject } from './rejection.ts';
-import { type Account, type ExchangeState, record, type Transfer, touchAccount } from './state.ts';
+import { CODES, invalid, reject } from './rejection.ts';
+import { type Account, type ExchangeState, record, type Transfer } from './state.ts';
 import type {
   AssetSpec,
   DepositLinkRequest,
@@ -12,7 +12,7 @@ import type {
   Outcome,
   TransferRequest,
   TransferView,
-  WalletName,
+  WalletMove,
 } from './types.ts';
 
 /** Status codes of the live notes, as far as the model sets them by itself. */
@@ -30,9 +30,15 @@ export function transferView(world: ExchangeState, item: Transfer): TransferView
   return { ...rest, confirmations: { actual, required } };
 }
 
-function checkAmount(asset: AssetSpec | undefined, amount: Decimal): ReturnType<typeof reject> | undefined {
-  if (asset === undefined) return reject(CODES.invalid, 'ticker', 'The selected ticker is invalid');
-  return amount.lte(ZERO) ? reject(CODES.invalid, 'amount', 'amount must be greater than 0') : undefined;
+/** The asset of a transfer, or what is wrong with the transfer. */
+function assetOf(
+  world: ExchangeState,
+  { ticker, amount }: { readonly ticker: string; readonly amount: Decimal },
+): Outcome<AssetSpec> {
+  const asset = world.assets.get(ticker);
+  if (asset === undefined) return invalid('ticker', 'The selected ticker is invalid');
+  if (amount.lte(ZERO)) return invalid('amount', 'amount must be greater than 0');
+  return { ok: true, ...asset };
 }
 
 function createTransfer(
@@ -86,10 +92,8 @@ function write(world: ExchangeState, kind: LedgerKind, item: Transfer, legs: rea
 }
 
 export function makeDeposit(world: ExchangeState, account: Account, request: TransferRequest): Moved {
-  const asset = world.assets.get(request.ticker);
-  const invalid = checkAmount(asset, request.amount);
-  if (asset === undefined || invalid !== undefined)
-    return invalid ?? reject(CODES.invalid, 'ticker', 'invalid');
+  const asset = assetOf(world, request);
+  if (!asset.ok) return asset;
   const item = createTransfer(world, account, asset, 'deposit', request);
   if (item.fee.gt(item.amount)) item.fee = item.amount;
   account.transfers.push(item);
@@ -107,13 +111,11 @@ export function makeDeposit(world: ExchangeState, account: Account, request: Tra
 }
 
 export function makeWithdrawal(world: ExchangeState, account: Account, request: TransferRequest): Moved {
-  const asset = world.assets.get(request.ticker);
-  const invalid = checkAmount(asset, request.amount);
-  if (asset === undefined || invalid !== undefined)
-    return invalid ?? reject(CODES.invalid, 'ticker', 'invalid');
+  const asset = assetOf(world, request);
+  if (!asset.ok) return asset;
   const processed = request.processedAmount ?? request.amount;
   if (processed.lt(ZERO) || processed.gt(request.amount))
-    return reject(CODES.invalid, 'processedAmount', 'must be between 0 and amount');
+    return invalid('processedAmount', 'must be between 0 and amount');
   const main = `main:${account.id}`;
   const held = request.amount.plus(asset.withdrawalFee);
   if (held.gt(world.ledger.balance(main, asset.ticker)))
@@ -155,42 +157,31 @@ function finishWithdrawal(
 }
 
 /** Whether a wallet can give this much: nothing that open orders or positions stand on. */
-function canGive(
-  world: ExchangeState,
-  account: Account,
-  wallet: WalletName,
-  ticker: string,
-  amount: Decimal,
-): boolean {
-  if (amount.gt(world.ledger.balance(`${wallet}:${account.id}`, ticker))) return false;
-  if (wallet === 'main') return true;
-  if (wallet === 'spot') return amount.lte(availableSpot(world, account, ticker));
+function canGive(world: ExchangeState, account: Account, { from, ticker, amount }: WalletMove): boolean {
+  if (amount.gt(world.ledger.balance(`${from}:${account.id}`, ticker))) return false;
+  if (from === 'main') return true;
+  if (from === 'spot') return amount.lte(availableSpot(world, account, ticker));
   const { equity } = marginSums(world, account.unit);
-  return amount.times(collateralRate(world, ticker)).lte(freeMargin(world, account, equity));
+  const value = amount.times(weight(world, ticker, amount)).times(assetRate(world, ticker));
+  return value.lte(freeMargin(world, account, equity));
 }
 
 export function moveBetweenWallets(
   world: ExchangeState,
   account: Account,
-  move: {
-    readonly from: WalletName;
-    readonly to: WalletName;
-    readonly ticker: string;
-    readonly amount: Decimal;
-  },
+  move: WalletMove,
 ): Outcome<{ readonly balance: Decimal }> {
   const { from, to, ticker, amount } = move;
-  const invalid = checkAmount(world.assets.get(ticker), amount);
-  if (invalid !== undefined) return invalid;
-  if (!canGive(world, account, from, ticker, amount))
-    return reject(CODES.noBalance, 'amount', 'Not enough balance');
+  const asset = assetOf(world, move);
+  if (!asset.ok) return asset;
+  if (!canGive(world, account, move)) return reject(CODES.noBalance, 'amount', 'Not enough balance');
   record(
     world,
     'internal_transfer',
     { accountId: account.id, amount: formatDecimal(amount), details: { from, to, ticker } },
     transfer(`${from}:${account.id}`, `${to}:${account.id}`, ticker, amount),
   );
-  touchAccount(world, account);
+  world.dirtyUnits.add(account.unit);
   return { ok: true, balance: world.ledger.balance(`${to}:${account.id}`, ticker) };
 }
 
@@ -202,16 +193,16 @@ export function makeFiatDeposit(
 ): Outcome<{ readonly link: IssuedDepositLink }> {
   const asset = world.assets.get(request.ticker);
   if (asset === undefined || !asset.fiat || !asset.canDeposit)
-    return reject(CODES.invalid, 'ticker', 'The selected ticker is invalid');
+    return invalid('ticker', 'The selected ticker is invalid');
   if (!asset.providers.includes(request.provider)) {
     const known = [...world.assets.values()].some(({ providers }) => providers.includes(request.provider));
     const text = known ? 'There is no such currency for the provider' : 'The selected provider is invalid';
-    return reject(CODES.invalid, 'provider', text);
+    return invalid('provider', text);
   }
   if (request.amount.lt(asset.minDeposit) || request.amount.lte(ZERO))
-    return reject(CODES.invalid, 'amount', 'Amount is too little for deposit');
-  if (world.fiatUniqueIds.has(request.uniqueId))
-    return reject(CODES.invalid, 'uniqueId', 'The unique id has already been taken');
+    return invalid('amount', 'Amount is too little for deposit');
+  if ([...world.fiatDeposits.values()].some(({ uniqueId }) => uniqueId === request.uniqueId))
+    return invalid('uniqueId', 'The unique id has already been taken');
   const link: IssuedDepositLink = {
     ...request,
     token: world.random.hex(32),
@@ -219,7 +210,6 @@ export function makeFiatDeposit(
     createdMs: world.nowMs,
     paid: false,
   };
-  world.fiatUniqueIds.add(request.uniqueId);
   world.fiatDeposits.set(link.token, link);
   record(world, 'fiat_link', {
     accountId: account.id,
@@ -232,9 +222,8 @@ export function makeFiatDeposit(
 export function payFiat(world: ExchangeState, token: string): Moved {
   const link = world.fiatDeposits.get(token);
   const account = link === undefined ? undefined : world.accounts.get(link.accountId);
-  if (link === undefined || account === undefined)
-    return reject(CODES.invalid, 'token', 'There is no such deposit link');
-  if (link.paid) return reject(CODES.invalid, 'token', 'The deposit link has already been paid');
+  if (link === undefined || account === undefined) return invalid('token', 'There is no such deposit link');
+  if (link.paid) return invalid('token', 'The deposit link has already been paid');
   world.fiatDeposits.set(token, { ...link, paid: true });
   const { ticker, amount, uniqueId, provider } = link;
   return makeDeposit(world, account, { ticker, amount, uniqueId, description: provider });

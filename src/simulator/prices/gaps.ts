@@ -17,21 +17,8 @@ const LONG_SILENCE_MS = 5 * 60_000;
 /** A single candle does not show how long it lasts. */
 const SINGLE_CANDLE_MS = 60_000;
 
-export type CandleTiming =
-  | { readonly kind: 'even'; readonly candleMs: number; readonly gaps: Gaps | undefined }
-  /** Most candles are further apart than the one at `index` is from the one before it. */
-  | {
-      readonly kind: 'mixed';
-      readonly index: number;
-      readonly distanceMs: number;
-      readonly candleMs: number;
-    };
-
-/**
- * How long the candles last: the shortest distance between two of them. Where more than half are further apart, each
- * at the same distance, the file mixes intervals.
- */
-export function candleTiming(candles: readonly Timed[]): CandleTiming {
+/** Candles last as long as the shortest distance between two of them, unless most are further apart: then they mix. */
+export function candleTiming(candles: readonly Timed[]) {
   const counts = new Map<number, number>();
   let shortestAt = 1;
   for (let index = 1; index < candles.length; index += 1) {
@@ -41,10 +28,11 @@ export function candleTiming(candles: readonly Timed[]): CandleTiming {
   }
   const candleMs = candles.length < 2 ? SINGLE_CANDLE_MS : distance(candles, shortestAt);
   const usual = [...counts].find(([, count]) => count * 2 > candles.length - 1)?.[0];
+  // Most candles are further apart than the one at `index` is from the one before it.
   if (usual !== undefined && usual > candleMs) {
-    return { kind: 'mixed', index: shortestAt, distanceMs: candleMs, candleMs: usual };
+    return { kind: 'mixed', index: shortestAt, distanceMs: candleMs, candleMs: usual } as const;
   }
-  return { kind: 'even', candleMs, gaps: gapsAbove(candles, candleMs, candleMs) };
+  return { kind: 'even', candleMs, gaps: gapsAbove(candles, candleMs, candleMs) } as const;
 }
 
 export function silences(trades: readonly Timed[]): Gaps | undefined {

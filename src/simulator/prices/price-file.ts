@@ -6,10 +6,7 @@ import {
 } from '../../core/quantities/decimal.ts';
 import { candleTiming, type Gaps, silences } from './gaps.ts';
 
-/**
- * The one parser of price files: `simulate`, `demo`, `replay` and the control API all read through it. It lives in
- * the simulator because the simulator may import nothing else of the project but the decimals.
- */
+/** The one parser of price files. It lives here because the simulator imports nothing but the decimals. */
 
 /** One candle; times in Unix milliseconds, prices as written. */
 export interface Candle {
@@ -67,7 +64,8 @@ const HEADERS = {
   candles: ['timestamp_ms', 'open', 'high', 'low', 'close', 'volume'],
   trades: ['timestamp_ms', 'price', 'amount'],
 } as const;
-type Kind = keyof typeof HEADERS;
+const KINDS = ['candles', 'trades'] as const;
+type Kind = (typeof KINDS)[number];
 
 const EITHER =
   'candles (timestamp_ms,open,high,low,close,volume) or trades (timestamp_ms,price,amount), separated by commas';
@@ -196,16 +194,14 @@ class Reader {
 
 function kindOfHeader(cells: readonly string[], number: number): Kind {
   const names = cells.map((cell) => cell.trim().replaceAll('"', '').toLowerCase()).join(',');
-  for (const kind of ['candles', 'trades'] as const) {
-    if (names === HEADERS[kind].join(',')) return kind;
-  }
+  const kind = KINDS.find((each) => names === HEADERS[each].join(','));
+  if (kind !== undefined) return kind;
   throw new Fault(number, EITHER, `the header ${shown(cells.join(','))}`);
 }
 
 function kindOfRow(cells: readonly string[], number: number): Kind {
-  for (const kind of ['candles', 'trades'] as const) {
-    if (cells.length === HEADERS[kind].length) return kind;
-  }
+  const kind = KINDS.find((each) => cells.length === HEADERS[each].length);
+  if (kind !== undefined) return kind;
   throw new Fault(number, EITHER, columns(cells));
 }
 

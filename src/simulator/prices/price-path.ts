@@ -1,6 +1,6 @@
 import { type Decimal, type DecimalString, toDecimal, toNumber } from '../../core/quantities/decimal.ts';
 import { createRandom, type SeededRandom } from '../scenarios/random.ts';
-import type { Candle, PriceSeries } from './price-file.ts';
+import type { Candle, CandleSeries, PriceSeries, TradeSeries } from './price-file.ts';
 import { type PricePoint, type PriceSource, sourceFromPoints } from './price-source.ts';
 import { LARGEST_STEP, LONGEST_TICK_MS, rounding, SHORTEST_TICK_MS, straightLine } from './straight-line.ts';
 
@@ -25,17 +25,16 @@ export interface PathSpec {
   /** Virtual time of the first price; its own timestamp if absent. */
   readonly startMs?: number;
   /** Distance of two points; by the speed of the price if absent. */
-  readonly tickMs?: number;
+  readonly tickMs?: number | undefined;
 }
 
 /** Plays a series of prices. Where it has a gap the price stands still, then jumps. */
 export function pathSource(spec: PathSpec): PriceSource {
-  return sourceFromPoints(spec.series.kind === 'trades' ? tradePoints(spec) : candlePoints(spec));
+  const { series } = spec;
+  return sourceFromPoints(series.kind === 'trades' ? tradePoints(spec, series) : candlePoints(spec, series));
 }
 
-function* tradePoints(spec: PathSpec): Generator<PricePoint> {
-  if (spec.series.kind !== 'trades') return;
-  const { trades } = spec.series;
+function* tradePoints(spec: PathSpec, { trades }: TradeSeries): Generator<PricePoint> {
   const shiftMs = shiftOf(spec, trades[0]?.timestampMs);
   let last: DecimalString | undefined;
   for (const { timestampMs, price } of trades) {
@@ -45,9 +44,7 @@ function* tradePoints(spec: PathSpec): Generator<PricePoint> {
   }
 }
 
-function* candlePoints(spec: PathSpec): Generator<PricePoint> {
-  if (spec.series.kind !== 'candles') return;
-  const { candles, candleMs } = spec.series;
+function* candlePoints(spec: PathSpec, { candles, candleMs }: CandleSeries): Generator<PricePoint> {
   const shiftMs = shiftOf(spec, candles[0]?.timestampMs);
   for (const candle of candles) {
     const shape: Shape = {

@@ -7,10 +7,7 @@ import {
 } from '../../core/quantities/decimal.ts';
 import { createRandom } from '../scenarios/random.ts';
 
-/**
- * A source of prices of one market in virtual time. The market asks for the time of the next price, and at
- * that time takes it, telling the price it has then: a walk goes on from a price set by hand.
- */
+/** Prices of one market in virtual time. The market takes each at its time, and says the price it has then. */
 export interface PriceSource {
   /** Unix milliseconds of the next price; `undefined` = ended, the price stays where it is. */
   nextMs(): number | undefined;

@@ -1,41 +1,47 @@
-import type { Decimal } from '../../core/quantities/decimal.ts';
-import type { MarketSheet } from '../model/types.ts';
+import { z } from 'zod';
+import type { MarketSheet } from '../model/market.ts';
 import { type PriceSeries, parsePrices, priceFaultText } from '../prices/price-file.ts';
 import { pathSource } from '../prices/price-path.ts';
 import { type PriceSource, walkSource } from '../prices/price-source.ts';
+import { positiveDecimal } from '../schemas.ts';
 import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
 import { isScenarioName, SCENARIOS, scenarioSource } from './scenarios.ts';
 
-export interface ScenarioPlay {
-  readonly name: string;
-  /** All markets that lead others if absent. */
-  readonly market?: string | undefined;
+/** All markets that lead others if absent; for candles the first of them. */
+const MARKET = z.string().optional();
+const TICK = z.number().int().min(1).max(3_600_000).optional();
+
+export const SCENARIO_PLAY = z.strictObject({
+  market: MARKET,
   /** Largest move as a fraction of the price. */
-  readonly magnitude?: Decimal | undefined;
-  readonly durationMs?: number | undefined;
-  readonly tickMs?: number | undefined;
+  magnitude: positiveDecimal.optional(),
+  durationMs: z.number().int().min(1).optional(),
+  tickMs: TICK,
   /** Seeded noise as a fraction of the price. */
-  readonly noise?: number | undefined;
-}
+  noise: z.number().min(0).max(0.1).optional(),
+});
+export type ScenarioPlay = Readonly<z.infer<typeof SCENARIO_PLAY>> & { readonly name: string };
 
-export interface CandlesPlay {
+export const CANDLES_PLAY = z.strictObject({
   /** Candles or trades; see `parsePrices`. */
-  readonly csv: string;
-  readonly market?: string | undefined;
+  csv: z.string(),
+  market: MARKET,
   /** The extreme that comes first: `low` hurts longs, `high` hurts shorts. */
-  readonly adverse?: 'low' | 'high' | undefined;
-  readonly tickMs?: number | undefined;
-}
+  adverse: z.enum(['low', 'high']).optional(),
+  tickMs: TICK,
+});
+export type CandlesPlay = Readonly<z.infer<typeof CANDLES_PLAY>>;
 
-export interface WalkPlay {
-  readonly market?: string | undefined;
+export const WALK_PLAY = z.strictObject({
+  market: MARKET,
   /** 0.04 is 4 % a day. */
-  readonly dailyVolatility?: number | undefined;
-  readonly jumpsPerDay?: number | undefined;
-  readonly jumpSize?: number | undefined;
-  readonly tickMs?: number | undefined;
-  readonly seed?: number | undefined;
-}
+  dailyVolatility: z.number().min(0).max(10).optional(),
+  jumpsPerDay: z.number().min(0).max(86_400).optional(),
+  jumpSize: z.number().min(0).max(0.5).optional(),
+  tickMs: TICK,
+  seed: z.number().int().min(0).optional(),
+});
+export type WalkPlay = Readonly<z.infer<typeof WALK_PLAY>>;
 
 /** Starts a scripted scenario now, from the present price; answers the markets that play it. */
 export function playScenario(exchange: SimulatedExchange, play: ScenarioPlay, seed: number): string[] {
@@ -50,10 +56,10 @@ export function playScenario(exchange: SimulatedExchange, play: ScenarioPlay, se
       startMs: exchange.model.nowMs(),
       startPrice: market.last,
       priceStep: market.spec.priceStep,
-      ...(magnitude === undefined ? {} : { magnitude }),
-      ...(durationMs === undefined ? {} : { durationMs }),
-      ...(tickMs === undefined ? {} : { tickMs }),
-      ...(noise === undefined ? {} : { noise: { seed: seed + index, size: noise } }),
+      magnitude,
+      durationMs,
+      tickMs,
+      noise: noise === undefined ? undefined : { seed: seed + index, size: noise },
     }),
   );
 }
@@ -78,7 +84,7 @@ export function playCandles(exchange: SimulatedExchange, play: CandlesPlay): str
       seed: exchange.seed,
       startMs: exchange.model.nowMs(),
       priceStep: market.spec.priceStep,
-      ...(play.tickMs === undefined ? {} : { tickMs: play.tickMs }),
+      tickMs: play.tickMs,
     }),
   );
 }

@@ -1,4 +1,11 @@
-import { type Decimal, decimal, decimalFromNumber, ONE, roundToStep } from '../../core/quantities/decimal.ts';
+import {
+  type Decimal,
+  decimal,
+  decimalFromNumber,
+  ONE,
+  roundToStep,
+  ZERO,
+} from '../../core/quantities/decimal.ts';
 import { interpolate, type PricePoint, type PriceSource, sourceFromPoints } from '../prices/price-source.ts';
 import { createRandom } from './random.ts';
 
@@ -19,6 +26,10 @@ interface ScenarioShape {
 
 const MINUTE_MS = 60_000;
 
+function way(...points: readonly (readonly [at: number, move: string])[]): Waypoint[] {
+  return points.map(([at, move]) => ({ at, move }));
+}
+
 /** Scripted price paths; magnitude is a fraction of the start price. */
 export const SCENARIOS = {
   crash: {
@@ -26,80 +37,49 @@ export const SCENARIOS = {
     direction: -1,
     magnitude: '0.3',
     durationMs: 10 * MINUTE_MS,
-    waypoints: [
-      { at: 0.1, move: '0.05' },
-      { at: 0.3, move: '0.45' },
-      { at: 0.4, move: '0.35' },
-      { at: 0.7, move: '1' },
-      { at: 0.8, move: '0.85' },
-      { at: 1, move: '0.95' },
-    ],
+    waypoints: way([0.1, '0.05'], [0.3, '0.45'], [0.4, '0.35'], [0.7, '1'], [0.8, '0.85'], [1, '0.95']),
   },
   wick: {
     note: 'a fall within seconds that comes back as fast',
     direction: -1,
     magnitude: '0.15',
     durationMs: MINUTE_MS,
-    waypoints: [
-      { at: 0.45, move: '0.02' },
-      { at: 0.5, move: '1' },
-      { at: 0.55, move: '0.05' },
-      { at: 1, move: '0' },
-    ],
+    waypoints: way([0.45, '0.02'], [0.5, '1'], [0.55, '0.05'], [1, '0']),
   },
   slowBleed: {
     note: 'a long steady fall without a single alarming tick',
     direction: -1,
     magnitude: '0.2',
     durationMs: 240 * MINUTE_MS,
-    waypoints: [{ at: 1, move: '1' }],
+    waypoints: way([1, '1']),
   },
   gap: {
     note: 'one jump down with nothing traded in between; skips stop-limit orders',
     direction: -1,
     magnitude: '0.1',
     durationMs: MINUTE_MS,
-    waypoints: [
-      { at: 0.5, move: '0' },
-      { at: 0.5, move: '1' },
-      { at: 1, move: '1' },
-    ],
+    waypoints: way([0.5, '0'], [0.5, '1'], [1, '1']),
   },
   rally: {
     note: 'a rise in waves, against shorts',
     direction: 1,
     magnitude: '0.35',
     durationMs: 10 * MINUTE_MS,
-    waypoints: [
-      { at: 0.2, move: '0.2' },
-      { at: 0.5, move: '0.7' },
-      { at: 0.6, move: '0.6' },
-      { at: 1, move: '1' },
-    ],
+    waypoints: way([0.2, '0.2'], [0.5, '0.7'], [0.6, '0.6'], [1, '1']),
   },
   ltvSqueeze: {
     note: 'collateral loses value in steps with pauses, through margin call towards liquidation of a loan',
     direction: -1,
     magnitude: '0.28',
     durationMs: 30 * MINUTE_MS,
-    waypoints: [
-      { at: 0.2, move: '0.4' },
-      { at: 0.4, move: '0.4' },
-      { at: 0.6, move: '0.75' },
-      { at: 0.8, move: '0.75' },
-      { at: 1, move: '1' },
-    ],
+    waypoints: way([0.2, '0.4'], [0.4, '0.4'], [0.6, '0.75'], [0.8, '0.75'], [1, '1']),
   },
   crashThenRally: {
     note: 'down, then up beyond the start: shows both directions',
     direction: -1,
     magnitude: '0.2',
     durationMs: 4 * MINUTE_MS,
-    waypoints: [
-      { at: 0.4, move: '1' },
-      { at: 0.5, move: '0.9' },
-      { at: 1, move: '-0.5' },
-    ],
+    waypoints: way([0.4, '1'], [0.5, '0.9'], [1, '-0.5']),
   },
 } as const satisfies Record<string, ScenarioShape>;
 
@@ -115,11 +95,11 @@ export interface ScenarioSpec {
   readonly startPrice: Decimal;
   readonly priceStep: Decimal;
   /** Largest move as a fraction of the start price; the scenario's own if absent. Falls stay below 1. */
-  readonly magnitude?: Decimal;
-  readonly durationMs?: number;
-  readonly tickMs?: number;
+  readonly magnitude?: Decimal | undefined;
+  readonly durationMs?: number | undefined;
+  readonly tickMs?: number | undefined;
   /** Seeded noise on every tick between the waypoints, as a fraction of the price; 0 = none. */
-  readonly noise?: { readonly seed: number; readonly size: number };
+  readonly noise?: { readonly seed: number; readonly size: number } | undefined;
 }
 
 /** Throws a RangeError for a fall of the whole price or more, and for a duration below 1 ms. */
@@ -130,7 +110,7 @@ export function scenarioSource(spec: ScenarioSpec): PriceSource {
   if (!Number.isInteger(durationMs) || durationMs < 1)
     throw new RangeError(`scenario ${spec.name}: duration must be a whole number of milliseconds from 1`);
   const lowest = shape.waypoints.map(({ move }) => factorOf(shape, magnitude, move));
-  if (magnitude.lte(decimal('0')) || lowest.some((factor) => factor.lte(decimal('0'))))
+  if (magnitude.lte(ZERO) || lowest.some((factor) => factor.lte(ZERO)))
     throw new RangeError(`scenario ${spec.name}: magnitude must be above 0, and below 1 for a fall`);
   const points = waypoints(spec, shape, magnitude, durationMs);
   const tickMs = spec.tickMs ?? 250;

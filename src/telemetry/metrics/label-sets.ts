@@ -1,12 +1,12 @@
 /**
- * Label sets of many series as they stand between the braces, one after another in pages of memory: a set is known
- * by its number. As texts, or even as objects, they would take several times as much.
+ * Label sets of many series as they stand between the braces, in pages of memory; a set is known by its number. Strings
+ * or objects would take several times as much.
  */
 export class LabelSets {
   readonly #pages: Buffer[] = [Buffer.allocUnsafe(PAGE_BYTES)];
   /** By number: its page, where it starts there, and its length. */
   readonly #sets: number[] = [];
-  /** Of the set that is being put together, in the last page. */
+  /** The set that is being put together, in the last page. */
   #start = 0;
   #at = 0;
 
@@ -62,5 +62,5 @@ export class LabelSets {
 const QUOTE = '"'.charCodeAt(0);
 const PAGE_BYTES = 65_536;
 const PARTS = 3;
-/** Of a character in UTF-8; one beyond the basic plane has four and counts as two. */
+/** Per character in UTF-8; one beyond the basic plane has four bytes and counts as two characters. */
 export const MOST_BYTES = 3;

@@ -14,19 +14,13 @@ export interface Metrics extends EventMetrics {
   readonly registry: Registry;
 }
 
-export interface MetricsOptions {
-  readonly version: string;
-  /** Also of the process: CPU, memory, event loop, garbage collection. On by default. */
-  readonly process?: boolean;
-}
-
-/** What the table says, in a registry of its own: nothing global, so several can be in one process. */
-export function createMetrics({ version, process: withProcess = true }: MetricsOptions): Metrics {
+/** The table's metrics in a registry of their own: nothing is global, so one process can have several. */
+export function createMetrics(version: string): Metrics {
   const registry = new Registry();
   const made = Object.entries(EVENT_METRICS).map(([key, spec]) => [key, create(spec, registry)]);
   const metrics = Object.fromEntries(made) as EventMetrics;
   metrics.build.set({ version, node_version: process.version }, 1);
-  if (withProcess) collectProcess(registry);
+  collectProcess(registry);
   return { ...metrics, registry };
 }
 
@@ -40,6 +34,7 @@ function create(spec: MetricSpec, registry: Registry): Counter | Gauge | Histogr
 /** Sums that the library names like counters although they are none; they are there by type as well. */
 const MISNAMED = ['handles', 'requests', 'resources'].map((what) => `${PREFIX}nodejs_active_${what}_total`);
 
+/** CPU, memory, event loop and garbage collection. */
 function collectProcess(registry: Registry): void {
   collectDefaultMetrics({ register: registry, prefix: PREFIX });
   for (const name of MISNAMED) registry.removeSingleMetric(name);

@@ -22,8 +22,8 @@ export interface ViewTimes {
 }
 
 /**
- * Of an account with more positions or credit lines than this the rest has no series; `account_positions` still counts
- * them. What the exchange lists must not fill the memory of whoever scrapes.
+ * Positions and credit lines per account that have series; `account_positions` counts all. What the exchange lists must
+ * not fill the scraper's memory.
  */
 export const MOST_SUBJECTS = 500;
 
@@ -33,9 +33,9 @@ const MS = 1000;
 const FIRST_SERIES = 64;
 
 /**
- * All series of the state gauges. With tens of thousands of them the objects of a metrics library, or the whole
- * text, would take more memory than everything else in a scrape: here a series is three numbers, its metric, its
- * value, and that of a label set that it shares with other series. Text is made of them when it is sent.
+ * All series of the state gauges, tens of thousands. As objects of a metrics library, or as one text, they would take
+ * more memory than everything else in a scrape. Here a series is three numbers: its metric, its value, and a label set
+ * that other series share. The text is made when it is sent.
  */
 export class StateSeries {
   /** A pause for all accounts is in force. */
@@ -59,7 +59,7 @@ export class StateSeries {
     this.#values = new Float64Array(room);
   }
 
-  /** Takes over what is told of an account; `index`: its place among them, each once, in any order. */
+  /** Adds the series of an account; `index`: its place, each once, in any order. */
   take(index: number, figures: AccountFigures, times: ViewTimes): void {
     this.#starts[index] = this.#count;
     writeAccount(this, figures, times);
@@ -138,7 +138,7 @@ function writeAccount(series: StateSeries, view: AccountFigures, times: ViewTime
   series.add('paused', account, Number(view.pause !== null));
   const pausedMs = view.pause === null ? 0 : Math.max(0, times.nowMs - view.pause.atMs);
   series.add('pauseTime', account, pausedMs / MS);
-  // Of what cannot be read nothing else is known; not even that nothing is open.
+  // Nothing else is known of an account that cannot be read, not even that nothing is open.
   if (view.refused !== null) return;
   series.add('danger', account, view.danger);
   const jointDistance = valueOf(view.jointDistance, Number.POSITIVE_INFINITY);

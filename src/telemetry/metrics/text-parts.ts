@@ -1,7 +1,7 @@
 import { type LabelSets, MOST_BYTES } from './label-sets.ts';
 
 const PART_BYTES = 65_536;
-/** Of a value with what is around it: `} -1.2345678901234567e+300` and the end of the line. */
+/** A value with what is around it: `} -1.2345678901234567e+300` and the end of the line. */
 const MOST_VALUE_BYTES = 32;
 
 /** Puts text together in one piece of memory that is used again for every part: what is taken holds until then. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { OperatorOrder } from '../../core/controls/controls.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
-import { decimal, mode, pause, severity, silence, timeMs } from './schemas.ts';
+import { decimal, mode, named, pause, severity, silence, timeMs } from './schemas.ts';
 
 /** The read model of one account; see there for what figures mean. */
 
@@ -9,121 +9,105 @@ const figure = () =>
   z.union([z.number(), z.literal('none'), z.null()]).describe('null: unknown; `none`: there is none.');
 const price = () => z.union([decimal(), z.literal('none'), z.null()]);
 
-const thresholdMark = z
-  .strictObject({
-    ruleId: z.string(),
-    severity: severity(),
-    field: z.string(),
-    op: z.enum(['below', 'above']),
-    threshold: z.number(),
-  })
-  .meta({ id: 'ThresholdMark' });
+const thresholdMark = named('ThresholdMark', {
+  ruleId: z.string(),
+  severity: severity(),
+  field: z.string(),
+  op: z.enum(['below', 'above']),
+  threshold: z.number(),
+});
 
-const source = z
-  .strictObject({
-    source: z.string(),
-    readAtMs: timeMs().nullable(),
-    ageMs: z.number(),
-    complete: z.boolean(),
-    setAside: z.number().int(),
-    tooOld: z.boolean(),
-  })
-  .meta({ id: 'Source' });
+const source = named('Source', {
+  source: z.string(),
+  readAtMs: timeMs().nullable(),
+  ageMs: z.number(),
+  complete: z.boolean(),
+  setAside: z.number().int(),
+  tooOld: z.boolean(),
+});
 
-const position = z
-  .strictObject({
-    subject: z.string(),
-    positionId: z.string(),
-    market: z.string(),
-    direction: z.enum(['long', 'short']).nullable(),
-    sizeBase: decimal(),
-    basePrice: decimal().nullable(),
-    markPrice: decimal().nullable(),
-    liquidationPrice: price(),
-    liquidationState: z.enum(['none', 'margin_call', 'liquidation', 'unrecognised']).nullable(),
-    liquidationDistance: figure(),
-    disagreement: z.boolean().nullable(),
-    notional: figure(),
-    unrealizedPnl: figure(),
-    marginUsage: figure(),
-    stopCover: z.enum(['ok', 'missing', 'beyondLiquidation', 'unconfirmed']).nullable(),
-    unprotectedMs: z.number().nullable(),
-    liquidationProbability1h: figure(),
-    minutesToLiquidation: figure(),
-    marks: z.array(thresholdMark),
-  })
-  .meta({ id: 'Position' });
+const position = named('Position', {
+  subject: z.string(),
+  positionId: z.string(),
+  market: z.string(),
+  direction: z.enum(['long', 'short']).nullable(),
+  sizeBase: decimal(),
+  basePrice: decimal().nullable(),
+  markPrice: decimal().nullable(),
+  liquidationPrice: price(),
+  liquidationState: z.enum(['none', 'margin_call', 'liquidation', 'unrecognised']).nullable(),
+  liquidationDistance: figure(),
+  disagreement: z.boolean().nullable(),
+  notional: figure(),
+  unrealizedPnl: figure(),
+  marginUsage: figure(),
+  stopCover: z.enum(['ok', 'missing', 'beyondLiquidation', 'unconfirmed']).nullable(),
+  unprotectedMs: z.number().nullable(),
+  liquidationProbability1h: figure(),
+  minutesToLiquidation: figure(),
+  marks: z.array(thresholdMark),
+});
 
-const creditLine = z
-  .strictObject({
-    subject: z.string(),
-    asset: z.string(),
-    amount: decimal(),
-    totalFunding: decimal().nullable(),
-    debt: decimal().nullable(),
-    currentLtv: figure(),
-    initialLtv: figure(),
-    marginCallLtv: figure(),
-    liquidationLtv: figure(),
-    ltvToMarginCall: figure(),
-    collateralMayFall: figure(),
-    minutesToMarginCall: figure(),
-    cures: z.array(
-      z.strictObject({ targetLtv: z.number(), repay: decimal(), addCollateralWorth: decimal() }),
-    ),
-    marks: z.array(thresholdMark),
-  })
-  .meta({ id: 'CreditLine' });
+const creditLine = named('CreditLine', {
+  subject: z.string(),
+  asset: z.string(),
+  amount: decimal(),
+  totalFunding: decimal().nullable(),
+  debt: decimal().nullable(),
+  currentLtv: figure(),
+  initialLtv: figure(),
+  marginCallLtv: figure(),
+  liquidationLtv: figure(),
+  ltvToMarginCall: figure(),
+  collateralMayFall: figure(),
+  minutesToMarginCall: figure(),
+  cures: z.array(z.strictObject({ targetLtv: z.number(), repay: decimal(), addCollateralWorth: decimal() })),
+  marks: z.array(thresholdMark),
+});
 
-const rule = z
-  .strictObject({
-    ruleId: z.string(),
-    subject: z.string(),
-    severity: severity().nullable().describe('null: the rule is not in the config any more.'),
-    mode: mode(),
-    phase: z.enum(['inactive', 'pending', 'firing']),
-    frozen: z.boolean(),
-    episode: z.number().int(),
-    stage: z.number().int().nullable(),
-    sinceMs: timeMs().nullable(),
-    silenced: z.boolean(),
-    reason: z.string(),
-    condition: z.string(),
-  })
-  .meta({ id: 'Rule' });
+const rule = named('Rule', {
+  ruleId: z.string(),
+  subject: z.string(),
+  severity: severity().nullable().describe('null: the rule is not in the config any more.'),
+  mode: mode(),
+  phase: z.enum(['inactive', 'pending', 'firing']),
+  frozen: z.boolean(),
+  episode: z.number().int(),
+  stage: z.number().int().nullable(),
+  sinceMs: timeMs().nullable(),
+  silenced: z.boolean(),
+  reason: z.string(),
+  condition: z.string(),
+});
 
-const intent = z
-  .strictObject({
-    key: z.string(),
-    market: z.string(),
-    positionId: z.string(),
-    ruleId: z.string(),
-    mode: mode(),
-    target: z.string(),
-    targetBase: decimal().nullable(),
-    openedMs: timeMs(),
-    deadlineMs: timeMs(),
-    failures: z.number().int(),
-    state: z.string(),
-    ended: z.boolean(),
-  })
-  .meta({ id: 'Intent' });
+const intent = named('Intent', {
+  key: z.string(),
+  market: z.string(),
+  positionId: z.string(),
+  ruleId: z.string(),
+  mode: mode(),
+  target: z.string(),
+  targetBase: decimal().nullable(),
+  openedMs: timeMs(),
+  deadlineMs: timeMs(),
+  failures: z.number().int(),
+  state: z.string(),
+  ended: z.boolean(),
+});
 
-const order = z
-  .strictObject({
-    market: z.string(),
-    role: z.enum(['reduce', 'cover']),
-    positionId: z.string(),
-    side: z.string(),
-    amount: decimal(),
-    activationPrice: decimal(),
-    price: decimal(),
-    status: z
-      .enum(['sending', 'open', 'unsure', 'presumedFilled'])
-      .describe('presumedFilled: the position fell by its amount; it counts as filled.'),
-    clientOrderId: z.string(),
-  })
-  .meta({ id: 'Order' });
+const order = named('Order', {
+  market: z.string(),
+  role: z.enum(['reduce', 'cover']),
+  positionId: z.string(),
+  side: z.string(),
+  amount: decimal(),
+  activationPrice: decimal(),
+  price: decimal(),
+  status: z
+    .enum(['sending', 'open', 'unsure', 'presumedFilled'])
+    .describe('presumedFilled: the position fell by its amount; it counts as filled.'),
+  clientOrderId: z.string(),
+});
 
 const operatorOrder = z
   .looseObject({
@@ -136,45 +120,41 @@ const operatorOrder = z
   })
   .meta({ id: 'OperatorOrder' }) as unknown as z.ZodType<OperatorOrder>;
 
-export const account = z
-  .strictObject({
-    accountId: z.string(),
-    labels: z.record(z.string(), z.string()),
-    mode: mode().nullable(),
-    pause: pause.nullable(),
-    silences: z.array(silence),
-    epoch: z
-      .strictObject({
-        id: z.string(),
-        why: z.enum(['empty', 'serverChanged', 'rolledBack']),
-        sinceMs: timeMs(),
-      })
-      .nullable(),
-    judgedAtMs: timeMs().nullable(),
-    nextDueAtMs: timeMs().nullable(),
-    figuresAtMs: timeMs().nullable(),
-    worst: severity().nullable(),
-    danger: z.number(),
-    jointDistance: figure().describe('How far all markets may move together before liquidation, a fraction.'),
-    sources: z.array(source),
-    positions: z.array(position),
-    creditLines: z.array(creditLine),
-    balances: z.array(z.strictObject({ asset: z.string(), available: decimal() })),
-    rules: z.array(rule),
-    intents: z.array(intent),
-    orders: z.array(order),
-    inbox: z.array(operatorOrder).describe('Orders by hand that have not begun.'),
-    doubts: z.array(z.strictObject({ market: z.string(), why: z.string(), sinceMs: timeMs() })),
-    refused: z.strictObject({ document: z.string(), message: z.string() }).nullable(),
-  })
-  .meta({ id: 'Account' }) satisfies z.ZodType<AccountView>;
+export const account = named('Account', {
+  accountId: z.string(),
+  labels: z.record(z.string(), z.string()),
+  mode: mode().nullable(),
+  pause: pause.nullable(),
+  silences: z.array(silence),
+  epoch: z
+    .strictObject({
+      id: z.string(),
+      why: z.enum(['empty', 'serverChanged', 'rolledBack']),
+      sinceMs: timeMs(),
+    })
+    .nullable(),
+  judgedAtMs: timeMs().nullable(),
+  nextDueAtMs: timeMs().nullable(),
+  figuresAtMs: timeMs().nullable(),
+  worst: severity().nullable(),
+  danger: z.number(),
+  jointDistance: figure().describe('How far all markets may move together before liquidation, a fraction.'),
+  sources: z.array(source),
+  positions: z.array(position),
+  creditLines: z.array(creditLine),
+  balances: z.array(z.strictObject({ asset: z.string(), available: decimal() })),
+  rules: z.array(rule),
+  intents: z.array(intent),
+  orders: z.array(order),
+  inbox: z.array(operatorOrder).describe('Orders by hand that have not begun.'),
+  doubts: z.array(z.strictObject({ market: z.string(), why: z.string(), sinceMs: timeMs() })),
+  refused: z.strictObject({ document: z.string(), message: z.string() }).nullable(),
+}) satisfies z.ZodType<AccountView>;
 
-export const accountsReply = z
-  .strictObject({
-    atMs: timeMs(),
-    total: z.number().int().describe('Accounts that the query finds.'),
-    offset: z.number().int(),
-    limit: z.number().int(),
-    accounts: z.array(account).describe('Most endangered first.'),
-  })
-  .meta({ id: 'Accounts' });
+export const accountsReply = named('Accounts', {
+  atMs: timeMs(),
+  total: z.number().int().describe('Accounts that the query finds.'),
+  offset: z.number().int(),
+  limit: z.number().int(),
+  accounts: z.array(account).describe('Most endangered first.'),
+});

@@ -3,7 +3,7 @@ import type { Control, Pause, Silence } from '../../core/controls/controls.ts';
 import { ControlError } from '../../core/ports/operator-controls.ts';
 import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { ApiError } from './errors.ts';
-import { accountId, NO_PARAMS, requireAccount } from './read-routes.ts';
+import { accountId, requireAccount } from './read-routes.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
 import { liftedReply, pause, silence, subjectKey, topUpReply } from './schemas.ts';
 
@@ -27,9 +27,7 @@ const putPause = route({
   id: 'pause',
   method: 'POST',
   path: '/api/v1/pauses',
-  access: 'control',
   summary: 'Hold back all actions, everywhere or of one account, before their next step.',
-  params: NO_PARAMS,
   body: z.strictObject({
     accountId: accountId().nullable().describe('null: everywhere.'),
     ...by,
@@ -51,9 +49,7 @@ const putSilence = route({
   id: 'silence',
   method: 'POST',
   path: '/api/v1/silences',
-  access: 'control',
   summary: 'Hold back the actions and notifications of one rule for a time.',
-  params: NO_PARAMS,
   body: z.strictObject({
     accountId: accountId().nullable().describe('null: of every account.'),
     ruleId: z.string().min(1).max(100),
@@ -78,7 +74,6 @@ const lift = (kind: Control['kind'], id: string, path: string, summary: string):
     id,
     method: 'DELETE',
     path,
-    access: 'control',
     summary,
     params: byId,
     body: z.strictObject(by),
@@ -114,7 +109,6 @@ const topUp = route({
   id: 'topUp',
   method: 'POST',
   path: '/api/v1/accounts/:id/top-ups',
-  access: 'control',
   summary: 'Make a link at which a person pays in, for bringing a credit line back.',
   params: z.strictObject({ id: accountId().describe('Id of the account.') }),
   body: z.strictObject({

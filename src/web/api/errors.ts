@@ -1,4 +1,4 @@
-/** What a reader of the API is told when something is not given: `{ error: { code, message } }`. */
+/** A refusal of the API: `{ error: { code, message } }`. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: ApiErrorCode;

@@ -16,7 +16,6 @@ import {
 } from './schemas.ts';
 import { stressReply } from './stress-schema.ts';
 
-export const NO_PARAMS = z.strictObject({});
 export const accountId = () => z.string().min(1).max(100);
 const byAccount = z.strictObject({ id: accountId().describe('Id of the account.') });
 
@@ -27,22 +26,16 @@ function whole(min: number, max: number, instead: number): z.ZodType<number> {
 
 const getOverview = route({
   id: 'getOverview',
-  method: 'GET',
   path: '/api/v1/overview',
-  access: 'read',
   summary: 'How everything is, at a glance.',
-  params: NO_PARAMS,
   reply: overview,
   answer: (context) => context.overview.now(),
 });
 
 const listAccounts = route({
   id: 'listAccounts',
-  method: 'GET',
   path: '/api/v1/accounts',
-  access: 'read',
   summary: 'Accounts with their positions, credit lines, rules and orders, most endangered first.',
-  params: NO_PARAMS,
   query: z.strictObject({
     query: z
       .string()
@@ -88,9 +81,7 @@ function matches(
 
 const getAccount = route({
   id: 'getAccount',
-  method: 'GET',
   path: '/api/v1/accounts/:id',
-  access: 'read',
   summary: 'One account.',
   params: byAccount,
   reply: account,
@@ -110,9 +101,7 @@ export function requireAccount(views: ApiContext['views'], id: string): void {
 
 const getHistory = route({
   id: 'getHistory',
-  method: 'GET',
   path: '/api/v1/accounts/:id/history',
-  access: 'read',
   summary: 'Figures of one subject over time, oldest first.',
   params: byAccount,
   query: z.strictObject({
@@ -128,15 +117,13 @@ const getHistory = route({
   },
 });
 
-/** Records read for one answer, at most: a quiet subject in a busy account is told in parts. */
+/** Bounds the records read for one answer: the story of a quiet subject in a busy account comes in parts. */
 const STORY_PAGE = 250;
 const STORY_PAGES = 8;
 
 const getStory = route({
   id: 'getStory',
-  method: 'GET',
   path: '/api/v1/accounts/:id/story',
-  access: 'read',
   summary: 'What happened to one subject, or to the account, newest first.',
   params: byAccount,
   query: z.strictObject({
@@ -199,9 +186,7 @@ function marketOf(records: readonly ChainedRecord[], subject: string | undefined
 
 const getAudit = route({
   id: 'getAuditRecord',
-  method: 'GET',
   path: '/api/v1/accounts/:id/audit/:seq',
-  access: 'read',
   summary: 'One record of the audit trail; of a decision also what it was computed from.',
   params: z.strictObject({
     id: accountId().describe('Id of the account.'),
@@ -242,11 +227,8 @@ function withoutPersonal(value: object): unknown {
 
 const listActions = route({
   id: 'listActions',
-  method: 'GET',
   path: '/api/v1/actions',
-  access: 'read',
   summary: 'What was sent to the exchange and what became of it, over all accounts, newest first.',
-  params: NO_PARAMS,
   query: z.strictObject({ limit: whole(1, 500, 50) }),
   reply: actionsReply,
   async answer({ views, actions }, { query: { limit } }) {
@@ -257,9 +239,7 @@ const listActions = route({
 
 const getTopUpOffer = route({
   id: 'getTopUpOffer',
-  method: 'GET',
   path: '/api/v1/accounts/:id/top-ups',
-  access: 'read',
   summary: 'What a deposit link for this account can be made for.',
   params: byAccount,
   reply: topUpOfferReply,
@@ -271,11 +251,8 @@ const getTopUpOffer = route({
 
 const getStress = route({
   id: 'getStress',
-  method: 'GET',
   path: '/api/v1/stress',
-  access: 'read',
   summary: 'What crashes would do to the accounts, as the newest stress test on a schedule found.',
-  params: NO_PARAMS,
   reply: stressReply,
   answer: ({ stress }) => stress(),
 });

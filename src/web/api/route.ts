@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Access } from '../access.ts';
 import type { ActionFeed } from '../events/action-feed.ts';
 import type { OverviewSource } from '../overview.ts';
@@ -19,6 +19,7 @@ export interface ApiRoute {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** With `:name` for its parameters. */
   readonly path: string;
+  /** `read` for GET, else `control`. */
   readonly access: Exclude<Access, 'open'>;
   readonly summary: string;
   readonly params: z.ZodType;
@@ -30,9 +31,11 @@ export interface ApiRoute {
   readonly answer: (context: ApiContext, input: unknown) => Promise<unknown>;
 }
 
-interface Draft<P, Q, B, R>
-  extends Omit<ApiRoute, 'params' | 'query' | 'body' | 'reply' | 'answer' | 'status'> {
-  readonly params: z.ZodType<P>;
+interface Draft<P, Q, B, R> extends Pick<ApiRoute, 'id' | 'path' | 'summary'> {
+  /** Default: GET. */
+  readonly method?: ApiRoute['method'];
+  /** Default: none. */
+  readonly params?: z.ZodType<P>;
   readonly query?: z.ZodType<Q>;
   readonly body?: z.ZodType<B>;
   readonly status?: 200 | 201;
@@ -44,6 +47,9 @@ interface Draft<P, Q, B, R>
 }
 
 export function route<P, Q, B, R>(draft: Draft<P, Q, B, R>): ApiRoute {
-  const { query, body, status = 200, answer, ...rest } = draft;
-  return { ...rest, query, body, status, answer: answer as ApiRoute['answer'] };
+  const { method = 'GET', params = NO_PARAMS, query, body, status = 200, answer, ...rest } = draft;
+  const access = method === 'GET' ? 'read' : 'control';
+  return { ...rest, method, access, params, query, body, status, answer: answer as ApiRoute['answer'] };
 }
+
+const NO_PARAMS = z.strictObject({});

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { StressStatus } from '../sources.ts';
-import { timeMs } from './schemas.ts';
+import { named, timeMs } from './schemas.ts';
 
 /** The newest stress test on a schedule; see the read model for what figures mean. */
 
@@ -16,51 +16,43 @@ const effect = {
   keptWith: z.number().describe('Share of the equity that is left with the rules.'),
 };
 
-const stressCase = z
-  .strictObject({
-    scenario: z.string(),
-    title: z.string(),
-    about: z.string(),
-    conditions: z.string(),
-    liquidatedWithout: z.number().int().describe('Accounts.'),
-    liquidatedWith: z.number().int().describe('Accounts.'),
-    ...effect,
-  })
-  .meta({ id: 'StressCase' });
+const stressCase = named('StressCase', {
+  scenario: z.string(),
+  title: z.string(),
+  about: z.string(),
+  conditions: z.string(),
+  liquidatedWithout: z.number().int().describe('Accounts.'),
+  liquidatedWith: z.number().int().describe('Accounts.'),
+  ...effect,
+});
 
-const accountCase = z
-  .strictObject({
-    accountId: z.string(),
-    scenario: z.string(),
-    conditions: z.string(),
-    liquidatedWithout: z.boolean(),
-    liquidatedWith: z.boolean(),
-    ...effect,
-  })
-  .meta({ id: 'StressAccountCase' });
+const accountCase = named('StressAccountCase', {
+  accountId: z.string(),
+  scenario: z.string(),
+  conditions: z.string(),
+  liquidatedWithout: z.boolean(),
+  liquidatedWith: z.boolean(),
+  ...effect,
+});
 
-const stored = z
-  .strictObject({
-    version: z.literal(1),
-    result: z
-      .strictObject({
-        ...run,
-        accounts: z.number().int().describe('Accounts that were played.'),
-        leftOut: z.array(z.string()).describe('Why others were not; the first of them.'),
-        leftOutCount: z.number().int(),
-        cases: z.array(stressCase),
-        accountCases: z.array(accountCase).describe('Accounts that lost most first.'),
-      })
-      .nullable()
-      .describe('null: no run has finished a scenario yet.'),
-    lastRun: z.strictObject(run),
-    nextAtMs: timeMs(),
-  })
-  .meta({ id: 'Stress' });
+const stored = named('Stress', {
+  version: z.literal(1),
+  result: z
+    .strictObject({
+      ...run,
+      accounts: z.number().int().describe('Accounts that were played.'),
+      leftOut: z.array(z.string()).describe('Why others were not; the first of them.'),
+      leftOutCount: z.number().int(),
+      cases: z.array(stressCase),
+      accountCases: z.array(accountCase).describe('Accounts that lost most first.'),
+    })
+    .nullable()
+    .describe('null: no run has finished a scenario yet.'),
+  lastRun: z.strictObject(run),
+  nextAtMs: timeMs(),
+});
 
-export const stressReply = z
-  .strictObject({
-    scheduled: z.boolean().describe('Whether the config has a schedule.'),
-    stored: stored.nullable().describe('null: none is scheduled, or none has run yet.'),
-  })
-  .meta({ id: 'StressStatus' }) satisfies z.ZodType<StressStatus>;
+export const stressReply = named('StressStatus', {
+  scheduled: z.boolean().describe('Whether the config has a schedule.'),
+  stored: stored.nullable().describe('null: none is scheduled, or none has run yet.'),
+}) satisfies z.ZodType<StressStatus>;

@@ -11,7 +11,7 @@ const AT_ONCE = 8;
 
 interface Followed {
   readonly log: ActionLog;
-  /** Of the stored state: a new one may have lost records, and then numbers them from an earlier one on. */
+  /** The store epoch: a new one may have lost records and numbers them anew. */
   readonly epoch: string | undefined;
   readonly acted: number;
   /** Number of the last record read. */
@@ -25,8 +25,8 @@ interface Learnt {
 }
 
 /**
- * What was sent to the exchange over all accounts, from their audit trails: so every process that serves pages
- * tells the same. Only accounts that have acted since they were last looked at are read.
+ * What was sent to the exchange over all accounts, from their audit trails, so that every process shows the same.
+ * Only accounts that have acted since the last look are read.
  */
 export class ActionFeed {
   readonly #audit: Pick<AuditReader, 'read' | 'tail'>;
@@ -43,7 +43,7 @@ export class ActionFeed {
     return this.#cursor;
   }
 
-  /** Follows these accounts up to now; one after the other, whoever asks. */
+  /** Follows these accounts up to now; one refresh at a time. */
   refresh(views: readonly SourcedView[]): Promise<void> {
     const due = (): readonly SourcedView[] =>
       views.filter(({ view, acted }) => acted > (this.#followed.get(view.accountId)?.acted ?? 0));
@@ -71,7 +71,7 @@ export class ActionFeed {
       for (let next = due.pop(); next !== undefined; next = due.pop()) found.push(await this.#follow(next));
     };
     const ended = await Promise.allSettled(Array.from({ length: AT_ONCE }, worker));
-    // What was followed is not read again: it is told, whatever became of the others.
+    // What was followed is not read again, so it is learned even if another account failed.
     for (const line of found.flat().sort((a, b) => endOf(a) - endOf(b))) this.#learn(line);
     for (const one of ended) if (one.status === 'rejected') throw one.reason;
   }

@@ -1,4 +1,4 @@
-/** An object as the texts of its top-level keys: what changed is told by comparing them, whoever sends it. */
+/** An object as the texts of its top-level keys, by which changes are found. */
 export interface Encoded {
   readonly texts: ReadonlyMap<string, string>;
 }
@@ -16,10 +16,7 @@ export function encode(value: object, before?: Encoded): Encoded {
   return isSame && before?.texts.size === texts.size ? before : { texts };
 }
 
-/**
- * JSON of the keys that changed, all of them without a `before`; undefined: nothing did. Keys that only say when
- * are not told by themselves.
- */
+/** JSON of the keys that changed, or of all without a `before`; undefined: none but those in `onlyWhen` did. */
 export function changedText(
   before: Encoded | undefined,
   now: Encoded,

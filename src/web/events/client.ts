@@ -21,9 +21,8 @@ export interface EventTimes {
 const TIMES: EventTimes = { heartbeatMs: 15_000, stalledMs: 20_000 };
 
 /**
- * One listener. Nothing is put aside for it: while its connection takes no more, nothing is written, and what it
- * is sent afterwards is the difference to what it was sent last. So a slow one costs what its connection buffers,
- * at most one event beyond its bound, and is closed when it stays slow.
+ * One listener. While its connection takes no more, nothing is written or put aside; afterwards it gets the difference
+ * to what it got last. So a slow one costs what its connection buffers and one event, and is closed if it stays slow.
  */
 export class EventClient {
   readonly accountIds: readonly string[];

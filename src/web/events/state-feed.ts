@@ -12,7 +12,7 @@ export interface StateFeedOptions {
 }
 
 export interface Listener {
-  /** Accounts that it is told of. */
+  /** Accounts that it listens to. */
   readonly accountIds: readonly string[];
   /** Something may have changed. */
   wake(): void;
@@ -28,8 +28,8 @@ const FEW = 200;
 export const OVERVIEW_TIMES: readonly string[] = ['atMs'];
 
 /**
- * The state as it changes, read once for all who listen and only while somebody does. What each was sent is its
- * own affair: it compares with what is here when it has time.
+ * The state as it changes, read once for all listeners, and only while there are any. A listener compares it with what
+ * it has sent when it has time.
  */
 export class StateFeed {
   readonly #options: StateFeedOptions;

@@ -1,110 +1,39 @@
+import type { z } from 'zod';
 import type { AccountView } from '../../core/view/account-view.ts';
-import type { QueueLine, StressStatus } from '../sources.ts';
+import type { ActionLine } from '../../core/view/action-log.ts';
+import type { StoryEntry } from '../../core/view/story.ts';
+import type { accountsReply } from '../api/account-schema.ts';
+import type { historyReply, Immutable, OverviewReply, storyReply, topUpReply } from '../api/schemas.ts';
 
-export type { QueueLine, TopUpOffer } from '../sources.ts';
+export type { QueueLine, StressStatus as PageStress, TopUpOffer } from '../sources.ts';
 
-/** What the API answers, as the page reads it; src/web/openapi describes the same. Times are Unix milliseconds. */
+/** What the API answers, as the page reads it. Times are Unix milliseconds. */
 
 export type Level = 'critical' | 'warning' | 'info' | 'unknown' | 'pending' | 'ok';
 
-export interface PauseLine {
-  readonly id: string;
-  readonly accountId: string | null;
-  readonly author: string;
-  readonly reason: string;
-  readonly atMs: number;
-  readonly expiresAtMs: number | null;
-}
+export type PageOverview = Immutable<OverviewReply>;
+export type PauseLine = PageOverview['pauses'][number];
+export type SilenceLine = PageOverview['silences'][number];
 
-export interface SilenceLine {
-  readonly id: string;
-  readonly accountId: string | null;
-  readonly ruleId: string;
-  readonly subject: string | null;
-  readonly author: string;
-  readonly reason: string;
-  readonly atMs: number;
-  readonly expiresAtMs: number;
-}
-
-export interface PageOverview {
-  readonly version: string;
-  readonly instance: string;
-  readonly atMs: number;
-  readonly startedAtMs: number;
-  readonly mode: 'observe' | 'enforce' | 'mixed';
-  readonly accounts: number;
-  readonly firing: { readonly critical: number; readonly warning: number; readonly info: number };
-  readonly pauses: readonly PauseLine[];
-  readonly silences: readonly SilenceLine[];
-  readonly health: {
-    readonly ready: boolean;
-    readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly why: string }[];
-  };
-  readonly degraded: readonly string[];
-  readonly queues: readonly QueueLine[];
-  readonly may: { readonly control: boolean; readonly topUp: boolean };
-}
-
-/** The newest stress test on a schedule. */
-export type PageStress = StressStatus;
-
-export interface AccountPage {
-  readonly atMs: number;
-  readonly total: number;
-  readonly offset: number;
-  readonly limit: number;
-  readonly accounts: readonly AccountView[];
-}
+export type AccountPage = Immutable<z.output<typeof accountsReply>>;
 
 /** Kinds that a newer daemon has are shown too, so they are texts here. */
-export interface PageAction {
-  /** The same for every state of one request. */
-  readonly id: string;
-  readonly accountId: string;
-  readonly market: string | null;
-  readonly positionId: string | null;
+export interface PageAction extends Omit<ActionLine, 'kind' | 'outcome'> {
   readonly kind: string;
   readonly outcome: string;
-  readonly reason: string;
-  readonly atMs: number;
-  readonly tookMs: number | null;
-  readonly words: string;
 }
 
-export interface PageStoryEntry {
-  /** Of the audit record; `part` tells its entries apart. */
-  readonly seq: number;
-  readonly part: number;
-  readonly atMs: number;
+export interface PageStoryEntry extends Omit<StoryEntry, 'kind'> {
   readonly kind: string;
-  readonly words: string;
-  readonly ruleId?: string;
-  readonly subject?: string;
-  readonly market?: string;
-  readonly outcome?: string;
-  readonly reason?: string;
-  readonly tookMs?: number;
-  readonly alarm?: boolean;
-  readonly detail: Readonly<Record<string, unknown>>;
 }
 
-export interface StoryReply {
+export interface StoryReply extends Omit<Immutable<z.output<typeof storyReply>>, 'entries'> {
   readonly entries: readonly PageStoryEntry[];
-  /** Of the next, older part; null: there is none. */
-  readonly nextBeforeSeq: number | null;
 }
 
-export interface HistoryPointLine {
-  readonly atMs: number;
-  readonly values: Readonly<Record<string, number | string>>;
-}
+export type HistoryPointLine = Immutable<z.output<typeof historyReply>>['points'][number];
 
-export interface TopUpLink {
-  readonly url: string;
-  readonly uniqueId: string;
-  readonly opensWith: string;
-}
+export type TopUpLink = Immutable<z.output<typeof topUpReply>>;
 
 /** The state of the live stream. */
 export type Connection =

@@ -7,7 +7,7 @@ import {
   type ReportedPosition,
 } from '../../../src/replay/positions/pool-equity.ts';
 import { defaultConfig } from '../../../src/simulator/defaults.ts';
-import { createExchangeModel } from '../../../src/simulator/model/create-exchange-model.ts';
+import { createExchangeModel } from '../../../src/simulator/model/exchange-model.ts';
 import type { SeedPosition } from '../../../src/simulator/model/types.ts';
 
 const START_MS = 1_700_000_000_000;

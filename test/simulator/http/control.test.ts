@@ -239,6 +239,23 @@ describe('faults, regions, readings, limits', () => {
 });
 
 describe('accounts', () => {
+  test('an account that cannot be made is refused with the reason, and its id stays free', async () => {
+    const { at } = await exchange();
+    const seed = { id: 'half', collateral: { USDT: '100' } };
+    const odd = { ...seed, collateral: { USDT: '100', NOCOIN: '1' } };
+    const refused = await at('POST', '/accounts', odd);
+    expect([refused.status, refused.json]).toMatchObject([
+      400,
+      {
+        error: {
+          code: 'invalid-account',
+          message: expect.stringContaining('unknown asset NOCOIN') as string,
+        },
+      },
+    ]);
+    expect((await at('POST', '/accounts', seed)).status).toBe(200);
+  });
+
   test('a new account with positions trades at once', async () => {
     const { running, at } = await exchange();
     const { json } = await at('POST', '/accounts', {

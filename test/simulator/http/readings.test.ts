@@ -17,7 +17,7 @@ describe('positions', () => {
   test('of an open order that is about to open one: a record with nulls and its other fields', async () => {
     const { running, long } = await exchange({ openingPositions: 'listed' });
     const order = { market: 'ETH_PERP', side: 'buy', amount: decimal('1'), price: decimal('2000') } as const;
-    running.exchange.change((model) => model.placeCollateralLimit('long', order));
+    running.exchange.change((model) => model.placeCollateralOrder('long', order));
     const { json } = await long(PATHS.positions);
     expect(json).toHaveLength(2);
     expect(Object.keys(json[1]).sort()).toEqual(Object.keys(json[0]).sort());

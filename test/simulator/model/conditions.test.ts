@@ -41,7 +41,7 @@ describe('thin books', () => {
   ])('of %s of the depth have %s at the best level', (factor, expected) => {
     const model = shallow();
     accepted(model.setCondition({ kind: 'depth', market: MARKET, factor: d(factor) }));
-    accepted(model.placeCollateralLimit('a', sell('0.9')));
+    accepted(model.placeCollateralOrder('a', sell('0.9')));
     expect(kinds(model, 'fill')[0]).toMatchObject({ amount: expected, price: '59999.9' });
   });
 
@@ -50,7 +50,7 @@ describe('thin books', () => {
     accepted(
       model.setCondition({ kind: 'depth', market: MARKET, factor: d('0') }, { untilMs: START_MS + 60_000 }),
     );
-    accepted(model.placeCollateralLimit('a', sell('0.5')));
+    accepted(model.placeCollateralOrder('a', sell('0.5')));
     model.advanceTo(START_MS + 59_999);
     expect(kinds(model, 'fill')).toEqual([]);
     model.advanceTo(START_MS + 60_000);
@@ -75,7 +75,7 @@ describe('thin books', () => {
     thin('0.5', START_MS + 1_000);
     thin('0.1', START_MS + 5_000);
     model.advanceTo(START_MS + 2_000);
-    accepted(model.placeCollateralLimit('a', sell('0.3')));
+    accepted(model.placeCollateralOrder('a', sell('0.3')));
     expect(kinds(model, 'fill')[0]).toMatchObject({ amount: '0.1' });
   });
 });
@@ -140,7 +140,7 @@ describe('auto-deleveraging', () => {
   it('closes a short whole, at its time, and its reduce-only orders go with it', () => {
     const model = shallow([shortOf('1')]);
     const buy = stop({ side: 'buy', activationPrice: d('62000'), price: d('62100') });
-    accepted(model.placeCollateralStopLimit('a', buy));
+    accepted(model.placeCollateralOrder('a', buy));
     accepted(
       model.setCondition({ kind: 'deleverage', account: 'a', market: MARKET }, { fromMs: START_MS + 61_700 }),
     );
@@ -176,12 +176,10 @@ describe('changed terms', () => {
     const model = shallow();
     const terms = { amountStep: d('0.01'), minAmount: d('0.01'), priceStep: d('10') };
     accepted(model.setCondition({ kind: 'terms', market: MARKET, ...terms }));
-    expect(refused(model.placeCollateralStopLimit('a', stop({ amount: d('0.123') }))).code).toBe(32);
-    expect(refused(model.placeCollateralStopLimit('a', stop({ price: d('58905') }))).code).toBe(33);
-    expect(refused(model.placeCollateralStopLimit('a', stop({ activationPrice: d('58999.9') }))).code).toBe(
-      33,
-    );
-    accepted(model.placeCollateralStopLimit('a', stop({ amount: d('0.12') })));
+    expect(refused(model.placeCollateralOrder('a', stop({ amount: d('0.123') }))).code).toBe(32);
+    expect(refused(model.placeCollateralOrder('a', stop({ price: d('58905') }))).code).toBe(33);
+    expect(refused(model.placeCollateralOrder('a', stop({ activationPrice: d('58999.9') }))).code).toBe(33);
+    accepted(model.placeCollateralOrder('a', stop({ amount: d('0.12') })));
     expect(model.market(MARKET)?.bid.mod(d('10')).toFixed()).toBe('0');
   });
 
@@ -197,9 +195,9 @@ describe('changed terms', () => {
 describe('a market that is halted', () => {
   it('takes no order with code 31 and triggers none, until it opens again', () => {
     const model = shallow();
-    accepted(model.placeCollateralStopLimit('a', stop({ clientOrderId: 'before' })));
+    accepted(model.placeCollateralOrder('a', stop({ clientOrderId: 'before' })));
     accepted(model.setCondition({ kind: 'halt', market: MARKET }, { untilMs: START_MS + 60_000 }));
-    expect(refused(model.placeCollateralStopLimit('a', stop())).code).toBe(31);
+    expect(refused(model.placeCollateralOrder('a', stop())).code).toBe(31);
     model.setPrice(MARKET, d('58950'));
     expect(kinds(model, 'stop_triggered')).toEqual([]);
     expect(model.market(MARKET)?.status).toBe('halted');
@@ -212,7 +210,7 @@ describe('a market that is halted', () => {
 
   it('lets customers cancel', () => {
     const model = shallow();
-    accepted(model.placeCollateralStopLimit('a', stop()));
+    accepted(model.placeCollateralOrder('a', stop()));
     accepted(model.setCondition({ kind: 'halt', market: MARKET }));
     expect(accepted(model.cancelAll('a', { market: MARKET })).cancelled).toHaveLength(1);
   });
@@ -222,7 +220,7 @@ describe('orders that vanish', () => {
   it('are those of one market, of one account or of all, and the position stays', () => {
     const model = shallow();
     model.createAccount(account({ id: 'b', positions: [longOf('0.5')] }));
-    for (const id of ['a', 'b']) accepted(model.placeCollateralStopLimit(id, stop({ amount: d('0.5') })));
+    for (const id of ['a', 'b']) accepted(model.placeCollateralOrder(id, stop({ amount: d('0.5') })));
     accepted(model.setCondition({ kind: 'dropOrders', market: MARKET, account: 'b' }));
     expect([model.openOrders('a').length, model.openOrders('b').length]).toEqual([1, 0]);
     accepted(model.setCondition({ kind: 'dropOrders', market: MARKET }));
@@ -235,16 +233,16 @@ describe('orders that vanish', () => {
 describe('a market that is renamed', () => {
   it('keeps positions, their ids and their money; the old name is unknown', () => {
     const model = shallow();
-    accepted(model.placeCollateralStopLimit('a', stop({ amount: d('0.4') })));
+    accepted(model.placeCollateralOrder('a', stop({ amount: d('0.4') })));
     const before = onlyPosition(model);
     accepted(model.setCondition({ kind: 'rename', market: MARKET, to: 'XBT_PERP' }));
     expect(onlyPosition(model)).toEqual({ ...before, market: 'XBT_PERP' });
     expect(model.openOrders('a')).toMatchObject([{ market: 'XBT_PERP' }]);
-    expect(refused(model.placeCollateralStopLimit('a', stop())).code).toBe(31);
+    expect(refused(model.placeCollateralOrder('a', stop())).code).toBe(31);
     // It still follows its leader, and its stop still works.
     model.setPrice('BTC_USDT', d('58950'));
     expect(kinds(model, 'fill')).toMatchObject([{ market: 'XBT_PERP', amount: '0.4' }]);
-    accepted(model.placeCollateralLimit('a', { ...sell('0.6'), market: 'XBT_PERP' }));
+    accepted(model.placeCollateralOrder('a', { ...sell('0.6'), market: 'XBT_PERP' }));
     expect(model.openPositions('a')).toEqual([]);
     const balances = [...(replay(model.ledger()).get(`position:${before.positionId}`) ?? [])];
     expect(Object.fromEntries(balances.map(([asset, amount]) => [asset, text(amount)]))).toEqual({
@@ -266,12 +264,12 @@ describe('a market that is renamed', () => {
 describe('a market that is delisted', () => {
   it('loses its orders without a word, and its positions at mark without a fee', () => {
     const model = shallow();
-    accepted(model.placeCollateralStopLimit('a', stop()));
+    accepted(model.placeCollateralOrder('a', stop()));
     accepted(model.setCondition({ kind: 'delist', market: MARKET }));
     expect([model.openOrders('a'), model.openPositions('a')]).toEqual([[], []]);
     expect(kinds(model, 'settlement')).toMatchObject([{ amount: '1', price: '60000', fee: '0' }]);
     expect(text(model.account('a').equity)).toBe('50000');
-    expect(refused(model.placeCollateralStopLimit('a', stop())).code).toBe(31);
+    expect(refused(model.placeCollateralOrder('a', stop())).code).toBe(31);
     expect(refused(model.cancelAll('a', { market: MARKET })).code).toBe(31);
     expect(refused(model.setCondition({ kind: 'reopen', market: MARKET })).errors).toHaveProperty('market');
   });
@@ -304,7 +302,7 @@ describe('a book at another price', () => {
         const amount = d('360000').div(at).round(3);
         const positions = [{ market: MARKET, direction: 'long' as const, amount }];
         model.createAccount(account({ collateral: { USDT: d('500000') }, positions }));
-        accepted(model.placeCollateralLimit('a', { ...sell('1'), amount, price: d('1') }));
+        accepted(model.placeCollateralOrder('a', { ...sell('1'), amount, price: d('1') }));
         const paid = kinds(model, 'fill').reduce(
           (sum, fill) => sum + Number(fill.amount) * Number(fill.price),
           0,

@@ -69,7 +69,7 @@ describe('fills', () => {
   it('give an order that rested its own price and the maker fee, however far the market jumped over it', () => {
     const model = holding({ positions: [longOf('1')] });
     accepted(
-      model.placeCollateralLimit('a', {
+      model.placeCollateralOrder('a', {
         market: 'BTC_PERP',
         side: 'sell',
         amount: d('1'),
@@ -84,15 +84,15 @@ describe('fills', () => {
   it('that grow a position change its time of modification, not that of opening', () => {
     const model = holding({ positions: [shortOf('0.1')] });
     model.advanceTo(START_MS + 5_000);
-    accepted(model.placeCollateralLimit('a', { market: 'BTC_PERP', side: 'sell', amount: d('0.1') }));
+    accepted(model.placeCollateralOrder('a', { market: 'BTC_PERP', side: 'sell', amount: d('0.1') }));
     expect(onlyPosition(model)).toMatchObject({ openMs: START_MS, modifyMs: START_MS + 5_000 });
   });
 
   it('with another stop loss replace the one that the position had', () => {
     const model = holding({});
     const buy = { market: 'BTC_PERP', side: 'buy', amount: d('0.1') } as const;
-    accepted(model.placeCollateralLimit('a', { ...buy, stopLoss: d('55000'), takeProfit: d('70000') }));
-    accepted(model.placeCollateralLimit('a', { ...buy, stopLoss: d('56000') }));
+    accepted(model.placeCollateralOrder('a', { ...buy, stopLoss: d('55000'), takeProfit: d('70000') }));
+    accepted(model.placeCollateralOrder('a', { ...buy, stopLoss: d('56000') }));
     const open = model.openOrders('a').map(({ activationPrice }) => text(activationPrice));
     expect(new Set(open)).toEqual(new Set(['56000', '70000']));
     expect(open).toHaveLength(2);
@@ -104,8 +104,8 @@ describe('fills', () => {
     const order = (amount: string) =>
       stop({ side: 'buy', amount: d(amount), price: d('59000'), reduceOnly: false });
     const over = holding({}, limited);
-    expect(refused(over.placeCollateralStopLimit('a', order('0.201'))).code).toBe(112);
-    accepted(over.placeCollateralStopLimit('a', order('0.2')));
+    expect(refused(over.placeCollateralOrder('a', order('0.201'))).code).toBe(112);
+    accepted(over.placeCollateralOrder('a', order('0.2')));
   });
 });
 

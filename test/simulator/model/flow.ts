@@ -358,9 +358,9 @@ function order(model: ExchangeModel, step: Extract<Step, { do: 'stop' | 'limit' 
     price: priceNear(model, name, step.away + step.slip),
     ...(step.protect && !reduceOnly ? { stopLoss: priceNear(model, name, step.away + falls) } : {}),
   };
-  if (step.do === 'limit') model.placeCollateralLimit(String(step.account), shared);
+  if (step.do === 'limit') model.placeCollateralOrder(String(step.account), shared);
   else
-    model.placeCollateralStopLimit(String(step.account), {
+    model.placeCollateralOrder(String(step.account), {
       ...shared,
       activationPrice: priceNear(model, name, step.away),
     });

@@ -1,18 +1,18 @@
 import { type Decimal, decimal, toDecimal, ZERO } from '../../../src/core/quantities/decimal.ts';
 import { DEFAULT_LIQUIDATION, DEFAULT_MARKETS, defaultConfig } from '../../../src/simulator/defaults.ts';
-import { createExchangeModel } from '../../../src/simulator/model/create-exchange-model.ts';
 import type { ExchangeModel } from '../../../src/simulator/model/exchange-model.ts';
+import { createExchangeModel } from '../../../src/simulator/model/exchange-model.ts';
 import type { LedgerEntry, LedgerKind } from '../../../src/simulator/model/ledger-entry.ts';
 import { DEFAULT_READINGS, type Readings } from '../../../src/simulator/model/readings.ts';
 import type {
   MarketSpec,
   ModelConfig,
   Outcome,
-  PositionSheet,
   Rejection,
   SeedAccount,
   StopLimitPlacement,
 } from '../../../src/simulator/model/types.ts';
+import type { PositionSheet } from '../../../src/simulator/model/views.ts';
 
 export const START_MS = 1_700_000_000_000;
 export const d = decimal;

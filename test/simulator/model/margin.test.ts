@@ -31,14 +31,30 @@ function withPositions(
 }
 
 describe('positions', () => {
+  it('have a margin and base price that follow the leverage, the price step and every fill', () => {
+    const model = withPositions([longOf('0.3', 'BTC_PERP')]);
+    const figures = () => [text(onlyPosition(model).margin), text(onlyPosition(model).basePrice)];
+    expect(figures()).toEqual(['1800', '60000']);
+    model.setLeverage('a', 20);
+    expect(figures()).toEqual(['900', '60000']);
+    model.setPrice('BTC_PERP', d('66000.1'));
+    accepted(model.placeCollateralOrder('a', { market: 'BTC_PERP', side: 'buy', amount: d('0.3') }));
+    model.setLeverage('a', 10);
+    expect(figures()).toEqual(['3780.006', '63000.1']);
+    accepted(model.placeCollateralOrder('a', { market: 'BTC_PERP', side: 'buy', amount: d('0.1') }));
+    expect(figures()[1]).toBe('63428.68571429');
+    accepted(model.setCondition({ kind: 'terms', market: 'BTC_PERP', priceStep: d('0.000000001') }));
+    expect(figures()[1]).toBe('63428.685714286');
+  });
+
   it('average their base price, realize on partial closes and keep base and margin of the rest', () => {
     const model = withPositions([longOf('0.1')]);
     model.setPrice('BTC_PERP', d('66000.1'));
-    accepted(model.placeCollateralLimit('a', { market: 'BTC_PERP', side: 'buy', amount: d('0.2') }));
+    accepted(model.placeCollateralOrder('a', { market: 'BTC_PERP', side: 'buy', amount: d('0.2') }));
     // (0.1 * 60000 + 0.2 * 66000.2) / 0.3
     expect(text(onlyPosition(model).basePrice)).toBe('64000.13333333');
     const close = { market: 'BTC_PERP', side: 'sell', amount: d('0.1'), reduceOnly: true } as const;
-    accepted(model.placeCollateralLimit('a', close));
+    accepted(model.placeCollateralOrder('a', close));
     const position = onlyPosition(model);
     // 0.1 * 66000 - 19200.04 / 3, the division rounded once
     expect(text(position.pnl)).toBe('199.98666667');
@@ -46,7 +62,7 @@ describe('positions', () => {
     expect(text(position.margin)).toBe('1280.00266667');
     expect(text(position.unrealizedPnl)).toBe('399.99333333');
     expect(text(position.pnlPercent)).toBe('31.25');
-    accepted(model.placeCollateralLimit('a', { ...close, amount: d('0.2') }));
+    accepted(model.placeCollateralOrder('a', { ...close, amount: d('0.2') }));
     const pnl = kinds(model, 'fill').map((entry) => String(entry.details?.['realizedPnl']));
     // Together exactly 0.3 * 66000 - 19200.04: the rounding of the first part is in the second.
     expect(text(pnl.reduce((sum, value) => sum.plus(d(value)), ZERO))).toBe('599.96');
@@ -165,9 +181,9 @@ describe('liquidation', () => {
   it('cancels orders that could open more, and keeps those that reduce', () => {
     const model = withPositions([longOf('1')]);
     const far = { market: 'BTC_PERP', amount: d('0.01'), side: 'buy', price: d('20000') } as const;
-    const opening = accepted(model.placeCollateralLimit('a', far)).order.orderId;
+    const opening = accepted(model.placeCollateralOrder('a', far)).order.orderId;
     const reducing = accepted(
-      model.placeCollateralLimit('a', { ...far, side: 'sell', price: d('70000'), reduceOnly: true }),
+      model.placeCollateralOrder('a', { ...far, side: 'sell', price: d('70000'), reduceOnly: true }),
     ).order.orderId;
     model.setPrice('BTC_PERP', d('51400'));
     expect(model.order('a', opening)?.status).toBe('CANCELLED');
@@ -177,7 +193,7 @@ describe('liquidation', () => {
   it('does not touch what was closed in time by a stop', () => {
     const model = withPositions([longOf('1')]);
     accepted(
-      model.placeCollateralStopLimit('a', {
+      model.placeCollateralOrder('a', {
         market: 'BTC_PERP',
         side: 'sell',
         amount: d('1'),
@@ -216,7 +232,7 @@ describe('isolated margin', () => {
     const model = withPositions([longOf('0.5')], isolated);
     model.setPrice('BTC_PERP', d('66000.1'));
     accepted(
-      model.placeCollateralLimit('a', {
+      model.placeCollateralOrder('a', {
         market: 'BTC_PERP',
         side: 'sell',
         amount: d('0.25'),
@@ -260,7 +276,7 @@ describe('funding', () => {
     ]);
     expect(text(model.account('a').collateral['USDT'])).toBe('10000');
     accepted(
-      model.placeCollateralLimit('a', {
+      model.placeCollateralOrder('a', {
         market: 'BTC_USDT',
         side: 'sell',
         amount: d('0.5'),
@@ -283,7 +299,7 @@ describe('funding', () => {
     const model = withPositions([longOf('0.1', 'BTC_USDT')]);
     model.advanceTo(START_MS + DAY_MS);
     accepted(
-      model.placeCollateralLimit('a', {
+      model.placeCollateralOrder('a', {
         market: 'BTC_USDT',
         side: 'buy',
         amount: d('0.1'),

@@ -15,28 +15,28 @@ describe('margin for what an order may open', () => {
   it('is not judged by the limit of a sell that fills far above it', () => {
     const model = withFunds('100');
     const order = { ...SELL, amount: d('10'), price: d('0.1') };
-    expect(refused(model.placeCollateralLimit('a', order)).code).toBe(10);
+    expect(refused(model.placeCollateralOrder('a', order)).code).toBe(10);
     const stopped = stop({ amount: d('10'), price: d('0.1'), reduceOnly: false });
-    expect(refused(model.placeCollateralStopLimit('a', stopped)).code).toBe(10);
+    expect(refused(model.placeCollateralOrder('a', stopped)).code).toBe(10);
     expect(model.openPositions('a')).toEqual([]);
   });
 
   it('is reserved at the price that a sell fills at: the bid, its limit, or where its stop activates', () => {
     const model = withFunds('100000');
-    accepted(model.placeCollateralStopLimit('a', stop({ price: d('100'), reduceOnly: false })));
+    accepted(model.placeCollateralOrder('a', stop({ price: d('100'), reduceOnly: false })));
     expect(text(model.account('a').freeMargin)).toBe('94100');
-    accepted(model.placeCollateralLimit('a', { ...SELL, amount: d('1'), price: d('70000') }));
+    accepted(model.placeCollateralOrder('a', { ...SELL, amount: d('1'), price: d('70000') }));
     expect(text(model.account('a').freeMargin)).toBe('87100');
   });
 
   it('counts every order of a side once: two that would each close the position turn it together', () => {
     const model = withFunds('7000', { positions: [longOf('1')] });
     const closing = { ...SELL, amount: d('1'), price: d('61000') };
-    const first = accepted(model.placeCollateralLimit('a', closing)).order;
+    const first = accepted(model.placeCollateralOrder('a', closing)).order;
     expect(text(model.account('a').freeMargin)).toBe('1000');
-    expect(refused(model.placeCollateralLimit('a', closing)).code).toBe(10);
+    expect(refused(model.placeCollateralOrder('a', closing)).code).toBe(10);
     // A small one has the margin, and it is reserved: 0.1 * 61000 / 10.
-    accepted(model.placeCollateralLimit('a', { ...closing, amount: d('0.1') }));
+    accepted(model.placeCollateralOrder('a', { ...closing, amount: d('0.1') }));
     expect(text(model.account('a').freeMargin)).toBe('390');
     accepted(model.cancelOrder('a', first.orderId));
     expect(text(model.account('a').freeMargin)).toBe('1000');
@@ -48,8 +48,8 @@ describe('margin for what an order may open', () => {
     expect(onlyPosition(model).liquidationState).toBe('liquidation');
     expect(text(model.account('a').freeMargin)).not.toBe('0');
     const more = { market: 'BTC_PERP', side: 'buy', amount: d('0.01') } as const;
-    expect(refused(model.placeCollateralLimit('a', more)).code).toBe(10);
-    accepted(model.placeCollateralLimit('a', { ...SELL, amount: d('0.01'), reduceOnly: true }));
+    expect(refused(model.placeCollateralOrder('a', more)).code).toBe(10);
+    accepted(model.placeCollateralOrder('a', { ...SELL, amount: d('0.01'), reduceOnly: true }));
   });
 });
 
@@ -62,7 +62,7 @@ describe('a stop whose activation price is the market price, where equality does
     model.createAccount(account({ positions: [{ ...longOf('1'), direction }] }));
     const price = side === 'sell' ? d('58000') : d('62000');
     const request = stop({ side, activationPrice: d('60000'), price });
-    const { orderId, active } = accepted(model.placeCollateralStopLimit('a', request)).order;
+    const { orderId, active } = accepted(model.placeCollateralOrder('a', request)).order;
     expect(active).toBe(false);
     model.setPrice('BTC_PERP', side === 'sell' ? d('60000.1') : d('59999.9'));
     expect(model.order('a', orderId)?.active).toBe(false);

@@ -15,7 +15,7 @@ const ABOVE = stop({ activationPrice: d('60500'), price: d('59000'), clientOrder
 describe('an activation price that the market has passed', () => {
   it('becomes the opposite trigger: it waits for the price to come back', () => {
     const model = long({ wrongSideActivation: 'opposite' });
-    expect(accepted(model.placeCollateralStopLimit('a', ABOVE)).order).toMatchObject({ active: false });
+    expect(accepted(model.placeCollateralOrder('a', ABOVE)).order).toMatchObject({ active: false });
     model.setPrice('BTC_PERP', d('55000'));
     expect(kinds(model, 'fill')).toEqual([]);
     model.setPrice('BTC_PERP', d('60500'));
@@ -24,7 +24,7 @@ describe('an activation price that the market has passed', () => {
 
   it('triggers at once, and fills at the market', () => {
     const model = long({ wrongSideActivation: 'atOnce' });
-    expect(accepted(model.placeCollateralStopLimit('a', ABOVE)).order).toMatchObject({ status: 'FILLED' });
+    expect(accepted(model.placeCollateralOrder('a', ABOVE)).order).toMatchObject({ status: 'FILLED' });
     expect(kinds(model, 'stop_triggered', 'fill').map(({ kind }) => kind)).toEqual([
       'stop_triggered',
       'fill',
@@ -33,7 +33,7 @@ describe('an activation price that the market has passed', () => {
 
   it('is refused with code 33, and nothing is placed', () => {
     const model = long({ wrongSideActivation: 'refused' });
-    const refusal = refused(model.placeCollateralStopLimit('a', ABOVE));
+    const refusal = refused(model.placeCollateralOrder('a', ABOVE));
     expect(refusal).toMatchObject({ code: 33, errors: { activation_price: [expect.any(String)] } });
     expect(kinds(model, 'order_placed')).toEqual([]);
     expect(kinds(model, 'order_rejected')).toMatchObject([{ clientOrderId: 'late' }]);
@@ -46,7 +46,7 @@ describe('an activation price that the market has passed', () => {
       model.createAccount(account({ positions: [shortOf('1')] }));
       model.setPrice('BTC_PERP', d('60000'), { mark: d('61000') });
       const buy = (activation: string) =>
-        model.placeCollateralStopLimit(
+        model.placeCollateralOrder(
           'a',
           stop({ side: 'buy', activationPrice: d(activation), price: d('62000'), amount: d('0.1') }),
         );
@@ -63,26 +63,24 @@ describe('the room of a reduce-only order beside others', () => {
 
   it('is the whole position, where only that counts', () => {
     const model = long({ reduceOnlyRoom: 'position' });
-    accepted(model.placeCollateralStopLimit('a', rung('1', '55000')));
-    expect(text(accepted(model.placeCollateralStopLimit('a', rung('1', '59000'))).order.amount)).toBe('1');
+    accepted(model.placeCollateralOrder('a', rung('1', '55000')));
+    expect(text(accepted(model.placeCollateralOrder('a', rung('1', '59000'))).order.amount)).toBe('1');
   });
 
   it('is what the others leave: trimmed to that, and to nothing by a full ladder', () => {
     const model = long({ reduceOnlyRoom: 'trimmed' });
-    const first = accepted(model.placeCollateralStopLimit('a', rung('0.7', '55000'))).order;
-    expect(text(accepted(model.placeCollateralStopLimit('a', rung('0.7', '54000'))).order.amount)).toBe(
-      '0.3',
-    );
-    expect(refused(model.placeCollateralStopLimit('a', rung('0.1', '59000'))).code).toBe(116);
+    const first = accepted(model.placeCollateralOrder('a', rung('0.7', '55000'))).order;
+    expect(text(accepted(model.placeCollateralOrder('a', rung('0.7', '54000'))).order.amount)).toBe('0.3');
+    expect(refused(model.placeCollateralOrder('a', rung('0.1', '59000'))).code).toBe(116);
     accepted(model.cancelOrder('a', first.orderId));
-    expect(text(accepted(model.placeCollateralStopLimit('a', rung('1', '59000'))).order.amount)).toBe('0.7');
+    expect(text(accepted(model.placeCollateralOrder('a', rung('1', '59000'))).order.amount)).toBe('0.7');
   });
 
   it('has to suffice, where an order that does not fit is refused with 116', () => {
     const model = long({ reduceOnlyRoom: 'refused' });
-    accepted(model.placeCollateralStopLimit('a', rung('0.7', '55000')));
-    expect(refused(model.placeCollateralStopLimit('a', rung('0.4', '59000'))).code).toBe(116);
-    accepted(model.placeCollateralStopLimit('a', rung('0.3', '59000')));
+    accepted(model.placeCollateralOrder('a', rung('0.7', '55000')));
+    expect(refused(model.placeCollateralOrder('a', rung('0.4', '59000'))).code).toBe(116);
+    accepted(model.placeCollateralOrder('a', rung('0.3', '59000')));
     expect(kinds(model, 'order_placed').map(({ amount }) => amount)).toEqual(['0.7', '0.3']);
   });
 
@@ -90,7 +88,7 @@ describe('the room of a reduce-only order beside others', () => {
     '%s: more than the position is reduced to it all the same',
     (how) => {
       const model = long({ reduceOnlyRoom: how });
-      expect(text(accepted(model.placeCollateralStopLimit('a', rung('5', '55000'))).order.amount)).toBe('1');
+      expect(text(accepted(model.placeCollateralOrder('a', rung('5', '55000'))).order.amount)).toBe('1');
     },
   );
 
@@ -98,19 +96,19 @@ describe('the room of a reduce-only order beside others', () => {
     const model = world({ readings: { reduceOnlyRoom: 'refused' } });
     const collateral = { USDT: d('50000') };
     model.createAccount(account({ hedgeMode: true, collateral, positions: [longOf('1'), shortOf('1')] }));
-    accepted(model.placeCollateralStopLimit('a', { ...rung('1', '55000'), positionSide: 'LONG' }));
+    accepted(model.placeCollateralOrder('a', { ...rung('1', '55000'), positionSide: 'LONG' }));
     const cover = stop({
       side: 'buy',
       activationPrice: d('62000'),
       price: d('63000'),
       positionSide: 'SHORT',
     });
-    accepted(model.placeCollateralStopLimit('a', cover));
+    accepted(model.placeCollateralOrder('a', cover));
     const other = world({ readings: { reduceOnlyRoom: 'refused' } });
     other.createAccount(account());
     const opening = { market: 'BTC_PERP', side: 'buy', amount: d('1'), stopLoss: d('50000') } as const;
-    accepted(other.placeCollateralLimit('a', opening));
-    accepted(other.placeCollateralStopLimit('a', rung('1', '55000')));
+    accepted(other.placeCollateralOrder('a', opening));
+    accepted(other.placeCollateralOrder('a', rung('1', '55000')));
   });
 });
 
@@ -119,13 +117,13 @@ describe('a position that an order is about to open', () => {
 
   it('is not listed by default', () => {
     const model = long({});
-    accepted(model.placeCollateralLimit('a', pending));
+    accepted(model.placeCollateralOrder('a', pending));
     expect(model.openingPositions('a')).toEqual([]);
   });
 
   it('is listed with the id that it will have, until it opens or its order goes', () => {
     const model = long({ openingPositions: 'listed' });
-    const { order } = accepted(model.placeCollateralLimit('a', pending));
+    const { order } = accepted(model.placeCollateralOrder('a', pending));
     const [opening] = model.openingPositions('a');
     expect(opening).toMatchObject({ market: 'ETH_PERP', positionSide: 'BOTH', openMs: order.createdMs });
     expect(model.openingPositions('a', 'BTC_PERP')).toEqual([]);
@@ -137,7 +135,7 @@ describe('a position that an order is about to open', () => {
 
   it('is listed also when the reading came after its order, and no longer once that is cancelled', () => {
     const model = long({});
-    const { order } = accepted(model.placeCollateralLimit('a', pending));
+    const { order } = accepted(model.placeCollateralOrder('a', pending));
     accepted(model.setReadings({ ...model.readings(), openingPositions: 'listed' }));
     expect(model.openingPositions('a')).toHaveLength(1);
     accepted(model.cancelOrder('a', order.orderId));
@@ -146,9 +144,9 @@ describe('a position that an order is about to open', () => {
 
   it('is none that reduces, and none in the spot wallet', () => {
     const model = long({ openingPositions: 'listed' });
-    accepted(model.placeCollateralStopLimit('a', stop()));
+    accepted(model.placeCollateralOrder('a', stop()));
     accepted(
-      model.placeCollateralLimit('a', {
+      model.placeCollateralOrder('a', {
         ...pending,
         market: 'BTC_PERP',
         amount: d('0.01'),
@@ -164,7 +162,7 @@ describe('the time of an order', () => {
     const model = long({});
     const times = Array.from({ length: 20 }, (_, index) => {
       const at = d(String(50_000 + index));
-      return accepted(model.placeCollateralStopLimit('a', stop({ activationPrice: at }))).order.createdMs;
+      return accepted(model.placeCollateralOrder('a', stop({ activationPrice: at }))).order.createdMs;
     });
     const nowMs = model.nowMs();
     expect(times.every((ms, index) => index === 0 || ms > (times[index - 1] ?? 0))).toBe(true);

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/core/quantities/decimal.ts';
+import { ExchangeClock } from '../../../src/simulator/exchange-clock.ts';
 import { changeReadings, DEFAULT_READINGS } from '../../../src/simulator/model/readings.ts';
 import { type PriceSource, walkSource } from '../../../src/simulator/prices/price-source.ts';
 import { SCENARIOS, type ScenarioName, scenarioSource } from '../../../src/simulator/scenarios/scenarios.ts';
-import { runningClock } from '../../../src/simulator/simulation-clock.ts';
 import { steppedClock } from '../stepped-clock.ts';
 import { d, START_MS, text, world } from './helpers.ts';
 
@@ -108,12 +108,12 @@ describe('random walk', () => {
 describe('clocks', () => {
   it('run at their factor from the start time, never back', () => {
     let wall = 5_000;
-    const clock = runningClock(1_000, () => wall, 10);
+    const clock = new ExchangeClock(1_000, 10, () => wall);
     wall += 100;
     expect(clock.nowMs()).toBe(2_000);
     wall -= 50;
     expect(clock.nowMs()).toBe(2_000);
-    expect(() => runningClock(0, () => 0, -1)).toThrow(RangeError);
+    expect(() => new ExchangeClock(0, -1, () => 0)).toThrow(RangeError);
   });
 
   it('step only by hand', () => {

@@ -34,7 +34,7 @@ function price(model: ExchangeModel, value: string): void {
 describe('stop-limit orders', () => {
   it('wait until the price reaches the activation price, then fill as a limit order', () => {
     const model = withLong();
-    const { order } = accepted(model.placeCollateralStopLimit('a', stop()));
+    const { order } = accepted(model.placeCollateralOrder('a', stop()));
     expect(order).toMatchObject({ status: 'NEW', active: false, type: 'stop limit', orderClass: 'futures' });
     price(model, '59000.1');
     expect(model.order('a', order.orderId)?.active).toBe(false);
@@ -52,13 +52,10 @@ describe('stop-limit orders', () => {
     const model = withLong();
     model.createAccount(account({ id: 's', positions: [shortOf('1')] }));
     const above = accepted(
-      model.placeCollateralStopLimit('a', stop({ activationPrice: d('61000'), price: d('60500') })),
+      model.placeCollateralOrder('a', stop({ activationPrice: d('61000'), price: d('60500') })),
     );
     const below = accepted(
-      model.placeCollateralStopLimit(
-        's',
-        stop({ side: 'buy', activationPrice: d('59000'), price: d('59500') }),
-      ),
+      model.placeCollateralOrder('s', stop({ side: 'buy', activationPrice: d('59000'), price: d('59500') })),
     );
     price(model, '59500');
     expect([above, below].map(({ order }) => order.active)).toEqual([false, false]);
@@ -72,14 +69,14 @@ describe('stop-limit orders', () => {
   it('trigger at once when the activation price is the market price', () => {
     const model = withLong();
     const { order } = accepted(
-      model.placeCollateralStopLimit('a', stop({ activationPrice: d('60000'), price: d('59900') })),
+      model.placeCollateralOrder('a', stop({ activationPrice: d('60000'), price: d('59900') })),
     );
     expect(order.status).toBe('FILLED');
   });
 
   it('are skipped by a gap: they rest at their limit and fill there when the price comes back', () => {
     const model = withLong();
-    const { order } = accepted(model.placeCollateralStopLimit('a', stop()));
+    const { order } = accepted(model.placeCollateralOrder('a', stop()));
     price(model, '57000');
     expect(model.order('a', order.orderId)).toMatchObject({ status: 'NEW', active: true });
     expect(text(onlyPosition(model).amount)).toBe('1');
@@ -105,7 +102,7 @@ describe('stop-limit orders', () => {
       }),
     );
     const { order } = accepted(
-      model.placeCollateralStopLimit('a', stop({ activationPrice: d('57000'), price: d('56900') })),
+      model.placeCollateralOrder('a', stop({ activationPrice: d('57000'), price: d('56900') })),
     );
     model.advanceTo(START_MS + 29_999);
     expect(model.order('a', order.orderId)?.active).toBe(false);
@@ -123,7 +120,7 @@ describe('stop-limit orders', () => {
     ['no', '58999.9', true],
   ] as const)('at equality "%s", price %s: active %s', (stopTriggersAtEquality, value, active) => {
     const model = withLong({ readings: { stopTriggersAtEquality } });
-    const { order } = accepted(model.placeCollateralStopLimit('a', stop()));
+    const { order } = accepted(model.placeCollateralOrder('a', stop()));
     price(model, value);
     expect(model.order('a', order.orderId)?.active).toBe(active);
   });
@@ -134,7 +131,7 @@ describe('stop-limit orders', () => {
     ['mark', { last: d('59500'), mark: d('58990') }, true],
   ] as const)('triggered by %s price', (stopTriggerSource, prices, active) => {
     const model = withLong({ readings: { stopTriggerSource } });
-    const { order } = accepted(model.placeCollateralStopLimit('a', stop()));
+    const { order } = accepted(model.placeCollateralOrder('a', stop()));
     model.setPrice('BTC_PERP', prices.last, prices);
     expect(model.order('a', order.orderId)?.active).toBe(active);
   });
@@ -144,7 +141,7 @@ describe('stop-limit orders', () => {
       name === 'BTC_PERP' ? { depth: { ...depth, amountPerLevel: d('0.1'), levels: 3, renewMs: 1_000 } } : {},
     );
     const model = withLong({ markets: thin });
-    const { order } = accepted(model.placeCollateralStopLimit('a', stop()));
+    const { order } = accepted(model.placeCollateralOrder('a', stop()));
     price(model, '59000');
     expect(model.order('a', order.orderId)).toMatchObject({ status: 'PARTIALLY_FILLED' });
     expect(text(model.order('a', order.orderId)?.left)).toBe('0.7');
@@ -165,10 +162,10 @@ describe('stop-limit orders', () => {
 describe('reduce-only', () => {
   it('is 116 without a position or on its own side, in one-way and in hedge mode', () => {
     const model = withLong();
-    expect(refused(model.placeCollateralStopLimit('a', stop({ side: 'buy' }))).code).toBe(116);
+    expect(refused(model.placeCollateralOrder('a', stop({ side: 'buy' }))).code).toBe(116);
     expect(
       refused(
-        model.placeCollateralStopLimit(
+        model.placeCollateralOrder(
           'a',
           stop({ market: 'ETH_PERP', price: d('2900'), activationPrice: d('2950') }),
         ),
@@ -176,16 +173,16 @@ describe('reduce-only', () => {
     ).toBe(116);
     model.createAccount(account({ id: 'h', hedgeMode: true, positions: [longOf('1')] }));
     const place = (positionSide: 'LONG' | 'SHORT', side: 'buy' | 'sell'): number =>
-      refused(model.placeCollateralStopLimit('h', stop({ positionSide, side }))).code;
+      refused(model.placeCollateralOrder('h', stop({ positionSide, side }))).code;
     expect(place('LONG', 'buy')).toBe(116);
     expect(place('SHORT', 'buy')).toBe(116);
     expect(place('SHORT', 'sell')).toBe(116);
-    accepted(model.placeCollateralStopLimit('h', stop({ positionSide: 'LONG' })));
+    accepted(model.placeCollateralOrder('h', stop({ positionSide: 'LONG' })));
   });
 
   it('is trimmed to the position when placed, and the reply says so', () => {
     const model = withLong();
-    const { order } = accepted(model.placeCollateralStopLimit('a', stop({ amount: d('5') })));
+    const { order } = accepted(model.placeCollateralOrder('a', stop({ amount: d('5') })));
     expect(text(order.amount)).toBe('1');
     expect(text(order.left)).toBe('1');
     expect(kinds(model, 'order_placed')[0]?.reason).toBe('amount trimmed to the position');
@@ -193,7 +190,7 @@ describe('reduce-only', () => {
 
   it('cannot carry stopLoss or takeProfit', () => {
     const model = withLong();
-    const rejection = refused(model.placeCollateralStopLimit('a', stop({ takeProfit: d('65000') })));
+    const rejection = refused(model.placeCollateralOrder('a', stop({ takeProfit: d('65000') })));
     expect(rejection).toMatchObject({ code: 30, message: 'Validation failed' });
     expect(Object.keys(rejection.errors)).toEqual(['takeProfit']);
   });
@@ -202,7 +199,7 @@ describe('reduce-only', () => {
     const model = withLong({ readings: { reduceOnlyAfterClose: reading } });
     const ids = ['59000', '58500', '58000'].map((activation) => {
       const request = stop({ amount: d('0.6'), activationPrice: d(activation), price: d('57000') });
-      return accepted(model.placeCollateralStopLimit('a', request)).order.orderId;
+      return accepted(model.placeCollateralOrder('a', request)).order.orderId;
     });
     price(model, '57500');
     expect(model.openPositions('a')).toEqual([]);
@@ -215,11 +212,11 @@ describe('reduce-only', () => {
   it('left over after its position closed is cancelled, or under the other reading reduces a new one', () => {
     for (const reading of ['cancelled', 'kept'] as const) {
       const model = withLong({ readings: { reduceOnlyAfterClose: reading } });
-      const { order } = accepted(model.placeCollateralStopLimit('a', stop()));
+      const { order } = accepted(model.placeCollateralOrder('a', stop()));
       const close = { market: 'BTC_PERP', amount: d('1'), side: 'sell', reduceOnly: true } as const;
-      accepted(model.placeCollateralLimit('a', close));
+      accepted(model.placeCollateralOrder('a', close));
       expect(model.order('a', order.orderId)?.status).toBe(reading === 'kept' ? 'NEW' : 'CANCELLED');
-      accepted(model.placeCollateralLimit('a', { market: 'BTC_PERP', amount: d('1.5'), side: 'buy' }));
+      accepted(model.placeCollateralOrder('a', { market: 'BTC_PERP', amount: d('1.5'), side: 'buy' }));
       price(model, '58950');
       expect(text(onlyPosition(model).amount)).toBe(reading === 'kept' ? '0.5' : '1.5');
     }
@@ -233,14 +230,14 @@ describe('reduce-only', () => {
       const model = withLong({ readings: { positionIds } });
       const before = onlyPosition(model).positionId;
       accepted(
-        model.placeCollateralLimit('a', {
+        model.placeCollateralOrder('a', {
           market: 'BTC_PERP',
           amount: d('1'),
           side: 'sell',
           reduceOnly: true,
         }),
       );
-      accepted(model.placeCollateralLimit('a', { market: 'BTC_PERP', amount: d('1'), side: 'buy' }));
+      accepted(model.placeCollateralOrder('a', { market: 'BTC_PERP', amount: d('1'), side: 'buy' }));
       expect(onlyPosition(model).positionId === before).toBe(same);
     }
   });
@@ -251,7 +248,7 @@ describe('stop loss and take profit attached to an order', () => {
     const model = world();
     model.createAccount(account());
     const { order } = accepted(
-      model.placeCollateralLimit('a', {
+      model.placeCollateralOrder('a', {
         market: 'BTC_PERP',
         side: 'buy',
         amount: d('0.5'),
@@ -276,7 +273,7 @@ describe('stop loss and take profit attached to an order', () => {
 
   it('cover the whole position, also what was added later', () => {
     const model = opened();
-    accepted(model.placeCollateralLimit('a', { market: 'BTC_PERP', side: 'buy', amount: d('0.25') }));
+    accepted(model.placeCollateralOrder('a', { market: 'BTC_PERP', side: 'buy', amount: d('0.25') }));
     price(model, '57900');
     expect(model.openPositions('a')).toEqual([]);
   });
@@ -302,13 +299,13 @@ describe('cancel-all', () => {
           spot: { USDT: d('9000') },
         }),
       );
-      const stopId = accepted(model.placeCollateralStopLimit('a', stop())).order.orderId;
+      const stopId = accepted(model.placeCollateralOrder('a', stop())).order.orderId;
       const limit = { side: 'sell', amount: d('1'), reduceOnly: true } as const;
       const futures = accepted(
-        model.placeCollateralLimit('a', { ...limit, market: 'BTC_PERP', price: d('70000') }),
+        model.placeCollateralOrder('a', { ...limit, market: 'BTC_PERP', price: d('70000') }),
       );
       const margin = accepted(
-        model.placeCollateralLimit('a', { ...limit, market: 'ETH_USDT', price: d('4000') }),
+        model.placeCollateralOrder('a', { ...limit, market: 'ETH_USDT', price: d('4000') }),
       );
       const spot = accepted(
         model.placeSpotOrder('a', { market: 'BTC_USDT', side: 'buy', amount: d('0.1'), price: d('50000') }),
@@ -340,7 +337,7 @@ describe('client order ids', () => {
         { positions: [longOf('1'), longOf('2', 'ETH_PERP')], collateral: { USDT: d('30000') } },
       );
       const place = (changes: Parameters<typeof stop>[0]): number | null => {
-        const outcome = model.placeCollateralStopLimit('a', stop({ clientOrderId: 'x.1_A-b', ...changes }));
+        const outcome = model.placeCollateralOrder('a', stop({ clientOrderId: 'x.1_A-b', ...changes }));
         return outcome.ok ? null : outcome.code;
       };
       expect(place({})).toBe(null);
@@ -352,7 +349,7 @@ describe('client order ids', () => {
   });
 
   it.each(['a b', 'ä', 'a/b', 'a:b', 'x\n'])('refuse %j', (clientOrderId) => {
-    const rejection = refused(withLong().placeCollateralStopLimit('a', stop({ clientOrderId })));
+    const rejection = refused(withLong().placeCollateralOrder('a', stop({ clientOrderId })));
     expect(rejection).toMatchObject({ code: 36 });
     expect(Object.keys(rejection.errors)).toEqual(['client_order_id']);
   });
@@ -373,7 +370,7 @@ describe('refusals', () => {
   ] as const)('%j is %i on %s, or 30 where codes are generic', (changes, code, field) => {
     for (const orderErrorCodes of ['specific', 'generic'] as const) {
       const model = withLong({ readings: { orderErrorCodes } });
-      const rejection = refused(model.placeCollateralStopLimit('a', stop(changes)));
+      const rejection = refused(model.placeCollateralOrder('a', stop(changes)));
       expect(rejection.code).toBe(orderErrorCodes === 'generic' && code > 30 ? 30 : code);
       expect(Object.keys(rejection.errors)).toEqual([field]);
       expect(kinds(model, 'order_rejected')).toHaveLength(1);
@@ -388,7 +385,7 @@ describe('refusals', () => {
     const model = withLong({ markets: limited });
     const buy = (amount: string): number =>
       refused(
-        model.placeCollateralLimit('a', {
+        model.placeCollateralOrder('a', {
           market: 'BTC_PERP',
           side: 'buy',
           amount: d(amount),
@@ -403,10 +400,10 @@ describe('refusals', () => {
     const model = world();
     model.createAccount(account({ collateral: { USDT: d('1000') } }));
     const order = { market: 'BTC_PERP', side: 'buy', amount: d('0.1'), price: d('55000') } as const;
-    accepted(model.placeCollateralLimit('a', order));
-    expect(refused(model.placeCollateralLimit('a', order)).code).toBe(10);
+    accepted(model.placeCollateralOrder('a', order));
+    expect(refused(model.placeCollateralOrder('a', order)).code).toBe(10);
     accepted(model.cancelAll('a', {}));
-    accepted(model.placeCollateralLimit('a', order));
+    accepted(model.placeCollateralOrder('a', order));
   });
 });
 
@@ -414,14 +411,14 @@ describe('hedge mode', () => {
   it('demands LONG or SHORT (114) and holds both sides at once', () => {
     const model = world();
     model.createAccount(account({ hedgeMode: true, positions: [longOf('1'), shortOf('0.4')] }));
-    expect(refused(model.placeCollateralStopLimit('a', stop())).code).toBe(114);
-    expect(refused(model.placeCollateralStopLimit('a', stop({ positionSide: 'BOTH' }))).code).toBe(114);
+    expect(refused(model.placeCollateralOrder('a', stop())).code).toBe(114);
+    expect(refused(model.placeCollateralOrder('a', stop({ positionSide: 'BOTH' }))).code).toBe(114);
     expect(model.openPositions('a').map((p) => [p.positionSide, text(p.amount)])).toEqual([
       ['LONG', '1'],
       ['SHORT', '0.4'],
     ]);
     accepted(
-      model.placeCollateralLimit('a', {
+      model.placeCollateralOrder('a', {
         market: 'BTC_PERP',
         side: 'sell',
         amount: d('0.3'),
@@ -430,7 +427,7 @@ describe('hedge mode', () => {
     );
     expect(model.openPositions('a').map((p) => text(p.amount))).toEqual(['0.7', '0.4']);
     const closing = accepted(
-      model.placeCollateralLimit('a', {
+      model.placeCollateralOrder('a', {
         market: 'BTC_PERP',
         side: 'sell',
         amount: d('0.7'),
@@ -441,7 +438,7 @@ describe('hedge mode', () => {
     // Not asked for, so not claimed; yet it can only close.
     expect(closing.reduceOnly).toBe(false);
     accepted(
-      model.placeCollateralLimit('a', {
+      model.placeCollateralOrder('a', {
         market: 'BTC_PERP',
         side: 'sell',
         amount: d('0.5'),
@@ -452,7 +449,7 @@ describe('hedge mode', () => {
     expect(model.openPositions('a').map((p) => [p.positionSide, text(p.amount)])).toEqual([['SHORT', '0.4']]);
     expect(text(model.order('a', closing.orderId)?.dealStock)).toBe('0.2');
     const beyond = { market: 'BTC_PERP', side: 'sell', amount: d('0.8'), positionSide: 'LONG' } as const;
-    expect(refused(model.placeCollateralLimit('a', beyond)).code).toBe(115);
+    expect(refused(model.placeCollateralOrder('a', beyond)).code).toBe(115);
   });
 
   it('changes only without positions and collateral orders (113)', () => {
@@ -460,10 +457,10 @@ describe('hedge mode', () => {
     expect(refused(model.setHedgeMode('a', true)).code).toBe(113);
     expect(accepted(model.setHedgeMode('a', false)).hedgeMode).toBe(false);
     accepted(
-      model.placeCollateralLimit('a', { market: 'BTC_PERP', side: 'sell', amount: d('1'), reduceOnly: true }),
+      model.placeCollateralOrder('a', { market: 'BTC_PERP', side: 'sell', amount: d('1'), reduceOnly: true }),
     );
     const resting = { market: 'BTC_PERP', side: 'buy', amount: d('0.1'), price: d('50000') } as const;
-    accepted(model.placeCollateralLimit('a', resting));
+    accepted(model.placeCollateralOrder('a', resting));
     expect(refused(model.setHedgeMode('a', true)).code).toBe(113);
     accepted(model.cancelAll('a', {}));
     expect(accepted(model.setHedgeMode('a', true)).hedgeMode).toBe(true);
@@ -472,7 +469,7 @@ describe('hedge mode', () => {
   it('is absent in one-way mode: an order beyond the position turns it, and positionSide is ignored', () => {
     const model = withLong();
     const request = { market: 'BTC_PERP', side: 'sell', amount: d('1.5'), positionSide: 'LONG' } as const;
-    accepted(model.placeCollateralLimit('a', request));
+    accepted(model.placeCollateralOrder('a', request));
     expect(onlyPosition(model)).toMatchObject({ direction: 'short', positionSide: 'BOTH', positionId: 2 });
     expect(text(onlyPosition(model).amount)).toBe('0.5');
   });
