@@ -43,13 +43,9 @@ export async function openReplay(options: ReplayOptions): Promise<OpenReplay> {
   const { prices, config: file, env } = options;
   const book = await readBook(file, options.holdings, env);
   const texts = await Promise.all(prices.map(async ({ file: name }) => await textOf(name)));
-  const asked = {
-    ...(options.fromMs === undefined ? {} : { fromMs: options.fromMs }),
-    ...(options.toMs === undefined ? {} : { toMs: options.toMs }),
-  };
   const read = readPriceFiles(
     prices.map(({ market, file: name }, index) => ({ market, file: name, text: texts[index] ?? '' })),
-    asked,
+    options,
   );
   if (read.kind === 'refused') throw new ReplayInputError(read.problems);
   refuseUnpriced(book.accounts, new Set(prices.map(({ market }) => market)));

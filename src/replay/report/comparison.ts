@@ -1,4 +1,4 @@
-import type { AccountRecord, ReplayRecord } from '../record.ts';
+import { type AccountRecord, accountIds, type ReplayRecord } from '../record.ts';
 import { variantWords } from '../summary.ts';
 import { clock, money, percent, signedPercent, span } from '../words.ts';
 import { type Html, markup } from './html.ts';
@@ -7,8 +7,7 @@ import { type Html, markup } from './html.ts';
 export function comparison(record: ReplayRecord): Html {
   const [first] = record.runs;
   const runs = record.runs.filter(({ path }) => path === first?.path);
-  const ids = [...new Set(runs.flatMap(({ accounts }) => accounts.map(({ id }) => id)))];
-  const bodies = ids.map((id) => {
+  const bodies = accountIds(runs).map((id) => {
     const rows = runs.flatMap(({ variant, accounts }) => {
       const account = accounts.find((one) => one.id === id);
       return account === undefined ? [] : [row(variant, account)];
@@ -41,8 +40,7 @@ export function pathRanges({ runs }: ReplayRecord): Html {
   const paths = [...new Set(runs.map(({ path }) => path))];
   if (paths.length < 2) return markup``;
   const variants = [...new Set(runs.map(({ variant }) => variant))];
-  const ids = [...new Set(runs.flatMap(({ accounts }) => accounts.map(({ id }) => id)))];
-  const rows = ids.flatMap((id) =>
+  const rows = accountIds(runs).flatMap((id) =>
     variants.map((variant) => {
       const cells = paths.map((path) => {
         const run = runs.find((one) => one.path === path && one.variant === variant);

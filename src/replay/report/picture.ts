@@ -7,8 +7,8 @@ import {
   type RunRecord,
   type Track,
   UNPROTECTED,
+  valueAt,
 } from '../record.ts';
-import { valueAt } from '../track.ts';
 import { clock, money, price, wholePercent } from '../words.ts';
 import { type Html, markup } from './html.ts';
 import { mark, otherMark } from './marks.ts';

@@ -90,16 +90,12 @@ function distanceOf(position: PositionSheet | undefined): number | null {
 }
 
 /** Prices at which these positions come nearer to liquidation than a distance. */
-export function barriersOf(
-  accountId: string,
-  positions: readonly PositionSheet[],
-  distance: number,
-): readonly Barrier[] {
+export function barriersOf(positions: readonly PositionSheet[], distance: number): readonly Barrier[] {
   return positions.flatMap((position) => {
     const liquidation = liquidationOf(position);
     if (liquidation === null || position.amount.lte(decimal('0'))) return [];
     const { market, direction: side } = position;
     const price = side === 'long' ? liquidation / (1 - distance) : liquidation / (1 + distance);
-    return [{ accountId, market, side, price }];
+    return [{ market, side, price }];
   });
 }

@@ -3,7 +3,7 @@ import type { DaemonEvent, Telemetry } from '../../core/ports/telemetry.ts';
 import type { Transition } from '../../core/rules/decision.ts';
 import type { Evaluation } from '../../core/rules/evaluate.ts';
 import type { SubjectKey } from '../../core/rules/subject.ts';
-import type { EventKind, ReplayEvent, RuleBand, RuleState } from '../record.ts';
+import type { ReplayEvent, RuleBand, RuleState } from '../record.ts';
 
 interface OpenBand {
   readonly ruleId: string;
@@ -26,22 +26,7 @@ interface Watched {
   holdsSinceMs: number | undefined;
 }
 
-/** Which audit records a reader wants to hear of, and as what. */
-const TOLD: Readonly<Partial<Record<AuditKind, EventKind>>> = {
-  targetSet: 'decision',
-  intentEnded: 'decision',
-  intentRenewed: 'decision',
-  refused: 'decision',
-  blocked: 'decision',
-  overshoot: 'decision',
-  cancelling: 'decision',
-  wouldPlace: 'decision',
-  wouldCancel: 'decision',
-  coverTriggered: 'decision',
-  rejected: 'refusal',
-  unknown: 'refusal',
-};
-
+/** Titles of the audit records that a reader wants to see. */
 const TITLES: Readonly<Partial<Record<AuditKind, string>>> = {
   targetSet: 'Target',
   intentEnded: 'Reduction ended',
@@ -135,14 +120,8 @@ export class DaemonWatch implements Telemetry {
     }
     const name = this.#nameOf(accountId, subject);
     const observed = mode === 'observe' ? ' (observed only)' : '';
-    const what =
-      to === 'firing'
-        ? from === 'firing'
-          ? 'goes to its next stage'
-          : 'fires'
-        : to === 'pending'
-          ? 'is pending'
-          : 'ends';
+    const fires = from === 'firing' ? 'goes to its next stage' : 'fires';
+    const what = { firing: fires, pending: 'is pending', inactive: 'ends' }[to];
     watched.events.push({
       atMs,
       kind: 'rule',
@@ -161,10 +140,10 @@ export class DaemonWatch implements Telemetry {
       const rule = ruleId === undefined ? 'Standing stop' : `Rule ${ruleId}`;
       watched.reasons.set(order.clientOrderId, because === undefined ? `${rule}.` : `${rule}: ${because}.`);
     }
-    const as = TOLD[kind];
-    if (as === undefined) return;
+    const title = TITLES[kind];
+    if (title === undefined) return;
     const where = market === undefined ? {} : { market };
-    const title = TITLES[kind] ?? kind;
+    const as = kind === 'rejected' || kind === 'unknown' ? 'refusal' : 'decision';
     watched.events.push({ atMs, kind: as, ...where, words: `${title}: ${words}.` });
   }
 

@@ -3,7 +3,6 @@ import type { PriceSource } from '../../simulator/prices/price-source.ts';
 
 /** A price beyond which an account counts as in breach of one of its rules. */
 export interface Barrier {
-  readonly accountId: string;
   readonly market: string;
   /** A long is in breach below it, a short above. */
   readonly side: 'long' | 'short';

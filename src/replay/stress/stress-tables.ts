@@ -1,4 +1,4 @@
-import type { OutcomeTable } from '../outcome-table.ts';
+import { figures, type OutcomeTable, texts } from '../outcome-table.ts';
 import { money, percent } from '../words.ts';
 import type { StressCase, StressedAccount, StressRecord } from './stress.ts';
 
@@ -25,19 +25,13 @@ export function totalsOf({ accounts }: StressCase): CaseTotals {
   };
 }
 
-const RIGHT = 'right';
-
 /** One row for each scenario and its conditions. */
 export function scenarioTable({ cases }: StressRecord): OutcomeTable {
   const played = cases.filter(({ scenario }) => scenario.kind !== 'grid');
   return {
     columns: [
-      { title: 'SCENARIO' },
-      { title: 'EXCHANGE' },
-      { title: 'LIQUIDATED WITHOUT', align: RIGHT },
-      { title: 'WITH RULES', align: RIGHT },
-      { title: 'EQUITY KEPT WITHOUT', align: RIGHT },
-      { title: 'WITH RULES', align: RIGHT },
+      ...texts('SCENARIO', 'EXCHANGE'),
+      ...figures('LIQUIDATED WITHOUT', 'WITH RULES', 'EQUITY KEPT WITHOUT', 'WITH RULES'),
     ],
     rows: played.map((one) => {
       const { accounts, liquidatedWithout, liquidatedWith, keptWithout, keptWith } = totalsOf(one);
@@ -61,15 +55,10 @@ export function accountTable({ cases }: StressRecord): OutcomeTable {
     .flatMap(({ scenario, conditions, accounts }) =>
       accounts.filter(isTouched).map((account) => accountRow(scenario.title, conditions, account)),
     );
-  const titles = ['ACCOUNT', 'SCENARIO', 'EXCHANGE', 'WITHOUT', 'WITH RULES'];
   return {
     columns: [
-      ...titles.map((title) => ({ title })),
-      { title: 'EQUITY', align: RIGHT },
-      { title: 'KEPT WITHOUT', align: RIGHT },
-      { title: 'WITH RULES', align: RIGHT },
-      { title: 'CLOSED', align: RIGHT },
-      { title: 'ORDERS', align: RIGHT },
+      ...texts('ACCOUNT', 'SCENARIO', 'EXCHANGE', 'WITHOUT', 'WITH RULES'),
+      ...figures('EQUITY', 'KEPT WITHOUT', 'WITH RULES', 'CLOSED', 'ORDERS'),
     ],
     rows: rows.toSorted(([a = ''], [b = '']) => (a < b ? -1 : Number(a > b))),
   };
@@ -108,7 +97,7 @@ export function gridTable({ cases }: StressRecord): OutcomeTable {
   const grid = cases.filter(({ scenario }) => scenario.kind === 'grid');
   const ids = grid[0]?.accounts.map(({ id }) => id) ?? [];
   return {
-    columns: [{ title: 'MOVE', align: RIGHT }, ...ids.map((id) => ({ title: id, align: RIGHT }) as const)],
+    columns: figures('MOVE', ...ids),
     rows: grid.map(({ scenario, accounts }) => [scenario.title].concat(accounts.map(gridCell))),
   };
 }
