@@ -66,7 +66,7 @@ function worstOf(accounts: readonly AccountRecord[]): AccountSummary {
 }
 
 /** Of sorted values: one that is among them. */
-function median(sorted: readonly number[]): number | null {
+export function median(sorted: readonly number[]): number | null {
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? null;
 }
 

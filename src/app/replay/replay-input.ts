@@ -90,7 +90,13 @@ async function accountsOf(config: CompiledConfig, { files, live }: Holdings): Pr
   const loansOf = (id: string): StartingBook['loans'] =>
     written.accounts.find((account) => account.id === id)?.loans ?? [];
   const asked = config.accounts.filter(({ id }) => !isReplaced(id));
-  const read = await readLivePositions({ ...config, accounts: asked }, live.signal, loansOf);
+  const read = await readLivePositions(
+    { ...config, accounts: asked },
+    {
+      signal: live.signal,
+      knownLoans: loansOf,
+    },
+  );
   if (read.problems.length > 0) throw new ReplayInputError(read.problems);
   const found = read.accounts.map((account) => ({ ...account, loans: loansOf(account.id) }));
   const others = written.accounts.filter(({ id }) => !found.some((account) => account.id === id));

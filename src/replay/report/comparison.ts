@@ -1,5 +1,5 @@
 import { type AccountRecord, accountIds, type ReplayRecord } from '../record.ts';
-import { variantWords } from '../summary.ts';
+import { median, variantWords } from '../summary.ts';
 import { clock, money, percent, signedPercent, span } from '../words.ts';
 import { type Html, markup } from './html.ts';
 
@@ -30,9 +30,9 @@ function row(variant: string, account: AccountRecord): Html {
 
 function reaction({ breachToFillMs }: AccountRecord): string {
   const sorted = breachToFillMs.toSorted((a, b) => a - b);
-  const [median, longest] = [sorted[Math.floor((sorted.length - 1) / 2)], sorted.at(-1)];
-  if (median === undefined || longest === undefined) return '';
-  return sorted.length === 1 ? span(median) : `${span(median)} (max ${span(longest)})`;
+  const [usual, longest] = [median(sorted), sorted.at(-1)];
+  if (usual === null || longest === undefined) return '';
+  return sorted.length === 1 ? span(usual) : `${span(usual)} (max ${span(longest)})`;
 }
 
 /** How much depends on what nobody knows: the way of the price within its candles. */

@@ -19,10 +19,11 @@ interface Watched {
   readonly events: ReplayEvent[];
   /** Why an intent was opened, by its key. */
   readonly because: Map<string, string>;
+  /** Why an order was sent, by its client order id. */
   readonly reasons: Map<string, string>;
   /** Client order ids of orders that reduce, other than standing stops. */
   readonly reductions: Set<string>;
-  /** Since when a condition of a rule that reduces has been seen to hold. */
+  /** Unix milliseconds since when the condition of a rule that reduces has been seen to hold. */
   holdsSinceMs: number | undefined;
 }
 
@@ -47,7 +48,6 @@ export class DaemonWatch implements Telemetry {
   readonly #accounts = new Map<string, Watched>();
   /** Names positions and loans as people do. */
   readonly #nameOf: (accountId: string, subject: SubjectKey) => string;
-
   /** Whether a rule of an account reduces. */
   readonly #reduces: (accountId: string, ruleId: string) => boolean;
 
@@ -64,26 +64,9 @@ export class DaemonWatch implements Telemetry {
     else if (event.kind === 'audited') this.#record(event.event);
   }
 
-  events(accountId: string): readonly ReplayEvent[] {
-    return this.#of(accountId).events;
-  }
-
-  reasonOf(accountId: string, clientOrderId: string): string | undefined {
-    return this.#of(accountId).reasons.get(clientOrderId);
-  }
-
-  isReduction(accountId: string, clientOrderId: string): boolean {
-    return this.#of(accountId).reductions.has(clientOrderId);
-  }
-
-  /** Unix milliseconds since when the condition of a rule that reduces has been seen to hold. */
-  holdsSince(accountId: string): number | undefined {
-    return this.#of(accountId).holdsSinceMs;
-  }
-
   /** Those in which anything happened. */
   bands(accountId: string, endMs: number): readonly RuleBand[] {
-    const bands = [...this.#of(accountId).bands.values()];
+    const bands = [...this.of(accountId).bands.values()];
     for (const band of bands) close(band, endMs);
     return bands
       .filter(({ spans }) => spans.length > 0)
@@ -96,7 +79,7 @@ export class DaemonWatch implements Telemetry {
   }
 
   #judge(accountId: string, { transitions, decisions }: Evaluation, atMs: number): void {
-    const watched = this.#of(accountId);
+    const watched = this.of(accountId);
     for (const transition of transitions) this.#step(accountId, watched, transition);
     for (const { ruleId, subject, reason } of decisions) {
       const isFrozen = reason === 'frozenByUnknown';
@@ -132,7 +115,7 @@ export class DaemonWatch implements Telemetry {
 
   #record(event: AuditEvent): void {
     const { accountId, kind, atMs, market, key, ruleId, words, order } = event;
-    const watched = this.#of(accountId);
+    const watched = this.of(accountId);
     if (kind === 'intentOpened' && key !== undefined) watched.because.set(key, words);
     if (kind === 'placing' && order !== undefined) {
       if (event.reason === 'reduce') watched.reductions.add(order.clientOrderId);
@@ -147,7 +130,7 @@ export class DaemonWatch implements Telemetry {
     watched.events.push({ atMs, kind: as, ...where, words: `${title}: ${words}.` });
   }
 
-  #of(accountId: string): Watched {
+  of(accountId: string): Watched {
     let watched = this.#accounts.get(accountId);
     if (watched === undefined) {
       watched = {

@@ -161,11 +161,11 @@ class RunWatcher {
     const entries = this.world.exchange.model.ledger({ afterSeq: this.#seenSeq });
     this.#seenSeq = entries.at(-1)?.seq ?? this.#seenSeq;
     for (const { kind, accountId, atMs, clientOrderId = '' } of entries) {
-      if (kind !== 'fill' || accountId === null || !this.#watch.isReduction(accountId, clientOrderId))
-        continue;
+      if (kind !== 'fill' || accountId === null) continue;
+      const { reductions, holdsSinceMs } = this.#watch.of(accountId);
+      if (!reductions.has(clientOrderId)) continue;
       const watched = this.#accounts.get(accountId);
-      const breachedMs =
-        this.#tape.breachBefore(accountId, atMs)?.fromMs ?? this.#watch.holdsSince(accountId);
+      const breachedMs = this.#tape.breachBefore(accountId, atMs)?.fromMs ?? holdsSinceMs;
       if (watched === undefined || breachedMs === undefined || watched.answeredMs === breachedMs) continue;
       watched.answeredMs = breachedMs;
       watched.breachToFillMs.push(atMs - breachedMs);
@@ -183,12 +183,13 @@ class RunWatcher {
   #account({ account, tracks, thresholds, breachToFillMs }: WatchedAccount): AccountRecord {
     const { id, positions } = account;
     const entries = this.world.exchange.model.ledger({ accountId: id });
+    const watch = this.#watch.of(id);
     const context: LedgerContext = {
       prices: this.#tape.prices,
-      reasonOf: (clientOrderId) => this.#watch.reasonOf(id, clientOrderId),
+      reasonOf: (clientOrderId) => watch.reasons.get(clientOrderId),
       mainMarket: positions[0]?.market ?? [...this.#plan.sources.keys()][0],
     };
-    const events = [...ledgerEvents(entries, context), ...this.#watch.events(id)];
+    const events = [...ledgerEvents(entries, context), ...watch.events];
     const fills = entries.filter(({ kind, details }) => kind === 'fill' && details?.['reduced'] === true);
     const { equity } = tracks;
     return {

@@ -14,14 +14,14 @@ export interface CaseTotals {
 
 export function totalsOf({ accounts }: StressCase): CaseTotals {
   const start = accounts.reduce((sum, { equityStart }) => sum + equityStart, 0);
-  const kept = (of: 'without' | 'withRules'): number =>
+  const share = (of: 'without' | 'withRules'): number =>
     start === 0 ? 0 : accounts.reduce((sum, account) => sum + account[of].equityEnd, 0) / start;
   return {
     accounts: accounts.length,
     liquidatedWithout: accounts.filter(({ without }) => without.liquidated).length,
     liquidatedWith: accounts.filter(({ withRules }) => withRules.liquidated).length,
-    keptWithout: kept('without'),
-    keptWith: kept('withRules'),
+    keptWithout: share('without'),
+    keptWith: share('withRules'),
   };
 }
 
@@ -73,7 +73,6 @@ function accountRow(
   conditions: string,
   { id, equityStart, without, withRules }: StressedAccount,
 ): string[] {
-  const kept = (equityEnd: number): string => (equityStart === 0 ? '' : percent(equityEnd / equityStart));
   return [
     id,
     title,
@@ -81,8 +80,8 @@ function accountRow(
     fate(without.liquidated),
     fate(withRules.liquidated),
     money(equityStart),
-    kept(without.equityEnd),
-    kept(withRules.equityEnd),
+    kept(equityStart, without.equityEnd),
+    kept(equityStart, withRules.equityEnd),
     percent(withRules.closedFraction),
     String(withRules.orders),
   ];
@@ -103,8 +102,13 @@ export function gridTable({ cases }: StressRecord): OutcomeTable {
 }
 
 export function gridCell({ equityStart, without, withRules }: StressedAccount): string {
-  const kept = equityStart === 0 ? '' : percent(withRules.equityEnd / equityStart);
-  return without.liquidated || withRules.liquidated ? `${kept} liquidated` : kept;
+  const share = kept(equityStart, withRules.equityEnd);
+  return without.liquidated || withRules.liquidated ? `${share} liquidated` : share;
+}
+
+/** What is left of equity, in percent; empty where there was none. */
+export function kept(equityStart: number, equityEnd: number): string {
+  return equityStart === 0 ? '' : percent(equityEnd / equityStart);
 }
 
 /** The scenario that costs most, in a sentence; absent where nothing was played. */

@@ -4,6 +4,7 @@ import type { MarketTerms, TimedEvent } from '../../world/spec.ts';
 import { netCoins } from '../exposure.ts';
 import type { StartingAccount } from '../positions/starting-account.ts';
 import { type AccountRecord, OWN_CONFIG, UNPROTECTED } from '../record.ts';
+import type { ReplayHooks } from '../replay.ts';
 import type { RunPlan } from '../run/plan.ts';
 import { runWorld } from '../run/run-world.ts';
 import { CALM, type FieldConditions, type Outage } from '../scenarios/conditions.ts';
@@ -55,13 +56,9 @@ export type StressFate = Pick<AccountRecord, 'equityEnd' | 'closedFraction' | 'o
   readonly liquidated: boolean;
 };
 
-export interface StressHooks {
-  readonly signal?: AbortSignal;
-  readonly onProgress?: (share: number, what: string) => void;
+export interface StressHooks extends ReplayHooks {
   /** Called with each case as soon as it was played. */
   readonly onCase?: (played: StressCase) => void;
-  /** Milliseconds of real time, from any origin. */
-  readonly nowMs: () => number;
 }
 
 /** Plays every scenario without and with the rules; stopped early, it has those that were finished. */
