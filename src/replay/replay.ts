@@ -56,16 +56,9 @@ export async function runReplay(plan: ReplayPlan, hooks: ReplayHooks): Promise<R
     if (elapsedMs < durationMs) stoppedAtMs = plan.fromMs + elapsedMs;
   }
   const { title, seed, fromMs, toMs } = plan;
-  return {
-    title,
-    seed,
-    wallMs: Math.round(hooks.nowMs() - startedMs),
-    fromMs,
-    toMs,
-    ...(stoppedAtMs === undefined ? {} : { stoppedAtMs }),
-    notes,
-    runs,
-  };
+  const wallMs = Math.round(hooks.nowMs() - startedMs);
+  const stopped = stoppedAtMs === undefined ? {} : { stoppedAtMs };
+  return { title, seed, wallMs, fromMs, toMs, ...stopped, notes, runs };
 }
 
 function plansOf(plan: ReplayPlan): readonly RunPlan[] {

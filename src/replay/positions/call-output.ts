@@ -120,13 +120,8 @@ function accountFromRecords(
   const hedgeMode = records.some(
     ({ positionSide }) => positionSide?.known === true && positionSide.value !== 'BOTH',
   );
-  return accountFrom(reading, {
-    id: account.id,
-    path,
-    positions,
-    hedgeMode,
-    otherEquity: marginsOf(records),
-  });
+  const otherEquity = marginsOf(records);
+  return accountFrom(reading, { id: account.id, path, positions, hedgeMode, otherEquity });
 }
 
 /** Used and free margin together, where every record says them. */

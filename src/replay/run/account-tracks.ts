@@ -25,13 +25,8 @@ export class AccountTracks {
     this.#exchange = exchange;
     this.#id = id;
     this.#loanAssets = loans.length > 0;
-    this.positions = positions.map(({ market, side }) => ({
-      market,
-      side,
-      distance: [],
-      liquidationPrice: [],
-      size: [],
-    }));
+    const empty = () => ({ distance: [], liquidationPrice: [], size: [] });
+    this.positions = positions.map(({ market, side }) => ({ market, side, ...empty() }));
   }
 
   /** @returns the positions as they are */

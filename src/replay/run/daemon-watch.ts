@@ -66,16 +66,12 @@ export class DaemonWatch implements Telemetry {
 
   /** Those in which anything happened. */
   bands(accountId: string, endMs: number): readonly RuleBand[] {
-    const bands = [...this.of(accountId).bands.values()];
-    for (const band of bands) close(band, endMs);
-    return bands
-      .filter(({ spans }) => spans.length > 0)
-      .map(({ ruleId, subject, words, spans }) => ({
-        ruleId,
-        subject: this.#nameOf(accountId, subject),
-        words,
-        spans,
-      }));
+    return [...this.of(accountId).bands.values()].flatMap((band) => {
+      close(band, endMs);
+      const { ruleId, words, spans } = band;
+      const subject = this.#nameOf(accountId, band.subject);
+      return spans.length === 0 ? [] : [{ ruleId, subject, words, spans }];
+    });
   }
 
   #judge(accountId: string, { transitions, decisions }: Evaluation, atMs: number): void {

@@ -2,17 +2,8 @@ import { figures, type OutcomeTable, texts } from '../outcome-table.ts';
 import { money, percent } from '../words.ts';
 import type { StressCase, StressedAccount, StressRecord } from './stress.ts';
 
-/** What a case comes to over all accounts. */
-export interface CaseTotals {
-  readonly accounts: number;
-  readonly liquidatedWithout: number;
-  readonly liquidatedWith: number;
-  /** Shares of all equity at the start. */
-  readonly keptWithout: number;
-  readonly keptWith: number;
-}
-
-export function totalsOf({ accounts }: StressCase): CaseTotals {
+/** What a case comes to over all accounts; what is kept, as shares of all equity at the start. */
+export function totalsOf({ accounts }: StressCase) {
   const start = accounts.reduce((sum, { equityStart }) => sum + equityStart, 0);
   const share = (of: 'without' | 'withRules'): number =>
     start === 0 ? 0 : accounts.reduce((sum, account) => sum + account[of].equityEnd, 0) / start;

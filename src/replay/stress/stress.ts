@@ -95,21 +95,13 @@ async function playCase(
   const without = await runWorld(planOf(plan, scenario, conditions, UNPROTECTED), hooks);
   const withRules = await runWorld(planOf(plan, scenario, conditions, OWN_CONFIG), hooks);
   if (signal?.aborted === true) return undefined;
-  const { id, title, about, kind } = scenario;
-  const accounts = plan.accounts.flatMap((account): readonly StressedAccount[] => {
-    const [before, after] = [without, withRules].map(({ record }) =>
-      record.accounts.find((one) => one.id === account.id),
-    );
-    if (before === undefined || after === undefined) return [];
-    return [
-      {
-        id: account.id,
-        equityStart: before.equityStart,
-        without: outcomeOf(before),
-        withRules: outcomeOf(after),
-      },
-    ];
+  const accounts = without.record.accounts.flatMap((before): readonly StressedAccount[] => {
+    const after = withRules.record.accounts.find((one) => one.id === before.id);
+    if (after === undefined) return [];
+    const { id, equityStart } = before;
+    return [{ id, equityStart, without: outcomeOf(before), withRules: outcomeOf(after) }];
   });
+  const { id, title, about, kind } = scenario;
   return { scenario: { id, title, about, kind }, conditions: conditions.id, accounts };
 }
 
