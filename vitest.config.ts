@@ -44,8 +44,8 @@ interface Group {
 
 /** Chosen for two cores. */
 const GROUPS: readonly Group[] = [
-  { name: 'longest', include: LONGEST, maxWorkers: 4, order: 0 },
-  { name: 'waiting', include: WAITING, exclude: [LONGEST, LIVE], maxWorkers: 4, order: 0 },
+  { name: 'longest', include: LONGEST, maxWorkers: 5, order: 0 },
+  { name: 'waiting', include: WAITING, exclude: [LONGEST, LIVE], maxWorkers: 5, order: 0 },
   {
     name: 'working',
     include: ['test/**/*.test.ts'],
