@@ -7,8 +7,8 @@ import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import { bucketOf, type StateStore } from '../core/ports/state-store.ts';
 import type { Backend, RawSample } from './account/account-backend.ts';
 import { AccountStore } from './account/account-store.ts';
-import { createMemoryBackend } from './account/backend-memory.ts';
-import { createRedisBackend } from './account/backend-redis.ts';
+import { MemoryBackend } from './account/backend-memory.ts';
+import { RedisBackend } from './account/backend-redis.ts';
 import { createAuditLog } from './audit/audit-log.ts';
 import { pruneChain } from './audit/audit-prune.ts';
 import { redactor } from './canonical.ts';
@@ -62,7 +62,7 @@ const DEFAULTS = {
 export function createRedisState(options: RedisStateOptions): State {
   const { redis, prefix = 'breakwater' } = options;
   const { timeoutMs = DEFAULTS.timeoutMs, historySamples = DEFAULTS.historySamples } = options;
-  const backend = createRedisBackend({ redis, prefix, timeoutMs, historySamples });
+  const backend = new RedisBackend({ redis, prefix, timeoutMs, historySamples });
   return assemble(backend, options, () => backend.close());
 }
 
@@ -73,7 +73,7 @@ export interface MemoryPlace {
 
 export function createMemoryPlace(options: Pick<StateOptions, 'clock' | 'historySamples'>): MemoryPlace {
   const { clock, historySamples = DEFAULTS.historySamples } = options;
-  return { backend: createMemoryBackend(clock, { historySamples }) };
+  return { backend: new MemoryBackend(clock, historySamples) };
 }
 
 /** State in the memory of this process: for tests, and for a process that has lost Redis. */

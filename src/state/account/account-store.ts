@@ -11,6 +11,7 @@ import {
   type EpochStart,
   type LaneLeases,
   type ReadOptions,
+  type RefusedAccount,
   type StateStore,
   type StoredAccount,
   type StoreEpoch,
@@ -34,28 +35,10 @@ import {
   prepareChange,
 } from './change.ts';
 import { DocumentError, fieldsOf, HEADER_FIELD, marketOf, readDocuments, textsOf } from './documents.ts';
-import {
-  type Entry,
-  emptyEntry,
-  isAllOf,
-  isCoveredBy,
-  NO_FILES,
-  newestSeen,
-  type Seen,
-  tallyCount,
-} from './entry.ts';
-import { readHeader, readTally, WRITER_LENGTH } from './header.ts';
-import {
-  contradiction,
-  dangerOf,
-  type RefusedLoad,
-  rawEntry,
-  refusedHeader,
-  type Trail,
-  trailOf,
-} from './raw-entry.ts';
+import { type Entry, emptyEntry, isAllOf, isCoveredBy, NO_FILES, newestSeen, type Seen } from './entry.ts';
+import { readEpoch, readHeader, readTally, type StoredEpoch, WRITER_LENGTH, writeEpoch } from './header.ts';
+import { contradiction, knownHeader, rawEntry, type Trail, trailOf } from './raw-entry.ts';
 import { settleChange } from './settle-change.ts';
-import { newEpoch, readEpoch, type StoredEpoch, writeEpoch } from './store-epoch-text.ts';
 
 export interface AccountStoreOptions {
   readonly backend: Backend;
@@ -79,6 +62,7 @@ interface Found {
 }
 
 const EPOCH_ATTEMPTS = 5;
+const EPOCH_ID_LENGTH = 10;
 
 /** State of accounts over any backend: documents, store epochs, versions, and the memory of this process. */
 export class AccountStore implements StateStore {
@@ -235,8 +219,7 @@ export class AccountStore implements StateStore {
     const isRolledBack = raw.accounts.some(({ accountId, header, tally }) => {
       const seen = before.get(accountId);
       if (seen === undefined || seen.epoch !== stored.epoch.id) return false;
-      if (seen.tally !== tally && tallyCount({ text: tally }) <= tallyCount({ text: seen.tally }))
-        return true;
+      if (seen.tally !== tally && readTally(tally).count <= readTally(seen.tally).count) return true;
       if (seen.headerText === header) return false;
       const parsed = readHeader(header);
       return !('writer' in parsed) ? header === '' : parsed.version <= seen.version;
@@ -246,7 +229,7 @@ export class AccountStore implements StateStore {
 
   async #startEpoch(bucket: number, raw: RawView, why: EpochStart): Promise<void> {
     const { clock, randomText } = this.#options;
-    const epoch = newEpoch(why, clock.nowMs(), randomText);
+    const epoch = { id: randomText(EPOCH_ID_LENGTH), why, sinceMs: clock.nowMs() };
     const text = await this.#backend.startEpoch(bucket, raw.epoch, writeEpoch(epoch, raw.run));
     this.#epochs[bucket] = readEpoch(text);
   }
@@ -257,10 +240,12 @@ export class AccountStore implements StateStore {
     const complete = await this.#complete(bucket, raw.accounts);
     const loads = complete.map(({ account, known }): AccountLoad => {
       const read = this.#read(bucket, account, known, epoch);
-      if ('kind' in read) return read;
+      if ('problem' in read) return { kind: 'refused', problem: read.problem };
       if (remember) this.#remember(read);
       return { kind: 'loaded', account: read.account };
     });
+    const dangerOf = (load: AccountLoad): number =>
+      load.kind === 'loaded' ? load.account.danger : Number.NEGATIVE_INFINITY;
     const accounts = loads.sort((a, b) => dangerOf(b) - dangerOf(a));
     return { bucket, epoch, controls: this.#controls[bucket]!, accounts };
   }
@@ -282,40 +267,39 @@ export class AccountStore implements StateStore {
     return found.map(({ account, known }) => ({ account: sent.get(account.accountId) ?? account, known }));
   }
 
-  #read(bucket: number, raw: RawAccount, known: Entry | undefined, epoch: StoreEpoch): Entry | RefusedLoad {
-    const { accountId, header: headerText, tally } = raw;
+  #read(
+    bucket: number,
+    raw: RawAccount,
+    known: Entry | undefined,
+    epoch: StoreEpoch,
+  ): Entry | { readonly problem: RefusedAccount } {
+    const { accountId, header: headerText, tally: text } = raw;
     if (headerText === '') {
-      if (bucketOf(accountId) !== bucket)
-        throw new RangeError(`account ${accountId} is not of bucket ${bucket}`);
-      return emptyEntry(accountId, epoch);
+      if (bucketOf(accountId) === bucket) return emptyEntry(accountId, epoch);
+      throw new RangeError(`account ${accountId} is not of bucket ${bucket}`);
     }
-    if (isAllOf(known, raw) && known.account.epoch === epoch) return known;
-    const header = readHeader(headerText);
-    if (!('writer' in header)) return refusedHeader(accountId, header.form);
-    const stored = isAllOf(known, raw) ? known : raw.fields && textsOf(raw.fields);
-    if (stored === null) throw new Error(`the fields of account ${accountId} were not sent`);
-    this.#note(accountId, { epoch: epoch.id, version: header.version, headerText, tally });
+    const isAll = isAllOf(known, raw);
+    if (isAll && known.account.epoch === epoch) return known;
+    let version = 0;
     try {
-      const { documents, lanes } = readDocuments(accountId, stored, known && { ...known.account, ...known });
-      const account: StoredAccount = {
-        accountId,
-        version: header.version,
-        epoch,
-        isNewEpoch: header.epoch !== epoch.id,
-        documents,
-        lanes,
-        danger: header.danger,
-        revision: `${headerText} ${tally}`,
-      };
+      const header = knownHeader(accountId, headerText);
+      version = header.version;
+      const stored = isAll ? known : raw.fields && textsOf(raw.fields);
+      if (stored === null) throw new Error(`the fields of account ${accountId} were not sent`);
+      this.#note(accountId, { epoch: epoch.id, version, headerText, tally: text });
+      const isNewEpoch = header.epoch !== epoch.id;
+      const read = readDocuments(accountId, stored, known && { ...known.account, ...known });
+      const revision = `${headerText} ${text}`;
+      const account = { accountId, version, epoch, isNewEpoch, ...read, danger: header.danger, revision };
       const isSameSweep = known?.header?.sweep === header.sweep && known.account.epoch === epoch;
       const { texts, moving, folded, laneHeaders } = stored;
       const files = isSameSweep ? known.files : NO_FILES;
-      const whole = { text: tally, isComplete: true };
-      return { account, headerText, header, tally: whole, texts, moving, folded, laneHeaders, files };
+      const tally = { text, isComplete: true };
+      return { account, headerText, header, tally, texts, moving, folded, laneHeaders, files };
     } catch (error) {
       if (!(error instanceof DocumentError)) throw error;
       const { code, document, message } = error;
-      return { kind: 'refused', problem: { accountId, version: header.version, document, code, message } };
+      return { problem: { accountId, version, document, code, message } };
     }
   }
 

@@ -8,7 +8,7 @@ import type { LaneState } from '../../core/lanes/lane-state.ts';
 import { type AccountCommit, bucketOf, type DocumentName } from '../../core/ports/state-store.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
 import type { AccountState } from '../../core/rules/account-state.ts';
-import { type Appended, appendRecords } from '../audit/audit-chain.ts';
+import { appendRecords } from '../audit/audit-chain.ts';
 import type { RawChange, RawLaneChange } from './account-backend.ts';
 import { documentField, FOLDED_FIELD, laneField, MOVING_FIELD } from './documents.ts';
 import { type Entry, NO_FILES } from './entry.ts';
@@ -76,20 +76,13 @@ const NOTHING_OF_REST = {
   history: [],
 };
 
-interface SortedDrafts {
-  readonly own: readonly Draft[];
-  readonly byLane: ReadonlyMap<string, readonly Draft[]>;
-}
-
-function sortDrafts({ audit = [], storeRecords = [], lanes }: InternalCommit): SortedDrafts {
-  const byLane = new Map<string, Draft[]>();
-  const own: Draft[] = [];
-  for (const draft of audit) {
+/** Records by lane; those of the account's own chain are under `undefined`. */
+function sortDrafts({ audit = [], storeRecords = [], lanes }: InternalCommit) {
+  const byLane = Map.groupBy<string | undefined, Draft>(audit, (draft) => {
     const market = draft.kind === 'action' ? draft.event.market : undefined;
-    if (market === undefined || lanes?.has(market) !== true) own.push(draft);
-    else byLane.set(market, [...(byLane.get(market) ?? []), draft]);
-  }
-  return { own: [...own, ...storeRecords], byLane };
+    return market !== undefined && lanes?.has(market) ? market : undefined;
+  });
+  return { own: [...(byLane.get(undefined) ?? []), ...storeRecords], byLane };
 }
 
 /** The first commit in a store epoch is also one of the account, whatever it changes; so is that of an old account. */
@@ -104,7 +97,7 @@ function isOfLanesAlone({ account, header }: Entry, commit: InternalCommit, own:
 function lanesOf(
   base: Entry,
   commit: InternalCommit,
-  drafts: SortedDrafts['byLane'],
+  drafts: ReadonlyMap<string | undefined, readonly Draft[]>,
   context: ChangeContext,
 ): readonly RawLaneChange[] {
   const { account, laneHeaders } = base;
@@ -176,26 +169,19 @@ function restOf(
     historyMs: history.length > 0 ? nowMs : (header?.historyMs ?? 0),
     isOld: false,
   };
-  const files = removesFiles ? NO_FILES : filesAfter(base, appended);
+  const hasFiles = appended.files.size > 0;
+  const kept = hasFiles ? new Set([...base.files, ...appended.files.keys()]) : base.files;
+  const files = removesFiles ? NO_FILES : kept;
   const folded = fold?.folded ?? base.folded;
   return {
     header: writeHeader(next),
     set: written.set,
     remove: written.remove,
     records: appended.records,
-    files: newFiles(base, appended),
+    files: [...appended.files].filter(([hash]) => !base.files.has(hash)).flat(),
     history,
     rest: { header: next, moving: written.moving, folded, files },
   };
-}
-
-function newFiles(entry: Entry, { files }: Appended): readonly string[] {
-  if (files.size === 0) return [];
-  return [...files].filter(([hash]) => !entry.files.has(hash)).flat();
-}
-
-function filesAfter(entry: Entry, { files }: Appended): Entry['files'] {
-  return files.size === 0 ? entry.files : new Set([...entry.files, ...files.keys()]);
 }
 
 interface WrittenDocuments {

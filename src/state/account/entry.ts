@@ -25,18 +25,9 @@ export const NO_FILES: ReadonlySet<string> = new Set();
 
 /** An account that was never committed. */
 export function emptyEntry(accountId: string, epoch: StoreEpoch): Entry {
-  const account: StoredAccount = {
-    accountId,
-    version: 0,
-    epoch,
-    isNewEpoch: false,
-    documents: {},
-    lanes: new Map(),
-    danger: 0,
-    revision: '',
-  };
+  const nothing = { version: 0, isNewEpoch: false, documents: {}, lanes: new Map(), danger: 0, revision: '' };
   return {
-    account,
+    account: { accountId, epoch, ...nothing },
     headerText: '',
     header: undefined,
     tally: { text: '', isComplete: true },
@@ -52,13 +43,9 @@ export function laneVersion(entry: Entry, market: string): number {
   return readLaneHeader(entry.laneHeaders.get(market) ?? '')?.version ?? 0;
 }
 
-export function tallyCount({ text }: Pick<KnownTally, 'text'>): number {
-  return text === '' ? 0 : readTally(text).count;
-}
-
 /** Whether one tally has counted more than the other. */
-function isLater(one: Pick<KnownTally, 'text'>, other: Pick<KnownTally, 'text'>): boolean {
-  return one.text !== other.text && tallyCount(one) > tallyCount(other);
+function isLater(one: string, other: string): boolean {
+  return one !== other && readTally(one).count > readTally(other).count;
 }
 
 /** Whether everything is known that a store holds with this header and this tally. */
@@ -70,12 +57,12 @@ export function isAllOf(
   return isSame && known.tally.isComplete;
 }
 
-/** Whether nothing is known with `entry` that `other` does not know as well. */
+/** Whether `other` knows everything that `entry` knows. */
 export function isCoveredBy(entry: Entry, other: Entry): boolean {
-  return entry.account.version <= other.account.version && !isLater(entry.tally, other.tally);
+  return entry.account.version <= other.account.version && !isLater(entry.tally.text, other.tally.text);
 }
 
-/** The newest of two states of one account in one store epoch, part by part: each part has a version of its own. */
+/** The newest of two states of one account in one store epoch, part by part: each part has its own version. */
 export function newestOf(a: Entry, b: Entry): Entry {
   if (a === b || (isCoveredBy(b, a) && a.tally.isComplete)) return a;
   if (isCoveredBy(a, b) && b.tally.isComplete) return b;
@@ -95,7 +82,7 @@ export function newestOf(a: Entry, b: Entry): Entry {
       texts.set(laneField(market), text);
     }
   }
-  const tally = isLater(b.tally, a.tally) ? b.tally : a.tally;
+  const tally = isLater(b.tally.text, a.tally.text) ? b.tally : a.tally;
   return { ...rest, account: { ...rest.account, lanes }, texts, laneHeaders, tally };
 }
 
@@ -111,6 +98,10 @@ export interface Seen {
 export function newestSeen(seen: Seen | undefined, now: Seen): Seen {
   if (seen?.epoch !== now.epoch) return now;
   const { version, headerText } = seen.version > now.version ? seen : now;
-  const { tally } = isLater({ text: seen.tally }, { text: now.tally }) ? seen : now;
-  return { epoch: now.epoch, version, headerText, tally };
+  return {
+    epoch: now.epoch,
+    version,
+    headerText,
+    tally: isLater(seen.tally, now.tally) ? seen.tally : now.tally,
+  };
 }

@@ -2,7 +2,8 @@ import type { AccountDocuments, DocumentName } from '../../core/ports/state-stor
 import type { RawOutcome } from './account-backend.ts';
 import type { InternalCommit, PreparedChange } from './change.ts';
 import { FOLDED_FIELD, laneField, MOVING_FIELD } from './documents.ts';
-import { type Entry, type KnownTally, laneVersion, newestOf, tallyCount } from './entry.ts';
+import { type Entry, type KnownTally, laneVersion, newestOf } from './entry.ts';
+import { readTally } from './header.ts';
 
 export type Committed = Extract<RawOutcome, { kind: 'committed' }>;
 
@@ -75,7 +76,8 @@ function afterLanes(
 
 function tallyAfter(known: KnownTally, { before, after }: NonNullable<Committed['tally']>): KnownTally {
   if (known.text === before) return { text: after, isComplete: known.isComplete };
-  return tallyCount(known) >= tallyCount({ text: after }) ? known : { text: after, isComplete: false };
+  const isKnown = readTally(known.text).count >= readTally(after).count;
+  return isKnown ? known : { text: after, isComplete: false };
 }
 
 /** Not documents of their own. */

@@ -1,14 +1,12 @@
 import { CLOCK_STEP_MS } from '../account/account-backend.ts';
-import type { RedisScript } from '../redis-scripts.ts';
+import { LUA_NOW, type RedisScript } from '../redis-scripts.ts';
 
 /**
  * KEYS[1]: a hash per account: `m:<market>` and `all` hold `token|until|owner`, `wish` holds `0|until|owner` of
  * who waits for all lanes, `n` the last token. What has expired is taken away by whoever comes next. A lease that ends
  * later than one that begins now was given before the server's clock stepped back: it ends with that one.
  */
-const READ_LEASES = `
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+const READ_LEASES = `${LUA_NOW}
 local function parse(text)
   local token, till, owner = string.match(text, '^(%d+)|(%d+)|(.*)$')
   return token, tonumber(till), owner

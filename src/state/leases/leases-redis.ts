@@ -12,11 +12,14 @@ const KEEP_MS = 3_600_000;
 
 const RENEWALS: readonly LeaseRenewal[] = ['lost', 'held', 'wanted'];
 
+/** Rejects with a StoreLostError that says what was being done. */
+export type Within = <T>(doing: string, call: () => Promise<T>) => Promise<T>;
+
 /** Leases in Redis; time is the Redis server's. */
 export function createRedisLeases(
   redis: Redis,
   keysOf: (bucket: number) => BucketKeys,
-  within: <T>(doing: string, call: () => Promise<T>) => Promise<T>,
+  within: Within,
 ): LaneLeases {
   const run = prepareScripts(redis, [ACQUIRE, RENEW, RELEASE]);
   const keyOf = (accountId: string): string => keysOf(bucketOf(accountId)).leases(accountId);

@@ -8,7 +8,13 @@ import type {
   ReservedSequence,
   WindowReservation,
 } from '../../core/ports/nonce-store.ts';
-import { prepareScripts, type RedisScript, type ScriptArgument, toNumbers } from '../redis-scripts.ts';
+import {
+  LUA_NOW,
+  prepareScripts,
+  type RedisScript,
+  type ScriptArgument,
+  toNumbers,
+} from '../redis-scripts.ts';
 import { MAX_GAP_MS, MAX_RUNS } from './nonce-window.ts';
 
 export interface RedisNonceStore extends NonceStore {
@@ -89,9 +95,7 @@ return { 1, string.format('%.0f', first), last - first + 1 }`,
 /** A lease that ends further off than this stems from before the server's clock stepped back. */
 const LONGEST_LEASE_MS = 60_000;
 
-const LANE_TIME = `
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+const LANE_TIME = `${LUA_NOW}
 local function live(name, lease)
   local owner = redis.call('HGET', KEYS[1], name)
   if not owner then return nil, 0 end
