@@ -291,7 +291,7 @@ export class AccountStore implements StateStore {
       const read = readDocuments(accountId, stored, known && { ...known.account, ...known });
       const revision = `${headerText} ${text}`;
       const account = { accountId, version, epoch, isNewEpoch, ...read, danger: header.danger, revision };
-      const isSameSweep = known?.header?.sweep === header.sweep && known.account.epoch === epoch;
+      const isSameSweep = known?.header.sweep === header.sweep && known.account.epoch === epoch;
       const { texts, moving, folded, laneHeaders } = stored;
       const files = isSameSweep ? known.files : NO_FILES;
       const tally = { text, isComplete: true };
@@ -369,7 +369,7 @@ export class AccountStore implements StateStore {
   #isBeyondBound(result: CommitResult): boolean {
     if (result.kind !== 'committed') return false;
     const entry = this.#entryOf.get(result.account);
-    if (entry?.header === undefined || entry.tally.text === '') return false;
+    if (entry === undefined) return false;
     const { lastNumber } = readTally(entry.tally.text);
     return lastNumber - entry.header.firstNumber + 1 > this.#options.mostAuditRecords;
   }

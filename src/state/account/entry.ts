@@ -1,14 +1,14 @@
 import type { StoredAccount, StoreEpoch } from '../../core/ports/state-store.ts';
 import type { RawAccount } from './account-backend.ts';
 import { laneField, type StoredTexts } from './documents.ts';
-import { type Header, readLaneHeader, readTally } from './header.ts';
+import { type Header, NO_HEADER, readLaneHeader, readTally } from './header.ts';
 
 /** What a store knows of an account besides what it shows. */
 export interface Entry extends StoredTexts {
   readonly account: StoredAccount;
   /** Empty: never committed. */
   readonly headerText: string;
-  readonly header: Header | undefined;
+  readonly header: Header;
   readonly tally: KnownTally;
   /** Hashes of attachments that are certainly stored, under this `sweep` of the header. */
   readonly files: ReadonlySet<string>;
@@ -29,7 +29,7 @@ export function emptyEntry(accountId: string, epoch: StoreEpoch): Entry {
   return {
     account: { accountId, epoch, ...nothing },
     headerText: '',
-    header: undefined,
+    header: NO_HEADER,
     tally: { text: '', isComplete: true },
     texts: new Map(),
     moving: undefined,
@@ -40,7 +40,7 @@ export function emptyEntry(accountId: string, epoch: StoreEpoch): Entry {
 }
 
 export function laneVersion(entry: Entry, market: string): number {
-  return readLaneHeader(entry.laneHeaders.get(market) ?? '')?.version ?? 0;
+  return readLaneHeader(entry.laneHeaders.get(market)).version;
 }
 
 /** Whether one tally has counted more than the other. */

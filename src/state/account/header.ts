@@ -1,3 +1,4 @@
+import { GENESIS_HASH } from '../../core/audit/audit-record.ts';
 import type { EpochStart, StoreEpoch } from '../../core/ports/state-store.ts';
 
 /**
@@ -24,6 +25,17 @@ export interface Header {
   /** Written by a program that knew one version and one chain per account. */
   readonly isOld: boolean;
 }
+
+const NO_COUNTS = { version: 0, danger: 0, seq: 0, sweep: 0, quiet: 0, quietSinceMs: 0, historyMs: 0 };
+/** Of an account that was never committed. */
+export const NO_HEADER: Header = {
+  ...NO_COUNTS,
+  writer: '',
+  epoch: '',
+  head: GENESIS_HASH,
+  firstNumber: 1,
+  isOld: false,
+};
 
 export const WRITER_LENGTH = 12;
 const FORM = '2';
@@ -60,17 +72,18 @@ export interface LaneHeader {
 }
 
 const LANE_FORM = '1';
+const NO_LANE: LaneHeader = { version: 0, seq: 0, head: GENESIS_HASH };
 
 export function writeLaneHeader({ version, seq, head }: LaneHeader): string {
   return `${LANE_FORM}|${version}|${seq}|${head}`;
 }
 
-/** Undefined: of a form that this program does not know. */
-export function readLaneHeader(text: string): LaneHeader | undefined {
+/** A text that is absent or of another form reads as that of a lane without a record. */
+export function readLaneHeader(text = ''): LaneHeader {
   const [form, versionText, seqText, head = '', ...more] = text.split('|');
   const [version, seq] = [Number(versionText), Number(seqText)];
   const isKnown = form === LANE_FORM && more.length === 0 && Number.isSafeInteger(version + seq);
-  return isKnown ? { version, seq, head } : undefined;
+  return isKnown ? { version, seq, head } : NO_LANE;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type ChainHead, GENESIS_HASH } from '../../core/audit/audit-record.ts';
+import type { ChainHead } from '../../core/audit/audit-record.ts';
 import type { CommitResult, StoredAccount, StoreEpoch } from '../../core/ports/state-store.ts';
 import { DocumentError, HEADER_FIELD, TALLY_FIELD, textsOf } from './documents.ts';
 import { type Entry, emptyEntry } from './entry.ts';
@@ -45,8 +45,8 @@ export function trailOf(fields: ReadonlyMap<string, string>): Trail | undefined 
   const tally = fields.get(TALLY_FIELD);
   const lastNumber = tally === undefined ? header.seq : readTally(tally).lastNumber;
   const lanes = [...textsOf(fields).laneHeaders].map(([market, text]): [string, ChainHead] => {
-    const { seq, head } = readLaneHeader(text) ?? { seq: 0, head: GENESIS_HASH };
-    return [market, { seq, hash: head }];
+    const { seq, head: hash } = readLaneHeader(text);
+    return [market, { seq, hash }];
   });
   return { header, lastNumber, lanes: new Map(lanes.sort(([a], [b]) => (a < b ? -1 : 1))) };
 }

@@ -1,4 +1,5 @@
-import type { AccountDocuments, DocumentName } from '../../core/ports/state-store.ts';
+import type { AccountDocuments } from '../../core/ports/state-store.ts';
+import { pairsOf } from '../redis-scripts.ts';
 import type { RawOutcome } from './account-backend.ts';
 import type { InternalCommit, PreparedChange } from './change.ts';
 import { FOLDED_FIELD, laneField, MOVING_FIELD } from './documents.ts';
@@ -88,21 +89,16 @@ function nextTexts(
   set: readonly string[],
   remove: readonly string[],
 ): Entry['texts'] {
-  const places = [...set.keys()].filter((place) => place % 2 === 0 && !OTHER_FIELDS.has(set[place]!));
-  if (places.length === 0 && remove.length === 0) return before;
+  const written = pairsOf(set).filter(([field]) => !OTHER_FIELDS.has(field));
+  if (written.length === 0 && remove.length === 0) return before;
   const texts = new Map(before);
   for (const field of remove) texts.delete(field);
-  for (const place of places) texts.set(set[place]!, set[place + 1]!);
+  for (const [field, text] of written) texts.set(field, text);
   return texts;
 }
 
 function nextDocuments(before: AccountDocuments, { documents }: InternalCommit): AccountDocuments {
   if (documents === undefined) return before;
-  const next: Partial<Record<DocumentName, unknown>> = { ...before };
-  for (const name of Object.keys(documents) as DocumentName[]) {
-    const value = documents[name];
-    if (value === null) delete next[name];
-    else if (value !== undefined) next[name] = value;
-  }
-  return next as AccountDocuments;
+  const next = Object.entries({ ...before, ...documents }).filter(([, value]) => value !== null);
+  return Object.fromEntries(next) as AccountDocuments;
 }

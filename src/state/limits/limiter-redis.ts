@@ -76,16 +76,8 @@ export function createRedisRateLimitStore(options: { redis: Redis; prefix?: stri
   return {
     async take(request: PermitRequest): Promise<PermitGrant> {
       const { limit, periodMs, share, count, ignorePenalty } = request;
-      const reply = await run(
-        TAKE,
-        ...names(request.scope),
-        limit,
-        periodMs,
-        share,
-        count,
-        ignorePenalty ? '1' : '0',
-        WINDOW_BUCKETS,
-      );
+      const asked = [limit, periodMs, share, count, ignorePenalty ? '1' : '0', WINDOW_BUCKETS];
+      const reply = await run(TAKE, ...names(request.scope), ...asked);
       const [granted = 0, retryInMs = 0] = toNumbers(reply);
       return { granted, retryInMs };
     },
