@@ -49,7 +49,7 @@ export interface AccountStoreOptions {
   readonly historyEveryMs: number;
   /** Accounts kept in the memory of this process, at most. */
   readonly remembered: number;
-  /** Beyond that many records, the chain of an account is pruned with the commit that added the last. */
+  /** An account with more records is pruned after the commit that added the last. */
   readonly mostAuditRecords: number;
   /** Resolves to the account as it is then. */
   readonly pruneAudit: (account: StoredAccount) => Promise<StoredAccount>;
@@ -59,6 +59,12 @@ export interface AccountStoreOptions {
 interface Found {
   readonly account: RawAccount;
   readonly known: Entry | undefined;
+}
+
+interface Asked {
+  readonly raw: RawView;
+  /** What was seen before the question was sent: what is learnt meanwhile may be newer than the answer. */
+  readonly before: ReadonlyMap<string, Seen | undefined>;
 }
 
 const EPOCH_ATTEMPTS = 5;
@@ -72,7 +78,7 @@ export class AccountStore implements StateStore {
   readonly #writer: string;
   readonly #entries = new Map<string, Entry>();
   readonly #seen = new Map<string, Seen>();
-  /** Of the accounts handed out, however long the caller keeps them. */
+  /** Of the accounts handed out, as long as the caller keeps them. */
   readonly #entryOf = new WeakMap<StoredAccount, Entry>();
   readonly #epochs: (StoredEpoch | undefined)[] = Array.from({ length: BUCKETS });
   readonly #controls: Controls[] = Array.from({ length: BUCKETS }, () => NO_CONTROLS);
@@ -142,9 +148,8 @@ export class AccountStore implements StateStore {
       const words = `${author} discarded the stored ${document}: ${reason}`;
       const note = { kind: 'note', atMs, about: 'documentDiscarded', words } as const;
       const found = fields.filter((name) => texts.has(name));
-      const attachments = Object.fromEntries(
-        found.map((name) => [name === field ? document : name, texts.get(name)]),
-      );
+      const named = found.map((name) => [name === field ? document : name, texts.get(name)]);
+      const attachments = Object.fromEntries(named);
       const audit = [{ ...note, detail: { document, author, reason }, attachments }];
       const base = entry.account;
       const market = marketOf(document);
@@ -183,35 +188,28 @@ export class AccountStore implements StateStore {
     due: RawRequest['due'],
     remember = true,
   ): Promise<{ view: BucketView; raw: RawView }> {
-    const request = { writer: this.#writer, accountIds, due };
-    let seen = this.#seenOf(accountIds);
-    const raw = await this.#backend.view(bucket, { ...request, stamp: this.#controls[bucket]!.stamp });
+    let asked = await this.#ask(bucket, accountIds, due);
+    const { raw } = asked;
     // What was claimed is claimed: if it has to be read again, then as it is.
     const taken = raw.accounts.map(({ accountId }) => accountId);
-    let current = raw;
     for (let attempt = 0; attempt < EPOCH_ATTEMPTS; attempt++) {
-      const start = this.#epochToStart(bucket, current, seen);
-      if (start === undefined) return { view: await this.#show(bucket, current, remember), raw };
-      await this.#startEpoch(bucket, current, start);
-      const again = { writer: this.#writer, accountIds: taken, due: null };
-      seen = this.#seenOf(taken);
-      current = await this.#backend.view(bucket, { ...again, stamp: this.#controls[bucket]!.stamp });
+      const start = this.#epochToStart(bucket, asked);
+      if (start === undefined) return { view: await this.#show(bucket, asked.raw, remember), raw };
+      await this.#startEpoch(bucket, asked.raw, start);
+      asked = await this.#ask(bucket, taken, null);
     }
     throw new Error(`bucket ${bucket} changes its store epoch faster than it can be read`);
   }
 
-  /** As it is before a question is sent: what is learnt until the answer comes may be newer than the answer. */
-  #seenOf(accountIds: readonly string[]): ReadonlyMap<string, Seen> {
-    const seen = new Map<string, Seen>();
-    for (const accountId of accountIds) {
-      const one = this.#seen.get(accountId);
-      if (one !== undefined) seen.set(accountId, one);
-    }
-    return seen;
+  async #ask(bucket: number, accountIds: readonly string[], due: RawRequest['due']): Promise<Asked> {
+    const before = new Map(accountIds.map((accountId) => [accountId, this.#seen.get(accountId)]));
+    const { stamp } = this.#controls[bucket]!;
+    const raw = await this.#backend.view(bucket, { writer: this.#writer, stamp, accountIds, due });
+    return { raw, before };
   }
 
   /** Why a new store epoch has to begin before anything of this view may be used. */
-  #epochToStart(bucket: number, raw: RawView, before: ReadonlyMap<string, Seen>): EpochStart | undefined {
+  #epochToStart(bucket: number, { raw, before }: Asked): EpochStart | undefined {
     const stored = readEpoch(raw.epoch);
     if (stored === undefined) return 'empty';
     if (stored.run !== raw.run) return 'serverChanged';
@@ -222,7 +220,7 @@ export class AccountStore implements StateStore {
       if (seen.tally !== tally && readTally(tally).count <= readTally(seen.tally).count) return true;
       if (seen.headerText === header) return false;
       const parsed = readHeader(header);
-      return !('writer' in parsed) ? header === '' : parsed.version <= seen.version;
+      return 'writer' in parsed ? parsed.version <= seen.version : header === '';
     });
     return isRolledBack ? 'rolledBack' : undefined;
   }
@@ -284,18 +282,17 @@ export class AccountStore implements StateStore {
     try {
       const header = knownHeader(accountId, headerText);
       version = header.version;
-      const stored = isAll ? known : raw.fields && textsOf(raw.fields);
-      if (stored === null) throw new Error(`the fields of account ${accountId} were not sent`);
+      const texts = isAll ? known.texts : raw.fields && textsOf(raw.fields);
+      if (texts === null) throw new Error(`the fields of account ${accountId} were not sent`);
       this.#note(accountId, { epoch: epoch.id, version, headerText, tally: text });
       const isNewEpoch = header.epoch !== epoch.id;
-      const read = readDocuments(accountId, stored, known && { ...known.account, ...known });
+      const read = readDocuments(accountId, texts, known && { ...known.account, texts: known.texts });
       const revision = `${headerText} ${text}`;
       const account = { accountId, version, epoch, isNewEpoch, ...read, danger: header.danger, revision };
       const isSameSweep = known?.header.sweep === header.sweep && known.account.epoch === epoch;
-      const { texts, moving, folded, laneHeaders } = stored;
       const files = isSameSweep ? known.files : NO_FILES;
       const tally = { text, isComplete: true };
-      return { account, headerText, header, tally, texts, moving, folded, laneHeaders, files };
+      return { account, headerText, header, tally, texts, files };
     } catch (error) {
       if (!(error instanceof DocumentError)) throw error;
       const { code, document, message } = error;
@@ -314,9 +311,8 @@ export class AccountStore implements StateStore {
       const { version, epoch } = account;
       this.#note(account.accountId, { epoch: epoch.id, version, headerText, tally: tally.text });
     }
-    if (this.#entries.size <= this.#options.remembered) return;
-    const [oldest] = this.#entries.keys();
-    if (oldest !== undefined) this.#entries.delete(oldest);
+    const [oldest = ''] = this.#entries.keys();
+    if (this.#entries.size > this.#options.remembered) this.#entries.delete(oldest);
   }
 
   #note(accountId: string, now: Seen): void {
@@ -352,8 +348,8 @@ export class AccountStore implements StateStore {
     sent: readonly PreparedChange[],
     reply: RawCommitReply,
   ): readonly CommitResult[] {
-    if (reply.kind === 'epochChanged' || reply.run !== epoch.run)
-      return sent.map(() => ({ kind: 'epochChanged' }));
+    const isOther = reply.kind === 'epochChanged' || reply.run !== epoch.run;
+    if (isOther) return sent.map(() => ({ kind: 'epochChanged' }));
     return sent.map((change, index): CommitResult => {
       const outcome = reply.outcomes[index]!;
       const { kind } = outcome;

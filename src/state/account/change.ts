@@ -5,7 +5,15 @@ import type { Conceal } from '../../core/redaction/conceal.ts';
 import type { AccountState } from '../../core/rules/account-state.ts';
 import { appendRecords, type ChainEnd } from '../audit/audit-chain.ts';
 import type { RawChange, RawLaneChange } from './account-backend.ts';
-import { documentField, FOLDED_FIELD, laneField, MOVING_FIELD } from './documents.ts';
+import {
+  documentField,
+  FOLDED_FIELD,
+  fieldsOf,
+  laneField,
+  laneHeaderField,
+  laneHeadersOf,
+  MOVING_FIELD,
+} from './documents.ts';
 import { type Entry, NO_FILES } from './entry.ts';
 import { isRestingText, movingText, restingText, restsAlike } from './evaluation-document.ts';
 import { type Header, readLaneHeader, writeHeader, writeLaneHeader } from './header.ts';
@@ -33,9 +41,7 @@ export interface PreparedChange {
   readonly rest: PreparedRest | null;
 }
 
-export interface PreparedRest extends Pick<Entry, 'moving' | 'folded' | 'files'> {
-  readonly header: Header;
-}
+export type PreparedRest = Pick<Entry, 'header' | 'files'>;
 
 type Draft = AuditDraft | StoreRecord;
 
@@ -95,10 +101,10 @@ function lanesOf(
   drafts: ReadonlyMap<string | undefined, readonly Draft[]>,
   context: ChangeContext,
 ): readonly RawLaneChange[] {
-  const { account, laneHeaders } = base;
-  const all = commit.lease?.market === null ? laneHeaders.keys() : [];
+  const { account, texts } = base;
+  const all = commit.lease?.market === null ? laneHeadersOf(texts).keys() : [];
   return [...new Set([...(commit.lanes?.keys() ?? []), ...all])].map((market) => {
-    const expected = laneHeaders.get(market) ?? '';
+    const expected = texts.get(laneHeaderField(market)) ?? '';
     const before = readLaneHeader(expected);
     const { end, records } = appendRecords({
       accountId: account.accountId,
@@ -131,7 +137,7 @@ function laneText(
 function restOf(base: Entry, commit: InternalCommit, own: readonly Draft[], context: ChangeContext) {
   const { account, header } = base;
   const { nowMs } = context;
-  const { set, remove, moving } = changedDocuments(base, commit);
+  const { set, remove } = changedDocuments(base, commit);
   const fold = commit.due === undefined ? undefined : foldOf(base, nowMs);
   if (fold !== undefined) set.push(FOLDED_FIELD, fold.folded);
   const appended = appendRecords({
@@ -157,12 +163,7 @@ function restOf(base: Entry, commit: InternalCommit, own: readonly Draft[], cont
   };
   const added = [...appended.files].filter(([hash]) => !base.files.has(hash));
   const kept = added.length > 0 ? new Set([...base.files, ...appended.files.keys()]) : base.files;
-  const rest: PreparedRest = {
-    header: next,
-    moving,
-    folded: fold?.folded ?? base.folded,
-    files: removesFiles ? NO_FILES : kept,
-  };
+  const rest: PreparedRest = { header: next, files: removesFiles ? NO_FILES : kept };
   return {
     header: writeHeader(next),
     set,
@@ -175,54 +176,41 @@ function restOf(base: Entry, commit: InternalCommit, own: readonly Draft[], cont
 }
 
 /** Documents that differ from what is stored; a rewrite of the same text costs more than the comparison. */
-function changedDocuments(entry: Entry, commit: InternalCommit) {
+function changedDocuments(entry: Entry, { documents = {}, removeFields = [] }: InternalCommit) {
   const { texts, account } = entry;
   /** Fields and texts by turns. */
   const set: string[] = [];
-  const remove: string[] = [...(commit.removeFields ?? [])];
+  const remove = [...removeFields];
   const write = (field: string, text: string): void => {
     if (text !== texts.get(field)) set.push(field, text);
   };
-  const { documents = {} } = commit;
   const { evaluation } = documents;
-  if (evaluation && !restsIn(entry, evaluation)) write(EVALUATION_FIELD, restingText(evaluation));
+  if (evaluation && evaluation !== account.documents.evaluation) {
+    if (!restsIn(entry, evaluation)) write(EVALUATION_FIELD, restingText(evaluation));
+    write(MOVING_FIELD, movingText(evaluation));
+  }
   for (const name of Object.keys(documents) as DocumentName[]) {
     const value = documents[name];
-    const field = documentField(name);
     if (value === undefined || value === account.documents[name]) continue;
-    if (value === null) {
-      if (texts.has(field)) remove.push(field);
-    } else if (name !== 'evaluation') write(field, JSON.stringify(value));
+    if (value === null) remove.push(...fieldsOf(name).filter((field) => texts.has(field)));
+    else if (name !== 'evaluation') write(documentField(name), JSON.stringify(value));
   }
-  const moving = movingAfter(entry, commit);
-  if (moving === undefined) {
-    if (entry.moving !== undefined && !remove.includes(MOVING_FIELD)) remove.push(MOVING_FIELD);
-  } else if (moving !== entry.moving) set.push(MOVING_FIELD, moving);
-  return { set, remove, moving };
+  return { set, remove };
 }
 
 const EVALUATION_FIELD = documentField('evaluation');
 
-/** Of an account in which nothing happens only the figures move. */
+/** While nothing happens in an account only the figures move. */
 function restsIn({ texts, account }: Entry, evaluation: AccountState): boolean {
   const before = account.documents.evaluation;
-  if (before === evaluation) return true;
   return before !== undefined && isRestingText(texts.get(EVALUATION_FIELD)) && restsAlike(before, evaluation);
 }
 
-function movingAfter(entry: Entry, { documents, removeFields }: InternalCommit): string | undefined {
-  const evaluation = documents?.evaluation;
-  if (evaluation === null || removeFields?.includes(MOVING_FIELD)) return undefined;
-  const isSame = evaluation === undefined || evaluation === entry.account.documents.evaluation;
-  return isSame ? entry.moving : movingText(evaluation);
-}
-
 /** How far the chains of lanes have come, where any went on since the account's chain last told of it. */
-function foldOf({ folded, laneHeaders }: Entry, atMs: number) {
-  const known = (folded === undefined ? {} : JSON.parse(folded)) as Record<string, number>;
+function foldOf({ texts }: Entry, atMs: number) {
+  const known = JSON.parse(texts.get(FOLDED_FIELD) ?? '{}') as Record<string, number>;
   const heads: Record<string, ChainHead> = {};
-  for (const [market, text] of laneHeaders) {
-    const { seq, head: hash } = readLaneHeader(text);
+  for (const [market, { seq, head: hash }] of laneHeadersOf(texts)) {
     if (seq <= (known[market] ?? 0)) continue;
     heads[market] = { seq, hash };
     known[market] = seq;

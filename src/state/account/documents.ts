@@ -3,6 +3,7 @@ import type {
   AccountDocuments,
   DocumentName,
   RefusedAccount,
+  StoredAccount,
   StoredReadings,
 } from '../../core/ports/state-store.ts';
 import {
@@ -14,6 +15,7 @@ import {
   type RestingEvaluation,
 } from './evaluation-document.ts';
 import { parseFigures } from './figures-document.ts';
+import { type LaneHeader, readLaneHeader } from './header.ts';
 
 /** How a stored document is read: which version this program writes, and how older ones become it. */
 export interface DocumentCodec<T> {
@@ -215,49 +217,43 @@ export function fieldsOf(document: string): readonly [string, ...string[]] {
   return document === 'evaluation' ? [DOCUMENT_FIELD + document, MOVING_FIELD] : [DOCUMENT_FIELD + document];
 }
 
-export interface ReadDocuments {
-  readonly documents: AccountDocuments;
-  /** By market. */
-  readonly lanes: ReadonlyMap<string, LaneState>;
-}
+/** What is stored of an account by field, except its header and its tally. */
+export type Texts = ReadonlyMap<string, string>;
 
-/** The documents of an account as they are stored. */
-export interface StoredTexts {
-  /** Of documents and lanes by field, but for what moves of the evaluation. */
-  readonly texts: ReadonlyMap<string, string>;
-  /** Apart, as nearly every commit replaces it alone. */
-  readonly moving: string | undefined;
-  /** How far each lane's chain has been folded, as JSON. */
-  readonly folded: string | undefined;
-  /** By market. */
-  readonly laneHeaders: ReadonlyMap<string, string>;
-}
-
-export function textsOf(fields: ReadonlyMap<string, string>): StoredTexts {
+export function textsOf(fields: Texts): Texts {
   const texts = new Map(fields);
-  const laneHeaders = new Map<string, string>();
-  for (const [field, text] of fields) {
-    if (!field.startsWith(LANE_HEADER_FIELD)) continue;
-    texts.delete(field);
-    laneHeaders.set(field.slice(LANE_HEADER_FIELD.length), text);
-  }
-  for (const field of [HEADER_FIELD, MOVING_FIELD, FOLDED_FIELD, TALLY_FIELD]) texts.delete(field);
-  return { texts, moving: fields.get(MOVING_FIELD), folded: fields.get(FOLDED_FIELD), laneHeaders };
+  for (const field of [HEADER_FIELD, TALLY_FIELD]) texts.delete(field);
+  return texts;
 }
 
-/** What was read before, with its texts: what has the same text is not parsed again. */
-export type KnownDocuments = ReadDocuments & Pick<StoredTexts, 'texts' | 'moving'>;
+/** By market. */
+export function laneHeadersOf(texts: Texts): ReadonlyMap<string, LaneHeader> {
+  const headers = new Map<string, LaneHeader>();
+  for (const [field, text] of texts) {
+    if (field.startsWith(LANE_HEADER_FIELD))
+      headers.set(field.slice(LANE_HEADER_FIELD.length), readLaneHeader(text));
+  }
+  return headers;
+}
 
-/** All documents of an account; throws the DocumentError of the first that this program must not touch. */
+/** `lanes`: by market. */
+export type ReadDocuments = Pick<StoredAccount, 'documents' | 'lanes'>;
+
+/**
+ * All documents of an account; throws the DocumentError of the first that this program must not touch. What has the
+ * same text as in `known` is not parsed again.
+ */
 export function readDocuments(
   accountId: string,
-  { texts, moving }: Pick<StoredTexts, 'texts' | 'moving'>,
-  known?: KnownDocuments,
+  texts: Texts,
+  known?: ReadDocuments & { readonly texts: Texts },
 ): ReadDocuments {
   const documents: Partial<Record<DocumentName, unknown>> = {};
   const lanes = new Map<string, LaneState>();
-  const hasMoved = known?.moving !== moving;
+  const moving = texts.get(MOVING_FIELD);
+  const hasMoved = known?.texts.get(MOVING_FIELD) !== moving;
   for (const [field, text] of texts) {
+    if (field === MOVING_FIELD || field === FOLDED_FIELD || field.startsWith(LANE_HEADER_FIELD)) continue;
     const isKnown = known?.texts.get(field) === text;
     if (field.startsWith(LANE_FIELD)) {
       const market = field.slice(LANE_FIELD.length);

@@ -1,11 +1,12 @@
 import type { StoredAccount, StoreEpoch } from '../../core/ports/state-store.ts';
 import type { RawAccount } from './account-backend.ts';
-import { laneField, type StoredTexts } from './documents.ts';
+import { laneField, laneHeaderField, laneHeadersOf, type Texts } from './documents.ts';
 import { type Header, NO_HEADER, readLaneHeader, readTally } from './header.ts';
 
 /** What a store knows of an account besides what it shows. */
-export interface Entry extends StoredTexts {
+export interface Entry {
   readonly account: StoredAccount;
+  readonly texts: Texts;
   /** Empty: never committed. */
   readonly headerText: string;
   readonly header: Header;
@@ -32,15 +33,12 @@ export function emptyEntry(accountId: string, epoch: StoreEpoch): Entry {
     header: NO_HEADER,
     tally: { text: '', isComplete: true },
     texts: new Map(),
-    moving: undefined,
-    folded: undefined,
-    laneHeaders: new Map(),
     files: NO_FILES,
   };
 }
 
 export function laneVersion(entry: Entry, market: string): number {
-  return readLaneHeader(entry.laneHeaders.get(market)).version;
+  return readLaneHeader(entry.texts.get(laneHeaderField(market))).version;
 }
 
 /** Whether one tally has counted more than the other. */
@@ -68,22 +66,20 @@ export function newestOf(a: Entry, b: Entry): Entry {
   if (isCoveredBy(a, b) && b.tally.isComplete) return b;
   const [rest, other] = a.account.version >= b.account.version ? [a, b] : [b, a];
   const texts = new Map(rest.texts);
-  const laneHeaders = new Map(rest.laneHeaders);
   const lanes = new Map(rest.account.lanes);
-  for (const [market, headerText] of other.laneHeaders) {
+  for (const market of laneHeadersOf(other.texts).keys()) {
     if (laneVersion(other, market) <= laneVersion(rest, market)) continue;
-    laneHeaders.set(market, headerText);
-    const [lane, text] = [other.account.lanes.get(market), other.texts.get(laneField(market))];
-    if (lane === undefined || text === undefined) {
-      lanes.delete(market);
-      texts.delete(laneField(market));
-    } else {
-      lanes.set(market, lane);
-      texts.set(laneField(market), text);
-    }
+    for (const field of [laneField(market), laneHeaderField(market)])
+      put(texts, field, other.texts.get(field));
+    put(lanes, market, other.account.lanes.get(market));
   }
   const tally = isLater(b.tally.text, a.tally.text) ? b.tally : a.tally;
-  return { ...rest, account: { ...rest.account, lanes }, texts, laneHeaders, tally };
+  return { ...rest, account: { ...rest.account, lanes }, texts, tally };
+}
+
+function put<T>(values: Map<string, T>, key: string, value: T | undefined): void {
+  if (value === undefined) values.delete(key);
+  else values.set(key, value);
 }
 
 /** What this process has last seen of an account within a store epoch; the store may not know less. */

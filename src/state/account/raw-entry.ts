@@ -1,8 +1,8 @@
 import type { ChainHead } from '../../core/audit/audit-record.ts';
 import type { CommitResult, StoredAccount, StoreEpoch } from '../../core/ports/state-store.ts';
-import { DocumentError, HEADER_FIELD, TALLY_FIELD, textsOf } from './documents.ts';
+import { DocumentError, HEADER_FIELD, laneHeadersOf, TALLY_FIELD, textsOf } from './documents.ts';
 import { type Entry, emptyEntry } from './entry.ts';
-import { type Header, readHeader, readLaneHeader, readTally } from './header.ts';
+import { type Header, readHeader, readTally } from './header.ts';
 
 /** An account without its documents; throws a DocumentError for a header that this program does not read. */
 export function rawEntry(accountId: string, fields: ReadonlyMap<string, string>, epoch: StoreEpoch): Entry {
@@ -11,7 +11,7 @@ export function rawEntry(accountId: string, fields: ReadonlyMap<string, string>,
   const empty = emptyEntry(accountId, epoch);
   const account = { ...empty.account, version: header.version, danger: header.danger };
   const tally = { text: fields.get(TALLY_FIELD) ?? '', isComplete: true };
-  return { ...empty, account, headerText, header, tally, ...textsOf(fields) };
+  return { ...empty, account, headerText, header, tally, texts: textsOf(fields) };
 }
 
 export function knownHeader(accountId: string, text: string): Header {
@@ -44,9 +44,8 @@ export function trailOf(fields: ReadonlyMap<string, string>): Trail | undefined 
   if (!('writer' in header)) return undefined;
   const tally = fields.get(TALLY_FIELD);
   const lastNumber = tally === undefined ? header.seq : readTally(tally).lastNumber;
-  const lanes = [...textsOf(fields).laneHeaders].map(([market, text]): [string, ChainHead] => {
-    const { seq, head: hash } = readLaneHeader(text);
-    return [market, { seq, hash }];
-  });
+  const lanes = [...laneHeadersOf(fields)].map(
+    ([market, { seq, head: hash }]) => [market, { seq, hash }] as const,
+  );
   return { header, lastNumber, lanes: new Map(lanes.sort(([a], [b]) => (a < b ? -1 : 1))) };
 }

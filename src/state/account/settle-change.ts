@@ -2,7 +2,7 @@ import type { AccountDocuments } from '../../core/ports/state-store.ts';
 import { pairsOf } from '../redis-scripts.ts';
 import type { RawOutcome } from './account-backend.ts';
 import type { InternalCommit, PreparedChange } from './change.ts';
-import { FOLDED_FIELD, laneField, MOVING_FIELD } from './documents.ts';
+import { laneField, laneHeaderField } from './documents.ts';
 import { type Entry, type KnownTally, laneVersion, newestOf } from './entry.ts';
 import { readTally } from './header.ts';
 
@@ -29,7 +29,7 @@ export function settleChange(
 
 function afterRest(known: Entry, { rest, raw, commit }: PreparedChange): Entry {
   if (rest === null || known.account.version >= rest.header.version) return known;
-  const { header, moving, folded, files } = rest;
+  const { header, files } = rest;
   return {
     ...known,
     account: {
@@ -42,8 +42,6 @@ function afterRest(known: Entry, { rest, raw, commit }: PreparedChange): Entry {
     header,
     headerText: raw.header,
     texts: nextTexts(known.texts, raw.set, raw.remove),
-    moving,
-    folded,
     files,
   };
 }
@@ -59,10 +57,9 @@ function afterLanes(
   );
   if (written.length === 0) return known;
   const texts = new Map(known.texts);
-  const laneHeaders = new Map(known.laneHeaders);
   const lanes = new Map(known.account.lanes);
   for (const { market, header, text } of written) {
-    laneHeaders.set(market, header);
+    texts.set(laneHeaderField(market), header);
     const lane = commit.lanes?.get(market);
     if (text === null) {
       texts.delete(laneField(market));
@@ -72,7 +69,7 @@ function afterLanes(
       lanes.set(market, lane);
     }
   }
-  return { ...known, texts, laneHeaders, account: { ...known.account, lanes } };
+  return { ...known, texts, account: { ...known.account, lanes } };
 }
 
 function tallyAfter(known: KnownTally, { before, after }: NonNullable<Committed['tally']>): KnownTally {
@@ -81,24 +78,20 @@ function tallyAfter(known: KnownTally, { before, after }: NonNullable<Committed[
   return isKnown ? known : { text: after, isComplete: false };
 }
 
-/** Not documents of their own. */
-const OTHER_FIELDS: ReadonlySet<string> = new Set([MOVING_FIELD, FOLDED_FIELD]);
-
 function nextTexts(
   before: Entry['texts'],
   set: readonly string[],
   remove: readonly string[],
 ): Entry['texts'] {
-  const written = pairsOf(set).filter(([field]) => !OTHER_FIELDS.has(field));
-  if (written.length === 0 && remove.length === 0) return before;
+  if (set.length === 0 && remove.length === 0) return before;
   const texts = new Map(before);
   for (const field of remove) texts.delete(field);
-  for (const [field, text] of written) texts.set(field, text);
+  for (const [field, text] of pairsOf(set)) texts.set(field, text);
   return texts;
 }
 
 function nextDocuments(before: AccountDocuments, { documents }: InternalCommit): AccountDocuments {
   if (documents === undefined) return before;
   const next = Object.entries({ ...before, ...documents }).filter(([, value]) => value !== null);
-  return Object.fromEntries(next) as AccountDocuments;
+  return Object.fromEntries(next);
 }

@@ -49,7 +49,7 @@ export class TrailVerifier {
   /** The chains as far as they were read, the account's own apart. */
   get lanes(): readonly (LaneChain & { readonly previousHash: string })[] {
     return [...this.#chains]
-      .flatMap(([market, chain]) => (market === undefined ? [] : { market, ...spanOf(chain) }))
+      .flatMap(([market, chain]) => (market === undefined ? [] : Object.assign({ market }, spanOf(chain))))
       .sort((a, b) => (a.market < b.market ? -1 : 1));
   }
 
