@@ -68,7 +68,7 @@ export function appendRecords(input: AppendInput): Appended {
       content,
       attachments,
     };
-    // These say whose record it is: they must stay what they are.
+    // These say whose record it is and stay as they are.
     const isName = (value: string): boolean => value === accountId || value === market;
     const text = canonicalJson(record, (value) => (isName(value) ? value : redact(value)));
     head = sha256Hex(text);
