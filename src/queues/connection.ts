@@ -7,10 +7,7 @@ export function reconnectPause(times: number): number {
   return Math.min(50 * 2 ** Math.min(times, 6), LONGEST_PAUSE_MS);
 }
 
-/**
- * Options, not a connection: BullMQ then owns and closes what it opens. Workers wait for Redis as long as it takes;
- * producers fail at once.
- */
+/** Options, not a connection: BullMQ owns what it opens. Workers wait for Redis, producers fail at once. */
 export function workerConnection(
   url: string,
   retryStrategy: (times: number) => number | null = reconnectPause,

@@ -16,10 +16,7 @@ export interface BucketTicks {
   readonly everyMs: number;
 }
 
-/**
- * A tick costs the queue and its Redis as much as several polls, so this many neighbours share one. Each is polled at
- * its own time: a tick lasts an eighth of its interval, and no two buckets are polled at once.
- */
+/** A tick costs as much as several polls, so neighbours share one, and each is polled at its own time. */
 const SHARING = 8;
 
 /** Which buckets tick together: neighbours that need equal ticks. All processes with one config agree on it. */
@@ -69,10 +66,7 @@ export async function assertSchedules(
   ]);
 }
 
-/**
- * Sets up again what is missing or has stopped: a chain of ticks breaks when its process dies between taking a tick
- * and planning the next. Resolves to the buckets concerned.
- */
+/** Sets up again what is missing: a chain of ticks breaks when its process dies. Resolves to the buckets concerned. */
 export async function repairSchedules(
   redis: Redis,
   queue: Queue<PollJob>,

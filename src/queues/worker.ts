@@ -40,10 +40,7 @@ export function workerOptions(
   };
 }
 
-/**
- * Works on the jobs of a queue and reports all errors to telemetry. A payload of another shape comes from another
- * version of this program: the job is reported and dropped.
- */
+/** Works on a queue, errors to telemetry. A payload of another shape is of another version: reported and dropped. */
 export function startWorker<T>(
   name: QueueName,
   settings: WorkerSettings,

@@ -9,8 +9,7 @@ export interface DeathWatch {
 }
 
 /**
- * POSIX sh. The pipe closes when this process is gone, and then `read` fails; a line means that there is nothing to do.
- * Arguments: a process id or an empty text, then folders.
+ * POSIX sh. The pipe closes with this process, and `read` fails; a line ends it. Arguments: a pid or '', then folders.
  */
 const WATCH = [
   'trap "" HUP INT TERM',
@@ -22,10 +21,7 @@ const WATCH = [
   'for _ in 1 2 3 4 5; do rm -rf -- "$@" && exit 0; sleep 1; done',
 ].join('; ');
 
-/**
- * When this process is gone without having released the watch, the process `pid` is killed and the folders are removed.
- * The watch is a shell that waits on a pipe; it does not keep this process alive.
- */
+/** When this process ends without releasing the watch, `pid` is killed and the folders are removed. */
 export function watchOverDeath(remains: {
   readonly pid?: number;
   readonly folders: readonly string[];

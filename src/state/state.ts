@@ -22,10 +22,7 @@ export interface StateOptions {
   readonly historyEveryMs?: number;
   /** Samples kept per account; default 2880, eight hours at the default rate. */
   readonly historySamples?: number;
-  /**
-   * Records kept per account, at least 10; default 10,000. Beyond (a tenth more) the oldest are taken away even if
-   * nobody exported them; the checkpoint in the chain says so.
-   */
+  /** Records kept per account, default 10,000; a tenth beyond, the oldest go even unexported, as a checkpoint says. */
   readonly maxAuditRecords?: number;
   /** Accounts kept in the memory of this process; default 20,000. */
   readonly remembered?: number;

@@ -249,8 +249,8 @@ export class AccountStore implements StateStore {
   }
 
   /**
-   * Fields that were not sent, because this process wrote them, but are not in its memory (any more). What is
-   * remembered is looked up once: it may change while the rest is fetched.
+   * Fields that this process wrote, so that they were not sent, and does not remember. Looked up once, as it may
+   * change.
    */
   async #complete(bucket: number, accounts: readonly RawAccount[]): Promise<readonly Found[]> {
     const found = accounts.map((account) => ({ account, known: this.#entries.get(account.accountId) }));

@@ -84,10 +84,7 @@ function migrate(codec: DocumentCodec<unknown>, value: unknown, version: number)
 
 type Members<T> = Readonly<Partial<Record<keyof T & string, 'array' | 'object' | 'number' | 'string'>>>;
 
-/**
- * Checks that these members are there; their contents are this program's own writing. By hand: every poll of an account
- * that another process has written runs it, and a schema would copy what it reads.
- */
+/** Checks that members are there; by hand, as polls run it and a schema would copy what it reads. */
 function shaped<T>(members: Members<T>): DocumentCodec<T>['parse'] {
   return (value) => {
     const object = value as Readonly<Record<string, unknown>>;
@@ -239,10 +236,7 @@ export function laneHeadersOf(texts: Texts): ReadonlyMap<string, LaneHeader> {
 /** `lanes`: by market. */
 export type ReadDocuments = Pick<StoredAccount, 'documents' | 'lanes'>;
 
-/**
- * All documents of an account; throws the DocumentError of the first that this program must not touch. What has the
- * same text as in `known` is not parsed again.
- */
+/** All documents of an account; throws a DocumentError. What has the same text as in `known` is not parsed again. */
 export function readDocuments(
   accountId: string,
   texts: Texts,

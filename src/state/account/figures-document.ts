@@ -57,10 +57,7 @@ const figuresSchema = z.object({
   creditLine: readingOf(creditLine),
 }) satisfies z.ZodType<StoredFigures>;
 
-/**
- * Checks everything that is shown. Unlike the documents that decide, unreadable figures are left out, not refused.
- * What the schema does not name stays as it is stored.
- */
+/** Checks what is shown: unreadable figures are left out, not refused. Unnamed members stay as they are. */
 export function parseFigures(value: unknown): StoredFigures {
   figuresSchema.parse(value);
   return value as StoredFigures;

@@ -2,8 +2,7 @@ import { GENESIS_HASH } from '../../core/audit/audit-record.ts';
 import type { EpochStart, StoreEpoch } from '../../core/ports/state-store.ts';
 
 /**
- * What the store knows of an account besides its documents, as one short text. A commit compares it whole, so scripts
- * need not understand more of it than who wrote it. Every commit changes it, except those of lanes alone.
+ * What the store knows besides documents, as one text that commits compare whole and change, but for those of lanes.
  */
 export interface Header {
   /** The store that committed last; `WRITER_LENGTH` characters. */
@@ -87,8 +86,7 @@ export function readLaneHeader(text = ''): LaneHeader {
 }
 
 /**
- * What every commit but the quietest polls leaves behind: who committed, how many did, and the number of the last audit
- * record. Scripts count it up and refuse nothing because of it; it tells whether what is remembered is all there is.
+ * Who committed, how many did, and the last audit record's number: tells whether what is remembered is all there is.
  */
 export interface AuditTally {
   readonly writer: string;

@@ -1,8 +1,4 @@
-/**
- * Names of all keys of the state in Redis (docs/redis-keys.md). The bucket is the hash tag, so that everything
- * that one script touches lies in one slot of a Redis Cluster. Nothing after the tag can change it, whatever
- * characters an account id contains.
- */
+/** All keys of the state (docs/redis-keys.md). The bucket is the hash tag: what one script touches lies in one slot. */
 export interface BucketKeys {
   readonly epoch: string;
   readonly controls: string;

@@ -8,10 +8,7 @@ import { readTally } from './header.ts';
 
 export type Committed = Extract<RawOutcome, { kind: 'committed' }>;
 
-/**
- * The account after a change that was made: what was written, and of everything else the newest that this process knows.
- * Answers may be taken in out of order, so nothing older replaces what is newer.
- */
+/** The account after a change: what was written, and of all else the newest, as answers may come out of order. */
 export function settleChange(
   prepared: PreparedChange,
   outcome: Committed,

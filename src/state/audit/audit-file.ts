@@ -29,10 +29,7 @@ interface KeptRecords {
 
 const LINE = /^([0-9a-f]{64}) (.*)$/s;
 
-/**
- * Checks the lines of an export (`hash`, space, text; records in order, then attachments): each hash, each link,
- * and that every attachment is there. What comes before and after has to be compared with other parts.
- */
+/** Checks an export (lines of `hash`, space, text): each hash, link and attachment; not what comes before and after. */
 export async function verifyAuditFile(
   lines: AsyncIterable<string> | Iterable<string>,
   kept?: KeptRecords,

@@ -37,10 +37,7 @@ export async function* recordsBetween(
   }
 }
 
-/**
- * Takes the oldest records away, with the attachments that no remaining record names. They are exported first, then
- * removed by the commit that chains the checkpoint which stands for them.
- */
+/** Exports the oldest records, then removes them with the commit that chains the checkpoint which stands for them. */
 export async function pruneChain(
   store: AccountStore,
   backend: Backend,
@@ -112,10 +109,7 @@ async function exportRecords(
   return { lastNumber, count, exportSha256: digest.digest('hex') };
 }
 
-/**
- * What is left when the records from number `from` on are: attachments that no record names any more, and what the
- * chains begin after.
- */
+/** What is left of records from number `from` on: attachments that none names, and what the chains begin after. */
 async function remaining(store: AccountStore, backend: Backend, accountId: string, from: number) {
   const unnamed = new Set(await backend.fileHashes(bucketOf(accountId), accountId));
   const trail = await store.trailOf(accountId);

@@ -28,10 +28,7 @@ interface Chain {
 /** The account's own chain, beside those of lanes. */
 const OWN = undefined;
 
-/**
- * Checks the trail of an account record by record, in the order of their numbers: the account's own chain, the chain of
- * each lane, and what the first tells of the others. The caller checks what `attachments` collects.
- */
+/** Checks a trail record by record: the account's chain, each lane's, and what the first tells of the others. */
 export class TrailVerifier {
   /** Record that names it, by hash. */
   readonly attachments = new Map<string, number>();

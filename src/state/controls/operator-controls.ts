@@ -43,9 +43,8 @@ type Edit = (entries: readonly Control[]) => readonly Control[];
 type Words = Omit<Authored, 'atMs'>;
 
 /**
- * Controls live in each bucket that they concern, so that workers get them with what they read anyway. The bucket
- * of the account (or of the operators' chain) is changed together with the audit record; for a control of all
- * accounts the other buckets follow.
+ * Controls live in each bucket that they concern. The bucket of the account (or of the operators' chain) changes with
+ * the audit record; for a control of all accounts the others follow.
  */
 export class StoredControls implements OperatorControls {
   readonly #options: OperatorControlsOptions;

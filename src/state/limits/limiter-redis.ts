@@ -9,10 +9,7 @@ import {
 import { CLOCK_STEP_MS } from '../account/account-backend.ts';
 import { LUA_NOW, prepareScripts, type RedisScript, toNumbers } from '../redis-scripts.ts';
 
-/**
- * The server's clock may step back, or another server take over. What then lies too far in the future is forgotten;
- * else it would block requests until the clock gets there.
- */
+/** What lies too far in the future stems from before the server's clock stepped back, and is forgotten. */
 const TIME_AND_FACTOR = `${LUA_NOW}
 local function factorNow()
   local state = redis.call('HMGET', KEYS[2], 'factor', 'at', 'recovery', 'blockedUntil')

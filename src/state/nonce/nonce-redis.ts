@@ -22,15 +22,11 @@ export interface RedisNonceStore extends NonceStore {
   close(): Promise<void>;
 }
 
-/**
- * How long sequences outlive the process. Losing one is harmless: sequences restart at the clock, which is ahead of
- * every sequence given out before, unless more were used than the clock advanced by.
- */
+/** How long sequences outlive the process: lost, they restart at the clock, which is ahead of what was given out. */
 const KEEP_MS = 30 * 24 * 3600 * 1000;
 
 /**
- * KEYS: sequences. ARGV: how long each is kept, then for each its floor and how many values. Answers for each the
- * first value and the highest one before.
+ * KEYS: sequences. ARGV: how long kept, then floor and count of each. Answers each first value and the highest before.
  */
 const RESERVE: RedisScript = {
   name: 'bwNonceReserve',
@@ -205,10 +201,7 @@ interface Reservation {
   readonly reject: (error: unknown) => void;
 }
 
-/**
- * Reservations of the same turn go to the server as one call: the way there and back costs many times what a
- * reservation does. A cluster refuses keys of several slots; there each goes by itself.
- */
+/** Reservations of one turn go as one call; a cluster refuses keys of several slots: there each goes by itself. */
 function reserver(
   reserve: (keys: readonly string[], args: readonly ScriptArgument[]) => Promise<unknown>,
 ): NonceStore['reserve'] {

@@ -12,8 +12,8 @@ export const MAX_RUNS = 8;
 export const MAX_GAP_MS = 10_000;
 
 /**
- * Reserves the lowest unused milliseconds of `fromMs`..`toMs` and records them in `runs` (most recently used last).
- * Runs rather than one maximum: when a clock that was an hour ahead is put right, that would block the key for an hour.
+ * Reserves the lowest unused milliseconds and records them in `runs`, the newest last. One maximum instead would block
+ * the key for an hour when a clock that was an hour ahead is put right.
  */
 export function reserveFromRuns(
   runs: ReservedRun[],
