@@ -166,24 +166,13 @@ if setsControls and all then redis.call('SET', KEYS[2], ARGV[3]) end
 return out`,
 };
 
-/** Sets KEYS[1] to ARGV[2] if it is ARGV[1] ('' = absent); its value afterwards. */
-export const START_EPOCH: RedisScript = {
-  name: 'bwStateEpoch',
+/** Sets KEYS[1] to ARGV[2] if its first ARGV[3] characters are ARGV[1] ('' = absent); its value afterwards. */
+export const REPLACE: RedisScript = {
+  name: 'bwStateReplace',
   numberOfKeys: 1,
   lua: `
 local current = redis.call('GET', KEYS[1]) or ''
-if current ~= ARGV[1] then return current end
-redis.call('SET', KEYS[1], ARGV[2])
-return ARGV[2]`,
-};
-
-/** Sets KEYS[1] to ARGV[2] if it bears the stamp ARGV[1] ('' = absent); its value afterwards. */
-export const SET_CONTROLS: RedisScript = {
-  name: 'bwStateControls',
-  numberOfKeys: 1,
-  lua: `
-local current = redis.call('GET', KEYS[1]) or ''
-if string.sub(current, 1, ${STAMP_LENGTH}) ~= ARGV[1] then return current end
+if string.sub(current, 1, tonumber(ARGV[3])) ~= ARGV[1] then return current end
 redis.call('SET', KEYS[1], ARGV[2])
 return ARGV[2]`,
 };
@@ -196,7 +185,7 @@ redis.call('ZADD', KEYS[1], 'LT', now + tonumber(ARGV[1]), ARGV[2])
 return 1`,
 };
 
-/** ARGV: how long from now on, then the accounts. What is due now, or later than that, stays as it is. */
+/** ARGV: how long from now on, then the accounts. One that is due now, or later than that, stays as it is. */
 export const HOLD_DUE: RedisScript = {
   name: 'bwStateHoldDue',
   numberOfKeys: 1,

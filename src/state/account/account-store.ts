@@ -154,15 +154,10 @@ export class AccountStore implements StateStore {
       const base = entry.account;
       const market = marketOf(document);
       const removed = market === null ? { removeFields: found } : { lanes: new Map([[market, null]]) };
-      const prepared = prepareChange(entry, { base, audit, ...removed }, this.#context());
-      const reply = await this.#backend.commit(bucket, {
-        epoch: this.#epochs[bucket]!.text,
-        writer: this.#writer,
-        changes: [prepared.raw],
-        controls: null,
-      });
+      this.#entryOf.set(base, entry);
+      const [result] = await this.#commitBucket(bucket, [{ base, audit, ...removed }], null);
       this.#entries.delete(accountId);
-      if (reply.kind === 'answered' && reply.outcomes[0]?.kind === 'committed') return true;
+      if (result?.kind === 'committed') return true;
     }
   }
 

@@ -16,8 +16,9 @@ import {
   type RawSample,
   type RawView,
   type RecordRange,
+  STAMP_LENGTH,
 } from './account-backend.ts';
-import { COMMIT, HOLD_DUE, MAKE_DUE, SET_CONTROLS, START_EPOCH, VIEW } from './account-scripts.ts';
+import { COMMIT, HOLD_DUE, MAKE_DUE, REPLACE, VIEW } from './account-scripts.ts';
 import { type BucketKeys, bucketKeys } from './keys.ts';
 
 export interface RedisBackendOptions {
@@ -48,7 +49,7 @@ export class RedisBackend implements Backend {
     this.#redis = redis;
     this.#historySamples = historySamples;
     this.#keys = Array.from({ length: BUCKETS }, (_, bucket) => bucketKeys(prefix, bucket));
-    this.#run = prepareScripts(redis, [VIEW, COMMIT, START_EPOCH, SET_CONTROLS, MAKE_DUE, HOLD_DUE]);
+    this.#run = prepareScripts(redis, [VIEW, COMMIT, REPLACE, MAKE_DUE, HOLD_DUE]);
     this.#within = (doing, call) => withinTime(doing, timeoutMs, call);
     this.leases = createRedisLeases(redis, (bucket) => this.#of(bucket), this.#within);
     redis.on('close', this.#onClose);
@@ -89,12 +90,13 @@ export class RedisBackend implements Backend {
 
   async startEpoch(bucket: number, expected: string | null, next: string): Promise<string> {
     const { epoch } = this.#of(bucket);
-    return String(await this.#call('starting a store epoch', START_EPOCH, epoch, expected ?? '', next));
+    const whole = Number.MAX_SAFE_INTEGER;
+    return String(await this.#call('starting a store epoch', REPLACE, epoch, expected ?? '', next, whole));
   }
 
   async setControls(bucket: number, expected: string, next: string): Promise<string> {
     const { controls } = this.#of(bucket);
-    return String(await this.#call('changing controls', SET_CONTROLS, controls, expected, next));
+    return String(await this.#call('changing controls', REPLACE, controls, expected, next, STAMP_LENGTH));
   }
 
   allControls(): Promise<readonly string[]> {

@@ -1,9 +1,8 @@
-import type { AuditDraft, ChainHead, StoreRecord } from '../../core/audit/audit-record.ts';
+import type { ChainHead, StoreRecord } from '../../core/audit/audit-record.ts';
 import type { LaneState } from '../../core/lanes/lane-state.ts';
 import { type AccountCommit, bucketOf, type DocumentName } from '../../core/ports/state-store.ts';
-import type { Conceal } from '../../core/redaction/conceal.ts';
 import type { AccountState } from '../../core/rules/account-state.ts';
-import { appendRecords, type ChainEnd } from '../audit/audit-chain.ts';
+import { type AppendContext, appendRecords, type ChainEnd, type Draft } from '../audit/audit-chain.ts';
 import type { RawChange, RawLaneChange } from './account-backend.ts';
 import {
   documentField,
@@ -26,11 +25,9 @@ export interface InternalCommit extends AccountCommit {
   readonly removeFiles?: readonly string[];
 }
 
-export interface ChangeContext {
+export interface ChangeContext extends AppendContext {
   readonly writer: string;
-  readonly nowMs: number;
   readonly historyEveryMs: number;
-  readonly redact: Conceal;
 }
 
 export interface PreparedChange {
@@ -42,8 +39,6 @@ export interface PreparedChange {
 }
 
 export type PreparedRest = Pick<Entry, 'header' | 'files'>;
-
-type Draft = AuditDraft | StoreRecord;
 
 /** Everything that a commit writes, and nothing that is there already. */
 export function prepareChange(base: Entry, commit: InternalCommit, context: ChangeContext): PreparedChange {
@@ -106,15 +101,8 @@ function lanesOf(
   return [...new Set([...(commit.lanes?.keys() ?? []), ...all])].map((market) => {
     const expected = texts.get(laneHeaderField(market)) ?? '';
     const before = readLaneHeader(expected);
-    const { end, records } = appendRecords({
-      accountId: account.accountId,
-      market,
-      epoch: account.epoch.id,
-      atMs: context.nowMs,
-      end: { ...before, quiet: 0, quietSinceMs: 0 },
-      drafts: drafts.get(market) ?? [],
-      redact: context.redact,
-    });
+    const chain = { end: { ...before, quiet: 0, quietSinceMs: 0 }, drafts: drafts.get(market) ?? [] };
+    const { end, records } = appendRecords(account, market, chain, context);
     const text = laneText(base, market, commit.lanes?.get(market));
     const isSame = text === undefined && records.length === 0;
     const header = isSame ? expected : writeLaneHeader({ ...end, version: before.version + 1 });
@@ -140,14 +128,9 @@ function restOf(base: Entry, commit: InternalCommit, own: readonly Draft[], cont
   const { set, remove } = changedDocuments(base, commit);
   const fold = commit.due === undefined ? undefined : foldOf(base, nowMs);
   if (fold !== undefined) set.push(FOLDED_FIELD, fold.folded);
-  const appended = appendRecords({
-    accountId: account.accountId,
-    epoch: account.epoch.id,
-    atMs: nowMs,
-    end: chainEnd(header, commit.quiet ?? 0, nowMs),
-    drafts: [...epochDrafts(base, nowMs), ...own, ...(fold === undefined ? [] : [fold.record])],
-    redact: context.redact,
-  });
+  const end = chainEnd(header, commit.quiet ?? 0, nowMs);
+  const drafts = [...epochDrafts(base, nowMs), ...own, ...(fold === undefined ? [] : [fold.record])];
+  const appended = appendRecords(account, undefined, { end, drafts }, context);
   const history = historyOf(header, commit, context);
   const removesFiles = (commit.removeFiles?.length ?? 0) > 0;
   const next: Header = {

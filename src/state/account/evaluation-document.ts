@@ -34,16 +34,6 @@ type Moved = readonly number[];
 const LONG_FIGURES = 6;
 const ALL_FIGURES = 11;
 
-/** The part that moves, in the order of the lists of the other. */
-type MovingEvaluation = readonly [
-  version: number,
-  passage: readonly [wallMs: number, monotonicMs: number, clockId: string, plannedMs: number] | null,
-  ages: readonly [positionsMs: number | null, creditLineMs: number | null],
-  markets: readonly Moved[],
-  creditLines: readonly Moved[],
-  unprotectedMs: readonly number[],
-];
-
 export function restingText(state: AccountState): string {
   const { accountId, nextEpisode, rules, markets, creditLines, positions, balances } = state;
   const resting: RestingEvaluation = {
@@ -64,12 +54,12 @@ export function isRestingText(text: string | undefined): boolean {
   return text?.startsWith(`{"version":${EVALUATION_VERSION},`) === true;
 }
 
+/** The part that moves, as a list; its own lists are in the order of those of the other part. */
 export function movingText({ passage, ages, markets, creditLines, positions }: AccountState): string {
-  const moving: MovingEvaluation = [
+  const { at, plannedMs } = passage ?? {};
+  const moving = [
     EVALUATION_VERSION,
-    passage === undefined
-      ? null
-      : [passage.at.wallMs, passage.at.monotonicMs, passage.at.clockId, passage.plannedMs],
+    at === undefined ? null : [at.wallMs, at.monotonicMs, at.clockId, plannedMs],
     [ages.positions ?? null, ages.creditLine ?? null],
     markets.map(({ forecast, absentMs }) => movedOf(forecast, absentMs)),
     creditLines.map(({ forecast, gap }) => movedOf(forecast, Number(gap))),
@@ -95,19 +85,11 @@ export function restsAlike(a: AccountState, b: AccountState): boolean {
     isAlike(a.rules, b.rules, (one, other) => one === other) &&
     isAlike(a.markets, b.markets, (one, other) => one.market === other.market) &&
     isAlike(a.creditLines, b.creditLines, (one, other) => one.subject === other.subject) &&
-    isAlike(
-      a.positions,
-      b.positions,
-      (one, other) =>
-        one.positionId === other.positionId &&
-        one.cover === other.cover &&
-        one.market === other.market &&
-        one.side === other.side &&
-        one.direction === other.direction &&
-        one.unseen === other.unseen,
-    )
+    isAlike(a.positions, b.positions, (one, other) => RESTING.every((name) => one[name] === other[name]))
   );
 }
+
+const RESTING = ['positionId', 'cover', 'market', 'side', 'direction', 'unseen'] as const;
 
 function isAlike<T>(a: readonly T[], b: readonly T[], alike: (one: T, other: T) => boolean): boolean {
   return a === b || (a.length === b.length && a.every((one, index) => alike(one, b[index]!)));

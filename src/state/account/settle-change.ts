@@ -33,7 +33,7 @@ function afterRest(known: Entry, { rest, raw, commit }: PreparedChange): Entry {
       ...known.account,
       version: header.version,
       isNewEpoch: false,
-      documents: nextDocuments(known.account.documents, commit),
+      documents: nextDocuments(known.account.documents, commit.documents),
       danger: header.danger,
     },
     header,
@@ -87,8 +87,7 @@ function nextTexts(
   return texts;
 }
 
-function nextDocuments(before: AccountDocuments, { documents }: InternalCommit): AccountDocuments {
-  if (documents === undefined) return before;
-  const next = Object.entries({ ...before, ...documents }).filter(([, value]) => value !== null);
-  return Object.fromEntries(next);
+function nextDocuments(before: AccountDocuments, changed: InternalCommit['documents']): AccountDocuments {
+  if (changed === undefined) return before;
+  return Object.fromEntries(Object.entries({ ...before, ...changed }).filter(([, value]) => value !== null));
 }

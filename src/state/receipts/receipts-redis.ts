@@ -58,7 +58,7 @@ export function createRedisReceiptStore(options: RedisReceiptOptions): ReceiptSt
     },
     async settle(thread, owner, receipts) {
       const fields = Object.entries(receipts).flatMap(([id, receipt]) => [
-        `${FIELD}${id}`,
+        FIELD + id,
         JSON.stringify(receipt),
       ]);
       return (await run(SETTLE, keyOf(thread), owner, keepMs, ...fields)) === 1;
@@ -67,9 +67,8 @@ export function createRedisReceiptStore(options: RedisReceiptOptions): ReceiptSt
 }
 
 function receiptsOf(fields: readonly (readonly [string, string])[]): Receipts {
+  const receipts = fields.filter(([field]) => field.startsWith(FIELD));
   return Object.fromEntries(
-    fields
-      .filter(([field]) => field.startsWith(FIELD))
-      .map(([field, text]) => [field.slice(FIELD.length), JSON.parse(text) as Receipt]),
+    receipts.map(([field, text]) => [field.slice(FIELD.length), JSON.parse(text) as Receipt]),
   );
 }
