@@ -25,7 +25,8 @@ interface SplitEvaluation extends RestingEvaluation {
 
 /**
  * `lastLog`, `returns`, `sumReturn`, `sumSquare`, `sumTimeMs` of a forecast, then `absentMs` or `gap` (0 or 1), then
- * `sumReturn`, `sumSquare`, `sumTimeMs`, `sumFourth` and `count` of its last seconds, where it has such.
+ * `stray`, `sumSquare`, `sumTimeMs`, `minutesSquare` and `minutesTimeMs` of what is recent, where it has such. In older
+ * documents the last two are others, so small that the minutes count as unknown.
  */
 type Moved = readonly number[];
 const LONG_FIGURES = 6;
@@ -159,7 +160,14 @@ function movedOf(
 ): Moved {
   const long = [lastLog, returns, sumReturn, sumSquare, sumTimeMs, last];
   if (recent === undefined) return long;
-  return [...long, recent.sumReturn, recent.sumSquare, recent.sumTimeMs, recent.sumFourth, recent.count];
+  return [
+    ...long,
+    recent.stray,
+    recent.sumSquare,
+    recent.sumTimeMs,
+    recent.minutesSquare,
+    recent.minutesTimeMs,
+  ];
 }
 
 type Forecast = readonly [forecast: ForecastState, last: number];
@@ -201,8 +209,8 @@ function readMoved(value: unknown): Forecast {
 type LongFigures = readonly [number, number, number, number, number, number];
 type RecentFigures = readonly [number, number, number, number, number];
 
-function readRecent([sumReturn, sumSquare, sumTimeMs, sumFourth, count]: RecentFigures): RecentSums {
-  return { sumReturn, sumSquare, sumTimeMs, sumFourth, count };
+function readRecent([stray, sumSquare, sumTimeMs, minutesSquare, minutesTimeMs]: RecentFigures): RecentSums {
+  return { stray, sumSquare, sumTimeMs, minutesSquare, minutesTimeMs };
 }
 
 function listOf(value: unknown, length?: number): readonly unknown[] {
