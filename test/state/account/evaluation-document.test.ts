@@ -20,7 +20,13 @@ const forecast = fc.record(
     lastLog: figure,
     returns: fc.nat(),
     ...sums,
-    recent: fc.record({ ...sums, sumFourth: figure, count: figure }),
+    recent: fc.record({
+      stray: figure,
+      sumSquare: figure,
+      sumTimeMs: figure,
+      minutesSquare: figure,
+      minutesTimeMs: figure,
+    }),
   },
   // One stored before there was such a thing has no `recent`.
   { requiredKeys: ['lastLog', 'returns', 'sumReturn', 'sumSquare', 'sumTimeMs'] },
