@@ -180,6 +180,7 @@ export class ConfiguredAccounts implements AccountBook {
     const { clock, random, nonces, limits, fallbackLimits, ordinal, instance } = this.#parts;
     const timing = { clock, ...(this.#parts.timers === undefined ? {} : { timers: this.#parts.timers }) };
     this.#clients += 1;
+    const { nonceStart: start = 0 } = account;
     const owner = instance === undefined ? {} : { owner: `${instance}.${this.#clients}` };
     const { exchange, egress } = config;
     const { share, reservedShare } = egress[account.egress] ?? WHOLE;
@@ -198,7 +199,7 @@ export class ConfiguredAccounts implements AccountBook {
     limiters.set(account.egress, sharedLimiter);
     const client = createExchangeClient({
       ...access,
-      nonce: { mode: account.settings.nonceMode, store: nonces, ordinal, ...owner },
+      nonce: { mode: account.settings.nonceMode, store: nonces, start, ordinal, ...owner },
       limiter,
       sharedLimiter,
       sharedConnections: this.#connections,
@@ -251,7 +252,7 @@ function connectionOf(account: CompiledAccount, config: CompiledConfig): string 
   const { share, reservedShare } = config.egress[account.egress] ?? WHOLE;
   const shared = [account.egress, share, reservedShare, limits];
   const sent = [baseUrls, proxyOf(account, config), dialect, attemptTimeoutMs, callTimeoutMs];
-  const own = [account.settings.nonceMode, cardProvidersOf(account)];
+  const own = [account.settings.nonceMode, account.nonceStart ?? null, cardProvidersOf(account)];
   return JSON.stringify([...own, ...shared, ...sent, certificateAuthorities]);
 }
 

@@ -84,7 +84,10 @@ function compareAccounts(before: CompiledAccount, after: CompiledAccount): reado
   const change: AccountConfigChange = {
     accountId: after.id,
     rules,
-    credentials: !before.apiKey.equals(after.apiKey) || !before.apiSecret.equals(after.apiSecret),
+    credentials:
+      !before.apiKey.equals(after.apiKey) ||
+      !before.apiSecret.equals(after.apiSecret) ||
+      before.nonceStart !== after.nonceStart,
     settings,
     watch: !same(before.watch, after.watch),
     egress: before.egress !== after.egress,

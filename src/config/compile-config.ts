@@ -181,6 +181,7 @@ function compileAccount(
     rules,
     watch,
     egress: account.egress,
+    ...(account.nonceStart === undefined ? {} : { nonceStart: account.nonceStart }),
     ...(isOffered ? { depositLink } : {}),
     path,
     written: account,

@@ -32,6 +32,8 @@ export interface CompiledAccount {
   readonly id: string;
   readonly apiKey: Secret;
   readonly apiSecret: Secret;
+  /** No nonce is less. */
+  readonly nonceStart?: number;
   readonly settings: AccountSettings;
   readonly rules: readonly RuleSpec[];
   readonly watch: WatchSettings;

@@ -4,6 +4,14 @@
  * A rejected promise means that the store is lost; expected refusals are data.
  */
 
+/** Sequence values per millisecond: so many nonces each ms before they run ahead of the clock. */
+export const SEQUENCES_PER_MS = 10;
+/**
+ * A stored value further ahead of the caller's floor than this, milliseconds, was not reserved by anybody who goes by a
+ * clock, and is overwritten: else one write to the store would end all requests of a key.
+ */
+export const MOST_AHEAD_MS = 600_000;
+
 /** `count` consecutive values starting at `first`, never handed out before for the key. */
 export interface ReservedBlock {
   readonly first: number;
@@ -57,8 +65,8 @@ export interface MutexSignal {
 
 export interface NonceStore {
   /**
-   * Reserves `count` sequence values: the first is max(`floor`, last reserved + 1), so that they rise for
-   * ever, also when the caller's clock stepped back.
+   * Reserves `count` sequence values: the first is max(`floor`, last reserved + 1), so that they rise, also
+   * when the caller's clock stepped back by less than `MOST_AHEAD_MS`.
    */
   reserve(key: string, floor: number, count: number): Promise<ReservedSequence>;
   /**
