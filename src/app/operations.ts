@@ -12,6 +12,7 @@ import type { Mode } from '../core/rules/rule.ts';
 import type { AccountView } from '../core/view/account-view.ts';
 import { viewAccount } from '../core/view/view-account.ts';
 import { systemClock } from '../exchange/system-clock.ts';
+import { asksForPassword, createOperatorTrust } from '../state/controls/operator-seal.ts';
 import { createRedisState } from '../state/state.ts';
 import { connectRedisOnce } from './connect-redis-once.ts';
 
@@ -41,6 +42,8 @@ export interface Operations {
   readonly audit: AuditReader;
   readonly controls: OperatorControls;
   readonly history: HistoryReader;
+  /** Whether what is said here bears a seal. */
+  readonly canSeal: boolean;
   /** One account as everybody is shown it; of one that the config does not have what is stored alone. */
   view(accountId: string): Promise<AccountView>;
   close(): Promise<void>;
@@ -62,13 +65,16 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
   const redis = await connectRedisOnce(url);
   // What an operator types must not carry a secret into the audit.
   const secrets = config === undefined ? [] : secretValues(config);
-  const state = createRedisState({ redis, prefix, clock: systemClock, secrets: () => secrets });
+  const key = config?.operators.key?.reveal();
+  const operators = createOperatorTrust({ key: () => key, isGuarded: asksForPassword(url) });
+  const state = createRedisState({ redis, prefix, clock: systemClock, secrets: () => secrets, operators });
   return {
     accounts: config?.accounts.map(knownAccount),
     prefix,
     store: state.store,
     audit: state.audit,
     controls: state.controls,
+    canSeal: key !== undefined,
     history: state.history,
     view: (accountId) => viewOf(state.store, config, accountId),
     async close() {

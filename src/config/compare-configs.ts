@@ -43,10 +43,11 @@ const SECTIONS = [
   'channels',
   'notify',
   'web',
+  'operators',
   'log',
   'stress',
 ] as const;
-const ONLY_AT_START: ReadonlySet<string> = new Set(['redis']);
+const ONLY_AT_START: ReadonlySet<string> = new Set(['redis', 'operators']);
 
 /** Pure: what a reload changes. Secrets are compared and never part of the answer. */
 export function compareConfigs(before: CompiledConfig, after: CompiledConfig): ConfigChange {

@@ -17,7 +17,7 @@ import {
   type TakeDueRequest,
 } from '../../core/ports/state-store.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
-import { readControls } from '../controls/controls-text.ts';
+import { type ControlsReader, readControls } from '../controls/controls-text.ts';
 import type {
   Backend,
   RawAccount,
@@ -63,6 +63,7 @@ export interface AccountStoreOptions {
   /** So many random letters and digits. */
   readonly randomText: (length: number) => string;
   readonly redact: Conceal;
+  readonly controls: ControlsReader;
   readonly historyEveryMs: number;
   /** Accounts kept in the memory of this process, at most. */
   readonly remembered: number;
@@ -253,7 +254,7 @@ export class AccountStore implements StateStore {
 
   async #show(bucket: number, raw: RawView, remember: boolean): Promise<BucketView> {
     const { epoch } = this.#epochs[bucket]!;
-    if (raw.controls !== null) this.#controls[bucket] = readControls(raw.controls);
+    if (raw.controls !== null) this.#controls[bucket] = readControls(raw.controls, this.#options.controls);
     const complete = await this.#complete(bucket, raw.accounts);
     const loads = complete.map(({ account, known }): AccountLoad => {
       const read = this.#read(bucket, account, known, epoch);
@@ -373,7 +374,8 @@ export class AccountStore implements StateStore {
     return sent.map((change, index): CommitResult => {
       const outcome = reply.outcomes[index]!;
       const { kind } = outcome;
-      if (kind === 'controlsChanged') return { kind, controls: readControls(reply.controls) };
+      if (kind === 'controlsChanged')
+        return { kind, controls: readControls(reply.controls, this.#options.controls) };
       if (kind === 'auditContradicts') return contradiction(change.base.account);
       if (kind !== 'committed') return { kind };
       const next = settleChange(change, outcome, this.#entries.get(change.raw.accountId));

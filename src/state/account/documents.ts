@@ -1,4 +1,4 @@
-import type { Inbox } from '../../core/controls/controls.ts';
+import type { Inbox, OperatorOrder } from '../../core/controls/controls.ts';
 import type { LimitLedger } from '../../core/intents/gate.ts';
 import type { AccountLane } from '../../core/lanes/account-lane.ts';
 import { LANE_VERSION, type LaneState } from '../../core/lanes/lane-state.ts';
@@ -12,6 +12,7 @@ import type {
   StoredRequests,
 } from '../../core/ports/state-store.ts';
 import type { AccountState } from '../../core/rules/account-state.ts';
+import { operatorOrderSchema } from '../controls/operator-schemas.ts';
 import {
   EVALUATION_VERSION,
   joinEvaluation,
@@ -132,6 +133,19 @@ function splitFirst(value: unknown): unknown {
 
 const checkResting = shaped<RestingEvaluation>(EVALUATION_MEMBERS);
 
+const checkInbox = shaped<Inbox>({ orders: 'array' });
+
+/** What is no order was written by somebody else: it is left out and told of, as the account has to be judged all the same. */
+function readInbox(value: unknown): Inbox {
+  const read = checkInbox(value).orders.map((order) => operatorOrderSchema.safeParse(order));
+  const unread = read.filter(({ success }) => !success).length;
+  return {
+    version: 1,
+    orders: read.flatMap(({ data }) => (data === undefined ? [] : [data as OperatorOrder])),
+    ...(unread === 0 ? {} : { unread }),
+  };
+}
+
 /** Another document: an entry here and a member of `AccountDocuments`. */
 export const DOCUMENT_CODECS: Codecs = {
   evaluation: {
@@ -152,7 +166,7 @@ export const DOCUMENT_CODECS: Codecs = {
     parse: shaped<StoredRequests>({ active: 'array', atMs: 'number' }),
   },
   alerts: { version: 1, migrations: {}, parse: shaped<StoredAlerts>({ entries: 'object' }) },
-  inbox: { version: 1, migrations: {}, parse: shaped<Inbox>({ orders: 'array' }) },
+  inbox: { version: 1, migrations: {}, parse: readInbox },
   routes: { version: 1, migrations: {}, parse: shaped<RouteState>({ routes: 'object' }) },
   accountLane: {
     version: 1,

@@ -21,7 +21,7 @@ import type { Conceal } from '../../core/redaction/conceal.ts';
 import { type Backend, STAMP_LENGTH } from '../account/account-backend.ts';
 import type { AccountStore } from '../account/account-store.ts';
 import { canonicalJson } from '../canonical.ts';
-import { readControls, writeControls } from './controls-text.ts';
+import { type ControlsReader, readControls, writeControls } from './controls-text.ts';
 import { findSubmitted, idOfKey } from './submitted.ts';
 
 export interface OperatorControlsOptions {
@@ -31,6 +31,7 @@ export interface OperatorControlsOptions {
   readonly randomText: (length: number) => string;
   /** What people type is stored and shown: no secret of the config with it. */
   readonly redact: Conceal;
+  readonly reader: ControlsReader;
 }
 
 /** Conflicts with workers, which commit once per poll; more than this in a row is no accident. */
@@ -55,20 +56,23 @@ class StoredControls implements OperatorControls {
   readonly #clock: Clock;
   readonly #randomText: (length: number) => string;
   readonly #redact: Conceal;
+  readonly #reader: ControlsReader;
 
-  constructor({ store, backend, clock, randomText, redact }: OperatorControlsOptions) {
+  constructor({ store, backend, clock, randomText, redact, reader }: OperatorControlsOptions) {
     this.#store = store;
     this.#backend = backend;
     this.#clock = clock;
     this.#randomText = randomText;
     this.#redact = redact;
+    this.#reader = reader;
   }
 
   async put(draft: ControlDraft): Promise<Control> {
     requireAuthor(draft);
     const atMs = this.#clock.nowMs();
     const typed = this.#typed(draft);
-    const control: Control = { ...draft, ...typed, id: this.#randomText(ID_LENGTH), atMs };
+    const said: Control = { ...draft, ...typed, id: this.#randomText(ID_LENGTH), atMs };
+    const control = this.#reader.trust.sealed(said.accountId, said);
     if (hasExpired(control, atMs)) throw new ControlError('CONTROL_INVALID', 'it would have expired already');
     const record = { kind: 'control', change: 'put', control, by: { ...typed, atMs } } as const;
     await this.#change(control.accountId, [record], (entries) => {
@@ -98,7 +102,7 @@ class StoredControls implements OperatorControls {
     const now = this.#clock.nowMs();
     const found = new Map<string, Control>();
     for (const text of await this.#backend.allControls()) {
-      for (const control of readControls(text).entries) {
+      for (const control of readControls(text, this.#reader).entries) {
         if (!hasExpired(control, now)) found.set(control.id, control);
       }
     }
@@ -108,7 +112,8 @@ class StoredControls implements OperatorControls {
   async submit(accountId: string, draft: OperatorOrderDraft, key?: string): Promise<OperatorOrder> {
     requireAuthor(draft);
     const id = key === undefined ? this.#randomText(ID_LENGTH) : idOfKey(accountId, key);
-    const order: OperatorOrder = { ...draft, ...this.#typed(draft), id, atMs: this.#clock.nowMs() };
+    const said: OperatorOrder = { ...draft, ...this.#typed(draft), id, atMs: this.#clock.nowMs() };
+    const order = this.#reader.trust.sealed(accountId, said);
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const { account } = await this.#load(accountId);
       // After the account was read: whoever submits the same in between makes the commit below a conflict.
@@ -168,7 +173,7 @@ class StoredControls implements OperatorControls {
       const next = this.#edited(controls, edit);
       const now = await this.#backend.setControls(bucket, controls.stamp, next);
       if (now === next) return;
-      controls = readControls(now);
+      controls = readControls(now, this.#reader);
     }
     throw contended(`bucket ${bucket}`);
   }
@@ -212,7 +217,15 @@ function requireSame(earlier: OperatorOrder, again: OperatorOrder): OperatorOrde
 }
 
 function substanceOf(order: OperatorOrder): string {
-  const { id: _id, atMs: _atMs, author: _author, reason: _reason, expiresAtMs: _expiry, ...rest } = order;
+  const {
+    id: _id,
+    atMs: _atMs,
+    author: _author,
+    reason: _reason,
+    expiresAtMs: _expiry,
+    seal: _seal,
+    ...rest
+  } = order;
   return canonicalJson(rest);
 }
 
