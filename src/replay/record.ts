@@ -1,7 +1,6 @@
 /**
- * What a replay found out, as plain JSON: variants (without protection, the config's rules, other configs) times paths
- * (how the market may have gone within its candles) times accounts. Report, table and JSON line are made from it alone.
- * Times are Unix milliseconds, shares and distances fractions, money in the account's currency.
+ * What a replay found: variants (unprotected, the config's rules, others) by paths by accounts; report, table and JSON
+ * are made from it. Times Unix milliseconds, shares fractions.
  */
 export interface ReplayRecord {
   readonly title: string;
@@ -31,8 +30,24 @@ export interface RunRecord {
   readonly accounts: readonly AccountRecord[];
 }
 
+/** Of all runs, each once. */
+export function accountIds(runs: readonly RunRecord[]): readonly string[] {
+  return [...new Set(runs.flatMap(({ accounts }) => accounts.map(({ id }) => id)))];
+}
+
 /** A course of values in the order of time; `null`: none, or not known, from there on. */
 export type Track = readonly (readonly [atMs: number, value: number | null])[];
+
+/** The value that holds at a moment. */
+export function valueAt(track: Track, atMs: number): number | null {
+  let [low, high] = [0, track.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((track[middle]?.[0] ?? 0) <= atMs) low = middle + 1;
+    else high = middle;
+  }
+  return track[low - 1]?.[1] ?? null;
+}
 
 export interface AccountRecord {
   readonly id: string;

@@ -213,7 +213,6 @@ async function registerAll(app: FastifyInstance, options: WebOptions): Promise<(
     ...sources,
     overview: createOverview(sources, mayControl, views),
     actions: new ActionFeed(sources.audit),
-    mayControl,
   };
   registerApi(app, context);
   return registerEvents(app, context, (error) => options.onError?.(error)).close;

@@ -33,10 +33,7 @@ export interface OpenStress {
 }
 
 /** What there is to choose from, for help and lists. */
-export const STRESS_SCENARIOS: readonly Pick<Scenario, 'id' | 'title' | 'about' | 'kind'>[] = [
-  ...SCENARIO_LIBRARY,
-  ...SHOCK_GRID,
-];
+export const STRESS_SCENARIOS: readonly Scenario[] = [...SCENARIO_LIBRARY, ...SHOCK_GRID];
 
 /** Every scenario begins here; nothing depends on the date. */
 const START_MS = Date.UTC(2026, 0, 1);
@@ -97,8 +94,7 @@ export function stressPlan(configFile: string, book: Book, choice: Choice): Stre
 }
 
 /**
- * What every market starts from: as given, as it was when the positions were read, as its coin's other market, or, for
- * want of anything newer, the entry price.
+ * What every market starts from: as given, as read with the positions, as its coin's other market, or the entry price.
  */
 function startPrices(
   accounts: readonly StartingBook[],

@@ -35,13 +35,10 @@ const putPause = route({
   }),
   status: 201,
   reply: pause,
-  async answer({ views, controls, nowMs }, { body }) {
-    const { accountId: id, author, reason, forMs: duration } = body;
-    if (id !== null) requireAccount(views, id);
+  async answer({ views, controls, nowMs }, { body: { forMs: duration, ...draft } }) {
+    if (draft.accountId !== null) requireAccount(views, draft.accountId);
     const expiresAtMs = duration === null ? null : nowMs() + duration;
-    return (await inForce(() =>
-      controls.put({ kind: 'pause', accountId: id, author, reason, expiresAtMs }),
-    )) as Pause;
+    return (await inForce(() => controls.put({ kind: 'pause', ...draft, expiresAtMs }))) as Pause;
   },
 });
 
@@ -59,13 +56,12 @@ const putSilence = route({
   }),
   status: 201,
   reply: silence,
-  async answer({ views, controls, nowMs }, { body }) {
-    const { accountId: id, ruleId, subject, author, reason, forMs: duration } = body;
+  async answer({ views, controls, nowMs }, { body: { forMs: duration, ...draft } }) {
+    const { accountId: id, ruleId } = draft;
     if (id !== null) requireAccount(views, id);
     if (!views.ruleIds(id).includes(ruleId)) throw new ApiError(404, 'notFound', 'there is no such rule');
     const expiresAtMs = nowMs() + duration;
-    const draft = { kind: 'silence', accountId: id, ruleId, subject, author, reason, expiresAtMs } as const;
-    return (await inForce(() => controls.put(draft))) as Silence;
+    return (await inForce(() => controls.put({ kind: 'silence', ...draft, expiresAtMs }))) as Silence;
   },
 });
 
