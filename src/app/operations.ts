@@ -6,6 +6,7 @@ import { secretValues } from '../config/secret.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
+import { type OperatorTrust, TRUSTING } from '../core/ports/operator-trust.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import { compileRules } from '../core/rules/compiled-rules.ts';
 import type { Mode } from '../core/rules/rule.ts';
@@ -62,8 +63,7 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
   const redis = await connectRedisOnce(url);
   // What an operator types must not carry a secret into the audit.
   const secrets = config === undefined ? [] : secretValues(config);
-  const key = config?.operators.key?.reveal();
-  const operators = createOperatorTrust({ key: () => key, isGuarded: asksForPassword(url) });
+  const operators = trustOf(config, url);
   const state = createRedisState({ redis, prefix, clock: systemClock, secrets: () => secrets, operators });
   return {
     accounts: config?.accounts.map(knownAccount),
@@ -71,7 +71,7 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
     store: state.store,
     audit: state.audit,
     controls: state.controls,
-    canSeal: key !== undefined,
+    canSeal: config?.operators.key !== undefined,
     history: state.history,
     view: (accountId) => viewOf(state.store, config, accountId),
     async close() {
@@ -119,4 +119,14 @@ function knownAccount({ id, settings, rules }: CompiledAccount): KnownAccount {
 
 function problem(code: string, message: string, cure: string): Error {
   return Object.assign(new Error(message), { code, cure });
+}
+
+/** What tells sealed records from others, by the key of a config file; without a file, or a key in it, nothing does. */
+export function operatorTrustOf(file: string | undefined, env: OperationsPlace['env']): OperatorTrust {
+  return file === undefined ? TRUSTING : trustOf(readConfig(file, env), '');
+}
+
+function trustOf(config: CompiledConfig | undefined, redisUrl: string): OperatorTrust {
+  const key = config?.operators.key?.reveal();
+  return createOperatorTrust({ key: () => key, isGuarded: asksForPassword(redisUrl) });
 }

@@ -104,7 +104,7 @@ function assemble(backend: Backend, options: StateOptions, close: () => void): S
   });
   return {
     store,
-    audit: createAuditLog(store, backend),
+    audit: createAuditLog(store, backend, reader.trust),
     controls: new StoredControls({ store, backend, clock, randomText, redact, reader }),
     history: createHistory(backend),
     close,

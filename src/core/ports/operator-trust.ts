@@ -8,6 +8,10 @@ export interface OperatorTrust {
   orderFault(accountId: string, order: Authored): string | undefined;
   /** Why a pause or silence does not hold. */
   controlFault(accountId: string | null, control: Authored): string | undefined;
+  /** The seal of an audit record, by its canonical text without one; undefined: there is no key. */
+  recordSeal(text: string): string | undefined;
+  /** What the seal of a stored record proves; `unchecked`: there is no key. */
+  recordProof(record: { readonly seal?: string }): 'sealed' | 'unsealed' | 'forged' | 'unchecked';
 }
 
 /** Where nobody else can write: the memory of a process. */
@@ -15,4 +19,6 @@ export const TRUSTING: OperatorTrust = {
   sealed: (_accountId, said) => said,
   orderFault: () => undefined,
   controlFault: () => undefined,
+  recordSeal: () => undefined,
+  recordProof: () => 'unchecked',
 };

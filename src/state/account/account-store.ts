@@ -174,8 +174,8 @@ export class AccountStore implements StateStore {
   }
 
   #context(): ChangeContext {
-    const { clock, historyEveryMs, redact } = this.#options;
-    return { writer: this.#writer, nowMs: clock.nowMs(), historyEveryMs, redact };
+    const { clock, historyEveryMs, redact, controls } = this.#options;
+    return { writer: this.#writer, nowMs: clock.nowMs(), historyEveryMs, redact, trust: controls.trust };
   }
 
   async #view(

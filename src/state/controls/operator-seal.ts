@@ -16,19 +16,18 @@ const UNGUARDED =
   'Redis asks for no password and the config has no operators.key: anybody could have written it';
 
 /**
- * A seal is the HMAC-SHA256, in hex, of the canonical JSON of account and what was said. Pauses and silences need none
- * where there is no key: they only hold back, and have to work when nothing else does.
+ * A seal is an HMAC-SHA256, in hex, of canonical JSON: of account and what was said, or of an audit record. Pauses and
+ * silences need none where there is no key: they only hold back, and have to work when nothing else does.
  */
 export function createOperatorTrust({ key, isGuarded }: SealOptions): OperatorTrust {
-  const isSealed = (secret: string, accountId: string | null, { seal, ...said }: Authored): boolean => {
-    if (seal === undefined) return false;
-    const [wanted, found] = [Buffer.from(sealOf(secret, accountId, said)), Buffer.from(seal)];
-    return wanted.length === found.length && timingSafeEqual(wanted, found);
-  };
+  const isSealed = (secret: string, accountId: string | null, { seal, ...said }: Authored): boolean =>
+    seal !== undefined && isSame(sealOf(secret, canonicalJson([accountId, said])), seal);
   return {
     sealed(accountId, said) {
       const secret = key();
-      return secret === undefined ? said : { ...said, seal: sealOf(secret, accountId, said) };
+      return secret === undefined
+        ? said
+        : { ...said, seal: sealOf(secret, canonicalJson([accountId, said])) };
     },
     orderFault(accountId, order) {
       const secret = key();
@@ -39,13 +38,25 @@ export function createOperatorTrust({ key, isGuarded }: SealOptions): OperatorTr
       const secret = key();
       return secret === undefined || isSealed(secret, accountId, control) ? undefined : UNSEALED;
     },
+    recordSeal(text) {
+      const secret = key();
+      return secret === undefined ? undefined : sealOf(secret, text);
+    },
+    recordProof({ seal, ...record }) {
+      const secret = key();
+      if (secret === undefined) return 'unchecked';
+      if (seal === undefined) return 'unsealed';
+      return isSame(sealOf(secret, canonicalJson(record)), seal) ? 'sealed' : 'forged';
+    },
   };
 }
 
-function sealOf(secret: string, accountId: string | null, said: object): string {
-  return createHmac('sha256', secret)
-    .update(canonicalJson([accountId, said]), 'utf8')
-    .digest('hex');
+function sealOf(secret: string, text: string): string {
+  return createHmac('sha256', secret).update(text, 'utf8').digest('hex');
+}
+
+function isSame(wanted: string, found: string): boolean {
+  return wanted.length === found.length && timingSafeEqual(Buffer.from(wanted), Buffer.from(found));
 }
 
 /** Whether one has to know a password to write to this Redis, by its address. */
