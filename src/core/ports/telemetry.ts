@@ -142,6 +142,8 @@ export type QueueEvent =
   | { readonly kind: 'jobFailed'; readonly queue: QueueName; readonly job: string; readonly error: unknown }
   | { readonly kind: 'jobStalled'; readonly queue: QueueName; readonly job: string }
   | { readonly kind: 'jobRefused'; readonly queue: QueueName; readonly job: string; readonly why: string }
+  /** A stored pause or silence does not hold: nobody with the operators' key has said it. */
+  | { readonly kind: 'controlRefused'; readonly words: string }
   /** Somebody had paused the whole queue. */
   | { readonly kind: 'queueResumed'; readonly queue: QueueName }
   /** Schedules that had stopped or were missing and were set up again. */

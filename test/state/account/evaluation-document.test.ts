@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { TRUSTING } from '../../../src/core/ports/operator-trust.ts';
 import type { AccountState, RuleSlot } from '../../../src/core/rules/account-state.ts';
 import { prepareChange } from '../../../src/state/account/change.ts';
 import { DocumentError, readDocuments, textsOf } from '../../../src/state/account/documents.ts';
@@ -126,6 +127,7 @@ const LATER: AccountState = {
 
 const LIFE = { id: 'life1', why: 'empty', sinceMs: 1 } as const;
 const CONTEXT = {
+  trust: TRUSTING,
   writer: 'abcdefghijkl',
   nowMs: 9,
   historyEveryMs: 10_000,
