@@ -190,7 +190,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     await deliverer.close();
     throw error;
   }
-  const watchdog = startWatchdog({ ...base, watch, schedules });
+  const watchdog = startWatchdog({ ...base, audit: state.audit, watch, schedules });
   const running: Running = { ...adopting, pipeline, workers, watchdog, watch, over };
   let stopping: Promise<boolean> | undefined;
   return {

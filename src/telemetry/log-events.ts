@@ -162,6 +162,8 @@ const WRITERS: Writers = {
     const words = `a job of the queue ${queue} cannot be used`;
     line('error', 'jobRefused', words, { queue, job, reason: why });
   },
+  auditHead: ({ accountId, head: { seq, hash } }, { line }) =>
+    line('info', 'auditHead', `the audit of ${accountId} ends with ${seq}:${hash}`, { account: accountId }),
   controlRefused: ({ words }, { rarely }) => rarely('control refused')('error', 'controlRefused', words, {}),
   queueResumed: ({ queue }, { line }) =>
     line('error', 'queueResumed', `somebody had paused the queue ${queue}; it runs again`, { queue }),

@@ -150,6 +150,7 @@ const EVERY_EVENT: readonly DaemonEvent[] = [
   { kind: 'jobFailed', queue: 'act', job: 'j', error: new Error('j') },
   { kind: 'jobStalled', queue: 'act', job: 'j' },
   { kind: 'jobRefused', queue: 'notify', job: 'j', why: 'form' },
+  { kind: 'auditHead', accountId: 'a', head: { seq: 1, hash: 'f' } },
   { kind: 'controlRefused', words: 'the pause x does not hold' },
   { kind: 'schedulesAsserted', buckets: [1, 2], why: 'repair' },
   { kind: 'started', roles: ['poll'], accounts: 7, instance: 'i' },

@@ -1,4 +1,5 @@
 import type { AuditEvent } from '../audit/audit-event.ts';
+import type { ChainHead } from '../audit/audit-record.ts';
 import type { SourceName } from '../fields/field-catalogue.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { Snapshot } from '../quantities/snapshot.ts';
@@ -142,6 +143,8 @@ export type QueueEvent =
   | { readonly kind: 'jobFailed'; readonly queue: QueueName; readonly job: string; readonly error: unknown }
   | { readonly kind: 'jobStalled'; readonly queue: QueueName; readonly job: string }
   | { readonly kind: 'jobRefused'; readonly queue: QueueName; readonly job: string; readonly why: string }
+  /** Where an account's audit chain ends: kept outside of Redis, it tells a chain that was made anew. */
+  | { readonly kind: 'auditHead'; readonly accountId: string; readonly head: ChainHead }
   /** A stored pause or silence does not hold: nobody with the operators' key has said it. */
   | { readonly kind: 'controlRefused'; readonly words: string }
   /** Somebody had paused the whole queue. */
