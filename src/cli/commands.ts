@@ -16,6 +16,7 @@ import { registerRun } from './run-daemon.ts';
 import { registerSilence } from './silence.ts';
 import { registerSimulate } from './simulate.ts';
 import { registerStatus } from './status.ts';
+import { registerToken } from './token.ts';
 
 /**
  * Adds one command to the program. Lives in a file of the command's name, gives it a summary, options
@@ -41,4 +42,5 @@ export const COMMANDS: readonly RegisterCommand[] = [
   registerReduce,
   registerFlatten,
   registerAudit,
+  registerToken,
 ];

@@ -237,6 +237,7 @@ const HANDLERS: Handlers = {
   jobRefused: ({ queue }, { metrics }) => metrics.jobProblems.inc({ queue, problem: 'refused' }),
   queueResumed: ({ queue }, { metrics }) => metrics.jobProblems.inc({ queue, problem: 'paused' }),
   schedulesAsserted: ({ why, buckets }, { metrics }) => metrics.schedules.inc({ why }, buckets.length),
+  webRefused: ({ why }, { metrics }) => metrics.webRefused.inc({ reason: why }),
   redis: ({ available }, { metrics }) => metrics.redis.set(available ? 1 : 0),
   started: ({ accounts }, { metrics }) => metrics.accounts.set(accounts),
   configReloaded({ accounts, changed }, { metrics }) {

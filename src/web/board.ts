@@ -52,7 +52,7 @@ async function registerOne(
     async (scope) => {
       scope.addHook('onRoute', (route) => {
         const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD');
-        route.config = { ...route.config, access: readOnly && isRead ? 'read' : 'control' };
+        route.config = { ...route.config, access: readOnly && isRead ? 'read' : 'operate' };
         if (!isRead && !readOnly) route.preHandler = onlyOfFailedJobs(queues, OF_ONE_JOB.test(route.url));
       });
       scope.addHook('onRequest', async ({ query }, reply) => {

@@ -1,4 +1,5 @@
 import type { AccountView } from '../core/view/account-view.ts';
+import type { Scope } from './access.ts';
 import type { Immutable, OverviewReply } from './api/schemas.ts';
 import { inTime } from './in-time.ts';
 import type { Readiness, WebSources } from './sources.ts';
@@ -18,7 +19,7 @@ export interface OverviewSource {
 
 export function createOverview(
   sources: WebSources,
-  mayControl: () => boolean,
+  can: (scope: Scope) => boolean,
   views: () => Promise<readonly AccountView[]>,
 ): OverviewSource {
   const queues = kept(QUEUES_MS, sources.nowMs, () => inTime(sources.process.queues(), ANSWER_MS));
@@ -47,7 +48,7 @@ export function createOverview(
         health: found,
         degraded: process.degraded(),
         queues: lines,
-        may: { control: mayControl(), topUp: mayControl() && offers },
+        may: { control: can('control'), topUp: can('operate') && offers },
       };
     },
   };

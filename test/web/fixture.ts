@@ -196,6 +196,8 @@ export interface Asking {
   readonly method?: string;
   readonly token?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The address that it comes from, of this machine. */
+  readonly from?: string;
   /** Sent as JSON; a text as it is. */
   readonly body?: unknown;
 }
@@ -206,7 +208,7 @@ export async function ask(
   url: string,
   asking: Asking = {},
 ): Promise<Answer> {
-  const { method = 'GET', token, headers = {}, body } = asking;
+  const { method = 'GET', token, headers = {}, from = '127.0.0.1', body } = asking;
   const sent = body === undefined || typeof body === 'string' ? (body ?? '') : JSON.stringify(body);
   const own: Record<string, string> = { connection: 'close' };
   if (token !== undefined) own['authorization'] = `Bearer ${token}`;
@@ -216,7 +218,14 @@ export async function ask(
   }
   return await new Promise((resolve, reject) => {
     const request = httpRequest(
-      { host: '127.0.0.1', port: server.port, path: url, method, headers: { ...own, ...headers } },
+      {
+        host: '127.0.0.1',
+        localAddress: from,
+        port: server.port,
+        path: url,
+        method,
+        headers: { ...own, ...headers },
+      },
       (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));

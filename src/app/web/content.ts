@@ -30,6 +30,7 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
     metrics: process.metrics,
     readiness,
     onError: (error) => telemetry.emit({ kind: 'webError', error }),
+    onRefused: (why, client) => telemetry.emit({ kind: 'webRefused', why, client }),
     page: pageDirectory(),
     queues: queues.all,
     sources: {

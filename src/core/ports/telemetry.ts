@@ -170,7 +170,13 @@ export type ProcessEvent =
     }
   | { readonly kind: 'configRefused'; readonly problems: readonly string[] }
   /** The web server takes requests at this address. */
-  | { readonly kind: 'listening'; readonly url: string }
+  | { readonly kind: 'listening'; readonly url: string; readonly probesOnly?: boolean }
+  /** The web server turned somebody away; `client` is an address, or a network of one. */
+  | {
+      readonly kind: 'webRefused';
+      readonly why: 'wrongToken' | 'slowedDown' | 'connections' | 'scrapes';
+      readonly client: string;
+    }
   /** A request could not be answered. */
   | { readonly kind: 'webError'; readonly error: unknown }
   | { readonly kind: 'redisChecked'; readonly warnings: readonly string[] }

@@ -182,6 +182,11 @@ const OPERATION_METRICS = {
     ['why'],
     'Lines of the log that were not written: full (the output takes none, and too many wait) or failed.',
   ),
+  webRefused: counter(
+    'web_refused_total',
+    ['reason'],
+    'Requests and connections that the web server turned away: wrongToken, slowedDown (a client that sent too many wrong tokens), connections, scrapes.',
+  ),
   build: gauge('build_info', ['version', 'node_version'], 'Version of Breakwater and of Node.js; always 1.'),
 } as const satisfies MetricTable;
 

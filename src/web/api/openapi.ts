@@ -40,12 +40,15 @@ const SECURITY: Json = {
   readToken: {
     type: 'http',
     scheme: 'bearer',
-    description: '`web.token`; needed where one is set. The control token is taken as well.',
+    description:
+      '`web.token`, or that of one of `web.users`; needed where there are any. The control token is taken as well.',
   },
   controlToken: {
     type: 'http',
     scheme: 'bearer',
-    description: '`web.controlToken`; without one nothing can be changed.',
+    description:
+      '`web.controlToken`, or that of one of `web.users` with the scope control (deposit links: operate). Without one ' +
+      'nothing can be changed.',
   },
 };
 
@@ -54,7 +57,7 @@ function operationOf(route: ApiRoute): Json {
   return {
     operationId: id,
     summary,
-    ...(access === 'control' ? { security: [{ controlToken: [] }] } : {}),
+    ...(access === 'read' ? {} : { security: [{ controlToken: [] }] }),
     parameters: [...parametersOf(params, 'path'), ...parametersOf(query, 'query')],
     ...(body === undefined
       ? {}
